@@ -1,0 +1,289 @@
+//! What an update does to an item.
+
+use std::borrow::Cow;
+
+use crate::limits::ACTIONS_MAX;
+use crate::{Invalid, Item, Number, Path, Step, Text, Value};
+
+/// One change to an item. All of an update's changes see the item as it was before.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Action {
+    /// Sets a place to a value; the map or list it lies in must be there. Past the end of a list, the
+    /// value is appended.
+    Set(Path, Expression),
+    /// Takes an attribute, an entry or an element out, if it is there.
+    Remove(Path),
+    /// Adds to a number, or elements to a set; what is absent is taken for 0 or an empty set.
+    Add(Text, Value),
+    /// Takes elements out of a set; the attribute goes with the last of them.
+    Delete(Text, Value),
+}
+
+/// The value of a `set`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Expression {
+    /// A constant.
+    Value(Value),
+    /// What is stored at a path, which must be there.
+    Path(Path),
+    /// What is stored at a path, or else the other.
+    OrElse(Path, Box<Expression>),
+    /// The sum of two numbers.
+    Sum(Box<Expression>, Box<Expression>),
+    /// The difference of two numbers.
+    Difference(Box<Expression>, Box<Expression>),
+    /// Two lists, one after the other.
+    Append(Box<Expression>, Box<Expression>),
+}
+
+impl<V: Into<Value>> From<V> for Expression {
+    fn from(value: V) -> Expression {
+        Expression::Value(value.into())
+    }
+}
+
+impl Action {
+    /// Sets an attribute to a constant.
+    pub fn set(name: impl Into<Text>, value: impl Into<Value>) -> Action {
+        Action::Set(Path::attribute(name), Expression::Value(value.into()))
+    }
+
+    /// Sets a numeric attribute to itself plus a constant: `version = .version + 1`.
+    pub fn increment(name: &str, by: impl Into<Number>) -> Action {
+        let stored = Box::new(Expression::Path(Path::attribute(name)));
+        let by = Box::new(Expression::Value(Value::Number(by.into())));
+        Action::Set(Path::attribute(name), Expression::Sum(stored, by))
+    }
+
+    /// The attribute the action changes.
+    pub fn target(&self) -> &Text {
+        match self {
+            Action::Set(path, _) | Action::Remove(path) => path.root(),
+            Action::Add(name, _) | Action::Delete(name, _) => name,
+        }
+    }
+
+    fn path(&self) -> Cow<'_, Path> {
+        match self {
+            Action::Set(path, _) | Action::Remove(path) => Cow::Borrowed(path),
+            Action::Add(name, _) | Action::Delete(name, _) => {
+                Cow::Owned(Path::attribute(name.clone()))
+            }
+        }
+    }
+}
+
+/// Refuses actions DynamoDB would refuse whatever is stored.
+pub(crate) fn validate(actions: &[Action]) -> Result<(), Invalid> {
+    if actions.len() > ACTIONS_MAX {
+        return Err(Invalid::TooManyActions { count: actions.len() });
+    }
+    let mut left = ACTIONS_MAX;
+    for action in actions {
+        match action {
+            Action::Set(_, expression) => left = spend(expression, left)?,
+            Action::Remove(_) => {}
+            Action::Add(_, Value::Number(_)) => {}
+            Action::Add(_, value) | Action::Delete(_, value) => match value {
+                Value::TextSet(_) | Value::NumberSet(_) | Value::BytesSet(_) => {}
+                _ => return Err(Invalid::Operand { found: value.value_type() }),
+            },
+        }
+    }
+    // Sorted, paths that clash come to lie beside each other: a path sorts directly before those
+    // within it, and the entries of one value directly before its elements.
+    let mut paths: Vec<_> = actions.iter().map(Action::path).collect();
+    paths.sort();
+    for pair in paths.windows(2) {
+        if let [a, b] = pair
+            && a.clashes_with(b)
+        {
+            return Err(Invalid::OverlappingPaths { one: a.to_string(), other: b.to_string() });
+        }
+    }
+    Ok(())
+}
+
+/// Counts an expression's terms down from `left`, which bounds the depth of the walk too.
+fn spend(expression: &Expression, left: usize) -> Result<usize, Invalid> {
+    let left = left.checked_sub(1).ok_or(Invalid::TooManyActions { count: ACTIONS_MAX + 1 })?;
+    match expression {
+        Expression::Value(value) => value.validate_nesting().map(|()| left),
+        Expression::Path(_) => Ok(left),
+        Expression::OrElse(_, other) => spend(other, left),
+        Expression::Sum(a, b) | Expression::Difference(a, b) | Expression::Append(a, b) => {
+            spend(b, spend(a, left)?)
+        }
+    }
+}
+
+/// What an item is after an update, or why the update cannot be applied to it.
+///
+/// The result may exceed a limit of the table; [`Schema::validate_item`](crate::Schema::validate_item) tells.
+pub fn apply(actions: &[Action], item: &Item) -> Result<Item, Invalid> {
+    let mut new = item.clone();
+    let mut sets = Vec::with_capacity(actions.len());
+    let mut removals = Vec::new();
+    for action in actions {
+        match action {
+            Action::Set(path, expression) => {
+                sets.push((path, evaluate(expression, item)?.into_owned()));
+            }
+            Action::Remove(path) => removals.push(path),
+            Action::Add(name, value) => {
+                new.insert(name.clone(), add(item.get(name), value)?);
+            }
+            Action::Delete(name, value) => match delete(item.get(name), value)? {
+                Some(rest) => drop(new.insert(name.clone(), rest)),
+                None => drop(new.remove(name)),
+            },
+        }
+    }
+    // In the order of the paths: of two elements past the end of a list, the lower comes first.
+    sets.sort_by_key(|(path, _)| *path);
+    for (path, value) in sets {
+        set(&mut new, path, value)?;
+    }
+    // The highest first, so that an element's removal does not move the next one to go.
+    removals.sort_by(|a, b| b.cmp(a));
+    for path in removals {
+        remove(&mut new, path, path.of(item).is_some())?;
+    }
+    Ok(new)
+}
+
+fn evaluate<'a>(expression: &'a Expression, item: &'a Item) -> Result<Cow<'a, Value>, Invalid> {
+    match expression {
+        Expression::Value(value) => Ok(Cow::Borrowed(value)),
+        Expression::Path(path) => path
+            .of(item)
+            .map(Cow::Borrowed)
+            .ok_or_else(|| Invalid::MissingOperand { path: path.to_string() }),
+        Expression::OrElse(path, other) => match path.of(item) {
+            Some(value) => Ok(Cow::Borrowed(value)),
+            None => evaluate(other, item),
+        },
+        Expression::Sum(a, b) => {
+            let sum = operand(a, item)?.checked_add(operand(b, item)?)?;
+            Ok(Cow::Owned(Value::Number(sum)))
+        }
+        Expression::Difference(a, b) => {
+            let difference = operand(a, item)?.checked_sub(operand(b, item)?)?;
+            Ok(Cow::Owned(Value::Number(difference)))
+        }
+        Expression::Append(a, b) => match (evaluate(a, item)?, evaluate(b, item)?) {
+            (Cow::Owned(Value::List(mut a)), Cow::Owned(Value::List(b))) => {
+                a.extend(b);
+                Ok(Cow::Owned(Value::List(a)))
+            }
+            (a, b) => match (a.as_ref(), b.as_ref()) {
+                (Value::List(a), Value::List(b)) => {
+                    Ok(Cow::Owned(Value::List(a.iter().chain(b).cloned().collect())))
+                }
+                (Value::List(_), other) | (other, _) => {
+                    Err(Invalid::Operand { found: other.value_type() })
+                }
+            },
+        },
+    }
+}
+
+fn operand(expression: &Expression, item: &Item) -> Result<Number, Invalid> {
+    let value = evaluate(expression, item)?;
+    value.as_number().ok_or_else(|| Invalid::Operand { found: value.value_type() })
+}
+
+fn add(stored: Option<&Value>, more: &Value) -> Result<Value, Invalid> {
+    match (stored, more) {
+        (None, Value::Number(_) | Value::TextSet(_) | Value::NumberSet(_) | Value::BytesSet(_)) => {
+            Ok(more.clone())
+        }
+        (Some(Value::Number(a)), Value::Number(b)) => Ok(Value::Number(a.checked_add(*b)?)),
+        (Some(Value::TextSet(a)), Value::TextSet(b)) => Ok(Value::TextSet(a | b)),
+        (Some(Value::NumberSet(a)), Value::NumberSet(b)) => Ok(Value::NumberSet(a | b)),
+        (Some(Value::BytesSet(a)), Value::BytesSet(b)) => Ok(Value::BytesSet(a | b)),
+        (stored, more) => Err(Invalid::Operand { found: stored.unwrap_or(more).value_type() }),
+    }
+}
+
+/// What is left of a set, if anything.
+fn delete(stored: Option<&Value>, less: &Value) -> Result<Option<Value>, Invalid> {
+    let rest = match (stored, less) {
+        (None, _) => return Ok(None),
+        (Some(Value::TextSet(a)), Value::TextSet(b)) => Value::TextSet(a - b),
+        (Some(Value::NumberSet(a)), Value::NumberSet(b)) => Value::NumberSet(a - b),
+        (Some(Value::BytesSet(a)), Value::BytesSet(b)) => Value::BytesSet(a - b),
+        (Some(stored), _) => return Err(Invalid::Operand { found: stored.value_type() }),
+    };
+    let empty = match &rest {
+        Value::TextSet(set) => set.is_empty(),
+        Value::NumberSet(set) => set.is_empty(),
+        Value::BytesSet(set) => set.is_empty(),
+        _ => false,
+    };
+    Ok(if empty { None } else { Some(rest) })
+}
+
+fn set(item: &mut Item, path: &Path, value: Value) -> Result<(), Invalid> {
+    let Some((last, _)) = path.steps().split_last() else {
+        item.insert(path.root().clone(), value);
+        return Ok(());
+    };
+    match (parent(item, path), last) {
+        (Some(Value::Map(map)), Step::Field(name)) => drop(map.insert(name.clone(), value)),
+        (Some(Value::List(list)), Step::Index(index)) => match list.get_mut(*index) {
+            Some(element) => *element = value,
+            None => list.push(value),
+        },
+        _ => return Err(Invalid::Path { path: path.to_string() }),
+    }
+    Ok(())
+}
+
+/// Removes what lies at a path. What an append has put there since `was_there` is left alone.
+fn remove(item: &mut Item, path: &Path, was_there: bool) -> Result<(), Invalid> {
+    let Some((last, _)) = path.steps().split_last() else {
+        item.remove(path.root());
+        return Ok(());
+    };
+    match (parent(item, path), last) {
+        (Some(Value::Map(map)), Step::Field(name)) => drop(map.remove(name)),
+        (Some(Value::List(list)), Step::Index(index)) => {
+            if was_there && *index < list.len() {
+                list.remove(*index);
+            }
+        }
+        _ => return Err(Invalid::Path { path: path.to_string() }),
+    }
+    Ok(())
+}
+
+/// The map or list a path's last step leads into.
+fn parent<'a>(item: &'a mut Item, path: &Path) -> Option<&'a mut Value> {
+    let (_, steps) = path.steps().split_last()?;
+    let root = item.get_mut(path.root())?;
+    steps.iter().try_fold(root, |value, step| match (value, step) {
+        (Value::Map(map), Step::Field(name)) => map.get_mut(name),
+        (Value::List(list), Step::Index(index)) => list.get_mut(*index),
+        _ => None,
+    })
+}
+
+/// The bytes the values of an action bring.
+pub(crate) fn weight(action: &Action) -> usize {
+    fn of(expression: &Expression) -> usize {
+        match expression {
+            Expression::Value(value) => value.size(),
+            Expression::Path(_) => 0,
+            Expression::OrElse(_, other) => of(other),
+            Expression::Sum(a, b) | Expression::Difference(a, b) | Expression::Append(a, b) => {
+                of(a) + of(b)
+            }
+        }
+    }
+    match action {
+        Action::Set(_, expression) => of(expression),
+        Action::Remove(_) => 0,
+        Action::Add(_, value) | Action::Delete(_, value) => value.size(),
+    }
+}

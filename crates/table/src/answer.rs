@@ -1,0 +1,110 @@
+//! What a table answers, and how it can fail.
+
+use crate::{Capacity, Invalid, Item, Resume, Text};
+
+/// The answer to a get.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Got {
+    /// The item, if it is there.
+    pub item: Option<Item>,
+    /// What the request consumed.
+    pub capacity: Capacity,
+}
+
+/// The answer to a batch or snapshot get.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct GotMany {
+    /// For each key, in order, the item, if it is there.
+    pub items: Vec<Option<Item>>,
+    /// What the request consumed.
+    pub capacity: Capacity,
+}
+
+/// The answer to a query.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Page {
+    /// The items, in the direction of the query.
+    pub items: Vec<Item>,
+    /// Where to go on, when the query stopped at its limit or at what one query can read. There need
+    /// not be more: a page that fits exactly has one too.
+    pub resume: Option<Resume>,
+    /// What the request consumed.
+    pub capacity: Capacity,
+}
+
+/// The answer to a put, an update or a delete.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Wrote {
+    /// The image of the item that was asked for.
+    pub item: Option<Item>,
+    /// What the request consumed.
+    pub capacity: Capacity,
+}
+
+/// The answer to a transaction.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Transacted {
+    /// What the request consumed.
+    pub capacity: Capacity,
+}
+
+/// Why a request was not carried out.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum Error {
+    /// The request itself is at fault; nothing was done, and trying again will not help.
+    #[error("invalid request{}: {reason}", leg_suffix(*leg))]
+    Invalid {
+        /// The leg at fault, in a transaction.
+        leg: Option<usize>,
+        /// What is wrong.
+        reason: Invalid,
+    },
+    /// A condition did not hold; nothing was done.
+    #[error("the condition of leg {} does not hold", .0.leg)]
+    ConditionFailed(Box<Failed>),
+    /// There is no such table.
+    #[error("there is no table `{name}`")]
+    NoTable {
+        /// The name asked for.
+        name: Text,
+    },
+    /// Another transaction was at the same items; nothing was done, and trying again may help.
+    #[error("in conflict with another transaction")]
+    Conflict,
+    /// Too much is being asked at once; nothing was done.
+    #[error("more requests than can be taken now")]
+    Throttled,
+    /// The store cannot be reached or used; nothing was done.
+    #[error("the store is unavailable: {reason}")]
+    Unavailable {
+        /// What happened, for the log.
+        reason: String,
+    },
+    /// The store failed at a point where the write may or may not have been done.
+    #[error("it is not known whether the write was done: {reason}")]
+    OutcomeUnknown {
+        /// What happened, for the log.
+        reason: String,
+    },
+}
+
+fn leg_suffix(leg: Option<usize>) -> String {
+    leg.map_or_else(String::new, |leg| format!(" (leg {leg})"))
+}
+
+impl From<Invalid> for Error {
+    fn from(reason: Invalid) -> Error {
+        Error::Invalid { leg: None, reason }
+    }
+}
+
+/// The first condition, in the order of the legs, that did not hold.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Failed {
+    /// Its leg; 0 for a single write.
+    pub leg: usize,
+    /// The item it was tested on.
+    pub item: Option<Item>,
+    /// What the refused request consumed all the same.
+    pub capacity: Capacity,
+}

@@ -1,0 +1,273 @@
+//! Conditions on a stored item, and whether they hold.
+
+use std::borrow::Cow;
+use std::cmp::Ordering;
+
+use crate::limits::{ALTERNATIVES_MAX, CONDITION_OPERATORS_MAX};
+use crate::{Invalid, Item, Map, Number, Path, Text, Value, ValueType};
+
+/// What must be true of the stored item for a write to happen.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Condition {
+    /// The attribute is there.
+    Exists(Path),
+    /// The attribute is not there.
+    Absent(Path),
+    /// The attribute is there and of a type.
+    HasType(Path, ValueType),
+    /// Two operands compare as stated.
+    Compare(Operand, Comparator, Operand),
+    /// The first operand lies between the other two, both included.
+    Between(Operand, Operand, Operand),
+    /// The operand equals one of the alternatives.
+    In(Operand, Vec<Operand>),
+    /// The attribute is a text or bytes that begin with the operand.
+    BeginsWith(Path, Operand),
+    /// The attribute is a text with the operand in it, or a set or list with it as an element.
+    Contains(Path, Operand),
+    /// Every one holds.
+    And(Vec<Condition>),
+    /// At least one holds.
+    Or(Vec<Condition>),
+    /// It does not hold.
+    Not(Box<Condition>),
+}
+
+/// A side of a comparison.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Operand {
+    /// A constant.
+    Value(Value),
+    /// What is stored at a path.
+    Path(Path),
+    /// The length of a text (in UTF-16 units) or of bytes, the count of a list, map or set.
+    Size(Path),
+}
+
+/// How two operands compare.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Comparator {
+    /// `=`
+    Equal,
+    /// `<>`
+    NotEqual,
+    /// `<`
+    Less,
+    /// `<=`
+    LessOrEqual,
+    /// `>`
+    Greater,
+    /// `>=`
+    GreaterOrEqual,
+}
+
+impl Comparator {
+    /// The comparator as DynamoDB writes it.
+    pub fn symbol(self) -> &'static str {
+        match self {
+            Comparator::Equal => "=",
+            Comparator::NotEqual => "<>",
+            Comparator::Less => "<",
+            Comparator::LessOrEqual => "<=",
+            Comparator::Greater => ">",
+            Comparator::GreaterOrEqual => ">=",
+        }
+    }
+}
+
+impl<V: Into<Value>> From<V> for Operand {
+    fn from(value: V) -> Operand {
+        Operand::Value(value.into())
+    }
+}
+
+impl From<Path> for Operand {
+    fn from(path: Path) -> Operand {
+        Operand::Path(path)
+    }
+}
+
+impl Condition {
+    /// The attribute equals a value.
+    pub fn equals(path: impl Into<Path>, value: impl Into<Value>) -> Condition {
+        let (path, value) = (Operand::Path(path.into()), Operand::Value(value.into()));
+        Condition::Compare(path, Comparator::Equal, value)
+    }
+
+    /// Refuses a condition DynamoDB would refuse whatever is stored.
+    pub fn validate(&self) -> Result<(), Invalid> {
+        self.spend(CONDITION_OPERATORS_MAX).map(drop)
+    }
+
+    /// Validates while counting operators down from `left`, which bounds the depth of the walk too.
+    fn spend(&self, left: usize) -> Result<usize, Invalid> {
+        let left = left.checked_sub(1).ok_or(Invalid::ConditionTooLarge)?;
+        match self {
+            Condition::Exists(_) | Condition::Absent(_) | Condition::HasType(..) => Ok(left),
+            Condition::Compare(a, comparator, b) => {
+                let check = match comparator {
+                    Comparator::Equal | Comparator::NotEqual => shallow,
+                    _ => ordered,
+                };
+                [a, b].into_iter().try_for_each(check).map(|()| left)
+            }
+            Condition::Between(value, low, high) => {
+                [value, low, high].into_iter().try_for_each(ordered)?;
+                match (low, high) {
+                    (Operand::Value(low), Operand::Value(high))
+                        if !order(low, high).is_some_and(Ordering::is_le) =>
+                    {
+                        Err(Invalid::ReversedBounds)
+                    }
+                    _ => Ok(left),
+                }
+            }
+            Condition::In(value, alternatives) => {
+                if alternatives.is_empty() || alternatives.len() > ALTERNATIVES_MAX {
+                    return Err(Invalid::Alternatives { count: alternatives.len() });
+                }
+                alternatives.iter().chain([value]).try_for_each(shallow).map(|()| left)
+            }
+            Condition::BeginsWith(_, prefix) => match prefix {
+                Operand::Value(Value::Text(_) | Value::Bytes(_)) => Ok(left),
+                Operand::Value(other) => Err(Invalid::Prefix { found: other.value_type() }),
+                Operand::Path(_) | Operand::Size(_) => Ok(left),
+            },
+            Condition::Contains(_, element) => shallow(element).map(|()| left),
+            Condition::And(all) | Condition::Or(all) if all.is_empty() => {
+                Err(Invalid::EmptyCondition)
+            }
+            Condition::And(all) | Condition::Or(all) => {
+                all.iter().try_fold(left, |left, condition| condition.spend(left))
+            }
+            Condition::Not(condition) => condition.spend(left),
+        }
+    }
+}
+
+/// Refuses to order a constant that has no order.
+fn ordered(operand: &Operand) -> Result<(), Invalid> {
+    match operand {
+        Operand::Value(value) if !has_order(value) => {
+            Err(Invalid::Unordered { found: value.value_type() })
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Refuses a constant that nests too deep.
+fn shallow(operand: &Operand) -> Result<(), Invalid> {
+    if let Operand::Value(value) = operand { value.validate_nesting() } else { Ok(()) }
+}
+
+fn has_order(value: &Value) -> bool {
+    matches!(value, Value::Text(_) | Value::Number(_) | Value::Bytes(_))
+}
+
+static NOTHING: Map = Map::new();
+
+/// Whether a condition holds of a stored item, or of nothing stored.
+///
+/// A comparison with an absent attribute is false, and so is one of two types, but for `<>`, which is
+/// then true.
+pub fn holds(condition: &Condition, item: Option<&Item>) -> bool {
+    let item = item.unwrap_or(&NOTHING);
+    match condition {
+        Condition::Exists(path) => path.of(item).is_some(),
+        Condition::Absent(path) => path.of(item).is_none(),
+        Condition::HasType(path, value_type) => {
+            path.of(item).is_some_and(|value| value.value_type() == *value_type)
+        }
+        Condition::Compare(a, comparator, b) => compare(a, *comparator, b, item),
+        Condition::Between(value, low, high) => {
+            compare(value, Comparator::GreaterOrEqual, low, item)
+                && compare(value, Comparator::LessOrEqual, high, item)
+        }
+        Condition::In(value, alternatives) => alternatives
+            .iter()
+            .any(|alternative| compare(value, Comparator::Equal, alternative, item)),
+        Condition::BeginsWith(path, prefix) => {
+            match (path.of(item), resolve(prefix, item).as_deref()) {
+                (Some(Value::Text(text)), Some(Value::Text(prefix))) => {
+                    text.starts_with(prefix.as_str())
+                }
+                (Some(Value::Bytes(bytes)), Some(Value::Bytes(prefix))) => {
+                    bytes.starts_with(prefix)
+                }
+                _ => false,
+            }
+        }
+        Condition::Contains(path, element) => {
+            match (path.of(item), resolve(element, item).as_deref()) {
+                (Some(value), Some(element)) => contains(value, element),
+                _ => false,
+            }
+        }
+        Condition::And(all) => all.iter().all(|condition| holds(condition, Some(item))),
+        Condition::Or(any) => any.iter().any(|condition| holds(condition, Some(item))),
+        Condition::Not(condition) => !holds(condition, Some(item)),
+    }
+}
+
+fn resolve<'a>(operand: &'a Operand, item: &'a Item) -> Option<Cow<'a, Value>> {
+    match operand {
+        Operand::Value(value) => Some(Cow::Borrowed(value)),
+        Operand::Path(path) => path.of(item).map(Cow::Borrowed),
+        Operand::Size(path) => {
+            let count = path.of(item).and_then(length)?;
+            let count = u64::try_from(count).ok()?;
+            Some(Cow::Owned(Value::Number(Number::from(count))))
+        }
+    }
+}
+
+fn length(value: &Value) -> Option<usize> {
+    match value {
+        Value::Text(text) => Some(text.encode_utf16().count()),
+        Value::Bytes(bytes) => Some(bytes.len()),
+        Value::List(list) => Some(list.len()),
+        Value::Map(map) => Some(map.len()),
+        Value::TextSet(set) => Some(set.len()),
+        Value::NumberSet(set) => Some(set.len()),
+        Value::BytesSet(set) => Some(set.len()),
+        Value::Number(_) | Value::Bool(_) | Value::Null => None,
+    }
+}
+
+fn compare(a: &Operand, comparator: Comparator, b: &Operand, item: &Item) -> bool {
+    let (Some(a), Some(b)) = (resolve(a, item), resolve(b, item)) else {
+        return comparator == Comparator::NotEqual;
+    };
+    match comparator {
+        Comparator::Equal => a == b,
+        Comparator::NotEqual => a != b,
+        Comparator::Less => order(&a, &b).is_some_and(Ordering::is_lt),
+        Comparator::LessOrEqual => order(&a, &b).is_some_and(Ordering::is_le),
+        Comparator::Greater => order(&a, &b).is_some_and(Ordering::is_gt),
+        Comparator::GreaterOrEqual => order(&a, &b).is_some_and(Ordering::is_ge),
+    }
+}
+
+/// The order of two texts, numbers or byte strings; no others have one.
+fn order(a: &Value, b: &Value) -> Option<Ordering> {
+    match (a, b) {
+        (Value::Text(a), Value::Text(b)) => Some(a.as_bytes().cmp(b.as_bytes())),
+        (Value::Number(a), Value::Number(b)) => Some(a.cmp(b)),
+        (Value::Bytes(a), Value::Bytes(b)) => Some(a.cmp(b)),
+        _ => None,
+    }
+}
+
+fn contains(value: &Value, element: &Value) -> bool {
+    match (value, element) {
+        (Value::Text(text), Value::Text(part)) => text.contains(part.as_str()),
+        (Value::Bytes(bytes), Value::Bytes(part)) => {
+            part.is_empty() || bytes.windows(part.len()).any(|window| window == part.as_slice())
+        }
+        (Value::TextSet(set), Value::Text(element)) => set.contains::<Text>(element),
+        (Value::NumberSet(set), Value::Number(element)) => set.contains(element),
+        (Value::BytesSet(set), Value::Bytes(element)) => set.contains(element),
+        (Value::List(list), element) => list.contains(element),
+        _ => false,
+    }
+}

@@ -1,0 +1,84 @@
+//! What is wrong with a request no backend would carry out.
+
+use crate::{KeyNames, NumberError, Text, ValueType, limits};
+
+/// Why a request, or what it would leave behind, is refused.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[expect(missing_docs, reason = "the message of each says what it and its fields are")]
+pub enum Invalid {
+    #[error("a name of {bytes} bytes: an attribute's has 1 to {}", limits::NAME_BYTES_MAX)]
+    Name { bytes: usize },
+    #[error("a value that nests more than {} levels deep", limits::VALUE_LEVELS_MAX)]
+    TooDeep,
+    #[error("an empty set")]
+    EmptySet,
+    #[error("an item of {bytes} bytes: the most is {}", limits::ITEM_BYTES_MAX)]
+    ItemSize { bytes: usize },
+    #[error("the item has no text under `{}` or `{}`", names.partition, names.sort)]
+    NoKey { names: KeyNames },
+    #[error("a partition key of {bytes} bytes: it has 1 to {}", limits::PARTITION_KEY_BYTES_MAX)]
+    PartitionKey { bytes: usize },
+    #[error("a sort key of {bytes} bytes: it has 1 to {}", limits::SORT_KEY_BYTES_MAX)]
+    SortKey { bytes: usize },
+    #[error("`{name}` is a key of index `{index}` and is not a text of fitting length")]
+    IndexKey { index: Text, name: Text },
+    #[error("`{name}` is part of the key, which an update cannot change")]
+    ChangesKey { name: Text },
+    #[error("`{name}` cannot be the name of a key attribute")]
+    KeyName { name: Text },
+    #[error(
+        "`{name}` cannot be the name of a table or index: 3 to 255 of `A-Z a-z 0-9 _ - .`, no two alike"
+    )]
+    TableName { name: Text },
+    #[error("{count} indexes: the most is {}", limits::INDEXES_MAX)]
+    TooManyIndexes { count: usize },
+    #[error("the table has no index `{name}`")]
+    NoIndex { name: Text },
+    #[error("index `{name}` cannot be read strongly")]
+    StrongIndex { name: Text },
+    #[error("table `{name}` exists with another key: `{}`, `{}`", key.partition, key.sort)]
+    OtherKey { name: Text, key: KeyNames },
+    #[error("table `{name}` was opened with other keys or indexes than the request assumes")]
+    OtherSchema { name: Text },
+
+    #[error("a condition of more than {} operators", limits::CONDITION_OPERATORS_MAX)]
+    ConditionTooLarge,
+    #[error("an `and` or `or` of nothing")]
+    EmptyCondition,
+    #[error("{count} alternatives: there are 1 to {}", limits::ALTERNATIVES_MAX)]
+    Alternatives { count: usize },
+    #[error("values of type {found} have no order")]
+    Unordered { found: ValueType },
+    #[error("a prefix of type {found}")]
+    Prefix { found: ValueType },
+    #[error("the lower bound is above the upper")]
+    ReversedBounds,
+
+    #[error("{count} actions: the most is {}", limits::ACTIONS_MAX)]
+    TooManyActions { count: usize },
+    #[error("`{one}` and `{other}` overlap in one update")]
+    OverlappingPaths { one: String, other: String },
+    #[error("`{path}` lies in nothing that is stored")]
+    Path { path: String },
+    #[error("there is no `{path}` to compute with")]
+    MissingOperand { path: String },
+    #[error("an operand of type {found} does not fit")]
+    Operand { found: ValueType },
+    #[error(transparent)]
+    Number(#[from] NumberError),
+
+    #[error("a limit of 0")]
+    Limit,
+    #[error("the resume key is not of this query")]
+    Resume,
+    #[error("{count} keys: there are 1 to {}", limits::KEYS_MAX)]
+    Keys { count: usize },
+    #[error("{count} legs: a transaction has 1 to {}", limits::LEGS_MAX)]
+    Legs { count: usize },
+    #[error("two parts of the request are on one item")]
+    SameItem,
+    #[error("a transaction of {bytes} bytes: the most is {}", limits::TRANSACTION_BYTES_MAX)]
+    TransactionSize { bytes: usize },
+    #[error("{bytes} bytes in one snapshot: the most is {}", limits::SNAPSHOT_BYTES_MAX)]
+    SnapshotSize { bytes: usize },
+}

@@ -1,0 +1,40 @@
+//! What a request to a single table *is*: values, keys, conditions, actions, requests, answers and
+//! their capacity, with DynamoDB's meaning and limits. No I/O: backends carry requests out.
+//!
+//! ```
+//! use latchkey_table::{Action, Condition, Item, apply, holds};
+//!
+//! let stored = Item::from([("PK", "DOOR#1"), ("SK", "META"), ("state", "SHUT")]);
+//! assert!(holds(&Condition::equals("state", "SHUT"), Some(&stored)));
+//! let opened = apply(&[Action::set("state", "OPEN")], &stored)?;
+//! assert_eq!(opened.get("state"), Some(&"OPEN".into()));
+//! # Ok::<(), latchkey_table::Invalid>(())
+//! ```
+
+mod action;
+mod answer;
+mod capacity;
+mod condition;
+mod invalid;
+pub mod limits;
+mod number;
+mod path;
+mod range;
+mod request;
+mod schema;
+mod value;
+
+pub use action::{Action, Expression, apply};
+pub use answer::{Error, Failed, Got, GotMany, Page, Transacted, Wrote};
+pub use capacity::{Capacity, Image, index_write};
+pub use condition::{Comparator, Condition, Operand, holds};
+pub use invalid::Invalid;
+pub use number::{Number, NumberError};
+pub use path::{Path, Step};
+pub use range::{SortRange, successor};
+pub use request::{
+    BatchGet, Check, Consistency, Delete, Direction, Get, Leg, Put, Query, Request, Resume,
+    Returning, SnapshotGet, Transact, Update,
+};
+pub use schema::{Index, Key, KeyNames, Schema};
+pub use value::{Item, Map, Text, Value, ValueType};

@@ -1,0 +1,339 @@
+//! What can be asked of a table.
+
+use std::sync::Arc;
+
+use crate::limits::{KEYS_MAX, LEGS_MAX, PARTITION_KEY_BYTES_MAX, TRANSACTION_BYTES_MAX};
+use crate::{Action, Condition, Error, Invalid, Item, Key, Schema, SortRange, Text, action};
+
+/// Any request, as a plan, a trace or a renderer sees it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Request {
+    /// Reads one item.
+    Get(Get),
+    /// Reads several items, each for itself.
+    BatchGet(BatchGet),
+    /// Reads several items as of one instant.
+    SnapshotGet(SnapshotGet),
+    /// Reads a range of a partition.
+    Query(Query),
+    /// Writes a whole item.
+    Put(Put, Returning),
+    /// Changes an item.
+    Update(Update, Returning),
+    /// Removes an item.
+    Delete(Delete, Returning),
+    /// Writes several items or none.
+    Transact(Transact),
+}
+
+/// How fresh a read must be.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Consistency {
+    /// May miss the latest writes; half the price.
+    Eventual,
+    /// Sees every write acknowledged before it.
+    Strong,
+}
+
+/// Reads one item.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Get {
+    /// The table.
+    pub table: Arc<Schema>,
+    /// The item's key.
+    pub key: Key,
+    /// How fresh the answer must be.
+    pub consistency: Consistency,
+}
+
+/// Reads several items, each for itself.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct BatchGet {
+    /// The table.
+    pub table: Arc<Schema>,
+    /// The items' keys, no two the same.
+    pub keys: Vec<Key>,
+    /// How fresh the answers must be.
+    pub consistency: Consistency,
+}
+
+/// Reads several items as of one instant.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SnapshotGet {
+    /// The table.
+    pub table: Arc<Schema>,
+    /// The items' keys, no two the same.
+    pub keys: Vec<Key>,
+}
+
+/// Reads a range of a partition of the table or of an index.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Query {
+    /// The table.
+    pub table: Arc<Schema>,
+    /// The index, or else the table itself.
+    pub index: Option<Text>,
+    /// The partition.
+    pub partition: Text,
+    /// The sort keys to read.
+    pub range: SortRange,
+    /// From which end.
+    pub direction: Direction,
+    /// The most items to read, or else as many as one query can.
+    pub limit: Option<u32>,
+    /// Where an earlier query stopped.
+    pub resume: Option<Resume>,
+    /// How fresh the answer must be; an index is never strong.
+    pub consistency: Consistency,
+}
+
+/// The end of a range a query starts from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Direction {
+    /// The lowest sort key first.
+    Ascending,
+    /// The highest sort key first.
+    Descending,
+}
+
+/// The last item a query read; the next query goes on behind it, whether or not it is still there.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Resume {
+    /// Its key in the table.
+    pub key: Key,
+    /// Its key in the index, when that was queried.
+    pub index_key: Option<Key>,
+}
+
+/// Writes a whole item, in place of any that was there.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Put {
+    /// The table.
+    pub table: Arc<Schema>,
+    /// The item, with its key.
+    pub item: Item,
+    /// What must hold of the item that is there.
+    pub condition: Option<Condition>,
+}
+
+/// Changes an item; one that is not there is created, unless the condition asks for it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Update {
+    /// The table.
+    pub table: Arc<Schema>,
+    /// The item's key.
+    pub key: Key,
+    /// The changes.
+    pub actions: Vec<Action>,
+    /// What must hold of the item that is there.
+    pub condition: Option<Condition>,
+}
+
+/// Removes an item, if it is there.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Delete {
+    /// The table.
+    pub table: Arc<Schema>,
+    /// The item's key.
+    pub key: Key,
+    /// What must hold of the item that is there.
+    pub condition: Option<Condition>,
+}
+
+/// Requires something of an item without changing it; only within a transaction.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Check {
+    /// The table.
+    pub table: Arc<Schema>,
+    /// The item's key.
+    pub key: Key,
+    /// What must hold of it.
+    pub condition: Condition,
+}
+
+/// Writes several items or none. The first leg whose condition fails is the one reported.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Transact {
+    /// The legs, no two of them on one item.
+    pub legs: Vec<Leg>,
+}
+
+/// One part of a transaction.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Leg {
+    /// Writes a whole item.
+    Put(Put),
+    /// Changes an item.
+    Update(Update),
+    /// Removes an item.
+    Delete(Delete),
+    /// Requires something of an item.
+    Check(Check),
+}
+
+/// Which image of the item a single write answers with.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Returning {
+    /// None.
+    #[default]
+    Nothing,
+    /// The item before the write.
+    Old,
+    /// The item after the write.
+    New,
+}
+
+impl Get {
+    /// Refuses a get no backend would carry out.
+    pub fn validate(&self) -> Result<(), Invalid> {
+        self.key.validate()
+    }
+}
+
+impl BatchGet {
+    /// Refuses a get no backend would carry out.
+    pub fn validate(&self) -> Result<(), Invalid> {
+        validate_keys(&self.keys)
+    }
+}
+
+impl SnapshotGet {
+    /// Refuses a get no backend would carry out.
+    pub fn validate(&self) -> Result<(), Invalid> {
+        validate_keys(&self.keys)
+    }
+}
+
+fn validate_keys(keys: &[Key]) -> Result<(), Invalid> {
+    if keys.is_empty() || keys.len() > KEYS_MAX {
+        return Err(Invalid::Keys { count: keys.len() });
+    }
+    keys.iter().try_for_each(Key::validate)?;
+    let mut sorted: Vec<_> = keys.iter().collect();
+    sorted.sort_unstable();
+    if has_twins(&sorted) { Err(Invalid::SameItem) } else { Ok(()) }
+}
+
+/// Whether a sorted run has something twice.
+fn has_twins<T: PartialEq>(sorted: &[T]) -> bool {
+    sorted.windows(2).any(|pair| matches!(pair, [a, b] if a == b))
+}
+
+impl Query {
+    /// Refuses a query no backend would carry out.
+    pub fn validate(&self) -> Result<(), Invalid> {
+        match self.partition.len() {
+            1..=PARTITION_KEY_BYTES_MAX => {}
+            bytes => return Err(Invalid::PartitionKey { bytes }),
+        }
+        self.range.validate()?;
+        if self.limit == Some(0) {
+            return Err(Invalid::Limit);
+        }
+        if let Some(name) = &self.index {
+            if self.table.index(name).is_none() {
+                return Err(Invalid::NoIndex { name: name.clone() });
+            }
+            if self.consistency == Consistency::Strong {
+                return Err(Invalid::StrongIndex { name: name.clone() });
+            }
+        }
+        self.resume.as_ref().map_or(Ok(()), |resume| self.validate_resume(resume))
+    }
+
+    /// A resume key lies in the range it was taken from.
+    fn validate_resume(&self, resume: &Resume) -> Result<(), Invalid> {
+        resume.key.validate()?;
+        let at = match (&self.index, &resume.index_key) {
+            (None, None) => &resume.key,
+            (Some(_), Some(key)) => key,
+            _ => return Err(Invalid::Resume),
+        };
+        at.validate()?;
+        if at.partition != self.partition || !self.range.contains(&at.sort) {
+            return Err(Invalid::Resume);
+        }
+        Ok(())
+    }
+}
+
+impl Leg {
+    /// The table the leg is on.
+    pub fn table(&self) -> &Arc<Schema> {
+        match self {
+            Leg::Put(put) => &put.table,
+            Leg::Update(update) => &update.table,
+            Leg::Delete(delete) => &delete.table,
+            Leg::Check(check) => &check.table,
+        }
+    }
+
+    /// What must hold of the stored item.
+    pub fn condition(&self) -> Option<&Condition> {
+        match self {
+            Leg::Put(put) => put.condition.as_ref(),
+            Leg::Update(update) => update.condition.as_ref(),
+            Leg::Delete(delete) => delete.condition.as_ref(),
+            Leg::Check(check) => Some(&check.condition),
+        }
+    }
+
+    /// The key of the item.
+    pub fn key(&self) -> Result<Key, Invalid> {
+        match self {
+            Leg::Put(put) => put.table.key_of(&put.item),
+            Leg::Update(Update { key, .. })
+            | Leg::Delete(Delete { key, .. })
+            | Leg::Check(Check { key, .. }) => {
+                key.validate()?;
+                Ok(key.clone())
+            }
+        }
+    }
+
+    /// Refuses a leg no backend would carry out, and tells how many bytes it brings.
+    pub fn validate(&self) -> Result<usize, Invalid> {
+        if let Some(condition) = self.condition() {
+            condition.validate()?;
+        }
+        match self {
+            Leg::Put(put) => put.table.validate_item(&put.item),
+            Leg::Update(update) => {
+                update.key.validate()?;
+                action::validate(&update.actions)?;
+                let keys = [&update.table.key.partition, &update.table.key.sort];
+                match update.actions.iter().find(|action| keys.contains(&action.target())) {
+                    Some(action) => Err(Invalid::ChangesKey { name: action.target().clone() }),
+                    None => Ok(update.actions.iter().map(action::weight).sum()),
+                }
+            }
+            Leg::Delete(Delete { key, .. }) | Leg::Check(Check { key, .. }) => {
+                key.validate().map(|()| 0)
+            }
+        }
+    }
+}
+
+impl Transact {
+    /// Refuses a transaction no backend would carry out, and tells how many bytes it brings.
+    pub fn validate(&self) -> Result<usize, Error> {
+        if self.legs.is_empty() || self.legs.len() > LEGS_MAX {
+            return Err(Invalid::Legs { count: self.legs.len() }.into());
+        }
+        let mut bytes = 0;
+        let mut items = Vec::with_capacity(self.legs.len());
+        for (at, leg) in self.legs.iter().enumerate() {
+            let invalid = |reason| Error::Invalid { leg: Some(at), reason };
+            bytes += leg.validate().map_err(invalid)?;
+            items.push((&leg.table().name, leg.key().map_err(invalid)?));
+        }
+        items.sort_unstable();
+        if has_twins(&items) {
+            return Err(Invalid::SameItem.into());
+        }
+        if bytes > TRANSACTION_BYTES_MAX {
+            return Err(Invalid::TransactionSize { bytes }.into());
+        }
+        Ok(bytes)
+    }
+}

@@ -1,0 +1,186 @@
+//! The shape of a table: the names of its keys and of its indexes.
+
+use crate::limits::{
+    INDEXES_MAX, ITEM_BYTES_MAX, KEY_NAME_BYTES_MAX, NAME_BYTES_MAX, PARTITION_KEY_BYTES_MAX,
+    SORT_KEY_BYTES_MAX, TABLE_NAME_BYTES,
+};
+use crate::{Invalid, Item, Text, Value};
+
+/// A table's name, its key attributes and its indexes. Every key is a text.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Schema {
+    /// The table's name.
+    pub name: Text,
+    /// The attributes that make an item's key.
+    pub key: KeyNames,
+    /// The global indexes; each holds whole items.
+    pub indexes: Vec<Index>,
+}
+
+/// The names of a partition and a sort attribute.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct KeyNames {
+    /// The attribute whose value chooses the partition.
+    pub partition: Text,
+    /// The attribute whose value orders the partition.
+    pub sort: Text,
+}
+
+/// A global index: the items that have both its attributes, partitioned and ordered by them.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Index {
+    /// The index's name.
+    pub name: Text,
+    /// The attributes that make its key.
+    pub key: KeyNames,
+}
+
+/// A place in a table or an index.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Key {
+    /// The partition.
+    pub partition: Text,
+    /// The place within the partition.
+    pub sort: Text,
+}
+
+impl Key {
+    /// The key of a partition and a place in it.
+    pub fn new(partition: impl Into<Text>, sort: impl Into<Text>) -> Key {
+        Key { partition: partition.into(), sort: sort.into() }
+    }
+
+    /// Refuses a key that is empty or too long.
+    pub fn validate(&self) -> Result<(), Invalid> {
+        match self.partition.len() {
+            1..=PARTITION_KEY_BYTES_MAX => {}
+            bytes => return Err(Invalid::PartitionKey { bytes }),
+        }
+        match self.sort.len() {
+            1..=SORT_KEY_BYTES_MAX => Ok(()),
+            bytes => Err(Invalid::SortKey { bytes }),
+        }
+    }
+}
+
+impl KeyNames {
+    /// The names of a partition and a sort attribute.
+    pub fn new(partition: impl Into<Text>, sort: impl Into<Text>) -> KeyNames {
+        KeyNames { partition: partition.into(), sort: sort.into() }
+    }
+
+    fn validate(&self) -> Result<(), Invalid> {
+        for name in [&self.partition, &self.sort] {
+            if name.is_empty() || name.len() > KEY_NAME_BYTES_MAX {
+                return Err(Invalid::KeyName { name: name.clone() });
+            }
+        }
+        if self.partition == self.sort {
+            return Err(Invalid::KeyName { name: self.sort.clone() });
+        }
+        Ok(())
+    }
+
+    /// The key under these names, if the item has both and both are texts.
+    pub fn of(&self, item: &Item) -> Option<Key> {
+        let partition = item.get(&self.partition)?.as_text()?;
+        let sort = item.get(&self.sort)?.as_text()?;
+        Some(Key { partition: partition.clone(), sort: sort.clone() })
+    }
+}
+
+impl Schema {
+    /// A table keyed by `PK` and `SK`.
+    pub fn new(name: impl Into<Text>) -> Schema {
+        Schema { name: name.into(), key: KeyNames::new("PK", "SK"), indexes: Vec::new() }
+    }
+
+    /// Adds an index keyed by `{name}PK` and `{name}SK`.
+    #[must_use]
+    pub fn with_index(mut self, name: &str) -> Schema {
+        let key = KeyNames::new(format!("{name}PK"), format!("{name}SK"));
+        self.indexes.push(Index { name: name.into(), key });
+        self
+    }
+
+    /// The index of a name.
+    pub fn index(&self, name: &str) -> Option<&Index> {
+        self.indexes.iter().find(|index| index.name == name)
+    }
+
+    /// Refuses a schema no table can have.
+    pub fn validate(&self) -> Result<(), Invalid> {
+        if self.indexes.len() > INDEXES_MAX {
+            return Err(Invalid::TooManyIndexes { count: self.indexes.len() });
+        }
+        let names = || self.indexes.iter().map(|index| &index.name);
+        for name in names().chain([&self.name]) {
+            let allowed = |b: u8| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'-' | b'.');
+            if !TABLE_NAME_BYTES.contains(&name.len()) || !name.bytes().all(allowed) {
+                return Err(Invalid::TableName { name: name.clone() });
+            }
+        }
+        for (at, name) in names().enumerate() {
+            if names().skip(at + 1).any(|other| other == name) {
+                return Err(Invalid::TableName { name: name.clone() });
+            }
+        }
+        self.key.validate()?;
+        self.indexes.iter().try_for_each(|index| index.key.validate())
+    }
+
+    /// The key of an item, which it must have.
+    pub fn key_of(&self, item: &Item) -> Result<Key, Invalid> {
+        let key = self.key.of(item).ok_or_else(|| Invalid::NoKey { names: self.key.clone() })?;
+        key.validate()?;
+        Ok(key)
+    }
+
+    /// Refuses an item the table cannot hold, and measures it otherwise.
+    pub fn validate_item(&self, item: &Item) -> Result<usize, Invalid> {
+        for (name, value) in item.iter() {
+            if name.is_empty() || name.len() > NAME_BYTES_MAX {
+                return Err(Invalid::Name { bytes: name.len() });
+            }
+            value.validate_nesting()?;
+            validate_sets(value)?;
+        }
+        self.key_of(item)?;
+        for index in &self.indexes {
+            validate_index_key(index, item)?;
+        }
+        match item.size() {
+            bytes if bytes > ITEM_BYTES_MAX => Err(Invalid::ItemSize { bytes }),
+            bytes => Ok(bytes),
+        }
+    }
+}
+
+/// Sets cannot be empty. The value is known not to nest too deep.
+fn validate_sets(value: &Value) -> Result<(), Invalid> {
+    let empty = match value {
+        Value::TextSet(set) => set.is_empty(),
+        Value::NumberSet(set) => set.is_empty(),
+        Value::BytesSet(set) => set.is_empty(),
+        Value::List(list) => return list.iter().try_for_each(validate_sets),
+        Value::Map(map) => return map.iter().try_for_each(|(_, value)| validate_sets(value)),
+        _ => false,
+    };
+    if empty { Err(Invalid::EmptySet) } else { Ok(()) }
+}
+
+/// An index attribute may be absent; if it is there, it must be fit for a key.
+fn validate_index_key(index: &Index, item: &Item) -> Result<(), Invalid> {
+    let limits =
+        [(&index.key.partition, PARTITION_KEY_BYTES_MAX), (&index.key.sort, SORT_KEY_BYTES_MAX)];
+    for (name, bytes_max) in limits {
+        match item.get(name) {
+            None => {}
+            Some(Value::Text(text)) if (1..=bytes_max).contains(&text.len()) => {}
+            Some(_) => {
+                return Err(Invalid::IndexKey { index: index.name.clone(), name: name.clone() });
+            }
+        }
+    }
+    Ok(())
+}
