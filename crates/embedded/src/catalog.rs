@@ -1,0 +1,217 @@
+//! Which tables the store holds, and where in the ordered map they lie.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use latchkey_table::{Error, Index, Invalid, Item, Key, KeyNames, Number, Schema, Text, Value};
+
+use crate::engine::{Engine, EngineError, Group};
+use crate::item_codec::{self, Damaged};
+use crate::key_codec::{Space, read_item_key};
+
+/// Under which names the tables are kept.
+const PREFIX: &str = "table/";
+
+/// How many items are read between writes when an index is filled.
+const FILL_STEP: usize = 1000;
+
+/// The tables by name.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Catalog {
+    tables: HashMap<Text, Arc<Entry>>,
+}
+
+/// One table and its spaces.
+#[derive(Debug)]
+pub(crate) struct Entry {
+    pub(crate) schema: Arc<Schema>,
+    /// Of the items.
+    pub(crate) space: Space,
+    /// Of the indexes, in the order of the schema's.
+    pub(crate) index_spaces: Vec<Space>,
+}
+
+impl Entry {
+    /// The indexes with their spaces.
+    pub(crate) fn indexes(&self) -> impl Iterator<Item = (&Index, Space)> {
+        self.schema.indexes.iter().zip(self.index_spaces.iter().copied())
+    }
+
+    /// The space of an index.
+    pub(crate) fn index_space(&self, name: &str) -> Option<Space> {
+        self.indexes().find(|(index, _)| index.name == name).map(|(_, space)| space)
+    }
+}
+
+impl Catalog {
+    /// Reads the catalog of an open map.
+    pub(crate) fn load(engine: &Engine) -> Result<Catalog, EngineError> {
+        let mut catalog = Catalog::default();
+        for (name, bytes) in engine.meta(PREFIX)? {
+            let entry = decode(&bytes)
+                .map_err(|Damaged| EngineError(format!("the catalog's `{name}` is damaged")))?;
+            catalog.tables.insert(entry.schema.name.clone(), Arc::new(entry));
+        }
+        Ok(catalog)
+    }
+
+    /// The table a request is on, if it is still of the shape the request assumes.
+    pub(crate) fn find(&self, schema: &Arc<Schema>) -> Result<&Arc<Entry>, Error> {
+        let name = &schema.name;
+        match self.tables.get(name) {
+            None => Err(Error::NoTable { name: name.clone() }),
+            Some(entry) if Arc::ptr_eq(&entry.schema, schema) || entry.schema == *schema => {
+                Ok(entry)
+            }
+            Some(_) => Err(Invalid::OtherSchema { name: name.clone() }.into()),
+        }
+    }
+
+    /// Makes a table, or gives an existing one the indexes of the schema: new ones are filled from
+    /// its items, those no longer named are dropped. Returns the catalog as it is then.
+    pub(crate) fn ensure(
+        &self,
+        group: &mut Group<'_>,
+        schema: &Arc<Schema>,
+    ) -> Result<Result<Catalog, Error>, EngineError> {
+        let old = self.tables.get(&schema.name);
+        if let Some(old) = old {
+            if old.schema.key != schema.key {
+                let (name, key) = (schema.name.clone(), old.schema.key.clone());
+                return Ok(Err(Invalid::OtherKey { name, key }.into()));
+            }
+            if old.schema == *schema {
+                return Ok(Ok(self.with(Entry {
+                    schema: Arc::clone(schema),
+                    space: old.space,
+                    index_spaces: old.index_spaces.clone(),
+                })));
+            }
+        }
+        let mut free = self.free_spaces();
+        let mut next = || {
+            free.next().ok_or_else(|| EngineError("no room for another table or index".to_owned()))
+        };
+        let space = match old {
+            Some(old) => old.space,
+            None => next()?,
+        };
+        let mut index_spaces = Vec::with_capacity(schema.indexes.len());
+        for index in &schema.indexes {
+            let kept = old.and_then(|old| {
+                old.indexes().find(|(other, _)| *other == index).map(|(_, space)| space)
+            });
+            let index_space = match kept {
+                Some(space) => space,
+                None => next()?,
+            };
+            if kept.is_none()
+                && let Err(error) = fill(group, schema, space, index, index_space)?
+            {
+                return Ok(Err(error));
+            }
+            index_spaces.push(index_space);
+        }
+        for (_, dropped) in old.iter().flat_map(|old| old.indexes()) {
+            if !index_spaces.contains(&dropped) {
+                group.clear(&dropped.whole())?;
+            }
+        }
+        let entry = Entry { schema: Arc::clone(schema), space, index_spaces };
+        group.insert_meta(&format!("{PREFIX}{}", schema.name), &encode(&entry))?;
+        Ok(Ok(self.with(entry)))
+    }
+
+    fn with(&self, entry: Entry) -> Catalog {
+        let mut catalog = self.clone();
+        catalog.tables.insert(entry.schema.name.clone(), Arc::new(entry));
+        catalog
+    }
+
+    /// The spaces no table uses, from 1 on; the last is left out, for nothing sorts after it.
+    fn free_spaces(&self) -> impl Iterator<Item = Space> {
+        let used: Vec<Space> = self
+            .tables
+            .values()
+            .flat_map(|entry| entry.index_spaces.iter().chain([&entry.space]).copied())
+            .collect();
+        (1..u16::MAX).map(Space).filter(move |space| !used.contains(space))
+    }
+}
+
+/// Adds an entry to a new index for every item that belongs in it.
+fn fill(
+    group: &mut Group<'_>,
+    schema: &Schema,
+    space: Space,
+    index: &Index,
+    index_space: Space,
+) -> Result<Result<(), Error>, EngineError> {
+    let mut range = space.whole();
+    loop {
+        let items = group.first(&range, FILL_STEP)?;
+        let Some((last, _)) = items.last() else { return Ok(Ok(())) };
+        range.start.clone_from(last);
+        range.start.push(0);
+        for (key_bytes, bytes) in &items {
+            let key = read_item_key(key_bytes).ok_or_else(|| damaged(key_bytes))?;
+            let item = item_codec::decode(bytes, &schema.key, key.clone())
+                .map_err(|Damaged| damaged(key_bytes))?;
+            if let Err(reason) = schema.validate_item(&item) {
+                // Nothing may stay behind in a space that the next index will be given.
+                group.clear(&index_space.whole())?;
+                return Ok(Err(reason.into()));
+            }
+            if let Some(index_key) = index.key.of(&item) {
+                group.insert(&index_space.entry_key(&index_key, &key), &[])?;
+            }
+        }
+    }
+}
+
+/// The message for bytes that are not what was stored.
+pub(crate) fn damaged(key: &[u8]) -> EngineError {
+    EngineError(format!("the bytes under key {} are damaged", key.escape_ascii()))
+}
+
+fn encode(entry: &Entry) -> Vec<u8> {
+    let indexes = entry.indexes().map(|(index, space)| shape(&index.name, &index.key, space));
+    let mut table = shape(&entry.schema.name, &entry.schema.key, entry.space);
+    table.insert("indexes", Value::List(indexes.map(Value::Map).collect()));
+    let mut bytes = Vec::new();
+    // No attribute is left out as a key: these names are none of the shape's.
+    item_codec::encode(&table, &KeyNames::new("PK", "SK"), &mut bytes);
+    bytes
+}
+
+fn shape(name: &Text, key: &KeyNames, space: Space) -> Item {
+    Item::from([
+        ("name", Value::Text(name.clone())),
+        ("partition", Value::Text(key.partition.clone())),
+        ("sort", Value::Text(key.sort.clone())),
+        ("space", Value::Number(Number::from(u64::from(space.0)))),
+    ])
+}
+
+fn decode(bytes: &[u8]) -> Result<Entry, Damaged> {
+    let key = Key::new("-", "-");
+    let table = item_codec::decode(bytes, &KeyNames::new("PK", "SK"), key)?;
+    let (name, key, space) = read_shape(&table)?;
+    let Some(Value::List(list)) = table.get("indexes") else { return Err(Damaged) };
+    let (mut indexes, mut index_spaces) = (Vec::new(), Vec::new());
+    for index in list {
+        let Value::Map(index) = index else { return Err(Damaged) };
+        let (name, key, space) = read_shape(index)?;
+        indexes.push(Index { name, key });
+        index_spaces.push(space);
+    }
+    Ok(Entry { schema: Arc::new(Schema { name, key, indexes }), space, index_spaces })
+}
+
+fn read_shape(shape: &Item) -> Result<(Text, KeyNames, Space), Damaged> {
+    let text = |name: &str| shape.get(name).and_then(Value::as_text).cloned().ok_or(Damaged);
+    let space = shape.get("space").and_then(Value::as_number).and_then(|number| number.to_i64());
+    let space = space.and_then(|space| u16::try_from(space).ok()).ok_or(Damaged)?;
+    let key = KeyNames { partition: text("partition")?, sort: text("sort")? };
+    Ok((text("name")?, key, Space(space)))
+}

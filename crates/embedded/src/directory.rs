@@ -1,0 +1,101 @@
+//! The directory a store lives in.
+//!
+//! ```text
+//! lock         held while a process has the store open; names that process
+//! store.redb   the store
+//! store.new    a store that was being made when the process ended; of no use
+//! ```
+//!
+//! A store is made under the second name, synced, and only then given the first: whatever happens in
+//! between, a full disk or a crash, the next start finds a whole store or none.
+
+use std::fs::{self, File, TryLockError};
+use std::io::{self, Read, Seek, Write};
+use std::path::{Path, PathBuf};
+
+use crate::engine::{Engine, OpenFailure};
+use crate::error::OpenError;
+
+const LOCK: &str = "lock";
+const STORE: &str = "store.redb";
+const UNFINISHED: &str = "store.new";
+
+/// A directory no other process can open while this lives.
+#[derive(Debug)]
+pub(crate) struct Directory {
+    path: PathBuf,
+    _lock: File,
+}
+
+impl Directory {
+    /// Makes the directory if need be, and locks it.
+    pub(crate) fn lock(path: &Path) -> Result<Directory, OpenError> {
+        let failed = |error| OpenError::Directory { path: path.to_owned(), error };
+        fs::create_dir_all(path).map_err(failed)?;
+        let mut options = File::options();
+        options.read(true).write(true).create(true).truncate(false);
+        let mut lock = options.open(path.join(LOCK)).map_err(failed)?;
+        match lock.try_lock() {
+            Ok(()) => {}
+            Err(TryLockError::WouldBlock) => {
+                let holder = read_holder(&mut lock);
+                return Err(OpenError::InUse { path: path.to_owned(), holder });
+            }
+            Err(TryLockError::Error(error)) => return Err(failed(error)),
+        }
+        // The name is for people; a full disk must not keep a store from opening.
+        let _ = write_holder(&mut lock);
+        Ok(Directory { path: path.to_owned(), _lock: lock })
+    }
+
+    /// The path of the store, which is made first if it is not there.
+    pub(crate) fn store(&self, cache_bytes: usize) -> Result<PathBuf, OpenError> {
+        let store = self.path.join(STORE);
+        let failed = |error| OpenError::Directory { path: self.path.clone(), error };
+        if store.try_exists().map_err(failed)? {
+            return Ok(store);
+        }
+        let unfinished = self.path.join(UNFINISHED);
+        remove_if_there(&unfinished).map_err(failed)?;
+        let made = Engine::create(&unfinished, cache_bytes).map_err(|failure| match failure {
+            OpenFailure::Unusable(error) => {
+                OpenError::NotCreated { path: store.clone(), reason: error.0 }
+            }
+            OpenFailure::Newer { found } => OpenError::newer(&store, found),
+        });
+        let made = made.and_then(|()| {
+            File::open(&unfinished).and_then(|file| file.sync_all()).map_err(failed)?;
+            fs::rename(&unfinished, &store).map_err(failed)?;
+            sync_directory(&self.path).map_err(failed)
+        });
+        if made.is_err() {
+            // What is left of it takes room on a disk that may be full.
+            let _ = remove_if_there(&unfinished);
+        }
+        made.map(|()| store)
+    }
+}
+
+fn remove_if_there(path: &Path) -> io::Result<()> {
+    match fs::remove_file(path) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
+        _ => Ok(()),
+    }
+}
+
+/// Makes a rename durable. Only on Unix can, and need, a directory be synced.
+fn sync_directory(path: &Path) -> io::Result<()> {
+    if cfg!(unix) { File::open(path)?.sync_all() } else { Ok(()) }
+}
+
+fn read_holder(lock: &mut File) -> Option<u32> {
+    let mut text = String::new();
+    lock.take(16).read_to_string(&mut text).ok()?;
+    text.trim().parse().ok()
+}
+
+fn write_holder(lock: &mut File) -> io::Result<()> {
+    lock.set_len(0)?;
+    lock.rewind()?;
+    writeln!(lock, "{}", std::process::id())
+}

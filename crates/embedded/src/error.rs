@@ -1,0 +1,70 @@
+//! Why a store does not open.
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+use crate::engine::FORMAT_VERSION;
+
+/// Why a store does not open.
+#[derive(Debug, thiserror::Error)]
+pub enum OpenError {
+    /// Another process has it open.
+    #[error(
+        "the store in `{}` is in use{}: stop that process, or name another directory",
+        path.display(),
+        holder.map_or_else(String::new, |id| format!(" by process {id}"))
+    )]
+    InUse {
+        /// The store's directory.
+        path: PathBuf,
+        /// The id of that process, if it could be read.
+        holder: Option<u32>,
+    },
+    /// The directory cannot be made, read or written.
+    #[error("the directory `{}` cannot be used: {error}", path.display())]
+    Directory {
+        /// The directory.
+        path: PathBuf,
+        /// What the system said.
+        error: io::Error,
+    },
+    /// A new store cannot be made; nothing is left of the attempt.
+    #[error("no store can be made at `{}`: {reason}", path.display())]
+    NotCreated {
+        /// The store's file.
+        path: PathBuf,
+        /// What went wrong.
+        reason: String,
+    },
+    /// The store was written by a newer release.
+    #[error(
+        "`{}` has format {found}, and this release knows formats up to {known}: \
+         run the release that wrote it, or a later one",
+        path.display()
+    )]
+    NewerFormat {
+        /// The store's file.
+        path: PathBuf,
+        /// Its format.
+        found: u32,
+        /// The latest format this release knows.
+        known: u32,
+    },
+    /// The file is damaged or is not a store.
+    #[error("`{}` cannot be opened: {reason}", path.display())]
+    Unusable {
+        /// The store's file.
+        path: PathBuf,
+        /// What is wrong with it.
+        reason: String,
+    },
+    /// The writer's thread cannot be started.
+    #[error("the writer cannot be started: {0}")]
+    Thread(io::Error),
+}
+
+impl OpenError {
+    pub(crate) fn newer(path: &Path, found: u32) -> OpenError {
+        OpenError::NewerFormat { path: path.to_owned(), found, known: FORMAT_VERSION }
+    }
+}

@@ -1,0 +1,24 @@
+//! The embedded store: single-table requests, durable, on one machine.
+//!
+//! One writer thread commits writes in groups, one sync a group; reads run on the caller's thread
+//! from the last durable commit. See [`Store`].
+
+mod catalog;
+mod directory;
+mod engine;
+mod error;
+mod item_codec;
+mod key_codec;
+mod pending;
+mod queue;
+mod read;
+mod store;
+mod verify;
+mod write;
+mod writer;
+
+pub use error::OpenError;
+pub use pending::Pending;
+pub use redb::StorageBackend;
+pub use store::{Options, Store};
+pub use verify::Verified;

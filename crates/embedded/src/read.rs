@@ -1,0 +1,164 @@
+//! Reads, all from one snapshot each.
+
+use latchkey_table::limits::{QUERY_BYTES_MAX, SNAPSHOT_BYTES_MAX};
+use latchkey_table::{
+    BatchGet, Capacity, Direction, Error, Get, Got, GotMany, Invalid, Item, Key, Page, Query,
+    Resume, SnapshotGet,
+};
+
+use crate::catalog::{Entry, damaged};
+use crate::engine::{EngineError, Walk};
+use crate::item_codec::{self, Damaged};
+use crate::key_codec::read_item_key;
+use crate::writer::Seen;
+
+impl Seen {
+    pub(crate) fn get(&self, request: &Get) -> Result<Got, Error> {
+        request.validate()?;
+        let entry = self.catalog.find(&request.table)?;
+        let (item, bytes) = self.item(entry, &request.key)?;
+        Ok(Got { item, capacity: Capacity::read(bytes, request.consistency) })
+    }
+
+    pub(crate) fn batch_get(&self, request: &BatchGet) -> Result<GotMany, Error> {
+        request.validate()?;
+        let entry = self.catalog.find(&request.table)?;
+        let mut got =
+            GotMany { items: Vec::with_capacity(request.keys.len()), capacity: Capacity::ZERO };
+        for key in &request.keys {
+            let (item, bytes) = self.item(entry, key)?;
+            got.items.push(item);
+            got.capacity += Capacity::read(bytes, request.consistency);
+        }
+        Ok(got)
+    }
+
+    pub(crate) fn snapshot_get(&self, request: &SnapshotGet) -> Result<GotMany, Error> {
+        request.validate()?;
+        let entry = self.catalog.find(&request.table)?;
+        let mut got =
+            GotMany { items: Vec::with_capacity(request.keys.len()), capacity: Capacity::ZERO };
+        let mut total = 0;
+        for key in &request.keys {
+            let (item, bytes) = self.item(entry, key)?;
+            total += bytes;
+            if total > SNAPSHOT_BYTES_MAX {
+                return Err(Invalid::SnapshotSize { bytes: total }.into());
+            }
+            got.items.push(item);
+            got.capacity += Capacity::snapshot_read(bytes);
+        }
+        Ok(got)
+    }
+
+    pub(crate) fn query(&self, request: &Query) -> Result<Page, Error> {
+        request.validate()?;
+        let entry = self.catalog.find(&request.table)?;
+        let index_space = match &request.index {
+            None => None,
+            Some(name) => {
+                let missing = || Invalid::NoIndex { name: name.clone() };
+                Some(entry.index_space(name).ok_or_else(missing)?)
+            }
+        };
+        let space = index_space.unwrap_or(entry.space);
+        let mut range = space.span(&request.partition, &request.range);
+        let backwards = request.direction == Direction::Descending;
+        if let Some(resume) = &request.resume {
+            let at = space.resume_key(resume);
+            if backwards {
+                range.end = at;
+            } else {
+                range.start = at;
+                range.start.push(0);
+            }
+        }
+        let limit = request.limit.and_then(|limit| usize::try_from(limit).ok());
+        let mut reading =
+            Reading { items: Vec::new(), bytes: 0, limit: limit.unwrap_or(usize::MAX), cut: false };
+        self.snapshot
+            .walk(&range, backwards, |key, bytes| match index_space {
+                None => reading.add(decode(entry, key, bytes)?),
+                Some(_) => reading.add(self.item_of_entry(entry, key)?),
+            })
+            .map_err(unavailable)?;
+        reading.into_page(request)
+    }
+
+    /// An item and the bytes it counts for; 0 when it is not there.
+    fn item(&self, entry: &Entry, key: &Key) -> Result<(Option<Item>, usize), Error> {
+        let key_bytes = entry.space.item_key(key);
+        let names = &entry.schema.key;
+        let read = self
+            .snapshot
+            .get(&key_bytes, |bytes| item_codec::decode(bytes, names, key.clone()))
+            .map_err(unavailable)?;
+        match read {
+            None => Ok((None, 0)),
+            Some(Ok(item)) => {
+                let bytes = item.size();
+                Ok((Some(item), bytes))
+            }
+            Some(Err(Damaged)) => Err(unavailable(damaged(&key_bytes))),
+        }
+    }
+
+    /// The item an index entry stands for; the two are written together, so it is there.
+    fn item_of_entry(&self, entry: &Entry, entry_key: &[u8]) -> Result<Item, EngineError> {
+        let key_bytes = entry.space.item_of_entry(entry_key).ok_or_else(|| damaged(entry_key))?;
+        let item = self.snapshot.get(&key_bytes, |bytes| decode(entry, &key_bytes, bytes))?;
+        item.ok_or_else(|| damaged(entry_key))?
+    }
+}
+
+fn decode(entry: &Entry, key_bytes: &[u8], bytes: &[u8]) -> Result<Item, EngineError> {
+    let key = read_item_key(key_bytes).ok_or_else(|| damaged(key_bytes))?;
+    item_codec::decode(bytes, &entry.schema.key, key).map_err(|Damaged| damaged(key_bytes))
+}
+
+pub(crate) fn unavailable(error: EngineError) -> Error {
+    Error::Unavailable { reason: error.0 }
+}
+
+/// A page in the making.
+struct Reading {
+    items: Vec<Item>,
+    bytes: usize,
+    limit: usize,
+    /// Whether it stopped before the range ended.
+    cut: bool,
+}
+
+impl Reading {
+    /// Adds an item, unless it would take the page over what one query can read.
+    fn add(&mut self, item: Item) -> Result<Walk, EngineError> {
+        let bytes = item.size();
+        if self.bytes + bytes > QUERY_BYTES_MAX && !self.items.is_empty() {
+            self.cut = true;
+            return Ok(Walk::Stop);
+        }
+        self.bytes += bytes;
+        self.items.push(item);
+        self.cut = self.items.len() >= self.limit;
+        Ok(if self.cut { Walk::Stop } else { Walk::On })
+    }
+
+    fn into_page(self, request: &Query) -> Result<Page, Error> {
+        let resume = match self.items.last() {
+            Some(last) if self.cut => Some(resume_key(last, request)?),
+            _ => None,
+        };
+        let capacity = Capacity::read(self.bytes, request.consistency);
+        Ok(Page { items: self.items, resume, capacity })
+    }
+}
+
+fn resume_key(last: &Item, request: &Query) -> Result<Resume, Error> {
+    let schema = &request.table;
+    let index_key = request
+        .index
+        .as_ref()
+        .and_then(|name| schema.index(name))
+        .and_then(|index| index.key.of(last));
+    Ok(Resume { key: schema.key_of(last)?, index_key })
+}

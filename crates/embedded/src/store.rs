@@ -1,0 +1,229 @@
+//! The store's door.
+
+use std::path::Path;
+use std::sync::{Arc, PoisonError, RwLock};
+use std::thread::{self, JoinHandle};
+
+use latchkey_table::{
+    BatchGet, Delete, Error, Get, Got, GotMany, Leg, Page, Put, Query, Returning, Schema,
+    SnapshotGet, Transact, Transacted, Update, Wrote,
+};
+use redb::StorageBackend;
+use tokio::sync::oneshot;
+
+use crate::directory::Directory;
+use crate::engine::{OpenFailure, Source};
+use crate::error::OpenError;
+use crate::pending::Pending;
+use crate::queue::Queue;
+use crate::verify::Verified;
+use crate::write::Write;
+use crate::writer::{Job, Open, Seen, Shared, Task, Writer};
+
+/// What a store may use.
+#[derive(Debug, Clone)]
+pub struct Options {
+    /// Memory for pages of the file.
+    pub cache_bytes: usize,
+    /// How many writes may wait for the writer.
+    pub queue_writes_max: usize,
+    /// How much the waiting writes may bring.
+    pub queue_bytes_max: usize,
+}
+
+impl Default for Options {
+    fn default() -> Options {
+        Options {
+            cache_bytes: 256 * 1024 * 1024,
+            queue_writes_max: 4096,
+            queue_bytes_max: 64 * 1024 * 1024,
+        }
+    }
+}
+
+/// A durable store of tables on this machine.
+///
+/// ```
+/// use std::sync::Arc;
+/// use latchkey_embedded::{Options, Store};
+/// use latchkey_table::{Consistency, Get, Item, Key, Put, Returning, Schema};
+///
+/// let directory = tempfile::tempdir()?;
+/// let store = Store::open(directory.path(), &Options::default())?;
+/// let table = Arc::new(Schema::new("Doors"));
+/// store.create_table(&table).wait()?;
+///
+/// let item = Item::from([("PK", "DOOR#1"), ("SK", "META"), ("state", "SHUT")]);
+/// let put = Put { table: table.clone(), item: item.clone(), condition: None };
+/// store.put(put, Returning::Nothing).wait()?;
+///
+/// let key = Key::new("DOOR#1", "META");
+/// let got = store.get(&Get { table, key, consistency: Consistency::Strong })?;
+/// assert_eq!(got.item, Some(item));
+/// assert_eq!(got.capacity.to_string(), "rcu=1, wcu=0");
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+///
+/// Reads run on the caller's thread, from the last durable commit, and wait for no write. Writes are
+/// handed to one writer thread and are answered once they are durable. Dropping the store finishes
+/// the writes that were handed in, then lets go of the directory.
+pub struct Store {
+    shared: Arc<Shared>,
+    writer: Option<JoinHandle<()>>,
+    // Let go of last.
+    _directory: Option<Directory>,
+}
+
+impl Store {
+    /// Opens the store in a directory, which are both made if they are not there.
+    pub fn open(path: &Path, options: &Options) -> Result<Store, OpenError> {
+        let directory = Directory::lock(path)?;
+        let source = Source::File(directory.store(options.cache_bytes)?);
+        Store::start(source, Some(directory), options)
+    }
+
+    /// Opens a store that lasts as long as the process keeps it.
+    pub fn in_memory(options: &Options) -> Result<Store, OpenError> {
+        Store::open_on(|| Box::new(redb::backends::InMemoryBackend::new()), options)
+    }
+
+    /// Opens a store on storage of the caller's own, asked for again whenever the store must reopen
+    /// after a failure.
+    pub fn open_on(
+        storage: impl Fn() -> Box<dyn StorageBackend> + Send + 'static,
+        options: &Options,
+    ) -> Result<Store, OpenError> {
+        Store::start(Source::Custom(Box::new(storage)), None, options)
+    }
+
+    fn start(
+        source: Source,
+        directory: Option<Directory>,
+        options: &Options,
+    ) -> Result<Store, OpenError> {
+        let path = match &source {
+            Source::File(path) => path.clone(),
+            Source::Custom(_) => "custom storage".into(),
+        };
+        let unusable = |reason| OpenError::Unusable { path: path.clone(), reason };
+        let open = Open::new(&source, options.cache_bytes).map_err(|failure| match failure {
+            OpenFailure::Newer { found } => OpenError::newer(&path, found),
+            OpenFailure::Unusable(error) => unusable(error.0),
+        })?;
+        let seen = open.seen().map_err(|error| unusable(error.0))?;
+        let shared = Arc::new(Shared {
+            view: RwLock::new(Ok(seen)),
+            queue: Queue::new(options.queue_writes_max, options.queue_bytes_max),
+        });
+        let writer = Writer {
+            source,
+            cache_bytes: options.cache_bytes,
+            shared: Arc::clone(&shared),
+            open: Some(open),
+        };
+        let writer = thread::Builder::new()
+            .name("latchkey-writer".to_owned())
+            .spawn(|| writer.run())
+            .map_err(OpenError::Thread)?;
+        Ok(Store { shared, writer: Some(writer), _directory: directory })
+    }
+
+    /// Makes a table, or gives the one of that name the schema's indexes: new ones are filled, those
+    /// no longer named are dropped. Refused if the table has another key.
+    pub fn create_table(&self, schema: &Arc<Schema>) -> Pending<()> {
+        match schema.validate() {
+            Ok(()) => self.hand_in(Task::Ensure(Arc::clone(schema)), 0, drop),
+            Err(reason) => Pending::refused(reason.into(), drop),
+        }
+    }
+
+    /// Reads one item.
+    pub fn get(&self, request: &Get) -> Result<Got, Error> {
+        self.seen()?.get(request)
+    }
+
+    /// Reads several items.
+    pub fn batch_get(&self, request: &BatchGet) -> Result<GotMany, Error> {
+        self.seen()?.batch_get(request)
+    }
+
+    /// Reads several items as of one instant.
+    pub fn snapshot_get(&self, request: &SnapshotGet) -> Result<GotMany, Error> {
+        self.seen()?.snapshot_get(request)
+    }
+
+    /// Reads a range of a partition of a table or of an index.
+    pub fn query(&self, request: &Query) -> Result<Page, Error> {
+        self.seen()?.query(request)
+    }
+
+    /// Writes a whole item.
+    pub fn put(&self, request: Put, returning: Returning) -> Pending<Wrote> {
+        self.write_one(Leg::Put(request), returning)
+    }
+
+    /// Changes an item.
+    pub fn update(&self, request: Update, returning: Returning) -> Pending<Wrote> {
+        self.write_one(Leg::Update(request), returning)
+    }
+
+    /// Removes an item.
+    pub fn delete(&self, request: Delete, returning: Returning) -> Pending<Wrote> {
+        self.write_one(Leg::Delete(request), returning)
+    }
+
+    /// Writes several items or none.
+    pub fn transact(&self, request: Transact) -> Pending<Transacted> {
+        let finish = |wrote: Wrote| Transacted { capacity: wrote.capacity };
+        match request.validate() {
+            Ok(bytes) => {
+                self.hand_in(Task::Write(Write { legs: request.legs, alone: None }), bytes, finish)
+            }
+            Err(error) => Pending::refused(error, finish),
+        }
+    }
+
+    /// Reads a whole table and its indexes, and fails if they disagree.
+    pub fn verify(&self, table: &Arc<Schema>) -> Result<Verified, Error> {
+        self.seen()?.verify(table)
+    }
+
+    fn write_one(&self, leg: Leg, returning: Returning) -> Pending<Wrote> {
+        match leg.validate() {
+            Ok(bytes) => {
+                let write = Write { legs: vec![leg], alone: Some(returning) };
+                self.hand_in(Task::Write(write), bytes, |wrote| wrote)
+            }
+            Err(reason) => Pending::refused(reason.into(), |wrote| wrote),
+        }
+    }
+
+    fn hand_in<T>(&self, task: Task, bytes: usize, finish: fn(Wrote) -> T) -> Pending<T> {
+        let (reply, receiver) = oneshot::channel();
+        match self.shared.queue.push(Job { task, reply }, bytes) {
+            Ok(()) => Pending::accepted(receiver, finish),
+            Err(error) => Pending::refused(error, finish),
+        }
+    }
+
+    /// The last durable commit.
+    fn seen(&self) -> Result<Arc<Seen>, Error> {
+        self.shared.view.read().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+}
+
+impl Drop for Store {
+    fn drop(&mut self) {
+        self.shared.queue.close();
+        if let Some(writer) = self.writer.take() {
+            // A writer that panicked has told those who waited.
+            let _ = writer.join();
+        }
+    }
+}
+
+impl std::fmt::Debug for Store {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Store").finish_non_exhaustive()
+    }
+}
