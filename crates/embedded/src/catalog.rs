@@ -155,15 +155,15 @@ fn fill(
         range.start.push(0);
         for (key_bytes, bytes) in &items {
             let key = read_item_key(key_bytes).ok_or_else(|| damaged(key_bytes))?;
-            let item = item_codec::decode(bytes, &schema.key, key.clone())
+            let item = item_codec::decode(bytes, &schema.key, key.clone(), None)
                 .map_err(|Damaged| damaged(key_bytes))?;
             if let Err(reason) = schema.validate_item(&item) {
                 // Nothing may stay behind in a space that the next index will be given.
                 group.clear(&index_space.whole())?;
                 return Ok(Err(reason.into()));
             }
-            if let Some(index_key) = index.key.of(&item) {
-                group.insert(&index_space.entry_key(&index_key, &key), &[])?;
+            if let Some(index_key) = index.key.parts(&item) {
+                group.insert(&index_space.entry_key(index_key, &key), &[])?;
             }
         }
     }
@@ -195,7 +195,7 @@ fn shape(name: &Text, key: &KeyNames, space: Space) -> Item {
 
 fn decode(bytes: &[u8]) -> Result<Entry, Damaged> {
     let key = Key::new("-", "-");
-    let table = item_codec::decode(bytes, &KeyNames::new("PK", "SK"), key)?;
+    let table = item_codec::decode(bytes, &KeyNames::new("PK", "SK"), key, None)?;
     let (name, key, space) = read_shape(&table)?;
     let Some(Value::List(list)) = table.get("indexes") else { return Err(Damaged) };
     let (mut indexes, mut index_spaces) = (Vec::new(), Vec::new());

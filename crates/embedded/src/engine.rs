@@ -6,11 +6,12 @@
 use std::fmt;
 use std::io;
 use std::ops::{Bound, Range};
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 
 use redb::{
     Builder, Database, ReadOnlyTable, ReadableDatabase, ReadableTable, StorageBackend, Table,
-    TableDefinition,
+    TableDefinition, WriteTransaction,
 };
 
 /// Items and index entries, by the bytes of [`crate::key_codec`].
@@ -41,6 +42,12 @@ impl<E: Into<redb::Error>> From<E> for EngineError {
     fn from(error: E) -> EngineError {
         EngineError(error.into().to_string())
     }
+}
+
+/// Runs what may meet a damaged page, which redb answers with a panic.
+fn guard<T, E: From<EngineError>>(run: impl FnOnce() -> Result<T, E>) -> Result<T, E> {
+    catch_unwind(AssertUnwindSafe(run))
+        .unwrap_or_else(|_| Err(EngineError("the store's file is damaged".to_owned()).into()))
 }
 
 /// Why the engine would not open.
@@ -87,6 +94,10 @@ impl Engine {
 
     /// Opens the map, and makes it first if a custom source holds nothing.
     pub(crate) fn open(source: &Source, cache_bytes: usize) -> Result<Engine, OpenFailure> {
+        guard(|| Engine::open_unguarded(source, cache_bytes))
+    }
+
+    fn open_unguarded(source: &Source, cache_bytes: usize) -> Result<Engine, OpenFailure> {
         let mut builder = Builder::new();
         builder.set_cache_size(cache_bytes);
         let engine = match source {
@@ -150,14 +161,14 @@ impl Engine {
         let transaction = self.database.begin_write()?;
         let mut group = Group {
             items: transaction.open_table(ITEMS)?,
-            meta: transaction.open_table(META)?,
+            transaction: &transaction,
             changed: false,
         };
-        let result = change(&mut group)?;
+        let result = guard(|| change(&mut group))?;
         let changed = group.changed;
         drop(group);
         if changed {
-            transaction.commit().map_err(|error| WriteFailure::InDoubt(error.into()))?;
+            guard(|| Ok(transaction.commit()?)).map_err(WriteFailure::InDoubt)?;
         } else {
             transaction.abort()?;
         }
@@ -177,7 +188,7 @@ impl Snapshot {
         key: &[u8],
         read: impl FnOnce(&[u8]) -> T,
     ) -> Result<Option<T>, EngineError> {
-        Ok(ReadableTable::get(&self.items, key)?.map(|guard| read(guard.value())))
+        guard(|| Ok(ReadableTable::get(&self.items, key)?.map(|bytes| read(bytes.value()))))
     }
 
     /// Hands keys and bytes of a range to a function, from either end, until it says to stop.
@@ -190,15 +201,17 @@ impl Snapshot {
         if range.is_empty() {
             return Ok(());
         }
-        let mut entries = ReadableTable::range::<&[u8]>(&self.items, bounds(range))?;
-        while let Some(entry) = if backwards { entries.next_back() } else { entries.next() } {
-            let (key, bytes) = entry?;
-            match visit(key.value(), bytes.value())? {
-                Walk::On => {}
-                Walk::Stop => break,
+        guard(|| {
+            let mut entries = ReadableTable::range::<&[u8]>(&self.items, bounds(range))?;
+            while let Some(entry) = if backwards { entries.next_back() } else { entries.next() } {
+                let (key, bytes) = entry?;
+                match visit(key.value(), bytes.value())? {
+                    Walk::On => {}
+                    Walk::Stop => break,
+                }
             }
-        }
-        Ok(())
+            Ok(())
+        })
     }
 }
 
@@ -218,7 +231,7 @@ fn bounds(range: &Range<Vec<u8>>) -> (Bound<&[u8]>, Bound<&[u8]>) {
 /// Changes that become durable together. Reads see the changes made before them.
 pub(crate) struct Group<'a> {
     items: Table<'a, &'static [u8], &'static [u8]>,
-    meta: Table<'a, &'static str, &'static [u8]>,
+    transaction: &'a WriteTransaction,
     changed: bool,
 }
 
@@ -229,7 +242,7 @@ impl Group<'_> {
         key: &[u8],
         read: impl FnOnce(&[u8]) -> T,
     ) -> Result<Option<T>, EngineError> {
-        Ok(self.items.get(key)?.map(|guard| read(guard.value())))
+        Ok(self.items.get(key)?.map(|bytes| read(bytes.value())))
     }
 
     pub(crate) fn insert(&mut self, key: &[u8], bytes: &[u8]) -> Result<(), EngineError> {
@@ -271,7 +284,7 @@ impl Group<'_> {
 
     pub(crate) fn insert_meta(&mut self, name: &str, bytes: &[u8]) -> Result<(), EngineError> {
         self.changed = true;
-        self.meta.insert(name, bytes)?;
+        self.transaction.open_table(META)?.insert(name, bytes)?;
         Ok(())
     }
 }

@@ -42,49 +42,50 @@ fn is_key(names: &KeyNames, name: &str) -> bool {
 }
 
 /// The item stored under a key.
-pub(crate) fn decode(mut bytes: &[u8], names: &KeyNames, key: Key) -> Result<Item, Damaged> {
+///
+/// A query passes the item before as `like`: its neighbours mostly have the same names, which then need
+/// neither be checked nor made anew.
+pub(crate) fn decode(
+    mut bytes: &[u8],
+    names: &KeyNames,
+    key: Key,
+    like: Option<&Item>,
+) -> Result<Item, Damaged> {
     let rest = &mut bytes;
     let count = take_count(rest, 2)?;
     let mut item = Item::with_capacity(count + 2);
     // The names come sorted; the key's two go in between wherever they belong.
-    let mut keys = [
-        Some((names.partition.clone(), Value::Text(key.partition))),
-        Some((names.sort.clone(), Value::Text(key.sort))),
-    ];
+    let mut keys = [(&names.partition, key.partition), (&names.sort, key.sort)];
     if names.sort < names.partition {
         keys.reverse();
     }
-    for _ in 0..count {
-        let name = take_text(rest)?;
-        push_keys(&mut item, &mut keys, Some(&name))?;
-        let value = take_value(rest, LEVELS_MAX)?;
-        push(&mut item, name, value)?;
-    }
-    push_keys(&mut item, &mut keys, None)?;
-    if !rest.is_empty() {
-        return Err(Damaged);
-    }
-    Ok(item)
-}
-
-/// Adds the key attributes that sort before a name, or all that are left.
-fn push_keys(
-    item: &mut Item,
-    keys: &mut [Option<(Text, Value)>; 2],
-    before: Option<&Text>,
-) -> Result<(), Damaged> {
-    for key in keys {
-        if let Some((name, value)) =
-            key.take_if(|(name, _)| before.is_none_or(|before| *name < *before))
-        {
-            push(item, name, value)?;
+    let mut keys = keys.into_iter().peekable();
+    let mut known = like.into_iter().flat_map(Item::iter).map(|(name, _)| name);
+    let mut last: &[u8] = &[];
+    for nth in 0..count {
+        let raw = take_bytes(rest)?;
+        if nth > 0 && raw <= last {
+            return Err(Damaged);
         }
+        while let Some((name, text)) = keys.next_if(|(name, _)| name.as_bytes() < raw) {
+            item.push_last(name.clone(), Value::Text(text));
+            known.next();
+        }
+        if keys.peek().is_some_and(|(name, _)| name.as_bytes() == raw) {
+            return Err(Damaged);
+        }
+        last = raw;
+        let name = match known.next() {
+            Some(name) if name.as_bytes() == raw => name.clone(),
+            _ => Text::from_utf8(raw).map_err(|_| Damaged)?,
+        };
+        let value = take_value(rest, LEVELS_MAX)?;
+        item.push_last(name, value);
     }
-    Ok(())
-}
-
-fn push(map: &mut Map, name: Text, value: Value) -> Result<(), Damaged> {
-    if map.push(name, value) { Ok(()) } else { Err(Damaged) }
+    for (name, text) in keys {
+        item.push_last(name.clone(), Value::Text(text));
+    }
+    if rest.is_empty() { Ok(item) } else { Err(Damaged) }
 }
 
 /// Deeper than any item that was let in, shallow enough for any stack.
@@ -240,9 +241,15 @@ fn take_value(rest: &mut &[u8], levels: usize) -> Result<Value, Damaged> {
             let levels = levels.checked_sub(1).ok_or(Damaged)?;
             let count = take_count(rest, 2)?;
             let mut map = Map::with_capacity(count);
-            for _ in 0..count {
-                let name = take_text(rest)?;
-                push(&mut map, name, take_value(rest, levels)?)?;
+            let mut last: &[u8] = &[];
+            for nth in 0..count {
+                let raw = take_bytes(rest)?;
+                if nth > 0 && raw <= last {
+                    return Err(Damaged);
+                }
+                last = raw;
+                let name = Text::from_utf8(raw).map_err(|_| Damaged)?;
+                map.push_last(name, take_value(rest, levels)?);
             }
             Value::Map(map)
         }
@@ -332,7 +339,9 @@ mod tests {
             reversed in any::<bool>(),
             partition in text(),
             sort in text(),
+            others in prop::collection::vec((text(), value()), 0..4),
         ) {
+            let other: Item = others.into_iter().collect();
             let names = if reversed { KeyNames::new("b", "a") } else { KeyNames::new("PK", "SK") };
             let mut item: Item = pairs.into_iter().collect();
             item.insert(names.partition.clone(), partition);
@@ -340,12 +349,15 @@ mod tests {
             let mut bytes = Vec::new();
             encode(&item, &names, &mut bytes);
             let key = names.of(&item).unwrap();
-            prop_assert_eq!(decode(&bytes, &names, key), Ok(item));
+            // Whatever item came before makes no difference.
+            for like in [None, Some(&item), Some(&Item::from([("a", 1)])), Some(&other)] {
+                prop_assert_eq!(decode(&bytes, &names, key.clone(), like), Ok(item.clone()));
+            }
         }
 
         #[test]
         fn any_bytes_are_read_or_refused(bytes in prop::collection::vec(any::<u8>(), 0..200)) {
-            let _ = decode(&bytes, &KeyNames::new("PK", "SK"), Key::new("p", "s"));
+            let _ = decode(&bytes, &KeyNames::new("PK", "SK"), Key::new("p", "s"), None);
         }
 
         #[test]
@@ -357,9 +369,9 @@ mod tests {
             encode(&Item::from([("a", value)]), &names, &mut bytes);
             let at = at.index(bytes.len());
             bytes[at] ^= 1 << bit;
-            let _ = decode(&bytes, &names, Key::new("p", "s"));
+            let _ = decode(&bytes, &names, Key::new("p", "s"), None);
             bytes.truncate(at);
-            let _ = decode(&bytes, &names, Key::new("p", "s"));
+            let _ = decode(&bytes, &names, Key::new("p", "s"), None);
         }
     }
 
@@ -368,12 +380,18 @@ mod tests {
         let mut bytes = vec![1, 1, b'a'];
         bytes.extend(std::iter::repeat_n([tag::LIST, 1], 10_000).flatten());
         bytes.push(tag::NULL);
-        assert_eq!(decode(&bytes, &KeyNames::new("PK", "SK"), Key::new("p", "s")), Err(Damaged));
+        assert_eq!(
+            decode(&bytes, &KeyNames::new("PK", "SK"), Key::new("p", "s"), None),
+            Err(Damaged)
+        );
     }
 
     #[test]
     fn a_count_beyond_the_bytes_is_refused() {
         let bytes = [1, 1, b'a', tag::LIST, 0xff, 0xff, 0xff, 0xff, 0x7f];
-        assert_eq!(decode(&bytes, &KeyNames::new("PK", "SK"), Key::new("p", "s")), Err(Damaged));
+        assert_eq!(
+            decode(&bytes, &KeyNames::new("PK", "SK"), Key::new("p", "s"), None),
+            Err(Damaged)
+        );
     }
 }

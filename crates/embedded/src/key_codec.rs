@@ -33,10 +33,11 @@ impl Space {
     }
 
     /// The bytes of an index entry: its own key, then that of its item.
-    pub(crate) fn entry_key(self, index_key: &Key, key: &Key) -> Vec<u8> {
-        let room = index_key.sort.len() + key.partition.len() + key.sort.len() + 4;
-        let mut bytes = self.prefix(&index_key.partition, room);
-        push_text(&mut bytes, &index_key.sort);
+    pub(crate) fn entry_key(self, index_key: (&Text, &Text), key: &Key) -> Vec<u8> {
+        let (partition, sort) = index_key;
+        let room = sort.len() + key.partition.len() + key.sort.len() + 4;
+        let mut bytes = self.prefix(partition, room);
+        push_text(&mut bytes, sort);
         push_text(&mut bytes, &key.partition);
         push_text(&mut bytes, &key.sort);
         bytes
@@ -91,7 +92,7 @@ impl Space {
     /// The bytes of the key a query stopped at.
     pub(crate) fn resume_key(self, resume: &Resume) -> Vec<u8> {
         match &resume.index_key {
-            Some(index_key) => self.entry_key(index_key, &resume.key),
+            Some(Key { partition, sort }) => self.entry_key((partition, sort), &resume.key),
             None => self.item_key(&resume.key),
         }
     }
@@ -167,6 +168,10 @@ mod tests {
     const TABLE: Space = Space(7);
     const INDEX: Space = Space(8);
 
+    fn entry_key(index_key: &Key, key: &Key) -> Vec<u8> {
+        INDEX.entry_key((&index_key.partition, &index_key.sort), key)
+    }
+
     /// Texts that often share beginnings and hold the bytes that need escaping.
     fn text() -> impl Strategy<Value = Text> {
         prop_oneof![
@@ -206,13 +211,13 @@ mod tests {
 
         #[test]
         fn entries_sort_by_index_key_then_item_key(a in (key(), key()), b in (key(), key())) {
-            let bytes = |(index_key, key): &(Key, Key)| INDEX.entry_key(index_key, key);
+            let bytes = |(index_key, key): &(Key, Key)| entry_key(index_key, key);
             prop_assert_eq!(bytes(&a).cmp(&bytes(&b)), a.cmp(&b));
         }
 
         #[test]
         fn an_entry_leads_to_its_item(index_key in key(), key in key()) {
-            let entry = INDEX.entry_key(&index_key, &key);
+            let entry = entry_key(&index_key, &key);
             prop_assert_eq!(TABLE.item_of_entry(&entry), Some(TABLE.item_key(&key)));
         }
 
@@ -223,7 +228,7 @@ mod tests {
                 let span = TABLE.span(partition, &range);
                 prop_assert_eq!(span.contains(&TABLE.item_key(&key)), expected);
                 let span = INDEX.span(partition, &range);
-                prop_assert_eq!(span.contains(&INDEX.entry_key(&key, &item)), expected);
+                prop_assert_eq!(span.contains(&entry_key(&key, &item)), expected);
             }
             prop_assert!(TABLE.whole().contains(&TABLE.item_key(&key)));
             prop_assert!(!INDEX.whole().contains(&TABLE.item_key(&key)));

@@ -22,3 +22,8 @@ pub use pending::Pending;
 pub use redb::StorageBackend;
 pub use store::{Options, Store};
 pub use verify::Verified;
+
+/// The README's example compiles.
+#[cfg(doctest)]
+#[doc = include_str!("../../../README.md")]
+struct Readme;

@@ -12,6 +12,9 @@ use crate::item_codec::{self, Damaged};
 use crate::key_codec::read_item_key;
 use crate::writer::Seen;
 
+/// For how many items a page makes room at once.
+const PAGE_ROOM: usize = 101;
+
 impl Seen {
     pub(crate) fn get(&self, request: &Get) -> Result<Got, Error> {
         request.validate()?;
@@ -74,12 +77,13 @@ impl Seen {
             }
         }
         let limit = request.limit.and_then(|limit| usize::try_from(limit).ok());
-        let mut reading =
-            Reading { items: Vec::new(), bytes: 0, limit: limit.unwrap_or(usize::MAX), cut: false };
+        let limit = limit.unwrap_or(usize::MAX);
+        let items = Vec::with_capacity(limit.min(PAGE_ROOM));
+        let mut reading = Reading { items, bytes: 0, limit, cut: false };
         self.snapshot
             .walk(&range, backwards, |key, bytes| match index_space {
-                None => reading.add(decode(entry, key, bytes)?),
-                Some(_) => reading.add(self.item_of_entry(entry, key)?),
+                None => reading.add(decode(entry, key, bytes, reading.items.last())?),
+                Some(_) => reading.add(self.item_of_entry(entry, key, reading.items.last())?),
             })
             .map_err(unavailable)?;
         reading.into_page(request)
@@ -91,7 +95,7 @@ impl Seen {
         let names = &entry.schema.key;
         let read = self
             .snapshot
-            .get(&key_bytes, |bytes| item_codec::decode(bytes, names, key.clone()))
+            .get(&key_bytes, |bytes| item_codec::decode(bytes, names, key.clone(), None))
             .map_err(unavailable)?;
         match read {
             None => Ok((None, 0)),
@@ -104,16 +108,26 @@ impl Seen {
     }
 
     /// The item an index entry stands for; the two are written together, so it is there.
-    fn item_of_entry(&self, entry: &Entry, entry_key: &[u8]) -> Result<Item, EngineError> {
+    fn item_of_entry(
+        &self,
+        entry: &Entry,
+        entry_key: &[u8],
+        like: Option<&Item>,
+    ) -> Result<Item, EngineError> {
         let key_bytes = entry.space.item_of_entry(entry_key).ok_or_else(|| damaged(entry_key))?;
-        let item = self.snapshot.get(&key_bytes, |bytes| decode(entry, &key_bytes, bytes))?;
+        let item = self.snapshot.get(&key_bytes, |bytes| decode(entry, &key_bytes, bytes, like))?;
         item.ok_or_else(|| damaged(entry_key))?
     }
 }
 
-fn decode(entry: &Entry, key_bytes: &[u8], bytes: &[u8]) -> Result<Item, EngineError> {
+fn decode(
+    entry: &Entry,
+    key_bytes: &[u8],
+    bytes: &[u8],
+    like: Option<&Item>,
+) -> Result<Item, EngineError> {
     let key = read_item_key(key_bytes).ok_or_else(|| damaged(key_bytes))?;
-    item_codec::decode(bytes, &entry.schema.key, key).map_err(|Damaged| damaged(key_bytes))
+    item_codec::decode(bytes, &entry.schema.key, key, like).map_err(|Damaged| damaged(key_bytes))
 }
 
 pub(crate) fn unavailable(error: EngineError) -> Error {

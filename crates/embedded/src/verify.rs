@@ -33,12 +33,12 @@ impl Seen {
         self.snapshot.walk(&entry.space.whole(), false, |key_bytes, bytes| {
             verified.items += 1;
             let key = read_item_key(key_bytes).ok_or_else(|| damaged(key_bytes))?;
-            let item = item_codec::decode(bytes, &entry.schema.key, key.clone())
+            let item = item_codec::decode(bytes, &entry.schema.key, key.clone(), None)
                 .map_err(|Damaged| damaged(key_bytes))?;
             for ((index, space), count) in entry.indexes().zip(&mut expected) {
-                let Some(index_key) = index.key.of(&item) else { continue };
+                let Some(index_key) = index.key.parts(&item) else { continue };
                 *count += 1;
-                let entry_key = space.entry_key(&index_key, &key);
+                let entry_key = space.entry_key(index_key, &key);
                 if self.snapshot.get(&entry_key, |_| ())?.is_none() {
                     let name = &index.name;
                     let at = key_bytes.escape_ascii();

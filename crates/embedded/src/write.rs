@@ -106,7 +106,7 @@ impl<'a> Target<'a> {
         };
         let key_bytes = entry.space.item_key(&key);
         let names = &entry.schema.key;
-        let decode = |bytes: &[u8]| item_codec::decode(bytes, names, key.clone());
+        let decode = |bytes: &[u8]| item_codec::decode(bytes, names, key.clone(), None);
         let old = match group.get(&key_bytes, decode)?.transpose() {
             Ok(old) => old.map(Stored::new),
             // The item's own trouble: the rest of the group goes on.
@@ -177,17 +177,16 @@ impl<'a> Target<'a> {
             Change::Goes => return Ok(()),
         }
         for (index, space) in self.entry.indexes() {
-            let place = |stored: &Stored| index.key.of(&stored.item);
-            let old = self.old.as_ref().and_then(place);
-            let new = change.stored().and_then(place);
+            let old = self.old.as_ref().and_then(|old| index.key.parts(&old.item));
+            let new = change.stored().and_then(|new| index.key.parts(&new.item));
             if old == new {
                 continue;
             }
             if let Some(old) = old {
-                group.remove(&space.entry_key(&old, &self.key))?;
+                group.remove(&space.entry_key(old, &self.key))?;
             }
             if let Some(new) = new {
-                group.insert(&space.entry_key(&new, &self.key), &[])?;
+                group.insert(&space.entry_key(new, &self.key), &[])?;
             }
         }
         Ok(())

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use crate::limits::ACTIONS_MAX;
-use crate::{Invalid, Item, Number, Path, Step, Text, Value};
+use crate::{Invalid, Item, Number, Path, Step, Text, Value, ValueType};
 
 /// One change to an item. All of an update's changes see the item as it was before.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -49,7 +49,7 @@ impl Action {
     }
 
     /// Sets a numeric attribute to itself plus a constant: `version = .version + 1`.
-    pub fn increment(name: &str, by: impl Into<Number>) -> Action {
+    pub fn increment(name: &str, by: i64) -> Action {
         let stored = Box::new(Expression::Path(Path::attribute(name)));
         let by = Box::new(Expression::Value(Value::Number(by.into())));
         Action::Set(Path::attribute(name), Expression::Sum(stored, by))
@@ -85,7 +85,7 @@ pub(crate) fn validate(actions: &[Action]) -> Result<(), Invalid> {
             Action::Remove(_) => {}
             Action::Add(_, Value::Number(_)) => {}
             Action::Add(_, value) | Action::Delete(_, value) => match value {
-                Value::TextSet(_) | Value::NumberSet(_) | Value::BytesSet(_) => {}
+                Value::TextSet(_) | Value::NumberSet(_) | Value::BytesSet(_) => value.validate()?,
                 _ => return Err(Invalid::Operand { found: value.value_type() }),
             },
         }
@@ -93,6 +93,7 @@ pub(crate) fn validate(actions: &[Action]) -> Result<(), Invalid> {
     // Sorted, paths that clash come to lie beside each other: a path sorts directly before those
     // within it, and the entries of one value directly before its elements.
     let mut paths: Vec<_> = actions.iter().map(Action::path).collect();
+    paths.iter().try_for_each(|path| path.validate())?;
     paths.sort();
     for pair in paths.windows(2) {
         if let [a, b] = pair
@@ -108,12 +109,32 @@ pub(crate) fn validate(actions: &[Action]) -> Result<(), Invalid> {
 fn spend(expression: &Expression, left: usize) -> Result<usize, Invalid> {
     let left = left.checked_sub(1).ok_or(Invalid::TooManyActions { count: ACTIONS_MAX + 1 })?;
     match expression {
-        Expression::Value(value) => value.validate_nesting().map(|()| left),
-        Expression::Path(_) => Ok(left),
-        Expression::OrElse(_, other) => spend(other, left),
-        Expression::Sum(a, b) | Expression::Difference(a, b) | Expression::Append(a, b) => {
+        Expression::Value(value) => value.validate().map(|()| left),
+        Expression::Path(path) => path.validate().map(|()| left),
+        Expression::OrElse(path, other) => {
+            path.validate()?;
+            spend(other, left)
+        }
+        Expression::Sum(a, b) | Expression::Difference(a, b) => {
+            can_be(a, ValueType::Number)?;
+            can_be(b, ValueType::Number)?;
             spend(b, spend(a, left)?)
         }
+        Expression::Append(a, b) => {
+            can_be(a, ValueType::List)?;
+            can_be(b, ValueType::List)?;
+            spend(b, spend(a, left)?)
+        }
+    }
+}
+
+/// Refuses a constant of another type, whether or not it would come to be computed with.
+fn can_be(expression: &Expression, value_type: ValueType) -> Result<(), Invalid> {
+    match expression {
+        Expression::Value(value) if value.value_type() != value_type => {
+            Err(Invalid::Operand { found: value.value_type() })
+        }
+        _ => Ok(()),
     }
 }
 
@@ -147,7 +168,12 @@ pub fn apply(actions: &[Action], item: &Item) -> Result<Item, Invalid> {
     // The highest first, so that an element's removal does not move the next one to go.
     removals.sort_by(|a, b| b.cmp(a));
     for path in removals {
-        remove(&mut new, path, path.of(item).is_some())?;
+        // What was not there is left alone, even where an append has put something since.
+        if path.of(item).is_some() {
+            remove(&mut new, path);
+        } else if !path.has_place(item) {
+            return Err(Invalid::Path { path: path.to_string() });
+        }
     }
     Ok(new)
 }
@@ -240,22 +266,19 @@ fn set(item: &mut Item, path: &Path, value: Value) -> Result<(), Invalid> {
     Ok(())
 }
 
-/// Removes what lies at a path. What an append has put there since `was_there` is left alone.
-fn remove(item: &mut Item, path: &Path, was_there: bool) -> Result<(), Invalid> {
+/// Removes what lies at a path, if anything does.
+fn remove(item: &mut Item, path: &Path) {
     let Some((last, _)) = path.steps().split_last() else {
         item.remove(path.root());
-        return Ok(());
+        return;
     };
     match (parent(item, path), last) {
         (Some(Value::Map(map)), Step::Field(name)) => drop(map.remove(name)),
-        (Some(Value::List(list)), Step::Index(index)) => {
-            if was_there && *index < list.len() {
-                list.remove(*index);
-            }
+        (Some(Value::List(list)), Step::Index(index)) if *index < list.len() => {
+            list.remove(*index);
         }
-        _ => return Err(Invalid::Path { path: path.to_string() }),
+        _ => {}
     }
-    Ok(())
 }
 
 /// The map or list a path's last step leads into.
@@ -287,3 +310,6 @@ pub(crate) fn weight(action: &Action) -> usize {
         Action::Add(_, value) | Action::Delete(_, value) => value.size(),
     }
 }
+
+#[cfg(test)]
+mod tests;

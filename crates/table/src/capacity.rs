@@ -4,7 +4,7 @@ use std::fmt;
 use std::iter::Sum;
 use std::ops::{Add, AddAssign};
 
-use crate::{Consistency, Item, Key, Schema};
+use crate::{Consistency, Item, Schema, Text};
 
 const READ_UNIT_BYTES: usize = 4 * 1024;
 const WRITE_UNIT_BYTES: usize = 1024;
@@ -76,13 +76,16 @@ pub fn index_write<'a>(
         .indexes
         .iter()
         .map(|index| {
-            let entry = |image: Image<'a>| index.key.of(image.item).map(|key| (key, image));
+            let entry = |image: Image<'a>| index.key.parts(image.item).map(|key| (key, image));
             entry_write(old.and_then(entry), new.and_then(entry))
         })
         .sum()
 }
 
-fn entry_write(old: Option<(Key, Image<'_>)>, new: Option<(Key, Image<'_>)>) -> Capacity {
+/// The key of an index entry and the item it stands for.
+type Entry<'a> = ((&'a Text, &'a Text), Image<'a>);
+
+fn entry_write(old: Option<Entry<'_>>, new: Option<Entry<'_>>) -> Capacity {
     match (old, new) {
         (None, None) => Capacity::ZERO,
         (Some((_, image)), None) | (None, Some((_, image))) => Capacity::write(image.bytes, 0),

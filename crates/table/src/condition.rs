@@ -99,50 +99,84 @@ impl Condition {
         self.spend(CONDITION_OPERATORS_MAX).map(drop)
     }
 
-    /// Validates while counting operators down from `left`, which bounds the depth of the walk too.
+    /// Validates while counting operators and functions down from `left`, which bounds the depth of
+    /// the walk too.
     fn spend(&self, left: usize) -> Result<usize, Invalid> {
-        let left = left.checked_sub(1).ok_or(Invalid::ConditionTooLarge)?;
+        let mut left = spend(left, 1)?;
+        for operand in self.operands() {
+            match operand {
+                Operand::Value(value) => value.validate()?,
+                Operand::Path(path) => path.validate()?,
+                Operand::Size(path) => {
+                    path.validate()?;
+                    left = spend(left, 1)?;
+                }
+            }
+        }
         match self {
-            Condition::Exists(_) | Condition::Absent(_) | Condition::HasType(..) => Ok(left),
+            Condition::Exists(path) | Condition::Absent(path) | Condition::HasType(path, _) => {
+                path.validate()?;
+            }
             Condition::Compare(a, comparator, b) => {
-                let check = match comparator {
-                    Comparator::Equal | Comparator::NotEqual => shallow,
-                    _ => ordered,
-                };
-                [a, b].into_iter().try_for_each(check).map(|()| left)
+                if !matches!(comparator, Comparator::Equal | Comparator::NotEqual) {
+                    [a, b].into_iter().try_for_each(ordered)?;
+                }
+                if let Operand::Path(path) = a {
+                    distinct(path, b)?;
+                }
             }
             Condition::Between(value, low, high) => {
                 [value, low, high].into_iter().try_for_each(ordered)?;
-                match (low, high) {
-                    (Operand::Value(low), Operand::Value(high))
-                        if !order(low, high).is_some_and(Ordering::is_le) =>
-                    {
-                        Err(Invalid::ReversedBounds)
-                    }
-                    _ => Ok(left),
+                if let (Operand::Value(low), Operand::Value(high)) = (low, high)
+                    && !order(low, high).is_some_and(Ordering::is_le)
+                {
+                    return Err(Invalid::ReversedBounds);
                 }
             }
-            Condition::In(value, alternatives) => {
+            Condition::In(_, alternatives) => {
                 if alternatives.is_empty() || alternatives.len() > ALTERNATIVES_MAX {
                     return Err(Invalid::Alternatives { count: alternatives.len() });
                 }
-                alternatives.iter().chain([value]).try_for_each(shallow).map(|()| left)
             }
-            Condition::BeginsWith(_, prefix) => match prefix {
-                Operand::Value(Value::Text(_) | Value::Bytes(_)) => Ok(left),
-                Operand::Value(other) => Err(Invalid::Prefix { found: other.value_type() }),
-                Operand::Path(_) | Operand::Size(_) => Ok(left),
-            },
-            Condition::Contains(_, element) => shallow(element).map(|()| left),
+            Condition::BeginsWith(path, prefix) => {
+                path.validate()?;
+                distinct(path, prefix)?;
+                can_begin(prefix)?;
+            }
+            Condition::Contains(path, element) => {
+                path.validate()?;
+                distinct(path, element)?;
+            }
             Condition::And(all) | Condition::Or(all) if all.is_empty() => {
-                Err(Invalid::EmptyCondition)
+                return Err(Invalid::EmptyCondition);
             }
             Condition::And(all) | Condition::Or(all) => {
-                all.iter().try_fold(left, |left, condition| condition.spend(left))
+                // An operator stands between every two; one of them is paid for.
+                let left = spend(left, all.len().saturating_sub(2))?;
+                return all.iter().try_fold(left, |left, condition| condition.spend(left));
             }
-            Condition::Not(condition) => condition.spend(left),
+            Condition::Not(condition) => return condition.spend(left),
         }
+        Ok(left)
     }
+
+    /// The operands of the condition itself, paths apart that can be nothing else.
+    fn operands(&self) -> impl Iterator<Item = &Operand> {
+        let (few, many): ([Option<&Operand>; 3], &[Operand]) = match self {
+            Condition::Compare(a, _, b) => ([Some(a), Some(b), None], &[]),
+            Condition::Between(value, low, high) => ([Some(value), Some(low), Some(high)], &[]),
+            Condition::In(value, alternatives) => ([Some(value), None, None], alternatives),
+            Condition::BeginsWith(_, operand) | Condition::Contains(_, operand) => {
+                ([Some(operand), None, None], &[])
+            }
+            _ => ([None; 3], &[]),
+        };
+        few.into_iter().flatten().chain(many)
+    }
+}
+
+fn spend(left: usize, operators: usize) -> Result<usize, Invalid> {
+    left.checked_sub(operators).ok_or(Invalid::ConditionTooLarge)
 }
 
 /// Refuses to order a constant that has no order.
@@ -155,9 +189,27 @@ fn ordered(operand: &Operand) -> Result<(), Invalid> {
     }
 }
 
-/// Refuses a constant that nests too deep.
-fn shallow(operand: &Operand) -> Result<(), Invalid> {
-    if let Operand::Value(value) = operand { value.validate_nesting() } else { Ok(()) }
+/// Refuses to compare what is stored at a path with itself.
+fn distinct(path: &Path, operand: &Operand) -> Result<(), Invalid> {
+    match operand {
+        Operand::Path(other) if other == path => {
+            Err(Invalid::SameOperand { path: path.to_string() })
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Refuses a prefix that is known to be neither text nor bytes.
+fn can_begin(prefix: &Operand) -> Result<(), Invalid> {
+    let found = match prefix {
+        Operand::Value(value) => value.value_type(),
+        Operand::Size(_) => ValueType::Number,
+        Operand::Path(_) => return Ok(()),
+    };
+    match found {
+        ValueType::Text | ValueType::Bytes => Ok(()),
+        _ => Err(Invalid::Prefix { found }),
+    }
 }
 
 fn has_order(value: &Value) -> bool {
@@ -271,3 +323,6 @@ fn contains(value: &Value, element: &Value) -> bool {
         _ => false,
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -8,6 +8,8 @@ use crate::{KeyNames, NumberError, Text, ValueType, limits};
 pub enum Invalid {
     #[error("a name of {bytes} bytes: an attribute's has 1 to {}", limits::NAME_BYTES_MAX)]
     Name { bytes: usize },
+    #[error("a path of {steps} steps: the most is {}", limits::PATH_STEPS_MAX)]
+    PathSteps { steps: usize },
     #[error("a value that nests more than {} levels deep", limits::VALUE_LEVELS_MAX)]
     TooDeep,
     #[error("an empty set")]
@@ -51,11 +53,15 @@ pub enum Invalid {
     Unordered { found: ValueType },
     #[error("a prefix of type {found}")]
     Prefix { found: ValueType },
-    #[error("the lower bound is above the upper")]
+    #[error("the lower bound is above the upper, or of another type")]
     ReversedBounds,
+    #[error("`{path}` is compared with itself")]
+    SameOperand { path: String },
 
     #[error("{count} actions: the most is {}", limits::ACTIONS_MAX)]
     TooManyActions { count: usize },
+    #[error("an update of a transaction without an action")]
+    NoActions,
     #[error("`{one}` and `{other}` overlap in one update")]
     OverlappingPaths { one: String, other: String },
     #[error("`{path}` lies in nothing that is stored")]

@@ -13,6 +13,8 @@
 
 mod action;
 mod answer;
+#[cfg(test)]
+mod arbitrary;
 mod capacity;
 mod condition;
 mod invalid;

@@ -18,6 +18,9 @@ pub const KEY_NAME_BYTES_MAX: usize = 255;
 /// How deep lists and maps may lie in an attribute. The item itself is the 32nd level.
 pub const VALUE_LEVELS_MAX: usize = 31;
 
+/// How many steps a path can take into an attribute.
+pub const PATH_STEPS_MAX: usize = 32;
+
 /// How much of a partition one query reads.
 pub const QUERY_BYTES_MAX: usize = 1024 * 1024;
 

@@ -2,7 +2,9 @@
 
 use std::fmt;
 
-use crate::{Item, Text, Value};
+use crate::limits::PATH_STEPS_MAX;
+use crate::value::validate_name;
+use crate::{Invalid, Item, Text, Value};
 
 /// An attribute, or a place within it: `status`, `address.city`, `tags[0]`.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
@@ -52,11 +54,29 @@ impl Path {
 
     /// What lies here in an item.
     pub fn of<'a>(&self, item: &'a Item) -> Option<&'a Value> {
-        let root = item.get(&self.root)?;
-        self.steps.iter().try_fold(root, |value, step| match (value, step) {
-            (Value::Map(map), Step::Field(name)) => map.get(name),
-            (Value::List(list), Step::Index(index)) => list.get(*index),
-            _ => None,
+        walk(item.get(&self.root)?, &self.steps)
+    }
+
+    /// Whether there is a place here in an item, be it filled or not: an attribute always has one, an
+    /// entry where its map is, an element where its list is.
+    pub(crate) fn has_place(&self, item: &Item) -> bool {
+        let Some((last, steps)) = self.steps.split_last() else { return true };
+        let around = item.get(&self.root).and_then(|root| walk(root, steps));
+        matches!(
+            (around, last),
+            (Some(Value::Map(_)), Step::Field(_)) | (Some(Value::List(_)), Step::Index(_))
+        )
+    }
+
+    /// Refuses a path DynamoDB would refuse whatever is stored.
+    pub(crate) fn validate(&self) -> Result<(), Invalid> {
+        if self.steps.len() > PATH_STEPS_MAX {
+            return Err(Invalid::PathSteps { steps: self.steps.len() });
+        }
+        validate_name(&self.root)?;
+        self.steps.iter().try_for_each(|step| match step {
+            Step::Field(name) => validate_name(name),
+            Step::Index(_) => Ok(()),
         })
     }
 
@@ -68,6 +88,14 @@ impl Path {
                 !matches!(pair, (Step::Field(_), Step::Field(_)) | (Step::Index(_), Step::Index(_)))
             })
     }
+}
+
+fn walk<'a>(root: &'a Value, steps: &[Step]) -> Option<&'a Value> {
+    steps.iter().try_fold(root, |value, step| match (value, step) {
+        (Value::Map(map), Step::Field(name)) => map.get(name),
+        (Value::List(list), Step::Index(index)) => list.get(*index),
+        _ => None,
+    })
 }
 
 impl From<&str> for Path {

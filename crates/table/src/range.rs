@@ -1,7 +1,5 @@
 //! Which part of a partition a query reads.
 
-use std::ops::Bound;
-
 use crate::{Invalid, Text};
 
 /// A range of sort keys, ordered by their UTF-8 bytes.
@@ -60,25 +58,6 @@ impl SortRange {
             SortRange::BeginsWith(prefix) => sort.starts_with(prefix.as_str()),
         }
     }
-
-    /// The range as bounds on the bytes of a sort key. A prefix ends at its successor: no byte, such
-    /// as `~`, is above every text that continues it.
-    pub fn bounds(&self) -> (Bound<Vec<u8>>, Bound<Vec<u8>>) {
-        use Bound::{Excluded, Included, Unbounded};
-        let bytes = |text: &Text| text.as_bytes().to_vec();
-        match self {
-            SortRange::All => (Unbounded, Unbounded),
-            SortRange::Equal(text) => (Included(bytes(text)), Included(bytes(text))),
-            SortRange::Less(text) => (Unbounded, Excluded(bytes(text))),
-            SortRange::LessOrEqual(text) => (Unbounded, Included(bytes(text))),
-            SortRange::Greater(text) => (Excluded(bytes(text)), Unbounded),
-            SortRange::GreaterOrEqual(text) => (Included(bytes(text)), Unbounded),
-            SortRange::Between(low, high) => (Included(bytes(low)), Included(bytes(high))),
-            SortRange::BeginsWith(prefix) => {
-                (Included(bytes(prefix)), successor(bytes(prefix)).map_or(Unbounded, Excluded))
-            }
-        }
-    }
 }
 
 /// The least byte string above every one that begins with a prefix, if there is one.
@@ -90,4 +69,80 @@ pub fn successor(mut prefix: Vec<u8>) -> Option<Vec<u8>> {
         }
     }
     None
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn a_prefix_ends_at_its_successor() {
+        let cases: [(&[u8], Option<&[u8]>); 6] = [
+            (b"a", Some(b"b")),
+            (b"a~", Some(b"a\x7f")),
+            (b"a\xff", Some(b"b")),
+            (b"a\xfe\xff\xff", Some(b"a\xff")),
+            (b"\xff\xff", None),
+            (b"", None),
+        ];
+        for (prefix, next) in cases {
+            assert_eq!(successor(prefix.to_vec()).as_deref(), next, "{prefix:?}");
+        }
+    }
+
+    #[test]
+    fn ranges_hold_what_their_names_say() {
+        use SortRange::{BeginsWith, Between, Equal, Greater, GreaterOrEqual, Less, LessOrEqual};
+        let cases = [
+            (SortRange::All, "a b ba bé c"),
+            (Equal("b".into()), "b"),
+            (Less("b".into()), "a"),
+            (LessOrEqual("b".into()), "a b"),
+            (Greater("b".into()), "ba bé c"),
+            (GreaterOrEqual("b".into()), "b ba bé c"),
+            (Between("b".into(), "ba".into()), "b ba"),
+            (Between("b".into(), "b".into()), "b"),
+            (BeginsWith("b".into()), "b ba bé"),
+        ];
+        for (range, expected) in cases {
+            let held = ["a", "b", "ba", "bé", "c"].into_iter().filter(|sort| range.contains(sort));
+            assert_eq!(held.collect::<Vec<_>>().join(" "), expected, "{range:?}");
+            assert_eq!(range.validate(), Ok(()));
+        }
+    }
+
+    #[test]
+    fn bounds_no_sort_key_can_have_are_refused() {
+        let text = |bytes: usize| Text::from("x".repeat(bytes));
+        let one: [fn(Text) -> SortRange; 6] = [
+            SortRange::Equal,
+            SortRange::Less,
+            SortRange::LessOrEqual,
+            SortRange::Greater,
+            SortRange::GreaterOrEqual,
+            SortRange::BeginsWith,
+        ];
+        for range in one {
+            assert_eq!(range(text(1024)).validate(), Ok(()));
+            assert_eq!(range(text(1025)).validate(), Err(Invalid::SortKey { bytes: 1025 }));
+            assert_eq!(range(text(0)).validate(), Err(Invalid::SortKey { bytes: 0 }));
+        }
+        let between = |low, high| SortRange::Between(low, high).validate();
+        assert_eq!(between("b".into(), "a".into()), Err(Invalid::ReversedBounds));
+        assert_eq!(between("".into(), "a".into()), Err(Invalid::SortKey { bytes: 0 }));
+        assert_eq!(between("a".into(), text(1025)), Err(Invalid::SortKey { bytes: 1025 }));
+    }
+
+    proptest! {
+        #[test]
+        fn nothing_lies_between_a_prefix_and_its_successor_but_what_continues_it(
+            prefix in proptest::collection::vec(prop_oneof![Just(0xff), any::<u8>()], 0..4),
+            bytes in proptest::collection::vec(prop_oneof![Just(0xff), any::<u8>()], 0..5),
+        ) {
+            let below = successor(prefix.clone()).is_none_or(|next| bytes < next);
+            prop_assert_eq!(bytes >= prefix && below, bytes.starts_with(&prefix));
+        }
+    }
 }

@@ -324,6 +324,10 @@ impl Transact {
         let mut items = Vec::with_capacity(self.legs.len());
         for (at, leg) in self.legs.iter().enumerate() {
             let invalid = |reason| Error::Invalid { leg: Some(at), reason };
+            // Alone, it would create an item of its key; a transaction has no way to say so.
+            if matches!(leg, Leg::Update(update) if update.actions.is_empty()) {
+                return Err(invalid(Invalid::NoActions));
+            }
             bytes += leg.validate().map_err(invalid)?;
             items.push((&leg.table().name, leg.key().map_err(invalid)?));
         }
@@ -337,3 +341,6 @@ impl Transact {
         Ok(bytes)
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -1,9 +1,10 @@
 //! The shape of a table: the names of its keys and of its indexes.
 
 use crate::limits::{
-    INDEXES_MAX, ITEM_BYTES_MAX, KEY_NAME_BYTES_MAX, NAME_BYTES_MAX, PARTITION_KEY_BYTES_MAX,
-    SORT_KEY_BYTES_MAX, TABLE_NAME_BYTES,
+    INDEXES_MAX, ITEM_BYTES_MAX, KEY_NAME_BYTES_MAX, PARTITION_KEY_BYTES_MAX, SORT_KEY_BYTES_MAX,
+    TABLE_NAME_BYTES,
 };
+use crate::value::validate_name;
 use crate::{Invalid, Item, Text, Value};
 
 /// A table's name, its key attributes and its indexes. Every key is a text.
@@ -81,10 +82,14 @@ impl KeyNames {
         Ok(())
     }
 
+    /// The partition and sort text under these names, if the item has both.
+    pub fn parts<'a>(&self, item: &'a Item) -> Option<(&'a Text, &'a Text)> {
+        Some((item.get(&self.partition)?.as_text()?, item.get(&self.sort)?.as_text()?))
+    }
+
     /// The key under these names, if the item has both and both are texts.
     pub fn of(&self, item: &Item) -> Option<Key> {
-        let partition = item.get(&self.partition)?.as_text()?;
-        let sort = item.get(&self.sort)?.as_text()?;
+        let (partition, sort) = self.parts(item)?;
         Some(Key { partition: partition.clone(), sort: sort.clone() })
     }
 }
@@ -139,11 +144,8 @@ impl Schema {
     /// Refuses an item the table cannot hold, and measures it otherwise.
     pub fn validate_item(&self, item: &Item) -> Result<usize, Invalid> {
         for (name, value) in item.iter() {
-            if name.is_empty() || name.len() > NAME_BYTES_MAX {
-                return Err(Invalid::Name { bytes: name.len() });
-            }
-            value.validate_nesting()?;
-            validate_sets(value)?;
+            validate_name(name)?;
+            value.validate()?;
         }
         self.key_of(item)?;
         for index in &self.indexes {
@@ -154,19 +156,6 @@ impl Schema {
             bytes => Ok(bytes),
         }
     }
-}
-
-/// Sets cannot be empty. The value is known not to nest too deep.
-fn validate_sets(value: &Value) -> Result<(), Invalid> {
-    let empty = match value {
-        Value::TextSet(set) => set.is_empty(),
-        Value::NumberSet(set) => set.is_empty(),
-        Value::BytesSet(set) => set.is_empty(),
-        Value::List(list) => return list.iter().try_for_each(validate_sets),
-        Value::Map(map) => return map.iter().try_for_each(|(_, value)| validate_sets(value)),
-        _ => false,
-    };
-    if empty { Err(Invalid::EmptySet) } else { Ok(()) }
 }
 
 /// An index attribute may be absent; if it is there, it must be fit for a key.
@@ -184,3 +173,6 @@ fn validate_index_key(index: &Index, item: &Item) -> Result<(), Invalid> {
     }
     Ok(())
 }
+
+#[cfg(test)]
+mod tests;

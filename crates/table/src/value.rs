@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::fmt;
 
-use crate::limits::VALUE_LEVELS_MAX;
+use crate::limits::{NAME_BYTES_MAX, VALUE_LEVELS_MAX};
 use crate::{Invalid, Number};
 
 /// A short string: names, keys and most values fit in place, with no allocation.
@@ -127,9 +127,32 @@ impl Value {
         }
     }
 
-    /// Refuses a value that nests deeper than an attribute may.
-    pub(crate) fn validate_nesting(&self) -> Result<(), Invalid> {
-        if self.nests_within(VALUE_LEVELS_MAX) { Ok(()) } else { Err(Invalid::TooDeep) }
+    /// Refuses a value no attribute can have, stored or not: one that nests too deep, or with an empty
+    /// set or a bad name anywhere in it.
+    pub(crate) fn validate(&self) -> Result<(), Invalid> {
+        if self.nests_within(VALUE_LEVELS_MAX) {
+            self.validate_parts()
+        } else {
+            Err(Invalid::TooDeep)
+        }
+    }
+
+    /// The value is known not to nest too deep, which bounds the walk.
+    fn validate_parts(&self) -> Result<(), Invalid> {
+        let empty = match self {
+            Value::TextSet(set) => set.is_empty(),
+            Value::NumberSet(set) => set.is_empty(),
+            Value::BytesSet(set) => set.is_empty(),
+            Value::List(list) => return list.iter().try_for_each(Value::validate_parts),
+            Value::Map(map) => {
+                return map.iter().try_for_each(|(name, value)| {
+                    validate_name(name)?;
+                    value.validate_parts()
+                });
+            }
+            _ => false,
+        };
+        if empty { Err(Invalid::EmptySet) } else { Ok(()) }
     }
 
     /// Whether lists and maps lie at most `levels` deep in the value; a scalar lies 0 deep.
@@ -140,6 +163,14 @@ impl Value {
             Value::Map(map) => levels > 0 && map.iter().all(|(_, value)| within(value)),
             _ => true,
         }
+    }
+}
+
+/// Refuses a name no attribute, nor an entry of a map, can have.
+pub(crate) fn validate_name(name: &str) -> Result<(), Invalid> {
+    match name.len() {
+        1..=NAME_BYTES_MAX => Ok(()),
+        bytes => Err(Invalid::Name { bytes }),
     }
 }
 
@@ -243,13 +274,11 @@ impl Map {
         Some(self.entries.remove(at).1)
     }
 
-    /// Adds an attribute whose name sorts after every other, or returns `false`.
-    pub fn push(&mut self, name: Text, value: Value) -> bool {
-        let sorted = self.entries.last().is_none_or(|(last, _)| *last < name);
-        if sorted {
-            self.entries.push((name, value));
-        }
-        sorted
+    /// Adds an attribute whose name sorts after every other. The caller has made sure of it: only a debug
+    /// build looks again.
+    pub fn push_last(&mut self, name: Text, value: Value) {
+        debug_assert!(self.entries.last().is_none_or(|(last, _)| *last < name), "out of order");
+        self.entries.push((name, value));
     }
 
     /// The attributes in the order of their names.
@@ -314,8 +343,7 @@ mod tests {
         assert_eq!(map.insert("aa", 5), None);
         assert_eq!(map.insert("a", 6), Some(Value::from(2)));
         assert_eq!(map.remove("c"), Some(Value::from(4)));
-        assert!(!map.push("aaa".into(), Value::Null));
-        assert!(map.push("z".into(), Value::Null));
+        map.push_last("z".into(), Value::Null);
         let names: Vec<_> = map.iter().map(|(name, _)| name.as_str()).collect();
         assert_eq!(names, ["a", "aa", "b", "z"]);
         assert_eq!(map.get("b"), Some(&Value::from(3)));

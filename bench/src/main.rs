@@ -1,0 +1,134 @@
+//! Measures the embedded store next to bare redb, on this machine's disk.
+
+#![expect(clippy::print_stdout, reason = "the tables are the program's output")]
+#![expect(clippy::print_stderr, reason = "progress is for the person who waits")]
+
+mod bare;
+mod growth;
+mod items;
+mod latchkey;
+mod load;
+mod repair;
+mod report;
+mod store;
+mod victim;
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use clap::{Args, Parser, Subcommand};
+use tempfile::TempDir;
+
+type Result<T> = std::result::Result<T, Box<dyn std::error::Error + Send + Sync>>;
+
+const EXAMPLES: &str = "\
+Examples:
+  latchkey-bench store                      the whole comparison, about 4 minutes
+  latchkey-bench store --quick              a look, under 30 seconds
+  latchkey-bench store --clients 1,64 --rounds 9
+  latchkey-bench growth --dir /mnt/disk     10 thousand to 1 million items
+  latchkey-bench repair                     what redb's quick repair costs and saves";
+
+/// Measures Latchkey's embedded store next to bare redb. Prints Markdown.
+#[derive(Debug, Parser)]
+#[command(name = "latchkey-bench", after_help = EXAMPLES)]
+struct Arguments {
+    #[command(subcommand)]
+    measure: Measure,
+}
+
+#[derive(Debug, Subcommand)]
+enum Measure {
+    /// Each operation at 1 to 256 clients, next to the bare loop that does the same with no
+    /// conditions, no indexes and no capacity.
+    Store {
+        #[command(flatten)]
+        common: Common,
+        /// How many items each side holds [default: 200000, or 20000 if quick].
+        #[arg(long, value_parser = clap::value_parser!(u64).range(10_000..=10_000_000))]
+        items: Option<u64>,
+        /// How long each run takes [default: 0.8, or 0.1 if quick].
+        #[arg(long, value_parser = seconds)]
+        seconds: Option<Duration>,
+        /// How often every run is repeated; both sides take turns [default: 5, or 3 if quick].
+        #[arg(long, value_parser = clap::value_parser!(u32).range(1..=100))]
+        rounds: Option<u32>,
+        /// How many clients at once.
+        #[arg(
+            long,
+            value_delimiter = ',',
+            default_value = "1,8,64,256",
+            value_parser = clap::value_parser!(u64).range(1..=2000)
+        )]
+        clients: Vec<u64>,
+    },
+    /// The store at 10 thousand, 100 thousand and 1 million items.
+    Growth {
+        #[command(flatten)]
+        common: Common,
+    },
+    /// Bare redb with and without quick repair: commits, and opening a file of about 1 GB after its
+    /// writer was killed.
+    Repair {
+        #[command(flatten)]
+        common: Common,
+    },
+    #[command(hide = true)]
+    Victim(victim::Victim),
+}
+
+#[derive(Debug, Args)]
+struct Common {
+    /// Smaller and shorter: to see that it works, not to quote.
+    #[arg(long)]
+    quick: bool,
+    /// Where to put the files while it runs; a disk, not memory.
+    #[arg(long, default_value = "target")]
+    dir: PathBuf,
+}
+
+fn main() -> Result<()> {
+    match Arguments::parse().measure {
+        Measure::Store { common, items, seconds, rounds, clients } => {
+            let (few, short, seldom) =
+                if common.quick { (20_000, 0.1, 3) } else { (200_000, 0.8, 5) };
+            let extent = store::Extent {
+                items: items.unwrap_or(few),
+                time: seconds.unwrap_or(Duration::from_secs_f64(short)),
+                rounds: rounds.unwrap_or(seldom),
+                clients,
+            };
+            store::compare(scratch(&common.dir)?.path(), &extent)
+        }
+        Measure::Growth { common } => {
+            let sizes = [10_000, 100_000, 1_000_000];
+            let (sizes, time) =
+                if common.quick { (sizes.get(..2), 0.2) } else { (sizes.get(..), 1.0) };
+            let time = Duration::from_secs_f64(time);
+            growth::grow(scratch(&common.dir)?.path(), sizes.unwrap_or_default(), time)
+        }
+        Measure::Repair { common } => {
+            let (items, time, rounds) =
+                if common.quick { (100_000, 0.3, 1) } else { (2_000_000, 2.0, 3) };
+            let time = Duration::from_secs_f64(time);
+            let extent = repair::Extent { items, time, rounds };
+            repair::measure(scratch(&common.dir)?.path(), &extent)
+        }
+        Measure::Victim(victim) => victim::write(&victim),
+    }
+}
+
+/// A directory that is removed when the program ends.
+fn scratch(around: &Path) -> Result<TempDir> {
+    std::fs::create_dir_all(around)?;
+    Ok(tempfile::Builder::new().prefix("latchkey-bench-").tempdir_in(around)?)
+}
+
+fn seconds(text: &str) -> std::result::Result<Duration, String> {
+    let seconds: f64 = text.parse().map_err(|_| "not a number of seconds".to_owned())?;
+    if (0.01..=60.0).contains(&seconds) {
+        Ok(Duration::from_secs_f64(seconds))
+    } else {
+        Err("not between 0.01 and 60".to_owned())
+    }
+}

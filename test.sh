@@ -1,0 +1,14 @@
+#!/usr/bin/env bash
+# Everything CI runs, in one command, on a machine that has Rust and nothing of ours.
+set -euo pipefail
+cd "$(dirname "$0")"
+
+command -v cargo-nextest > /dev/null || cargo install --locked cargo-nextest
+
+cargo fmt --all --check
+cargo clippy --workspace --all-targets --locked -- -D warnings
+RUSTDOCFLAGS="-D warnings" cargo doc --workspace --no-deps --locked --quiet
+# The benchmarks are built and run for a moment, so that they stay able to; their figures are not judged.
+cargo run --release --locked --quiet -p latchkey-bench -- store --quick
+cargo test --workspace --locked --doc
+cargo nextest run --workspace --locked --no-fail-fast

@@ -1,0 +1,118 @@
+//! kill -9 of a process that writes: what it was told is durable must be there.
+
+use std::collections::BTreeMap;
+use std::io::{BufRead, BufReader};
+use std::process::{Child, Command, Stdio};
+use std::sync::Arc;
+use std::thread;
+use std::time::Duration;
+
+use latchkey_embedded::{Options, Store};
+use latchkey_table::{
+    Consistency, Direction, Get, Item, Key, Query, Schema, SortRange, Text, Value,
+};
+
+const PROCESS: &str = env!("CARGO_BIN_EXE_store-process");
+
+/// As in `process.rs`.
+const WRITERS: usize = 8;
+
+/// As in `process.rs`: how many items a writer keeps behind its head.
+const KEPT: i64 = 50;
+
+fn start(directory: &std::path::Path) -> Child {
+    Command::new(PROCESS)
+        .arg("write")
+        .arg(directory)
+        .stdout(Stdio::piped())
+        .spawn()
+        .expect("the writing process starts")
+}
+
+/// Kills a writing process after a while; for each writer, the last write it was told is durable.
+fn kill_after(mut child: Child, pause: Duration) -> BTreeMap<String, i64> {
+    let output = BufReader::new(child.stdout.take().unwrap());
+    let reader = thread::spawn(move || {
+        let mut acknowledged = BTreeMap::new();
+        for line in output.lines().map_while(Result::ok) {
+            // The last line may have been cut by the kill.
+            if let Some((writer, n)) = line.strip_suffix(';').and_then(|line| line.split_once(' '))
+            {
+                acknowledged.insert(writer.to_owned(), n.parse::<i64>().unwrap());
+            }
+        }
+        acknowledged
+    });
+    thread::sleep(pause);
+    child.kill().expect("SIGKILL");
+    child.wait().unwrap();
+    reader.join().unwrap()
+}
+
+fn number(item: &Item, name: &str) -> i64 {
+    item.get(name).and_then(Value::as_number).unwrap().to_i64().unwrap()
+}
+
+/// Every acknowledged write of every writer, and nothing half done.
+fn check(store: &Store, table: &Arc<Schema>, acknowledged: &BTreeMap<String, i64>) {
+    let (mut heads, mut listed) = (0, 0);
+    for writer in 0..WRITERS {
+        let acknowledged = acknowledged.get(&writer.to_string()).copied().unwrap_or(0);
+        let partition = Text::from(format!("W#{writer}"));
+        let key = Key::new(partition.clone(), "HEAD");
+        let get = Get { table: Arc::clone(table), key, consistency: Consistency::Strong };
+        let head = store.get(&get).unwrap().item;
+        heads += usize::from(head.is_some());
+        let n = head.map_or(0, |head| number(&head, "n"));
+        // One write of each writer may have been under way, and durable before it could say so.
+        assert!((acknowledged..=acknowledged + 1).contains(&n), "{writer}: {n} {acknowledged}");
+        let query = Query {
+            table: Arc::clone(table),
+            index: None,
+            partition,
+            range: SortRange::BeginsWith("ITEM#".into()),
+            direction: Direction::Ascending,
+            limit: None,
+            resume: None,
+            consistency: Consistency::Strong,
+        };
+        let items = store.query(&query).unwrap().items;
+        let found: Vec<i64> = items.iter().map(|item| number(item, "n")).collect();
+        let expected: Vec<i64> = ((n - KEPT + 1).max(1)..=n).collect();
+        assert_eq!(found, expected, "the items of {writer} are those of its head's transaction");
+        listed += found.len();
+    }
+    let verified = store.verify(table).unwrap();
+    assert_eq!(verified.items as usize, listed + heads);
+    assert_eq!(verified.entries as usize, listed);
+}
+
+#[test]
+fn every_acknowledged_write_survives_kill_9() {
+    let directory = tempfile::tempdir().unwrap();
+    let table = Arc::new(Schema::new("Kill").with_index("GSI1"));
+    let mut acknowledged = BTreeMap::new();
+    let mut total = 0;
+    for round in 0..20u64 {
+        let pause = Duration::from_millis(150 + round * 37 % 200);
+        let before: i64 = acknowledged.values().sum();
+        acknowledged.extend(kill_after(start(directory.path()), pause));
+        total += acknowledged.values().sum::<i64>() - before;
+        let store = Store::open(directory.path(), &Options::default()).unwrap();
+        check(&store, &table, &acknowledged);
+    }
+    assert!(total > 20 * 8, "the writers got something done: {total}");
+}
+
+#[test]
+fn a_first_start_that_was_killed_is_no_obstacle() {
+    for round in 0..20u64 {
+        let directory = tempfile::tempdir().unwrap();
+        let acknowledged =
+            kill_after(start(directory.path()), Duration::from_micros(round * round * 100));
+        let store = Store::open(directory.path(), &Options::default()).unwrap();
+        if !acknowledged.is_empty() {
+            check(&store, &Arc::new(Schema::new("Kill").with_index("GSI1")), &acknowledged);
+        }
+    }
+}

@@ -1,0 +1,135 @@
+//! Tables beside each other in one store, and how they change.
+
+use std::sync::Arc;
+
+use latchkey_embedded::{Options, Store};
+use latchkey_table::{
+    Condition, Consistency, Direction, Error, Get, Invalid, Item, Key, KeyNames, Leg, Put, Query,
+    Returning, Schema, SortRange, Transact,
+};
+
+fn item(sort: &str) -> Item {
+    Item::from([("PK", "P"), ("SK", sort), ("GSI1PK", "ALL"), ("GSI1SK", sort)])
+}
+
+fn put(table: &Arc<Schema>, item: Item) -> Put {
+    Put { table: Arc::clone(table), item, condition: None }
+}
+
+fn by_index(table: &Arc<Schema>) -> Query {
+    Query {
+        table: Arc::clone(table),
+        index: Some("GSI1".into()),
+        partition: "ALL".into(),
+        range: SortRange::All,
+        direction: Direction::Ascending,
+        limit: None,
+        resume: None,
+        consistency: Consistency::Eventual,
+    }
+}
+
+#[test]
+fn tables_of_one_store_do_not_meet_but_in_a_transaction() {
+    let store = Store::in_memory(&Options::default()).unwrap();
+    let one = Arc::new(Schema::new("One").with_index("GSI1"));
+    let two = Arc::new(Schema { key: KeyNames::new("b", "a"), ..Schema::new("Two") });
+    let missing = store.put(put(&one, item("A")), Returning::Nothing).wait();
+    assert_eq!(missing, Err(Error::NoTable { name: "One".into() }));
+    store.create_table(&one).wait().unwrap();
+    store.create_table(&two).wait().unwrap();
+
+    let other = Item::from([("b", "P"), ("a", "A")]);
+    let legs = vec![Leg::Put(put(&one, item("A"))), Leg::Put(put(&two, other.clone()))];
+    store.transact(Transact { legs }).wait().unwrap();
+    let mut refused = put(&two, other.clone());
+    refused.condition = Some(Condition::Absent("b".into()));
+    let legs = vec![Leg::Put(put(&one, item("B"))), Leg::Put(refused)];
+    let error = store.transact(Transact { legs }).wait().unwrap_err();
+    assert!(matches!(&error, Error::ConditionFailed(failed) if failed.leg == 1), "{error}");
+
+    let get = |table: &Arc<Schema>, key| {
+        let get = Get { table: Arc::clone(table), key, consistency: Consistency::Strong };
+        store.get(&get).unwrap().item
+    };
+    assert_eq!(get(&one, Key::new("P", "A")), Some(item("A")));
+    assert_eq!(get(&one, Key::new("P", "B")), None);
+    assert_eq!(get(&two, Key::new("P", "A")), Some(other));
+    assert_eq!(store.verify(&one).unwrap().items, 1);
+    assert_eq!(store.verify(&two).unwrap().items, 1);
+}
+
+#[test]
+fn an_index_added_later_is_filled_and_one_dropped_is_gone() {
+    let store = Store::in_memory(&Options::default()).unwrap();
+    let bare = Arc::new(Schema::new("Grows"));
+    store.create_table(&bare).wait().unwrap();
+    for n in 0..2500 {
+        drop(store.put(put(&bare, item(&format!("{n:05}"))), Returning::Nothing));
+    }
+    let indexed = Arc::new(Schema::new("Grows").with_index("GSI1"));
+    assert!(matches!(store.query(&by_index(&indexed)), Err(Error::Invalid { .. })));
+    store.create_table(&indexed).wait().unwrap();
+    assert_eq!(store.query(&by_index(&indexed)).unwrap().items.len(), 2500);
+    assert_eq!(store.verify(&indexed).unwrap().entries, 2500);
+
+    // A writer that has not heard of the index must not leave it behind.
+    let stale = store.put(put(&bare, item("later")), Returning::Nothing).wait();
+    let reason = Invalid::OtherSchema { name: "Grows".into() };
+    assert_eq!(stale, Err(reason.into()));
+
+    store.create_table(&bare).wait().unwrap();
+    store.put(put(&bare, item("later")), Returning::Nothing).wait().unwrap();
+    store.create_table(&indexed).wait().unwrap();
+    assert_eq!(store.verify(&indexed).unwrap().entries, 2501);
+}
+
+#[test]
+fn a_table_keeps_its_key_and_an_index_that_cannot_be_filled_is_refused() {
+    let store = Store::in_memory(&Options::default()).unwrap();
+    let table = Arc::new(Schema::new("Fixed"));
+    store.create_table(&table).wait().unwrap();
+    let other = Arc::new(Schema { key: KeyNames::new("id", "SK"), ..Schema::new("Fixed") });
+    let error = store.create_table(&other).wait().unwrap_err();
+    assert!(error.to_string().contains("exists with another key: `PK`, `SK`"), "{error}");
+
+    store.put(put(&table, item("A")), Returning::Nothing).wait().unwrap();
+    let mut odd = item("B");
+    odd.insert("GSI1SK", 7);
+    store.put(put(&table, odd), Returning::Nothing).wait().unwrap();
+    let indexed = Arc::new(Schema::new("Fixed").with_index("GSI1"));
+    let error = store.create_table(&indexed).wait().unwrap_err();
+    assert!(error.to_string().contains("`GSI1SK` is a key of index `GSI1`"), "{error}");
+    // The table is as it was, and the space of the failed index is clean for the next.
+    store.put(put(&table, item("B")), Returning::Nothing).wait().unwrap();
+    store.create_table(&indexed).wait().unwrap();
+    assert_eq!(store.verify(&indexed).unwrap().entries, 2);
+}
+
+#[test]
+fn a_page_stops_at_one_megabyte_and_goes_on_behind_it() {
+    let store = Store::in_memory(&Options::default()).unwrap();
+    let table = Arc::new(Schema::new("Large").with_index("GSI1"));
+    store.create_table(&table).wait().unwrap();
+    for n in 0..8 {
+        let mut large = item(&format!("{n}"));
+        large.insert("filler", "x".repeat(300_000).as_str());
+        store.put(put(&table, large), Returning::Nothing).wait().unwrap();
+    }
+    for index in [None, Some("GSI1".into())] {
+        let mut query = Query { partition: "ALL".into(), index, ..by_index(&table) };
+        if query.index.is_none() {
+            query.partition = "P".into();
+        }
+        let mut counts = Vec::new();
+        loop {
+            let page = store.query(&query).unwrap();
+            counts.push(page.items.len());
+            query.resume = page.resume;
+            if query.resume.is_none() {
+                break;
+            }
+        }
+        assert_eq!(counts, [3, 3, 2]);
+    }
+}

@@ -1,0 +1,180 @@
+//! Power lost at every sync of a run: what was not synced is gone, or torn, and nothing else is.
+
+use std::sync::Arc;
+
+use latchkey_embedded::{Options, Store};
+use latchkey_table::{
+    Action, Condition, Consistency, Get, Item, Key, Leg, Put, Schema, Transact, Update, Value,
+};
+
+use crate::disk::{Disk, Event, apply};
+
+const PAIRS: i64 = 12;
+const ROUNDS: i64 = 8;
+
+fn table() -> Arc<Schema> {
+    Arc::new(Schema::new("Torn").with_index("GSI1"))
+}
+
+fn key(pair: i64, side: &str) -> Key {
+    Key::new(format!("PAIR#{pair:02}"), side)
+}
+
+/// Moves both sides of a pair to round `n`, and the left side to another place in the index.
+fn transaction(table: &Arc<Schema>, pair: i64, n: i64) -> Transact {
+    let left = Item::from([
+        ("PK", Value::Text(key(pair, "L").partition)),
+        ("SK", Value::from("L")),
+        ("n", Value::from(n)),
+        ("GSI1PK", Value::from("ALL")),
+        ("GSI1SK", Value::from(format!("{n:04}").as_str())),
+        ("filler", Value::from("x".repeat(usize::try_from(n).unwrap() * 400).as_str())),
+    ]);
+    let behind = match n {
+        1 => Condition::Absent("n".into()),
+        _ => Condition::equals("n", n - 1),
+    };
+    let right = Update {
+        table: Arc::clone(table),
+        key: key(pair, "R"),
+        actions: vec![Action::set("n", n)],
+        condition: Some(behind.clone()),
+    };
+    let left = Put { table: Arc::clone(table), item: left, condition: Some(behind) };
+    Transact { legs: vec![Leg::Put(left), Leg::Update(right)] }
+}
+
+/// What is known to be durable from an event of the history on.
+struct Acknowledged {
+    from: usize,
+    pair: i64,
+    n: i64,
+}
+
+/// A run with several groups of writes, and when each write was acknowledged.
+fn record() -> (Vec<Event>, usize, Vec<Acknowledged>) {
+    let (disk, table) = (Disk::default(), table());
+    let store = Store::open_on(disk.opener(), &Options::default()).unwrap();
+    store.create_table(&table).wait().unwrap();
+    let start = disk.events();
+    let mut acknowledged = Vec::new();
+    for n in 1..=ROUNDS {
+        // Some alone, some in groups.
+        let alone = if n % 2 == 0 { PAIRS } else { 3 };
+        let mut pending = Vec::new();
+        for pair in 0..PAIRS {
+            let written = store.transact(transaction(&table, pair, n));
+            if pair < alone {
+                written.wait().unwrap();
+                acknowledged.push(Acknowledged { from: disk.events(), pair, n });
+            } else {
+                pending.push((pair, written));
+            }
+        }
+        for (pair, written) in pending {
+            written.wait().unwrap();
+            acknowledged.push(Acknowledged { from: disk.events(), pair, n });
+        }
+    }
+    // What the store does when it closes counts too.
+    drop(store);
+    (disk.history(), start, acknowledged)
+}
+
+/// How the writes after the last sync fared.
+#[derive(Debug, Clone, Copy)]
+enum Fate {
+    Lost,
+    /// Each was kept or lost for itself.
+    Some(u64),
+    /// Each sector of each was kept or lost for itself.
+    Torn(u64),
+}
+
+/// A stream of numbers that is the same for the same seed.
+fn next(seed: &mut u64) -> u64 {
+    *seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+    *seed >> 33
+}
+
+fn befall(bytes: &mut Vec<u8>, unsynced: &[Event], fate: Fate) {
+    match fate {
+        Fate::Lost => {}
+        Fate::Some(mut seed) => {
+            for event in unsynced {
+                if next(&mut seed).is_multiple_of(2) {
+                    apply(bytes, event);
+                }
+            }
+        }
+        Fate::Torn(mut seed) => {
+            for event in unsynced {
+                let Event::Write { offset, data } = event else {
+                    apply(bytes, event);
+                    continue;
+                };
+                for (at, sector) in data.chunks(512).enumerate() {
+                    if next(&mut seed).is_multiple_of(2) {
+                        let offset = offset + at * 512;
+                        apply(bytes, &Event::Write { offset, data: sector.to_vec() });
+                    }
+                }
+            }
+        }
+    }
+}
+
+fn check(bytes: Vec<u8>, synced: usize, acknowledged: &[Acknowledged], context: &str) {
+    let table = table();
+    let store = Store::open_on(Disk::with_bytes(bytes).opener(), &Options::default())
+        .unwrap_or_else(|error| panic!("{context}: {error}"));
+    let round = |pair: i64, side: &str| {
+        let key = key(pair, side);
+        let get = Get { table: Arc::clone(&table), key, consistency: Consistency::Strong };
+        let item = store.get(&get).unwrap_or_else(|error| panic!("{context}: {error}")).item;
+        item.map_or(0, |item| item.get("n").unwrap().as_number().unwrap().to_i64().unwrap())
+    };
+    let mut live = 0;
+    for pair in 0..PAIRS {
+        let (left, right) = (round(pair, "L"), round(pair, "R"));
+        assert_eq!(left, right, "{context}: half a transaction of pair {pair}");
+        live += u64::from(left > 0);
+    }
+    for Acknowledged { from, pair, n } in acknowledged {
+        if *from <= synced {
+            assert!(round(*pair, "L") >= *n, "{context}: pair {pair} lost round {n}");
+        }
+    }
+    let verified = store.verify(&table).unwrap_or_else(|error| panic!("{context}: {error}"));
+    assert_eq!((verified.items, verified.entries), (2 * live, live), "{context}");
+}
+
+#[test]
+fn power_lost_at_any_sync_loses_nothing_acknowledged() {
+    let (history, start, acknowledged) = record();
+    let mut bytes = Vec::new();
+    let syncs: Vec<usize> =
+        (0..history.len()).filter(|at| matches!(history[*at], Event::Sync)).collect();
+    let mut done = 0;
+    let mut checked = 0;
+    for (nth, sync) in syncs.iter().enumerate() {
+        history[done..=*sync].iter().for_each(|event| apply(&mut bytes, event));
+        done = sync + 1;
+        // A store on bare storage is made before the run begins.
+        if *sync < start.saturating_sub(1) {
+            continue;
+        }
+        let end = syncs.get(nth + 1).copied().unwrap_or(history.len());
+        let unsynced = &history[done..end];
+        let seed = nth as u64;
+        for fate in
+            [Fate::Lost, Fate::Some(seed), Fate::Some(!seed), Fate::Torn(seed), Fate::Torn(!seed)]
+        {
+            let mut bytes = bytes.clone();
+            befall(&mut bytes, unsynced, fate);
+            check(bytes, done, &acknowledged, &format!("sync {nth}, {fate:?}"));
+            checked += 1;
+        }
+    }
+    assert!(checked > 200, "{checked}");
+}

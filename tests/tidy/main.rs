@@ -1,0 +1,97 @@
+//! The tree keeps its own rules.
+
+#![expect(clippy::unwrap_used, reason = "a test that goes wrong should fail, where it went wrong")]
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// Long enough for one thing, short enough to read in one go.
+const LINES_MAX: usize = 600;
+
+fn root() -> &'static Path {
+    Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap()
+}
+
+fn files(directory: &Path, extension: &str, found: &mut Vec<PathBuf>) {
+    for entry in fs::read_dir(directory).unwrap() {
+        let path = entry.unwrap().path();
+        let name = path.file_name().unwrap().to_string_lossy().into_owned();
+        let built = ["target", "node_modules"].contains(&name.as_str()) || name.starts_with('.');
+        if path.is_dir() && !built {
+            files(&path, extension, found);
+        } else if path.extension().is_some_and(|other| other == extension) {
+            found.push(path);
+        }
+    }
+}
+
+fn sources(extension: &str) -> Vec<(String, String)> {
+    let mut found = Vec::new();
+    files(root(), extension, &mut found);
+    let name = |path: &Path| path.strip_prefix(root()).unwrap().to_string_lossy().into_owned();
+    found.iter().map(|path| (name(path), fs::read_to_string(path).unwrap())).collect()
+}
+
+#[test]
+fn no_file_is_too_long_to_read() {
+    for (name, text) in sources("rs") {
+        let lines = text.lines().count();
+        assert!(lines <= LINES_MAX, "{name} has {lines} lines; the most is {LINES_MAX}");
+    }
+}
+
+#[test]
+fn the_engine_knows_no_domain() {
+    for (name, text) in sources("rs") {
+        if !name.starts_with("crates/") || name.contains("/tests") {
+            continue;
+        }
+        // Tests stand at the end of a file.
+        let code = text.split("#[cfg(test)]").next().unwrap().to_lowercase();
+        for word in code.split(|c: char| !c.is_ascii_alphanumeric()) {
+            for domain in ["locker", "location", "participation", "reservation"] {
+                assert!(!word.starts_with(domain), "{name} says `{word}`");
+            }
+        }
+    }
+}
+
+#[test]
+fn nothing_is_left_unfinished() {
+    // Spelled apart, or this file would find itself.
+    let marks = [concat!("TO", "DO"), concat!("FIX", "ME"), concat!("XX", "X")];
+    for (name, text) in sources("rs").into_iter().chain(sources("md")) {
+        for mark in marks {
+            assert!(!text.contains(mark), "{name} says `{mark}`");
+        }
+    }
+}
+
+#[test]
+fn every_crate_and_module_has_its_line_in_the_code_map() {
+    let map = fs::read_to_string(root().join("ARCHITECTURE.md")).unwrap();
+    for (name, _) in sources("rs") {
+        let Some(module) = name.strip_prefix("crates/") else { continue };
+        let (_, file) = module.split_once("/src/").expect("crates keep their code in src");
+        if !["lib.rs", "parse/mod.rs"].contains(&file)
+            && !module.contains("tests")
+            && !module.contains("arbitrary")
+        {
+            assert!(map.contains(&format!("`{file}`")), "ARCHITECTURE.md does not name {name}");
+        }
+    }
+}
+
+#[test]
+fn links_between_documents_lead_somewhere() {
+    for (name, text) in sources("md") {
+        let folder = root().join(&name).parent().unwrap().to_path_buf();
+        for target in text.split("](").skip(1).filter_map(|rest| rest.split(')').next()) {
+            let path = target.split('#').next().unwrap();
+            if path.is_empty() || path.contains("://") {
+                continue;
+            }
+            assert!(folder.join(path).exists(), "{name} links to {target}");
+        }
+    }
+}
