@@ -1,0 +1,527 @@
+//! The syntax tree of a document: what is written, where, and nothing of what it means.
+
+use crate::{Comment, Name, Span, Spanned};
+
+/// A whole document.
+#[derive(Debug, Clone, Default)]
+pub struct Document {
+    /// Its declarations, in order.
+    pub items: Vec<Item>,
+    /// Its examples, in order.
+    pub examples: Vec<Example>,
+    /// Its comments, in order.
+    pub comments: Vec<Comment>,
+}
+
+/// A declaration.
+#[derive(Debug, Clone)]
+pub enum Item {
+    /// `system NAME`
+    System(Name),
+    /// `table NAME { type NAME }`
+    Table(Table),
+    /// `role NAME [implies NAME]`
+    Role(Role),
+    /// `entity NAME "TYPE" … { … }`
+    Entity(Entity),
+    /// `contract ID "TITLE" { … }`
+    Contract(Contract),
+}
+
+/// `table NAME { type NAME }`
+#[derive(Debug, Clone)]
+pub struct Table {
+    /// The table's name.
+    pub name: Name,
+    /// The attribute that tells entities apart.
+    pub discriminator: Option<Name>,
+    /// Where it stands.
+    pub span: Span,
+}
+
+/// `role NAME [implies NAME]`
+#[derive(Debug, Clone)]
+pub struct Role {
+    /// The role.
+    pub name: Name,
+    /// The role whose rights it has too.
+    pub implies: Option<Name>,
+}
+
+/// `entity NAME "TYPE" [view of NAME] [guarded by NAME] { … }`
+#[derive(Debug, Clone)]
+pub struct Entity {
+    /// Its name.
+    pub name: Name,
+    /// What its items carry in the discriminator.
+    pub discriminator: Name,
+    /// The entity it copies from.
+    pub view_of: Option<Name>,
+    /// The entity every write of it must move.
+    pub guarded_by: Option<Name>,
+    /// What stands between its braces, in order.
+    pub members: Vec<Member>,
+    /// Where it stands.
+    pub span: Span,
+}
+
+/// What an entity declares.
+#[derive(Debug, Clone)]
+pub enum Member {
+    /// `PK = "…"` or `SK = "…"`
+    Key(KeyTemplate),
+    /// `index NAME [moves] { PK = "…"  SK = "…" }`
+    Index(Index),
+    /// An attribute.
+    Field(Box<Field>),
+    /// `copies a, b`
+    Copies(Vec<Name>),
+    /// `status moves { A -> B, C }`
+    Moves(Moves),
+    /// `waive RULE "why"`, for what follows.
+    Waive(Waive),
+}
+
+/// `PK = "…"` or `SK = "…"`
+#[derive(Debug, Clone)]
+pub struct KeyTemplate {
+    /// `PK` or `SK`.
+    pub part: Spanned<KeyPart>,
+    /// What it is made of.
+    pub template: Template,
+}
+
+/// Which half of a key.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum KeyPart {
+    /// The partition.
+    Partition,
+    /// The place within the partition.
+    Sort,
+}
+
+/// `index NAME [moves] { PK = "…"  SK = "…" }`
+#[derive(Debug, Clone)]
+pub struct Index {
+    /// The index's name.
+    pub name: Name,
+    /// Where it says that its key may move.
+    pub moves: Option<Span>,
+    /// Its keys.
+    pub keys: Vec<KeyTemplate>,
+    /// Where it stands.
+    pub span: Span,
+}
+
+/// An attribute of an entity, or an input of a contract.
+#[derive(Debug, Clone)]
+pub struct Field {
+    /// Its name.
+    pub name: Name,
+    /// Its type.
+    pub kind: Spanned<Type>,
+    /// Where it says that it may be absent.
+    pub optional: Option<Span>,
+    /// Where it says that it is never shown.
+    pub secret: Option<Span>,
+    /// What it is unless given.
+    pub default: Option<Expr>,
+}
+
+/// A type as it is written.
+#[derive(Debug, Clone)]
+pub enum Type {
+    /// `id`, `text(80)`, `map(2048, 5)`, `int 0..10`, `text(64) like "…"`
+    Named {
+        /// The type's name.
+        name: Name,
+        /// What stands in parentheses.
+        arguments: Vec<Spanned<String>>,
+        /// The least and the greatest value.
+        bounds: Option<Bounds>,
+        /// The pattern it must match.
+        like: Option<Name>,
+    },
+    /// `A | B | C`
+    OneOf(Vec<Name>),
+    /// `Entity.attribute`
+    Of(Name, Name),
+}
+
+/// `0..10`, `0..` or `..10`
+#[derive(Debug, Clone)]
+pub struct Bounds {
+    /// The least value, if there is one.
+    pub low: Option<Spanned<String>>,
+    /// The greatest value, if there is one.
+    pub high: Option<Spanned<String>>,
+}
+
+/// `status moves { A -> B, C }`
+#[derive(Debug, Clone)]
+pub struct Moves {
+    /// The attribute.
+    pub attribute: Name,
+    /// From what, to what.
+    pub moves: Vec<(Name, Vec<Name>)>,
+    /// Where it stands.
+    pub span: Span,
+}
+
+/// `waive RULE "why"`
+#[derive(Debug, Clone)]
+pub struct Waive {
+    /// The rule.
+    pub rule: Name,
+    /// Why it may be broken here.
+    pub reason: Name,
+    /// Where it stands.
+    pub span: Span,
+}
+
+/// A text with holes: `"EVT#{time}#{eventId}"`.
+#[derive(Debug, Clone)]
+pub struct Template {
+    /// Its pieces, in order.
+    pub pieces: Vec<Piece>,
+    /// Where it stands, with its quotes.
+    pub span: Span,
+}
+
+/// A piece of a template.
+#[derive(Debug, Clone)]
+pub enum Piece {
+    /// Text as it is.
+    Literal(Spanned<String>),
+    /// `{expression}` or `{expression:02}`
+    Hole {
+        /// What fills it.
+        value: Expr,
+        /// To how many digits it is padded.
+        width: Option<Spanned<usize>>,
+    },
+}
+
+/// `contract ID "TITLE" { … }`
+#[derive(Debug, Clone)]
+pub struct Contract {
+    /// Its id.
+    pub id: Name,
+    /// Its title.
+    pub title: Name,
+    /// What it does, from top to bottom.
+    pub body: Vec<Statement>,
+    /// Where it stands.
+    pub span: Span,
+}
+
+/// A statement and where it stands.
+pub type Statement = Spanned<StatementKind>;
+
+/// What a contract says or does.
+#[derive(Debug, Clone)]
+pub enum StatementKind {
+    /// `GET /path/{input}`
+    Route {
+        /// The method.
+        method: Name,
+        /// The path as it is written.
+        path: Name,
+    },
+    /// `input a id, b int = 1`
+    Input(Vec<Field>),
+    /// `allow CONDITION`
+    Allow(Expr),
+    /// `require CONDITION else …`
+    Require(Expr, Option<Else>),
+    /// `match CONDITION else …`
+    Match(Expr, Option<Else>),
+    /// `when CONDITION { … } [else { … }]`
+    When {
+        /// The condition.
+        condition: Expr,
+        /// What happens if it holds.
+        then: Vec<Statement>,
+        /// What happens if not.
+        otherwise: Vec<Statement>,
+    },
+    /// `[NAME =] OPERATION`
+    Operate(Option<Name>, Operation),
+    /// `NAME = EXPRESSION`
+    Let(Name, Expr),
+    /// `transact { … }`
+    Transact(Vec<Statement>),
+    /// `return [STATUS] NAME [{ a, b }] [with { a = x }] [at /path]`
+    Return(Return),
+    /// `consistency …`, `expect …`, `rate …` or `cost …`
+    Fact(Fact),
+    /// `waive RULE "why"`, for what follows.
+    Waive(Waive),
+}
+
+/// What happens when a read finds nothing, a test fails or a leg is refused.
+#[derive(Debug, Clone)]
+pub struct Else {
+    /// What happens.
+    pub kind: ElseKind,
+    /// Where it stands.
+    pub span: Span,
+}
+
+/// What an `else` does.
+#[derive(Debug, Clone)]
+pub enum ElseKind {
+    /// `else 409 slug ["message"] [with { … }]`
+    Fail {
+        /// The status.
+        status: Spanned<u16>,
+        /// The problem's name.
+        code: Name,
+        /// What to tell a person.
+        message: Option<Template>,
+        /// What to tell a program.
+        with: Vec<Assign>,
+    },
+    /// `else retry`
+    Retry,
+    /// `else { … }`
+    Block(Vec<Statement>),
+}
+
+/// A request to the table.
+#[derive(Debug, Clone)]
+pub struct Operation {
+    /// What it does.
+    pub verb: Spanned<Verb>,
+    /// The entity it is on, or a binding of one.
+    pub target: Name,
+    /// `(a = x, b)`: attributes of the key.
+    pub key: Vec<Assign>,
+    /// `of b`: where the other attributes come from.
+    pub of: Option<Name>,
+    /// What follows, in order.
+    pub clauses: Vec<Clause>,
+    /// What happens if it is refused or finds nothing.
+    pub otherwise: Option<Else>,
+}
+
+/// What an operation does.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Verb {
+    /// Reads one item.
+    Get,
+    /// Reads a range.
+    Query,
+    /// Writes a whole item.
+    Put,
+    /// Changes an item that is there.
+    Update,
+    /// Changes an item, or makes it.
+    Upsert,
+    /// Removes an item.
+    Delete,
+    /// Requires something of an item.
+    Check,
+}
+
+/// A part of an operation.
+pub type Clause = Spanned<ClauseKind>;
+
+/// What a part of an operation says.
+#[derive(Debug, Clone)]
+pub enum ClauseKind {
+    /// `strong [when CONDITION]`
+    Strong(Option<Expr>),
+    /// `by INDEX`
+    By(Name),
+    /// `where CONDITION`
+    Where(Expr),
+    /// `order ascending` or `order descending [when CONDITION]`
+    Order {
+        /// Whether the highest comes first.
+        descending: bool,
+        /// The condition for that; the other way otherwise.
+        when: Option<Expr>,
+    },
+    /// `page N max M`
+    Page {
+        /// How many unless the caller says.
+        size: Spanned<String>,
+        /// The most the caller may ask for.
+        max: Option<Spanned<String>>,
+    },
+    /// `first N`
+    First(Spanned<String>),
+    /// `{ a, b = x }`
+    Fields(Vec<Assign>),
+    /// `set a = x, b ?= y`
+    Set(Vec<Assign>),
+    /// `remove a, b`
+    Remove(Vec<Name>),
+    /// `add a = 1`
+    Add(Vec<Assign>),
+    /// `replace`
+    Replace,
+    /// `if absent`
+    IfAbsent,
+    /// `if CONDITION`
+    If(Expr),
+}
+
+/// `a = x`, `a ?= x`, or `a` for `a = a`.
+#[derive(Debug, Clone)]
+pub struct Assign {
+    /// The attribute.
+    pub name: Name,
+    /// Its value.
+    pub value: Expr,
+    /// Whether it is left alone when the value is absent.
+    pub maybe: bool,
+}
+
+/// `return [STATUS] NAME [{ a, b }] [with { a = x }] [at /path]`
+#[derive(Debug, Clone)]
+pub struct Return {
+    /// The status; 200 unless given.
+    pub status: Option<Spanned<u16>>,
+    /// What is returned.
+    pub value: Name,
+    /// The fields that are shown; all of them unless given.
+    pub fields: Vec<Name>,
+    /// What is shown beside them.
+    pub with: Vec<Assign>,
+    /// Where the thing can be found.
+    pub at: Option<Name>,
+}
+
+/// What a contract states of itself.
+#[derive(Debug, Clone)]
+pub enum Fact {
+    /// `consistency eventual` or `consistency strong`
+    Consistency(Name),
+    /// `expect 0..200 items`
+    Expect {
+        /// At least.
+        low: Spanned<String>,
+        /// At most, if there is a bound.
+        high: Option<Spanned<String>>,
+    },
+    /// `rate 100/s`
+    Rate {
+        /// How often.
+        count: Spanned<String>,
+        /// In `s`, `m`, `h` or `d`.
+        per: Name,
+    },
+    /// `cost 0.5 rcu, 2 wcu`
+    Cost(Vec<(Spanned<String>, Name)>),
+}
+
+/// An expression and where it stands.
+pub type Expr = Spanned<ExprKind>;
+
+/// A value, or a test.
+#[derive(Debug, Clone)]
+pub enum ExprKind {
+    /// An input, a binding, a built-in or a value of an enum.
+    Name(String),
+    /// `.x`: the stored attribute.
+    Stored(Name),
+    /// `b.x`
+    Member(Box<Expr>, Name),
+    /// A text, perhaps with holes.
+    Text(Template),
+    /// Digits, perhaps with a decimal point.
+    Number(String),
+    /// `30s`
+    Duration(String),
+    /// `f(a, b)`
+    Call(Name, Vec<Expr>),
+    /// `new ulid`
+    New(Name),
+    /// `not a`
+    Not(Box<Expr>),
+    /// `a and b` and the like.
+    Binary(Box<Expr>, Spanned<BinaryOp>, Box<Expr>),
+    /// `a is absent`, `a is present`, `caller is operator`
+    Is(Box<Expr>, Name),
+    /// `caller owns a`
+    Owns(Box<Expr>, Box<Expr>),
+    /// `a moves to b`
+    MovesTo(Box<Expr>, Box<Expr>),
+    /// `a begins_with b`
+    BeginsWith(Box<Expr>, Box<Expr>),
+    /// `a between b and c`
+    Between(Box<Expr>, Box<Expr>, Box<Expr>),
+    /// `a in (b, c)`
+    In(Box<Expr>, Vec<Expr>),
+}
+
+/// An operator between two expressions.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum BinaryOp {
+    /// `or`
+    Or,
+    /// `and`
+    And,
+    /// `==`, and `=` in a `where`
+    Equal,
+    /// `!=`
+    NotEqual,
+    /// `<`
+    Less,
+    /// `<=`
+    LessOrEqual,
+    /// `>`
+    Greater,
+    /// `>=`
+    GreaterOrEqual,
+    /// `+`
+    Plus,
+    /// `-`
+    Minus,
+}
+
+/// A block of requests and their answers, in order.
+#[derive(Debug, Clone)]
+pub struct Example {
+    /// What happens, in order.
+    pub steps: Vec<ExampleStep>,
+    /// Where it stands.
+    pub span: Span,
+}
+
+/// A line or more of an example.
+#[derive(Debug, Clone)]
+pub enum ExampleStep {
+    /// `at TIME`
+    At(Name),
+    /// `as ID [role R]… [org O]…`, or `as nobody`
+    As {
+        /// The caller.
+        id: Name,
+        /// Its roles.
+        roles: Vec<Name>,
+        /// Its organisations.
+        orgs: Vec<Name>,
+    },
+    /// A request, and what it must be answered with.
+    Call(ExampleCall),
+}
+
+/// `METHOD PATH [Header: value]… [JSON]` and, below, `STATUS [JSON]`.
+#[derive(Debug, Clone)]
+pub struct ExampleCall {
+    /// The method.
+    pub method: Name,
+    /// The path and query.
+    pub path: Name,
+    /// The headers.
+    pub headers: Vec<(Name, Name)>,
+    /// The body, as it is written.
+    pub body: Option<Name>,
+    /// The status it must have.
+    pub status: Option<Spanned<u16>>,
+    /// A part of the JSON it must have, as it is written.
+    pub answer: Option<Name>,
+}

@@ -1,0 +1,65 @@
+//! What is wrong with a document, where, and what to write instead.
+
+use crate::Span;
+
+/// One thing that is wrong.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Diagnostic {
+    /// The rule, `syntax` for text that is no contract at all.
+    pub rule: &'static str,
+    /// What is wrong, in lowercase, with the user's words in backticks.
+    pub message: String,
+    /// Where.
+    pub span: Span,
+    /// What to say at that place, if anything.
+    pub label: String,
+    /// Other places involved, each with what it has to do with it.
+    pub others: Vec<(Span, String)>,
+    /// Why it matters.
+    pub why: Option<String>,
+    /// What to write instead.
+    pub help: Option<String>,
+}
+
+impl Diagnostic {
+    /// A diagnostic of a rule at a place.
+    pub fn new(rule: &'static str, span: Span, message: impl Into<String>) -> Diagnostic {
+        Diagnostic {
+            rule,
+            message: message.into(),
+            span,
+            label: String::new(),
+            others: Vec::new(),
+            why: None,
+            help: None,
+        }
+    }
+
+    /// Says something at the place itself.
+    #[must_use]
+    pub fn label(mut self, label: impl Into<String>) -> Diagnostic {
+        self.label = label.into();
+        self
+    }
+
+    /// Points at another place.
+    #[must_use]
+    pub fn other(mut self, span: Span, label: impl Into<String>) -> Diagnostic {
+        self.others.push((span, label.into()));
+        self
+    }
+
+    /// Says why it matters.
+    #[must_use]
+    pub fn why(mut self, why: impl Into<String>) -> Diagnostic {
+        self.why = Some(why.into());
+        self
+    }
+
+    /// Says what to write instead.
+    #[must_use]
+    pub fn help(mut self, help: impl Into<String>) -> Diagnostic {
+        self.help = Some(help.into());
+        self
+    }
+}

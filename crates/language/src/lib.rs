@@ -1,0 +1,18 @@
+//! The contract language: from the Markdown of a system document to its syntax tree.
+//!
+//! No I/O, and no panic on any text. [`parse`] reads as much as it can and reports every mistake, with
+//! its place in the Markdown file; what the tree means is another crate's business.
+
+pub mod ast;
+mod diagnostic;
+mod lex;
+mod markdown;
+mod parse;
+mod span;
+mod token;
+
+pub use diagnostic::Diagnostic;
+pub use markdown::{Block, BlockKind, blocks};
+pub use parse::{DOCUMENT_BYTES_MAX, Parsed, parse};
+pub use span::{Name, Span, Spanned};
+pub use token::{Comment, Mark, Token, TokenKind};

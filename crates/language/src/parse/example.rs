@@ -1,0 +1,219 @@
+//! Example blocks, which are read by the line.
+//!
+//! ```text
+//! at 2026-02-25T10:00:00Z as alice role operator
+//! POST /doors {"doorId": "D1"}
+//! 201 {"state": "SHUT"}
+//! ```
+//!
+//! JSON goes on over as many lines as its braces stay open.
+
+use crate::ast::{Example, ExampleCall, ExampleStep};
+use crate::{Diagnostic, Name, Span, Spanned};
+
+const METHODS: &[&str] = &["GET", "PUT", "POST", "PATCH", "DELETE", "HEAD", "OPTIONS"];
+
+/// Reads the text of an example block.
+pub(super) fn parse(document: &str, within: Span) -> (Example, Vec<Diagnostic>) {
+    let mut reader = Reader {
+        document,
+        at: within.start,
+        end: within.end,
+        steps: Vec::new(),
+        diagnostics: Vec::new(),
+    };
+    while let Some(line) = reader.line() {
+        reader.step(line);
+    }
+    if let Some(span) = reader.unanswered() {
+        reader.report(
+            span,
+            "a request without an answer",
+            "write the status it must have below it",
+        );
+    }
+    (Example { steps: reader.steps, span: within }, reader.diagnostics)
+}
+
+struct Reader<'a> {
+    document: &'a str,
+    at: usize,
+    end: usize,
+    steps: Vec<ExampleStep>,
+    diagnostics: Vec<Diagnostic>,
+}
+
+impl<'a> Reader<'a> {
+    /// The next line that says something.
+    fn line(&mut self) -> Option<Span> {
+        loop {
+            let rest = self.document.get(self.at..self.end).filter(|rest| !rest.is_empty())?;
+            let length = rest.find('\n').map_or(rest.len(), |at| at + 1);
+            let start = self.at;
+            self.at += length;
+            let line = rest.get(..length).unwrap_or_default();
+            let trimmed = line.trim();
+            if !trimmed.is_empty() && !trimmed.starts_with("//") {
+                let from = start + line.len() - line.trim_start().len();
+                return Some(Span::new(from, from + trimmed.len()));
+            }
+        }
+    }
+
+    fn text(&self, span: Span) -> &'a str {
+        self.document.get(span.range()).unwrap_or_default()
+    }
+
+    fn report(&mut self, span: Span, message: &str, help: &str) {
+        self.diagnostics.push(Diagnostic::new("syntax", span, message).help(help));
+    }
+
+    /// The request that still waits for its answer.
+    fn unanswered(&self) -> Option<Span> {
+        match self.steps.last() {
+            Some(ExampleStep::Call(call)) if call.status.is_none() => Some(call.method.span),
+            _ => None,
+        }
+    }
+
+    fn step(&mut self, line: Span) {
+        let (word, rest) = self.split(line);
+        if word.node.starts_with(|c: char| c.is_ascii_digit()) {
+            return self.answer(&word, rest);
+        }
+        if let Some(span) = self.unanswered() {
+            let help = "write the status it must have below it";
+            self.report(span, "a request without an answer", help);
+        }
+        match word.node.as_str() {
+            "at" | "as" => self.setting(line),
+            method if METHODS.contains(&method) => self.request(word, rest),
+            _ => {
+                let help = "a line sets the time (`at …`) or the caller (`as …`), sends a request \
+                            (`GET /path`), or gives the status of its answer";
+                self.report(word.span, "this line of an example says nothing", help);
+            }
+        }
+    }
+
+    /// The first word of a line, and the rest of it.
+    fn split(&self, line: Span) -> (Name, Span) {
+        let text = self.text(line);
+        let length = text.find(char::is_whitespace).unwrap_or(text.len());
+        let word = Span::new(line.start, line.start + length);
+        let gap = text.get(length..).map_or(0, |rest| rest.len() - rest.trim_start().len());
+        let rest = Span::new(word.end + gap, line.end);
+        (Spanned::new(self.text(word).to_owned(), word), rest)
+    }
+
+    /// `at TIME` and `as ID [role R]… [org O]…`, one or both on a line.
+    fn setting(&mut self, line: Span) {
+        let mut rest = line;
+        while rest.start < rest.end {
+            let (word, after) = self.split(rest);
+            let (value, after) = self.split(after);
+            rest = after;
+            if value.node.is_empty() {
+                self.report(
+                    word.span,
+                    "a word without a value",
+                    "write `at TIME` or `as ID role R`",
+                );
+                return;
+            }
+            match (word.node.as_str(), self.steps.last_mut()) {
+                ("at", _) => self.steps.push(ExampleStep::At(value)),
+                ("as", _) => {
+                    let (roles, orgs) = (Vec::new(), Vec::new());
+                    self.steps.push(ExampleStep::As { id: value, roles, orgs });
+                }
+                ("role", Some(ExampleStep::As { roles, .. })) => roles.push(value),
+                ("org", Some(ExampleStep::As { orgs, .. })) => orgs.push(value),
+                _ => {
+                    let help = "write `at TIME` or `as ID role R`";
+                    self.report(word.span, "expected `at`, `as`, `role` or `org`", help);
+                    return;
+                }
+            }
+        }
+    }
+
+    fn request(&mut self, method: Name, rest: Span) {
+        let (path, mut rest) = self.split(rest);
+        let mut headers = Vec::new();
+        loop {
+            let (word, after) = self.split(rest);
+            let Some(name) = word.node.strip_suffix(':').filter(|_| !word.node.starts_with('{'))
+            else {
+                break;
+            };
+            let (value, after) = self.split(after);
+            headers.push((Spanned::new(name.to_owned(), word.span), value));
+            rest = after;
+        }
+        let body = self.json(rest);
+        if !path.node.starts_with('/') {
+            self.report(path.span, "a path begins with `/`", "write it as a client would send it");
+        }
+        let (status, answer) = (None, None);
+        self.steps.push(ExampleStep::Call(ExampleCall {
+            method,
+            path,
+            headers,
+            body,
+            status,
+            answer,
+        }));
+    }
+
+    fn answer(&mut self, word: &Name, rest: Span) {
+        let json = self.json(rest);
+        let status = word.node.parse().ok().filter(|status| (100..=599).contains(status));
+        match (self.steps.last_mut(), status) {
+            (Some(ExampleStep::Call(call)), Some(status)) if call.status.is_none() => {
+                call.status = Some(Spanned::new(status, word.span));
+                call.answer = json;
+            }
+            (_, None) => {
+                self.report(word.span, "this is no HTTP status", "write one such as `200`")
+            }
+            _ => {
+                self.report(word.span, "an answer without a request", "write the request above it")
+            }
+        }
+    }
+
+    /// JSON from here on, over as many lines as its brackets stay open.
+    fn json(&mut self, rest: Span) -> Option<Name> {
+        if rest.start >= rest.end {
+            return None;
+        }
+        let mut span = rest;
+        while open_brackets(self.text(span)) > 0 {
+            match self.line() {
+                Some(line) => span = Span::new(span.start, line.end),
+                None => {
+                    self.report(rest, "JSON that is never closed", "close its braces and brackets");
+                    break;
+                }
+            }
+        }
+        Some(Spanned::new(self.text(span).to_owned(), span))
+    }
+}
+
+/// How many more brackets open than close, those in strings aside.
+fn open_brackets(json: &str) -> i64 {
+    let (mut open, mut quoted, mut escaped) = (0, false, false);
+    for c in json.chars() {
+        match c {
+            _ if escaped => escaped = false,
+            '\\' if quoted => escaped = true,
+            '"' => quoted = !quoted,
+            '{' | '[' if !quoted => open += 1,
+            '}' | ']' if !quoted => open -= 1,
+            _ => {}
+        }
+    }
+    open
+}

@@ -1,0 +1,432 @@
+//! From tokens to the syntax tree, by recursive descent.
+//!
+//! A mistake is reported once and skipped: to the next line that begins a statement, or to the brace
+//! that ends the block. What follows is read as if nothing had happened, so that one run reports all.
+
+mod contract;
+mod entity;
+mod example;
+mod expression;
+mod operation;
+mod template;
+
+use crate::ast::{Document, Item, Role, Table};
+use crate::lex::lex;
+use crate::markdown::{BlockKind, blocks};
+use crate::{Diagnostic, Mark, Name, Span, Spanned, Token, TokenKind};
+
+/// How deep blocks and expressions may lie in each other.
+const DEPTH_MAX: usize = 64;
+
+/// How many mistakes of syntax are reported; after that many, the rest is likely noise.
+const DIAGNOSTICS_MAX: usize = 100;
+
+/// The largest document: a bound for memory, far above what anyone would read.
+pub const DOCUMENT_BYTES_MAX: usize = 4 * 1024 * 1024;
+
+/// A document as far as it could be read, and what is wrong with its syntax.
+#[derive(Debug, Default)]
+pub struct Parsed {
+    /// What could be read.
+    pub document: Document,
+    /// What could not, in the order of the text.
+    pub diagnostics: Vec<Diagnostic>,
+}
+
+/// Reads a system document.
+///
+/// ```
+/// let parsed = latchkey_language::parse("# Doors\n```contract\nsystem doors\n```\n");
+/// assert!(parsed.diagnostics.is_empty());
+/// assert_eq!(parsed.document.items.len(), 1);
+/// ```
+pub fn parse(text: &str) -> Parsed {
+    let mut parsed = Parsed::default();
+    if text.len() > DOCUMENT_BYTES_MAX {
+        let message = format!("a document of more than {DOCUMENT_BYTES_MAX} bytes");
+        parsed.diagnostics.push(Diagnostic::new("syntax", Span::new(0, 0), message));
+        return parsed;
+    }
+    for block in blocks(text) {
+        if !block.closed {
+            let open = Diagnostic::new("syntax", block.opening, "a block that is never closed")
+                .help("end it with a fence of its own, such as ```");
+            parsed.diagnostics.push(open);
+        }
+        match block.kind {
+            BlockKind::Contract => {
+                let lexed = lex(text, block.text);
+                parsed.document.comments.extend(lexed.comments);
+                parsed.diagnostics.extend(lexed.diagnostics);
+                let mut parser = Parser::new(text, lexed.tokens);
+                parser.items(&mut parsed.document.items);
+                parsed.diagnostics.extend(parser.diagnostics);
+            }
+            BlockKind::Example => {
+                let (example, diagnostics) = example::parse(text, block.text);
+                parsed.document.examples.push(example);
+                parsed.diagnostics.extend(diagnostics);
+            }
+        }
+    }
+    parsed.diagnostics.sort_by_key(|diagnostic| diagnostic.span);
+    parsed.diagnostics.truncate(DIAGNOSTICS_MAX);
+    parsed
+}
+
+/// What could not be read is reported by then; the rest of the statement goes unread.
+pub(crate) struct Unreadable;
+
+pub(crate) type Read<T> = Result<T, Unreadable>;
+
+pub(crate) struct Parser<'a> {
+    text: &'a str,
+    tokens: Vec<Token>,
+    at: usize,
+    depth: usize,
+    /// Whether `=` fixes a key here.
+    in_where: bool,
+    diagnostics: Vec<Diagnostic>,
+}
+
+impl<'a> Parser<'a> {
+    /// A parser of tokens, the last of which is the end.
+    fn new(text: &'a str, tokens: Vec<Token>) -> Parser<'a> {
+        Parser { text, tokens, at: 0, depth: 0, in_where: false, diagnostics: Vec::new() }
+    }
+
+    fn items(&mut self, items: &mut Vec<Item>) {
+        while !self.at_end() {
+            let before = self.at;
+            match self.item() {
+                Ok(item) => items.push(item),
+                Err(Unreadable) => self.skip_to(Resume::Declaration),
+            }
+            // Whatever happens, it goes on.
+            if self.at == before {
+                self.advance();
+            }
+        }
+    }
+
+    fn item(&mut self) -> Read<Item> {
+        if self.eat_word("system") {
+            Ok(Item::System(self.name("the system's name")?))
+        } else if self.is_word("table") {
+            self.table().map(Item::Table)
+        } else if self.eat_word("role") {
+            let name = self.name("the role's name")?;
+            let implies = if self.eat_word("implies") { Some(self.name("a role")?) } else { None };
+            Ok(Item::Role(Role { name, implies }))
+        } else if self.is_word("entity") {
+            self.entity().map(Item::Entity)
+        } else if self.is_word("contract") {
+            self.contract().map(Item::Contract)
+        } else {
+            let span = self.token().span;
+            let message = format!("`{}` begins no declaration", self.slice(span));
+            let help =
+                "a declaration begins with `system`, `table`, `role`, `entity` or `contract`";
+            self.diagnostics.push(Diagnostic::new("syntax", span, message).help(help));
+            Err(Unreadable)
+        }
+    }
+
+    fn table(&mut self) -> Read<Table> {
+        let start = self.advance().span;
+        let name = self.name("the table's name")?;
+        let mut discriminator = None;
+        self.braces(Resume::Line, |parser| {
+            if parser.eat_word("type") {
+                discriminator = Some(parser.name("the attribute that tells entities apart")?);
+                Ok(())
+            } else {
+                Err(parser
+                    .expected("`type` and the name of the attribute that tells entities apart"))
+            }
+        })?;
+        Ok(Table { name, discriminator, span: start.to(self.last_span()) })
+    }
+
+    // The tokens.
+
+    fn token(&self) -> Token {
+        let end = Span::new(self.text.len(), self.text.len());
+        let nothing = Token { kind: TokenKind::End, span: end, first: true };
+        self.tokens.get(self.at).or(self.tokens.last()).copied().unwrap_or(nothing)
+    }
+
+    fn advance(&mut self) -> Token {
+        let token = self.token();
+        if token.kind != TokenKind::End {
+            self.at += 1;
+        }
+        token
+    }
+
+    fn peek_after(&self) -> TokenKind {
+        self.tokens.get(self.at + 1).map_or(TokenKind::End, |token| token.kind)
+    }
+
+    fn at_end(&self) -> bool {
+        self.token().kind == TokenKind::End
+    }
+
+    /// The span of the token read last.
+    fn last_span(&self) -> Span {
+        let last = self.at.checked_sub(1).and_then(|at| self.tokens.get(at));
+        last.map_or(self.token().span, |token| token.span)
+    }
+
+    fn slice(&self, span: Span) -> &'a str {
+        self.text.get(span.range()).unwrap_or_default()
+    }
+
+    fn is_word(&self, word: &str) -> bool {
+        let token = self.token();
+        token.kind == TokenKind::Word && self.slice(token.span) == word
+    }
+
+    fn is_mark(&self, mark: Mark) -> bool {
+        self.token().kind == TokenKind::Mark(mark)
+    }
+
+    fn eat_word(&mut self, word: &str) -> bool {
+        let found = self.is_word(word);
+        if found {
+            self.advance();
+        }
+        found
+    }
+
+    fn eat_mark(&mut self, mark: Mark) -> bool {
+        let found = self.is_mark(mark);
+        if found {
+            self.advance();
+        }
+        found
+    }
+
+    // What must come next.
+
+    fn word(&mut self, word: &str) -> Read<Span> {
+        if self.is_word(word) {
+            Ok(self.advance().span)
+        } else {
+            Err(self.expected(&format!("`{word}`")))
+        }
+    }
+
+    fn mark(&mut self, mark: Mark) -> Read<Span> {
+        if self.is_mark(mark) {
+            Ok(self.advance().span)
+        } else {
+            Err(self.expected(&format!("`{}`", mark.symbol())))
+        }
+    }
+
+    /// A token of a kind, as text.
+    fn kind(&mut self, kind: TokenKind, what: &str) -> Read<Name> {
+        if self.token().kind == kind {
+            let span = self.advance().span;
+            Ok(Spanned::new(self.slice(span).to_owned(), span))
+        } else {
+            Err(self.expected(what))
+        }
+    }
+
+    /// An id or a slug: a word, dashes and all.
+    fn slug(&mut self, what: &str) -> Read<Name> {
+        self.kind(TokenKind::Word, what)
+    }
+
+    /// A name: a word without dashes.
+    fn name(&mut self, what: &str) -> Read<Name> {
+        let name = self.slug(what)?;
+        if name.node.contains('-') {
+            let spaced = name.node.replace('-', " - ");
+            let diagnostic =
+                Diagnostic::new("syntax", name.span, format!("`{}` is no name", name.node))
+                    .help(format!("write `{spaced}` to subtract, or `_` for a name of two words"));
+            self.diagnostics.push(diagnostic);
+        }
+        Ok(name)
+    }
+
+    /// A text in quotes, without holes.
+    fn plain_text(&mut self, what: &str) -> Read<Name> {
+        let text = self.kind(TokenKind::Text, what)?;
+        Ok(Spanned::new(template::unescape(&text.node), text.span))
+    }
+
+    /// A status such as `404`.
+    fn status(&mut self) -> Read<Spanned<u16>> {
+        let number = self.kind(TokenKind::Number, "a status such as `404`")?;
+        match number.node.parse() {
+            Ok(status @ 100..=599) => Ok(Spanned::new(status, number.span)),
+            _ => Err(self.error_at(number.span, format!("`{}` is no HTTP status", number.node))),
+        }
+    }
+
+    /// Reads one thing after another, each behind a comma.
+    fn commas<T>(&mut self, mut one: impl FnMut(&mut Self) -> Read<T>) -> Read<Vec<T>> {
+        let mut all = vec![one(self)?];
+        while self.eat_mark(Mark::Comma) {
+            // A comma before the end is welcome.
+            if self.is_mark(Mark::BraceClose) || self.is_mark(Mark::ParenClose) {
+                break;
+            }
+            all.push(one(self)?);
+        }
+        Ok(all)
+    }
+
+    /// Reads what stands between braces, one thing after another, until they close. A thing that cannot
+    /// be read is skipped.
+    fn braces(&mut self, resume: Resume, mut one: impl FnMut(&mut Self) -> Read<()>) -> Read<Span> {
+        let open = self.mark(Mark::BraceOpen)?;
+        if self.depth >= DEPTH_MAX {
+            return Err(self.error_at(open, "blocks too deep in each other"));
+        }
+        self.depth += 1;
+        let closed = loop {
+            if self.is_mark(Mark::BraceClose) {
+                break Some(self.advance().span);
+            }
+            if self.at_end() || (self.depth == 1 && self.begins(ITEMS)) {
+                break None;
+            }
+            let before = self.at;
+            if one(self).is_err() {
+                self.skip_to(resume);
+            }
+            // Whatever happens, it goes on.
+            if self.at == before {
+                self.advance();
+            }
+        };
+        self.depth -= 1;
+        match closed {
+            Some(close) => Ok(open.to(close)),
+            None => {
+                let missing = Diagnostic::new("syntax", open, "a brace that is never closed")
+                    .label("opened here")
+                    .other(self.token().span, "a `}` is missing before this");
+                self.diagnostics.push(missing);
+                Ok(open.to(self.last_span()))
+            }
+        }
+    }
+
+    // Mistakes.
+
+    /// What stands here, and where to point: the end of a line is behind its last token.
+    fn found(&self) -> (Span, String) {
+        let token = self.token();
+        match token.kind {
+            _ if token.first && self.at > 0 => (
+                self.last_span(),
+                format!("the line ends behind `{}`", self.slice(self.last_span())),
+            ),
+            TokenKind::End => (token.span, "the block ends".to_owned()),
+            _ => (token.span, format!("found `{}`", self.slice(token.span))),
+        }
+    }
+
+    fn expected(&mut self, what: &str) -> Unreadable {
+        let (span, found) = self.found();
+        self.error_at(span, format!("expected {what}, but {found}"))
+    }
+
+    fn error_at(&mut self, span: Span, message: impl Into<String>) -> Unreadable {
+        self.diagnostics.push(Diagnostic::new("syntax", span, message));
+        Unreadable
+    }
+
+    /// Whether a line begins here with one of these words.
+    fn begins(&self, words: &[&str]) -> bool {
+        let token = self.token();
+        token.first && token.kind == TokenKind::Word && words.contains(&self.slice(token.span))
+    }
+
+    /// Skips to where reading can go on: to a declaration, to the brace that closes the block, or to what
+    /// the block is made of; blocks on the way are skipped whole.
+    fn skip_to(&mut self, resume: Resume) {
+        let mut open = 0usize;
+        let mut moved = false;
+        loop {
+            let token = self.token();
+            match token.kind {
+                TokenKind::End => return,
+                TokenKind::Mark(Mark::BraceOpen) => open += 1,
+                // At the top nothing is open: the brace is one too many, and part of the mistake.
+                TokenKind::Mark(Mark::BraceClose) if open == 0 && self.depth > 0 => return,
+                TokenKind::Mark(Mark::BraceClose) => open = open.saturating_sub(1),
+                _ if self.begins(ITEMS) => return,
+                _ if open == 0 && (moved || token.first) && self.resumes(resume) => return,
+                _ => {}
+            }
+            moved = true;
+            self.advance();
+        }
+    }
+
+    fn resumes(&self, resume: Resume) -> bool {
+        let token = self.token();
+        token.first
+            && match resume {
+                Resume::Declaration => false,
+                Resume::Line => token.kind == TokenKind::Word,
+                Resume::Statement => {
+                    self.begins(STATEMENTS)
+                        || (token.kind == TokenKind::Word
+                            && self.peek_after() == TokenKind::Mark(Mark::Equal))
+                }
+            }
+    }
+}
+
+/// Where reading goes on after a mistake.
+#[derive(Clone, Copy)]
+enum Resume {
+    /// At the next declaration.
+    Declaration,
+    /// At the next line.
+    Line,
+    /// At the next line that begins a statement: other lines go on with the one before.
+    Statement,
+}
+
+/// The words a declaration begins with.
+const ITEMS: &[&str] = &["system", "table", "role", "entity", "contract"];
+
+/// The words a statement begins with.
+const STATEMENTS: &[&str] = &[
+    "GET",
+    "PUT",
+    "POST",
+    "PATCH",
+    "DELETE",
+    "input",
+    "allow",
+    "require",
+    "match",
+    "when",
+    "transact",
+    "return",
+    "get",
+    "query",
+    "put",
+    "update",
+    "upsert",
+    "delete",
+    "check",
+    "consistency",
+    "expect",
+    "rate",
+    "cost",
+    "waive",
+];
+
+#[cfg(test)]
+mod tests;
