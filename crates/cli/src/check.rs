@@ -1,0 +1,52 @@
+//! `latchkey check`
+
+use std::io::Write;
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use latchkey_cli::{json, render};
+
+use crate::document;
+
+pub(crate) fn run(documents: &[PathBuf], as_json: bool, colour: bool) -> ExitCode {
+    let (mut mistakes, mut unreadable) = (0usize, false);
+    for path in documents {
+        let text = match document::read(path) {
+            Ok(text) => text,
+            Err(message) => {
+                eprintln!("error: {message}");
+                unreadable = true;
+                continue;
+            }
+        };
+        let shown = path.display().to_string();
+        let checked = latchkey_model::check(&text);
+        mistakes += checked.diagnostics.len();
+        for diagnostic in &checked.diagnostics {
+            if as_json {
+                // Whoever reads may have seen enough.
+                let _ =
+                    writeln!(std::io::stdout(), "{}", json::diagnostic(&shown, &text, diagnostic));
+            } else {
+                let rendered = render(&shown, &text, diagnostic, colour);
+                let _ = writeln!(std::io::stderr(), "{rendered}\n");
+            }
+        }
+        if checked.diagnostics.is_empty() && !as_json {
+            let model = &checked.model;
+            let (entities, contracts) = (model.entities.len(), model.contracts.len());
+            println!("{shown}: {entities} entities, {contracts} contracts, no mistakes");
+        }
+    }
+    match (unreadable, mistakes) {
+        (true, _) => ExitCode::from(2),
+        (false, 0) => ExitCode::SUCCESS,
+        (false, count) => {
+            if !as_json {
+                let noun = if count == 1 { "mistake" } else { "mistakes" };
+                eprintln!("{count} {noun}; each rule has its page in docs/rules");
+            }
+            ExitCode::FAILURE
+        }
+    }
+}

@@ -1,0 +1,339 @@
+//! Diagnostics and models as JSON, for programs.
+
+use latchkey_language::Diagnostic;
+use latchkey_model::Model;
+use latchkey_model::model::{
+    Attribute, Contract, Entity, Expr, ExprKind, Failure, FailureKind, Given, Input, KeyShape, Leg,
+    Limit, Op, Piece, Place, PutMode, Query, Range, Read, Segment, Step, StepKind, Strong,
+    Template, TextPiece, Verb, What,
+};
+use serde_json::{Value, json};
+
+use crate::line_and_column;
+
+/// A diagnostic on one line.
+pub fn diagnostic(path: &str, text: &str, diagnostic: &Diagnostic) -> Value {
+    let place = |at: usize| {
+        let (line, column) = line_and_column(text, at);
+        json!({ "line": line, "column": column })
+    };
+    let others = diagnostic.others.iter().map(
+        |(span, label)| json!({ "from": place(span.start), "to": place(span.end), "label": label }),
+    );
+    json!({
+        "path": path,
+        "rule": diagnostic.rule,
+        "message": diagnostic.message,
+        "from": place(diagnostic.span.start),
+        "to": place(diagnostic.span.end),
+        "others": others.collect::<Vec<_>>(),
+        "why": diagnostic.why,
+        "help": diagnostic.help,
+    })
+}
+
+/// A whole model.
+pub fn model(model: &Model) -> Value {
+    let role = |id: usize| model.roles.get(id).map(|role| role.name.clone());
+    json!({
+        "system": model.system,
+        "table": { "name": model.table.name, "discriminator": model.table.discriminator },
+        "roles": model.roles.iter().map(|it| json!({
+            "name": it.name,
+            "implies": it.implies.and_then(role),
+        })).collect::<Vec<_>>(),
+        "entities": model.entities.iter().map(|it| entity(model, it)).collect::<Vec<_>>(),
+        "contracts": model.contracts.iter().map(|it| Writer { model, contract: it }.contract()).collect::<Vec<_>>(),
+    })
+}
+
+fn entity(model: &Model, entity: &Entity) -> Value {
+    let name = |id: usize| model.entities.get(id).map(|entity| entity.name.clone());
+    json!({
+        "name": entity.name,
+        "discriminator": entity.discriminator,
+        "key": key(&entity.key),
+        "indexes": entity.indexes.iter().map(|index| json!({
+            "name": index.name,
+            "key": key(&index.key),
+            "moves": index.moves,
+        })).collect::<Vec<_>>(),
+        "viewOf": entity.view_of.and_then(name),
+        "guardedBy": entity.guarded_by.and_then(name),
+        "attributes": entity.attributes.iter().map(attribute).collect::<Vec<_>>(),
+    })
+}
+
+fn attribute(attribute: &Attribute) -> Value {
+    json!({
+        "name": attribute.name,
+        "type": attribute.kind.to_string(),
+        "optional": attribute.optional,
+        "secret": attribute.secret,
+        "copied": attribute.copied,
+        "default": attribute.default,
+        "moves": attribute.moves.as_ref().map(|moves| {
+            moves.iter().map(|(from, to)| json!({ "from": from, "to": to })).collect::<Vec<_>>()
+        }),
+    })
+}
+
+fn key(key: &KeyShape) -> Value {
+    json!({ "partition": template(&key.partition), "sort": template(&key.sort) })
+}
+
+fn template(template: &Template) -> String {
+    let piece = |piece: &Piece| match piece {
+        Piece::Literal(text) => text.clone(),
+        Piece::Hole(hole) => match hole.width {
+            Some(width) => format!("{{{}:0{width}}}", hole.attribute),
+            None => format!("{{{}}}", hole.attribute),
+        },
+    };
+    template.pieces.iter().map(piece).collect()
+}
+
+struct Writer<'a> {
+    model: &'a Model,
+    contract: &'a Contract,
+}
+
+impl Writer<'_> {
+    fn contract(&self) -> Value {
+        let it = self.contract;
+        json!({
+            "id": it.id,
+            "title": it.title,
+            "route": it.route.as_ref().map(|route| {
+                let segment = |segment: &Segment| match segment {
+                    Segment::Literal(text) => format!("/{text}"),
+                    Segment::Input(name) => format!("/{{{name}}}"),
+                };
+                json!({
+                    "method": route.method,
+                    "path": route.segments.iter().map(segment).collect::<String>(),
+                })
+            }),
+            "inputs": it.inputs.iter().map(|input| self.input(input)).collect::<Vec<_>>(),
+            "steps": self.steps(&it.steps),
+            "consistency": it.facts.consistency.as_ref().map(|fact| {
+                if fact.value { "strong" } else { "eventual" }
+            }),
+            "expect": it.facts.expect.as_ref().map(|fact| json!({
+                "low": fact.value.0,
+                "high": fact.value.1,
+            })),
+            "rate": it.facts.rate.as_ref().map(|fact| fact.value.clone()),
+            "cost": it.facts.cost.as_ref().map(|fact| fact.value.clone()),
+        })
+    }
+
+    fn input(&self, input: &Input) -> Value {
+        json!({
+            "name": input.name,
+            "type": input.kind.to_string(),
+            "optional": input.optional,
+            "default": input.default.as_ref().map(|default| self.expr(default)),
+            "in": match input.place {
+                Place::Path => "path",
+                Place::Query => "query",
+                Place::Body => "body",
+            },
+        })
+    }
+
+    fn steps(&self, steps: &[Step]) -> Vec<Value> {
+        steps.iter().map(|step| self.step(step)).collect()
+    }
+
+    fn step(&self, step: &Step) -> Value {
+        match &step.kind {
+            StepKind::Allow(test) => json!({ "allow": self.expr(test) }),
+            StepKind::Require(test, failure) => {
+                json!({ "require": self.expr(test), "else": self.failure(failure.as_ref()) })
+            }
+            StepKind::Match(test, failure) => {
+                json!({ "match": self.expr(test), "else": self.failure(failure.as_ref()) })
+            }
+            StepKind::When(test, yes, no) => {
+                json!({ "when": self.expr(test), "then": self.steps(yes), "else": self.steps(no) })
+            }
+            StepKind::Let(binding, value) => {
+                json!({ "let": self.name(Some(*binding)), "value": self.expr(value) })
+            }
+            StepKind::Read(read) => self.read(read),
+            StepKind::Write(leg) => self.leg(leg),
+            StepKind::Transact(legs) => json!({ "transact": self.steps(legs) }),
+            StepKind::Return(returned) => json!({
+                "return": self.name(returned.binding),
+                "status": returned.status,
+                "fields": returned.fields,
+                "with": self.givens(&returned.with),
+                "at": returned.at,
+            }),
+        }
+    }
+
+    fn read(&self, read: &Read) -> Value {
+        let strong = match &read.strong {
+            Strong::No => json!(false),
+            Strong::Yes => json!(true),
+            Strong::When(test) => self.expr(test),
+        };
+        let mut value = json!({
+            "as": self.name(read.binding),
+            "entity": self.entity(read.entity),
+            "strong": strong,
+            "else": self.failure(read.failure.as_ref()),
+        });
+        let what = match &read.what {
+            What::Get(key) => ("get", self.givens(key)),
+            What::Query(query) => ("query", self.query(query)),
+        };
+        if let Some(object) = value.as_object_mut() {
+            object.insert(what.0.to_owned(), what.1);
+        }
+        value
+    }
+
+    fn query(&self, query: &Query) -> Value {
+        let range = match &query.range {
+            Range::All => json!("all"),
+            Range::Equal(text) => json!({ "equal": self.expr(text) }),
+            Range::BeginsWith(prefix) => json!({ "beginsWith": self.expr(prefix) }),
+            Range::Between(low, high) => json!({ "between": [self.expr(low), self.expr(high)] }),
+            Range::Side { below, inclusive, bound } => json!({
+                if *below { "below" } else { "above" }: self.expr(bound),
+                "inclusive": inclusive,
+            }),
+        };
+        json!({
+            "index": query.index,
+            "partition": query.partition.as_ref().map(|partition| self.expr(partition)),
+            "sort": range,
+            "descending": match &query.descending {
+                None => json!(false),
+                Some(None) => json!(true),
+                Some(Some(test)) => self.expr(test),
+            },
+            "limit": match query.limit {
+                None => Value::Null,
+                Some(Limit::Page(size, max)) => json!({ "page": size, "max": max }),
+                Some(Limit::First(count)) => json!({ "first": count }),
+            },
+        })
+    }
+
+    fn leg(&self, leg: &Leg) -> Value {
+        let verb = match leg.verb {
+            Verb::Put => "put",
+            Verb::Update => "update",
+            Verb::Upsert => "upsert",
+            Verb::Delete => "delete",
+            Verb::Check => "check",
+        };
+        json!({
+            verb: self.entity(leg.entity),
+            "key": self.givens(&leg.key),
+            "of": self.name(leg.of),
+            "as": self.name(leg.result),
+            "set": self.givens(&leg.values),
+            "remove": leg.removes,
+            "add": self.givens(&leg.adds),
+            "mode": match leg.put {
+                None => Value::Null,
+                Some(PutMode::IfAbsent) => json!("ifAbsent"),
+                Some(PutMode::Replace) => json!("replace"),
+            },
+            "if": leg.condition.as_ref().map(|condition| self.expr(condition)),
+            "else": self.failure(leg.failure.as_ref()),
+        })
+    }
+
+    fn failure(&self, failure: Option<&Failure>) -> Value {
+        match failure.map(|failure| &failure.kind) {
+            None => Value::Null,
+            Some(FailureKind::Retry) => json!("retry"),
+            Some(FailureKind::Steps(steps)) => json!({ "steps": self.steps(steps) }),
+            Some(FailureKind::Problem { status, code, with }) => {
+                json!({ "status": status, "code": code, "with": self.givens(with) })
+            }
+        }
+    }
+
+    fn givens(&self, givens: &[Given]) -> Value {
+        let pair = |given: &Given| (given.attribute.clone(), self.expr(&given.value));
+        Value::Object(givens.iter().map(pair).collect())
+    }
+
+    fn name(&self, binding: Option<usize>) -> Option<&str> {
+        let binding = self.contract.bindings.get(binding?)?;
+        Some(&binding.name)
+    }
+
+    fn entity(&self, entity: usize) -> Option<&str> {
+        self.model.entities.get(entity).map(|entity| entity.name.as_str())
+    }
+
+    fn exprs(&self, exprs: &[&Expr]) -> Vec<Value> {
+        exprs.iter().map(|expr| self.expr(expr)).collect()
+    }
+
+    fn expr(&self, expr: &Expr) -> Value {
+        match &expr.kind {
+            ExprKind::Input(name) => json!({ "input": name }),
+            ExprKind::Binding(id) => json!({ "name": self.name(Some(*id)) }),
+            ExprKind::Attribute(id, name) => {
+                json!({ "of": self.name(Some(*id)), "attribute": name })
+            }
+            ExprKind::Stored(name) => json!({ "stored": name }),
+            ExprKind::Now => json!("now"),
+            ExprKind::CallerId => json!("callerId"),
+            ExprKind::Owns(what) => json!({ "callerOwns": self.expr(what) }),
+            ExprKind::HasRole(role) => {
+                json!({ "callerIs": self.model.roles.get(*role).map(|role| role.name.clone()) })
+            }
+            ExprKind::Word(word) => json!({ "word": word }),
+            ExprKind::Text(pieces) => {
+                let piece = |piece: &TextPiece| match piece {
+                    TextPiece::Literal(text) => json!(text),
+                    TextPiece::Value(value, width) => {
+                        json!({ "value": self.expr(value), "width": width })
+                    }
+                };
+                json!({ "text": pieces.iter().map(piece).collect::<Vec<_>>() })
+            }
+            ExprKind::Number(number) => json!({ "number": number }),
+            ExprKind::Duration(milliseconds) => json!({ "milliseconds": milliseconds }),
+            ExprKind::Bool(value) => json!(value),
+            ExprKind::New(what) => json!({ "new": what }),
+            ExprKind::Present(thing) => json!({ "present": self.expr(thing) }),
+            ExprKind::Absent(thing) => json!({ "absent": self.expr(thing) }),
+            ExprKind::Unchanged => json!("unchanged"),
+            ExprKind::Not(inner) => json!({ "not": self.expr(inner) }),
+            ExprKind::Binary(op, a, b) => json!({ operator(*op): self.exprs(&[a, b]) }),
+            ExprKind::MovesTo(a, b) => json!({ "movesTo": self.exprs(&[a, b]) }),
+            ExprKind::BeginsWith(a, b) => json!({ "beginsWith": self.exprs(&[a, b]) }),
+            ExprKind::Between(a, b, c) => json!({ "between": self.exprs(&[a, b, c]) }),
+            ExprKind::In(a, values) => {
+                json!({ "in": self.expr(a), "values": self.exprs(&values.iter().collect::<Vec<_>>()) })
+            }
+            ExprKind::Unknown => Value::Null,
+        }
+    }
+}
+
+fn operator(op: Op) -> &'static str {
+    match op {
+        Op::Or => "or",
+        Op::And => "and",
+        Op::Equal => "==",
+        Op::NotEqual => "!=",
+        Op::Less => "<",
+        Op::LessOrEqual => "<=",
+        Op::Greater => ">",
+        Op::GreaterOrEqual => ">=",
+        Op::Plus => "+",
+        Op::Minus => "-",
+    }
+}

@@ -1,0 +1,82 @@
+//! `foreign-items`: a query whose range meets the keys of another entity in the same partition.
+
+use latchkey_language::Diagnostic;
+
+use super::{Report, each_read};
+use crate::model::{Entity, KeyShape, Model, Query, Range, What};
+use crate::regular::Language;
+
+pub(super) fn check(model: &Model, report: &mut Report) {
+    for contract in &model.contracts {
+        each_read(contract, |read, step| {
+            let What::Query(query) = &read.what else { return };
+            let Some(partition) = &query.partition else { return };
+            let partition = partition.language();
+            for (id, entity) in model.entities.iter().enumerate() {
+                if id == read.entity {
+                    continue;
+                }
+                let Some(key) = place(entity, query) else { continue };
+                if partition.meets(&key.partition.language())
+                    && range_meets(query, &key.sort.language())
+                {
+                    let own = model.entities.get(read.entity).map_or("", |own| &own.name);
+                    let message =
+                        format!("this query of `{own}` can also read items of `{}`", entity.name);
+                    let diagnostic = Diagnostic::new("foreign-items", read.span, message)
+                        .other(key.sort.span, "the range holds keys like this")
+                        .why("they would be returned, or fail to be read, as if they were the others")
+                        .help(remedy(model, read.entity, query));
+                    report.raise(diagnostic, &step.waivers);
+                }
+            }
+        });
+    }
+}
+
+/// Where an entity lies in what is queried, if it does at all.
+fn place<'a>(entity: &'a Entity, query: &Query) -> Option<&'a KeyShape> {
+    match &query.index {
+        None => Some(&entity.key),
+        Some(name) => {
+            entity.indexes.iter().find(|index| index.name == *name).map(|index| &index.key)
+        }
+    }
+}
+
+/// Whether a range can hold a text of a language.
+fn range_meets(query: &Query, sort: &Language) -> bool {
+    // Above every text of UTF-8.
+    let top = vec![u8::MAX];
+    match &query.range {
+        Range::All => true,
+        Range::Equal(text) => text.language().meets(sort),
+        Range::BeginsWith(prefix) => prefix.language().then_anything().meets(sort),
+        Range::Between(low, high) => {
+            sort.meets_range(&low.language().infimum(), &high.language().supremum())
+        }
+        Range::Side { below: true, bound, .. } => {
+            sort.meets_range(&[], &bound.language().supremum())
+        }
+        Range::Side { below: false, bound, .. } => {
+            sort.meets_range(&bound.language().infimum(), &top)
+        }
+    }
+}
+
+fn remedy(model: &Model, entity: usize, query: &Query) -> String {
+    let template = model.entities.get(entity).and_then(|entity| place(entity, query));
+    let prefix = template.and_then(|key| key.sort.pieces.first()).and_then(|piece| match piece {
+        crate::model::Piece::Literal(text) => Some(text.clone()),
+        crate::model::Piece::Hole(_) => None,
+    });
+    match prefix {
+        Some(prefix) => format!(
+            "bound the range on both sides with `between \"{prefix}…\" and \"{prefix}…\"`, \
+             or give one of the entities a prefix of its own"
+        ),
+        None => {
+            "give the entity's sort key a prefix of its own, and begin the range with it".to_owned()
+        }
+    }
+}

@@ -1,0 +1,81 @@
+//! `missing-bump`: a write of an entity with a counter that does not increment it, or of a guarded entity
+//! that does not increment its guard's.
+
+use latchkey_language::Diagnostic;
+
+use super::flow::{Group, groups, is_stored};
+use super::{Report, each_leg};
+use crate::model::{Expr, ExprKind, Leg, Model, Op, PutMode, Verb};
+
+pub(super) fn check(model: &Model, report: &mut Report) {
+    for contract in &model.contracts {
+        each_leg(contract, |leg, step| {
+            let Some(entity) = model.entities.get(leg.entity) else { return };
+            let Some(counter) = entity.counter() else { return };
+            let name = &counter.name;
+            let (message, help) = match leg.verb {
+                Verb::Update | Verb::Upsert if !bumps(leg, name) => (
+                    format!("this write of `{}` leaves `{name}` as it was", entity.name),
+                    format!("add `{name} = .{name} + 1` to its `set`"),
+                ),
+                Verb::Put if leg.put == Some(PutMode::Replace) => (
+                    format!("this put of `{}` starts `{name}` over", entity.name),
+                    "write it `if absent`, or `update` it".to_owned(),
+                ),
+                _ => return,
+            };
+            let diagnostic = Diagnostic::new("missing-bump", leg.span, message)
+                .other(counter.span, "counts the changes of the item")
+                .why(format!(
+                    "whoever read the item before would find `{name}` as it was, take the item for \
+                     unchanged, and write over this"
+                ))
+                .help(help);
+            report.raise(diagnostic, &step.waivers);
+        });
+        groups(contract).iter().for_each(|group| guards(model, group, report));
+    }
+}
+
+/// Every write of a guarded entity moves its guard in the same transaction.
+fn guards(model: &Model, group: &Group<'_>, report: &mut Report) {
+    for placed in group.legs.iter().filter(|placed| placed.leg.verb != Verb::Check) {
+        let Some(entity) = model.entities.get(placed.leg.entity) else { continue };
+        let Some(id) = entity.guarded_by else { continue };
+        let Some(guard) = model.entities.get(id) else { continue };
+        let moved = group.legs.iter().any(|other| {
+            other.leg.entity == id
+                && guard.counter().is_some_and(|counter| bumps(other.leg, &counter.name))
+        });
+        if moved {
+            continue;
+        }
+        let message = format!(
+            "this writes a `{}` and leaves its guard `{}` as it was",
+            entity.name, guard.name
+        );
+        let diagnostic = Diagnostic::new("missing-bump", placed.leg.span, message)
+            .other(entity.span, format!("guarded by `{}`", guard.name))
+            .why(format!(
+                "whoever read the `{0}` and then the items of `{1}` takes them for unchanged as long as the \
+                 `{0}` is",
+                guard.name, entity.name
+            ))
+            .help(format!("`update` the `{}` in the same transaction and add 1 to its counter", guard.name));
+        report.raise(diagnostic, &placed.step.waivers);
+    }
+}
+
+fn bumps(leg: &Leg, counter: &str) -> bool {
+    let set = leg.values.iter().find(|given| given.attribute == counter);
+    set.is_some_and(|given| is_bump(&given.value, counter))
+}
+
+fn is_bump(value: &Expr, counter: &str) -> bool {
+    match &value.kind {
+        ExprKind::Binary(Op::Plus, a, b) => {
+            is_stored(a, counter) && matches!(&b.kind, ExprKind::Number(one) if one == "1")
+        }
+        _ => false,
+    }
+}

@@ -1,0 +1,158 @@
+//! The rules a document is held to: one file a rule, named as the rule.
+
+mod blind_put;
+mod eventual_decision;
+mod filter;
+mod flow;
+mod foreign_items;
+mod forged_key;
+mod illegal_move;
+mod key_order;
+mod missing_bump;
+mod moving_index_key;
+mod no_allow;
+mod route_clash;
+mod scan;
+mod shared_key;
+mod stale_copy;
+mod transaction;
+mod unbounded;
+mod undeclared;
+mod unmapped_failure;
+mod unpinned;
+mod unused;
+
+use latchkey_language::{Diagnostic, Span};
+
+use crate::model::{Contract, FailureKind, Leg, Model, Read, Step, StepKind, Waiver};
+
+/// A rule: its slug, and what looks for breaches of it.
+type Rule = (&'static str, fn(&Model, &mut Report));
+
+/// Every rule, in the order of `docs/rules`.
+const RULES: &[Rule] = &[
+    ("blind-put", blind_put::check),
+    ("eventual-decision", eventual_decision::check),
+    ("filter", filter::check),
+    ("foreign-items", foreign_items::check),
+    ("forged-key", forged_key::check),
+    ("illegal-move", illegal_move::check),
+    ("key-order", key_order::check),
+    ("missing-bump", missing_bump::check),
+    ("moving-index-key", moving_index_key::check),
+    ("no-allow", no_allow::check),
+    ("route-clash", route_clash::check),
+    ("scan", scan::check),
+    ("shared-key", shared_key::check),
+    ("stale-copy", stale_copy::check),
+    ("transaction", transaction::check),
+    ("unbounded", unbounded::check),
+    ("undeclared", undeclared::check),
+    ("unmapped-failure", unmapped_failure::check),
+    ("unpinned", unpinned::check),
+    ("unused", unused::check),
+];
+
+/// The slugs of all rules.
+pub fn rules() -> impl Iterator<Item = &'static str> {
+    RULES.iter().map(|(slug, _)| *slug).chain(["waive"])
+}
+
+/// Holds a model to every rule.
+pub(crate) fn check(model: &Model) -> Vec<Diagnostic> {
+    let mut report = Report::default();
+    for (_, rule) in RULES {
+        rule(model, &mut report);
+    }
+    waivers(model, &mut report);
+    report.diagnostics
+}
+
+/// What the rules have found.
+#[derive(Default)]
+pub(crate) struct Report {
+    diagnostics: Vec<Diagnostic>,
+    /// The waivers that were needed.
+    used: Vec<Span>,
+}
+
+impl Report {
+    /// Reports a breach, unless one of the waivers is for its rule.
+    fn raise(&mut self, diagnostic: Diagnostic, waivers: &[Waiver]) {
+        match waivers.iter().find(|waiver| waiver.rule == diagnostic.rule) {
+            Some(waiver) => self.used.push(waiver.span),
+            None => self.diagnostics.push(diagnostic),
+        }
+    }
+}
+
+/// A waiver nothing needs is a mistake too: what it excused is gone, or was never there.
+fn waivers(model: &Model, report: &mut Report) {
+    let mut all: Vec<&Waiver> = model.entities.iter().flat_map(|entity| &entity.waivers).collect();
+    for contract in &model.contracts {
+        each_step(&contract.steps, &mut |step| all.extend(&step.waivers));
+    }
+    for waiver in all {
+        if !rules().any(|rule| rule == waiver.rule) {
+            let message = format!("there is no rule `{}`", waiver.rule);
+            let help = crate::lower::suggestion(&waiver.rule, rules());
+            let mut diagnostic = Diagnostic::new("waive", waiver.span, message);
+            diagnostic.help = help;
+            report.diagnostics.push(diagnostic);
+        } else if waiver.reason.trim().is_empty() {
+            let message = "a waiver without a reason";
+            let why = "whoever reads this next must be able to judge whether it still holds";
+            report.diagnostics.push(Diagnostic::new("waive", waiver.span, message).why(why));
+        } else if !report.used.contains(&waiver.span) {
+            let message = format!("nothing here breaks `{}`", waiver.rule);
+            let diagnostic =
+                Diagnostic::new("waive", waiver.span, message).help("delete the waiver");
+            report.diagnostics.push(diagnostic);
+        }
+    }
+}
+
+/// Hands every step to a function, those in blocks and failures too.
+fn each_step<'a>(steps: &'a [Step], visit: &mut impl FnMut(&'a Step)) {
+    for step in steps {
+        visit(step);
+        let failure = match &step.kind {
+            StepKind::When(_, yes, no) => {
+                each_step(yes, visit);
+                each_step(no, visit);
+                continue;
+            }
+            StepKind::Transact(legs) => {
+                each_step(legs, visit);
+                continue;
+            }
+            StepKind::Require(_, failure) | StepKind::Match(_, failure) => failure,
+            StepKind::Read(read) => &read.failure,
+            StepKind::Write(leg) => &leg.failure,
+            StepKind::Allow(_) | StepKind::Let(..) | StepKind::Return(_) => continue,
+        };
+        if let Some(failure) = failure
+            && let FailureKind::Steps(steps) = &failure.kind
+        {
+            each_step(steps, visit);
+        }
+    }
+}
+
+/// Every read of a contract, with its step.
+fn each_read<'a>(contract: &'a Contract, mut visit: impl FnMut(&'a Read, &'a Step)) {
+    each_step(&contract.steps, &mut |step| {
+        if let StepKind::Read(read) = &step.kind {
+            visit(read, step);
+        }
+    });
+}
+
+/// Every write of a contract, with its step.
+fn each_leg<'a>(contract: &'a Contract, mut visit: impl FnMut(&'a Leg, &'a Step)) {
+    each_step(&contract.steps, &mut |step| {
+        if let StepKind::Write(leg) = &step.kind {
+            visit(leg, step);
+        }
+    });
+}

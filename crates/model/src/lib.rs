@@ -1,0 +1,55 @@
+//! What a system document means, and whether it can be trusted.
+//!
+//! [`check`] reads a document, resolves every name, and holds it to the rules. No I/O, and no panic on any
+//! text.
+
+mod check;
+mod lower;
+pub mod model;
+mod regular;
+mod types;
+
+use latchkey_language::Diagnostic;
+
+pub use check::rules;
+pub use model::Model;
+pub use types::Type;
+
+/// A document that was checked.
+#[derive(Debug)]
+pub struct Checked {
+    /// What it means, as far as it could be told.
+    pub model: Model,
+    /// What is wrong with it, in the order of the text; nothing, if it can be served.
+    pub diagnostics: Vec<Diagnostic>,
+}
+
+/// Checks a system document.
+pub fn check(text: &str) -> Checked {
+    let parsed = latchkey_language::parse(text);
+    let (model, mut diagnostics) = lower::lower(&parsed.document);
+    diagnostics.extend(parsed.diagnostics);
+    diagnostics.extend(check::check(&model));
+    diagnostics.sort_by(|a, b| (a.span, a.rule, &a.message).cmp(&(b.span, b.rule, &b.message)));
+    diagnostics.dedup();
+    Checked { model, diagnostics }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SMARTLOCKER: &str = include_str!("../../../systems/smartlocker.md");
+
+    #[test]
+    fn the_shipped_document_is_clean() {
+        let checked = check(SMARTLOCKER);
+        let line = |at: usize| SMARTLOCKER.get(..at).unwrap().lines().count();
+        let told: Vec<String> = checked
+            .diagnostics
+            .iter()
+            .map(|d| format!("{}: {}: {}", line(d.span.start), d.rule, d.message))
+            .collect();
+        assert_eq!(told, Vec::<String>::new());
+    }
+}

@@ -1,0 +1,422 @@
+//! Expressions: names, types and whether what they use is there.
+
+use latchkey_language::ast::{self, BinaryOp, ExprKind as Written};
+use latchkey_language::{Diagnostic, Name, Span};
+
+use super::contract::{Access, Scope, narrow};
+use super::{Lowering, suggestion};
+use crate::model::{Expr, ExprKind, Kind, TextPiece};
+use crate::types::Type;
+
+impl Lowering {
+    /// An expression that is true or false.
+    pub(super) fn test(&mut self, written: &ast::Expr, scope: &mut Scope) -> Expr {
+        let test = self.expr(written, scope, None);
+        match &test.of {
+            Kind::Test | Kind::Unknown | Kind::Value(Type::Bool) => test,
+            other => {
+                let message =
+                    format!("a test is expected here, and this is {}", self.describe(other));
+                self.report(Diagnostic::new("type", written.span, message));
+                test
+            }
+        }
+    }
+
+    /// An expression that is a value, of the expected type if there is one.
+    pub(super) fn value(
+        &mut self,
+        written: &ast::Expr,
+        scope: &mut Scope,
+        expected: Option<&Type>,
+    ) -> Expr {
+        let value = self.expr(written, scope, expected);
+        match (&value.of, expected) {
+            (Kind::Value(found), Some(expected)) if !found.fits(expected) => {
+                let message = format!("this is {found}, and {expected} is expected");
+                self.report(Diagnostic::new("type", written.span, message));
+            }
+            (Kind::Item(_) | Kind::Page(_), Some(expected)) => {
+                let message =
+                    format!("this is {}, and {expected} is expected", self.describe(&value.of));
+                self.report(Diagnostic::new("type", written.span, message));
+            }
+            _ => {}
+        }
+        value
+    }
+
+    fn describe(&self, kind: &Kind) -> String {
+        let name = |id: &usize| self.model.entities.get(*id).map_or("?", |entity| &entity.name);
+        match kind {
+            Kind::Value(kind) => format!("of type {kind}"),
+            Kind::Item(entity) => format!("an item of `{}`", name(entity)),
+            Kind::Page(entity) => format!("a page of `{}`", name(entity)),
+            Kind::Test => "a test".to_owned(),
+            Kind::Unknown => "unknown".to_owned(),
+        }
+    }
+
+    pub(super) fn expr(
+        &mut self,
+        written: &ast::Expr,
+        scope: &mut Scope,
+        expected: Option<&Type>,
+    ) -> Expr {
+        let span = written.span;
+        let (kind, of) = match &written.node {
+            Written::Name(name) => return self.name(name, span, scope, expected),
+            Written::Stored(name) => self.stored(name, scope),
+            Written::Member(base, name) => return self.member(base, name, span, scope),
+            Written::Text(template) => {
+                let pieces = self.text(template, scope);
+                (ExprKind::Text(pieces), Kind::Value(Type::Text { max: 0, like: None }))
+            }
+            Written::Number(number) => {
+                let kind = match number.parse::<i64>() {
+                    Ok(n) => Type::Int { low: Some(n), high: Some(n) },
+                    Err(_) => Type::Number { low: None, high: None },
+                };
+                (ExprKind::Number(number.clone()), Kind::Value(kind))
+            }
+            Written::Duration(text) => self.duration(text, span),
+            Written::New(what) => match what.node.as_str() {
+                "ulid" => (ExprKind::New("ulid".to_owned()), Kind::Value(Type::Ulid)),
+                "key" => (ExprKind::New("key".to_owned()), Kind::Value(Type::Key)),
+                _ => {
+                    let help = Some("write `new ulid` or `new key`".to_owned());
+                    self.unknown("such thing to make:", what, help);
+                    (ExprKind::Unknown, Kind::Unknown)
+                }
+            },
+            Written::Call(name, _) => {
+                self.unknown("function", name, None);
+                (ExprKind::Unknown, Kind::Unknown)
+            }
+            Written::Not(inner) => (ExprKind::Not(Box::new(self.test(inner, scope))), Kind::Test),
+            Written::Is(thing, word) => self.is(thing, word, scope),
+            Written::Owns(who, what) => self.owns(who, what, scope),
+            Written::MovesTo(from, to) => self.moves_to(from, to, scope),
+            Written::Binary(left, op, right) => self.binary(left, op.node, right, scope, span),
+            Written::BeginsWith(a, b) => {
+                let (a, b) = (self.value(a, scope, None), self.value(b, scope, None));
+                (ExprKind::BeginsWith(Box::new(a), Box::new(b)), Kind::Test)
+            }
+            Written::Between(a, b, c) => {
+                let a = self.value(a, scope, None);
+                let kind = value_type(&a);
+                let (b, c) = (self.value(b, scope, kind), self.value(c, scope, kind));
+                (ExprKind::Between(Box::new(a), Box::new(b), Box::new(c)), Kind::Test)
+            }
+            Written::In(a, values) => {
+                let a = self.value(a, scope, None);
+                let kind = value_type(&a).cloned();
+                let values =
+                    values.iter().map(|value| self.value(value, scope, kind.as_ref())).collect();
+                (ExprKind::In(Box::new(a), values), Kind::Test)
+            }
+        };
+        Expr { kind, of, span }
+    }
+
+    fn name(&mut self, name: &str, span: Span, scope: &Scope, expected: Option<&Type>) -> Expr {
+        let expr = |kind, of| Expr { kind, of, span };
+        let named = |id: &&usize| scope.bindings.get(**id).is_some_and(|b| b.name == name);
+        if let Some(id) = scope.visible.iter().rev().find(named).copied() {
+            let of = scope.bindings.get(id).map_or(Kind::Unknown, |binding| binding.kind.clone());
+            return expr(ExprKind::Binding(id), of);
+        }
+        if let Some(input) = scope.inputs.iter().find(|input| input.name == name) {
+            let of = Kind::Value(input.kind.clone());
+            return expr(ExprKind::Input(name.to_owned()), of);
+        }
+        match name {
+            "now" => return expr(ExprKind::Now, Kind::Value(Type::Time)),
+            "true" | "false" => {
+                return expr(ExprKind::Bool(name == "true"), Kind::Value(Type::Bool));
+            }
+            "unchanged" if scope.stored.is_some() => return expr(ExprKind::Unchanged, Kind::Test),
+            _ => {}
+        }
+        if let Some(Type::Enum(values)) = expected {
+            if values.iter().any(|value| value == name) {
+                let of = Kind::Value(Type::Enum(vec![name.to_owned()]));
+                return expr(ExprKind::Word(name.to_owned()), of);
+            }
+            let help = suggestion(name, values.iter().map(String::as_str))
+                .or_else(|| Some(format!("the values are {}", values.join(", "))));
+            self.unknown("value or name", &Name::new(name.to_owned(), span), help);
+            return expr(ExprKind::Unknown, Kind::Unknown);
+        }
+        let bindings = scope.visible.iter().filter_map(|id| scope.bindings.get(*id));
+        let known = bindings
+            .map(|binding| binding.name.as_str())
+            .chain(scope.inputs.iter().map(|input| input.name.as_str()));
+        let help = suggestion(name, known);
+        self.unknown("name", &Name::new(name.to_owned(), span), help);
+        expr(ExprKind::Unknown, Kind::Unknown)
+    }
+
+    fn stored(&mut self, name: &Name, scope: &Scope) -> (ExprKind, Kind) {
+        let Some(entity) = scope.stored else {
+            let message =
+                format!("`.{}` means a stored attribute, and nothing is stored here", name.node);
+            let help = "use it in the `set` or `if` of a write; elsewhere, name what was read";
+            self.report(Diagnostic::new("name", name.span, message).help(help));
+            return (ExprKind::Unknown, Kind::Unknown);
+        };
+        match self.attribute_of(entity, name) {
+            Some(kind) => (ExprKind::Stored(name.node.clone()), Kind::Value(kind)),
+            None => (ExprKind::Unknown, Kind::Unknown),
+        }
+    }
+
+    fn member(&mut self, base: &ast::Expr, name: &Name, span: Span, scope: &mut Scope) -> Expr {
+        let unknown = Expr { kind: ExprKind::Unknown, of: Kind::Unknown, span };
+        if let Written::Name(word) = &base.node
+            && word == "caller"
+        {
+            if name.node == "id" {
+                return Expr { kind: ExprKind::CallerId, of: Kind::Value(Type::Id), span };
+            }
+            self.unknown(
+                "property of the caller named",
+                name,
+                Some("write `caller.id`".to_owned()),
+            );
+            return unknown;
+        }
+        let Written::Name(word) = &base.node else {
+            self.report(Diagnostic::new("type", base.span, "only an item has attributes"));
+            return unknown;
+        };
+        let owner = Name::new(word.clone(), base.span);
+        let Some(id) = self.binding(&owner, scope) else { return unknown };
+        let of = scope.bindings.get(id).map(|binding| binding.kind.clone());
+        let entity = match of {
+            Some(Kind::Item(entity)) => entity,
+            Some(Kind::Unknown) | None => return unknown,
+            Some(other) => {
+                let message =
+                    format!("`{word}` is {}, which has no attributes", self.describe(&other));
+                self.report(Diagnostic::new("type", base.span, message));
+                return unknown;
+            }
+        };
+        self.must_be_present(Access::Binding(id), &owner, scope);
+        match self.attribute_of(entity, name) {
+            Some(kind) => Expr {
+                kind: ExprKind::Attribute(id, name.node.clone()),
+                of: Kind::Value(kind),
+                span,
+            },
+            None => unknown,
+        }
+    }
+
+    /// Refuses to use a value that may be absent.
+    pub(super) fn must_have(&mut self, value: &Expr, scope: &Scope) {
+        let optional = match &value.kind {
+            ExprKind::Input(name) => {
+                let input = scope.inputs.iter().find(|input| input.name == *name);
+                input.is_some_and(|input| input.optional)
+            }
+            ExprKind::Attribute(id, name) => match scope.bindings.get(*id).map(|b| &b.kind) {
+                Some(Kind::Item(entity)) => self
+                    .model
+                    .entities
+                    .get(*entity)
+                    .and_then(|entity| entity.attribute(name))
+                    .is_some_and(|attribute| attribute.optional),
+                _ => false,
+            },
+            _ => false,
+        };
+        let known = super::contract::access(value).is_some_and(|at| scope.present.contains(&at));
+        if optional && !known {
+            let message = "this may be absent here";
+            let help = "test it first with `… is present`";
+            self.report(Diagnostic::new("absent", value.span, message).help(help));
+        }
+    }
+
+    fn text(&mut self, template: &ast::Template, scope: &mut Scope) -> Vec<TextPiece> {
+        let mut pieces = Vec::new();
+        for piece in &template.pieces {
+            pieces.push(match piece {
+                ast::Piece::Literal(text) => TextPiece::Literal(text.node.clone()),
+                ast::Piece::Hole { value, width } => {
+                    let value = self.value(value, scope, None);
+                    self.must_have(&value, scope);
+                    TextPiece::Value(value, width.as_ref().map(|width| width.node))
+                }
+            });
+        }
+        pieces
+    }
+
+    fn duration(&mut self, text: &str, span: Span) -> (ExprKind, Kind) {
+        let digits = text.trim_end_matches(|c: char| !c.is_ascii_digit());
+        let unit = match text.strip_prefix(digits) {
+            Some("ms") => Some(1),
+            Some("s") => Some(1000),
+            Some("m") => Some(60 * 1000),
+            Some("h") => Some(60 * 60 * 1000),
+            Some("d") => Some(24 * 60 * 60 * 1000),
+            _ => None,
+        };
+        let count = digits.parse::<u64>().ok();
+        match unit.zip(count).and_then(|(unit, count)| count.checked_mul(unit)) {
+            Some(milliseconds) => (ExprKind::Duration(milliseconds), Kind::Value(Type::Duration)),
+            None => {
+                let help = "write a whole number and `ms`, `s`, `m`, `h` or `d`";
+                let message = format!("`{text}` is no span of time");
+                self.report(Diagnostic::new("type", span, message).help(help));
+                (ExprKind::Unknown, Kind::Unknown)
+            }
+        }
+    }
+
+    fn is(&mut self, thing: &ast::Expr, word: &Name, scope: &mut Scope) -> (ExprKind, Kind) {
+        if let Written::Name(name) = &thing.node
+            && name == "caller"
+        {
+            return match self.role(word) {
+                Some(role) => (ExprKind::HasRole(role), Kind::Test),
+                None => (ExprKind::Unknown, Kind::Unknown),
+            };
+        }
+        let thing = self.expr(thing, scope, None);
+        match word.node.as_str() {
+            "present" => (ExprKind::Present(Box::new(thing)), Kind::Test),
+            "absent" => (ExprKind::Absent(Box::new(thing)), Kind::Test),
+            _ => {
+                let help = Some("write `is present`, `is absent` or `caller is ROLE`".to_owned());
+                self.unknown("test", word, help);
+                (ExprKind::Unknown, Kind::Unknown)
+            }
+        }
+    }
+
+    fn owns(&mut self, who: &ast::Expr, what: &ast::Expr, scope: &mut Scope) -> (ExprKind, Kind) {
+        if !matches!(&who.node, Written::Name(name) if name == "caller") {
+            let message = "only the caller owns things";
+            self.report(Diagnostic::new("type", who.span, message).help("write `caller owns …`"));
+        }
+        let what = self.value(what, scope, Some(&Type::Id));
+        self.must_have(&what, scope);
+        (ExprKind::Owns(Box::new(what)), Kind::Test)
+    }
+
+    fn moves_to(
+        &mut self,
+        from: &ast::Expr,
+        to: &ast::Expr,
+        scope: &mut Scope,
+    ) -> (ExprKind, Kind) {
+        let from = self.value(from, scope, None);
+        let declared = match (&from.kind, &from.of) {
+            (ExprKind::Attribute(id, name), _) => match scope.bindings.get(*id).map(|b| &b.kind) {
+                Some(Kind::Item(entity)) => self
+                    .model
+                    .entities
+                    .get(*entity)
+                    .and_then(|entity| entity.attribute(name))
+                    .is_some_and(|attribute| attribute.moves.is_some()),
+                _ => false,
+            },
+            (_, Kind::Unknown) => true,
+            _ => false,
+        };
+        if !declared {
+            let message = "nothing says how this moves";
+            let help = "declare `status moves { A -> B }` in its entity";
+            self.report(Diagnostic::new("type", from.span, message).help(help));
+        }
+        let kind = value_type(&from).cloned();
+        let to = self.value(to, scope, kind.as_ref());
+        (ExprKind::MovesTo(Box::new(from), Box::new(to)), Kind::Test)
+    }
+
+    fn binary(
+        &mut self,
+        left: &ast::Expr,
+        op: BinaryOp,
+        right: &ast::Expr,
+        scope: &mut Scope,
+        span: Span,
+    ) -> (ExprKind, Kind) {
+        if matches!(op, BinaryOp::And | BinaryOp::Or) {
+            let left = self.test(left, scope);
+            // The right side is asked only if the left did not decide.
+            let before = scope.present.clone();
+            narrow(&left, op == BinaryOp::And, &mut scope.present);
+            let right = self.test(right, scope);
+            scope.present = before;
+            return (ExprKind::Binary(op, Box::new(left), Box::new(right)), Kind::Test);
+        }
+        // A bare word takes its meaning from the other side.
+        let word_first = matches!(&left.node, Written::Name(name) if self.is_unknown(name, scope));
+        let (left, right) = if word_first {
+            let right = self.value(right, scope, None);
+            let kind = value_type(&right).cloned();
+            (self.value(left, scope, kind.as_ref()), right)
+        } else {
+            let left = self.value(left, scope, None);
+            let kind = value_type(&left).cloned().filter(|kind| matches!(kind, Type::Enum(_)));
+            let right = self.value(right, scope, kind.as_ref());
+            (left, right)
+        };
+        self.must_have(&left, scope);
+        self.must_have(&right, scope);
+        let of = match (value_type(&left), value_type(&right)) {
+            (Some(a), Some(b)) => self.result(op, a, b, span),
+            _ => match op {
+                BinaryOp::Plus | BinaryOp::Minus => Kind::Unknown,
+                _ => Kind::Test,
+            },
+        };
+        (ExprKind::Binary(op, Box::new(left), Box::new(right)), of)
+    }
+
+    fn is_unknown(&self, name: &str, scope: &Scope) -> bool {
+        let bound = scope.visible.iter().filter_map(|id| scope.bindings.get(*id));
+        !bound
+            .map(|b| &b.name)
+            .chain(scope.inputs.iter().map(|i| &i.name))
+            .any(|other| other == name)
+            && name != "now"
+    }
+
+    fn result(&mut self, op: BinaryOp, a: &Type, b: &Type, span: Span) -> Kind {
+        let number = Type::Number { low: None, high: None };
+        match op {
+            BinaryOp::Plus | BinaryOp::Minus => match (a, b) {
+                (Type::Time, Type::Duration) => Kind::Value(Type::Time),
+                (Type::Time, Type::Time) if op == BinaryOp::Minus => Kind::Value(Type::Duration),
+                (a, b) if a.fits(&Type::Int { low: None, high: None }) && b.fits(a) => {
+                    Kind::Value(Type::Int { low: None, high: None })
+                }
+                (a, b) if a.fits(&number) && b.fits(&number) => Kind::Value(number),
+                _ => {
+                    let message = format!("{a} and {b} do not add up");
+                    self.report(Diagnostic::new("type", span, message));
+                    Kind::Unknown
+                }
+            },
+            _ => {
+                let ordered = matches!(op, BinaryOp::Equal | BinaryOp::NotEqual)
+                    || (a.is_ordered() && b.is_ordered());
+                if !a.compares_with(b) || !ordered {
+                    let message = format!("{a} and {b} do not compare");
+                    self.report(Diagnostic::new("type", span, message));
+                }
+                Kind::Test
+            }
+        }
+    }
+}
+
+fn value_type(expr: &Expr) -> Option<&Type> {
+    if let Kind::Value(kind) = &expr.of { Some(kind) } else { None }
+}

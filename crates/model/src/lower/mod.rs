@@ -1,0 +1,154 @@
+//! From the syntax tree to the model: every name resolved, every type known.
+//!
+//! A mistake is reported where it is made; what depends on it is taken as unknown and not reported again.
+
+mod contract;
+mod entity;
+mod expression;
+mod operation;
+
+use std::collections::HashMap;
+
+use latchkey_language::ast::{Document, Item};
+use latchkey_language::{Diagnostic, Name, Span};
+
+use crate::model::{Model, Role, Table};
+
+pub(crate) use contract::ends;
+
+/// The model of a document, as far as it has one, and what is wrong with its names and types.
+pub(crate) fn lower(document: &Document) -> (Model, Vec<Diagnostic>) {
+    let mut lowering = Lowering::default();
+    lowering.declare(document);
+    lowering.entities(document);
+    lowering.contracts(document);
+    (lowering.model, lowering.diagnostics)
+}
+
+#[derive(Default)]
+pub(super) struct Lowering {
+    pub(super) model: Model,
+    pub(super) diagnostics: Vec<Diagnostic>,
+    /// Entities by name.
+    pub(super) entity_ids: HashMap<String, usize>,
+}
+
+impl Lowering {
+    /// Takes in what stands alone: the system, the table, the roles.
+    fn declare(&mut self, document: &Document) {
+        let (mut system, mut table) = (None, None);
+        for item in &document.items {
+            match item {
+                Item::System(name) => {
+                    self.once("system", name.span, &mut system);
+                    self.model.system.clone_from(&name.node);
+                }
+                Item::Table(declared) => {
+                    self.once("table", declared.name.span, &mut table);
+                    let discriminator = declared.discriminator.as_ref();
+                    self.model.table = Table {
+                        name: declared.name.node.clone(),
+                        discriminator: discriminator
+                            .map_or_else(String::new, |name| name.node.clone()),
+                    };
+                }
+                Item::Role(role) => {
+                    let known = self.model.roles.iter().find(|other| other.name == role.name.node);
+                    if let Some(known) = known {
+                        let span = known.span;
+                        self.twice("role", &role.name, span);
+                        continue;
+                    }
+                    let implies = role.implies.as_ref().and_then(|implied| self.role(implied));
+                    let (name, span) = (role.name.node.clone(), role.name.span);
+                    self.model.roles.push(Role { name, implies, span });
+                }
+                Item::Entity(_) | Item::Contract(_) => {}
+            }
+        }
+        for (what, found) in [("system", system), ("table", table)] {
+            if found.is_none() && !document.items.is_empty() {
+                let message = format!("the document declares no {what}");
+                let help = match what {
+                    "system" => "write `system NAME` in its first block",
+                    _ => "write `table NAME { type ATTRIBUTE }` in its first block",
+                };
+                self.diagnostics.push(Diagnostic::new("name", Span::default(), message).help(help));
+            }
+        }
+    }
+
+    /// A role that is declared above.
+    pub(super) fn role(&mut self, name: &Name) -> Option<usize> {
+        let found = self.model.roles.iter().position(|role| role.name == name.node);
+        if found.is_none() {
+            let roles = self.model.roles.iter().map(|role| role.name.as_str());
+            let help = suggestion(&name.node, roles);
+            self.unknown("role", name, help);
+        }
+        found
+    }
+
+    fn once(&mut self, what: &str, span: Span, found: &mut Option<Span>) {
+        if let Some(first) = found {
+            let diagnostic = Diagnostic::new("name", span, format!("a second {what}"))
+                .other(*first, "the first is here")
+                .help("a document is one system with one table");
+            self.diagnostics.push(diagnostic);
+        }
+        found.get_or_insert(span);
+    }
+
+    pub(super) fn twice(&mut self, what: &str, name: &Name, first: Span) {
+        let message = format!("{what} `{}` is declared twice", name.node);
+        let diagnostic =
+            Diagnostic::new("name", name.span, message).other(first, "the first is here");
+        self.diagnostics.push(diagnostic);
+    }
+
+    pub(super) fn unknown(&mut self, what: &str, name: &Name, help: Option<String>) {
+        let mut diagnostic =
+            Diagnostic::new("name", name.span, format!("there is no {what} `{}`", name.node));
+        diagnostic.help = help;
+        self.diagnostics.push(diagnostic);
+    }
+
+    pub(super) fn report(&mut self, diagnostic: Diagnostic) {
+        self.diagnostics.push(diagnostic);
+    }
+
+    /// An entity by its name.
+    pub(super) fn entity_id(&mut self, name: &Name) -> Option<usize> {
+        let found = self.entity_ids.get(&name.node).copied();
+        if found.is_none() {
+            let help = suggestion(&name.node, self.entity_ids.keys().map(String::as_str));
+            self.unknown("entity", name, help);
+        }
+        found
+    }
+}
+
+/// The closest of the known names, if one is close.
+pub(crate) fn suggestion<'a>(name: &str, known: impl Iterator<Item = &'a str>) -> Option<String> {
+    let best = known.map(|other| (distance(name, other), other)).min()?;
+    (best.0 <= name.len().div_ceil(3)).then(|| format!("did you mean `{}`?", best.1))
+}
+
+/// How many letters must be added, dropped or changed to make one word of another.
+fn distance(a: &str, b: &str) -> usize {
+    let b: Vec<char> = b.chars().collect();
+    let mut row: Vec<usize> = (0..=b.len()).collect();
+    for (i, x) in a.chars().enumerate() {
+        let mut diagonal = i;
+        let mut left = i + 1;
+        let mut next = vec![left];
+        for (y, above) in b.iter().zip(row.iter().skip(1)) {
+            let changed = diagonal + usize::from(x != *y);
+            diagonal = *above;
+            left = changed.min(above + 1).min(left + 1);
+            next.push(left);
+        }
+        row = next;
+    }
+    row.last().copied().unwrap_or(usize::MAX)
+}

@@ -1,0 +1,337 @@
+//! Contracts: routes, inputs, steps, reads and writes.
+
+use latchkey_language::Span;
+
+use super::{Expr, Kind, Waiver};
+use crate::types::Type;
+
+/// What can be called.
+#[derive(Debug)]
+pub struct Contract {
+    /// Its id.
+    pub id: String,
+    /// Its title.
+    pub title: String,
+    /// Its method and path.
+    pub route: Option<Route>,
+    /// What a caller gives it.
+    pub inputs: Vec<Input>,
+    /// What it reads and computes, by name.
+    pub bindings: Vec<Binding>,
+    /// What it does, from top to bottom.
+    pub steps: Vec<Step>,
+    /// What it states of itself.
+    pub facts: Facts,
+    /// Where its id is declared.
+    pub span: Span,
+}
+
+/// A method and a path.
+#[derive(Debug)]
+pub struct Route {
+    /// The method.
+    pub method: String,
+    /// The path between its slashes.
+    pub segments: Vec<Segment>,
+    /// Where it is written.
+    pub span: Span,
+}
+
+/// A part of a path.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Segment {
+    /// Text as it is.
+    Literal(String),
+    /// An input.
+    Input(String),
+}
+
+/// What a caller gives.
+#[derive(Debug)]
+pub struct Input {
+    /// Its name.
+    pub name: String,
+    /// Its type.
+    pub kind: Type,
+    /// Whether it may be absent.
+    pub optional: bool,
+    /// What it is unless given.
+    pub default: Option<Expr>,
+    /// Where a caller puts it.
+    pub place: Place,
+    /// Where it is declared.
+    pub span: Span,
+}
+
+/// Where a caller puts an input.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Place {
+    /// In the path.
+    Path,
+    /// In the query string.
+    Query,
+    /// In the body.
+    Body,
+}
+
+/// A name for what was read or computed.
+#[derive(Debug)]
+pub struct Binding {
+    /// The name.
+    pub name: String,
+    /// What it stands for.
+    pub kind: Kind,
+    /// Where it is bound.
+    pub span: Span,
+}
+
+/// What a contract states of itself.
+#[derive(Debug, Default)]
+pub struct Facts {
+    /// `eventual` or `strong`.
+    pub consistency: Option<Stated<bool>>,
+    /// How many items to expect.
+    pub expect: Option<Stated<(u64, Option<u64>)>>,
+    /// How often it is called, in calls a second, as it is written.
+    pub rate: Option<Stated<String>>,
+    /// What it may cost, as it is written.
+    pub cost: Option<Stated<String>>,
+}
+
+/// A statement and where it stands.
+#[derive(Debug)]
+pub struct Stated<T> {
+    /// What is stated.
+    pub value: T,
+    /// Where.
+    pub span: Span,
+}
+
+/// Something a contract does.
+#[derive(Debug)]
+pub struct Step {
+    /// What it does.
+    pub kind: StepKind,
+    /// Rules that are waived for it.
+    pub waivers: Vec<Waiver>,
+    /// Where it is written.
+    pub span: Span,
+}
+
+/// What a step does.
+#[derive(Debug)]
+pub enum StepKind {
+    /// Goes on only if the caller may.
+    Allow(Expr),
+    /// Goes on only if it holds.
+    Require(Expr, Option<Failure>),
+    /// Goes on only if the caller's precondition holds.
+    Match(Expr, Option<Failure>),
+    /// Goes one way or the other.
+    When(Expr, Vec<Step>, Vec<Step>),
+    /// Names a value.
+    Let(usize, Expr),
+    /// Reads.
+    Read(Box<Read>),
+    /// Writes one item for itself.
+    Write(Box<Leg>),
+    /// Writes all of the legs within, or none.
+    Transact(Vec<Step>),
+    /// Answers.
+    Return(Return),
+}
+
+/// A read of one item or of a range.
+#[derive(Debug)]
+pub struct Read {
+    /// The binding of what was found.
+    pub binding: Option<usize>,
+    /// The entity.
+    pub entity: usize,
+    /// When it must see every write before it.
+    pub strong: Strong,
+    /// What is read.
+    pub what: What,
+    /// What happens if nothing is found.
+    pub failure: Option<Failure>,
+    /// Where it is written.
+    pub span: Span,
+}
+
+/// When a read is strong.
+#[derive(Debug)]
+pub enum Strong {
+    /// Never.
+    No,
+    /// Always.
+    Yes,
+    /// If this holds.
+    When(Expr),
+}
+
+/// What is read.
+#[derive(Debug)]
+pub enum What {
+    /// The item of a key, by the attributes it is made of.
+    Get(Vec<Given>),
+    /// A range.
+    Query(Box<Query>),
+}
+
+/// A range of a partition.
+#[derive(Debug)]
+pub struct Query {
+    /// The index, or else the table.
+    pub index: Option<String>,
+    /// The partition; `None` where none is fixed.
+    pub partition: Option<Expr>,
+    /// The sort keys.
+    pub range: Range,
+    /// Conditions on anything else.
+    pub filters: Vec<Span>,
+    /// Whether the highest comes first, and when.
+    pub descending: Option<Option<Expr>>,
+    /// How many.
+    pub limit: Option<Limit>,
+}
+
+/// The sort keys of a query.
+#[derive(Debug)]
+pub enum Range {
+    /// All of the partition.
+    All,
+    /// This one.
+    Equal(Expr),
+    /// Those that begin with this.
+    BeginsWith(Expr),
+    /// Those from the first to the second.
+    Between(Expr, Expr),
+    /// Those on one side of this: below, or above; and whether it is among them.
+    Side {
+        /// Whether they lie below it.
+        below: bool,
+        /// Whether it is among them.
+        inclusive: bool,
+        /// The bound.
+        bound: Expr,
+    },
+}
+
+/// How many items a query returns.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Limit {
+    /// A page, and the largest a caller may ask for.
+    Page(u64, u64),
+    /// The first so many.
+    First(u64),
+}
+
+/// An attribute and its value.
+#[derive(Debug)]
+pub struct Given {
+    /// The attribute.
+    pub attribute: String,
+    /// Its value.
+    pub value: Expr,
+    /// Whether it is left alone when the value is absent.
+    pub maybe: bool,
+    /// Where it is written.
+    pub span: Span,
+}
+
+/// A write of one item.
+#[derive(Debug)]
+pub struct Leg {
+    /// What it does.
+    pub verb: Verb,
+    /// The entity.
+    pub entity: usize,
+    /// The attributes its key is made of.
+    pub key: Vec<Given>,
+    /// The binding of the item it is on, when it was read before.
+    pub target: Option<usize>,
+    /// The binding its other attributes come from.
+    pub of: Option<usize>,
+    /// The binding of what it leaves.
+    pub result: Option<usize>,
+    /// The attributes it sets.
+    pub values: Vec<Given>,
+    /// The attributes it takes out.
+    pub removes: Vec<String>,
+    /// The attributes it adds to.
+    pub adds: Vec<Given>,
+    /// Whether it may replace what is there: `None` where a put does not say.
+    pub put: Option<PutMode>,
+    /// What must hold of what is stored.
+    pub condition: Option<Expr>,
+    /// What happens if it does not.
+    pub failure: Option<Failure>,
+    /// Where it is written.
+    pub span: Span,
+}
+
+/// What a write does.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Verb {
+    /// Writes a whole item.
+    Put,
+    /// Changes an item that is there.
+    Update,
+    /// Changes an item, or makes it.
+    Upsert,
+    /// Removes an item.
+    Delete,
+    /// Requires something of an item.
+    Check,
+}
+
+/// What a put does about an item that is there.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum PutMode {
+    /// It fails.
+    IfAbsent,
+    /// It replaces it.
+    Replace,
+}
+
+/// What happens when a read finds nothing, a test fails or a leg is refused.
+#[derive(Debug)]
+pub struct Failure {
+    /// What happens.
+    pub kind: FailureKind,
+    /// Where it is written.
+    pub span: Span,
+}
+
+/// What a failure does.
+#[derive(Debug)]
+pub enum FailureKind {
+    /// Answers with a problem.
+    Problem {
+        /// The status.
+        status: u16,
+        /// The problem's name.
+        code: String,
+        /// What is told beside it.
+        with: Vec<Given>,
+    },
+    /// Runs the contract again.
+    Retry,
+    /// Does something else.
+    Steps(Vec<Step>),
+}
+
+/// An answer.
+#[derive(Debug)]
+pub struct Return {
+    /// The status.
+    pub status: u16,
+    /// The binding that is returned.
+    pub binding: Option<usize>,
+    /// The attributes that are shown; all of them if there are none.
+    pub fields: Vec<String>,
+    /// What is shown beside them.
+    pub with: Vec<Given>,
+    /// Where the thing can be found.
+    pub at: Option<String>,
+}

@@ -1,0 +1,203 @@
+//! What a document means: its entities and contracts, with every name resolved.
+
+mod contract;
+mod expression;
+
+use latchkey_language::Span;
+
+use crate::regular::Language;
+use crate::types::Type;
+
+pub use contract::{
+    Binding, Contract, Facts, Failure, FailureKind, Given, Input, Leg, Limit, Place, PutMode,
+    Query, Range, Read, Return, Route, Segment, Stated, Step, StepKind, Strong, Verb, What,
+};
+pub use expression::{Expr, ExprKind, Kind, Op, TextPiece};
+
+/// A document whose names and types are right.
+#[derive(Debug, Default)]
+pub struct Model {
+    /// The system's name.
+    pub system: String,
+    /// The table.
+    pub table: Table,
+    /// The roles a caller can have.
+    pub roles: Vec<Role>,
+    /// What is stored.
+    pub entities: Vec<Entity>,
+    /// What can be called.
+    pub contracts: Vec<Contract>,
+}
+
+/// The table and the attribute that tells its entities apart.
+#[derive(Debug, Default)]
+pub struct Table {
+    /// Its name.
+    pub name: String,
+    /// The attribute that tells entities apart.
+    pub discriminator: String,
+}
+
+/// A role.
+#[derive(Debug)]
+pub struct Role {
+    /// Its name.
+    pub name: String,
+    /// The role whose rights it has too.
+    pub implies: Option<usize>,
+    /// Where it is declared.
+    pub span: Span,
+}
+
+/// A kind of item.
+#[derive(Debug)]
+pub struct Entity {
+    /// Its name.
+    pub name: String,
+    /// What its items carry in the discriminator.
+    pub discriminator: String,
+    /// Its attributes, copies among them.
+    pub attributes: Vec<Attribute>,
+    /// Its place in the table.
+    pub key: KeyShape,
+    /// Its places in the indexes.
+    pub indexes: Vec<IndexShape>,
+    /// The entity it copies from.
+    pub view_of: Option<usize>,
+    /// The entity every write of it must move.
+    pub guarded_by: Option<usize>,
+    /// Where its name is declared.
+    pub span: Span,
+    /// Rules that are waived for it.
+    pub waivers: Vec<Waiver>,
+}
+
+impl Entity {
+    /// The attribute of a name.
+    pub fn attribute(&self, name: &str) -> Option<&Attribute> {
+        self.attributes.iter().find(|attribute| attribute.name == name)
+    }
+
+    /// The attribute that counts its changes.
+    pub fn counter(&self) -> Option<&Attribute> {
+        self.attributes.iter().find(|attribute| attribute.kind == Type::Counter)
+    }
+}
+
+/// An attribute.
+#[derive(Debug, Clone)]
+pub struct Attribute {
+    /// Its name.
+    pub name: String,
+    /// Its type.
+    pub kind: Type,
+    /// Whether it may be absent.
+    pub optional: bool,
+    /// Whether it is never shown.
+    pub secret: bool,
+    /// Whether it is copied from the entity this is a view of.
+    pub copied: bool,
+    /// What it is unless given.
+    pub default: Option<String>,
+    /// Which values can follow which, if that is declared.
+    pub moves: Option<Vec<(String, Vec<String>)>>,
+    /// Where it is declared.
+    pub span: Span,
+}
+
+/// A partition and a sort template.
+#[derive(Debug, Clone)]
+pub struct KeyShape {
+    /// Chooses the partition.
+    pub partition: Template,
+    /// Orders the partition.
+    pub sort: Template,
+}
+
+impl KeyShape {
+    /// The attributes both are made of, each once, in order.
+    pub fn attributes(&self) -> Vec<&str> {
+        let mut names: Vec<&str> = Vec::new();
+        for hole in self.partition.holes().chain(self.sort.holes()) {
+            if !names.contains(&hole.attribute.as_str()) {
+                names.push(&hole.attribute);
+            }
+        }
+        names
+    }
+}
+
+/// An entity's place in an index.
+#[derive(Debug)]
+pub struct IndexShape {
+    /// The index.
+    pub name: String,
+    /// Its keys.
+    pub key: KeyShape,
+    /// Whether the place may change.
+    pub moves: bool,
+    /// Where it is declared.
+    pub span: Span,
+}
+
+/// A key template over attributes.
+#[derive(Debug, Clone)]
+pub struct Template {
+    /// Its pieces, in order.
+    pub pieces: Vec<Piece>,
+    /// Where it is written.
+    pub span: Span,
+}
+
+/// A piece of a key template.
+#[derive(Debug, Clone)]
+pub enum Piece {
+    /// Text as it is.
+    Literal(String),
+    /// The value of an attribute.
+    Hole(Hole),
+}
+
+/// An attribute's place in a key template.
+#[derive(Debug, Clone)]
+pub struct Hole {
+    /// The attribute.
+    pub attribute: String,
+    /// Its type.
+    pub kind: Type,
+    /// To how many digits it is padded.
+    pub width: Option<usize>,
+    /// Where it is written.
+    pub span: Span,
+}
+
+impl Template {
+    /// Its holes, in order.
+    pub fn holes(&self) -> impl Iterator<Item = &Hole> {
+        self.pieces.iter().filter_map(|piece| match piece {
+            Piece::Hole(hole) => Some(hole),
+            Piece::Literal(_) => None,
+        })
+    }
+
+    /// The texts it can become.
+    pub(crate) fn language(&self) -> Language {
+        self.pieces.iter().fold(Language::default(), |language, piece| {
+            language.then(match piece {
+                Piece::Literal(text) => Language::literal(text),
+                Piece::Hole(hole) => hole.kind.language(hole.width),
+            })
+        })
+    }
+}
+
+/// A rule that is waived, and why.
+#[derive(Debug, Clone)]
+pub struct Waiver {
+    /// The rule.
+    pub rule: String,
+    /// Why.
+    pub reason: String,
+    /// Where.
+    pub span: Span,
+}

@@ -1,0 +1,179 @@
+//! The types of attributes and inputs.
+
+use std::fmt;
+
+use crate::regular::{Atom, Bytes, Language};
+
+/// What values an attribute or an input can have.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Type {
+    /// 1 to 128 of `A-Z a-z 0-9 . _ : @ | -`.
+    Id,
+    /// 26 letters and digits that sort by the time they were made.
+    Ulid,
+    /// Text of at most so many bytes, perhaps of a pattern.
+    Text {
+        /// The most bytes.
+        max: u64,
+        /// The pattern.
+        like: Option<String>,
+    },
+    /// A whole number.
+    Int {
+        /// The least.
+        low: Option<i64>,
+        /// The greatest.
+        high: Option<i64>,
+    },
+    /// An exact decimal, its bounds as they are written.
+    Number {
+        /// The least.
+        low: Option<String>,
+        /// The greatest.
+        high: Option<String>,
+    },
+    /// A count of changes: starts at 1, moves by 1.
+    Counter,
+    /// True or false.
+    Bool,
+    /// An instant, to the millisecond.
+    Time,
+    /// A span of time.
+    Duration,
+    /// One of a few words.
+    Enum(Vec<String>),
+    /// A list of anything.
+    List,
+    /// A document of at most so many bytes and levels.
+    Map {
+        /// The most bytes.
+        bytes: u64,
+        /// The most levels.
+        depth: u64,
+    },
+    /// 32 secret bytes.
+    Key,
+}
+
+impl Type {
+    /// What a value of the type becomes in a key, padded to a width if one is given.
+    pub(crate) fn language(&self, width: Option<usize>) -> Language {
+        let digits = Bytes::of(b'0'..=b'9');
+        let atoms = match self {
+            Type::Id => vec![Atom::Many(id_bytes())],
+            Type::Ulid => {
+                let letters =
+                    Bytes::of((b'0'..=b'9').chain(b'A'..=b'Z').filter(|b| !b"ILOU".contains(b)));
+                vec![Atom::One(letters); 26]
+            }
+            Type::Time => "0000-00-00T00:00:00.000Z"
+                .bytes()
+                .map(|byte| Atom::One(if byte == b'0' { digits } else { Bytes::of([byte]) }))
+                .collect(),
+            Type::Int { .. } | Type::Counter => match width {
+                // Longer numbers than the width are not cut.
+                Some(width) => {
+                    let mut atoms = vec![Atom::One(digits); width];
+                    atoms.push(Atom::Any(digits));
+                    atoms
+                }
+                None => vec![Atom::Many(Bytes::of((b'0'..=b'9').chain([b'-'])))],
+            },
+            Type::Number { .. } => vec![Atom::Many(Bytes::of((b'0'..=b'9').chain(*b"-.")))],
+            Type::Bool => vec![Atom::Choice(vec![b"true".to_vec(), b"false".to_vec()])],
+            Type::Enum(values) => {
+                vec![Atom::Choice(values.iter().map(|value| value.clone().into_bytes()).collect())]
+            }
+            Type::Text { like, .. } => match like.as_deref().and_then(alphabet) {
+                Some(bytes) => vec![Atom::Many(bytes)],
+                None => vec![Atom::Any(Bytes::ALL)],
+            },
+            Type::Duration | Type::List | Type::Map { .. } | Type::Key => {
+                vec![Atom::Any(Bytes::ALL)]
+            }
+        };
+        Language { atoms }
+    }
+
+    /// Whether a value of the type can stand where one of the other is expected.
+    pub(crate) fn fits(&self, expected: &Type) -> bool {
+        match (self, expected) {
+            (Type::Ulid, Type::Id) => true,
+            (
+                Type::Int { .. } | Type::Counter,
+                Type::Int { .. } | Type::Number { .. } | Type::Counter,
+            ) => true,
+            (Type::Number { .. }, Type::Number { .. }) => true,
+            (Type::Text { .. }, Type::Text { .. }) => true,
+            (Type::Id | Type::Ulid, Type::Text { .. }) => true,
+            (Type::Enum(values), Type::Enum(expected)) => {
+                values.iter().all(|value| expected.contains(value))
+            }
+            (Type::Map { .. }, Type::Map { .. }) => true,
+            (found, expected) => found == expected,
+        }
+    }
+
+    /// Whether two values of these types can be compared.
+    pub(crate) fn compares_with(&self, other: &Type) -> bool {
+        match (self, other) {
+            (Type::Enum(a), Type::Enum(b)) => a.iter().any(|value| b.contains(value)),
+            _ => self.fits(other) || other.fits(self),
+        }
+    }
+
+    /// Whether values of the type have an order.
+    pub(crate) fn is_ordered(&self) -> bool {
+        !matches!(self, Type::Bool | Type::Enum(_) | Type::List | Type::Map { .. } | Type::Key)
+    }
+}
+
+/// The bytes of an id.
+fn id_bytes() -> Bytes {
+    Bytes::of((b'A'..=b'Z').chain(b'a'..=b'z').chain(b'0'..=b'9').chain(*b"._:@|-"))
+}
+
+/// The bytes a pattern of one class and a count admits: `[a-z0-9-]{3,64}`.
+pub(crate) fn alphabet(pattern: &str) -> Option<Bytes> {
+    let (class, count) = pattern.strip_prefix('[')?.split_once(']')?;
+    let counted = count == "+" || (count.starts_with('{') && count.ends_with('}'));
+    if !counted || class.is_empty() || class.contains(['\\', '[', '^']) {
+        return None;
+    }
+    let class: Vec<u8> = class.bytes().collect();
+    let mut bytes = Vec::new();
+    let mut at = 0;
+    while let Some(first) = class.get(at).copied() {
+        match (class.get(at + 1), class.get(at + 2)) {
+            (Some(b'-'), Some(last)) => {
+                bytes.extend(first..=*last);
+                at += 3;
+            }
+            _ => {
+                bytes.push(first);
+                at += 1;
+            }
+        }
+    }
+    Some(Bytes::of(bytes))
+}
+
+impl fmt::Display for Type {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Type::Id => f.write_str("id"),
+            Type::Ulid => f.write_str("ulid"),
+            Type::Text { max, .. } => write!(f, "text({max})"),
+            Type::Int { .. } => f.write_str("int"),
+            Type::Number { .. } => f.write_str("number"),
+            Type::Counter => f.write_str("counter"),
+            Type::Bool => f.write_str("bool"),
+            Type::Time => f.write_str("time"),
+            Type::Duration => f.write_str("duration"),
+            Type::Enum(values) => f.write_str(&values.join(" | ")),
+            Type::List => f.write_str("list"),
+            Type::Map { bytes, depth } => write!(f, "map({bytes}, {depth})"),
+            Type::Key => f.write_str("key"),
+        }
+    }
+}
