@@ -1,9 +1,10 @@
-//! Measures the embedded store next to bare redb, on this machine's disk.
+//! Measures the embedded store next to bare redb, on this machine's disk, and the check of documents.
 
 #![expect(clippy::print_stdout, reason = "the tables are the program's output")]
 #![expect(clippy::print_stderr, reason = "progress is for the person who waits")]
 
 mod bare;
+mod check;
 mod growth;
 mod items;
 mod latchkey;
@@ -27,9 +28,10 @@ Examples:
   latchkey-bench store --quick              a look, under 30 seconds
   latchkey-bench store --clients 1,64 --rounds 9
   latchkey-bench growth --dir /mnt/disk     10 thousand to 1 million items
-  latchkey-bench repair                     what redb's quick repair costs and saves";
+  latchkey-bench repair                     what redb's quick repair costs and saves
+  latchkey-bench check                      the check of larger and larger documents";
 
-/// Measures Latchkey's embedded store next to bare redb. Prints Markdown.
+/// Measures Latchkey's embedded store next to bare redb, and the check of documents. Prints Markdown.
 #[derive(Debug, Parser)]
 #[command(name = "latchkey-bench", after_help = EXAMPLES)]
 struct Arguments {
@@ -73,6 +75,12 @@ enum Measure {
         #[command(flatten)]
         common: Common,
     },
+    /// The check of a document of 50 to 2,000 contracts.
+    Check {
+        /// How often each document is checked.
+        #[arg(long, default_value = "9", value_parser = clap::value_parser!(u32).range(1..=1000))]
+        rounds: u32,
+    },
     #[command(hide = true)]
     Victim(victim::Victim),
 }
@@ -114,6 +122,7 @@ fn main() -> Result<()> {
             let extent = repair::Extent { items, time, rounds };
             repair::measure(scratch(&common.dir)?.path(), &extent)
         }
+        Measure::Check { rounds } => check::measure(rounds),
         Measure::Victim(victim) => victim::write(&victim),
     }
 }

@@ -72,7 +72,7 @@ fn every_crate_and_module_has_its_line_in_the_code_map() {
     let map = fs::read_to_string(root().join("ARCHITECTURE.md")).unwrap();
     for (name, _) in sources("rs") {
         let Some(module) = name.strip_prefix("crates/") else { continue };
-        let (_, file) = module.split_once("/src/").expect("crates keep their code in src");
+        let Some((_, file)) = module.split_once("/src/") else { continue };
         if !["lib.rs", "main.rs", "parse/mod.rs"].contains(&file)
             && !module.contains("tests")
             && !module.contains("arbitrary")

@@ -106,12 +106,7 @@ impl<'a> Lexer<'a> {
                     self.at += 1;
                     return TokenKind::Text;
                 }
-                Some('\\') => {
-                    self.at += 1;
-                    if let Some(c) = self.peek().filter(|c| *c != '\n') {
-                        self.at += c.len_utf8();
-                    }
-                }
+                Some('\\') => self.escape(),
                 _ => {
                     let span = Span::new(start, self.at);
                     let missing =
@@ -121,6 +116,20 @@ impl<'a> Lexer<'a> {
                     return TokenKind::Text;
                 }
             }
+        }
+    }
+
+    /// A backslash stands before a quote or another backslash, and before nothing else.
+    fn escape(&mut self) {
+        let start = self.at;
+        self.at += 1;
+        let Some(c) = self.peek().filter(|c| *c != '\n') else { return };
+        self.at += c.len_utf8();
+        if !matches!(c, '"' | '\\') {
+            let message = format!("`\\{c}` stands for nothing in a text");
+            let wrong = Diagnostic::new("syntax", Span::new(start, self.at), message)
+                .help(format!("write `\\\\{c}` for a backslash and `{c}`"));
+            self.lexed.diagnostics.push(wrong);
         }
     }
 

@@ -74,8 +74,28 @@ impl Language {
         self
     }
 
+    /// The text every text of the language begins with.
+    pub(crate) fn beginning(&self) -> Vec<u8> {
+        let fixed = |atom: &Atom| match atom {
+            Atom::One(bytes) => {
+                let mut all = bytes.iter();
+                all.next().filter(|_| all.next().is_none())
+            }
+            Atom::Many(_) | Atom::Any(_) | Atom::Choice(_) => None,
+        };
+        self.atoms.iter().map_while(fixed).collect()
+    }
+
     /// Whether some text belongs to both.
     pub(crate) fn meets(&self, other: &Language) -> bool {
+        // Most pairs part ways at once.
+        for pair in self.atoms.iter().zip(&other.atoms) {
+            match pair {
+                (Atom::One(a), Atom::One(b)) if a.meets(*b) => {}
+                (Atom::One(_), Atom::One(_)) => return false,
+                _ => break,
+            }
+        }
         let (a, b) = (Automaton::new(self), Automaton::new(other));
         let mut seen = HashSet::new();
         let mut next = vec![(a.start, b.start)];

@@ -190,6 +190,13 @@ impl Parser<'_> {
             }
             "rate" => {
                 let count = self.kind(TokenKind::Number, "how often, such as `100/s`")?;
+                if self.token().kind == TokenKind::Path {
+                    let (span, per) = (self.token().span, self.slice(self.token().span));
+                    let message = format!("a space before `{per}`");
+                    let help = format!("write `{}{per}`", count.node);
+                    self.diagnostics.push(Diagnostic::new("syntax", span, message).help(help));
+                    return Err(Unreadable);
+                }
                 self.mark(Mark::Slash)?;
                 Ok(Fact::Rate { count, per: self.name("`s`, `m`, `h` or `d`")? })
             }

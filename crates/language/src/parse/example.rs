@@ -6,7 +6,8 @@
 //! 201 {"state": "SHUT"}
 //! ```
 //!
-//! JSON goes on over as many lines as its braces stay open.
+//! JSON goes on over as many lines as its braces stay open. `//` at the start of a line or behind a space is
+//! a comment, in JSON too, but not within its strings.
 
 use crate::ast::{Example, ExampleCall, ExampleStep};
 use crate::{Diagnostic, Name, Span, Spanned};
@@ -51,9 +52,9 @@ impl<'a> Reader<'a> {
             let length = rest.find('\n').map_or(rest.len(), |at| at + 1);
             let start = self.at;
             self.at += length;
-            let line = rest.get(..length).unwrap_or_default();
+            let line = uncommented(rest.get(..length).unwrap_or_default());
             let trimmed = line.trim();
-            if !trimmed.is_empty() && !trimmed.starts_with("//") {
+            if !trimmed.is_empty() {
                 let from = start + line.len() - line.trim_start().len();
                 return Some(Span::new(from, from + trimmed.len()));
             }
@@ -147,8 +148,12 @@ impl<'a> Reader<'a> {
             else {
                 break;
             };
-            let (value, after) = self.split(after);
-            headers.push((Spanned::new(name.to_owned(), word.span), value));
+            let name = Spanned::new(name.to_owned(), word.span);
+            let (value, after) = self.header_value(after);
+            if value.node.is_empty() {
+                self.report(word.span, "a header without a value", "write `Name: value`");
+            }
+            headers.push((name, value));
             rest = after;
         }
         let body = self.json(rest);
@@ -164,6 +169,20 @@ impl<'a> Reader<'a> {
             status,
             answer,
         }));
+    }
+
+    /// The words of a header's value: to the next header, to the JSON, or to the end of the line.
+    fn header_value(&self, rest: Span) -> (Name, Span) {
+        let (mut value, mut rest) = (Span::new(rest.start, rest.start), rest);
+        while rest.start < rest.end {
+            let (word, after) = self.split(rest);
+            if word.node.ends_with(':') || word.node.starts_with(['{', '[']) {
+                break;
+            }
+            value.end = word.span.end;
+            rest = after;
+        }
+        (Spanned::new(self.text(value).to_owned(), value), rest)
     }
 
     fn answer(&mut self, word: &Name, rest: Span) {
@@ -188,18 +207,38 @@ impl<'a> Reader<'a> {
         if rest.start >= rest.end {
             return None;
         }
-        let mut span = rest;
-        while open_brackets(self.text(span)) > 0 {
-            match self.line() {
-                Some(line) => span = Span::new(span.start, line.end),
-                None => {
-                    self.report(rest, "JSON that is never closed", "close its braces and brackets");
-                    break;
-                }
-            }
+        let (mut json, mut span) = (self.text(rest).to_owned(), rest);
+        let mut open = open_brackets(&json);
+        while open > 0 {
+            let Some(line) = self.line() else {
+                self.report(rest, "JSON that is never closed", "close its braces and brackets");
+                break;
+            };
+            open += open_brackets(self.text(line));
+            json.push('\n');
+            json.push_str(self.text(line));
+            span.end = line.end;
         }
-        Some(Spanned::new(self.text(span).to_owned(), span))
+        Some(Spanned::new(json, span))
     }
+}
+
+/// A line without its comment.
+fn uncommented(line: &str) -> &str {
+    let (mut quoted, mut escaped, mut spaced) = (false, false, true);
+    for (at, c) in line.char_indices() {
+        match c {
+            _ if escaped => escaped = false,
+            '\\' if quoted => escaped = true,
+            '"' => quoted = !quoted,
+            '/' if !quoted && spaced && line.get(at..).is_some_and(|rest| rest.starts_with("//")) => {
+                return line.get(..at).unwrap_or_default();
+            }
+            _ => {}
+        }
+        spaced = c.is_whitespace();
+    }
+    line
 }
 
 /// How many more brackets open than close, those in strings aside.

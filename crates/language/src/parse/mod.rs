@@ -86,18 +86,29 @@ pub(crate) struct Parser<'a> {
     depth: usize,
     /// Whether `=` fixes a key here.
     in_where: bool,
+    /// How far the declaration that is being read is indented.
+    margin: usize,
     diagnostics: Vec<Diagnostic>,
 }
 
 impl<'a> Parser<'a> {
     /// A parser of tokens, the last of which is the end.
     fn new(text: &'a str, tokens: Vec<Token>) -> Parser<'a> {
-        Parser { text, tokens, at: 0, depth: 0, in_where: false, diagnostics: Vec::new() }
+        Parser {
+            text,
+            tokens,
+            at: 0,
+            depth: 0,
+            in_where: false,
+            margin: 0,
+            diagnostics: Vec::new(),
+        }
     }
 
     fn items(&mut self, items: &mut Vec<Item>) {
         while !self.at_end() {
             let before = self.at;
+            self.margin = self.column();
             match self.item() {
                 Ok(item) => items.push(item),
                 Err(Unreadable) => self.skip_to(Resume::Declaration),
@@ -293,7 +304,7 @@ impl<'a> Parser<'a> {
             if self.is_mark(Mark::BraceClose) {
                 break Some(self.advance().span);
             }
-            if self.at_end() || (self.depth == 1 && self.begins(ITEMS)) {
+            if self.at_end() || (self.depth == 1 && self.begins_declaration()) {
                 break None;
             }
             let before = self.at;
@@ -349,6 +360,19 @@ impl<'a> Parser<'a> {
         token.first && token.kind == TokenKind::Word && words.contains(&self.slice(token.span))
     }
 
+    /// Whether a declaration begins here, rather than an attribute or a binding called `role` or `table`:
+    /// within a block those are indented deeper than the declaration they are part of.
+    fn begins_declaration(&self) -> bool {
+        self.begins(ITEMS) && (self.depth == 0 || self.column() <= self.margin)
+    }
+
+    /// How many bytes stand before the token on its line.
+    fn column(&self) -> usize {
+        let start = self.token().span.start;
+        let before = self.text.get(..start).unwrap_or_default();
+        start - before.rfind('\n').map_or(0, |line| line + 1)
+    }
+
     /// Skips to where reading can go on: to a declaration, to the brace that closes the block, or to what
     /// the block is made of; blocks on the way are skipped whole.
     fn skip_to(&mut self, resume: Resume) {
@@ -362,7 +386,7 @@ impl<'a> Parser<'a> {
                 // At the top nothing is open: the brace is one too many, and part of the mistake.
                 TokenKind::Mark(Mark::BraceClose) if open == 0 && self.depth > 0 => return,
                 TokenKind::Mark(Mark::BraceClose) => open = open.saturating_sub(1),
-                _ if self.begins(ITEMS) => return,
+                _ if self.begins_declaration() => return,
                 _ if open == 0 && (moved || token.first) && self.resumes(resume) => return,
                 _ => {}
             }

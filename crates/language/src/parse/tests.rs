@@ -125,9 +125,69 @@ fn examples_are_read_by_the_line() {
     let ExampleStep::Call(call) = &steps[2] else { panic!("{steps:?}") };
     assert_eq!(call.path.node, "/doors?x=1");
     assert_eq!(call.headers[0].1.node, "\"3\"");
-    assert_eq!(call.body.as_ref().unwrap().node, "{\n  \"a\": \"}\"\n}");
+    assert_eq!(call.body.as_ref().unwrap().node, "{\n\"a\": \"}\"\n}");
     assert_eq!(call.status.as_ref().unwrap().node, 201);
     assert_eq!(call.answer.as_ref().unwrap().node, "{\"a\": [1,\n2]}");
+}
+
+#[test]
+fn a_header_has_as_many_words_as_it_likes() {
+    // A value used to end at the first space, and the rest of it was taken for JSON.
+    let text = "```example\nPUT /doors Authorization: Bearer x.y If-Match: \"3\" {\"a\": 1}\n200\n\
+                GET /doors Accept:\n200\n```";
+    let parsed = parse(text);
+    let told: Vec<&str> = parsed.diagnostics.iter().map(|d| d.message.as_str()).collect();
+    assert_eq!(told, ["a header without a value"]);
+    let ExampleStep::Call(call) = &parsed.document.examples[0].steps[0] else { panic!() };
+    let headers: Vec<_> =
+        call.headers.iter().map(|(name, value)| (&*name.node, &*value.node)).collect();
+    assert_eq!(headers, [("Authorization", "Bearer x.y"), ("If-Match", "\"3\"")]);
+    assert_eq!(call.body.as_ref().unwrap().node, "{\"a\": 1}");
+}
+
+#[test]
+fn comments_are_no_part_of_the_json() {
+    // A comment between the lines of a body used to stay in it.
+    let text = "```example\nPOST /doors { // the body\n  // not this\n\
+                \"a\": \"http://x // y\"\n}\n201\n```";
+    let parsed = parse(text);
+    assert_eq!(parsed.diagnostics, []);
+    let ExampleStep::Call(call) = &parsed.document.examples[0].steps[0] else { panic!() };
+    assert_eq!(call.body.as_ref().unwrap().node, "{\n\"a\": \"http://x // y\"\n}");
+}
+
+#[test]
+fn an_attribute_may_be_called_as_a_declaration_is() {
+    // It used to end the entity, with a complaint about its brace.
+    let block = "\
+entity Door \"DOOR\" {
+  PK = \"DOOR#{contract}\"
+  contract id
+  role text(20)
+  system id, table id
+}
+contract D-01 \"Get\" {
+  GET /doors/{contract}
+  table = get Door else 404 not-found
+  return table
+}";
+    assert_eq!(mistakes(block), Vec::<String>::new());
+}
+
+#[test]
+fn a_rate_is_one_word() {
+    // It used to be told that a slash was missing.
+    let block = "contract D-01 \"Get\" {\n  rate 100 /s\n  expect 1 item\n}";
+    assert_eq!(mistakes(block), ["2: a space before `/s`"]);
+}
+
+#[test]
+fn a_backslash_escapes_a_quote_or_itself() {
+    // `\\d` in a pattern used to become `d` without a word.
+    let block = r#"entity Door "a \" b \\ c" { code text(9) like "\d\\d" }"#;
+    assert_eq!(mistakes(block), [r"1: `\d` stands for nothing in a text"]);
+    let door = entity(r#"entity Door "a \" b \\ c" { code text(9) like "\\d+" }"#);
+    assert_eq!(door.discriminator.node, r#"a " b \ c"#);
 }
 
 #[test]

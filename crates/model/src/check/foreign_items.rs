@@ -1,34 +1,35 @@
 //! `foreign-items`: a query whose range meets the keys of another entity in the same partition.
 
+use std::collections::HashMap;
+
 use latchkey_language::Diagnostic;
 
+use super::keys::Keys;
 use super::{Report, each_read};
 use crate::model::{Entity, KeyShape, Model, Query, Range, What};
 use crate::regular::Language;
 
 pub(super) fn check(model: &Model, report: &mut Report) {
+    let mut keys: HashMap<Option<&str>, Keys<'_>> = HashMap::new();
     for contract in &model.contracts {
         each_read(contract, |read, step| {
             let What::Query(query) = &read.what else { return };
             let Some(partition) = &query.partition else { return };
-            let partition = partition.language();
-            for (id, entity) in model.entities.iter().enumerate() {
-                if id == read.entity {
-                    continue;
-                }
-                let Some(key) = place(entity, query) else { continue };
-                if partition.meets(&key.partition.language())
-                    && range_meets(query, &key.sort.language())
-                {
-                    let own = model.entities.get(read.entity).map_or("", |own| &own.name);
-                    let message =
-                        format!("this query of `{own}` can also read items of `{}`", entity.name);
-                    let diagnostic = Diagnostic::new("foreign-items", read.span, message)
-                        .other(key.sort.span, "the range holds keys like this")
-                        .why("they would be returned, or fail to be read, as if they were the others")
-                        .help(remedy(model, read.entity, query));
-                    report.raise(diagnostic, &step.waivers);
-                }
+            let index = query.index.as_deref();
+            let keys = keys.entry(index).or_insert_with(|| Keys::new(model, index));
+            let others = keys
+                .meeting(&partition.language())
+                .into_iter()
+                .filter(|at| at.entity != read.entity);
+            for other in others.filter(|other| range_meets(query, &other.sort)) {
+                let name = |id: usize| model.entities.get(id).map_or("", |entity| &entity.name);
+                let (own, foreign) = (name(read.entity), name(other.entity));
+                let message = format!("this query of `{own}` can also read items of `{foreign}`");
+                let diagnostic = Diagnostic::new("foreign-items", read.span, message)
+                    .other(other.shape.sort.span, "the range holds keys like this")
+                    .why("they would be returned, or fail to be read, as if they were the others")
+                    .help(remedy(model, read.entity, query));
+                report.raise(diagnostic, &step.waivers);
             }
         });
     }

@@ -8,6 +8,7 @@ mod foreign_items;
 mod forged_key;
 mod illegal_move;
 mod key_order;
+mod keys;
 mod missing_bump;
 mod moving_index_key;
 mod no_allow;

@@ -1,5 +1,7 @@
 //! `route-clash`: two contracts that can match one request.
 
+use std::collections::HashMap;
+
 use latchkey_language::Diagnostic;
 
 use super::Report;
@@ -7,31 +9,45 @@ use crate::model::{Contract, Model, Route, Segment};
 use crate::regular::Language;
 
 pub(super) fn check(model: &Model, report: &mut Report) {
-    for (at, contract) in model.contracts.iter().enumerate() {
+    // Only routes of one method, length and first word can clash, or those whose first word is open.
+    let mut alike: HashMap<_, Vec<(&Contract, &Route)>> = HashMap::new();
+    for contract in &model.contracts {
         let Some(route) = &contract.route else { continue };
-        for other in model.contracts.iter().take(at) {
-            let Some(other_route) = &other.route else { continue };
+        let key = |first| (route.method.as_str(), route.segments.len(), first);
+        let first = match route.segments.first() {
+            Some(Segment::Literal(text)) => Some(text.as_str()),
+            _ => None,
+        };
+        let same = alike.get(&key(first)).into_iter().flatten();
+        let open = first.and_then(|_| alike.get(&key(None))).into_iter().flatten();
+        for (other, other_route) in same.chain(open) {
             if clash(contract, route, other, other_route) {
-                let message =
-                    format!("`{}` and `{}` can be meant by one request", contract.id, other.id);
-                let diagnostic = Diagnostic::new("route-clash", route.span, message)
-                    .other(other_route.span, format!("the route of `{}`", other.id))
-                    .why("which of the two answers would depend on chance")
-                    .help("change one of the paths by a word of its own");
-                report.raise(diagnostic, &[]);
+                raise(contract, route, other, other_route, report);
             }
         }
+        alike.entry(key(first)).or_default().push((contract, route));
     }
 }
 
+fn raise(
+    contract: &Contract,
+    route: &Route,
+    other: &Contract,
+    other_route: &Route,
+    report: &mut Report,
+) {
+    let message = format!("`{}` and `{}` can be meant by one request", contract.id, other.id);
+    let diagnostic = Diagnostic::new("route-clash", route.span, message)
+        .other(other_route.span, format!("the route of `{}`", other.id))
+        .why("which of the two answers would depend on chance")
+        .help("change one of the paths by a word of its own");
+    report.raise(diagnostic, &[]);
+}
+
 fn clash(contract: &Contract, route: &Route, other: &Contract, other_route: &Route) -> bool {
-    route.method == other_route.method
-        && route.segments.len() == other_route.segments.len()
-        && route
-            .segments
-            .iter()
-            .zip(&other_route.segments)
-            .all(|(a, b)| language(contract, a).meets(&language(other, b)))
+    let pairs = || route.segments.iter().zip(&other_route.segments);
+    let apart = |(a, b): (&Segment, &Segment)| matches!((a, b), (Segment::Literal(a), Segment::Literal(b)) if a != b);
+    !pairs().any(apart) && pairs().all(|(a, b)| language(contract, a).meets(&language(other, b)))
 }
 
 fn language(contract: &Contract, segment: &Segment) -> Language {

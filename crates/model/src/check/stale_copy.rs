@@ -1,5 +1,7 @@
 //! `stale-copy`: a change of a copied attribute that leaves a view behind, or a copy written alone.
 
+use std::collections::HashMap;
+
 use latchkey_language::Diagnostic;
 
 use super::Report;
@@ -7,13 +9,17 @@ use super::flow::{Group, Passed, Placed, groups};
 use crate::model::{Entity, Leg, Model, Verb};
 
 pub(super) fn check(model: &Model, report: &mut Report) {
+    let mut views: HashMap<usize, Vec<(usize, &Entity)>> = HashMap::new();
+    for (id, view) in model.entities.iter().enumerate() {
+        if let Some(source) = view.view_of {
+            views.entry(source).or_default().push((id, view));
+        }
+    }
     for contract in &model.contracts {
         for group in groups(contract) {
             for (at, placed) in group.legs.iter().enumerate() {
-                for (id, view) in model.entities.iter().enumerate() {
-                    if view.view_of == Some(placed.leg.entity) {
-                        source_changed(model, &group, at, (id, view), report);
-                    }
+                for view in views.get(&placed.leg.entity).into_iter().flatten() {
+                    source_changed(model, &group, at, *view, report);
                 }
                 copy_written(model, &group, placed, report);
             }

@@ -1,6 +1,6 @@
 //! Contracts: routes, inputs, statements, facts.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 
 use latchkey_language::ast::{self, Document, ElseKind, Item, Statement, StatementKind};
 use latchkey_language::{Diagnostic, Name, Span};
@@ -36,15 +36,22 @@ pub(super) struct Scope {
 
 impl Lowering {
     pub(super) fn contracts(&mut self, document: &Document) {
-        let mut ids: Vec<(String, Span)> = Vec::new();
+        for entity in &self.model.entities {
+            for attribute in &entity.attributes {
+                if entity.key.attributes().contains(&attribute.name.as_str()) {
+                    let kind = attribute.kind.clone();
+                    self.key_types.entry(attribute.name.clone()).or_insert(kind);
+                }
+            }
+        }
+        let mut ids: HashMap<&str, Span> = HashMap::new();
         for item in &document.items {
             let Item::Contract(contract) = item else { continue };
-            if let Some((_, first)) = ids.iter().find(|(id, _)| *id == contract.id.node) {
-                let first = *first;
-                self.twice("contract", &contract.id, first);
+            if let Some(first) = ids.get(contract.id.node.as_str()) {
+                self.twice("contract", &contract.id, *first);
                 continue;
             }
-            ids.push((contract.id.node.clone(), contract.id.span));
+            ids.insert(&contract.id.node, contract.id.span);
             let lowered = self.contract(contract);
             self.model.contracts.push(lowered);
         }
@@ -102,14 +109,7 @@ impl Lowering {
 
     /// An input of the path has the type of the attribute of its name.
     fn path_input(&mut self, name: &Name, scope: &mut Scope) {
-        let kinds: Vec<&Type> = self
-            .model
-            .entities
-            .iter()
-            .filter(|entity| entity.key.attributes().contains(&name.node.as_str()))
-            .filter_map(|entity| entity.attribute(&name.node).map(|attribute| &attribute.kind))
-            .collect();
-        let kind = kinds.first().map(|kind| (*kind).clone());
+        let kind = self.key_types.get(&name.node).cloned();
         if kind.is_none() {
             let known = self.model.entities.iter().flat_map(|entity| entity.key.attributes());
             let help = suggestion(&name.node, known);

@@ -13,6 +13,7 @@ use latchkey_language::ast::{Document, Item};
 use latchkey_language::{Diagnostic, Name, Span};
 
 use crate::model::{Model, Role, Table};
+use crate::types::Type;
 
 pub(crate) use contract::ends;
 
@@ -31,6 +32,8 @@ pub(super) struct Lowering {
     pub(super) diagnostics: Vec<Diagnostic>,
     /// Entities by name.
     pub(super) entity_ids: HashMap<String, usize>,
+    /// The types of the attributes that make keys, by name.
+    pub(super) key_types: HashMap<String, Type>,
 }
 
 impl Lowering {
