@@ -255,9 +255,12 @@ impl Writer<'_> {
             None => Value::Null,
             Some(FailureKind::Retry) => json!("retry"),
             Some(FailureKind::Steps(steps)) => json!({ "steps": self.steps(steps) }),
-            Some(FailureKind::Problem { status, code, with }) => {
-                json!({ "status": status, "code": code, "with": self.givens(with) })
-            }
+            Some(FailureKind::Problem { status, code, message, with }) => json!({
+                "status": status,
+                "code": code,
+                "message": message.as_ref().map(|message| self.expr(message)),
+                "with": self.givens(with),
+            }),
         }
     }
 

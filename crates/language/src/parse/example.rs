@@ -231,7 +231,10 @@ fn uncommented(line: &str) -> &str {
             _ if escaped => escaped = false,
             '\\' if quoted => escaped = true,
             '"' => quoted = !quoted,
-            '/' if !quoted && spaced && line.get(at..).is_some_and(|rest| rest.starts_with("//")) => {
+            '/' if !quoted
+                && spaced
+                && line.get(at..).is_some_and(|rest| rest.starts_with("//")) =>
+            {
                 return line.get(..at).unwrap_or_default();
             }
             _ => {}

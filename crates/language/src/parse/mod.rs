@@ -304,7 +304,8 @@ impl<'a> Parser<'a> {
             if self.is_mark(Mark::BraceClose) {
                 break Some(self.advance().span);
             }
-            if self.at_end() || (self.depth == 1 && self.begins_declaration()) {
+            let left = self.depth == 1 && self.begins_declaration();
+            if self.at_end() || left || self.is_back_in_contract(resume) {
                 break None;
             }
             let before = self.at;
@@ -327,6 +328,11 @@ impl<'a> Parser<'a> {
                 Ok(open.to(self.last_span()))
             }
         }
+    }
+
+    /// Whether a block within a contract must have ended: what a contract states stands in none of its blocks.
+    fn is_back_in_contract(&self, resume: Resume) -> bool {
+        matches!(resume, Resume::Statement) && self.depth > 1 && self.begins(FACTS)
     }
 
     // Mistakes.
@@ -423,6 +429,9 @@ enum Resume {
 
 /// The words a declaration begins with.
 const ITEMS: &[&str] = &["system", "table", "role", "entity", "contract"];
+
+/// The words a fact begins with.
+const FACTS: &[&str] = &["consistency", "expect", "rate", "cost"];
 
 /// The words a statement begins with.
 const STATEMENTS: &[&str] = &[

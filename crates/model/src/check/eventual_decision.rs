@@ -2,8 +2,10 @@
 
 use latchkey_language::{Diagnostic, Span};
 
+use super::flow::lets;
+use super::truth::{Lets, each};
 use super::{Report, each_leg, each_step};
-use crate::model::{Contract, Expr, ExprKind, Model, Read, Step, StepKind, Strong, Waiver};
+use crate::model::{Contract, Expr, ExprKind, Model, Read, Step, StepKind, Strong, Waiver, What};
 
 pub(super) fn check(model: &Model, report: &mut Report) {
     for contract in &model.contracts {
@@ -17,14 +19,22 @@ pub(super) fn check(model: &Model, report: &mut Report) {
         });
         for read in reads {
             if let Some(binding) = read.binding {
-                decisions(contract, read, binding, report);
+                decisions(contract, &lets(contract), read, binding, report);
             }
         }
     }
 }
 
-fn decisions(contract: &Contract, read: &Read, binding: usize, report: &mut Report) {
-    let excused = only_shown(contract, binding);
+fn decisions<'a>(
+    contract: &'a Contract,
+    lets: &Lets<'a>,
+    read: &'a Read,
+    binding: usize,
+    report: &mut Report,
+) {
+    let excused = only_shown(contract, lets, binding);
+    let doubtful = doubtful(contract, lets, binding);
+    let uses = |expr: &'a Expr| uses(lets, expr, &doubtful);
     each_step(&contract.steps, &mut |step| {
         let test = match &step.kind {
             StepKind::Allow(_) if excused => return,
@@ -34,7 +44,7 @@ fn decisions(contract: &Contract, read: &Read, binding: usize, report: &mut Repo
             | StepKind::When(test, _, _) => test,
             _ => return,
         };
-        if let Some(span) = uses(test, binding) {
+        if let Some(span) = uses(test) {
             raise(
                 read,
                 span,
@@ -45,9 +55,10 @@ fn decisions(contract: &Contract, read: &Read, binding: usize, report: &mut Repo
         }
     });
     each_leg(contract, |leg, step: &Step| {
-        let values = leg.key.iter().chain(&leg.values).map(|given| &given.value);
-        let used = values.chain(&leg.condition).find_map(|value| uses(value, binding));
-        let used = used.or_else(|| (leg.of == Some(binding)).then_some(leg.span));
+        let values = leg.key.iter().chain(&leg.values).chain(&leg.adds).map(|given| &given.value);
+        let used = values.chain(&leg.condition).find_map(uses);
+        let named = [leg.of, leg.target].iter().flatten().any(|id| doubtful.contains(id));
+        let used = used.or_else(|| named.then_some(leg.span));
         if let Some(span) = used {
             raise(
                 read,
@@ -60,22 +71,54 @@ fn decisions(contract: &Contract, read: &Read, binding: usize, report: &mut Repo
     });
 }
 
+/// Whether the contract writes nothing.
+fn only_reads(contract: &Contract) -> bool {
+    let mut reads = true;
+    each_step(&contract.steps, &mut |step| {
+        reads &= !matches!(step.kind, StepKind::Write(_) | StepKind::Transact(_));
+    });
+    reads
+}
+
 /// Whether the contract writes nothing and returns just that item.
-fn only_shown(contract: &Contract, binding: usize) -> bool {
-    let mut shown = true;
-    each_step(&contract.steps, &mut |step| match &step.kind {
-        StepKind::Write(_) | StepKind::Transact(_) => shown = false,
-        StepKind::Return(returned) => shown &= returned.binding == Some(binding),
-        _ => {}
+fn only_shown<'a>(contract: &'a Contract, lets: &Lets<'a>, binding: usize) -> bool {
+    let mut shown = only_reads(contract);
+    each_step(&contract.steps, &mut |step| {
+        if let StepKind::Return(returned) = &step.kind {
+            shown &= returned.binding == Some(binding);
+            for given in &returned.with {
+                each(lets, &given.value, &mut |part| {
+                    shown &= !matches!(&part.kind, ExprKind::Attribute(id, _) if *id != binding);
+                });
+            }
+        }
     });
     shown
 }
 
-fn uses(expr: &Expr, binding: usize) -> Option<Span> {
+/// The bindings that are in doubt with a read: its own, and those of the items it said to read. (What such a read
+/// shows is what it is; but whether it was the right one to write, nobody knows.)
+fn doubtful<'a>(contract: &'a Contract, lets: &Lets<'a>, binding: usize) -> Vec<usize> {
+    let mut all = vec![binding];
+    if only_reads(contract) {
+        return all;
+    }
+    each_step(&contract.steps, &mut |step| {
+        let StepKind::Read(read) = &step.kind else { return };
+        let rests = match &read.what {
+            What::Get(key) => key.iter().any(|given| uses(lets, &given.value, &all).is_some()),
+            What::Query(query) => query.texts().any(|text| uses(lets, text, &all).is_some()),
+        };
+        all.extend(read.binding.filter(|_| rests));
+    });
+    all
+}
+
+fn uses<'a>(lets: &Lets<'a>, expr: &'a Expr, bindings: &[usize]) -> Option<Span> {
     let mut found = None;
-    expr.walk(&mut |part| {
+    each(lets, expr, &mut |part| {
         let names = matches!(&part.kind,
-            ExprKind::Attribute(id, _) | ExprKind::Binding(id) if *id == binding);
+            ExprKind::Attribute(id, _) | ExprKind::Binding(id) if bindings.contains(id));
         if names && found.is_none() {
             found = Some(part.span);
         }

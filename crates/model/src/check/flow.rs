@@ -1,18 +1,27 @@
 //! What a write rests on: the tests and reads that lead to it.
 
-use std::collections::HashMap;
+use std::rc::Rc;
 
+use super::each_step;
+use super::truth::{Lets, PARTS_MAX, Passed, each, plain};
 use crate::lower::ends;
 use crate::model::{
-    Contract, Expr, ExprKind, FailureKind, Given, Leg, Model, Op, PutMode, Read, Step, StepKind,
-    TextPiece, Verb,
+    Contract, Expr, ExprKind, Failure, FailureKind, Given, Leg, Model, Op, Piece, Query, Range,
+    Read, Step, StepKind, Template, TextPiece, What,
 };
+use latchkey_language::Span;
 
-/// A test, and how it came out.
-#[derive(Clone, Copy)]
-pub(super) struct Passed<'a> {
-    pub(super) test: &'a Expr,
-    pub(super) truth: bool,
+/// What has happened on the way to a place of a contract.
+#[derive(Clone, Default)]
+pub(super) struct Way<'a> {
+    /// The tests, and how they came out.
+    pub(super) tests: Vec<Passed<'a>>,
+    /// The reads, in order.
+    pub(super) reads: Vec<&'a Read>,
+    /// The bindings of reads that answer when nothing is found, whether something was, and where that is said.
+    pub(super) found: Vec<(usize, bool, Span)>,
+    /// The writes that may have happened.
+    pub(super) written: Vec<&'a Leg>,
 }
 
 /// Writes that happen together, and the way to them.
@@ -20,10 +29,9 @@ pub(super) struct Group<'a> {
     /// The step: a transaction, or a write by itself.
     pub(super) step: &'a Step,
     pub(super) legs: Vec<Placed<'a>>,
-    /// The tests on the way.
-    pub(super) tests: Vec<Passed<'a>>,
-    /// The reads on the way, in order.
-    pub(super) reads: Vec<&'a Read>,
+    pub(super) way: Way<'a>,
+    pub(super) lets: Rc<Lets<'a>>,
+    model: &'a Model,
 }
 
 /// A leg of a group.
@@ -35,61 +43,130 @@ pub(super) struct Placed<'a> {
 }
 
 /// Every group of writes of a contract.
-pub(super) fn groups(contract: &Contract) -> Vec<Group<'_>> {
-    let mut found = Vec::new();
-    walk(&contract.steps, Vec::new(), Vec::new(), &mut found);
-    found
+pub(super) fn groups<'a>(model: &'a Model, contract: &'a Contract) -> Vec<Group<'a>> {
+    let lets = Rc::new(lets(contract));
+    let mut walk = Walk { model, lets, groups: Vec::new() };
+    walk.steps(&contract.steps, Way::default());
+    walk.groups
 }
 
-fn walk<'a>(
-    steps: &'a [Step],
-    mut tests: Vec<Passed<'a>>,
-    mut reads: Vec<&'a Read>,
-    found: &mut Vec<Group<'a>>,
-) {
-    for step in steps {
-        let failure = match &step.kind {
-            StepKind::Allow(test) => {
-                tests.push(Passed { test, truth: true });
-                continue;
-            }
-            StepKind::Require(test, failure) | StepKind::Match(test, failure) => {
-                tests.push(Passed { test, truth: true });
-                failure
-            }
-            StepKind::When(test, yes, no) => {
-                for (block, truth) in [(yes, true), (no, false)] {
-                    let mut inner = tests.clone();
-                    inner.push(Passed { test, truth });
-                    walk(block, inner, reads.clone(), found);
-                    // Where one way ends the call, what follows has gone the other.
-                    if ends(block) {
-                        tests.push(Passed { test, truth: !truth });
-                    }
+/// The values a contract names.
+pub(super) fn lets(contract: &Contract) -> Lets<'_> {
+    let mut lets = Lets::new();
+    each_step(&contract.steps, &mut |step| {
+        if let StepKind::Let(binding, value) = &step.kind {
+            lets.insert(*binding, plain(&lets, value));
+        }
+    });
+    lets
+}
+
+struct Walk<'a> {
+    model: &'a Model,
+    lets: Rc<Lets<'a>>,
+    groups: Vec<Group<'a>>,
+}
+
+impl<'a> Walk<'a> {
+    /// Goes along the steps, and tells what has happened by their end.
+    fn steps(&mut self, steps: &'a [Step], mut way: Way<'a>) -> Way<'a> {
+        for step in steps {
+            match &step.kind {
+                StepKind::Allow(test) => way.tests.push(Passed::new(test, true)),
+                StepKind::Require(test, failure) | StepKind::Match(test, failure) => {
+                    self.failed(failure.as_ref(), &way, |way| {
+                        way.tests.push(Passed::new(test, false));
+                    });
+                    way.tests.push(Passed::new(test, true));
                 }
-                continue;
+                StepKind::When(test, yes, no) => self.when(test, yes, no, &mut way),
+                StepKind::Read(read) => {
+                    way.reads.push(read);
+                    self.failed(read.failure.as_ref(), &way, |way| way.find(read, false));
+                    way.find(read, true);
+                }
+                StepKind::Write(leg) => {
+                    self.group(step, vec![Placed { leg, step, guards: Vec::new() }], &way);
+                    self.wrote(&mut way, [&**leg]);
+                }
+                StepKind::Transact(inner) => {
+                    let mut legs = Vec::new();
+                    place(inner, &mut Vec::new(), &mut legs);
+                    let all: Vec<&Leg> = legs.iter().map(|placed| placed.leg).collect();
+                    self.group(step, legs, &way);
+                    self.wrote(&mut way, all);
+                }
+                StepKind::Let(..) | StepKind::Return(_) => {}
             }
-            StepKind::Read(read) => {
-                reads.push(read);
-                &read.failure
+        }
+        way
+    }
+
+    fn when(&mut self, test: &'a Expr, yes: &'a [Step], no: &'a [Step], way: &mut Way<'a>) {
+        let mut written = Vec::new();
+        let mut known = Vec::new();
+        for (block, truth) in [(yes, true), (no, false)] {
+            let mut inner = way.clone();
+            inner.tests.push(Passed::new(test, truth));
+            let inner = self.steps(block, inner);
+            // Where one way ends the call, what follows has gone the other.
+            if ends(block) {
+                known.push(Passed::new(test, !truth));
+            } else {
+                written.extend(inner.written.into_iter().skip(way.written.len()));
             }
-            StepKind::Write(leg) => {
-                let legs = vec![Placed { leg, step, guards: Vec::new() }];
-                found.push(Group { step, legs, tests: tests.clone(), reads: reads.clone() });
-                &leg.failure
-            }
-            StepKind::Transact(inner) => {
-                let mut legs = Vec::new();
-                place(inner, &mut Vec::new(), &mut legs);
-                found.push(Group { step, legs, tests: tests.clone(), reads: reads.clone() });
-                continue;
-            }
-            StepKind::Let(..) | StepKind::Return(_) => continue,
-        };
+        }
+        way.tests.extend(known);
+        self.wrote(way, written);
+    }
+
+    /// Goes along what a failure does, if it does more than answer.
+    fn failed(
+        &mut self,
+        failure: Option<&'a Failure>,
+        way: &Way<'a>,
+        known: impl FnOnce(&mut Way<'a>),
+    ) {
         if let Some(failure) = failure
             && let FailureKind::Steps(steps) = &failure.kind
         {
-            walk(steps, tests.clone(), reads.clone(), found);
+            let mut way = way.clone();
+            known(&mut way);
+            self.steps(steps, way);
+        }
+    }
+
+    fn group(&mut self, step: &'a Step, legs: Vec<Placed<'a>>, way: &Way<'a>) {
+        // A leg that fails leaves everything as it was.
+        for placed in &legs {
+            self.failed(placed.leg.failure.as_ref(), way, |way| {
+                way.tests.extend(placed.guards.iter().copied());
+            });
+        }
+        let (lets, model) = (Rc::clone(&self.lets), self.model);
+        self.groups.push(Group { step, legs, way: way.clone(), lets, model });
+    }
+
+    /// Takes in writes: what was known of their items is known no more.
+    fn wrote(&self, way: &mut Way<'a>, legs: impl IntoIterator<Item = &'a Leg>) {
+        for leg in legs {
+            way.written.push(leg);
+            for passed in &mut way.tests {
+                each(&self.lets, passed.test, &mut |part| {
+                    if let ExprKind::Attribute(binding, _) | ExprKind::Binding(binding) = &part.kind
+                    {
+                        passed.stale |= [leg.target, leg.result].contains(&Some(*binding));
+                    }
+                });
+            }
+        }
+    }
+}
+
+impl Way<'_> {
+    fn find(&mut self, read: &Read, found: bool) {
+        if let (Some(binding), Some(failure)) = (read.binding, &read.failure) {
+            self.found.push((binding, found, failure.span));
         }
     }
 }
@@ -100,7 +177,7 @@ fn place<'a>(steps: &'a [Step], guards: &mut Vec<Passed<'a>>, legs: &mut Vec<Pla
             StepKind::Write(leg) => legs.push(Placed { leg, step, guards: guards.clone() }),
             StepKind::When(test, yes, no) => {
                 for (block, truth) in [(yes, true), (no, false)] {
-                    guards.push(Passed { test, truth });
+                    guards.push(Passed::new(test, truth));
                     place(block, guards, legs);
                     guards.pop();
                 }
@@ -110,76 +187,159 @@ fn place<'a>(steps: &'a [Step], guards: &mut Vec<Passed<'a>>, legs: &mut Vec<Pla
     }
 }
 
+/// Whether what stands within the inner tests happens whenever what stands within the outer ones does.
+pub(super) fn within(outer: &[Passed<'_>], inner: &[Passed<'_>]) -> bool {
+    inner.iter().all(|test| {
+        outer.iter().any(|other| std::ptr::eq(test.test, other.test) && test.truth == other.truth)
+    })
+}
+
 impl<'a> Group<'a> {
-    /// Every test the group rests on, those around its legs too.
-    pub(super) fn all_tests(&self) -> impl Iterator<Item = Passed<'a>> {
-        let around = self.legs.iter().flat_map(|placed| placed.guards.iter().copied());
-        self.tests.iter().copied().chain(around)
+    /// What is known where a leg stands: the tests on the way to it that nothing has made stale, taken apart.
+    pub(super) fn known(&self, placed: &Placed<'a>) -> Vec<Passed<'a>> {
+        let tests = self.way.tests.iter().chain(&placed.guards).filter(|passed| !passed.stale);
+        tests.flat_map(|passed| passed.atoms(&self.lets)).collect()
+    }
+
+    /// What a leg insists on, taken apart.
+    pub(super) fn insists(&self, leg: &'a Leg) -> Vec<Passed<'a>> {
+        let condition = leg.condition.iter();
+        condition.flat_map(|test| Passed::new(test, true).atoms(&self.lets)).collect()
     }
 
     /// The read a binding comes from, and its place among the reads.
     pub(super) fn read_of(&self, binding: usize) -> Option<(usize, &'a Read)> {
-        let reads = self.reads.iter().copied().enumerate();
-        reads.into_iter().find(|(_, read)| read.binding == Some(binding))
+        let mut reads = self.way.reads.iter().copied().enumerate();
+        reads.find(|(_, read)| read.binding == Some(binding))
+    }
+
+    /// What a part of the key of a binding's item was given as.
+    pub(super) fn key_part(&self, binding: usize, attribute: &str) -> Option<&'a Expr> {
+        let of_key = |key: &'a [Given]| {
+            key.iter().find(|given| given.attribute == attribute).map(|given| &given.value)
+        };
+        if let Some((_, read)) = self.read_of(binding) {
+            return match &read.what {
+                What::Get(key) => of_key(key),
+                What::Query(query) => self.queried_part(read, query, attribute),
+            };
+        }
+        let legs =
+            self.legs.iter().map(|placed| placed.leg).chain(self.way.written.iter().copied());
+        let made = legs.into_iter().find(|leg| leg.result == Some(binding) && leg.target.is_none());
+        made.and_then(|leg| of_key(&leg.key))
+    }
+
+    fn queried_part(&self, read: &'a Read, query: &'a Query, name: &str) -> Option<&'a Expr> {
+        let entity = self.model.entities.get(read.entity)?;
+        let shape = match &query.index {
+            None => &entity.key,
+            Some(index) => &entity.indexes.iter().find(|other| other.name == *index)?.key,
+        };
+        let partition = query.partition.as_ref();
+        let partition = partition.and_then(|text| self.hole(&shape.partition, text, name));
+        partition.or_else(|| match &query.range {
+            Range::Equal(text) => self.hole(&shape.sort, text, name),
+            _ => None,
+        })
+    }
+
+    /// What stands in a text where a template has an attribute, if both are written alike.
+    fn hole(&self, template: &Template, text: &'a Expr, name: &str) -> Option<&'a Expr> {
+        let ExprKind::Text(pieces) = &plain(&self.lets, text).kind else { return None };
+        let mut found = None;
+        for (piece, text) in template.pieces.iter().zip(pieces) {
+            match (piece, text) {
+                (Piece::Literal(a), TextPiece::Literal(b)) if a == b => {}
+                (Piece::Hole(hole), TextPiece::Value(value, _)) => {
+                    if hole.attribute == name {
+                        found = Some(value);
+                    }
+                }
+                _ => return None,
+            }
+        }
+        found.filter(|_| template.pieces.len() == pieces.len())
+    }
+
+    /// An expression as it was first given: a part of an item's key is what the item was asked for by.
+    pub(super) fn origin(&self, expr: &'a Expr) -> &'a Expr {
+        let mut expr = plain(&self.lets, expr);
+        // A read names only what is above it, so this ends.
+        while let ExprKind::Attribute(binding, name) = &expr.kind
+            && let Some(given) = self.key_part(*binding, name)
+        {
+            expr = plain(&self.lets, given);
+        }
+        expr
     }
 
     /// Whether a leg is on the very item of a binding.
-    pub(super) fn is_on(&self, leg: &Leg, binding: usize) -> bool {
-        if leg.target == Some(binding) {
-            return true;
-        }
-        let Some((_, read)) = self.read_of(binding) else { return false };
-        match &read.what {
-            crate::model::What::Get(key) => {
-                leg.target.is_none() && leg.entity == read.entity && same_key(&leg.key, key)
-            }
-            crate::model::What::Query(_) => false,
-        }
-    }
-}
-
-fn same_key(a: &[Given], b: &[Given]) -> bool {
-    a.len() == b.len()
-        && a.iter().zip(b).all(|(a, b)| a.attribute == b.attribute && same(&a.value, &b.value))
-}
-
-/// Whether two expressions are written alike, and so have one value.
-pub(super) fn same(a: &Expr, b: &Expr) -> bool {
-    match (&a.kind, &b.kind) {
-        (ExprKind::Input(a), ExprKind::Input(b)) | (ExprKind::Word(a), ExprKind::Word(b)) => a == b,
-        (ExprKind::Binding(a), ExprKind::Binding(b)) => a == b,
-        (ExprKind::Attribute(a, x), ExprKind::Attribute(b, y)) => a == b && x == y,
-        (ExprKind::Stored(a), ExprKind::Stored(b)) => a == b,
-        (ExprKind::Number(a), ExprKind::Number(b)) => a == b,
-        (ExprKind::Duration(a), ExprKind::Duration(b)) => a == b,
-        (ExprKind::Bool(a), ExprKind::Bool(b)) => a == b,
-        (ExprKind::Now, ExprKind::Now) | (ExprKind::CallerId, ExprKind::CallerId) => true,
-        (ExprKind::Binary(o, a, b), ExprKind::Binary(p, c, d)) => {
-            o == p && same(a, c) && same(b, d)
-        }
-        (ExprKind::Text(a), ExprKind::Text(b)) => {
-            a.len() == b.len()
-                && a.iter().zip(b).all(|(a, b)| match (a, b) {
-                    (TextPiece::Literal(a), TextPiece::Literal(b)) => a == b,
-                    (TextPiece::Value(a, w), TextPiece::Value(b, v)) => w == v && same(a, b),
-                    _ => false,
+    pub(super) fn is_on(&self, leg: &'a Leg, binding: usize) -> bool {
+        let asked = self.read_of(binding).is_some_and(|(_, read)| read.entity == leg.entity);
+        leg.target == Some(binding)
+            || asked
+                && leg.key.iter().all(|given| {
+                    let value = plain(&self.lets, &given.value);
+                    matches!(&value.kind, ExprKind::Attribute(other, name)
+                        if *other == binding && *name == given.attribute)
+                        || self
+                            .key_part(binding, &given.attribute)
+                            .is_some_and(|part| self.alike(part, value, None))
                 })
-        }
-        _ => false,
     }
-}
 
-/// The tests that all hold if this one does.
-pub(super) fn conjuncts(test: &Expr) -> impl Iterator<Item = &Expr> {
-    let mut all = Vec::new();
-    let mut open = vec![test];
-    while let Some(test) = open.pop() {
-        match &test.kind {
-            ExprKind::Binary(Op::And, a, b) => open.extend([&**b, &**a]),
-            _ => all.push(test),
+    /// Whether two expressions have one value. Within the second, what is stored stands for the item of a
+    /// binding, if one is given.
+    pub(super) fn alike(&self, a: &'a Expr, b: &'a Expr, item: Option<usize>) -> bool {
+        self.compare(a, b, item, &mut PARTS_MAX.clone())
+    }
+
+    fn compare(&self, a: &'a Expr, b: &'a Expr, item: Option<usize>, left: &mut usize) -> bool {
+        use ExprKind as E;
+        let Some(fewer) = left.checked_sub(1) else { return false };
+        *left = fewer;
+        let (a, b) = (self.origin(a), self.origin(b));
+        let mut both = |a: &'a Expr, b: &'a Expr| self.compare(a, b, item, left);
+        match (&a.kind, &b.kind) {
+            // Something that was reported is not reported again.
+            (E::Unknown, _) | (_, E::Unknown) => true,
+            _ if std::ptr::eq(a, b) => true,
+            (E::Attribute(binding, a), E::Stored(b)) => item == Some(*binding) && a == b,
+            (E::Input(a), E::Input(b)) | (E::Word(a), E::Word(b)) => a == b,
+            (E::Binding(a), E::Binding(b)) => a == b,
+            (E::Attribute(a, x), E::Attribute(b, y)) => a == b && x == y,
+            (E::Stored(a), E::Stored(b)) => item.is_none() && a == b,
+            (E::Number(a), E::Number(b)) => a == b,
+            (E::Duration(a), E::Duration(b)) => a == b,
+            (E::Bool(a), E::Bool(b)) => a == b,
+            (E::HasRole(a), E::HasRole(b)) => a == b,
+            (E::Now, E::Now) | (E::CallerId, E::CallerId) => true,
+            (E::Not(a), E::Not(b))
+            | (E::Owns(a), E::Owns(b))
+            | (E::Present(a), E::Present(b))
+            | (E::Absent(a), E::Absent(b)) => both(a, b),
+            (E::Binary(o, a, b), E::Binary(p, c, d)) => o == p && both(a, c) && both(b, d),
+            (E::MovesTo(a, b), E::MovesTo(c, d)) | (E::BeginsWith(a, b), E::BeginsWith(c, d)) => {
+                both(a, c) && both(b, d)
+            }
+            (E::Between(a, b, c), E::Between(d, e, f)) => both(a, d) && both(b, e) && both(c, f),
+            (E::In(a, values), E::In(b, others)) => {
+                both(a, b)
+                    && values.len() == others.len()
+                    && values.iter().zip(others).all(|(a, b)| both(a, b))
+            }
+            (E::Text(a), E::Text(b)) => {
+                a.len() == b.len()
+                    && a.iter().zip(b).all(|(a, b)| match (a, b) {
+                        (TextPiece::Literal(a), TextPiece::Literal(b)) => a == b,
+                        (TextPiece::Value(a, w), TextPiece::Value(b, v)) => w == v && both(a, b),
+                        _ => false,
+                    })
+            }
+            _ => false,
         }
     }
-    all.into_iter()
 }
 
 /// Whether an expression is a stored attribute.
@@ -187,79 +347,13 @@ pub(super) fn is_stored(expr: &Expr, attribute: &str) -> bool {
     matches!(&expr.kind, ExprKind::Stored(name) if name == attribute)
 }
 
-/// The stored attribute a condition fixes, and to what: `.x == y`.
-pub(super) fn fixes(test: &Expr) -> Option<(&str, &Expr)> {
-    let ExprKind::Binary(Op::Equal, a, b) = &test.kind else { return None };
+/// The stored attribute a test fixes, and to what: `.x == y`.
+pub(super) fn fixes<'a>(passed: &Passed<'a>) -> Option<(&'a str, &'a Expr)> {
+    let ExprKind::Binary(op, a, b) = &passed.test.kind else { return None };
+    let fixed = matches!((op, passed.truth), (Op::Equal, true) | (Op::NotEqual, false));
     match (&a.kind, &b.kind) {
-        (ExprKind::Stored(name), _) => Some((name, b)),
-        (_, ExprKind::Stored(name)) => Some((name, a)),
+        (ExprKind::Stored(name), _) if fixed => Some((name, b)),
+        (_, ExprKind::Stored(name)) if fixed => Some((name, a)),
         _ => None,
-    }
-}
-
-/// Who may change what: for every entity, which contract writes which attribute.
-pub(super) struct Changes<'a> {
-    by_attribute: HashMap<(usize, &'a str), Vec<&'a Contract>>,
-    replaced: HashMap<usize, Vec<&'a Contract>>,
-    made: HashMap<usize, Vec<&'a Contract>>,
-    removed: HashMap<usize, Vec<&'a Contract>>,
-}
-
-impl<'a> Changes<'a> {
-    pub(super) fn new(model: &'a Model) -> Changes<'a> {
-        let mut changes = Changes {
-            by_attribute: HashMap::new(),
-            replaced: HashMap::new(),
-            made: HashMap::new(),
-            removed: HashMap::new(),
-        };
-        for contract in &model.contracts {
-            super::each_leg(contract, |leg, _| changes.take_in(contract, leg));
-        }
-        changes
-    }
-
-    fn take_in(&mut self, contract: &'a Contract, leg: &'a Leg) {
-        let of_entity = |map: &mut HashMap<usize, Vec<&'a Contract>>| {
-            map.entry(leg.entity).or_default().push(contract);
-        };
-        match leg.verb {
-            Verb::Put => {
-                of_entity(&mut self.made);
-                if leg.put != Some(PutMode::IfAbsent) {
-                    of_entity(&mut self.replaced);
-                }
-            }
-            Verb::Upsert => of_entity(&mut self.made),
-            Verb::Delete => of_entity(&mut self.removed),
-            Verb::Update | Verb::Check => {}
-        }
-        if matches!(leg.verb, Verb::Update | Verb::Upsert) {
-            let set = leg.values.iter().chain(&leg.adds).map(|given| given.attribute.as_str());
-            for attribute in set.chain(leg.removes.iter().map(String::as_str)) {
-                self.by_attribute.entry((leg.entity, attribute)).or_default().push(contract);
-            }
-        }
-    }
-
-    /// Who may change an attribute of an item that is there.
-    pub(super) fn attribute(&self, entity: usize, attribute: &'a str) -> Vec<&'a Contract> {
-        let mut all = self.by_attribute.get(&(entity, attribute)).cloned().unwrap_or_default();
-        all.extend(self.replaced.get(&entity).into_iter().flatten());
-        // Removed and made anew, it may be another.
-        if self.made.contains_key(&entity) {
-            all.extend(self.removed.get(&entity).into_iter().flatten());
-        }
-        all
-    }
-
-    /// Who may remove an item.
-    pub(super) fn removal(&self, entity: usize) -> &[&'a Contract] {
-        self.removed.get(&entity).map_or(&[], Vec::as_slice)
-    }
-
-    /// Who may make an item.
-    pub(super) fn making(&self, entity: usize) -> &[&'a Contract] {
-        self.made.get(&entity).map_or(&[], Vec::as_slice)
     }
 }

@@ -1,4 +1,5 @@
-//! `foreign-items`: a query whose range meets the keys of another entity in the same partition.
+//! `foreign-items`: a query whose range meets the keys of another entity in the same partition, or none of
+//! its own.
 
 use std::collections::HashMap;
 
@@ -17,13 +18,27 @@ pub(super) fn check(model: &Model, report: &mut Report) {
             let Some(partition) = &query.partition else { return };
             let index = query.index.as_deref();
             let keys = keys.entry(index).or_insert_with(|| Keys::new(model, index));
-            let others = keys
+            let met: Vec<_> = keys
                 .meeting(&partition.language())
                 .into_iter()
-                .filter(|at| at.entity != read.entity);
-            for other in others.filter(|other| range_meets(query, &other.sort)) {
-                let name = |id: usize| model.entities.get(id).map_or("", |entity| &entity.name);
-                let (own, foreign) = (name(read.entity), name(other.entity));
+                .filter(|at| range_meets(query, &at.sort))
+                .collect();
+            let name = |id: usize| model.entities.get(id).map_or("", |entity| &entity.name);
+            let own = name(read.entity);
+            let shape = model.entities.get(read.entity).and_then(|entity| place(entity, query));
+            if let Some(shape) = shape
+                && !met.iter().any(|at| at.entity == read.entity)
+            {
+                let message = format!("this query can find no `{own}`");
+                let diagnostic = Diagnostic::new("foreign-items", read.span, message)
+                    .other(shape.partition.span, "its partition")
+                    .other(shape.sort.span, "and its sort key")
+                    .why("no key of the entity lies in the range: the answer would always be empty")
+                    .help("write the partition and the range as the entity's keys begin");
+                report.raise(diagnostic, &step.waivers);
+            }
+            for other in met.into_iter().filter(|at| at.entity != read.entity) {
+                let foreign = name(other.entity);
                 let message = format!("this query of `{own}` can also read items of `{foreign}`");
                 let diagnostic = Diagnostic::new("foreign-items", read.span, message)
                     .other(other.shape.sort.span, "the range holds keys like this")
@@ -36,7 +51,7 @@ pub(super) fn check(model: &Model, report: &mut Report) {
 }
 
 /// Where an entity lies in what is queried, if it does at all.
-fn place<'a>(entity: &'a Entity, query: &Query) -> Option<&'a KeyShape> {
+pub(super) fn place<'a>(entity: &'a Entity, query: &Query) -> Option<&'a KeyShape> {
     match &query.index {
         None => Some(&entity.key),
         Some(name) => {

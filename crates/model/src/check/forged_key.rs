@@ -3,7 +3,7 @@
 use latchkey_language::Diagnostic;
 
 use super::Report;
-use crate::model::{Model, Piece, Template};
+use crate::model::{Hole, Model, Piece, Template};
 use crate::regular::{Atom, Bytes};
 
 pub(super) fn check(model: &Model, report: &mut Report) {
@@ -24,7 +24,14 @@ fn breaches(template: &Template) -> Vec<Diagnostic> {
         let Piece::Hole(hole) = piece else { continue };
         let name = &hole.attribute;
         // Of fixed width, or one of a few words that no other begins with, it ends where it ends.
-        let Some(bytes) = open_ended(&hole.kind.language(hole.width).atoms) else { continue };
+        let atoms = hole.kind.language(hole.width).atoms;
+        let next = template.pieces.get(at + 1);
+        let Some(bytes) = open_ended(&atoms) else {
+            if matches!(next, Some(Piece::Hole(_))) && begins_another(&atoms) {
+                found.push(endless(hole));
+            }
+            continue;
+        };
         if bytes == Bytes::ALL {
             let message = format!("`{name}` is {} and can hold any text, `#` too", hole.kind);
             let diagnostic = Diagnostic::new("forged-key", hole.span, message)
@@ -35,7 +42,6 @@ fn breaches(template: &Template) -> Vec<Diagnostic> {
             found.push(diagnostic);
             continue;
         }
-        let next = template.pieces.get(at + 1);
         let separated = match next {
             None => true,
             Some(Piece::Literal(text)) => {
@@ -44,14 +50,30 @@ fn breaches(template: &Template) -> Vec<Diagnostic> {
             Some(Piece::Hole(_)) => false,
         };
         if !separated {
-            let message = format!("nothing tells where `{name}` ends");
-            let diagnostic = Diagnostic::new("forged-key", hole.span, message)
-                .why("two different items could have the same key")
-                .help(format!("write `#` behind it: `{{{name}}}#…`"));
-            found.push(diagnostic);
+            found.push(endless(hole));
         }
     }
     found
+}
+
+fn endless(hole: &Hole) -> Diagnostic {
+    let name = &hole.attribute;
+    let message = format!("nothing tells where `{name}` ends");
+    Diagnostic::new("forged-key", hole.span, message)
+        .why("two different items could have the same key")
+        .help(format!("write `#` behind it: `{{{name}}}#…`"))
+}
+
+/// Whether one of a few words begins another of them.
+fn begins_another(atoms: &[Atom]) -> bool {
+    atoms.iter().any(|atom| match atom {
+        Atom::Choice(words) => {
+            let begins =
+                |word: &Vec<u8>| words.iter().any(|other| other != word && other.starts_with(word));
+            words.iter().any(begins)
+        }
+        _ => false,
+    })
 }
 
 /// The bytes of a part that can be of any length.

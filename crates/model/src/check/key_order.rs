@@ -1,9 +1,13 @@
-//! `key-order`: a part of a sort key that does not sort as its value does.
+//! `key-order`: a part of a sort key that does not sort as its value does, or a range that does not
+//! fall where it should.
 
-use latchkey_language::Diagnostic;
+use latchkey_language::{Diagnostic, Span};
 
-use super::Report;
-use crate::model::{Hole, Model};
+use super::foreign_items::place;
+use super::{Report, each_read};
+use crate::model::{
+    Expr, ExprKind, Hole, Kind, Limit, Model, Piece, Range, Template, TextPiece, What,
+};
 use crate::types::Type;
 
 pub(super) fn check(model: &Model, report: &mut Report) {
@@ -18,6 +22,25 @@ pub(super) fn check(model: &Model, report: &mut Report) {
             }
         }
     }
+    for contract in &model.contracts {
+        each_read(contract, |read, step| {
+            let What::Query(query) = &read.what else { return };
+            if matches!(query.limit, Some(Limit::First(_))) && !query.ordered {
+                let message = "the first in which order?";
+                let diagnostic = Diagnostic::new("key-order", read.span, message)
+                    .why("the lowest key and the highest are seldom the same item")
+                    .help("write `order ascending` or `order descending`");
+                report.raise(diagnostic, &step.waivers);
+            }
+            let shape = model.entities.get(read.entity).and_then(|entity| place(entity, query));
+            let Some(shape) = shape else { return };
+            for (bound, edge) in bounds(&query.range) {
+                if let Some(diagnostic) = astray(bound, edge, &shape.sort) {
+                    report.raise(diagnostic, &step.waivers);
+                }
+            }
+        });
+    }
 }
 
 fn breach(hole: &Hole) -> Option<(String, String)> {
@@ -25,7 +48,7 @@ fn breach(hole: &Hole) -> Option<(String, String)> {
     match (&hole.kind, hole.width) {
         (Type::Int { .. } | Type::Counter, None) => Some((
             format!("`{name}` does not sort as a number does"),
-            format!("pad it: `{{{name}:06}}`"),
+            format!("bound it and pad it: `{name} int 0..999999` and `{{{name}:06}}`"),
         )),
         (Type::Int { low, .. }, Some(_)) if low.is_none_or(|low| low < 0) => Some((
             format!("`{name}` may be negative, which does not sort"),
@@ -41,10 +64,108 @@ fn breach(hole: &Hole) -> Option<(String, String)> {
                 ),
             ))
         }
+        // Of 19 digits is the greatest of all.
+        (Type::Int { high: None, .. }, Some(width)) if width < 19 => Some((
+            format!("`{name}` can have more than {width} digits"),
+            format!("bound it from above: `{name} int 0..{}`", "9".repeat(width)),
+        )),
         (Type::Number { .. }, _) => Some((
             format!("`{name}` is a decimal, which does not sort as text"),
             "store a whole number of the smallest unit instead, and pad it".to_owned(),
         )),
         _ => None,
     }
+}
+
+/// What a bound says of the items at its very value.
+#[derive(Clone, Copy)]
+enum Edge {
+    /// They lie within.
+    Within,
+    /// They do not.
+    Without,
+    /// They lie where they lie.
+    Open,
+}
+
+fn bounds(range: &Range) -> Vec<(&Expr, Edge)> {
+    match range {
+        Range::All => Vec::new(),
+        Range::Equal(text) | Range::BeginsWith(text) => vec![(text, Edge::Open)],
+        Range::Between(low, high) => vec![(low, Edge::Open), (high, Edge::Within)],
+        Range::Side { below: true, inclusive: true, bound } => vec![(bound, Edge::Within)],
+        Range::Side { below: false, inclusive: false, bound } => vec![(bound, Edge::Without)],
+        Range::Side { bound, .. } => vec![(bound, Edge::Open)],
+    }
+}
+
+/// A byte of a key, or a value in it.
+enum Part<'a> {
+    Byte(u8),
+    Value(Option<&'a Type>, Span),
+}
+
+fn in_key(piece: &Piece) -> Vec<Part<'_>> {
+    match piece {
+        Piece::Literal(text) => text.bytes().map(Part::Byte).collect(),
+        Piece::Hole(hole) => vec![Part::Value(Some(&hole.kind), hole.span)],
+    }
+}
+
+fn in_bound(piece: &TextPiece) -> Vec<Part<'_>> {
+    match piece {
+        TextPiece::Literal(text) => text.bytes().map(Part::Byte).collect(),
+        TextPiece::Value(value, _) => {
+            let kind = if let Kind::Value(kind) = &value.of { Some(kind) } else { None };
+            vec![Part::Value(kind, value.span)]
+        }
+    }
+}
+
+/// Lays a bound along the key: a value must meet one it compares with, and a closed end the end of the key.
+fn astray(bound: &Expr, edge: Edge, sort: &Template) -> Option<Diagnostic> {
+    let ExprKind::Text(pieces) = &bound.kind else { return None };
+    let mut key = sort.pieces.iter().flat_map(in_key);
+    let mut last = None;
+    for part in pieces.iter().flat_map(in_bound) {
+        match (part, key.next()) {
+            (Part::Byte(a), Some(Part::Byte(b))) if a == b => last = None,
+            (Part::Value(Some(kind), span), Some(Part::Value(Some(expected), at))) => {
+                if !kind.compares_with(expected) {
+                    let message = format!("this is {kind}, and the key has {expected} there");
+                    return Some(misfit(message, span, at));
+                }
+                last = Some(span);
+            }
+            (Part::Value(Some(_), span), None) => {
+                return Some(misfit("the key ends before this".to_owned(), span, sort.span));
+            }
+            _ => return None,
+        }
+    }
+    let (span, message, help) = match (last, edge) {
+        (Some(span), Edge::Within) => (
+            span,
+            "the items at this very value lie beyond the bound",
+            "write `~` behind it, which sorts after every id: `{…}~\"`",
+        ),
+        (Some(span), Edge::Without) => (
+            span,
+            "the items at this very value lie within the bound",
+            "write `~` behind it, which sorts after every id: `{…}~\"`",
+        ),
+        _ => return None,
+    };
+    key.next()?;
+    let diagnostic = Diagnostic::new("key-order", span, message)
+        .other(sort.span, "the key goes on behind it")
+        .why("a key that goes on sorts after the text it begins with");
+    Some(diagnostic.help(help))
+}
+
+fn misfit(message: String, span: Span, key: Span) -> Diagnostic {
+    Diagnostic::new("key-order", span, message)
+        .other(key, "the key it is compared with")
+        .why("keys are compared as text: what does not line up falls anywhere")
+        .help("write the bound as the key begins, or give the entity a key that begins so")
 }

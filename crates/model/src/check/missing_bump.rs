@@ -3,9 +3,9 @@
 
 use latchkey_language::Diagnostic;
 
-use super::flow::{Group, groups, is_stored};
+use super::flow::{Group, groups, is_stored, within};
 use super::{Report, each_leg};
-use crate::model::{Expr, ExprKind, Leg, Model, Op, PutMode, Verb};
+use crate::model::{Expr, ExprKind, Given, Leg, Model, Op, PutMode, Verb};
 
 pub(super) fn check(model: &Model, report: &mut Report) {
     for contract in &model.contracts {
@@ -33,7 +33,7 @@ pub(super) fn check(model: &Model, report: &mut Report) {
                 .help(help);
             report.raise(diagnostic, &step.waivers);
         });
-        groups(contract).iter().for_each(|group| guards(model, group, report));
+        groups(model, contract).iter().for_each(|group| guards(model, group, report));
     }
 }
 
@@ -46,6 +46,8 @@ fn guards(model: &Model, group: &Group<'_>, report: &mut Report) {
         let moved = group.legs.iter().any(|other| {
             other.leg.entity == id
                 && guard.counter().is_some_and(|counter| bumps(other.leg, &counter.name))
+                && within(&placed.guards, &other.guards)
+                && is_its_guard(group, other.leg, placed.leg)
         });
         if moved {
             continue;
@@ -64,6 +66,17 @@ fn guards(model: &Model, group: &Group<'_>, report: &mut Report) {
             .help(format!("`update` the `{}` in the same transaction and add 1 to its counter", guard.name));
         report.raise(diagnostic, &placed.step.waivers);
     }
+}
+
+/// Whether the guard a leg is on has the same parts in its key as what it guards.
+fn is_its_guard<'a>(group: &Group<'a>, guard: &'a Leg, leg: &'a Leg) -> bool {
+    let given = |part: &Given| {
+        leg.key.iter().chain(&leg.values).find(|given| given.attribute == part.attribute)
+    };
+    guard.key.iter().all(|part| {
+        // Without the part, nothing tells the guards apart.
+        given(part).is_none_or(|given| group.alike(&part.value, &given.value, None))
+    })
 }
 
 fn bumps(leg: &Leg, counter: &str) -> bool {

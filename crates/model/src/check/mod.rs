@@ -1,6 +1,7 @@
 //! The rules a document is held to: one file a rule, named as the rule.
 
 mod blind_put;
+mod changes;
 mod eventual_decision;
 mod filter;
 mod flow;
@@ -17,6 +18,7 @@ mod scan;
 mod shared_key;
 mod stale_copy;
 mod transaction;
+mod truth;
 mod unbounded;
 mod undeclared;
 mod unmapped_failure;

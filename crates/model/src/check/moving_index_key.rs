@@ -1,47 +1,77 @@
-//! `moving-index-key`: an update of an index part that may already be set.
+//! `moving-index-key`: a write of an index part that may already be set.
 
-use latchkey_language::Diagnostic;
+use latchkey_language::{Diagnostic, Span};
 
-use super::flow::{conjuncts, is_stored};
-use super::{Report, each_leg};
-use crate::model::{ExprKind, Leg, Model, Verb};
+use super::Report;
+use super::changes::Changes;
+use super::flow::{Group, groups, is_stored};
+use crate::model::{Entity, ExprKind, IndexShape, Leg, Model, PutMode, Verb};
 
 pub(super) fn check(model: &Model, report: &mut Report) {
+    let changes = Changes::new(model);
     for contract in &model.contracts {
-        each_leg(contract, |leg, step| {
-            if !matches!(leg.verb, Verb::Update | Verb::Upsert) {
-                return;
-            }
-            let Some(entity) = model.entities.get(leg.entity) else { return };
-            for index in entity.indexes.iter().filter(|index| !index.moves) {
-                let parts = index.key.attributes();
-                let set = leg.values.iter().find(|given| parts.contains(&given.attribute.as_str()));
-                let Some(set) = set else { continue };
-                if was_absent(leg, &set.attribute) {
-                    continue;
+        for group in groups(model, contract) {
+            for placed in &group.legs {
+                let Some(entity) = model.entities.get(placed.leg.entity) else { continue };
+                for index in entity.indexes.iter().filter(|index| !index.moves) {
+                    if let Some((part, span)) = moved(&group, &changes, entity, index, placed.leg) {
+                        let diagnostic = breach(index, part, span);
+                        report.raise(diagnostic, &placed.step.waivers);
+                    }
                 }
-                let message = format!(
-                    "this moves the item in index `{}`: `{}` is part of its key",
-                    index.name, set.attribute
-                );
-                let diagnostic = Diagnostic::new("moving-index-key", set.span, message)
-                    .other(index.span, "the index does not say that it moves")
-                    .why("whoever pages through the index meanwhile sees the item twice, or not at all")
-                    .help(format!(
-                        "set it once, with `if .{} is absent`; or write `index {} moves` and pay two writes",
-                        set.attribute, index.name
-                    ));
-                report.raise(diagnostic, &step.waivers);
             }
-        });
+        }
     }
 }
 
+/// The part of an index key that a leg may change, and where.
+fn moved<'a>(
+    group: &Group<'a>,
+    changes: &Changes<'a>,
+    entity: &'a Entity,
+    index: &'a IndexShape,
+    leg: &'a Leg,
+) -> Option<(&'a str, Span)> {
+    let parts = index.key.attributes();
+    if matches!(leg.verb, Verb::Update | Verb::Upsert) {
+        let mut set = leg.values.iter().chain(&leg.adds);
+        let set = set.find(|given| {
+            parts.contains(&given.attribute.as_str()) && !was_absent(group, leg, &given.attribute)
+        });
+        return set.map(|given| (given.attribute.as_str(), given.span));
+    }
+    if leg.put != Some(PutMode::Replace) {
+        return None;
+    }
+    // A put may take the place of an item with another part, unless that is fixed by the key; or, in a view,
+    // by there being nothing that changes it in the source.
+    let fixed = |part: &&str| {
+        let copied = entity.attribute(part).is_some_and(|attribute| attribute.copied);
+        let source = entity.view_of.filter(|_| copied);
+        entity.key.attributes().contains(part)
+            || source.is_some_and(|source| changes.attribute(source, part).is_empty())
+    };
+    parts.into_iter().find(|part| !fixed(part)).map(|part| (part, leg.span))
+}
+
+fn breach(index: &IndexShape, part: &str, span: Span) -> Diagnostic {
+    let message =
+        format!("this moves the item in index `{}`: `{part}` is part of its key", index.name);
+    Diagnostic::new("moving-index-key", span, message)
+        .other(index.span, "the index does not say that it moves")
+        .why("whoever pages through the index meanwhile sees the item twice, or not at all")
+        .help(format!(
+            "set it once, with `if .{part} is absent`; or write `index {} moves` and pay two writes",
+            index.name
+        ))
+}
+
 /// Whether the write insists that the attribute was not there.
-fn was_absent(leg: &Leg, attribute: &str) -> bool {
-    leg.condition.as_ref().is_some_and(|condition| {
-        conjuncts(condition).any(
-            |test| matches!(&test.kind, ExprKind::Absent(thing) if is_stored(thing, attribute)),
-        )
+fn was_absent<'a>(group: &Group<'a>, leg: &'a Leg, attribute: &str) -> bool {
+    group.insists(leg).iter().any(|test| match (&test.test.kind, test.truth) {
+        (ExprKind::Absent(thing), true) | (ExprKind::Present(thing), false) => {
+            is_stored(thing, attribute)
+        }
+        _ => false,
     })
 }

@@ -20,7 +20,13 @@ pub(super) fn check(model: &Model, report: &mut Report) {
         };
         let same = alike.get(&key(first)).into_iter().flatten();
         let open = first.and_then(|_| alike.get(&key(None))).into_iter().flatten();
-        for (other, other_route) in same.chain(open) {
+        // An open first word can be any of those above.
+        let any = alike.iter().filter(|((method, length, word), _)| {
+            let fits = *method == route.method && *length == route.segments.len();
+            fits && first.is_none() && word.is_some()
+        });
+        let any = any.flat_map(|(_, contracts)| contracts);
+        for (other, other_route) in same.chain(open).chain(any) {
             if clash(contract, route, other, other_route) {
                 raise(contract, route, other, other_route, report);
             }

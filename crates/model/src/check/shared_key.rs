@@ -1,15 +1,29 @@
-//! `shared-key`: two entities whose partition and sort templates can both become the same text.
+//! `shared-key`: two entities whose partition and sort templates can both become the same text, or one whose keys
+//! could be Latchkey's own.
 
 use latchkey_language::Diagnostic;
 
 use super::Report;
 use super::keys::Keys;
 use crate::model::Model;
+use crate::regular::Language;
+
+/// What the partitions begin with that Latchkey keeps for itself.
+const RESERVED: &str = "LATCHKEY#";
 
 pub(super) fn check(model: &Model, report: &mut Report) {
     let keys = Keys::new(model, None);
     for place in keys.all() {
         let Some(entity) = model.entities.get(place.entity) else { continue };
+        if place.partition.meets(&Language::literal(RESERVED).then_anything()) {
+            let message = format!("`{}` can have a key that is Latchkey's own", entity.name);
+            let diagnostic = Diagnostic::new("shared-key", entity.key.partition.span, message)
+                .why(format!(
+                    "partitions that begin with `{RESERVED}` hold what makes calls idempotent"
+                ))
+                .help("begin the partition with a word of its own");
+            report.raise(diagnostic, &entity.waivers);
+        }
         let before =
             keys.meeting(&place.partition).into_iter().filter(|other| other.entity < place.entity);
         for other in before.filter(|other| other.sort.meets(&place.sort)) {

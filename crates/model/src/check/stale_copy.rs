@@ -5,8 +5,9 @@ use std::collections::HashMap;
 use latchkey_language::Diagnostic;
 
 use super::Report;
-use super::flow::{Group, Passed, Placed, groups};
-use crate::model::{Entity, Leg, Model, Verb};
+use super::flow::{Group, Placed, fixes, groups, within};
+use super::truth::plain;
+use crate::model::{Contract, Entity, Expr, ExprKind, Given, Kind, Leg, Model, PutMode, Verb};
 
 pub(super) fn check(model: &Model, report: &mut Report) {
     let mut views: HashMap<usize, Vec<(usize, &Entity)>> = HashMap::new();
@@ -16,12 +17,12 @@ pub(super) fn check(model: &Model, report: &mut Report) {
         }
     }
     for contract in &model.contracts {
-        for group in groups(contract) {
+        for group in groups(model, contract) {
             for (at, placed) in group.legs.iter().enumerate() {
                 for view in views.get(&placed.leg.entity).into_iter().flatten() {
                     source_changed(model, &group, at, *view, report);
                 }
-                copy_written(model, &group, placed, report);
+                copy_written(model, contract, &group, placed, report);
             }
         }
     }
@@ -61,88 +62,219 @@ fn source_changed(
     if copied.is_empty() {
         return;
     }
-    let item = placed.leg.result;
-    let around = |other: &Placed<'_>| within(&placed.guards, &other.guards);
-    let written = group.legs.iter().skip(at + 1).any(|other| {
-        other.leg.entity == id && writes_copies(other.leg, item, &copied) && around(other)
-    });
-    let removed_from = |legs: &[Placed<'_>]| {
-        legs.iter().any(|other| {
-            other.leg.entity == id
-                && other.leg.verb == Verb::Delete
-                && other.leg.of == item
-                && around(other)
-        })
-    };
+    // Only what happens whenever the change does can make up for it.
+    let of_view =
+        |other: &&Placed<'_>| other.leg.entity == id && within(&placed.guards, &other.guards);
+    let behind = group.legs.get(at + 1..).unwrap_or_default();
     let before = group.legs.get(..at).unwrap_or_default();
-    let key = view.key.attributes();
-    let moved = copied.iter().find(|attribute| key.contains(*attribute)).copied();
+    let moved = moves(placed.leg, source, view, &copied);
+    let written = behind
+        .iter()
+        .filter(of_view)
+        .any(|other| writes_copies(group, placed.leg, other.leg, &copied, moved.is_some()));
+    let removed_from = |legs: &[Placed<'_>]| {
+        legs.iter().filter(of_view).any(|other| removes_old(group, placed.leg, other.leg))
+    };
     let list = copied.iter().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ");
-    let binding = "the item";
-    let (message, help) = match placed.leg.verb {
-        Verb::Delete if !removed_from(&group.legs) => (
-            format!("this removes a `{}` and leaves its `{}` behind", source.name, view.name),
-            format!("add `delete {} of …` to the transaction", view.name),
-        ),
-        Verb::Delete => return,
-        _ if !written => (
-            format!("this changes {list} of `{}` and not the copy in `{}`", source.name, view.name),
+    let (source, view_name) = (&source.name, &view.name);
+    let (message, help) = match (placed.leg.verb, moved) {
+        (Verb::Delete, _) if !removed_from(&group.legs) => (
+            format!("this removes a `{source}` and leaves its `{view_name}` behind"),
             format!(
-                "add `put {} of … replace` behind it in the same transaction, with {binding} it leaves",
-                view.name
+                "add `delete {view_name} of …` to the transaction, with the item that was read"
             ),
         ),
-        Verb::Update | Verb::Upsert if moved.is_some() && !removed_from(before) => (
+        (Verb::Delete, _) => return,
+        (Verb::Put, _) if !written => (
+            format!("this makes a `{source}` without its `{view_name}`"),
             format!(
-                "this moves the `{}`: `{}` is part of its key, and the old one stays",
-                view.name,
-                moved.unwrap_or_default()
+                "name what it leaves, `x = put {source} …`, and add `put {view_name} of x replace` behind it in \
+                 one transaction"
             ),
-            format!("add `delete {} of …` before it in the same transaction", view.name),
+        ),
+        (_, _) if !written => (
+            format!("this changes {list} of `{source}` and not the copy in `{view_name}`"),
+            format!(
+                "add `put {view_name} of … replace` behind it in the same transaction, with the item it leaves"
+            ),
+        ),
+        (_, Some(part)) if !removed_from(before) => (
+            format!(
+                "this moves the `{view_name}`: `{part}` is part of its key, and the old one stays"
+            ),
+            format!("add `delete {view_name} of …` before it in the same transaction"),
         ),
         _ => return,
     };
     let diagnostic = Diagnostic::new("stale-copy", placed.leg.span, message)
-        .other(view.span, format!("a view of `{}`, copied on every change", source.name))
+        .other(view.span, format!("a view of `{source}`, copied on every change"))
         .why("whoever reads the view would see what is no longer so, until something else rewrites it")
         .help(help);
     report.raise(diagnostic, &placed.step.waivers);
 }
 
-/// Whether a leg writes the view of an item with all that changed.
-fn writes_copies(leg: &Leg, item: Option<usize>, copied: &[&str]) -> bool {
-    match leg.verb {
-        Verb::Put => item.is_some() && leg.of == item,
-        Verb::Update | Verb::Upsert => {
-            let sets = |name: &&str| leg.values.iter().any(|given| given.attribute == **name);
-            copied.iter().all(sets)
-        }
+/// The part of a view's key that a write of its source may change, if there is one.
+fn moves<'a>(leg: &Leg, source: &Entity, view: &'a Entity, copied: &[&str]) -> Option<&'a str> {
+    let fixed = source.key.attributes();
+    let may = match leg.verb {
+        Verb::Update | Verb::Upsert => true,
+        // It may take the place of an item whose view lies elsewhere.
+        Verb::Put => leg.put == Some(PutMode::Replace),
         Verb::Delete | Verb::Check => false,
+    };
+    let mut parts = view.key.attributes().into_iter();
+    parts.find(|part| may && copied.contains(part) && !fixed.contains(part))
+}
+
+/// Whether an expression is an attribute of the item a binding stands for.
+fn is_of(group: &Group<'_>, expr: &Expr, binding: Option<usize>, name: &str) -> bool {
+    // The names of values lead to nothing that lives longer than the group.
+    matches!(&expr.kind, ExprKind::Attribute(of, attribute)
+        if Some(*of) == binding && attribute == name)
+        || matches!(&expr.kind, ExprKind::Binding(id)
+            if group.lets.get(id).is_some_and(|value| is_of(group, value, binding, name)))
+}
+
+/// Whether a leg writes the view of what another leg leaves, with all that changed.
+fn writes_copies<'a>(
+    group: &Group<'a>,
+    source: &'a Leg,
+    leg: &'a Leg,
+    copied: &[&str],
+    moved: bool,
+) -> bool {
+    match leg.verb {
+        Verb::Put => {
+            let taken = |given: &Given| is_of(group, &given.value, leg.of, &given.attribute);
+            let by_hand = |given: &&Given| copied.contains(&given.attribute.as_str());
+            // A copy that is where it was is there already.
+            let arrives = source.verb == Verb::Put || moved;
+            source.result.is_some()
+                && leg.of == source.result
+                && (arrives || leg.put != Some(PutMode::IfAbsent))
+                && leg.key.iter().chain(leg.values.iter().filter(by_hand)).all(taken)
+        }
+        Verb::Update | Verb::Upsert if source.verb != Verb::Put && !moved => {
+            let alike = |name: &str| {
+                let set = leg.values.iter().find(|given| given.attribute == name);
+                let given = source.values.iter().find(|given| given.attribute == name);
+                match (set, given) {
+                    (Some(set), Some(given)) => {
+                        is_of(group, &set.value, source.result, name)
+                            || (set.maybe == given.maybe
+                                && group.alike(&set.value, &given.value, None))
+                    }
+                    (Some(set), None) => is_of(group, &set.value, source.result, name),
+                    (None, _) => [&leg.removes, &source.removes]
+                        .iter()
+                        .all(|all| all.iter().any(|n| n == name)),
+                }
+            };
+            is_about(group, source, leg) && copied.iter().all(|name| alike(name))
+        }
+        _ => false,
     }
 }
 
-/// Whether what stands within some tests happens whenever what stands within others does.
-fn within(outer: &[Passed<'_>], inner: &[Passed<'_>]) -> bool {
-    inner.iter().all(|test| {
-        outer.iter().any(|other| std::ptr::eq(test.test, other.test) && test.truth == other.truth)
+/// Whether a leg removes the view of the item that another leg finds.
+fn removes_old<'a>(group: &Group<'a>, source: &'a Leg, leg: &'a Leg) -> bool {
+    leg.verb == Verb::Delete
+        && leg.key.iter().all(|given| {
+            let read = matches!(&plain(&group.lets, &given.value).kind, ExprKind::Attribute(binding, name)
+                if *name == given.attribute && group.is_on(source, *binding));
+            let fixed = group.insists(source).iter().any(|test| {
+                fixes(test).is_some_and(|(name, value)| {
+                    name == given.attribute && group.alike(value, &given.value, None)
+                })
+            });
+            read || fixed || is_part(group, source, given)
+        })
+}
+
+/// Whether a part of a key is the same part of another leg's.
+fn is_part<'a>(group: &Group<'a>, source: &'a Leg, given: &'a Given) -> bool {
+    let mut parts = source.key.iter();
+    parts.any(|part| {
+        part.attribute == given.attribute && group.alike(&part.value, &given.value, None)
     })
 }
 
-/// A view is written: its source must be written or held with it.
-fn copy_written(model: &Model, group: &Group<'_>, placed: &Placed<'_>, report: &mut Report) {
-    let Some(view) = model.entities.get(placed.leg.entity) else { return };
-    let Some(source) = view.view_of else { return };
-    let held = group.legs.iter().any(|other| other.leg.entity == source);
-    if held || placed.leg.verb == Verb::Check {
+/// Whether a leg is on a view of the item of another leg.
+fn is_about<'a>(group: &Group<'a>, source: &'a Leg, leg: &'a Leg) -> bool {
+    let of = leg.of.is_some_and(|of| source.result == Some(of) || group.is_on(source, of));
+    of || source.key.iter().all(|part| {
+        let mut given = leg.key.iter().chain(&leg.values);
+        given.any(|given| {
+            given.attribute == part.attribute && group.alike(&part.value, &given.value, None)
+        })
+    })
+}
+
+/// A view is written: its source must be written or held with it, and be what it is written from.
+fn copy_written(
+    model: &Model,
+    contract: &Contract,
+    group: &Group<'_>,
+    placed: &Placed<'_>,
+    report: &mut Report,
+) {
+    let leg = placed.leg;
+    let Some(view) = model.entities.get(leg.entity) else { return };
+    let Some((id, source)) = view.view_of.and_then(|id| Some((id, model.entities.get(id)?))) else {
+        return;
+    };
+    if leg.verb == Verb::Check {
         return;
     }
-    let source = model.entities.get(source).map_or("", |source| &source.name);
-    let message = format!("this writes a `{}` without its `{source}`", view.name);
-    let diagnostic = Diagnostic::new("stale-copy", placed.leg.span, message)
+    let held: Vec<&Placed<'_>> = group
+        .legs
+        .iter()
+        .filter(|other| other.leg.entity == id && within(&placed.guards, &other.guards))
+        .filter(|other| is_about(group, other.leg, leg))
+        .collect();
+    let of_source =
+        leg.of.and_then(|of| contract.bindings.get(of)).map(|of| &of.kind) == Some(&Kind::Item(id));
+    // What changes in the source is looked at from there.
+    let changed = |name: &str| held.iter().any(|other| changed(other.leg, source).contains(&name));
+    let by_hand = view.attributes.iter().find(|attribute| {
+        let of_leg = || leg.values.iter().chain(&leg.adds).map(|given| given.attribute.as_str());
+        let mut set = of_leg().chain(leg.removes.iter().map(String::as_str));
+        let key = view.key.attributes().contains(&attribute.name.as_str());
+        attribute.copied
+            && !key
+            && !changed(&attribute.name)
+            && set.any(|name| name == attribute.name)
+    });
+    let source = &source.name;
+    let (message, why) = if held.is_empty() {
+        (
+            format!("this writes a `{}` without its `{source}`", view.name),
+            format!(
+                "the `{source}` may change between its reading and this, and the copy would be old at birth"
+            ),
+        )
+    } else if let Some(attribute) = by_hand {
+        (
+            format!("this sets `{}` in the copy, and not in the `{source}`", attribute.name),
+            format!("the copy would say what no `{source}` ever said"),
+        )
+    } else if leg.verb == Verb::Put
+        && !of_source
+        && held.iter().all(|other| other.leg.verb == Verb::Check)
+    {
+        (
+            format!("this writes a `{}` from something other than its `{source}`", view.name),
+            format!("the copy would say what no `{source}` ever said"),
+        )
+    } else {
+        return;
+    };
+    let diagnostic = Diagnostic::new("stale-copy", leg.span, message)
         .other(view.span, format!("a view of `{source}`"))
-        .why(format!("the `{source}` may change between its reading and this, and the copy would be old at birth"))
+        .why(why)
         .help(format!(
-            "write it in one transaction with its `{source}`, or add `check … if unchanged else retry` on that"
+            "write it `of` its `{source}`, in one transaction with a write of that, or with \
+             `check … if unchanged else retry`"
         ));
     report.raise(diagnostic, &placed.step.waivers);
 }

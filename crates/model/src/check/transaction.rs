@@ -3,8 +3,9 @@
 use latchkey_language::Diagnostic;
 
 use super::Report;
-use super::flow::{Group, Passed, Placed, conjuncts, groups, same};
-use crate::model::{Expr, ExprKind, Model, Op, StepKind, Verb};
+use super::flow::{Group, Placed, groups, within};
+use super::truth::{Passed, plain};
+use crate::model::{Expr, ExprKind, Model, Op, Step, StepKind, TextPiece, Verb};
 
 const LEGS_MAX: usize = 25;
 const LEGS_MAX_WAIVED: usize = 100;
@@ -12,27 +13,56 @@ const WHENS_MAX: usize = 4;
 
 pub(super) fn check(model: &Model, report: &mut Report) {
     for contract in &model.contracts {
-        for group in groups(contract) {
+        for group in groups(model, contract) {
             let StepKind::Transact(steps) = &group.step.kind else { continue };
-            let count = group.legs.len();
-            let whens = steps.iter().filter(|step| matches!(step.kind, StepKind::When(..))).count();
-            let too_many = match (count, whens) {
-                (0, _) => Some("a transaction of nothing".to_owned()),
-                (_, WHENS_MAX..) if whens > WHENS_MAX => {
-                    Some(format!("{whens} `when` in one transaction; the most is {WHENS_MAX}"))
-                }
-                _ if count > LEGS_MAX => Some(format!("{count} legs; the most is {LEGS_MAX}")),
-                _ => None,
-            };
-            if let Some(message) = too_many {
-                let diagnostic = Diagnostic::new("transaction", group.step.span, message)
-                    .why("large transactions conflict with each other and cost double")
-                    .help("write fewer items at once");
-                let waivers = if count > LEGS_MAX_WAIVED { &[] } else { &group.step.waivers[..] };
-                report.raise(diagnostic, waivers);
-            }
+            size(&group, steps, report);
             collisions(model, &group, report);
         }
+    }
+}
+
+fn size(group: &Group<'_>, steps: &[Step], report: &mut Report) {
+    let count = most_legs(steps);
+    let mut whens = 0usize;
+    steps.iter().for_each(|step| whens += count_whens(step));
+    let message = match (count, whens) {
+        (0, _) => "a transaction of nothing".to_owned(),
+        (_, WHENS_MAX..) if whens > WHENS_MAX => {
+            format!("{whens} `when` in one transaction; the most is {WHENS_MAX}")
+        }
+        _ if count > LEGS_MAX => format!("{count} legs; the most is {LEGS_MAX}"),
+        _ => return,
+    };
+    let (why, help) = match (count, whens > WHENS_MAX) {
+        (0, _) => ("it would be a request for nothing", "write what it is for, or delete it"),
+        (_, true) => (
+            "every `when` doubles the transactions this can become, and each has its own cost",
+            "decide before the transaction, with one `when` around two of them",
+        ),
+        _ => (
+            "large transactions conflict with each other and cost double",
+            "write fewer items at once",
+        ),
+    };
+    let diagnostic = Diagnostic::new("transaction", group.step.span, message).why(why).help(help);
+    let waivers = if count > LEGS_MAX_WAIVED { &[] } else { &group.step.waivers[..] };
+    report.raise(diagnostic, waivers);
+}
+
+/// The most legs that can happen at once.
+fn most_legs(steps: &[Step]) -> usize {
+    let legs = |step: &Step| match &step.kind {
+        StepKind::Write(_) => 1,
+        StepKind::When(_, yes, no) => most_legs(yes).max(most_legs(no)),
+        _ => 0,
+    };
+    steps.iter().map(legs).sum()
+}
+
+fn count_whens(step: &Step) -> usize {
+    match &step.kind {
+        StepKind::When(_, yes, no) => 1 + yes.iter().chain(no).map(count_whens).sum::<usize>(),
+        _ => 0,
     }
 }
 
@@ -40,7 +70,7 @@ fn collisions(model: &Model, group: &Group<'_>, report: &mut Report) {
     for (at, placed) in group.legs.iter().enumerate() {
         for (before, other) in group.legs.iter().enumerate().take(at) {
             let apart = placed.leg.entity != other.leg.entity
-                || exclusive(&placed.guards, &other.guards)
+                || are_exclusive(group, placed, other)
                 || differ(group, (at, placed), (before, other));
             if apart {
                 continue;
@@ -50,50 +80,109 @@ fn collisions(model: &Model, group: &Group<'_>, report: &mut Report) {
             let diagnostic = Diagnostic::new("transaction", placed.leg.span, message)
                 .other(other.leg.span, "the other leg")
                 .why("the store refuses a transaction that names an item twice")
-                .help("answer the case that they are the same before: `when a == b { return … }`");
+                .help(
+                    "make one leg of them; or, where they are two items, answer the case that they are the \
+                     same before: `when a == b { return … }`",
+                );
             report.raise(diagnostic, &placed.step.waivers);
         }
     }
 }
 
 /// Whether two legs stand on different sides of one test.
-fn exclusive(a: &[Passed<'_>], b: &[Passed<'_>]) -> bool {
-    a.iter().any(|x| b.iter().any(|y| std::ptr::eq(x.test, y.test) && x.truth != y.truth))
+fn are_exclusive<'a>(group: &Group<'a>, a: &Placed<'a>, b: &Placed<'a>) -> bool {
+    let atoms = |placed: &Placed<'a>| -> Vec<Passed<'a>> {
+        placed.guards.iter().flat_map(|passed| passed.atoms(&group.lets)).collect()
+    };
+    let whole = a
+        .guards
+        .iter()
+        .any(|x| b.guards.iter().any(|y| std::ptr::eq(x.test, y.test) && x.truth != y.truth));
+    whole
+        || atoms(a).iter().any(|x| {
+            atoms(b).iter().any(|y| x.truth != y.truth && group.alike(x.test, y.test, None))
+        })
 }
 
 /// Whether some part of the two keys is known to differ.
-fn differ(group: &Group<'_>, a: (usize, &Placed<'_>), b: (usize, &Placed<'_>)) -> bool {
+fn differ<'a>(group: &Group<'a>, a: (usize, &Placed<'a>), b: (usize, &Placed<'a>)) -> bool {
     a.1.leg.key.iter().zip(&b.1.leg.key).any(|(x, y)| {
-        let (x, y) = (settled(group, a.0, &x.value), settled(group, b.0, &y.value));
-        let literal = matches!((&x.kind, &y.kind),
-            (ExprKind::Word(x), ExprKind::Word(y)) if x != y)
-            || matches!((&x.kind, &y.kind), (ExprKind::Number(x), ExprKind::Number(y)) if x != y);
-        literal || known_to_differ(group, x, y)
+        let (x, y) = (settled(group, a, &x.value), settled(group, b, &y.value));
+        x.zip(y).is_some_and(|(x, y)| {
+            are_unlike(group.origin(x), group.origin(y))
+                || are_known_to_differ(group, (a.1, b.1), x, y)
+        })
     })
 }
 
-/// What an attribute is by the time of a leg: what an earlier leg set it to, or as it was read.
-fn settled<'a>(group: &'a Group<'_>, at: usize, value: &'a Expr) -> &'a Expr {
-    let ExprKind::Attribute(binding, name) = &value.kind else { return value };
-    let set = group.legs.iter().take(at).rev().find_map(|placed| {
-        let changes = matches!(placed.leg.verb, Verb::Update | Verb::Upsert);
-        let given = placed.leg.values.iter().find(|given| given.attribute == *name);
-        given.filter(|_| changes && placed.leg.target == Some(*binding))
-    });
-    set.map_or(value, |given| &given.value)
+/// Whether two expressions can never have one value.
+fn are_unlike(x: &Expr, y: &Expr) -> bool {
+    use ExprKind as E;
+    match (&x.kind, &y.kind) {
+        (E::Unknown, _) | (_, E::Unknown) => true,
+        // What is made new is like nothing but itself.
+        (E::New(_), _) | (_, E::New(_)) => !std::ptr::eq(x, y),
+        (E::Word(x), E::Word(y)) | (E::Number(x), E::Number(y)) => x != y,
+        (E::Bool(x), E::Bool(y)) => x != y,
+        (E::Text(x), E::Text(y)) => match (&x[..], &y[..]) {
+            ([TextPiece::Literal(x)], [TextPiece::Literal(y)]) => x != y,
+            _ => false,
+        },
+        // A moment and another that is some time away from it.
+        (E::Binary(Op::Plus | Op::Minus, base, by), other)
+        | (other, E::Binary(Op::Plus | Op::Minus, base, by)) => {
+            let away = match &by.kind {
+                E::Number(by) => by != "0",
+                E::Duration(by) => *by != 0,
+                _ => false,
+            };
+            away && match (&base.kind, other) {
+                (E::Input(a), E::Input(b)) => a == b,
+                (E::Attribute(a, x), E::Attribute(b, y)) => a == b && x == y,
+                (E::Now, E::Now) => true,
+                _ => false,
+            }
+        }
+        _ => false,
+    }
 }
 
-fn known_to_differ(group: &Group<'_>, a: &Expr, b: &Expr) -> bool {
-    group.tests.iter().any(|passed| {
-        let about = |test: &Expr, op: Op| match &test.kind {
-            ExprKind::Binary(found, x, y) if *found == op => {
-                (same(x, a) && same(y, b)) || (same(x, b) && same(y, a))
-            }
-            _ => false,
-        };
-        match passed.truth {
-            true => conjuncts(passed.test).any(|test| about(test, Op::NotEqual)),
-            false => about(passed.test, Op::Equal),
+/// What an attribute is by the time of a leg: what an earlier leg set it to, or as it was read; `None` if either.
+fn settled<'a>(
+    group: &Group<'a>,
+    (at, placed): (usize, &Placed<'a>),
+    value: &'a Expr,
+) -> Option<&'a Expr> {
+    let value = plain(&group.lets, value);
+    let ExprKind::Attribute(binding, name) = &value.kind else { return Some(value) };
+    let set = group.legs.iter().take(at).rev().find_map(|other| {
+        let changes = matches!(other.leg.verb, Verb::Update | Verb::Upsert);
+        let given = other.leg.values.iter().find(|given| given.attribute == *name);
+        let given = given.filter(|_| changes && other.leg.target == Some(*binding))?;
+        Some((other, given))
+    });
+    match set {
+        None => Some(value),
+        Some((other, given)) => {
+            let sure = within(&placed.guards, &other.guards) && !given.maybe;
+            sure.then_some(&given.value)
         }
+    }
+}
+
+fn are_known_to_differ<'a>(
+    group: &Group<'a>,
+    (p, q): (&Placed<'a>, &Placed<'a>),
+    a: &'a Expr,
+    b: &'a Expr,
+) -> bool {
+    group.known(p).into_iter().chain(group.known(q)).any(|passed| {
+        let ExprKind::Binary(op, x, y) = &passed.test.kind else { return false };
+        let unequal = match passed.truth {
+            true => matches!(op, Op::NotEqual | Op::Less | Op::Greater),
+            false => matches!(op, Op::Equal | Op::LessOrEqual | Op::GreaterOrEqual),
+        };
+        let about = |x: &'a Expr, y: &'a Expr| group.alike(x, a, None) && group.alike(y, b, None);
+        unequal && (about(x, y) || about(y, x))
     })
 }

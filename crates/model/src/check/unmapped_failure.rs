@@ -3,7 +3,7 @@
 use latchkey_language::{Diagnostic, Span};
 
 use super::{Report, each_step};
-use crate::model::{Leg, Model, PutMode, Step, StepKind, Verb};
+use crate::model::{Failure, Leg, Model, PutMode, Step, StepKind, Verb};
 
 pub(super) fn check(model: &Model, report: &mut Report) {
     for contract in &model.contracts {
@@ -15,6 +15,16 @@ pub(super) fn check(model: &Model, report: &mut Report) {
                 report.raise(diagnostic, &step.waivers);
             }
         });
+    }
+}
+
+/// What a step does where it fails.
+pub(super) fn failure(step: &Step) -> Option<&Failure> {
+    match &step.kind {
+        StepKind::Require(_, failure) | StepKind::Match(_, failure) => failure.as_ref(),
+        StepKind::Read(read) => read.failure.as_ref(),
+        StepKind::Write(leg) => leg.failure.as_ref(),
+        _ => None,
     }
 }
 

@@ -1,15 +1,22 @@
 //! `unpinned`: a write that rests on a fact which may have changed since it was read.
 //!
 //! A fact is an attribute of an item that was read, or that the item was there, or was not. A write rests on
-//! it if a test on the way to the write asked for it, or if the write's own key or values hold it. It is
-//! *pinned* if no contract can change it; if a leg of the same transaction insists that it is as it was; or
-//! if its entity is guarded, and the guard was read first and is unchanged in the transaction.
+//! it if a test on the way to the write asked for it, if the write's own key or values hold it, or if it said
+//! which item to read. It is *pinned* if no contract can change it; if a leg that happens whenever the write
+//! does insists on it; or if its entity is guarded, and the guard was read first and is unchanged in the
+//! transaction.
 
-use latchkey_language::{Diagnostic, Span};
+use latchkey_language::Span;
 
 use super::Report;
-use super::flow::{Changes, Group, conjuncts, fixes, groups};
-use crate::model::{Contract, Expr, ExprKind, Kind, Leg, Model, PutMode, StepKind, Verb};
+use super::changes::Changes;
+use super::flow::{Group, Placed, fixes, groups, within};
+use super::truth::{Passed, each, outcome};
+use crate::model::{
+    Contract, Expr, ExprKind, Kind, Leg, Model, Op, PutMode, Query, Range, Verb, What,
+};
+
+mod story;
 
 /// Something that was read and relied on.
 #[derive(Clone, PartialEq, Eq)]
@@ -32,81 +39,159 @@ impl Fact<'_> {
     }
 }
 
+/// A fact, and where it is relied on.
+struct Use<'a> {
+    fact: Fact<'a>,
+    span: Span,
+    /// The test that asks for it, where one does.
+    test: Option<Passed<'a>>,
+}
+
+/// A fact that may no longer hold, and who can see to that.
+struct Loose<'a> {
+    fact: Fact<'a>,
+    span: Span,
+    culprits: Vec<&'a Contract>,
+}
+
 pub(super) fn check(model: &Model, report: &mut Report) {
     let changes = Changes::new(model);
     for contract in &model.contracts {
-        for group in groups(contract) {
-            if group.legs.iter().all(|placed| placed.leg.verb == Verb::Check) {
-                continue;
+        for group in groups(model, contract) {
+            let mut loose: Vec<Loose<'_>> = Vec::new();
+            for placed in group.legs.iter().filter(|placed| placed.leg.verb != Verb::Check) {
+                for used in uses(model, contract, &group, placed) {
+                    let told = loose.iter().any(|other| other.fact == used.fact);
+                    if told || is_pinned(model, contract, &group, placed, &used) {
+                        continue;
+                    }
+                    let culprits = culprits(model, contract, &group, &changes, &used.fact);
+                    if !culprits.is_empty() {
+                        loose.push(Loose { fact: used.fact, span: used.span, culprits });
+                    }
+                }
             }
-            let mut told: Vec<Fact<'_>> = Vec::new();
-            for (fact, used) in facts(model, &group) {
-                if told.contains(&fact) || is_pinned(model, contract, &group, &fact) {
-                    continue;
-                }
-                let culprits = culprits(model, contract, &changes, &fact);
-                if culprits.is_empty() {
-                    continue;
-                }
-                told.push(fact.clone());
-                let diagnostic = story(model, contract, &group, &fact, used, &culprits);
+            for diagnostic in story::tell(model, contract, &group, &loose) {
                 report.raise(diagnostic, &group.step.waivers);
             }
         }
     }
 }
 
-/// Every fact a group rests on, and where it is used.
-fn facts<'a>(model: &'a Model, group: &Group<'a>) -> Vec<(Fact<'a>, Span)> {
+/// Every fact a leg rests on.
+fn uses<'a>(
+    model: &'a Model,
+    contract: &'a Contract,
+    group: &Group<'a>,
+    placed: &Placed<'a>,
+) -> Vec<Use<'a>> {
     let mut found = Vec::new();
-    for passed in group.all_tests() {
-        collect(passed.test, passed.truth, &mut found);
-    }
-    for placed in &group.legs {
-        let leg = placed.leg;
-        let values = leg.key.iter().chain(&leg.values).chain(&leg.adds);
-        for given in values {
-            collect(&given.value, true, &mut found);
-        }
-        if let Some(condition) = &leg.condition {
-            collect(condition, true, &mut found);
-        }
-        // A view written from an item holds every attribute it copies.
-        if let (Verb::Put, Some(of)) = (leg.verb, leg.of)
-            && let Some(view) = model.entities.get(leg.entity)
-        {
-            let copied = view.attributes.iter().filter(|attribute| attribute.copied);
-            found.extend(
-                copied.map(|attribute| (Fact::Attribute(of, attribute.name.as_str()), leg.span)),
-            );
-            found.push((Fact::There(of), leg.span));
+    for passed in group.way.tests.iter().chain(&placed.guards) {
+        for atom in passed.atoms(&group.lets) {
+            collect(group, atom.test, Some(atom), &mut found);
         }
     }
-    // Only what was read can have changed since.
-    found.retain(|(fact, _)| group.read_of(fact.binding()).is_some());
+    for (binding, there, span) in &group.way.found {
+        let fact = if *there { Fact::There(*binding) } else { Fact::NotThere(*binding) };
+        found.push(Use { fact, span: *span, test: None });
+    }
+    let leg = placed.leg;
+    for given in leg.key.iter().chain(&leg.values).chain(&leg.adds) {
+        collect(group, &given.value, None, &mut found);
+    }
+    if let Some(condition) = &leg.condition {
+        collect(group, condition, None, &mut found);
+    }
+    taken_over(model, contract, leg, &mut found);
+    which_item(group, &mut found);
+    // Only what was read, or written before, can have changed since.
+    let before = |binding: usize| {
+        let written = group.way.written.iter().any(|leg| leg.result == Some(binding));
+        written || group.read_of(binding).is_some()
+    };
+    found.retain(|used| before(used.fact.binding()));
     found
 }
 
 /// The facts an expression asks for.
-fn collect<'a>(expr: &'a Expr, truth: bool, found: &mut Vec<(Fact<'a>, Span)>) {
-    expr.walk(&mut |part| match &part.kind {
+fn collect<'a>(
+    group: &Group<'a>,
+    expr: &'a Expr,
+    test: Option<Passed<'a>>,
+    found: &mut Vec<Use<'a>>,
+) {
+    each(&group.lets, expr, &mut |part| match &part.kind {
         ExprKind::Attribute(binding, name) => {
-            found.push((Fact::Attribute(*binding, name), part.span));
-            found.push((Fact::There(*binding), part.span));
+            found.push(Use { fact: Fact::Attribute(*binding, name), span: part.span, test });
+            found.push(Use { fact: Fact::There(*binding), span: part.span, test });
         }
         ExprKind::Present(thing) | ExprKind::Absent(thing) => {
             if let ExprKind::Binding(binding) = &thing.kind {
+                // Within an `or` nobody knows which side decided: each is taken as if it had.
+                let truth = test.is_none_or(|passed| passed.truth);
                 let there = matches!(&part.kind, ExprKind::Present(_)) == truth;
-                // Within a larger test it is not known which way this part came out.
-                let whole = std::ptr::eq(part, expr);
                 let fact = if there { Fact::There(*binding) } else { Fact::NotThere(*binding) };
-                if whole || !there {
-                    found.push((fact, part.span));
-                }
+                found.push(Use { fact, span: part.span, test: None });
             }
         }
         _ => {}
     });
+}
+
+/// A put `of` an item holds every attribute it takes from there.
+fn taken_over<'a>(
+    model: &'a Model,
+    contract: &'a Contract,
+    leg: &'a Leg,
+    found: &mut Vec<Use<'a>>,
+) {
+    let (Verb::Put, Some(of)) = (leg.verb, leg.of) else { return };
+    let Some(entity) = model.entities.get(leg.entity) else { return };
+    let source = entity_of(contract, of).and_then(|source| model.entities.get(source));
+    for attribute in &entity.attributes {
+        let given = leg.values.iter().any(|given| given.attribute == attribute.name);
+        if !given && source.is_some_and(|source| source.attribute(&attribute.name).is_some()) {
+            let fact = Fact::Attribute(of, &attribute.name);
+            found.push(Use { fact, span: leg.span, test: None });
+        }
+    }
+    found.push(Use { fact: Fact::There(of), span: leg.span, test: None });
+}
+
+/// What said which item to read is relied on with it.
+fn which_item<'a>(group: &Group<'a>, found: &mut Vec<Use<'a>>) {
+    let mut at = 0;
+    let mut seen = Vec::new();
+    while let Some(used) = found.get(at) {
+        at += 1;
+        let binding = used.fact.binding();
+        let Some((_, read)) = group.read_of(binding).filter(|_| !seen.contains(&binding)) else {
+            continue;
+        };
+        seen.push(binding);
+        match &read.what {
+            What::Get(key) => {
+                key.iter().for_each(|given| collect(group, &given.value, None, found));
+            }
+            What::Query(query) => {
+                query.texts().for_each(|text| collect(group, text, None, found));
+            }
+        }
+    }
+}
+
+impl Query {
+    /// The texts its partition and its range are made of.
+    pub(super) fn texts(&self) -> impl Iterator<Item = &Expr> {
+        let (first, second) = match &self.range {
+            Range::All => (None, None),
+            Range::Equal(text) | Range::BeginsWith(text) | Range::Side { bound: text, .. } => {
+                (Some(text), None)
+            }
+            Range::Between(low, high) => (Some(low), Some(high)),
+        };
+        self.partition.iter().chain(first).chain(second)
+    }
 }
 
 fn entity_of(contract: &Contract, binding: usize) -> Option<usize> {
@@ -120,134 +205,195 @@ fn entity_of(contract: &Contract, binding: usize) -> Option<usize> {
 fn culprits<'a>(
     model: &'a Model,
     contract: &Contract,
+    group: &Group<'a>,
     changes: &Changes<'a>,
     fact: &Fact<'a>,
 ) -> Vec<&'a Contract> {
-    let Some(entity) = entity_of(contract, fact.binding()) else { return Vec::new() };
-    match fact {
-        Fact::Attribute(_, name) => {
-            // What an item's key is made of never changes while it is the same item.
-            let in_key = model
-                .entities
-                .get(entity)
-                .is_some_and(|entity| entity.key.attributes().contains(name));
-            if in_key { Vec::new() } else { changes.attribute(entity, name) }
+    let Some(id) = entity_of(contract, fact.binding()) else { return Vec::new() };
+    let Some(entity) = model.entities.get(id) else { return Vec::new() };
+    let query = group.read_of(fact.binding()).and_then(|(_, read)| match &read.what {
+        What::Query(query) => Some(query),
+        What::Get(_) => None,
+    });
+    let mut all = match fact {
+        // What an item's key is made of never changes while it is the same item.
+        Fact::Attribute(_, name) if entity.key.attributes().contains(name) => Vec::new(),
+        Fact::Attribute(_, name) => changes.attribute(id, name),
+        Fact::There(_) => changes.removal(id).to_vec(),
+        Fact::NotThere(_) => changes.making(id).to_vec(),
+    };
+    // A query can find another item than it did.
+    if let Some(query) = query
+        && !matches!(fact, Fact::There(_))
+    {
+        all.extend(changes.making(id).iter().chain(changes.removal(id)));
+        let index = query
+            .index
+            .iter()
+            .flat_map(|name| entity.indexes.iter().filter(move |index| index.name == *name));
+        for part in index.flat_map(|index| index.key.attributes()) {
+            all.extend(changes.attribute(id, part));
         }
-        Fact::There(_) => changes.removal(entity).to_vec(),
-        Fact::NotThere(_) => changes.making(entity).to_vec(),
     }
+    all
 }
 
-fn is_pinned(model: &Model, contract: &Contract, group: &Group<'_>, fact: &Fact<'_>) -> bool {
-    let binding = fact.binding();
-    let by_leg = group
-        .legs
-        .iter()
-        .any(|placed| group.is_on(placed.leg, binding) && leg_pins(model, placed.leg, fact));
-    by_leg || is_guarded(model, contract, group, binding)
+fn is_pinned<'a>(
+    model: &'a Model,
+    contract: &'a Contract,
+    group: &Group<'a>,
+    placed: &Placed<'a>,
+    used: &Use<'a>,
+) -> bool {
+    let binding = used.fact.binding();
+    let sure = || group.legs.iter().filter(|other| within(&placed.guards, &other.guards));
+    // Removing what is gone already does no harm.
+    if placed.leg.verb == Verb::Delete
+        && matches!(used.fact, Fact::There(_))
+        && group.is_on(placed.leg, binding)
+    {
+        return true;
+    }
+    let by_leg = sure().any(|other| {
+        group.is_on(other.leg, binding) && leg_pins(model, group, placed, other.leg, used)
+    });
+    by_leg || is_guarded(model, contract, group, binding, || sure().map(|other| other.leg))
 }
 
-fn leg_pins(model: &Model, leg: &Leg, fact: &Fact<'_>) -> bool {
-    if let Fact::NotThere(_) = fact {
-        return leg.put == Some(PutMode::IfAbsent);
-    }
-    let counted = model.entities.get(leg.entity).is_some_and(|entity| entity.counter().is_some());
-    let unchanged = counted && insists_unchanged(leg);
-    match fact {
-        Fact::Attribute(_, name) => {
+/// Whether a leg on the item of a fact insists on it.
+fn leg_pins<'a>(
+    model: &'a Model,
+    group: &Group<'a>,
+    placed: &Placed<'a>,
+    pin: &'a Leg,
+    used: &Use<'a>,
+) -> bool {
+    let insists = group.insists(pin);
+    let binding = used.fact.binding();
+    let counter = model.entities.get(pin.entity).and_then(|entity| entity.counter());
+    let unchanged = counter.is_some_and(|counter| {
+        insists.iter().any(|test| {
+            let said = matches!(test.test.kind, ExprKind::Unchanged) && test.truth;
+            // Which is short for the counter's being as it was read.
+            let fixed = fixes(test).filter(|(name, _)| *name == counter.name);
+            (said && pin.target == Some(binding))
+                || fixed
+                    .is_some_and(|(name, value)| is_as_read(group, placed, (binding, name), value))
+        })
+    });
+    let kept = unchanged || pin.verb == Verb::Update || insists.iter().any(needs_item);
+    let in_key = |name: &str| pin.key.iter().any(|given| given.attribute == name);
+    match &used.fact {
+        Fact::NotThere(_) => pin.put == Some(PutMode::IfAbsent),
+        Fact::There(_) => kept,
+        Fact::Attribute(binding, name) => {
             unchanged
-                || leg.condition.as_ref().is_some_and(|condition| {
-                    conjuncts(condition)
-                        .any(|test| fixes(test).is_some_and(|(fixed, _)| fixed == *name))
+                || (kept && in_key(name))
+                || insists.iter().any(|test| {
+                    repeats(group, test, used, *binding)
+                        || fixes(test).filter(|(fixed, _)| fixed == name).is_some_and(
+                            |(_, value)| {
+                                is_as_read(group, placed, (*binding, name), value)
+                                    || suffices(model, group, pin, used, value)
+                            },
+                        )
                 })
         }
-        Fact::There(_) => unchanged || leg.condition.is_some() || leg.verb == Verb::Update,
-        Fact::NotThere(_) => false,
     }
 }
 
-fn insists_unchanged(leg: &Leg) -> bool {
-    leg.condition.as_ref().is_some_and(|condition| {
-        conjuncts(condition).any(|test| matches!(test.kind, ExprKind::Unchanged))
+/// Whether a condition is false of an item that is not there.
+fn needs_item(test: &Passed<'_>) -> bool {
+    let stored = |expr: &Expr| matches!(expr.kind, ExprKind::Stored(_));
+    match (&test.test.kind, test.truth) {
+        (ExprKind::Unchanged, true) => true,
+        (ExprKind::Present(thing), true) | (ExprKind::Absent(thing), false) => stored(thing),
+        (ExprKind::Binary(Op::NotEqual, a, b), false) => stored(a) || stored(b),
+        (ExprKind::Binary(Op::NotEqual | Op::Or, ..), _) => false,
+        (ExprKind::Binary(_, a, b) | ExprKind::BeginsWith(a, b), true) => stored(a) || stored(b),
+        (ExprKind::Between(a, ..) | ExprKind::In(a, _), true) => stored(a),
+        _ => false,
+    }
+}
+
+/// Whether a condition asks of what is stored just what a test asked of what was read.
+fn repeats<'a>(group: &Group<'a>, condition: &Passed<'a>, used: &Use<'a>, item: usize) -> bool {
+    used.test.is_some_and(|test| {
+        test.truth == condition.truth && group.alike(test.test, condition.test, Some(item))
     })
+}
+
+/// Whether a value is what an attribute was read as: the attribute itself, or what a test found equal to it.
+fn is_as_read<'a>(
+    group: &Group<'a>,
+    placed: &Placed<'a>,
+    (binding, name): (usize, &str),
+    value: &'a Expr,
+) -> bool {
+    let itself = |expr: &'a Expr| {
+        matches!(&super::truth::plain(&group.lets, expr).kind, ExprKind::Attribute(other, attribute)
+            if *other == binding && attribute == name)
+    };
+    itself(value)
+        || group.known(placed).iter().any(|passed| match (&passed.test.kind, passed.truth) {
+            (ExprKind::Binary(Op::Equal, a, b), true)
+            | (ExprKind::Binary(Op::NotEqual, a, b), false) => {
+                (itself(a) && group.alike(b, value, None))
+                    || (itself(b) && group.alike(a, value, None))
+            }
+            _ => false,
+        })
+}
+
+/// Whether the test that asks for an attribute comes out the same with the word a condition fixes it to.
+fn suffices<'a>(
+    model: &'a Model,
+    group: &Group<'a>,
+    pin: &'a Leg,
+    used: &Use<'a>,
+    value: &'a Expr,
+) -> bool {
+    let (Some(test), Fact::Attribute(binding, name)) = (used.test, &used.fact) else {
+        return false;
+    };
+    let ExprKind::Word(word) = &super::truth::plain(&group.lets, value).kind else { return false };
+    let attribute = model.entities.get(pin.entity).and_then(|entity| entity.attribute(name));
+    let moves = attribute.and_then(|attribute| attribute.moves.as_deref()).unwrap_or_default();
+    let known = outcome(&group.lets, test.test, moves, &|expr| {
+        let it = matches!(&expr.kind, ExprKind::Attribute(other, attribute)
+            if other == binding && attribute == name);
+        it.then_some(word.as_str())
+    });
+    known == Some(test.truth)
 }
 
 /// Whether the guard of an entity was read before it and is unchanged in the transaction.
-fn is_guarded(model: &Model, contract: &Contract, group: &Group<'_>, binding: usize) -> bool {
+fn is_guarded<'a, L: Iterator<Item = &'a Leg>>(
+    model: &'a Model,
+    contract: &'a Contract,
+    group: &Group<'a>,
+    binding: usize,
+    legs: impl Fn() -> L,
+) -> bool {
     let entity = entity_of(contract, binding).and_then(|entity| model.entities.get(entity));
-    let Some(guard) = entity.and_then(|entity| entity.guarded_by) else { return false };
+    let Some(id) = entity.and_then(|entity| entity.guarded_by) else { return false };
+    let Some(guard) = model.entities.get(id) else { return false };
     let Some((at, _)) = group.read_of(binding) else { return false };
-    group.reads.iter().take(at).any(|read| {
-        read.entity == guard
-            && read.binding.is_some_and(|guard| {
-                group
-                    .legs
-                    .iter()
-                    .any(|placed| placed.leg.target == Some(guard) && insists_unchanged(placed.leg))
-            })
-    })
-}
-
-fn story(
-    model: &Model,
-    contract: &Contract,
-    group: &Group<'_>,
-    fact: &Fact<'_>,
-    used: Span,
-    culprits: &[&Contract],
-) -> Diagnostic {
-    let binding = fact.binding();
-    let name = contract.bindings.get(binding).map_or("", |binding| &binding.name);
-    let culprit = culprits
-        .iter()
-        .find(|culprit| culprit.id != contract.id)
-        .map_or("another call of this contract".to_owned(), |culprit| format!("`{}`", culprit.id));
-    let (what, change) = match fact {
-        Fact::Attribute(_, attribute) => {
-            (format!("`{name}.{attribute}`"), format!("change `{attribute}`"))
-        }
-        Fact::There(_) => (format!("`{name}` being there"), format!("remove `{name}`")),
-        Fact::NotThere(_) => (format!("`{name}` being absent"), format!("make `{name}`")),
+    let its_own = |read: usize| {
+        guard.key.attributes().iter().all(|name| {
+            let (of_guard, of_item) = (group.key_part(read, name), group.key_part(binding, name));
+            of_guard.zip(of_item).is_some_and(|(a, b)| group.alike(a, b, None))
+        })
     };
-    let span = match &group.step.kind {
-        StepKind::Write(leg) => leg.span,
-        _ => Span::new(group.step.span.start, group.step.span.start + "transact".len()),
+    let held = |read: usize| {
+        legs().any(|leg| {
+            let insists = group.insists(leg);
+            let mut unchanged =
+                insists.iter().filter(|test| matches!(test.test.kind, ExprKind::Unchanged));
+            leg.target == Some(read) && unchanged.any(|test| test.truth)
+        })
     };
-    let read = group.read_of(binding).map_or(span, |(_, read)| read.span);
-    Diagnostic::new(
-        "unpinned",
-        span,
-        format!("this write rests on {what}, which may no longer hold"),
-    )
-    .label("written here")
-    .other(read, format!("`{name}` is read here"))
-    .other(used, "and relied on here")
-    .why(format!(
-        "between the read and this write, {culprit} may {change}; the write would then act on \
-             something that is no longer so"
-    ))
-    .help(remedy(model, contract, fact))
-}
-
-fn remedy(model: &Model, contract: &Contract, fact: &Fact<'_>) -> String {
-    let binding = fact.binding();
-    let name = contract.bindings.get(binding).map_or("", |binding| &binding.name);
-    let entity = entity_of(contract, binding).and_then(|entity| model.entities.get(entity));
-    let counted = entity.is_some_and(|entity| entity.counter().is_some());
-    let guard = entity.and_then(|entity| entity.guarded_by).and_then(|id| model.entities.get(id));
-    match (fact, guard) {
-        (_, Some(guard)) => format!(
-            "read its `{}` before it, and `update` that in the transaction `if unchanged else retry`",
-            guard.name
-        ),
-        (Fact::NotThere(_), None) => "put it `if absent` in the same transaction".to_owned(),
-        (_, None) if counted => format!(
-            "write `if unchanged else retry` on the write of `{name}`, or add \
-             `check {name} if unchanged else retry` to the transaction"
-        ),
-        (Fact::Attribute(_, attribute), None) => format!(
-            "add `if .{attribute} == {name}.{attribute} else retry` to a leg on `{name}`, in the same transaction"
-        ),
-        (_, None) => format!("add a leg on `{name}` with an `if` to the same transaction"),
-    }
+    let mut before = group.way.reads.iter().take(at).filter(|read| read.entity == id);
+    guard.counter().is_some()
+        && before.any(|read| read.binding.is_some_and(|read| its_own(read) && held(read)))
 }

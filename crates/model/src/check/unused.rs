@@ -1,24 +1,33 @@
-//! `unused`: an entity, an attribute or an index nothing uses.
+//! `unused`: an entity, an attribute, an index or a read nothing uses, or an entity nothing makes.
 
 use std::collections::HashSet;
 
 use latchkey_language::Diagnostic;
 
+use super::unmapped_failure::failure;
 use super::{Report, each_leg, each_read, each_step};
-use crate::model::{Contract, Entity, Expr, ExprKind, Kind, Model, StepKind, What};
+use crate::model::{
+    Contract, Entity, Expr, ExprKind, FailureKind, Kind, Model, StepKind, Strong, Verb, What,
+};
 
 /// What the contracts make use of.
 #[derive(Default)]
 struct Used<'a> {
     entities: HashSet<usize>,
+    /// The entities something puts.
+    made: HashSet<usize>,
     indexes: HashSet<(usize, &'a str)>,
     attributes: HashSet<(usize, &'a str)>,
+    /// The bindings of the contract that is looked at.
+    bindings: HashSet<usize>,
 }
 
 pub(super) fn check(model: &Model, report: &mut Report) {
     let mut used = Used::default();
     for contract in &model.contracts {
+        used.bindings.clear();
         take_in(model, contract, &mut used);
+        reads(contract, &used, report);
     }
     for (id, entity) in model.entities.iter().enumerate() {
         if !used.entities.contains(&id) {
@@ -27,6 +36,15 @@ pub(super) fn check(model: &Model, report: &mut Report) {
                 .help("delete it, or write the contract it is for");
             report.raise(diagnostic, &entity.waivers);
             continue;
+        }
+        // A document that makes nothing at all is about what another makes. Views are made with their sources.
+        let is_view = entity.view_of.is_some();
+        if !used.made.is_empty() && !used.made.contains(&id) && !is_view {
+            let message = format!("nothing ever makes a `{}`", entity.name);
+            let diagnostic = Diagnostic::new("unused", entity.span, message)
+                .why("whoever looks for one will find none")
+                .help("`put` it where it begins to be");
+            report.raise(diagnostic, &entity.waivers);
         }
         for index in &entity.indexes {
             if !used.indexes.contains(&(id, index.name.as_str())) {
@@ -50,6 +68,20 @@ pub(super) fn check(model: &Model, report: &mut Report) {
     }
 }
 
+/// A read that answers nothing itself, and that nothing looks at.
+fn reads(contract: &Contract, used: &Used<'_>, report: &mut Report) {
+    each_read(contract, |read, step| {
+        let seen = read.binding.is_none_or(|binding| used.bindings.contains(&binding));
+        if read.failure.is_none() && !seen {
+            let message = "nothing looks at what is read here";
+            let diagnostic = Diagnostic::new("unused", read.span, message)
+                .why("it is paid for, and the decision that should rest on it is missing")
+                .help("write the test it is for, or delete it");
+            report.raise(diagnostic, &step.waivers);
+        }
+    });
+}
+
 /// Whether an attribute makes a key, or counts the changes.
 fn is_part(entity: &Entity, name: &str) -> bool {
     let in_index = entity.indexes.iter().any(|index| index.key.attributes().contains(&name));
@@ -58,20 +90,38 @@ fn is_part(entity: &Entity, name: &str) -> bool {
         || entity.counter().is_some_and(|counter| counter.name == name)
 }
 
-fn take_in<'a>(model: &'a Model, contract: &'a Contract, used: &mut Used<'a>) {
+fn take_in_reads<'a>(contract: &'a Contract, used: &mut Used<'a>) {
     each_read(contract, |read, _| {
         used.entities.insert(read.entity);
+        if let Strong::When(test) = &read.strong {
+            attributes(contract, test, used);
+        }
         if let What::Query(query) = &read.what
             && let Some(index) = &query.index
         {
             used.indexes.insert((read.entity, index));
         }
-        if let What::Get(key) = &read.what {
-            key.iter().for_each(|given| attributes(contract, &given.value, used));
+        match &read.what {
+            What::Get(key) => {
+                key.iter().for_each(|given| attributes(contract, &given.value, used));
+            }
+            What::Query(query) => {
+                let order = query.descending.iter().flatten();
+                query.texts().chain(order).for_each(|text| attributes(contract, text, used));
+            }
         }
     });
+}
+
+fn take_in<'a>(model: &'a Model, contract: &'a Contract, used: &mut Used<'a>) {
+    take_in_reads(contract, used);
     each_leg(contract, |leg, _| {
         used.entities.insert(leg.entity);
+        used.bindings.extend([leg.target, leg.of].into_iter().flatten());
+        let is_view = model.entities.get(leg.entity).is_some_and(|e| e.view_of.is_some());
+        if matches!(leg.verb, Verb::Put | Verb::Upsert) && !is_view {
+            used.made.insert(leg.entity);
+        }
         let values = leg.key.iter().chain(&leg.values).chain(&leg.adds).map(|given| &given.value);
         for value in values.chain(&leg.condition) {
             attributes(contract, value, used);
@@ -89,6 +139,12 @@ fn take_in<'a>(model: &'a Model, contract: &'a Contract, used: &mut Used<'a>) {
             used.attributes.extend(copied.map(|attribute| (source, attribute.name.as_str())));
         }
     });
+    each_step(&contract.steps, &mut |step| {
+        if let Some(FailureKind::Problem { message, with, .. }) = failure(step).map(|f| &f.kind) {
+            let told = with.iter().map(|given| &given.value).chain(message);
+            told.for_each(|value| attributes(contract, value, used));
+        }
+    });
     each_step(&contract.steps, &mut |step| match &step.kind {
         StepKind::Allow(test)
         | StepKind::Require(test, _)
@@ -96,6 +152,7 @@ fn take_in<'a>(model: &'a Model, contract: &'a Contract, used: &mut Used<'a>) {
         | StepKind::When(test, _, _)
         | StepKind::Let(_, test) => attributes(contract, test, used),
         StepKind::Return(returned) => {
+            used.bindings.extend(returned.binding);
             let kind = returned.binding.and_then(|id| contract.bindings.get(id)).map(|b| &b.kind);
             if let Some(Kind::Item(entity) | Kind::Page(entity)) = kind
                 && let Some(shown) = model.entities.get(*entity)
@@ -114,6 +171,9 @@ fn take_in<'a>(model: &'a Model, contract: &'a Contract, used: &mut Used<'a>) {
 
 fn attributes<'a>(contract: &'a Contract, expr: &'a Expr, used: &mut Used<'a>) {
     expr.walk(&mut |part| {
+        if let ExprKind::Attribute(binding, _) | ExprKind::Binding(binding) = &part.kind {
+            used.bindings.insert(*binding);
+        }
         if let ExprKind::Attribute(binding, name) = &part.kind
             && let Some(Kind::Item(entity)) = contract.bindings.get(*binding).map(|b| &b.kind)
         {

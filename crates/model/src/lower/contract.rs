@@ -2,14 +2,14 @@
 
 use std::collections::{HashMap, HashSet};
 
-use latchkey_language::ast::{self, Document, ElseKind, Item, Statement, StatementKind};
+use latchkey_language::ast::{self, Document, Item, Statement, StatementKind};
 use latchkey_language::{Diagnostic, Name, Span};
 
 use super::entity::waiver;
 use super::{Lowering, suggestion};
 use crate::model::{
-    Binding, Contract, Expr, Facts, Failure, FailureKind, Given, Input, Kind, Place, Return, Route,
-    Segment, Stated, Step, StepKind, Waiver,
+    Binding, Contract, Expr, Facts, Failure, Input, Kind, Place, Route, Segment, Stated, Step,
+    StepKind, Waiver,
 };
 use crate::types::Type;
 
@@ -32,16 +32,30 @@ pub(super) struct Scope {
     pub(super) present: HashSet<Access>,
     /// The entity whose stored attributes `.x` means here.
     pub(super) stored: Option<usize>,
+    /// Whether this is within a `transact`.
+    pub(super) in_transaction: bool,
+}
+
+/// Whether a statement can stand in a transaction.
+fn is_leg(statement: &StatementKind) -> bool {
+    match statement {
+        StatementKind::Operate(_, operation) => {
+            !matches!(operation.verb.node, ast::Verb::Get | ast::Verb::Query)
+        }
+        StatementKind::When { .. } | StatementKind::Waive(_) => true,
+        _ => false,
+    }
 }
 
 impl Lowering {
     pub(super) fn contracts(&mut self, document: &Document) {
-        for entity in &self.model.entities {
-            for attribute in &entity.attributes {
-                if entity.key.attributes().contains(&attribute.name.as_str()) {
-                    let kind = attribute.kind.clone();
-                    self.key_types.entry(attribute.name.clone()).or_insert(kind);
-                }
+        // Those of the table's keys before those of indexes, should types differ.
+        let keys = self.model.entities.iter().map(|entity| &entity.key);
+        let indexes = self.model.entities.iter().flat_map(|entity| &entity.indexes);
+        for shape in keys.chain(indexes.map(|index| &index.key)) {
+            for hole in shape.partition.holes().chain(shape.sort.holes()) {
+                let known = self.key_types.entry(hole.attribute.clone());
+                known.or_insert_with(|| hole.kind.clone());
             }
         }
         let mut ids: HashMap<&str, Span> = HashMap::new();
@@ -59,11 +73,24 @@ impl Lowering {
 
     fn contract(&mut self, contract: &ast::Contract) -> Contract {
         let mut scope = Scope::default();
+        self.used_inputs.clear();
         let route = self.route(contract, &mut scope);
         self.inputs(contract, route.as_ref(), &mut scope);
         let mut facts = Facts::default();
         let mut steps = Vec::new();
         self.steps(&contract.body, &mut scope, &mut steps, &mut facts, true);
+        if !ends(&steps) {
+            let message = "the contract has no `return` at its end";
+            let help = "end it, and every way through it, with `return NAME`";
+            self.report(Diagnostic::new("name", contract.id.span, message).help(help));
+        }
+        for input in &scope.inputs {
+            if !self.used_inputs.contains(&input.name) {
+                let message = format!("nothing uses the input `{}`", input.name);
+                let help = "delete it, or use it";
+                self.diagnostics.push(Diagnostic::new("unused", input.span, message).help(help));
+            }
+        }
         Contract {
             id: contract.id.node.clone(),
             title: contract.title.node.clone(),
@@ -111,8 +138,7 @@ impl Lowering {
     fn path_input(&mut self, name: &Name, scope: &mut Scope) {
         let kind = self.key_types.get(&name.node).cloned();
         if kind.is_none() {
-            let known = self.model.entities.iter().flat_map(|entity| entity.key.attributes());
-            let help = suggestion(&name.node, known);
+            let help = suggestion(&name.node, self.key_types.keys().map(String::as_str));
             self.unknown("attribute of a key named", name, help);
         }
         scope.inputs.push(Input {
@@ -138,6 +164,7 @@ impl Lowering {
                     continue;
                 }
                 let kind = self.field_type(field).unwrap_or(Type::Id);
+                self.never_both(field);
                 let default =
                     field.default.as_ref().map(|default| self.value(default, scope, Some(&kind)));
                 scope.inputs.push(Input {
@@ -164,6 +191,12 @@ impl Lowering {
         let visible = scope.visible.len();
         let mut waivers: Vec<Waiver> = Vec::new();
         for statement in statements {
+            if scope.in_transaction && !is_leg(&statement.node) {
+                let message = "a transaction is made of writes, and of `when` around them";
+                let help = "move it before the transaction, or behind it";
+                self.report(Diagnostic::new("name", statement.span, message).help(help));
+                continue;
+            }
             let kind = match &statement.node {
                 StatementKind::Waive(waive) => {
                     waivers.push(waiver(waive));
@@ -227,7 +260,9 @@ impl Lowering {
                 let mut steps = Vec::new();
                 // What a leg leaves can be named after the transaction.
                 let visible = scope.visible.len();
+                scope.in_transaction = true;
                 self.steps(legs, scope, &mut steps, facts, true);
+                scope.in_transaction = false;
                 debug_assert!(scope.visible.len() >= visible, "nothing is forgotten");
                 StepKind::Transact(steps)
             }
@@ -280,61 +315,6 @@ impl Lowering {
             narrow(&test, true, &mut scope.present);
         }
         StepKind::When(test, yes, no)
-    }
-
-    pub(super) fn failure(
-        &mut self,
-        failure: &ast::Else,
-        scope: &mut Scope,
-        facts: &mut Facts,
-    ) -> Failure {
-        let kind = match &failure.kind {
-            ElseKind::Retry => FailureKind::Retry,
-            ElseKind::Block(statements) => {
-                let mut steps = Vec::new();
-                self.steps(statements, scope, &mut steps, facts, false);
-                FailureKind::Steps(steps)
-            }
-            ElseKind::Fail { status, code, with, .. } => FailureKind::Problem {
-                status: status.node,
-                code: code.node.clone(),
-                with: self.shown(with, scope),
-            },
-        };
-        Failure { kind, span: failure.span }
-    }
-
-    /// `with { a = x }`
-    fn shown(&mut self, with: &[ast::Assign], scope: &mut Scope) -> Vec<Given> {
-        with.iter()
-            .map(|assign| Given {
-                attribute: assign.name.node.clone(),
-                value: self.value(&assign.value, scope, None),
-                maybe: assign.maybe,
-                span: assign.name.span,
-            })
-            .collect()
-    }
-
-    fn returned(&mut self, returned: &ast::Return, scope: &mut Scope) -> StepKind {
-        let binding = self.binding(&returned.value, scope);
-        if let Some(id) = binding {
-            self.must_be_present(Access::Binding(id), &returned.value, scope);
-        }
-        let entity =
-            binding.and_then(|id| scope.bindings.get(id)).map(|binding| binding.kind.clone());
-        if let Some(Kind::Item(entity) | Kind::Page(entity)) = entity {
-            for field in &returned.fields {
-                self.attribute_of(entity, field);
-            }
-        }
-        StepKind::Return(Return {
-            status: returned.status.as_ref().map_or(200, |status| status.node),
-            binding,
-            fields: returned.fields.iter().map(|field| field.node.clone()).collect(),
-            with: self.shown(&returned.with, scope),
-            at: returned.at.as_ref().map(|path| path.node.clone()),
-        })
     }
 
     fn fact(&mut self, fact: &ast::Fact, span: Span, facts: &mut Facts, top: bool) {

@@ -3,12 +3,13 @@
 use latchkey_language::ast::{self, Document, ExprKind, Item, KeyPart, Member};
 use latchkey_language::{Diagnostic, Name, Span};
 
+use super::field::TEXT_BYTES_MAX;
 use super::{Lowering, suggestion};
 use crate::model::{Attribute, Entity, Hole, IndexShape, KeyShape, Piece, Template, Waiver};
 use crate::types::Type;
 
-/// The most bytes of a text: what an item can hold.
-const TEXT_BYTES_MAX: u64 = 400 * 1024;
+/// How the keys of what Latchkey keeps for itself begin.
+const RESERVED: &str = "LATCHKEY#";
 
 impl Lowering {
     pub(super) fn entities(&mut self, document: &Document) {
@@ -35,16 +36,42 @@ impl Lowering {
         }
         // Views copy types, so what they copy from comes first.
         let mut attributes: Vec<Vec<Attribute>> =
-            kept.iter().map(|entity| self.own_attributes(entity)).collect();
+            kept.iter().map(|entity| self.own_attributes(entity, &kept)).collect();
         for (id, entity) in kept.iter().enumerate() {
             let copies = self.copied_attributes(entity, &attributes);
             if let Some(own) = attributes.get_mut(id) {
                 own.splice(0..0, copies);
             }
         }
-        for (entity, attributes) in kept.into_iter().zip(attributes) {
+        for (entity, attributes) in kept.iter().zip(attributes) {
             let lowered = self.entity(entity, attributes);
             self.model.entities.push(lowered);
+        }
+        self.told_apart(&kept);
+        self.guards_count(&kept);
+    }
+
+    /// Items of two entities must differ in their type, or one is read as the other.
+    fn told_apart(&mut self, kept: &[&ast::Entity]) {
+        for (at, entity) in kept.iter().enumerate() {
+            let kind = &entity.discriminator;
+            let first = kept.iter().take(at).find(|other| other.discriminator.node == kind.node);
+            if let Some(first) = first {
+                self.twice("entity type", kind, first.discriminator.span);
+            }
+        }
+    }
+
+    fn guards_count(&mut self, kept: &[&ast::Entity]) {
+        for name in kept.iter().filter_map(|entity| entity.guarded_by.as_ref()) {
+            let id = self.entity_ids.get(&name.node).copied();
+            let guard = id.and_then(|id| self.model.entities.get(id));
+            if guard.is_some_and(|guard| guard.counter().is_none()) {
+                let message = format!("`{}` has no counter to guard with", name.node);
+                let help =
+                    format!("add an attribute such as `revision counter` to `{}`", name.node);
+                self.report(Diagnostic::new("type", name.span, message).help(help));
+            }
         }
     }
 
@@ -60,9 +87,18 @@ impl Lowering {
                         KeyPart::Partition => &mut partition,
                         KeyPart::Sort => &mut sort,
                     };
-                    *place = Some(template);
+                    if let Some(first) = place.replace(template) {
+                        self.second_key(key, first.span);
+                    }
+                    self.key_is_whole(key, &attributes);
                 }
-                Member::Index(index) => indexes.push(self.index(index, &attributes)),
+                Member::Index(index) => {
+                    let first = indexes.iter().find(|i: &&IndexShape| i.name == index.name.node);
+                    if let Some(first) = first {
+                        self.twice("index", &index.name, first.span);
+                    }
+                    indexes.push(self.index(index, &attributes));
+                }
                 Member::Waive(waive) => waivers.push(waiver(waive)),
                 Member::Field(_) | Member::Copies(_) | Member::Moves(_) => {}
             }
@@ -84,6 +120,27 @@ impl Lowering {
         }
     }
 
+    fn second_key(&mut self, key: &ast::KeyTemplate, first: Span) {
+        let second = Diagnostic::new("name", key.part.span, "a second template for one key")
+            .other(first, "the first is here");
+        self.report(second);
+    }
+
+    /// Every part of an item's key is always there.
+    fn key_is_whole(&mut self, key: &ast::KeyTemplate, attributes: &[Attribute]) {
+        for piece in &key.template.pieces {
+            let ast::Piece::Hole { value, .. } = piece else { continue };
+            let ExprKind::Name(name) = &value.node else { continue };
+            let found = attributes.iter().find(|attribute| attribute.name == *name);
+            if let Some(attribute) = found.filter(|attribute| attribute.optional) {
+                let message = format!("`{name}` may be absent, and the key needs it");
+                let optional = Diagnostic::new("type", value.span, message)
+                    .other(attribute.span, "declared optional here");
+                self.report(optional);
+            }
+        }
+    }
+
     fn required_key(&mut self, key: Option<Template>, part: &str, span: Span) -> Template {
         key.unwrap_or_else(|| {
             let message = format!("the entity has no `{part}`");
@@ -93,8 +150,9 @@ impl Lowering {
         })
     }
 
-    fn own_attributes(&mut self, entity: &ast::Entity) -> Vec<Attribute> {
+    fn own_attributes(&mut self, entity: &ast::Entity, all: &[&ast::Entity]) -> Vec<Attribute> {
         let mut attributes: Vec<Attribute> = Vec::new();
+        let discriminator = self.model.table.discriminator.clone();
         for member in &entity.members {
             let Member::Field(field) = member else { continue };
             if let Some(first) = attributes.iter().find(|other| other.name == field.name.node) {
@@ -102,8 +160,16 @@ impl Lowering {
                 self.twice("attribute", &field.name, span);
                 continue;
             }
-            let kind =
-                self.field_type(field).unwrap_or(Type::Text { max: TEXT_BYTES_MAX, like: None });
+            if field.name.node == discriminator {
+                let message = format!("`{discriminator}` holds the type of every item");
+                let help = "choose another name";
+                self.report(Diagnostic::new("name", field.name.span, message).help(help));
+            }
+            let kind = self
+                .attribute_type(field, all)
+                .unwrap_or(Type::Text { max: TEXT_BYTES_MAX, like: None });
+            self.never_both(field);
+            let default = field.default.as_ref().map(|default| self.constant(default, &kind));
             let counters = attributes.iter().filter(|other| other.kind == Type::Counter).count();
             if kind == Type::Counter && counters > 0 {
                 let message = "a second counter in one entity";
@@ -111,14 +177,11 @@ impl Lowering {
             }
             attributes.push(Attribute {
                 name: field.name.node.clone(),
+                secret: field.secret.is_some() || kind == Type::Key,
                 kind,
                 optional: field.optional.is_some(),
-                secret: field.secret.is_some(),
                 copied: false,
-                default: field.default.as_ref().map(|default| match &default.node {
-                    ExprKind::Name(name) | ExprKind::Number(name) => name.clone(),
-                    _ => String::new(),
-                }),
+                default,
                 moves: None,
                 span: field.name.span,
             });
@@ -195,10 +258,13 @@ impl Lowering {
     fn index(&mut self, index: &ast::Index, attributes: &[Attribute]) -> IndexShape {
         let (mut partition, mut sort) = (None, None);
         for key in &index.keys {
-            let template = Some(self.template(&key.template, attributes));
-            match key.part.node {
-                KeyPart::Partition => partition = template,
-                KeyPart::Sort => sort = template,
+            let template = self.template(&key.template, attributes);
+            let place = match key.part.node {
+                KeyPart::Partition => &mut partition,
+                KeyPart::Sort => &mut sort,
+            };
+            if let Some(first) = place.replace(template) {
+                self.second_key(key, first.span);
             }
         }
         let key = KeyShape {
@@ -216,6 +282,12 @@ impl Lowering {
     /// A key template: its holes are attributes and nothing else.
     fn template(&mut self, template: &ast::Template, attributes: &[Attribute]) -> Template {
         let mut pieces = Vec::new();
+        if let Some(ast::Piece::Literal(text)) = template.pieces.first()
+            && text.node.starts_with(RESERVED)
+        {
+            let message = format!("keys that begin with `{RESERVED}` are Latchkey's own");
+            self.report(Diagnostic::new("name", text.span, message));
+        }
         for piece in &template.pieces {
             match piece {
                 ast::Piece::Literal(text) => pieces.push(Piece::Literal(text.node.clone())),
@@ -244,87 +316,7 @@ impl Lowering {
         }
         Template { pieces, span: template.span }
     }
-
-    /// The type of an attribute or an input.
-    pub(super) fn field_type(&mut self, field: &ast::Field) -> Option<Type> {
-        match &field.kind.node {
-            ast::Type::OneOf(values) => {
-                Some(Type::Enum(values.iter().map(|value| value.node.clone()).collect()))
-            }
-            ast::Type::Of(entity, attribute) => {
-                let id = self.entity_id(entity)?;
-                let found = self.model.entities.get(id)?.attribute(&attribute.node);
-                let kind = found.map(|found| found.kind.clone());
-                if kind.is_none() {
-                    self.unknown(&format!("attribute of `{}` named", entity.node), attribute, None);
-                }
-                kind
-            }
-            ast::Type::Named { name, arguments, bounds, like } => {
-                let kind = self.named_type(name, arguments, bounds.as_ref(), like.as_ref());
-                if kind.is_none() {
-                    let known = NAMED.iter().copied();
-                    let help = suggestion(&name.node, known).or_else(|| {
-                        Some(format!("the types are {} and `A | B`", NAMED.join(", ")))
-                    });
-                    self.unknown("type", name, help);
-                }
-                kind
-            }
-        }
-    }
-
-    fn named_type(
-        &mut self,
-        name: &Name,
-        arguments: &[Name],
-        bounds: Option<&ast::Bounds>,
-        like: Option<&Name>,
-    ) -> Option<Type> {
-        let argument = |at: usize| arguments.get(at).and_then(|text| text.node.parse::<u64>().ok());
-        let bound = |of: fn(&ast::Bounds) -> &Option<Name>| {
-            bounds.and_then(|bounds| of(bounds).as_ref()).map(|text| text.node.clone())
-        };
-        let (low, high) = (bound(|bounds| &bounds.low), bound(|bounds| &bounds.high));
-        let whole = |text: Option<String>| text.and_then(|text| text.parse().ok());
-        let takes = match name.node.as_str() {
-            "text" => 1,
-            "map" => 2,
-            _ => 0,
-        };
-        let kind = match name.node.as_str() {
-            "id" => Type::Id,
-            "ulid" => Type::Ulid,
-            "text" => Type::Text {
-                max: argument(0).unwrap_or(TEXT_BYTES_MAX),
-                like: like.map(|like| like.node.clone()),
-            },
-            "int" => Type::Int { low: whole(low), high: whole(high) },
-            "number" => Type::Number { low, high },
-            "counter" => Type::Counter,
-            "bool" => Type::Bool,
-            "time" => Type::Time,
-            "list" => Type::List,
-            "map" => Type::Map { bytes: argument(0).unwrap_or(0), depth: argument(1).unwrap_or(0) },
-            "key" => Type::Key,
-            _ => return None,
-        };
-        if arguments.len() != takes {
-            let help = match takes {
-                1 => "write `text(80)`: the most bytes",
-                2 => "write `map(2048, 5)`: the most bytes and levels",
-                _ => "leave the parentheses out",
-            };
-            let message = format!("`{}` takes {takes} numbers in parentheses", name.node);
-            self.report(Diagnostic::new("type", name.span, message).help(help));
-        }
-        Some(kind)
-    }
 }
-
-/// The types that have a name.
-const NAMED: &[&str] =
-    &["id", "ulid", "text", "int", "number", "counter", "bool", "time", "list", "map", "key"];
 
 pub(super) fn waiver(waive: &ast::Waive) -> Waiver {
     let (rule, reason) = (waive.rule.node.clone(), waive.reason.node.clone());

@@ -13,7 +13,11 @@ impl Lowering {
     pub(super) fn test(&mut self, written: &ast::Expr, scope: &mut Scope) -> Expr {
         let test = self.expr(written, scope, None);
         match &test.of {
-            Kind::Test | Kind::Unknown | Kind::Value(Type::Bool) => test,
+            Kind::Value(Type::Bool) => {
+                self.must_have(&test, scope);
+                test
+            }
+            Kind::Test | Kind::Unknown => test,
             other => {
                 let message =
                     format!("a test is expected here, and this is {}", self.describe(other));
@@ -99,20 +103,20 @@ impl Lowering {
             Written::MovesTo(from, to) => self.moves_to(from, to, scope),
             Written::Binary(left, op, right) => self.binary(left, op.node, right, scope, span),
             Written::BeginsWith(a, b) => {
-                let (a, b) = (self.value(a, scope, None), self.value(b, scope, None));
+                let (a, b) = (self.sure(a, scope, None), self.sure(b, scope, None));
                 (ExprKind::BeginsWith(Box::new(a), Box::new(b)), Kind::Test)
             }
             Written::Between(a, b, c) => {
-                let a = self.value(a, scope, None);
+                let a = self.sure(a, scope, None);
                 let kind = value_type(&a);
-                let (b, c) = (self.value(b, scope, kind), self.value(c, scope, kind));
+                let (b, c) = (self.sure(b, scope, kind), self.sure(c, scope, kind));
                 (ExprKind::Between(Box::new(a), Box::new(b), Box::new(c)), Kind::Test)
             }
             Written::In(a, values) => {
-                let a = self.value(a, scope, None);
+                let a = self.sure(a, scope, None);
                 let kind = value_type(&a).cloned();
                 let values =
-                    values.iter().map(|value| self.value(value, scope, kind.as_ref())).collect();
+                    values.iter().map(|value| self.sure(value, scope, kind.as_ref())).collect();
                 (ExprKind::In(Box::new(a), values), Kind::Test)
             }
         };
@@ -127,6 +131,7 @@ impl Lowering {
             return expr(ExprKind::Binding(id), of);
         }
         if let Some(input) = scope.inputs.iter().find(|input| input.name == name) {
+            self.used_inputs.insert(name.to_owned());
             let of = Kind::Value(input.kind.clone());
             return expr(ExprKind::Input(name.to_owned()), of);
         }
@@ -135,7 +140,10 @@ impl Lowering {
             "true" | "false" => {
                 return expr(ExprKind::Bool(name == "true"), Kind::Value(Type::Bool));
             }
-            "unchanged" if scope.stored.is_some() => return expr(ExprKind::Unchanged, Kind::Test),
+            "unchanged" if scope.stored.is_some() => {
+                self.must_count(span, scope);
+                return expr(ExprKind::Unchanged, Kind::Test);
+            }
             _ => {}
         }
         if let Some(Type::Enum(values)) = expected {
@@ -155,6 +163,16 @@ impl Lowering {
         let help = suggestion(name, known);
         self.unknown("name", &Name::new(name.to_owned(), span), help);
         expr(ExprKind::Unknown, Kind::Unknown)
+    }
+
+    /// Only a counter tells whether an item has changed.
+    fn must_count(&mut self, span: Span, scope: &Scope) {
+        let Some(entity) = scope.stored.and_then(|id| self.model.entities.get(id)) else { return };
+        if entity.counter().is_none() {
+            let message = format!("nothing counts the changes of a `{}`", entity.name);
+            let help = "add an attribute such as `version counter`, or write `if .x == item.x`";
+            self.report(Diagnostic::new("type", span, message).help(help));
+        }
     }
 
     fn stored(&mut self, name: &Name, scope: &Scope) -> (ExprKind, Kind) {
@@ -240,14 +258,25 @@ impl Lowering {
         }
     }
 
-    fn text(&mut self, template: &ast::Template, scope: &mut Scope) -> Vec<TextPiece> {
+    /// A value that must be there.
+    pub(super) fn sure(
+        &mut self,
+        written: &ast::Expr,
+        scope: &mut Scope,
+        expected: Option<&Type>,
+    ) -> Expr {
+        let value = self.value(written, scope, expected);
+        self.must_have(&value, scope);
+        value
+    }
+
+    pub(super) fn text(&mut self, template: &ast::Template, scope: &mut Scope) -> Vec<TextPiece> {
         let mut pieces = Vec::new();
         for piece in &template.pieces {
             pieces.push(match piece {
                 ast::Piece::Literal(text) => TextPiece::Literal(text.node.clone()),
                 ast::Piece::Hole { value, width } => {
-                    let value = self.value(value, scope, None);
-                    self.must_have(&value, scope);
+                    let value = self.sure(value, scope, None);
                     TextPiece::Value(value, width.as_ref().map(|width| width.node))
                 }
             });
@@ -303,8 +332,7 @@ impl Lowering {
             let message = "only the caller owns things";
             self.report(Diagnostic::new("type", who.span, message).help("write `caller owns …`"));
         }
-        let what = self.value(what, scope, Some(&Type::Id));
-        self.must_have(&what, scope);
+        let what = self.sure(what, scope, Some(&Type::Id));
         (ExprKind::Owns(Box::new(what)), Kind::Test)
     }
 
@@ -314,7 +342,7 @@ impl Lowering {
         to: &ast::Expr,
         scope: &mut Scope,
     ) -> (ExprKind, Kind) {
-        let from = self.value(from, scope, None);
+        let from = self.sure(from, scope, None);
         let declared = match (&from.kind, &from.of) {
             (ExprKind::Attribute(id, name), _) => match scope.bindings.get(*id).map(|b| &b.kind) {
                 Some(Kind::Item(entity)) => self
@@ -334,7 +362,7 @@ impl Lowering {
             self.report(Diagnostic::new("type", from.span, message).help(help));
         }
         let kind = value_type(&from).cloned();
-        let to = self.value(to, scope, kind.as_ref());
+        let to = self.sure(to, scope, kind.as_ref());
         (ExprKind::MovesTo(Box::new(from), Box::new(to)), Kind::Test)
     }
 

@@ -2,12 +2,16 @@
 //!
 //! A mistake is reported where it is made; what depends on it is taken as unknown and not reported again.
 
+mod answer;
 mod contract;
 mod entity;
 mod expression;
+mod field;
 mod operation;
+mod stored;
+mod write;
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use latchkey_language::ast::{Document, Item};
 use latchkey_language::{Diagnostic, Name, Span};
@@ -34,6 +38,8 @@ pub(super) struct Lowering {
     pub(super) entity_ids: HashMap<String, usize>,
     /// The types of the attributes that make keys, by name.
     pub(super) key_types: HashMap<String, Type>,
+    /// The inputs the contract that is being read makes use of.
+    pub(super) used_inputs: HashSet<String>,
 }
 
 impl Lowering {
@@ -155,3 +161,6 @@ fn distance(a: &str, b: &str) -> usize {
     }
     row.last().copied().unwrap_or(usize::MAX)
 }
+
+#[cfg(test)]
+mod tests;

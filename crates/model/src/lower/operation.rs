@@ -6,8 +6,7 @@ use latchkey_language::{Diagnostic, Name, Span};
 use super::Lowering;
 use super::contract::{Access, Scope};
 use crate::model::{
-    Expr, ExprKind, Facts, Given, Kind, Leg, Limit, PutMode, Query, Range, Read, StepKind, Strong,
-    Verb, What,
+    Expr, ExprKind, Facts, Given, Kind, Limit, Query, Range, Read, StepKind, Strong, Verb, What,
 };
 
 impl Lowering {
@@ -19,9 +18,10 @@ impl Lowering {
         facts: &mut Facts,
     ) -> Option<StepKind> {
         let (entity, target) = self.target(operation, scope)?;
+        self.clauses_once(operation);
         match operation.verb.node {
             ast::Verb::Get | ast::Verb::Query => self
-                .read(name, operation, entity, scope, facts)
+                .read(name, operation, (entity, target), scope, facts)
                 .map(|read| StepKind::Read(Box::new(read))),
             verb => {
                 let verb = match verb {
@@ -33,6 +33,28 @@ impl Lowering {
                 };
                 let leg = self.leg(name, verb, operation, entity, target, scope, facts);
                 Some(StepKind::Write(Box::new(leg)))
+            }
+        }
+    }
+
+    /// Refuses a clause that stands there twice, of which only one would count.
+    fn clauses_once(&mut self, operation: &ast::Operation) {
+        for (at, clause) in operation.clauses.iter().enumerate() {
+            let first = operation.clauses.iter().take(at).find(|other| {
+                let modes =
+                    |kind: &ClauseKind| matches!(kind, ClauseKind::Replace | ClauseKind::IfAbsent);
+                let limits = |kind: &ClauseKind| {
+                    matches!(kind, ClauseKind::Page { .. } | ClauseKind::First(_))
+                };
+                std::mem::discriminant(&other.node) == std::mem::discriminant(&clause.node)
+                    || (modes(&other.node) && modes(&clause.node))
+                    || (limits(&other.node) && limits(&clause.node))
+            });
+            if let Some(first) = first {
+                let message = "an operation says this once";
+                let second = Diagnostic::new("name", clause.span, message)
+                    .other(first.span, "it is said here already");
+                self.report(second);
             }
         }
     }
@@ -63,14 +85,21 @@ impl Lowering {
         &mut self,
         name: Option<&Name>,
         operation: &ast::Operation,
-        entity: usize,
+        (entity, target): (usize, Option<usize>),
         scope: &mut Scope,
         facts: &mut Facts,
     ) -> Option<Read> {
         let strong = self.strong(operation, scope);
         let what = match operation.verb.node {
             ast::Verb::Query => What::Query(Box::new(self.query(operation, entity, scope))),
-            _ => What::Get(self.key(operation, entity, None, scope)),
+            _ => {
+                for clause in &operation.clauses {
+                    if !matches!(clause.node, ClauseKind::Strong(_)) {
+                        self.misplaced(&clause.node, clause.span, "get");
+                    }
+                }
+                What::Get(self.key(operation, entity, target, scope))
+            }
         };
         let failure =
             operation.otherwise.as_ref().map(|failure| self.failure(failure, scope, facts));
@@ -110,17 +139,22 @@ impl Lowering {
             range: Range::All,
             filters: Vec::new(),
             descending: None,
+            ordered: operation
+                .clauses
+                .iter()
+                .any(|clause| matches!(clause.node, ClauseKind::Order { .. })),
             limit: None,
         };
+        let named = operation.key.first().map(|given| given.name.span);
+        if let Some(span) = named.or(operation.of.as_ref().map(|of| of.span)) {
+            let help = "write `where PK = \"…\"`";
+            let message = "a query is by its `where` alone";
+            self.report(Diagnostic::new("name", span, message).help(help));
+        }
         for clause in &operation.clauses {
             match &clause.node {
                 ClauseKind::By(index) => {
-                    let known = self.model.entities.get(entity);
-                    let found =
-                        known.is_some_and(|e| e.indexes.iter().any(|i| i.name == index.node));
-                    if !found {
-                        self.unknown("index of the entity named", index, None);
-                    }
+                    self.by_index(index, operation, entity);
                     query.index = Some(index.node.clone());
                 }
                 ClauseKind::Where(condition) => self.key_conditions(condition, &mut query, scope),
@@ -143,7 +177,23 @@ impl Lowering {
         query
     }
 
-    fn misplaced(&mut self, clause: &ClauseKind, span: Span, verb: &str) {
+    fn by_index(&mut self, index: &Name, operation: &ast::Operation, entity: usize) {
+        let known = self.model.entities.get(entity);
+        if !known.is_some_and(|e| e.indexes.iter().any(|i| i.name == index.node)) {
+            self.unknown("index of the entity named", index, None);
+        }
+        let strong = |clause: &&ast::Clause| matches!(clause.node, ClauseKind::Strong(_));
+        if let Some(clause) = operation.clauses.iter().find(strong) {
+            let message = "a query by an index is never strong";
+            let help = "leave `strong` out, and `get` what a decision rests on";
+            let diagnostic = Diagnostic::new("type", clause.span, message)
+                .other(index.span, "the index")
+                .why("DynamoDB copies items to its indexes a moment after the write");
+            self.report(diagnostic.help(help));
+        }
+    }
+
+    pub(super) fn misplaced(&mut self, clause: &ClauseKind, span: Span, verb: &str) {
         let word = match clause {
             ClauseKind::Strong(_) => "strong",
             ClauseKind::By(_) => "by",
@@ -180,10 +230,10 @@ impl Lowering {
             Written::Binary(left, op, right)
                 if part(left) == Some(true) && op.node == BinaryOp::Equal =>
             {
-                query.partition = Some(self.value(right, scope, None));
+                query.partition = Some(self.sure(right, scope, None));
             }
             Written::Binary(left, op, right) if part(left) == Some(false) => {
-                let bound = self.value(right, scope, None);
+                let bound = self.sure(right, scope, None);
                 query.range = match op.node {
                     BinaryOp::Equal => Range::Equal(bound),
                     BinaryOp::Less => Range::Side { below: true, inclusive: false, bound },
@@ -199,10 +249,10 @@ impl Lowering {
                 };
             }
             Written::BeginsWith(left, prefix) if part(left) == Some(false) => {
-                query.range = Range::BeginsWith(self.value(prefix, scope, None));
+                query.range = Range::BeginsWith(self.sure(prefix, scope, None));
             }
             Written::Between(left, low, high) if part(left) == Some(false) => {
-                let (low, high) = (self.value(low, scope, None), self.value(high, scope, None));
+                let (low, high) = (self.sure(low, scope, None), self.sure(high, scope, None));
                 query.range = Range::Between(low, high);
             }
             _ => query.filters.push(condition.span),
@@ -210,7 +260,7 @@ impl Lowering {
     }
 
     /// The attributes of a key: as given, from `of`, from the item itself, or from the inputs.
-    fn key(
+    pub(super) fn key(
         &mut self,
         operation: &ast::Operation,
         entity: usize,
@@ -226,6 +276,8 @@ impl Lowering {
         if let Some(id) = target {
             self.must_be_present(Access::Binding(id), &operation.target, scope);
         }
+        self.given_once(&operation.key);
+        self.never_maybe(&operation.key);
         for given in &operation.key {
             if !names.contains(&given.name.node) {
                 let message = format!("`{}` is no part of the key", given.name.node);
@@ -269,6 +321,7 @@ impl Lowering {
     fn input_of_key(&mut self, attribute: &str, span: Span, scope: &Scope) -> Expr {
         match scope.inputs.iter().find(|input| input.name == attribute) {
             Some(input) => {
+                self.used_inputs.insert(attribute.to_owned());
                 let of = Kind::Value(input.kind.clone());
                 Expr { kind: ExprKind::Input(attribute.to_owned()), of, span }
             }
@@ -281,107 +334,6 @@ impl Lowering {
                 Expr { kind: ExprKind::Unknown, of: Kind::Unknown, span }
             }
         }
-    }
-
-    #[expect(clippy::too_many_arguments, reason = "they are what a leg is made of")]
-    fn leg(
-        &mut self,
-        name: Option<&Name>,
-        verb: Verb,
-        operation: &ast::Operation,
-        entity: usize,
-        target: Option<usize>,
-        scope: &mut Scope,
-        facts: &mut Facts,
-    ) -> Leg {
-        let key = self.key(operation, entity, target, scope);
-        let of = operation.of.as_ref().and_then(|of| {
-            let named = |id: &&usize| scope.bindings.get(**id).is_some_and(|b| b.name == of.node);
-            scope.visible.iter().rev().find(named).copied()
-        });
-        let span = operation.verb.span.to(operation.target.span);
-        let mut leg = Leg {
-            verb,
-            entity,
-            key,
-            target,
-            of,
-            result: None,
-            values: Vec::new(),
-            removes: Vec::new(),
-            adds: Vec::new(),
-            put: None,
-            condition: None,
-            failure: None,
-            span,
-        };
-        let outer = scope.stored.replace(entity);
-        for clause in &operation.clauses {
-            self.leg_clause(&mut leg, clause, scope);
-        }
-        scope.stored = outer;
-        leg.failure =
-            operation.otherwise.as_ref().map(|failure| self.failure(failure, scope, facts));
-        leg.result = match name {
-            Some(name) => Some(self.bind(name, Kind::Item(entity), true, scope)),
-            None => target,
-        };
-        leg
-    }
-
-    fn leg_clause(&mut self, leg: &mut Leg, clause: &ast::Clause, scope: &mut Scope) {
-        let (put, change) =
-            (leg.verb == Verb::Put, matches!(leg.verb, Verb::Update | Verb::Upsert));
-        match &clause.node {
-            ClauseKind::Fields(given) if put => {
-                leg.values.extend(self.given(given, leg.entity, scope));
-            }
-            ClauseKind::Set(given) if change => {
-                leg.values.extend(self.given(given, leg.entity, scope));
-            }
-            ClauseKind::Add(given) if change => {
-                leg.adds.extend(self.given(given, leg.entity, scope))
-            }
-            ClauseKind::Remove(names) if change => {
-                for name in names {
-                    self.attribute_of(leg.entity, name);
-                    leg.removes.push(name.node.clone());
-                }
-            }
-            ClauseKind::Replace if put => leg.put = Some(PutMode::Replace),
-            ClauseKind::IfAbsent if put => leg.put = Some(PutMode::IfAbsent),
-            ClauseKind::If(test) => leg.condition = Some(self.test(test, scope)),
-            other => {
-                let verb = match leg.verb {
-                    Verb::Put => "put",
-                    Verb::Update => "update",
-                    Verb::Upsert => "upsert",
-                    Verb::Delete => "delete",
-                    Verb::Check => "check",
-                };
-                self.misplaced(other, clause.span, verb);
-            }
-        }
-    }
-
-    fn given(&mut self, assigns: &[ast::Assign], entity: usize, scope: &mut Scope) -> Vec<Given> {
-        let mut given = Vec::new();
-        for assign in assigns {
-            let kind = self.attribute_of(entity, &assign.name);
-            let value = self.value(&assign.value, scope, kind.as_ref());
-            let optional = self
-                .model
-                .entities
-                .get(entity)
-                .and_then(|entity| entity.attribute(&assign.name.node))
-                .is_none_or(|attribute| attribute.optional);
-            if !optional && !assign.maybe {
-                self.must_have(&value, scope);
-            }
-            let (attribute, span) = (assign.name.node.clone(), assign.name.span);
-            given.push(Given { attribute, value, maybe: assign.maybe, span });
-        }
-        given
     }
 }
 

@@ -191,6 +191,8 @@ pub struct Query {
     pub filters: Vec<Span>,
     /// Whether the highest comes first, and when.
     pub descending: Option<Option<Expr>>,
+    /// Whether the order is written down.
+    pub ordered: bool,
     /// How many.
     pub limit: Option<Limit>,
 }
@@ -312,6 +314,8 @@ pub enum FailureKind {
         status: u16,
         /// The problem's name.
         code: String,
+        /// What a person is told.
+        message: Option<Expr>,
         /// What is told beside it.
         with: Vec<Given>,
     },

@@ -1,0 +1,73 @@
+//! Who may change what: for every entity, which contract writes which attribute.
+
+use std::collections::HashMap;
+
+use super::each_leg;
+use crate::model::{Contract, Leg, Model, PutMode, Verb};
+
+/// Who may change what.
+pub(super) struct Changes<'a> {
+    by_attribute: HashMap<(usize, &'a str), Vec<&'a Contract>>,
+    replaced: HashMap<usize, Vec<&'a Contract>>,
+    made: HashMap<usize, Vec<&'a Contract>>,
+    removed: HashMap<usize, Vec<&'a Contract>>,
+}
+
+impl<'a> Changes<'a> {
+    pub(super) fn new(model: &'a Model) -> Changes<'a> {
+        let mut changes = Changes {
+            by_attribute: HashMap::new(),
+            replaced: HashMap::new(),
+            made: HashMap::new(),
+            removed: HashMap::new(),
+        };
+        for contract in &model.contracts {
+            each_leg(contract, |leg, _| changes.take_in(contract, leg));
+        }
+        changes
+    }
+
+    fn take_in(&mut self, contract: &'a Contract, leg: &'a Leg) {
+        let of_entity = |map: &mut HashMap<usize, Vec<&'a Contract>>| {
+            map.entry(leg.entity).or_default().push(contract);
+        };
+        match leg.verb {
+            Verb::Put => {
+                of_entity(&mut self.made);
+                if leg.put != Some(PutMode::IfAbsent) {
+                    of_entity(&mut self.replaced);
+                }
+            }
+            Verb::Upsert => of_entity(&mut self.made),
+            Verb::Delete => of_entity(&mut self.removed),
+            Verb::Update | Verb::Check => {}
+        }
+        if matches!(leg.verb, Verb::Update | Verb::Upsert) {
+            let set = leg.values.iter().chain(&leg.adds).map(|given| given.attribute.as_str());
+            for attribute in set.chain(leg.removes.iter().map(String::as_str)) {
+                self.by_attribute.entry((leg.entity, attribute)).or_default().push(contract);
+            }
+        }
+    }
+
+    /// Who may change an attribute of an item that is there.
+    pub(super) fn attribute(&self, entity: usize, attribute: &'a str) -> Vec<&'a Contract> {
+        let mut all = self.by_attribute.get(&(entity, attribute)).cloned().unwrap_or_default();
+        all.extend(self.replaced.get(&entity).into_iter().flatten());
+        // Removed and made anew, it may be another.
+        if self.made.contains_key(&entity) {
+            all.extend(self.removed.get(&entity).into_iter().flatten());
+        }
+        all
+    }
+
+    /// Who may remove an item.
+    pub(super) fn removal(&self, entity: usize) -> &[&'a Contract] {
+        self.removed.get(&entity).map_or(&[], Vec::as_slice)
+    }
+
+    /// Who may make an item.
+    pub(super) fn making(&self, entity: usize) -> &[&'a Contract] {
+        self.made.get(&entity).map_or(&[], Vec::as_slice)
+    }
+}

@@ -1,0 +1,149 @@
+//! What `unpinned` says: who may do what between the read and the write, and what to write against it.
+
+use latchkey_language::{Diagnostic, Span};
+
+use super::{Fact, Loose, entity_of};
+use crate::check::flow::Group;
+use crate::model::{Contract, Entity, Model, StepKind, What};
+
+/// How many attributes a message names.
+const NAMED_MAX: usize = 3;
+
+/// One diagnostic for each item and kind of fact.
+pub(super) fn tell(
+    model: &Model,
+    contract: &Contract,
+    group: &Group<'_>,
+    loose: &[Loose<'_>],
+) -> Vec<Diagnostic> {
+    let is_attribute = |other: &Loose<'_>| matches!(other.fact, Fact::Attribute(..));
+    let mut told = Vec::new();
+    for (at, first) in loose.iter().enumerate() {
+        let binding = first.fact.binding();
+        let of_item = |other: &&Loose<'_>| other.fact.binding() == binding && is_attribute(other);
+        let all: Vec<&Loose<'_>> = match &first.fact {
+            // Whatever pins an attribute of an item keeps the item there.
+            Fact::There(_) if loose.iter().any(|other| of_item(&other)) => continue,
+            Fact::Attribute(..) if loose.iter().take(at).any(|other| of_item(&other)) => continue,
+            Fact::Attribute(..) => loose.iter().filter(of_item).collect(),
+            Fact::There(_) | Fact::NotThere(_) => vec![first],
+        };
+        told.push(story(model, contract, group, first, &all));
+    }
+    told
+}
+
+fn story(
+    model: &Model,
+    contract: &Contract,
+    group: &Group<'_>,
+    first: &Loose<'_>,
+    all: &[&Loose<'_>],
+) -> Diagnostic {
+    let binding = first.fact.binding();
+    let name = contract.bindings.get(binding).map_or("", |binding| &binding.name);
+    let span = match &group.step.kind {
+        StepKind::Write(leg) => leg.span,
+        _ => Span::new(group.step.span.start, group.step.span.start + "transact".len()),
+    };
+    let read = group.read_of(binding).map(|(_, read)| read.span);
+    let written = || group.way.written.iter().find(|leg| leg.result == Some(binding));
+    let known = read.or_else(|| written().map(|leg| leg.span)).unwrap_or(span);
+    let message = format!("this write rests on {}, which may no longer hold", what(name, all));
+    let mut diagnostic = Diagnostic::new("unpinned", span, message).label("written here").other(
+        known,
+        format!("`{name}` is {} here", if read.is_some() { "read" } else { "written" }),
+    );
+    let mut shown = vec![known, span];
+    for used in all.iter().map(|used| used.span) {
+        if !shown.contains(&used) && shown.len() < NAMED_MAX + 2 {
+            shown.push(used);
+            diagnostic = diagnostic.other(used, "and relied on here");
+        }
+    }
+    let since = if read.is_some() { "the read" } else { "that" };
+    diagnostic
+        .why(format!(
+            "between {since} and this write, {}; the write would then act on something that is no longer so",
+            happening(model, contract, group, first, name)
+        ))
+        .help(remedy(model, contract, &first.fact, name))
+}
+
+fn what(name: &str, all: &[&Loose<'_>]) -> String {
+    let named: Vec<String> = all
+        .iter()
+        .map(|loose| match &loose.fact {
+            Fact::Attribute(_, attribute) => format!("`{name}.{attribute}`"),
+            Fact::There(_) => format!("`{name}` being there"),
+            Fact::NotThere(_) => format!("`{name}` being absent"),
+        })
+        .collect();
+    let more = named.len().saturating_sub(NAMED_MAX);
+    let mut parts: Vec<String> = named.into_iter().take(NAMED_MAX).collect();
+    if more > 0 {
+        parts.push(format!("{more} more"));
+    }
+    match parts.split_last() {
+        Some((last, rest)) if !rest.is_empty() => format!("{} and {last}", rest.join(", ")),
+        _ => parts.concat(),
+    }
+}
+
+/// Who may do what.
+fn happening(
+    model: &Model,
+    contract: &Contract,
+    group: &Group<'_>,
+    loose: &Loose<'_>,
+    name: &str,
+) -> String {
+    let other = loose.culprits.iter().find(|culprit| culprit.id != contract.id);
+    let culprit = other
+        .map_or("another call of this contract".to_owned(), |culprit| format!("`{}`", culprit.id));
+    let entity = entity(model, contract, &loose.fact);
+    let shown = entity.map_or("", |entity| &entity.name);
+    let queried = group
+        .read_of(loose.fact.binding())
+        .is_some_and(|(_, read)| matches!(read.what, What::Query(_)));
+    let fixed =
+        |attribute: &str| entity.is_some_and(|entity| entity.key.attributes().contains(&attribute));
+    match &loose.fact {
+        Fact::Attribute(_, attribute) if queried && fixed(attribute) => {
+            format!("{culprit} may make or remove a `{shown}`, and the query would find another")
+        }
+        Fact::Attribute(_, attribute) => format!("{culprit} may change `{attribute}`"),
+        Fact::There(_) => format!("{culprit} may remove `{name}`"),
+        Fact::NotThere(_) => format!("{culprit} may make a `{shown}` of that key"),
+    }
+}
+
+fn entity<'a>(model: &'a Model, contract: &Contract, fact: &Fact<'_>) -> Option<&'a Entity> {
+    entity_of(contract, fact.binding()).and_then(|entity| model.entities.get(entity))
+}
+
+fn remedy(model: &Model, contract: &Contract, fact: &Fact<'_>, name: &str) -> String {
+    let entity = entity(model, contract, fact);
+    let counted = entity.is_some_and(|entity| entity.counter().is_some());
+    let guard = entity.and_then(|entity| entity.guarded_by).and_then(|id| model.entities.get(id));
+    match (fact, guard) {
+        (_, Some(guard)) => format!(
+            "read its `{}` before it, and `update` that in the transaction `if unchanged else retry`",
+            guard.name
+        ),
+        (Fact::NotThere(_), None) => {
+            "`put` it `if absent else …` in the same transaction".to_owned()
+        }
+        (_, None) if counted => format!(
+            "write `if unchanged else retry` on the write of `{name}`, or add \
+             `check {name} if unchanged else retry` to the transaction"
+        ),
+        (Fact::Attribute(_, attribute), None) => format!(
+            "write `if .{attribute} == {name}.{attribute} else retry` on a leg on `{name}` in the same \
+             transaction; or give its entity a counter, and write `if unchanged else retry`"
+        ),
+        (_, None) => format!(
+            "add a leg on `{name}` to the transaction, with an `if` that is false once it is gone"
+        ),
+    }
+}

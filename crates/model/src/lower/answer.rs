@@ -1,0 +1,153 @@
+//! Answers: what is returned, and what a failure says.
+
+use latchkey_language::ast::{self, ElseKind};
+use latchkey_language::{Diagnostic, Name};
+
+use super::Lowering;
+use super::contract::{Access, Scope, ends};
+use crate::model::{Expr, ExprKind, Facts, Failure, FailureKind, Given, Kind, Return, StepKind};
+use crate::types::Type;
+
+impl Lowering {
+    pub(super) fn failure(
+        &mut self,
+        failure: &ast::Else,
+        scope: &mut Scope,
+        facts: &mut Facts,
+    ) -> Failure {
+        let kind = match &failure.kind {
+            ElseKind::Retry => FailureKind::Retry,
+            ElseKind::Block(statements) => {
+                let mut steps = Vec::new();
+                // Nothing was written: what follows a refused leg is no leg.
+                let within = std::mem::replace(&mut scope.in_transaction, false);
+                self.steps(statements, scope, &mut steps, facts, false);
+                scope.in_transaction = within;
+                if !ends(&steps) {
+                    let message = "this `else` goes on, and what it is for did not happen";
+                    let help = "end it with a `return`";
+                    self.report(Diagnostic::new("name", failure.span, message).help(help));
+                }
+                FailureKind::Steps(steps)
+            }
+            ElseKind::Fail { status, code, message, with } => FailureKind::Problem {
+                status: status.node,
+                code: code.node.clone(),
+                message: message.as_ref().map(|message| self.message(message, scope)),
+                with: self.shown(with, scope),
+            },
+        };
+        Failure { kind, span: failure.span }
+    }
+
+    fn message(&mut self, message: &ast::Template, scope: &mut Scope) -> Expr {
+        let text = Expr {
+            kind: ExprKind::Text(self.text(message, scope)),
+            of: Kind::Value(Type::Text { max: 0, like: None }),
+            span: message.span,
+        };
+        self.keeps_secrets(&text, scope);
+        text
+    }
+
+    /// `with { a = x }`
+    fn shown(&mut self, with: &[ast::Assign], scope: &mut Scope) -> Vec<Given> {
+        self.given_once(with);
+        self.never_maybe(with);
+        let mut shown = Vec::new();
+        for assign in with {
+            let value = self.value(&assign.value, scope, None);
+            self.keeps_secrets(&value, scope);
+            let (attribute, span) = (assign.name.node.clone(), assign.name.span);
+            shown.push(Given { attribute, value, maybe: assign.maybe, span });
+        }
+        shown
+    }
+
+    /// Refuses to show what is secret.
+    fn keeps_secrets(&mut self, value: &Expr, scope: &Scope) {
+        value.walk(&mut |part| {
+            let ExprKind::Attribute(id, name) = &part.kind else { return };
+            if let Some(Kind::Item(entity)) = scope.bindings.get(*id).map(|binding| &binding.kind) {
+                self.never_shown(*entity, &Name::new(name.clone(), part.span));
+            }
+        });
+    }
+
+    fn never_shown(&mut self, entity: usize, name: &Name) {
+        let Some(entity) = self.model.entities.get(entity) else { return };
+        let Some(attribute) = entity.attribute(&name.node) else { return };
+        if attribute.secret {
+            let message = format!("`{}` is secret and never shown", name.node);
+            let diagnostic = Diagnostic::new("type", name.span, message)
+                .other(attribute.span, "it is declared so here");
+            self.report(diagnostic);
+        }
+    }
+
+    pub(super) fn returned(&mut self, returned: &ast::Return, scope: &mut Scope) -> StepKind {
+        let binding = self.binding(&returned.value, scope);
+        if let Some(id) = binding {
+            self.must_be_present(Access::Binding(id), &returned.value, scope);
+        }
+        let kind =
+            binding.and_then(|id| scope.bindings.get(id)).map(|binding| binding.kind.clone());
+        let entity = match kind {
+            Some(Kind::Item(entity) | Kind::Page(entity)) => Some(entity),
+            Some(Kind::Value(_) | Kind::Test) => {
+                let message = format!("`{}` is neither an item nor a page", returned.value.node);
+                let help = format!("return an item `with {{ {} }}`", returned.value.node);
+                self.report(Diagnostic::new("type", returned.value.span, message).help(help));
+                None
+            }
+            Some(Kind::Unknown) | None => None,
+        };
+        if let Some(entity) = entity {
+            for field in &returned.fields {
+                self.attribute_of(entity, field);
+                self.never_shown(entity, field);
+            }
+            if matches!(kind, Some(Kind::Item(_))) {
+                self.shown_once(returned, entity);
+            }
+        }
+        if let Some(path) = &returned.at {
+            self.path_names(path, entity, scope);
+        }
+        StepKind::Return(Return {
+            status: returned.status.as_ref().map_or(200, |status| status.node),
+            binding,
+            fields: returned.fields.iter().map(|field| field.node.clone()).collect(),
+            with: self.shown(&returned.with, scope),
+            at: returned.at.as_ref().map(|path| path.node.clone()),
+        })
+    }
+
+    /// Refuses to show beside an item what has the name of one of its attributes.
+    fn shown_once(&mut self, returned: &ast::Return, entity: usize) {
+        for assign in &returned.with {
+            let name = &assign.name;
+            let Some(shape) = self.model.entities.get(entity) else { return };
+            let fields = &returned.fields;
+            let listed = fields.is_empty() || fields.iter().any(|field| field.node == name.node);
+            if listed && shape.attribute(&name.node).is_some_and(|attribute| !attribute.secret) {
+                let message = format!("`{}` of `{}` is shown already", name.node, shape.name);
+                let help = "choose another name, or list the attributes to show in braces";
+                self.report(Diagnostic::new("name", name.span, message).help(help));
+            }
+        }
+    }
+
+    /// The holes of a path are inputs, or attributes of what is returned.
+    fn path_names(&mut self, path: &Name, entity: Option<usize>, scope: &Scope) {
+        for part in path.node.split('/') {
+            let hole = part.strip_prefix('{').and_then(|part| part.strip_suffix('}'));
+            let Some(name) = hole else { continue };
+            if scope.inputs.iter().any(|input| input.name == name) {
+                self.used_inputs.insert(name.to_owned());
+            } else if let Some(entity) = entity {
+                self.attribute_of(entity, &Name::new(name.to_owned(), path.span));
+            }
+        }
+    }
+}

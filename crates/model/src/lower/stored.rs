@@ -1,0 +1,133 @@
+//! What mentions a stored attribute becomes a DynamoDB expression: this says so where it cannot.
+//!
+//! The rest of an expression the runtime evaluates, and hands the store a constant.
+
+use latchkey_language::{Diagnostic, Span};
+
+use crate::model::{Expr, ExprKind, Op};
+
+/// What a store cannot evaluate, and what to do about it.
+type Breach = (Span, &'static str, &'static str);
+
+/// Refuses a condition no store can test.
+pub(super) fn condition(test: &Expr) -> Option<Diagnostic> {
+    tested(test).map(refusal)
+}
+
+/// Refuses a value no store can compute.
+pub(super) fn value(value: &Expr) -> Option<Diagnostic> {
+    computed(value).map(refusal)
+}
+
+fn refusal((span, message, help): Breach) -> Diagnostic {
+    Diagnostic::new("type", span, message)
+        .why("what mentions a stored attribute is evaluated by the store, in one expression")
+        .help(help)
+}
+
+/// Whether an expression mentions what is stored.
+fn mentions(expr: &Expr) -> bool {
+    let mut found = false;
+    expr.walk(&mut |part| found |= matches!(part.kind, ExprKind::Stored(_) | ExprKind::Unchanged));
+    found
+}
+
+fn tested(test: &Expr) -> Option<Breach> {
+    if !mentions(test) {
+        return None;
+    }
+    match &test.kind {
+        ExprKind::Unchanged | ExprKind::Unknown => None,
+        ExprKind::Not(inner) => tested(inner),
+        ExprKind::Binary(Op::And | Op::Or, a, b) => tested(a).or_else(|| tested(b)),
+        ExprKind::Binary(Op::Plus | Op::Minus, ..) => operand(test),
+        ExprKind::Binary(_, a, b) | ExprKind::BeginsWith(a, b) => operand(a).or_else(|| operand(b)),
+        ExprKind::Present(thing) | ExprKind::Absent(thing) => operand(thing),
+        ExprKind::Between(a, b, c) => operand(a).or_else(|| operand(b)).or_else(|| operand(c)),
+        ExprKind::In(a, values) => operand(a).or_else(|| values.iter().find_map(operand)),
+        ExprKind::Stored(_) => None,
+        _ => Some((
+            test.span,
+            "no store can test this",
+            "read the item first, test what was read, and write `if unchanged`",
+        )),
+    }
+}
+
+/// A side of a comparison: a stored attribute, or something that mentions none.
+fn operand(expr: &Expr) -> Option<Breach> {
+    if matches!(expr.kind, ExprKind::Stored(_)) || !mentions(expr) {
+        return None;
+    }
+    Some((
+        expr.span,
+        "no store computes within a condition",
+        "bring the sum to the other side: `.a > limit - 1` rather than `.a + 1 > limit`",
+    ))
+}
+
+fn computed(value: &Expr) -> Option<Breach> {
+    if matches!(value.kind, ExprKind::Stored(_)) || !mentions(value) {
+        return None;
+    }
+    match &value.kind {
+        ExprKind::Binary(Op::Plus | Op::Minus, a, b) if is_term(a) && is_term(b) => None,
+        _ => Some((
+            value.span,
+            "no store can compute this",
+            "a stored attribute can be taken as it is, or with one `+` or `-`",
+        )),
+    }
+}
+
+fn is_term(expr: &Expr) -> bool {
+    matches!(expr.kind, ExprKind::Stored(_)) || !mentions(expr)
+}
+
+#[cfg(test)]
+mod tests {
+    /// The messages of a document whose one write has this `set` and `if`.
+    fn told(set: &str, condition: &str) -> Vec<String> {
+        let text = format!(
+            "```contract\nsystem accounts\ntable Accounts {{ type kind }}\nrole teller\n\
+             entity Account \"ACCOUNT\" {{\n  PK = \"ACCOUNT#{{accountId}}\"\n  SK = \"META\"\n  accountId id\n  \
+             balance int\n  limit int\n  name text(80)\n  version counter\n}}\n\
+             contract A-1 \"Change\" {{\n  PUT /accounts/{{accountId}}\n  input amount int\n  \
+             account = get Account strong else 404 not-found\n  allow caller is teller\n  \
+             update account\n    set version = .version + 1, {set}\n    if {condition} else retry\n  \
+             return account\n  consistency strong\n  expect 1 item\n  rate 1/s\n}}\n```\n"
+        );
+        crate::check(&text).diagnostics.into_iter().map(|found| found.message).collect()
+    }
+
+    #[test]
+    fn what_a_store_evaluates_is_let_through() {
+        let cases = [
+            ("balance = .balance + amount", "unchanged"),
+            ("balance = amount - .balance", ".limit >= amount and .name is present"),
+            ("limit = .balance", "not (.balance in (1, amount) or .name begins_with \"A\")"),
+            (
+                "balance = account.balance + amount",
+                "unchanged and .balance between 1 and amount + 1",
+            ),
+        ];
+        for (set, condition) in cases {
+            assert_eq!(told(set, condition), [""; 0], "{set} if {condition}");
+        }
+    }
+
+    #[test]
+    fn what_no_store_evaluates_is_refused() {
+        let within = "no store computes within a condition";
+        let cases = [
+            ("balance = .balance + .limit + amount", "unchanged", "no store can compute this"),
+            ("name = \"x{.name}\"", "unchanged", "no store can compute this"),
+            ("balance = amount", ".balance + amount <= .limit", within),
+            ("balance = amount", "caller owns .name", "no store can test this"),
+        ];
+        for (set, condition, message) in cases {
+            let told = told(set, condition);
+            assert!(told.iter().any(|found| found == message), "{set} if {condition}: {told:?}");
+        }
+    }
+}

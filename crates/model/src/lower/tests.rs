@@ -1,0 +1,254 @@
+/// A document of doors with more declarations, another attribute, and a contract of these lines.
+fn told(members: &str, body: &str) -> Vec<String> {
+    let text = format!(
+        "```contract\n\
+         system doors\n\
+         table Doors {{ type kind }}\n\
+         role porter\n\
+         entity Door \"DOOR\" {{\n\
+           PK = \"DOOR#{{doorId}}\"\n\
+           SK = \"META\"\n\
+           doorId id\n\
+           state SHUT | OPEN = SHUT\n\
+           name text(80)\n\
+           note text(80)?\n\
+           pin text(8)? secret\n\
+           seen time?\n\
+           opened int 0.. = 0\n\
+           version counter\n\
+           {members}\n\
+         }}\n\
+         contract D-01 \"Try\" {{\n\
+           POST /doors/{{doorId}}\n\
+           {body}\n\
+           consistency strong\n\
+           expect 1 item\n\
+           rate 1/s\n\
+         }}\n\
+         ```\n"
+    );
+    let checked = crate::check(&text);
+    let lowered = ["name", "type", "absent", "unused", "syntax"];
+    let told = checked.diagnostics.into_iter().filter(|found| lowered.contains(&found.rule));
+    // What this contract leaves unread is not the point; what it leaves unasked is.
+    told.filter(|found| {
+        found.rule != "unused" || found.message.starts_with("nothing uses the input")
+    })
+    .map(|found| format!("{}: {}", found.rule, found.message))
+    .collect()
+}
+
+/// A contract that reads a door, allows the caller, and does this.
+fn done(statements: &str) -> Vec<String> {
+    told(
+        "",
+        &format!(
+            "door = get Door strong else 404 not-found\n allow caller is porter\n{statements}\n\
+             return door"
+        ),
+    )
+}
+
+const BUMP: &str = "version = .version + 1";
+
+#[test]
+fn an_attribute_is_given_once() {
+    let twice = ["name: `name` is given twice"];
+    assert_eq!(
+        done(&format!(
+            "update door set {BUMP}, name = \"a\", name = \"b\" if unchanged else retry"
+        )),
+        twice
+    );
+    assert_eq!(done("put Door { name = \"a\", name = \"b\" } if absent else 409 taken"), twice);
+    let removed =
+        format!("update door set {BUMP}, note = \"a\" remove note if unchanged else retry");
+    assert_eq!(done(&removed), ["name: `note` is given twice"]);
+    assert_eq!(
+        done("require door.opened < 3 else 409 worn with { a = 1, a = 2 }"),
+        ["name: `a` is given twice"]
+    );
+}
+
+#[test]
+fn a_put_leaves_a_whole_item() {
+    assert_eq!(done("put Door { name = \"a\" } if absent else 409 taken"), [""; 0]);
+    assert_eq!(
+        done("put Door if absent else 409 taken"),
+        ["type: this leaves a `Door` without `name`"]
+    );
+    assert_eq!(done("upsert Door add opened = 1"), ["type: this leaves a `Door` without `name`"]);
+    assert_eq!(
+        done("put Door { name = \"a\", version = 1 } if absent else 409 taken"),
+        ["type: `version` is a counter, which starts at 1 by itself"]
+    );
+    assert_eq!(done("put Door of door replace"), [""; 0]);
+}
+
+#[test]
+fn a_change_keeps_the_item_whole() {
+    let update = |change: &str| done(&format!("update door {change} if unchanged else retry"));
+    assert_eq!(update("remove note"), [""; 0]);
+    assert_eq!(update("remove name"), ["type: a `name` is never absent"]);
+    assert_eq!(
+        update("set doorId = caller.id"),
+        ["type: `doorId` is part of the key, which never changes"]
+    );
+    assert_eq!(update("add name = \"a\""), ["type: `name` is text(80), which does not add up"]);
+    assert_eq!(
+        update("add opened ?= 1"),
+        ["type: `?=` leaves an attribute as it is stored, and nothing is stored here"]
+    );
+    assert_eq!(update("set note = \"a\" set name = \"b\""), ["name: an operation says this once"]);
+}
+
+#[test]
+fn an_input_is_used() {
+    assert_eq!(done("input force bool = false"), ["unused: nothing uses the input `force`"]);
+    assert_eq!(done("input force bool\nrequire force else 409 shut"), [""; 0]);
+    assert_eq!(
+        done("input a int\nrequire 1 == 2 else 409 shut \"not {a}\""),
+        [""; 0],
+        "a message uses what it names"
+    );
+    assert_eq!(
+        done("require door.opened < 3 else 409 worn \"opened {opend} times\""),
+        ["name: there is no name `opend`"]
+    );
+}
+
+#[test]
+fn what_may_be_absent_is_tested_first() {
+    let absent = ["absent: this may be absent here"];
+    assert_eq!(done("input force bool?\nrequire force else 409 shut"), absent);
+    assert_eq!(done("input at time?\nrequire at between now and now else 409 late"), absent);
+    assert_eq!(done("require door.note in (\"a\", \"b\") else 409 other"), absent);
+    let tested = "require door.note is present and door.note in (\"a\", \"b\") else 409 other";
+    assert_eq!(done(tested), [""; 0]);
+}
+
+#[test]
+fn a_clause_stands_where_it_means_something() {
+    assert_eq!(done("other = get Door page 25\n"), ["name: a `get` has no `page`"]);
+    assert_eq!(
+        done("others = query Door of door where PK = \"DOOR#{doorId}\" page 25"),
+        ["name: a query is by its `where` alone"]
+    );
+    assert_eq!(
+        told(
+            "index ByState moves { PK = \"STATE#{state}\"  SK = \"DOOR#{doorId}\" }",
+            "allow caller is porter\nshut = query Door by ByState strong where PK = \"STATE#SHUT\"\n\
+             page 25\nput Door { name = \"a\" } if absent else 409 taken\nreturn shut"
+        ),
+        ["type: a query by an index is never strong"]
+    );
+}
+
+#[test]
+fn a_counter_tells_whether_an_item_changed() {
+    let entity = "}\nentity Log \"LOG\" {\nPK = \"LOG#{doorId}\"\nSK = \"LOG\"\ndoorId id";
+    let body = "log = get Log strong else 404 not-found\nallow caller is porter\n\
+                check log if unchanged else retry\nreturn log";
+    assert_eq!(told(entity, body), ["type: nothing counts the changes of a `Log`"]);
+}
+
+#[test]
+fn an_index_names_inputs_of_a_path_too() {
+    // Only attributes of the table's own keys used to be known.
+    let body = "allow caller is porter\nshut = query Door by ByState where PK = \"STATE#{state}\"\npage 25\n\
+                require doorId == caller.id else 409 other\nreturn shut";
+    let index = "index ByState moves { PK = \"STATE#{state}\"  SK = \"DOOR#{doorId}\" }";
+    assert_eq!(told(index, &body.replace("{state}", "OPEN")), [""; 0]);
+    let text = "}\ncontract D-02 \"By state\" {\nGET /states/{state}\nallow caller is porter\n\
+                shut = query Door by ByState where PK = \"STATE#{state}\"\npage 25\nreturn shut";
+    assert_eq!(told(index, &format!("{}\n{text}", body.replace("{state}", "OPEN"))), [""; 0]);
+}
+
+#[test]
+fn a_transaction_holds_writes_alone() {
+    let leg = format!("update door set {BUMP} if unchanged else retry");
+    assert_eq!(done(&format!("transact {{ {leg} }}")), [""; 0]);
+    let alone = ["name: a transaction is made of writes, and of `when` around them"];
+    assert_eq!(done(&format!("transact {{ {leg}\n other = get Door\n }}")), alone);
+    assert_eq!(done(&format!("transact {{ {leg}\n when now == now {{ return door }} }}")), alone);
+    let ends = "transact { update door set version = .version + 1 if unchanged\n\
+                else { other = get Door strong else 404 gone\n return other }\n }";
+    assert_eq!(done(ends), [""; 0]);
+}
+
+#[test]
+fn every_way_ends_in_an_answer() {
+    assert_eq!(
+        told("", "door = get Door strong else 404 not-found\n allow caller is porter"),
+        ["name: the contract has no `return` at its end"]
+    );
+    assert_eq!(
+        done("other = get Door strong else { x = now }"),
+        ["name: this `else` goes on, and what it is for did not happen"]
+    );
+}
+
+#[test]
+fn an_answer_shows_each_thing_once_and_no_secret() {
+    let returned = |what: &str| done(&format!("when door.opened == 0 {{ return {what} }}"));
+    assert_eq!(returned("door with { at = now }"), [""; 0]);
+    assert_eq!(returned("door with { name = \"x\" }"), ["name: `name` of `Door` is shown already"]);
+    assert_eq!(returned("door { doorId } with { name = \"x\" }"), [""; 0]);
+    assert_eq!(returned("door { pin }"), ["type: `pin` is secret and never shown"]);
+    assert_eq!(returned("door with { p = door.pin }"), ["type: `pin` is secret and never shown"]);
+    assert_eq!(
+        returned("201 door at /doors/{dorId}"),
+        ["name: there is no attribute of `Door` named `dorId`"]
+    );
+    assert_eq!(
+        done("x = now\nwhen door.opened == 0 { return x }"),
+        ["type: `x` is neither an item nor a page"]
+    );
+}
+
+#[test]
+fn types_say_what_they_take() {
+    let with = |member: &str| {
+        told(
+            member,
+            "door = get Door strong else 404 not-found\nallow caller is porter\nreturn door",
+        )
+    };
+    let cases = [
+        ("a int 0.5..", "type: the bounds of an `int` are whole numbers"),
+        ("a int 5..3", "type: the least value is above the greatest"),
+        ("a id 1..3", "type: `id` has no bounds; only a number has"),
+        ("a id like \"x\"", "type: `id` has no pattern; only a text has"),
+        ("a text(0)", "type: `text` takes one whole number in parentheses"),
+        ("a X | Y = Z", "type: this is no constant of type X | Y"),
+        ("a time = now", "type: this is no constant of type time"),
+        ("a int 1..9 = 10", "type: this is no constant of type int"),
+        ("a int? = 1", "type: `a` has a default and is never absent"),
+        ("a X | Y | X", "name: value `X` is declared twice"),
+        ("a Door.nme", "name: there is no attribute of `Door` named `nme`"),
+        ("kind id", "name: `kind` holds the type of every item"),
+        ("PK = \"B#{doorId}\"", "name: a second template for one key"),
+        (
+            "index A { PK = \"LATCHKEY#\" SK = \"{doorId}\" }",
+            "name: keys that begin with `LATCHKEY#` are Latchkey's own",
+        ),
+        (
+            "}\nentity B \"DOOR\" {\nPK = \"B#{a}\"\nSK = \"B\"\na id",
+            "name: entity type `DOOR` is declared twice",
+        ),
+        (
+            "}\nentity B \"B\" {\nPK = \"B#{a}\"\nSK = \"B\"\na id?",
+            "type: `a` may be absent, and the key needs it",
+        ),
+        (
+            "}\nentity B \"B\" guarded by B {\nPK = \"B#{a}\"\nSK = \"B\"\na id",
+            "type: `B` has no counter to guard with",
+        ),
+    ];
+    for (member, message) in cases {
+        let told: Vec<String> =
+            with(member).into_iter().filter(|found| !found.starts_with("unused")).collect();
+        assert_eq!(told, [message], "{member}");
+    }
+    assert_eq!(with("a text(9) = \"x\"\nb Door.state = OPEN\nc bool = true"), [""; 0]);
+}

@@ -1,0 +1,265 @@
+//! Writes: what a leg changes, and whether it leaves a whole item.
+
+use latchkey_language::ast::{self, ClauseKind};
+use latchkey_language::{Diagnostic, Name, Span};
+
+use super::contract::{Access, Scope};
+use super::{Lowering, stored};
+use crate::model::{Attribute, Facts, Given, Kind, Leg, PutMode, Verb};
+use crate::types::Type;
+
+impl Lowering {
+    #[expect(clippy::too_many_arguments, reason = "they are what a leg is made of")]
+    pub(super) fn leg(
+        &mut self,
+        name: Option<&Name>,
+        verb: Verb,
+        operation: &ast::Operation,
+        entity: usize,
+        target: Option<usize>,
+        scope: &mut Scope,
+        facts: &mut Facts,
+    ) -> Leg {
+        let key = self.key(operation, entity, target, scope);
+        let of = operation.of.as_ref().and_then(|of| {
+            let named = |id: &&usize| scope.bindings.get(**id).is_some_and(|b| b.name == of.node);
+            scope.visible.iter().rev().find(named).copied()
+        });
+        let span = operation.verb.span.to(operation.target.span);
+        let mut leg = Leg {
+            verb,
+            entity,
+            key,
+            target,
+            of,
+            result: None,
+            values: Vec::new(),
+            removes: Vec::new(),
+            adds: Vec::new(),
+            put: None,
+            condition: None,
+            failure: None,
+            span,
+        };
+        let outer = scope.stored.replace(entity);
+        for clause in &operation.clauses {
+            self.leg_clause(&mut leg, clause, scope);
+        }
+        scope.stored = outer;
+        self.one_change_each(operation);
+        if matches!(verb, Verb::Put | Verb::Upsert) && operation.of.is_some() == of.is_some() {
+            self.leaves_a_whole_item(&leg, scope);
+        }
+        leg.failure =
+            operation.otherwise.as_ref().map(|failure| self.failure(failure, scope, facts));
+        leg.result = match name {
+            Some(name) => Some(self.bind(name, Kind::Item(entity), true, scope)),
+            None => target,
+        };
+        leg
+    }
+
+    fn leg_clause(&mut self, leg: &mut Leg, clause: &ast::Clause, scope: &mut Scope) {
+        let (put, change) =
+            (leg.verb == Verb::Put, matches!(leg.verb, Verb::Update | Verb::Upsert));
+        match &clause.node {
+            ClauseKind::Fields(given) if put => {
+                self.never_maybe(given);
+                self.no_counter(given, leg.entity);
+                leg.values.extend(self.given(given, leg, scope));
+            }
+            ClauseKind::Set(given) if change => {
+                given.iter().for_each(|assign| self.may_change(&assign.name, leg.entity));
+                leg.values.extend(self.given(given, leg, scope));
+            }
+            ClauseKind::Add(given) if change => {
+                self.never_maybe(given);
+                given.iter().for_each(|assign| self.adds_up(&assign.name, leg.entity));
+                leg.adds.extend(self.given(given, leg, scope));
+            }
+            ClauseKind::Remove(names) if change => {
+                for name in names {
+                    self.may_remove(name, leg.entity);
+                    leg.removes.push(name.node.clone());
+                }
+            }
+            ClauseKind::Replace if put => leg.put = Some(PutMode::Replace),
+            ClauseKind::IfAbsent if put => leg.put = Some(PutMode::IfAbsent),
+            ClauseKind::If(test) => {
+                let test = self.test(test, scope);
+                self.diagnostics.extend(stored::condition(&test));
+                leg.condition = Some(test);
+            }
+            other => {
+                let verb = match leg.verb {
+                    Verb::Put => "put",
+                    Verb::Update => "update",
+                    Verb::Upsert => "upsert",
+                    Verb::Delete => "delete",
+                    Verb::Check => "check",
+                };
+                self.misplaced(other, clause.span, verb);
+            }
+        }
+    }
+
+    fn given(&mut self, assigns: &[ast::Assign], leg: &Leg, scope: &mut Scope) -> Vec<Given> {
+        let mut given = Vec::new();
+        for assign in assigns {
+            let kind = self.attribute_of(leg.entity, &assign.name);
+            let value = self.value(&assign.value, scope, kind.as_ref());
+            self.diagnostics.extend(stored::value(&value));
+            let optional = self
+                .declared(leg.entity, &assign.name.node)
+                .is_none_or(|attribute| attribute.optional);
+            // An upsert may make the item, and what it leaves alone is not there then.
+            if !optional && (!assign.maybe || leg.verb == Verb::Upsert) {
+                self.must_have(&value, scope);
+            }
+            let (attribute, span) = (assign.name.node.clone(), assign.name.span);
+            given.push(Given { attribute, value, maybe: assign.maybe, span });
+        }
+        given
+    }
+
+    fn declared(&self, entity: usize, name: &str) -> Option<&Attribute> {
+        self.model.entities.get(entity).and_then(|entity| entity.attribute(name))
+    }
+
+    /// Refuses an attribute that is given twice in one list.
+    pub(super) fn given_once(&mut self, assigns: &[ast::Assign]) {
+        let names: Vec<&Name> = assigns.iter().map(|assign| &assign.name).collect();
+        self.named_once(&names);
+    }
+
+    /// Refuses an attribute that one operation changes twice: DynamoDB refuses the whole.
+    fn one_change_each(&mut self, operation: &ast::Operation) {
+        let mut names: Vec<&Name> = Vec::new();
+        for clause in &operation.clauses {
+            match &clause.node {
+                ClauseKind::Fields(given) | ClauseKind::Set(given) | ClauseKind::Add(given) => {
+                    names.extend(given.iter().map(|assign| &assign.name));
+                }
+                ClauseKind::Remove(removed) => names.extend(removed),
+                _ => {}
+            }
+        }
+        self.named_once(&names);
+    }
+
+    fn named_once(&mut self, names: &[&Name]) {
+        for (at, name) in names.iter().enumerate() {
+            if let Some(first) = names.iter().take(at).find(|other| other.node == name.node) {
+                let message = format!("`{}` is given twice", name.node);
+                let twice = Diagnostic::new("name", name.span, message)
+                    .other(first.span, "it is given here already");
+                self.report(twice);
+            }
+        }
+    }
+
+    /// `?=` leaves what is stored alone, so it means something in a `set` only.
+    pub(super) fn never_maybe(&mut self, assigns: &[ast::Assign]) {
+        for assign in assigns.iter().filter(|assign| assign.maybe) {
+            let message = "`?=` leaves an attribute as it is stored, and nothing is stored here";
+            let help = format!("write `{} = …`", assign.name.node);
+            self.report(Diagnostic::new("type", assign.name.span, message).help(help));
+        }
+    }
+
+    fn no_counter(&mut self, assigns: &[ast::Assign], entity: usize) {
+        for assign in assigns {
+            let name = &assign.name;
+            if self.declared(entity, &name.node).is_some_and(|a| a.kind == Type::Counter) {
+                let message = format!("`{}` is a counter, which starts at 1 by itself", name.node);
+                self.report(Diagnostic::new("type", name.span, message).help("leave it out"));
+            }
+        }
+    }
+
+    /// What a key is made of never changes: that would be another item.
+    fn may_change(&mut self, name: &Name, entity: usize) {
+        let Some(shape) = self.model.entities.get(entity) else { return };
+        if shape.key.attributes().contains(&name.node.as_str()) {
+            let message = format!("`{}` is part of the key, which never changes", name.node);
+            let help = "`delete` the item and `put` another, in one transaction";
+            self.report(Diagnostic::new("type", name.span, message).help(help));
+        }
+    }
+
+    fn may_remove(&mut self, name: &Name, entity: usize) {
+        self.attribute_of(entity, name);
+        if self.declared(entity, &name.node).is_some_and(|attribute| !attribute.optional) {
+            let message = format!("a `{}` is never absent", name.node);
+            let help = format!("leave it, or make it optional: `{} …?`", name.node);
+            self.report(Diagnostic::new("type", name.span, message).help(help));
+        }
+    }
+
+    fn adds_up(&mut self, name: &Name, entity: usize) {
+        self.may_change(name, entity);
+        let Some(attribute) = self.declared(entity, &name.node) else { return };
+        if !matches!(attribute.kind, Type::Int { .. } | Type::Number { .. } | Type::Counter) {
+            let message = format!("`{}` is {}, which does not add up", name.node, attribute.kind);
+            self.report(Diagnostic::new("type", name.span, message));
+        }
+    }
+
+    /// Refuses a write that makes an item without something it must have.
+    fn leaves_a_whole_item(&mut self, leg: &Leg, scope: &Scope) {
+        let Some(entity) = self.model.entities.get(leg.entity) else { return };
+        let key = entity.key.attributes();
+        let given =
+            |name: &str| leg.values.iter().chain(&leg.adds).any(|given| given.attribute == *name);
+        let needed = entity.attributes.iter().filter(|attribute| {
+            !attribute.optional
+                && attribute.default.is_none()
+                && attribute.kind != Type::Counter
+                && !key.contains(&attribute.name.as_str())
+                && !given(&attribute.name)
+        });
+        let needed: Vec<Attribute> = needed.cloned().collect();
+        let name = entity.name.clone();
+        let source = leg.of.filter(|_| leg.verb == Verb::Put);
+        let missing: Vec<String> = needed
+            .iter()
+            .filter(|attribute| !self.comes_from(source, attribute, leg.span, scope))
+            .map(|attribute| format!("`{}`", attribute.name))
+            .collect();
+        if !missing.is_empty() {
+            let message = format!("this leaves a `{name}` without {}", missing.join(", "));
+            let help = match leg.verb {
+                Verb::Put => "give it in the braces, give it a default, or make it optional",
+                _ => "give it in the `set`, give it a default, or make it optional",
+            };
+            self.report(Diagnostic::new("type", leg.span, message).help(help));
+        }
+    }
+
+    /// Whether an attribute is taken from the item a put is `of`; reports one that does not fit.
+    fn comes_from(
+        &mut self,
+        source: Option<usize>,
+        attribute: &Attribute,
+        span: Span,
+        scope: &Scope,
+    ) -> bool {
+        let Some(id) = source else { return false };
+        let Some(Kind::Item(entity)) = scope.bindings.get(id).map(|binding| &binding.kind) else {
+            return false;
+        };
+        let Some(found) = self.declared(*entity, &attribute.name) else { return false };
+        let known = Access::Attribute(id, attribute.name.clone());
+        if found.optional && !scope.present.contains(&known) {
+            let message = format!("`{}` may be absent here", attribute.name);
+            self.report(Diagnostic::new("absent", span, message));
+        } else if !found.kind.fits(&attribute.kind) {
+            let message = format!(
+                "`{}` is {} there, and {} is expected",
+                attribute.name, found.kind, attribute.kind
+            );
+            self.report(Diagnostic::new("type", span, message));
+        }
+        true
+    }
+}

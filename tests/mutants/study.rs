@@ -1,0 +1,122 @@
+//! The study: reads the lists of mutants, makes each, and checks it.
+
+/// The document the mistakes are made in.
+pub(crate) const DOCUMENT: &str = include_str!("../../systems/smartlocker.md");
+
+/// The mistakes, as they are written down.
+const LISTS: [&str; 5] = [
+    include_str!("entities.txt"),
+    include_str!("lockers.txt"),
+    include_str!("reserving.txt"),
+    include_str!("reservations.txt"),
+    include_str!("events.txt"),
+];
+
+/// A mistake someone might make, and what should come of it.
+pub(crate) struct Mutant {
+    /// The contract or entity it is in, and its number there.
+    pub(crate) id: String,
+    /// The mistake in words.
+    pub(crate) mistake: &'static str,
+    /// The contract or entity it is in.
+    within: &'static str,
+    edits: Vec<Edit>,
+    pub(crate) expected: Expected,
+}
+
+/// A text, and what stands there instead.
+#[derive(Default)]
+struct Edit {
+    old: Vec<&'static str>,
+    new: Vec<&'static str>,
+}
+
+/// What should come of a mistake.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Expected {
+    /// The check reports it, by this rule at least.
+    Caught(&'static str),
+    /// It does no harm, and why.
+    Harmless(&'static str),
+    /// Only a run can tell, and which example does.
+    Example(&'static str),
+}
+
+/// Reads all lists.
+pub(crate) fn mutants() -> Result<Vec<Mutant>, String> {
+    let mut mutants: Vec<Mutant> = Vec::new();
+    for entry in LISTS.iter().flat_map(|list| list.split("\n\n")) {
+        let mut mutant = read(entry)?;
+        let before = mutants.iter().filter(|other| other.within == mutant.within).count();
+        mutant.id = format!("{}.{}", mutant.within, before + 1);
+        mutants.push(mutant);
+    }
+    Ok(mutants)
+}
+
+/// Reads one mutant: what it is, where, the edits, and what should come of it.
+fn read(entry: &'static str) -> Result<Mutant, String> {
+    let (mut within, mut expected) = (None, None);
+    let mut edits = vec![Edit::default()];
+    let mut lines = entry.trim().lines();
+    let mistake = lines.next().unwrap_or_default();
+    let wrong = |why: &str| format!("{why}, in the mutant `{mistake}`");
+    for line in lines {
+        let edit = edits.last_mut().ok_or_else(|| wrong("no edit"))?;
+        if let Some(old) = line.strip_prefix('-') {
+            edit.old.push(old.strip_prefix(' ').unwrap_or(old));
+        } else if let Some(new) = line.strip_prefix('+') {
+            edit.new.push(new.strip_prefix(' ').unwrap_or(new));
+        } else if line == "and" {
+            edits.push(Edit::default());
+        } else if let Some(name) = line.strip_prefix("in ") {
+            within = Some(name);
+        } else if let Some(rule) = line.strip_prefix("caught by ") {
+            expected = Some(Expected::Caught(rule));
+        } else if let Some(why) = line.strip_prefix("harmless: ") {
+            expected = Some(Expected::Harmless(why));
+        } else if let Some(which) = line.strip_prefix("example: ") {
+            expected = Some(Expected::Example(which));
+        } else {
+            return Err(wrong(&format!("the line `{line}` means nothing")));
+        }
+    }
+    let within = within.ok_or_else(|| wrong("no place"))?;
+    let expected = expected.ok_or_else(|| wrong("nothing expected"))?;
+    Ok(Mutant { id: String::new(), mistake, within, edits, expected })
+}
+
+impl Mutant {
+    /// The document with the mistake in it.
+    pub(crate) fn document(&self) -> Result<String, String> {
+        let mut part = self.part()?.to_owned();
+        for edit in &self.edits {
+            let (old, new) = (edit.old.join("\n"), edit.new.join("\n"));
+            match part.matches(&old).count() {
+                1 if !old.is_empty() => part = part.replacen(&old, &new, 1),
+                count => return Err(format!("{}: found {count} times: `{old}`", self.id)),
+            }
+        }
+        Ok(DOCUMENT.replacen(self.part()?, &part, 1))
+    }
+
+    /// The text of the contract, the entity or the system it is in, up to its end.
+    fn part(&self) -> Result<&'static str, String> {
+        let name = self.within;
+        let starts = [format!("contract {name} "), format!("entity {name} "), name.to_owned()];
+        let start = starts.iter().find_map(|start| DOCUMENT.find(&format!("\n{start}")));
+        let rest = start.and_then(|at| DOCUMENT.get(at + 1..));
+        let end = rest.and_then(|rest| rest.find("\n}\n").or_else(|| rest.find("\n```")));
+        let part = rest.zip(end).and_then(|(rest, end)| rest.get(..end));
+        part.ok_or_else(|| format!("{}: there is no `{name}`", self.id))
+    }
+
+    /// The rules that find it, each once, by name.
+    pub(crate) fn found_by(&self) -> Result<Vec<&'static str>, String> {
+        let checked = latchkey_model::check(&self.document()?);
+        let mut rules: Vec<&str> = checked.diagnostics.iter().map(|found| found.rule).collect();
+        rules.sort_unstable();
+        rules.dedup();
+        Ok(rules)
+    }
+}

@@ -1,0 +1,92 @@
+//! Every rule has a page, and every page is true: its samples break the rule and no other, say what the page
+//! shows, and are in order once they are fixed. `LATCHKEY_BLESS=1` rewrites what the pages show.
+
+#![expect(clippy::unwrap_used, reason = "a test that goes wrong should fail, where it went wrong")]
+
+mod page;
+mod ten;
+mod traps;
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use latchkey_model::{check, rules};
+use page::{Page, Part};
+
+fn folder() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap().join("docs/rules")
+}
+
+fn pages() -> Vec<Page> {
+    let mut paths: Vec<PathBuf> =
+        fs::read_dir(folder()).unwrap().map(|entry| entry.unwrap().path()).collect();
+    paths.retain(|path| path.file_name().is_some_and(|name| name != "README.md"));
+    paths.sort();
+    paths.iter().map(|path| Page::read(path)).collect()
+}
+
+/// The rules a document breaks, and all that is said about it.
+fn told(sample: &str) -> (Vec<&'static str>, String) {
+    let found = check(sample).diagnostics;
+    let name = sample.lines().find_map(|line| line.strip_prefix("system ")).unwrap_or("sample");
+    let path = format!("{name}.md");
+    let said = found.iter().map(|one| latchkey_cli::render(&path, sample, one, false));
+    let said = said.collect::<Vec<_>>().join("\n\n");
+    (found.iter().map(|one| one.rule).collect(), said)
+}
+
+#[test]
+fn a_sample_breaks_its_rule_alone_and_is_told_what_the_page_shows() {
+    let bless = std::env::var_os("LATCHKEY_BLESS").is_some();
+    for page in pages() {
+        let mut said = Vec::new();
+        for sample in page.parts(Part::Fails) {
+            let (rules, text) = told(sample);
+            assert!(!rules.is_empty(), "{}: a sample that does not fail:\n{sample}", page.slug);
+            let alone = rules.iter().all(|rule| *rule == page.slug);
+            assert!(alone, "{}: it breaks more than that:\n{text}", page.slug);
+            said.push(text);
+        }
+        if bless {
+            page.bless(&said);
+        } else {
+            let shown: Vec<&str> = page.parts(Part::Says).collect();
+            assert_eq!(shown, said, "{}: run with LATCHKEY_BLESS=1 to rewrite it", page.slug);
+        }
+    }
+}
+
+#[test]
+fn a_sample_that_is_fixed_has_no_mistakes() {
+    for page in pages() {
+        let (fails, fixed) = (page.parts(Part::Fails).count(), page.parts(Part::Fixed).count());
+        assert!(fails > 0 && fails == fixed, "{}: {fails} fail and {fixed} are fixed", page.slug);
+        for sample in page.parts(Part::Fixed) {
+            let (rules, text) = told(sample);
+            assert!(rules.is_empty(), "{}: not fixed:\n{text}", page.slug);
+        }
+    }
+}
+
+#[test]
+fn every_rule_has_a_page_and_every_page_a_rule() {
+    let mut known: Vec<&str> = rules().collect();
+    known.sort_unstable();
+    let pages = pages();
+    let found: Vec<&str> = pages.iter().map(|page| page.slug.as_str()).collect();
+    assert_eq!(found, known);
+    for page in &pages {
+        let title = format!("# `{}`: ", page.slug);
+        assert!(page.text.starts_with(&title), "{} begins with `{title}`", page.slug);
+        assert!(page.text.contains("\n## How it decides\n"), "{} says how", page.slug);
+    }
+}
+
+#[test]
+fn the_index_lists_every_rule_once() {
+    let index = fs::read_to_string(folder().join("README.md")).unwrap();
+    for rule in rules() {
+        let link = format!("[`{rule}`]({rule}.md)");
+        assert_eq!(index.matches(&link).count(), 1, "README.md links to {rule}");
+    }
+}
