@@ -131,6 +131,9 @@ fn a_condition_that_repeats_the_test_pins_it() {
     let cases = [
         ("door.until > now", ".until > now", true),
         ("door.until > now", ".until > now - 1h", false),
+        ("not (door.seenAt is absent)", ".seenAt is present", true),
+        ("door.seenAt is present", ".seenAt is absent", false),
+        ("door.state == BROKEN", "not (.state != BROKEN)", true),
         ("door.state moves to OPEN", ".state == SHUT", true),
         ("door.state moves to OPEN", ".state == BROKEN", false),
         ("door.state != BROKEN", ".state == SHUT", true),
@@ -372,4 +375,29 @@ fn all_kinds_of_index_moves_are_seen() {
     );
     let once = "allow caller is warden\ndoor = update Door set zone = doorId, version = .version + 1 if .zone is absent else 404 no\nreturn door";
     assert_eq!(broken(once), [""; 0]);
+}
+
+#[test]
+fn what_would_hide_a_mistake_is_one() {
+    let cases = [
+        ("a second name for an item", "name", format!("{READ}d = door\nallow caller owns d.ownerId\nreturn door")),
+        (
+            "`unchanged` of nothing that was read",
+            "type",
+            "allow caller is warden\ndoor = update Door set seenAt = now, version = .version + 1 if unchanged else retry\nreturn door"
+                .to_owned(),
+        ),
+        ("a waiver above nothing", "waive", format!("{READ}allow caller is warden\nreturn door\nwaive scan \"x\"")),
+        (
+            "two conditions on one key",
+            "type",
+            "allow caller is warden\nnotes = query Note strong\nwhere PK = \"DOOR#{doorId}\" and SK >= \"NOTE#a\" and SK < \"NOTE#b\"\n\
+             page 5\nreturn notes"
+                .to_owned(),
+        ),
+    ];
+    for (what, rule, steps) in cases {
+        let found = broken(&steps);
+        assert!(found.contains(&rule), "{what}: {found:?}");
+    }
 }

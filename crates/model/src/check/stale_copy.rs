@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use latchkey_language::Diagnostic;
+use latchkey_language::{Diagnostic, Span};
 
 use super::Report;
 use super::flow::{Group, Placed, fixes, groups, within};
@@ -106,11 +106,32 @@ fn source_changed(
         ),
         _ => return,
     };
-    let diagnostic = Diagnostic::new("stale-copy", placed.leg.span, message)
-        .other(view.span, format!("a view of `{source}`, copied on every change"))
+    let mut diagnostic = Diagnostic::new("stale-copy", placed.leg.span, message)
+        .other(view.span, format!("a view of `{source}`, copied on every change"));
+    if let Some((span, label)) = near_miss(group, at, id).filter(|_| !written) {
+        diagnostic = diagnostic.other(span, label);
+    }
+    let diagnostic = diagnostic
         .why("whoever reads the view would see what is no longer so, until something else rewrites it")
         .help(help);
     report.raise(diagnostic, &placed.step.waivers);
+}
+
+/// A leg that looks as if it wrote the view, and why it does not count.
+fn near_miss(group: &Group<'_>, at: usize, view: usize) -> Option<(Span, &'static str)> {
+    let placed = group.legs.get(at)?;
+    let mut legs = group.legs.iter().enumerate();
+    let (place, near) = legs.find(|(_, other)| {
+        other.leg.entity == view && !matches!(other.leg.verb, Verb::Delete | Verb::Check)
+    })?;
+    let label = if !within(&placed.guards, &near.guards) {
+        "this does not happen whenever the change does"
+    } else if place < at {
+        "this is written from the item as it was before"
+    } else {
+        "this does not write what the change leaves"
+    };
+    Some((near.leg.span, label))
 }
 
 /// The part of a view's key that a write of its source may change, if there is one.
@@ -127,12 +148,9 @@ fn moves<'a>(leg: &Leg, source: &Entity, view: &'a Entity, copied: &[&str]) -> O
 }
 
 /// Whether an expression is an attribute of the item a binding stands for.
-fn is_of(group: &Group<'_>, expr: &Expr, binding: Option<usize>, name: &str) -> bool {
-    // The names of values lead to nothing that lives longer than the group.
-    matches!(&expr.kind, ExprKind::Attribute(of, attribute)
+fn is_of<'a>(group: &Group<'a>, expr: &'a Expr, binding: Option<usize>, name: &str) -> bool {
+    matches!(&plain(&group.lets, expr).kind, ExprKind::Attribute(of, attribute)
         if Some(*of) == binding && attribute == name)
-        || matches!(&expr.kind, ExprKind::Binding(id)
-            if group.lets.get(id).is_some_and(|value| is_of(group, value, binding, name)))
 }
 
 /// Whether a leg writes the view of what another leg leaves, with all that changed.
@@ -145,7 +163,7 @@ fn writes_copies<'a>(
 ) -> bool {
     match leg.verb {
         Verb::Put => {
-            let taken = |given: &Given| is_of(group, &given.value, leg.of, &given.attribute);
+            let taken = |given: &'a Given| is_of(group, &given.value, leg.of, &given.attribute);
             let by_hand = |given: &&Given| copied.contains(&given.attribute.as_str());
             // A copy that is where it was is there already.
             let arrives = source.verb == Verb::Put || moved;
@@ -248,7 +266,7 @@ fn copy_written(
     let source = &source.name;
     let (message, why) = if held.is_empty() {
         (
-            format!("this writes a `{}` without its `{source}`", view.name),
+            format!("this writes `{}` without its `{source}`", view.name),
             format!(
                 "the `{source}` may change between its reading and this, and the copy would be old at birth"
             ),
@@ -263,7 +281,7 @@ fn copy_written(
         && held.iter().all(|other| other.leg.verb == Verb::Check)
     {
         (
-            format!("this writes a `{}` from something other than its `{source}`", view.name),
+            format!("this writes `{}` from something other than its `{source}`", view.name),
             format!("the copy would say what no `{source}` ever said"),
         )
     } else {

@@ -8,7 +8,7 @@ use crate::model::{Expr, ExprKind, Op};
 pub(super) type Lets<'a> = HashMap<usize, &'a Expr>;
 
 /// How many parts of two expressions are compared, or of a test taken apart, before they are taken as unknown.
-pub(super) const PARTS_MAX: usize = 1000;
+pub(super) const PARTS_MAX: usize = 250;
 
 /// An expression, or what it is a name for.
 pub(super) fn plain<'a>(lets: &Lets<'a>, expr: &'a Expr) -> &'a Expr {

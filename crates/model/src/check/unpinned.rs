@@ -11,7 +11,7 @@ use latchkey_language::Span;
 use super::Report;
 use super::changes::Changes;
 use super::flow::{Group, Placed, fixes, groups, within};
-use super::truth::{Passed, each, outcome};
+use super::truth::{Passed, Supposed, each, plain};
 use crate::model::{
     Contract, Expr, ExprKind, Kind, Leg, Model, Op, PutMode, Query, Range, Verb, What,
 };
@@ -52,6 +52,8 @@ struct Loose<'a> {
     fact: Fact<'a>,
     span: Span,
     culprits: Vec<&'a Contract>,
+    /// Whether the item itself stays as it is, and a query would find another.
+    another: bool,
 }
 
 pub(super) fn check(model: &Model, report: &mut Report) {
@@ -65,9 +67,13 @@ pub(super) fn check(model: &Model, report: &mut Report) {
                     if told || is_pinned(model, contract, &group, placed, &used) {
                         continue;
                     }
-                    let culprits = culprits(model, contract, &group, &changes, &used.fact);
+                    let mut culprits = culprits(model, contract, &changes, &used.fact);
+                    let another = culprits.is_empty();
+                    if another {
+                        culprits = finders(model, contract, &group, &changes, &used.fact);
+                    }
                     if !culprits.is_empty() {
-                        loose.push(Loose { fact: used.fact, span: used.span, culprits });
+                        loose.push(Loose { fact: used.fact, span: used.span, culprits, another });
                     }
                 }
             }
@@ -205,35 +211,43 @@ fn entity_of(contract: &Contract, binding: usize) -> Option<usize> {
 fn culprits<'a>(
     model: &'a Model,
     contract: &Contract,
-    group: &Group<'a>,
     changes: &Changes<'a>,
     fact: &Fact<'a>,
 ) -> Vec<&'a Contract> {
     let Some(id) = entity_of(contract, fact.binding()) else { return Vec::new() };
-    let Some(entity) = model.entities.get(id) else { return Vec::new() };
+    let key = model.entities.get(id).map(|entity| entity.key.attributes());
+    match fact {
+        // What an item's key is made of never changes while it is the same item.
+        Fact::Attribute(_, name) if key.is_some_and(|key| key.contains(name)) => Vec::new(),
+        Fact::Attribute(_, name) => changes.attribute(id, name),
+        Fact::There(_) => changes.removal(id).to_vec(),
+        Fact::NotThere(_) => changes.making(id).to_vec(),
+    }
+}
+
+/// The contracts that can make a query find another item than it did.
+fn finders<'a>(
+    model: &'a Model,
+    contract: &Contract,
+    group: &Group<'a>,
+    changes: &Changes<'a>,
+    fact: &Fact<'a>,
+) -> Vec<&'a Contract> {
     let query = group.read_of(fact.binding()).and_then(|(_, read)| match &read.what {
         What::Query(query) => Some(query),
         What::Get(_) => None,
     });
-    let mut all = match fact {
-        // What an item's key is made of never changes while it is the same item.
-        Fact::Attribute(_, name) if entity.key.attributes().contains(name) => Vec::new(),
-        Fact::Attribute(_, name) => changes.attribute(id, name),
-        Fact::There(_) => changes.removal(id).to_vec(),
-        Fact::NotThere(_) => changes.making(id).to_vec(),
+    let (Some(query), Some(id)) = (query, entity_of(contract, fact.binding())) else {
+        return Vec::new();
     };
-    // A query can find another item than it did.
-    if let Some(query) = query
-        && !matches!(fact, Fact::There(_))
-    {
-        all.extend(changes.making(id).iter().chain(changes.removal(id)));
-        let index = query
-            .index
-            .iter()
-            .flat_map(|name| entity.indexes.iter().filter(move |index| index.name == *name));
-        for part in index.flat_map(|index| index.key.attributes()) {
-            all.extend(changes.attribute(id, part));
-        }
+    if matches!(fact, Fact::There(_)) {
+        return Vec::new();
+    }
+    let mut all = [changes.making(id), changes.removal(id)].concat();
+    let indexes = model.entities.get(id).into_iter().flat_map(|entity| &entity.indexes);
+    let index = indexes.filter(|index| query.index.as_ref() == Some(&index.name));
+    for part in index.flat_map(|index| index.key.attributes()) {
+        all.extend(changes.attribute(id, part));
     }
     all
 }
@@ -318,8 +332,17 @@ fn needs_item(test: &Passed<'_>) -> bool {
 
 /// Whether a condition asks of what is stored just what a test asked of what was read.
 fn repeats<'a>(group: &Group<'a>, condition: &Passed<'a>, used: &Use<'a>, item: usize) -> bool {
-    used.test.is_some_and(|test| {
-        test.truth == condition.truth && group.alike(test.test, condition.test, Some(item))
+    use ExprKind as E;
+    used.test.is_some_and(|test| match (&test.test.kind, &condition.test.kind) {
+        _ if test.truth == condition.truth => group.alike(test.test, condition.test, Some(item)),
+        (E::Present(a), E::Absent(b)) | (E::Absent(a), E::Present(b)) => {
+            group.alike(a, b, Some(item))
+        }
+        (E::Binary(Op::Equal, a, b), E::Binary(Op::NotEqual, c, d))
+        | (E::Binary(Op::NotEqual, a, b), E::Binary(Op::Equal, c, d)) => {
+            group.alike(a, c, Some(item)) && group.alike(b, d, Some(item))
+        }
+        _ => false,
     })
 }
 
@@ -331,7 +354,7 @@ fn is_as_read<'a>(
     value: &'a Expr,
 ) -> bool {
     let itself = |expr: &'a Expr| {
-        matches!(&super::truth::plain(&group.lets, expr).kind, ExprKind::Attribute(other, attribute)
+        matches!(&plain(&group.lets, expr).kind, ExprKind::Attribute(other, attribute)
             if *other == binding && attribute == name)
     };
     itself(value)
@@ -356,15 +379,16 @@ fn suffices<'a>(
     let (Some(test), Fact::Attribute(binding, name)) = (used.test, &used.fact) else {
         return false;
     };
-    let ExprKind::Word(word) = &super::truth::plain(&group.lets, value).kind else { return false };
+    let ExprKind::Word(word) = &plain(&group.lets, value).kind else { return false };
     let attribute = model.entities.get(pin.entity).and_then(|entity| entity.attribute(name));
     let moves = attribute.and_then(|attribute| attribute.moves.as_deref()).unwrap_or_default();
-    let known = outcome(&group.lets, test.test, moves, &|expr| {
+    let is_it = |expr: &'a Expr| {
         let it = matches!(&expr.kind, ExprKind::Attribute(other, attribute)
             if other == binding && attribute == name);
         it.then_some(word.as_str())
-    });
-    known == Some(test.truth)
+    };
+    let supposed = Supposed { lets: &group.lets, moves, word: &is_it };
+    supposed.outcome(test.test) == Some(test.truth)
 }
 
 /// Whether the guard of an entity was read before it and is unchanged in the transaction.

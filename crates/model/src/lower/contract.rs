@@ -220,6 +220,10 @@ impl Lowering {
                 steps.push(Step { kind, waivers, span: statement.span });
             }
         }
+        for waiver in waivers {
+            let diagnostic = Diagnostic::new("waive", waiver.span, "a waiver above nothing");
+            self.report(diagnostic.help("write it directly above the statement it is for"));
+        }
         if !top {
             scope.visible.truncate(visible);
         }
@@ -250,6 +254,11 @@ impl Lowering {
             }
             StatementKind::Let(name, value) => {
                 let value = self.value(value, scope, None);
+                if matches!(value.of, Kind::Item(_) | Kind::Page(_)) {
+                    let message = "what was read has a name already";
+                    let second = Diagnostic::new("name", name.span, message);
+                    self.report(second.help("use the name it was read by"));
+                }
                 let binding = self.bind(name, value.of.clone(), true, scope);
                 StepKind::Let(binding, value)
             }

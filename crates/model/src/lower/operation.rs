@@ -226,6 +226,23 @@ impl Lowering {
             Written::Name(name) if name == "SK" => Some(false),
             _ => None,
         };
+        let about = match &condition.node {
+            Written::Binary(left, ..)
+            | Written::BeginsWith(left, _)
+            | Written::Between(left, ..) => part(left),
+            _ => None,
+        };
+        let taken = match about {
+            Some(true) => query.partition.is_some(),
+            Some(false) => !matches!(query.range, Range::All),
+            None => false,
+        };
+        if taken {
+            let message = "a query has one condition on a key";
+            let help = "write `between … and …` for a range with two ends";
+            self.report(Diagnostic::new("type", condition.span, message).help(help));
+            return;
+        }
         match &condition.node {
             Written::Binary(left, op, right)
                 if part(left) == Some(true) && op.node == BinaryOp::Equal =>

@@ -5,7 +5,7 @@ use latchkey_language::{Diagnostic, Name, Span};
 
 use super::contract::{Access, Scope};
 use super::{Lowering, stored};
-use crate::model::{Attribute, Facts, Given, Kind, Leg, PutMode, Verb};
+use crate::model::{Attribute, Expr, ExprKind, Facts, Given, Kind, Leg, PutMode, Verb};
 use crate::types::Type;
 
 impl Lowering {
@@ -88,6 +88,7 @@ impl Lowering {
             ClauseKind::If(test) => {
                 let test = self.test(test, scope);
                 self.diagnostics.extend(stored::condition(&test));
+                self.since_it_was_read(&test, leg);
                 leg.condition = Some(test);
             }
             other => {
@@ -120,6 +121,22 @@ impl Lowering {
             given.push(Given { attribute, value, maybe: assign.maybe, span });
         }
         given
+    }
+
+    /// `unchanged` means: since it was read. So it was, and the write is of what was.
+    fn since_it_was_read(&mut self, condition: &Expr, leg: &Leg) {
+        let mut asked = None;
+        condition.walk(&mut |part| {
+            if matches!(part.kind, ExprKind::Unchanged) {
+                asked = asked.or(Some(part.span));
+            }
+        });
+        if let Some(span) = asked.filter(|_| leg.target.is_none()) {
+            let message = "unchanged since when? nothing was read under this name";
+            let help =
+                "`get` the item first, and write the name it is read by instead of its entity";
+            self.report(Diagnostic::new("type", span, message).help(help));
+        }
     }
 
     fn declared(&self, entity: usize, name: &str) -> Option<&Attribute> {

@@ -4,7 +4,7 @@ use latchkey_language::{Diagnostic, Span};
 
 use super::{Fact, Loose, entity_of};
 use crate::check::flow::Group;
-use crate::model::{Contract, Entity, Model, StepKind, What};
+use crate::model::{Contract, Entity, Model, StepKind};
 
 /// How many attributes a message names.
 const NAMED_MAX: usize = 3;
@@ -24,6 +24,10 @@ pub(super) fn tell(
         let all: Vec<&Loose<'_>> = match &first.fact {
             // Whatever pins an attribute of an item keeps the item there.
             Fact::There(_) if loose.iter().any(|other| of_item(&other)) => continue,
+            // What guards the items a query finds guards those it does not.
+            Fact::NotThere(_) if loose.iter().any(|other| other.another && of_item(&other)) => {
+                continue;
+            }
             Fact::Attribute(..) if loose.iter().take(at).any(|other| of_item(&other)) => continue,
             Fact::Attribute(..) => loose.iter().filter(of_item).collect(),
             Fact::There(_) | Fact::NotThere(_) => vec![first],
@@ -65,7 +69,7 @@ fn story(
     diagnostic
         .why(format!(
             "between {since} and this write, {}; the write would then act on something that is no longer so",
-            happening(model, contract, group, first, name)
+            happening(model, contract, first, name)
         ))
         .help(remedy(model, contract, &first.fact, name))
 }
@@ -91,30 +95,19 @@ fn what(name: &str, all: &[&Loose<'_>]) -> String {
 }
 
 /// Who may do what.
-fn happening(
-    model: &Model,
-    contract: &Contract,
-    group: &Group<'_>,
-    loose: &Loose<'_>,
-    name: &str,
-) -> String {
+fn happening(model: &Model, contract: &Contract, loose: &Loose<'_>, name: &str) -> String {
     let other = loose.culprits.iter().find(|culprit| culprit.id != contract.id);
     let culprit = other
         .map_or("another call of this contract".to_owned(), |culprit| format!("`{}`", culprit.id));
     let entity = entity(model, contract, &loose.fact);
     let shown = entity.map_or("", |entity| &entity.name);
-    let queried = group
-        .read_of(loose.fact.binding())
-        .is_some_and(|(_, read)| matches!(read.what, What::Query(_)));
-    let fixed =
-        |attribute: &str| entity.is_some_and(|entity| entity.key.attributes().contains(&attribute));
     match &loose.fact {
-        Fact::Attribute(_, attribute) if queried && fixed(attribute) => {
+        Fact::Attribute(..) if loose.another => {
             format!("{culprit} may make or remove a `{shown}`, and the query would find another")
         }
         Fact::Attribute(_, attribute) => format!("{culprit} may change `{attribute}`"),
         Fact::There(_) => format!("{culprit} may remove `{name}`"),
-        Fact::NotThere(_) => format!("{culprit} may make a `{shown}` of that key"),
+        Fact::NotThere(_) => format!("{culprit} may make such a `{shown}`"),
     }
 }
 
@@ -135,15 +128,17 @@ fn remedy(model: &Model, contract: &Contract, fact: &Fact<'_>, name: &str) -> St
             "`put` it `if absent else …` in the same transaction".to_owned()
         }
         (_, None) if counted => format!(
-            "write `if unchanged else retry` on the write of `{name}`, or add \
-             `check {name} if unchanged else retry` to the transaction"
+            "write `if unchanged else retry` on the write of `{name}`; or, where it is not written, add \
+             `check {name} if unchanged else retry`, in one transaction with this"
         ),
         (Fact::Attribute(_, attribute), None) => format!(
-            "write `if .{attribute} == {name}.{attribute} else retry` on a leg on `{name}` in the same \
-             transaction; or give its entity a counter, and write `if unchanged else retry`"
+            "write `if .{attribute} == {name}.{attribute} else retry` on the write of `{name}`, or on a `check` of \
+             it in one transaction with this; or give its entity a counter, and write `if unchanged`"
         ),
-        (_, None) => format!(
-            "add a leg on `{name}` to the transaction, with an `if` that is false once it is gone"
-        ),
+        (_, None) => {
+            let part = entity.and_then(|entity| entity.attributes.first());
+            let part = part.map_or("", |attribute| &attribute.name);
+            format!("add `check {name} if .{part} is present else …`, in one transaction with this")
+        }
     }
 }
