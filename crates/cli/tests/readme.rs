@@ -5,15 +5,20 @@
 const README: &str = include_str!("../../../README.md");
 const SMARTLOCKER: &str = include_str!("../../../systems/smartlocker.md");
 
-/// The fenced blocks of the README, with what they are marked as.
-fn blocks() -> Vec<(&'static str, &'static str)> {
+/// The blocks of the README that are fenced with three backticks, with what they are marked as.
+fn blocks() -> Vec<(&'static str, String)> {
     let mut blocks = Vec::new();
-    let mut rest = README;
-    while let Some((_, fenced)) = rest.split_once("\n```") {
-        let (mark, body) = fenced.split_once('\n').unwrap();
-        let (body, after) = body.split_once("\n```").unwrap();
-        blocks.push((mark, body));
-        rest = after;
+    let mut open: Option<(&str, Vec<&str>)> = None;
+    for line in README.lines() {
+        match (open.take(), line.strip_prefix("```")) {
+            (None, Some(mark)) if !mark.starts_with('`') => open = Some((mark, Vec::new())),
+            (Some((mark, lines)), Some("")) => blocks.push((mark, lines.join("\n"))),
+            (Some((mark, mut lines)), _) => {
+                lines.push(line);
+                open = Some((mark, lines));
+            }
+            (None, _) => {}
+        }
     }
     blocks
 }
@@ -38,7 +43,7 @@ fn the_mistakes_it_shows_are_caught_just_so() {
         match mark {
             "diff" => diff = Some(body),
             "text" => {
-                let document = changed(diff.take().unwrap());
+                let document = changed(&diff.take().unwrap());
                 let told: Vec<String> = latchkey_model::check(&document)
                     .diagnostics
                     .iter()

@@ -71,10 +71,12 @@ impl Type {
                 .map(|byte| Atom::One(if byte == b'0' { digits } else { Bytes::of([byte]) }))
                 .collect(),
             Type::Int { .. } | Type::Counter => match width {
-                // Longer numbers than the width are not cut.
                 Some(width) => {
                     let mut atoms = vec![Atom::One(digits); width];
-                    atoms.push(Atom::Any(digits));
+                    // Longer numbers than the width are not cut.
+                    if !self.fits_width(width) {
+                        atoms.push(Atom::Any(digits));
+                    }
                     atoms
                 }
                 None => vec![Atom::Many(Bytes::of((b'0'..=b'9').chain([b'-'])))],
@@ -93,6 +95,14 @@ impl Type {
             }
         };
         Language { atoms }
+    }
+
+    /// Whether every value of the type has at most so many digits, and no sign.
+    fn fits_width(&self, width: usize) -> bool {
+        match self {
+            Type::Int { low: Some(0..), high: Some(high) } => high.to_string().len() <= width,
+            _ => false,
+        }
     }
 
     /// Whether a value of the type can stand where one of the other is expected.

@@ -6,6 +6,9 @@ use crate::{Mark, Spanned, TokenKind};
 
 use super::{DEPTH_MAX, Parser, Read, STATEMENTS};
 
+/// How many operators an expression may have, those within its parentheses too.
+const TERMS_MAX: usize = 500;
+
 impl Parser<'_> {
     /// An expression.
     pub(super) fn expression(&mut self) -> Read<Expr> {
@@ -13,15 +16,33 @@ impl Parser<'_> {
             let span = self.token().span;
             return Err(self.error_at(span, "expressions too deep in each other"));
         }
+        if self.expressions == 0 {
+            self.terms = 0;
+        }
         self.depth += 1;
+        self.expressions += 1;
         let expression = self.or();
+        self.expressions -= 1;
         self.depth -= 1;
         expression
+    }
+
+    /// Counts a term: what is joined grows to one side, and whoever walks it goes as deep as it is long.
+    fn term(&mut self) -> Read<()> {
+        self.terms += 1;
+        if self.terms > TERMS_MAX {
+            let span = self.token().span;
+            return Err(
+                self.error_at(span, format!("an expression of more than {TERMS_MAX} terms"))
+            );
+        }
+        Ok(())
     }
 
     fn or(&mut self) -> Read<Expr> {
         let mut left = self.and()?;
         while self.is_word("or") {
+            self.term()?;
             let op = Spanned::new(BinaryOp::Or, self.advance().span);
             left = binary(left, op, self.and()?);
         }
@@ -31,6 +52,7 @@ impl Parser<'_> {
     fn and(&mut self) -> Read<Expr> {
         let mut left = self.not()?;
         while self.is_word("and") {
+            self.term()?;
             let op = Spanned::new(BinaryOp::And, self.advance().span);
             left = binary(left, op, self.not()?);
         }
@@ -117,6 +139,7 @@ impl Parser<'_> {
                 TokenKind::Mark(Mark::Minus) => BinaryOp::Minus,
                 _ => return Ok(left),
             };
+            self.term()?;
             let op = Spanned::new(op, self.advance().span);
             left = binary(left, op, self.postfix()?);
         }
@@ -126,6 +149,7 @@ impl Parser<'_> {
         let mut expression = self.primary()?;
         // A dot at the start of a line would begin nothing; it goes on with the line before.
         while self.eat_mark(Mark::Dot) {
+            self.term()?;
             let name = self.name("an attribute")?;
             let span = expression.span.to(name.span);
             expression = Spanned::new(ExprKind::Member(Box::new(expression), name), span);

@@ -84,6 +84,10 @@ pub(crate) struct Parser<'a> {
     tokens: Vec<Token>,
     at: usize,
     depth: usize,
+    /// How many expressions are being read, each within the one before.
+    expressions: usize,
+    /// How many terms the outermost of them has so far.
+    terms: usize,
     /// Whether `=` fixes a key here.
     in_where: bool,
     /// How far the declaration that is being read is indented.
@@ -99,6 +103,8 @@ impl<'a> Parser<'a> {
             tokens,
             at: 0,
             depth: 0,
+            expressions: 0,
+            terms: 0,
             in_where: false,
             margin: 0,
             diagnostics: Vec::new(),

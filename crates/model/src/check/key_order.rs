@@ -5,9 +5,7 @@ use latchkey_language::{Diagnostic, Span};
 
 use super::foreign_items::place;
 use super::{Report, each_read};
-use crate::model::{
-    Expr, ExprKind, Hole, Kind, Limit, Model, Piece, Range, Template, TextPiece, What,
-};
+use crate::model::{Expr, ExprKind, Hole, Kind, Model, Piece, Range, Template, TextPiece, What};
 use crate::types::Type;
 
 pub(super) fn check(model: &Model, report: &mut Report) {
@@ -25,13 +23,6 @@ pub(super) fn check(model: &Model, report: &mut Report) {
     for contract in &model.contracts {
         each_read(contract, |read, step| {
             let What::Query(query) = &read.what else { return };
-            if matches!(query.limit, Some(Limit::First(_))) && !query.ordered {
-                let message = "the first in which order?";
-                let diagnostic = Diagnostic::new("key-order", read.span, message)
-                    .why("the lowest key and the highest are seldom the same item")
-                    .help("write `order ascending` or `order descending`");
-                report.raise(diagnostic, &step.waivers);
-            }
             let shape = model.entities.get(read.entity).and_then(|entity| place(entity, query));
             let Some(shape) = shape else { return };
             for (bound, edge) in bounds(&query.range) {

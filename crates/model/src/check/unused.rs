@@ -1,4 +1,4 @@
-//! `unused`: an entity, an attribute, an index or a read nothing uses, or an entity nothing makes.
+//! `unused`: an entity, an attribute, an index or a read nothing uses.
 
 use std::collections::HashSet;
 
@@ -7,15 +7,13 @@ use latchkey_language::Diagnostic;
 use super::unmapped_failure::failure;
 use super::{Report, each_leg, each_read, each_step};
 use crate::model::{
-    Contract, Entity, Expr, ExprKind, FailureKind, Kind, Model, StepKind, Strong, Verb, What,
+    Contract, Entity, Expr, ExprKind, FailureKind, Kind, Model, StepKind, Strong, What,
 };
 
 /// What the contracts make use of.
 #[derive(Default)]
 struct Used<'a> {
     entities: HashSet<usize>,
-    /// The entities something puts.
-    made: HashSet<usize>,
     indexes: HashSet<(usize, &'a str)>,
     attributes: HashSet<(usize, &'a str)>,
     /// The bindings of the contract that is looked at.
@@ -36,15 +34,6 @@ pub(super) fn check(model: &Model, report: &mut Report) {
                 .help("delete it, or write the contract it is for");
             report.raise(diagnostic, &entity.waivers);
             continue;
-        }
-        // A document that makes nothing at all is about what another makes. Views are made with their sources.
-        let is_view = entity.view_of.is_some();
-        if !used.made.is_empty() && !used.made.contains(&id) && !is_view {
-            let message = format!("nothing ever makes a `{}`", entity.name);
-            let diagnostic = Diagnostic::new("unused", entity.span, message)
-                .why("whoever looks for one will find none")
-                .help("`put` it where it begins to be");
-            report.raise(diagnostic, &entity.waivers);
         }
         for index in &entity.indexes {
             if !used.indexes.contains(&(id, index.name.as_str())) {
@@ -118,10 +107,6 @@ fn take_in<'a>(model: &'a Model, contract: &'a Contract, used: &mut Used<'a>) {
     each_leg(contract, |leg, _| {
         used.entities.insert(leg.entity);
         used.bindings.extend([leg.target, leg.of].into_iter().flatten());
-        let is_view = model.entities.get(leg.entity).is_some_and(|e| e.view_of.is_some());
-        if matches!(leg.verb, Verb::Put | Verb::Upsert) && !is_view {
-            used.made.insert(leg.entity);
-        }
         let values = leg.key.iter().chain(&leg.values).chain(&leg.adds).map(|given| &given.value);
         for value in values.chain(&leg.condition) {
             attributes(contract, value, used);

@@ -13,6 +13,9 @@ use crate::model::{
 };
 use crate::types::Type;
 
+/// The most statements of a contract: what the check does with one grows with their square.
+const STATEMENTS_MAX: usize = 200;
+
 /// A thing that may be absent.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(super) enum Access {
@@ -78,7 +81,12 @@ impl Lowering {
         self.inputs(contract, route.as_ref(), &mut scope);
         let mut facts = Facts::default();
         let mut steps = Vec::new();
-        self.steps(&contract.body, &mut scope, &mut steps, &mut facts, true);
+        if count(&contract.body) > STATEMENTS_MAX {
+            let message = format!("a contract of more than {STATEMENTS_MAX} statements");
+            self.report(Diagnostic::new("name", contract.id.span, message).help("split it"));
+        } else {
+            self.steps(&contract.body, &mut scope, &mut steps, &mut facts, true);
+        }
         if !ends(&steps) {
             let message = "the contract has no `return` at its end";
             let help = "end it, and every way through it, with `return NAME`";
@@ -439,6 +447,27 @@ impl Lowering {
                 None
             }
         }
+    }
+}
+
+/// How many statements there are, those in blocks too.
+fn count(statements: &[Statement]) -> usize {
+    let within = |statement: &Statement| match &statement.node {
+        StatementKind::When { then, otherwise, .. } => count(then) + count(otherwise),
+        StatementKind::Transact(legs) => count(legs),
+        StatementKind::Require(_, failure) | StatementKind::Match(_, failure) => {
+            blocked(failure.as_ref())
+        }
+        StatementKind::Operate(_, operation) => blocked(operation.otherwise.as_ref()),
+        _ => 0,
+    };
+    statements.iter().map(|statement| 1 + within(statement)).sum()
+}
+
+fn blocked(failure: Option<&ast::Else>) -> usize {
+    match failure.map(|failure| &failure.kind) {
+        Some(ast::ElseKind::Block(statements)) => count(statements),
+        _ => 0,
     }
 }
 

@@ -139,10 +139,6 @@ impl Lowering {
             range: Range::All,
             filters: Vec::new(),
             descending: None,
-            ordered: operation
-                .clauses
-                .iter()
-                .any(|clause| matches!(clause.node, ClauseKind::Order { .. })),
             limit: None,
         };
         let named = operation.key.first().map(|given| given.name.span);

@@ -191,8 +191,6 @@ pub struct Query {
     pub filters: Vec<Span>,
     /// Whether the highest comes first, and when.
     pub descending: Option<Option<Expr>>,
-    /// Whether the order is written down.
-    pub ordered: bool,
     /// How many.
     pub limit: Option<Limit>,
 }
