@@ -5,7 +5,7 @@ use latchkey_model::Model;
 use latchkey_model::model::{
     Attribute, Contract, Entity, Expr, ExprKind, Failure, FailureKind, Given, Input, KeyShape, Leg,
     Limit, Op, Piece, Place, PutMode, Query, Range, Read, Segment, Step, StepKind, Strong,
-    Template, TextPiece, Verb, What,
+    Template, TextPiece, What,
 };
 use serde_json::{Value, json};
 
@@ -225,15 +225,8 @@ impl Writer<'_> {
     }
 
     fn leg(&self, leg: &Leg) -> Value {
-        let verb = match leg.verb {
-            Verb::Put => "put",
-            Verb::Update => "update",
-            Verb::Upsert => "upsert",
-            Verb::Delete => "delete",
-            Verb::Check => "check",
-        };
         json!({
-            verb: self.entity(leg.entity),
+            leg.verb.word(): self.entity(leg.entity),
             "key": self.givens(&leg.key),
             "of": self.name(leg.of),
             "as": self.name(leg.result),

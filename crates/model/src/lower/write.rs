@@ -91,16 +91,7 @@ impl Lowering {
                 self.since_it_was_read(&test, leg);
                 leg.condition = Some(test);
             }
-            other => {
-                let verb = match leg.verb {
-                    Verb::Put => "put",
-                    Verb::Update => "update",
-                    Verb::Upsert => "upsert",
-                    Verb::Delete => "delete",
-                    Verb::Check => "check",
-                };
-                self.misplaced(other, clause.span, verb);
-            }
+            other => self.misplaced(other, clause.span, leg.verb.word()),
         }
     }
 

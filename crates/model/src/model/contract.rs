@@ -285,6 +285,19 @@ pub enum Verb {
     Check,
 }
 
+impl Verb {
+    /// The word it is written with.
+    pub fn word(self) -> &'static str {
+        match self {
+            Verb::Put => "put",
+            Verb::Update => "update",
+            Verb::Upsert => "upsert",
+            Verb::Delete => "delete",
+            Verb::Check => "check",
+        }
+    }
+}
+
 /// What a put does about an item that is there.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PutMode {
