@@ -50,7 +50,9 @@ fn the_engine_knows_no_domain() {
         let code = text.split("#[cfg(test)]").next().unwrap().to_lowercase();
         for word in code.split(|c: char| !c.is_ascii_alphanumeric()) {
             for domain in ["locker", "location", "participation", "reservation"] {
-                assert!(!word.starts_with(domain), "{name} says `{word}`");
+                // Words that happen to hold one of these.
+                let other = ["trylockerror", "allocation"].contains(&word);
+                assert!(other || !word.contains(domain), "{name} says `{word}`");
             }
         }
     }

@@ -34,8 +34,9 @@ pub(crate) fn run(documents: &[PathBuf], as_json: bool, colour: bool) -> ExitCod
         }
         if checked.diagnostics.is_empty() && !as_json {
             let model = &checked.model;
-            let (entities, contracts) = (model.entities.len(), model.contracts.len());
-            println!("{shown}: {entities} entities, {contracts} contracts, no mistakes");
+            let entities = counted(model.entities.len(), "entity", "entities");
+            let contracts = counted(model.contracts.len(), "contract", "contracts");
+            println!("{shown}: {entities}, {contracts}, no mistakes");
         }
     }
     match (unreadable, mistakes) {
@@ -43,10 +44,14 @@ pub(crate) fn run(documents: &[PathBuf], as_json: bool, colour: bool) -> ExitCod
         (false, 0) => ExitCode::SUCCESS,
         (false, count) => {
             if !as_json {
-                let noun = if count == 1 { "mistake" } else { "mistakes" };
-                eprintln!("{count} {noun}; each rule has its page in docs/rules");
+                let mistakes = counted(count, "mistake", "mistakes");
+                eprintln!("{mistakes}; each rule has its page in docs/rules");
             }
             ExitCode::FAILURE
         }
     }
+}
+
+fn counted(count: usize, one: &str, many: &str) -> String {
+    format!("{count} {}", if count == 1 { one } else { many })
 }

@@ -14,9 +14,9 @@ use clap::{ColorChoice, Parser, Subcommand};
 
 const EXAMPLES: &str = "\
 Examples:
-  latchkey check systems/smartlocker.md      is the document right?
-  latchkey check systems/*.md --json         the same, for a program
-  latchkey model systems/smartlocker.md --json > model.json
+  latchkey check doors.md                    is the document right?
+  latchkey check systems/*.md --json         the same of several, for a program
+  latchkey model doors.md --json             what it means, for your own tools
 
 Exit codes: 0 if all is well, 1 if a document has mistakes, 2 if a file cannot be read or the call is wrong.";
 

@@ -26,7 +26,7 @@ fn a_right_document_is_told_so() {
     std::fs::write(directory.path().join("doors.md"), RIGHT).unwrap();
     let output = latchkey(&["check", "doors.md"], directory.path());
     assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
-    assert_eq!(text(&output.stdout), "doors.md: 1 entities, 1 contracts, no mistakes\n");
+    assert_eq!(text(&output.stdout), "doors.md: 1 entity, 1 contract, no mistakes\n");
     assert!(output.stderr.is_empty());
 }
 
@@ -76,7 +76,7 @@ fn what_cannot_be_read_is_told_and_the_rest_is_checked() {
     let shown = text(&output.stderr);
     assert!(shown.contains("cannot read `missing.md`"), "{shown}");
     assert!(shown.contains("`odd.md` is not UTF-8 text"), "{shown}");
-    assert!(text(&output.stdout).contains("doors.md: 1 entities"));
+    assert!(text(&output.stdout).contains("doors.md: 1 entity"));
     assert_eq!(latchkey(&["check"], directory.path()).status.code(), Some(2));
 }
 
@@ -84,6 +84,6 @@ fn what_cannot_be_read_is_told_and_the_rest_is_checked() {
 fn help_has_examples() {
     let output = latchkey(&["--help"], Path::new("."));
     let shown = text(&output.stdout);
-    assert!(shown.contains("latchkey check systems/smartlocker.md"), "{shown}");
+    assert!(shown.contains("latchkey check doors.md"), "{shown}");
     assert!(shown.contains("Exit codes"), "{shown}");
 }
