@@ -138,6 +138,11 @@ impl Type {
     }
 }
 
+/// Whether a text is an id.
+pub(crate) fn is_id(text: &str) -> bool {
+    (1..=128).contains(&text.len()) && text.bytes().all(|byte| id_bytes().contains(byte))
+}
+
 /// The bytes of an id.
 fn id_bytes() -> Bytes {
     Bytes::of((b'A'..=b'Z').chain(b'a'..=b'z').chain(b'0'..=b'9').chain(*b"._:@|-"))
@@ -173,6 +178,8 @@ impl fmt::Display for Type {
         match self {
             Type::Id => f.write_str("id"),
             Type::Ulid => f.write_str("ulid"),
+            // A text that is written in the document has no bound of its own.
+            Type::Text { max: 0, .. } => f.write_str("a text"),
             Type::Text { max, .. } => write!(f, "text({max})"),
             Type::Int { .. } => f.write_str("int"),
             Type::Number { .. } => f.write_str("number"),

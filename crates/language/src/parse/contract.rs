@@ -151,6 +151,10 @@ impl Parser<'_> {
             TokenKind::Number => Some(self.status()?),
             _ => None,
         };
+        // The next line is another statement; without this its first word would be returned.
+        if self.token().first {
+            return Err(self.expected("the name of what is returned"));
+        }
         let value = self.name("the name of what is returned")?;
         let mut fields = Vec::new();
         if self.is_mark(Mark::BraceOpen) {

@@ -1,15 +1,17 @@
 //! Who may change what: for every entity, which contract writes which attribute.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use super::each_leg;
-use crate::model::{Contract, Leg, Model, PutMode, Verb};
+use crate::model::{Contract, ExprKind, Leg, Model, PutMode, Verb};
 
 /// Who may change what.
 pub(super) struct Changes<'a> {
     by_attribute: HashMap<(usize, &'a str), Vec<&'a Contract>>,
     replaced: HashMap<usize, Vec<&'a Contract>>,
     made: HashMap<usize, Vec<&'a Contract>>,
+    /// The entities that can be made under a key that was there before.
+    remade: HashSet<usize>,
     removed: HashMap<usize, Vec<&'a Contract>>,
 }
 
@@ -19,6 +21,7 @@ impl<'a> Changes<'a> {
             by_attribute: HashMap::new(),
             replaced: HashMap::new(),
             made: HashMap::new(),
+            remade: HashSet::new(),
             removed: HashMap::new(),
         };
         for contract in &model.contracts {
@@ -34,11 +37,18 @@ impl<'a> Changes<'a> {
         match leg.verb {
             Verb::Put => {
                 of_entity(&mut self.made);
+                // A key with something new in it was never there before.
+                if !leg.key.iter().any(|given| matches!(given.value.kind, ExprKind::New(_))) {
+                    self.remade.insert(leg.entity);
+                }
                 if leg.put != Some(PutMode::IfAbsent) {
                     of_entity(&mut self.replaced);
                 }
             }
-            Verb::Upsert => of_entity(&mut self.made),
+            Verb::Upsert => {
+                of_entity(&mut self.made);
+                self.remade.insert(leg.entity);
+            }
             Verb::Delete => of_entity(&mut self.removed),
             Verb::Update | Verb::Check => {}
         }
@@ -55,7 +65,7 @@ impl<'a> Changes<'a> {
         let mut all = self.by_attribute.get(&(entity, attribute)).cloned().unwrap_or_default();
         all.extend(self.replaced.get(&entity).into_iter().flatten());
         // Removed and made anew, it may be another.
-        if self.made.contains_key(&entity) {
+        if self.remade.contains(&entity) {
             all.extend(self.removed.get(&entity).into_iter().flatten());
         }
         all

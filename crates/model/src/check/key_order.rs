@@ -25,8 +25,8 @@ pub(super) fn check(model: &Model, report: &mut Report) {
             let What::Query(query) = &read.what else { return };
             let shape = model.entities.get(read.entity).and_then(|entity| place(entity, query));
             let Some(shape) = shape else { return };
-            for (bound, edge) in bounds(&query.range) {
-                if let Some(diagnostic) = astray(bound, edge, &shape.sort) {
+            for bound in bounds(&query.range) {
+                if let Some(diagnostic) = astray(bound, &shape.sort) {
                     report.raise(diagnostic, &step.waivers);
                 }
             }
@@ -68,25 +68,12 @@ fn breach(hole: &Hole) -> Option<(String, String)> {
     }
 }
 
-/// What a bound says of the items at its very value.
-#[derive(Clone, Copy)]
-enum Edge {
-    /// They lie within.
-    Within,
-    /// They do not.
-    Without,
-    /// They lie where they lie.
-    Open,
-}
-
-fn bounds(range: &Range) -> Vec<(&Expr, Edge)> {
+fn bounds(range: &Range) -> Vec<&Expr> {
     match range {
         Range::All => Vec::new(),
-        Range::Equal(text) | Range::BeginsWith(text) => vec![(text, Edge::Open)],
-        Range::Between(low, high) => vec![(low, Edge::Open), (high, Edge::Within)],
-        Range::Side { below: true, inclusive: true, bound } => vec![(bound, Edge::Within)],
-        Range::Side { below: false, inclusive: false, bound } => vec![(bound, Edge::Without)],
-        Range::Side { bound, .. } => vec![(bound, Edge::Open)],
+        Range::Equal(text) | Range::BeginsWith(text) => vec![text],
+        Range::Between(low, high) => vec![low, high],
+        Range::Side { bound, .. } => vec![bound],
     }
 }
 
@@ -113,20 +100,18 @@ fn in_bound(piece: &TextPiece) -> Vec<Part<'_>> {
     }
 }
 
-/// Lays a bound along the key: a value must meet one it compares with, and a closed end the end of the key.
-fn astray(bound: &Expr, edge: Edge, sort: &Template) -> Option<Diagnostic> {
+/// Lays a bound along the key: a value must meet one it compares with.
+fn astray(bound: &Expr, sort: &Template) -> Option<Diagnostic> {
     let ExprKind::Text(pieces) = &bound.kind else { return None };
     let mut key = sort.pieces.iter().flat_map(in_key);
-    let mut last = None;
     for part in pieces.iter().flat_map(in_bound) {
         match (part, key.next()) {
-            (Part::Byte(a), Some(Part::Byte(b))) if a == b => last = None,
+            (Part::Byte(a), Some(Part::Byte(b))) if a == b => {}
             (Part::Value(Some(kind), span), Some(Part::Value(Some(expected), at))) => {
                 if !kind.compares_with(expected) {
                     let message = format!("this is {kind}, and the key has {expected} there");
                     return Some(misfit(message, span, at));
                 }
-                last = Some(span);
             }
             (Part::Value(Some(_), span), None) => {
                 return Some(misfit("the key ends before this".to_owned(), span, sort.span));
@@ -134,24 +119,7 @@ fn astray(bound: &Expr, edge: Edge, sort: &Template) -> Option<Diagnostic> {
             _ => return None,
         }
     }
-    let (span, message, help) = match (last, edge) {
-        (Some(span), Edge::Within) => (
-            span,
-            "the items at this very value lie beyond the bound",
-            "write `~` behind it, which sorts after every id: `{…}~\"`",
-        ),
-        (Some(span), Edge::Without) => (
-            span,
-            "the items at this very value lie within the bound",
-            "write `~` behind it, which sorts after every id: `{…}~\"`",
-        ),
-        _ => return None,
-    };
-    key.next()?;
-    let diagnostic = Diagnostic::new("key-order", span, message)
-        .other(sort.span, "the key goes on behind it")
-        .why("a key that goes on sorts after the text it begins with");
-    Some(diagnostic.help(help))
+    None
 }
 
 fn misfit(message: String, span: Span, key: Span) -> Diagnostic {

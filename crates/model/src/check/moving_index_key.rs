@@ -61,16 +61,20 @@ fn breach(index: &IndexShape, part: &str, span: Span) -> Diagnostic {
         .other(index.span, "the index does not say that it moves")
         .why("whoever pages through the index meanwhile sees the item twice, or not at all")
         .help(format!(
-            "set it once, with `if .{part} is absent`; or write `index {} moves` and pay two writes",
+            "set it once, with `.{part} is absent` in the `if`; or write `index {} moves` and pay two writes",
             index.name
         ))
 }
 
-/// Whether the write insists that the attribute was not there.
+/// Whether the write insists that the attribute was not there, or comes behind a test that found so. (That it still is
+/// not, then, is for `unpinned` to ask.)
 fn was_absent<'a>(group: &Group<'a>, leg: &'a Leg, attribute: &str) -> bool {
-    group.insists(leg).iter().any(|test| match (&test.test.kind, test.truth) {
+    let tests = group.way.tests.iter().flat_map(|passed| passed.atoms(&group.lets));
+    group.insists(leg).into_iter().chain(tests).any(|test| match (&test.test.kind, test.truth) {
         (ExprKind::Absent(thing), true) | (ExprKind::Present(thing), false) => {
-            is_stored(thing, attribute)
+            let read = matches!(&thing.kind, ExprKind::Attribute(binding, name)
+                if name == attribute && group.is_on(leg, *binding));
+            read || is_stored(thing, attribute)
         }
         _ => false,
     })

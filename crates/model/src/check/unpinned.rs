@@ -333,17 +333,37 @@ fn needs_item(test: &Passed<'_>) -> bool {
 /// Whether a condition asks of what is stored just what a test asked of what was read.
 fn repeats<'a>(group: &Group<'a>, condition: &Passed<'a>, used: &Use<'a>, item: usize) -> bool {
     use ExprKind as E;
-    used.test.is_some_and(|test| match (&test.test.kind, &condition.test.kind) {
-        _ if test.truth == condition.truth => group.alike(test.test, condition.test, Some(item)),
-        (E::Present(a), E::Absent(b)) | (E::Absent(a), E::Present(b)) => {
-            group.alike(a, b, Some(item))
+    let Some(test) = used.test else { return false };
+    let alike = |a: &'a Expr, b: &'a Expr| group.alike(a, b, Some(item));
+    let same_way = test.truth == condition.truth;
+    match (&test.test.kind, &condition.test.kind) {
+        _ if same_way && alike(test.test, condition.test) => true,
+        (E::Present(a), E::Absent(b)) | (E::Absent(a), E::Present(b)) => !same_way && alike(a, b),
+        // `item.done` and `.done == true` ask the same.
+        (E::Attribute(..), E::Binary(Op::Equal, a, b)) => {
+            matches!(b.kind, E::Bool(value) if value == (test.truth == condition.truth))
+                && alike(test.test, a)
         }
-        (E::Binary(Op::Equal, a, b), E::Binary(Op::NotEqual, c, d))
-        | (E::Binary(Op::NotEqual, a, b), E::Binary(Op::Equal, c, d)) => {
-            group.alike(a, c, Some(item)) && group.alike(b, d, Some(item))
+        (E::Binary(one, a, b), E::Binary(other, c, d)) => {
+            let (one, a, b) = facing_up(*one, a, b);
+            let (other, c, d) = facing_up(*other, c, d);
+            let opposite =
+                matches!((one, other), (Op::Equal, Op::NotEqual) | (Op::NotEqual, Op::Equal));
+            let even = matches!(one, Op::Equal | Op::NotEqual);
+            let agree = if same_way { one == other } else { opposite };
+            agree && ((alike(a, c) && alike(b, d)) || (even && alike(a, d) && alike(b, c)))
         }
         _ => false,
-    })
+    }
+}
+
+/// A comparison with its lesser side first.
+fn facing_up<'a>(op: Op, a: &'a Expr, b: &'a Expr) -> (Op, &'a Expr, &'a Expr) {
+    match op {
+        Op::Greater => (Op::Less, b, a),
+        Op::GreaterOrEqual => (Op::LessOrEqual, b, a),
+        op => (op, a, b),
+    }
 }
 
 /// Whether a value is what an attribute was read as: the attribute itself, or what a test found equal to it.

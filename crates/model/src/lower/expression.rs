@@ -6,7 +6,7 @@ use latchkey_language::{Diagnostic, Name, Span};
 use super::contract::{Access, Scope, narrow};
 use super::{Lowering, suggestion};
 use crate::model::{Expr, ExprKind, Kind, TextPiece};
-use crate::types::Type;
+use crate::types::{Type, is_id};
 
 impl Lowering {
     /// An expression that is true or false.
@@ -74,7 +74,14 @@ impl Lowering {
             Written::Member(base, name) => return self.member(base, name, span, scope),
             Written::Text(template) => {
                 let pieces = self.text(template, scope);
-                (ExprKind::Text(pieces), Kind::Value(Type::Text { max: 0, like: None }))
+                // A constant that is an id can stand where one is expected.
+                let constant =
+                    matches!(pieces.as_slice(), [TextPiece::Literal(text)] if is_id(text));
+                let kind = match expected {
+                    Some(Type::Id) if constant => Type::Id,
+                    _ => Type::Text { max: 0, like: None },
+                };
+                (ExprKind::Text(pieces), Kind::Value(kind))
             }
             Written::Number(number) => {
                 let kind = match number.parse::<i64>() {
