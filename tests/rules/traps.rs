@@ -401,3 +401,50 @@ fn what_would_hide_a_mistake_is_one() {
         assert!(found.contains(&rule), "{what}: {found:?}");
     }
 }
+
+#[test]
+fn an_index_part_that_was_found_absent_is_set_once_and_no_more() {
+    // The test that found it absent went on counting after a write had set it.
+    let once = "post = get Post strong else 404 not-found\nallow caller owns post.authorId\n\
+                when post.publishedAt is present { return post }\n\
+                update post set publishedAt = now, version = .version + 1 if unchanged else retry\n";
+    let again =
+        "update post set publishedAt = now, version = .version + 1 if unchanged else retry\n";
+    let honest = include_str!("honest/notes.md");
+    for (steps, expected) in [(once.to_owned(), 0), (format!("{once}{again}"), 1)] {
+        let text = format!(
+            "{honest}\n```contract\ncontract TRAP \"Trap\" {{\nPOST /trap/{{postId}}\n{steps}return post\n\
+             consistency strong\nexpect 1 item\nrate 1/s\n}}\n```\n"
+        );
+        let told = check(&text).diagnostics;
+        let moved = told.iter().filter(|one| one.rule == "moving-index-key").count();
+        assert_eq!((moved, told.len()), (expected, expected), "{told:?}");
+    }
+}
+
+#[test]
+fn a_condition_that_asks_the_same_another_way_pins_and_one_that_asks_less_does_not() {
+    let honest = include_str!("honest/notes.md");
+    let cases = [
+        ("0 < post.remaining", ".remaining > 0", true),
+        ("post.remaining > 0", "0 < .remaining", true),
+        ("post.remaining > 0", ".remaining >= 0", false),
+        ("post.remaining > 0", ".remaining < 0", false),
+        ("not post.frozen", ".frozen == false", true),
+        ("not post.frozen", ".frozen == true", false),
+        ("post.frozen", "not (.frozen == false)", true),
+        ("post.frozen", ".frozen == false", false),
+    ];
+    for (test, condition, pins) in cases {
+        let text = format!(
+            "{honest}\n```contract\ncontract TRAP \"Trap\" {{\nPOST /trap/{{postId}}\n\
+             post = get Post strong else 404 not-found\nallow caller owns post.authorId\n\
+             require {test} else 409 no\n\
+             update post set remaining = 3, frozen = true, version = .version + 1 if {condition} else retry\n\
+             return post\nconsistency strong\nexpect 1 item\nrate 1/s\n}}\n```\n"
+        );
+        let rules: Vec<&str> = check(&text).diagnostics.iter().map(|one| one.rule).collect();
+        let expected: &[&str] = if pins { &[] } else { &["unpinned"] };
+        assert_eq!(rules, expected, "require {test}, if {condition}");
+    }
+}

@@ -4,8 +4,8 @@ use latchkey_language::{Diagnostic, Span};
 
 use super::Report;
 use super::changes::Changes;
-use super::flow::{Group, groups, is_stored};
-use crate::model::{Entity, ExprKind, IndexShape, Leg, Model, PutMode, Verb};
+use super::flow::{Group, Placed, groups, is_stored};
+use crate::model::{Entity, ExprKind, IndexShape, Model, PutMode, Verb};
 
 pub(super) fn check(model: &Model, report: &mut Report) {
     let changes = Changes::new(model);
@@ -14,7 +14,7 @@ pub(super) fn check(model: &Model, report: &mut Report) {
             for placed in &group.legs {
                 let Some(entity) = model.entities.get(placed.leg.entity) else { continue };
                 for index in entity.indexes.iter().filter(|index| !index.moves) {
-                    if let Some((part, span)) = moved(&group, &changes, entity, index, placed.leg) {
+                    if let Some((part, span)) = moved(&group, &changes, entity, index, placed) {
                         let diagnostic = breach(index, part, span);
                         report.raise(diagnostic, &placed.step.waivers);
                     }
@@ -30,13 +30,15 @@ fn moved<'a>(
     changes: &Changes<'a>,
     entity: &'a Entity,
     index: &'a IndexShape,
-    leg: &'a Leg,
+    placed: &Placed<'a>,
 ) -> Option<(&'a str, Span)> {
+    let leg = placed.leg;
     let parts = index.key.attributes();
     if matches!(leg.verb, Verb::Update | Verb::Upsert) {
         let mut set = leg.values.iter().chain(&leg.adds);
         let set = set.find(|given| {
-            parts.contains(&given.attribute.as_str()) && !was_absent(group, leg, &given.attribute)
+            parts.contains(&given.attribute.as_str())
+                && !was_absent(group, placed, &given.attribute)
         });
         return set.map(|given| (given.attribute.as_str(), given.span));
     }
@@ -68,14 +70,15 @@ fn breach(index: &IndexShape, part: &str, span: Span) -> Diagnostic {
 
 /// Whether the write insists that the attribute was not there, or comes behind a test that found so. (That it still is
 /// not, then, is for `unpinned` to ask.)
-fn was_absent<'a>(group: &Group<'a>, leg: &'a Leg, attribute: &str) -> bool {
-    let tests = group.way.tests.iter().flat_map(|passed| passed.atoms(&group.lets));
-    group.insists(leg).into_iter().chain(tests).any(|test| match (&test.test.kind, test.truth) {
-        (ExprKind::Absent(thing), true) | (ExprKind::Present(thing), false) => {
-            let read = matches!(&thing.kind, ExprKind::Attribute(binding, name)
-                if name == attribute && group.is_on(leg, *binding));
-            read || is_stored(thing, attribute)
-        }
-        _ => false,
+fn was_absent<'a>(group: &Group<'a>, placed: &Placed<'a>, attribute: &str) -> bool {
+    let tests = group.insists(placed.leg).into_iter().chain(group.known(placed));
+    let mut absent = tests.filter_map(|test| match (&test.test.kind, test.truth) {
+        (ExprKind::Absent(thing), true) | (ExprKind::Present(thing), false) => Some(thing),
+        _ => None,
+    });
+    absent.any(|thing| {
+        let read = matches!(&thing.kind, ExprKind::Attribute(binding, name)
+            if name == attribute && group.is_on(placed.leg, *binding));
+        read || is_stored(thing, attribute)
     })
 }

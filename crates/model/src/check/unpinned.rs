@@ -12,9 +12,7 @@ use super::Report;
 use super::changes::Changes;
 use super::flow::{Group, Placed, fixes, groups, within};
 use super::truth::{Passed, Supposed, each, plain};
-use crate::model::{
-    Contract, Expr, ExprKind, Kind, Leg, Model, Op, PutMode, Query, Range, Verb, What,
-};
+use crate::model::{Contract, Expr, ExprKind, Kind, Leg, Model, Op, PutMode, Verb, What};
 
 mod story;
 
@@ -183,20 +181,6 @@ fn which_item<'a>(group: &Group<'a>, found: &mut Vec<Use<'a>>) {
                 query.texts().for_each(|text| collect(group, text, None, found));
             }
         }
-    }
-}
-
-impl Query {
-    /// The texts its partition and its range are made of.
-    pub(super) fn texts(&self) -> impl Iterator<Item = &Expr> {
-        let (first, second) = match &self.range {
-            Range::All => (None, None),
-            Range::Equal(text) | Range::BeginsWith(text) | Range::Side { bound: text, .. } => {
-                (Some(text), None)
-            }
-            Range::Between(low, high) => (Some(low), Some(high)),
-        };
-        self.partition.iter().chain(first).chain(second)
     }
 }
 

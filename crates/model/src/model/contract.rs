@@ -195,6 +195,20 @@ pub struct Query {
     pub limit: Option<Limit>,
 }
 
+impl Query {
+    /// The texts its partition and its range are made of.
+    pub fn texts(&self) -> impl Iterator<Item = &Expr> {
+        let (first, second) = match &self.range {
+            Range::All => (None, None),
+            Range::Equal(text) | Range::BeginsWith(text) | Range::Side { bound: text, .. } => {
+                (Some(text), None)
+            }
+            Range::Between(low, high) => (Some(low), Some(high)),
+        };
+        self.partition.iter().chain(first).chain(second)
+    }
+}
+
 /// The sort keys of a query.
 #[derive(Debug)]
 pub enum Range {
