@@ -19,5 +19,6 @@ mod durability;
 mod kill;
 mod model;
 mod reference;
+mod scan;
 mod tables;
 mod torn;

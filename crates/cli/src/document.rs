@@ -1,10 +1,22 @@
-//! Reading documents from disk.
+//! Documents: reading them, checking them, and those that are shipped.
 
 use std::fs::File;
 use std::io::Read;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use latchkey_language::DOCUMENT_BYTES_MAX;
+use latchkey_runtime::System;
+
+use crate::{Failure, render};
+
+/// The documents in `systems/`, by their path there.
+const SHIPPED: &[(&str, &str)] = include!(concat!(env!("OUT_DIR"), "/shipped.rs"));
+
+/// A document and where it is from.
+pub(crate) struct Document {
+    pub(crate) path: String,
+    pub(crate) text: String,
+}
 
 /// The text of a document, or a message for whoever called.
 pub(crate) fn read(path: &Path) -> Result<String, String> {
@@ -21,4 +33,54 @@ pub(crate) fn read(path: &Path) -> Result<String, String> {
         ));
     }
     String::from_utf8(bytes).map_err(|_| format!("`{shown}` is not UTF-8 text"))
+}
+
+/// The documents of paths; without any, those that are shipped.
+pub(crate) fn all(paths: &[PathBuf]) -> Result<Vec<Document>, Failure> {
+    if paths.is_empty() {
+        let shipped = SHIPPED.iter().map(|(path, text)| Document {
+            path: (*path).to_owned(),
+            text: (*text).to_owned(),
+        });
+        return Ok(shipped.collect());
+    }
+    let document = |path: &PathBuf| {
+        let text = read(path).map_err(Failure::Unusable)?;
+        Ok(Document { path: path.display().to_string(), text })
+    };
+    paths.iter().map(document).collect()
+}
+
+impl Document {
+    /// Plans the document, or tells its mistakes.
+    #[expect(clippy::print_stderr, reason = "it is a command")]
+    pub(crate) fn system(&self, colour: bool) -> Result<System, Failure> {
+        System::read(&self.text).map_err(|mistakes| {
+            for diagnostic in &mistakes.0 {
+                eprintln!("{}\n", render(&self.path, &self.text, diagnostic, colour));
+            }
+            eprintln!("a document with mistakes is not run; each rule has its page in docs/rules");
+            Failure::Told
+        })
+    }
+}
+
+/// Plans all documents, or tells the mistakes of all.
+pub(crate) fn systems(documents: &[Document], colour: bool) -> Result<Vec<System>, Failure> {
+    let planned: Vec<_> = documents.iter().map(|document| document.system(colour)).collect();
+    let systems: Vec<System> = planned.into_iter().collect::<Result<_, _>>()?;
+    for (at, system) in systems.iter().enumerate() {
+        let twin = systems.iter().take(at).find(|other| {
+            other.name() == system.name() || other.table().name == system.table().name
+        });
+        if let Some(twin) = twin {
+            let message = format!(
+                "`{}` and `{}` have one name or one table; serve them apart",
+                twin.name(),
+                system.name()
+            );
+            return Err(Failure::Unusable(message));
+        }
+    }
+    Ok(systems)
 }

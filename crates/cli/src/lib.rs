@@ -1,6 +1,40 @@
 //! What the `latchkey` command is made of, for tests and for tools of your own.
 
+mod arguments;
+mod commands;
+mod document;
+pub mod example;
 pub mod json;
 mod render;
+mod secret;
 
+use std::fmt;
+use std::process::ExitCode;
+
+pub use arguments::main;
 pub use render::{line_and_column, render};
+
+/// Why a command could not do its work.
+enum Failure {
+    /// A document has mistakes, or an example is not as it says. It has been told.
+    Told,
+    /// The call is wrong, or a file cannot be used.
+    Unusable(String),
+}
+
+impl Failure {
+    fn unusable(message: impl fmt::Display) -> Failure {
+        Failure::Unusable(message.to_string())
+    }
+
+    #[expect(clippy::print_stderr, reason = "it is a command")]
+    fn exit_code(self) -> ExitCode {
+        match self {
+            Failure::Told => ExitCode::FAILURE,
+            Failure::Unusable(message) => {
+                eprintln!("error: {message}");
+                ExitCode::from(2)
+            }
+        }
+    }
+}

@@ -83,6 +83,14 @@ impl Space {
         }
     }
 
+    /// The keys of all partitions that begin with a prefix: from the first included to the second
+    /// excluded. Bytes are escaped one by one, so a prefix of a text is a prefix of its bytes.
+    pub(crate) fn partitions(self, prefix: &str) -> Range<Vec<u8>> {
+        let mut bytes = self.prefix(prefix, 0);
+        bytes.pop();
+        bytes.clone()..after_prefix(bytes)
+    }
+
     /// Every key of the space.
     pub(crate) fn whole(self) -> Range<Vec<u8>> {
         let bytes = self.0.to_be_bytes().to_vec();
@@ -232,6 +240,17 @@ mod tests {
             }
             prop_assert!(TABLE.whole().contains(&TABLE.item_key(&key)));
             prop_assert!(!INDEX.whole().contains(&TABLE.item_key(&key)));
+        }
+
+        #[test]
+        fn partitions_are_those_that_begin_so(key in key(), other in text(), cut in 0usize..8) {
+            let own: String = key.partition.chars().take(cut).collect();
+            for prefix in [own.as_str(), other.as_str()] {
+                let expected = key.partition.starts_with(prefix);
+                prop_assert_eq!(TABLE.partitions(prefix).contains(&TABLE.item_key(&key)), expected);
+                prop_assert!(!INDEX.partitions(prefix).contains(&TABLE.item_key(&key)));
+            }
+            prop_assert_eq!(TABLE.partitions(""), TABLE.whole());
         }
 
         #[test]

@@ -12,6 +12,7 @@ mod key_codec;
 mod pending;
 mod queue;
 mod read;
+mod scan;
 mod store;
 mod verify;
 mod write;
@@ -20,6 +21,7 @@ mod writer;
 pub use error::OpenError;
 pub use pending::Pending;
 pub use redb::StorageBackend;
+pub use scan::{Scan, Scanned};
 pub use store::{Options, Store};
 pub use verify::Verified;
 

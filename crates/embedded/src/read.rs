@@ -77,9 +77,7 @@ impl Seen {
             }
         }
         let limit = request.limit.and_then(|limit| usize::try_from(limit).ok());
-        let limit = limit.unwrap_or(usize::MAX);
-        let items = Vec::with_capacity(limit.min(PAGE_ROOM));
-        let mut reading = Reading { items, bytes: 0, limit, cut: false };
+        let mut reading = Reading::new(limit.unwrap_or(usize::MAX));
         self.snapshot
             .walk(&range, backwards, |key, bytes| match index_space {
                 None => reading.add(decode(entry, key, bytes, reading.items.last())?),
@@ -120,7 +118,8 @@ impl Seen {
     }
 }
 
-fn decode(
+/// The item under a key of a table; `like` is the one before it, if there is one.
+pub(crate) fn decode(
     entry: &Entry,
     key_bytes: &[u8],
     bytes: &[u8],
@@ -135,17 +134,23 @@ pub(crate) fn unavailable(error: EngineError) -> Error {
 }
 
 /// A page in the making.
-struct Reading {
-    items: Vec<Item>,
+pub(crate) struct Reading {
+    pub(crate) items: Vec<Item>,
     bytes: usize,
     limit: usize,
     /// Whether it stopped before the range ended.
-    cut: bool,
+    pub(crate) cut: bool,
 }
 
 impl Reading {
+    /// An empty page of at most so many items.
+    pub(crate) fn new(limit: usize) -> Reading {
+        let items = Vec::with_capacity(limit.min(PAGE_ROOM));
+        Reading { items, bytes: 0, limit, cut: false }
+    }
+
     /// Adds an item, unless it would take the page over what one query can read.
-    fn add(&mut self, item: Item) -> Result<Walk, EngineError> {
+    pub(crate) fn add(&mut self, item: Item) -> Result<Walk, EngineError> {
         let bytes = item.size();
         if self.bytes + bytes > QUERY_BYTES_MAX && !self.items.is_empty() {
             self.cut = true;

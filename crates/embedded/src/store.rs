@@ -16,6 +16,7 @@ use crate::engine::{OpenFailure, Source};
 use crate::error::OpenError;
 use crate::pending::Pending;
 use crate::queue::Queue;
+use crate::scan::{Scan, Scanned};
 use crate::verify::Verified;
 use crate::write::Write;
 use crate::writer::{Job, Open, Seen, Shared, Task, Writer};
@@ -155,6 +156,11 @@ impl Store {
     /// Reads a range of a partition of a table or of an index.
     pub fn query(&self, request: &Query) -> Result<Page, Error> {
         self.seen()?.query(request)
+    }
+
+    /// Reads a table in the order of its keys: for upkeep and export, at no capacity.
+    pub fn scan(&self, request: &Scan) -> Result<Scanned, Error> {
+        self.seen()?.scan(request)
     }
 
     /// Writes a whole item.

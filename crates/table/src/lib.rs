@@ -22,6 +22,7 @@ pub mod limits;
 mod number;
 mod path;
 mod range;
+pub mod render;
 mod request;
 mod schema;
 mod value;

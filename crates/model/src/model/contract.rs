@@ -38,7 +38,7 @@ pub struct Route {
 }
 
 /// A part of a path.
-#[derive(Debug, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Segment {
     /// Text as it is.
     Literal(String),

@@ -4,7 +4,7 @@ use std::io::Write;
 use std::path::Path;
 use std::process::ExitCode;
 
-use latchkey_cli::{json, render};
+use crate::{json, render};
 
 use crate::document;
 

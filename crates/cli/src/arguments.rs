@@ -1,0 +1,231 @@
+//! The command line.
+
+use std::io::IsTerminal;
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use clap::{Args, ColorChoice, Parser, Subcommand};
+
+use crate::commands::{call, check, explain, model, serve, test, token};
+
+const EXAMPLES: &str = "\
+Examples:
+  latchkey serve                             the shipped systems, on http://127.0.0.1:8080
+  latchkey check doors.md                    is the document right?
+  latchkey test doors.md                     does it do what its examples say?
+  latchkey serve doors.md --data ./doors     serve it, and keep its items there
+  latchkey token --data ./doors --sub alice  a token for a caller
+  latchkey explain D-01 doors.md             the DynamoDB requests of a contract
+
+Exit codes: 0 if all is well, 1 if a document has mistakes or an example fails, 2 if a file cannot be used or
+the call is wrong.";
+
+/// Access-pattern documents that run.
+#[derive(Debug, Parser)]
+#[command(name = "latchkey", version, after_help = EXAMPLES)]
+struct Arguments {
+    /// When to use colour.
+    #[arg(long, global = true, value_name = "WHEN", default_value = "auto")]
+    color: ColorChoice,
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Serves documents over HTTP; without any, the systems that are shipped.
+    Serve(Serve),
+    /// Checks documents: names, types, and every rule. Prints all mistakes at once.
+    Check {
+        /// The documents.
+        #[arg(required = true, value_name = "DOC")]
+        documents: Vec<PathBuf>,
+        /// Print the mistakes as JSON, one a line.
+        #[arg(long)]
+        json: bool,
+    },
+    /// Runs the examples of documents.
+    Test(Test),
+    /// Calls a contract.
+    Call(Call),
+    /// Shows the DynamoDB requests of a contract, on every path, with placeholders.
+    Explain {
+        /// The contract's id.
+        #[arg(value_name = "CONTRACT")]
+        contract: String,
+        /// The documents; without any, those that are shipped.
+        #[arg(value_name = "DOC")]
+        documents: Vec<PathBuf>,
+    },
+    /// Prints a token for a caller, signed with the development secret of a data directory.
+    Token(Token),
+    /// Prints the checked model of a document: nobody is locked in.
+    Model {
+        /// The document.
+        #[arg(value_name = "DOC")]
+        document: PathBuf,
+        /// Print JSON; there is no other form yet.
+        #[arg(long, required = true)]
+        json: bool,
+    },
+}
+
+/// What `serve` is told.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  latchkey serve                                       the shipped systems
+  latchkey serve doors.md --listen 127.0.0.1:9000      your own
+  LATCHKEY_SECRET=… latchkey serve doors.md --listen 0.0.0.0:8080
+
+Without LATCHKEY_SECRET (32 bytes or more) a development secret is made and kept in the data directory; with it
+the server listens on loopback alone. Requests are logged to standard error as JSON lines; LATCHKEY_LOG=warn
+leaves them out.")]
+pub(crate) struct Serve {
+    /// The documents; without any, those that are shipped.
+    #[arg(value_name = "DOC")]
+    pub(crate) documents: Vec<PathBuf>,
+    /// Where to listen; port 0 takes a free one.
+    #[arg(long, value_name = "ADDR", default_value = "127.0.0.1:8080")]
+    pub(crate) listen: SocketAddr,
+    /// Where items are kept.
+    #[arg(long, value_name = "DIR", default_value = "./latchkey-data")]
+    pub(crate) data: PathBuf,
+    #[command(flatten)]
+    pub(crate) trust: Trust,
+    /// Let requests bring the instant they are made at in `Latchkey-Now`. For tests, on loopback alone.
+    #[arg(long)]
+    pub(crate) test_clock: bool,
+}
+
+/// Which tokens count.
+#[derive(Debug, Args)]
+pub(crate) struct Trust {
+    /// The `iss` of tokens.
+    #[arg(long, value_name = "ISS", default_value = "latchkey")]
+    pub(crate) issuer: String,
+    /// The `aud` of tokens.
+    #[arg(long, value_name = "AUD", default_value = "latchkey")]
+    pub(crate) audience: String,
+}
+
+/// What `test` is told.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  latchkey test doors.md                     on a store of its own, in memory
+  latchkey test doors.md --complete          and fail if a failure has no example
+  latchkey serve doors.md --test-clock --data ./empty &
+  latchkey test doors.md --against http://127.0.0.1:8080 --data ./empty
+
+Examples run in order, on a store with nothing in it; a server they run against must be so too, and must let
+them set the clock. Its tokens are signed with LATCHKEY_SECRET, or the development secret in its data directory.")]
+pub(crate) struct Test {
+    /// The documents; without any, those that are shipped.
+    #[arg(value_name = "DOC")]
+    pub(crate) documents: Vec<PathBuf>,
+    /// A running server, instead of one of its own.
+    #[arg(long, value_name = "URL")]
+    pub(crate) against: Option<String>,
+    /// The data directory of that server, for its secret.
+    #[arg(long, value_name = "DIR", default_value = "./latchkey-data")]
+    pub(crate) data: PathBuf,
+    #[command(flatten)]
+    pub(crate) trust: Trust,
+    /// Fail if a contract, or one of its failures, has no example.
+    #[arg(long)]
+    pub(crate) complete: bool,
+}
+
+/// What `call` is told.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  latchkey call D-01 doorId=D1 --as alice --doc doors.md
+  latchkey call D-02 doorId=D1 --as alice --role operator --trace
+  latchkey call D-03 'tags:=[\"a\", \"b\"]' --as alice     := gives JSON
+
+The store is opened in place, so no server may have it open.")]
+pub(crate) struct Call {
+    /// The contract's id.
+    #[arg(value_name = "CONTRACT")]
+    pub(crate) contract: String,
+    /// The inputs: NAME=TEXT, or NAME:=JSON.
+    #[arg(value_name = "NAME=VALUE")]
+    pub(crate) inputs: Vec<String>,
+    /// Who calls.
+    #[arg(long = "as", value_name = "ID")]
+    pub(crate) caller: String,
+    /// A role of the caller.
+    #[arg(long = "role", value_name = "ROLE")]
+    pub(crate) roles: Vec<String>,
+    /// An organisation of the caller.
+    #[arg(long = "org", value_name = "ID")]
+    pub(crate) orgs: Vec<String>,
+    /// The documents; without any, those that are shipped.
+    #[arg(long = "doc", value_name = "DOC")]
+    pub(crate) documents: Vec<PathBuf>,
+    /// Where items are kept.
+    #[arg(long, value_name = "DIR", default_value = "./latchkey-data")]
+    pub(crate) data: PathBuf,
+    /// Show the requests that were made of the table.
+    #[arg(long)]
+    pub(crate) trace: bool,
+    /// The instant of the call, instead of now.
+    #[arg(long, value_name = "TIME")]
+    pub(crate) at: Option<String>,
+    /// The call's own name, as `Idempotency-Key` gives it.
+    #[arg(long, value_name = "KEY")]
+    pub(crate) idempotency_key: Option<String>,
+}
+
+/// What `token` is told.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  latchkey token --sub alice
+  latchkey token --data ./doors --sub dana --role operator --org acme --hours 1
+  curl -H \"authorization: Bearer $(latchkey token --sub alice)\" http://127.0.0.1:8080/…")]
+pub(crate) struct Token {
+    /// The data directory that keeps the secret.
+    #[arg(long, value_name = "DIR", default_value = "./latchkey-data")]
+    pub(crate) data: PathBuf,
+    /// The caller's id.
+    #[arg(long, value_name = "ID")]
+    pub(crate) sub: String,
+    /// A role of the caller.
+    #[arg(long = "role", value_name = "ROLE")]
+    pub(crate) roles: Vec<String>,
+    /// An organisation of the caller.
+    #[arg(long = "org", value_name = "ID")]
+    pub(crate) orgs: Vec<String>,
+    /// How many hours it lasts.
+    #[arg(long, value_name = "N", default_value_t = 24)]
+    pub(crate) hours: u32,
+    #[command(flatten)]
+    pub(crate) trust: Trust,
+}
+
+/// Runs the command the process was started with.
+pub fn main() -> ExitCode {
+    let arguments = Arguments::parse();
+    let colour = match arguments.color {
+        ColorChoice::Always => true,
+        ColorChoice::Never => false,
+        ColorChoice::Auto => {
+            std::io::stderr().is_terminal()
+                && std::env::var_os("NO_COLOR").is_none_or(|v| v.is_empty())
+        }
+    };
+    let done = match arguments.command {
+        Command::Serve(serve) => serve::run(serve, colour),
+        Command::Check { documents, json } => return check::run(&documents, json, colour),
+        Command::Test(test) => test::run(&test, colour),
+        Command::Call(call) => call::run(call, colour),
+        Command::Explain { contract, documents } => explain::run(&contract, &documents, colour),
+        Command::Token(token) => token::run(&token),
+        Command::Model { document, .. } => return model::run(&document, colour),
+    };
+    done.map_or_else(crate::Failure::exit_code, |()| ExitCode::SUCCESS)
+}

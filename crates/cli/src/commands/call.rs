@@ -1,0 +1,93 @@
+//! `latchkey call`
+
+use std::sync::Arc;
+
+use latchkey_embedded::Store;
+use latchkey_runtime::{Backend, Caller, Given, Options, Outcome, Runtime, Source, SystemSource, json, time};
+use latchkey_table::Text;
+use latchkey_table::render::Rendered;
+
+use crate::arguments::Call;
+use crate::document;
+use crate::secret::Secret;
+use crate::Failure;
+
+pub(crate) fn run(arguments: Call, colour: bool) -> Result<(), Failure> {
+    let documents = document::all(&arguments.documents)?;
+    let systems = document::systems(&documents, colour)?;
+    let named = |id: &str| systems.iter().flat_map(|s| s.contracts()).any(|c| c.id == id);
+    if !named(&arguments.contract) {
+        let ids: Vec<&str> =
+            systems.iter().flat_map(|s| s.contracts()).map(|c| c.id.as_str()).collect();
+        let message =
+            format!("there is no contract `{}`; there are {}", arguments.contract, ids.join(", "));
+        return Err(Failure::Unusable(message));
+    }
+    let call = call(&arguments)?;
+    let has = |system: &latchkey_runtime::System| {
+        system.contracts().any(|contract| contract.id == arguments.contract)
+    };
+    let Some(system) = systems.into_iter().find(has) else { return Err(Failure::Told) };
+    let secret = Secret::find(&arguments.data)?;
+    let store = Store::open(&arguments.data, &latchkey_embedded::Options::default());
+    let store = store.map_err(Failure::unusable)?;
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+    let outcome = runtime.map_err(Failure::unusable)?.block_on(async {
+        let source: Arc<dyn Source> = Arc::new(SystemSource);
+        let options = Options { cursor_secret: secret.for_cursors(), source };
+        let runtime = Runtime::start(system, Backend::Embedded(Arc::new(store)), options).await;
+        Ok::<_, Failure>(runtime.map_err(Failure::unusable)?.call(call).await)
+    })?;
+    show(&outcome);
+    if outcome.status() < 400 { Ok(()) } else { Err(Failure::Told) }
+}
+
+fn call(arguments: &Call) -> Result<latchkey_runtime::Call, Failure> {
+    let texts = |all: &[String]| all.iter().map(|one| Text::from(one.as_str())).collect();
+    let caller = Caller {
+        id: arguments.caller.as_str().into(),
+        roles: texts(&arguments.roles),
+        orgs: texts(&arguments.orgs),
+    };
+    let mut call = latchkey_runtime::Call::new(arguments.contract.as_str(), caller);
+    for input in &arguments.inputs {
+        let wrong = || Failure::Unusable(format!("`{input}` is neither NAME=TEXT nor NAME:=JSON"));
+        let (name, value) = input.split_once('=').ok_or_else(wrong)?;
+        let (name, given) = match name.strip_suffix(':') {
+            Some(name) => {
+                let value = json::read(value.as_bytes(), json::Limits::default());
+                let value = value.map_err(|error| Failure::Unusable(format!("`{name}`: {error}")))?;
+                (name, Given::Json(value))
+            }
+            None => (name, Given::Text(value.into())),
+        };
+        call.inputs.push((name.into(), given));
+    }
+    if let Some(at) = &arguments.at {
+        let instant = time::parse(at);
+        let wrong = || Failure::Unusable(format!("`{at}` is no RFC 3339 time"));
+        call.at = Some(instant.ok_or_else(wrong)?);
+    }
+    call.idempotency_key = arguments.idempotency_key.as_deref().map(Text::from);
+    call.trace = arguments.trace;
+    Ok(call)
+}
+
+/// The trace to standard error, the answer to standard output.
+fn show(outcome: &Outcome) {
+    for step in &outcome.trace {
+        match Rendered::of(&step.request) {
+            Ok(rendered) => {
+                eprintln!("{}: {} ({})", rendered.operation(), step.outcome, step.capacity);
+                eprintln!("{}\n", rendered.to_json());
+            }
+            Err(error) => eprintln!("{} ({}): {error}\n", step.outcome, step.capacity),
+        }
+    }
+    eprintln!("{} ({})", outcome.status(), outcome.capacity);
+    let body = outcome.body();
+    match json::read(body.as_bytes(), json::Limits { levels_max: json::LEVELS_CEILING }) {
+        Ok(value) => println!("{}", json::pretty(&value)),
+        Err(_) => println!("{body}"),
+    }
+}

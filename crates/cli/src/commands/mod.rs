@@ -1,0 +1,11 @@
+//! One file a command.
+
+#![expect(clippy::print_stdout, clippy::print_stderr, reason = "they are commands")]
+
+pub(crate) mod call;
+pub(crate) mod check;
+pub(crate) mod explain;
+pub(crate) mod model;
+pub(crate) mod serve;
+pub(crate) mod test;
+pub(crate) mod token;

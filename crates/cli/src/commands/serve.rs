@@ -1,0 +1,167 @@
+//! `latchkey serve`
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use latchkey_embedded::Store;
+use latchkey_http::{Claims, Server, Service, Settings};
+use latchkey_runtime::{Backend, Options, Runtime, Source, SystemSource, sweep};
+use latchkey_table::Text;
+use tokio::signal::unix::{SignalKind, signal};
+
+use crate::arguments::Serve;
+use crate::document::{self, Document};
+use crate::secret::Secret;
+use crate::{Failure, document::systems};
+
+/// How long the development token lasts.
+const TOKEN_LASTS: Duration = Duration::from_secs(24 * 60 * 60);
+
+/// How often some of the records that may be over are looked at.
+const SWEEP_EVERY: Duration = Duration::from_secs(20);
+
+pub(crate) fn run(arguments: Serve, colour: bool) -> Result<(), Failure> {
+    log();
+    let documents = document::all(&arguments.documents)?;
+    let systems = systems(&documents, colour)?;
+    let secret = Secret::find(&arguments.data)?;
+    let loopback = arguments.listen.ip().is_loopback();
+    if secret.development && !loopback {
+        return Err(Failure::Unusable(format!(
+            "{} is not loopback, and the development secret is for this machine alone; set LATCHKEY_SECRET",
+            arguments.listen
+        )));
+    }
+    if arguments.test_clock && !loopback {
+        let message = "--test-clock lets callers choose the time; listen on loopback with it";
+        return Err(Failure::unusable(message));
+    }
+    let store = Store::open(&arguments.data, &latchkey_embedded::Options::default());
+    let store = Arc::new(store.map_err(Failure::unusable)?);
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build();
+    let runtime = runtime.map_err(Failure::unusable)?;
+    let served = runtime.block_on(async {
+        let mut runtimes = Vec::new();
+        for system in systems {
+            let source: Arc<dyn Source> = Arc::new(SystemSource);
+            let options = Options { cursor_secret: secret.for_cursors(), source };
+            let backend = Backend::Embedded(Arc::clone(&store));
+            let started = Runtime::start(system, backend, options).await;
+            runtimes.push(started.map_err(Failure::unusable)?);
+        }
+        serve(&arguments, &documents, runtimes, &secret, store).await
+    });
+    // Whoever still waits for an answer has waited long enough.
+    runtime.shutdown_timeout(Duration::from_secs(1));
+    served
+}
+
+async fn serve(
+    arguments: &Serve,
+    documents: &[Document],
+    runtimes: Vec<Runtime>,
+    secret: &Secret,
+    store: Arc<Store>,
+) -> Result<(), Failure> {
+    let tokens = secret.tokens(&arguments.trust)?;
+    let token = secret.development.then(|| {
+        let (sub, roles) = (Text::from("dev"), all_roles(&runtimes));
+        tokens.sign(&Claims { sub, roles, orgs: Vec::new() }, SystemSource.now(), TOKEN_LASTS)
+    });
+    let token = token.transpose().map_err(Failure::unusable)?;
+    let settings = Settings { test_clock: arguments.test_clock, ..Settings::default() };
+    let service = Service::new(runtimes, tokens, settings).map_err(Failure::unusable)?;
+    let service = Arc::new(service);
+    let server = Server::listen(arguments.listen).await.map_err(Failure::unusable)?;
+    greet(arguments, documents, &service, &server, token.as_deref());
+    let sweeper = tokio::spawn(sweep_forever(store, Arc::clone(&service)));
+    server.run(service, stopped()).await;
+    sweeper.abort();
+    // It holds the store, which is let go of once nothing uses it.
+    let _ = sweeper.await;
+    println!("stopped");
+    Ok(())
+}
+
+/// The roles of all systems: the development token may do anything.
+fn all_roles(runtimes: &[Runtime]) -> Vec<Text> {
+    let mut roles: Vec<Text> =
+        runtimes.iter().flat_map(|runtime| runtime.system().roles()).cloned().collect();
+    roles.sort_unstable();
+    roles.dedup();
+    roles
+}
+
+fn greet(
+    arguments: &Serve,
+    documents: &[Document],
+    service: &Service,
+    server: &Server,
+    token: Option<&str>,
+) {
+    let url = format!("http://{}", server.address());
+    println!("latchkey {}", env!("CARGO_PKG_VERSION"));
+    for (document, runtime) in documents.iter().zip(service.runtimes()) {
+        let system = runtime.system();
+        let count = system.contracts().count();
+        println!("  serving    {} ({count} contracts) from {}", system.name(), document.path);
+    }
+    println!("  data       {}", arguments.data.display());
+    println!("  listening  {url}");
+    println!("  health     {url}/health  {url}/ready  {url}/metrics");
+    if let Some(token) = token {
+        println!("  token      {token}");
+        println!("             sub dev, every role, for 24 hours; `latchkey token --help` makes others");
+    }
+}
+
+/// Waits until the process is told to stop.
+async fn stopped() {
+    let (Ok(mut interrupted), Ok(mut terminated)) =
+        (signal(SignalKind::interrupt()), signal(SignalKind::terminate()))
+    else {
+        tracing::error!("signals cannot be heard; the server stops when it is killed");
+        return std::future::pending().await;
+    };
+    tokio::select! {
+        _ = interrupted.recv() => {}
+        _ = terminated.recv() => {}
+    }
+    tracing::info!("finishing what was accepted; once more to stop at once");
+    tokio::spawn(async move {
+        tokio::select! {
+            _ = interrupted.recv() => {}
+            _ = terminated.recv() => {}
+        }
+        std::process::exit(1);
+    });
+}
+
+/// Removes what is over, a little at a time.
+async fn sweep_forever(store: Arc<Store>, service: Arc<Service>) {
+    let mut after = vec![None; service.runtimes().len()];
+    loop {
+        tokio::time::sleep(SWEEP_EVERY).await;
+        for (runtime, after) in service.runtimes().iter().zip(&mut after) {
+            match sweep(&store, runtime.system(), after.take(), SystemSource.now()).await {
+                Ok(swept) => *after = swept.after,
+                Err(error) => tracing::warn!(%error, "what is over could not be removed"),
+            }
+        }
+    }
+}
+
+/// Logs JSON lines to standard error.
+fn log() {
+    let level = std::env::var("LATCHKEY_LOG").unwrap_or_else(|_| "info".to_owned());
+    let filter = tracing_subscriber::EnvFilter::try_new(&level)
+        .unwrap_or_else(|_| tracing_subscriber::EnvFilter::new("info"));
+    tracing_subscriber::fmt()
+        .json()
+        .flatten_event(true)
+        .with_current_span(false)
+        .with_span_list(false)
+        .with_env_filter(filter)
+        .with_writer(std::io::stderr)
+        .init();
+}

@@ -1,0 +1,92 @@
+//! `latchkey test`
+
+use latchkey_runtime::System;
+
+use crate::arguments::Test;
+use crate::document::{self, Document};
+use crate::example::{self, Report, Target, TargetError};
+use crate::secret::Secret;
+use crate::{Failure, render};
+
+pub(crate) fn run(arguments: &Test, colour: bool) -> Result<(), Failure> {
+    let documents = document::all(&arguments.documents)?;
+    let systems = document::systems(&documents, colour)?;
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+    let runtime = runtime.map_err(Failure::unusable)?;
+    let mut failed = false;
+    for (document, system) in documents.iter().zip(systems) {
+        let gaps = gaps(&system);
+        let report = runtime.block_on(async {
+            let target = match &arguments.against {
+                None => Target::in_memory(system).await?,
+                Some(url) => {
+                    let tokens = Secret::find(&arguments.data)
+                        .and_then(|secret| secret.tokens(&arguments.trust))
+                        .map_err(|_| unusable("there is no secret to sign tokens with"))?;
+                    let target = Target::server(url, tokens)?;
+                    clock_is_ours(&target, url).await?;
+                    target
+                }
+            };
+            example::run(&document.text, &target).await
+        });
+        let report = report.map_err(|error| match error {
+            TargetError::Unusable(message) | TargetError::Request(message) => {
+                Failure::Unusable(message)
+            }
+        })?;
+        let missing: Vec<&Gap> = gaps.iter().filter(|gap| !report.seen.contains(gap)).collect();
+        failed |= tell(document, &report, &missing, colour);
+        failed |= arguments.complete && !missing.is_empty();
+    }
+    if failed { Err(Failure::Told) } else { Ok(()) }
+}
+
+/// A contract, and a problem it can answer.
+type Gap = (String, Option<String>);
+
+/// All that the contracts of a system can answer.
+fn gaps(system: &System) -> Vec<Gap> {
+    let mut gaps = Vec::new();
+    for contract in system.contracts() {
+        let id = contract.id.to_string();
+        gaps.push((id.clone(), None));
+        let codes = system.problems(&contract.id).into_iter();
+        gaps.extend(codes.map(|code| (id.clone(), Some(code.to_string()))));
+    }
+    gaps
+}
+
+fn tell(document: &Document, report: &Report, missing: &[&Gap], colour: bool) -> bool {
+    for failure in &report.failures {
+        eprintln!("{}\n", render(&document.path, &document.text, failure, colour));
+    }
+    for (contract, problem) in missing {
+        match problem {
+            Some(code) => println!("{contract}: no example is answered `{code}`"),
+            None => println!("{contract}: no example is answered as it is meant to be"),
+        }
+    }
+    let (blocks, requests) = (report.blocks, report.requests);
+    let verdict = match report.failures.len() {
+        0 => "all as they say".to_owned(),
+        1 => "1 is not as it says".to_owned(),
+        count => format!("{count} are not as they say"),
+    };
+    println!("{}: {blocks} examples, {requests} requests, {verdict}", document.path);
+    !report.failures.is_empty()
+}
+
+/// A server whose clock goes its own way would answer otherwise.
+async fn clock_is_ours(target: &Target, url: &str) -> Result<(), TargetError> {
+    let headers = [("latchkey-now".to_owned(), "no time".to_owned())];
+    let reply = target.send("GET", "/ready", &headers, String::new()).await?;
+    if reply.test_clock {
+        return Ok(());
+    }
+    Err(unusable(&format!("{url} does not let examples set the clock; start it with --test-clock")))
+}
+
+fn unusable(message: &str) -> TargetError {
+    TargetError::Unusable(message.to_owned())
+}

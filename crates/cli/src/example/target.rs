@@ -1,0 +1,157 @@
+//! What examples are run against: a store of their own, or a running server.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::Router;
+use axum::body::Body;
+use axum::http::{Request, Uri};
+use bytes::Bytes;
+use http_body_util::{BodyExt, Full};
+use hyper_util::rt::TokioIo;
+use latchkey_embedded::Store;
+use latchkey_http::{Service, Settings, Tokens};
+use latchkey_runtime::{Backend, Options, Runtime, System};
+use tokio::net::TcpStream;
+use tower::ServiceExt;
+
+/// How long a server may take to answer.
+const ANSWER_TIME_MAX: Duration = Duration::from_secs(30);
+
+/// Signs the tokens of examples that run on a store of their own.
+const SECRET: &[u8] = b"examples run by themselves, in memory";
+
+/// Where examples are run.
+#[derive(Debug)]
+pub struct Target {
+    tokens: Tokens,
+    place: Place,
+}
+
+#[derive(Debug)]
+enum Place {
+    Own(Router),
+    Server { address: String },
+}
+
+/// What came back.
+#[derive(Debug)]
+pub struct Reply {
+    /// The status.
+    pub status: u16,
+    /// The contract that answered, if one did.
+    pub contract: Option<String>,
+    /// Whether the server lets a request bring its instant.
+    pub test_clock: bool,
+    /// The body.
+    pub body: Bytes,
+}
+
+/// Why examples cannot be run, or one of them not be sent.
+#[derive(Debug)]
+pub enum TargetError {
+    /// The place cannot be used.
+    Unusable(String),
+    /// The request is none.
+    Request(String),
+}
+
+impl Target {
+    /// A store of its own, in memory, with nothing in it.
+    pub async fn in_memory(system: System) -> Result<Target, TargetError> {
+        let store = Store::in_memory(&latchkey_embedded::Options::default());
+        let store = store.map_err(unusable)?;
+        Target::on(system, Backend::Embedded(Arc::new(store))).await
+    }
+
+    /// A backend, in this process.
+    pub async fn on(system: System, backend: Backend) -> Result<Target, TargetError> {
+        let runtime = Runtime::start(system, backend, Options::default()).await.map_err(unusable)?;
+        let tokens = || Tokens::new(SECRET, "latchkey", "latchkey").map_err(unusable);
+        let settings = Settings { test_clock: true, ..Settings::default() };
+        let service = Service::new(vec![runtime], tokens()?, settings).map_err(unusable)?;
+        let place = Place::Own(Arc::new(service).into_axum());
+        Ok(Target { tokens: tokens()?, place })
+    }
+
+    /// A running server, and what signs its tokens.
+    pub fn server(url: &str, tokens: Tokens) -> Result<Target, TargetError> {
+        let wrong = || TargetError::Unusable(format!("`{url}` is no address such as http://127.0.0.1:8080"));
+        let uri: Uri = url.parse().map_err(|_| wrong())?;
+        let address = uri.authority().filter(|_| uri.scheme_str() == Some("http"));
+        let address = address.ok_or_else(wrong)?;
+        let port = address.port_u16().unwrap_or(80);
+        let address = format!("{}:{port}", address.host());
+        Ok(Target { tokens, place: Place::Server { address } })
+    }
+
+    pub(super) fn tokens(&self) -> &Tokens {
+        &self.tokens
+    }
+
+    /// Sends a request.
+    pub async fn send(
+        &self,
+        method: &str,
+        path: &str,
+        headers: &[(String, String)],
+        body: String,
+    ) -> Result<Reply, TargetError> {
+        let mut request = Request::builder().method(method).uri(path);
+        for (name, value) in headers {
+            request = request.header(name, value);
+        }
+        match &self.place {
+            Place::Own(router) => {
+                let request = request.body(Body::from(body)).map_err(no_request)?;
+                // It answers everything.
+                let answer = router.clone().oneshot(request).await;
+                reply(answer.map_err(unusable)?).await
+            }
+            Place::Server { address } => {
+                let host = request.header("host", address);
+                let request = host.body(Full::new(Bytes::from(body))).map_err(no_request)?;
+                let sent = tokio::time::timeout(ANSWER_TIME_MAX, send_to(address, request)).await;
+                sent.map_err(|_| TargetError::Unusable(format!("{address} does not answer")))?
+            }
+        }
+    }
+}
+
+/// Sends a request on a connection of its own.
+async fn send_to(address: &str, request: Request<Full<Bytes>>) -> Result<Reply, TargetError> {
+    let failed = |error: &dyn std::fmt::Display| {
+        TargetError::Unusable(format!("{address} cannot be asked: {error}"))
+    };
+    let stream = TcpStream::connect(address).await.map_err(|error| failed(&error))?;
+    let handshake = hyper::client::conn::http1::handshake(TokioIo::new(stream)).await;
+    let (mut sender, connection) = handshake.map_err(|error| failed(&error))?;
+    let connection = tokio::spawn(connection);
+    let answer = sender.send_request(request).await.map_err(|error| failed(&error))?;
+    let reply = reply(answer).await;
+    drop(sender);
+    // It has nothing more to say.
+    let _ = connection.await;
+    reply
+}
+
+async fn reply<B>(answer: axum::http::Response<B>) -> Result<Reply, TargetError>
+where
+    B: axum::body::HttpBody,
+    B::Error: std::fmt::Display,
+{
+    let (parts, body) = answer.into_parts();
+    let contract = parts.headers.get("latchkey-contract").and_then(|value| value.to_str().ok());
+    let contract = contract.map(str::to_owned);
+    let body = body.collect().await.map_err(|error| unusable(&error))?.to_bytes();
+    let test_clock = parts.headers.contains_key("latchkey-test-clock");
+    Ok(Reply { status: parts.status.as_u16(), contract, test_clock, body })
+}
+
+fn unusable(error: impl std::fmt::Display) -> TargetError {
+    TargetError::Unusable(error.to_string())
+}
+
+fn no_request(error: axum::http::Error) -> TargetError {
+    TargetError::Request(format!("this is no request: {error}"))
+}

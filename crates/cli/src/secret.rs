@@ -1,0 +1,94 @@
+//! The secret that signs tokens and seals cursors.
+
+use std::fs::{self, OpenOptions};
+use std::io::{self, Write};
+use std::path::Path;
+
+use latchkey_http::{SECRET_BYTES_MIN, Tokens};
+use latchkey_runtime::{Source, SystemSource};
+
+use crate::Failure;
+use crate::arguments::Trust;
+
+/// The variable that holds the secret of a deployment.
+const VARIABLE: &str = "LATCHKEY_SECRET";
+
+/// The file of a data directory that holds the development secret.
+const FILE: &str = "development-secret";
+
+/// A secret, and whether it is good for development alone.
+pub(crate) struct Secret {
+    bytes: Vec<u8>,
+    pub(crate) development: bool,
+}
+
+impl Secret {
+    /// The deployment's, or else the one of a data directory, which is made if there is none.
+    pub(crate) fn find(data: &Path) -> Result<Secret, Failure> {
+        if let Some(value) = std::env::var_os(VARIABLE).filter(|value| !value.is_empty()) {
+            let bytes = value.into_encoded_bytes();
+            if bytes.len() < SECRET_BYTES_MIN {
+                return Err(Failure::Unusable(format!(
+                    "{VARIABLE} must have {SECRET_BYTES_MIN} bytes or more; make one with `openssl rand -hex 32`"
+                )));
+            }
+            return Ok(Secret { bytes, development: false });
+        }
+        Secret::of_directory(data)
+    }
+
+    /// The development secret of a data directory.
+    pub(crate) fn of_directory(data: &Path) -> Result<Secret, Failure> {
+        let path = data.join(FILE);
+        let failed = |error: io::Error| {
+            Failure::Unusable(format!("cannot use the secret in `{}`: {error}", path.display()))
+        };
+        let text = match fs::read_to_string(&path) {
+            Ok(text) => text,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                fs::create_dir_all(data).map_err(failed)?;
+                make(&path).map_err(failed)?
+            }
+            Err(error) => return Err(failed(error)),
+        };
+        let bytes = text.trim().as_bytes().to_vec();
+        if bytes.len() < SECRET_BYTES_MIN {
+            let message = format!("`{}` holds no secret; remove it to have one made", path.display());
+            return Err(Failure::Unusable(message));
+        }
+        Ok(Secret { bytes, development: true })
+    }
+
+    /// What makes and reads tokens.
+    pub(crate) fn tokens(&self, trust: &Trust) -> Result<Tokens, Failure> {
+        Tokens::new(&self.bytes, &trust.issuer, &trust.audience).map_err(Failure::unusable)
+    }
+
+    /// What seals cursors: not the key that signs tokens, but as secret.
+    pub(crate) fn for_cursors(&self) -> Vec<u8> {
+        [b"latchkey cursors: ".as_slice(), &self.bytes].concat()
+    }
+}
+
+/// Makes a secret, under another name first: whoever reads it finds it whole.
+fn make(path: &Path) -> io::Result<String> {
+    let mut random = [0; 32];
+    SystemSource.random(&mut random)?;
+    let text: String = random.iter().map(|byte| format!("{byte:02x}")).collect();
+    let draft = path.with_extension(format!("{}.new", std::process::id()));
+    let mut options = OpenOptions::new();
+    options.write(true).create(true).truncate(true);
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    let mut file = options.open(&draft)?;
+    file.write_all(text.as_bytes())?;
+    file.sync_all()?;
+    // Of two who make one at once, the first wins and both use it.
+    let linked = fs::hard_link(&draft, path);
+    fs::remove_file(&draft)?;
+    match linked {
+        Ok(()) => Ok(text),
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => fs::read_to_string(path),
+        Err(error) => Err(error),
+    }
+}

@@ -1,0 +1,102 @@
+//! What the headers of a request say.
+
+use axum::http::header::{AUTHORIZATION, CONTENT_TYPE, HeaderName, IF_MATCH, IF_NONE_MATCH};
+use axum::http::HeaderMap;
+use latchkey_runtime::{IfMatch, Problem};
+use latchkey_table::{Number, Text};
+
+pub(crate) const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
+pub(crate) const CONTRACT: HeaderName = HeaderName::from_static("latchkey-contract");
+pub(crate) const CAPACITY: HeaderName = HeaderName::from_static("latchkey-capacity");
+/// The instant of a call, for a server whose clock is under control.
+pub(crate) const NOW: HeaderName = HeaderName::from_static("latchkey-now");
+/// Tells that the clock is under control.
+pub(crate) const TEST_CLOCK: HeaderName = HeaderName::from_static("latchkey-test-clock");
+pub(crate) const IDEMPOTENCY_KEY: HeaderName = HeaderName::from_static("idempotency-key");
+pub(crate) const REPLAYED: HeaderName = HeaderName::from_static("idempotency-replayed");
+
+/// The most tags of an `If-Match`.
+const TAGS_MAX: usize = 100;
+
+/// The bearer token of a request.
+pub(crate) fn bearer(headers: &HeaderMap) -> Option<&str> {
+    let mut all = headers.get_all(AUTHORIZATION).iter();
+    let value = all.next()?.to_str().ok()?;
+    let (scheme, token) = value.split_once(' ')?;
+    let only = all.next().is_none() && scheme.eq_ignore_ascii_case("bearer");
+    only.then(|| token.trim_start_matches(' '))
+}
+
+/// Whether a body is said to be JSON.
+pub(crate) fn is_json(headers: &HeaderMap) -> bool {
+    let Some(value) = headers.get(CONTENT_TYPE).and_then(|value| value.to_str().ok()) else {
+        return false;
+    };
+    let media = value.split(';').next().unwrap_or_default().trim();
+    let json = media.eq_ignore_ascii_case("application/json");
+    let utf8 = value.split(';').skip(1).all(|parameter| {
+        match parameter.trim().split_once('=') {
+            Some((name, value)) if name.eq_ignore_ascii_case("charset") => {
+                value.trim_matches('"').eq_ignore_ascii_case("utf-8")
+            }
+            _ => true,
+        }
+    });
+    json && utf8
+}
+
+/// The versions an `If-Match` names.
+pub(crate) fn if_match(headers: &HeaderMap) -> Result<Option<IfMatch>, Problem> {
+    let mut versions = Vec::new();
+    let mut given = false;
+    for value in headers.get_all(IF_MATCH) {
+        given = true;
+        let bad = || Problem::bad("`If-Match` must be `*` or tags such as `\"3\"`");
+        let value = value.to_str().map_err(|_| bad())?.trim();
+        if value == "*" {
+            return Ok(Some(IfMatch::Any));
+        }
+        for tag in value.split(',').map(str::trim) {
+            let weak = tag.strip_prefix("W/");
+            let inner = weak.unwrap_or(tag).strip_prefix('"').and_then(|t| t.strip_suffix('"'));
+            let inner = inner.ok_or_else(bad)?;
+            // A weak tag never matches here, nor one that is no version.
+            if weak.is_none()
+                && inner.bytes().all(|b| b.is_ascii_digit())
+                && let Ok(version) = inner.parse::<Number>()
+            {
+                versions.push(version);
+            }
+            if versions.len() > TAGS_MAX {
+                return Err(bad());
+            }
+        }
+    }
+    Ok(given.then_some(IfMatch::OneOf(versions)))
+}
+
+/// Whether the caller has the version of this tag already.
+pub(crate) fn has_already(headers: &HeaderMap, etag: &str) -> bool {
+    headers.get_all(IF_NONE_MATCH).iter().filter_map(|value| value.to_str().ok()).any(|value| {
+        let same = |tag: &str| tag.strip_prefix("W/").unwrap_or(tag) == etag;
+        value.trim() == "*" || value.split(',').map(str::trim).any(same)
+    })
+}
+
+/// The caller's own name for the call.
+pub(crate) fn idempotency_key(headers: &HeaderMap) -> Result<Option<Text>, Problem> {
+    let mut all = headers.get_all(IDEMPOTENCY_KEY).iter();
+    let Some(value) = all.next() else { return Ok(None) };
+    match value.to_str() {
+        Ok(key) if all.next().is_none() => Ok(Some(key.trim().into())),
+        Ok(_) => Err(Problem::bad("`Idempotency-Key` must be given once")),
+        Err(_) => Err(Problem::bad("`Idempotency-Key` must have visible characters alone")),
+    }
+}
+
+/// A request's id, if it brought a fit one.
+pub(crate) fn request_id(headers: &HeaderMap) -> Option<&str> {
+    let id = headers.get(REQUEST_ID)?.to_str().ok()?;
+    let fit = |b: u8| b.is_ascii_alphanumeric() || b"._:@|-".contains(&b);
+    ((1..=128).contains(&id.len()) && id.bytes().all(fit)).then_some(id)
+}

@@ -1,0 +1,15 @@
+//! Contracts over HTTP: routes, tokens, limits, metrics.
+
+mod headers;
+mod metrics;
+mod request;
+mod respond;
+mod router;
+mod server;
+mod service;
+mod token;
+
+pub use router::Clash;
+pub use server::{Server, ServerError};
+pub use service::{Service, ServiceError, Settings};
+pub use token::{Claims, SECRET_BYTES_MIN, TOKEN_BYTES_MAX, TokenError, Tokens, WeakSecret};

@@ -1,0 +1,248 @@
+//! What the server has done, for Prometheus.
+//!
+//! Every counter exists from the start, so recording is a few atomic additions: no lock, no look-up, no
+//! allocation.
+
+use std::fmt::{self, Write};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Instant;
+
+/// The upper bounds of the latency buckets, in microseconds, and as they are shown, in seconds.
+const BOUNDS: [(u64, &str); 14] = [
+    (500, "0.0005"),
+    (1_000, "0.001"),
+    (2_500, "0.0025"),
+    (5_000, "0.005"),
+    (10_000, "0.01"),
+    (25_000, "0.025"),
+    (50_000, "0.05"),
+    (100_000, "0.1"),
+    (250_000, "0.25"),
+    (500_000, "0.5"),
+    (1_000_000, "1"),
+    (2_500_000, "2.5"),
+    (5_000_000, "5"),
+    (10_000_000, "10"),
+];
+
+const STATUS_MIN: u16 = 100;
+
+/// One counter for each status that HTTP knows, and a last one for what is none.
+const STATUSES: usize = 501;
+
+/// The name under which requests that no contract matched are counted.
+const UNMATCHED: &str = "unmatched";
+
+/// The counters of a server.
+#[derive(Debug)]
+pub(crate) struct Metrics {
+    started: Instant,
+    in_flight: AtomicU64,
+    contracts: Vec<Counters>,
+    unmatched: Counters,
+}
+
+/// A request being answered; it counts as in flight until this is dropped.
+#[derive(Debug)]
+#[must_use = "the request is in flight only while this lives"]
+pub(crate) struct InFlight<'a>(&'a AtomicU64);
+
+/// What is counted for one contract.
+#[derive(Debug)]
+struct Counters {
+    /// `system="…",contract="…"`, escaped once.
+    labels: String,
+    statuses: Box<[AtomicU64]>,
+    /// Requests by the first bound they are within; the last are beyond all.
+    buckets: [AtomicU64; BOUNDS.len() + 1],
+    micros: AtomicU64,
+    read_halves: AtomicU64,
+    write_units: AtomicU64,
+}
+
+impl Metrics {
+    /// Counters for these contracts, each named by its system and its id. The order is that of the numbers
+    /// by which [`Metrics::record`] knows them.
+    pub(crate) fn new<'a>(contracts: impl IntoIterator<Item = (&'a str, &'a str)>) -> Metrics {
+        let contracts = contracts.into_iter().map(|(system, id)| Counters::new(system, id));
+        Metrics {
+            started: Instant::now(),
+            in_flight: AtomicU64::new(0),
+            contracts: contracts.collect(),
+            // No system has an empty name, so no contract has these labels.
+            unmatched: Counters::new("", UNMATCHED),
+        }
+    }
+
+    /// Counts a request as in flight from now on.
+    pub(crate) fn start(&self) -> InFlight<'_> {
+        self.in_flight.fetch_add(1, Ordering::Relaxed);
+        InFlight(&self.in_flight)
+    }
+
+    /// Counts an answered request of a contract, by its number.
+    pub(crate) fn record(
+        &self,
+        contract: usize,
+        status: u16,
+        micros: u64,
+        read_halves: u64,
+        write_units: u64,
+    ) {
+        let counters = self.contracts.get(contract).unwrap_or(&self.unmatched);
+        counters.record(status, micros);
+        // Most requests only read or only write.
+        if read_halves > 0 {
+            counters.read_halves.fetch_add(read_halves, Ordering::Relaxed);
+        }
+        if write_units > 0 {
+            counters.write_units.fetch_add(write_units, Ordering::Relaxed);
+        }
+    }
+
+    /// Counts an answered request that no contract matched.
+    pub(crate) fn record_unmatched(&self, status: u16, micros: u64) {
+        self.unmatched.record(status, micros);
+    }
+
+    /// Writes everything in Prometheus's text format, version 0.0.4.
+    ///
+    /// Requests that end meanwhile may be in some of the figures and not yet in others; a histogram
+    /// agrees with itself.
+    pub(crate) fn render(&self, out: &mut String) {
+        // A `String` takes whatever is written.
+        let _ = self.write(out);
+    }
+
+    fn write(&self, out: &mut String) -> fmt::Result {
+        let all = || self.contracts.iter().chain([&self.unmatched]);
+        family(out, "requests_total", "counter", "Requests answered, by status.")?;
+        all().try_for_each(|counters| counters.write_statuses(out))?;
+
+        family(out, "request_errors_total", "counter", "Requests answered with a status of 5xx.")?;
+        for counters in all() {
+            let errors = counters.errors();
+            writeln!(out, "latchkey_request_errors_total{{{}}} {errors}", counters.labels)?;
+        }
+
+        let help = "Time from a request's arrival to its answer.";
+        family(out, "request_duration_seconds", "histogram", help)?;
+        all().try_for_each(|counters| counters.write_durations(out))?;
+
+        let help = "Capacity units consumed; an eventual read of up to 4 KB is half a unit.";
+        family(out, "consumed_capacity_units_total", "counter", help)?;
+        self.contracts.iter().try_for_each(|counters| counters.write_capacity(out))?;
+
+        family(out, "requests_in_flight", "gauge", "Requests being answered now.")?;
+        let in_flight = self.in_flight.load(Ordering::Relaxed);
+        writeln!(out, "latchkey_requests_in_flight {in_flight}")?;
+
+        family(out, "uptime_seconds", "gauge", "Time since the server started.")?;
+        let uptime = self.started.elapsed();
+        writeln!(out, "latchkey_uptime_seconds {}.{:03}", uptime.as_secs(), uptime.subsec_millis())
+    }
+}
+
+/// The two lines that begin a family of samples.
+fn family(out: &mut String, name: &str, kind: &str, help: &str) -> fmt::Result {
+    writeln!(out, "# HELP latchkey_{name} {help}")?;
+    writeln!(out, "# TYPE latchkey_{name} {kind}")
+}
+
+impl Drop for InFlight<'_> {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+impl Counters {
+    fn new(system: &str, contract: &str) -> Counters {
+        let labels = format!("system=\"{}\",contract=\"{}\"", Escaped(system), Escaped(contract));
+        Counters {
+            labels,
+            statuses: std::iter::repeat_with(AtomicU64::default).take(STATUSES).collect(),
+            buckets: Default::default(),
+            micros: AtomicU64::new(0),
+            read_halves: AtomicU64::new(0),
+            write_units: AtomicU64::new(0),
+        }
+    }
+
+    fn record(&self, status: u16, micros: u64) {
+        let at = status.checked_sub(STATUS_MIN).map_or(STATUSES, usize::from);
+        if let Some(count) = self.statuses.get(at).or_else(|| self.statuses.last()) {
+            count.fetch_add(1, Ordering::Relaxed);
+        }
+        let at = BOUNDS.partition_point(|(bound, _)| *bound < micros);
+        if let Some(count) = self.buckets.get(at) {
+            count.fetch_add(1, Ordering::Relaxed);
+        }
+        self.micros.fetch_add(micros, Ordering::Relaxed);
+    }
+
+    /// The statuses answered so far and how often each was; none for what is no status of HTTP.
+    fn seen(&self) -> impl Iterator<Item = (Option<u16>, u64)> {
+        let known = (STATUS_MIN..600).map(Some).chain([None]);
+        let counts = self.statuses.iter().map(|count| count.load(Ordering::Relaxed));
+        known.zip(counts).filter(|(_, count)| *count > 0)
+    }
+
+    fn errors(&self) -> u64 {
+        let failed = |status: Option<u16>| status.is_some_and(|status| status >= 500);
+        self.seen().filter(|(status, _)| failed(*status)).map(|(_, count)| count).sum()
+    }
+
+    fn write_statuses(&self, out: &mut String) -> fmt::Result {
+        for (status, count) in self.seen() {
+            write!(out, "latchkey_requests_total{{{},status=\"", self.labels)?;
+            match status {
+                Some(status) => write!(out, "{status}")?,
+                None => out.push_str("other"),
+            }
+            writeln!(out, "\"}} {count}")?;
+        }
+        Ok(())
+    }
+
+    fn write_durations(&self, out: &mut String) -> fmt::Result {
+        const NAME: &str = "latchkey_request_duration_seconds";
+        let labels = &self.labels;
+        let micros = self.micros.load(Ordering::Relaxed);
+        let mut total = 0u64;
+        let bounds = BOUNDS.iter().map(|(_, shown)| *shown).chain(["+Inf"]);
+        for (bound, count) in bounds.zip(&self.buckets) {
+            total = total.saturating_add(count.load(Ordering::Relaxed));
+            writeln!(out, "{NAME}_bucket{{{labels},le=\"{bound}\"}} {total}")?;
+        }
+        let (seconds, micros) = (micros / 1_000_000, micros % 1_000_000);
+        writeln!(out, "{NAME}_sum{{{labels}}} {seconds}.{micros:06}")?;
+        writeln!(out, "{NAME}_count{{{labels}}} {total}")
+    }
+
+    fn write_capacity(&self, out: &mut String) -> fmt::Result {
+        const NAME: &str = "latchkey_consumed_capacity_units_total";
+        let labels = &self.labels;
+        let halves = self.read_halves.load(Ordering::Relaxed);
+        let (read, half) = (halves / 2, if halves.is_multiple_of(2) { "" } else { ".5" });
+        writeln!(out, "{NAME}{{{labels},kind=\"read\"}} {read}{half}")?;
+        let write = self.write_units.load(Ordering::Relaxed);
+        writeln!(out, "{NAME}{{{labels},kind=\"write\"}} {write}")
+    }
+}
+
+/// A label's value as the format wants it.
+struct Escaped<'a>(&'a str);
+
+impl fmt::Display for Escaped<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.chars().try_for_each(|character| match character {
+            '\\' => f.write_str("\\\\"),
+            '"' => f.write_str("\\\""),
+            '\n' => f.write_str("\\n"),
+            _ => f.write_char(character),
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests;

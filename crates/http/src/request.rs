@@ -1,0 +1,77 @@
+//! From a request's parts to a call's inputs.
+
+use latchkey_runtime::json::{self, JsonError};
+use latchkey_runtime::{ContractInfo, FieldError, Given, Problem};
+use latchkey_runtime::model::{Place, Segment};
+use latchkey_table::{Text, Value};
+
+use crate::router::{Bad, Decoded, query};
+
+/// How much of a pointer is told.
+const POINTER_CHARS_MAX: usize = 200;
+
+/// The inputs of a call.
+pub(crate) type Inputs = Vec<(Text, Given)>;
+
+/// Takes the inputs of the path.
+pub(crate) fn from_path(contract: &ContractInfo, parameters: Vec<Decoded<'_>>) -> Inputs {
+    let names = contract.path.iter().filter_map(|segment| match segment {
+        Segment::Input(name) => Some(Text::from(name.as_str())),
+        Segment::Literal(_) => None,
+    });
+    names.zip(parameters.into_iter().map(given)).collect()
+}
+
+fn given(text: Decoded<'_>) -> Given {
+    text.map_or(Given::Undecodable, |text| Given::Text(Text::from(text)))
+}
+
+/// Takes the inputs of the query string.
+pub(crate) fn from_query(
+    contract: &ContractInfo,
+    text: &str,
+    inputs: &mut Inputs,
+) -> Result<(), Problem> {
+    for (name, value) in query(text) {
+        let name = name.map_err(|bad: Bad| Problem::bad(format!("the query string: {bad}")))?;
+        let place = contract.inputs.iter().find(|input| input.name == *name);
+        let value = match place.map(|input| input.place) {
+            Some(Place::Body) => Given::Misplaced("belongs in the body"),
+            Some(Place::Path) => Given::Misplaced("belongs in the path alone"),
+            Some(Place::Query) | None => given(value),
+        };
+        inputs.push((Text::from(name), value));
+    }
+    Ok(())
+}
+
+/// Takes the inputs of the body.
+pub(crate) fn from_body(
+    contract: &ContractInfo,
+    body: &[u8],
+    inputs: &mut Inputs,
+) -> Result<(), Problem> {
+    let value = json::read(body, json::Limits::default()).map_err(|error| unreadable(&error))?;
+    let Value::Map(map) = value else {
+        return Err(Problem::bad("the body must be a JSON object"));
+    };
+    for (name, value) in map {
+        let place = contract.inputs.iter().find(|input| input.name == name);
+        let value = match place.map(|input| input.place) {
+            Some(Place::Query) => Given::Misplaced("belongs in the query string"),
+            Some(Place::Path) => Given::Misplaced("belongs in the path alone"),
+            None if contract.paged => Given::Misplaced("is no field of the body"),
+            Some(Place::Body) | None => Given::Json(value),
+        };
+        inputs.push((name, value));
+    }
+    Ok(())
+}
+
+fn unreadable(error: &JsonError) -> Problem {
+    let pointer = error.pointer.chars().take(POINTER_CHARS_MAX).collect();
+    let field = FieldError { pointer, detail: error.to_string() };
+    let mut problem = Problem::bad(format!("the body is not JSON that can be read: {error}"));
+    problem.errors.push(field);
+    problem
+}

@@ -1,0 +1,87 @@
+//! Responses.
+
+use axum::body::Body;
+use axum::http::header::{
+    ALLOW, CACHE_CONTROL, CONTENT_TYPE, ETAG, LOCATION, RETRY_AFTER, WWW_AUTHENTICATE,
+};
+use axum::http::{HeaderMap, HeaderValue, Response, StatusCode};
+use latchkey_runtime::{Outcome, Problem};
+use latchkey_table::Capacity;
+
+use crate::headers::{CAPACITY, CONTRACT, REPLAYED};
+
+const JSON: HeaderValue = HeaderValue::from_static("application/json");
+const PROBLEM: HeaderValue = HeaderValue::from_static("application/problem+json");
+/// What is answered is the caller's own, and is asked about again each time.
+const PRIVATE: HeaderValue = HeaderValue::from_static("private, no-cache");
+
+/// A response of bytes.
+pub(crate) fn text(status: StatusCode, kind: HeaderValue, body: impl Into<Body>) -> Response<Body> {
+    let mut response = Response::new(body.into());
+    *response.status_mut() = status;
+    response.headers_mut().insert(CONTENT_TYPE, kind);
+    response
+}
+
+/// The response to a problem.
+pub(crate) fn problem(problem: &Problem, contract: Option<&str>) -> Response<Body> {
+    let mut body = String::with_capacity(256);
+    problem.write(contract, &mut body);
+    let status = StatusCode::from_u16(problem.status).unwrap_or(StatusCode::BAD_REQUEST);
+    let mut response = text(status, PROBLEM, body);
+    let headers = response.headers_mut();
+    if let Some(seconds) = problem.retry_after {
+        headers.insert(RETRY_AFTER, HeaderValue::from(seconds));
+    }
+    if problem.status == 401 {
+        headers.insert(WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
+    }
+    response
+}
+
+/// The response to a method the path is not known under.
+pub(crate) fn not_allowed(allow: &[&str], asked: bool) -> Response<Body> {
+    let mut response = if asked {
+        let mut response = Response::new(Body::empty());
+        *response.status_mut() = StatusCode::NO_CONTENT;
+        response
+    } else {
+        let detail = format!("this path knows {}", allow.join(", "));
+        problem(&Problem::new(405, "method-not-allowed", detail), None)
+    };
+    if let Ok(allow) = HeaderValue::from_str(&allow.join(", ")) {
+        response.headers_mut().insert(ALLOW, allow);
+    }
+    response
+}
+
+/// The response to a call.
+pub(crate) fn outcome(outcome: Outcome) -> Response<Body> {
+    let contract = outcome.contract.as_deref();
+    let answer = match outcome.result {
+        Ok(answer) => answer,
+        Err(refusal) => return problem(&refusal, contract),
+    };
+    let status = StatusCode::from_u16(answer.status).unwrap_or(StatusCode::OK);
+    let mut response = text(status, JSON, answer.body);
+    let headers = response.headers_mut();
+    headers.insert(CACHE_CONTROL, PRIVATE);
+    if let Some(etag) = answer.etag.and_then(|etag| HeaderValue::try_from(etag).ok()) {
+        headers.insert(ETAG, etag);
+    }
+    if let Some(at) = answer.found_at.and_then(|at| HeaderValue::try_from(at).ok()) {
+        headers.insert(LOCATION, at);
+    }
+    if outcome.replayed {
+        headers.insert(REPLAYED, HeaderValue::from_static("true"));
+    }
+    response
+}
+
+/// Says which contract answered, and what it cost.
+pub(crate) fn stamp(headers: &mut HeaderMap, contract: &HeaderValue, capacity: Capacity) {
+    headers.insert(CONTRACT, contract.clone());
+    if let Ok(capacity) = HeaderValue::try_from(capacity.to_string()) {
+        headers.insert(CAPACITY, capacity);
+    }
+}

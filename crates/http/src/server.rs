@@ -1,0 +1,117 @@
+//! Connections: taking them, bounding them, and letting them finish.
+
+use std::io;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use hyper::server::conn::http1;
+use hyper_util::rt::{TokioIo, TokioTimer};
+use hyper_util::server::graceful::GracefulShutdown;
+use hyper_util::service::TowerToHyperService;
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::Semaphore;
+
+use crate::service::Service;
+
+/// The most connections at once; more wait to be taken.
+const CONNECTIONS_MAX: usize = 4096;
+
+/// How long a head may take to arrive, and a connection may idle.
+const HEAD_TIME_MAX: Duration = Duration::from_secs(30);
+
+/// The largest head.
+const HEAD_BYTES_MAX: usize = 64 * 1024;
+
+/// How long what was accepted may take to finish once the server is told to stop.
+const DRAIN_TIME_MAX: Duration = Duration::from_secs(30);
+
+/// How long to wait when no connection can be taken, for want of file handles say.
+const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
+
+/// Why a server does not start.
+#[derive(Debug, thiserror::Error)]
+#[error("cannot listen on {address}: {error}")]
+pub struct ServerError {
+    /// Where it was to listen.
+    pub address: SocketAddr,
+    /// Why it cannot.
+    pub error: io::Error,
+}
+
+/// A server that listens, and does not answer yet.
+#[derive(Debug)]
+pub struct Server {
+    listener: TcpListener,
+    address: SocketAddr,
+}
+
+impl Server {
+    /// Listens on an address.
+    pub async fn listen(address: SocketAddr) -> Result<Server, ServerError> {
+        let failed = |error| ServerError { address, error };
+        let listener = TcpListener::bind(address).await.map_err(failed)?;
+        let address = listener.local_addr().map_err(failed)?;
+        Ok(Server { listener, address })
+    }
+
+    /// The address it listens on, with the port it was given.
+    pub fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// Answers until told to stop, then finishes what it has accepted.
+    pub async fn run(self, service: Arc<Service>, stop: impl Future<Output = ()>) {
+        let axum = Arc::clone(&service).into_axum();
+        let graceful = GracefulShutdown::new();
+        let slots = Arc::new(Semaphore::new(CONNECTIONS_MAX));
+        let mut http = http1::Builder::new();
+        http.timer(TokioTimer::new())
+            .header_read_timeout(HEAD_TIME_MAX)
+            .max_buf_size(HEAD_BYTES_MAX)
+            .pipeline_flush(true);
+        tokio::pin!(stop);
+        loop {
+            let slot = Arc::clone(&slots).acquire_owned();
+            let accepted = async {
+                let slot = slot.await;
+                (self.listener.accept().await, slot)
+            };
+            let (stream, slot) = tokio::select! {
+                biased;
+                () = &mut stop => break,
+                (accepted, slot) = accepted => match accepted {
+                    Ok((stream, _)) => (stream, slot),
+                    Err(error) => {
+                        tracing::warn!(%error, "a connection could not be taken");
+                        tokio::time::sleep(ACCEPT_PAUSE).await;
+                        continue;
+                    }
+                },
+            };
+            let io = TokioIo::new(prompt(stream));
+            let connection = http.serve_connection(io, TowerToHyperService::new(axum.clone()));
+            let watched = graceful.watch(connection);
+            tokio::spawn(async move {
+                let _slot = slot;
+                // A peer that goes away or breaks the protocol has ended its own connection.
+                if let Err(error) = watched.await {
+                    tracing::debug!(%error, "a connection ended");
+                }
+            });
+        }
+        service.drain();
+        drop(self.listener);
+        if tokio::time::timeout(DRAIN_TIME_MAX, graceful.shutdown()).await.is_err() {
+            tracing::warn!("some requests did not finish in time");
+        }
+    }
+}
+
+/// Small answers are not held back.
+fn prompt(stream: TcpStream) -> TcpStream {
+    if let Err(error) = stream.set_nodelay(true) {
+        tracing::debug!(%error, "a connection holds small answers back");
+    }
+    stream
+}

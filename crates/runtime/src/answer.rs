@@ -1,0 +1,143 @@
+//! Answers: what a return shows, and what a call comes to.
+
+use latchkey_table::{Capacity, Item, Text, Value};
+
+use crate::evaluate::{Bound, Fault, Frame, Scope, push};
+use crate::json;
+use crate::plan::{Piece, ReturnOp, Shown};
+use crate::problem::Problem;
+use crate::trace::Trace;
+
+/// What a call comes to.
+#[derive(Debug)]
+pub struct Outcome {
+    /// The contract, if there is one of that id.
+    pub contract: Option<Text>,
+    /// The answer, or why there is none.
+    pub result: Result<Answer, Problem>,
+    /// What it consumed.
+    pub capacity: Capacity,
+    /// Whether it was answered from the record of an earlier call.
+    pub replayed: bool,
+    /// What was asked of the table, if that was to be kept.
+    pub trace: Trace,
+}
+
+/// What a contract answers.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Answer {
+    /// The HTTP status.
+    pub status: u16,
+    /// JSON.
+    pub body: String,
+    /// The version of what is returned, quoted.
+    pub etag: Option<String>,
+    /// The path at which what is returned is to be found.
+    pub found_at: Option<String>,
+}
+
+impl Outcome {
+    /// The HTTP status.
+    pub fn status(&self) -> u16 {
+        match &self.result {
+            Ok(answer) => answer.status,
+            Err(problem) => problem.status,
+        }
+    }
+
+    /// JSON: the answer, or the problem.
+    pub fn body(&self) -> String {
+        match &self.result {
+            Ok(answer) => answer.body.clone(),
+            Err(problem) => {
+                let mut body = String::new();
+                problem.write(self.contract.as_deref(), &mut body);
+                body
+            }
+        }
+    }
+}
+
+/// Writes what a return shows.
+pub(crate) fn answer(frame: &Frame<'_>, op: &ReturnOp) -> Result<Answer, Fault> {
+    let mut body = String::with_capacity(256);
+    body.push('{');
+    let bound = op.binding.and_then(|id| frame.bound.get(id));
+    let mut etag = None;
+    match bound {
+        Some(Bound::Item(item)) => {
+            write_members(item, &op.shown, &mut body);
+            let version = op.counter.as_ref().and_then(|counter| item.get(counter));
+            if let Some(Value::Number(version)) = version {
+                etag = Some(format!("\"{version}\""));
+            }
+        }
+        Some(Bound::Page(page)) => {
+            body.push_str("\"items\":[");
+            for (at, item) in page.items.iter().enumerate() {
+                body.push_str(if at == 0 { "{" } else { ",{" });
+                write_members(item, &op.shown, &mut body);
+                body.push('}');
+            }
+            body.push_str("],\"nextCursor\":");
+            match &page.next {
+                Some(cursor) => json::write_text(cursor, &mut body),
+                None => body.push_str("null"),
+            }
+        }
+        _ => return Err(Fault::Absent),
+    }
+    for (shown, code) in &op.with {
+        if let Some(value) = frame.value(code)? {
+            write_member(shown, &value, &mut body);
+        }
+    }
+    body.push('}');
+    let found_at = op.at.as_ref().map(|pieces| path(frame, pieces)).transpose()?;
+    Ok(Answer { status: op.status, body, etag, found_at })
+}
+
+/// Writes the attributes that are there.
+fn write_members(item: &Item, shown: &[Shown], out: &mut String) {
+    for shown in shown {
+        if let Some(value) = item.get(&shown.attribute) {
+            write_member(shown, value, out);
+        }
+    }
+}
+
+fn write_member(shown: &Shown, value: &Value, out: &mut String) {
+    if !out.ends_with('{') {
+        out.push(',');
+    }
+    out.push_str(&shown.member);
+    json::write(value, out);
+}
+
+/// A path, its values percent-encoded.
+fn path(frame: &Frame<'_>, pieces: &[Piece]) -> Result<String, Fault> {
+    let mut path = String::new();
+    for piece in pieces {
+        match piece {
+            Piece::Literal(text) => path.push_str(text),
+            Piece::Value(code, width) => {
+                let value = frame.value(code)?.ok_or(Fault::Absent)?;
+                let mut text = Text::default();
+                push(&mut text, &value, *width);
+                encode(&text, &mut path);
+            }
+        }
+    }
+    Ok(path)
+}
+
+fn encode(text: &str, out: &mut String) {
+    for byte in text.bytes() {
+        if byte.is_ascii_alphanumeric() || b"-._~:@".contains(&byte) {
+            out.push(char::from(byte));
+        } else {
+            let digit = |n: u8| char::from_digit(u32::from(n), 16).unwrap_or('0').to_ascii_uppercase();
+            out.extend(['%', digit(byte >> 4), digit(byte & 15)]);
+        }
+    }
+}

@@ -1,0 +1,28 @@
+//! Where time and chance come from.
+
+use std::io;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+/// Time and chance, for `now` and `new`. A call looks at the clock once.
+pub trait Source: Send + Sync {
+    /// Milliseconds since 1970, UTC.
+    fn now(&self) -> i64;
+
+    /// Fills bytes with what nobody can guess.
+    fn random(&self, bytes: &mut [u8]) -> io::Result<()>;
+}
+
+/// The machine's own clock and random bytes.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct SystemSource;
+
+impl Source for SystemSource {
+    fn now(&self) -> i64 {
+        let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+        i64::try_from(since.as_millis()).unwrap_or(i64::MAX)
+    }
+
+    fn random(&self, bytes: &mut [u8]) -> io::Result<()> {
+        getrandom::fill(bytes).map_err(io::Error::other)
+    }
+}

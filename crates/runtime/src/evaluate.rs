@@ -1,0 +1,300 @@
+//! Expressions within one call.
+
+use std::borrow::Cow;
+use std::cmp::Ordering;
+use std::fmt::Write;
+
+use latchkey_table::{Action, Comparator, Invalid, Item, Number, Text, Value, apply};
+
+use crate::call::Caller;
+use crate::pages::Found;
+use crate::plan::{Code, Piece, Sign};
+use crate::problem::Problem;
+use crate::time;
+
+/// Why an expression has no value.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Fault {
+    /// A sum no number or instant can hold.
+    OutOfRange,
+    /// Something is not there that the check has shown to be: the item was not written by this document.
+    Absent,
+    /// An attribute would have a value its type does not allow.
+    Bounds(Text),
+    /// No table would take it.
+    Invalid(Invalid),
+}
+
+impl From<Invalid> for Fault {
+    fn from(invalid: Invalid) -> Fault {
+        Fault::Invalid(invalid)
+    }
+}
+
+impl From<Fault> for Problem {
+    fn from(fault: Fault) -> Problem {
+        Problem::bad(match fault {
+            Fault::OutOfRange => "a value computed from the inputs is out of range".to_owned(),
+            Fault::Absent => {
+                tracing::error!("an item lacks what the document says it has");
+                "a stored item lacks what this needs".to_owned()
+            }
+            Fault::Bounds(attribute) => {
+                format!("`{attribute}` would leave the bounds it is declared with")
+            }
+            Fault::Invalid(invalid) => invalid.to_string(),
+        })
+    }
+}
+
+/// What is given for `set a ?= x`.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Maybe {
+    /// Nothing: the attribute is left alone.
+    Left,
+    /// `null`: the attribute is taken out.
+    TakenOut,
+    /// A value.
+    Set(Value),
+}
+
+/// What evaluates to nothing is absent.
+pub(crate) type Evaluated<'a> = Result<Option<Cow<'a, Value>>, Fault>;
+
+/// Where expressions get their values: a call, or an explanation of one.
+pub(crate) trait Scope {
+    /// The value of an expression that mentions nothing stored.
+    fn value<'a>(&'a self, code: &'a Code) -> Evaluated<'a>;
+
+    /// Whether a test that mentions nothing stored holds.
+    fn test(&self, code: &Code) -> Result<bool, Fault>;
+
+    /// The item of a binding.
+    fn item(&self, binding: usize) -> Option<&Item>;
+
+    /// What is given for `set a ?= x`.
+    fn maybe(&self, code: &Code) -> Result<Maybe, Fault>;
+
+    /// An item as changes leave it.
+    fn image(&self, actions: &[Action], base: &Item) -> Result<Item, Fault>;
+
+    /// A value that must be there, as a text.
+    fn text(&self, code: &Code) -> Result<Text, Fault> {
+        match self.value(code)? {
+            Some(Cow::Owned(Value::Text(text))) => Ok(text),
+            Some(Cow::Borrowed(Value::Text(text))) => Ok(text.clone()),
+            Some(other) => {
+                let mut text = Text::default();
+                push(&mut text, &other, None);
+                Ok(text)
+            }
+            None => Err(Fault::Absent),
+        }
+    }
+}
+
+/// What a name stands for by now.
+#[derive(Debug, Clone, Default)]
+pub(crate) enum Bound {
+    #[default]
+    Nothing,
+    Item(Item),
+    Page(Found),
+    Value(Value),
+}
+
+/// The values of one call.
+#[derive(Debug)]
+pub(crate) struct Frame<'a> {
+    pub(crate) caller: &'a Caller,
+    pub(crate) caller_id: Value,
+    pub(crate) now: Value,
+    /// As given; `null` is kept apart from what was not given.
+    pub(crate) inputs: Vec<Option<Value>>,
+    pub(crate) new_values: Vec<Value>,
+    pub(crate) bound: Vec<Bound>,
+}
+
+impl Frame<'_> {
+    /// The value of an input, `null` included.
+    pub(crate) fn given(&self, input: usize) -> Option<&Value> {
+        self.inputs.get(input).and_then(Option::as_ref)
+    }
+
+    pub(crate) fn bind(&mut self, binding: usize, bound: Bound) -> Bound {
+        match self.bound.get_mut(binding) {
+            Some(place) => std::mem::replace(place, bound),
+            None => Bound::Nothing,
+        }
+    }
+
+    fn number(&self, code: &Code) -> Result<Number, Fault> {
+        self.value(code)?.and_then(|value| value.as_number()).ok_or(Fault::Absent)
+    }
+
+    fn milliseconds(&self, code: &Code) -> Result<i64, Fault> {
+        self.number(code)?.to_i64().ok_or(Fault::OutOfRange)
+    }
+
+    fn joined(&self, pieces: &[Piece]) -> Result<Text, Fault> {
+        let mut text = Text::default();
+        for piece in pieces {
+            match piece {
+                Piece::Literal(literal) => text.push_str(literal),
+                Piece::Value(code, width) => {
+                    let value = self.value(code)?.ok_or(Fault::Absent)?;
+                    push(&mut text, &value, *width);
+                }
+            }
+        }
+        Ok(text)
+    }
+
+    fn present(&self, code: &Code) -> Result<bool, Fault> {
+        Ok(match code {
+            Code::Binding(id) => !matches!(self.bound.get(*id), None | Some(Bound::Nothing)),
+            other => self.value(other)?.is_some(),
+        })
+    }
+
+    fn compares(&self, a: &Code, comparator: Comparator, b: &Code) -> Result<bool, Fault> {
+        let (Some(a), Some(b)) = (self.value(a)?, self.value(b)?) else { return Ok(false) };
+        Ok(match comparator {
+            Comparator::Equal => a == b,
+            Comparator::NotEqual => a != b,
+            Comparator::Less => order(&a, &b) == Some(Ordering::Less),
+            Comparator::Greater => order(&a, &b) == Some(Ordering::Greater),
+            Comparator::LessOrEqual => order(&a, &b).is_some_and(Ordering::is_le),
+            Comparator::GreaterOrEqual => order(&a, &b).is_some_and(Ordering::is_ge),
+        })
+    }
+}
+
+impl Scope for Frame<'_> {
+    fn value<'a>(&'a self, code: &'a Code) -> Evaluated<'a> {
+        let owned = |value: Value| Ok(Some(Cow::Owned(value)));
+        match code {
+            Code::Constant(value) => Ok(Some(Cow::Borrowed(value))),
+            Code::Input(input) => {
+                Ok(self.given(*input).filter(|value| **value != Value::Null).map(Cow::Borrowed))
+            }
+            Code::Binding(id) => Ok(match self.bound.get(*id) {
+                Some(Bound::Value(value)) => Some(Cow::Borrowed(value)),
+                _ => None,
+            }),
+            Code::Attribute(id, name) => {
+                Ok(self.item(*id).and_then(|item| item.get(name)).map(Cow::Borrowed))
+            }
+            Code::Now => Ok(Some(Cow::Borrowed(&self.now))),
+            Code::CallerId => Ok(Some(Cow::Borrowed(&self.caller_id))),
+            Code::New(at) => Ok(self.new_values.get(*at).map(Cow::Borrowed)),
+            Code::Text(pieces) => owned(Value::Text(self.joined(pieces)?)),
+            Code::Add(a, sign, b) => {
+                let (a, b) = (self.number(a)?, self.number(b)?);
+                let sum = match sign {
+                    Sign::Plus => a.checked_add(b),
+                    Sign::Minus => a.checked_sub(b),
+                };
+                owned(Value::Number(sum.map_err(|_| Fault::OutOfRange)?))
+            }
+            Code::Shift(instant, sign, by) => {
+                let instant = self.text(instant)?;
+                let by = self.milliseconds(by)?;
+                let by = if *sign == Sign::Plus { Some(by) } else { by.checked_neg() };
+                let shifted = by.and_then(|by| time::add(&instant, by));
+                owned(Value::Text(shifted.ok_or(Fault::OutOfRange)?))
+            }
+            Code::Elapsed(later, earlier) => {
+                let (later, earlier) = (self.text(later)?, self.text(earlier)?);
+                let elapsed = time::between(&later, &earlier).ok_or(Fault::Absent)?;
+                owned(Value::from(elapsed))
+            }
+            test => owned(Value::Bool(self.test(test)?)),
+        }
+    }
+
+    fn test(&self, code: &Code) -> Result<bool, Fault> {
+        Ok(match code {
+            Code::And(a, b) => self.test(a)? && self.test(b)?,
+            Code::Or(a, b) => self.test(a)? || self.test(b)?,
+            Code::Not(inner) => !self.test(inner)?,
+            Code::Owns(what) => match self.value(what)?.as_deref() {
+                Some(Value::Text(owner)) => self.caller.owns(owner),
+                _ => false,
+            },
+            Code::HasRole(roles) => roles.iter().any(|role| self.caller.roles.contains(role)),
+            Code::Present(thing) => self.present(thing)?,
+            Code::Compare(a, comparator, b) => self.compares(a, *comparator, b)?,
+            Code::MovesTo(from, to, moves) => {
+                let (from, to) = (self.text(from)?, self.text(to)?);
+                moves.iter().any(|(origin, targets)| *origin == from && targets.contains(&to))
+            }
+            Code::BeginsWith(a, b) => self.text(a)?.starts_with(self.text(b)?.as_str()),
+            Code::Between(a, low, high) => {
+                self.compares(a, Comparator::GreaterOrEqual, low)?
+                    && self.compares(a, Comparator::LessOrEqual, high)?
+            }
+            Code::In(a, values) => {
+                for value in values {
+                    if self.compares(a, Comparator::Equal, value)? {
+                        return Ok(true);
+                    }
+                }
+                false
+            }
+            // What is stored is never asked here; requests hand it to the table.
+            Code::Stored(_) | Code::Unchanged(..) => false,
+            value => self.value(value)?.as_deref() == Some(&Value::Bool(true)),
+        })
+    }
+
+    fn item(&self, binding: usize) -> Option<&Item> {
+        match self.bound.get(binding) {
+            Some(Bound::Item(item)) => Some(item),
+            _ => None,
+        }
+    }
+
+    fn maybe(&self, code: &Code) -> Result<Maybe, Fault> {
+        if let Code::Input(input) = code {
+            return Ok(match self.given(*input) {
+                None => Maybe::Left,
+                Some(Value::Null) => Maybe::TakenOut,
+                Some(value) => Maybe::Set(value.clone()),
+            });
+        }
+        let value = self.value(code)?;
+        Ok(value.map_or(Maybe::Left, |value| Maybe::Set(value.into_owned())))
+    }
+
+    fn image(&self, actions: &[Action], base: &Item) -> Result<Item, Fault> {
+        Ok(apply(actions, base)?)
+    }
+}
+
+/// How two values of one type lie to each other.
+pub(crate) fn order(a: &Value, b: &Value) -> Option<Ordering> {
+    match (a, b) {
+        (Value::Text(a), Value::Text(b)) => Some(a.cmp(b)),
+        (Value::Number(a), Value::Number(b)) => Some(a.cmp(b)),
+        _ => None,
+    }
+}
+
+/// Appends a value as it stands in keys and messages.
+pub(crate) fn push(text: &mut Text, value: &Value, width: Option<usize>) {
+    match (value, width) {
+        (Value::Text(value), _) => text.push_str(value),
+        (Value::Number(number), Some(width)) => {
+            let digits = number.to_string();
+            let zeros = width.saturating_sub(digits.len());
+            // A sign would not sort among digits; the check lets no such type be padded.
+            (0..zeros).for_each(|_| text.push('0'));
+            text.push_str(&digits);
+        }
+        // Writing to a text does not fail.
+        (Value::Number(number), None) => drop(write!(text, "{number}")),
+        (Value::Bool(value), _) => text.push_str(if *value { "true" } else { "false" }),
+        _ => {}
+    }
+}

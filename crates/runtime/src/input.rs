@@ -1,0 +1,258 @@
+//! Inputs, from what was given to typed values. All that is wrong is told at once.
+
+use latchkey_table::{Number, Text, Value};
+
+use crate::call::Given;
+use crate::json;
+use crate::plan::{Contract, Input, InputType, Paging};
+use crate::problem::{FIELD_ERRORS_MAX, FieldError, Problem};
+use crate::time;
+
+/// The name under which a caller sizes a page.
+pub(crate) const PAGE_SIZE: &str = "pageSize";
+
+/// The name under which a caller goes on with a list.
+pub(crate) const NEXT_CURSOR: &str = "nextCursor";
+
+/// What was given, in the types it is declared with.
+#[derive(Debug)]
+pub(crate) struct Typed {
+    /// By the contract's inputs, in their order. `null` is kept apart from what was not given.
+    pub(crate) given: Vec<Option<Value>>,
+    pub(crate) page_size: Option<u32>,
+    pub(crate) cursor: Option<Text>,
+}
+
+/// Reads what was given; `versioned` is the input that is known from elsewhere.
+pub(crate) fn read(
+    contract: &Contract,
+    inputs: Vec<(Text, Given)>,
+    versioned: Option<usize>,
+) -> Result<Typed, Problem> {
+    let mut errors = Errors::default();
+    let mut typed =
+        Typed { given: vec![None; contract.inputs.len()], page_size: None, cursor: None };
+    // An input that was given and is wrong is not told to be missing as well.
+    let mut seen = vec![false; contract.inputs.len()];
+    let mut seen_paging = (false, false);
+    for (name, given) in inputs {
+        if let Given::Misplaced(detail) = given {
+            errors.push(&name, detail);
+            continue;
+        }
+        let at = contract.inputs.iter().position(|input| input.name == name);
+        let (Some(at), Some(input)) = (at, at.and_then(|at| contract.inputs.get(at))) else {
+            let seen = match name.as_str() {
+                PAGE_SIZE => &mut seen_paging.0,
+                _ => &mut seen_paging.1,
+            };
+            read_paging(contract.paging, &name, given, seen, &mut typed, &mut errors);
+            continue;
+        };
+        if seen.get(at) == Some(&true) {
+            errors.push(&name, "is given twice");
+            continue;
+        }
+        if let Some(seen) = seen.get_mut(at) {
+            *seen = true;
+        }
+        match read_one(input, given) {
+            Ok(value) => {
+                if let Some(place) = typed.given.get_mut(at) {
+                    *place = Some(value);
+                }
+            }
+            Err(detail) => errors.push(&name, detail),
+        }
+    }
+    for (at, (input, seen)) in contract.inputs.iter().zip(&seen).enumerate() {
+        let needed = !input.optional && input.default.is_none() && versioned != Some(at);
+        if needed && !*seen {
+            errors.push(&input.name, "is missing");
+        }
+    }
+    errors.end(typed)
+}
+
+#[derive(Default)]
+struct Errors(Vec<FieldError>);
+
+impl Errors {
+    fn push(&mut self, name: &str, detail: impl Into<String>) {
+        if self.0.len() < FIELD_ERRORS_MAX {
+            self.0.push(FieldError::named(name, detail));
+        }
+    }
+
+    fn end<T>(self, value: T) -> Result<T, Problem> {
+        if self.0.is_empty() { Ok(value) } else { Err(Problem::invalid(self.0)) }
+    }
+}
+
+/// The two inputs every list has.
+fn read_paging(
+    paging: Option<Paging>,
+    name: &str,
+    given: Given,
+    seen: &mut bool,
+    typed: &mut Typed,
+    errors: &mut Errors,
+) {
+    let Some(paging) = paging.filter(|_| [PAGE_SIZE, NEXT_CURSOR].contains(&name)) else {
+        return errors.push(name, "is no field of this contract");
+    };
+    if std::mem::replace(seen, true) {
+        return errors.push(name, "is given twice");
+    }
+    if name == NEXT_CURSOR {
+        match given {
+            Given::Text(text) | Given::Json(Value::Text(text)) => typed.cursor = Some(text),
+            _ => errors.push(name, "must be a text"),
+        }
+        return;
+    }
+    let (low, high) = (Some(1), Some(i64::from(paging.size_max)));
+    match read_as(&InputType::Int { low, high }, given) {
+        Ok(Value::Number(size)) => {
+            typed.page_size = size.to_i64().and_then(|size| u32::try_from(size).ok());
+        }
+        Ok(_) => {}
+        Err(detail) => errors.push(name, detail),
+    }
+}
+
+fn read_one(input: &Input, given: Given) -> Result<Value, String> {
+    match given {
+        Given::Json(Value::Null) if input.nullable => Ok(Value::Null),
+        given => read_as(&input.kind, given),
+    }
+}
+
+fn read_as(kind: &InputType, given: Given) -> Result<Value, String> {
+    let must = |what: &str| Err(format!("must be {what}"));
+    let given = match given {
+        Given::Undecodable => return must("percent-encoded UTF-8"),
+        Given::Misplaced(detail) => return Err(detail.to_owned()),
+        given => given,
+    };
+    match kind {
+        InputType::Id => match text(given) {
+            Some(id) if is_id(&id) => Ok(Value::Text(id)),
+            _ => must("an id: 1 to 128 of `A-Z a-z 0-9 . _ : @ | -`"),
+        },
+        InputType::Ulid => match text(given) {
+            Some(ulid) if is_ulid(&ulid) => Ok(Value::Text(ulid)),
+            _ => must("a ULID: 26 of `0-9 A-Z` without `I L O U`"),
+        },
+        InputType::Text { bytes_max, like } => {
+            let Some(text) = text(given) else { return must("a text") };
+            if text.len() > *bytes_max {
+                return Err(format!("must have at most {bytes_max} bytes; it has {}", text.len()));
+            }
+            match like {
+                Some((pattern, regex)) if !regex.is_match(&text) => {
+                    must(&format!("like `{pattern}`"))
+                }
+                _ => Ok(Value::Text(text)),
+            }
+        }
+        InputType::Int { low, high } => match number(given).and_then(|number| number.to_i64()) {
+            Some(n) if low.is_none_or(|low| low <= n) && high.is_none_or(|high| n <= high) => {
+                Ok(Value::from(n))
+            }
+            _ => must(&format!("a whole number{}", between(low.as_ref(), high.as_ref()))),
+        },
+        InputType::Number { low, high } => match number(given) {
+            Some(n) if low.is_none_or(|low| low <= n) && high.is_none_or(|high| n <= high) => {
+                Ok(Value::Number(n))
+            }
+            _ => must(&format!("a number{}", between(low.as_ref(), high.as_ref()))),
+        },
+        InputType::Bool => match given {
+            Given::Json(value @ Value::Bool(_)) => Ok(value),
+            Given::Text(text) if text == "true" => Ok(Value::Bool(true)),
+            Given::Text(text) if text == "false" => Ok(Value::Bool(false)),
+            _ => must("`true` or `false`"),
+        },
+        InputType::Time => match text(given).and_then(|text| time::canonical(&text)) {
+            Some(time) => Ok(Value::Text(time)),
+            None => must("an RFC 3339 time such as `2026-02-25T10:00:00Z`"),
+        },
+        InputType::Enum(words) => match text(given) {
+            Some(word) if words.contains(&word) => Ok(Value::Text(word)),
+            _ => must(&format!("one of {}", words.join(", "))),
+        },
+        InputType::List => match structured(given) {
+            Some(list @ Value::List(_)) => Ok(list),
+            _ => must("a list"),
+        },
+        InputType::Map { bytes_max, levels_max } => read_map(given, *bytes_max, *levels_max),
+        InputType::Never => Err("cannot be given".to_owned()),
+    }
+}
+
+fn read_map(given: Given, bytes_max: usize, levels_max: usize) -> Result<Value, String> {
+    let Some(map @ Value::Map(_)) = structured(given) else {
+        return Err("must be an object".to_owned());
+    };
+    if !map.nests_within(levels_max) {
+        return Err(format!("must have at most {levels_max} levels"));
+    }
+    let mut written = String::new();
+    json::write(&map, &mut written);
+    if written.len() > bytes_max {
+        return Err(format!("must have at most {bytes_max} bytes; it has {}", written.len()));
+    }
+    Ok(map)
+}
+
+fn between<T: std::fmt::Display>(low: Option<&T>, high: Option<&T>) -> String {
+    match (low, high) {
+        (Some(low), Some(high)) => format!(" from {low} to {high}"),
+        (Some(low), None) => format!(" of {low} or more"),
+        (None, Some(high)) => format!(" of {high} or less"),
+        (None, None) => String::new(),
+    }
+}
+
+fn text(given: Given) -> Option<Text> {
+    match given {
+        Given::Text(text) | Given::Json(Value::Text(text)) => Some(text),
+        _ => None,
+    }
+}
+
+/// A number as JSON writes it, be it in a body or not.
+fn number(given: Given) -> Option<Number> {
+    match given {
+        Given::Json(value) => value.as_number(),
+        Given::Text(text) => match json::read(text.as_bytes(), json::Limits::default()) {
+            Ok(Value::Number(number)) => Some(number),
+            _ => None,
+        },
+        Given::Undecodable | Given::Misplaced(_) => None,
+    }
+}
+
+/// A list or an object, which as text is JSON.
+fn structured(given: Given) -> Option<Value> {
+    match given {
+        Given::Json(value) => Some(value),
+        Given::Text(text) => json::read(text.as_bytes(), json::Limits::default()).ok(),
+        Given::Undecodable | Given::Misplaced(_) => None,
+    }
+}
+
+/// Whether a text is an id: it can never forge a key.
+pub(crate) fn is_id(text: &str) -> bool {
+    let allowed = |b: u8| b.is_ascii_alphanumeric() || b"._:@|-".contains(&b);
+    (1..=128).contains(&text.len()) && text.bytes().all(allowed)
+}
+
+/// Whether a text is a ULID, of which the first letter holds three bits only.
+fn is_ulid(text: &str) -> bool {
+    let allowed = |b: u8| {
+        b.is_ascii_digit() || (b.is_ascii_uppercase() && !b"ILOU".contains(&b))
+    };
+    text.len() == 26 && text.bytes().all(allowed) && text.starts_with(|c: char| ('0'..='7').contains(&c))
+}

@@ -1,0 +1,36 @@
+//! Executes checked contracts: a call in, an outcome out.
+//!
+//! A [`System`] is a document that was checked and planned, once. A [`Runtime`] runs its contracts on a
+//! [`Backend`]; HTTP, the command line, workers and libraries all come in through [`Runtime::call`].
+
+mod answer;
+mod backend;
+mod call;
+mod clock;
+mod cursor;
+mod evaluate;
+mod explain;
+mod idempotency;
+mod input;
+pub mod json;
+mod pages;
+mod plan;
+mod problem;
+mod request;
+mod run;
+mod runtime;
+mod sweep;
+pub mod time;
+mod trace;
+
+pub use backend::Backend;
+pub use call::{Call, Caller, Given, IfMatch};
+pub use clock::{Source, SystemSource};
+pub use answer::{Answer, Outcome};
+pub use latchkey_model::model;
+pub use explain::explain;
+pub use plan::{ContractInfo, InputInfo, Mistakes, System};
+pub use problem::{FieldError, Problem};
+pub use runtime::{Options, Runtime};
+pub use sweep::{Swept, sweep};
+pub use trace::{Step, Trace};

@@ -1,0 +1,153 @@
+//! Entities: how an item is keyed, filled and shown.
+
+use latchkey_model::Type;
+use latchkey_model::model::{self, KeyShape, Template};
+use latchkey_table::{Number, Schema, Text, Value};
+
+/// A kind of item.
+#[derive(Debug)]
+pub(crate) struct Entity {
+    pub(crate) name: Text,
+    /// What its items carry in the discriminator.
+    pub(crate) kind: Value,
+    pub(crate) key: Shape,
+    pub(crate) indexes: Vec<IndexShape>,
+    /// The attributes a new item has unless another value is given.
+    pub(crate) defaults: Vec<(Text, Value)>,
+    /// All attributes, in the order they are declared.
+    pub(crate) attributes: Vec<Text>,
+    pub(crate) counter: Option<Text>,
+    /// What is shown of an item, unless a return says otherwise.
+    pub(crate) shown: Vec<Shown>,
+    pub(crate) secrets: Vec<Text>,
+    /// The numbers that have bounds: the least, and the greatest.
+    pub(crate) bounds: Vec<(Text, Option<Number>, Option<Number>)>,
+    /// The attributes that hold numbers, for those who show requests before there are values.
+    pub(crate) numbers: Vec<Text>,
+}
+
+/// An attribute as it is shown.
+#[derive(Debug, Clone)]
+pub(crate) struct Shown {
+    pub(crate) attribute: Text,
+    /// Its name in JSON, quoted and with its colon.
+    pub(crate) member: String,
+}
+
+/// Templates of a partition and a sort key.
+#[derive(Debug)]
+pub(crate) struct Shape {
+    pub(crate) partition: Vec<Part>,
+    pub(crate) sort: Vec<Part>,
+}
+
+/// A piece of a key.
+#[derive(Debug)]
+pub(crate) enum Part {
+    Literal(Text),
+    Attribute(Text, Option<usize>),
+}
+
+/// A place in an index.
+#[derive(Debug)]
+pub(crate) struct IndexShape {
+    /// The attribute of the index's partition.
+    pub(crate) partition: Text,
+    /// The attribute of the index's sort key.
+    pub(crate) sort: Text,
+    pub(crate) key: Shape,
+}
+
+impl Entity {
+    pub(super) fn plan(entity: &model::Entity, table: &Schema) -> Entity {
+        let text = |name: &str| Text::from(name);
+        let indexes = entity.indexes.iter().filter_map(|shape| {
+            let index = table.index(&shape.name)?;
+            let (partition, sort) = (index.key.partition.clone(), index.key.sort.clone());
+            Some(IndexShape { partition, sort, key: Shape::plan(&shape.key) })
+        });
+        let counter = entity.counter().map(|counter| text(&counter.name));
+        let mut defaults: Vec<(Text, Value)> = entity
+            .attributes
+            .iter()
+            .filter_map(|attribute| {
+                let default = attribute.default.as_deref()?;
+                Some((text(&attribute.name), constant(&attribute.kind, default)))
+            })
+            .collect();
+        // A counter starts at 1.
+        defaults.extend(counter.iter().map(|name| (name.clone(), Value::from(1))));
+        let visible = entity.attributes.iter().filter(|attribute| !attribute.secret);
+        let secret = entity.attributes.iter().filter(|attribute| attribute.secret);
+        let number =
+            |kind: &Type| matches!(kind, Type::Int { .. } | Type::Number { .. } | Type::Counter);
+        let numbers = entity.attributes.iter().filter(|attribute| number(&attribute.kind));
+        Entity {
+            name: text(&entity.name),
+            kind: Value::from(entity.discriminator.as_str()),
+            key: Shape::plan(&entity.key),
+            indexes: indexes.collect(),
+            defaults,
+            attributes: entity.attributes.iter().map(|a| text(&a.name)).collect(),
+            counter,
+            shown: visible.map(|attribute| Shown::new(&attribute.name)).collect(),
+            secrets: secret.map(|attribute| text(&attribute.name)).collect(),
+            bounds: entity.attributes.iter().filter_map(bounds).collect(),
+            numbers: numbers.map(|attribute| text(&attribute.name)).collect(),
+        }
+    }
+}
+
+impl Shown {
+    pub(crate) fn new(attribute: &str) -> Shown {
+        let mut member = String::new();
+        crate::json::write_text(attribute, &mut member);
+        member.push(':');
+        Shown { attribute: attribute.into(), member }
+    }
+}
+
+impl Shape {
+    fn plan(shape: &KeyShape) -> Shape {
+        let parts = |template: &Template| {
+            let pieces = template.pieces.iter().map(|piece| match piece {
+                model::Piece::Literal(text) => Part::Literal(text.as_str().into()),
+                model::Piece::Hole(hole) => {
+                    Part::Attribute(hole.attribute.as_str().into(), hole.width)
+                }
+            });
+            pieces.collect()
+        };
+        Shape { partition: parts(&shape.partition), sort: parts(&shape.sort) }
+    }
+
+    /// The attributes it is made of.
+    pub(crate) fn attributes(&self) -> impl Iterator<Item = &Text> {
+        self.partition.iter().chain(&self.sort).filter_map(|part| match part {
+            Part::Attribute(name, _) => Some(name),
+            Part::Literal(_) => None,
+        })
+    }
+}
+
+/// The bounds of an attribute, if it has any.
+fn bounds(attribute: &model::Attribute) -> Option<(Text, Option<Number>, Option<Number>)> {
+    let parsed = |text: &Option<String>| text.as_ref().and_then(|text| text.parse().ok());
+    let (low, high) = match &attribute.kind {
+        Type::Int { low, high } => (low.map(Number::from), high.map(Number::from)),
+        Type::Number { low, high } => (parsed(low), parsed(high)),
+        _ => (None, None),
+    };
+    (low.is_some() || high.is_some()).then(|| (attribute.name.as_str().into(), low, high))
+}
+
+/// A default as a value of its type.
+fn constant(kind: &Type, written: &str) -> Value {
+    match kind {
+        Type::Int { .. } | Type::Number { .. } | Type::Counter => {
+            written.parse().map_or(Value::Null, Value::Number)
+        }
+        Type::Bool => Value::Bool(written == "true"),
+        _ => Value::from(written),
+    }
+}

@@ -1,0 +1,233 @@
+//! Expressions, with numbers read and roles unfolded.
+
+use std::sync::Arc;
+
+use latchkey_model::Type;
+use latchkey_model::model::{Expr, ExprKind, Kind, Model, Op, TextPiece};
+use latchkey_table::{Comparator, Number, Path, Text, Value};
+
+/// An expression.
+#[derive(Debug, Clone)]
+pub(crate) enum Code {
+    Constant(Value),
+    Input(usize),
+    /// A value that was named, or an item whose presence is asked.
+    Binding(usize),
+    Attribute(usize, Text),
+    /// What is stored, which the table evaluates.
+    Stored(Path),
+    Now,
+    CallerId,
+    /// A value made in this call.
+    New(usize),
+    Text(Vec<Piece>),
+    Owns(Box<Code>),
+    /// Whether the caller has one of these roles.
+    HasRole(Vec<Text>),
+    Present(Box<Code>),
+    /// Whether an item's counter is as it was read.
+    Unchanged(usize, Text),
+    Not(Box<Code>),
+    And(Box<Code>, Box<Code>),
+    Or(Box<Code>, Box<Code>),
+    Compare(Box<Code>, Comparator, Box<Code>),
+    /// The sum of two numbers, or their difference.
+    Add(Box<Code>, Sign, Box<Code>),
+    /// An instant so many milliseconds after another, or before.
+    Shift(Box<Code>, Sign, Box<Code>),
+    /// The milliseconds between two instants.
+    Elapsed(Box<Code>, Box<Code>),
+    MovesTo(Box<Code>, Box<Code>, Arc<[(Text, Vec<Text>)]>),
+    BeginsWith(Box<Code>, Box<Code>),
+    Between(Box<Code>, Box<Code>, Box<Code>),
+    In(Box<Code>, Vec<Code>),
+}
+
+/// What a call can make.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum New {
+    Ulid,
+    /// 32 random bytes.
+    Key,
+}
+
+/// Plus or minus.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Sign {
+    Plus,
+    Minus,
+}
+
+/// A piece of a text.
+#[derive(Debug, Clone)]
+pub(crate) enum Piece {
+    Literal(Text),
+    /// A value, padded to a width if one is given.
+    Value(Code, Option<usize>),
+}
+
+/// Plans the expressions of one contract.
+pub(super) struct Expressions<'a> {
+    pub(super) model: &'a Model,
+    pub(super) contract: &'a latchkey_model::model::Contract,
+    /// The binding whose item `.x` and `unchanged` are about.
+    pub(super) target: Option<usize>,
+    /// The values it makes.
+    pub(super) new_values: Vec<New>,
+}
+
+impl Expressions<'_> {
+    pub(super) fn code(&mut self, expr: &Expr) -> Code {
+        match &expr.kind {
+            ExprKind::Input(name) => {
+                let at = self.contract.inputs.iter().position(|input| input.name == *name);
+                at.map_or(Code::Constant(Value::Null), Code::Input)
+            }
+            ExprKind::Binding(id) => Code::Binding(*id),
+            ExprKind::Attribute(id, name) => Code::Attribute(*id, name.as_str().into()),
+            ExprKind::Stored(name) => Code::Stored(Path::attribute(name.as_str())),
+            ExprKind::Now => Code::Now,
+            ExprKind::CallerId => Code::CallerId,
+            ExprKind::Owns(what) => Code::Owns(self.boxed(what)),
+            ExprKind::HasRole(role) => Code::HasRole(roles_with(self.model, *role)),
+            ExprKind::Word(word) => Code::Constant(Value::from(word.as_str())),
+            ExprKind::Text(pieces) => self.text(pieces),
+            ExprKind::Number(number) => {
+                Code::Constant(Value::Number(number.parse().unwrap_or(Number::ZERO)))
+            }
+            ExprKind::Duration(milliseconds) => {
+                Code::Constant(Value::Number((*milliseconds).into()))
+            }
+            ExprKind::Bool(value) => Code::Constant(Value::Bool(*value)),
+            ExprKind::New(what) => self.new_value(what),
+            ExprKind::Present(thing) => Code::Present(self.boxed(thing)),
+            ExprKind::Absent(thing) => Code::Not(Box::new(Code::Present(self.boxed(thing)))),
+            ExprKind::Unchanged => self.unchanged(),
+            ExprKind::Not(inner) => Code::Not(self.boxed(inner)),
+            ExprKind::Binary(op, a, b) => self.binary(*op, a, b),
+            ExprKind::MovesTo(from, to) => {
+                let moves = self.moves(from);
+                Code::MovesTo(self.boxed(from), self.boxed(to), moves)
+            }
+            ExprKind::BeginsWith(a, b) => Code::BeginsWith(self.boxed(a), self.boxed(b)),
+            ExprKind::Between(a, b, c) => {
+                Code::Between(self.boxed(a), self.boxed(b), self.boxed(c))
+            }
+            ExprKind::In(a, values) => {
+                let a = self.boxed(a);
+                Code::In(a, values.iter().map(|value| self.code(value)).collect())
+            }
+            ExprKind::Unknown => Code::Constant(Value::Null),
+        }
+    }
+
+    fn boxed(&mut self, expr: &Expr) -> Box<Code> {
+        Box::new(self.code(expr))
+    }
+
+    fn text(&mut self, pieces: &[TextPiece]) -> Code {
+        let pieces = pieces.iter().map(|piece| match piece {
+            TextPiece::Literal(text) => Piece::Literal(text.as_str().into()),
+            TextPiece::Value(value, width) => Piece::Value(self.code(value), *width),
+        });
+        joined(pieces.collect())
+    }
+
+    fn new_value(&mut self, what: &str) -> Code {
+        let new = if what == "key" { New::Key } else { New::Ulid };
+        self.new_values.push(new);
+        Code::New(self.new_values.len() - 1)
+    }
+
+    fn unchanged(&self) -> Code {
+        let entity = self.target.and_then(|id| self.contract.bindings.get(id)).map(|b| &b.kind);
+        let counter = match entity {
+            Some(Kind::Item(id)) => self.model.entities.get(*id).and_then(|e| e.counter()),
+            _ => None,
+        };
+        match (self.target, counter) {
+            (Some(target), Some(counter)) => {
+                Code::Unchanged(target, counter.name.as_str().into())
+            }
+            // The model has refused it: nothing counts here.
+            _ => Code::Constant(Value::Bool(false)),
+        }
+    }
+
+    fn binary(&mut self, op: Op, a: &Expr, b: &Expr) -> Code {
+        let times = (is_time(a), is_time(b));
+        let (left, right) = (self.boxed(a), self.boxed(b));
+        let compare = |comparator| Code::Compare(left.clone(), comparator, right.clone());
+        match op {
+            Op::And => Code::And(left, right),
+            Op::Or => Code::Or(left, right),
+            Op::Equal => compare(Comparator::Equal),
+            Op::NotEqual => compare(Comparator::NotEqual),
+            Op::Less => compare(Comparator::Less),
+            Op::LessOrEqual => compare(Comparator::LessOrEqual),
+            Op::Greater => compare(Comparator::Greater),
+            Op::GreaterOrEqual => compare(Comparator::GreaterOrEqual),
+            Op::Plus | Op::Minus => {
+                let sign = if op == Op::Plus { Sign::Plus } else { Sign::Minus };
+                match times {
+                    (true, true) => Code::Elapsed(left, right),
+                    (true, false) => Code::Shift(left, sign, right),
+                    _ => Code::Add(left, sign, right),
+                }
+            }
+        }
+    }
+
+    fn moves(&self, from: &Expr) -> Arc<[(Text, Vec<Text>)]> {
+        let ExprKind::Attribute(id, name) = &from.kind else { return Arc::new([]) };
+        let entity = match self.contract.bindings.get(*id).map(|binding| &binding.kind) {
+            Some(Kind::Item(entity)) => self.model.entities.get(*entity),
+            _ => None,
+        };
+        let moves = entity.and_then(|entity| entity.attribute(name)?.moves.as_ref());
+        let text = |word: &String| Text::from(word.as_str());
+        moves
+            .into_iter()
+            .flatten()
+            .map(|(from, to)| (text(from), to.iter().map(text).collect()))
+            .collect()
+    }
+}
+
+/// A text of pieces; one without values is a constant.
+pub(super) fn joined(pieces: Vec<Piece>) -> Code {
+    let mut joined: Vec<Piece> = Vec::with_capacity(pieces.len());
+    for piece in pieces {
+        match (joined.last_mut(), piece) {
+            (Some(Piece::Literal(before)), Piece::Literal(text)) => before.push_str(&text),
+            (_, piece) => joined.push(piece),
+        }
+    }
+    match joined.as_slice() {
+        [] => Code::Constant(Value::from("")),
+        [Piece::Literal(text)] => Code::Constant(Value::Text(text.clone())),
+        _ => Code::Text(joined),
+    }
+}
+
+fn is_time(expr: &Expr) -> bool {
+    expr.of == Kind::Value(Type::Time)
+}
+
+/// A role, and all that imply it.
+fn roles_with(model: &Model, role: usize) -> Vec<Text> {
+    let implies = |mut at: usize| {
+        // A role implies one above it, so the walk ends.
+        loop {
+            if at == role {
+                return true;
+            }
+            match model.roles.get(at).and_then(|role| role.implies) {
+                Some(next) if next < at => at = next,
+                _ => return false,
+            }
+        }
+    };
+    let roles = model.roles.iter().enumerate().filter(|(at, _)| implies(*at));
+    roles.map(|(_, role)| Text::from(role.name.as_str())).collect()
+}

@@ -1,0 +1,99 @@
+//! Inputs: what a caller may give.
+
+use latchkey_model::Type;
+use latchkey_model::model::{self, FailureKind, Place, Step, StepKind};
+use latchkey_table::{Number, Text};
+use regex::Regex;
+
+use super::Code;
+
+/// An input.
+#[derive(Debug)]
+pub(crate) struct Input {
+    pub(crate) name: Text,
+    pub(crate) kind: InputType,
+    pub(crate) place: Place,
+    pub(crate) optional: bool,
+    /// Whether `null` may be given, to say that it is to be taken out or is not there.
+    pub(crate) nullable: bool,
+    pub(crate) default: Option<Code>,
+}
+
+/// The values an input can have.
+#[derive(Debug)]
+pub(crate) enum InputType {
+    Id,
+    Ulid,
+    Text { bytes_max: usize, like: Option<(String, Regex)> },
+    Int { low: Option<i64>, high: Option<i64> },
+    Number { low: Option<Number>, high: Option<Number> },
+    Bool,
+    Time,
+    Enum(Vec<Text>),
+    List,
+    Map { bytes_max: usize, levels_max: usize },
+    /// Nothing a caller can give.
+    Never,
+}
+
+impl InputType {
+    pub(super) fn plan(kind: &Type) -> InputType {
+        let size = |n: u64| usize::try_from(n).unwrap_or(usize::MAX);
+        let number = |text: &Option<String>| text.as_ref().and_then(|text| text.parse().ok());
+        match kind {
+            Type::Id => InputType::Id,
+            Type::Ulid => InputType::Ulid,
+            Type::Text { max, like } => InputType::Text {
+                bytes_max: size(*max),
+                like: like.as_ref().and_then(|pattern| {
+                    let whole = Regex::new(&format!(r"\A(?:{pattern})\z")).ok()?;
+                    Some((pattern.clone(), whole))
+                }),
+            },
+            Type::Int { low, high } => InputType::Int { low: *low, high: *high },
+            Type::Counter => InputType::Int { low: Some(1), high: None },
+            Type::Number { low, high } => {
+                InputType::Number { low: number(low), high: number(high) }
+            }
+            Type::Bool => InputType::Bool,
+            Type::Time => InputType::Time,
+            Type::Enum(values) => {
+                InputType::Enum(values.iter().map(|value| value.as_str().into()).collect())
+            }
+            Type::List => InputType::List,
+            Type::Map { bytes, depth } => {
+                InputType::Map { bytes_max: size(*bytes), levels_max: size(*depth) }
+            }
+            Type::Duration | Type::Key => InputType::Never,
+        }
+    }
+}
+
+/// Whether every use of an input can do with `null`: it is never set on an attribute that must stay.
+pub(super) fn nullable(model: &model::Model, steps: &[Step], name: &str) -> bool {
+    let blocks = |failure: &Option<model::Failure>| match failure.as_ref().map(|f| &f.kind) {
+        Some(FailureKind::Steps(steps)) => nullable(model, steps, name),
+        _ => true,
+    };
+    steps.iter().all(|step| match &step.kind {
+        StepKind::When(_, then, otherwise) => {
+            nullable(model, then, name) && nullable(model, otherwise, name)
+        }
+        StepKind::Transact(legs) => nullable(model, legs, name),
+        StepKind::Write(leg) => {
+            let entity = model.entities.get(leg.entity);
+            let kept = leg.values.iter().any(|given| {
+                let attribute = entity.and_then(|entity| entity.attribute(&given.attribute));
+                let must_stay = attribute.is_some_and(|attribute| !attribute.optional);
+                let names = |expr: &model::Expr| {
+                    matches!(&expr.kind, model::ExprKind::Input(input) if input == name)
+                };
+                given.maybe && must_stay && names(&given.value)
+            });
+            !kept && blocks(&leg.failure)
+        }
+        StepKind::Read(read) => blocks(&read.failure),
+        StepKind::Require(_, failure) | StepKind::Match(_, failure) => blocks(failure),
+        StepKind::Allow(_) | StepKind::Let(..) | StepKind::Return(_) => true,
+    })
+}

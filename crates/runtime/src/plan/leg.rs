@@ -1,0 +1,161 @@
+//! Writes: what a leg does to its item.
+
+use latchkey_model::model::{self, Kind, PutMode, Verb};
+use latchkey_table::{Text, Value};
+
+use super::entity::{Entity, Part, Shape};
+use super::expression::{Expressions, Piece, joined};
+use super::{Code, Failure};
+
+/// The key of one item.
+#[derive(Debug)]
+pub(crate) struct Key {
+    pub(crate) partition: Code,
+    pub(crate) sort: Code,
+}
+
+/// An attribute and its value.
+#[derive(Debug)]
+pub(crate) struct Assign {
+    pub(crate) attribute: Text,
+    pub(crate) value: Code,
+    /// Whether it is left alone when the value is absent.
+    pub(crate) maybe: bool,
+}
+
+/// A write of one item.
+#[derive(Debug)]
+pub(crate) struct Leg {
+    pub(crate) verb: Verb,
+    pub(crate) entity: usize,
+    pub(crate) key: Key,
+    /// The attributes the key is made of.
+    pub(crate) key_values: Vec<Assign>,
+    pub(crate) values: Vec<Assign>,
+    /// The item a put takes attributes from, and which.
+    pub(crate) of: Option<(usize, Vec<Text>)>,
+    /// What a new item has unless it was given.
+    pub(crate) defaults: Vec<(Text, Value)>,
+    pub(crate) removes: Vec<Text>,
+    pub(crate) adds: Vec<Assign>,
+    pub(crate) if_absent: bool,
+    pub(crate) condition: Option<Code>,
+    /// The binding of the item as it was read.
+    pub(crate) target: Option<usize>,
+    /// The binding of what it leaves.
+    pub(crate) result: Option<usize>,
+    /// The indexes in which it may move the item.
+    pub(crate) indexes: Vec<usize>,
+    pub(crate) failure: Failure,
+}
+
+/// A part of a transaction.
+#[derive(Debug)]
+pub(crate) enum LegNode {
+    Leg(Leg),
+    When(Code, Vec<LegNode>, Vec<LegNode>),
+}
+
+impl Leg {
+    pub(super) fn plan(
+        expressions: &mut Expressions<'_>,
+        entity: &Entity,
+        leg: &model::Leg,
+        failure: Failure,
+    ) -> Leg {
+        expressions.target = leg.target;
+        let key = Key::plan(expressions, &entity.key, &leg.key);
+        let key_values = assigns(expressions, &leg.key);
+        let values = assigns(expressions, &leg.values);
+        let adds = assigns(expressions, &leg.adds);
+        let condition = leg.condition.as_ref().map(|test| expressions.code(test));
+        expressions.target = None;
+        let removes: Vec<Text> = leg.removes.iter().map(|name| name.as_str().into()).collect();
+        let given = |name: &Text| {
+            let mut all = key_values.iter().chain(&values).chain(&adds);
+            all.any(|assign| assign.attribute == *name)
+        };
+        let of = leg.of.filter(|_| leg.verb == Verb::Put).map(|source| {
+            let has = |name: &&Text| source_has(expressions, source, name);
+            let mine = entity.attributes.iter().filter(|name| !given(name));
+            let mine = mine.filter(|name| entity.counter.as_ref() != Some(*name));
+            (source, mine.filter(has).cloned().collect())
+        });
+        let defaults = match leg.verb {
+            Verb::Put | Verb::Upsert => {
+                let open = entity.defaults.iter().filter(|(name, _)| !given(name));
+                open.cloned().collect()
+            }
+            _ => Vec::new(),
+        };
+        let changed = |name: &Text| {
+            values.iter().chain(&adds).any(|assign| assign.attribute == *name)
+                || removes.contains(name)
+        };
+        let indexes = entity.indexes.iter().enumerate().filter(|(_, index)| match leg.verb {
+            Verb::Put | Verb::Upsert => true,
+            Verb::Update => index.key.attributes().any(changed),
+            Verb::Delete | Verb::Check => false,
+        });
+        let indexes = indexes.map(|(at, _)| at).collect();
+        Leg {
+            verb: leg.verb,
+            entity: leg.entity,
+            key,
+            key_values,
+            of,
+            defaults,
+            indexes,
+            values,
+            removes,
+            adds,
+            if_absent: leg.put == Some(PutMode::IfAbsent),
+            condition,
+            target: leg.target,
+            result: leg.result.filter(|_| !matches!(leg.verb, Verb::Delete | Verb::Check)),
+            failure,
+        }
+    }
+}
+
+impl Key {
+    /// The templates of an entity, with each attribute's place taken by what is given for it.
+    pub(super) fn plan(
+        expressions: &mut Expressions<'_>,
+        shape: &Shape,
+        given: &[model::Given],
+    ) -> Key {
+        let mut fill = |parts: &[Part]| {
+            let pieces = parts.iter().map(|part| match part {
+                Part::Literal(text) => Piece::Literal(text.clone()),
+                Part::Attribute(name, width) => {
+                    let value = given.iter().find(|given| given.attribute == name.as_str());
+                    let code = value
+                        .map_or(Code::Constant(Value::Null), |value| expressions.code(&value.value));
+                    Piece::Value(code, *width)
+                }
+            });
+            joined(pieces.collect())
+        };
+        Key { partition: fill(&shape.partition), sort: fill(&shape.sort) }
+    }
+}
+
+pub(super) fn assigns(expressions: &mut Expressions<'_>, given: &[model::Given]) -> Vec<Assign> {
+    let assign = |given: &model::Given| Assign {
+        attribute: given.attribute.as_str().into(),
+        value: expressions.code(&given.value),
+        maybe: given.maybe,
+    };
+    given.iter().map(assign).collect()
+}
+
+fn source_has(expressions: &Expressions<'_>, source: usize, name: &str) -> bool {
+    match expressions.contract.bindings.get(source).map(|binding| &binding.kind) {
+        Some(Kind::Item(entity)) => {
+            let entity = expressions.model.entities.get(*entity);
+            entity.is_some_and(|entity| entity.attribute(name).is_some())
+        }
+        _ => false,
+    }
+}

@@ -1,0 +1,180 @@
+//! A checked document as the runtime runs it: everything that can be settled before a call is.
+
+mod entity;
+mod expression;
+mod input;
+mod leg;
+mod program;
+
+use std::collections::HashMap;
+use std::fmt;
+use std::sync::Arc;
+
+use latchkey_language::Diagnostic;
+use latchkey_model::model::{self, Segment};
+use latchkey_table::{Schema, Text};
+
+pub(crate) use entity::{Entity, Part, Shown};
+pub(crate) use expression::{Code, New, Piece, Sign};
+pub(crate) use input::{Input, InputType};
+pub(crate) use leg::{Assign, Key, Leg, LegNode};
+pub(crate) use program::{
+    Bounds, Failure, GetOp, Op, Paging, ProblemOp, QueryOp, ReturnOp, Strength,
+};
+
+/// A document that was checked and planned.
+#[derive(Debug)]
+pub struct System {
+    pub(crate) name: Text,
+    pub(crate) table: Arc<Schema>,
+    pub(crate) discriminator: Text,
+    roles: Vec<Text>,
+    pub(crate) entities: Vec<Entity>,
+    pub(crate) contracts: Vec<Contract>,
+    by_id: HashMap<Text, usize>,
+}
+
+/// A contract, planned.
+#[derive(Debug)]
+pub(crate) struct Contract {
+    pub(crate) info: ContractInfo,
+    pub(crate) inputs: Vec<Input>,
+    /// The names of its bindings, for people.
+    pub(crate) bindings: Vec<Text>,
+    /// The entity of each binding that is an item or a page.
+    pub(crate) binding_entities: Vec<Option<usize>>,
+    pub(crate) program: Vec<Op>,
+    /// The values it makes.
+    pub(crate) new_values: Vec<New>,
+    /// The page a caller can size and continue, if there is one.
+    pub(crate) paging: Option<Paging>,
+    /// The input a version in `If-Match` stands for.
+    pub(crate) version_input: Option<usize>,
+    /// Whether a call can be replayed by its key.
+    pub(crate) replays: bool,
+}
+
+/// What others need to know of a contract: its route and its inputs.
+#[derive(Debug, Clone)]
+pub struct ContractInfo {
+    /// Its id.
+    pub id: Text,
+    /// Its title.
+    pub title: String,
+    /// Its method.
+    pub method: String,
+    /// Its path between the slashes.
+    pub path: Vec<Segment>,
+    /// Its inputs, those of the path among them.
+    pub inputs: Vec<InputInfo>,
+    /// Whether it answers a page that can be sized and continued.
+    pub paged: bool,
+}
+
+/// What others need to know of an input.
+#[derive(Debug, Clone)]
+pub struct InputInfo {
+    /// Its name.
+    pub name: Text,
+    /// Where a caller puts it.
+    pub place: model::Place,
+}
+
+/// A document has mistakes, and is not run.
+#[derive(Debug)]
+pub struct Mistakes(pub Vec<Diagnostic>);
+
+impl fmt::Display for Mistakes {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.0.as_slice() {
+            [] => f.write_str("the document has mistakes"),
+            [one] => write!(f, "the document has a mistake: {}: {}", one.rule, one.message),
+            [first, rest @ ..] => {
+                let count = rest.len() + 1;
+                write!(f, "the document has {count} mistakes: {}: {}", first.rule, first.message)
+            }
+        }
+    }
+}
+
+impl std::error::Error for Mistakes {}
+
+impl System {
+    /// Checks a document and plans it.
+    pub fn read(text: &str) -> Result<System, Mistakes> {
+        let checked = latchkey_model::check(text);
+        if !checked.diagnostics.is_empty() {
+            return Err(Mistakes(checked.diagnostics));
+        }
+        Ok(System::plan(&checked.model))
+    }
+
+    /// Plans a model without mistakes.
+    fn plan(model: &model::Model) -> System {
+        let mut names: Vec<&str> = Vec::new();
+        for index in model.entities.iter().flat_map(|entity| &entity.indexes) {
+            if !names.contains(&index.name.as_str()) {
+                names.push(&index.name);
+            }
+        }
+        let schema = Schema::new(model.table.name.as_str());
+        let table = Arc::new(names.into_iter().fold(schema, Schema::with_index));
+        let discriminator = Text::from(model.table.discriminator.as_str());
+        let entities: Vec<Entity> =
+            model.entities.iter().map(|entity| Entity::plan(entity, &table)).collect();
+        let contracts: Vec<Contract> = model
+            .contracts
+            .iter()
+            .map(|contract| program::plan(model, &entities, contract))
+            .collect();
+        let ids = contracts.iter().enumerate();
+        let by_id = ids.map(|(at, contract)| (contract.info.id.clone(), at)).collect();
+        let name = Text::from(model.system.as_str());
+        let roles = model.roles.iter().map(|role| role.name.as_str().into()).collect();
+        System { name, table, discriminator, roles, entities, contracts, by_id }
+    }
+
+    /// The system's name.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// The table it runs on.
+    pub fn table(&self) -> &Arc<Schema> {
+        &self.table
+    }
+
+    /// The roles a caller can have.
+    pub fn roles(&self) -> &[Text] {
+        &self.roles
+    }
+
+    /// The problems a contract can answer by what it says, each once, `forbidden` among them.
+    pub fn problems(&self, contract: &str) -> Vec<&str> {
+        let mut codes = Vec::new();
+        for op in self.contract(contract).into_iter().flat_map(|contract| &contract.program) {
+            op.problems(&mut codes);
+        }
+        codes.sort_unstable();
+        codes.dedup();
+        codes
+    }
+
+    /// Its contracts, in the order of the document.
+    pub fn contracts(&self) -> impl Iterator<Item = &ContractInfo> {
+        self.contracts.iter().map(|contract| &contract.info)
+    }
+
+    pub(crate) fn contract(&self, id: &str) -> Option<&Contract> {
+        self.by_id.get(id).and_then(|at| self.contracts.get(*at))
+    }
+
+    pub(crate) fn entity(&self, id: usize) -> Option<&Entity> {
+        self.entities.get(id)
+    }
+
+    /// Whether an attribute of a name is secret in any entity.
+    pub(crate) fn is_secret(&self, attribute: &str) -> bool {
+        self.entities.iter().any(|entity| entity.secrets.iter().any(|name| name == attribute))
+    }
+}

@@ -1,0 +1,482 @@
+//! Contracts as programs: a flat list of operations, with jumps.
+//!
+//! Flat, so that the rest of a contract can be looked at from any operation on: whether a write is the
+//! last, and what will be answered after it.
+
+use latchkey_model::model::{
+    self, Expr, ExprKind, FailureKind, Kind, Limit, Model, Range, Step, StepKind, Strong, What,
+};
+use latchkey_table::{Direction, Text};
+
+use super::expression::Expressions;
+use super::input::{Input, InputType, nullable};
+use super::leg::{Assign, Key, Leg, LegNode, assigns};
+use super::{Code, Contract, ContractInfo, Entity, InputInfo, Piece, Shown};
+
+/// What a program does.
+#[derive(Debug)]
+pub(crate) enum Op {
+    Allow(Code),
+    Require(Code, Failure),
+    /// Whether the test is about the version a caller gave.
+    Match(Code, Failure, bool),
+    JumpUnless(Code, usize),
+    Jump(usize),
+    Let(usize, Code),
+    Get(Box<GetOp>),
+    Query(Box<QueryOp>),
+    Write(Box<Leg>),
+    Transact(Box<TransactOp>),
+    Return(Box<ReturnOp>),
+}
+
+impl Op {
+    /// The names of the problems it can answer.
+    pub(super) fn problems<'a>(&'a self, codes: &mut Vec<&'a str>) {
+        match self {
+            Op::Allow(Code::Constant(_)) => {}
+            Op::Allow(_) => codes.push("forbidden"),
+            Op::Require(_, failure) | Op::Match(_, failure, _) => failure.problem(codes),
+            Op::Get(op) => op.failure.problem(codes),
+            Op::Query(op) => op.failure.problem(codes),
+            Op::Write(leg) => leg.failure.problem(codes),
+            Op::Transact(op) => op.legs.iter().for_each(|leg| leg_problems(leg, codes)),
+            Op::JumpUnless(..) | Op::Jump(_) | Op::Let(..) | Op::Return(_) => {}
+        }
+    }
+}
+
+fn leg_problems<'a>(node: &'a LegNode, codes: &mut Vec<&'a str>) {
+    match node {
+        LegNode::Leg(leg) => leg.failure.problem(codes),
+        LegNode::When(_, then, otherwise) => {
+            then.iter().chain(otherwise).for_each(|leg| leg_problems(leg, codes));
+        }
+    }
+}
+
+/// What happens when something did not.
+#[derive(Debug)]
+pub(crate) enum Failure {
+    Problem(Box<ProblemOp>),
+    Retry,
+    /// Goes on at a block, which ends the call.
+    Goto { start: usize, end: usize },
+    /// Nothing: what was asked for may be absent.
+    Nothing,
+}
+
+impl Failure {
+    fn problem<'a>(&'a self, codes: &mut Vec<&'a str>) {
+        if let Failure::Problem(op) = self {
+            codes.push(&op.code);
+        }
+    }
+}
+
+/// A problem to answer.
+#[derive(Debug)]
+pub(crate) struct ProblemOp {
+    pub(crate) status: u16,
+    pub(crate) code: Text,
+    pub(crate) message: Option<Code>,
+    pub(crate) with: Vec<Assign>,
+}
+
+/// Reads one item.
+#[derive(Debug)]
+pub(crate) struct GetOp {
+    pub(crate) entity: usize,
+    pub(crate) binding: Option<usize>,
+    pub(crate) key: Key,
+    pub(crate) strong: Strength,
+    pub(crate) failure: Failure,
+}
+
+/// When a read is strong.
+#[derive(Debug)]
+pub(crate) enum Strength {
+    Never,
+    Always,
+    When(Code),
+}
+
+/// Reads a range.
+#[derive(Debug)]
+pub(crate) struct QueryOp {
+    pub(crate) entity: usize,
+    pub(crate) binding: Option<usize>,
+    pub(crate) index: Option<Text>,
+    pub(crate) partition: Code,
+    pub(crate) range: Bounds,
+    /// The direction, and when it is the other.
+    pub(crate) direction: Direction,
+    pub(crate) turned: Option<Code>,
+    pub(crate) strong: Strength,
+    /// The page a caller can size, or else how many there are at most.
+    pub(crate) paging: Option<Paging>,
+    pub(crate) items_max: u32,
+    pub(crate) failure: Failure,
+}
+
+/// A page: its size, and the largest.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Paging {
+    pub(crate) size: u32,
+    pub(crate) size_max: u32,
+}
+
+/// The sort keys of a query.
+#[derive(Debug)]
+pub(crate) enum Bounds {
+    All,
+    Equal(Code),
+    BeginsWith(Code),
+    Between(Code, Code),
+    Side { below: bool, inclusive: bool, bound: Code },
+}
+
+/// Writes several items or none.
+#[derive(Debug)]
+pub(crate) struct TransactOp {
+    pub(crate) legs: Vec<LegNode>,
+}
+
+/// Answers.
+#[derive(Debug)]
+pub(crate) struct ReturnOp {
+    pub(crate) status: u16,
+    pub(crate) binding: Option<usize>,
+    pub(crate) page: bool,
+    pub(crate) shown: Vec<Shown>,
+    pub(crate) with: Vec<(Shown, Code)>,
+    /// Where the thing is to be found.
+    pub(crate) at: Option<Vec<Piece>>,
+    /// The attribute that tells its version.
+    pub(crate) counter: Option<Text>,
+}
+
+/// Plans a contract.
+pub(super) fn plan(model: &Model, entities: &[Entity], contract: &model::Contract) -> Contract {
+    let expressions = Expressions { model, contract, target: None, new_values: Vec::new() };
+    let mut planner = Planner {
+        entities,
+        expressions,
+        program: Vec::new(),
+        paging: None,
+        version_input: None,
+        replays: true,
+    };
+    let inputs = contract.inputs.iter().map(|input| planner.input(input)).collect();
+    planner.steps(&contract.steps);
+    let Planner { expressions, program, paging, version_input, replays, .. } = planner;
+    let route = contract.route.as_ref();
+    let info = ContractInfo {
+        id: contract.id.as_str().into(),
+        title: contract.title.clone(),
+        method: route.map(|route| route.method.clone()).unwrap_or_default(),
+        path: route.map(|route| route.segments.clone()).unwrap_or_default(),
+        inputs: contract
+            .inputs
+            .iter()
+            .map(|input| InputInfo { name: input.name.as_str().into(), place: input.place })
+            .collect(),
+        paged: paging.is_some(),
+    };
+    let entity = |binding: &model::Binding| match binding.kind {
+        Kind::Item(id) | Kind::Page(id) => Some(id),
+        _ => None,
+    };
+    Contract {
+        info,
+        inputs,
+        bindings: contract.bindings.iter().map(|b| b.name.as_str().into()).collect(),
+        binding_entities: contract.bindings.iter().map(entity).collect(),
+        program,
+        new_values: expressions.new_values,
+        paging,
+        version_input,
+        replays,
+    }
+}
+
+struct Planner<'a> {
+    entities: &'a [Entity],
+    expressions: Expressions<'a>,
+    program: Vec<Op>,
+    paging: Option<Paging>,
+    version_input: Option<usize>,
+    replays: bool,
+}
+
+impl Planner<'_> {
+    fn input(&mut self, input: &model::Input) -> Input {
+        let steps = &self.expressions.contract.steps;
+        let optional = input.optional;
+        Input {
+            name: input.name.as_str().into(),
+            kind: InputType::plan(&input.kind),
+            place: input.place,
+            optional,
+            nullable: optional && nullable(self.expressions.model, steps, &input.name),
+            default: input.default.as_ref().map(|default| self.expressions.code(default)),
+        }
+    }
+
+    fn steps(&mut self, steps: &[Step]) {
+        for step in steps {
+            self.step(&step.kind);
+        }
+    }
+
+    fn step(&mut self, step: &StepKind) {
+        match step {
+            StepKind::Allow(test) => {
+                let test = self.expressions.code(test);
+                self.program.push(Op::Allow(test));
+            }
+            StepKind::Require(test, failure) => {
+                let test = self.expressions.code(test);
+                self.place(|planner| Op::Require(test, planner.failure(failure.as_ref())));
+            }
+            StepKind::Match(test, failure) => {
+                let versioned = self.find_version(test);
+                let test = self.expressions.code(test);
+                self.place(|planner| {
+                    Op::Match(test, planner.failure(failure.as_ref()), versioned)
+                });
+            }
+            StepKind::When(test, then, otherwise) => self.when(test, then, otherwise),
+            StepKind::Let(binding, value) => {
+                let value = self.expressions.code(value);
+                self.program.push(Op::Let(*binding, value));
+            }
+            StepKind::Read(read) => self.place(|planner| planner.read(read)),
+            StepKind::Write(leg) => {
+                // What an update leaves is told by the store, but never in a transaction.
+                let unread = leg.target.is_none() && leg.result.is_some();
+                if unread && leg.verb != model::Verb::Put {
+                    self.replays = false;
+                }
+                self.place(|planner| match planner.leg(leg) {
+                    Some(leg) => Op::Write(Box::new(leg)),
+                    None => Op::Jump(planner.program.len()),
+                });
+            }
+            StepKind::Transact(legs) => self.place(|planner| {
+                let legs = planner.legs(legs);
+                Op::Transact(Box::new(TransactOp { legs }))
+            }),
+            StepKind::Return(returned) => {
+                let op = self.returned(returned);
+                self.program.push(Op::Return(Box::new(op)));
+            }
+        }
+    }
+
+    /// Keeps a place for an operation whose failures are planned behind it.
+    fn place(&mut self, make: impl FnOnce(&mut Self) -> Op) {
+        let at = self.program.len();
+        self.program.push(Op::Jump(at + 1));
+        let op = make(self);
+        if let Some(place) = self.program.get_mut(at) {
+            *place = op;
+        }
+    }
+
+    fn when(&mut self, test: &Expr, then: &[Step], otherwise: &[Step]) {
+        let test = self.expressions.code(test);
+        let mut jump = 0;
+        self.place(|planner| {
+            planner.steps(then);
+            jump = planner.program.len();
+            planner.program.push(Op::Jump(0));
+            Op::JumpUnless(test, planner.program.len())
+        });
+        self.steps(otherwise);
+        let end = self.program.len();
+        if let Some(op) = self.program.get_mut(jump) {
+            *op = Op::Jump(end);
+        }
+    }
+
+    fn failure(&mut self, failure: Option<&model::Failure>) -> Failure {
+        match failure.map(|failure| &failure.kind) {
+            None => Failure::Nothing,
+            Some(FailureKind::Retry) => Failure::Retry,
+            Some(FailureKind::Problem { status, code, message, with }) => {
+                let message = message.as_ref().map(|message| self.expressions.code(message));
+                let with = assigns(&mut self.expressions, with);
+                let (status, code) = (*status, code.as_str().into());
+                Failure::Problem(Box::new(ProblemOp { status, code, message, with }))
+            }
+            Some(FailureKind::Steps(steps)) => {
+                let (mut start, mut end) = (0, 0);
+                self.place(|planner| {
+                    start = planner.program.len();
+                    planner.steps(steps);
+                    end = planner.program.len();
+                    Op::Jump(end)
+                });
+                Failure::Goto { start, end }
+            }
+        }
+    }
+
+    fn leg(&mut self, leg: &model::Leg) -> Option<Leg> {
+        let failure = self.failure(leg.failure.as_ref());
+        let entity = self.entities.get(leg.entity)?;
+        Some(Leg::plan(&mut self.expressions, entity, leg, failure))
+    }
+
+    fn legs(&mut self, steps: &[Step]) -> Vec<LegNode> {
+        let mut legs = Vec::new();
+        for step in steps {
+            match &step.kind {
+                StepKind::Write(leg) => legs.extend(self.leg(leg).map(LegNode::Leg)),
+                StepKind::When(test, then, otherwise) => {
+                    let test = self.expressions.code(test);
+                    let (then, otherwise) = (self.legs(then), self.legs(otherwise));
+                    legs.push(LegNode::When(test, then, otherwise));
+                }
+                // The model lets nothing else into a transaction.
+                _ => {}
+            }
+        }
+        legs
+    }
+
+    fn read(&mut self, read: &model::Read) -> Op {
+        let failure = self.failure(read.failure.as_ref());
+        let strong = match &read.strong {
+            Strong::No => Strength::Never,
+            Strong::Yes => Strength::Always,
+            Strong::When(test) => Strength::When(self.expressions.code(test)),
+        };
+        let (entity, binding) = (read.entity, read.binding);
+        match &read.what {
+            What::Get(given) => {
+                let key = match self.entities.get(entity) {
+                    Some(shape) => Key::plan(&mut self.expressions, &shape.key, given),
+                    None => Key { partition: Code::Now, sort: Code::Now },
+                };
+                Op::Get(Box::new(GetOp { entity, binding, key, strong, failure }))
+            }
+            What::Query(query) => {
+                let op = self.query(query, entity, binding, strong, failure);
+                Op::Query(Box::new(op))
+            }
+        }
+    }
+
+    fn query(
+        &mut self,
+        query: &model::Query,
+        entity: usize,
+        binding: Option<usize>,
+        strong: Strength,
+        failure: Failure,
+    ) -> QueryOp {
+        let mut code = |expr: &Expr| self.expressions.code(expr);
+        let range = match &query.range {
+            Range::All => Bounds::All,
+            Range::Equal(text) => Bounds::Equal(code(text)),
+            Range::BeginsWith(text) => Bounds::BeginsWith(code(text)),
+            Range::Between(low, high) => Bounds::Between(code(low), code(high)),
+            Range::Side { below, inclusive, bound } => {
+                Bounds::Side { below: *below, inclusive: *inclusive, bound: code(bound) }
+            }
+        };
+        let partition = query.partition.as_ref().map_or(Code::Now, &mut code);
+        let (direction, turned) = match &query.descending {
+            None => (Direction::Ascending, None),
+            Some(None) => (Direction::Descending, None),
+            Some(Some(test)) => (Direction::Ascending, Some(code(test))),
+        };
+        let count = |n: u64| u32::try_from(n).unwrap_or(1);
+        let (paging, items_max) = match query.limit {
+            Some(Limit::Page(size, size_max)) => {
+                let paging = Paging { size: count(size), size_max: count(size_max) };
+                self.paging.get_or_insert(paging);
+                (Some(paging), count(size_max))
+            }
+            Some(Limit::First(items)) => (None, count(items)),
+            None => (None, 1),
+        };
+        let index = query.index.as_deref().map(Text::from);
+        QueryOp {
+            entity,
+            binding,
+            index,
+            partition,
+            range,
+            direction,
+            turned,
+            strong,
+            paging,
+            items_max,
+            failure,
+        }
+    }
+
+    /// Looks for `item.version == input`, where `item` counts its changes by `version`.
+    fn find_version(&mut self, test: &Expr) -> bool {
+        let Expressions { model, contract, .. } = &self.expressions;
+        let is_counter = |expr: &Expr| {
+            let ExprKind::Attribute(binding, name) = &expr.kind else { return false };
+            let kind = contract.bindings.get(*binding).map(|binding| &binding.kind);
+            let Some(Kind::Item(entity)) = kind else { return false };
+            let counter = model.entities.get(*entity).and_then(|entity| entity.counter());
+            counter.is_some_and(|counter| counter.name == *name)
+        };
+        let mut found = None;
+        test.walk(&mut |part| {
+            let ExprKind::Binary(model::Op::Equal, a, b) = &part.kind else { return };
+            for (a, b) in [(a, b), (b, a)] {
+                if let (true, ExprKind::Input(name)) = (is_counter(a), &b.kind) {
+                    found = contract.inputs.iter().position(|input| input.name == *name);
+                }
+            }
+        });
+        self.version_input = self.version_input.or(found);
+        found.is_some()
+    }
+
+    fn returned(&mut self, returned: &model::Return) -> ReturnOp {
+        let kind = returned.binding.and_then(|id| self.expressions.contract.bindings.get(id));
+        let (entity, page) = match kind.map(|binding| &binding.kind) {
+            Some(Kind::Item(id)) => (self.entities.get(*id), false),
+            Some(Kind::Page(id)) => (self.entities.get(*id), true),
+            _ => (None, false),
+        };
+        let shown = match (entity, returned.fields.as_slice()) {
+            (Some(entity), []) => entity.shown.clone(),
+            (_, fields) => fields.iter().map(|field| Shown::new(field)).collect(),
+        };
+        let with = returned.with.iter();
+        let with = with.map(|given| (Shown::new(&given.attribute), self.expressions.code(&given.value)));
+        let with = with.collect();
+        let at = returned.at.as_ref().map(|path| self.path(path, returned.binding));
+        let counter = entity.filter(|_| !page).and_then(|entity| entity.counter.clone());
+        ReturnOp { status: returned.status, binding: returned.binding, page, shown, with, at, counter }
+    }
+
+    /// A path whose holes are inputs, or attributes of what is returned.
+    fn path(&self, path: &str, binding: Option<usize>) -> Vec<Piece> {
+        let mut pieces = Vec::new();
+        for part in path.split('/').skip(1) {
+            pieces.push(Piece::Literal("/".into()));
+            let hole = part.strip_prefix('{').and_then(|part| part.strip_suffix('}'));
+            let inputs = &self.expressions.contract.inputs;
+            let input = hole.and_then(|name| inputs.iter().position(|input| input.name == name));
+            pieces.push(match (hole, input, binding) {
+                (Some(_), Some(at), _) => Piece::Value(Code::Input(at), None),
+                (Some(name), None, Some(id)) => {
+                    Piece::Value(Code::Attribute(id, name.into()), None)
+                }
+                _ => Piece::Literal(part.into()),
+            });
+        }
+        pieces
+    }
+}

@@ -1,0 +1,467 @@
+//! Table requests, filled with the values of a call.
+//!
+//! What an expression says of stored attributes becomes a condition or an action; the rest is evaluated
+//! here. The same code fills them for [`explain`](crate::explain()), so that what is shown is what is done.
+
+use latchkey_model::model::Verb;
+use latchkey_table::{
+    Action, Check, Comparator, Condition, Consistency, Delete, Direction, Expression, Get, Item,
+    Key, Leg, Operand, Path, Put, Query, SortRange, Text, Update, Value,
+};
+
+use crate::evaluate::{Fault, Maybe, Scope, push};
+use crate::plan::{self, Assign, Bounds, Code, Entity, Part, Sign, Strength, System};
+
+/// Fills requests of one system.
+pub(crate) struct Filler<'a, S> {
+    pub(crate) system: &'a System,
+    pub(crate) scope: &'a S,
+}
+
+/// A leg and what it leaves.
+pub(crate) struct Filled {
+    pub(crate) leg: Leg,
+    /// The item after it, if that can be told and is needed.
+    pub(crate) image: Option<Item>,
+}
+
+/// What is left of a test once all that is not stored is known.
+enum Residue {
+    Decided(bool),
+    Asked(Condition),
+}
+
+impl<S: Scope> Filler<'_, S> {
+    pub(crate) fn key(&self, key: &plan::Key) -> Result<Key, Fault> {
+        let (partition, sort) = (self.scope.text(&key.partition)?, self.scope.text(&key.sort)?);
+        let key = Key { partition, sort };
+        key.validate()?;
+        Ok(key)
+    }
+
+    pub(crate) fn get(&self, op: &plan::GetOp) -> Result<Get, Fault> {
+        let consistency = self.consistency(&op.strong)?;
+        Ok(Get { table: self.system.table.clone(), key: self.key(&op.key)?, consistency })
+    }
+
+    fn consistency(&self, strong: &Strength) -> Result<Consistency, Fault> {
+        let strong = match strong {
+            Strength::Never => false,
+            Strength::Always => true,
+            Strength::When(test) => self.scope.test(test)?,
+        };
+        Ok(if strong { Consistency::Strong } else { Consistency::Eventual })
+    }
+
+    /// A query without a limit, or nothing if its range is empty.
+    pub(crate) fn query(&self, op: &plan::QueryOp) -> Result<Option<Query>, Fault> {
+        let Some(range) = self.range(&op.range)? else { return Ok(None) };
+        let turned = match &op.turned {
+            Some(test) => self.scope.test(test)?,
+            None => false,
+        };
+        let query = Query {
+            table: self.system.table.clone(),
+            index: op.index.clone(),
+            partition: self.scope.text(&op.partition)?,
+            range,
+            direction: if turned { Direction::Descending } else { op.direction },
+            limit: None,
+            resume: None,
+            consistency: self.consistency(&op.strong)?,
+        };
+        query.validate()?;
+        Ok(Some(query))
+    }
+
+    fn range(&self, bounds: &Bounds) -> Result<Option<SortRange>, Fault> {
+        let text = |code: &Code| self.scope.text(code);
+        Ok(Some(match bounds {
+            Bounds::All => SortRange::All,
+            Bounds::Equal(code) => SortRange::Equal(text(code)?),
+            Bounds::BeginsWith(code) => SortRange::BeginsWith(text(code)?),
+            Bounds::Between(low, high) => {
+                let (low, high) = (text(low)?, text(high)?);
+                // DynamoDB refuses such a range; it means that there is nothing in it.
+                if low > high {
+                    return Ok(None);
+                }
+                SortRange::Between(low, high)
+            }
+            Bounds::Side { below: true, inclusive: false, bound } => SortRange::Less(text(bound)?),
+            Bounds::Side { below: true, inclusive: true, bound } => {
+                SortRange::LessOrEqual(text(bound)?)
+            }
+            Bounds::Side { below: false, inclusive: false, bound } => {
+                SortRange::Greater(text(bound)?)
+            }
+            Bounds::Side { below: false, inclusive: true, bound } => {
+                SortRange::GreaterOrEqual(text(bound)?)
+            }
+        }))
+    }
+
+    pub(crate) fn leg(&self, leg: &plan::Leg) -> Result<Filled, Fault> {
+        let Some(entity) = self.system.entity(leg.entity) else { return Err(Fault::Absent) };
+        let table = self.system.table.clone();
+        let key = self.key(&leg.key)?;
+        match leg.verb {
+            Verb::Put => {
+                let item = self.item(leg, entity, &key)?;
+                within_bounds(entity, &item)?;
+                let absent = leg.if_absent.then(|| Condition::Absent(self.exists()));
+                let condition = self.condition(leg, absent)?;
+                let image = leg.result.map(|_| item.clone());
+                Ok(Filled { leg: Leg::Put(Put { table, item, condition }), image })
+            }
+            Verb::Update | Verb::Upsert => {
+                let (actions, image) = self.changes(leg, entity, &key)?;
+                // An update creates what is missing, unless it insists.
+                let exists =
+                    (leg.verb == Verb::Update).then(|| Condition::Exists(self.exists()));
+                let condition = self.condition(leg, exists)?;
+                let update = Update { table, key, actions, condition };
+                Ok(Filled { leg: Leg::Update(update), image })
+            }
+            Verb::Delete => {
+                let condition = self.condition(leg, None)?;
+                Ok(Filled { leg: Leg::Delete(Delete { table, key, condition }), image: None })
+            }
+            Verb::Check => {
+                // A check of nothing is of no item; a transaction wants a condition all the same.
+                let any = || {
+                    let path = self.exists();
+                    Condition::Or(vec![Condition::Exists(path.clone()), Condition::Absent(path)])
+                };
+                let condition = self.condition(leg, None)?.unwrap_or_else(any);
+                Ok(Filled { leg: Leg::Check(Check { table, key, condition }), image: None })
+            }
+        }
+    }
+
+    fn exists(&self) -> Path {
+        Path::attribute(self.system.table.key.partition.clone())
+    }
+
+    /// The item a put leaves.
+    fn item(&self, leg: &plan::Leg, entity: &Entity, key: &Key) -> Result<Item, Fault> {
+        let names = &self.system.table.key;
+        let mut pairs: Vec<(Text, Value)> = vec![
+            (names.partition.clone(), Value::Text(key.partition.clone())),
+            (names.sort.clone(), Value::Text(key.sort.clone())),
+            (self.system.discriminator.clone(), entity.kind.clone()),
+        ];
+        pairs.extend(leg.defaults.iter().cloned());
+        if let Some((source, attributes)) = &leg.of {
+            let source = self.scope.item(*source).ok_or(Fault::Absent)?;
+            let taken = attributes.iter().filter_map(|name| Some((name, source.get(name)?)));
+            pairs.extend(taken.map(|(name, value)| (name.clone(), value.clone())));
+        }
+        for assign in leg.key_values.iter().chain(&leg.values) {
+            if let Some(value) = self.scope.value(&assign.value)? {
+                pairs.push((assign.attribute.clone(), value.into_owned()));
+            }
+        }
+        // Of two of one name the last stays: what is given replaces what is taken or assumed.
+        let mut item: Item = pairs.into_iter().collect();
+        for (partition, sort, key) in self.index_keys(leg, entity, &item) {
+            if let Some(key) = key {
+                item.insert(partition.clone(), key.partition);
+                item.insert(sort.clone(), key.sort);
+            }
+        }
+        Ok(item)
+    }
+
+    /// The names of each index's attributes, and the item's place there if it has one.
+    fn index_keys<'e>(
+        &self,
+        leg: &plan::Leg,
+        entity: &'e Entity,
+        item: &Item,
+    ) -> Vec<(&'e Text, &'e Text, Option<Key>)> {
+        let shapes = leg.indexes.iter().filter_map(|at| entity.indexes.get(*at));
+        let keys = shapes.map(|index| {
+            let partition = filled(&index.key.partition, item);
+            let key = partition.zip(filled(&index.key.sort, item));
+            let key = key.map(|(partition, sort)| Key { partition, sort });
+            (&index.partition, &index.sort, key)
+        });
+        keys.collect()
+    }
+
+    /// The actions of an update, and the item they leave where that can be told.
+    fn changes(
+        &self,
+        leg: &plan::Leg,
+        entity: &Entity,
+        key: &Key,
+    ) -> Result<(Vec<Action>, Option<Item>), Fault> {
+        let mut actions = Vec::new();
+        if leg.verb == Verb::Upsert {
+            actions.push(Action::set(self.system.discriminator.clone(), entity.kind.clone()));
+            for assign in &leg.key_values {
+                let value = self.scope.value(&assign.value)?.ok_or(Fault::Absent)?;
+                actions.push(Action::set(assign.attribute.clone(), value.into_owned()));
+            }
+            for (name, value) in &leg.defaults {
+                let path = Path::attribute(name.clone());
+                let default = Box::new(Expression::Value(value.clone()));
+                actions.push(Action::Set(path.clone(), Expression::OrElse(path, default)));
+            }
+        }
+        for assign in &leg.values {
+            actions.extend(self.assignment(leg, entity, assign)?);
+        }
+        actions.extend(leg.removes.iter().map(|name| Action::Remove(Path::attribute(name.clone()))));
+        for assign in &leg.adds {
+            let value = self.scope.value(&assign.value)?.ok_or(Fault::Absent)?;
+            actions.push(Action::Add(assign.attribute.clone(), value.into_owned()));
+        }
+        if leg.target.is_none() && leg.indexes.is_empty() {
+            return Ok((actions, None));
+        }
+        let read = leg.target.and_then(|target| self.scope.item(target));
+        let base = match read {
+            Some(item) => item.clone(),
+            None => self.key_alone(leg, key)?,
+        };
+        let mut image = self.scope.image(&actions, &base)?;
+        for (partition, sort, key) in self.index_keys(leg, entity, &image) {
+            match key {
+                Some(key) => {
+                    actions.push(Action::set(partition.clone(), key.partition.clone()));
+                    actions.push(Action::set(sort.clone(), key.sort.clone()));
+                    image.insert(partition.clone(), key.partition);
+                    image.insert(sort.clone(), key.sort);
+                }
+                None => {
+                    for name in [partition, sort] {
+                        actions.push(Action::Remove(Path::attribute(name.clone())));
+                        image.remove(name);
+                    }
+                }
+            }
+        }
+        if read.is_none() {
+            // Only its index keys were wanted: the rest of it is unknown.
+            return Ok((actions, None));
+        }
+        within_bounds(entity, &image)?;
+        Ok((actions, Some(image)))
+    }
+
+    /// What is known of an item that was not read.
+    fn key_alone(&self, leg: &plan::Leg, key: &Key) -> Result<Item, Fault> {
+        let names = &self.system.table.key;
+        let mut item = Item::new();
+        item.insert(names.partition.clone(), key.partition.clone());
+        item.insert(names.sort.clone(), key.sort.clone());
+        for assign in &leg.key_values {
+            if let Some(value) = self.scope.value(&assign.value)? {
+                item.insert(assign.attribute.clone(), value.into_owned());
+            }
+        }
+        Ok(item)
+    }
+
+    fn assignment(
+        &self,
+        leg: &plan::Leg,
+        entity: &Entity,
+        assign: &Assign,
+    ) -> Result<Option<Action>, Fault> {
+        let path = Path::attribute(assign.attribute.clone());
+        if assign.maybe {
+            return Ok(match self.scope.maybe(&assign.value)? {
+                Maybe::Left => None,
+                Maybe::TakenOut => Some(Action::Remove(path)),
+                Maybe::Set(value) => Some(Action::Set(path, Expression::Value(value))),
+            });
+        }
+        let expression = match &assign.value {
+            Code::Add(a, sign, b) if is_stored(a) || is_stored(b) => {
+                let term = |code: &Code| self.term(leg, entity, code).map(Box::new);
+                Some(match sign {
+                    Sign::Plus => Expression::Sum(term(a)?, term(b)?),
+                    Sign::Minus => Expression::Difference(term(a)?, term(b)?),
+                })
+            }
+            Code::Stored(_) => Some(self.term(leg, entity, &assign.value)?),
+            value => self.scope.value(value)?.map(|value| Expression::Value(value.into_owned())),
+        };
+        // A value that is absent leaves no attribute.
+        Ok(Some(match expression {
+            Some(expression) => Action::Set(path, expression),
+            None => Action::Remove(path),
+        }))
+    }
+
+    fn term(&self, leg: &plan::Leg, entity: &Entity, code: &Code) -> Result<Expression, Fault> {
+        match code {
+            Code::Stored(path) if leg.verb == Verb::Upsert => {
+                // Where the item is not there yet, a counter counts from 0 and others from their default.
+                let name = path.root();
+                let is_counter = entity.counter.as_ref() == Some(name);
+                let default = entity.defaults.iter().find(|(other, _)| other == name);
+                let start = match default {
+                    _ if is_counter => Some(Value::from(0)),
+                    default => default.map(|(_, value)| value.clone()),
+                };
+                Ok(match start {
+                    Some(value) => {
+                        Expression::OrElse(path.clone(), Box::new(Expression::Value(value)))
+                    }
+                    None => Expression::Path(path.clone()),
+                })
+            }
+            Code::Stored(path) => Ok(Expression::Path(path.clone())),
+            other => {
+                let value = self.scope.value(other)?.ok_or(Fault::Absent)?;
+                Ok(Expression::Value(value.into_owned()))
+            }
+        }
+    }
+
+    /// What must hold of the stored item: what the verb asks for, and what the leg does.
+    fn condition(
+        &self,
+        leg: &plan::Leg,
+        implied: Option<Condition>,
+    ) -> Result<Option<Condition>, Fault> {
+        let residue = match &leg.condition {
+            None => Residue::Decided(true),
+            Some(code) => self.residue(code)?,
+        };
+        Ok(match (implied, residue) {
+            (implied, Residue::Decided(true)) => implied,
+            (_, Residue::Decided(false)) => {
+                // Asked all the same, for an earlier leg may fail first.
+                let path = self.exists();
+                let never = vec![Condition::Exists(path.clone()), Condition::Absent(path)];
+                Some(Condition::And(never))
+            }
+            (None, Residue::Asked(condition)) => Some(condition),
+            (Some(implied), Residue::Asked(Condition::And(mut all))) => {
+                all.insert(0, implied);
+                Some(Condition::And(all))
+            }
+            (Some(implied), Residue::Asked(condition)) => {
+                Some(Condition::And(vec![implied, condition]))
+            }
+        })
+    }
+
+    fn residue(&self, code: &Code) -> Result<Residue, Fault> {
+        use Residue::{Asked, Decided};
+        Ok(match code {
+            Code::And(a, b) => match (self.residue(a)?, self.residue(b)?) {
+                (Decided(false), _) | (_, Decided(false)) => Decided(false),
+                (Decided(true), other) | (other, Decided(true)) => other,
+                (Asked(a), Asked(b)) => Asked(both(a, b)),
+            },
+            Code::Or(a, b) => match (self.residue(a)?, self.residue(b)?) {
+                (Decided(true), _) | (_, Decided(true)) => Decided(true),
+                (Decided(false), other) | (other, Decided(false)) => other,
+                (Asked(a), Asked(b)) => Asked(Condition::Or(vec![a, b])),
+            },
+            Code::Not(inner) => match (self.residue(inner)?, inner.as_ref()) {
+                (Decided(decided), _) => Decided(!decided),
+                (Asked(Condition::Exists(path)), _) => Asked(Condition::Absent(path)),
+                (Asked(condition), _) => Asked(Condition::Not(Box::new(condition))),
+            },
+            Code::Stored(path) => Asked(Condition::equals(path.clone(), true)),
+            Code::Present(thing) if let Code::Stored(path) = thing.as_ref() => {
+                Asked(Condition::Exists(path.clone()))
+            }
+            Code::Unchanged(target, counter) => {
+                let read = self.scope.item(*target).and_then(|item| item.get(counter));
+                let path = Path::attribute(counter.clone());
+                Asked(match read {
+                    Some(value) => Condition::equals(path, value.clone()),
+                    None => Condition::Absent(path),
+                })
+            }
+            Code::Compare(a, comparator, b) if is_stored(a) || is_stored(b) => {
+                match (self.operand(a)?, self.operand(b)?) {
+                    (Some(a), Some(b)) => Asked(compare(a, *comparator, b)),
+                    _ => Decided(false),
+                }
+            }
+            Code::BeginsWith(a, b) if let Code::Stored(path) = a.as_ref() => {
+                match self.operand(b)? {
+                    Some(prefix) => Asked(Condition::BeginsWith(path.clone(), prefix)),
+                    None => Decided(false),
+                }
+            }
+            Code::Between(a, low, high) if [a, low, high].into_iter().any(|c| is_stored(c)) => {
+                let (a, low, high) = (self.operand(a)?, self.operand(low)?, self.operand(high)?);
+                match (a, low, high) {
+                    (Some(a), Some(low), Some(high)) => {
+                        let low = compare(a.clone(), Comparator::GreaterOrEqual, low);
+                        Asked(both(low, compare(a, Comparator::LessOrEqual, high)))
+                    }
+                    _ => Decided(false),
+                }
+            }
+            Code::In(a, values) if is_stored(a) || values.iter().any(is_stored) => {
+                let operands: Result<Vec<_>, _> = values.iter().map(|v| self.operand(v)).collect();
+                let operands: Vec<Operand> = operands?.into_iter().flatten().collect();
+                match self.operand(a)? {
+                    Some(a) if !operands.is_empty() => Asked(Condition::In(a, operands)),
+                    _ => Decided(false),
+                }
+            }
+            other => Decided(self.scope.test(other)?),
+        })
+    }
+
+    fn operand(&self, code: &Code) -> Result<Option<Operand>, Fault> {
+        Ok(match code {
+            Code::Stored(path) => Some(Operand::Path(path.clone())),
+            other => self.scope.value(other)?.map(|value| Operand::Value(value.into_owned())),
+        })
+    }
+}
+
+fn is_stored(code: &Code) -> bool {
+    matches!(code, Code::Stored(_))
+}
+
+fn compare(a: Operand, comparator: Comparator, b: Operand) -> Condition {
+    Condition::Compare(a, comparator, b)
+}
+
+fn both(a: Condition, b: Condition) -> Condition {
+    match (a, b) {
+        (Condition::And(mut all), b) => {
+            all.push(b);
+            Condition::And(all)
+        }
+        (a, b) => Condition::And(vec![a, b]),
+    }
+}
+
+/// A key of an item, if it has all the parts of it.
+fn filled(parts: &[Part], item: &Item) -> Option<Text> {
+    let mut text = Text::default();
+    for part in parts {
+        match part {
+            Part::Literal(literal) => text.push_str(literal),
+            Part::Attribute(name, width) => push(&mut text, item.get(name)?, *width),
+        }
+    }
+    Some(text)
+}
+
+/// Refuses an item with a number its type does not allow.
+fn within_bounds(entity: &Entity, item: &Item) -> Result<(), Fault> {
+    for (name, low, high) in &entity.bounds {
+        if let Some(Value::Number(number)) = item.get(name)
+            && (low.is_some_and(|low| *number < low) || high.is_some_and(|high| *number > high))
+        {
+            return Err(Fault::Bounds(name.clone()));
+        }
+    }
+    Ok(())
+}

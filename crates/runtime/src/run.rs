@@ -1,0 +1,438 @@
+//! A call, from its inputs to its outcome.
+
+mod read;
+mod record;
+mod write;
+
+use std::time::Duration;
+
+use latchkey_table::{Capacity, Error, Request, Text, Value};
+use tokio::time::{sleep, timeout};
+
+use crate::answer::{Answer, Outcome, answer};
+use crate::call::{Call, IfMatch};
+use crate::evaluate::{Bound, Fault, Frame, Scope};
+use crate::idempotency::{KEY_CHARS_MAX, Named};
+use crate::input;
+use crate::plan::{Code, Contract, Failure, New, Op, ProblemOp, System};
+use crate::problem::{FieldError, Problem, title};
+use crate::request::Filler;
+use crate::runtime::Runtime;
+use crate::trace::{Step, Trace, blackened};
+use crate::time;
+
+/// How often a contract is run again when it finds its ground changed.
+const RETRIES_MAX: u32 = 5;
+
+/// The longest wait before the first retry that waits; it doubles with each.
+const WAIT_MS: u32 = 2;
+
+/// How an attempt ends.
+enum Ended {
+    Answered(Answer),
+    /// Answered from the record of an earlier call.
+    Replayed(Answer),
+    Refused(Problem),
+    /// The ground has changed: the contract is run again.
+    Again,
+}
+
+impl From<Fault> for Ended {
+    fn from(fault: Fault) -> Ended {
+        Ended::Refused(fault.into())
+    }
+}
+
+/// One call under way.
+struct Session<'a> {
+    runtime: &'a Runtime,
+    system: &'a System,
+    contract: &'a Contract,
+    frame: Frame<'a>,
+    /// The versions the caller has in mind, if the contract asks for one and they came in a header.
+    if_match: Option<IfMatch>,
+    named: Option<Named>,
+    /// Whether the record of the call was written with its effect.
+    recorded: bool,
+    page_size: Option<u32>,
+    cursor: Option<Text>,
+    /// The inputs a cursor is bound to.
+    sealed_inputs: Vec<Option<Value>>,
+    capacity: Capacity,
+    trace: Option<Trace>,
+    /// Whether a write is on its way, so that nobody can tell whether it happens.
+    writing: bool,
+}
+
+/// Carries a call out.
+pub(crate) async fn run(runtime: &Runtime, contract: &Contract, call: Call) -> Outcome {
+    let time_max = call.time_max;
+    let Call { caller, inputs, if_match, idempotency_key, trace, at, .. } = call;
+    let refused = |problem| Outcome {
+        contract: Some(contract.info.id.clone()),
+        result: Err(problem),
+        capacity: Capacity::ZERO,
+        replayed: false,
+        trace: Vec::new(),
+    };
+    let now = at.unwrap_or_else(|| runtime.source.now());
+    let frame = Frame {
+        caller: &caller,
+        caller_id: Value::Text(caller.id.clone()),
+        now: Value::Text(time::format(now).unwrap_or_default()),
+        inputs: Vec::new(),
+        new_values: Vec::new(),
+        bound: vec![Bound::Nothing; contract.bindings.len()],
+    };
+    let mut session = Session {
+        runtime,
+        system: &runtime.system,
+        contract,
+        frame,
+        if_match: None,
+        named: None,
+        recorded: false,
+        page_size: None,
+        cursor: None,
+        sealed_inputs: Vec::new(),
+        capacity: Capacity::ZERO,
+        trace: trace.then(Vec::new),
+        writing: false,
+    };
+    if let Err(problem) = session.begin(inputs, if_match, idempotency_key.as_deref(), now) {
+        return refused(problem);
+    }
+    let ended = match timeout(time_max, session.attempts()).await {
+        Ok(ended) => ended,
+        Err(_) if session.writing => Ended::Refused(unknown()),
+        Err(_) => Ended::Refused(Problem::later("busy", "it took too long")),
+    };
+    let (result, replayed) = match ended {
+        Ended::Answered(answer) => (Ok(answer), false),
+        Ended::Replayed(answer) => (Ok(answer), true),
+        Ended::Refused(problem) => (Err(problem), false),
+        Ended::Again => {
+            let detail = "others kept changing what this depends on; try again in a moment";
+            (Err(Problem::later("busy", detail)), false)
+        }
+    };
+    Outcome {
+        contract: Some(contract.info.id.clone()),
+        result,
+        capacity: session.capacity,
+        replayed,
+        trace: session.trace.unwrap_or_default(),
+    }
+}
+
+impl<'a> Session<'a> {
+    /// Reads the inputs, and fixes what must not change while the contract runs again.
+    fn begin(
+        &mut self,
+        inputs: Vec<(Text, crate::call::Given)>,
+        if_match: Option<IfMatch>,
+        key: Option<&str>,
+        now: i64,
+    ) -> Result<(), Problem> {
+        let contract = self.contract;
+        let safe = contract.info.method == "GET";
+        if if_match.is_some() && contract.version_input.is_none() && !safe {
+            return Err(Problem::bad("`If-Match` means nothing to this contract"));
+        }
+        let versioned = contract.version_input.filter(|_| if_match.is_some());
+        let typed = input::read(contract, inputs, versioned)?;
+        let both = versioned.filter(|at| typed.given.get(*at).is_some_and(Option::is_some));
+        if let Some(input) = both.and_then(|at| contract.inputs.get(at)) {
+            let detail = "is given in `If-Match` too; give it once";
+            return Err(Problem::invalid(vec![FieldError::named(&input.name, detail)]));
+        }
+        if contract.info.method == "POST"
+            && let Some(key) = key
+        {
+            self.named = Some(self.name(key, &typed.given, if_match.as_ref(), now)?);
+        }
+        self.if_match = if_match.filter(|_| versioned.is_some());
+        self.page_size = typed.page_size;
+        self.cursor = typed.cursor;
+        self.make_values(now)?;
+        self.frame.inputs = typed.given;
+        for (at, input) in contract.inputs.iter().enumerate() {
+            let constant = matches!(&input.default, None | Some(Code::Constant(_)));
+            let given = self.frame.given(at).is_some();
+            if let Some(code) = input.default.as_ref().filter(|_| !given) {
+                let value = self.frame.value(code).map_err(Problem::from)?.map(|v| v.into_owned());
+                if let Some(place) = self.frame.inputs.get_mut(at) {
+                    *place = value;
+                }
+            }
+            if contract.paging.is_some() {
+                // What is made anew in every call cannot bind the next.
+                let sealed = if given || constant { self.frame.given(at).cloned() } else { None };
+                self.sealed_inputs.push(sealed);
+            }
+        }
+        Ok(())
+    }
+
+    fn name(
+        &self,
+        key: &str,
+        given: &[Option<Value>],
+        if_match: Option<&IfMatch>,
+        now: i64,
+    ) -> Result<Named, Problem> {
+        let bare = key.strip_prefix('"').and_then(|key| key.strip_suffix('"')).unwrap_or(key);
+        let visible = bare.bytes().all(|b| (b' '..=b'~').contains(&b));
+        if bare.is_empty() || bare.len() > KEY_CHARS_MAX || !visible {
+            let detail =
+                format!("`Idempotency-Key` must have 1 to {KEY_CHARS_MAX} visible characters");
+            return Err(Problem::bad(detail));
+        }
+        if !self.contract.replays {
+            return Err(Problem::bad("this contract cannot be replayed by `Idempotency-Key`"));
+        }
+        let caller = &self.frame.caller.id;
+        let tag = if_match.map(|tag| format!("{tag:?}")).unwrap_or_default();
+        Ok(Named::new(self.system, self.contract, caller, given, &tag, bare, now))
+    }
+
+    /// What `new` makes is made once.
+    fn make_values(&mut self, now: i64) -> Result<(), Problem> {
+        for new in &self.contract.new_values {
+            let mut random = [0; 32];
+            if let Err(error) = self.runtime.source.random(&mut random) {
+                tracing::error!(%error, "there are no random bytes");
+                return Err(Problem::later("store-unavailable", "the machine has no chance left"));
+            }
+            let value = match new {
+                New::Key => Value::Bytes(random.to_vec()),
+                New::Ulid => {
+                    let mut low = [0; 16];
+                    low.iter_mut().zip(random).for_each(|(to, from)| *to = from);
+                    let milliseconds = u64::try_from(now).unwrap_or(0);
+                    let ulid = ulid::Ulid::from_parts(milliseconds, u128::from_le_bytes(low));
+                    Value::from(ulid.to_string().as_str())
+                }
+            };
+            self.frame.new_values.push(value);
+        }
+        Ok(())
+    }
+
+    /// Runs the contract until it ends, but not forever.
+    async fn attempts(&mut self) -> Ended {
+        for attempt in 0..=RETRIES_MAX {
+            if attempt > 1 {
+                sleep(self.wait(attempt)).await;
+            }
+            self.recorded = false;
+            self.frame.bound.iter_mut().for_each(|bound| *bound = Bound::Nothing);
+            match self.attempt().await {
+                Ended::Again => {}
+                Ended::Refused(problem) if problem.status < 500 => {
+                    // A call of the same name may have had its effect in between, and be the reason.
+                    return match self.replay().await {
+                        Ok(None) => Ended::Refused(problem),
+                        Ok(Some(ended)) => ended,
+                        Err(ended) => ended,
+                    };
+                }
+                ended => return ended,
+            }
+        }
+        Ended::Again
+    }
+
+    /// A random part of a time that doubles with each attempt: those who collided part.
+    fn wait(&self, attempt: u32) -> Duration {
+        let mut random = [0; 2];
+        // Without chance they wait alike, and some of them longer.
+        let _ = self.runtime.source.random(&mut random);
+        let most = u64::from(WAIT_MS << attempt.min(8)) * 1000;
+        let part = u64::from(u16::from_le_bytes(random)) * most / u64::from(u16::MAX);
+        Duration::from_micros(part)
+    }
+
+    async fn attempt(&mut self) -> Ended {
+        match self.replay().await {
+            Ok(None) => {}
+            Ok(Some(ended)) | Err(ended) => return ended,
+        }
+        let mut at = 0;
+        loop {
+            match self.step(at).await {
+                Ok(next) => at = next,
+                Err(Ended::Answered(answer)) => return self.record_alone(answer).await,
+                Err(ended) => return ended,
+            }
+        }
+    }
+
+    /// Does one operation, and says which is next.
+    async fn step(&mut self, at: usize) -> Result<usize, Ended> {
+        let contract: &'a Contract = self.contract;
+        match contract.program.get(at) {
+            Some(Op::Get(op)) => self.get(op, at).await,
+            Some(Op::Query(op)) => self.query(op, at).await,
+            Some(Op::Write(leg)) => self.write_one(leg, at).await,
+            Some(Op::Transact(op)) => self.transact(&op.legs, at).await,
+            Some(op) => self.decide(op, at),
+            None => {
+                // Every way through a checked contract ends in a return.
+                tracing::error!(contract = %contract.info.id, "the contract goes on past its end");
+                Err(Ended::Refused(Problem::later("store-unavailable", "it cannot be run")))
+            }
+        }
+    }
+
+    /// Does an operation that asks nothing of the table.
+    fn decide(&mut self, op: &Op, at: usize) -> Result<usize, Ended> {
+        match op {
+            Op::Allow(test) => {
+                if self.frame.test(test)? {
+                    return Ok(at + 1);
+                }
+                let detail = "the caller may not do this";
+                Err(Ended::Refused(Problem::new(403, "forbidden", detail)))
+            }
+            Op::Require(test, failure) => {
+                if self.frame.test(test)? {
+                    return Ok(at + 1);
+                }
+                self.fail(failure)
+            }
+            Op::Match(test, failure, versioned) => self.matches(test, failure, *versioned, at),
+            Op::JumpUnless(test, target) => {
+                Ok(if self.frame.test(test)? { at + 1 } else { *target })
+            }
+            Op::Jump(target) => Ok(*target),
+            Op::Let(binding, code) => {
+                let value = self.frame.value(code)?.map(|value| value.into_owned());
+                self.frame.bind(*binding, value.map_or(Bound::Nothing, Bound::Value));
+                Ok(at + 1)
+            }
+            Op::Return(op) => Err(Ended::Answered(answer(&self.frame, op)?)),
+            Op::Get(_) | Op::Query(_) | Op::Write(_) | Op::Transact(_) => Err(Ended::Again),
+        }
+    }
+
+    /// A caller's precondition. One that came in a header has a status of its own.
+    fn matches(
+        &mut self,
+        test: &Code,
+        failure: &Failure,
+        versioned: bool,
+        at: usize,
+    ) -> Result<usize, Ended> {
+        let tags = match self.if_match.take_if(|_| versioned) {
+            None => {
+                let holds = self.frame.test(test)?;
+                return if holds { Ok(at + 1) } else { self.fail(failure) };
+            }
+            Some(tags) => tags,
+        };
+        let holds = match &tags {
+            IfMatch::Any => true,
+            IfMatch::OneOf(versions) => self.any_version(test, versions)?,
+        };
+        self.if_match = Some(tags);
+        if holds {
+            return Ok(at + 1);
+        }
+        match self.fail(failure) {
+            Err(Ended::Refused(problem)) => {
+                Err(Ended::Refused(Problem { status: 412, ..problem }))
+            }
+            other => other,
+        }
+    }
+
+    fn any_version(
+        &mut self,
+        test: &Code,
+        versions: &[latchkey_table::Number],
+    ) -> Result<bool, Fault> {
+        let Some(input) = self.contract.version_input else { return Ok(false) };
+        // With none at all, a version that no item has.
+        let none = [latchkey_table::Number::ZERO];
+        let versions = if versions.is_empty() { &none } else { versions };
+        for version in versions {
+            if let Some(place) = self.frame.inputs.get_mut(input) {
+                *place = Some(Value::Number(*version));
+            }
+            if self.frame.test(test)? {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
+    /// What happens when something did not.
+    fn fail(&self, failure: &Failure) -> Result<usize, Ended> {
+        match failure {
+            Failure::Problem(op) => Err(Ended::Refused(self.problem(op)?)),
+            Failure::Retry => Err(Ended::Again),
+            Failure::Goto { start, .. } => Ok(*start),
+            Failure::Nothing => {
+                let detail = "what is stored does not allow it";
+                Err(Ended::Refused(Problem::new(409, "conflict", detail)))
+            }
+        }
+    }
+
+    fn problem(&self, op: &ProblemOp) -> Result<Problem, Fault> {
+        let detail = match &op.message {
+            Some(message) => self.frame.text(message)?.into(),
+            None => title(&op.code).to_lowercase(),
+        };
+        let mut problem = Problem::new(op.status, op.code.clone(), detail);
+        for assign in &op.with {
+            if let Some(value) = self.frame.value(&assign.value)? {
+                problem.with.push((assign.attribute.clone(), value.into_owned()));
+            }
+        }
+        if op.status == 503 {
+            problem.retry_after = Some(1);
+        }
+        Ok(problem)
+    }
+
+    fn filler(&self) -> Filler<'_, Frame<'a>> {
+        Filler { system: self.system, scope: &self.frame }
+    }
+
+    /// Keeps what was asked, if someone wants to know.
+    fn note(&mut self, request: impl FnOnce() -> Request, outcome: &str, capacity: Capacity) {
+        self.capacity += capacity;
+        if let Some(trace) = &mut self.trace {
+            let request = blackened(self.system, request());
+            trace.push(Step { request, outcome: outcome.to_owned(), capacity });
+        }
+    }
+
+    /// What a table's refusal means to the caller. What is behind it stays in the log.
+    fn refused(&self, error: &Error) -> Ended {
+        let contract = &self.contract.info.id;
+        Ended::Refused(match error {
+            Error::Conflict | Error::ConditionFailed(_) => return Ended::Again,
+            Error::Invalid { reason, .. } => {
+                tracing::warn!(%contract, %error, "the table refused a request");
+                Problem::bad(reason.to_string())
+            }
+            Error::Throttled => Problem::later("busy", "more is asked than can be done now"),
+            Error::NoTable { .. } | Error::Unavailable { .. } => {
+                tracing::error!(%contract, %error, "the store is unavailable");
+                Problem::later("store-unavailable", "the store cannot be used now")
+            }
+            Error::OutcomeUnknown { .. } => {
+                tracing::error!(%contract, %error, "the outcome of a write is unknown");
+                unknown()
+            }
+        })
+    }
+}
+
+fn unknown() -> Problem {
+    let detail = "it is not known whether this was done; read before you try again";
+    Problem::later("outcome-unknown", detail)
+}

@@ -1,0 +1,115 @@
+//! The one door: a call in, an outcome out.
+
+use std::sync::Arc;
+
+use latchkey_table::{Capacity, Consistency, Error, Get, Key};
+
+use crate::answer::Outcome;
+use crate::backend::Backend;
+use crate::call::Call;
+use crate::clock::{Source, SystemSource};
+use crate::cursor::Sealer;
+use crate::plan::System;
+use crate::problem::Problem;
+use crate::run;
+
+/// Runs the contracts of one system.
+///
+/// ```
+/// use latchkey_embedded::Store;
+/// use latchkey_runtime::{Backend, Call, Caller, Options, Runtime, System};
+///
+/// # const DOORS: &str = include_str!("../tests/doors.md");
+/// # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let system = System::read(DOORS)?;
+/// let store = Store::in_memory(&latchkey_embedded::Options::default())?;
+/// let runtime = Runtime::start(system, Backend::Embedded(store.into()), Options::default()).await?;
+///
+/// let alice = Caller::new("alice");
+/// runtime.call(Call::new("D-02", alice.clone()).input("doorId", "D1")).await;
+/// let outcome = runtime.call(Call::new("D-01", alice).input("doorId", "D1")).await;
+/// assert_eq!(outcome.body(), r#"{"doorId":"D1","ownerId":"alice","state":"SHUT","version":1}"#);
+/// assert_eq!(outcome.capacity.to_string(), "rcu=0.5, wcu=0");
+/// # Ok(()) }
+/// ```
+pub struct Runtime {
+    pub(crate) system: Arc<System>,
+    pub(crate) backend: Backend,
+    pub(crate) source: Arc<dyn Source>,
+    pub(crate) sealer: Sealer,
+}
+
+/// What a runtime needs beside its system and its backend.
+pub struct Options {
+    /// Seals cursors. Instances that serve the same callers share it; the default lasts as long as the
+    /// process.
+    pub cursor_secret: Vec<u8>,
+    /// Where time and chance come from.
+    pub source: Arc<dyn Source>,
+}
+
+impl Default for Options {
+    fn default() -> Options {
+        let source = SystemSource;
+        let mut cursor_secret = vec![0; 32];
+        if source.random(&mut cursor_secret).is_err() {
+            tracing::error!("there are no random bytes: cursors are not safe");
+        }
+        Options { cursor_secret, source: Arc::new(source) }
+    }
+}
+
+impl Runtime {
+    /// Makes the system's table, if need be, and stands ready.
+    pub async fn start(
+        system: impl Into<Arc<System>>,
+        backend: Backend,
+        options: Options,
+    ) -> Result<Runtime, Error> {
+        let system = system.into();
+        backend.prepare(&system.table).await?;
+        let sealer = Sealer::new(&options.cursor_secret);
+        Ok(Runtime { system, backend, source: options.source, sealer })
+    }
+
+    /// The system it runs.
+    pub fn system(&self) -> &Arc<System> {
+        &self.system
+    }
+
+    /// The backend it runs on.
+    pub fn backend(&self) -> &Backend {
+        &self.backend
+    }
+
+    /// Whether the store answers.
+    pub async fn ready(&self) -> Result<(), Error> {
+        let table = self.system.table.clone();
+        let key = Key::new("LATCHKEY#READY", "READY");
+        let get = Get { table, key, consistency: Consistency::Eventual };
+        self.backend.get(&get).await.map(drop)
+    }
+
+    /// Carries a call out.
+    pub async fn call(&self, call: Call) -> Outcome {
+        match self.system.contract(&call.contract) {
+            Some(contract) => run::run(self, contract, call).await,
+            None => {
+                let detail = format!("there is no contract `{}`", call.contract);
+                Outcome {
+                    contract: None,
+                    result: Err(Problem::new(404, "not-found", detail)),
+                    capacity: Capacity::ZERO,
+                    replayed: false,
+                    trace: Vec::new(),
+                }
+            }
+        }
+    }
+}
+
+impl std::fmt::Debug for Runtime {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Runtime").field("system", &self.system.name).finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,490 @@
+//! Requests as DynamoDB's own operations: expressions, with a placeholder for every name and value.
+//!
+//! A rendering is plain data. A backend turns it into a call, and [`Rendered::to_json`] shows it as the
+//! low-level API takes it. Rendering refuses what has no rendering and nothing else: it does not take
+//! the place of `validate`.
+//!
+//! ```
+//! use latchkey_table::render::Rendered;
+//! use latchkey_table::{Action, Condition, Key, Request, Returning, Schema, Update};
+//!
+//! let rendered = Rendered::of(&Request::Update(
+//!     Update {
+//!         table: Schema::new("Doors").into(),
+//!         key: Key::new("DOOR#1", "META"),
+//!         actions: vec![Action::set("state", "OPEN"), Action::increment("version", 1)],
+//!         condition: Some(Condition::equals("state", "SHUT")),
+//!     },
+//!     Returning::Nothing,
+//! ))?;
+//! let Rendered::UpdateItem(update) = rendered else { unreachable!() };
+//! assert_eq!(update.update.as_deref(), Some("SET #n0 = :v0, #n1 = #n1 + :v1"));
+//! assert_eq!(update.condition.as_deref(), Some("#n0 = :v2"));
+//! assert_eq!(update.placeholders.names[1], ("#n1".to_owned(), "version".into()));
+//! # Ok::<(), latchkey_table::Error>(())
+//! ```
+
+mod expression;
+mod json;
+
+use crate::request::{self, Direction};
+use crate::value::validate_name;
+use crate::{
+    BatchGet, Check, Condition, Consistency, Delete, Error, Get, Invalid, Item, Key, KeyNames, Leg,
+    Put, Request, Resume, Returning, SnapshotGet, Text, Transact, Update, Value,
+};
+use expression::Expressions;
+
+/// A request as one operation of DynamoDB.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Rendered {
+    /// A get.
+    GetItem(GetItem),
+    /// A batch get.
+    BatchGetItem(BatchGetItem),
+    /// A snapshot get.
+    TransactGetItems(TransactGetItems),
+    /// A query.
+    Query(Query),
+    /// A put by itself.
+    PutItem(PutItem),
+    /// An update by itself.
+    UpdateItem(UpdateItem),
+    /// A delete by itself.
+    DeleteItem(DeleteItem),
+    /// A transaction.
+    TransactWriteItems(TransactWriteItems),
+}
+
+/// What the placeholders of an operation's expressions stand for. Each is used, and each used one is
+/// here; DynamoDB refuses anything else, an empty map of them included.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Placeholders {
+    /// The name of an attribute or of a map's entry for each `#n0`, `#n1` …, no name twice.
+    pub names: Vec<(String, Text)>,
+    /// The value for each `:v0`, `:v1` ….
+    pub values: Vec<(String, Value)>,
+}
+
+/// Which image of an item DynamoDB answers a write with.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ReturnValues {
+    /// `ALL_OLD`
+    AllOld,
+    /// `ALL_NEW`
+    AllNew,
+}
+
+/// `GetItem`
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct GetItem {
+    /// The table.
+    pub table_name: Text,
+    /// The key attributes.
+    pub key: Item,
+    /// Whether the read is a strong one.
+    pub consistent_read: bool,
+}
+
+/// `BatchGetItem`, on one table.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct BatchGetItem {
+    /// The table.
+    pub table_name: Text,
+    /// The key attributes of each item.
+    pub keys: Vec<Item>,
+    /// Whether the reads are strong ones.
+    pub consistent_read: bool,
+}
+
+/// `TransactGetItems`, on one table.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TransactGetItems {
+    /// The table.
+    pub table_name: Text,
+    /// The key attributes of each item.
+    pub keys: Vec<Item>,
+}
+
+/// `Query`
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Query {
+    /// The table.
+    pub table_name: Text,
+    /// The index, unless the table itself is queried.
+    pub index_name: Option<Text>,
+    /// Which keys to read.
+    pub key_condition: String,
+    /// What stands in the condition.
+    pub placeholders: Placeholders,
+    /// Whether the lowest sort key comes first.
+    pub scan_index_forward: bool,
+    /// The most items to read.
+    pub limit: Option<u32>,
+    /// The key attributes, of the table and of the index, of the item to go on behind.
+    pub exclusive_start_key: Option<Item>,
+    /// Whether the read is a strong one.
+    pub consistent_read: bool,
+}
+
+/// `PutItem`, or the `Put` of a transaction.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PutItem {
+    /// The table.
+    pub table_name: Text,
+    /// The item.
+    pub item: Item,
+    /// What must hold of the item that is there.
+    pub condition: Option<String>,
+    /// What stands in the condition.
+    pub placeholders: Placeholders,
+    /// The image to answer with. A put cannot be asked for the new one, which is the item itself.
+    pub return_values: Option<ReturnValues>,
+    /// The image to fail with, where there is a condition to fail.
+    pub return_values_on_condition_check_failure: Option<ReturnValues>,
+}
+
+/// `UpdateItem`, or the `Update` of a transaction.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct UpdateItem {
+    /// The table.
+    pub table_name: Text,
+    /// The key attributes.
+    pub key: Item,
+    /// The changes, unless there are none: the item is then made of its key alone.
+    pub update: Option<String>,
+    /// What must hold of the item that is there.
+    pub condition: Option<String>,
+    /// What stands in both expressions.
+    pub placeholders: Placeholders,
+    /// The image to answer with.
+    pub return_values: Option<ReturnValues>,
+    /// The image to fail with, where there is a condition to fail.
+    pub return_values_on_condition_check_failure: Option<ReturnValues>,
+}
+
+/// `DeleteItem`, or the `Delete` of a transaction.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct DeleteItem {
+    /// The table.
+    pub table_name: Text,
+    /// The key attributes.
+    pub key: Item,
+    /// What must hold of the item that is there.
+    pub condition: Option<String>,
+    /// What stands in the condition.
+    pub placeholders: Placeholders,
+    /// The image to answer with. A delete leaves no new one.
+    pub return_values: Option<ReturnValues>,
+    /// The image to fail with, where there is a condition to fail.
+    pub return_values_on_condition_check_failure: Option<ReturnValues>,
+}
+
+/// The `ConditionCheck` of a transaction.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ConditionCheck {
+    /// The table.
+    pub table_name: Text,
+    /// The key attributes.
+    pub key: Item,
+    /// What must hold of the item.
+    pub condition: String,
+    /// What stands in the condition.
+    pub placeholders: Placeholders,
+    /// The image to fail with.
+    pub return_values_on_condition_check_failure: ReturnValues,
+}
+
+/// `TransactWriteItems`
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TransactWriteItems {
+    /// The legs, each with placeholders of its own.
+    pub legs: Vec<TransactWriteItem>,
+}
+
+/// One leg of a transaction.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum TransactWriteItem {
+    /// `Put`
+    Put(PutItem),
+    /// `Update`
+    Update(UpdateItem),
+    /// `Delete`
+    Delete(DeleteItem),
+    /// `ConditionCheck`
+    ConditionCheck(ConditionCheck),
+}
+
+impl Rendered {
+    /// Renders any request.
+    pub fn of(request: &Request) -> Result<Rendered, Error> {
+        Ok(match request {
+            Request::Get(get) => Rendered::GetItem(GetItem::of(get)),
+            Request::BatchGet(get) => Rendered::BatchGetItem(BatchGetItem::of(get)),
+            Request::SnapshotGet(get) => Rendered::TransactGetItems(TransactGetItems::of(get)),
+            Request::Query(query) => Rendered::Query(Query::of(query)?),
+            Request::Put(put, returning) => Rendered::PutItem(PutItem::of(put, *returning)?),
+            Request::Update(update, returning) => {
+                Rendered::UpdateItem(UpdateItem::of(update, *returning)?)
+            }
+            Request::Delete(delete, returning) => {
+                Rendered::DeleteItem(DeleteItem::of(delete, *returning)?)
+            }
+            Request::Transact(transact) => {
+                Rendered::TransactWriteItems(TransactWriteItems::of(transact)?)
+            }
+        })
+    }
+
+    /// DynamoDB's name for the operation.
+    pub fn operation(&self) -> &'static str {
+        match self {
+            Rendered::GetItem(_) => "GetItem",
+            Rendered::BatchGetItem(_) => "BatchGetItem",
+            Rendered::TransactGetItems(_) => "TransactGetItems",
+            Rendered::Query(_) => "Query",
+            Rendered::PutItem(_) => "PutItem",
+            Rendered::UpdateItem(_) => "UpdateItem",
+            Rendered::DeleteItem(_) => "DeleteItem",
+            Rendered::TransactWriteItems(_) => "TransactWriteItems",
+        }
+    }
+}
+
+impl ReturnValues {
+    /// DynamoDB's word for it.
+    pub fn code(self) -> &'static str {
+        match self {
+            ReturnValues::AllOld => "ALL_OLD",
+            ReturnValues::AllNew => "ALL_NEW",
+        }
+    }
+}
+
+impl GetItem {
+    /// Renders a get.
+    pub fn of(get: &Get) -> GetItem {
+        GetItem {
+            table_name: get.table.name.clone(),
+            key: key_attributes(&get.table.key, &get.key),
+            consistent_read: is_strong(get.consistency),
+        }
+    }
+}
+
+impl BatchGetItem {
+    /// Renders a batch get.
+    pub fn of(get: &BatchGet) -> BatchGetItem {
+        BatchGetItem {
+            table_name: get.table.name.clone(),
+            keys: get.keys.iter().map(|key| key_attributes(&get.table.key, key)).collect(),
+            consistent_read: is_strong(get.consistency),
+        }
+    }
+}
+
+impl TransactGetItems {
+    /// Renders a snapshot get.
+    pub fn of(get: &SnapshotGet) -> TransactGetItems {
+        TransactGetItems {
+            table_name: get.table.name.clone(),
+            keys: get.keys.iter().map(|key| key_attributes(&get.table.key, key)).collect(),
+        }
+    }
+}
+
+impl Query {
+    /// Renders a query. Its index must be one of the table's, and it goes on from a key of its own.
+    pub fn of(query: &request::Query) -> Result<Query, Invalid> {
+        let table = &query.table;
+        let index = match &query.index {
+            None => None,
+            Some(name) => {
+                Some(table.index(name).ok_or_else(|| Invalid::NoIndex { name: name.clone() })?)
+            }
+        };
+        let index_key = index.map(|index| &index.key);
+        let resume = query.resume.as_ref();
+        let exclusive_start_key =
+            resume.map(|resume| start_key(&table.key, index_key, resume)).transpose()?;
+        let mut expressions = Expressions::default();
+        let names = index_key.unwrap_or(&table.key);
+        let key_condition = expressions.key_condition(names, &query.partition, &query.range);
+        Ok(Query {
+            table_name: table.name.clone(),
+            index_name: query.index.clone(),
+            key_condition,
+            placeholders: expressions.into_placeholders(),
+            scan_index_forward: query.direction == Direction::Ascending,
+            limit: query.limit,
+            exclusive_start_key,
+            consistent_read: is_strong(query.consistency),
+        })
+    }
+}
+
+impl PutItem {
+    /// Renders a put.
+    pub fn of(put: &Put, returning: Returning) -> Result<PutItem, Invalid> {
+        put.item.iter().try_for_each(|(name, value)| {
+            validate_name(name)?;
+            value.validate()
+        })?;
+        let mut expressions = Expressions::default();
+        let condition = optional(&mut expressions, put.condition.as_ref())?;
+        Ok(PutItem {
+            table_name: put.table.name.clone(),
+            item: put.item.clone(),
+            return_values_on_condition_check_failure: failure_image(condition.as_ref()),
+            condition,
+            placeholders: expressions.into_placeholders(),
+            return_values: old_image(returning),
+        })
+    }
+}
+
+impl UpdateItem {
+    /// Renders an update. DynamoDB computes one sum, difference or list at a time: an update that
+    /// computes with such a result has no rendering.
+    pub fn of(update: &Update, returning: Returning) -> Result<UpdateItem, Invalid> {
+        let mut expressions = Expressions::default();
+        let changes = expressions.update(&update.actions)?;
+        let condition = optional(&mut expressions, update.condition.as_ref())?;
+        Ok(UpdateItem {
+            table_name: update.table.name.clone(),
+            key: key_attributes(&update.table.key, &update.key),
+            update: changes,
+            return_values_on_condition_check_failure: failure_image(condition.as_ref()),
+            condition,
+            placeholders: expressions.into_placeholders(),
+            return_values: match returning {
+                Returning::Nothing => None,
+                Returning::Old => Some(ReturnValues::AllOld),
+                Returning::New => Some(ReturnValues::AllNew),
+            },
+        })
+    }
+}
+
+impl DeleteItem {
+    /// Renders a delete.
+    pub fn of(delete: &Delete, returning: Returning) -> Result<DeleteItem, Invalid> {
+        let mut expressions = Expressions::default();
+        let condition = optional(&mut expressions, delete.condition.as_ref())?;
+        Ok(DeleteItem {
+            table_name: delete.table.name.clone(),
+            key: key_attributes(&delete.table.key, &delete.key),
+            return_values_on_condition_check_failure: failure_image(condition.as_ref()),
+            condition,
+            placeholders: expressions.into_placeholders(),
+            return_values: old_image(returning),
+        })
+    }
+}
+
+impl ConditionCheck {
+    /// Renders a check.
+    pub fn of(check: &Check) -> Result<ConditionCheck, Invalid> {
+        let mut expressions = Expressions::default();
+        let condition = expressions.condition(&check.condition)?;
+        Ok(ConditionCheck {
+            table_name: check.table.name.clone(),
+            key: key_attributes(&check.table.key, &check.key),
+            condition,
+            placeholders: expressions.into_placeholders(),
+            return_values_on_condition_check_failure: ReturnValues::AllOld,
+        })
+    }
+}
+
+impl TransactWriteItems {
+    /// Renders a transaction.
+    pub fn of(transact: &Transact) -> Result<TransactWriteItems, Error> {
+        let leg = |(at, leg)| {
+            TransactWriteItem::of(leg).map_err(|reason| Error::Invalid { leg: Some(at), reason })
+        };
+        let legs = transact.legs.iter().enumerate().map(leg).collect::<Result<_, _>>()?;
+        Ok(TransactWriteItems { legs })
+    }
+}
+
+impl TransactWriteItem {
+    /// Renders a leg, which answers with no image.
+    pub fn of(leg: &Leg) -> Result<TransactWriteItem, Invalid> {
+        Ok(match leg {
+            Leg::Put(put) => TransactWriteItem::Put(PutItem::of(put, Returning::Nothing)?),
+            // A leg without its expression is no update to DynamoDB; alone, an item is made of its key.
+            Leg::Update(update) if update.actions.is_empty() => return Err(Invalid::NoActions),
+            Leg::Update(update) => {
+                TransactWriteItem::Update(UpdateItem::of(update, Returning::Nothing)?)
+            }
+            Leg::Delete(delete) => {
+                TransactWriteItem::Delete(DeleteItem::of(delete, Returning::Nothing)?)
+            }
+            Leg::Check(check) => TransactWriteItem::ConditionCheck(ConditionCheck::of(check)?),
+        })
+    }
+
+    /// DynamoDB's name for the leg.
+    pub fn operation(&self) -> &'static str {
+        match self {
+            TransactWriteItem::Put(_) => "Put",
+            TransactWriteItem::Update(_) => "Update",
+            TransactWriteItem::Delete(_) => "Delete",
+            TransactWriteItem::ConditionCheck(_) => "ConditionCheck",
+        }
+    }
+}
+
+fn is_strong(consistency: Consistency) -> bool {
+    consistency == Consistency::Strong
+}
+
+fn optional(
+    expressions: &mut Expressions,
+    condition: Option<&Condition>,
+) -> Result<Option<String>, Invalid> {
+    condition.map(|condition| expressions.condition(condition)).transpose()
+}
+
+/// The image a put or a delete answers with: neither can be asked for the new one.
+fn old_image(returning: Returning) -> Option<ReturnValues> {
+    match returning {
+        Returning::Old => Some(ReturnValues::AllOld),
+        Returning::Nothing | Returning::New => None,
+    }
+}
+
+/// The image a refused write fails with.
+fn failure_image(condition: Option<&String>) -> Option<ReturnValues> {
+    condition.map(|_| ReturnValues::AllOld)
+}
+
+fn key_attributes(names: &KeyNames, key: &Key) -> Item {
+    Item::from([
+        (names.partition.clone(), key.partition.clone()),
+        (names.sort.clone(), key.sort.clone()),
+    ])
+}
+
+/// The key attributes of the item to go on behind. An attribute may be part of both keys; it has one
+/// value all the same.
+fn start_key(table: &KeyNames, index: Option<&KeyNames>, resume: &Resume) -> Result<Item, Invalid> {
+    let mut attributes = key_attributes(table, &resume.key);
+    let of_index = match (index, &resume.index_key) {
+        (None, None) => return Ok(attributes),
+        (Some(names), Some(key)) => key_attributes(names, key),
+        _ => return Err(Invalid::Resume),
+    };
+    for (name, value) in of_index {
+        let same = attributes.get(&name).is_none_or(|other| *other == value);
+        if !same {
+            return Err(Invalid::Resume);
+        }
+        attributes.insert(name, value);
+    }
+    Ok(attributes)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,245 @@
+//! Conditions, updates and key conditions as DynamoDB's expressions.
+
+use std::collections::HashMap;
+
+use super::Placeholders;
+use crate::{
+    Action, Condition, Expression, Invalid, KeyNames, Operand, Path, SortRange, Step, Text, Value,
+    ValueType, action,
+};
+
+/// Writes the expressions of one operation, which share their placeholders.
+#[derive(Debug, Default)]
+pub(super) struct Expressions {
+    placeholders: Placeholders,
+    /// The placeholder of each name so far.
+    names: HashMap<Text, String>,
+}
+
+/// How tightly a condition is bound, the loosest first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Binding {
+    Or,
+    And,
+    Not,
+}
+
+/// The clauses of an update, in the order they are written.
+const CLAUSES: [&str; 4] = ["SET", "REMOVE", "ADD", "DELETE"];
+
+impl Expressions {
+    /// What the placeholders of everything written stand for.
+    pub(super) fn into_placeholders(self) -> Placeholders {
+        self.placeholders
+    }
+
+    /// A condition on an item, once it is known to be none that DynamoDB would refuse unseen: the depth
+    /// of the walk is bounded, and there is no `and` of nothing.
+    pub(super) fn condition(&mut self, condition: &Condition) -> Result<String, Invalid> {
+        condition.validate()?;
+        Ok(self.bound(condition, Binding::Or))
+    }
+
+    /// The condition that chooses the keys of a query.
+    pub(super) fn key_condition(
+        &mut self,
+        names: &KeyNames,
+        partition: &Text,
+        range: &SortRange,
+    ) -> String {
+        let partition = format!("{} = {}", self.name(&names.partition), self.text(partition));
+        let comparison = match range {
+            SortRange::All => return partition,
+            SortRange::Equal(text) => ("=", text),
+            SortRange::Less(text) => ("<", text),
+            SortRange::LessOrEqual(text) => ("<=", text),
+            SortRange::Greater(text) => (">", text),
+            SortRange::GreaterOrEqual(text) => (">=", text),
+            SortRange::Between(low, high) => {
+                let sort = self.name(&names.sort);
+                let (low, high) = (self.text(low), self.text(high));
+                return format!("{partition} AND {sort} BETWEEN {low} AND {high}");
+            }
+            SortRange::BeginsWith(prefix) => {
+                let (sort, prefix) = (self.name(&names.sort), self.text(prefix));
+                return format!("{partition} AND begins_with({sort}, {prefix})");
+            }
+        };
+        let (symbol, text) = comparison;
+        let (sort, text) = (self.name(&names.sort), self.text(text));
+        format!("{partition} AND {sort} {symbol} {text}")
+    }
+
+    /// The changes of an update, if there are any.
+    pub(super) fn update(&mut self, actions: &[Action]) -> Result<Option<String>, Invalid> {
+        action::validate(actions)?;
+        let mut clauses = Vec::new();
+        for clause in CLAUSES {
+            let mut parts = Vec::new();
+            for action in actions.iter().filter(|action| clause_of(action) == clause) {
+                parts.push(self.action(action)?);
+            }
+            if !parts.is_empty() {
+                clauses.push(format!("{clause} {}", parts.join(", ")));
+            }
+        }
+        Ok(if clauses.is_empty() { None } else { Some(clauses.join(" ")) })
+    }
+
+    /// Writes a condition, in parentheses if it would otherwise fall apart among what is around it.
+    ///
+    /// Only where they are needed: DynamoDB refuses some that are not.
+    fn bound(&mut self, condition: &Condition, around: Binding) -> String {
+        match unwrapped(condition) {
+            Condition::Exists(path) => format!("attribute_exists({})", self.path(path)),
+            Condition::Absent(path) => format!("attribute_not_exists({})", self.path(path)),
+            Condition::HasType(path, value_type) => {
+                let (path, code) = (self.path(path), self.value(value_type.code().into()));
+                format!("attribute_type({path}, {code})")
+            }
+            Condition::Compare(a, comparator, b) => {
+                let (a, b) = (self.operand(a), self.operand(b));
+                format!("{a} {} {b}", comparator.symbol())
+            }
+            Condition::Between(value, low, high) => {
+                let (value, low) = (self.operand(value), self.operand(low));
+                format!("{value} BETWEEN {low} AND {}", self.operand(high))
+            }
+            Condition::In(value, alternatives) => {
+                let value = self.operand(value);
+                let all: Vec<_> = alternatives.iter().map(|one| self.operand(one)).collect();
+                format!("{value} IN ({})", all.join(", "))
+            }
+            Condition::BeginsWith(path, prefix) => {
+                let (path, prefix) = (self.path(path), self.operand(prefix));
+                format!("begins_with({path}, {prefix})")
+            }
+            Condition::Contains(path, element) => {
+                let (path, element) = (self.path(path), self.operand(element));
+                format!("contains({path}, {element})")
+            }
+            Condition::And(all) => self.joined(all, " AND ", Binding::And, around),
+            Condition::Or(any) => self.joined(any, " OR ", Binding::Or, around),
+            Condition::Not(inner) => match unwrapped(inner) {
+                // Two negations are none, and not every reader of expressions takes `NOT NOT`.
+                Condition::Not(inner) => self.bound(inner, around),
+                inner => format!("NOT {}", self.bound(inner, Binding::Not)),
+            },
+        }
+    }
+
+    fn joined(
+        &mut self,
+        conditions: &[Condition],
+        word: &str,
+        own: Binding,
+        around: Binding,
+    ) -> String {
+        let parts: Vec<_> = conditions.iter().map(|condition| self.bound(condition, own)).collect();
+        let text = parts.join(word);
+        if own < around { format!("({text})") } else { text }
+    }
+
+    fn operand(&mut self, operand: &Operand) -> String {
+        match operand {
+            Operand::Value(value) => self.value(value.clone()),
+            Operand::Path(path) => self.path(path),
+            Operand::Size(path) => format!("size({})", self.path(path)),
+        }
+    }
+
+    fn action(&mut self, action: &Action) -> Result<String, Invalid> {
+        Ok(match action {
+            Action::Set(path, expression) => {
+                format!("{} = {}", self.path(path), self.computed(expression)?)
+            }
+            Action::Remove(path) => self.path(path),
+            Action::Add(name, value) | Action::Delete(name, value) => {
+                format!("{} {}", self.name(name), self.value(value.clone()))
+            }
+        })
+    }
+
+    /// What an attribute is set to: a term, or one sum, difference or list made of two.
+    fn computed(&mut self, expression: &Expression) -> Result<String, Invalid> {
+        Ok(match expression {
+            Expression::Sum(a, b) => format!("{} + {}", self.term(a)?, self.term(b)?),
+            Expression::Difference(a, b) => format!("{} - {}", self.term(a)?, self.term(b)?),
+            Expression::Append(a, b) => {
+                format!("list_append({}, {})", self.term(a)?, self.term(b)?)
+            }
+            term => self.term(term)?,
+        })
+    }
+
+    /// DynamoDB takes `if_not_exists` within another function or a sum, and nothing else.
+    fn term(&mut self, expression: &Expression) -> Result<String, Invalid> {
+        match expression {
+            Expression::Value(value) => Ok(self.value(value.clone())),
+            Expression::Path(path) => Ok(self.path(path)),
+            Expression::OrElse(path, other) => {
+                Ok(format!("if_not_exists({}, {})", self.path(path), self.term(other)?))
+            }
+            Expression::Sum(..) | Expression::Difference(..) => {
+                Err(Invalid::Operand { found: ValueType::Number })
+            }
+            Expression::Append(..) => Err(Invalid::Operand { found: ValueType::List }),
+        }
+    }
+
+    fn path(&mut self, path: &Path) -> String {
+        let mut text = self.name(path.root());
+        for step in path.steps() {
+            match step {
+                Step::Field(name) => {
+                    text.push('.');
+                    text.push_str(&self.name(name));
+                }
+                Step::Index(index) => text.push_str(&format!("[{index}]")),
+            }
+        }
+        text
+    }
+
+    /// The placeholder of a name, always the same.
+    fn name(&mut self, name: &Text) -> String {
+        if let Some(placeholder) = self.names.get(name) {
+            return placeholder.clone();
+        }
+        let placeholder = format!("#n{}", self.placeholders.names.len());
+        self.placeholders.names.push((placeholder.clone(), name.clone()));
+        self.names.insert(name.clone(), placeholder.clone());
+        placeholder
+    }
+
+    /// A placeholder for a value. Equal values have one each: DynamoDB refuses to compare an operand with
+    /// itself, and two constants may be compared.
+    fn value(&mut self, value: Value) -> String {
+        let placeholder = format!(":v{}", self.placeholders.values.len());
+        self.placeholders.values.push((placeholder.clone(), value));
+        placeholder
+    }
+
+    fn text(&mut self, text: &Text) -> String {
+        self.value(Value::Text(text.clone()))
+    }
+}
+
+/// An `and` or `or` of one condition is that condition.
+fn unwrapped(mut condition: &Condition) -> &Condition {
+    while let Condition::And(all) | Condition::Or(all) = condition
+        && let [only] = all.as_slice()
+    {
+        condition = only;
+    }
+    condition
+}
+
+fn clause_of(action: &Action) -> &'static str {
+    match action {
+        Action::Set(..) => "SET",
+        Action::Remove(_) => "REMOVE",
+        Action::Add(..) => "ADD",
+        Action::Delete(..) => "DELETE",
+    }
+}

@@ -1,0 +1,351 @@
+//! Renderings as the JSON of DynamoDB's low-level API.
+
+use std::borrow::Cow;
+
+use super::{
+    BatchGetItem, ConditionCheck, DeleteItem, GetItem, Placeholders, PutItem, Query, Rendered,
+    ReturnValues, TransactGetItems, TransactWriteItem, TransactWriteItems, UpdateItem,
+};
+use crate::{Item, Value};
+
+/// A list or object that ends within so many columns stays on one line.
+const COLUMNS_MAX: usize = 80;
+
+enum Json<'a> {
+    Text(Cow<'a, str>),
+    /// What stands without quotes.
+    Bare(String),
+    List(Vec<Json<'a>>),
+    Object(Vec<(&'a str, Json<'a>)>),
+    /// The object an operation or a leg is, each member on a line of its own.
+    Body(Vec<(&'a str, Json<'a>)>),
+}
+
+impl Rendered {
+    /// The body of the operation as the low-level API takes it, indented, without a newline at the end.
+    pub fn to_json(&self) -> String {
+        let json = match self {
+            Rendered::GetItem(get) => get_item(get),
+            Rendered::BatchGetItem(get) => batch_get_item(get),
+            Rendered::TransactGetItems(get) => transact_get_items(get),
+            Rendered::Query(query) => self::query(query),
+            Rendered::PutItem(put) => put_item(put),
+            Rendered::UpdateItem(update) => update_item(update),
+            Rendered::DeleteItem(delete) => delete_item(delete),
+            Rendered::TransactWriteItems(transact) => transact_write_items(transact),
+        };
+        let mut out = String::new();
+        json.write_lines(0, &mut out);
+        out
+    }
+}
+
+fn get_item(get: &GetItem) -> Json<'_> {
+    Json::Body(vec![
+        ("TableName", text(&get.table_name)),
+        ("Key", item(&get.key)),
+        ("ConsistentRead", bare(get.consistent_read)),
+    ])
+}
+
+fn batch_get_item(get: &BatchGetItem) -> Json<'_> {
+    let of_table = Json::Body(vec![
+        ("Keys", Json::List(get.keys.iter().map(item).collect())),
+        ("ConsistentRead", bare(get.consistent_read)),
+    ]);
+    Json::Body(vec![("RequestItems", Json::Object(vec![(&get.table_name, of_table)]))])
+}
+
+fn transact_get_items(get: &TransactGetItems) -> Json<'_> {
+    let leg = |key| {
+        let leg = vec![("TableName", text(&get.table_name)), ("Key", item(key))];
+        Json::Object(vec![("Get", Json::Body(leg))])
+    };
+    Json::Body(vec![("TransactItems", Json::List(get.keys.iter().map(leg).collect()))])
+}
+
+fn query(query: &Query) -> Json<'_> {
+    let [names, values] = placeholders(&query.placeholders);
+    body([
+        ("TableName", Some(text(&query.table_name))),
+        ("IndexName", query.index_name.as_deref().map(text)),
+        ("KeyConditionExpression", Some(text(&query.key_condition))),
+        names,
+        values,
+        ("ScanIndexForward", Some(bare(query.scan_index_forward))),
+        ("Limit", query.limit.map(bare)),
+        ("ExclusiveStartKey", query.exclusive_start_key.as_ref().map(item)),
+        ("ConsistentRead", Some(bare(query.consistent_read))),
+    ])
+}
+
+fn put_item(put: &PutItem) -> Json<'_> {
+    let [names, values] = placeholders(&put.placeholders);
+    body([
+        ("TableName", Some(text(&put.table_name))),
+        ("Item", Some(item(&put.item))),
+        ("ConditionExpression", put.condition.as_deref().map(text)),
+        names,
+        values,
+        ("ReturnValues", put.return_values.map(code)),
+        on_failure(put.return_values_on_condition_check_failure),
+    ])
+}
+
+fn update_item(update: &UpdateItem) -> Json<'_> {
+    let [names, values] = placeholders(&update.placeholders);
+    body([
+        ("TableName", Some(text(&update.table_name))),
+        ("Key", Some(item(&update.key))),
+        ("UpdateExpression", update.update.as_deref().map(text)),
+        ("ConditionExpression", update.condition.as_deref().map(text)),
+        names,
+        values,
+        ("ReturnValues", update.return_values.map(code)),
+        on_failure(update.return_values_on_condition_check_failure),
+    ])
+}
+
+fn delete_item(delete: &DeleteItem) -> Json<'_> {
+    let [names, values] = placeholders(&delete.placeholders);
+    body([
+        ("TableName", Some(text(&delete.table_name))),
+        ("Key", Some(item(&delete.key))),
+        ("ConditionExpression", delete.condition.as_deref().map(text)),
+        names,
+        values,
+        ("ReturnValues", delete.return_values.map(code)),
+        on_failure(delete.return_values_on_condition_check_failure),
+    ])
+}
+
+fn condition_check(check: &ConditionCheck) -> Json<'_> {
+    let [names, values] = placeholders(&check.placeholders);
+    body([
+        ("TableName", Some(text(&check.table_name))),
+        ("Key", Some(item(&check.key))),
+        ("ConditionExpression", Some(text(&check.condition))),
+        names,
+        values,
+        on_failure(Some(check.return_values_on_condition_check_failure)),
+    ])
+}
+
+fn transact_write_items(transact: &TransactWriteItems) -> Json<'_> {
+    let legs = transact.legs.iter().map(|leg| Json::Object(vec![(leg.operation(), leg_body(leg))]));
+    Json::Body(vec![("TransactItems", Json::List(legs.collect()))])
+}
+
+fn leg_body(leg: &TransactWriteItem) -> Json<'_> {
+    match leg {
+        TransactWriteItem::Put(put) => put_item(put),
+        TransactWriteItem::Update(update) => update_item(update),
+        TransactWriteItem::Delete(delete) => delete_item(delete),
+        TransactWriteItem::ConditionCheck(check) => condition_check(check),
+    }
+}
+
+/// A member that may be absent.
+type Member<'a> = (&'a str, Option<Json<'a>>);
+
+fn body<'a>(members: impl IntoIterator<Item = Member<'a>>) -> Json<'a> {
+    let present = members.into_iter().filter_map(|(name, value)| Some((name, value?)));
+    Json::Body(present.collect())
+}
+
+/// The maps of names and of values, if there is anything in them.
+fn placeholders(placeholders: &Placeholders) -> [Member<'_>; 2] {
+    let names = placeholders.names.iter().map(|(name, it)| (name.as_str(), text(it)));
+    let values = placeholders.values.iter().map(|(name, it)| (name.as_str(), value(it)));
+    let map = |members: Vec<_>| (!members.is_empty()).then_some(Json::Object(members));
+    [
+        ("ExpressionAttributeNames", map(names.collect())),
+        ("ExpressionAttributeValues", map(values.collect())),
+    ]
+}
+
+fn on_failure<'a>(image: Option<ReturnValues>) -> Member<'a> {
+    ("ReturnValuesOnConditionCheckFailure", image.map(code))
+}
+
+fn code<'a>(image: ReturnValues) -> Json<'a> {
+    text(image.code())
+}
+
+fn text(text: &str) -> Json<'_> {
+    Json::Text(text.into())
+}
+
+fn bare<'a>(scalar: impl ToString) -> Json<'a> {
+    Json::Bare(scalar.to_string())
+}
+
+fn item(item: &Item) -> Json<'_> {
+    Json::Object(item.iter().map(|(name, it)| (name.as_str(), value(it))).collect())
+}
+
+fn value(value: &Value) -> Json<'_> {
+    let inner = match value {
+        Value::Text(it) => text(it),
+        Value::Number(number) => Json::Text(number.to_string().into()),
+        Value::Bytes(bytes) => Json::Text(base64(bytes).into()),
+        Value::Bool(truth) => bare(truth),
+        Value::Null => bare(true),
+        Value::List(values) => Json::List(values.iter().map(self::value).collect()),
+        Value::Map(map) => item(map),
+        Value::TextSet(set) => Json::List(set.iter().map(|element| text(element)).collect()),
+        Value::NumberSet(set) => {
+            Json::List(set.iter().map(|number| Json::Text(number.to_string().into())).collect())
+        }
+        Value::BytesSet(set) => {
+            Json::List(set.iter().map(|bytes| Json::Text(base64(bytes).into())).collect())
+        }
+    };
+    Json::Object(vec![(value.value_type().code(), inner)])
+}
+
+impl Json<'_> {
+    /// Whether lines of its own would make it no shorter.
+    fn is_short(&self) -> bool {
+        match self {
+            Json::Text(_) | Json::Bare(_) => true,
+            Json::List(elements) => elements.is_empty(),
+            Json::Object(members) => {
+                matches!(members.as_slice(), [] | [(_, Json::Text(_) | Json::Bare(_))])
+            }
+            Json::Body(_) => false,
+        }
+    }
+
+    fn has_body(&self) -> bool {
+        match self {
+            Json::Text(_) | Json::Bare(_) => false,
+            Json::List(elements) => elements.iter().any(Json::has_body),
+            Json::Object(members) => members.iter().any(|(_, value)| value.has_body()),
+            Json::Body(_) => true,
+        }
+    }
+
+    /// Writes the value where `column` columns of the line are taken; further lines have an indentation.
+    fn write(&self, indent: usize, column: usize, out: &mut String) {
+        if !self.has_body() {
+            let start = out.len();
+            self.write_flat(out);
+            let fits = column.saturating_add(columns(out, start)) <= COLUMNS_MAX;
+            if fits || self.is_short() {
+                return;
+            }
+            out.truncate(start);
+        }
+        self.write_lines(indent, out);
+    }
+
+    /// Writes each element or member on a line of its own.
+    fn write_lines(&self, indent: usize, out: &mut String) {
+        match self {
+            Json::Text(_) | Json::Bare(_) => self.write_flat(out),
+            Json::List(elements) => {
+                let members = elements.iter().map(|element| (None, element));
+                write_members(['[', ']'], members, indent, out);
+            }
+            Json::Object(members) | Json::Body(members) => {
+                let members = members.iter().map(|(name, value)| (Some(*name), value));
+                write_members(['{', '}'], members, indent, out);
+            }
+        }
+    }
+
+    fn write_flat(&self, out: &mut String) {
+        match self {
+            Json::Text(text) => write_text(text, out),
+            Json::Bare(text) => out.push_str(text),
+            Json::List(elements) => {
+                out.push('[');
+                for (at, element) in elements.iter().enumerate() {
+                    out.push_str(if at > 0 { ", " } else { "" });
+                    element.write_flat(out);
+                }
+                out.push(']');
+            }
+            Json::Object(members) | Json::Body(members) => {
+                out.push('{');
+                for (at, (name, value)) in members.iter().enumerate() {
+                    out.push_str(if at > 0 { ", " } else { "" });
+                    write_text(name, out);
+                    out.push_str(": ");
+                    value.write_flat(out);
+                }
+                out.push('}');
+            }
+        }
+    }
+}
+
+fn write_members<'a>(
+    [open, close]: [char; 2],
+    members: impl Iterator<Item = (Option<&'a str>, &'a Json<'a>)>,
+    indent: usize,
+    out: &mut String,
+) {
+    let inner = indent.saturating_add(2);
+    out.push(open);
+    for (at, (name, value)) in members.enumerate() {
+        out.push_str(if at > 0 { ",\n" } else { "\n" });
+        out.extend(std::iter::repeat_n(' ', inner));
+        let start = out.len();
+        if let Some(name) = name {
+            write_text(name, out);
+            out.push_str(": ");
+        }
+        let column = inner.saturating_add(columns(out, start));
+        value.write(inner, column, out);
+    }
+    out.push('\n');
+    out.extend(std::iter::repeat_n(' ', indent));
+    out.push(close);
+}
+
+/// How many columns there are from a byte on.
+fn columns(out: &str, start: usize) -> usize {
+    out.get(start..).map_or(0, |text| text.chars().count())
+}
+
+pub(super) fn write_text(text: &str, out: &mut String) {
+    out.push('"');
+    for character in text.chars() {
+        match character {
+            '"' => out.push_str("\\\""),
+            '\\' => out.push_str("\\\\"),
+            '\n' => out.push_str("\\n"),
+            '\r' => out.push_str("\\r"),
+            '\t' => out.push_str("\\t"),
+            control if control < ' ' => {
+                out.push_str(&format!("\\u{:04x}", u32::from(control)));
+            }
+            other => out.push(other),
+        }
+    }
+    out.push('"');
+}
+
+/// The standard alphabet, padded.
+pub(super) fn base64(bytes: &[u8]) -> String {
+    let digit = |six: u8| match six {
+        0..=25 => char::from(b'A' + six),
+        26..=51 => char::from(b'a' + (six - 26)),
+        52..=61 => char::from(b'0' + (six - 52)),
+        62 => '+',
+        _ => '/',
+    };
+    let mut text = String::with_capacity(bytes.len().div_ceil(3).saturating_mul(4));
+    for group in bytes.chunks(3) {
+        let byte = |at: usize| group.get(at).copied();
+        let (a, b, c) = (byte(0).unwrap_or(0), byte(1), byte(2));
+        let (b_bits, c_bits) = (b.unwrap_or(0), c.unwrap_or(0));
+        text.push(digit(a >> 2));
+        text.push(digit((a & 0b11) << 4 | b_bits >> 4));
+        text.push(b.map_or('=', |b| digit((b & 0b1111) << 2 | c_bits >> 6)));
+        text.push(c.map_or('=', |c| digit(c & 0b11_1111)));
+    }
+    text
+}
