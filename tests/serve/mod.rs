@@ -1,0 +1,264 @@
+//! A real server in a process of its own, and a client that says exactly what it sends.
+
+#![expect(dead_code, reason = "no suite uses all of it")]
+
+use std::collections::BTreeMap;
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::TcpStream;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::Duration;
+
+use serde_json::Value;
+
+const LATCHKEY: &str = env!("CARGO_BIN_EXE_latchkey-under-test");
+
+/// A running `latchkey serve`. Dropped, it is killed.
+pub(crate) struct Server {
+    child: Child,
+    /// `127.0.0.1:PORT`
+    pub(crate) address: String,
+    pub(crate) data: PathBuf,
+    /// What it printed before it answered.
+    pub(crate) greeting: String,
+}
+
+/// What came back.
+#[derive(Debug, Clone)]
+pub(crate) struct Reply {
+    pub(crate) status: u16,
+    /// By their lowercase names.
+    pub(crate) headers: BTreeMap<String, String>,
+    pub(crate) text: String,
+}
+
+impl Reply {
+    /// The body as JSON; null if it is none.
+    pub(crate) fn json(&self) -> Value {
+        serde_json::from_str(&self.text).unwrap_or(Value::Null)
+    }
+
+    /// The problem's code.
+    pub(crate) fn code(&self) -> String {
+        self.json()["code"].as_str().unwrap_or_default().to_owned()
+    }
+
+    pub(crate) fn header(&self, name: &str) -> &str {
+        self.headers.get(name).map_or("", String::as_str)
+    }
+}
+
+impl Server {
+    /// Serves the shipped systems from a directory, with a clock that requests may set.
+    pub(crate) fn start(data: &Path) -> Server {
+        Server::start_with(data, &["--test-clock"])
+    }
+
+    pub(crate) fn start_with(data: &Path, arguments: &[&str]) -> Server {
+        let mut child = Command::new(LATCHKEY)
+            .args(["serve", "--listen", "127.0.0.1:0", "--data"])
+            .arg(data)
+            .args(arguments)
+            .env_remove("LATCHKEY_SECRET")
+            .env("LATCHKEY_LOG", "warn")
+            .stdout(Stdio::piped())
+            .stderr(Stdio::inherit())
+            .spawn()
+            .unwrap();
+        let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
+        let (mut greeting, mut address) = (String::new(), String::new());
+        for line in lines.by_ref() {
+            let line = line.unwrap();
+            greeting.push_str(&line);
+            greeting.push('\n');
+            if let Some(url) = line.trim().strip_prefix("listening") {
+                address = url.trim().strip_prefix("http://").unwrap().to_owned();
+            }
+            if line.contains("`latchkey token") {
+                break;
+            }
+        }
+        assert!(!address.is_empty(), "it does not listen: {greeting}");
+        // Whatever else it prints is read, or it would wait for a reader.
+        std::thread::spawn(move || lines.for_each(drop));
+        Server { child, address, data: data.to_owned(), greeting }
+    }
+
+    /// The process, for signals.
+    pub(crate) fn id(&self) -> u32 {
+        self.child.id()
+    }
+
+    /// Ends it as a power cut would.
+    pub(crate) fn kill(mut self) {
+        self.child.kill().unwrap();
+        self.child.wait().unwrap();
+    }
+
+    /// Asks it to stop, and waits until it has.
+    pub(crate) fn stop(&mut self) -> std::process::ExitStatus {
+        let id = self.child.id().to_string();
+        assert!(Command::new("kill").args(["-TERM", &id]).status().unwrap().success());
+        self.child.wait().unwrap()
+    }
+
+    pub(crate) fn token(&self, sub: &str, roles: &[&str], orgs: &[&str]) -> String {
+        token(&self.data, sub, roles, orgs)
+    }
+
+    /// A connection of its own.
+    pub(crate) fn client(&self) -> Client {
+        Client::new(&self.address)
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// What `latchkey token` prints.
+pub(crate) fn token(data: &Path, sub: &str, roles: &[&str], orgs: &[&str]) -> String {
+    let mut command = Command::new(LATCHKEY);
+    command.args(["token", "--sub", sub, "--data"]).arg(data).env_remove("LATCHKEY_SECRET");
+    roles.iter().for_each(|role| drop(command.args(["--role", role])));
+    orgs.iter().for_each(|org| drop(command.args(["--org", org])));
+    let output = command.output().unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    String::from_utf8(output.stdout).unwrap().trim().to_owned()
+}
+
+/// The command itself, for its other uses.
+pub(crate) fn latchkey() -> Command {
+    let mut command = Command::new(LATCHKEY);
+    command.env_remove("LATCHKEY_SECRET");
+    command
+}
+
+/// A client of one connection, kept open, that sends what it is told and no more.
+pub(crate) struct Client {
+    address: String,
+    stream: Option<BufReader<TcpStream>>,
+    pub(crate) token: Option<String>,
+    /// The instant requests are made at, on a server that lets them.
+    pub(crate) now: Option<String>,
+}
+
+impl Client {
+    pub(crate) fn new(address: &str) -> Client {
+        Client { address: address.to_owned(), stream: None, token: None, now: None }
+    }
+
+    #[must_use]
+    pub(crate) fn with_token(mut self, token: &str) -> Client {
+        self.token = Some(token.to_owned());
+        self
+    }
+
+    #[must_use]
+    pub(crate) fn at(mut self, now: &str) -> Client {
+        self.now = Some(now.to_owned());
+        self
+    }
+
+    pub(crate) fn get(&mut self, path: &str) -> Reply {
+        self.send("GET", path, &[], None)
+    }
+
+    pub(crate) fn post(&mut self, path: &str, body: &Value) -> Reply {
+        self.send("POST", path, &[], Some(&body.to_string()))
+    }
+
+    pub(crate) fn put(&mut self, path: &str, body: &Value) -> Reply {
+        self.send("PUT", path, &[], Some(&body.to_string()))
+    }
+
+    /// Sends a request with a JSON body, if any, and panics if no answer comes.
+    pub(crate) fn send(
+        &mut self,
+        method: &str,
+        path: &str,
+        headers: &[(&str, &str)],
+        body: Option<&str>,
+    ) -> Reply {
+        self.try_send(method, path, headers, body).unwrap()
+    }
+
+    /// The same, but a server may be gone.
+    pub(crate) fn try_send(
+        &mut self,
+        method: &str,
+        path: &str,
+        headers: &[(&str, &str)],
+        body: Option<&str>,
+    ) -> std::io::Result<Reply> {
+        let mut head = format!("{method} {path} HTTP/1.1\r\nhost: {}\r\n", self.address);
+        let mut add = |name: &str, value: &str| head.push_str(&format!("{name}: {value}\r\n"));
+        if let Some(token) = &self.token {
+            add("authorization", &format!("Bearer {token}"));
+        }
+        if let Some(now) = &self.now {
+            add("latchkey-now", now);
+        }
+        headers.iter().for_each(|(name, value)| add(name, value));
+        if let Some(body) = body {
+            if !headers.iter().any(|(name, _)| name.eq_ignore_ascii_case("content-type")) {
+                add("content-type", "application/json");
+            }
+            add("content-length", &body.len().to_string());
+        }
+        head.push_str("\r\n");
+        head.push_str(body.unwrap_or_default());
+        self.raw(head.as_bytes(), method == "HEAD")
+    }
+
+    /// Sends bytes as they are, and reads one answer.
+    pub(crate) fn raw(&mut self, bytes: &[u8], head_alone: bool) -> std::io::Result<Reply> {
+        if self.stream.is_none() {
+            let stream = TcpStream::connect(&self.address)?;
+            stream.set_nodelay(true)?;
+            stream.set_read_timeout(Some(Duration::from_secs(60)))?;
+            self.stream = Some(BufReader::new(stream));
+        }
+        let stream = self.stream.as_mut().unwrap();
+        let answer = stream
+            .get_mut()
+            .write_all(bytes)
+            // A server that refuses a long body answers before it has read it.
+            .or_else(|error| match error.kind() {
+                std::io::ErrorKind::BrokenPipe | std::io::ErrorKind::ConnectionReset => Ok(()),
+                _ => Err(error),
+            })
+            .and_then(|()| read_reply(stream, head_alone));
+        let keep = answer.as_ref().is_ok_and(|reply| reply.header("connection") != "close");
+        if !keep {
+            self.stream = None;
+        }
+        answer
+    }
+}
+
+fn read_reply(stream: &mut BufReader<TcpStream>, head_alone: bool) -> std::io::Result<Reply> {
+    let broken = |what: &str| std::io::Error::new(std::io::ErrorKind::UnexpectedEof, what);
+    let mut line = String::new();
+    if stream.read_line(&mut line)? == 0 {
+        return Err(broken("no answer"));
+    }
+    let status = line.split(' ').nth(1).and_then(|status| status.parse().ok());
+    let status: u16 = status.ok_or_else(|| broken(&line))?;
+    let mut headers = BTreeMap::new();
+    loop {
+        let mut line = String::new();
+        if stream.read_line(&mut line)? == 0 {
+            return Err(broken("half a head"));
+        }
+        let Some((name, value)) = line.trim_end().split_once(':') else { break };
+        headers.insert(name.to_lowercase(), value.trim().to_owned());
+    }
+    let length = headers.get("content-length").map_or(0, |length| length.parse().unwrap());
+    let mut body = vec![0; if head_alone || status == 304 { 0 } else { length }];
+    stream.read_exact(&mut body)?;
+    Ok(Reply { status, headers, text: String::from_utf8(body).unwrap() })
+}
