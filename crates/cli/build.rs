@@ -1,7 +1,5 @@
 //! Puts the documents in `systems/` into the command, so that it serves them with nothing beside it.
 
-#![expect(clippy::print_stdout, reason = "it is how a build script speaks")]
-
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
 use std::{env, fs, io};

@@ -38,10 +38,9 @@ pub(crate) fn read(path: &Path) -> Result<String, String> {
 /// The documents of paths; without any, those that are shipped.
 pub(crate) fn all(paths: &[PathBuf]) -> Result<Vec<Document>, Failure> {
     if paths.is_empty() {
-        let shipped = SHIPPED.iter().map(|(path, text)| Document {
-            path: (*path).to_owned(),
-            text: (*text).to_owned(),
-        });
+        let shipped = SHIPPED
+            .iter()
+            .map(|(path, text)| Document { path: (*path).to_owned(), text: (*text).to_owned() });
         return Ok(shipped.collect());
     }
     let document = |path: &PathBuf| {

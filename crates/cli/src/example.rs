@@ -131,7 +131,8 @@ impl Run<'_> {
             Err(error) => return Err(error),
         };
         self.report.requests += 1;
-        let answer = json::read(&reply.body, json::Limits { levels_max: json::LEVELS_CEILING }).ok();
+        let answer =
+            json::read(&reply.body, json::Limits { levels_max: json::LEVELS_CEILING }).ok();
         self.note(&reply, answer.as_ref());
         if reply.status != status.node {
             let message = format!("answered {}, not {}", reply.status, status.node);
@@ -147,7 +148,9 @@ impl Run<'_> {
     /// Keeps in mind which contract answered what.
     fn note(&mut self, reply: &Reply, answer: Option<&Value>) {
         let code = match answer {
-            Some(Value::Map(map)) if reply.status >= 400 => map.get("code").and_then(Value::as_text),
+            Some(Value::Map(map)) if reply.status >= 400 => {
+                map.get("code").and_then(Value::as_text)
+            }
             _ => None,
         };
         if let Some(contract) = &reply.contract {

@@ -53,7 +53,8 @@ impl Secret {
         };
         let bytes = text.trim().as_bytes().to_vec();
         if bytes.len() < SECRET_BYTES_MIN {
-            let message = format!("`{}` holds no secret; remove it to have one made", path.display());
+            let message =
+                format!("`{}` holds no secret; remove it to have one made", path.display());
             return Err(Failure::Unusable(message));
         }
         Ok(Secret { bytes, development: true })

@@ -1,7 +1,7 @@
 //! What the headers of a request say.
 
-use axum::http::header::{AUTHORIZATION, CONTENT_TYPE, HeaderName, IF_MATCH, IF_NONE_MATCH};
 use axum::http::HeaderMap;
+use axum::http::header::{AUTHORIZATION, CONTENT_TYPE, HeaderName, IF_MATCH, IF_NONE_MATCH};
 use latchkey_runtime::{IfMatch, Problem};
 use latchkey_table::{Number, Text};
 
@@ -34,13 +34,11 @@ pub(crate) fn is_json(headers: &HeaderMap) -> bool {
     };
     let media = value.split(';').next().unwrap_or_default().trim();
     let json = media.eq_ignore_ascii_case("application/json");
-    let utf8 = value.split(';').skip(1).all(|parameter| {
-        match parameter.trim().split_once('=') {
-            Some((name, value)) if name.eq_ignore_ascii_case("charset") => {
-                value.trim_matches('"').eq_ignore_ascii_case("utf-8")
-            }
-            _ => true,
+    let utf8 = value.split(';').skip(1).all(|parameter| match parameter.trim().split_once('=') {
+        Some((name, value)) if name.eq_ignore_ascii_case("charset") => {
+            value.trim_matches('"').eq_ignore_ascii_case("utf-8")
         }
+        _ => true,
     });
     json && utf8
 }

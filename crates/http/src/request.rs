@@ -1,8 +1,8 @@
 //! From a request's parts to a call's inputs.
 
 use latchkey_runtime::json::{self, JsonError};
-use latchkey_runtime::{ContractInfo, FieldError, Given, Problem};
 use latchkey_runtime::model::{Place, Segment};
+use latchkey_runtime::{ContractInfo, FieldError, Given, Problem};
 use latchkey_table::{Text, Value};
 
 use crate::router::{Bad, Decoded, query};

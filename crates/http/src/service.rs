@@ -168,8 +168,7 @@ impl Service {
     async fn answer(&self, request: Request) -> Response<Body> {
         let started = Instant::now();
         let _in_flight = self.metrics.start();
-        let id = headers::request_id(request.headers())
-            .map_or_else(|| self.ids.next(), |id| Text::from(id));
+        let id = headers::request_id(request.headers()).map_or_else(|| self.ids.next(), Text::from);
         let head_alone = request.method() == Method::HEAD;
         let mut seen = Seen::default();
         let mut response = self.route(request, &mut seen).await;
@@ -256,7 +255,8 @@ impl Service {
         seen.capacity = outcome.capacity;
         let response = respond::outcome(outcome);
         let etag = response.headers().get(ETAG).and_then(|etag| etag.to_str().ok());
-        if target.info.method == "GET" && etag.is_some_and(|etag| headers::has_already(headers, etag))
+        if target.info.method == "GET"
+            && etag.is_some_and(|etag| headers::has_already(headers, etag))
         {
             return Ok(not_modified(response));
         }

@@ -12,6 +12,7 @@ mod types;
 use latchkey_language::Diagnostic;
 
 pub use check::rules;
+pub use lower::pattern;
 pub use model::Model;
 pub use types::Type;
 

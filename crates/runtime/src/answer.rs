@@ -136,7 +136,8 @@ fn encode(text: &str, out: &mut String) {
         if byte.is_ascii_alphanumeric() || b"-._~:@".contains(&byte) {
             out.push(char::from(byte));
         } else {
-            let digit = |n: u8| char::from_digit(u32::from(n), 16).unwrap_or('0').to_ascii_uppercase();
+            let digit =
+                |n: u8| char::from_digit(u32::from(n), 16).unwrap_or('0').to_ascii_uppercase();
             out.extend(['%', digit(byte >> 4), digit(byte & 15)]);
         }
     }

@@ -251,8 +251,8 @@ pub(crate) fn is_id(text: &str) -> bool {
 
 /// Whether a text is a ULID, of which the first letter holds three bits only.
 fn is_ulid(text: &str) -> bool {
-    let allowed = |b: u8| {
-        b.is_ascii_digit() || (b.is_ascii_uppercase() && !b"ILOU".contains(&b))
-    };
-    text.len() == 26 && text.bytes().all(allowed) && text.starts_with(|c: char| ('0'..='7').contains(&c))
+    let allowed = |b: u8| b.is_ascii_digit() || (b.is_ascii_uppercase() && !b"ILOU".contains(&b));
+    text.len() == 26
+        && text.bytes().all(allowed)
+        && text.starts_with(|c: char| ('0'..='7').contains(&c))
 }

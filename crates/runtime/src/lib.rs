@@ -23,12 +23,12 @@ mod sweep;
 pub mod time;
 mod trace;
 
+pub use answer::{Answer, Outcome};
 pub use backend::Backend;
 pub use call::{Call, Caller, Given, IfMatch};
 pub use clock::{Source, SystemSource};
-pub use answer::{Answer, Outcome};
-pub use latchkey_model::model;
 pub use explain::explain;
+pub use latchkey_model::model;
 pub use plan::{ContractInfo, InputInfo, Mistakes, System};
 pub use problem::{FieldError, Problem};
 pub use runtime::{Options, Runtime};

@@ -117,8 +117,7 @@ impl<S: Scope> Filler<'_, S> {
             Verb::Update | Verb::Upsert => {
                 let (actions, image) = self.changes(leg, entity, &key)?;
                 // An update creates what is missing, unless it insists.
-                let exists =
-                    (leg.verb == Verb::Update).then(|| Condition::Exists(self.exists()));
+                let exists = (leg.verb == Verb::Update).then(|| Condition::Exists(self.exists()));
                 let condition = self.condition(leg, exists)?;
                 let update = Update { table, key, actions, condition };
                 Ok(Filled { leg: Leg::Update(update), image })
@@ -213,7 +212,8 @@ impl<S: Scope> Filler<'_, S> {
         for assign in &leg.values {
             actions.extend(self.assignment(leg, entity, assign)?);
         }
-        actions.extend(leg.removes.iter().map(|name| Action::Remove(Path::attribute(name.clone()))));
+        actions
+            .extend(leg.removes.iter().map(|name| Action::Remove(Path::attribute(name.clone()))));
         for assign in &leg.adds {
             let value = self.scope.value(&assign.value)?.ok_or(Fault::Absent)?;
             actions.push(Action::Add(assign.attribute.clone(), value.into_owned()));
@@ -227,6 +227,11 @@ impl<S: Scope> Filler<'_, S> {
             None => self.key_alone(leg, key)?,
         };
         let mut image = self.scope.image(&actions, &base)?;
+        if read.is_none() {
+            // Only its index keys are wanted; what was not read is left as it is.
+            self.unread_index_keys(leg, entity, &image, &mut actions);
+            return Ok((actions, None));
+        }
         for (partition, sort, key) in self.index_keys(leg, entity, &image) {
             match key {
                 Some(key) => {
@@ -243,12 +248,36 @@ impl<S: Scope> Filler<'_, S> {
                 }
             }
         }
-        if read.is_none() {
-            // Only its index keys were wanted: the rest of it is unknown.
-            return Ok((actions, None));
-        }
         within_bounds(entity, &image)?;
         Ok((actions, Some(image)))
+    }
+
+    /// The index attributes of which a part changes; the model has seen to it that their other parts are
+    /// known.
+    fn unread_index_keys(
+        &self,
+        leg: &plan::Leg,
+        entity: &Entity,
+        image: &Item,
+        actions: &mut Vec<Action>,
+    ) {
+        let changed: Vec<Text> = actions.iter().map(|action| action.target().clone()).collect();
+        for index in leg.indexes.iter().filter_map(|at| entity.indexes.get(*at)) {
+            let halves = [(&index.partition, &index.key.partition), (&index.sort, &index.key.sort)];
+            for (name, parts) in halves {
+                let touched = parts.iter().any(|part| match part {
+                    Part::Attribute(attribute, _) => changed.contains(attribute),
+                    Part::Literal(_) => false,
+                });
+                if !touched && leg.verb == Verb::Update {
+                    continue;
+                }
+                actions.push(match filled(parts, image) {
+                    Some(text) => Action::set(name.clone(), text),
+                    None => Action::Remove(Path::attribute(name.clone())),
+                });
+            }
+        }
     }
 
     /// What is known of an item that was not read.

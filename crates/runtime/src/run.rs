@@ -18,8 +18,8 @@ use crate::plan::{Code, Contract, Failure, New, Op, ProblemOp, System};
 use crate::problem::{FieldError, Problem, title};
 use crate::request::Filler;
 use crate::runtime::Runtime;
-use crate::trace::{Step, Trace, blackened};
 use crate::time;
+use crate::trace::{Step, Trace, blackened};
 
 /// How often a contract is run again when it finds its ground changed.
 const RETRIES_MAX: u32 = 5;
@@ -340,9 +340,7 @@ impl<'a> Session<'a> {
             return Ok(at + 1);
         }
         match self.fail(failure) {
-            Err(Ended::Refused(problem)) => {
-                Err(Ended::Refused(Problem { status: 412, ..problem }))
-            }
+            Err(Ended::Refused(problem)) => Err(Ended::Refused(Problem { status: 412, ..problem })),
             other => other,
         }
     }

@@ -3,14 +3,16 @@
 use std::sync::Arc;
 
 use latchkey_embedded::Store;
-use latchkey_runtime::{Backend, Caller, Given, Options, Outcome, Runtime, Source, SystemSource, json, time};
+use latchkey_runtime::{
+    Backend, Caller, Given, Options, Outcome, Runtime, Source, SystemSource, json, time,
+};
 use latchkey_table::Text;
 use latchkey_table::render::Rendered;
 
+use crate::Failure;
 use crate::arguments::Call;
 use crate::document;
 use crate::secret::Secret;
-use crate::Failure;
 
 pub(crate) fn run(arguments: Call, colour: bool) -> Result<(), Failure> {
     let documents = document::all(&arguments.documents)?;
@@ -56,7 +58,8 @@ fn call(arguments: &Call) -> Result<latchkey_runtime::Call, Failure> {
         let (name, given) = match name.strip_suffix(':') {
             Some(name) => {
                 let value = json::read(value.as_bytes(), json::Limits::default());
-                let value = value.map_err(|error| Failure::Unusable(format!("`{name}`: {error}")))?;
+                let value =
+                    value.map_err(|error| Failure::Unusable(format!("`{name}`: {error}")))?;
                 (name, Given::Json(value))
             }
             None => (name, Given::Text(value.into())),

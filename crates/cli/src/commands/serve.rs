@@ -111,7 +111,9 @@ fn greet(
     println!("  health     {url}/health  {url}/ready  {url}/metrics");
     if let Some(token) = token {
         println!("  token      {token}");
-        println!("             sub dev, every role, for 24 hours; `latchkey token --help` makes others");
+        println!(
+            "             sub dev, every role, for 24 hours; `latchkey token --help` makes others"
+        );
     }
 }
 

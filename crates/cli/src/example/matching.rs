@@ -15,7 +15,8 @@ pub(super) fn filled(text: &str, bindings: &Bindings) -> String {
     while let Some((before, after)) = rest.split_once('$') {
         filled.push_str(before);
         let length = after.find(|c: char| !c.is_ascii_alphanumeric() && c != '_');
-        let (name, behind) = after.split_at_checked(length.unwrap_or(after.len())).unwrap_or(("", after));
+        let (name, behind) =
+            after.split_at_checked(length.unwrap_or(after.len())).unwrap_or(("", after));
         match bindings.get(name) {
             Some(value) => filled.push_str(value),
             None => {

@@ -66,7 +66,8 @@ impl Target {
 
     /// A backend, in this process.
     pub async fn on(system: System, backend: Backend) -> Result<Target, TargetError> {
-        let runtime = Runtime::start(system, backend, Options::default()).await.map_err(unusable)?;
+        let runtime =
+            Runtime::start(system, backend, Options::default()).await.map_err(unusable)?;
         let tokens = || Tokens::new(SECRET, "latchkey", "latchkey").map_err(unusable);
         let settings = Settings { test_clock: true, ..Settings::default() };
         let service = Service::new(vec![runtime], tokens()?, settings).map_err(unusable)?;
@@ -76,7 +77,9 @@ impl Target {
 
     /// A running server, and what signs its tokens.
     pub fn server(url: &str, tokens: Tokens) -> Result<Target, TargetError> {
-        let wrong = || TargetError::Unusable(format!("`{url}` is no address such as http://127.0.0.1:8080"));
+        let wrong = || {
+            TargetError::Unusable(format!("`{url}` is no address such as http://127.0.0.1:8080"))
+        };
         let uri: Uri = url.parse().map_err(|_| wrong())?;
         let address = uri.authority().filter(|_| uri.scheme_str() == Some("http"));
         let address = address.ok_or_else(wrong)?;

@@ -8,6 +8,13 @@ use super::contract::{Access, Scope, ends};
 use crate::model::{Expr, ExprKind, Facts, Failure, FailureKind, Given, Kind, Return, StepKind};
 use crate::types::Type;
 
+/// What every problem says.
+const PROBLEM_MEMBERS: &[&str] =
+    &["type", "title", "status", "detail", "instance", "code", "contract", "errors"];
+
+/// What every page says.
+const PAGE_MEMBERS: &[&str] = &["items", "nextCursor"];
+
 impl Lowering {
     pub(super) fn failure(
         &mut self,
@@ -34,10 +41,22 @@ impl Lowering {
                 status: status.node,
                 code: code.node.clone(),
                 message: message.as_ref().map(|message| self.message(message, scope)),
-                with: self.shown(with, scope),
+                with: {
+                    self.not_taken(with, PROBLEM_MEMBERS, "a problem");
+                    self.shown(with, scope)
+                },
             },
         };
         Failure { kind, span: failure.span }
+    }
+
+    /// Refuses a name that every answer of this kind has already.
+    fn not_taken(&mut self, with: &[ast::Assign], taken: &[&str], what: &str) {
+        for assign in with.iter().filter(|assign| taken.contains(&assign.name.node.as_str())) {
+            let message = format!("{what} has a `{}` of its own", assign.name.node);
+            let diagnostic = Diagnostic::new("name", assign.name.span, message);
+            self.report(diagnostic.help("choose another name"));
+        }
     }
 
     fn message(&mut self, message: &ast::Template, scope: &mut Scope) -> Expr {
@@ -109,6 +128,8 @@ impl Lowering {
             }
             if matches!(kind, Some(Kind::Item(_))) {
                 self.shown_once(returned, entity);
+            } else {
+                self.not_taken(&returned.with, PAGE_MEMBERS, "a page");
             }
         }
         if let Some(path) = &returned.at {

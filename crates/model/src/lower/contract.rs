@@ -8,8 +8,8 @@ use latchkey_language::{Diagnostic, Name, Span};
 use super::entity::waiver;
 use super::{Lowering, suggestion};
 use crate::model::{
-    Binding, Contract, Expr, Facts, Failure, Input, Kind, Place, Route, Segment, Stated, Step,
-    StepKind, Waiver,
+    Binding, Contract, Expr, Facts, Failure, FailureKind, Input, Kind, Limit, Place, Route,
+    Segment, Stated, Step, StepKind, Waiver, What,
 };
 use crate::types::Type;
 
@@ -37,6 +37,25 @@ pub(super) struct Scope {
     pub(super) stored: Option<usize>,
     /// Whether this is within a `transact`.
     pub(super) in_transaction: bool,
+}
+
+/// Whether a page is read anywhere in these steps.
+fn has_page(steps: &[Step]) -> bool {
+    let in_failure = |failure: Option<&Failure>| match failure.map(|failure| &failure.kind) {
+        Some(FailureKind::Steps(steps)) => has_page(steps),
+        _ => false,
+    };
+    steps.iter().any(|step| match &step.kind {
+        StepKind::Read(read) => {
+            let page = matches!(&read.what, What::Query(query) if matches!(query.limit, Some(Limit::Page(..))));
+            page || in_failure(read.failure.as_ref())
+        }
+        StepKind::When(_, then, otherwise) => has_page(then) || has_page(otherwise),
+        StepKind::Transact(legs) => has_page(legs),
+        StepKind::Write(leg) => in_failure(leg.failure.as_ref()),
+        StepKind::Require(_, failure) | StepKind::Match(_, failure) => in_failure(failure.as_ref()),
+        StepKind::Allow(_) | StepKind::Let(..) | StepKind::Return(_) => false,
+    })
 }
 
 /// Whether a statement can stand in a transaction.
@@ -92,6 +111,7 @@ impl Lowering {
             let help = "end it, and every way through it, with `return NAME`";
             self.report(Diagnostic::new("name", contract.id.span, message).help(help));
         }
+        self.paging_is_free(&scope, &steps);
         for input in &scope.inputs {
             if !self.used_inputs.contains(&input.name) {
                 let message = format!("nothing uses the input `{}`", input.name);
@@ -108,6 +128,16 @@ impl Lowering {
             steps,
             facts,
             span: contract.id.span,
+        }
+    }
+
+    /// Every page has two inputs of its own.
+    fn paging_is_free(&mut self, scope: &Scope, steps: &[Step]) {
+        let taken = |input: &&Input| ["pageSize", "nextCursor"].contains(&input.name.as_str());
+        if let Some(input) = scope.inputs.iter().find(taken).filter(|_| has_page(steps)) {
+            let message = format!("a page has a `{}` of its own", input.name);
+            let diagnostic = Diagnostic::new("name", input.span, message);
+            self.report(diagnostic.help("choose another name"));
         }
     }
 

@@ -9,9 +9,23 @@ use crate::types::Type;
 /// The most bytes of a text: what an item can hold.
 pub(super) const TEXT_BYTES_MAX: u64 = 400 * 1024;
 
+/// How large a compiled pattern may become.
+const PATTERN_BYTES_MAX: usize = 1024 * 1024;
+
 /// The types that have a name.
 pub(crate) const NAMED: &[&str] =
     &["id", "ulid", "text", "int", "number", "counter", "bool", "time", "list", "map", "key"];
+
+/// The pattern of a text, for the whole of it.
+pub fn pattern(like: &str) -> Result<regex::Regex, String> {
+    let compiled =
+        regex::RegexBuilder::new(&format!(r"\A(?:{like})\z")).size_limit(PATTERN_BYTES_MAX).build();
+    compiled.map_err(|error| match error {
+        regex::Error::CompiledTooBig(_) => "it is too large".to_owned(),
+        // The last line says what is wrong; those above draw it.
+        error => error.to_string().lines().last().unwrap_or_default().trim().to_owned(),
+    })
+}
 
 impl Lowering {
     /// The type of an input, or of an attribute once all entities are known.
@@ -141,6 +155,13 @@ impl Lowering {
         if let Some(like) = like.filter(|_| name.node != "text") {
             let message = format!("`{}` has no pattern; only a text has", name.node);
             self.report(Diagnostic::new("type", like.span, message));
+        }
+        if let Some(Err(error)) = like.map(|like| pattern(&like.node)) {
+            let span = like.map_or(name.span, |like| like.span);
+            let diagnostic = Diagnostic::new("type", span, "this is no pattern");
+            self.report(
+                diagnostic.why(error).help("write a regular expression such as `[a-z]{3,64}`"),
+            );
         }
         let Some(bounds) = bounds else { return };
         let ends: Vec<&Name> = bounds.low.iter().chain(&bounds.high).collect();

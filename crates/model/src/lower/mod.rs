@@ -20,6 +20,7 @@ use crate::model::{Model, Role, Table};
 use crate::types::Type;
 
 pub(crate) use contract::ends;
+pub use field::pattern;
 
 /// The model of a document, as far as it has one, and what is wrong with its names and types.
 pub(crate) fn lower(document: &Document) -> (Model, Vec<Diagnostic>) {

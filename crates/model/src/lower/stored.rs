@@ -4,7 +4,8 @@
 
 use latchkey_language::{Diagnostic, Span};
 
-use crate::model::{Expr, ExprKind, Op};
+use crate::model::{Expr, ExprKind, Kind, Op};
+use crate::types::Type;
 
 /// What a store cannot evaluate, and what to do about it.
 type Breach = (Span, &'static str, &'static str);
@@ -26,7 +27,7 @@ fn refusal((span, message, help): Breach) -> Diagnostic {
 }
 
 /// Whether an expression mentions what is stored.
-fn mentions(expr: &Expr) -> bool {
+pub(super) fn mentions(expr: &Expr) -> bool {
     let mut found = false;
     expr.walk(&mut |part| found |= matches!(part.kind, ExprKind::Stored(_) | ExprKind::Unchanged));
     found
@@ -71,6 +72,11 @@ fn computed(value: &Expr) -> Option<Breach> {
         return None;
     }
     match &value.kind {
+        ExprKind::Binary(..) if value.of != Kind::Unknown && !is_number(value) => Some((
+            value.span,
+            "no store computes with times",
+            "`get` the item first, compute with what was read, and write `if unchanged`",
+        )),
         ExprKind::Binary(Op::Plus | Op::Minus, a, b) if is_term(a) && is_term(b) => None,
         _ => Some((
             value.span,
@@ -78,6 +84,10 @@ fn computed(value: &Expr) -> Option<Breach> {
             "a stored attribute can be taken as it is, or with one `+` or `-`",
         )),
     }
+}
+
+fn is_number(expr: &Expr) -> bool {
+    matches!(&expr.of, Kind::Value(Type::Int { .. } | Type::Number { .. } | Type::Counter))
 }
 
 fn is_term(expr: &Expr) -> bool {
@@ -91,7 +101,7 @@ mod tests {
         let text = format!(
             "```contract\nsystem accounts\ntable Accounts {{ type kind }}\nrole teller\n\
              entity Account \"ACCOUNT\" {{\n  PK = \"ACCOUNT#{{accountId}}\"\n  SK = \"META\"\n  accountId id\n  \
-             balance int\n  limit int\n  name text(80)\n  version counter\n}}\n\
+             balance int\n  limit int\n  name text(80)\n  opened time\n  version counter\n}}\n\
              contract A-1 \"Change\" {{\n  PUT /accounts/{{accountId}}\n  input amount int\n  \
              account = get Account strong else 404 not-found\n  allow caller is teller\n  \
              update account\n    set version = .version + 1, {set}\n    if {condition} else retry\n  \
@@ -124,6 +134,7 @@ mod tests {
             ("name = \"x{.name}\"", "unchanged", "no store can compute this"),
             ("balance = amount", ".balance + amount <= .limit", within),
             ("balance = amount", "caller owns .name", "no store can test this"),
+            ("opened = .opened + 1d", "unchanged", "no store computes with times"),
         ];
         for (set, condition, message) in cases {
             let told = told(set, condition);

@@ -252,3 +252,55 @@ fn types_say_what_they_take() {
     }
     assert_eq!(with("a text(9) = \"x\"\nb Door.state = OPEN\nc bool = true"), [""; 0]);
 }
+
+#[test]
+fn what_nobody_can_tell_is_not_named() {
+    let cases = [
+        ("gone = delete door", "type: a `delete` leaves nothing to name"),
+        (
+            "transact { other = upsert Door(doorId = door.doorId) set name = \"a\", version = .version + 1 }",
+            "type: nobody tells what this `upsert` leaves",
+        ),
+    ];
+    for (statement, message) in cases {
+        let told = done(statement);
+        assert!(told.contains(&message.to_owned()), "{statement}: {told:?}");
+    }
+}
+
+#[test]
+fn an_index_key_is_made_of_what_is_known() {
+    let index = "index Seen { PK = \"SEEN\" SK = \"AT#{seen}#{state}\" }";
+    let body = |write: &str| {
+        format!(
+            "allow caller is porter\ndoor = {write}\n set seen = now, version = .version + 1 else 404 not-found\nreturn door"
+        )
+    };
+    let told = told(index, &body("update Door"));
+    assert!(
+        told.contains(&"type: this moves the item in `Seen`, and `state` is not known".to_owned()),
+        "{told:?}"
+    );
+    let whole = "index Seen { PK = \"STATE#{state}\" SK = \"AT#{seen}#{doorId}\" }";
+    assert_eq!(self::told(whole, &body("update Door")), [""; 0]);
+}
+
+#[test]
+fn a_pattern_must_be_one() {
+    let told = told(
+        "code text(8) like \"[a-z\"",
+        "door = get Door strong else 404 a\nallow true\nreturn door",
+    );
+    assert!(told.contains(&"type: this is no pattern".to_owned()), "{told:?}");
+}
+
+#[test]
+fn names_that_answers_have_already_are_taken() {
+    let told = done("require door.state == OPEN else 409 shut with { status = door.state }");
+    assert_eq!(told, ["name: a problem has a `status` of its own"]);
+    let page = "input pageSize int\n allow caller is porter\n doors = query Door where PK = \"DOOR#{doorId}\" page 5\n\
+                return doors with { items = pageSize }";
+    let told = self::told("", page);
+    assert!(told.contains(&"name: a page has a `items` of its own".to_owned()), "{told:?}");
+    assert!(told.contains(&"name: a page has a `pageSize` of its own".to_owned()), "{told:?}");
+}

@@ -52,11 +52,66 @@ impl Lowering {
         }
         leg.failure =
             operation.otherwise.as_ref().map(|failure| self.failure(failure, scope, facts));
+        self.places_in_indexes(&leg);
+        if let Some(name) = name {
+            self.leaves_what_is_named(name, &leg, scope);
+        }
         leg.result = match name {
             Some(name) => Some(self.bind(name, Kind::Item(entity), true, scope)),
             None => target,
         };
         leg
+    }
+
+    /// Refuses to name what nobody can tell.
+    fn leaves_what_is_named(&mut self, name: &Name, leg: &Leg, scope: &Scope) {
+        let verb = leg.verb.word();
+        let (message, help) = match leg.verb {
+            Verb::Put => return,
+            Verb::Delete | Verb::Check => {
+                (format!("a `{verb}` leaves nothing to name"), "leave the name out")
+            }
+            Verb::Update | Verb::Upsert if scope.in_transaction && leg.target.is_none() => {
+                let message = format!("nobody tells what this `{verb}` leaves");
+                (message, "`get` the item first, and write the name it is read by")
+            }
+            Verb::Update | Verb::Upsert => return,
+        };
+        let diagnostic = Diagnostic::new("type", name.span, message);
+        self.report(diagnostic.why("a transaction answers with no items").help(help));
+    }
+
+    /// An index key is made of several attributes; who changes one must know the others.
+    fn places_in_indexes(&mut self, leg: &Leg) {
+        if !matches!(leg.verb, Verb::Update | Verb::Upsert) || leg.target.is_some() {
+            return;
+        }
+        let Some(entity) = self.model.entities.get(leg.entity) else { return };
+        let key = entity.key.attributes();
+        let set = |name: &str| {
+            let value = leg.values.iter().find(|given| given.attribute == name);
+            value.is_some_and(|given| !given.maybe && !stored::mentions(&given.value))
+        };
+        let changed = |name: &str| {
+            leg.values.iter().chain(&leg.adds).any(|given| given.attribute == name)
+                || leg.removes.iter().any(|removed| removed == name)
+        };
+        let mut unknown = None;
+        for index in &entity.indexes {
+            for template in [&index.key.partition, &index.key.sort] {
+                let parts = || template.holes().map(|hole| hole.attribute.as_str());
+                let touched = leg.verb == Verb::Upsert || parts().any(changed);
+                let missing = parts().find(|part| !set(part) && !key.contains(part));
+                if let Some(part) = missing.filter(|_| touched) {
+                    unknown = Some((index.name.clone(), part.to_owned()));
+                }
+            }
+        }
+        if let Some((index, part)) = unknown {
+            let message = format!("this moves the item in `{index}`, and `{part}` is not known");
+            let help = "`get` the item first, and write the name it is read by";
+            self.report(Diagnostic::new("type", leg.span, message).help(help));
+        }
     }
 
     fn leg_clause(&mut self, leg: &mut Leg, clause: &ast::Clause, scope: &mut Scope) {

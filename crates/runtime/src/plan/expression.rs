@@ -146,9 +146,7 @@ impl Expressions<'_> {
             _ => None,
         };
         match (self.target, counter) {
-            (Some(target), Some(counter)) => {
-                Code::Unchanged(target, counter.name.as_str().into())
-            }
+            (Some(target), Some(counter)) => Code::Unchanged(target, counter.name.as_str().into()),
             // The model has refused it: nothing counts here.
             _ => Code::Constant(Value::Bool(false)),
         }

@@ -24,14 +24,26 @@ pub(crate) struct Input {
 pub(crate) enum InputType {
     Id,
     Ulid,
-    Text { bytes_max: usize, like: Option<(String, Regex)> },
-    Int { low: Option<i64>, high: Option<i64> },
-    Number { low: Option<Number>, high: Option<Number> },
+    Text {
+        bytes_max: usize,
+        like: Option<(String, Regex)>,
+    },
+    Int {
+        low: Option<i64>,
+        high: Option<i64>,
+    },
+    Number {
+        low: Option<Number>,
+        high: Option<Number>,
+    },
     Bool,
     Time,
     Enum(Vec<Text>),
     List,
-    Map { bytes_max: usize, levels_max: usize },
+    Map {
+        bytes_max: usize,
+        levels_max: usize,
+    },
     /// Nothing a caller can give.
     Never,
 }
@@ -46,8 +58,8 @@ impl InputType {
             Type::Text { max, like } => InputType::Text {
                 bytes_max: size(*max),
                 like: like.as_ref().and_then(|pattern| {
-                    let whole = Regex::new(&format!(r"\A(?:{pattern})\z")).ok()?;
-                    Some((pattern.clone(), whole))
+                    // One that does not compile was a mistake of the document.
+                    Some((pattern.clone(), latchkey_model::pattern(pattern).ok()?))
                 }),
             },
             Type::Int { low, high } => InputType::Int { low: *low, high: *high },

@@ -52,7 +52,7 @@ pub(crate) struct Leg {
 /// A part of a transaction.
 #[derive(Debug)]
 pub(crate) enum LegNode {
-    Leg(Leg),
+    Leg(Box<Leg>),
     When(Code, Vec<LegNode>, Vec<LegNode>),
 }
 
@@ -130,8 +130,9 @@ impl Key {
                 Part::Literal(text) => Piece::Literal(text.clone()),
                 Part::Attribute(name, width) => {
                     let value = given.iter().find(|given| given.attribute == name.as_str());
-                    let code = value
-                        .map_or(Code::Constant(Value::Null), |value| expressions.code(&value.value));
+                    let code = value.map_or(Code::Constant(Value::Null), |value| {
+                        expressions.code(&value.value)
+                    });
                     Piece::Value(code, *width)
                 }
             });

@@ -61,7 +61,10 @@ pub(crate) enum Failure {
     Problem(Box<ProblemOp>),
     Retry,
     /// Goes on at a block, which ends the call.
-    Goto { start: usize, end: usize },
+    Goto {
+        start: usize,
+        end: usize,
+    },
     /// Nothing: what was asked for may be absent.
     Nothing,
 }
@@ -242,9 +245,7 @@ impl Planner<'_> {
             StepKind::Match(test, failure) => {
                 let versioned = self.find_version(test);
                 let test = self.expressions.code(test);
-                self.place(|planner| {
-                    Op::Match(test, planner.failure(failure.as_ref()), versioned)
-                });
+                self.place(|planner| Op::Match(test, planner.failure(failure.as_ref()), versioned));
             }
             StepKind::When(test, then, otherwise) => self.when(test, then, otherwise),
             StepKind::Let(binding, value) => {
@@ -333,7 +334,9 @@ impl Planner<'_> {
         let mut legs = Vec::new();
         for step in steps {
             match &step.kind {
-                StepKind::Write(leg) => legs.extend(self.leg(leg).map(LegNode::Leg)),
+                StepKind::Write(leg) => {
+                    legs.extend(self.leg(leg).map(|leg| LegNode::Leg(Box::new(leg))))
+                }
                 StepKind::When(test, then, otherwise) => {
                     let test = self.expressions.code(test);
                     let (then, otherwise) = (self.legs(then), self.legs(otherwise));
@@ -454,11 +457,20 @@ impl Planner<'_> {
             (_, fields) => fields.iter().map(|field| Shown::new(field)).collect(),
         };
         let with = returned.with.iter();
-        let with = with.map(|given| (Shown::new(&given.attribute), self.expressions.code(&given.value)));
+        let with =
+            with.map(|given| (Shown::new(&given.attribute), self.expressions.code(&given.value)));
         let with = with.collect();
         let at = returned.at.as_ref().map(|path| self.path(path, returned.binding));
         let counter = entity.filter(|_| !page).and_then(|entity| entity.counter.clone());
-        ReturnOp { status: returned.status, binding: returned.binding, page, shown, with, at, counter }
+        ReturnOp {
+            status: returned.status,
+            binding: returned.binding,
+            page,
+            shown,
+            with,
+            at,
+            counter,
+        }
     }
 
     /// A path whose holes are inputs, or attributes of what is returned.
