@@ -34,3 +34,8 @@ pub use problem::{FieldError, Problem};
 pub use runtime::{Options, Runtime};
 pub use sweep::{Swept, sweep};
 pub use trace::{Step, Trace};
+
+/// The program in the guide compiles.
+#[cfg(doctest)]
+#[doc = include_str!("../../../docs/serving.md")]
+struct Serving;
