@@ -51,7 +51,14 @@ fn the_mistakes_it_shows_are_caught_just_so() {
                         latchkey_cli::render("systems/smartlocker.md", &document, found, false)
                     })
                     .collect();
-                assert_eq!(told.join("\n\n"), body);
+                let told = told.join("\n\n");
+                if std::env::var_os("LATCHKEY_BLESS").is_some() {
+                    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../README.md");
+                    let now = std::fs::read_to_string(path).unwrap();
+                    std::fs::write(path, now.replacen(&body, &told, 1)).unwrap();
+                } else {
+                    assert_eq!(told, body);
+                }
                 shown += 1;
             }
             _ => {}
@@ -60,9 +67,28 @@ fn the_mistakes_it_shows_are_caught_just_so() {
     assert_eq!(shown, 2);
 }
 
-#[test]
-fn its_first_contract_is_right() {
+/// What the command says of the README's first document.
+fn said(arguments: &[&str]) -> String {
     let (_, document) = README.split_once("````markdown\n").unwrap();
     let (document, _) = document.split_once("````").unwrap();
-    assert_eq!(latchkey_model::check(document).diagnostics, []);
+    let directory = tempfile::tempdir().unwrap();
+    std::fs::write(directory.path().join("doors.md"), document).unwrap();
+    let output = std::process::Command::new(env!("CARGO_BIN_EXE_latchkey"))
+        .args(arguments)
+        .current_dir(directory.path())
+        .output()
+        .unwrap();
+    let text = |bytes| String::from_utf8(bytes).unwrap();
+    let (out, error) = (text(output.stdout), text(output.stderr));
+    assert!(output.status.success(), "{arguments:?}: {out}{error}");
+    out
+}
+
+#[test]
+fn its_first_contract_is_right_and_does_what_it_says() {
+    assert_eq!(said(&["check", "doors.md"]), "doors.md: 1 entity, 2 contracts, no mistakes\n");
+    let tested = said(&["test", "doors.md"]);
+    assert!(tested.ends_with("doors.md: 1 example, 2 requests, all as they say\n"), "{tested}");
+    let explained = said(&["explain", "D-02", "doors.md"]);
+    assert!(explained.contains("attribute_not_exists"), "{explained}");
 }

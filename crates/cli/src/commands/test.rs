@@ -73,7 +73,10 @@ fn tell(document: &Document, report: &Report, missing: &[&Gap], colour: bool) ->
         1 => "1 is not as it says".to_owned(),
         count => format!("{count} are not as they say"),
     };
-    println!("{}: {blocks} examples, {requests} requests, {verdict}", document.path);
+    let counted =
+        |count: usize, one: &str| format!("{count} {one}{}", if count == 1 { "" } else { "s" });
+    let (blocks, requests) = (counted(blocks, "example"), counted(requests, "request"));
+    println!("{}: {blocks}, {requests}, {verdict}", document.path);
     !report.failures.is_empty()
 }
 
