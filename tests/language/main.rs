@@ -81,6 +81,18 @@ fn the_json_of_the_examples_is_json() {
 }
 
 #[test]
+fn its_examples_are_as_they_say() {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    let report = runtime.block_on(async {
+        let system = latchkey_runtime::System::read(REFERENCE).unwrap();
+        let target = latchkey_cli::example::Target::in_memory(system).await.unwrap();
+        latchkey_cli::example::run(REFERENCE, &target).await.unwrap()
+    });
+    assert_eq!(report.failures, []);
+    assert!(report.requests > 0);
+}
+
+#[test]
 fn the_grammar_has_the_words_of_the_parser() {
     let mut parser = BTreeSet::new();
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../crates/language/src/parse");

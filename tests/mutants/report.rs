@@ -2,36 +2,40 @@
 
 #![expect(clippy::print_stdout, reason = "its output is its purpose")]
 
+mod examples;
 mod study;
 
-use study::{Expected, mutants};
+use study::{Expected, Fate, mutants, original_holds};
 
 fn main() -> Result<(), String> {
+    original_holds()?;
     println!("| id | mistake | what comes of it |\n|---|---|---|");
-    let (mut caught, mut harmless, mut example) = (0, 0, 0);
+    let (mut checked, mut shown, mut harmless, mut unseen) = (0, 0, 0, 0);
     for mutant in mutants()? {
-        let found = mutant.found_by()?;
-        let told = if !found.is_empty() {
-            caught += 1;
-            format!("caught by {}", found.join(", "))
-        } else {
-            match mutant.expected {
-                Expected::Harmless(why) => {
-                    harmless += 1;
-                    format!("survives, harmless: {why}")
-                }
-                Expected::Example(which) => {
-                    example += 1;
-                    format!("survives, seen by an example: {which}")
-                }
-                Expected::Caught(rule) => format!("**survives, and {rule} should catch it**"),
+        let told = match (mutant.fate()?, mutant.expected) {
+            (Fate::Checked(rules), _) => {
+                checked += 1;
+                format!("caught by the check: {}", rules.join(", "))
+            }
+            (Fate::Shown(first), _) => {
+                shown += 1;
+                format!("caught by an example: {first}")
+            }
+            (Fate::Survived, Expected::Harmless(why)) => {
+                harmless += 1;
+                format!("survives, harmless: {why}")
+            }
+            (Fate::Survived, Expected::Unseen(why)) => {
+                unseen += 1;
+                format!("survives, unseen: {why}")
+            }
+            (Fate::Survived, Expected::Checked(_) | Expected::Example(_)) => {
+                "**survives, and should not**".to_owned()
             }
         };
         println!("| {} | {} | {told} |", mutant.id, mutant.mistake);
     }
-    println!(
-        "\n{} mutants: the check catches {caught}; {harmless} are harmless; {example} need an example.",
-        mutants()?.len()
-    );
+    println!("\n{} mutants: the check catches {checked}, an example {shown};", mutants()?.len());
+    println!("{harmless} are harmless, {unseen} can be seen by neither.");
     Ok(())
 }

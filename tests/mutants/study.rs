@@ -1,4 +1,6 @@
-//! The study: reads the lists of mutants, makes each, and checks it.
+//! The study: reads the lists of mutants, makes each, checks it, and runs its examples.
+
+use crate::examples::{self, Failure};
 
 /// The document the mistakes are made in.
 pub(crate) const DOCUMENT: &str = include_str!("../../systems/smartlocker.md");
@@ -35,11 +37,23 @@ struct Edit {
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Expected {
     /// The check reports it, by this rule at least.
-    Caught(&'static str),
-    /// It does no harm, and why.
-    Harmless(&'static str),
+    Checked(&'static str),
     /// Only a run can tell, and which example does.
     Example(&'static str),
+    /// It does no harm, and why.
+    Harmless(&'static str),
+    /// It does harm, and no example can tell, and why.
+    Unseen(&'static str),
+}
+
+/// What came of a mistake.
+pub(crate) enum Fate {
+    /// The check reports it, by these rules.
+    Checked(Vec<&'static str>),
+    /// An example fails, and this is the first that does.
+    Shown(Failure),
+    /// Nothing notices.
+    Survived,
 }
 
 /// Reads all lists.
@@ -52,6 +66,15 @@ pub(crate) fn mutants() -> Result<Vec<Mutant>, String> {
         mutants.push(mutant);
     }
     Ok(mutants)
+}
+
+/// Runs the examples of the document without a mistake: each is as it says, and no failure is left out.
+pub(crate) fn original_holds() -> Result<(), String> {
+    let run = examples::run(DOCUMENT)?;
+    let failures = run.failures.iter().map(Failure::to_string);
+    let gaps = run.gaps.iter().map(|gap| format!("no example is answered {gap}"));
+    let told: Vec<String> = failures.chain(gaps).collect();
+    if told.is_empty() { Ok(()) } else { Err(told.join("\n")) }
 }
 
 /// Reads one mutant: what it is, where, the edits, and what should come of it.
@@ -72,11 +95,13 @@ fn read(entry: &'static str) -> Result<Mutant, String> {
         } else if let Some(name) = line.strip_prefix("in ") {
             within = Some(name);
         } else if let Some(rule) = line.strip_prefix("caught by ") {
-            expected = Some(Expected::Caught(rule));
+            expected = Some(Expected::Checked(rule));
         } else if let Some(why) = line.strip_prefix("harmless: ") {
             expected = Some(Expected::Harmless(why));
         } else if let Some(which) = line.strip_prefix("example: ") {
             expected = Some(Expected::Example(which));
+        } else if let Some(why) = line.strip_prefix("unseen: ") {
+            expected = Some(Expected::Unseen(why));
         } else {
             return Err(wrong(&format!("the line `{line}` means nothing")));
         }
@@ -111,12 +136,17 @@ impl Mutant {
         part.ok_or_else(|| format!("{}: there is no `{name}`", self.id))
     }
 
-    /// The rules that find it, each once, by name.
-    pub(crate) fn found_by(&self) -> Result<Vec<&'static str>, String> {
-        let checked = latchkey_model::check(&self.document()?);
+    /// What comes of it: the check is asked first, the examples are run if it has nothing to say.
+    pub(crate) fn fate(&self) -> Result<Fate, String> {
+        let document = self.document()?;
+        let checked = latchkey_model::check(&document);
         let mut rules: Vec<&str> = checked.diagnostics.iter().map(|found| found.rule).collect();
-        rules.sort_unstable();
-        rules.dedup();
-        Ok(rules)
+        if !rules.is_empty() {
+            rules.sort_unstable();
+            rules.dedup();
+            return Ok(Fate::Checked(rules));
+        }
+        let run = examples::run(&document).map_err(|error| format!("{}: {error}", self.id))?;
+        Ok(run.failures.into_iter().next().map_or(Fate::Survived, Fate::Shown))
     }
 }

@@ -139,6 +139,23 @@ impl Run<'_> {
             self.fail(status.span, message, Some(shown(&reply)));
             return Ok(());
         }
+        for (name, value) in &call.answer_headers {
+            let wanted = filled(&value.node, &self.bindings);
+            let found = reply.headers.get(name.node.to_lowercase().as_str());
+            let found = found.and_then(|found| found.to_str().ok());
+            match (wanted.strip_prefix('$'), found) {
+                (Some("absent"), None) => {}
+                (Some(name), Some(found)) if name != "absent" => {
+                    self.bindings.insert(name.to_owned(), found.to_owned());
+                }
+                (_, Some(found)) if found == wanted => {}
+                (_, found) => {
+                    let found = found.map_or("absent".to_owned(), |found| format!("`{found}`"));
+                    let message = format!("`{}` is {found}, not `{wanted}`", name.node);
+                    self.fail(value.span, message, Some(shown(&reply)));
+                }
+            }
+        }
         if let Some(expected) = &call.answer {
             self.compare(expected, answer.as_ref(), &reply);
         }

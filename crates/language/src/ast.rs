@@ -509,7 +509,7 @@ pub enum ExampleStep {
     Call(ExampleCall),
 }
 
-/// `METHOD PATH [Header: value]… [JSON]` and, below, `STATUS [JSON]`.
+/// `METHOD PATH [Header: value]… [JSON]` and, below, `STATUS [Header: value]… [JSON]`.
 #[derive(Debug, Clone)]
 pub struct ExampleCall {
     /// The method.
@@ -522,6 +522,8 @@ pub struct ExampleCall {
     pub body: Option<Name>,
     /// The status it must have.
     pub status: Option<Spanned<u16>>,
+    /// The headers it must have.
+    pub answer_headers: Vec<(Name, Name)>,
     /// A part of the JSON it must have, as it is written.
     pub answer: Option<Name>,
 }

@@ -72,6 +72,8 @@ pub enum Invalid {
     Operand { found: ValueType },
     #[error(transparent)]
     Number(#[from] NumberError),
+    #[error("the service refused it: {message}")]
+    Service { message: String },
 
     #[error("a limit of 0")]
     Limit,

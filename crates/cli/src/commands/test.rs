@@ -36,7 +36,7 @@ pub(crate) fn run(arguments: &Test, colour: bool) -> Result<(), Failure> {
             }
         })?;
         let missing: Vec<&Gap> = gaps.iter().filter(|gap| !report.seen.contains(gap)).collect();
-        failed |= tell(document, &report, &missing, colour);
+        failed |= tell(document, &report, &missing, arguments.complete, colour);
         failed |= arguments.complete && !missing.is_empty();
     }
     if failed { Err(Failure::Told) } else { Ok(()) }
@@ -57,11 +57,17 @@ fn gaps(system: &System) -> Vec<Gap> {
     gaps
 }
 
-fn tell(document: &Document, report: &Report, missing: &[&Gap], colour: bool) -> bool {
+fn tell(
+    document: &Document,
+    report: &Report,
+    missing: &[&Gap],
+    complete: bool,
+    colour: bool,
+) -> bool {
     for failure in &report.failures {
         eprintln!("{}\n", render(&document.path, &document.text, failure, colour));
     }
-    for (contract, problem) in missing {
+    for (contract, problem) in missing.iter().filter(|_| complete) {
         match problem {
             Some(code) => println!("{contract}: no example is answered `{code}`"),
             None => println!("{contract}: no example is answered as it is meant to be"),
@@ -77,6 +83,9 @@ fn tell(document: &Document, report: &Report, missing: &[&Gap], colour: bool) ->
         |count: usize, one: &str| format!("{count} {one}{}", if count == 1 { "" } else { "s" });
     let (blocks, requests) = (counted(blocks, "example"), counted(requests, "request"));
     println!("{}: {blocks}, {requests}, {verdict}", document.path);
+    if !missing.is_empty() && !complete {
+        println!("{} answers have no example; --complete lists them", missing.len());
+    }
     !report.failures.is_empty()
 }
 
@@ -84,7 +93,7 @@ fn tell(document: &Document, report: &Report, missing: &[&Gap], colour: bool) ->
 async fn clock_is_ours(target: &Target, url: &str) -> Result<(), TargetError> {
     let headers = [("latchkey-now".to_owned(), "no time".to_owned())];
     let reply = target.send("GET", "/ready", &headers, String::new()).await?;
-    if reply.test_clock {
+    if reply.headers.contains_key("latchkey-test-clock") {
         return Ok(());
     }
     Err(unusable(&format!("{url} does not let examples set the clock; start it with --test-clock")))

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use axum::Router;
 use axum::body::Body;
-use axum::http::{Request, Uri};
+use axum::http::{HeaderMap, Request, Uri};
 use bytes::Bytes;
 use http_body_util::{BodyExt, Full};
 use hyper_util::rt::TokioIo;
@@ -41,8 +41,8 @@ pub struct Reply {
     pub status: u16,
     /// The contract that answered, if one did.
     pub contract: Option<String>,
-    /// Whether the server lets a request bring its instant.
-    pub test_clock: bool,
+    /// The headers.
+    pub headers: HeaderMap,
     /// The body.
     pub body: Bytes,
 }
@@ -147,8 +147,7 @@ where
     let contract = parts.headers.get("latchkey-contract").and_then(|value| value.to_str().ok());
     let contract = contract.map(str::to_owned);
     let body = body.collect().await.map_err(|error| unusable(&error))?.to_bytes();
-    let test_clock = parts.headers.contains_key("latchkey-test-clock");
-    Ok(Reply { status: parts.status.as_u16(), contract, test_clock, body })
+    Ok(Reply { status: parts.status.as_u16(), contract, headers: parts.headers, body })
 }
 
 fn unusable(error: impl std::fmt::Display) -> TargetError {

@@ -140,13 +140,32 @@ impl<'a> Reader<'a> {
     }
 
     fn request(&mut self, method: Name, rest: Span) {
-        let (path, mut rest) = self.split(rest);
+        let (path, rest) = self.split(rest);
+        let (headers, rest) = self.headers(rest);
+        let body = self.json(rest);
+        if !path.node.starts_with('/') {
+            self.report(path.span, "a path begins with `/`", "write it as a client would send it");
+        }
+        let (status, answer_headers, answer) = (None, Vec::new(), None);
+        self.steps.push(ExampleStep::Call(ExampleCall {
+            method,
+            path,
+            headers,
+            body,
+            status,
+            answer_headers,
+            answer,
+        }));
+    }
+
+    /// `Name: value` and the like, up to what is none.
+    fn headers(&mut self, mut rest: Span) -> (Vec<(Name, Name)>, Span) {
         let mut headers = Vec::new();
         loop {
             let (word, after) = self.split(rest);
             let Some(name) = word.node.strip_suffix(':').filter(|_| !word.node.starts_with('{'))
             else {
-                break;
+                return (headers, rest);
             };
             let name = Spanned::new(name.to_owned(), word.span);
             let (value, after) = self.header_value(after);
@@ -156,19 +175,6 @@ impl<'a> Reader<'a> {
             headers.push((name, value));
             rest = after;
         }
-        let body = self.json(rest);
-        if !path.node.starts_with('/') {
-            self.report(path.span, "a path begins with `/`", "write it as a client would send it");
-        }
-        let (status, answer) = (None, None);
-        self.steps.push(ExampleStep::Call(ExampleCall {
-            method,
-            path,
-            headers,
-            body,
-            status,
-            answer,
-        }));
     }
 
     /// The words of a header's value: to the next header, to the JSON, or to the end of the line.
@@ -186,11 +192,13 @@ impl<'a> Reader<'a> {
     }
 
     fn answer(&mut self, word: &Name, rest: Span) {
+        let (headers, rest) = self.headers(rest);
         let json = self.json(rest);
         let status = word.node.parse().ok().filter(|status| (100..=599).contains(status));
         match (self.steps.last_mut(), status) {
             (Some(ExampleStep::Call(call)), Some(status)) if call.status.is_none() => {
                 call.status = Some(Spanned::new(status, word.span));
+                call.answer_headers = headers;
                 call.answer = json;
             }
             (_, None) => {

@@ -40,6 +40,11 @@ impl Lowering {
                 let message = format!("this is {found}, and {expected} is expected");
                 self.report(Diagnostic::new("type", written.span, message));
             }
+            (Kind::Value(found), Some(expected)) => {
+                if let Some((message, help)) = too_wide(&value, found, expected) {
+                    self.report(Diagnostic::new("type", written.span, message).help(help));
+                }
+            }
             (Kind::Item(_) | Kind::Page(_), Some(expected)) => {
                 let message =
                     format!("this is {}, and {expected} is expected", self.describe(&value.of));
@@ -449,6 +454,53 @@ impl Lowering {
                 Kind::Test
             }
         }
+    }
+}
+
+/// A text that is longer than what it is put into can hold, or not of its pattern: the key rules rest on
+/// both.
+fn too_wide(value: &Expr, found: &Type, expected: &Type) -> Option<(String, String)> {
+    let constant = match &value.kind {
+        ExprKind::Text(pieces) => match pieces.as_slice() {
+            [] => Some(""),
+            [TextPiece::Literal(text)] => Some(text.as_str()),
+            _ => None,
+        },
+        _ => None,
+    };
+    match (found, expected) {
+        (Type::Text { max, like }, Type::Text { max: room, like: wanted }) => {
+            // What is composed in the document has no bound of its own.
+            let long = match constant {
+                Some(text) => u64::try_from(text.len()).is_ok_and(|length| length > *room),
+                None => *max > *room,
+            };
+            if long {
+                let message = format!("this is {found}, and there is room for {room} bytes");
+                return Some((message, format!("make it `text({room})`, or make room")));
+            }
+            let fits = match (wanted, constant) {
+                (None, _) => true,
+                (Some(wanted), Some(text)) => {
+                    super::pattern(wanted).is_ok_and(|pattern| pattern.is_match(text))
+                }
+                (Some(wanted), None) => like.as_ref() == Some(wanted),
+            };
+            let wanted = wanted.as_ref().filter(|_| !fits)?;
+            let message = format!("this need not be like `{wanted}`");
+            Some((message, "give it the type of the attribute: `ENTITY.ATTRIBUTE`".to_owned()))
+        }
+        (Type::Id | Type::Ulid, Type::Text { like: Some(wanted), .. }) => {
+            let message = format!("this need not be like `{wanted}`");
+            Some((message, "give it the type of the attribute: `ENTITY.ATTRIBUTE`".to_owned()))
+        }
+        (Type::Map { bytes, depth }, Type::Map { bytes: room, depth: levels })
+            if bytes > room || depth > levels =>
+        {
+            let message = format!("this is {found}, and there is room for {expected}");
+            Some((message, "make it no larger than what it is put into".to_owned()))
+        }
+        _ => None,
     }
 }
 

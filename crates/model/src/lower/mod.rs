@@ -56,6 +56,14 @@ impl Lowering {
                 Item::Table(declared) => {
                     self.once("table", declared.name.span, &mut table);
                     let discriminator = declared.discriminator.as_ref();
+                    if discriminator.is_none() {
+                        let message =
+                            "the table does not say which attribute tells its items apart";
+                        let help =
+                            format!("write `table {} {{ type entityType }}`", declared.name.node);
+                        let missing = Diagnostic::new("name", declared.name.span, message);
+                        self.report(missing.help(help));
+                    }
                     self.model.table = Table {
                         name: declared.name.node.clone(),
                         discriminator: discriminator

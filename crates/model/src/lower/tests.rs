@@ -304,3 +304,32 @@ fn names_that_answers_have_already_are_taken() {
     assert!(told.contains(&"name: a page has a `items` of its own".to_owned()), "{told:?}");
     assert!(told.contains(&"name: a page has a `pageSize` of its own".to_owned()), "{told:?}");
 }
+
+#[test]
+fn a_text_fits_where_it_is_put() {
+    let code = "code text(8) like \"[a-z]{1,8}\"";
+    let made = |input: &str, value: &str| {
+        let body = format!(
+            "{input}\n allow caller is porter\n\
+             door = put Door {{ doorId, name = \"a\", code = {value} }} replace\n return door"
+        );
+        told(code, &body)
+    };
+    assert_eq!(made("input code Door.code", "code"), [""; 0]);
+    assert_eq!(made("", "\"abc\""), [""; 0]);
+    let unlike = ["type: this need not be like `[a-z]{1,8}`"];
+    assert_eq!(made("input code text(8)", "code"), unlike, "a key could be forged by it");
+    assert_eq!(made("input code id", "code"), unlike);
+    assert_eq!(made("", "\"A\""), unlike);
+    assert_eq!(
+        made("input code text(9) like \"[a-z]{1,8}\"", "code"),
+        ["type: this is text(9), and there is room for 8 bytes"]
+    );
+}
+
+#[test]
+fn a_table_says_what_tells_its_items_apart() {
+    let checked = crate::check("```contract\nsystem doors\ntable Doors { }\n```\n");
+    let told: Vec<_> = checked.diagnostics.iter().map(|found| found.message.as_str()).collect();
+    assert_eq!(told, ["the table does not say which attribute tells its items apart"]);
+}
