@@ -1,15 +1,32 @@
-//! The service over real HTTP: every row of its documents, every rule of its edge.
+//! The service over real HTTP: every row of its document, every rule of its edge.
+//!
+//! Each test is a sentence of what the service promises. It starts a server of its own, asks it as a stranger
+//! would, and shows the request and the reply when a promise is broken.
 
-#![expect(clippy::unwrap_used, reason = "a test that goes wrong should fail, where it went wrong")]
+#![expect(
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    reason = "a test that goes wrong should fail, where it went wrong"
+)]
+
+mod bodies;
+mod cursors;
+mod events;
+mod headers;
+mod hostile;
+mod idempotency;
+mod inputs;
+mod jwt;
+mod lists;
+mod lockers;
+mod reservations;
+mod rights;
+mod scene;
+mod times;
+mod tokens;
+mod transfer;
+mod verdict;
+mod windows;
 
 #[path = "../serve/mod.rs"]
 mod serve;
-
-#[test]
-fn it_serves() {
-    let directory = tempfile::tempdir().unwrap();
-    let server = serve::Server::start(directory.path());
-    let token = server.token("alice", &[], &[]);
-    let reply = server.client().with_token(&token).get("/lockers/L1");
-    assert_eq!((reply.status, reply.code().as_str()), (404, "not-found"));
-}

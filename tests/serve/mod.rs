@@ -3,6 +3,7 @@
 #![expect(dead_code, reason = "no suite uses all of it")]
 
 use std::collections::BTreeMap;
+use std::fmt;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
 use std::path::{Path, PathBuf};
@@ -24,8 +25,10 @@ pub(crate) struct Server {
 }
 
 /// What came back.
-#[derive(Debug, Clone)]
+#[derive(Clone)]
 pub(crate) struct Reply {
+    /// What was sent for it, cut short where it is long.
+    pub(crate) request: String,
     pub(crate) status: u16,
     /// By their lowercase names.
     pub(crate) headers: BTreeMap<String, String>,
@@ -40,11 +43,29 @@ impl Reply {
 
     /// The problem's code.
     pub(crate) fn code(&self) -> String {
-        self.json()["code"].as_str().unwrap_or_default().to_owned()
+        let body = self.json();
+        body.get("code").and_then(Value::as_str).unwrap_or_default().to_owned()
     }
 
     pub(crate) fn header(&self, name: &str) -> &str {
         self.headers.get(name).map_or("", String::as_str)
+    }
+}
+
+impl fmt::Display for Reply {
+    /// The request and the reply, as they went over the wire.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(f, "--- request\n{}\n--- reply\n{}", self.request, self.status)?;
+        for (name, value) in &self.headers {
+            writeln!(f, "{name}: {value}")?;
+        }
+        writeln!(f, "\n{}\n---", shortened(self.text.as_bytes()))
+    }
+}
+
+impl fmt::Debug for Reply {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "\n{self}")
     }
 }
 
@@ -123,8 +144,12 @@ impl Drop for Server {
 pub(crate) fn token(data: &Path, sub: &str, roles: &[&str], orgs: &[&str]) -> String {
     let mut command = Command::new(LATCHKEY);
     command.args(["token", "--sub", sub, "--data"]).arg(data).env_remove("LATCHKEY_SECRET");
-    roles.iter().for_each(|role| drop(command.args(["--role", role])));
-    orgs.iter().for_each(|org| drop(command.args(["--org", org])));
+    for role in roles {
+        command.args(["--role", role]);
+    }
+    for org in orgs {
+        command.args(["--org", org]);
+    }
     let output = command.output().unwrap();
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     String::from_utf8(output.stdout).unwrap().trim().to_owned()
@@ -194,6 +219,49 @@ impl Client {
         headers: &[(&str, &str)],
         body: Option<&str>,
     ) -> std::io::Result<Reply> {
+        let mut head = self.head(method, path, headers);
+        if let Some(body) = body {
+            if !headers.iter().any(|(name, _)| name.eq_ignore_ascii_case("content-type")) {
+                head.push_str("content-type: application/json\r\n");
+            }
+            head.push_str(&format!("content-length: {}\r\n", body.len()));
+        }
+        head.push_str("\r\n");
+        head.push_str(body.unwrap_or_default());
+        self.raw(head.as_bytes(), method == "HEAD")
+    }
+
+    /// Sends a body of any bytes in one piece, or in chunks whose number of bytes nothing tells before.
+    pub(crate) fn send_bytes(
+        &mut self,
+        method: &str,
+        path: &str,
+        headers: &[(&str, &str)],
+        body: &[u8],
+        chunked: bool,
+    ) -> Reply {
+        let mut head = self.head(method, path, headers);
+        if chunked {
+            head.push_str("transfer-encoding: chunked\r\n\r\n");
+        } else {
+            head.push_str(&format!("content-length: {}\r\n\r\n", body.len()));
+        }
+        let mut bytes = head.into_bytes();
+        if chunked {
+            for chunk in body.chunks(64 * 1024) {
+                bytes.extend(format!("{:x}\r\n", chunk.len()).bytes());
+                bytes.extend(chunk);
+                bytes.extend(b"\r\n");
+            }
+            bytes.extend(b"0\r\n\r\n");
+        } else {
+            bytes.extend(body);
+        }
+        self.raw(&bytes, method == "HEAD").unwrap()
+    }
+
+    /// The head of a request, but for what tells of its body and the empty line.
+    pub(crate) fn head(&self, method: &str, path: &str, headers: &[(&str, &str)]) -> String {
         let mut head = format!("{method} {path} HTTP/1.1\r\nhost: {}\r\n", self.address);
         let mut add = |name: &str, value: &str| head.push_str(&format!("{name}: {value}\r\n"));
         if let Some(token) = &self.token {
@@ -203,15 +271,7 @@ impl Client {
             add("latchkey-now", now);
         }
         headers.iter().for_each(|(name, value)| add(name, value));
-        if let Some(body) = body {
-            if !headers.iter().any(|(name, _)| name.eq_ignore_ascii_case("content-type")) {
-                add("content-type", "application/json");
-            }
-            add("content-length", &body.len().to_string());
-        }
-        head.push_str("\r\n");
-        head.push_str(body.unwrap_or_default());
-        self.raw(head.as_bytes(), method == "HEAD")
+        head
     }
 
     /// Sends bytes as they are, and reads one answer.
@@ -231,7 +291,8 @@ impl Client {
                 std::io::ErrorKind::BrokenPipe | std::io::ErrorKind::ConnectionReset => Ok(()),
                 _ => Err(error),
             })
-            .and_then(|()| read_reply(stream, head_alone));
+            .and_then(|()| read_reply(stream, head_alone))
+            .map(|reply| Reply { request: shortened(bytes), ..reply });
         let keep = answer.as_ref().is_ok_and(|reply| reply.header("connection") != "close");
         if !keep {
             self.stream = None;
@@ -260,5 +321,15 @@ fn read_reply(stream: &mut BufReader<TcpStream>, head_alone: bool) -> std::io::R
     let length = headers.get("content-length").map_or(0, |length| length.parse().unwrap());
     let mut body = vec![0; if head_alone || status == 304 { 0 } else { length }];
     stream.read_exact(&mut body)?;
-    Ok(Reply { status, headers, text: String::from_utf8(body).unwrap() })
+    let text = String::from_utf8(body).unwrap();
+    Ok(Reply { request: String::new(), status, headers, text })
+}
+
+/// As much of a message as a person reads.
+fn shortened(bytes: &[u8]) -> String {
+    const BYTES_MAX: usize = 4000;
+    let shown: Vec<u8> = bytes.iter().copied().take(BYTES_MAX).collect();
+    let rest = bytes.len() - shown.len();
+    let text = String::from_utf8_lossy(&shown).trim_end().to_owned();
+    if rest == 0 { text } else { format!("{text}… and {rest} bytes more") }
 }

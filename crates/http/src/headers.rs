@@ -54,19 +54,25 @@ pub(crate) fn if_match(headers: &HeaderMap) -> Result<Option<IfMatch>, Problem> 
         if value == "*" {
             return Ok(Some(IfMatch::Any));
         }
-        for tag in value.split(',').map(str::trim) {
-            let weak = tag.strip_prefix("W/");
-            let inner = weak.unwrap_or(tag).strip_prefix('"').and_then(|t| t.strip_suffix('"'));
-            let inner = inner.ok_or_else(bad)?;
-            // A weak tag never matches here, nor one that is no version.
+        let mut rest = value;
+        loop {
+            let weak = rest.strip_prefix("W/");
+            let opened = weak.unwrap_or(rest).strip_prefix('"').ok_or_else(bad)?;
+            let (tag, after) = opened.split_once('"').ok_or_else(bad)?;
+            // A weak tag never matches here, nor one that is no version as we write it.
             if weak.is_none()
-                && inner.bytes().all(|b| b.is_ascii_digit())
-                && let Ok(version) = inner.parse::<Number>()
+                && let Ok(version) = tag.parse::<Number>()
+                && version.to_string() == tag
             {
                 versions.push(version);
             }
             if versions.len() > TAGS_MAX {
                 return Err(bad());
+            }
+            match after.trim_start().strip_prefix(',') {
+                Some(next) => rest = next.trim_start(),
+                None if after.trim().is_empty() => break,
+                None => return Err(bad()),
             }
         }
     }

@@ -68,8 +68,7 @@ impl Server {
         let mut http = http1::Builder::new();
         http.timer(TokioTimer::new())
             .header_read_timeout(HEAD_TIME_MAX)
-            .max_buf_size(HEAD_BYTES_MAX)
-            .pipeline_flush(true);
+            .max_buf_size(HEAD_BYTES_MAX);
         tokio::pin!(stop);
         loop {
             let slot = Arc::clone(&slots).acquire_owned();

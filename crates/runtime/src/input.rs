@@ -183,6 +183,7 @@ fn read_as(kind: &InputType, given: Given) -> Result<Value, String> {
             _ => must(&format!("one of {}", words.join(", "))),
         },
         InputType::List => match structured(given) {
+            Some(list @ Value::List(_)) if !is_named(&list) => must("without empty names"),
             Some(list @ Value::List(_)) => Ok(list),
             _ => must("a list"),
         },
@@ -198,12 +199,24 @@ fn read_map(given: Given, bytes_max: usize, levels_max: usize) -> Result<Value, 
     if !map.nests_within(levels_max) {
         return Err(format!("must have at most {levels_max} levels"));
     }
+    if !is_named(&map) {
+        return Err("must be without empty names".to_owned());
+    }
     let mut written = String::new();
     json::write(&map, &mut written);
     if written.len() > bytes_max {
         return Err(format!("must have at most {bytes_max} bytes; it has {}", written.len()));
     }
     Ok(map)
+}
+
+/// Whether all in it that has a name has one a table can keep. JSON was read with bounded levels.
+fn is_named(value: &Value) -> bool {
+    match value {
+        Value::List(values) => values.iter().all(is_named),
+        Value::Map(map) => map.iter().all(|(name, value)| !name.is_empty() && is_named(value)),
+        _ => true,
+    }
 }
 
 fn between<T: std::fmt::Display>(low: Option<&T>, high: Option<&T>) -> String {

@@ -27,7 +27,7 @@ pub use answer::{Answer, Outcome};
 pub use backend::Backend;
 pub use call::{Call, Caller, Given, IfMatch};
 pub use clock::{Source, SystemSource};
-pub use explain::explain;
+pub use explain::{Asked, Explanation, explain};
 pub use latchkey_model::model;
 pub use plan::{ContractInfo, InputInfo, Mistakes, System};
 pub use problem::{FieldError, Problem};

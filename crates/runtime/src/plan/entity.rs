@@ -2,7 +2,7 @@
 
 use latchkey_model::Type;
 use latchkey_model::model::{self, KeyShape, Template};
-use latchkey_table::{Number, Schema, Text, Value};
+use latchkey_table::{Number, Schema, Text, Value, ValueType};
 
 /// A kind of item.
 #[derive(Debug)]
@@ -15,15 +15,22 @@ pub(crate) struct Entity {
     /// The attributes a new item has unless another value is given.
     pub(crate) defaults: Vec<(Text, Value)>,
     /// All attributes, in the order they are declared.
-    pub(crate) attributes: Vec<Text>,
+    pub(crate) attributes: Vec<Attribute>,
     pub(crate) counter: Option<Text>,
     /// What is shown of an item, unless a return says otherwise.
     pub(crate) shown: Vec<Shown>,
     pub(crate) secrets: Vec<Text>,
     /// The numbers that have bounds: the least, and the greatest.
     pub(crate) bounds: Vec<(Text, Option<Number>, Option<Number>)>,
-    /// The attributes that hold numbers, for those who show requests before there are values.
-    pub(crate) numbers: Vec<Text>,
+}
+
+/// An attribute.
+#[derive(Debug)]
+pub(crate) struct Attribute {
+    pub(crate) name: Text,
+    /// What it is stored as.
+    pub(crate) value_type: ValueType,
+    pub(crate) optional: bool,
 }
 
 /// An attribute as it is shown.
@@ -79,21 +86,22 @@ impl Entity {
         defaults.extend(counter.iter().map(|name| (name.clone(), Value::from(1))));
         let visible = entity.attributes.iter().filter(|attribute| !attribute.secret);
         let secret = entity.attributes.iter().filter(|attribute| attribute.secret);
-        let number =
-            |kind: &Type| matches!(kind, Type::Int { .. } | Type::Number { .. } | Type::Counter);
-        let numbers = entity.attributes.iter().filter(|attribute| number(&attribute.kind));
+        let attributes = entity.attributes.iter().map(|attribute| Attribute {
+            name: text(&attribute.name),
+            value_type: value_type(&attribute.kind),
+            optional: attribute.optional,
+        });
         Entity {
             name: text(&entity.name),
             kind: Value::from(entity.discriminator.as_str()),
             key: Shape::plan(&entity.key),
             indexes: indexes.collect(),
             defaults,
-            attributes: entity.attributes.iter().map(|a| text(&a.name)).collect(),
+            attributes: attributes.collect(),
             counter,
             shown: visible.map(|attribute| Shown::new(&attribute.name)).collect(),
             secrets: secret.map(|attribute| text(&attribute.name)).collect(),
             bounds: entity.attributes.iter().filter_map(bounds).collect(),
-            numbers: numbers.map(|attribute| text(&attribute.name)).collect(),
         }
     }
 }
@@ -127,6 +135,20 @@ impl Shape {
             Part::Attribute(name, _) => Some(name),
             Part::Literal(_) => None,
         })
+    }
+}
+
+/// What values of a type are stored as.
+pub(super) fn value_type(kind: &Type) -> ValueType {
+    match kind {
+        Type::Int { .. } | Type::Number { .. } | Type::Counter | Type::Duration => {
+            ValueType::Number
+        }
+        Type::Bool => ValueType::Bool,
+        Type::List => ValueType::List,
+        Type::Map { .. } => ValueType::Map,
+        Type::Key => ValueType::Bytes,
+        Type::Id | Type::Ulid | Type::Text { .. } | Type::Time | Type::Enum(_) => ValueType::Text,
     }
 }
 

@@ -2,7 +2,7 @@
 
 use latchkey_model::Type;
 use latchkey_model::model::{self, FailureKind, Place, Step, StepKind};
-use latchkey_table::{Number, Text};
+use latchkey_table::{Number, Text, ValueType};
 use regex::Regex;
 
 use super::Code;
@@ -12,6 +12,8 @@ use super::Code;
 pub(crate) struct Input {
     pub(crate) name: Text,
     pub(crate) kind: InputType,
+    /// What it is stored as.
+    pub(crate) value_type: ValueType,
     pub(crate) place: Place,
     pub(crate) optional: bool,
     /// Whether `null` may be given, to say that it is to be taken out or is not there.

@@ -77,7 +77,8 @@ impl Leg {
         };
         let of = leg.of.filter(|_| leg.verb == Verb::Put).map(|source| {
             let has = |name: &&Text| source_has(expressions, source, name);
-            let mine = entity.attributes.iter().filter(|name| !given(name));
+            let mine = entity.attributes.iter().map(|attribute| &attribute.name);
+            let mine = mine.filter(|name| !given(name));
             let mine = mine.filter(|name| entity.counter.as_ref() != Some(*name));
             (source, mine.filter(has).cloned().collect())
         });

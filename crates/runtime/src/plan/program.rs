@@ -8,6 +8,7 @@ use latchkey_model::model::{
 };
 use latchkey_table::{Direction, Text};
 
+use super::entity::value_type;
 use super::expression::Expressions;
 use super::input::{Input, InputType, nullable};
 use super::leg::{Assign, Key, Leg, LegNode, assigns};
@@ -219,6 +220,7 @@ impl Planner<'_> {
         Input {
             name: input.name.as_str().into(),
             kind: InputType::plan(&input.kind),
+            value_type: value_type(&input.kind),
             place: input.place,
             optional,
             nullable: optional && nullable(self.expressions.model, steps, &input.name),

@@ -1,0 +1,162 @@
+//! The record behind an `Idempotency-Key`, explained: the requests a contract does not say.
+
+use latchkey_table::{Condition, Key, Leg, Operand, Put, Request, Returning, Value, ValueType};
+
+use super::Explainer;
+use super::scope::Way;
+use super::symbol::Symbol;
+use super::words::AGAIN;
+use crate::answer::Answer;
+use crate::idempotency::{EXPIRES, Named, PARTITION};
+use crate::plan::{Failure, Op, ReturnOp};
+
+/// Whether the record of the call has been written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Kept {
+    No,
+    Perhaps,
+    Yes,
+}
+
+impl Kept {
+    /// What is known where two ways meet.
+    pub(super) fn or(self, other: Kept) -> Kept {
+        if self == other { self } else { Kept::Perhaps }
+    }
+}
+
+/// What can come behind an operation.
+#[derive(Default)]
+struct Behind<'a> {
+    /// Whether the table may be asked for something.
+    asks: bool,
+    /// The answers that can come before it is.
+    returns: Vec<&'a ReturnOp>,
+}
+
+impl<'a> Explainer<'a> {
+    /// Whether calls can have a name.
+    fn names(&self) -> bool {
+        self.contract().info.method == "POST"
+    }
+
+    fn nameless(&self) -> Named {
+        Named::new(self.system(), self.contract(), "", &[], "", "", 0)
+    }
+
+    fn partition(&self) -> latchkey_table::Text {
+        let shown = format!("{PARTITION}{{hash of caller, contract, path and key}}");
+        self.scope.symbols.token(Symbol::text(shown))
+    }
+
+    /// What every attempt begins with.
+    pub(super) fn record_is_looked_up(&mut self) {
+        if !self.names() {
+            return;
+        }
+        self.gap();
+        if !self.contract().replays {
+            return self.line("With an Idempotency-Key: 400, for nobody could tell its answer.");
+        }
+        self.line("With an Idempotency-Key, at the start of each attempt and before a refusal is answered:");
+        let mut get = self.nameless().get(self.system());
+        get.key = Key { partition: self.partition(), sort: get.key.sort };
+        self.indented(3, |page| {
+            page.requests(Ok(vec![Way { when: None, made: Request::Get(get) }]));
+            page.line("if one is there that has not expired: its answer again");
+            page.line("if that was of another request: 422 idempotency-key-reused");
+        });
+    }
+
+    /// The record that goes with a write, if the answer comes next, and whether it is there once that is
+    /// made.
+    pub(super) fn record_with(&mut self, at: usize, place: &str) -> Kept {
+        if !self.names() || !self.contract().replays {
+            return self.kept;
+        }
+        let behind = self.behind(at + 1);
+        if behind.returns.is_empty() {
+            return self.kept;
+        }
+        let when = if behind.asks { " and nothing more to ask" } else { "" };
+        self.gap();
+        self.line(&format!("with an Idempotency-Key{when}, the record of the call; {place}"));
+        let put = self.record(&behind.returns);
+        self.indented(3, |page| {
+            let asked = put.and_then(|put| page.as_leg(Leg::Put(put)));
+            page.show(asked.map(|asked| (None, asked)).into_iter().collect());
+            page.line(&format!("if refused: {AGAIN}"));
+        });
+        if behind.asks { self.kept.or(Kept::Yes) } else { Kept::Yes }
+    }
+
+    /// The record of an answer that had no effect to be kept with.
+    pub(super) fn record_alone(&mut self, op: &ReturnOp) {
+        if !self.names() || !self.contract().replays || self.kept == Kept::Yes {
+            return;
+        }
+        let unless = if self.kept == Kept::Perhaps { ", unless it was written above" } else { "" };
+        self.line(&format!("with an Idempotency-Key, the record of the call{unless}"));
+        let put = self.record(&[op]);
+        self.indented(3, |page| {
+            let made = put.map(|put| Request::Put(put, Returning::Nothing));
+            page.requests(Ok(made.map(|made| Way { when: None, made }).into_iter().collect()));
+            page.line(&format!("if refused: {AGAIN}"));
+        });
+    }
+
+    /// The record as it is written, with names for what only a call can tell.
+    fn record(&self, returns: &[&ReturnOp]) -> Option<Put> {
+        let token = |name: &str| self.scope.symbols.token(Symbol::named(name, ValueType::Text));
+        let unknown =
+            |name: &str, value_type| self.scope.symbols.value(Symbol::named(name, value_type));
+        let first = returns.first()?;
+        let answer = Answer {
+            status: first.status,
+            body: token("answer").to_string(),
+            etag: returns.iter().any(|op| op.counter.is_some()).then(|| token("ETag").into()),
+            found_at: returns.iter().any(|op| op.at.is_some()).then(|| token("Location").into()),
+        };
+        let mut put = self.nameless().put(self.system(), &answer)?;
+        let hours = put.item.get(EXPIRES).and_then(Value::as_number)?.to_i64()? / 3600;
+        let expires = unknown(&format!("now + {hours}h, in seconds"), ValueType::Number);
+        put.item.insert(EXPIRES, expires);
+        put.item.insert(self.system().table.key.partition.clone(), self.partition());
+        put.item.insert("given", unknown("hash of what was given", ValueType::Text));
+        if returns.iter().any(|op| op.status != first.status) {
+            put.item.insert("status", unknown("status", ValueType::Number));
+        }
+        if let Some(Condition::Or(any)) = &mut put.condition {
+            for condition in any {
+                if let Condition::Compare(_, _, Operand::Value(value)) = condition {
+                    *value = unknown("now, in seconds", ValueType::Number);
+                }
+            }
+        }
+        Some(put)
+    }
+
+    /// What can come from an operation on, until the table is asked or an answer is given.
+    fn behind(&self, start: usize) -> Behind<'a> {
+        let program = &self.contract().program;
+        let mut behind = Behind::default();
+        let mut seen = vec![false; program.len()];
+        let mut open = vec![start];
+        while let Some(at) = open.pop() {
+            let Some(op) = program.get(at) else { continue };
+            if seen.get_mut(at).is_none_or(|seen| std::mem::replace(seen, true)) {
+                continue;
+            }
+            match op {
+                Op::Get(_) | Op::Query(_) | Op::Write(_) | Op::Transact(_) => behind.asks = true,
+                Op::Return(op) => behind.returns.push(op),
+                Op::Jump(next) => open.push(*next),
+                Op::JumpUnless(_, target) => open.extend([at + 1, *target]),
+                Op::Require(_, Failure::Goto { start, .. })
+                | Op::Match(_, Failure::Goto { start, .. }, _) => open.extend([at + 1, *start]),
+                Op::Allow(_) | Op::Require(..) | Op::Match(..) | Op::Let(..) => open.push(at + 1),
+            }
+        }
+        behind
+    }
+}

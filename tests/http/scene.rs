@@ -1,0 +1,99 @@
+//! What a test starts from: a server, people, a few things.
+
+use serde_json::{Value, json};
+
+use crate::jwt;
+use crate::serve::{Client, Server};
+
+/// The day on which everything happens.
+pub(crate) const DAY: &str = "2026-02-25";
+
+/// A server of its own, with a clock that requests set.
+pub(crate) struct Scene {
+    pub(crate) server: Server,
+    /// What signs tokens.
+    pub(crate) secret: String,
+    directory: tempfile::TempDir,
+}
+
+impl Scene {
+    pub(crate) fn start() -> Scene {
+        let directory = tempfile::tempdir().unwrap();
+        let server = Server::start(directory.path());
+        let secret = std::fs::read_to_string(directory.path().join("development-secret")).unwrap();
+        Scene { server, secret: secret.trim().to_owned(), directory }
+    }
+
+    /// Stops the server, does something to what it left, and starts it again.
+    pub(crate) fn restart(mut self, meanwhile: impl FnOnce(&std::path::Path)) -> Scene {
+        let status = self.server.stop();
+        assert!(status.success(), "the server stopped with {status}");
+        let Scene { server, secret, directory } = self;
+        drop(server);
+        meanwhile(directory.path());
+        Scene { server: Server::start(directory.path()), secret, directory }
+    }
+
+    /// Ends the server as a power cut would, and starts it again.
+    pub(crate) fn crash(self) -> Scene {
+        let Scene { server, secret, directory } = self;
+        server.kill();
+        Scene { server: Server::start(directory.path()), secret, directory }
+    }
+
+    /// Someone with roles and organisations, at ten o'clock.
+    pub(crate) fn someone(&self, sub: &str, roles: &[&str], orgs: &[&str]) -> Client {
+        let token = jwt::token(&self.secret, &jwt::claims(sub, roles, orgs));
+        self.nobody().with_token(&token)
+    }
+
+    /// Someone who is nothing but themselves.
+    pub(crate) fn person(&self, sub: &str) -> Client {
+        self.someone(sub, &[], &[])
+    }
+
+    pub(crate) fn operator(&self) -> Client {
+        self.someone("olga", &["operator"], &[])
+    }
+
+    /// No token at all.
+    pub(crate) fn nobody(&self) -> Client {
+        self.server.client().at(&clock("10:00"))
+    }
+
+    /// Registers a locker, at nine o'clock.
+    #[track_caller]
+    pub(crate) fn locker(&self, locker: &str, owner: &str) -> Value {
+        let body = json!({"lockerId": locker, "ownerId": owner});
+        self.operator().at(&clock("09:00")).post("/lockers", &body).is(201).json()
+    }
+
+    /// Reserves a locker for someone, between two times of the day.
+    #[track_caller]
+    pub(crate) fn reservation(&self, locker: &str, id: &str, who: &str, window: &str) -> Value {
+        let path = format!("/lockers/{locker}/reservations");
+        self.operator().at(&clock("09:00")).post(&path, &booking(id, who, window)).is(201).json()
+    }
+
+    /// Logs an event at a time of the day.
+    #[track_caller]
+    pub(crate) fn event(&self, locker: &str, id: &str, time: &str) -> Value {
+        let body = json!({
+            "eventId": id, "timestamp": clock(time), "action": "OPEN", "actorId": "alice",
+            "result": "SUCCESS",
+        });
+        self.operator().post(&format!("/lockers/{locker}/events"), &body).is(201).json()
+    }
+}
+
+/// A time of the day, as answers write it: `10:00`, `10:00:01`, `10:00:01.500`.
+pub(crate) fn clock(time: &str) -> String {
+    let full = "00:00:00.000".chars().skip(time.chars().count());
+    format!("{DAY}T{time}{}Z", full.collect::<String>())
+}
+
+/// The body of a reservation for a window such as `10:00-11:00`.
+pub(crate) fn booking(id: &str, who: &str, window: &str) -> Value {
+    let (start, end) = window.split_once('-').unwrap();
+    json!({"reservationId": id, "ownerId": who, "startAt": clock(start), "endAt": clock(end)})
+}
