@@ -1,4 +1,5 @@
-//! Measures the embedded store next to bare redb, on this machine's disk, and the check of documents.
+//! Measures the embedded store next to bare redb, on this machine's disk, the service next to a bare axum
+//! handler, and the check of documents.
 
 #![expect(clippy::print_stdout, reason = "the tables are the program's output")]
 #![expect(clippy::print_stderr, reason = "progress is for the person who waits")]
@@ -6,6 +7,7 @@
 mod bare;
 mod check;
 mod growth;
+mod http;
 mod items;
 mod latchkey;
 mod load;
@@ -15,6 +17,7 @@ mod store;
 mod victim;
 
 use std::path::{Path, PathBuf};
+use std::process::ExitCode;
 use std::time::Duration;
 
 use clap::{Args, Parser, Subcommand};
@@ -29,9 +32,12 @@ Examples:
   latchkey-bench store --clients 1,64 --rounds 9
   latchkey-bench growth --dir /mnt/disk     10 thousand to 1 million items
   latchkey-bench repair                     what redb's quick repair costs and saves
+  latchkey-bench http                       the service over HTTP, under 3 minutes
+  latchkey-bench http --quick               a second, to see that it works
   latchkey-bench check                      the check of larger and larger documents";
 
-/// Measures Latchkey's embedded store next to bare redb, and the check of documents. Prints Markdown.
+/// Measures Latchkey's embedded store next to bare redb, its service next to bare axum, and the check of
+/// documents. Prints Markdown.
 #[derive(Debug, Parser)]
 #[command(name = "latchkey-bench", after_help = EXAMPLES)]
 struct Arguments {
@@ -75,6 +81,18 @@ enum Measure {
         #[command(flatten)]
         common: Common,
     },
+    /// A get of the service next to a bare axum handler that answers a constant of the same size, and a
+    /// change next to the same transaction on the store itself.
+    Http {
+        #[command(flatten)]
+        common: Common,
+        /// How long each run takes [default: 3, or 0.05 if quick].
+        #[arg(long, value_parser = seconds)]
+        seconds: Option<Duration>,
+        /// How often every run is repeated; the sides take turns [default: 6, or 1 if quick].
+        #[arg(long, value_parser = clap::value_parser!(u32).range(1..=100))]
+        rounds: Option<u32>,
+    },
     /// The check of a document of 50 to 2,000 contracts.
     Check {
         /// How often each document is checked.
@@ -83,6 +101,8 @@ enum Measure {
     },
     #[command(hide = true)]
     Victim(victim::Victim),
+    #[command(hide = true)]
+    HttpPeer(http::peer::Peer),
 }
 
 #[derive(Debug, Args)]
@@ -95,8 +115,15 @@ struct Common {
     dir: PathBuf,
 }
 
-fn main() -> Result<()> {
-    match Arguments::parse().measure {
+fn main() -> Result<ExitCode> {
+    if http::process::is_latchkey() {
+        return Ok(latchkey_cli::main());
+    }
+    measure(Arguments::parse().measure).map(|()| ExitCode::SUCCESS)
+}
+
+fn measure(measure: Measure) -> Result<()> {
+    match measure {
         Measure::Store { common, items, seconds, rounds, clients } => {
             let (few, short, seldom) =
                 if common.quick { (20_000, 0.1, 3) } else { (200_000, 0.8, 5) };
@@ -122,8 +149,20 @@ fn main() -> Result<()> {
             let extent = repair::Extent { items, time, rounds };
             repair::measure(scratch(&common.dir)?.path(), &extent)
         }
+        Measure::Http { common, seconds, rounds } => {
+            let (lockers, time, often) =
+                if common.quick { (512, 0.05, 1) } else { (10_000, 3.0, 6) };
+            let extent = http::Extent {
+                lockers,
+                time: seconds.unwrap_or(Duration::from_secs_f64(time)),
+                rounds: rounds.unwrap_or(often),
+                judged: !common.quick,
+            };
+            http::compare(scratch(&common.dir)?.path(), &extent)
+        }
         Measure::Check { rounds } => check::measure(rounds),
         Measure::Victim(victim) => victim::write(&victim),
+        Measure::HttpPeer(peer) => http::peer::run(peer),
     }
 }
 

@@ -1,15 +1,25 @@
-//! The service under races, kills and shutdown.
+//! The service under races, kills, shutdown, hostile clients and full disks.
 
-#![expect(clippy::unwrap_used, reason = "a test that goes wrong should fail, where it went wrong")]
+#![expect(
+    clippy::unwrap_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    clippy::string_slice,
+    reason = "a test that goes wrong should fail, where it went wrong"
+)]
 
 #[path = "../serve/mod.rs"]
 mod serve;
 
-#[test]
-fn it_serves() {
-    let directory = tempfile::tempdir().unwrap();
-    let server = serve::Server::start(directory.path());
-    let token = server.token("alice", &[], &[]);
-    let reply = server.client().with_token(&token).get("/lockers/L1");
-    assert_eq!((reply.status, reply.code().as_str()), (404, "not-found"));
-}
+mod books;
+mod disk;
+mod kill;
+mod limits;
+mod logs;
+mod mangled;
+mod races;
+mod refusals;
+mod shutdown;
+mod windows;
+mod wire;
+mod world;

@@ -1,10 +1,9 @@
 //! QC-08, QC-09 and QC-10: what happened at the door.
 
-use std::thread;
-
 use serde_json::{Value, json};
 
-use crate::scene::{Scene, clock};
+use crate::scene::{Scene, at_once, clock};
+use crate::verdict::one_acted;
 
 const PATH: &str = "/lockers/L1/events";
 
@@ -54,8 +53,8 @@ fn an_event_without_them_is_given_an_id_and_the_time() {
         assert_eq!(event["timestamp"], clock("10:00:00.123"), "{logged}");
         assert!(event.get("metadata").is_none(), "absent optionals are left out; {logged}");
     }
-    assert_ne!(first.json()["eventId"], second.json()["eventId"]);
-    assert_eq!(alice.get(&range("10:00", "10:01")).listed("eventId").len(), 2);
+    assert_ne!(first.json()["eventId"], second.json()["eventId"], "{first}{second}");
+    alice.get(&range("10:00", "10:01")).counts(2);
 }
 
 #[test]
@@ -116,19 +115,12 @@ fn an_event_is_logged_once_whatever_its_timestamp() {
 fn of_many_who_log_one_event_at_once_one_does() {
     let scene = Scene::start();
     scene.locker("L1", "alice");
-    let mut statuses: Vec<u16> = thread::scope(|scope| {
-        let log = |n: usize| {
-            let mut device = scene.someone("door-7", &["device"], &[]);
-            let reply =
-                device.post(PATH, &with("E1", "timestamp", json!(clock(&format!("10:0{n}")))));
-            if reply.status == 201 { reply.is(201) } else { reply.refuses(409, "duplicate-event") }
-        };
-        let threads: Vec<_> = (0..8).map(|n| scope.spawn(move || log(n).status)).collect();
-        threads.into_iter().map(|thread| thread.join().unwrap()).collect()
+    let replies = at_once(8, |n| {
+        let mut device = scene.someone("door-7", &["device"], &[]);
+        device.post(PATH, &with("E1", "timestamp", json!(clock(&format!("10:0{n}")))))
     });
-    statuses.sort_unstable();
-    assert_eq!(statuses, [201, 409, 409, 409, 409, 409, 409, 409]);
-    assert_eq!(scene.operator().get(&range("00:00", "23:59")).listed("eventId").len(), 1);
+    one_acted(&replies, 201, (409, "duplicate-event"));
+    scene.operator().get(&range("00:00", "23:59")).counts(1);
 }
 
 #[test]

@@ -1,10 +1,8 @@
 //! `Idempotency-Key`: a call that is made again is answered as the first time.
 
-use std::thread;
-
 use serde_json::{Value, json};
 
-use crate::scene::{Scene, booking, clock};
+use crate::scene::{Scene, at_once, booking, clock};
 use crate::serve::{Client, Reply};
 
 /// Posts with a key.
@@ -42,10 +40,12 @@ fn the_same_key_and_body_replay_the_first_answer() {
     }
     alice.get("/owners/alice/lockers").lists("lockerId", &[&id], false);
     // Without a key, or with another, it is another call.
-    assert_ne!(alice.post("/lockers", &body).is(201).text, first.text);
-    assert_ne!(post(&mut alice, "/lockers", "k2", &body).is(201).text, first.text);
-    assert_ne!(post(&mut alice, "/lockers", "K1", &body).is(201).text, first.text);
-    assert_eq!(alice.get("/owners/alice/lockers").listed("lockerId").len(), 4);
+    let unnamed = alice.post("/lockers", &body).is(201);
+    let others = ["k2", "K1"].map(|key| post(&mut alice, "/lockers", key, &body).is(201));
+    for other in others.iter().chain([&unnamed]) {
+        assert_ne!(other.text, first.text, "another call; {other}");
+    }
+    alice.get("/owners/alice/lockers").counts(4);
 }
 
 #[test]
@@ -80,9 +80,8 @@ fn every_post_replays() {
     let range = format!("startISO={}&endISO={}", clock("00:00"), clock("23:00"));
     let mut bob = scene.person("bob");
     bob.get("/lockers/L1").shows(&json!({"version": 2}));
-    assert_eq!(bob.get(&format!("/lockers/L1/events?{range}")).listed("eventId").len(), 2);
-    let reservations = bob.get(&format!("/lockers/L1/reservations?{range}"));
-    assert_eq!(reservations.listed("reservationId").len(), 3, "{reservations}");
+    bob.get(&format!("/lockers/L1/events?{range}")).counts(2);
+    bob.get(&format!("/lockers/L1/reservations?{range}")).counts(3);
 }
 
 #[test]
@@ -184,7 +183,7 @@ fn a_record_is_kept_for_24_hours() {
     let other = json!({"ownerId": "alice", "lockerAlias": "x"});
     post(&mut alice, "/lockers", "k", &other).is(201);
     post(&mut alice, "/lockers", "k", &body).refuses(422, "idempotency-key-reused");
-    assert_eq!(alice.get("/owners/alice/lockers").listed("lockerId").len(), 3);
+    alice.get("/owners/alice/lockers").counts(3);
 }
 
 #[test]
@@ -208,15 +207,6 @@ fn a_key_has_1_to_255_characters() {
     }
 }
 
-/// Sixteen times the same call at once.
-fn at_once(scene: &Scene, who: &str, path: &str, body: &Value) -> Vec<Reply> {
-    thread::scope(|scope| {
-        let ask = || post(&mut scene.person(who), path, "k", body);
-        let threads: Vec<_> = (0..16).map(|_| scope.spawn(ask)).collect();
-        threads.into_iter().map(|thread| thread.join().unwrap()).collect()
-    })
-}
-
 #[test]
 fn of_many_at_once_one_acts_and_the_others_replay() {
     let scene = Scene::start();
@@ -235,32 +225,27 @@ fn of_many_at_once_one_acts_and_the_others_replay() {
         ("/lockers/L1/transfer", json!({"newOwnerId": "bob"}), 200),
     ] {
         let who = if body["ownerId"] == "bob" { "bob" } else { "alice" };
-        let replies = at_once(&scene, who, path, &body);
+        let replies = at_once(16, |_| post(&mut scene.person(who), path, "k", &body));
         for reply in &replies {
             assert_eq!(reply.status, status, "{reply}");
             same(&replies[0], reply);
         }
     }
     let mut operator = scene.operator();
-    assert_eq!(operator.get("/owners/alice/lockers").listed("lockerId").len(), 1);
+    operator.get("/owners/alice/lockers").counts(1);
     operator.get("/owners/bob/lockers").lists("lockerId", &["L1", "L2"], false);
     let range = format!("startISO={}&endISO={}", clock("00:00"), clock("23:00"));
-    assert_eq!(operator.get(&format!("/lockers/L1/events?{range}")).listed("eventId").len(), 1);
-    let reservations = operator.get(&format!("/lockers/L1/reservations?{range}"));
-    assert_eq!(reservations.listed("reservationId").len(), 3, "{reservations}");
+    operator.get(&format!("/lockers/L1/events?{range}")).counts(1);
+    operator.get(&format!("/lockers/L1/reservations?{range}")).counts(3);
     operator.get("/lockers/L1").shows(&json!({"version": 2}));
 }
 
 #[test]
 fn of_two_bodies_at_once_one_acts_and_the_other_is_refused() {
     let scene = Scene::start();
-    let replies: Vec<Reply> = thread::scope(|scope| {
-        let ask = |n: usize| {
-            let body = json!({"ownerId": "alice", "lockerAlias": format!("a{}", n % 2)});
-            post(&mut scene.person("alice"), "/lockers", "k", &body)
-        };
-        let threads: Vec<_> = (0..16).map(|n| scope.spawn(move || ask(n))).collect();
-        threads.into_iter().map(|thread| thread.join().unwrap()).collect()
+    let replies = at_once(16, |n| {
+        let body = json!({"ownerId": "alice", "lockerAlias": format!("a{}", n % 2)});
+        post(&mut scene.person("alice"), "/lockers", "k", &body)
     });
     let acted = replies.iter().find(|reply| reply.status == 201).unwrap();
     for reply in &replies {
@@ -270,8 +255,8 @@ fn of_two_bodies_at_once_one_acts_and_the_other_is_refused() {
         }
     }
     let made = replies.iter().filter(|reply| reply.status == 201).count();
-    assert_eq!(made, 8, "those with the body that won");
-    assert_eq!(scene.operator().get("/owners/alice/lockers").listed("lockerId").len(), 1);
+    assert_eq!(made, 8, "those with the body that won; {replies:?}");
+    scene.operator().get("/owners/alice/lockers").counts(1);
 }
 
 #[test]
@@ -315,5 +300,5 @@ fn a_record_outlives_the_process_however_it_ends() {
     let scene = scene.crash();
     same(&first, &post(&mut scene.person("alice"), "/lockers", "k", &body));
     same(&second, &post(&mut scene.person("alice"), "/lockers", "l", &body));
-    assert_eq!(scene.operator().get("/owners/alice/lockers").listed("lockerId").len(), 2);
+    scene.operator().get("/owners/alice/lockers").counts(2);
 }

@@ -1,10 +1,9 @@
 //! QC-01, QC-02, QC-03 and QC-11: lockers, and their owners' lists.
 
-use std::thread;
-
 use serde_json::{Value, json};
 
-use crate::scene::{Scene, clock};
+use crate::scene::{Scene, at_once, clock};
+use crate::verdict::one_acted;
 
 #[test]
 fn a_registered_locker_is_answered_with_all_its_fields_and_where_it_is() {
@@ -92,21 +91,16 @@ fn a_locker_is_registered_once() {
 #[test]
 fn of_many_who_register_one_locker_at_once_one_does() {
     let scene = Scene::start();
-    let mut statuses: Vec<u16> = thread::scope(|scope| {
-        let register = |n: usize| {
-            let mut caller = scene.person(&format!("p{n}"));
-            let body = json!({"lockerId": "L1", "ownerId": format!("p{n}")});
-            let reply = caller.post("/lockers", &body);
-            if reply.status == 201 { reply.is(201) } else { reply.refuses(409, "locker-exists") }
-        };
-        let threads: Vec<_> = (0..8).map(|n| scope.spawn(move || register(n).status)).collect();
-        threads.into_iter().map(|thread| thread.join().unwrap()).collect()
+    let replies = at_once(8, |n| {
+        let body = json!({"lockerId": "L1", "ownerId": format!("p{n}")});
+        scene.person(&format!("p{n}")).post("/lockers", &body)
     });
-    statuses.sort_unstable();
-    assert_eq!(statuses, [201, 409, 409, 409, 409, 409, 409, 409]);
+    one_acted(&replies, 201, (409, "locker-exists"));
     let mut operator = scene.operator();
-    let lists = (0..8).map(|n| operator.get(&format!("/owners/p{n}/lockers")).listed("lockerId"));
-    assert_eq!(lists.flatten().count(), 1, "one owner's list has it");
+    for (n, reply) in replies.iter().enumerate() {
+        let expected = usize::from(reply.status == 201);
+        operator.get(&format!("/owners/p{n}/lockers")).counts(expected);
+    }
 }
 
 #[test]
@@ -299,20 +293,13 @@ fn what_a_status_is_changed_with_is_looked_at() {
 fn of_many_who_change_one_version_at_once_one_does() {
     let scene = Scene::start();
     scene.locker("L1", "alice");
-    let mut statuses: Vec<u16> = thread::scope(|scope| {
-        let change = || {
-            let mut alice = scene.person("alice");
-            let body = json!({"newStatus": "OCCUPIED", "expectedVersion": 1});
-            let reply = alice.put("/lockers/L1/status", &body);
-            if reply.status == 200 {
-                return reply.is(200).shows(&json!({"version": 2}));
-            }
-            let refused = reply.refuses(409, "version-conflict");
-            refused.shows(&json!({"currentVersion": 2}))
-        };
-        let threads: Vec<_> = (0..8).map(|_| scope.spawn(move || change().status)).collect();
-        threads.into_iter().map(|thread| thread.join().unwrap()).collect()
+    let replies = at_once(8, |_| {
+        let body = json!({"newStatus": "OCCUPIED", "expectedVersion": 1});
+        scene.person("alice").put("/lockers/L1/status", &body)
     });
-    statuses.sort_unstable();
-    assert_eq!(statuses, [200, 409, 409, 409, 409, 409, 409, 409]);
+    one_acted(&replies, 200, (409, "version-conflict"));
+    for reply in replies {
+        let name = if reply.status == 200 { "version" } else { "currentVersion" };
+        reply.shows(&json!({name: 2}));
+    }
 }

@@ -1,10 +1,9 @@
 //! QC-04 and QC-12: reserving a locker, and cancelling that.
 
-use std::thread;
-
 use serde_json::{Value, json};
 
-use crate::scene::{Scene, booking, clock};
+use crate::scene::{Scene, at_once, booking, clock};
+use crate::verdict::one_acted;
 
 const PATH: &str = "/lockers/L1/reservations";
 
@@ -41,7 +40,7 @@ fn a_reservation_without_an_id_is_given_a_ulid() {
         ids.push(made.json()["reservationId"].as_str().unwrap_or_default().to_owned());
         assert_eq!(ids.last().map(String::len), Some(26), "a ULID; {made}");
     }
-    assert_ne!(ids[0], ids[1]);
+    assert_ne!(ids[0], ids[1], "each has its own");
     scene.person("rita").post(&cancel(&ids[1]), &json!({})).is(200);
 }
 
@@ -214,25 +213,14 @@ fn what_a_reservation_is_made_with_is_looked_at() {
 fn of_many_who_want_one_window_at_once_one_gets_it() {
     let scene = Scene::start();
     scene.locker("L1", "alice");
-    let mut statuses: Vec<u16> = thread::scope(|scope| {
-        let reserve = |n: usize| {
-            // Each window is another, and each overlaps every other.
-            let (who, window) = (format!("p{n}"), format!("10:0{n}-11:0{n}"));
-            let reply = scene.person(&who).post(PATH, &booking(&who, &who, &window));
-            if reply.status == 201 {
-                reply.is(201)
-            } else {
-                reply.refuses(409, "reservation-overlap")
-            }
-        };
-        let threads: Vec<_> = (0..8).map(|n| scope.spawn(move || reserve(n).status)).collect();
-        threads.into_iter().map(|thread| thread.join().unwrap()).collect()
+    let replies = at_once(8, |n| {
+        // Each window is another, and each overlaps every other.
+        let (who, window) = (format!("p{n}"), format!("10:0{n}-11:0{n}"));
+        scene.person(&who).post(PATH, &booking(&who, &who, &window))
     });
-    statuses.sort_unstable();
-    assert_eq!(statuses, [201, 409, 409, 409, 409, 409, 409, 409]);
+    one_acted(&replies, 201, (409, "reservation-overlap"));
     let range = format!("{PATH}?startISO={}&endISO={}", clock("00:00"), clock("23:00"));
-    let listed = scene.operator().get(&range).listed("reservationId");
-    assert_eq!(listed.len(), 1, "{listed:?}");
+    scene.operator().get(&range).counts(1);
 }
 
 #[test]
@@ -343,11 +331,9 @@ fn of_many_who_cancel_one_reservation_at_once_all_are_told_the_same() {
     let scene = Scene::start();
     scene.locker("L1", "alice");
     scene.reservation("L1", "R1", "rita", "11:00-12:00");
-    let bodies: Vec<String> = thread::scope(|scope| {
-        let ask = || scene.person("rita").post(&cancel("R1"), &json!({})).is(200).text;
-        let threads: Vec<_> = (0..8).map(|_| scope.spawn(ask)).collect();
-        threads.into_iter().map(|thread| thread.join().unwrap()).collect()
-    });
-    assert!(bodies.iter().all(|body| *body == bodies[0]), "{bodies:?}");
-    assert!(bodies[0].contains("CANCELLED"), "{bodies:?}");
+    let replies = at_once(8, |_| scene.person("rita").post(&cancel("R1"), &json!({})));
+    let first = replies[0].json();
+    for reply in replies {
+        reply.is(200).shows_just(&first).shows(&json!({"status": "CANCELLED"}));
+    }
 }

@@ -1,9 +1,11 @@
 //! What a test starts from: a server, people, a few things.
 
+use std::thread;
+
 use serde_json::{Value, json};
 
 use crate::jwt;
-use crate::serve::{Client, Server};
+use crate::serve::{Client, Reply, Server};
 
 /// The day on which everything happens.
 pub(crate) const DAY: &str = "2026-02-25";
@@ -84,6 +86,15 @@ impl Scene {
         });
         self.operator().post(&format!("/lockers/{locker}/events"), &body).is(201).json()
     }
+}
+
+/// Asks so many times at once.
+pub(crate) fn at_once(count: usize, ask: impl Fn(usize) -> Reply + Sync) -> Vec<Reply> {
+    thread::scope(|scope| {
+        let ask = &ask;
+        let threads: Vec<_> = (0..count).map(|n| scope.spawn(move || ask(n))).collect();
+        threads.into_iter().map(|thread| thread.join().unwrap()).collect()
+    })
 }
 
 /// A time of the day, as answers write it: `10:00`, `10:00:01`, `10:00:01.500`.

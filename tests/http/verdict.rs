@@ -119,6 +119,14 @@ impl Reply {
         self
     }
 
+    /// It is a page of so many, and the last.
+    #[track_caller]
+    pub(crate) fn counts(self, expected: usize) -> Reply {
+        assert_eq!(self.listed("").len(), expected, "the number of items; {self}");
+        assert_eq!(self.next(), None, "whether there is more; {self}");
+        self
+    }
+
     /// One member of each item of a page.
     #[track_caller]
     pub(crate) fn listed(&self, member: &str) -> Vec<String> {
@@ -143,5 +151,15 @@ impl Reply {
     #[track_caller]
     pub(crate) fn cost(self, expected: &str) -> Reply {
         self.has("latchkey-capacity", expected)
+    }
+}
+
+/// One of them acted, with this status, and each of the others was told this.
+#[track_caller]
+pub(crate) fn one_acted(replies: &[Reply], status: u16, refusal: (u16, &str)) {
+    let acted = replies.iter().filter(|reply| reply.status == status).count();
+    assert_eq!(acted, 1, "how many acted; {replies:?}");
+    for reply in replies.iter().filter(|reply| reply.status != status) {
+        reply.clone().refuses(refusal.0, refusal.1);
     }
 }

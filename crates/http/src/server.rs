@@ -20,8 +20,11 @@ const CONNECTIONS_MAX: usize = 4096;
 /// How long a head may take to arrive, and a connection may idle.
 const HEAD_TIME_MAX: Duration = Duration::from_secs(30);
 
-/// The largest head.
+/// The largest head. What reads it looks between reads only, so it is told half of that.
 const HEAD_BYTES_MAX: usize = 64 * 1024;
+
+/// How long requests that were sent before the server was told to stop may take to be seen.
+const LAST_LOOK: Duration = Duration::from_millis(250);
 
 /// How long what was accepted may take to finish once the server is told to stop.
 const DRAIN_TIME_MAX: Duration = Duration::from_secs(30);
@@ -68,8 +71,15 @@ impl Server {
         let mut http = http1::Builder::new();
         http.timer(TokioTimer::new())
             .header_read_timeout(HEAD_TIME_MAX)
-            .max_buf_size(HEAD_BYTES_MAX);
-        tokio::pin!(stop);
+            .max_buf_size(HEAD_BYTES_MAX / 2);
+        let ended = async {
+            stop.await;
+            // What was sent by now may lie unread, or on a connection that is not taken yet. Whoever is
+            // answered from here on is told to come no more.
+            service.drain();
+            tokio::time::sleep(LAST_LOOK).await;
+        };
+        tokio::pin!(ended);
         loop {
             let slot = Arc::clone(&slots).acquire_owned();
             let accepted = async {
@@ -78,7 +88,7 @@ impl Server {
             };
             let (stream, slot) = tokio::select! {
                 biased;
-                () = &mut stop => break,
+                () = &mut ended => break,
                 (accepted, slot) = accepted => match accepted {
                     Ok((stream, _)) => (stream, slot),
                     Err(error) => {
@@ -99,7 +109,6 @@ impl Server {
                 }
             });
         }
-        service.drain();
         drop(self.listener);
         if tokio::time::timeout(DRAIN_TIME_MAX, graceful.shutdown()).await.is_err() {
             tracing::warn!("some requests did not finish in time");

@@ -5,9 +5,9 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use axum::Router as Axum;
-use axum::body::Body;
+use axum::body::{Body, HttpBody};
 use axum::extract::{Request, State};
-use axum::http::header::{CONTENT_LENGTH, ETAG};
+use axum::http::header::{CONNECTION, CONTENT_LENGTH, ETAG};
 use axum::http::{HeaderMap, HeaderValue, Method, Response, StatusCode};
 use axum::routing::get;
 use bytes::Bytes;
@@ -170,14 +170,18 @@ impl Service {
         let _in_flight = self.metrics.start();
         let id = headers::request_id(request.headers()).map_or_else(|| self.ids.next(), Text::from);
         let head_alone = request.method() == Method::HEAD;
-        let mut seen = Seen::default();
+        let mut seen = Seen { body_read: request.body().is_end_stream(), ..Seen::default() };
         let mut response = self.route(request, &mut seen).await;
+        // Behind a body that was not read nothing else can be.
+        if self.draining.load(Ordering::Relaxed) || !seen.body_read {
+            response.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
+        }
         if let Ok(id) = HeaderValue::from_str(&id) {
             response.headers_mut().insert(headers::REQUEST_ID, id);
         }
         let status = response.status().as_u16();
         let micros = u64::try_from(started.elapsed().as_micros()).unwrap_or(u64::MAX);
-        let Seen { target, capacity, caller } = seen;
+        let Seen { target, capacity, caller, .. } = seen;
         match &target {
             Some(target) => {
                 respond::stamp(response.headers_mut(), &target.stamp, capacity);
@@ -232,6 +236,7 @@ impl Service {
         let caller = self.caller(headers)?;
         seen.caller = caller.id.clone();
         let body = read_body(headers, body).await?;
+        seen.body_read = true;
         request::from_query(&target.info, query, &mut inputs)?;
         if !body.is_empty() {
             if !headers::is_json(headers) {
@@ -290,6 +295,7 @@ struct Seen {
     target: Option<Arc<Target>>,
     capacity: Capacity,
     caller: Text,
+    body_read: bool,
 }
 
 async fn answer(State(service): State<Arc<Service>>, request: Request) -> Response<Body> {
@@ -334,7 +340,6 @@ async fn read_body(headers: &HeaderMap, body: Body) -> Result<Bytes, Problem> {
 
 /// The head of a response, with the length its body would have.
 fn without_body(response: Response<Body>) -> Response<Body> {
-    use axum::body::HttpBody;
     let (mut parts, body) = response.into_parts();
     if let Some(length) = body.size_hint().exact() {
         parts.headers.insert(CONTENT_LENGTH, HeaderValue::from(length));

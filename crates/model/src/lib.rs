@@ -31,9 +31,24 @@ pub fn check(text: &str) -> Checked {
     let (model, mut diagnostics) = lower::lower(&parsed.document);
     diagnostics.extend(parsed.diagnostics);
     diagnostics.extend(check::check(&model));
+    told_once(&model, &mut diagnostics);
     diagnostics.sort_by(|a, b| (a.span, a.rule, &a.message).cmp(&(b.span, b.rule, &b.message)));
     diagnostics.dedup();
     Checked { model, diagnostics }
+}
+
+/// A write that rests on nothing certain leaves nothing certain: the first is told.
+fn told_once(model: &Model, diagnostics: &mut Vec<Diagnostic>) {
+    let contract = |at: usize| model.contracts.iter().rposition(|c| c.span.start <= at);
+    let unpinned: Vec<Option<usize>> = diagnostics
+        .iter()
+        .filter(|found| found.rule == "unpinned")
+        .map(|found| contract(found.span.start))
+        .collect();
+    diagnostics.retain(|found| {
+        let untold = found.rule == "type" && found.message.starts_with(lower::UNTOLD);
+        !untold || !unpinned.contains(&contract(found.span.start))
+    });
 }
 
 #[cfg(test)]

@@ -136,3 +136,6 @@ fn read_place(query: &Query, mut bytes: &[u8]) -> Option<Resume> {
     };
     bytes.is_empty().then_some(resume)
 }
+
+#[cfg(test)]
+mod tests;

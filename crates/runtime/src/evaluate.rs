@@ -19,8 +19,6 @@ pub(crate) enum Fault {
     OutOfRange,
     /// Something is not there that the check has shown to be: the item was not written by this document.
     Absent,
-    /// An attribute would have a value its type does not allow.
-    Bounds(Text),
     /// No table would take it.
     Invalid(Invalid),
 }
@@ -38,9 +36,6 @@ impl From<Fault> for Problem {
             Fault::Absent => {
                 tracing::error!("an item lacks what the document says it has");
                 "a stored item lacks what this needs".to_owned()
-            }
-            Fault::Bounds(attribute) => {
-                format!("`{attribute}` would leave the bounds it is declared with")
             }
             Fault::Invalid(invalid) => invalid.to_string(),
         })
@@ -298,3 +293,6 @@ pub(crate) fn push(text: &mut Text, value: &Value, width: Option<usize>) {
         _ => {}
     }
 }
+
+#[cfg(test)]
+mod tests;

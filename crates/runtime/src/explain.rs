@@ -201,7 +201,7 @@ impl<'a> Explainer<'a> {
                 self.statement(number, &format!("match {}", self.words.code(test)));
                 self.indented(3, |page| {
                     page.failure("otherwise", failure, number);
-                    if *versioned && matches!(failure, Failure::Problem(_)) {
+                    if versioned.is_some() && matches!(failure, Failure::Problem(_)) {
                         page.line("with If-Match: its versions instead, and status 412");
                     }
                 });

@@ -1,12 +1,14 @@
 //! The record behind an `Idempotency-Key`: what a call answered, kept with its effect.
 //!
 //! The record is a leg of the transaction that has the effect, so there is never one without the other.
+//! Where the answer cannot be told when the first effect is had, for more is asked of the table after it, a
+//! claim without an answer goes with that effect, and the answer is put in its place at the end.
 //! It is kept for a day; one that is older counts as absent, whether or not it has been removed.
 
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD as BASE64;
 use latchkey_table::{
-    Comparator, Condition, Consistency, Get, Item, Key, Number, Operand, Path, Put, Value,
+    Comparator, Condition, Consistency, Get, Item, Key, Number, Operand, Path, Put, Text, Value,
 };
 use sha2::{Digest, Sha256};
 
@@ -20,6 +22,9 @@ pub(crate) const PARTITION: &str = "LATCHKEY#IDEM#";
 
 /// The attribute that says when a record is over, in seconds since 1970: DynamoDB's own expiry reads it.
 pub(crate) const EXPIRES: &str = "expires";
+
+/// The attribute of a record that has no answer yet.
+const CLAIM: &str = "claim";
 
 /// How long a record is kept.
 const KEPT_SECONDS: i64 = 24 * 60 * 60;
@@ -46,6 +51,8 @@ pub(crate) enum Recorded {
     Answer(Answer),
     /// A call of this name was made with something else given.
     Other,
+    /// It is being made, by whoever has this claim, since this second; or it broke off.
+    Claimed(Text, i64),
 }
 
 impl Named {
@@ -81,6 +88,11 @@ impl Named {
         }
     }
 
+    /// How many seconds ago something was.
+    pub(crate) fn seconds_since(&self, then: i64) -> i64 {
+        self.now_seconds.saturating_sub(then)
+    }
+
     /// Asks for the record.
     pub(crate) fn get(&self, system: &System) -> Get {
         let (table, key) = (system.table.clone(), self.key.clone());
@@ -97,6 +109,10 @@ impl Named {
         if text("given")? != self.given {
             return Some(Recorded::Other);
         }
+        if let (Some(claim), None) = (text(CLAIM), number("status")) {
+            let since = number(EXPIRES)?.saturating_sub(KEPT_SECONDS);
+            return Some(Recorded::Claimed(claim.into(), since));
+        }
         Some(Recorded::Answer(Answer {
             status: u16::try_from(number("status")?).ok()?,
             body: text("body")?.to_owned(),
@@ -105,30 +121,56 @@ impl Named {
         }))
     }
 
-    /// Writes the record, unless there is one that counts; nothing if the answer is too long to keep.
-    pub(crate) fn put(&self, system: &System, answer: &Answer) -> Option<Put> {
-        if answer.body.len() > ANSWER_BYTES_MAX {
-            return None;
-        }
+    /// Claims the call with its first effect, where its answer cannot be told yet.
+    pub(crate) fn claim(&self, system: &System, claim: &Text) -> Put {
+        let mut item = self.item(system);
+        item.insert(CLAIM, claim.clone());
+        Put { table: system.table.clone(), item, condition: Some(self.free(system)) }
+    }
+
+    /// What every record has.
+    fn item(&self, system: &System) -> Item {
         let names = &system.table.key;
-        let mut item = Item::from([
+        Item::from([
             (names.partition.as_str(), Value::Text(self.key.partition.clone())),
             (names.sort.as_str(), Value::Text(self.key.sort.clone())),
             (system.discriminator.as_str(), Value::from("LATCHKEY_IDEM")),
             ("given", Value::from(self.given.as_str())),
-            ("status", Value::from(i64::from(answer.status))),
-            ("body", Value::from(answer.body.as_str())),
             (EXPIRES, Value::from(self.now_seconds.saturating_add(KEPT_SECONDS))),
-        ]);
+        ])
+    }
+
+    /// Whether there is no record that counts.
+    fn free(&self, system: &System) -> Condition {
+        let partition = system.table.key.partition.clone();
+        let absent = Condition::Absent(Path::attribute(partition));
+        Condition::Or(vec![absent, expired(self.now_seconds)])
+    }
+
+    /// Writes the record, unless there is one that counts and is not our own claim; nothing if the answer
+    /// is too long to keep.
+    pub(crate) fn put(
+        &self,
+        system: &System,
+        answer: &Answer,
+        claim: Option<&Text>,
+    ) -> Option<Put> {
+        if answer.body.len() > ANSWER_BYTES_MAX {
+            return None;
+        }
+        let mut item = self.item(system);
+        item.insert("status", i64::from(answer.status));
+        item.insert("body", answer.body.as_str());
         if let Some(etag) = &answer.etag {
             item.insert("etag", etag.as_str());
         }
         if let Some(at) = &answer.found_at {
             item.insert("at", at.as_str());
         }
-        let absent = Condition::Absent(Path::attribute(names.partition.clone()));
-        let over = expired(self.now_seconds);
-        let condition = Some(Condition::Or(vec![absent, over]));
+        let condition = Some(match claim {
+            Some(claim) => Condition::equals(Path::attribute(CLAIM), claim.clone()),
+            None => self.free(system),
+        });
         Some(Put { table: system.table.clone(), item, condition })
     }
 }
@@ -144,3 +186,6 @@ fn part(hash: &mut Sha256, text: &str) {
     hash.update(u64::try_from(text.len()).unwrap_or(u64::MAX).to_le_bytes());
     hash.update(text);
 }
+
+#[cfg(test)]
+mod tests;

@@ -121,6 +121,17 @@ fn read_paging(
     }
 }
 
+/// Refuses a default that was computed and is not of the input's type.
+pub(crate) fn fits(input: &Input, value: &Value) -> Result<(), Problem> {
+    // What no caller can give is made here alone.
+    if matches!(input.kind, InputType::Never) {
+        return Ok(());
+    }
+    let read = read_as(&input.kind, Given::Json(value.clone()));
+    let wrong = |detail| Problem::invalid(vec![FieldError::named(&input.name, detail)]);
+    read.map(drop).map_err(wrong)
+}
+
 fn read_one(input: &Input, given: Given) -> Result<Value, String> {
     match given {
         Given::Json(Value::Null) if input.nullable => Ok(Value::Null),
@@ -239,6 +250,8 @@ fn text(given: Given) -> Option<Text> {
 fn number(given: Given) -> Option<Number> {
     match given {
         Given::Json(value) => value.as_number(),
+        // JSON may have blanks around it; a number by itself has none.
+        Given::Text(text) if text.trim() != text => None,
         Given::Text(text) => match json::read(text.as_bytes(), json::Limits::default()) {
             Ok(Value::Number(number)) => Some(number),
             _ => None,
@@ -269,3 +282,6 @@ fn is_ulid(text: &str) -> bool {
         && text.bytes().all(allowed)
         && text.starts_with(|c: char| ('0'..='7').contains(&c))
 }
+
+#[cfg(test)]
+mod tests;

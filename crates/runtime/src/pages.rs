@@ -23,3 +23,6 @@ pub(crate) fn behind(query: &Query, item: &Item) -> Option<Resume> {
 fn index_names<'a>(table: &'a Schema, name: &str) -> Option<&'a KeyNames> {
     table.index(name).map(|index| &index.key)
 }
+
+#[cfg(test)]
+mod tests;

@@ -3,6 +3,8 @@
 //! What an expression says of stored attributes becomes a condition or an action; the rest is evaluated
 //! here. The same code fills them for [`explain`](crate::explain()), so that what is shown is what is done.
 
+mod bounds;
+
 use latchkey_model::model::Verb;
 use latchkey_table::{
     Action, Check, Comparator, Condition, Consistency, Delete, Direction, Expression, Get, Item,
@@ -23,6 +25,9 @@ pub(crate) struct Filled {
     pub(crate) leg: Leg,
     /// The item after it, if that can be told and is needed.
     pub(crate) image: Option<Item>,
+    /// Where more is asked of the stored item than the document does, so that no attribute leaves its
+    /// bounds: what the document asks.
+    pub(crate) asked: Option<Option<Condition>>,
 }
 
 /// What is left of a test once all that is not stored is known.
@@ -108,23 +113,27 @@ impl<S: Scope> Filler<'_, S> {
         match leg.verb {
             Verb::Put => {
                 let item = self.item(leg, entity, &key)?;
-                within_bounds(entity, &item)?;
                 let absent = leg.if_absent.then(|| Condition::Absent(self.exists()));
                 let condition = self.condition(leg, absent)?;
+                let breach = !bounds::holds(entity, &item);
+                let (condition, asked) = bounds::ask(condition, breach.then(|| self.never()));
                 let image = leg.result.map(|_| item.clone());
-                Ok(Filled { leg: Leg::Put(Put { table, item, condition }), image })
+                Ok(Filled { leg: Leg::Put(Put { table, item, condition }), image, asked })
             }
             Verb::Update | Verb::Upsert => {
                 let (actions, image) = self.changes(leg, entity, &key)?;
                 // An update creates what is missing, unless it insists.
                 let exists = (leg.verb == Verb::Update).then(|| Condition::Exists(self.exists()));
                 let condition = self.condition(leg, exists)?;
+                let kept = bounds::kept(entity, &actions, || self.never());
+                let (condition, asked) = bounds::ask(condition, kept);
                 let update = Update { table, key, actions, condition };
-                Ok(Filled { leg: Leg::Update(update), image })
+                Ok(Filled { leg: Leg::Update(update), image, asked })
             }
             Verb::Delete => {
                 let condition = self.condition(leg, None)?;
-                Ok(Filled { leg: Leg::Delete(Delete { table, key, condition }), image: None })
+                let leg = Leg::Delete(Delete { table, key, condition });
+                Ok(Filled { leg, image: None, asked: None })
             }
             Verb::Check => {
                 // A check of nothing is of no item; a transaction wants a condition all the same.
@@ -133,9 +142,16 @@ impl<S: Scope> Filler<'_, S> {
                     Condition::Or(vec![Condition::Exists(path.clone()), Condition::Absent(path)])
                 };
                 let condition = self.condition(leg, None)?.unwrap_or_else(any);
-                Ok(Filled { leg: Leg::Check(Check { table, key, condition }), image: None })
+                let leg = Leg::Check(Check { table, key, condition });
+                Ok(Filled { leg, image: None, asked: None })
             }
         }
+    }
+
+    /// What holds of no item.
+    fn never(&self) -> Condition {
+        let path = self.exists();
+        Condition::And(vec![Condition::Exists(path.clone()), Condition::Absent(path)])
     }
 
     fn exists(&self) -> Path {
@@ -248,12 +264,11 @@ impl<S: Scope> Filler<'_, S> {
                 }
             }
         }
-        within_bounds(entity, &image)?;
         Ok((actions, Some(image)))
     }
 
-    /// The index attributes of which a part changes; the model has seen to it that their other parts are
-    /// known.
+    /// The index attributes of an item that was not read; the model has seen to it that what they are
+    /// made of is known.
     fn unread_index_keys(
         &self,
         leg: &plan::Leg,
@@ -264,19 +279,25 @@ impl<S: Scope> Filler<'_, S> {
         let changed: Vec<Text> = actions.iter().map(|action| action.target().clone()).collect();
         for index in leg.indexes.iter().filter_map(|at| entity.indexes.get(*at)) {
             let halves = [(&index.partition, &index.key.partition), (&index.sort, &index.key.sort)];
-            for (name, parts) in halves {
-                let touched = parts.iter().any(|part| match part {
-                    Part::Attribute(attribute, _) => changed.contains(attribute),
-                    Part::Literal(_) => false,
+            let made = halves.map(|(name, parts)| (name, parts, filled(parts, image)));
+            if index.always && leg.verb == Verb::Update {
+                // It is there whatever happens; the half that changes is made anew.
+                let touched = made.into_iter().filter(|(_, parts, _)| {
+                    parts.iter().any(|part| match part {
+                        Part::Attribute(attribute, _) => changed.contains(attribute),
+                        Part::Literal(_) => false,
+                    })
                 });
-                if !touched && leg.verb == Verb::Update {
-                    continue;
-                }
-                actions.push(match filled(parts, image) {
-                    Some(text) => Action::set(name.clone(), text),
-                    None => Action::Remove(Path::attribute(name.clone())),
-                });
+                let set =
+                    touched.filter_map(|(name, _, text)| Some(Action::set(name.clone(), text?)));
+                actions.extend(set);
+                continue;
             }
+            let whole = made.iter().all(|(_, _, text)| text.is_some());
+            actions.extend(made.into_iter().map(|(name, _, text)| match text.filter(|_| whole) {
+                Some(text) => Action::set(name.clone(), text),
+                None => Action::Remove(Path::attribute(name.clone())),
+            }));
         }
     }
 
@@ -366,9 +387,7 @@ impl<S: Scope> Filler<'_, S> {
             (implied, Residue::Decided(true)) => implied,
             (_, Residue::Decided(false)) => {
                 // Asked all the same, for an earlier leg may fail first.
-                let path = self.exists();
-                let never = vec![Condition::Exists(path.clone()), Condition::Absent(path)];
-                Some(Condition::And(never))
+                Some(self.never())
             }
             (None, Residue::Asked(condition)) => Some(condition),
             (Some(implied), Residue::Asked(Condition::And(mut all))) => {
@@ -384,15 +403,24 @@ impl<S: Scope> Filler<'_, S> {
     fn residue(&self, code: &Code) -> Result<Residue, Fault> {
         use Residue::{Asked, Decided};
         Ok(match code {
-            Code::And(a, b) => match (self.residue(a)?, self.residue(b)?) {
-                (Decided(false), _) | (_, Decided(false)) => Decided(false),
-                (Decided(true), other) | (other, Decided(true)) => other,
-                (Asked(a), Asked(b)) => Asked(both(a, b)),
+            // The right side is asked only if the left did not decide.
+            Code::And(a, b) => match self.residue(a)? {
+                Decided(false) => Decided(false),
+                Decided(true) => self.residue(b)?,
+                Asked(a) => match self.residue(b)? {
+                    Decided(true) => Asked(a),
+                    Decided(false) => Decided(false),
+                    Asked(b) => Asked(both(a, b)),
+                },
             },
-            Code::Or(a, b) => match (self.residue(a)?, self.residue(b)?) {
-                (Decided(true), _) | (_, Decided(true)) => Decided(true),
-                (Decided(false), other) | (other, Decided(false)) => other,
-                (Asked(a), Asked(b)) => Asked(Condition::Or(vec![a, b])),
+            Code::Or(a, b) => match self.residue(a)? {
+                Decided(true) => Decided(true),
+                Decided(false) => self.residue(b)?,
+                Asked(a) => match self.residue(b)? {
+                    Decided(true) => Decided(true),
+                    Decided(false) => Asked(a),
+                    Asked(b) => Asked(Condition::Or(vec![a, b])),
+                },
             },
             Code::Not(inner) => match (self.residue(inner)?, inner.as_ref()) {
                 (Decided(decided), _) => Decided(!decided),
@@ -481,16 +509,4 @@ fn filled(parts: &[Part], item: &Item) -> Option<Text> {
         }
     }
     Some(text)
-}
-
-/// Refuses an item with a number its type does not allow.
-fn within_bounds(entity: &Entity, item: &Item) -> Result<(), Fault> {
-    for (name, low, high) in &entity.bounds {
-        if let Some(Value::Number(number)) = item.get(name)
-            && (low.is_some_and(|low| *number < low) || high.is_some_and(|high| *number > high))
-        {
-            return Err(Fault::Bounds(name.clone()));
-        }
-    }
-    Ok(())
 }

@@ -25,7 +25,7 @@ use crate::trace::{Step, Trace, blackened};
 const RETRIES_MAX: u32 = 5;
 
 /// The longest wait before the first retry that waits; it doubles with each.
-const WAIT_MS: u32 = 2;
+const WAIT_MS: u32 = 5;
 
 /// How an attempt ends.
 enum Ended {
@@ -54,6 +54,8 @@ struct Session<'a> {
     named: Option<Named>,
     /// Whether the record of the call was written with its effect.
     recorded: bool,
+    /// What the call is claimed by, once its first effect is had and its answer is not known.
+    claim: Option<Text>,
     page_size: Option<u32>,
     cursor: Option<Text>,
     /// The inputs a cursor is bound to.
@@ -92,6 +94,7 @@ pub(crate) async fn run(runtime: &Runtime, contract: &Contract, call: Call) -> O
         if_match: None,
         named: None,
         recorded: false,
+        claim: None,
         page_size: None,
         cursor: None,
         sealed_inputs: Vec::new(),
@@ -161,6 +164,9 @@ impl<'a> Session<'a> {
             let given = self.frame.given(at).is_some();
             if let Some(code) = input.default.as_ref().filter(|_| !given) {
                 let value = self.frame.value(code).map_err(Problem::from)?.map(|v| v.into_owned());
+                if let (Some(value), false) = (&value, constant) {
+                    input::fits(input, value)?;
+                }
                 if let Some(place) = self.frame.inputs.get_mut(at) {
                     *place = value;
                 }
@@ -187,9 +193,6 @@ impl<'a> Session<'a> {
             let detail =
                 format!("`Idempotency-Key` must have 1 to {KEY_CHARS_MAX} visible characters");
             return Err(Problem::bad(detail));
-        }
-        if !self.contract.replays {
-            return Err(Problem::bad("this contract cannot be replayed by `Idempotency-Key`"));
         }
         let caller = &self.frame.caller.id;
         let tag = if_match.map(|tag| format!("{tag:?}")).unwrap_or_default();
@@ -301,7 +304,9 @@ impl<'a> Session<'a> {
                 }
                 self.fail(failure)
             }
-            Op::Match(test, failure, versioned) => self.matches(test, failure, *versioned, at),
+            Op::Match(test, failure, versioned) => {
+                self.matches(test, failure, versioned.as_ref(), at)
+            }
             Op::JumpUnless(test, target) => {
                 Ok(if self.frame.test(test)? { at + 1 } else { *target })
             }
@@ -321,10 +326,10 @@ impl<'a> Session<'a> {
         &mut self,
         test: &Code,
         failure: &Failure,
-        versioned: bool,
+        versioned: Option<&(usize, Text)>,
         at: usize,
     ) -> Result<usize, Ended> {
-        let tags = match self.if_match.take_if(|_| versioned) {
+        let tags = match self.if_match.take_if(|_| versioned.is_some()) {
             None => {
                 let holds = self.frame.test(test)?;
                 return if holds { Ok(at + 1) } else { self.fail(failure) };
@@ -332,7 +337,17 @@ impl<'a> Session<'a> {
             Some(tags) => tags,
         };
         let holds = match &tags {
-            IfMatch::Any => true,
+            IfMatch::Any => {
+                // Whichever there is: from here on, that is what the caller gave.
+                let version = versioned.and_then(|(binding, counter)| {
+                    self.frame.item(*binding).and_then(|item| item.get(counter)).cloned()
+                });
+                let input = self.contract.version_input;
+                if let Some(place) = input.and_then(|input| self.frame.inputs.get_mut(input)) {
+                    *place = version;
+                }
+                true
+            }
             IfMatch::OneOf(versions) => self.any_version(test, versions)?,
         };
         self.if_match = Some(tags);

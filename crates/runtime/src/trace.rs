@@ -123,3 +123,6 @@ pub(crate) fn found(items: &[Item]) -> String {
         count => format!("{count} items"),
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -42,6 +42,24 @@ impl<V: Into<Value>> From<V> for Expression {
     }
 }
 
+impl Expression {
+    /// Collects the attributes it reads.
+    pub fn roots<'a>(&'a self, names: &mut Vec<&'a Text>) {
+        match self {
+            Expression::Value(_) => {}
+            Expression::Path(path) => names.push(path.root()),
+            Expression::OrElse(path, other) => {
+                names.push(path.root());
+                other.roots(names);
+            }
+            Expression::Sum(a, b) | Expression::Difference(a, b) | Expression::Append(a, b) => {
+                a.roots(names);
+                b.roots(names);
+            }
+        }
+    }
+}
+
 impl Action {
     /// Sets an attribute to a constant.
     pub fn set(name: impl Into<Text>, value: impl Into<Value>) -> Action {

@@ -73,9 +73,11 @@ async fn serve(
     let service = Service::new(runtimes, tokens, settings).map_err(Failure::unusable)?;
     let service = Arc::new(service);
     let server = Server::listen(arguments.listen).await.map_err(Failure::unusable)?;
+    // Heard from here on: whoever reads the greeting may tell it to stop.
+    let stop = stopped();
     greet(arguments, documents, &service, &server, token.as_deref());
     let sweeper = tokio::spawn(sweep_forever(store, Arc::clone(&service)));
-    server.run(service, stopped()).await;
+    server.run(service, stop).await;
     sweeper.abort();
     // It holds the store, which is let go of once nothing uses it.
     let _ = sweeper.await;
@@ -118,25 +120,26 @@ fn greet(
 }
 
 /// Waits until the process is told to stop.
-async fn stopped() {
-    let (Ok(mut interrupted), Ok(mut terminated)) =
-        (signal(SignalKind::interrupt()), signal(SignalKind::terminate()))
-    else {
-        tracing::error!("signals cannot be heard; the server stops when it is killed");
-        return std::future::pending().await;
-    };
-    tokio::select! {
-        _ = interrupted.recv() => {}
-        _ = terminated.recv() => {}
-    }
-    tracing::info!("finishing what was accepted; once more to stop at once");
-    tokio::spawn(async move {
+fn stopped() -> impl Future<Output = ()> {
+    let signals = (signal(SignalKind::interrupt()), signal(SignalKind::terminate()));
+    async {
+        let (Ok(mut interrupted), Ok(mut terminated)) = signals else {
+            tracing::error!("signals cannot be heard; the server stops when it is killed");
+            return std::future::pending().await;
+        };
         tokio::select! {
             _ = interrupted.recv() => {}
             _ = terminated.recv() => {}
         }
-        std::process::exit(1);
-    });
+        tracing::info!("finishing what was accepted; once more to stop at once");
+        tokio::spawn(async move {
+            tokio::select! {
+                _ = interrupted.recv() => {}
+                _ = terminated.recv() => {}
+            }
+            std::process::exit(1);
+        });
+    }
 }
 
 /// Removes what is over, a little at a time.

@@ -5,7 +5,9 @@ use latchkey_language::{Diagnostic, Name};
 
 use super::Lowering;
 use super::contract::{Access, Scope, ends};
-use crate::model::{Expr, ExprKind, Facts, Failure, FailureKind, Given, Kind, Return, StepKind};
+use crate::model::{
+    Expr, ExprKind, Facts, Failure, FailureKind, Given, Kind, Op, Return, StepKind, TextPiece,
+};
 use crate::types::Type;
 
 /// What every problem says.
@@ -85,12 +87,38 @@ impl Lowering {
 
     /// Refuses to show what is secret.
     fn keeps_secrets(&mut self, value: &Expr, scope: &Scope) {
-        value.walk(&mut |part| {
-            let ExprKind::Attribute(id, name) = &part.kind else { return };
-            if let Some(Kind::Item(entity)) = scope.bindings.get(*id).map(|binding| &binding.kind) {
-                self.never_shown(*entity, &Name::new(name.clone(), part.span));
+        if self.is_secret(value, scope) {
+            let message = "this is secret and never shown";
+            self.report(Diagnostic::new("type", value.span, message).help("leave it out"));
+        }
+    }
+
+    /// Whether a value tells what is secret. A test of a secret does not.
+    pub(super) fn is_secret(&self, value: &Expr, scope: &Scope) -> bool {
+        let attribute = |entity: Option<usize>, name: &str| {
+            let entity = entity.and_then(|id| self.model.entities.get(id));
+            entity.and_then(|entity| entity.attribute(name)).is_some_and(|found| found.secret)
+        };
+        match &value.kind {
+            ExprKind::Attribute(id, name) => match scope.bindings.get(*id).map(|b| &b.kind) {
+                Some(Kind::Item(entity)) => attribute(Some(*entity), name),
+                _ => false,
+            },
+            ExprKind::Stored(name) => attribute(scope.stored, name),
+            ExprKind::Input(name) => {
+                scope.inputs.iter().any(|input| input.name == *name && input.secret)
             }
-        });
+            ExprKind::Binding(id) => scope.bindings.get(*id).is_some_and(|bound| bound.secret),
+            ExprKind::New(what) => what == "key",
+            ExprKind::Text(pieces) => pieces.iter().any(|piece| match piece {
+                TextPiece::Value(value, _) => self.is_secret(value, scope),
+                TextPiece::Literal(_) => false,
+            }),
+            ExprKind::Binary(Op::Plus | Op::Minus, a, b) => {
+                self.is_secret(a, scope) || self.is_secret(b, scope)
+            }
+            _ => false,
+        }
     }
 
     fn never_shown(&mut self, entity: usize, name: &Name) {
@@ -164,10 +192,16 @@ impl Lowering {
         for part in path.node.split('/') {
             let hole = part.strip_prefix('{').and_then(|part| part.strip_suffix('}'));
             let Some(name) = hole else { continue };
-            if scope.inputs.iter().any(|input| input.name == name) {
+            if let Some(input) = scope.inputs.iter().find(|input| input.name == name) {
                 self.used_inputs.insert(name.to_owned());
+                if input.secret {
+                    let message = format!("`{name}` is secret and never shown");
+                    self.report(Diagnostic::new("type", path.span, message));
+                }
             } else if let Some(entity) = entity {
-                self.attribute_of(entity, &Name::new(name.to_owned(), path.span));
+                let name = Name::new(name.to_owned(), path.span);
+                self.attribute_of(entity, &name);
+                self.never_shown(entity, &name);
             }
         }
     }

@@ -16,6 +16,9 @@ use crate::types::Type;
 /// The most statements of a contract: what the check does with one grows with their square.
 const STATEMENTS_MAX: usize = 200;
 
+/// How it begins, when nobody tells what a name stands for.
+pub(crate) const UNTOLD: &str = "nobody tells what";
+
 /// A thing that may be absent.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(super) enum Access {
@@ -37,6 +40,8 @@ pub(super) struct Scope {
     pub(super) stored: Option<usize>,
     /// Whether this is within a `transact`.
     pub(super) in_transaction: bool,
+    /// The bindings of which nobody tells what they are by now, and since when.
+    pub(super) untold: HashMap<usize, Span>,
 }
 
 /// Whether a page is read anywhere in these steps.
@@ -184,6 +189,7 @@ impl Lowering {
             kind: kind.unwrap_or(Type::Id),
             optional: false,
             default: None,
+            secret: false,
             place: Place::Path,
             span: name.span,
         });
@@ -204,9 +210,10 @@ impl Lowering {
                 let kind = self.field_type(field).unwrap_or(Type::Id);
                 self.never_both(field);
                 let default =
-                    field.default.as_ref().map(|default| self.value(default, scope, Some(&kind)));
+                    field.default.as_ref().map(|default| self.sure(default, scope, Some(&kind)));
                 scope.inputs.push(Input {
                     name: field.name.node.clone(),
+                    secret: field.secret.is_some() || kind == Type::Key,
                     kind,
                     optional: field.optional.is_some(),
                     default,
@@ -291,13 +298,17 @@ impl Lowering {
                 self.when(condition, then, otherwise, scope, facts)
             }
             StatementKind::Let(name, value) => {
-                let value = self.value(value, scope, None);
+                let value = self.sure(value, scope, None);
                 if matches!(value.of, Kind::Item(_) | Kind::Page(_)) {
                     let message = "what was read has a name already";
                     let second = Diagnostic::new("name", name.span, message);
                     self.report(second.help("use the name it was read by"));
                 }
+                let secret = self.is_secret(&value, scope);
                 let binding = self.bind(name, value.of.clone(), true, scope);
+                if let Some(bound) = scope.bindings.get_mut(binding) {
+                    bound.secret = secret;
+                }
                 StepKind::Let(binding, value)
             }
             StatementKind::Operate(name, operation) => {
@@ -434,7 +445,8 @@ impl Lowering {
             self.report(shadow);
         }
         let id = scope.bindings.len();
-        scope.bindings.push(Binding { name: name.node.clone(), kind, span: name.span });
+        let secret = false;
+        scope.bindings.push(Binding { name: name.node.clone(), kind, secret, span: name.span });
         scope.visible.push(id);
         if present {
             scope.present.insert(Access::Binding(id));
@@ -455,6 +467,20 @@ impl Lowering {
     }
 
     pub(super) fn must_be_present(&mut self, access: Access, name: &Name, scope: &Scope) {
+        if let Access::Binding(id) = &access
+            && let Some(since) = scope.untold.get(id)
+        {
+            let message = format!("{UNTOLD} `{}` is by now", name.node);
+            let diagnostic = Diagnostic::new("type", name.span, message)
+                .other(*since, "this computes with what is stored at that moment")
+                .why(
+                    "a transaction answers with no items, and what was read may have changed since",
+                )
+                .help(
+                    "write `if unchanged … else retry` there, so that it is what was read, changed",
+                );
+            self.report(diagnostic);
+        }
         if !scope.present.contains(&access) {
             let message = format!("`{}` may be absent here", name.node);
             let help = format!(

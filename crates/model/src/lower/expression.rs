@@ -468,13 +468,26 @@ fn too_wide(value: &Expr, found: &Type, expected: &Type) -> Option<(String, Stri
         },
         _ => None,
     };
+    if let ExprKind::Number(number) = &value.kind {
+        let text = |bound: &Option<i64>| bound.map(|bound| bound.to_string());
+        let (low, high) = match expected {
+            Type::Int { low, high } => (text(low), text(high)),
+            Type::Number { low, high } => (low.clone(), high.clone()),
+            _ => (None, None),
+        };
+        return (!super::is_between(number, low.as_deref(), high.as_deref())).then(|| {
+            let message = format!("`{number}` is out of bounds");
+            (message, "write one within, or widen them".to_owned())
+        });
+    }
     match (found, expected) {
         (Type::Text { max, like }, Type::Text { max: room, like: wanted }) => {
             // What is composed in the document has no bound of its own.
-            let long = match constant {
-                Some(text) => u64::try_from(text.len()).is_ok_and(|length| length > *room),
-                None => *max > *room,
-            };
+            let long = *room > 0
+                && match constant {
+                    Some(text) => u64::try_from(text.len()).is_ok_and(|length| length > *room),
+                    None => *max > *room,
+                };
             if long {
                 let message = format!("this is {found}, and there is room for {room} bytes");
                 return Some((message, format!("make it `text({room})`, or make room")));

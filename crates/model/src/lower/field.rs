@@ -1,5 +1,7 @@
 //! The types and defaults of attributes and inputs.
 
+use std::cmp::Ordering;
+
 use latchkey_language::ast::{self, ExprKind, Member};
 use latchkey_language::{Diagnostic, Name};
 
@@ -25,6 +27,34 @@ pub fn pattern(like: &str) -> Result<regex::Regex, String> {
         // The last line says what is wrong; those above draw it.
         error => error.to_string().lines().last().unwrap_or_default().trim().to_owned(),
     })
+}
+
+/// Whether a decimal lies between two others, all as they are written.
+pub(crate) fn is_between(number: &str, low: Option<&str>, high: Option<&str>) -> bool {
+    low.is_none_or(|low| order(low, number).is_le())
+        && high.is_none_or(|high| order(number, high).is_le())
+}
+
+/// How two decimals lie to each other.
+fn order(a: &str, b: &str) -> Ordering {
+    let split = |text: &str| {
+        let (negative, text) = match text.strip_prefix('-') {
+            Some(text) => (true, text.to_owned()),
+            None => (false, text.to_owned()),
+        };
+        let (whole, part) = text.split_once('.').unwrap_or((&text, ""));
+        let whole = whole.trim_start_matches('0').to_owned();
+        let part = part.trim_end_matches('0').to_owned();
+        (negative && !(whole.is_empty() && part.is_empty()), whole, part)
+    };
+    let ((a_negative, a_whole, a_part), (b_negative, b_whole, b_part)) = (split(a), split(b));
+    let magnitude = (a_whole.len(), a_whole, a_part).cmp(&(b_whole.len(), b_whole, b_part));
+    match (a_negative, b_negative) {
+        (false, false) => magnitude,
+        (true, true) => magnitude.reverse(),
+        (true, false) => Ordering::Less,
+        (false, true) => Ordering::Greater,
+    }
 }
 
 impl Lowering {
@@ -206,9 +236,14 @@ impl Lowering {
                     low.is_none_or(|low| low <= number) && high.is_none_or(|high| number <= high)
                 })
             }
-            (Type::Number { .. }, ExprKind::Number(_), _) => true,
-            (Type::Text { max, .. }, ExprKind::Text(_), Some(text)) => {
+            (Type::Number { low, high }, ExprKind::Number(number), _) => {
+                let (low, high) = (low.as_deref(), high.as_deref());
+                is_between(number, low, high)
+            }
+            (Type::Text { max, like }, ExprKind::Text(_), Some(text)) => {
+                let alike = |like: &String| pattern(like).is_ok_and(|like| like.is_match(text));
                 u64::try_from(text.len()).is_ok_and(|length| length <= *max)
+                    && like.as_ref().is_none_or(alike)
             }
             _ => false,
         };

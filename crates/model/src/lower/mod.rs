@@ -19,7 +19,8 @@ use latchkey_language::{Diagnostic, Name, Span};
 use crate::model::{Model, Role, Table};
 use crate::types::Type;
 
-pub(crate) use contract::ends;
+pub(crate) use contract::{UNTOLD, ends};
+pub(crate) use field::is_between;
 pub use field::pattern;
 
 /// The model of a document, as far as it has one, and what is wrong with its names and types.

@@ -42,6 +42,11 @@ fn tested(test: &Expr) -> Option<Breach> {
         ExprKind::Not(inner) => tested(inner),
         ExprKind::Binary(Op::And | Op::Or, a, b) => tested(a).or_else(|| tested(b)),
         ExprKind::Binary(Op::Plus | Op::Minus, ..) => operand(test),
+        ExprKind::BeginsWith(a, _) if !matches!(a.kind, ExprKind::Stored(_)) => Some((
+            test.span,
+            "a store tests how a stored attribute begins, and nothing else",
+            "put the stored attribute first: `.name begins_with x`",
+        )),
         ExprKind::Binary(_, a, b) | ExprKind::BeginsWith(a, b) => operand(a).or_else(|| operand(b)),
         ExprKind::Present(thing) | ExprKind::Absent(thing) => operand(thing),
         ExprKind::Between(a, b, c) => operand(a).or_else(|| operand(b)).or_else(|| operand(c)),
@@ -134,6 +139,11 @@ mod tests {
             ("name = \"x{.name}\"", "unchanged", "no store can compute this"),
             ("balance = amount", ".balance + amount <= .limit", within),
             ("balance = amount", "caller owns .name", "no store can test this"),
+            (
+                "balance = amount",
+                "\"ab\" begins_with .name",
+                "a store tests how a stored attribute begins, and nothing else",
+            ),
             ("opened = .opened + 1d", "unchanged", "no store computes with times"),
         ];
         for (set, condition, message) in cases {

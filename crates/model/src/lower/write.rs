@@ -5,7 +5,7 @@ use latchkey_language::{Diagnostic, Name, Span};
 
 use super::contract::{Access, Scope};
 use super::{Lowering, stored};
-use crate::model::{Attribute, Expr, ExprKind, Facts, Given, Kind, Leg, PutMode, Verb};
+use crate::model::{Attribute, Expr, ExprKind, Facts, Given, Kind, Leg, Op, PutMode, Verb};
 use crate::types::Type;
 
 impl Lowering {
@@ -53,6 +53,9 @@ impl Lowering {
         leg.failure =
             operation.otherwise.as_ref().map(|failure| self.failure(failure, scope, facts));
         self.places_in_indexes(&leg);
+        if let Some(target) = leg.target.filter(|_| scope.in_transaction && is_untold(&leg)) {
+            scope.untold.insert(target, leg.span);
+        }
         if let Some(name) = name {
             self.leaves_what_is_named(name, &leg, scope);
         }
@@ -98,12 +101,24 @@ impl Lowering {
         };
         let mut unknown = None;
         for index in &entity.indexes {
+            let parts = index.key.attributes();
+            let always = parts
+                .iter()
+                .all(|part| entity.attribute(part).is_some_and(|attribute| !attribute.optional));
+            let missing = |parts: &[&str]| {
+                let unknown = parts.iter().find(|part| !set(part) && !key.contains(part));
+                unknown.map(|part| (index.name.clone(), (*part).to_owned()))
+            };
+            if leg.verb == Verb::Upsert || (!always && parts.iter().any(|part| changed(part))) {
+                unknown = unknown.or(missing(&parts));
+                continue;
+            }
+            // The item is in the index whatever happens; only the half that changes is made anew.
             for template in [&index.key.partition, &index.key.sort] {
-                let parts = || template.holes().map(|hole| hole.attribute.as_str());
-                let touched = leg.verb == Verb::Upsert || parts().any(changed);
-                let missing = parts().find(|part| !set(part) && !key.contains(part));
-                if let Some(part) = missing.filter(|_| touched) {
-                    unknown = Some((index.name.clone(), part.to_owned()));
+                let parts: Vec<&str> =
+                    template.holes().map(|hole| hole.attribute.as_str()).collect();
+                if parts.iter().any(|part| changed(part)) {
+                    unknown = unknown.or(missing(&parts));
                 }
             }
         }
@@ -156,6 +171,14 @@ impl Lowering {
             let kind = self.attribute_of(leg.entity, &assign.name);
             let value = self.value(&assign.value, scope, kind.as_ref());
             self.diagnostics.extend(stored::value(&value));
+            let open = self
+                .declared(leg.entity, &assign.name.node)
+                .is_some_and(|attribute| !attribute.secret);
+            if open && self.is_secret(&value, scope) {
+                let message = format!("this is secret, and `{}` is not", assign.name.node);
+                let help = format!("declare it so: `{} … secret`", assign.name.node);
+                self.report(Diagnostic::new("type", value.span, message).help(help));
+            }
             let optional = self
                 .declared(leg.entity, &assign.name.node)
                 .is_none_or(|attribute| attribute.optional);
@@ -313,7 +336,10 @@ impl Lowering {
         };
         let Some(found) = self.declared(*entity, &attribute.name) else { return false };
         let known = Access::Attribute(id, attribute.name.clone());
-        if found.optional && !scope.present.contains(&known) {
+        if found.secret && !attribute.secret {
+            let message = format!("`{}` is secret there, and here it is not", attribute.name);
+            self.report(Diagnostic::new("type", span, message));
+        } else if found.optional && !scope.present.contains(&known) {
             let message = format!("`{}` may be absent here", attribute.name);
             self.report(Diagnostic::new("absent", span, message));
         } else if !found.kind.fits(&attribute.kind) {
@@ -325,4 +351,21 @@ impl Lowering {
         }
         true
     }
+}
+
+/// Whether what a write leaves depends on what is stored at that moment, rather than on what was read.
+fn is_untold(leg: &Leg) -> bool {
+    let mut pinned = false;
+    // `unchanged` by itself or with `and`: what was read is what is stored.
+    let mut open: Vec<&Expr> = leg.condition.iter().collect();
+    while let Some(test) = open.pop() {
+        match &test.kind {
+            ExprKind::Unchanged => pinned = true,
+            ExprKind::Binary(Op::And, a, b) => open.extend([a.as_ref(), b.as_ref()]),
+            _ => {}
+        }
+    }
+    let computes =
+        !leg.adds.is_empty() || leg.values.iter().any(|given| stored::mentions(&given.value));
+    matches!(leg.verb, Verb::Update | Verb::Upsert) && computes && !pinned
 }

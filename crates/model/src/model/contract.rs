@@ -57,6 +57,8 @@ pub struct Input {
     pub optional: bool,
     /// What it is unless given.
     pub default: Option<Expr>,
+    /// Whether it is never shown.
+    pub secret: bool,
     /// Where a caller puts it.
     pub place: Place,
     /// Where it is declared.
@@ -81,6 +83,8 @@ pub struct Binding {
     pub name: String,
     /// What it stands for.
     pub kind: Kind,
+    /// Whether it is never shown.
+    pub secret: bool,
     /// Where it is bound.
     pub span: Span,
 }

@@ -55,9 +55,6 @@ impl<'a> Explainer<'a> {
             return;
         }
         self.gap();
-        if !self.contract().replays {
-            return self.line("With an Idempotency-Key: 400, for nobody could tell its answer.");
-        }
         self.line("With an Idempotency-Key, at the start of each attempt and before a refusal is answered:");
         let mut get = self.nameless().get(self.system());
         get.key = Key { partition: self.partition(), sort: get.key.sort };
@@ -71,11 +68,15 @@ impl<'a> Explainer<'a> {
     /// The record that goes with a write, if the answer comes next, and whether it is there once that is
     /// made.
     pub(super) fn record_with(&mut self, at: usize, place: &str) -> Kept {
-        if !self.names() || !self.contract().replays {
+        if !self.names() {
             return self.kept;
         }
         let behind = self.behind(at + 1);
         if behind.returns.is_empty() {
+            self.gap();
+            self.line(&format!(
+                "with an Idempotency-Key, a claim of the call, for its answer is not known yet; {place}"
+            ));
             return self.kept;
         }
         let when = if behind.asks { " and nothing more to ask" } else { "" };
@@ -92,7 +93,7 @@ impl<'a> Explainer<'a> {
 
     /// The record of an answer that had no effect to be kept with.
     pub(super) fn record_alone(&mut self, op: &ReturnOp) {
-        if !self.names() || !self.contract().replays || self.kept == Kept::Yes {
+        if !self.names() || self.kept == Kept::Yes {
             return;
         }
         let unless = if self.kept == Kept::Perhaps { ", unless it was written above" } else { "" };
@@ -117,7 +118,7 @@ impl<'a> Explainer<'a> {
             etag: returns.iter().any(|op| op.counter.is_some()).then(|| token("ETag").into()),
             found_at: returns.iter().any(|op| op.at.is_some()).then(|| token("Location").into()),
         };
-        let mut put = self.nameless().put(self.system(), &answer)?;
+        let mut put = self.nameless().put(self.system(), &answer, None)?;
         let hours = put.item.get(EXPIRES).and_then(Value::as_number)?.to_i64()? / 3600;
         let expires = unknown(&format!("now + {hours}h, in seconds"), ValueType::Number);
         put.item.insert(EXPIRES, expires);

@@ -63,6 +63,8 @@ pub(crate) struct IndexShape {
     /// The attribute of the index's sort key.
     pub(crate) sort: Text,
     pub(crate) key: Shape,
+    /// Whether every item has all of its parts.
+    pub(crate) always: bool,
 }
 
 impl Entity {
@@ -71,7 +73,11 @@ impl Entity {
         let indexes = entity.indexes.iter().filter_map(|shape| {
             let index = table.index(&shape.name)?;
             let (partition, sort) = (index.key.partition.clone(), index.key.sort.clone());
-            Some(IndexShape { partition, sort, key: Shape::plan(&shape.key) })
+            let always =
+                shape.key.attributes().into_iter().all(|part| {
+                    entity.attribute(part).is_some_and(|attribute| !attribute.optional)
+                });
+            Some(IndexShape { partition, sort, key: Shape::plan(&shape.key), always })
         });
         let counter = entity.counter().map(|counter| text(&counter.name));
         let mut defaults: Vec<(Text, Value)> = entity

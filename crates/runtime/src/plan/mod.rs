@@ -50,8 +50,6 @@ pub(crate) struct Contract {
     pub(crate) paging: Option<Paging>,
     /// The input a version in `If-Match` stands for.
     pub(crate) version_input: Option<usize>,
-    /// Whether a call can be replayed by its key.
-    pub(crate) replays: bool,
 }
 
 /// What others need to know of a contract: its route and its inputs.

@@ -19,8 +19,8 @@ use super::{Code, Contract, ContractInfo, Entity, InputInfo, Piece, Shown};
 pub(crate) enum Op {
     Allow(Code),
     Require(Code, Failure),
-    /// Whether the test is about the version a caller gave.
-    Match(Code, Failure, bool),
+    /// A caller's precondition; and of which item the test asks the version, by which attribute.
+    Match(Code, Failure, Option<(usize, Text)>),
     JumpUnless(Code, usize),
     Jump(usize),
     Let(usize, Code),
@@ -163,17 +163,11 @@ pub(crate) struct ReturnOp {
 /// Plans a contract.
 pub(super) fn plan(model: &Model, entities: &[Entity], contract: &model::Contract) -> Contract {
     let expressions = Expressions { model, contract, target: None, new_values: Vec::new() };
-    let mut planner = Planner {
-        entities,
-        expressions,
-        program: Vec::new(),
-        paging: None,
-        version_input: None,
-        replays: true,
-    };
+    let mut planner =
+        Planner { entities, expressions, program: Vec::new(), paging: None, version_input: None };
     let inputs = contract.inputs.iter().map(|input| planner.input(input)).collect();
     planner.steps(&contract.steps);
-    let Planner { expressions, program, paging, version_input, replays, .. } = planner;
+    let Planner { expressions, program, paging, version_input, .. } = planner;
     let route = contract.route.as_ref();
     let info = ContractInfo {
         id: contract.id.as_str().into(),
@@ -200,7 +194,6 @@ pub(super) fn plan(model: &Model, entities: &[Entity], contract: &model::Contrac
         new_values: expressions.new_values,
         paging,
         version_input,
-        replays,
     }
 }
 
@@ -210,7 +203,6 @@ struct Planner<'a> {
     program: Vec<Op>,
     paging: Option<Paging>,
     version_input: Option<usize>,
-    replays: bool,
 }
 
 impl Planner<'_> {
@@ -256,11 +248,6 @@ impl Planner<'_> {
             }
             StepKind::Read(read) => self.place(|planner| planner.read(read)),
             StepKind::Write(leg) => {
-                // What an update leaves is told by the store, but never in a transaction.
-                let unread = leg.target.is_none() && leg.result.is_some();
-                if unread && leg.verb != model::Verb::Put {
-                    self.replays = false;
-                }
                 self.place(|planner| match planner.leg(leg) {
                     Some(leg) => Op::Write(Box::new(leg)),
                     None => Op::Jump(planner.program.len()),
@@ -425,26 +412,29 @@ impl Planner<'_> {
     }
 
     /// Looks for `item.version == input`, where `item` counts its changes by `version`.
-    fn find_version(&mut self, test: &Expr) -> bool {
+    fn find_version(&mut self, test: &Expr) -> Option<(usize, Text)> {
         let Expressions { model, contract, .. } = &self.expressions;
-        let is_counter = |expr: &Expr| {
-            let ExprKind::Attribute(binding, name) = &expr.kind else { return false };
+        let counted = |expr: &Expr| {
+            let ExprKind::Attribute(binding, name) = &expr.kind else { return None };
             let kind = contract.bindings.get(*binding).map(|binding| &binding.kind);
-            let Some(Kind::Item(entity)) = kind else { return false };
+            let Some(Kind::Item(entity)) = kind else { return None };
             let counter = model.entities.get(*entity).and_then(|entity| entity.counter());
-            counter.is_some_and(|counter| counter.name == *name)
+            let counter = counter.filter(|counter| counter.name == *name)?;
+            Some((*binding, Text::from(counter.name.as_str())))
         };
         let mut found = None;
         test.walk(&mut |part| {
             let ExprKind::Binary(model::Op::Equal, a, b) = &part.kind else { return };
             for (a, b) in [(a, b), (b, a)] {
-                if let (true, ExprKind::Input(name)) = (is_counter(a), &b.kind) {
-                    found = contract.inputs.iter().position(|input| input.name == *name);
+                if let (Some(counted), ExprKind::Input(name)) = (counted(a), &b.kind) {
+                    let input = contract.inputs.iter().position(|input| input.name == *name);
+                    found = input.map(|input| (input, counted));
                 }
             }
         });
-        self.version_input = self.version_input.or(found);
-        found.is_some()
+        let (input, counted) = found?;
+        self.version_input = self.version_input.or(Some(input));
+        Some(counted)
     }
 
     fn returned(&mut self, returned: &model::Return) -> ReturnOp {

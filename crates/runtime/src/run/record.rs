@@ -1,13 +1,25 @@
 //! The record of a call that has a name.
 
-use latchkey_table::{Error, Put, Request, Returning};
+use base64::Engine;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD as BASE64;
+use latchkey_table::{Error, Put, Request, Returning, Text};
 
 use super::write::too_long;
-use super::{Ended, Session};
+use super::{Ended, Session, unknown};
 use crate::answer::Answer;
 use crate::idempotency::Recorded;
 use crate::plan::Op;
 use crate::problem::Problem;
+
+/// How long a call that has a claim may still be at it.
+const CLAIM_SECONDS_MAX: i64 = 15;
+
+/// A record to be written with an effect.
+pub(super) struct Record {
+    pub(super) put: Put,
+    /// What the call is then claimed by, if it has no answer yet.
+    pub(super) claim: Option<Text>,
+}
 
 impl Session<'_> {
     /// Looks whether a call of this name was made.
@@ -23,6 +35,12 @@ impl Session<'_> {
         Ok(match got.item.and_then(|item| named.read(&item)) {
             None => None,
             Some(Recorded::Answer(answer)) => Some(Ended::Replayed(answer)),
+            Some(Recorded::Claimed(claim, _)) if self.claim.as_ref() == Some(&claim) => None,
+            Some(Recorded::Claimed(_, since)) => Some(match named.seconds_since(since) {
+                // Whoever made it may still be at it.
+                0..=CLAIM_SECONDS_MAX => Ended::Again,
+                _ => Ended::Refused(unknown()),
+            }),
             Some(Recorded::Other) => {
                 let detail = "this `Idempotency-Key` was used with something else in the request";
                 let problem = Problem::new(422, "idempotency-key-reused", detail);
@@ -31,15 +49,26 @@ impl Session<'_> {
         })
     }
 
-    /// The record to write with an effect, if nothing but the answer comes after it.
-    pub(super) fn record(&mut self, next: usize) -> Result<Option<Put>, Ended> {
+    /// The record to write with an effect: the answer, if nothing but that comes after it, or else a claim.
+    pub(super) fn record(&mut self, next: usize) -> Result<Option<Record>, Ended> {
         let Some(named) = self.named.clone() else { return Ok(None) };
         match self.preview(next) {
-            Some(answer) => match named.put(self.system, &answer) {
-                Some(put) => Ok(Some(put)),
+            Some(answer) => match named.put(self.system, &answer, self.claim.as_ref()) {
+                Some(put) => Ok(Some(Record { put, claim: None })),
                 None => Err(too_long()),
             },
-            None => Ok(None),
+            None if self.claim.is_some() => Ok(None),
+            None => {
+                let mut random = [0; 16];
+                if let Err(error) = self.runtime.source.random(&mut random) {
+                    tracing::error!(%error, "there are no random bytes");
+                    let detail = "the machine has no chance left";
+                    return Err(Ended::Refused(Problem::later("store-unavailable", detail)));
+                }
+                let claim = Text::from(BASE64.encode(random));
+                let put = named.claim(self.system, &claim);
+                Ok(Some(Record { put, claim: Some(claim) }))
+            }
         }
     }
 
@@ -63,7 +92,9 @@ impl Session<'_> {
         let Some(named) = self.named.clone().filter(|_| !self.recorded) else {
             return Ended::Answered(answer);
         };
-        let Some(put) = named.put(self.system, &answer) else { return too_long() };
+        let Some(put) = named.put(self.system, &answer, self.claim.as_ref()) else {
+            return too_long();
+        };
         let kept = self.trace.is_some().then(|| Request::Put(put.clone(), Returning::Nothing));
         self.writing = true;
         let wrote = self.runtime.backend.put(put, Returning::Nothing).await;

@@ -1,10 +1,13 @@
 //! Writes of a call.
 
 use latchkey_model::model::Verb;
-use latchkey_table::{Capacity, Error, Leg, Request, Returning, Transact, Wrote};
+use latchkey_table::{
+    Action, Capacity, Condition, Consistency, Error, Get, Item, Leg, Path, Request, Returning,
+    Text, Transact, Update, Wrote, holds,
+};
 
 use super::{Ended, Session};
-use crate::evaluate::Bound;
+use crate::evaluate::{Bound, Scope};
 use crate::plan::{self, Failure, LegNode};
 use crate::problem::Problem;
 
@@ -15,6 +18,10 @@ struct Legs<'a> {
     failures: Vec<&'a Failure>,
     /// What the names stood for before, should none of it happen.
     before: Vec<(usize, Bound)>,
+    /// Of each leg, whether more is asked than the document does, and what the document asks.
+    asked: Vec<Option<Option<Condition>>>,
+    /// Of the only leg, the same, so that its image can be told.
+    pinned: Option<Option<Condition>>,
 }
 
 impl<'a> Session<'a> {
@@ -27,7 +34,15 @@ impl<'a> Session<'a> {
         // A check writes nothing, so no backend has it alone; and a record goes with its effect.
         if leg.verb == Verb::Check || self.named.is_some() {
             let mut legs = Legs::default();
+            let read = leg.target.and_then(|target| self.frame.item(target)).cloned();
             self.fill(leg, &mut legs)?;
+            if let Some(Leg::Update(update)) = legs.legs.first_mut() {
+                match (read, leg.result) {
+                    (Some(read), _) => legs.pinned = pin(update, &read),
+                    (None, Some(result)) => legs.pinned = self.pin_unread(update, result).await?,
+                    (None, None) => {}
+                }
+            }
             return self.send(legs, at).await;
         }
         let filled = self.filler().leg(leg)?;
@@ -55,10 +70,42 @@ impl<'a> Session<'a> {
             }
             Err(Error::ConditionFailed(failed)) => {
                 self.noted(kept.map(note), "the condition did not hold", failed.capacity);
+                if leaves_bounds(filled.asked.as_ref(), failed.item.as_ref()) {
+                    return Err(out_of_bounds());
+                }
                 self.fail(&leg.failure)
             }
             Err(error) => Err(self.refused(&error)),
         }
+    }
+
+    /// Reads what an update is about to change, for a record has to hold what it leaves.
+    async fn pin_unread(
+        &mut self,
+        update: &mut Update,
+        result: usize,
+    ) -> Result<Option<Option<Condition>>, Ended> {
+        let (table, key) = (update.table.clone(), update.key.clone());
+        let get = Get { table, key, consistency: Consistency::Strong };
+        let got = match self.runtime.backend.get(&get).await {
+            Ok(got) => got,
+            Err(error) => return Err(self.refused(&error)),
+        };
+        let outcome = if got.item.is_some() { "found" } else { "nothing there" };
+        self.note(|| Request::Get(get), outcome, got.capacity);
+        let key_alone = || {
+            let names = &update.table.key;
+            Item::from([
+                (names.partition.clone(), update.key.partition.clone()),
+                (names.sort.clone(), update.key.sort.clone()),
+            ])
+        };
+        let read = got.item.unwrap_or_else(key_alone);
+        // What cannot be computed with is refused by the table, unless the condition is first.
+        if let Ok(image) = self.frame.image(&update.actions, &read) {
+            self.frame.bind(result, Bound::Item(image));
+        }
+        Ok(pin(update, &read))
     }
 
     async fn single(&self, leg: Leg, returning: Returning) -> Result<Wrote, Error> {
@@ -88,7 +135,6 @@ impl<'a> Session<'a> {
     }
 
     fn fill_all(&mut self, nodes: &'a [LegNode], legs: &mut Legs<'a>) -> Result<(), Ended> {
-        use crate::evaluate::Scope;
         for node in nodes {
             match node {
                 LegNode::Leg(leg) => self.fill(leg, legs)?,
@@ -106,6 +152,7 @@ impl<'a> Session<'a> {
         let filled = self.filler().leg(leg)?;
         legs.legs.push(filled.leg);
         legs.failures.push(&leg.failure);
+        legs.asked.push(filled.asked);
         if let (Some(binding), Some(image)) = (leg.result, filled.image) {
             let before = self.frame.bind(binding, Bound::Item(image));
             legs.before.push((binding, before));
@@ -117,8 +164,9 @@ impl<'a> Session<'a> {
     async fn send(&mut self, mut sent: Legs<'a>, at: usize) -> Result<usize, Ended> {
         let record = self.record(at + 1)?;
         let offset = usize::from(record.is_some());
+        let claim = record.as_ref().and_then(|record| record.claim.clone());
         // First, so that a call of the same name that was faster is what decides.
-        sent.legs.splice(0..0, record.map(Leg::Put));
+        sent.legs.splice(0..0, record.map(|record| Leg::Put(record.put)));
         let transact = Transact { legs: sent.legs };
         let kept = self.trace.is_some().then(|| Request::Transact(transact.clone()));
         self.writing = true;
@@ -127,7 +175,8 @@ impl<'a> Session<'a> {
         match done {
             Ok(done) => {
                 self.noted(kept, "written", done.capacity);
-                self.recorded |= offset == 1;
+                self.recorded |= offset == 1 && claim.is_none();
+                self.claim = claim.or(self.claim.take());
                 Ok(at + 1)
             }
             Err(Error::ConditionFailed(failed)) => {
@@ -136,7 +185,15 @@ impl<'a> Session<'a> {
                 for (binding, before) in sent.before.into_iter().rev() {
                     self.frame.bind(binding, before);
                 }
-                match failed.leg.checked_sub(offset).and_then(|leg| sent.failures.get(leg)) {
+                let Some(leg) = failed.leg.checked_sub(offset) else { return Err(Ended::Again) };
+                let item = failed.item.as_ref();
+                if sent.pinned.is_some_and(|asked| asked.is_none_or(|asked| holds(&asked, item))) {
+                    return Err(Ended::Again);
+                }
+                if leaves_bounds(sent.asked.get(leg).and_then(Option::as_ref), item) {
+                    return Err(out_of_bounds());
+                }
+                match sent.failures.get(leg) {
                     Some(failure) => self.fail(failure),
                     None => Err(Ended::Again),
                 }
@@ -151,6 +208,44 @@ impl<'a> Session<'a> {
             None => self.capacity += capacity,
         }
     }
+}
+
+/// Whether a leg was refused for the bounds alone: all that the document asks does hold.
+fn leaves_bounds(asked: Option<&Option<Condition>>, item: Option<&Item>) -> bool {
+    asked.is_some_and(|asked| asked.as_ref().is_none_or(|asked| holds(asked, item)))
+}
+
+fn out_of_bounds() -> Ended {
+    Ended::Refused(Problem::bad("a value would leave the bounds it is declared with"))
+}
+
+/// Insists that what an update computes with is as it was read, so that what it leaves can be told: alone
+/// the store tells, but a transaction does not. Returns what was asked before, if more is asked now.
+fn pin(update: &mut Update, read: &Item) -> Option<Option<Condition>> {
+    let mut names: Vec<&Text> = Vec::new();
+    for action in &update.actions {
+        match action {
+            Action::Set(_, expression) => expression.roots(&mut names),
+            Action::Add(name, _) | Action::Delete(name, _) => names.push(name),
+            Action::Remove(_) => {}
+        }
+    }
+    names.sort_unstable();
+    names.dedup();
+    if names.is_empty() {
+        return None;
+    }
+    let mut all: Vec<Condition> = names
+        .into_iter()
+        .map(|name| match read.get(name) {
+            Some(value) => Condition::equals(Path::attribute(name.clone()), value.clone()),
+            None => Condition::Absent(Path::attribute(name.clone())),
+        })
+        .collect();
+    let asked = update.condition.take();
+    all.extend(asked.clone());
+    update.condition = Some(Condition::And(all));
+    Some(asked)
 }
 
 /// An answer that is too long to be kept cannot be replayed.

@@ -1,0 +1,46 @@
+use proptest::prelude::*;
+
+use super::*;
+
+proptest! {
+    #[test]
+    fn an_id_is_what_its_pattern_says(text in "([A-Za-z0-9._:@|-]{0,130}|.{0,10}|[a-z#]{1,5})") {
+        let letters = |c: char| c.is_ascii_alphanumeric() || "._:@|-".contains(c);
+        let expected = !text.is_empty() && text.len() <= 128 && text.chars().all(letters);
+        prop_assert_eq!(is_id(&text), expected);
+        prop_assert!(!is_id(&text) || !text.contains('#'));
+    }
+
+    #[test]
+    fn a_ulid_is_one_that_can_be_made(text in "([0-9A-HJKMNP-TV-Z]{25,27}|[0-9A-Za-z]{26}|.{26})") {
+        let made = text.parse::<ulid::Ulid>().is_ok_and(|ulid| ulid.to_string() == text);
+        prop_assert_eq!(is_ulid(&text), made, "{}", text);
+    }
+
+    #[test]
+    fn what_is_accepted_is_within_the_bounds(n in any::<i64>(), low in -5_i64..5, more in 0_i64..5) {
+        let high = low + more;
+        let kind = InputType::Int { low: Some(low), high: Some(high) };
+        for given in [Given::Json(Value::from(n % 20)), Given::Text(format!("{}", n % 20).into())] {
+            let read = read_as(&kind, given);
+            prop_assert_eq!(read.is_ok(), (low..=high).contains(&(n % 20)));
+        }
+    }
+}
+
+#[test]
+fn bounds_are_told_as_people_say_them() {
+    assert_eq!(between(Some(&1), Some(&9)), " from 1 to 9");
+    assert_eq!(between(Some(&1), None), " of 1 or more");
+    assert_eq!(between(None, Some(&9)), " of 9 or less");
+    assert_eq!(between::<i64>(None, None), "");
+}
+
+#[test]
+fn only_some_errors_are_told() {
+    let mut errors = Errors::default();
+    (0..FIELD_ERRORS_MAX + 9).for_each(|n| errors.push(&n.to_string(), "is wrong"));
+    let problem = errors.end(()).unwrap_err();
+    assert_eq!((problem.status, problem.errors.len()), (400, FIELD_ERRORS_MAX));
+    assert_eq!(Errors::default().end(5).unwrap(), 5, "without one, all is well");
+}

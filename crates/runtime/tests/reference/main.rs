@@ -1,0 +1,28 @@
+//! Holds the runtime to `docs/language.md`, sentence by sentence, with small documents of several domains.
+//! The words above a test are the reference's own, or close to them.
+
+#![expect(clippy::unwrap_used, reason = "a test that goes wrong should fail, where it went wrong")]
+#![expect(clippy::expect_used, reason = "a test that goes wrong should fail, where it went wrong")]
+#![expect(clippy::panic, reason = "a test that goes wrong should fail, where it went wrong")]
+#![expect(clippy::indexing_slicing, reason = "a test that goes wrong should fail")]
+
+mod conditions;
+mod differential;
+mod expressions;
+mod fuzz;
+mod images;
+mod indexes;
+mod inputs;
+mod paging;
+mod presence;
+mod reading;
+mod refusals;
+mod replay;
+mod retries;
+mod returning;
+mod secrets;
+mod support;
+mod transactions;
+mod types;
+mod units;
+mod writing;
