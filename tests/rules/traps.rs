@@ -372,7 +372,7 @@ fn all_kinds_of_index_moves_are_seen() {
         &["moving-index-key"],
     );
     let once = "allow caller is warden\ndoor = update Door set zone = doorId, version = .version + 1 if .zone is absent else 404 no\nreturn door";
-    assert_eq!(broken(once), [""; 0]);
+    assert!(!broken(once).contains(&"moving-index-key"));
 }
 
 #[test]

@@ -47,7 +47,10 @@ fn the_engine_knows_no_domain() {
             continue;
         }
         // Tests stand at the end of a file.
-        let code = text.split("#[cfg(test)]").next().unwrap().to_lowercase();
+        let code = text.split("#[cfg(test)]").next().unwrap();
+        // The header of that name is HTTP's.
+        let code = code.replace("header::LOCATION", "").replace("LOCATION, RETRY_AFTER", "");
+        let code = code.replace("insert(LOCATION,", "").to_lowercase();
         for word in code.split(|c: char| !c.is_ascii_alphanumeric()) {
             for domain in ["locker", "location", "participation", "reservation"] {
                 // Words that happen to hold one of these.

@@ -88,7 +88,10 @@ impl Lowering {
     /// Refuses to show what is secret.
     fn keeps_secrets(&mut self, value: &Expr, scope: &Scope) {
         if self.is_secret(value, scope) {
-            let message = "this is secret and never shown";
+            let message = match &value.kind {
+                ExprKind::Attribute(_, name) => format!("`{name}` is secret and never shown"),
+                _ => "this is secret and never shown".to_owned(),
+            };
             self.report(Diagnostic::new("type", value.span, message).help("leave it out"));
         }
     }

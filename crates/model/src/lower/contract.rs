@@ -211,6 +211,9 @@ impl Lowering {
                 self.never_both(field);
                 let default =
                     field.default.as_ref().map(|default| self.sure(default, scope, Some(&kind)));
+                if let Some(default) = &default {
+                    self.must_fit(default, Some(&kind));
+                }
                 scope.inputs.push(Input {
                     name: field.name.node.clone(),
                     secret: field.secret.is_some() || kind == Type::Key,
@@ -477,7 +480,7 @@ impl Lowering {
                     "a transaction answers with no items, and what was read may have changed since",
                 )
                 .help(
-                    "write `if unchanged … else retry` there, so that it is what was read, changed",
+                    "write `if unchanged … else retry` there, or `get` the item again behind the transaction",
                 );
             self.report(diagnostic);
         }

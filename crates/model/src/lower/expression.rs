@@ -40,11 +40,6 @@ impl Lowering {
                 let message = format!("this is {found}, and {expected} is expected");
                 self.report(Diagnostic::new("type", written.span, message));
             }
-            (Kind::Value(found), Some(expected)) => {
-                if let Some((message, help)) = too_wide(&value, found, expected) {
-                    self.report(Diagnostic::new("type", written.span, message).help(help));
-                }
-            }
             (Kind::Item(_) | Kind::Page(_), Some(expected)) => {
                 let message =
                     format!("this is {}, and {expected} is expected", self.describe(&value.of));
@@ -53,6 +48,16 @@ impl Lowering {
             _ => {}
         }
         value
+    }
+
+    /// Refuses a value that is put where not all of its kind can be.
+    pub(super) fn must_fit(&mut self, value: &Expr, expected: Option<&Type>) {
+        if let (Kind::Value(found), Some(expected)) = (&value.of, expected)
+            && found.fits(expected)
+            && let Some((message, help)) = too_wide(value, found, expected)
+        {
+            self.report(Diagnostic::new("type", value.span, message).help(help));
+        }
     }
 
     fn describe(&self, kind: &Kind) -> String {

@@ -309,12 +309,13 @@ impl Lowering {
             let value = match (written, of.or(target)) {
                 (Some(written), _) => self.value(&written.value, scope, kind.as_ref()),
                 (None, Some(id)) if self.binding_has(id, &attribute, scope) => {
-                    let of = kind.map_or(Kind::Unknown, Kind::Value);
+                    let of = kind.clone().map_or(Kind::Unknown, Kind::Value);
                     Expr { kind: ExprKind::Attribute(id, attribute.clone()), of, span }
                 }
                 _ => self.input_of_key(&attribute, operation.target.span, scope),
             };
             self.must_have(&value, scope);
+            self.must_fit(&value, kind.as_ref());
             key.push(Given { attribute, value, maybe: false, span });
         }
         key

@@ -136,16 +136,16 @@ impl Lowering {
             ClauseKind::Fields(given) if put => {
                 self.never_maybe(given);
                 self.no_counter(given, leg.entity);
-                leg.values.extend(self.given(given, leg, scope));
+                leg.values.extend(self.given(given, leg, scope, true));
             }
             ClauseKind::Set(given) if change => {
                 given.iter().for_each(|assign| self.may_change(&assign.name, leg.entity));
-                leg.values.extend(self.given(given, leg, scope));
+                leg.values.extend(self.given(given, leg, scope, true));
             }
             ClauseKind::Add(given) if change => {
                 self.never_maybe(given);
                 given.iter().for_each(|assign| self.adds_up(&assign.name, leg.entity));
-                leg.adds.extend(self.given(given, leg, scope));
+                leg.adds.extend(self.given(given, leg, scope, false));
             }
             ClauseKind::Remove(names) if change => {
                 for name in names {
@@ -165,11 +165,19 @@ impl Lowering {
         }
     }
 
-    fn given(&mut self, assigns: &[ast::Assign], leg: &Leg, scope: &mut Scope) -> Vec<Given> {
+    /// Values for attributes; `whole` unless they are added to what is stored.
+    fn given(
+        &mut self,
+        assigns: &[ast::Assign],
+        leg: &Leg,
+        scope: &mut Scope,
+        whole: bool,
+    ) -> Vec<Given> {
         let mut given = Vec::new();
         for assign in assigns {
             let kind = self.attribute_of(leg.entity, &assign.name);
             let value = self.value(&assign.value, scope, kind.as_ref());
+            self.must_fit(&value, kind.as_ref().filter(|_| whole));
             self.diagnostics.extend(stored::value(&value));
             let open = self
                 .declared(leg.entity, &assign.name.node)
@@ -361,6 +369,14 @@ fn is_untold(leg: &Leg) -> bool {
     while let Some(test) = open.pop() {
         match &test.kind {
             ExprKind::Unchanged => pinned = true,
+            // The counter is what it was said to be; whether that is what was read is for `unpinned`.
+            ExprKind::Binary(Op::Equal, a, b) => {
+                let counts = |side: &Expr| {
+                    matches!(&side.of, Kind::Value(Type::Counter))
+                        && matches!(&side.kind, ExprKind::Stored(_))
+                };
+                pinned |= counts(a) || counts(b);
+            }
             ExprKind::Binary(Op::And, a, b) => open.extend([a.as_ref(), b.as_ref()]),
             _ => {}
         }

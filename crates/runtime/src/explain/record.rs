@@ -116,7 +116,7 @@ impl<'a> Explainer<'a> {
             status: first.status,
             body: token("answer").to_string(),
             etag: returns.iter().any(|op| op.counter.is_some()).then(|| token("ETag").into()),
-            found_at: returns.iter().any(|op| op.at.is_some()).then(|| token("Location").into()),
+            found_at: returns.iter().any(|op| op.at.is_some()).then(|| token("its path").into()),
         };
         let mut put = self.nameless().put(self.system(), &answer, None)?;
         let hours = put.item.get(EXPIRES).and_then(Value::as_number)?.to_i64()? / 3600;

@@ -318,7 +318,7 @@ impl<'t> Reader<'t> {
         Ok(character)
     }
 
-    /// Reads `uXXXX`, or `uXXXX\uXXXX` of a surrogate pair.
+    /// Reads `u` and four digits, or two of those for a surrogate pair.
     fn unicode(&mut self, start: usize) -> Result<char, Wrong> {
         let first = self.unit()?;
         let second = match first {
@@ -334,7 +334,7 @@ impl<'t> Reader<'t> {
         }
     }
 
-    /// Reads `uXXXX`.
+    /// Reads `u` and four digits.
     fn unit(&mut self) -> Result<u16, Wrong> {
         self.at += 1;
         let mut unit = 0u16;
