@@ -12,7 +12,7 @@ use hyper_util::service::TowerToHyperService;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::Semaphore;
 
-use crate::service::Service;
+use crate::service::{HEAD_BYTES_MAX, Service};
 
 /// The most connections at once; more wait to be taken.
 const CONNECTIONS_MAX: usize = 4096;
@@ -20,8 +20,8 @@ const CONNECTIONS_MAX: usize = 4096;
 /// How long a head may take to arrive, and a connection may idle.
 const HEAD_TIME_MAX: Duration = Duration::from_secs(30);
 
-/// The largest head. What reads it looks between reads only, so it is told half of that.
-const HEAD_BYTES_MAX: usize = 64 * 1024;
+/// How much of a head is read before it is given up. The service has a limit of its own, which can say why.
+const HEAD_READ_MAX: usize = 2 * HEAD_BYTES_MAX;
 
 /// How long requests that were sent before the server was told to stop may take to be seen.
 const LAST_LOOK: Duration = Duration::from_millis(250);
@@ -71,7 +71,7 @@ impl Server {
         let mut http = http1::Builder::new();
         http.timer(TokioTimer::new())
             .header_read_timeout(HEAD_TIME_MAX)
-            .max_buf_size(HEAD_BYTES_MAX / 2);
+            .max_buf_size(HEAD_READ_MAX);
         let ended = async {
             stop.await;
             // What was sent by now may lie unread, or on a connection that is not taken yet. Whoever is

@@ -8,7 +8,8 @@ use axum::Router as Axum;
 use axum::body::{Body, HttpBody};
 use axum::extract::{Request, State};
 use axum::http::header::{CONNECTION, CONTENT_LENGTH, ETAG};
-use axum::http::{HeaderMap, HeaderValue, Method, Response, StatusCode};
+use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, Response, StatusCode};
+use axum::middleware::{Next, from_fn};
 use axum::routing::get;
 use bytes::Bytes;
 use http_body_util::{BodyExt, LengthLimitError, Limited};
@@ -22,6 +23,9 @@ use crate::request;
 use crate::respond;
 use crate::router::{self, Clash, Found, Router};
 use crate::token::Tokens;
+
+/// The largest head: path, query and headers.
+pub(crate) const HEAD_BYTES_MAX: usize = 64 * 1024;
 
 /// The largest body.
 const BODY_BYTES_MAX: usize = 1024 * 1024;
@@ -148,6 +152,7 @@ impl Service {
             .route("/health", get(async || "ok\n"))
             .route("/ready", get(ready))
             .route("/metrics", get(metrics))
+            .route_layer(from_fn(bounded))
             .fallback(answer)
             .with_state(self)
     }
@@ -203,6 +208,9 @@ impl Service {
     }
 
     async fn route(&self, request: Request, seen: &mut Seen) -> Response<Body> {
+        if let Some(refusal) = too_large(&request) {
+            return refusal;
+        }
         let (parts, body) = request.into_parts();
         let (method, path) = (parts.method.as_str(), parts.uri.path());
         match self.router.find(method, path) {
@@ -336,6 +344,29 @@ async fn read_body(headers: &HeaderMap, body: Body) -> Result<Bytes, Problem> {
         Ok(Err(_)) => Err(Problem::bad("the body broke off")),
         Err(_) => Err(Problem::new(408, "request-timeout", "the body took too long")),
     }
+}
+
+/// The same limit for the server's own paths.
+async fn bounded(request: Request, next: Next) -> Response<Body> {
+    match too_large(&request) {
+        Some(refusal) => refusal,
+        None => next.run(request).await,
+    }
+}
+
+/// Refuses a head that is too large.
+fn too_large(request: &Request) -> Option<Response<Body>> {
+    (head_bytes(request) > HEAD_BYTES_MAX).then(|| {
+        let detail = format!("path and headers have more than {HEAD_BYTES_MAX} bytes");
+        respond::problem(&Problem::new(431, "head-too-large", detail), None)
+    })
+}
+
+fn head_bytes(request: &Request) -> usize {
+    let path = request.uri().path_and_query().map_or(0, |path| path.as_str().len());
+    let method = request.method().as_str().len();
+    let header = |(name, value): (&HeaderName, &HeaderValue)| name.as_str().len() + value.len();
+    method + path + request.headers().iter().map(header).sum::<usize>()
 }
 
 /// The head of a response, with the length its body would have.
