@@ -10,6 +10,7 @@ cargo clippy --workspace --all-targets --locked -- -D warnings
 RUSTDOCFLAGS="-D warnings" cargo doc --workspace --no-deps --locked --quiet
 # The benchmarks are built and run for a moment, so that they stay able to; their figures are not judged.
 cargo run --release --locked --quiet -p latchkey-bench -- store --quick
+cargo run --release --locked --quiet -p latchkey-bench -- http --quick
 (cd editors/vscode && npm ci --silent && npm test --silent)
 cargo test --workspace --locked --doc
 cargo nextest run --workspace --locked --no-fail-fast
