@@ -32,7 +32,7 @@ Examples:
   latchkey-bench store --clients 1,64 --rounds 9
   latchkey-bench growth --dir /mnt/disk     10 thousand to 1 million items
   latchkey-bench repair                     what redb's quick repair costs and saves
-  latchkey-bench http                       the service over HTTP, under 3 minutes
+  latchkey-bench http                       the service over HTTP, about 2 minutes
   latchkey-bench http --quick               a second, to see that it works
   latchkey-bench check                      the check of larger and larger documents";
 
@@ -86,10 +86,10 @@ enum Measure {
     Http {
         #[command(flatten)]
         common: Common,
-        /// How long each run takes [default: 3, or 0.05 if quick].
+        /// How long each run takes [default: 1.5, or 0.05 if quick].
         #[arg(long, value_parser = seconds)]
         seconds: Option<Duration>,
-        /// How often every run is repeated; the sides take turns [default: 6, or 1 if quick].
+        /// How often every run is repeated; the sides take turns [default: 9, or 1 if quick].
         #[arg(long, value_parser = clap::value_parser!(u32).range(1..=100))]
         rounds: Option<u32>,
     },
@@ -151,7 +151,7 @@ fn measure(measure: Measure) -> Result<()> {
         }
         Measure::Http { common, seconds, rounds } => {
             let (lockers, time, often) =
-                if common.quick { (512, 0.05, 1) } else { (10_000, 3.0, 6) };
+                if common.quick { (512, 0.05, 1) } else { (10_000, 1.5, 9) };
             let extent = http::Extent {
                 lockers,
                 time: seconds.unwrap_or(Duration::from_secs_f64(time)),
