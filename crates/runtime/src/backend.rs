@@ -2,66 +2,123 @@
 
 use std::sync::Arc;
 
+use latchkey_dynamodb::DynamoDb;
 use latchkey_embedded::Store;
 use latchkey_table::{
     Delete, Error, Get, Got, Page, Put, Query, Returning, Schema, Transact, Transacted, Update,
     Wrote,
 };
+use tokio::time::Instant;
 
 /// What carries table requests out.
+///
+/// A request is given up at its deadline. The store on this machine needs none: its reads wait for
+/// nothing, and its writes are refused or done.
 #[derive(Debug, Clone)]
 pub enum Backend {
-    /// The store on this machine. Reads run on the caller's thread: they wait for nothing.
+    /// The store on this machine. Reads run on the caller's thread.
     Embedded(Arc<Store>),
+    /// DynamoDB, or what speaks its protocol.
+    DynamoDb(DynamoDb),
+}
+
+/// Why a system cannot run on a backend.
+#[derive(Debug, thiserror::Error)]
+pub enum PrepareError {
+    /// The store refuses the table.
+    #[error(transparent)]
+    Store(#[from] Error),
+    /// The table is not as it should be, or the service cannot be asked.
+    #[error(transparent)]
+    Table(#[from] latchkey_dynamodb::TableError),
+    /// The service lacks what contracts need.
+    #[error("this service has no transactions, and {} need them", contracts.join(", "))]
+    NoTransactions {
+        /// The contracts.
+        contracts: Vec<String>,
+    },
 }
 
 impl Backend {
-    /// Makes the table, or sees that it is as it should be.
-    pub async fn prepare(&self, table: &Arc<Schema>) -> Result<(), Error> {
+    /// Sees that the table is as it should be; on this machine, makes it so.
+    ///
+    /// `transacting` are the contracts that need transactions.
+    pub(crate) async fn prepare(
+        &self,
+        table: &Arc<Schema>,
+        transacting: &[&str],
+    ) -> Result<(), PrepareError> {
         match self {
-            Backend::Embedded(store) => store.create_table(table).await,
+            Backend::Embedded(store) => Ok(store.create_table(table).await?),
+            Backend::DynamoDb(service) => {
+                service.examine(table).await?;
+                if !transacting.is_empty() && !service.has_transactions(table).await? {
+                    let contracts = transacting.iter().map(|id| (*id).to_owned()).collect();
+                    return Err(PrepareError::NoTransactions { contracts });
+                }
+                Ok(())
+            }
         }
     }
 
-    /// Reads one item.
-    pub async fn get(&self, request: &Get) -> Result<Got, Error> {
+    pub(crate) async fn get(&self, request: &Get, deadline: Instant) -> Result<Got, Error> {
         match self {
             Backend::Embedded(store) => store.get(request),
+            Backend::DynamoDb(service) => service.get(request, deadline).await,
         }
     }
 
-    /// Reads a range of a partition.
-    pub async fn query(&self, request: &Query) -> Result<Page, Error> {
+    pub(crate) async fn query(&self, request: &Query, deadline: Instant) -> Result<Page, Error> {
         match self {
             Backend::Embedded(store) => store.query(request),
+            Backend::DynamoDb(service) => service.query(request, deadline).await,
         }
     }
 
-    /// Writes a whole item.
-    pub async fn put(&self, request: Put, returning: Returning) -> Result<Wrote, Error> {
+    pub(crate) async fn put(
+        &self,
+        request: Put,
+        returning: Returning,
+        deadline: Instant,
+    ) -> Result<Wrote, Error> {
         match self {
             Backend::Embedded(store) => store.put(request, returning).await,
+            Backend::DynamoDb(service) => service.put(&request, returning, deadline).await,
         }
     }
 
-    /// Changes an item.
-    pub async fn update(&self, request: Update, returning: Returning) -> Result<Wrote, Error> {
+    pub(crate) async fn update(
+        &self,
+        request: Update,
+        returning: Returning,
+        deadline: Instant,
+    ) -> Result<Wrote, Error> {
         match self {
             Backend::Embedded(store) => store.update(request, returning).await,
+            Backend::DynamoDb(service) => service.update(&request, returning, deadline).await,
         }
     }
 
-    /// Removes an item.
-    pub async fn delete(&self, request: Delete, returning: Returning) -> Result<Wrote, Error> {
+    pub(crate) async fn delete(
+        &self,
+        request: Delete,
+        returning: Returning,
+        deadline: Instant,
+    ) -> Result<Wrote, Error> {
         match self {
             Backend::Embedded(store) => store.delete(request, returning).await,
+            Backend::DynamoDb(service) => service.delete(&request, returning, deadline).await,
         }
     }
 
-    /// Writes several items or none.
-    pub async fn transact(&self, request: Transact) -> Result<Transacted, Error> {
+    pub(crate) async fn transact(
+        &self,
+        request: Transact,
+        deadline: Instant,
+    ) -> Result<Transacted, Error> {
         match self {
             Backend::Embedded(store) => store.transact(request).await,
+            Backend::DynamoDb(service) => service.transact(&request, deadline).await,
         }
     }
 }

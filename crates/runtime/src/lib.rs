@@ -24,7 +24,7 @@ pub mod time;
 mod trace;
 
 pub use answer::{Answer, Outcome};
-pub use backend::Backend;
+pub use backend::{Backend, PrepareError};
 pub use call::{Call, Caller, Given, IfMatch};
 pub use clock::{Source, SystemSource};
 pub use explain::{Asked, Explanation, explain};

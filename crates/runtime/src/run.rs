@@ -7,7 +7,7 @@ mod write;
 use std::time::Duration;
 
 use latchkey_table::{Capacity, Error, Request, Text, Value};
-use tokio::time::{sleep, timeout};
+use tokio::time::{Instant, sleep, timeout};
 
 use crate::answer::{Answer, Outcome, answer};
 use crate::call::{Call, IfMatch};
@@ -26,6 +26,10 @@ const RETRIES_MAX: u32 = 5;
 
 /// The longest wait before the first retry that waits; it doubles with each.
 const WAIT_MS: u32 = 5;
+
+/// How much longer than its time a call may take, for a backend that keeps to the time to say how it
+/// ended.
+const GRACE: Duration = Duration::from_millis(250);
 
 /// How an attempt ends.
 enum Ended {
@@ -62,6 +66,8 @@ struct Session<'a> {
     sealed_inputs: Vec<Option<Value>>,
     capacity: Capacity,
     trace: Option<Trace>,
+    /// When it must be over.
+    deadline: Instant,
     /// Whether a write is on its way, so that nobody can tell whether it happens.
     writing: bool,
 }
@@ -100,12 +106,13 @@ pub(crate) async fn run(runtime: &Runtime, contract: &Contract, call: Call) -> O
         sealed_inputs: Vec::new(),
         capacity: Capacity::ZERO,
         trace: trace.then(Vec::new),
+        deadline: Instant::now() + time_max,
         writing: false,
     };
     if let Err(problem) = session.begin(inputs, if_match, idempotency_key.as_deref(), now) {
         return refused(problem);
     }
-    let ended = match timeout(time_max, session.attempts()).await {
+    let ended = match timeout(time_max + GRACE, session.attempts()).await {
         Ok(ended) => ended,
         Err(_) if session.writing => Ended::Refused(unknown()),
         Err(_) => Ended::Refused(Problem::later("busy", "it took too long")),

@@ -1,17 +1,22 @@
 //! The one door: a call in, an outcome out.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use latchkey_table::{Capacity, Consistency, Error, Get, Key};
+use tokio::time::Instant;
 
 use crate::answer::Outcome;
-use crate::backend::Backend;
+use crate::backend::{Backend, PrepareError};
 use crate::call::Call;
 use crate::clock::{Source, SystemSource};
 use crate::cursor::Sealer;
 use crate::plan::System;
 use crate::problem::Problem;
 use crate::run;
+
+/// How long a store may take to show that it answers.
+const READY_TIME_MAX: Duration = Duration::from_secs(2);
 
 /// Runs the contracts of one system.
 ///
@@ -60,14 +65,14 @@ impl Default for Options {
 }
 
 impl Runtime {
-    /// Makes the system's table, if need be, and stands ready.
+    /// Sees that the system's table is there, on this machine by making it, and stands ready.
     pub async fn start(
         system: impl Into<Arc<System>>,
         backend: Backend,
         options: Options,
-    ) -> Result<Runtime, Error> {
+    ) -> Result<Runtime, PrepareError> {
         let system = system.into();
-        backend.prepare(&system.table).await?;
+        backend.prepare(&system.table, &system.transacting()).await?;
         let sealer = Sealer::new(&options.cursor_secret);
         Ok(Runtime { system, backend, source: options.source, sealer })
     }
@@ -87,7 +92,7 @@ impl Runtime {
         let table = self.system.table.clone();
         let key = Key::new("LATCHKEY#READY", "READY");
         let get = Get { table, key, consistency: Consistency::Eventual };
-        self.backend.get(&get).await.map(drop)
+        self.backend.get(&get, Instant::now() + READY_TIME_MAX).await.map(drop)
     }
 
     /// Carries a call out.

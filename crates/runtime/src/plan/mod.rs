@@ -11,7 +11,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use latchkey_language::Diagnostic;
-use latchkey_model::model::{self, Segment};
+use latchkey_model::model::{self, Segment, Verb};
 use latchkey_table::{Schema, Text};
 
 pub(crate) use entity::{Entity, Part, Shown};
@@ -130,6 +130,28 @@ impl System {
         let name = Text::from(model.system.as_str());
         let roles = model.roles.iter().map(|role| role.name.as_str().into()).collect();
         System { name, table, discriminator, roles, entities, contracts, by_id }
+    }
+
+    /// The contracts that write by transactions. A POST may be given a name, whose record goes with its
+    /// effect.
+    pub(crate) fn transacting(&self) -> Vec<&str> {
+        let needs = |contract: &&Contract| {
+            let named = contract.info.method == "POST";
+            contract.program.iter().any(|op| match op {
+                Op::Transact(_) => true,
+                Op::Write(leg) => named || leg.verb == Verb::Check,
+                _ => false,
+            })
+        };
+        self.contracts.iter().filter(needs).map(|contract| contract.info.id.as_str()).collect()
+    }
+
+    /// The same system, on a table of another name.
+    #[must_use]
+    pub fn on_table(mut self, name: &str) -> System {
+        let table = Schema { name: name.into(), ..Schema::clone(&self.table) };
+        self.table = Arc::new(table);
+        self
     }
 
     /// The system's name.

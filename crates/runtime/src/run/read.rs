@@ -13,7 +13,7 @@ use crate::trace::found;
 impl Session<'_> {
     pub(super) async fn get(&mut self, op: &GetOp, at: usize) -> Result<usize, Ended> {
         let request = self.filler().get(op)?;
-        let got = match self.runtime.backend.get(&request).await {
+        let got = match self.runtime.backend.get(&request, self.deadline).await {
             Ok(got) => got,
             Err(error) => return Err(self.refused(&error)),
         };
@@ -75,7 +75,7 @@ impl Session<'_> {
         loop {
             let missing = (wanted + usize::from(paged)).saturating_sub(items.len());
             query.limit = u32::try_from(missing).ok();
-            let page = match self.runtime.backend.query(&query).await {
+            let page = match self.runtime.backend.query(&query, self.deadline).await {
                 Ok(page) => page,
                 Err(error) => return Err(self.refused(&error)),
             };

@@ -26,7 +26,7 @@ impl Session<'_> {
     pub(super) async fn replay(&mut self) -> Result<Option<Ended>, Ended> {
         let Some(named) = self.named.clone() else { return Ok(None) };
         let request = named.get(self.system);
-        let got = match self.runtime.backend.get(&request).await {
+        let got = match self.runtime.backend.get(&request, self.deadline).await {
             Ok(got) => got,
             Err(error) => return Err(self.refused(&error)),
         };
@@ -97,7 +97,7 @@ impl Session<'_> {
         };
         let kept = self.trace.is_some().then(|| Request::Put(put.clone(), Returning::Nothing));
         self.writing = true;
-        let wrote = self.runtime.backend.put(put, Returning::Nothing).await;
+        let wrote = self.runtime.backend.put(put, Returning::Nothing, self.deadline).await;
         self.writing = false;
         match wrote {
             Ok(wrote) => {

@@ -87,7 +87,7 @@ impl<'a> Session<'a> {
     ) -> Result<Option<Option<Condition>>, Ended> {
         let (table, key) = (update.table.clone(), update.key.clone());
         let get = Get { table, key, consistency: Consistency::Strong };
-        let got = match self.runtime.backend.get(&get).await {
+        let got = match self.runtime.backend.get(&get, self.deadline).await {
             Ok(got) => got,
             Err(error) => return Err(self.refused(&error)),
         };
@@ -111,11 +111,11 @@ impl<'a> Session<'a> {
     async fn single(&self, leg: Leg, returning: Returning) -> Result<Wrote, Error> {
         let backend = &self.runtime.backend;
         match leg {
-            Leg::Put(put) => backend.put(put, returning).await,
-            Leg::Update(update) => backend.update(update, returning).await,
-            Leg::Delete(delete) => backend.delete(delete, returning).await,
+            Leg::Put(put) => backend.put(put, returning, self.deadline).await,
+            Leg::Update(update) => backend.update(update, returning, self.deadline).await,
+            Leg::Delete(delete) => backend.delete(delete, returning, self.deadline).await,
             check @ Leg::Check(_) => {
-                let done = backend.transact(Transact { legs: vec![check] }).await?;
+                let done = backend.transact(Transact { legs: vec![check] }, self.deadline).await?;
                 Ok(Wrote { item: None, capacity: done.capacity })
             }
         }
@@ -170,7 +170,7 @@ impl<'a> Session<'a> {
         let transact = Transact { legs: sent.legs };
         let kept = self.trace.is_some().then(|| Request::Transact(transact.clone()));
         self.writing = true;
-        let done = self.runtime.backend.transact(transact).await;
+        let done = self.runtime.backend.transact(transact, self.deadline).await;
         self.writing = false;
         match done {
             Ok(done) => {

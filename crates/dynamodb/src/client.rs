@@ -1,0 +1,108 @@
+//! The client, and how long it keeps trying.
+
+use std::time::Duration;
+
+use aws_config::BehaviorVersion;
+use aws_config::retry::RetryConfig;
+use aws_config::timeout::TimeoutConfig;
+use aws_sdk_dynamodb::Client;
+use aws_smithy_http_client::tls::{Provider, rustls_provider::CryptoMode};
+use latchkey_table::Error;
+use tokio::time::{Instant, sleep};
+
+/// How long one request may take; what is slower is given up.
+const REQUEST_TIME_MAX: Duration = Duration::from_secs(5);
+
+/// How long a connection may take to be made.
+const CONNECT_TIME_MAX: Duration = Duration::from_secs(2);
+
+/// The longest first wait of a request that was throttled; it doubles with each.
+const WAIT: Duration = Duration::from_millis(25);
+
+/// The longest wait.
+const WAIT_MAX: Duration = Duration::from_secs(1);
+
+/// How to reach the service, beside what the AWS SDK finds by itself.
+#[derive(Debug, Clone, Default)]
+pub struct Settings {
+    /// Another endpoint than AWS's: a compatible service.
+    pub endpoint: Option<String>,
+}
+
+/// DynamoDB, or what speaks its protocol.
+#[derive(Debug, Clone)]
+pub struct DynamoDb {
+    pub(crate) client: Client,
+}
+
+impl DynamoDb {
+    /// Finds credentials, region and endpoint as every program of the AWS SDK does.
+    pub async fn connect(settings: &Settings) -> DynamoDb {
+        let timeouts = TimeoutConfig::builder()
+            .connect_timeout(CONNECT_TIME_MAX)
+            .operation_attempt_timeout(REQUEST_TIME_MAX)
+            .build();
+        let http = aws_smithy_http_client::Builder::new()
+            .tls_provider(Provider::Rustls(CryptoMode::Ring))
+            .build_https();
+        let mut config = aws_config::defaults(BehaviorVersion::latest())
+            .http_client(http)
+            // A conditional write that is sent again meets its own effect: we decide what is sent again.
+            .retry_config(RetryConfig::disabled())
+            .timeout_config(timeouts);
+        if let Some(endpoint) = &settings.endpoint {
+            config = config.endpoint_url(endpoint);
+        }
+        let config = config.load().await;
+        DynamoDb { client: Client::new(&config) }
+    }
+}
+
+/// Waits longer each time, by chance, until the deadline.
+pub(crate) struct Patience {
+    deadline: Instant,
+    attempt: u32,
+}
+
+impl Patience {
+    pub(crate) fn until(deadline: Instant) -> Patience {
+        Patience { deadline, attempt: 0 }
+    }
+
+    /// Waits; false if there is no time left to.
+    pub(crate) async fn wait(&mut self) -> bool {
+        let most = WAIT.saturating_mul(1 << self.attempt.min(10)).min(WAIT_MAX);
+        self.attempt = self.attempt.saturating_add(1);
+        let mut chance = [0; 2];
+        // Without chance they wait alike, and some of them longer.
+        let _ = getrandom::fill(&mut chance);
+        let part = most.mul_f64(f64::from(u16::from_le_bytes(chance)) / f64::from(u16::MAX));
+        if Instant::now() + part >= self.deadline {
+            return false;
+        }
+        sleep(part).await;
+        true
+    }
+}
+
+/// How often a request that was not carried out is sent again: a connection may just have been closed.
+const RESENDS_MAX: u32 = 2;
+
+/// Asks until it is answered, or the time is up. What is asked again has no effect, or had none.
+pub(crate) async fn patiently<T, F, A>(deadline: Instant, mut ask: A) -> Result<T, Error>
+where
+    A: FnMut() -> F,
+    F: Future<Output = Result<T, Error>>,
+{
+    let mut patience = Patience::until(deadline);
+    let mut resends = 0;
+    loop {
+        match ask().await {
+            Err(Error::Throttled) if patience.wait().await => {}
+            Err(Error::Unavailable { .. }) if resends < RESENDS_MAX && patience.wait().await => {
+                resends += 1;
+            }
+            answer => return answer,
+        }
+    }
+}

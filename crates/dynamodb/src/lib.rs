@@ -1,0 +1,13 @@
+//! Single-table requests on DynamoDB, and on what speaks its protocol.
+//!
+//! Requests are those of `latchkey_table`, rendered by it; answers mean the same as the embedded store's.
+
+mod client;
+mod convert;
+mod error;
+mod read;
+mod tables;
+mod write;
+
+pub use client::{DynamoDb, Settings};
+pub use tables::{Mismatch, TableError};

@@ -1,0 +1,109 @@
+//! Gets and queries.
+
+use aws_sdk_dynamodb::types::{ConsumedCapacity, ReturnConsumedCapacity};
+use latchkey_table::render::{GetItem, Query as RenderedQuery};
+use latchkey_table::{Capacity, Error, Get, Got, Item, Page, Query, Resume};
+use tokio::time::Instant;
+
+use crate::client::{DynamoDb, patiently};
+use crate::convert::{Foreign, from_item, names, to_item, values};
+use crate::error::{Effect, meaning};
+
+impl DynamoDb {
+    /// Reads one item.
+    pub async fn get(&self, request: &Get, deadline: Instant) -> Result<Got, Error> {
+        request.validate()?;
+        patiently(deadline, || self.get_once(request)).await
+    }
+
+    async fn get_once(&self, request: &Get) -> Result<Got, Error> {
+        let rendered = GetItem::of(request);
+        let sent = self
+            .client
+            .get_item()
+            .table_name(rendered.table_name.as_str())
+            .set_key(Some(to_item(rendered.key)))
+            .consistent_read(rendered.consistent_read)
+            .return_consumed_capacity(ReturnConsumedCapacity::Total)
+            .send();
+        let answer =
+            sent.await.map_err(|error| meaning(&error, &request.table.name, Effect::None))?;
+        let item = answer.item.map(from_item).transpose().map_err(foreign)?;
+        let bytes = item.as_ref().map_or(0, Item::size);
+        let capacity = read_units(answer.consumed_capacity.as_ref())
+            .unwrap_or_else(|| Capacity::read(bytes, request.consistency));
+        Ok(Got { item, capacity })
+    }
+
+    /// Reads a range of a partition of a table or of an index.
+    pub async fn query(&self, request: &Query, deadline: Instant) -> Result<Page, Error> {
+        request.validate()?;
+        patiently(deadline, || self.query_once(request)).await
+    }
+
+    async fn query_once(&self, request: &Query) -> Result<Page, Error> {
+        let rendered = RenderedQuery::of(request)?;
+        let limit = rendered.limit.map(|limit| i32::try_from(limit).unwrap_or(i32::MAX));
+        let sent = self
+            .client
+            .query()
+            .table_name(rendered.table_name.as_str())
+            .set_index_name(rendered.index_name.map(|name| name.into_string()))
+            .key_condition_expression(rendered.key_condition)
+            .set_expression_attribute_names(names(&rendered.placeholders))
+            .set_expression_attribute_values(values(rendered.placeholders))
+            .scan_index_forward(rendered.scan_index_forward)
+            .set_limit(limit)
+            .set_exclusive_start_key(rendered.exclusive_start_key.map(to_item))
+            .consistent_read(rendered.consistent_read)
+            .return_consumed_capacity(ReturnConsumedCapacity::Total)
+            .send();
+        let answer =
+            sent.await.map_err(|error| meaning(&error, &request.table.name, Effect::None))?;
+        let items = answer.items.unwrap_or_default().into_iter().map(from_item);
+        let items: Vec<Item> = items.collect::<Result<_, _>>().map_err(foreign)?;
+        let last = answer.last_evaluated_key.filter(|key| !key.is_empty());
+        let last = last.map(from_item).transpose().map_err(foreign)?;
+        let resume = last.map(|last| place(request, &last)).transpose()?;
+        let bytes = items.iter().map(Item::size).sum();
+        let capacity = read_units(answer.consumed_capacity.as_ref())
+            .unwrap_or_else(|| Capacity::read(bytes, request.consistency));
+        Ok(Page { items, resume, capacity })
+    }
+}
+
+/// Where a query stopped.
+fn place(request: &Query, last: &Item) -> Result<Resume, Error> {
+    let key = request.table.key.of(last).ok_or_else(|| foreign(Foreign))?;
+    let index_key = match &request.index {
+        None => None,
+        Some(name) => {
+            let key = request.table.index(name).and_then(|index| index.key.of(last));
+            Some(key.ok_or_else(|| foreign(Foreign))?)
+        }
+    };
+    Ok(Resume { key, index_key })
+}
+
+pub(crate) fn foreign(_: Foreign) -> Error {
+    Error::Unavailable { reason: "the service answered what is no item of ours".to_owned() }
+}
+
+/// What the service says a read consumed.
+fn read_units(consumed: Option<&ConsumedCapacity>) -> Option<Capacity> {
+    let consumed = consumed?;
+    let units = consumed.read_capacity_units.or(consumed.capacity_units)?;
+    Some(Capacity { read_halves: whole(units * 2.0)?, write: 0 })
+}
+
+/// What the service says a write consumed.
+pub(crate) fn write_units(consumed: Option<&ConsumedCapacity>) -> Option<Capacity> {
+    let consumed = consumed?;
+    let units = consumed.write_capacity_units.or(consumed.capacity_units)?;
+    Some(Capacity { read_halves: 0, write: whole(units)? })
+}
+
+/// Units as a count: a small number by its nature, and never a negative one.
+fn whole(units: f64) -> Option<u64> {
+    format!("{:.0}", units.max(0.0)).parse().ok()
+}

@@ -1,0 +1,360 @@
+//! Puts, updates, deletes and transactions.
+
+use aws_sdk_dynamodb::error::SdkError;
+use aws_sdk_dynamodb::operation::transact_write_items::TransactWriteItemsError;
+use aws_sdk_dynamodb::types::{
+    CancellationReason, ConditionCheck, Delete as SdkDelete, Put as SdkPut, ReturnConsumedCapacity,
+    ReturnValue, ReturnValuesOnConditionCheckFailure, TransactWriteItem as SdkLeg,
+    Update as SdkUpdate,
+};
+use latchkey_table::render::{
+    ConditionCheck as RenderedCheck, DeleteItem, PutItem, ReturnValues, TransactWriteItem,
+    UpdateItem,
+};
+use latchkey_table::{
+    Capacity, Delete, Error, Failed, Item, Leg, Put, Returning, Transact, Transacted, Update, Wrote,
+};
+use tokio::time::Instant;
+
+use crate::client::{DynamoDb, Patience, patiently};
+use crate::convert::{from_item, names, to_item, values};
+use crate::error::{Effect, meaning, told};
+use crate::read::{foreign, write_units};
+
+/// How often a transaction nobody answered is sent again, under the same token.
+const RESENDS_MAX: u32 = 3;
+
+impl DynamoDb {
+    /// Writes a whole item.
+    pub async fn put(
+        &self,
+        request: &Put,
+        returning: Returning,
+        deadline: Instant,
+    ) -> Result<Wrote, Error> {
+        Leg::Put(request.clone()).validate()?;
+        patiently(deadline, || self.put_once(request, returning)).await
+    }
+
+    async fn put_once(&self, request: &Put, returning: Returning) -> Result<Wrote, Error> {
+        let rendered = PutItem::of(request, returning)?;
+        let bytes = rendered.item.size();
+        let sent = self
+            .client
+            .put_item()
+            .table_name(rendered.table_name.as_str())
+            .set_item(Some(to_item(rendered.item)))
+            .set_condition_expression(rendered.condition)
+            .set_expression_attribute_names(names(&rendered.placeholders))
+            .set_expression_attribute_values(values(rendered.placeholders))
+            .set_return_values(rendered.return_values.map(image))
+            .set_return_values_on_condition_check_failure(
+                rendered.return_values_on_condition_check_failure.map(failed_image),
+            )
+            .return_consumed_capacity(ReturnConsumedCapacity::Total)
+            .send();
+        let answer = match sent.await {
+            Ok(answer) => answer,
+            Err(error) => {
+                use aws_sdk_dynamodb::operation::put_item::PutItemError::ConditionalCheckFailedException as Refused;
+                return Err(match error.as_service_error() {
+                    Some(Refused(refused)) => condition_failed(refused.item.clone())?,
+                    _ => meaning(&error, &request.table.name, Effect::Once),
+                });
+            }
+        };
+        let old = answer.attributes.map(from_item).transpose().map_err(foreign)?;
+        let capacity = write_units(answer.consumed_capacity.as_ref())
+            .unwrap_or_else(|| Capacity::write(old.as_ref().map_or(0, Item::size), bytes));
+        let item = match returning {
+            Returning::Nothing => None,
+            Returning::Old => old,
+            Returning::New => Some(request.item.clone()),
+        };
+        Ok(Wrote { item, capacity })
+    }
+
+    /// Changes an item.
+    pub async fn update(
+        &self,
+        request: &Update,
+        returning: Returning,
+        deadline: Instant,
+    ) -> Result<Wrote, Error> {
+        Leg::Update(request.clone()).validate()?;
+        patiently(deadline, || self.update_once(request, returning)).await
+    }
+
+    async fn update_once(&self, request: &Update, returning: Returning) -> Result<Wrote, Error> {
+        let rendered = UpdateItem::of(request, returning)?;
+        let sent = self
+            .client
+            .update_item()
+            .table_name(rendered.table_name.as_str())
+            .set_key(Some(to_item(rendered.key)))
+            .set_update_expression(rendered.update)
+            .set_condition_expression(rendered.condition)
+            .set_expression_attribute_names(names(&rendered.placeholders))
+            .set_expression_attribute_values(values(rendered.placeholders))
+            .set_return_values(rendered.return_values.map(image))
+            .set_return_values_on_condition_check_failure(
+                rendered.return_values_on_condition_check_failure.map(failed_image),
+            )
+            .return_consumed_capacity(ReturnConsumedCapacity::Total)
+            .send();
+        match sent.await {
+            Ok(answer) => {
+                let item = answer.attributes.map(from_item).transpose().map_err(foreign)?;
+                let bytes = item.as_ref().map_or(0, Item::size);
+                let capacity = write_units(answer.consumed_capacity.as_ref());
+                let capacity = capacity.unwrap_or_else(|| Capacity::write(bytes, bytes));
+                Ok(Wrote { item, capacity })
+            }
+            Err(error) => {
+                use aws_sdk_dynamodb::operation::update_item::UpdateItemError::ConditionalCheckFailedException as Refused;
+                Err(match error.as_service_error() {
+                    Some(Refused(refused)) => condition_failed(refused.item.clone())?,
+                    _ => meaning(&error, &request.table.name, Effect::Once),
+                })
+            }
+        }
+    }
+
+    /// Removes an item.
+    pub async fn delete(
+        &self,
+        request: &Delete,
+        returning: Returning,
+        deadline: Instant,
+    ) -> Result<Wrote, Error> {
+        Leg::Delete(request.clone()).validate()?;
+        patiently(deadline, || self.delete_once(request, returning)).await
+    }
+
+    async fn delete_once(&self, request: &Delete, returning: Returning) -> Result<Wrote, Error> {
+        let rendered = DeleteItem::of(request, returning)?;
+        let sent = self
+            .client
+            .delete_item()
+            .table_name(rendered.table_name.as_str())
+            .set_key(Some(to_item(rendered.key)))
+            .set_condition_expression(rendered.condition)
+            .set_expression_attribute_names(names(&rendered.placeholders))
+            .set_expression_attribute_values(values(rendered.placeholders))
+            .set_return_values(rendered.return_values.map(image))
+            .set_return_values_on_condition_check_failure(
+                rendered.return_values_on_condition_check_failure.map(failed_image),
+            )
+            .return_consumed_capacity(ReturnConsumedCapacity::Total)
+            .send();
+        match sent.await {
+            Ok(answer) => {
+                let item = answer.attributes.map(from_item).transpose().map_err(foreign)?;
+                let bytes = item.as_ref().map_or(0, Item::size);
+                let capacity = write_units(answer.consumed_capacity.as_ref());
+                let capacity = capacity.unwrap_or_else(|| Capacity::write(bytes, 0));
+                Ok(Wrote { item, capacity })
+            }
+            Err(error) => {
+                use aws_sdk_dynamodb::operation::delete_item::DeleteItemError::ConditionalCheckFailedException as Refused;
+                Err(match error.as_service_error() {
+                    Some(Refused(refused)) => condition_failed(refused.item.clone())?,
+                    _ => meaning(&error, &request.table.name, Effect::Once),
+                })
+            }
+        }
+    }
+
+    /// Writes several items or none.
+    ///
+    /// Sent again under one token where nobody answered: the service does it once.
+    pub async fn transact(
+        &self,
+        request: &Transact,
+        deadline: Instant,
+    ) -> Result<Transacted, Error> {
+        request.validate()?;
+        let token = token();
+        let mut patience = Patience::until(deadline);
+        let mut resends = 0;
+        let mut unknown = false;
+        loop {
+            let answer = self.transact_once(request, &token).await;
+            unknown |= matches!(answer, Err(Error::OutcomeUnknown { .. }));
+            match answer {
+                Err(Error::Throttled) if patience.wait().await => {}
+                Err(Error::Unavailable { .. } | Error::OutcomeUnknown { .. })
+                    if resends < RESENDS_MAX && patience.wait().await =>
+                {
+                    resends += 1;
+                }
+                // What was sent before may have been done; this is about the last one alone.
+                Err(Error::Unavailable { reason }) if unknown => {
+                    return Err(Error::OutcomeUnknown { reason });
+                }
+                Err(Error::Throttled) if unknown => {
+                    return Err(Error::OutcomeUnknown { reason: "throttled".to_owned() });
+                }
+                answer => return answer,
+            }
+        }
+    }
+
+    async fn transact_once(&self, request: &Transact, token: &str) -> Result<Transacted, Error> {
+        let legs: Result<Vec<SdkLeg>, Error> = request.legs.iter().map(leg).collect();
+        let sent = self
+            .client
+            .transact_write_items()
+            .set_transact_items(Some(legs?))
+            .client_request_token(token)
+            .return_consumed_capacity(ReturnConsumedCapacity::Total)
+            .send();
+        match sent.await {
+            Ok(answer) => {
+                let consumed = answer.consumed_capacity.unwrap_or_default();
+                let told: Option<Vec<Capacity>> =
+                    consumed.iter().map(|one| write_units(Some(one))).collect();
+                let told = told.filter(|all| !all.is_empty());
+                let capacity = told.map(|all| all.into_iter().sum());
+                Ok(Transacted { capacity: capacity.unwrap_or_else(|| least(request)) })
+            }
+            Err(error) => Err(cancelled(&error, request)),
+        }
+    }
+}
+
+/// What a transaction costs at least, where the service does not say.
+fn least(request: &Transact) -> Capacity {
+    let bytes = |leg: &Leg| match leg {
+        Leg::Put(put) => put.item.size(),
+        Leg::Update(_) | Leg::Delete(_) | Leg::Check(_) => 0,
+    };
+    request.legs.iter().map(|leg| Capacity::transact_write(bytes(leg), bytes(leg))).sum()
+}
+
+/// Names a transaction, so that the service does it once.
+fn token() -> String {
+    let mut random = [0; 16];
+    // Without chance two transactions may be taken for one: the service compares what is in them.
+    let _ = getrandom::fill(&mut random);
+    random.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+/// The leg that failed first, in the order of the document, decides.
+fn cancelled(error: &SdkError<TransactWriteItemsError>, request: &Transact) -> Error {
+    let table = request.legs.first().map(|leg| leg.table().name.clone()).unwrap_or_default();
+    let reasons = match error.as_service_error() {
+        Some(TransactWriteItemsError::TransactionCanceledException(cancelled)) => {
+            cancelled.cancellation_reasons()
+        }
+        _ => return meaning(error, &table, Effect::Once),
+    };
+    let code = |reason: &CancellationReason| reason.code.clone().unwrap_or_default();
+    for (leg, reason) in reasons.iter().enumerate() {
+        match code(reason).as_str() {
+            "" | "None" => {}
+            "ConditionalCheckFailed" => {
+                return failed(leg, reason.item.clone(), least(request))
+                    .unwrap_or_else(|error| error);
+            }
+            // It was not looked at; an earlier leg may fail once it is.
+            "TransactionConflict" => return Error::Conflict,
+            "ThrottlingError" | "ProvisionedThroughputExceeded" => return Error::Throttled,
+            _ => {
+                let message = reason.message.clone().unwrap_or_default();
+                let reason = latchkey_table::Invalid::Service { message };
+                return Error::Invalid { leg: Some(leg), reason };
+            }
+        }
+    }
+    Error::Unavailable { reason: told(error) }
+}
+
+type SdkItem = std::collections::HashMap<String, aws_sdk_dynamodb::types::AttributeValue>;
+
+fn condition_failed(item: Option<SdkItem>) -> Result<Error, Error> {
+    let bytes = item.as_ref().map_or(0, |item| from_item(item.clone()).map_or(0, |i| i.size()));
+    failed(0, item, Capacity::write(bytes, bytes))
+}
+
+fn failed(leg: usize, item: Option<SdkItem>, capacity: Capacity) -> Result<Error, Error> {
+    let item = item.filter(|item| !item.is_empty());
+    let item = item.map(from_item).transpose().map_err(foreign)?;
+    Ok(Error::ConditionFailed(Box::new(Failed { leg, item, capacity })))
+}
+
+fn image(values: ReturnValues) -> ReturnValue {
+    match values {
+        ReturnValues::AllOld => ReturnValue::AllOld,
+        ReturnValues::AllNew => ReturnValue::AllNew,
+    }
+}
+
+fn failed_image(_: ReturnValues) -> ReturnValuesOnConditionCheckFailure {
+    ReturnValuesOnConditionCheckFailure::AllOld
+}
+
+/// A leg as the SDK has it.
+fn leg(leg: &Leg) -> Result<SdkLeg, Error> {
+    let built = match TransactWriteItem::of(leg)? {
+        TransactWriteItem::Put(put) => put_leg(put),
+        TransactWriteItem::Update(update) => update_leg(update),
+        TransactWriteItem::Delete(delete) => delete_leg(delete),
+        TransactWriteItem::ConditionCheck(check) => check_leg(check),
+    };
+    built.map_err(|error| Error::Unavailable { reason: told(&error) })
+}
+
+type Built = Result<SdkLeg, aws_sdk_dynamodb::error::BuildError>;
+
+fn put_leg(put: PutItem) -> Built {
+    let failed = put.return_values_on_condition_check_failure.map(failed_image);
+    let put = SdkPut::builder()
+        .table_name(put.table_name.as_str())
+        .set_item(Some(to_item(put.item)))
+        .set_condition_expression(put.condition)
+        .set_expression_attribute_names(names(&put.placeholders))
+        .set_expression_attribute_values(values(put.placeholders))
+        .set_return_values_on_condition_check_failure(failed)
+        .build()?;
+    Ok(SdkLeg::builder().put(put).build())
+}
+
+fn update_leg(update: UpdateItem) -> Built {
+    let failed = update.return_values_on_condition_check_failure.map(failed_image);
+    let update = SdkUpdate::builder()
+        .table_name(update.table_name.as_str())
+        .set_key(Some(to_item(update.key)))
+        .set_update_expression(update.update)
+        .set_condition_expression(update.condition)
+        .set_expression_attribute_names(names(&update.placeholders))
+        .set_expression_attribute_values(values(update.placeholders))
+        .set_return_values_on_condition_check_failure(failed)
+        .build()?;
+    Ok(SdkLeg::builder().update(update).build())
+}
+
+fn delete_leg(delete: DeleteItem) -> Built {
+    let failed = delete.return_values_on_condition_check_failure.map(failed_image);
+    let delete = SdkDelete::builder()
+        .table_name(delete.table_name.as_str())
+        .set_key(Some(to_item(delete.key)))
+        .set_condition_expression(delete.condition)
+        .set_expression_attribute_names(names(&delete.placeholders))
+        .set_expression_attribute_values(values(delete.placeholders))
+        .set_return_values_on_condition_check_failure(failed)
+        .build()?;
+    Ok(SdkLeg::builder().delete(delete).build())
+}
+
+fn check_leg(check: RenderedCheck) -> Built {
+    let check = ConditionCheck::builder()
+        .table_name(check.table_name.as_str())
+        .set_key(Some(to_item(check.key)))
+        .condition_expression(check.condition)
+        .set_expression_attribute_names(names(&check.placeholders))
+        .set_expression_attribute_values(values(check.placeholders))
+        .return_values_on_condition_check_failure(ReturnValuesOnConditionCheckFailure::AllOld)
+        .build()?;
+    Ok(SdkLeg::builder().condition_check(check).build())
+}
