@@ -24,6 +24,9 @@ const DIAGNOSTICS_MAX: usize = 100;
 /// The largest document: a bound for memory, far above what anyone would read.
 pub const DOCUMENT_BYTES_MAX: usize = 4 * 1024 * 1024;
 
+/// How long the name of a table is, by DynamoDB's rule.
+const TABLE_NAME_BYTES: std::ops::RangeInclusive<usize> = 3..=255;
+
 /// A document as far as it could be read, and what is wrong with its syntax.
 #[derive(Debug, Default)]
 pub struct Parsed {
@@ -151,7 +154,7 @@ impl<'a> Parser<'a> {
 
     fn table(&mut self) -> Read<Table> {
         let start = self.advance().span;
-        let name = self.name("the table's name")?;
+        let name = self.table_name()?;
         let mut discriminator = None;
         self.braces(Resume::Line, |parser| {
             if parser.eat_word("type") {
@@ -163,6 +166,37 @@ impl<'a> Parser<'a> {
             }
         })?;
         Ok(Table { name, discriminator, span: start.to(self.last_span()) })
+    }
+
+    /// The name of a table. It is DynamoDB's and not the language's, so dashes and dots may stand anywhere in it, and
+    /// it reaches as far as a brace, a space or a comment.
+    fn table_name(&mut self) -> Read<Name> {
+        let start = self.token().span.start;
+        let rest = self.text.get(start..).unwrap_or_default();
+        let ends = |(at, c): (usize, char)| {
+            let comment = rest.get(at..).is_some_and(|rest| rest.starts_with("//"));
+            (c.is_whitespace() || c == '{' || comment).then_some(at)
+        };
+        let length = rest.char_indices().find_map(ends).unwrap_or(rest.len());
+        if length == 0 || matches!(self.token().kind, TokenKind::End | TokenKind::Text) {
+            return Err(self.expected("the table's name"));
+        }
+        let span = Span::new(start, start + length);
+        let mut read = 0;
+        while !self.at_end() && self.token().span.start < span.end {
+            read += self.advance().span.range().len();
+        }
+        let name = self.slice(span).to_owned();
+        // What is no token was told when the tokens were read.
+        let told = read < length;
+        let known = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '.' | '-');
+        if !told && (!TABLE_NAME_BYTES.contains(&name.len()) || !name.chars().all(known)) {
+            let (least, most) = (TABLE_NAME_BYTES.start(), TABLE_NAME_BYTES.end());
+            let message = format!("`{name}` is no name of a table");
+            let help = format!("DynamoDB takes {least} to {most} of `A-Z a-z 0-9 _ . -`");
+            self.diagnostics.push(Diagnostic::new("syntax", span, message).help(help));
+        }
+        Ok(Spanned::new(name, span))
     }
 
     // The tokens.

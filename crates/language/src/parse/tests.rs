@@ -62,6 +62,78 @@ contract D-02 \"Get\" {
     );
 }
 
+/// The name of the table of a block, and what is wrong with the block.
+fn table(block: &str) -> (String, Vec<String>) {
+    let parsed = parse(&format!("```contract\n{block}\n```\n"));
+    let table = parsed.document.items.into_iter().find_map(|item| match item {
+        Item::Table(table) => Some(table.name.node),
+        _ => None,
+    });
+    (table.unwrap_or_default(), mistakes(block))
+}
+
+#[test]
+fn a_table_is_called_as_dynamodb_lets_it_be() {
+    let longest = "t".repeat(255);
+    let names = [
+        "aolfclub-entities",
+        "Doors",
+        "a.b",
+        "0_1",
+        "-x-",
+        "...",
+        "a--b",
+        "2024.events",
+        "3d-doors",
+        "abc-",
+        "table",
+        &longest,
+    ];
+    for name in names {
+        for block in [
+            format!("table {name} {{ type kind }}"),
+            format!("table {name}{{type kind}}\nrole warden"),
+        ] {
+            assert_eq!(table(&block), (name.to_owned(), Vec::new()), "{block}");
+        }
+    }
+    let commented = "table a-b-c// the doors\n{ type kind }";
+    assert_eq!(table(commented), ("a-b-c".to_owned(), Vec::new()));
+}
+
+#[test]
+fn a_name_no_table_can_have_is_told_once_and_the_rest_is_read() {
+    let too_long = "t".repeat(256);
+    for name in
+        ["ab", "-", "a/b", "doors:1", "a|b", "Doors?", "doors,", "a->b", "(doors)", &too_long]
+    {
+        let block = format!("table {name} {{ type kind }}\nrole warden\nbogus");
+        let told = [
+            format!("1: `{name}` is no name of a table"),
+            "3: `bogus` begins no declaration".to_owned(),
+        ];
+        assert_eq!(table(&block), (name.to_owned(), told.to_vec()), "{block}");
+    }
+    for (block, told) in [
+        ("table doors#1 { type kind }", "`#` means nothing here"),
+        ("table { type kind }", "expected the table's name, but found `{`"),
+        ("table", "expected the table's name, but the line ends behind `table`"),
+        ("table \"Doors\" { type kind }", "expected the table's name, but found `\"Doors\"`"),
+        ("table a-b-c type kind", "expected `{`, but found `type`"),
+        ("table Doors 2 { type kind }", "expected `{`, but found `2`"),
+    ] {
+        assert_eq!(mistakes(block), [format!("1: {told}")], "{block}");
+    }
+}
+
+proptest! {
+    #[test]
+    fn a_table_keeps_its_name_to_the_letter(name in "[A-Za-z0-9_.-]{3,40}") {
+        let block = format!("table {name} {{ type kind }}");
+        prop_assert_eq!(table(&block), (name, Vec::new()));
+    }
+}
+
 #[test]
 fn a_missing_brace_does_not_drown_what_follows() {
     let block = "\

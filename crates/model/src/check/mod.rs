@@ -2,20 +2,25 @@
 
 mod blind_put;
 mod changes;
+mod cost;
 mod eventual_decision;
 mod filter;
 mod flow;
 mod foreign_items;
 mod forged_key;
+mod hot_partition;
 mod illegal_move;
+mod item_size;
 mod key_order;
 mod keys;
 mod missing_bump;
 mod moving_index_key;
 mod no_allow;
+mod price;
 mod route_clash;
 mod scan;
 mod shared_key;
+mod size;
 mod stale_copy;
 mod transaction;
 mod truth;
@@ -35,11 +40,14 @@ type Rule = (&'static str, fn(&Model, &mut Report));
 /// Every rule, in the order of `docs/rules`.
 const RULES: &[Rule] = &[
     ("blind-put", blind_put::check),
+    ("cost", cost::check),
     ("eventual-decision", eventual_decision::check),
     ("filter", filter::check),
     ("foreign-items", foreign_items::check),
     ("forged-key", forged_key::check),
+    ("hot-partition", hot_partition::check),
     ("illegal-move", illegal_move::check),
+    ("item-size", item_size::check),
     ("key-order", key_order::check),
     ("missing-bump", missing_bump::check),
     ("moving-index-key", moving_index_key::check),
@@ -94,6 +102,7 @@ fn waivers(model: &Model, report: &mut Report) {
     let mut all: Vec<&Waiver> = model.entities.iter().flat_map(|entity| &entity.waivers).collect();
     for contract in &model.contracts {
         each_step(&contract.steps, &mut |step| all.extend(&step.waivers));
+        all.extend(&contract.facts.waivers);
     }
     for waiver in all {
         if !rules().any(|rule| rule == waiver.rule) {

@@ -252,6 +252,7 @@ impl Lowering {
                 }
                 StatementKind::Fact(fact) => {
                     self.fact(fact, statement.span, facts, top);
+                    facts.waivers.append(&mut waivers);
                     continue;
                 }
                 StatementKind::Route { .. } | StatementKind::Input(_) => {

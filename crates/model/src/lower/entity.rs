@@ -3,7 +3,7 @@
 use latchkey_language::ast::{self, Document, ExprKind, Item, KeyPart, Member};
 use latchkey_language::{Diagnostic, Name, Span};
 
-use super::field::TEXT_BYTES_MAX;
+use super::field::UNREAD_BYTES;
 use super::{Lowering, suggestion};
 use crate::model::{Attribute, Entity, Hole, IndexShape, KeyShape, Piece, Template, Waiver};
 use crate::types::Type;
@@ -146,7 +146,7 @@ impl Lowering {
             let message = format!("the entity has no `{part}`");
             let help = format!("write `{part} = \"…\"` first in it");
             self.report(Diagnostic::new("name", span, message).help(help));
-            Template { pieces: Vec::new(), span }
+            Template { pieces: Vec::new(), whole: false, span }
         })
     }
 
@@ -167,7 +167,7 @@ impl Lowering {
             }
             let kind = self
                 .attribute_type(field, all)
-                .unwrap_or(Type::Text { max: TEXT_BYTES_MAX, like: None });
+                .unwrap_or(Type::Text { max: UNREAD_BYTES, like: None });
             self.never_both(field);
             let default = field.default.as_ref().map(|default| self.constant(default, &kind));
             let counters = attributes.iter().filter(|other| other.kind == Type::Counter).count();
@@ -314,7 +314,8 @@ impl Lowering {
                 }
             }
         }
-        Template { pieces, span: template.span }
+        let whole = pieces.len() == template.pieces.len();
+        Template { pieces, whole, span: template.span }
     }
 }
 

@@ -8,8 +8,8 @@ use latchkey_language::{Diagnostic, Name};
 use super::{Lowering, suggestion};
 use crate::types::Type;
 
-/// The most bytes of a text: what an item can hold.
-pub(super) const TEXT_BYTES_MAX: u64 = 400 * 1024;
+/// The most bytes of a text whose bound could not be read.
+pub(crate) const UNREAD_BYTES: u64 = u64::MAX;
 
 /// How large a compiled pattern may become.
 const PATTERN_BYTES_MAX: usize = 1024 * 1024;
@@ -145,7 +145,7 @@ impl Lowering {
             "id" => Type::Id,
             "ulid" => Type::Ulid,
             "text" => Type::Text {
-                max: argument(0).unwrap_or(TEXT_BYTES_MAX),
+                max: argument(0).unwrap_or(UNREAD_BYTES),
                 like: like.map(|like| like.node.clone()),
             },
             "int" => Type::Int { low: whole(low), high: whole(high) },

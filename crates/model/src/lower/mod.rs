@@ -20,8 +20,8 @@ use crate::model::{Model, Role, Table};
 use crate::types::Type;
 
 pub(crate) use contract::{UNTOLD, ends};
-pub(crate) use field::is_between;
 pub use field::pattern;
+pub(crate) use field::{UNREAD_BYTES, is_between};
 
 /// The model of a document, as far as it has one, and what is wrong with its names and types.
 pub(crate) fn lower(document: &Document) -> (Model, Vec<Diagnostic>) {

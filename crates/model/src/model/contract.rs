@@ -100,6 +100,8 @@ pub struct Facts {
     pub rate: Option<Stated<String>>,
     /// What it may cost, as it is written.
     pub cost: Option<Stated<String>>,
+    /// Rules that are waived for one of these.
+    pub waivers: Vec<Waiver>,
 }
 
 /// A statement and where it stands.

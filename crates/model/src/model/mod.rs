@@ -145,6 +145,8 @@ pub struct IndexShape {
 pub struct Template {
     /// Its pieces, in order.
     pub pieces: Vec<Piece>,
+    /// Whether all of its pieces are there: a mistake in one leaves it out.
+    pub whole: bool,
     /// Where it is written.
     pub span: Span,
 }

@@ -1,0 +1,234 @@
+//! `hot-partition`: a constant partition key, or a declared rate that one partition cannot keep up with.
+
+use std::collections::HashMap;
+
+use latchkey_language::{Diagnostic, Span};
+
+use super::price::{Charge, Prices, Units, worst};
+use super::{Report, each_step};
+use crate::model::{Contract, Entity, Hole, Model, Piece, Step, StepKind, Template, Waiver};
+use crate::types::Type;
+
+/// What a partition reads in a second, in half units.
+const READ_HALVES_MAX: u64 = 2 * 3000;
+
+/// What a partition writes in a second.
+const WRITE_MAX: u64 = 1000;
+
+pub(super) fn check(model: &Model, report: &mut Report) {
+    for entity in &model.entities {
+        constant(entity, None, &entity.key.partition, report);
+        for index in &entity.indexes {
+            constant(entity, Some(&index.name), &index.key.partition, report);
+        }
+    }
+    let prices = Prices::new(model);
+    for contract in &model.contracts {
+        let rate = contract.facts.rate.as_ref().and_then(|stated| Rate::read(&stated.value));
+        let Some(rate) = rate else { continue };
+        for load in loads(&prices, contract) {
+            load.judge(&prices, contract, &rate, report);
+        }
+    }
+}
+
+/// A partition key that is always the same.
+fn constant(entity: &Entity, index: Option<&str>, partition: &Template, report: &mut Report) {
+    if !partition.whole || partition.holes().any(|hole| !is_fixed(hole)) {
+        return;
+    }
+    let shape = shape(partition);
+    let whose = match index {
+        Some(index) => format!("every `{}` is in one partition of index `{index}`", entity.name),
+        None => format!("every `{}` is in one partition", entity.name),
+    };
+    let help = format!(
+        "put something into the key that differs, or a shard, `{shape}#{{shard:02}}` of an `int 0..15`; or say why it \
+         is enough: `waive hot-partition \"fewer than 1,000 of them\"`"
+    );
+    let diagnostic = Diagnostic::new(
+        "hot-partition",
+        partition.span,
+        format!("{whose}, `{shape}`"),
+    )
+    .why("a partition takes 1,000 write and 3,000 read units a second, however large the table")
+    .help(help);
+    report.raise(diagnostic, &entity.waivers);
+}
+
+/// Whether a hole has one value only.
+fn is_fixed(hole: &Hole) -> bool {
+    match &hole.kind {
+        Type::Enum(words) => words.len() < 2,
+        Type::Int { .. } => shards(hole) == Some(1),
+        _ => false,
+    }
+}
+
+/// Over how many values a hole spreads, if it is a whole number with both bounds.
+fn shards(hole: &Hole) -> Option<u64> {
+    let Type::Int { low: Some(low), high: Some(high) } = &hole.kind else { return None };
+    Some(high.abs_diff(*low).saturating_add(1)).filter(|_| low <= high)
+}
+
+/// Whether a template becomes a few texts only.
+fn is_one_of_few(template: &Template) -> bool {
+    template.whole
+        && template.holes().all(|hole| match &hole.kind {
+            Type::Enum(_) | Type::Bool => true,
+            Type::Int { .. } => shards(hole).is_some(),
+            _ => false,
+        })
+}
+
+/// A template as it is written.
+fn shape(template: &Template) -> String {
+    let pieces = template.pieces.iter().map(|piece| match piece {
+        Piece::Literal(text) => text.clone(),
+        Piece::Hole(hole) => format!("{{{}}}", hole.attribute),
+    });
+    pieces.collect()
+}
+
+/// What one call takes from the partitions of one shape.
+struct Load<'a> {
+    place: (Option<&'a str>, String),
+    partition: &'a Template,
+    /// What all steps take, whichever way is gone.
+    all: Units,
+    /// The steps that come to it.
+    steps: Vec<&'a Step>,
+    /// Where the step that takes the most of it stands, and how much that is.
+    heaviest: (Span, u64),
+}
+
+/// The index and the shape of a partition. Whatever their parts are called, two of one shape may be one.
+fn place_of<'a>(charge: &Charge<'a>) -> (Option<&'a str>, String) {
+    let pieces = charge.partition.pieces.iter().map(|piece| match piece {
+        Piece::Literal(text) => text.as_str(),
+        Piece::Hole(_) => "{}",
+    });
+    (charge.index, pieces.collect())
+}
+
+/// What counts of a charge. All calls meet in a partition of which there are few. How many meet in one of many,
+/// nobody knows, so only what it could not stand in any case counts: calls for items that are small.
+fn counted(charge: &Charge<'_>) -> Units {
+    if is_one_of_few(charge.partition) { charge.largest } else { charge.smallest }
+}
+
+/// The loads of a contract, each partition once, in the order it comes to them.
+fn loads<'a>(prices: &Prices<'a>, contract: &'a Contract) -> Vec<Load<'a>> {
+    let mut loads: Vec<Load<'a>> = Vec::new();
+    let mut known: HashMap<(Option<&'a str>, String), usize> = HashMap::new();
+    each_step(&contract.steps, &mut |step| {
+        // At most, each write is one of a transaction.
+        for charge in prices.charges(step, true) {
+            let (place, units) = (place_of(&charge), counted(&charge));
+            let at = *known.entry(place.clone()).or_insert(loads.len());
+            if at == loads.len() {
+                let (all, heaviest) = (Units::default(), (Span::default(), 0));
+                let partition = charge.partition;
+                loads.push(Load { place, partition, all, steps: Vec::new(), heaviest });
+            }
+            let Some(load) = loads.get_mut(at) else { continue };
+            load.steps.push(step);
+            load.all.read_halves = load.all.read_halves.saturating_add(units.read_halves);
+            load.all.write = load.all.write.saturating_add(units.write);
+            // A partition writes a sixth of the half units it reads.
+            let heat = units.write.saturating_mul(6).saturating_add(units.read_halves);
+            if heat > load.heaviest.1 {
+                load.heaviest = (place_of_step(step), heat);
+            }
+        }
+    });
+    loads
+}
+
+/// The line of the read or the write itself, without what happens if it fails.
+fn place_of_step(step: &Step) -> Span {
+    match &step.kind {
+        StepKind::Read(read) => read.span,
+        StepKind::Write(leg) => leg.span,
+        _ => step.span,
+    }
+}
+
+impl Load<'_> {
+    fn judge(&self, prices: &Prices<'_>, contract: &Contract, rate: &Rate, report: &mut Report) {
+        // Most are far from it, whichever way is gone.
+        if self.excess(self.all, rate).is_none() {
+            return;
+        }
+        let of = |pick: fn(&Units) -> u64| {
+            worst(&contract.steps, &|step, in_transaction| {
+                let charges = prices.charges(step, in_transaction);
+                let ours = charges.iter().filter(|charge| place_of(charge) == self.place);
+                ours.map(|charge| pick(&counted(charge))).fold(0, u64::saturating_add)
+            })
+        };
+        let units =
+            Units { read_halves: of(|units| units.read_halves), write: of(|units| units.write) };
+        let Some(what) = self.excess(units, rate) else { return };
+        let shape = shape(self.partition);
+        let of = self.place.0.map_or_else(String::new, |index| format!(" of index `{index}`"));
+        let message = format!("one partition `{shape}`{of} may be asked for {what}");
+        let mut diagnostic = Diagnostic::new("hot-partition", self.heaviest.0, message)
+            .why("the store refuses what is above it, whatever else it has to spare")
+            .help(
+                "spread the load with a shard in the key, read or write less in a call, or state a lower rate; if the \
+                 calls are for many partitions, say so: `waive hot-partition \"spread over all customers\"`",
+            );
+        if let Some(stated) = &contract.facts.rate {
+            diagnostic = diagnostic.other(stated.span, "called so often");
+        }
+        let waivers = self.steps.iter().flat_map(|step| &step.waivers);
+        let waivers: Vec<Waiver> = waivers.chain(&contract.facts.waivers).cloned().collect();
+        report.raise(diagnostic, &waivers);
+    }
+
+    /// What a second asks of one partition, if that is too much.
+    fn excess(&self, units: Units, rate: &Rate) -> Option<String> {
+        // Shards are made to spread evenly. Of other values nobody knows, and one may be asked for alone.
+        let spread = self.partition.holes().filter_map(shards).fold(1, u64::saturating_mul);
+        let (reads, writes) =
+            (rate.over(units.read_halves, spread), rate.over(units.write, spread));
+        if writes > u128::from(WRITE_MAX) {
+            return Some(format!("{writes} write units a second, and it has 1,000"));
+        }
+        let reads = Some(reads).filter(|reads| *reads > u128::from(READ_HALVES_MAX))?;
+        Some(format!("{} read units a second, and it has 3,000", reads.div_ceil(2)))
+    }
+}
+
+/// How often a contract is called: so many times in so many seconds, and both of them times a power of ten.
+struct Rate {
+    calls: u128,
+    seconds: u128,
+}
+
+impl Rate {
+    fn read(stated: &str) -> Option<Rate> {
+        let (count, per) = stated.split_once('/')?;
+        let seconds = match per {
+            "s" => 1,
+            "m" => 60,
+            "h" => 60 * 60,
+            "d" => 24 * 60 * 60,
+            _ => return None,
+        };
+        let (whole, fraction) = count.split_once('.').unwrap_or((count, ""));
+        // More digits than matter: a rate that nobody has, or a share of a call that nobody makes.
+        let fraction = fraction.get(..fraction.len().min(9)).unwrap_or_default();
+        let scale =
+            u32::try_from(fraction.len()).ok().and_then(|zeros| 10u128.checked_pow(zeros))?;
+        let calls = format!("{whole}{fraction}").parse().unwrap_or(u128::MAX);
+        Some(Rate { calls, seconds: scale.saturating_mul(seconds) })
+    }
+
+    /// The units a second that so many a call make for each of some partitions, rounded up.
+    fn over(&self, units: u64, partitions: u64) -> u128 {
+        let units = self.calls.saturating_mul(u128::from(units));
+        units.div_ceil(self.seconds.saturating_mul(u128::from(partitions)).max(1))
+    }
+}

@@ -1,0 +1,210 @@
+//! What a call costs on its most expensive way through a contract, in one attempt. The record behind an
+//! `Idempotency-Key` comes on top.
+
+use super::size::item_bytes_max;
+use crate::model::{
+    Entity, Failure, FailureKind, IndexShape, Leg, Limit, Model, PutMode, Read, Step, StepKind,
+    Strong, Template, Verb, What,
+};
+
+const READ_UNIT_BYTES: u64 = 4 * 1024;
+const WRITE_UNIT_BYTES: u64 = 1024;
+
+/// How much of a partition one query reads.
+const QUERY_BYTES_MAX: u64 = 1024 * 1024;
+
+/// The most indexes of a table.
+const INDEXES_MAX: usize = 20;
+
+/// How many items a query without a bound is taken to read; another rule tells of it.
+const UNBOUNDED_ITEMS: u64 = 100;
+
+/// Capacity, in half read units (an eventual read of up to 4 KB is one) and write units.
+#[derive(Clone, Copy, Default)]
+pub(super) struct Units {
+    pub(super) read_halves: u64,
+    pub(super) write: u64,
+}
+
+/// What a step takes from one partition.
+pub(super) struct Charge<'a> {
+    /// The index, or else the table.
+    pub(super) index: Option<&'a str>,
+    /// The partition's template.
+    pub(super) partition: &'a Template,
+    /// With items as large as they are declared, and as many as a query may read.
+    pub(super) largest: Units,
+    /// With items within one unit, each of them and what a query reads.
+    pub(super) smallest: Units,
+}
+
+/// What each item of a model can cost.
+pub(super) struct Prices<'a> {
+    model: &'a Model,
+    /// The bytes of the largest item of each entity.
+    bytes: Vec<u64>,
+}
+
+impl<'a> Prices<'a> {
+    pub(super) fn new(model: &'a Model) -> Prices<'a> {
+        let bytes = model.entities.iter().map(|entity| item_bytes_max(model, entity)).collect();
+        Prices { model, bytes }
+    }
+
+    /// What a step takes from each partition it comes to, in a transaction or not. Steps within it are not counted.
+    pub(super) fn charges(&self, step: &Step, in_transaction: bool) -> Vec<Charge<'a>> {
+        match &step.kind {
+            StepKind::Read(read) => match self.entity(read.entity) {
+                Some((entity, bytes)) => vec![read_charge(entity, read, bytes)],
+                None => Vec::new(),
+            },
+            StepKind::Write(leg) => match self.entity(leg.entity) {
+                Some((entity, bytes)) => write_charges(entity, leg, bytes, in_transaction),
+                None => Vec::new(),
+            },
+            _ => Vec::new(),
+        }
+    }
+
+    fn entity(&self, id: usize) -> Option<(&'a Entity, u64)> {
+        Some((self.model.entities.get(id)?, self.bytes.get(id).copied()?))
+    }
+}
+
+fn read_charge<'a>(entity: &'a Entity, read: &Read, bytes: u64) -> Charge<'a> {
+    let (index, units) = match &read.what {
+        What::Get(_) => (None, units(bytes, READ_UNIT_BYTES)),
+        What::Query(query) => {
+            let items = match query.limit {
+                // One more, to tell whether the page is the last.
+                Some(Limit::Page(_, most)) => most.saturating_add(1),
+                Some(Limit::First(most)) => most,
+                None => UNBOUNDED_ITEMS,
+            };
+            let bytes = bytes.saturating_mul(items);
+            // Whatever is cut into several requests is rounded up in each.
+            let cuts = bytes / QUERY_BYTES_MAX;
+            (query.index.as_deref(), units(bytes, READ_UNIT_BYTES).saturating_add(cuts))
+        }
+    };
+    let halves = if matches!(read.strong, Strong::No) { 1 } else { 2 };
+    let shape = entity.indexes.iter().find(|shape| Some(shape.name.as_str()) == index);
+    Charge {
+        index: shape.map(|shape| shape.name.as_str()),
+        partition: &shape.map_or(&entity.key, |shape| &shape.key).partition,
+        largest: Units { read_halves: units.saturating_mul(halves), write: 0 },
+        smallest: Units { read_halves: halves, write: 0 },
+    }
+}
+
+fn write_charges<'a>(
+    entity: &'a Entity,
+    leg: &Leg,
+    bytes: u64,
+    in_transaction: bool,
+) -> Vec<Charge<'a>> {
+    let single = units(bytes, WRITE_UNIT_BYTES);
+    let charge = |index, partition, times: u64| Charge {
+        index,
+        partition,
+        largest: Units { read_halves: 0, write: single.saturating_mul(times) },
+        smallest: Units { read_halves: 0, write: times },
+    };
+    let table = charge(None, &entity.key.partition, if in_transaction { 2 } else { 1 });
+    // Not doubled in a transaction. More indexes than these no table has.
+    let indexes = entity.indexes.iter().take(INDEXES_MAX).map(|index| {
+        charge(Some(index.name.as_str()), &index.key.partition, index_writes(index, leg))
+    });
+    let written = |charge: &Charge<'_>| charge.smallest.write > 0;
+    std::iter::once(table).chain(indexes).filter(written).collect()
+}
+
+/// How often a write of an item writes to an index: twice where the item may move.
+fn index_writes(index: &IndexShape, leg: &Leg) -> u64 {
+    let parts = index.key.attributes();
+    let sets = || {
+        leg.values.iter().chain(&leg.adds).any(|given| parts.contains(&given.attribute.as_str()))
+    };
+    match leg.verb {
+        Verb::Check => 0,
+        Verb::Update | Verb::Upsert if index.moves && sets() => 2,
+        Verb::Put if index.moves && leg.put != Some(PutMode::IfAbsent) => 2,
+        Verb::Put | Verb::Update | Verb::Upsert | Verb::Delete => 1,
+    }
+}
+
+/// How many units so many bytes take; never less than one.
+fn units(bytes: u64, unit: u64) -> u64 {
+    bytes.div_ceil(unit).max(1)
+}
+
+/// The most that the steps of one way through can weigh together. A step is weighed by itself, without those within
+/// it, and with whether it is in a transaction.
+pub(super) fn worst<'a>(steps: &'a [Step], weigh: &impl Fn(&'a Step, bool) -> u64) -> u64 {
+    let ways = walk(steps, false, weigh);
+    ways.ended.max(ways.through.unwrap_or(0))
+}
+
+/// The heaviest of the ways that end within some steps, and of those that go on behind them.
+struct Ways {
+    ended: u64,
+    through: Option<u64>,
+}
+
+fn walk<'a>(
+    steps: &'a [Step],
+    in_transaction: bool,
+    weigh: &impl Fn(&'a Step, bool) -> u64,
+) -> Ways {
+    let (mut ended, mut so_far) = (0, 0u64);
+    for step in steps {
+        so_far = so_far.saturating_add(weigh(step, in_transaction));
+        let within = match &step.kind {
+            StepKind::When(_, yes, no) => {
+                let (yes, no) = (walk(yes, in_transaction, weigh), walk(no, in_transaction, weigh));
+                let through = yes.through.max(no.through);
+                Ways { ended: yes.ended.max(no.ended), through }
+            }
+            StepKind::Transact(legs) => {
+                // What a refused leg does comes when all of them are paid for.
+                let ways = walk(legs, true, weigh);
+                let paid = ways.through.unwrap_or(0);
+                Ways { ended: paid.saturating_add(refused(legs, weigh)), through: Some(paid) }
+            }
+            StepKind::Return(_) => Ways { ended: 0, through: None },
+            StepKind::Require(_, failure) | StepKind::Match(_, failure) => {
+                otherwise(failure.as_ref(), weigh)
+            }
+            StepKind::Read(read) => otherwise(read.failure.as_ref(), weigh),
+            // In a transaction, what is done about a leg is for the transaction.
+            StepKind::Write(_) if in_transaction => Ways { ended: 0, through: Some(0) },
+            StepKind::Write(leg) => otherwise(leg.failure.as_ref(), weigh),
+            StepKind::Allow(_) | StepKind::Let(..) => Ways { ended: 0, through: Some(0) },
+        };
+        ended = ended.max(so_far.saturating_add(within.ended));
+        match within.through {
+            Some(through) => so_far = so_far.saturating_add(through),
+            None => return Ways { ended, through: None },
+        }
+    }
+    Ways { ended, through: Some(so_far) }
+}
+
+/// The ways from a failure: those that go on are those without it.
+fn otherwise<'a>(failure: Option<&'a Failure>, weigh: &impl Fn(&'a Step, bool) -> u64) -> Ways {
+    let ended = match failure.map(|failure| &failure.kind) {
+        Some(FailureKind::Steps(steps)) => worst(steps, weigh),
+        _ => 0,
+    };
+    Ways { ended, through: Some(0) }
+}
+
+/// The most that is done about a leg that is refused.
+fn refused<'a>(legs: &'a [Step], weigh: &impl Fn(&'a Step, bool) -> u64) -> u64 {
+    let one = |step: &'a Step| match &step.kind {
+        StepKind::When(_, yes, no) => refused(yes, weigh).max(refused(no, weigh)),
+        StepKind::Write(leg) => otherwise(leg.failure.as_ref(), weigh).ended,
+        _ => 0,
+    };
+    legs.iter().map(one).max().unwrap_or(0)
+}

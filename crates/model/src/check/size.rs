@@ -1,0 +1,86 @@
+//! How large items can get, by what is declared. What has no declared bound counts for as little as it can have.
+
+use crate::lower::UNREAD_BYTES;
+use crate::model::{Entity, KeyShape, Model, Piece, Template};
+use crate::types::Type;
+
+/// The longest decimal text of a number of DynamoDB's range.
+const NUMBER_TEXT_BYTES_MAX: u64 = 170;
+
+/// The bytes DynamoDB counts for the largest item of an entity: names and values, keys and index keys among them.
+pub(super) fn item_bytes_max(model: &Model, entity: &Entity) -> u64 {
+    let kind = length(&model.table.discriminator) + length(&entity.discriminator);
+    let own = entity
+        .attributes
+        .iter()
+        .map(|attribute| length(&attribute.name).saturating_add(value_bytes_max(&attribute.kind)));
+    let indexes = entity.indexes.iter().map(|index| {
+        // The attributes of an index are `{name}PK` and `{name}SK`.
+        (2 * length(&index.name)).saturating_add(key_bytes_max(&index.key))
+    });
+    let key = kind.saturating_add(key_bytes_max(&entity.key));
+    own.chain(indexes).fold(key, u64::saturating_add)
+}
+
+/// The longest partition and sort key, with the four letters of `PK` and `SK`.
+fn key_bytes_max(key: &KeyShape) -> u64 {
+    let parts = template_bytes_max(&key.partition).saturating_add(template_bytes_max(&key.sort));
+    parts.saturating_add(4)
+}
+
+fn template_bytes_max(template: &Template) -> u64 {
+    let pieces = template.pieces.iter().map(|piece| match piece {
+        Piece::Literal(text) => length(text),
+        Piece::Hole(hole) => {
+            let width = hole.width.and_then(|width| u64::try_from(width).ok());
+            text_bytes_max(&hole.kind).max(width.unwrap_or(0))
+        }
+    });
+    pieces.fold(0, u64::saturating_add)
+}
+
+/// The longest text a value becomes in a key.
+fn text_bytes_max(kind: &Type) -> u64 {
+    match kind {
+        Type::Int { low, high } => {
+            let longest = [*low, *high].into_iter().map(|bound| bound.unwrap_or(i64::MIN));
+            longest.map(|bound| length(&bound.to_string())).max().unwrap_or(0)
+        }
+        Type::Counter | Type::Duration => 20,
+        Type::Number { .. } => NUMBER_TEXT_BYTES_MAX,
+        Type::Bool => 5,
+        kind => value_bytes_max(kind),
+    }
+}
+
+/// The bytes DynamoDB counts for the largest value of a type.
+fn value_bytes_max(kind: &Type) -> u64 {
+    match kind {
+        Type::Id => 128,
+        Type::Ulid => 26,
+        Type::Time => 24,
+        Type::Text { max: UNREAD_BYTES, .. } => 0,
+        Type::Text { max, .. } => *max,
+        Type::Enum(words) => words.iter().map(|word| length(word)).max().unwrap_or(0),
+        Type::Bool => 1,
+        // A byte for every two digits on each side of the point, one for the exponent and one for the sign.
+        Type::Int { low, high } => {
+            let number = |bound: &Option<i64>| {
+                let text = bound.unwrap_or(i64::MIN).to_string();
+                let digits = length(text.trim_start_matches('-'));
+                1 + digits.div_ceil(2) + u64::from(text.starts_with('-'))
+            };
+            number(low).max(number(high))
+        }
+        Type::Counter | Type::Duration => 12,
+        Type::Number { .. } => 22,
+        // Its bytes are those of its JSON, where an element of a list can be a digit and a comma: two bytes for three.
+        Type::Map { bytes, .. } => bytes.saturating_add(bytes / 2).saturating_add(3),
+        Type::List => 3,
+        Type::Key => 32,
+    }
+}
+
+fn length(text: &str) -> u64 {
+    u64::try_from(text.len()).unwrap_or(u64::MAX)
+}
