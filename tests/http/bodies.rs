@@ -1,5 +1,9 @@
 //! Bodies: their media type, their size, their JSON, and where there is to be none.
 
+use std::io::{Read, Write};
+use std::net::TcpStream;
+use std::time::Duration;
+
 use serde_json::json;
 
 use crate::scene::{Scene, clock};
@@ -155,6 +159,30 @@ fn a_body_of_megabytes_is_refused() {
     let head = format!("{}\r\n", alice.head("POST", "/lockers", &headers));
     let refused = alice.raw(head.as_bytes(), false).unwrap();
     assert_eq!(refused.status, 413, "{refused}");
+}
+
+// Most clients send all they have before they read. A connection that was closed on them would be reset, and
+// the answer lost with it.
+#[test]
+fn whoever_sends_all_of_it_first_reads_the_answer_all_the_same() {
+    let scene = Scene::start();
+    let body = vec![b'x'; MEGABYTES];
+    for (who, status) in [("authorization: Bearer none\r\n", 401), ("", 401)] {
+        let mut stream = TcpStream::connect(&scene.server.address).unwrap();
+        let head = format!(
+            "POST /lockers HTTP/1.1\r\nhost: x\r\n{who}content-type: application/json\r\n\
+             content-length: {MEGABYTES}\r\n\r\n"
+        );
+        stream.write_all(head.as_bytes()).unwrap();
+        for part in body.chunks(64 * 1024) {
+            stream.write_all(part).unwrap();
+            // Slower than the server refuses it.
+            std::thread::sleep(Duration::from_millis(5));
+        }
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).unwrap();
+        assert!(answer.starts_with(&format!("HTTP/1.1 {status} ")), "{answer}");
+    }
 }
 
 #[test]

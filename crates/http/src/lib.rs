@@ -1,6 +1,8 @@
 //! Contracts over HTTP: routes, tokens, limits, metrics.
 
 mod headers;
+mod linger;
+mod log;
 mod metrics;
 mod request;
 mod respond;

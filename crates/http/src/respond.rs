@@ -1,14 +1,18 @@
 //! Responses.
 
-use axum::body::Body;
 use axum::http::header::{
     ALLOW, CACHE_CONTROL, CONTENT_TYPE, ETAG, LOCATION, RETRY_AFTER, WWW_AUTHENTICATE,
 };
-use axum::http::{HeaderMap, HeaderValue, Response, StatusCode};
+use axum::http::{HeaderMap, HeaderValue, StatusCode};
+use bytes::Bytes;
+use http_body_util::Full;
 use latchkey_runtime::{Outcome, Problem};
 use latchkey_table::Capacity;
 
 use crate::headers::{CAPACITY, CONTRACT, REPLAYED};
+
+/// What is sent back: its body is at hand.
+pub(crate) type Response = axum::http::Response<Full<Bytes>>;
 
 const JSON: HeaderValue = HeaderValue::from_static("application/json");
 const PROBLEM: HeaderValue = HeaderValue::from_static("application/problem+json");
@@ -16,15 +20,15 @@ const PROBLEM: HeaderValue = HeaderValue::from_static("application/problem+json"
 const PRIVATE: HeaderValue = HeaderValue::from_static("private, no-cache");
 
 /// A response of bytes.
-pub(crate) fn text(status: StatusCode, kind: HeaderValue, body: impl Into<Body>) -> Response<Body> {
-    let mut response = Response::new(body.into());
+pub(crate) fn text(status: StatusCode, kind: HeaderValue, body: impl Into<Bytes>) -> Response {
+    let mut response = Response::new(Full::new(body.into()));
     *response.status_mut() = status;
     response.headers_mut().insert(CONTENT_TYPE, kind);
     response
 }
 
 /// The response to a problem.
-pub(crate) fn problem(problem: &Problem, contract: Option<&str>) -> Response<Body> {
+pub(crate) fn problem(problem: &Problem, contract: Option<&str>) -> Response {
     let mut body = String::with_capacity(256);
     problem.write(contract, &mut body);
     let status = StatusCode::from_u16(problem.status).unwrap_or(StatusCode::BAD_REQUEST);
@@ -40,9 +44,9 @@ pub(crate) fn problem(problem: &Problem, contract: Option<&str>) -> Response<Bod
 }
 
 /// The response to a method the path is not known under.
-pub(crate) fn not_allowed(allow: &[&str], asked: bool) -> Response<Body> {
+pub(crate) fn not_allowed(allow: &[&str], asked: bool) -> Response {
     let mut response = if asked {
-        let mut response = Response::new(Body::empty());
+        let mut response = Response::new(Full::default());
         *response.status_mut() = StatusCode::NO_CONTENT;
         response
     } else {
@@ -56,7 +60,7 @@ pub(crate) fn not_allowed(allow: &[&str], asked: bool) -> Response<Body> {
 }
 
 /// The response to a call.
-pub(crate) fn outcome(outcome: Outcome) -> Response<Body> {
+pub(crate) fn outcome(outcome: Outcome) -> Response {
     let contract = outcome.contract.as_deref();
     let answer = match outcome.result {
         Ok(answer) => answer,

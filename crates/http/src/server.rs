@@ -1,17 +1,22 @@
 //! Connections: taking them, bounding them, and letting them finish.
 
+use std::convert::Infallible;
 use std::io;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
+use axum::http::Request;
+use axum::http::header::CONNECTION;
+use hyper::body::{Body, Incoming};
 use hyper::server::conn::http1;
+use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::server::graceful::GracefulShutdown;
-use hyper_util::service::TowerToHyperService;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::Semaphore;
 
+use crate::linger::{Lingering, Unread};
 use crate::service::{HEAD_BYTES_MAX, Service};
 
 /// The most connections at once; more wait to be taken.
@@ -65,7 +70,6 @@ impl Server {
 
     /// Answers until told to stop, then finishes what it has accepted.
     pub async fn run(self, service: Arc<Service>, stop: impl Future<Output = ()>) {
-        let axum = Arc::clone(&service).into_axum();
         let graceful = GracefulShutdown::new();
         let slots = Arc::new(Semaphore::new(CONNECTIONS_MAX));
         let mut http = http1::Builder::new();
@@ -98,8 +102,21 @@ impl Server {
                     }
                 },
             };
-            let io = TokioIo::new(prompt(stream));
-            let connection = http.serve_connection(io, TowerToHyperService::new(axum.clone()));
+            let unread = Unread::default();
+            let io = TokioIo::new(Lingering::new(prompt(stream), unread.clone()));
+            let service = Arc::clone(&service);
+            let answer = service_fn(move |request: Request<Incoming>| {
+                let (service, unread) = (Arc::clone(&service), unread.clone());
+                async move {
+                    let has_body = !request.body().is_end_stream();
+                    let response = service.answer(request).await;
+                    if has_body && response.headers().contains_key(CONNECTION) {
+                        unread.set();
+                    }
+                    Ok::<_, Infallible>(response)
+                }
+            });
+            let connection = http.serve_connection(io, answer);
             let watched = graceful.watch(connection);
             tokio::spawn(async move {
                 let _slot = slot;
@@ -113,6 +130,7 @@ impl Server {
         if tokio::time::timeout(DRAIN_TIME_MAX, graceful.shutdown()).await.is_err() {
             tracing::warn!("some requests did not finish in time");
         }
+        service.flush_log();
     }
 }
 

@@ -6,21 +6,20 @@ use std::time::{Duration, Instant};
 
 use axum::Router as Axum;
 use axum::body::{Body, HttpBody};
-use axum::extract::{Request, State};
+use axum::extract::State;
 use axum::http::header::{CONNECTION, CONTENT_LENGTH, ETAG};
-use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, Response, StatusCode};
-use axum::middleware::{Next, from_fn};
-use axum::routing::get;
+use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, Request, StatusCode};
 use bytes::Bytes;
-use http_body_util::{BodyExt, LengthLimitError, Limited};
+use http_body_util::{BodyExt, Full, LengthLimitError, Limited};
 use latchkey_runtime::model::Segment;
 use latchkey_runtime::{Call, Caller, ContractInfo, Problem, Runtime, time};
 use latchkey_table::{Capacity, Text};
 
 use crate::headers;
+use crate::log::{Entry, Log};
 use crate::metrics::Metrics;
 use crate::request;
-use crate::respond;
+use crate::respond::{self, Response};
 use crate::router::{self, Clash, Found, Router};
 use crate::token::Tokens;
 
@@ -43,11 +42,14 @@ pub struct Settings {
     pub call_time_max: Duration,
     /// Whether a request may bring the instant it is made at, in `Latchkey-Now`. For tests alone.
     pub test_clock: bool,
+    /// Whether every request is told on standard error, as a JSON line.
+    pub log_requests: bool,
 }
 
 impl Default for Settings {
     fn default() -> Settings {
-        Settings { call_time_max: Duration::from_secs(10), test_clock: false }
+        let call_time_max = Duration::from_secs(10);
+        Settings { call_time_max, test_clock: false, log_requests: false }
     }
 }
 
@@ -88,6 +90,7 @@ pub struct Service {
     /// Whether new requests had better go elsewhere.
     draining: AtomicBool,
     ids: RequestIds,
+    log: Option<Log>,
 }
 
 impl Service {
@@ -133,6 +136,7 @@ impl Service {
             settings,
             draining: AtomicBool::new(false),
             ids: RequestIds::new(),
+            log: settings.log_requests.then(Log::start),
         })
     }
 
@@ -146,15 +150,65 @@ impl Service {
         self.draining.store(true, Ordering::Relaxed);
     }
 
-    /// The service as axum runs it.
+    /// Writes the lines of requests that still wait to be written.
+    pub(crate) fn flush_log(&self) {
+        self.log.iter().for_each(Log::flush);
+    }
+
+    /// The service as a part of an axum program.
     pub fn into_axum(self: Arc<Service>) -> Axum {
-        Axum::new()
-            .route("/health", get(async || "ok\n"))
-            .route("/ready", get(ready))
-            .route("/metrics", get(metrics))
-            .route_layer(from_fn(bounded))
-            .fallback(answer)
-            .with_state(self)
+        async fn answer(
+            State(service): State<Arc<Service>>,
+            request: Request<Body>,
+        ) -> axum::response::Response {
+            service.answer(request).await.map(Body::new)
+        }
+        Axum::new().fallback(answer).with_state(self)
+    }
+
+    /// Answers a request.
+    pub(crate) async fn answer<B>(&self, request: Request<B>) -> Response
+    where
+        B: HttpBody<Data = Bytes>,
+        B::Error: Into<axum::BoxError>,
+    {
+        let head_alone = request.method() == Method::HEAD;
+        let path = request.uri().path().strip_prefix('/');
+        let own = OWN.into_iter().find(|own| path == Some(own));
+        let response = match own {
+            Some(path) => match too_large(&request) {
+                Some(refusal) => refusal,
+                None => self.own(path, request.into_parts().0.method).await,
+            },
+            None => self.answer_contract(request).await,
+        };
+        if head_alone { without_body(response) } else { response }
+    }
+
+    /// Answers on a path of the server's own.
+    async fn own(&self, path: &str, method: Method) -> Response {
+        if !matches!(method, Method::GET | Method::HEAD) {
+            return respond::not_allowed(&["GET", "HEAD"], method == Method::OPTIONS);
+        }
+        let plain = HeaderValue::from_static("text/plain; charset=utf-8");
+        match path {
+            "health" => respond::text(StatusCode::OK, plain, "ok\n"),
+            "metrics" => {
+                let mut text = String::new();
+                self.metrics.render(&mut text);
+                let kind = HeaderValue::from_static("text/plain; version=0.0.4; charset=utf-8");
+                respond::text(StatusCode::OK, kind, text)
+            }
+            _ => {
+                let (status, text) = self.readiness().await;
+                let mut response = respond::text(status, plain, text);
+                if self.settings.test_clock {
+                    let on = HeaderValue::from_static("on");
+                    response.headers_mut().insert(headers::TEST_CLOCK, on);
+                }
+                response
+            }
+        }
     }
 
     async fn readiness(&self) -> (StatusCode, &'static str) {
@@ -170,11 +224,14 @@ impl Service {
         (StatusCode::OK, "ready\n")
     }
 
-    async fn answer(&self, request: Request) -> Response<Body> {
+    async fn answer_contract<B>(&self, request: Request<B>) -> Response
+    where
+        B: HttpBody<Data = Bytes>,
+        B::Error: Into<axum::BoxError>,
+    {
         let started = Instant::now();
         let _in_flight = self.metrics.start();
         let id = headers::request_id(request.headers()).map_or_else(|| self.ids.next(), Text::from);
-        let head_alone = request.method() == Method::HEAD;
         let mut seen = Seen { body_read: request.body().is_end_stream(), ..Seen::default() };
         let mut response = self.route(request, &mut seen).await;
         // Behind a body that was not read nothing else can be.
@@ -195,19 +252,19 @@ impl Service {
             }
             None => self.metrics.record_unmatched(status, micros),
         }
-        tracing::info!(
-            target: "latchkey::request",
-            id = %id,
-            contract = target.as_ref().map_or("", |target| &target.info.id),
-            caller = %caller,
-            status,
-            micros,
-            capacity = %capacity,
-        );
-        if head_alone { without_body(response) } else { response }
+        if let Some(log) = &self.log {
+            let contract = target.as_ref().map_or("", |target| &target.info.id);
+            let (id, caller) = (id.as_str(), caller.as_str());
+            log.add(&Entry { id, contract, caller, status, micros, capacity });
+        }
+        response
     }
 
-    async fn route(&self, request: Request, seen: &mut Seen) -> Response<Body> {
+    async fn route<B>(&self, request: Request<B>, seen: &mut Seen) -> Response
+    where
+        B: HttpBody<Data = Bytes>,
+        B::Error: Into<axum::BoxError>,
+    {
         if let Some(refusal) = too_large(&request) {
             return refusal;
         }
@@ -232,15 +289,19 @@ impl Service {
         }
     }
 
-    async fn call(
+    async fn call<B>(
         &self,
         target: &Target,
         mut inputs: request::Inputs,
         query: &str,
         headers: &HeaderMap,
-        body: Body,
+        body: B,
         seen: &mut Seen,
-    ) -> Result<Response<Body>, Problem> {
+    ) -> Result<Response, Problem>
+    where
+        B: HttpBody<Data = Bytes>,
+        B::Error: Into<axum::BoxError>,
+    {
         let caller = self.caller(headers)?;
         seen.caller = caller.id.clone();
         let body = read_body(headers, body).await?;
@@ -306,28 +367,12 @@ struct Seen {
     body_read: bool,
 }
 
-async fn answer(State(service): State<Arc<Service>>, request: Request) -> Response<Body> {
-    service.answer(request).await
-}
-
-async fn ready(State(service): State<Arc<Service>>) -> Response<Body> {
-    let (status, text) = service.readiness().await;
-    let mut response = respond::text(status, HeaderValue::from_static("text/plain"), text);
-    if service.settings.test_clock {
-        response.headers_mut().insert(headers::TEST_CLOCK, HeaderValue::from_static("on"));
-    }
-    response
-}
-
-async fn metrics(State(service): State<Arc<Service>>) -> Response<Body> {
-    let mut text = String::new();
-    service.metrics.render(&mut text);
-    let kind = HeaderValue::from_static("text/plain; version=0.0.4; charset=utf-8");
-    respond::text(StatusCode::OK, kind, text)
-}
-
 /// Reads a body that is neither too long nor too slow.
-async fn read_body(headers: &HeaderMap, body: Body) -> Result<Bytes, Problem> {
+async fn read_body<B>(headers: &HeaderMap, body: B) -> Result<Bytes, Problem>
+where
+    B: HttpBody<Data = Bytes>,
+    B::Error: Into<axum::BoxError>,
+{
     if body.is_end_stream() {
         return Ok(Bytes::new());
     }
@@ -349,23 +394,15 @@ async fn read_body(headers: &HeaderMap, body: Body) -> Result<Bytes, Problem> {
     }
 }
 
-/// The same limit for the server's own paths.
-async fn bounded(request: Request, next: Next) -> Response<Body> {
-    match too_large(&request) {
-        Some(refusal) => refusal,
-        None => next.run(request).await,
-    }
-}
-
 /// Refuses a head that is too large.
-fn too_large(request: &Request) -> Option<Response<Body>> {
+fn too_large<B>(request: &Request<B>) -> Option<Response> {
     (head_bytes(request) > HEAD_BYTES_MAX).then(|| {
         let detail = format!("path and headers have more than {HEAD_BYTES_MAX} bytes");
         respond::problem(&Problem::new(431, "head-too-large", detail), None)
     })
 }
 
-fn head_bytes(request: &Request) -> usize {
+fn head_bytes<B>(request: &Request<B>) -> usize {
     let path = request.uri().path_and_query().map_or(0, |path| path.as_str().len());
     let method = request.method().as_str().len();
     let header = |(name, value): (&HeaderName, &HeaderValue)| name.as_str().len() + value.len();
@@ -373,19 +410,19 @@ fn head_bytes(request: &Request) -> usize {
 }
 
 /// The head of a response, with the length its body would have.
-fn without_body(response: Response<Body>) -> Response<Body> {
+fn without_body(response: Response) -> Response {
     let (mut parts, body) = response.into_parts();
     if let Some(length) = body.size_hint().exact() {
         parts.headers.insert(CONTENT_LENGTH, HeaderValue::from(length));
     }
-    Response::from_parts(parts, Body::empty())
+    Response::from_parts(parts, Full::default())
 }
 
-fn not_modified(response: Response<Body>) -> Response<Body> {
+fn not_modified(response: Response) -> Response {
     let (mut parts, _) = response.into_parts();
     parts.status = StatusCode::NOT_MODIFIED;
     parts.headers.remove(axum::http::header::CONTENT_TYPE);
-    Response::from_parts(parts, Body::empty())
+    Response::from_parts(parts, Full::default())
 }
 
 /// Names requests that have none: by the start of the process, and a count.

@@ -3,7 +3,10 @@
 //! A token chooses neither its algorithm nor its key, and nothing of it but its signature is looked at
 //! before the signature is known to be right.
 
+mod cache;
+
 use std::fmt;
+use std::sync::Arc;
 use std::time::Duration;
 
 use base64::Engine;
@@ -12,6 +15,8 @@ use hmac::{Hmac, KeyInit, Mac};
 use latchkey_runtime::json::{self, Limits};
 use latchkey_table::{Map, Number, Text, Value};
 use sha2::Sha256;
+
+use cache::Cache;
 
 /// The longest token that is looked at, in bytes.
 pub const TOKEN_BYTES_MAX: usize = 8 * 1024;
@@ -97,6 +102,15 @@ pub struct Tokens {
     mac: Hmac<Sha256>,
     issuer: Text,
     audience: Text,
+    believed: Arc<Cache>,
+}
+
+/// What a token of ours says: all that does not depend on the time.
+#[derive(Debug, Clone)]
+struct Believed {
+    claims: Claims,
+    begins: Option<Number>,
+    expires: Number,
 }
 
 impl fmt::Debug for Tokens {
@@ -121,7 +135,8 @@ impl Tokens {
         }
         // HMAC takes a key of any length.
         let mac = Hmac::new_from_slice(secret).map_err(|_| weak)?;
-        Ok(Tokens { mac, issuer: issuer.into(), audience: audience.into() })
+        let believed = Arc::new(Cache::new());
+        Ok(Tokens { mac, issuer: issuer.into(), audience: audience.into(), believed })
     }
 
     /// Who a token says the caller is, if it is to be believed at this time, in milliseconds since 1970.
@@ -129,6 +144,20 @@ impl Tokens {
         if token.len() > TOKEN_BYTES_MAX {
             return Err(TokenError::TooLong);
         }
+        let believed = match self.believed.get(token) {
+            Some(believed) => believed,
+            None => {
+                let believed = Arc::new(self.believe(token)?);
+                self.believed.keep(token, &believed);
+                believed
+            }
+        };
+        believed.check(now_ms)?;
+        Ok(believed.claims.clone())
+    }
+
+    /// What a token says, if it is one of ours.
+    fn believe(&self, token: &str) -> Result<Believed, TokenError> {
         let (signed, signature) = token.rsplit_once('.').ok_or(TokenError::Malformed)?;
         let (header, payload) = signed.split_once('.').ok_or(TokenError::Malformed)?;
         let (payload, signature) = (decode(payload)?, decode(signature)?);
@@ -141,14 +170,18 @@ impl Tokens {
         header.as_deref().map_or(Ok(()), check_header)?;
         let payload = object(&payload).ok_or(TokenError::Payload)?;
         self.check_scope(&payload)?;
-        check_times(&payload, now_ms)?;
+        number(&payload, "iat")?;
         let claims = Claims {
             sub: text(&payload, "sub")?.ok_or(TokenError::Missing("sub"))?.clone(),
             roles: names(&payload, "roles")?,
             orgs: names(&payload, "orgs")?,
         };
         claims.check()?;
-        Ok(claims)
+        Ok(Believed {
+            claims,
+            begins: number(&payload, "nbf")?,
+            expires: number(&payload, "exp")?.ok_or(TokenError::Missing("exp"))?,
+        })
     }
 
     /// A token with these claims, valid from now, in milliseconds since 1970, for so many seconds.
@@ -203,6 +236,20 @@ impl Tokens {
     }
 }
 
+impl Believed {
+    /// Whether it is believed at this time.
+    fn check(&self, now_ms: i64) -> Result<(), TokenError> {
+        if self.expires <= seconds(now_ms.saturating_sub(LEEWAY_MS)) {
+            return Err(TokenError::Expired);
+        }
+        let latest = seconds(now_ms.saturating_add(LEEWAY_MS));
+        if self.begins.as_ref().is_some_and(|begins| *begins > latest) {
+            return Err(TokenError::TooEarly);
+        }
+        Ok(())
+    }
+}
+
 impl Claims {
     fn check(&self) -> Result<(), TokenError> {
         const ID: &str = "an id: 1 to 128 of A-Z a-z 0-9 . _ : @ | -";
@@ -250,19 +297,6 @@ fn check_header(header: &[u8]) -> Result<(), TokenError> {
     // Whatever `crit` asks for, we do not do it.
     let plain = header.get("crit").is_none();
     if algorithm && kind && plain { Ok(()) } else { Err(TokenError::Header) }
-}
-
-fn check_times(payload: &Map, now_ms: i64) -> Result<(), TokenError> {
-    let expires = number(payload, "exp")?.ok_or(TokenError::Missing("exp"))?;
-    let begins = number(payload, "nbf")?;
-    number(payload, "iat")?;
-    if expires <= seconds(now_ms.saturating_sub(LEEWAY_MS)) {
-        return Err(TokenError::Expired);
-    }
-    if begins.is_some_and(|begins| begins > seconds(now_ms.saturating_add(LEEWAY_MS))) {
-        return Err(TokenError::TooEarly);
-    }
-    Ok(())
 }
 
 /// Milliseconds as exact seconds.

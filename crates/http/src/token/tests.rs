@@ -399,3 +399,19 @@ proptest! {
         let _ = (verified(&text), verified(&payload(&changes)));
     }
 }
+
+#[test]
+fn a_token_believed_once_is_looked_at_again_for_its_times_and_its_every_character() {
+    let claims = Claims { sub: "alice".into(), roles: vec!["operator".into()], orgs: Vec::new() };
+    let ours = tokens();
+    let token = ours.sign(&claims, NOW_MS, Duration::from_secs(60)).unwrap();
+    for _ in 0..3 {
+        assert_eq!(ours.verify(&token, NOW_MS), Ok(claims.clone()));
+    }
+    assert_eq!(ours.verify(&token, NOW_MS + 120_000), Err(TokenError::Expired));
+    assert_eq!(ours.verify(&token, NOW_MS), Ok(claims), "the clock went back");
+    let (signed, signature) = token.rsplit_once('.').unwrap();
+    let first = if signature.starts_with('A') { 'B' } else { 'A' };
+    let changed = format!("{signed}.{first}{}", &signature[1..]);
+    assert_eq!(ours.verify(&changed, NOW_MS), Err(TokenError::Signature));
+}
