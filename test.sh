@@ -13,4 +13,6 @@ cargo run --release --locked --quiet -p latchkey-bench -- store --quick
 cargo run --release --locked --quiet -p latchkey-bench -- http --quick
 (cd editors/vscode && npm ci --silent && npm test --silent)
 cargo test --workspace --locked --doc
-cargo nextest run --workspace --locked --no-fail-fast
+# On this machine's own store, then on what speaks DynamoDB's protocol.
+tests/services/with.sh cargo nextest run --workspace --locked --no-fail-fast
+tests/on-backends.sh

@@ -1,11 +1,12 @@
 //! Measures the embedded store next to bare redb, on this machine's disk, the service next to a bare axum
-//! handler, and the check of documents.
+//! handler, contracts on DynamoDB next to the bare SDK, and the check of documents.
 
 #![expect(clippy::print_stdout, reason = "the tables are the program's output")]
 #![expect(clippy::print_stderr, reason = "progress is for the person who waits")]
 
 mod bare;
 mod check;
+mod dynamodb;
 mod growth;
 mod http;
 mod items;
@@ -34,6 +35,7 @@ Examples:
   latchkey-bench repair                     what redb's quick repair costs and saves
   latchkey-bench http                       the service over HTTP, about 2 minutes
   latchkey-bench http --quick               a second, to see that it works
+  latchkey-bench dynamodb                   contracts on DynamoDB Local next to the bare SDK
   latchkey-bench check                      the check of larger and larger documents";
 
 /// Measures Latchkey's embedded store next to bare redb, its service next to bare axum, and the check of
@@ -92,6 +94,21 @@ enum Measure {
         /// How often every run is repeated; the sides take turns [default: 9, or 1 if quick].
         #[arg(long, value_parser = clap::value_parser!(u32).range(1..=100))]
         rounds: Option<u32>,
+    },
+    /// A get and a conditional update as contracts next to the bare calls of the SDK.
+    Dynamodb {
+        /// Where to ask; without it, a DynamoDB Local of its own is started.
+        #[arg(long, value_name = "URL")]
+        endpoint: Option<String>,
+        /// How many calls each side makes in a round [default: 1000, or 20 if quick].
+        #[arg(long, value_parser = clap::value_parser!(u32).range(1..=100_000))]
+        calls: Option<u32>,
+        /// How many rounds [default: 9, or 1 if quick].
+        #[arg(long, value_parser = clap::value_parser!(u32).range(1..=100))]
+        rounds: Option<u32>,
+        /// Shorter: to see that it works, not to quote.
+        #[arg(long)]
+        quick: bool,
     },
     /// The check of a document of 50 to 2,000 contracts.
     Check {
@@ -159,6 +176,12 @@ fn measure(measure: Measure) -> Result<()> {
                 judged: !common.quick,
             };
             http::compare(scratch(&common.dir)?.path(), &extent)
+        }
+        Measure::Dynamodb { endpoint, calls, rounds, quick } => {
+            let (few, often) = if quick { (20, 1) } else { (1000, 9) };
+            let calls = calls.unwrap_or(few);
+            let rounds = rounds.unwrap_or(often);
+            dynamodb::compare(endpoint, &dynamodb::Extent { calls, rounds, judged: !quick })
         }
         Measure::Check { rounds } => check::measure(rounds),
         Measure::Victim(victim) => victim::write(&victim),

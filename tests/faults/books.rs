@@ -1,6 +1,8 @@
 //! What one client knows: every write that was acknowledged, and the one whose answer was lost.
 
 use std::collections::BTreeMap;
+use std::thread;
+use std::time::Duration;
 
 use serde_json::{Value, json};
 
@@ -83,6 +85,43 @@ impl Book {
                     return;
                 }
             }
+        }
+    }
+
+    /// Writes one thing, as often as it takes while the store comes and goes, and shows every answer.
+    pub(crate) fn insist(
+        &mut self,
+        client: &mut Client,
+        lockers_max: usize,
+        mut show: impl FnMut(&Reply),
+    ) {
+        let act = self.next(lockers_max);
+        let mut in_doubt = false;
+        loop {
+            let reply = send(client, &act).unwrap();
+            show(&reply);
+            if unavailable(&reply) {
+                in_doubt |= reply.code() == "outcome-unknown";
+                thread::sleep(Duration::from_millis(50));
+                continue;
+            }
+            match &act.kind {
+                // It has no name to be known by, but nobody else changes this locker: it was made.
+                Kind::Status(id) if in_doubt && reply.status == 409 => {
+                    let version = act.body["expectedVersion"].as_u64().unwrap() + 1;
+                    assert_eq!(outcome(&reply), "409 version-conflict", "{act:?}: {reply:?}");
+                    assert_eq!(reply.json()["currentVersion"], version, "{act:?}: {reply:?}");
+                    let mut made = self.lockers[id].clone();
+                    made["status"] = act.body["newStatus"].clone();
+                    made["version"] = json!(version);
+                    // The one thing nobody was told.
+                    made["updatedAt"] = Value::Null;
+                    self.lockers.insert(id.clone(), made);
+                    self.acknowledged += 1;
+                }
+                _ => self.acknowledge(&act, &reply),
+            }
+            return;
         }
     }
 
@@ -244,7 +283,11 @@ impl Book {
                 landed = true;
                 continue;
             };
-            if known != &meta {
+            let mut known = known.clone();
+            if known["updatedAt"].is_null() {
+                known["updatedAt"] = meta["updatedAt"].clone();
+            }
+            if known != meta {
                 // One version ahead, by the very change whose answer was lost.
                 let act = self.doubt.as_ref().unwrap_or_else(|| panic!("{known} became {meta}"));
                 let (name, value) = match &act.kind {
@@ -309,6 +352,21 @@ impl Book {
         }
         self.acknowledge(&act, &first);
     }
+}
+
+/// A refusal because the store is away says when to come back, and no more than that; true if it is one.
+pub(crate) fn unavailable(reply: &Reply) -> bool {
+    if reply.status != 503 {
+        return false;
+    }
+    let codes = ["busy", "store-unavailable", "outcome-unknown"];
+    assert!(codes.contains(&reply.code().as_str()), "{reply:?}");
+    let seconds: u32 = reply.header("retry-after").parse().unwrap();
+    assert!((1..=60).contains(&seconds), "{reply:?}");
+    for word in ["dispatch", "connect", "os error", "aws", "http:"] {
+        assert!(!reply.text.contains(word), "what is behind it stays in the log: {reply:?}");
+    }
+    true
 }
 
 fn post(kind: Kind, path: String, body: Value, key: String) -> Act {

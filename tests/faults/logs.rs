@@ -4,7 +4,8 @@ use std::fs::{self, File};
 
 use serde_json::{Value, json};
 
-use crate::serve::{Client, latchkey};
+use crate::serve::Client;
+use crate::serve::backend::on_backend;
 use crate::world::{ALWAYS, Own};
 
 /// What is put where nobody but the caller should read it.
@@ -82,8 +83,8 @@ fn the_log_has_neither_tokens_nor_bodies_nor_secrets() {
         let directory = tempfile::tempdir().unwrap();
         let log = directory.path().join("log");
         let data = directory.path().join("data");
-        let mut command = latchkey();
-        command.args(["serve", "--listen", "127.0.0.1:0", "--data"]).arg(&data);
+        let mut command = on_backend("serve", &data, &[]);
+        command.args(["--listen", "127.0.0.1:0"]);
         command.env("LATCHKEY_LOG", level).stderr(File::create(&log).unwrap());
         let mut server = Own::start(&mut command);
         // The greeting goes on behind the line it was read to.

@@ -13,6 +13,7 @@ mod serve;
 
 mod books;
 mod disk;
+mod endpoint;
 mod kill;
 mod limits;
 mod logs;

@@ -7,7 +7,8 @@ use std::time::Instant;
 
 use serde_json::json;
 
-use crate::serve::{Client, latchkey, token};
+use crate::serve::backend::on_backend;
+use crate::serve::{Client, token};
 use crate::wire::{Answer, Wire};
 use crate::world::{Chance, Own, locker, lockers_of, register};
 
@@ -295,8 +296,8 @@ fn nothing_a_client_sends_makes_a_500() {
     let directory = tempfile::tempdir().unwrap();
     let log = directory.path().join("log");
     let data = directory.path().join("data");
-    let mut command = latchkey();
-    command.args(["serve", "--test-clock", "--listen", "127.0.0.1:0", "--data"]).arg(&data);
+    let mut command = on_backend("serve", &data, &[]);
+    command.args(["--test-clock", "--listen", "127.0.0.1:0"]);
     command.env("LATCHKEY_LOG", "warn").stderr(File::create(&log).unwrap());
     let mut server = Own::start(&mut command);
     let token = token(&data, "dev", &["admin", "device"], &[]);

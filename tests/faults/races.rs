@@ -7,8 +7,8 @@ use serde_json::json;
 
 use crate::serve::{Client, Reply, Server};
 use crate::world::{
-    ALWAYS, CALLERS, busy, list, locker, lockers_of, operator, outcome, outcomes, race, register,
-    view_is_the_locker,
+    ALWAYS, CALLERS, busy, in_doubt, list, locker, lockers_of, operator, outcome, outcomes, race,
+    register, too_slow, view_is_the_locker,
 };
 
 fn set_status(client: &mut Client, locker: &str, status: &str, version: u64) -> Reply {
@@ -158,11 +158,14 @@ fn transfers_to_many_owners_at_once_end_with_one() {
         client.post("/lockers/L1/transfer", &json!({ "newOwnerId": format!("owner{caller}") }))
     });
     let made = replies.iter().filter(|reply| reply.status == 200).count();
-    let waits = replies.iter().filter(|reply| busy(reply)).count();
-    assert_eq!(made + waits, CALLERS, "{:?}", outcomes(&replies));
-    println!("{CALLERS} transfers at once: {made} made, {waits} busy");
-    let now = locker(&mut client, "L1");
-    assert_eq!(now["version"], 1 + made);
+    let waits = replies.iter().filter(|reply| busy(reply) || too_slow(reply)).count();
+    let doubts = replies.iter().filter(|reply| in_doubt(reply)).count();
+    assert_eq!(made + waits + doubts, CALLERS, "{:?}", outcomes(&replies));
+    println!("{CALLERS} transfers at once: {made} made, {waits} busy, {doubts} in doubt");
+    let now = version(&mut client, "L1");
+    let made = u64::try_from(made).unwrap();
+    let doubts = u64::try_from(doubts).unwrap();
+    assert!((1 + made..=1 + made + doubts).contains(&now), "version {now}");
     let owners: Vec<String> = (0..CALLERS).map(|caller| format!("owner{caller}")).collect();
     let owners: Vec<&str> = owners.iter().map(String::as_str).chain(["owner"]).collect();
     view_is_the_locker(&mut client, "L1", &owners);

@@ -4,6 +4,7 @@ use std::net::TcpListener;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
+use crate::serve::backend::on_backend;
 use crate::serve::{Client, Server, latchkey};
 use crate::world::Own;
 
@@ -18,8 +19,8 @@ fn stops(mut server: Own) {
 const SECRET: &str = "0123456789abcdef0123456789abcdef";
 
 fn serve(data: &Path, listen: &str) -> Command {
-    let mut command = latchkey();
-    command.args(["serve", "--listen", listen, "--data"]).arg(data).env("LATCHKEY_LOG", "warn");
+    let mut command = on_backend("serve", data, &[]);
+    command.args(["--listen", listen]).env("LATCHKEY_LOG", "warn");
     command
 }
 

@@ -7,7 +7,8 @@ use std::sync::Mutex;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use crate::serve::{Server, latchkey};
+use crate::serve::Server;
+use crate::serve::backend::{on_backend, pace};
 use crate::wire::{self, Wire};
 use crate::world::{Own, lockers_of, operator, signal, view_is_the_locker, within};
 
@@ -66,7 +67,7 @@ fn what_was_sent_before_the_signal_is_answered_and_what_was_answered_is_kept() {
                 let (address, token, sent) = (&address, &token, &sent);
                 scope.spawn(move || write(address, token, round * 16 + client, sent));
             }
-            thread::sleep(Duration::from_millis(150));
+            thread::sleep(Duration::from_millis(150) * pace());
             let signalled = Instant::now();
             let status = server.stop();
             assert_eq!(status.code(), Some(0));
@@ -247,8 +248,8 @@ fn a_server_that_has_said_it_listens_can_be_told_to_stop() {
     // signals later.
     let directory = tempfile::tempdir().unwrap();
     for _ in 0..10 {
-        let mut command = latchkey();
-        command.args(["serve", "--listen", "127.0.0.1:0", "--data"]).arg(directory.path());
+        let mut command = on_backend("serve", directory.path(), &[]);
+        command.args(["--listen", "127.0.0.1:0"]);
         let mut server = Own::start(command.env("LATCHKEY_LOG", "warn"));
         let status = server.stop();
         assert_eq!(status.code(), Some(0), "{status}");

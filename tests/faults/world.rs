@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
-use crate::serve::{Client, Reply, Server};
+use crate::serve::{Client, Reply, Server, backend};
 
 /// The callers of a race.
 pub(crate) const CALLERS: usize = 64;
@@ -103,6 +103,19 @@ pub(crate) fn busy(reply: &Reply) -> bool {
         assert_eq!(reply.header("content-type"), "application/problem+json");
     }
     busy
+}
+
+/// The time of a call can end while a service is asked that is too slow for all who ask at once. Whether a write
+/// was made is then not known. The store on this machine never leaves it open; true if it was.
+pub(crate) fn in_doubt(reply: &Reply) -> bool {
+    let doubt = backend::service().is_some() && outcome(reply) == "503 outcome-unknown";
+    assert!(!doubt || reply.header("retry-after") == "1", "{reply:?}");
+    doubt
+}
+
+/// A service that did not even get to what it was asked in that time has done nothing; true if so.
+pub(crate) fn too_slow(reply: &Reply) -> bool {
+    backend::service().is_some() && outcome(reply) == "503 store-unavailable"
 }
 
 pub(crate) fn register(client: &mut Client, locker: &str, owner: &str) -> Value {

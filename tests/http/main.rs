@@ -12,12 +12,15 @@
 mod bodies;
 mod cursors;
 mod events;
+mod examples;
 mod headers;
 mod hostile;
 mod idempotency;
 mod inputs;
 mod jwt;
 mod lists;
+mod locations;
+mod locations_changed;
 mod lockers;
 mod reservations;
 mod rights;

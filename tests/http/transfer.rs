@@ -8,6 +8,8 @@ use latchkey_table::{Delete, Key, Returning, Schema};
 use serde_json::json;
 
 use crate::scene::{Scene, clock};
+use crate::serve::backend;
+use crate::serve::capability::{Capability::TransactionCapacity, or};
 
 #[test]
 fn a_transfer_moves_the_locker_from_one_owners_list_to_the_others() {
@@ -21,7 +23,7 @@ fn a_transfer_moves_the_locker_from_one_owners_list_to_the_others() {
         "updatedAt": clock("10:00"), "version": 2,
     });
     let moved = moved.is(200).has("latchkey-contract", "QC-06").has("etag", "\"2\"");
-    moved.shows_just(&locker).cost("rcu=1, wcu=6");
+    moved.shows_just(&locker).cost(or(TransactionCapacity, "rcu=1, wcu=6", "rcu=1, wcu=4"));
     operator.get("/lockers/L1?consistent=true").shows_just(&locker);
     let page = json!({"items": [locker], "nextCursor": null});
     operator.get("/owners/bob/lockers").shows_just(&page);
@@ -137,10 +139,19 @@ fn reservations_stay_with_those_who_made_them() {
 
 /// Takes a locker out of its owner's list, behind the server's back.
 fn lose_view(data: &Path, owner: &str, locker: &str) {
+    let (partition, sort) = (format!("OWNER#{owner}"), format!("LOCKER#{locker}"));
+    if let Some(service) = backend::service() {
+        let request = json!({
+            "TableName": backend::table(data, "smartlocker"), "ReturnValues": "ALL_OLD",
+            "Key": {"PK": {"S": partition}, "SK": {"S": sort}},
+        });
+        let lost = service.ask("DeleteItem", &request);
+        assert!(lost.get("Attributes").is_some(), "there is a view to lose");
+        return;
+    }
     let store = Store::open(data, &Options::default()).unwrap();
     let table = Arc::new(Schema::new("SmartLockerTable"));
-    let key = Key::new(format!("OWNER#{owner}"), format!("LOCKER#{locker}"));
-    let delete = Delete { table, key, condition: None };
+    let delete = Delete { table, key: Key::new(partition, sort), condition: None };
     let lost = store.delete(delete, Returning::Old).wait().unwrap();
     assert!(lost.item.is_some(), "there is a view to lose");
 }

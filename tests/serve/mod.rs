@@ -12,6 +12,11 @@ use std::time::Duration;
 
 use serde_json::Value;
 
+pub(crate) mod backend;
+pub(crate) mod capability;
+pub(crate) mod proxy;
+pub(crate) mod services;
+
 const LATCHKEY: &str = env!("CARGO_BIN_EXE_latchkey-under-test");
 
 /// A running `latchkey serve`. Dropped, it is killed.
@@ -72,15 +77,18 @@ impl fmt::Debug for Reply {
 impl Server {
     /// Serves the shipped systems from a directory, with a clock that requests may set.
     pub(crate) fn start(data: &Path) -> Server {
-        Server::start_with(data, &["--test-clock"])
+        Server::start_on(data, &[])
     }
 
-    pub(crate) fn start_with(data: &Path, arguments: &[&str]) -> Server {
-        let mut child = Command::new(LATCHKEY)
-            .args(["serve", "--listen", "127.0.0.1:0", "--data"])
-            .arg(data)
-            .args(arguments)
-            .env_remove("LATCHKEY_SECRET")
+    /// Serves documents so.
+    pub(crate) fn start_on(data: &Path, documents: &[PathBuf]) -> Server {
+        Server::start_by(backend::on_backend("serve", data, documents), data)
+    }
+
+    /// Starts a server by a command that has all but where to listen.
+    pub(crate) fn start_by(mut command: Command, data: &Path) -> Server {
+        let mut child = command
+            .args(["--listen", "127.0.0.1:0", "--test-clock"])
             .env("LATCHKEY_LOG", "warn")
             .stdout(Stdio::piped())
             .stderr(Stdio::inherit())

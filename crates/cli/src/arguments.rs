@@ -7,7 +7,7 @@ use std::process::ExitCode;
 
 use clap::{Args, ColorChoice, Parser, Subcommand};
 
-use crate::commands::{call, check, explain, model, serve, test, token};
+use crate::commands::{call, check, explain, export, import, model, serve, table, test, token};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -17,6 +17,8 @@ Examples:
   latchkey serve doors.md --data ./doors     serve it, and keep its items there
   latchkey token --data ./doors --sub alice  a token for a caller
   latchkey explain D-01 doors.md             the DynamoDB requests of a contract
+  latchkey table create doors.md             its table on DynamoDB
+  latchkey serve doors.md --dynamodb         serve it from there
 
 Exit codes: 0 if all is well, 1 if a document has mistakes or an example fails, 2 if a file cannot be used or
 the call is wrong.";
@@ -58,8 +60,15 @@ enum Command {
         #[arg(value_name = "DOC")]
         documents: Vec<PathBuf>,
     },
+    /// Makes the DynamoDB tables of documents, or looks at them.
+    #[command(subcommand)]
+    Table(Table),
     /// Prints a token for a caller, signed with the development secret of a data directory.
     Token(Token),
+    /// Writes every item of a table as lines of DynamoDB JSON.
+    Export(Export),
+    /// Loads the lines of an export into a table.
+    Import(Import),
     /// Prints the checked model of a document: nobody is locked in.
     Model {
         /// The document.
@@ -78,6 +87,11 @@ Examples:
   latchkey serve                                       the shipped systems
   latchkey serve doors.md --listen 127.0.0.1:9000      your own
   LATCHKEY_SECRET=… latchkey serve doors.md --listen 0.0.0.0:8080
+  latchkey serve doors.md --dynamodb                   on DynamoDB, with your AWS profile
+  latchkey serve doors.md --dynamodb --endpoint http://127.0.0.1:8000
+  latchkey serve --dynamodb --table doors=doors-prod   on a table of another name
+
+DynamoDB's table must be there: `latchkey table create` makes it.
 
 Without LATCHKEY_SECRET (32 bytes or more) a development secret is made and kept in the data directory; with it
 the server listens on loopback alone. Requests are logged to standard error as JSON lines; LATCHKEY_LOG=warn
@@ -89,14 +103,39 @@ pub(crate) struct Serve {
     /// Where to listen; port 0 takes a free one.
     #[arg(long, value_name = "ADDR", default_value = "127.0.0.1:8080")]
     pub(crate) listen: SocketAddr,
-    /// Where items are kept.
+    /// Where items are kept, and the development secret.
     #[arg(long, value_name = "DIR", default_value = "./latchkey-data")]
     pub(crate) data: PathBuf,
+    #[command(flatten)]
+    pub(crate) storage: Storage,
     #[command(flatten)]
     pub(crate) trust: Trust,
     /// Let requests bring the instant they are made at in `Latchkey-Now`. For tests, on loopback alone.
     #[arg(long)]
     pub(crate) test_clock: bool,
+}
+
+/// Which store items are kept in.
+#[derive(Debug, Args)]
+pub(crate) struct Storage {
+    /// Keep items in DynamoDB, not in the data directory. Credentials and region are found as by every
+    /// program of the AWS SDK.
+    #[arg(long)]
+    pub(crate) dynamodb: bool,
+    #[command(flatten)]
+    pub(crate) remote: Remote,
+}
+
+/// Where DynamoDB is, and which tables are used there.
+#[derive(Debug, Args)]
+pub(crate) struct Remote {
+    /// A service that speaks DynamoDB's protocol, instead of AWS's; also AWS_ENDPOINT_URL_DYNAMODB.
+    #[arg(long, value_name = "URL")]
+    pub(crate) endpoint: Option<String>,
+    /// The DynamoDB table of a system, instead of the one its document names; for a lone system also
+    /// DYNAMODB_TABLE_NAME.
+    #[arg(long = "table", value_name = "SYSTEM=NAME")]
+    pub(crate) tables: Vec<String>,
 }
 
 /// Which tokens count.
@@ -116,6 +155,7 @@ pub(crate) struct Trust {
 Examples:
   latchkey test doors.md                     on a store of its own, in memory
   latchkey test doors.md --complete          and fail if a failure has no example
+  latchkey test doors.md --dynamodb          on a table of its own in DynamoDB, removed afterwards
   latchkey serve doors.md --test-clock --data ./empty &
   latchkey test doors.md --against http://127.0.0.1:8080 --data ./empty
 
@@ -128,6 +168,12 @@ pub(crate) struct Test {
     /// A running server, instead of one of its own.
     #[arg(long, value_name = "URL")]
     pub(crate) against: Option<String>,
+    /// DynamoDB, instead of a store in memory: a table of its own, removed afterwards.
+    #[arg(long, conflicts_with = "against")]
+    pub(crate) dynamodb: bool,
+    /// A service that speaks DynamoDB's protocol, instead of AWS's; also AWS_ENDPOINT_URL_DYNAMODB.
+    #[arg(long, value_name = "URL")]
+    pub(crate) endpoint: Option<String>,
     /// The data directory of that server, for its secret.
     #[arg(long, value_name = "DIR", default_value = "./latchkey-data")]
     pub(crate) data: PathBuf,
@@ -145,8 +191,9 @@ Examples:
   latchkey call D-01 doorId=D1 --as alice --doc doors.md
   latchkey call D-02 doorId=D1 --as alice --role operator --trace
   latchkey call D-03 'tags:=[\"a\", \"b\"]' --as alice     := gives JSON
+  latchkey call D-01 doorId=D1 --as alice --doc doors.md --dynamodb
 
-The store is opened in place, so no server may have it open.")]
+The store is opened in place, so no server may have it open; with --dynamodb any number may.")]
 pub(crate) struct Call {
     /// The contract's id.
     #[arg(value_name = "CONTRACT")]
@@ -166,9 +213,11 @@ pub(crate) struct Call {
     /// The documents; without any, those that are shipped.
     #[arg(long = "doc", value_name = "DOC")]
     pub(crate) documents: Vec<PathBuf>,
-    /// Where items are kept.
+    /// Where items are kept, and the development secret.
     #[arg(long, value_name = "DIR", default_value = "./latchkey-data")]
     pub(crate) data: PathBuf,
+    #[command(flatten)]
+    pub(crate) storage: Storage,
     /// Show the requests that were made of the table.
     #[arg(long)]
     pub(crate) trace: bool,
@@ -178,6 +227,72 @@ pub(crate) struct Call {
     /// The call's own name, as `Idempotency-Key` gives it.
     #[arg(long, value_name = "KEY")]
     pub(crate) idempotency_key: Option<String>,
+}
+
+/// What `table` is told.
+#[derive(Debug, Subcommand)]
+#[command(after_help = "\
+Examples:
+  latchkey table create doors.md                                    on AWS, with your profile
+  latchkey table create doors.md --endpoint http://127.0.0.1:8000   on a service of your own
+  latchkey table create doors.md --table doors=doors-prod           under another name
+  latchkey table diff doors.md                                      is it as the document needs it?
+  latchkey table cloudformation doors.md > doors-table.yaml
+
+Credentials, region and endpoint are found as by every program of the AWS SDK.")]
+pub(crate) enum Table {
+    /// Makes tables: on-demand billing, point-in-time recovery, expiry. Those that are there stay as they are.
+    #[command(after_help = "\
+Examples:
+  latchkey table create doors.md
+  latchkey table create doors.md --endpoint http://127.0.0.1:8000
+  AWS_PROFILE=prod latchkey table create doors.md --table doors=doors-prod
+
+Waits until tables and indexes are active. Exit code 1 if a table is there and not as its document needs it.")]
+    Create(Tables),
+    /// Shows tables: key, indexes, billing, recovery, expiry, size.
+    #[command(after_help = "\
+Examples:
+  latchkey table describe doors.md
+  latchkey table describe doors.md --table doors=doors-prod --endpoint http://127.0.0.1:8000
+
+Exit code 1 if a table is not there.")]
+    Describe(Tables),
+    /// Compares tables with what their documents need, and says what to run where they differ.
+    #[command(after_help = "\
+Examples:
+  latchkey table diff doors.md
+  latchkey table diff && latchkey serve --dynamodb
+
+Exit code 1 if there are differences.")]
+    Diff(Tables),
+    /// Prints a CloudFormation template of tables.
+    #[command(after_help = "\
+Examples:
+  latchkey table cloudformation doors.md > doors-table.yaml
+  latchkey table cloudformation doors.md --table doors=doors-prod
+  aws cloudformation deploy --stack-name doors-table --template-file doors-table.yaml
+
+Nothing is asked of AWS. The tables stay when the stack is removed.")]
+    Cloudformation {
+        /// The documents; without any, those that are shipped.
+        #[arg(value_name = "DOC")]
+        documents: Vec<PathBuf>,
+        /// The table of a system, instead of the one its document names; for a lone system also
+        /// DYNAMODB_TABLE_NAME.
+        #[arg(long = "table", value_name = "SYSTEM=NAME")]
+        tables: Vec<String>,
+    },
+}
+
+/// Which tables.
+#[derive(Debug, Args)]
+pub(crate) struct Tables {
+    /// The documents; without any, those that are shipped.
+    #[arg(value_name = "DOC")]
+    pub(crate) documents: Vec<PathBuf>,
+    #[command(flatten)]
+    pub(crate) remote: Remote,
 }
 
 /// What `token` is told.
@@ -207,6 +322,71 @@ pub(crate) struct Token {
     pub(crate) trust: Trust,
 }
 
+/// What `export` is told.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  latchkey export doors.md --data ./doors --out doors.json
+  latchkey export doors.md --dynamodb --out doors.json
+  latchkey export doors.md --data ./doors --out - | gzip > doors.json.gz
+
+Each line is one item in the shape of a DynamoDB export: {\"Item\": {\"PK\": {\"S\": \"…\"}, …}}. The file has its name
+once it is whole. Stopped half-way, the same command goes on where it stopped. The store is opened in place, so
+no server may have it open; on DynamoDB stop the writers, or what they write meanwhile may be in it or not.")]
+pub(crate) struct Export {
+    /// The documents; without any, those that are shipped.
+    #[arg(value_name = "DOC")]
+    pub(crate) documents: Vec<PathBuf>,
+    /// Which system's table, when there are several.
+    #[arg(long, value_name = "NAME")]
+    pub(crate) system: Option<String>,
+    /// The file to write; `-` is standard output, which cannot be gone on with.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) out: PathBuf,
+    /// Where items are kept.
+    #[arg(long, value_name = "DIR", default_value = "./latchkey-data")]
+    pub(crate) data: PathBuf,
+    #[command(flatten)]
+    pub(crate) storage: Storage,
+    /// Begin anew, and replace a file that is there.
+    #[arg(long)]
+    pub(crate) restart: bool,
+}
+
+/// What `import` is told.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  latchkey import doors.md --data ./doors --from doors.json
+  latchkey import doors.md --dynamodb --from doors.json
+  gunzip -c doors.json.gz | latchkey import doors.md --data ./doors --from -
+
+It stops at the first line that is no item, with those before it loaded; the same command goes on there, also
+after it was killed. A table that has items is left alone, unless --merge is given. Tables of DynamoDB are made
+by `latchkey table create`.")]
+pub(crate) struct Import {
+    /// The documents; without any, those that are shipped.
+    #[arg(value_name = "DOC")]
+    pub(crate) documents: Vec<PathBuf>,
+    /// Which system's table, when there are several.
+    #[arg(long, value_name = "NAME")]
+    pub(crate) system: Option<String>,
+    /// The file to read; `-` is standard input, which cannot be gone on with.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) from: PathBuf,
+    /// Where items are kept.
+    #[arg(long, value_name = "DIR", default_value = "./latchkey-data")]
+    pub(crate) data: PathBuf,
+    #[command(flatten)]
+    pub(crate) storage: Storage,
+    /// Load into a table that has items: those of the same key are replaced, others stay.
+    #[arg(long)]
+    pub(crate) merge: bool,
+    /// Begin anew, at the first line.
+    #[arg(long)]
+    pub(crate) restart: bool,
+}
+
 /// Runs the command the process was started with.
 pub fn main() -> ExitCode {
     let arguments = Arguments::parse();
@@ -224,7 +404,10 @@ pub fn main() -> ExitCode {
         Command::Test(test) => test::run(&test, colour),
         Command::Call(call) => call::run(call, colour),
         Command::Explain { contract, documents } => explain::run(&contract, &documents, colour),
+        Command::Table(table) => table::run(table, colour),
         Command::Token(token) => token::run(&token),
+        Command::Export(export) => export::run(&export, colour),
+        Command::Import(import) => import::run(&import, colour),
         Command::Model { document, .. } => return model::run(&document, colour),
     };
     done.map_or_else(crate::Failure::exit_code, |()| ExitCode::SUCCESS)

@@ -7,6 +7,8 @@ pub mod example;
 pub mod json;
 mod render;
 mod secret;
+mod storage;
+mod transfer;
 
 use std::fmt;
 use std::process::ExitCode;

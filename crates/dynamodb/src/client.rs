@@ -2,13 +2,15 @@
 
 use std::time::Duration;
 
-use aws_config::BehaviorVersion;
 use aws_config::retry::RetryConfig;
 use aws_config::timeout::TimeoutConfig;
+use aws_config::{BehaviorVersion, ConfigLoader};
 use aws_sdk_dynamodb::Client;
 use aws_smithy_http_client::tls::{Provider, rustls_provider::CryptoMode};
 use latchkey_table::Error;
-use tokio::time::{Instant, sleep};
+use tokio::time::{Instant, sleep, timeout_at};
+
+use crate::error::Effect;
 
 /// How long one request may take; what is slower is given up.
 const REQUEST_TIME_MAX: Duration = Duration::from_secs(5);
@@ -38,6 +40,11 @@ pub struct DynamoDb {
 impl DynamoDb {
     /// Finds credentials, region and endpoint as every program of the AWS SDK does.
     pub async fn connect(settings: &Settings) -> DynamoDb {
+        DynamoDb::connect_from(aws_config::defaults(BehaviorVersion::latest()), settings).await
+    }
+
+    /// As [`DynamoDb::connect`], but for what the caller has settled: whom to sign as, in which region.
+    pub async fn connect_from(config: ConfigLoader, settings: &Settings) -> DynamoDb {
         let timeouts = TimeoutConfig::builder()
             .connect_timeout(CONNECT_TIME_MAX)
             .operation_attempt_timeout(REQUEST_TIME_MAX)
@@ -45,16 +52,19 @@ impl DynamoDb {
         let http = aws_smithy_http_client::Builder::new()
             .tls_provider(Provider::Rustls(CryptoMode::Ring))
             .build_https();
-        let mut config = aws_config::defaults(BehaviorVersion::latest())
+        let config = config
             .http_client(http)
             // A conditional write that is sent again meets its own effect: we decide what is sent again.
             .retry_config(RetryConfig::disabled())
-            .timeout_config(timeouts);
+            .timeout_config(timeouts)
+            .load()
+            .await;
+        let mut own = aws_sdk_dynamodb::config::Builder::from(&config);
+        // Its own alone: credentials may have to be asked for elsewhere.
         if let Some(endpoint) = &settings.endpoint {
-            config = config.endpoint_url(endpoint);
+            own = own.endpoint_url(endpoint);
         }
-        let config = config.load().await;
-        DynamoDb { client: Client::new(&config) }
+        DynamoDb { client: Client::from_conf(own.build()) }
     }
 }
 
@@ -83,13 +93,32 @@ impl Patience {
         sleep(part).await;
         true
     }
+
+    /// Asks once, for no longer than there is time.
+    pub(crate) async fn ask<T>(
+        &self,
+        effect: Effect,
+        asked: impl Future<Output = Result<T, Error>>,
+    ) -> Result<T, Error> {
+        if Instant::now() >= self.deadline {
+            return Err(Error::Unavailable { reason: "there was no time left to ask".to_owned() });
+        }
+        match timeout_at(self.deadline, asked).await {
+            Ok(answer) => answer,
+            Err(_) => Err(effect.lost("the service did not answer in time".to_owned())),
+        }
+    }
 }
 
 /// How often a request that was not carried out is sent again: a connection may just have been closed.
-const RESENDS_MAX: u32 = 2;
+pub(crate) const RESENDS_MAX: u32 = 2;
 
 /// Asks until it is answered, or the time is up. What is asked again has no effect, or had none.
-pub(crate) async fn patiently<T, F, A>(deadline: Instant, mut ask: A) -> Result<T, Error>
+pub(crate) async fn patiently<T, F, A>(
+    deadline: Instant,
+    effect: Effect,
+    mut ask: A,
+) -> Result<T, Error>
 where
     A: FnMut() -> F,
     F: Future<Output = Result<T, Error>>,
@@ -97,8 +126,8 @@ where
     let mut patience = Patience::until(deadline);
     let mut resends = 0;
     loop {
-        match ask().await {
-            Err(Error::Throttled) if patience.wait().await => {}
+        match patience.ask(effect, ask()).await {
+            Err(Error::Throttled | Error::Conflict) if patience.wait().await => {}
             Err(Error::Unavailable { .. }) if resends < RESENDS_MAX && patience.wait().await => {
                 resends += 1;
             }

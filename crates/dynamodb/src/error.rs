@@ -1,11 +1,13 @@
 //! What a failure of the service means: whether anything was done, and whether to ask again.
 
-use std::error::Error as _;
-use std::fmt;
-use std::io::ErrorKind;
+use std::error::Error as StdError;
 
+use aws_credential_types::provider::error::CredentialsError;
 use aws_sdk_dynamodb::error::{ProvideErrorMetadata, SdkError};
+use hyper_util::client::legacy::Error as ClientError;
 use latchkey_table::{Error, Invalid, Text};
+
+use crate::convert::Foreign;
 
 /// Whether a request may have had an effect when nobody answered it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -16,36 +18,44 @@ pub(crate) enum Effect {
     Once,
 }
 
-/// What a failure means.
-pub(crate) fn meaning<E, R>(error: &SdkError<E, R>, table: &Text, effect: Effect) -> Error
-where
-    E: ProvideErrorMetadata + std::error::Error + 'static,
-    R: fmt::Debug + 'static,
-{
-    let unavailable = |reason: String| Error::Unavailable { reason };
-    let lost = |reason: String| match effect {
-        Effect::None => Error::Unavailable { reason },
-        Effect::Once => Error::OutcomeUnknown { reason },
-    };
-    let told = told(error);
-    match error {
-        SdkError::ServiceError(failed) => coded(failed.err(), table, told, effect),
-        SdkError::ConstructionFailure(_) => unavailable(told),
-        // No connection, no credentials: it was never sent.
-        SdkError::DispatchFailure(failure) if failure.is_user() || never_sent(error) => {
-            unavailable(told)
+impl Effect {
+    /// What it means that nobody knows how a request ended.
+    pub(crate) fn lost(self, reason: String) -> Error {
+        match self {
+            Effect::None => Error::Unavailable { reason },
+            Effect::Once => Error::OutcomeUnknown { reason },
         }
-        SdkError::DispatchFailure(failure) if failure.is_other() => unavailable(told),
-        SdkError::DispatchFailure(_) | SdkError::TimeoutError(_) | SdkError::ResponseError(_) => {
-            lost(told)
-        }
-        _ => lost(told),
+    }
+
+    /// What it means that the service did what it was asked, and its answer is none.
+    pub(crate) fn foreign(self, _: Foreign) -> Error {
+        self.lost("the service answered what is no item of ours".to_owned())
     }
 }
 
-/// What a service says by its error's code.
+/// What a failure means. Only what is known to have had no effect is called `Unavailable`.
+pub(crate) fn meaning<E>(error: &SdkError<E>, table: &Text, effect: Effect) -> Error
+where
+    E: ProvideErrorMetadata + StdError + 'static,
+{
+    let told = told(error);
+    match error {
+        SdkError::ServiceError(failed) => {
+            let status = failed.raw().status().as_u16();
+            coded(failed.err(), status, table, told, effect)
+        }
+        SdkError::ConstructionFailure(_) => Error::Unavailable { reason: told },
+        SdkError::DispatchFailure(failure) if failure.is_user() || never_sent(error) => {
+            Error::Unavailable { reason: told }
+        }
+        _ => effect.lost(told),
+    }
+}
+
+/// What a service says by its error's code and its status.
 fn coded(
     error: &(impl ProvideErrorMetadata + ?Sized),
+    status: u16,
     table: &Text,
     told: String,
     effect: Effect,
@@ -55,53 +65,38 @@ fn coded(
         | "ThrottlingException"
         | "RequestLimitExceeded"
         | "LimitExceededException" => Error::Throttled,
-        "TransactionConflictException" => Error::Conflict,
-        // What was sent first under its token is not done yet.
-        "TransactionInProgressException" => Error::OutcomeUnknown { reason: told },
+        "TransactionConflictException" | "ReplicatedWriteConflictException" => Error::Conflict,
+        // What was sent first under its token is not done yet, or was done and is not recognised.
+        "TransactionInProgressException" | "IdempotentParameterMismatchException" => {
+            Error::OutcomeUnknown { reason: told }
+        }
         "ResourceNotFoundException" => Error::NoTable { name: table.clone() },
         "ValidationException" => Error::Invalid {
             leg: None,
             reason: Invalid::Service { message: error.message().unwrap_or_default().to_owned() },
         },
-        // It may have written before it failed.
-        "InternalServerError" | "InternalFailure" | "ServiceUnavailable"
-            if effect == Effect::Once =>
-        {
-            Error::OutcomeUnknown { reason: told }
-        }
+        // It may have written before it failed. What the caller is at fault for, it did not do.
+        _ if !(400..500).contains(&status) => effect.lost(told),
         _ => Error::Unavailable { reason: told },
     }
 }
 
-/// Whether the connection was refused, so that nothing was sent.
-fn never_sent<E, R>(error: &SdkError<E, R>) -> bool
-where
-    E: std::error::Error + 'static,
-    R: fmt::Debug + 'static,
-{
-    let mut source = error.source();
-    while let Some(cause) = source {
-        if let Some(io) = cause.downcast_ref::<std::io::Error>()
-            && matches!(io.kind(), ErrorKind::ConnectionRefused | ErrorKind::NotFound)
-        {
-            return true;
-        }
-        if cause.to_string().contains("tcp connect error") {
-            return true;
-        }
-        source = cause.source();
-    }
-    false
+/// Whether it failed before there was a connection: nobody to sign as, nobody to speak to.
+fn never_sent(error: &(dyn StdError + 'static)) -> bool {
+    causes(error).any(|cause| {
+        cause.is::<CredentialsError>()
+            || cause.downcast_ref::<ClientError>().is_some_and(ClientError::is_connect)
+    })
 }
 
 /// An error and its causes in one line, for the log.
-pub(crate) fn told(error: &(dyn std::error::Error + 'static)) -> String {
-    let mut told = error.to_string();
-    let mut source = error.source();
-    while let Some(cause) = source {
-        told.push_str(": ");
-        told.push_str(&cause.to_string());
-        source = cause.source();
-    }
-    told
+pub(crate) fn told(error: &(dyn StdError + 'static)) -> String {
+    let told: Vec<_> = causes(error).map(ToString::to_string).collect();
+    told.join(": ")
+}
+
+fn causes<'a>(
+    error: &'a (dyn StdError + 'static),
+) -> impl Iterator<Item = &'a (dyn StdError + 'static)> {
+    std::iter::successors(Some(error), |&error| error.source())
 }

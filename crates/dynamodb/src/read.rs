@@ -13,7 +13,7 @@ impl DynamoDb {
     /// Reads one item.
     pub async fn get(&self, request: &Get, deadline: Instant) -> Result<Got, Error> {
         request.validate()?;
-        patiently(deadline, || self.get_once(request)).await
+        patiently(deadline, Effect::None, || self.get_once(request)).await
     }
 
     async fn get_once(&self, request: &Get) -> Result<Got, Error> {
@@ -38,7 +38,7 @@ impl DynamoDb {
     /// Reads a range of a partition of a table or of an index.
     pub async fn query(&self, request: &Query, deadline: Instant) -> Result<Page, Error> {
         request.validate()?;
-        patiently(deadline, || self.query_once(request)).await
+        patiently(deadline, Effect::None, || self.query_once(request)).await
     }
 
     async fn query_once(&self, request: &Query) -> Result<Page, Error> {
@@ -85,8 +85,8 @@ fn place(request: &Query, last: &Item) -> Result<Resume, Error> {
     Ok(Resume { key, index_key })
 }
 
-pub(crate) fn foreign(_: Foreign) -> Error {
-    Error::Unavailable { reason: "the service answered what is no item of ours".to_owned() }
+pub(crate) fn foreign(found: Foreign) -> Error {
+    Effect::None.foreign(found)
 }
 
 /// What the service says a read consumed.
@@ -96,11 +96,15 @@ fn read_units(consumed: Option<&ConsumedCapacity>) -> Option<Capacity> {
     Some(Capacity { read_halves: whole(units * 2.0)?, write: 0 })
 }
 
-/// What the service says a write consumed.
+/// What the service says a write consumed. A transaction that is sent again and was done already
+/// reads.
 pub(crate) fn write_units(consumed: Option<&ConsumedCapacity>) -> Option<Capacity> {
     let consumed = consumed?;
-    let units = consumed.write_capacity_units.or(consumed.capacity_units)?;
-    Some(Capacity { read_halves: 0, write: whole(units)? })
+    let (read, write) = match (consumed.read_capacity_units, consumed.write_capacity_units) {
+        (None, None) => (0.0, consumed.capacity_units?),
+        (read, write) => (read.unwrap_or_default(), write.unwrap_or_default()),
+    };
+    Some(Capacity { read_halves: whole(read * 2.0)?, write: whole(write)? })
 }
 
 /// Units as a count: a small number by its nature, and never a negative one.

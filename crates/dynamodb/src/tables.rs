@@ -1,204 +1,147 @@
-//! Tables: making them, and whether they are as a document needs them.
+//! Tables: making them, looking at them, and whether they are as a document needs them.
 
-use std::fmt;
+mod description;
+mod difference;
+mod error;
+
 use std::time::Duration;
 
+use aws_sdk_dynamodb::config::retry::RetryConfig;
+use aws_sdk_dynamodb::config::timeout::TimeoutConfig;
+use aws_sdk_dynamodb::error::{BuildError, ProvideErrorMetadata, SdkError};
 use aws_sdk_dynamodb::types::{
-    AttributeDefinition, BillingMode, GlobalSecondaryIndex, KeySchemaElement, KeyType,
-    PointInTimeRecoverySpecification, Projection, ProjectionType, ScalarAttributeType,
-    TableDescription, TableStatus, TimeToLiveSpecification,
+    AttributeDefinition, BillingMode, ConditionCheck, GlobalSecondaryIndex, KeySchemaElement,
+    KeyType, PointInTimeRecoverySpecification, Projection, ProjectionType, ScalarAttributeType,
+    TableDescription, TimeToLiveSpecification, TransactWriteItem,
 };
-use aws_sdk_dynamodb::types::{Get as SdkGet, IndexStatus, TransactGetItem};
-use latchkey_table::{Key, KeyNames, Schema};
+use latchkey_table::{Item, KeyNames, Schema};
+use tokio::time::Instant;
 
 use crate::client::DynamoDb;
 use crate::convert::to_item;
-use crate::error::told;
+pub use description::{Description, IndexDescription, Setting};
+pub use difference::Mismatch;
+use difference::differences;
+pub use error::TableError;
 
-/// How long a table may take to be made.
-const MAKE_TIME_MAX: Duration = Duration::from_secs(120);
+/// The attribute that says when an item is over: a number of seconds since 1970.
+pub const EXPIRY_ATTRIBUTE: &str = "expires";
+
+/// How long a question about a table may take, asked again where that may help.
+const ASK_TIME_MAX: Duration = Duration::from_secs(6);
+
+/// How often a question about a table is asked.
+const ASKED_MAX: u32 = 3;
+
+/// How long a table may take to be made: one with indexes takes DynamoDB a minute or so.
+const MAKE_TIME_MAX: Duration = Duration::from_secs(600);
 
 /// How often it is looked whether it is.
 const LOOK_EVERY: Duration = Duration::from_millis(500);
 
-/// Why a table cannot be used.
-#[derive(Debug, thiserror::Error)]
-pub enum TableError {
-    /// There is none.
-    #[error("there is no table `{table}`; make it with `latchkey table create`")]
-    Missing {
-        /// Its name.
-        table: String,
-    },
-    /// It is not as it should be.
-    #[error("table `{table}` is not as the document needs it: {}", list(differences))]
-    Differs {
-        /// Its name.
-        table: String,
-        /// In what.
-        differences: Vec<Mismatch>,
-    },
-    /// The caller may not, or is not known.
-    #[error(
-        "the service refuses these credentials: {reason}; see `aws sts get-caller-identity`, AWS_PROFILE, AWS_ACCESS_KEY_ID"
-    )]
-    Credentials {
-        /// What it says.
-        reason: String,
-    },
-    /// The service cannot be asked.
-    #[error(
-        "the service cannot be asked: {reason}; is the endpoint right (--endpoint, AWS_ENDPOINT_URL_DYNAMODB), and the region (AWS_REGION)?"
-    )]
-    Unreachable {
-        /// Why.
-        reason: String,
-    },
-}
-
-/// What a table lacks, or has otherwise.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Mismatch {
-    /// Another key.
-    Key {
-        /// What it should be.
-        wanted: KeyNames,
-        /// What it is.
-        found: String,
-    },
-    /// No index of a name.
-    NoIndex(String),
-    /// An index with another key.
-    IndexKey {
-        /// The index.
-        index: String,
-        /// What its key should be.
-        wanted: KeyNames,
-        /// What it is.
-        found: String,
-    },
-    /// An index that does not hold whole items.
-    Projection(String),
-    /// Something that is being made, or unmade.
-    NotActive(String),
-}
-
-impl fmt::Display for Mismatch {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Mismatch::Key { wanted, found } => {
-                write!(f, "its key is {found}, not {}, {}", wanted.partition, wanted.sort)
-            }
-            Mismatch::NoIndex(index) => write!(f, "it has no index `{index}`"),
-            Mismatch::IndexKey { index, wanted, found } => write!(
-                f,
-                "the key of index `{index}` is {found}, not {}, {}",
-                wanted.partition, wanted.sort
-            ),
-            Mismatch::Projection(index) => {
-                write!(f, "index `{index}` does not hold whole items (ProjectionType ALL)")
-            }
-            Mismatch::NotActive(what) => write!(f, "{what} is not active yet"),
-        }
-    }
-}
-
-fn list(differences: &[Mismatch]) -> String {
-    differences.iter().map(ToString::to_string).collect::<Vec<_>>().join("; ")
+/// How the requests that change nothing of an item are sent: they may be sent again.
+fn patient() -> aws_sdk_dynamodb::config::Builder {
+    aws_sdk_dynamodb::Config::builder()
+        .retry_config(RetryConfig::standard().with_max_attempts(ASKED_MAX))
+        .timeout_config(TimeoutConfig::builder().operation_timeout(ASK_TIME_MAX).build())
 }
 
 impl DynamoDb {
+    /// The region it is asked in.
+    pub fn region(&self) -> Option<&str> {
+        self.client.config().region().map(AsRef::as_ref)
+    }
+
     /// Whether a table is there and as it should be.
     pub async fn examine(&self, schema: &Schema) -> Result<(), TableError> {
         let table = schema.name.to_string();
-        let description =
-            self.describe(&table).await?.ok_or(TableError::Missing { table: table.clone() })?;
-        let differences = differences(schema, &description);
-        if differences.is_empty() {
-            Ok(())
-        } else {
-            Err(TableError::Differs { table, differences })
+        match self.difference(schema).await? {
+            None => Err(TableError::Missing { table }),
+            Some(differences) if differences.is_empty() => Ok(()),
+            Some(differences) => Err(TableError::Differs { table, differences }),
         }
     }
 
     /// What a table lacks, or has otherwise; nothing if there is none.
     pub async fn difference(&self, schema: &Schema) -> Result<Option<Vec<Mismatch>>, TableError> {
-        let description = self.describe(&schema.name).await?;
-        Ok(description.map(|description| differences(schema, &description)))
+        let found = self.find(&schema.name).await?;
+        Ok(found.map(|found| differences(schema, &found)))
     }
 
-    async fn describe(&self, table: &str) -> Result<Option<TableDescription>, TableError> {
-        match self.client.describe_table().table_name(table).send().await {
+    /// A table as it is; nothing if there is none.
+    pub async fn describe(&self, table: &str) -> Result<Option<Description>, TableError> {
+        let Some(found) = self.find(table).await? else { return Ok(None) };
+        let recovery = self.recovery(table).await;
+        let expiry = self.expiry(table).await;
+        Ok(Some(Description::new(&found, recovery, expiry)))
+    }
+
+    async fn find(&self, table: &str) -> Result<Option<TableDescription>, TableError> {
+        if self.region().is_none() {
+            return Err(TableError::NoRegion);
+        }
+        let asked = self.client.describe_table().table_name(table).customize();
+        match asked.config_override(patient()).send().await {
             Ok(answer) => Ok(answer.table),
-            Err(error) => {
-                use aws_sdk_dynamodb::error::ProvideErrorMetadata;
-                let code = error.as_service_error().and_then(|error| error.code());
-                match code {
-                    Some("ResourceNotFoundException") => Ok(None),
-                    code => Err(unusable(code, told(&error))),
-                }
-            }
+            Err(error) if code(&error) == Some("ResourceNotFoundException") => Ok(None),
+            Err(error) => Err(TableError::of(&error)),
         }
     }
 
     /// Makes a table, with on-demand billing, point-in-time recovery and expiry, and waits for it. One
-    /// that is there is left alone.
+    /// that is there is left alone. True if it was made.
     pub async fn create(&self, schema: &Schema) -> Result<bool, TableError> {
-        if self.describe(&schema.name).await?.is_some() {
-            return self.examine(schema).await.map(|()| false);
+        let made = self.make(schema, |_| {}).await?;
+        if made {
+            for problem in self.protect(&schema.name).await {
+                tracing::warn!(table = %schema.name, "{problem}");
+            }
         }
-        let mut attributes = vec![&schema.key.partition, &schema.key.sort];
-        for index in &schema.indexes {
-            attributes.extend([&index.key.partition, &index.key.sort]);
+        Ok(made)
+    }
+
+    /// Makes a table with on-demand billing, and waits for it. While it does, it tells what is not there
+    /// yet. One that is there is left alone. True if it was made.
+    pub async fn make(
+        &self,
+        schema: &Schema,
+        mut waiting: impl FnMut(&[Mismatch]),
+    ) -> Result<bool, TableError> {
+        if self.find(&schema.name).await?.is_some() {
+            return self.until_active(schema, &mut waiting).await.map(|()| false);
         }
-        attributes.sort_unstable();
-        attributes.dedup();
-        let attributes: Result<Vec<_>, _> = attributes
-            .into_iter()
-            .map(|name| {
-                AttributeDefinition::builder()
-                    .attribute_name(name.as_str())
-                    .attribute_type(ScalarAttributeType::S)
-                    .build()
-            })
-            .collect();
-        let indexes: Result<Vec<_>, _> = schema
-            .indexes
-            .iter()
-            .map(|index| {
-                let all = Projection::builder().projection_type(ProjectionType::All).build();
-                GlobalSecondaryIndex::builder()
-                    .index_name(index.name.as_str())
-                    .set_key_schema(Some(key_schema(&index.key)?))
-                    .projection(all)
-                    .build()
-            })
-            .collect();
-        let unbuilt = |error| TableError::Unreachable { reason: told(&error) };
-        let indexes = indexes.map_err(unbuilt)?;
-        self.client
+        let indexes = indexes(schema).map_err(TableError::unmade)?;
+        let sent = self
+            .client
             .create_table()
             .table_name(schema.name.as_str())
             .billing_mode(BillingMode::PayPerRequest)
-            .set_attribute_definitions(Some(attributes.map_err(unbuilt)?))
-            .set_key_schema(Some(key_schema(&schema.key).map_err(unbuilt)?))
+            .set_attribute_definitions(Some(attributes(schema).map_err(TableError::unmade)?))
+            .set_key_schema(Some(key_schema(&schema.key).map_err(TableError::unmade)?))
             .set_global_secondary_indexes((!indexes.is_empty()).then_some(indexes))
-            .send()
-            .await
-            .map_err(|error| unusable(None, told(&error)))?;
-        self.until_active(schema).await?;
-        self.keep_safe(schema).await;
-        Ok(true)
+            .send();
+        let made = match sent.await {
+            Ok(_) => true,
+            // Someone else makes it at this moment.
+            Err(error) if code(&error) == Some("ResourceInUseException") => false,
+            Err(error) => return Err(TableError::of(&error)),
+        };
+        self.until_active(schema, &mut waiting).await.map(|()| made)
     }
 
-    async fn until_active(&self, schema: &Schema) -> Result<(), TableError> {
-        let deadline = tokio::time::Instant::now() + MAKE_TIME_MAX;
+    async fn until_active(
+        &self,
+        schema: &Schema,
+        waiting: &mut impl FnMut(&[Mismatch]),
+    ) -> Result<(), TableError> {
+        let deadline = Instant::now() + MAKE_TIME_MAX;
         loop {
             match self.examine(schema).await {
                 Err(TableError::Differs { differences, .. })
                     if differences.iter().all(|one| matches!(one, Mismatch::NotActive(_)))
-                        && tokio::time::Instant::now() < deadline =>
+                        && Instant::now() < deadline =>
                 {
+                    waiting(&differences);
                     tokio::time::sleep(LOOK_EVERY).await;
                 }
                 examined => return examined,
@@ -206,128 +149,132 @@ impl DynamoDb {
         }
     }
 
-    /// Recovery and expiry: a compatible that has neither serves as well.
-    async fn keep_safe(&self, schema: &Schema) {
+    /// Turns on recovery and expiry; what the service refuses is told. Some that speak its protocol have
+    /// neither, and serve as well.
+    pub async fn protect(&self, table: &str) -> Vec<String> {
+        let mut problems = Vec::new();
+        if let Err(reason) = self.recover(table).await {
+            problems.push(format!("no point-in-time recovery: {reason}"));
+        }
+        if let Err(reason) = self.expire(table).await {
+            problems.push(format!("records that are over are not removed: {reason}"));
+        }
+        problems
+    }
+
+    async fn recover(&self, table: &str) -> Result<(), TableError> {
         let recovery = PointInTimeRecoverySpecification::builder()
             .point_in_time_recovery_enabled(true)
-            .build();
-        if let Ok(recovery) = recovery {
-            let sent = self
-                .client
-                .update_continuous_backups()
-                .table_name(schema.name.as_str())
-                .point_in_time_recovery_specification(recovery)
-                .send();
-            if let Err(error) = sent.await {
-                tracing::warn!(table = %schema.name, error = told(&error), "no point-in-time recovery");
-            }
-        }
-        let expiry =
-            TimeToLiveSpecification::builder().enabled(true).attribute_name("expires").build();
-        if let Ok(expiry) = expiry {
-            let sent = self
-                .client
-                .update_time_to_live()
-                .table_name(schema.name.as_str())
-                .time_to_live_specification(expiry)
-                .send();
-            if let Err(error) = sent.await {
-                tracing::warn!(table = %schema.name, error = told(&error), "records do not expire");
+            .build()
+            .map_err(TableError::unmade)?;
+        let asked = self.client.update_continuous_backups().table_name(table);
+        let asked = asked.point_in_time_recovery_specification(recovery).customize();
+        let sent = asked.config_override(patient()).send().await;
+        sent.map(drop).map_err(|error| TableError::of(&error))
+    }
+
+    async fn expire(&self, table: &str) -> Result<(), TableError> {
+        let expiry = TimeToLiveSpecification::builder()
+            .enabled(true)
+            .attribute_name(EXPIRY_ATTRIBUTE)
+            .build()
+            .map_err(TableError::unmade)?;
+        let asked = self.client.update_time_to_live().table_name(table);
+        let asked = asked.time_to_live_specification(expiry).customize();
+        let sent = asked.config_override(patient()).send().await;
+        sent.map(drop).map_err(|error| TableError::of(&error))
+    }
+
+    /// Removes a table with all that is in it. False if there is none. One that is being made is removed
+    /// once it is.
+    pub async fn delete_table(&self, table: &str) -> Result<bool, TableError> {
+        let deadline = Instant::now() + MAKE_TIME_MAX;
+        loop {
+            let asked = self.client.delete_table().table_name(table).customize();
+            match asked.config_override(patient()).send().await {
+                Ok(_) => return Ok(true),
+                Err(error) => match code(&error) {
+                    Some("ResourceNotFoundException") => return Ok(false),
+                    Some("ResourceInUseException") if Instant::now() < deadline => {
+                        tokio::time::sleep(LOOK_EVERY).await;
+                    }
+                    _ => return Err(TableError::of(&error)),
+                },
             }
         }
     }
 
-    /// Whether the service does transactions; not all that speak its protocol do.
+    /// Whether the service does transactions; not all that speak its protocol do. Asks for one that
+    /// writes nothing.
     pub async fn has_transactions(&self, schema: &Schema) -> Result<bool, TableError> {
-        let key = Key::new("LATCHKEY#READY", "READY");
-        let item = latchkey_table::Item::from([
-            (schema.key.partition.clone(), key.partition),
-            (schema.key.sort.clone(), key.sort),
+        let key = Item::from([
+            (schema.key.partition.clone(), "LATCHKEY#READY"),
+            (schema.key.sort.clone(), "READY"),
         ]);
-        let get = SdkGet::builder().table_name(schema.name.as_str()).set_key(Some(to_item(item)));
-        let get = get.build().map_err(|error| TableError::Unreachable { reason: told(&error) })?;
-        let leg = TransactGetItem::builder().get(get).build();
-        match self.client.transact_get_items().transact_items(leg).send().await {
-            Ok(_) => Ok(true),
-            Err(error) => {
-                use aws_sdk_dynamodb::error::ProvideErrorMetadata;
-                let code = error.as_service_error().and_then(|error| error.code());
-                match code {
-                    Some("UnknownOperationException" | "ValidationException") => Ok(false),
-                    code => Err(unusable(code, told(&error))),
-                }
-            }
+        let check = ConditionCheck::builder()
+            .table_name(schema.name.as_str())
+            .set_key(Some(to_item(key)))
+            .condition_expression("attribute_not_exists(#pk)")
+            .expression_attribute_names("#pk", schema.key.partition.as_str())
+            .build()
+            .map_err(TableError::unmade)?;
+        let leg = TransactWriteItem::builder().condition_check(check).build();
+        let asked = self.client.transact_write_items().transact_items(leg).customize();
+        let Err(error) = asked.config_override(patient()).send().await else { return Ok(true) };
+        let status = error.raw_response().map(|response| response.status().as_u16());
+        match (code(&error), status) {
+            // It was weighed, so they are there.
+            (Some("TransactionCanceledException" | "TransactionConflictException"), _) => Ok(true),
+            (Some("UnknownOperationException" | "ValidationException"), _)
+            | (None, Some(404 | 501)) => Ok(false),
+            _ => Err(TableError::of(&error)),
         }
     }
 }
 
-fn unusable(code: Option<&str>, reason: String) -> TableError {
-    let credentials = [
-        "UnrecognizedClientException",
-        "InvalidSignatureException",
-        "AccessDeniedException",
-        "ExpiredTokenException",
-        "MissingAuthenticationTokenException",
-        "IncompleteSignatureException",
-    ];
-    let unsigned = reason.contains("no credentials") || reason.contains("credentials provider");
-    if code.is_some_and(|code| credentials.contains(&code)) || unsigned {
-        TableError::Credentials { reason }
-    } else {
-        TableError::Unreachable { reason }
-    }
+/// The code a service answered with.
+fn code<E: ProvideErrorMetadata, R>(error: &SdkError<E, R>) -> Option<&str> {
+    error.as_service_error().and_then(ProvideErrorMetadata::code)
 }
 
-fn key_schema(
-    names: &KeyNames,
-) -> Result<Vec<KeySchemaElement>, aws_sdk_dynamodb::error::BuildError> {
+/// The attributes that are keys; all are texts.
+fn attributes(schema: &Schema) -> Result<Vec<AttributeDefinition>, BuildError> {
+    let define = |name: &str| {
+        AttributeDefinition::builder()
+            .attribute_name(name)
+            .attribute_type(ScalarAttributeType::S)
+            .build()
+    };
+    key_attributes(schema).into_iter().map(define).collect()
+}
+
+/// The indexes; each holds whole items.
+fn indexes(schema: &Schema) -> Result<Vec<GlobalSecondaryIndex>, BuildError> {
+    let build = |index: &latchkey_table::Index| {
+        let all = Projection::builder().projection_type(ProjectionType::All).build();
+        GlobalSecondaryIndex::builder()
+            .index_name(index.name.as_str())
+            .set_key_schema(Some(key_schema(&index.key)?))
+            .projection(all)
+            .build()
+    };
+    schema.indexes.iter().map(build).collect()
+}
+
+fn key_schema(names: &KeyNames) -> Result<Vec<KeySchemaElement>, BuildError> {
     let element = |name: &str, kind: KeyType| {
         KeySchemaElement::builder().attribute_name(name).key_type(kind).build()
     };
     Ok(vec![element(&names.partition, KeyType::Hash)?, element(&names.sort, KeyType::Range)?])
 }
 
-fn differences(schema: &Schema, table: &TableDescription) -> Vec<Mismatch> {
-    let mut differences = Vec::new();
-    let (same, found) = compared(&schema.key, table.key_schema());
-    if !same {
-        differences.push(Mismatch::Key { wanted: schema.key.clone(), found });
-    }
-    if table.table_status.as_ref().is_some_and(|status| *status != TableStatus::Active) {
-        differences.push(Mismatch::NotActive("the table".to_owned()));
-    }
+/// The attributes that are keys of a table or of its indexes, each once.
+pub fn key_attributes(schema: &Schema) -> Vec<&str> {
+    let mut names = vec![schema.key.partition.as_str(), schema.key.sort.as_str()];
     for index in &schema.indexes {
-        let named = |found: &&aws_sdk_dynamodb::types::GlobalSecondaryIndexDescription| {
-            found.index_name() == Some(index.name.as_str())
-        };
-        let Some(found) = table.global_secondary_indexes().iter().find(named) else {
-            differences.push(Mismatch::NoIndex(index.name.to_string()));
-            continue;
-        };
-        let (same, key) = compared(&index.key, found.key_schema());
-        if !same {
-            let (index, wanted) = (index.name.to_string(), index.key.clone());
-            differences.push(Mismatch::IndexKey { index, wanted, found: key });
-        }
-        let projection = found.projection().and_then(|projection| projection.projection_type());
-        if projection.is_some_and(|projection| *projection != ProjectionType::All) {
-            differences.push(Mismatch::Projection(index.name.to_string()));
-        }
-        if found.index_status.as_ref().is_some_and(|status| *status != IndexStatus::Active) {
-            differences.push(Mismatch::NotActive(format!("index `{}`", index.name)));
-        }
+        names.extend([index.key.partition.as_str(), index.key.sort.as_str()]);
     }
-    differences
-}
-
-/// Whether a key is of these names, and how it is told.
-fn compared(wanted: &KeyNames, found: &[KeySchemaElement]) -> (bool, String) {
-    let of = |kind: KeyType| {
-        let element = found.iter().find(|element| element.key_type == kind);
-        element.map(|element| element.attribute_name.as_str())
-    };
-    let (partition, sort) = (of(KeyType::Hash), of(KeyType::Range));
-    let same = partition == Some(wanted.partition.as_str()) && sort == Some(wanted.sort.as_str());
-    let names: Vec<&str> = [partition, sort].into_iter().flatten().collect();
-    (same, names.join(", "))
+    names.sort_unstable();
+    names.dedup();
+    names
 }

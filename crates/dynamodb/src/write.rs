@@ -2,6 +2,7 @@
 
 use aws_sdk_dynamodb::error::SdkError;
 use aws_sdk_dynamodb::operation::transact_write_items::TransactWriteItemsError;
+use aws_sdk_dynamodb::operation::transact_write_items::builders::TransactWriteItemsFluentBuilder;
 use aws_sdk_dynamodb::types::{
     CancellationReason, ConditionCheck, Delete as SdkDelete, Put as SdkPut, ReturnConsumedCapacity,
     ReturnValue, ReturnValuesOnConditionCheckFailure, TransactWriteItem as SdkLeg,
@@ -16,13 +17,10 @@ use latchkey_table::{
 };
 use tokio::time::Instant;
 
-use crate::client::{DynamoDb, Patience, patiently};
-use crate::convert::{from_item, names, to_item, values};
+use crate::client::{DynamoDb, Patience, RESENDS_MAX, patiently};
+use crate::convert::{Foreign, from_item, names, to_item, values};
 use crate::error::{Effect, meaning, told};
-use crate::read::{foreign, write_units};
-
-/// How often a transaction nobody answered is sent again, under the same token.
-const RESENDS_MAX: u32 = 3;
+use crate::read::write_units;
 
 impl DynamoDb {
     /// Writes a whole item.
@@ -32,8 +30,8 @@ impl DynamoDb {
         returning: Returning,
         deadline: Instant,
     ) -> Result<Wrote, Error> {
-        Leg::Put(request.clone()).validate()?;
-        patiently(deadline, || self.put_once(request, returning)).await
+        request.validate()?;
+        patiently(deadline, Effect::Once, || self.put_once(request, returning)).await
     }
 
     async fn put_once(&self, request: &Put, returning: Returning) -> Result<Wrote, Error> {
@@ -63,7 +61,7 @@ impl DynamoDb {
                 });
             }
         };
-        let old = answer.attributes.map(from_item).transpose().map_err(foreign)?;
+        let old = answer.attributes.map(from_item).transpose().map_err(written)?;
         let capacity = write_units(answer.consumed_capacity.as_ref())
             .unwrap_or_else(|| Capacity::write(old.as_ref().map_or(0, Item::size), bytes));
         let item = match returning {
@@ -81,8 +79,8 @@ impl DynamoDb {
         returning: Returning,
         deadline: Instant,
     ) -> Result<Wrote, Error> {
-        Leg::Update(request.clone()).validate()?;
-        patiently(deadline, || self.update_once(request, returning)).await
+        request.validate()?;
+        patiently(deadline, Effect::Once, || self.update_once(request, returning)).await
     }
 
     async fn update_once(&self, request: &Update, returning: Returning) -> Result<Wrote, Error> {
@@ -104,7 +102,7 @@ impl DynamoDb {
             .send();
         match sent.await {
             Ok(answer) => {
-                let item = answer.attributes.map(from_item).transpose().map_err(foreign)?;
+                let item = answer.attributes.map(from_item).transpose().map_err(written)?;
                 let bytes = item.as_ref().map_or(0, Item::size);
                 let capacity = write_units(answer.consumed_capacity.as_ref());
                 let capacity = capacity.unwrap_or_else(|| Capacity::write(bytes, bytes));
@@ -127,8 +125,8 @@ impl DynamoDb {
         returning: Returning,
         deadline: Instant,
     ) -> Result<Wrote, Error> {
-        Leg::Delete(request.clone()).validate()?;
-        patiently(deadline, || self.delete_once(request, returning)).await
+        request.validate()?;
+        patiently(deadline, Effect::Once, || self.delete_once(request, returning)).await
     }
 
     async fn delete_once(&self, request: &Delete, returning: Returning) -> Result<Wrote, Error> {
@@ -149,7 +147,7 @@ impl DynamoDb {
             .send();
         match sent.await {
             Ok(answer) => {
-                let item = answer.attributes.map(from_item).transpose().map_err(foreign)?;
+                let item = answer.attributes.map(from_item).transpose().map_err(written)?;
                 let bytes = item.as_ref().map_or(0, Item::size);
                 let capacity = write_units(answer.consumed_capacity.as_ref());
                 let capacity = capacity.unwrap_or_else(|| Capacity::write(bytes, 0));
@@ -167,59 +165,56 @@ impl DynamoDb {
 
     /// Writes several items or none.
     ///
-    /// Sent again under one token where nobody answered: the service does it once.
+    /// Sent again under one token where nobody answered, so that the service does it once, and byte for byte
+    /// as before: some take another order of names for another transaction.
     pub async fn transact(
         &self,
         request: &Transact,
         deadline: Instant,
     ) -> Result<Transacted, Error> {
         request.validate()?;
-        let token = token();
-        let mut patience = Patience::until(deadline);
-        let mut resends = 0;
-        let mut unknown = false;
-        loop {
-            let answer = self.transact_once(request, &token).await;
-            unknown |= matches!(answer, Err(Error::OutcomeUnknown { .. }));
-            match answer {
-                Err(Error::Throttled) if patience.wait().await => {}
-                Err(Error::Unavailable { .. } | Error::OutcomeUnknown { .. })
-                    if resends < RESENDS_MAX && patience.wait().await =>
-                {
-                    resends += 1;
-                }
-                // What was sent before may have been done; this is about the last one alone.
-                Err(Error::Unavailable { reason }) if unknown => {
-                    return Err(Error::OutcomeUnknown { reason });
-                }
-                Err(Error::Throttled) if unknown => {
-                    return Err(Error::OutcomeUnknown { reason: "throttled".to_owned() });
-                }
-                answer => return answer,
-            }
-        }
-    }
-
-    async fn transact_once(&self, request: &Transact, token: &str) -> Result<Transacted, Error> {
         let legs: Result<Vec<SdkLeg>, Error> = request.legs.iter().map(leg).collect();
-        let sent = self
+        let prepared = self
             .client
             .transact_write_items()
             .set_transact_items(Some(legs?))
-            .client_request_token(token)
-            .return_consumed_capacity(ReturnConsumedCapacity::Total)
-            .send();
-        match sent.await {
-            Ok(answer) => {
-                let consumed = answer.consumed_capacity.unwrap_or_default();
-                let told: Option<Vec<Capacity>> =
-                    consumed.iter().map(|one| write_units(Some(one))).collect();
-                let told = told.filter(|all| !all.is_empty());
-                let capacity = told.map(|all| all.into_iter().sum());
-                Ok(Transacted { capacity: capacity.unwrap_or_else(|| least(request)) })
+            .client_request_token(token()?)
+            .return_consumed_capacity(ReturnConsumedCapacity::Total);
+        let mut patience = Patience::until(deadline);
+        let mut resends = 0;
+        let mut unknown = None;
+        loop {
+            let sent = transact_once(prepared.clone(), request);
+            let answer = patience.ask(Effect::Once, sent).await;
+            match &answer {
+                Err(Error::Throttled | Error::Conflict) => {}
+                Err(Error::OutcomeUnknown { reason }) => unknown = Some(reason.clone()),
+                // What was sent before may have been done, and only the service can tell.
+                Err(Error::Unavailable { .. }) if unknown.is_some() => {}
+                Err(Error::Unavailable { .. }) if resends < RESENDS_MAX => resends += 1,
+                _ => return answer,
             }
-            Err(error) => Err(cancelled(&error, request)),
+            if !patience.wait().await {
+                return unknown.map_or(answer, |reason| Err(Error::OutcomeUnknown { reason }));
+            }
         }
+    }
+}
+
+async fn transact_once(
+    prepared: TransactWriteItemsFluentBuilder,
+    request: &Transact,
+) -> Result<Transacted, Error> {
+    match prepared.send().await {
+        Ok(answer) => {
+            let consumed = answer.consumed_capacity.unwrap_or_default();
+            let told: Option<Vec<Capacity>> =
+                consumed.iter().map(|one| write_units(Some(one))).collect();
+            let told = told.filter(|all| !all.is_empty());
+            let capacity = told.map(|all| all.into_iter().sum());
+            Ok(Transacted { capacity: capacity.unwrap_or_else(|| least(request)) })
+        }
+        Err(error) => Err(cancelled(&error, request)),
     }
 }
 
@@ -233,11 +228,12 @@ fn least(request: &Transact) -> Capacity {
 }
 
 /// Names a transaction, so that the service does it once.
-fn token() -> String {
+fn token() -> Result<String, Error> {
     let mut random = [0; 16];
-    // Without chance two transactions may be taken for one: the service compares what is in them.
-    let _ = getrandom::fill(&mut random);
-    random.iter().map(|byte| format!("{byte:02x}")).collect()
+    // Without chance, two transactions that are alike would be taken for one.
+    getrandom::fill(&mut random)
+        .map_err(|error| Error::Unavailable { reason: format!("no random bytes: {error}") })?;
+    Ok(random.iter().map(|byte| format!("{byte:02x}")).collect())
 }
 
 /// The leg that failed first, in the order of the document, decides.
@@ -260,14 +256,19 @@ fn cancelled(error: &SdkError<TransactWriteItemsError>, request: &Transact) -> E
             // It was not looked at; an earlier leg may fail once it is.
             "TransactionConflict" => return Error::Conflict,
             "ThrottlingError" | "ProvisionedThroughputExceeded" => return Error::Throttled,
-            _ => {
+            "ValidationError" => {
                 let message = reason.message.clone().unwrap_or_default();
                 let reason = latchkey_table::Invalid::Service { message };
                 return Error::Invalid { leg: Some(leg), reason };
             }
+            _ => break,
         }
     }
     Error::Unavailable { reason: told(error) }
+}
+
+fn written(foreign: Foreign) -> Error {
+    Effect::Once.foreign(foreign)
 }
 
 type SdkItem = std::collections::HashMap<String, aws_sdk_dynamodb::types::AttributeValue>;
@@ -279,7 +280,8 @@ fn condition_failed(item: Option<SdkItem>) -> Result<Error, Error> {
 
 fn failed(leg: usize, item: Option<SdkItem>, capacity: Capacity) -> Result<Error, Error> {
     let item = item.filter(|item| !item.is_empty());
-    let item = item.map(from_item).transpose().map_err(foreign)?;
+    // Nothing was written.
+    let item = item.map(from_item).transpose().map_err(|found| Effect::None.foreign(found))?;
     Ok(Error::ConditionFailed(Box::new(Failed { leg, item, capacity })))
 }
 

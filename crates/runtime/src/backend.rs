@@ -14,6 +14,8 @@ use tokio::time::Instant;
 ///
 /// A request is given up at its deadline. The store on this machine needs none: its reads wait for
 /// nothing, and its writes are refused or done.
+///
+/// What waits for DynamoDB is put on the heap, or every call would be as large as the SDK's futures are.
 #[derive(Debug, Clone)]
 pub enum Backend {
     /// The store on this machine. Reads run on the caller's thread.
@@ -32,7 +34,7 @@ pub enum PrepareError {
     #[error(transparent)]
     Table(#[from] latchkey_dynamodb::TableError),
     /// The service lacks what contracts need.
-    #[error("this service has no transactions, and {} need them", contracts.join(", "))]
+    #[error("this service has no transactions, which these contracts need: {}", contracts.join(", "))]
     NoTransactions {
         /// The contracts.
         contracts: Vec<String>,
@@ -51,8 +53,8 @@ impl Backend {
         match self {
             Backend::Embedded(store) => Ok(store.create_table(table).await?),
             Backend::DynamoDb(service) => {
-                service.examine(table).await?;
-                if !transacting.is_empty() && !service.has_transactions(table).await? {
+                Box::pin(service.examine(table)).await?;
+                if !transacting.is_empty() && !Box::pin(service.has_transactions(table)).await? {
                     let contracts = transacting.iter().map(|id| (*id).to_owned()).collect();
                     return Err(PrepareError::NoTransactions { contracts });
                 }
@@ -64,14 +66,14 @@ impl Backend {
     pub(crate) async fn get(&self, request: &Get, deadline: Instant) -> Result<Got, Error> {
         match self {
             Backend::Embedded(store) => store.get(request),
-            Backend::DynamoDb(service) => service.get(request, deadline).await,
+            Backend::DynamoDb(service) => Box::pin(service.get(request, deadline)).await,
         }
     }
 
     pub(crate) async fn query(&self, request: &Query, deadline: Instant) -> Result<Page, Error> {
         match self {
             Backend::Embedded(store) => store.query(request),
-            Backend::DynamoDb(service) => service.query(request, deadline).await,
+            Backend::DynamoDb(service) => Box::pin(service.query(request, deadline)).await,
         }
     }
 
@@ -83,7 +85,9 @@ impl Backend {
     ) -> Result<Wrote, Error> {
         match self {
             Backend::Embedded(store) => store.put(request, returning).await,
-            Backend::DynamoDb(service) => service.put(&request, returning, deadline).await,
+            Backend::DynamoDb(service) => {
+                Box::pin(service.put(&request, returning, deadline)).await
+            }
         }
     }
 
@@ -95,7 +99,9 @@ impl Backend {
     ) -> Result<Wrote, Error> {
         match self {
             Backend::Embedded(store) => store.update(request, returning).await,
-            Backend::DynamoDb(service) => service.update(&request, returning, deadline).await,
+            Backend::DynamoDb(service) => {
+                Box::pin(service.update(&request, returning, deadline)).await
+            }
         }
     }
 
@@ -107,7 +113,9 @@ impl Backend {
     ) -> Result<Wrote, Error> {
         match self {
             Backend::Embedded(store) => store.delete(request, returning).await,
-            Backend::DynamoDb(service) => service.delete(&request, returning, deadline).await,
+            Backend::DynamoDb(service) => {
+                Box::pin(service.delete(&request, returning, deadline)).await
+            }
         }
     }
 
@@ -118,7 +126,16 @@ impl Backend {
     ) -> Result<Transacted, Error> {
         match self {
             Backend::Embedded(store) => store.transact(request).await,
-            Backend::DynamoDb(service) => service.transact(&request, deadline).await,
+            Backend::DynamoDb(service) => Box::pin(service.transact(&request, deadline)).await,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    /// Tables are made to expire what the runtime lets expire.
+    #[test]
+    fn a_table_expires_by_the_attribute_of_records() {
+        assert_eq!(crate::idempotency::EXPIRES, latchkey_dynamodb::EXPIRY_ATTRIBUTE);
     }
 }

@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use crate::limits::ACTIONS_MAX;
+use crate::limits::EXPRESSION_BYTES_MAX;
 use crate::{Invalid, Item, Number, Path, Step, Text, Value, ValueType};
 
 /// One change to an item. All of an update's changes see the item as it was before.
@@ -81,6 +81,16 @@ impl Action {
         }
     }
 
+    /// The attribute that becomes a constant, whatever is stored, and the constant.
+    pub(crate) fn constant(&self) -> Option<(&Text, &Value)> {
+        match self {
+            Action::Set(path, Expression::Value(value)) if path.steps().is_empty() => {
+                Some((path.root(), value))
+            }
+            _ => None,
+        }
+    }
+
     fn path(&self) -> Cow<'_, Path> {
         match self {
             Action::Set(path, _) | Action::Remove(path) => Cow::Borrowed(path),
@@ -91,15 +101,17 @@ impl Action {
     }
 }
 
+/// More actions and terms than an expression has room for: each takes a placeholder and what parts it
+/// from the next.
+const TERMS_MAX: usize = EXPRESSION_BYTES_MAX / 4;
+
 /// Refuses actions DynamoDB would refuse whatever is stored.
 pub(crate) fn validate(actions: &[Action]) -> Result<(), Invalid> {
-    if actions.len() > ACTIONS_MAX {
-        return Err(Invalid::TooManyActions { count: actions.len() });
-    }
-    let mut left = ACTIONS_MAX;
+    let mut left = TERMS_MAX;
     for action in actions {
+        left = left.checked_sub(1).ok_or(Invalid::ExpressionSize)?;
         match action {
-            Action::Set(_, expression) => left = spend(expression, left)?,
+            Action::Set(_, expression) => left = computed(expression, left)?,
             Action::Remove(_) => {}
             Action::Add(_, Value::Number(_)) => {}
             Action::Add(_, value) | Action::Delete(_, value) => match value {
@@ -123,25 +135,30 @@ pub(crate) fn validate(actions: &[Action]) -> Result<(), Invalid> {
     Ok(())
 }
 
+/// What a `set` computes: a term, or one sum, difference or list of two.
+fn computed(expression: &Expression, left: usize) -> Result<usize, Invalid> {
+    let (a, b, value_type) = match expression {
+        Expression::Sum(a, b) | Expression::Difference(a, b) => (a, b, ValueType::Number),
+        Expression::Append(a, b) => (a, b, ValueType::List),
+        expression => return term(expression, left),
+    };
+    can_be(a, value_type)?;
+    can_be(b, value_type)?;
+    term(b, term(a, left)?)
+}
+
 /// Counts an expression's terms down from `left`, which bounds the depth of the walk too.
-fn spend(expression: &Expression, left: usize) -> Result<usize, Invalid> {
-    let left = left.checked_sub(1).ok_or(Invalid::TooManyActions { count: ACTIONS_MAX + 1 })?;
+fn term(expression: &Expression, left: usize) -> Result<usize, Invalid> {
+    let left = left.checked_sub(1).ok_or(Invalid::ExpressionSize)?;
     match expression {
         Expression::Value(value) => value.validate().map(|()| left),
         Expression::Path(path) => path.validate().map(|()| left),
         Expression::OrElse(path, other) => {
             path.validate()?;
-            spend(other, left)
+            term(other, left)
         }
-        Expression::Sum(a, b) | Expression::Difference(a, b) => {
-            can_be(a, ValueType::Number)?;
-            can_be(b, ValueType::Number)?;
-            spend(b, spend(a, left)?)
-        }
-        Expression::Append(a, b) => {
-            can_be(a, ValueType::List)?;
-            can_be(b, ValueType::List)?;
-            spend(b, spend(a, left)?)
+        Expression::Sum(..) | Expression::Difference(..) | Expression::Append(..) => {
+            Err(Invalid::Nested)
         }
     }
 }
@@ -215,20 +232,16 @@ fn evaluate<'a>(expression: &'a Expression, item: &'a Item) -> Result<Cow<'a, Va
             let difference = operand(a, item)?.checked_sub(operand(b, item)?)?;
             Ok(Cow::Owned(Value::Number(difference)))
         }
-        Expression::Append(a, b) => match (evaluate(a, item)?, evaluate(b, item)?) {
-            (Cow::Owned(Value::List(mut a)), Cow::Owned(Value::List(b))) => {
-                a.extend(b);
-                Ok(Cow::Owned(Value::List(a)))
-            }
-            (a, b) => match (a.as_ref(), b.as_ref()) {
+        Expression::Append(a, b) => {
+            match (evaluate(a, item)?.as_ref(), evaluate(b, item)?.as_ref()) {
                 (Value::List(a), Value::List(b)) => {
                     Ok(Cow::Owned(Value::List(a.iter().chain(b).cloned().collect())))
                 }
                 (Value::List(_), other) | (other, _) => {
                     Err(Invalid::Operand { found: other.value_type() })
                 }
-            },
-        },
+            }
+        }
     }
 }
 

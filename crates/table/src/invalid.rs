@@ -58,8 +58,18 @@ pub enum Invalid {
     #[error("`{path}` is compared with itself")]
     SameOperand { path: String },
 
-    #[error("{count} actions: the most is {}", limits::ACTIONS_MAX)]
-    TooManyActions { count: usize },
+    #[error(
+        "a condition or an update of more than {} bytes, as DynamoDB writes it: test or change fewer attributes at once",
+        limits::EXPRESSION_BYTES_MAX
+    )]
+    ExpressionSize,
+    #[error(
+        "names and values of {bytes} bytes in a condition or an update: the most is {}",
+        limits::SUBSTITUTED_BYTES_MAX
+    )]
+    SubstitutedSize { bytes: usize },
+    #[error("a sum or a list within another: an update computes one of them for each attribute")]
+    Nested,
     #[error("an update of a transaction without an action")]
     NoActions,
     #[error("`{one}` and `{other}` overlap in one update")]
@@ -75,7 +85,7 @@ pub enum Invalid {
     #[error("the service refused it: {message}")]
     Service { message: String },
 
-    #[error("a limit of 0")]
+    #[error("a limit of 0, or of more items than one request can ask for")]
     Limit,
     #[error("the resume key is not of this query")]
     Resume,

@@ -19,6 +19,7 @@ mod capacity;
 mod condition;
 mod invalid;
 pub mod limits;
+pub mod line;
 mod number;
 mod path;
 mod range;

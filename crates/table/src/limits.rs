@@ -42,8 +42,12 @@ pub const CONDITION_OPERATORS_MAX: usize = 300;
 /// The most alternatives of an `in`.
 pub const ALTERNATIVES_MAX: usize = 100;
 
-/// The most actions of an update: DynamoDB bounds the expression's text, which this keeps within.
-pub const ACTIONS_MAX: usize = 300;
+/// The longest expression, placeholders as they stand. It keeps an update within DynamoDB's 300 operators
+/// too.
+pub const EXPRESSION_BYTES_MAX: usize = 4 * 1024;
+
+/// How much all names and values that stand behind the placeholders of one operation can have.
+pub const SUBSTITUTED_BYTES_MAX: usize = 2 * 1024 * 1024;
 
 /// The most global indexes of a table.
 pub const INDEXES_MAX: usize = 20;

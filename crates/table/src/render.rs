@@ -25,7 +25,7 @@
 //! ```
 
 mod expression;
-mod json;
+pub(crate) mod json;
 
 use crate::request::{self, Direction};
 use crate::value::validate_name;
@@ -34,6 +34,7 @@ use crate::{
     Put, Request, Resume, Returning, SnapshotGet, Text, Transact, Update, Value,
 };
 use expression::Expressions;
+pub(crate) use expression::validate_size;
 
 /// A request as one operation of DynamoDB.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -3,7 +3,9 @@
 use std::sync::Arc;
 
 use crate::limits::{KEYS_MAX, LEGS_MAX, PARTITION_KEY_BYTES_MAX, TRANSACTION_BYTES_MAX};
-use crate::{Action, Condition, Error, Invalid, Item, Key, Schema, SortRange, Text, action};
+use crate::{
+    Action, Condition, Error, Invalid, Item, Key, Schema, SortRange, Text, action, render,
+};
 
 /// Any request, as a plan, a trace or a renderer sees it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -293,25 +295,60 @@ impl Leg {
 
     /// Refuses a leg no backend would carry out, and tells how many bytes it brings.
     pub fn validate(&self) -> Result<usize, Invalid> {
-        if let Some(condition) = self.condition() {
-            condition.validate()?;
-        }
         match self {
-            Leg::Put(put) => put.table.validate_item(&put.item),
-            Leg::Update(update) => {
-                update.key.validate()?;
-                action::validate(&update.actions)?;
-                let keys = [&update.table.key.partition, &update.table.key.sort];
-                match update.actions.iter().find(|action| keys.contains(&action.target())) {
-                    Some(action) => Err(Invalid::ChangesKey { name: action.target().clone() }),
-                    None => Ok(update.actions.iter().map(action::weight).sum()),
-                }
-            }
-            Leg::Delete(Delete { key, .. }) | Leg::Check(Check { key, .. }) => {
-                key.validate().map(|()| 0)
-            }
+            Leg::Put(put) => put.validate(),
+            Leg::Update(update) => update.validate(),
+            Leg::Delete(delete) => delete.validate(),
+            Leg::Check(check) => check.validate(),
         }
     }
+}
+
+impl Put {
+    /// Refuses a put no backend would carry out, and tells how many bytes it brings.
+    pub fn validate(&self) -> Result<usize, Invalid> {
+        validate_condition(self.condition.as_ref())?;
+        self.table.validate_item(&self.item)
+    }
+}
+
+impl Update {
+    /// Refuses an update no backend would carry out, and tells how many bytes it brings.
+    pub fn validate(&self) -> Result<usize, Invalid> {
+        self.condition.as_ref().map_or(Ok(()), Condition::validate)?;
+        self.key.validate()?;
+        action::validate(&self.actions)?;
+        render::validate_size(&self.actions, self.condition.as_ref())?;
+        let keys = [&self.table.key.partition, &self.table.key.sort];
+        if let Some(action) = self.actions.iter().find(|action| keys.contains(&action.target())) {
+            return Err(Invalid::ChangesKey { name: action.target().clone() });
+        }
+        for (name, value) in self.actions.iter().filter_map(Action::constant) {
+            self.table.indexes.iter().try_for_each(|index| index.validate_key(name, value))?;
+        }
+        Ok(self.actions.iter().map(action::weight).sum())
+    }
+}
+
+impl Delete {
+    /// Refuses a delete no backend would carry out; it brings no bytes.
+    pub fn validate(&self) -> Result<usize, Invalid> {
+        validate_condition(self.condition.as_ref())?;
+        self.key.validate().map(|()| 0)
+    }
+}
+
+impl Check {
+    /// Refuses a check no backend would carry out; it brings no bytes.
+    pub fn validate(&self) -> Result<usize, Invalid> {
+        validate_condition(Some(&self.condition))?;
+        self.key.validate().map(|()| 0)
+    }
+}
+
+fn validate_condition(condition: Option<&Condition>) -> Result<(), Invalid> {
+    condition.map_or(Ok(()), Condition::validate)?;
+    render::validate_size(&[], condition)
 }
 
 impl Transact {

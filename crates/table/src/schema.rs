@@ -149,7 +149,9 @@ impl Schema {
         }
         self.key_of(item)?;
         for index in &self.indexes {
-            validate_index_key(index, item)?;
+            for name in [&index.key.partition, &index.key.sort] {
+                item.get(name).map_or(Ok(()), |value| index.validate_key(name, value))?;
+            }
         }
         match item.size() {
             bytes if bytes > ITEM_BYTES_MAX => Err(Invalid::ItemSize { bytes }),
@@ -158,20 +160,21 @@ impl Schema {
     }
 }
 
-/// An index attribute may be absent; if it is there, it must be fit for a key.
-fn validate_index_key(index: &Index, item: &Item) -> Result<(), Invalid> {
-    let limits =
-        [(&index.key.partition, PARTITION_KEY_BYTES_MAX), (&index.key.sort, SORT_KEY_BYTES_MAX)];
-    for (name, bytes_max) in limits {
-        match item.get(name) {
-            None => {}
-            Some(Value::Text(text)) if (1..=bytes_max).contains(&text.len()) => {}
-            Some(_) => {
-                return Err(Invalid::IndexKey { index: index.name.clone(), name: name.clone() });
-            }
+impl Index {
+    /// Refuses a value that is unfit for a key, if the attribute is one of the index. It may be absent.
+    pub(crate) fn validate_key(&self, name: &Text, value: &Value) -> Result<(), Invalid> {
+        let bytes_max = if *name == self.key.partition {
+            PARTITION_KEY_BYTES_MAX
+        } else if *name == self.key.sort {
+            SORT_KEY_BYTES_MAX
+        } else {
+            return Ok(());
+        };
+        match value {
+            Value::Text(text) if (1..=bytes_max).contains(&text.len()) => Ok(()),
+            _ => Err(Invalid::IndexKey { index: self.name.clone(), name: name.clone() }),
         }
     }
-    Ok(())
 }
 
 #[cfg(test)]

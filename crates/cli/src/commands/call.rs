@@ -2,9 +2,8 @@
 
 use std::sync::Arc;
 
-use latchkey_embedded::Store;
 use latchkey_runtime::{
-    Backend, Caller, Given, Options, Outcome, Runtime, Source, SystemSource, json, time,
+    Caller, Given, Options, Outcome, Runtime, Source, SystemSource, json, time,
 };
 use latchkey_table::Text;
 use latchkey_table::render::Rendered;
@@ -16,7 +15,7 @@ use crate::secret::Secret;
 
 pub(crate) fn run(arguments: Call, colour: bool) -> Result<(), Failure> {
     let documents = document::all(&arguments.documents)?;
-    let systems = document::systems(&documents, colour)?;
+    let systems = arguments.storage.place(document::systems(&documents, colour)?)?;
     let named = |id: &str| systems.iter().flat_map(|s| s.contracts()).any(|c| c.id == id);
     if !named(&arguments.contract) {
         let ids: Vec<&str> =
@@ -31,14 +30,16 @@ pub(crate) fn run(arguments: Call, colour: bool) -> Result<(), Failure> {
     };
     let Some(system) = systems.into_iter().find(has) else { return Err(Failure::Told) };
     let secret = Secret::find(&arguments.data)?;
-    let store = Store::open(&arguments.data, &latchkey_embedded::Options::default());
-    let store = store.map_err(Failure::unusable)?;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     let outcome = runtime.map_err(Failure::unusable)?.block_on(async {
         let source: Arc<dyn Source> = Arc::new(SystemSource);
         let options = Options { cursor_secret: secret.for_cursors(), source };
-        let runtime = Runtime::start(system, Backend::Embedded(Arc::new(store)), options).await;
-        Ok::<_, Failure>(runtime.map_err(Failure::unusable)?.call(call).await)
+        let backend = arguments.storage.open(&arguments.data).await?;
+        let (name, table) = (system.name().to_owned(), system.table().name.clone());
+        let runtime = Runtime::start(system, backend, options).await.map_err(|error| {
+            arguments.storage.refused(&error, &arguments.documents, &name, &table)
+        });
+        Ok::<_, Failure>(runtime?.call(call).await)
     })?;
     show(&outcome);
     if outcome.status() < 400 { Ok(()) } else { Err(Failure::Told) }

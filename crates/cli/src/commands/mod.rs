@@ -5,7 +5,10 @@
 pub(crate) mod call;
 pub(crate) mod check;
 pub(crate) mod explain;
+pub(crate) mod export;
+pub(crate) mod import;
 pub(crate) mod model;
 pub(crate) mod serve;
+pub(crate) mod table;
 pub(crate) mod test;
 pub(crate) mod token;

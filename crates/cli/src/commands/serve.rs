@@ -23,7 +23,7 @@ const SWEEP_EVERY: Duration = Duration::from_secs(20);
 pub(crate) fn run(arguments: Serve, colour: bool) -> Result<(), Failure> {
     log();
     let documents = document::all(&arguments.documents)?;
-    let systems = systems(&documents, colour)?;
+    let systems = arguments.storage.place(systems(&documents, colour)?)?;
     let secret = Secret::find(&arguments.data)?;
     let loopback = arguments.listen.ip().is_loopback();
     if secret.development && !loopback {
@@ -36,20 +36,21 @@ pub(crate) fn run(arguments: Serve, colour: bool) -> Result<(), Failure> {
         let message = "--test-clock lets callers choose the time; listen on loopback with it";
         return Err(Failure::unusable(message));
     }
-    let store = Store::open(&arguments.data, &latchkey_embedded::Options::default());
-    let store = Arc::new(store.map_err(Failure::unusable)?);
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build();
     let runtime = runtime.map_err(Failure::unusable)?;
     let served = runtime.block_on(async {
+        let backend = arguments.storage.open(&arguments.data).await?;
         let mut runtimes = Vec::new();
         for system in systems {
             let source: Arc<dyn Source> = Arc::new(SystemSource);
             let options = Options { cursor_secret: secret.for_cursors(), source };
-            let backend = Backend::Embedded(Arc::clone(&store));
-            let started = Runtime::start(system, backend, options).await;
-            runtimes.push(started.map_err(Failure::unusable)?);
+            let (name, table) = (system.name().to_owned(), system.table().name.clone());
+            let started = Runtime::start(system, backend.clone(), options).await;
+            runtimes.push(started.map_err(|error| {
+                arguments.storage.refused(&error, &arguments.documents, &name, &table)
+            })?);
         }
-        serve(&arguments, &documents, runtimes, &secret, store).await
+        serve(&arguments, &documents, runtimes, &secret, backend).await
     });
     // Whoever still waits for an answer has waited long enough.
     runtime.shutdown_timeout(Duration::from_secs(1));
@@ -61,7 +62,7 @@ async fn serve(
     documents: &[Document],
     runtimes: Vec<Runtime>,
     secret: &Secret,
-    store: Arc<Store>,
+    backend: Backend,
 ) -> Result<(), Failure> {
     let tokens = secret.tokens(&arguments.trust)?;
     let token = secret.development.then(|| {
@@ -69,18 +70,27 @@ async fn serve(
         tokens.sign(&Claims { sub, roles, orgs: Vec::new() }, SystemSource.now(), TOKEN_LASTS)
     });
     let token = token.transpose().map_err(Failure::unusable)?;
-    let settings = Settings { test_clock: arguments.test_clock, ..Settings::default() };
+    let log_requests = tracing::enabled!(target: "latchkey::request", tracing::Level::INFO);
+    let test_clock = arguments.test_clock;
+    let settings = Settings { test_clock, log_requests, ..Settings::default() };
     let service = Service::new(runtimes, tokens, settings).map_err(Failure::unusable)?;
     let service = Arc::new(service);
     let server = Server::listen(arguments.listen).await.map_err(Failure::unusable)?;
     // Heard from here on: whoever reads the greeting may tell it to stop.
     let stop = stopped();
-    greet(arguments, documents, &service, &server, token.as_deref());
-    let sweeper = tokio::spawn(sweep_forever(store, Arc::clone(&service)));
+    let store = arguments.storage.told(&arguments.data, &backend);
+    greet(documents, &store, &service, &server, token.as_deref());
+    let sweeper = match backend {
+        Backend::Embedded(store) => Some(tokio::spawn(sweep_forever(store, Arc::clone(&service)))),
+        // It removes by itself what is over.
+        Backend::DynamoDb(_) => None,
+    };
     server.run(service, stop).await;
-    sweeper.abort();
-    // It holds the store, which is let go of once nothing uses it.
-    let _ = sweeper.await;
+    if let Some(sweeper) = sweeper {
+        sweeper.abort();
+        // It holds the store, which is let go of once nothing uses it.
+        let _ = sweeper.await;
+    }
     println!("stopped");
     Ok(())
 }
@@ -95,8 +105,8 @@ fn all_roles(runtimes: &[Runtime]) -> Vec<Text> {
 }
 
 fn greet(
-    arguments: &Serve,
     documents: &[Document],
+    store: &str,
     service: &Service,
     server: &Server,
     token: Option<&str>,
@@ -106,9 +116,13 @@ fn greet(
     for (document, runtime) in documents.iter().zip(service.runtimes()) {
         let system = runtime.system();
         let count = system.contracts().count();
-        println!("  serving    {} ({count} contracts) from {}", system.name(), document.path);
+        let (name, table) = (system.name(), &system.table().name);
+        println!(
+            "  serving    {name} ({count} contracts) from {}, on table {table}",
+            document.path
+        );
     }
-    println!("  data       {}", arguments.data.display());
+    println!("  store      {store}");
     println!("  listening  {url}");
     println!("  health     {url}/health  {url}/ready  {url}/metrics");
     if let Some(token) = token {

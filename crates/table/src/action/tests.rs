@@ -153,7 +153,7 @@ fn set_computes() {
                 path("new"),
                 Expression::Append(
                     Box::new(or_else("zz", constant(list::<Value, 0>([])))),
-                    Box::new(Expression::Append(constant(list([1])), constant(list([2])))),
+                    constant(list([1, 2])),
                 ),
             )],
             "new",
@@ -295,10 +295,12 @@ fn a_number_out_of_range_is_an_error_and_nothing_is_rounded() {
 fn what_dynamodb_refuses_unseen_is_refused() {
     let operand = |found| Invalid::Operand { found };
     let deep = (0..32).fold(Value::Null, |value, _| list([value]));
+    let sum = || Box::new(Expression::Sum(at("n"), constant(1)));
+    let append = || Box::new(Expression::Append(at("l"), constant(list([1]))));
     let far = || (0..33).fold(path("a"), |path, _| path.index(0));
     let text = || constant("text");
-    // Also where the constant would not come to be computed with.
-    let never = Expression::OrElse(path("n"), Box::new(Expression::Sum(constant(1), text())));
+    // Also where it would not come to be computed.
+    let never = Expression::OrElse(path("n"), Box::new(Expression::Sum(constant(1), at("n"))));
     let cases = [
         (Action::Add("n".into(), "1".into()), operand(ValueType::Text)),
         (Action::Add("l".into(), list([1])), operand(ValueType::List)),
@@ -312,7 +314,10 @@ fn what_dynamodb_refuses_unseen_is_refused() {
         (set(path("n"), Expression::Sum(at("n"), text())), operand(ValueType::Text)),
         (set(path("n"), Expression::Difference(text(), at("n"))), operand(ValueType::Text)),
         (set(path("l"), Expression::Append(text(), at("l"))), operand(ValueType::Text)),
-        (set(path("n"), never), operand(ValueType::Text)),
+        (set(path("n"), never), Invalid::Nested),
+        (set(path("n"), Expression::Sum(sum(), at("n"))), Invalid::Nested),
+        (set(path("n"), Expression::Difference(at("n"), sum())), Invalid::Nested),
+        (set(path("l"), Expression::Append(at("l"), append())), Invalid::Nested),
         (Action::set("", 1), Invalid::Name { bytes: 0 }),
         (Action::Remove(path("m").field("")), Invalid::Name { bytes: 0 }),
         (Action::Add("".into(), 1.into()), Invalid::Name { bytes: 0 }),
@@ -358,18 +363,18 @@ fn overlapping_paths_are_refused_wherever_they_stand() {
 }
 
 #[test]
-fn an_update_has_at_most_300_actions_and_terms() {
-    let sets =
-        |count: usize| (0..count).map(|n| Action::set(format!("a{n}"), 1)).collect::<Vec<_>>();
-    assert_eq!(validate(&sets(300)), Ok(()));
-    assert_eq!(validate(&sets(301)), Err(Invalid::TooManyActions { count: 301 }));
-    let sum = |count: usize| {
-        let one = || Expression::Value(1.into());
-        (1..count).fold(one(), |sum, _| Expression::Sum(Box::new(sum), Box::new(one())))
+fn no_walk_through_an_update_is_deeper_than_an_expression_is_long() {
+    let nested = |depth: usize| {
+        let value = Expression::Value(1.into());
+        (0..depth).fold(value, |other, _| Expression::OrElse(path("a"), Box::new(other)))
     };
-    // As many sums as there are terms, less one.
-    assert_eq!(validate(&[set(path("a"), sum(150))]), Ok(()));
-    assert_eq!(validate(&[set(path("a"), sum(151))]), Err(Invalid::TooManyActions { count: 301 }));
+    assert_eq!(validate(&[set(path("a"), nested(1022))]), Ok(()));
+    assert_eq!(validate(&[set(path("a"), nested(1023))]), Err(Invalid::ExpressionSize));
+    let removals = |count: usize| {
+        (0..count).map(|n| Action::Remove(path(&format!("a{n}")))).collect::<Vec<_>>()
+    };
+    assert_eq!(validate(&removals(1024)), Ok(()));
+    assert_eq!(validate(&removals(1025)), Err(Invalid::ExpressionSize));
 }
 
 #[test]

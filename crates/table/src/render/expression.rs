@@ -3,9 +3,10 @@
 use std::collections::HashMap;
 
 use super::Placeholders;
+use crate::limits::{EXPRESSION_BYTES_MAX, SUBSTITUTED_BYTES_MAX};
 use crate::{
     Action, Condition, Expression, Invalid, KeyNames, Operand, Path, SortRange, Step, Text, Value,
-    ValueType, action,
+    action,
 };
 
 /// Writes the expressions of one operation, which share their placeholders.
@@ -180,10 +181,9 @@ impl Expressions {
             Expression::OrElse(path, other) => {
                 Ok(format!("if_not_exists({}, {})", self.path(path), self.term(other)?))
             }
-            Expression::Sum(..) | Expression::Difference(..) => {
-                Err(Invalid::Operand { found: ValueType::Number })
+            Expression::Sum(..) | Expression::Difference(..) | Expression::Append(..) => {
+                Err(Invalid::Nested)
             }
-            Expression::Append(..) => Err(Invalid::Operand { found: ValueType::List }),
         }
     }
 
@@ -222,6 +222,139 @@ impl Expressions {
 
     fn text(&mut self, text: &Text) -> String {
         self.value(Value::Text(text.clone()))
+    }
+}
+
+/// Refuses a condition and an update of one operation that DynamoDB would find too large. Both are known
+/// to be valid otherwise.
+pub(crate) fn validate_size(
+    actions: &[Action],
+    condition: Option<&Condition>,
+) -> Result<(), Invalid> {
+    let most = Most::of(actions, condition);
+    if most.text <= EXPRESSION_BYTES_MAX && most.substituted <= SUBSTITUTED_BYTES_MAX {
+        return Ok(());
+    }
+    let mut expressions = Expressions::default();
+    let update = expressions.update(actions)?;
+    let condition = condition.map(|condition| expressions.condition(condition)).transpose()?;
+    if update.iter().chain(&condition).any(|text| text.len() > EXPRESSION_BYTES_MAX) {
+        return Err(Invalid::ExpressionSize);
+    }
+    let Placeholders { names, values } = expressions.into_placeholders();
+    let names: usize = names.iter().map(|(_, name)| name.len()).sum();
+    match names + values.iter().map(|(_, value)| value.size()).sum::<usize>() {
+        bytes if bytes > SUBSTITUTED_BYTES_MAX => Err(Invalid::SubstitutedSize { bytes }),
+        _ => Ok(()),
+    }
+}
+
+/// How large expressions can be at most, found without writing them: most are far from any limit.
+#[derive(Debug, Default)]
+pub(super) struct Most {
+    pub(super) text: usize,
+    pub(super) substituted: usize,
+}
+
+/// More than any placeholder has, of those that fit in an expression, with what parts it from the next.
+const PLACEHOLDER_BYTES: usize = 8;
+
+/// More than any function or operator adds to its operands, parentheses and what joins it to the next.
+const OPERATOR_BYTES: usize = 40;
+
+/// More than an index has.
+const INDEX_BYTES: usize = 24;
+
+impl Most {
+    pub(super) fn of(actions: &[Action], condition: Option<&Condition>) -> Most {
+        let mut most = Most::default();
+        actions.iter().for_each(|action| most.action(action));
+        condition.into_iter().for_each(|condition| most.condition(condition));
+        most
+    }
+
+    fn value(&mut self, value: &Value) {
+        self.text += PLACEHOLDER_BYTES;
+        self.substituted += value.size();
+    }
+
+    fn name(&mut self, name: &Text) {
+        self.text += PLACEHOLDER_BYTES;
+        self.substituted += name.len();
+    }
+
+    fn path(&mut self, path: &Path) {
+        self.name(path.root());
+        for step in path.steps() {
+            match step {
+                Step::Field(name) => self.name(name),
+                Step::Index(_) => self.text += INDEX_BYTES,
+            }
+        }
+    }
+
+    fn operand(&mut self, operand: &Operand) {
+        self.text += OPERATOR_BYTES;
+        match operand {
+            Operand::Value(value) => self.value(value),
+            Operand::Path(path) | Operand::Size(path) => self.path(path),
+        }
+    }
+
+    fn condition(&mut self, condition: &Condition) {
+        self.text += OPERATOR_BYTES;
+        match condition {
+            Condition::Exists(path) | Condition::Absent(path) => self.path(path),
+            Condition::HasType(path, value_type) => {
+                self.path(path);
+                self.value(&value_type.code().into());
+            }
+            Condition::Compare(a, _, b) => [a, b].into_iter().for_each(|one| self.operand(one)),
+            Condition::Between(a, b, c) => [a, b, c].into_iter().for_each(|one| self.operand(one)),
+            Condition::In(value, alternatives) => {
+                self.operand(value);
+                alternatives.iter().for_each(|one| self.operand(one));
+            }
+            Condition::BeginsWith(path, operand) | Condition::Contains(path, operand) => {
+                self.path(path);
+                self.operand(operand);
+            }
+            Condition::And(all) | Condition::Or(all) => {
+                all.iter().for_each(|one| self.condition(one));
+            }
+            Condition::Not(inner) => self.condition(inner),
+        }
+    }
+
+    fn action(&mut self, action: &Action) {
+        self.text += OPERATOR_BYTES;
+        match action {
+            Action::Set(path, expression) => {
+                self.path(path);
+                self.expression(expression);
+            }
+            Action::Remove(path) => self.path(path),
+            Action::Add(name, value) | Action::Delete(name, value) => {
+                self.name(name);
+                self.value(value);
+            }
+        }
+    }
+
+    fn expression(&mut self, expression: &Expression) {
+        self.text += OPERATOR_BYTES;
+        match expression {
+            Expression::Value(value) => self.value(value),
+            Expression::Path(path) => self.path(path),
+            Expression::OrElse(path, other) => {
+                self.path(path);
+                self.expression(other);
+            }
+            Expression::Sum(a, b) | Expression::Difference(a, b) | Expression::Append(a, b) => {
+                self.expression(a);
+                self.expression(b);
+            }
+        }
     }
 }
 

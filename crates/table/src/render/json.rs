@@ -310,7 +310,7 @@ fn columns(out: &str, start: usize) -> usize {
     out.get(start..).map_or(0, |text| text.chars().count())
 }
 
-pub(super) fn write_text(text: &str, out: &mut String) {
+pub(crate) fn write_text(text: &str, out: &mut String) {
     out.push('"');
     for character in text.chars() {
         match character {
@@ -329,7 +329,7 @@ pub(super) fn write_text(text: &str, out: &mut String) {
 }
 
 /// The standard alphabet, padded.
-pub(super) fn base64(bytes: &[u8]) -> String {
+pub(crate) fn base64(bytes: &[u8]) -> String {
     let digit = |six: u8| match six {
         0..=25 => char::from(b'A' + six),
         26..=51 => char::from(b'a' + (six - 26)),

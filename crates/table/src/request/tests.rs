@@ -120,7 +120,7 @@ fn a_leg_is_refused_for_what_it_would_do() {
     let put_of = |item| Leg::Put(Put { table: table(), item, condition: None });
     let mut bad_index = item("s", 0);
     bad_index.insert("GSI1PK", 1);
-    let index_key = Invalid::IndexKey { index: "GSI1".into(), name: "GSI1PK".into() };
+    let index_key = || Invalid::IndexKey { index: "GSI1".into(), name: "GSI1PK".into() };
     let cases = [
         (update("s", vec![Action::set("PK", "p")]), changes("PK")),
         (update("s", vec![Action::set("SK", "other")]), changes("SK")),
@@ -138,7 +138,10 @@ fn a_leg_is_refused_for_what_it_would_do() {
         (update("", vec![Action::set("a", 1)]), Invalid::SortKey { bytes: 0 }),
         (update("s", vec![Action::set("a", Map::from([("", 1)]))]), Invalid::Name { bytes: 0 }),
         (put_of(keyless), Invalid::NoKey { names }),
-        (put_of(bad_index), index_key),
+        (put_of(bad_index), index_key()),
+        (update("s", vec![Action::set("GSI1PK", 1)]), index_key()),
+        (update("s", vec![Action::set("GSI1PK", "")]), index_key()),
+        (update("s", vec![Action::set("GSI1PK", "x".repeat(2049).as_str())]), index_key()),
         (delete(&"x".repeat(1025)), Invalid::SortKey { bytes: 1025 }),
         (check(""), Invalid::SortKey { bytes: 0 }),
     ];
@@ -269,4 +272,67 @@ fn an_update_weighs_what_its_values_do() {
     ];
     assert_eq!(update("s", actions).validate(), Ok(5 + 2));
     assert_eq!(put("s").validate(), Ok(item("s", 0).size()));
+}
+
+/// 38 times `attribute_exists(#n0.#n0…)` of 101 bytes each, 5 between two, and a last that ends in an
+/// index: 4 096 bytes in all if that has one digit.
+fn long(last: usize) -> Condition {
+    let deep = |steps: usize| (0..steps).fold(Path::from("a"), |path, _| path.field("a"));
+    let mut all: Vec<_> = (0..38).map(|_| Condition::Exists(deep(20))).collect();
+    let indexed = (0..8).fold(deep(5), |path, _| path.index(0)).index(last);
+    all.push(Condition::Exists(indexed));
+    Condition::And(all)
+}
+
+#[test]
+fn expressions_are_held_to_4_kb_as_dynamodb_writes_them() {
+    let legs = |condition: Condition| {
+        let (table, key) = (table(), key("s"));
+        [
+            Leg::Put(Put {
+                table: table.clone(),
+                item: item("s", 0),
+                condition: Some(condition.clone()),
+            }),
+            Leg::Update(Update {
+                table: table.clone(),
+                key: key.clone(),
+                actions: vec![],
+                condition: Some(condition.clone()),
+            }),
+            Leg::Delete(Delete {
+                table: table.clone(),
+                key: key.clone(),
+                condition: Some(condition.clone()),
+            }),
+            Leg::Check(Check { table, key, condition }),
+        ]
+    };
+    for leg in legs(long(9)) {
+        assert!(leg.validate().is_ok(), "{leg:?}");
+    }
+    for leg in legs(long(10)) {
+        assert_eq!(leg.validate(), Err(Invalid::ExpressionSize), "{leg:?}");
+    }
+    // 4 bytes for the word, `#n0`, and `, ` between two.
+    let removals = |count: usize| {
+        let remove = |n: usize| Action::Remove(Path::from(format!("a{n}").as_str()));
+        update("s", (0..count).map(remove).collect()).validate()
+    };
+    let most = (4096 - 6 - 1 - 10 * 5 - 90 * 6 + 2) / 7 + 100;
+    assert_eq!(removals(most), Ok(0));
+    assert_eq!(removals(most + 1), Err(Invalid::ExpressionSize));
+}
+
+#[test]
+fn names_and_values_of_expressions_are_held_to_2_mb() {
+    let value = |bytes: usize| Value::from("x".repeat(bytes).as_str());
+    let checked = |bytes: usize| {
+        let mut all: Vec<_> = (0..5).map(|_| Condition::equals("a", value(400_000))).collect();
+        all.push(Condition::equals("a", value(bytes)));
+        Check { table: table(), key: key("s"), condition: Condition::And(all) }.validate()
+    };
+    let most = 2_097_152 - 2_000_000 - 1;
+    assert_eq!(checked(most), Ok(0));
+    assert_eq!(checked(most + 1), Err(Invalid::SubstitutedSize { bytes: 2_097_153 }));
 }

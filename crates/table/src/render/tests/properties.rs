@@ -7,6 +7,7 @@ use proptest::prelude::*;
 use super::expressions::{self, plain, tokens};
 use super::json::Json;
 use super::{check, exists, key, table, update};
+use crate::render::expression::Most;
 use crate::render::{
     ConditionCheck, DeleteItem, Placeholders, PutItem, Rendered, TransactWriteItem, UpdateItem,
 };
@@ -119,6 +120,22 @@ proptest! {
         prop_assert_eq!(read, condition.as_ref().map(plain));
         let texts = rendered.update.iter().chain(&rendered.condition);
         assert_whole(texts, &rendered.placeholders);
+    }
+
+    #[test]
+    fn no_expression_is_larger_than_it_is_taken_for(
+        actions in actions(),
+        condition in condition(),
+    ) {
+        let request = update(actions, Some(condition));
+        let most = Most::of(&request.actions, request.condition.as_ref());
+        let rendered = UpdateItem::of(&request, Returning::Nothing).unwrap();
+        let texts = rendered.update.iter().chain(&rendered.condition);
+        prop_assert!(texts.map(String::len).sum::<usize>() <= most.text);
+        let Placeholders { names, values } = rendered.placeholders;
+        let names: usize = names.iter().map(|(_, name)| name.len()).sum();
+        let values: usize = values.iter().map(|(_, value)| value.size()).sum();
+        prop_assert!(names + values <= most.substituted);
     }
 
     #[test]

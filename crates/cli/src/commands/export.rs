@@ -1,0 +1,229 @@
+//! `latchkey export`
+
+use std::fs::{self, File, OpenOptions, TryLockError};
+use std::io::{self, Seek, SeekFrom, Write};
+use std::path::{Path, PathBuf};
+
+use latchkey_table::line;
+
+use crate::Failure;
+use crate::arguments::Export;
+use crate::transfer::lines::Position;
+use crate::transfer::mark::{Mark, MarkFile};
+use crate::transfer::meter::{Meter, Total, grouped, size};
+use crate::transfer::{Table, Told, beside};
+
+pub(crate) fn run(arguments: &Export, colour: bool) -> Result<(), Failure> {
+    let told = Told {
+        documents: &arguments.documents,
+        system: arguments.system.as_deref(),
+        storage: &arguments.storage,
+        data: &arguments.data,
+    };
+    let system = told.system(colour)?;
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build();
+    runtime.map_err(Failure::unusable)?.block_on(async {
+        let table = Table::to_read(&told, &system).await?;
+        if arguments.out.as_os_str() == "-" {
+            return export(&table, Sink::Stream(io::stdout())).await;
+        }
+        match Draft::open(&arguments.out, &table, arguments.restart)? {
+            Some(draft) => export(&table, Sink::File(Box::new(draft))).await,
+            None => Ok(()),
+        }
+    })
+}
+
+async fn export(table: &Table, mut sink: Sink) -> Result<(), Failure> {
+    let mut mark = sink.begin(table);
+    // Counting reads the whole table, which is worth it only if someone watches.
+    let total = match Meter::is_watched() {
+        true => table.count().await.map_err(Failure::unusable)?,
+        false => None,
+    };
+    let mut meter = Meter::new(total.map_or(Total::Unknown, Total::Items), mark.at.bytes);
+    let mut text = String::new();
+    loop {
+        let page = match table.read(mark.last.as_ref()).await {
+            Ok(page) => page,
+            Err(error) => {
+                meter.clear();
+                return Err(sink.give_up(&mark, &error.to_string()));
+            }
+        };
+        text.clear();
+        for item in &page.items {
+            line::write(item, &mut text);
+            text.push('\n');
+        }
+        if let Err(error) = sink.write(&text) {
+            meter.clear();
+            return Err(sink.unwritable(&error));
+        }
+        let count = u64::try_from(page.items.len()).unwrap_or(0);
+        mark.at.items += count;
+        mark.at.lines += count;
+        mark.at.bytes += u64::try_from(text.len()).unwrap_or(0);
+        meter.tell(mark.at.items, mark.at.bytes);
+        match page.resume {
+            Some(last) => mark.last = Some(last),
+            None => break,
+        }
+        sink.keep(&mark)?;
+    }
+    let place = sink.end()?;
+    let (items, bytes) = (grouped(mark.at.items), size(mark.at.bytes));
+    meter.end(&format!("exported {items} items ({bytes}) from {} to {place}", table.shown));
+    Ok(())
+}
+
+/// Where lines go.
+enum Sink {
+    Stream(io::Stdout),
+    File(Box<Draft>),
+}
+
+impl Sink {
+    /// Where to go on.
+    fn begin(&self, table: &Table) -> Mark {
+        let anew = || Mark {
+            command: "export".to_owned(),
+            table: table.identity.clone(),
+            at: Position::default(),
+            last: None,
+        };
+        match self {
+            Sink::Stream(_) => anew(),
+            Sink::File(draft) => draft.begun.clone().unwrap_or_else(anew),
+        }
+    }
+
+    fn write(&mut self, text: &str) -> io::Result<()> {
+        match self {
+            Sink::Stream(stdout) => stdout.write_all(text.as_bytes()),
+            Sink::File(draft) => draft.file.write_all(text.as_bytes()),
+        }
+    }
+
+    /// Makes a mark, if it is time to.
+    fn keep(&mut self, mark: &Mark) -> Result<(), Failure> {
+        match self {
+            Sink::File(draft) if draft.marks.is_due() => draft.keep(mark),
+            _ => Ok(()),
+        }
+    }
+
+    fn give_up(&mut self, mark: &Mark, why: &str) -> Failure {
+        match self {
+            Sink::Stream(_) => Failure::unusable(why),
+            Sink::File(draft) => {
+                let kept = draft.keep(mark).is_ok() && mark.last.is_some();
+                let rest = if kept { "; the same command goes on where this stopped" } else { "" };
+                Failure::Unusable(format!("{why}{rest}"))
+            }
+        }
+    }
+
+    fn unwritable(&self, error: &io::Error) -> Failure {
+        match self {
+            Sink::Stream(_) => Failure::Unusable(format!("cannot write: {error}")),
+            Sink::File(draft) => unwritable(&draft.path, error),
+        }
+    }
+
+    /// Ends, and says where the lines are.
+    fn end(self) -> Result<String, Failure> {
+        match self {
+            Sink::Stream(mut stdout) => {
+                stdout.flush().map_err(|e| Failure::Unusable(format!("cannot write: {e}")))?;
+                Ok("standard output".to_owned())
+            }
+            Sink::File(draft) => draft.end(),
+        }
+    }
+}
+
+/// A file that gets its name when it is whole.
+struct Draft {
+    /// What it will be called.
+    out: PathBuf,
+    path: PathBuf,
+    file: File,
+    marks: MarkFile,
+    /// How far it was, if it was begun before.
+    begun: Option<Mark>,
+}
+
+impl Draft {
+    /// Begins a file, or goes on with it; nothing if there is nothing left to do.
+    fn open(out: &Path, table: &Table, restart: bool) -> Result<Option<Draft>, Failure> {
+        let (path, marks) = (beside(out, ".part"), MarkFile::of(out));
+        let shown = out.display();
+        let begun = if restart { None } else { marks.read()? };
+        match &begun {
+            Some(mark) if mark.command != "export" || mark.table != table.identity => {
+                return Err(Failure::Unusable(format!(
+                    "`{}` is of an {} of another table, or of one that was made anew; name another file, or begin anew with --restart",
+                    marks.path().display(),
+                    mark.command
+                )));
+            }
+            // It has its name already: only the mark was left.
+            Some(_) if !path.exists() && out.exists() => {
+                marks.remove()?;
+                Meter::new(Total::Unknown, 0).end(&format!("`{shown}` was whole already"));
+                return Ok(None);
+            }
+            None if !restart && out.exists() => {
+                return Err(Failure::Unusable(format!(
+                    "`{shown}` is there already; name another file, or replace it with --restart"
+                )));
+            }
+            _ => {}
+        }
+        let opened = OpenOptions::new().write(true).create(true).truncate(false).open(&path);
+        let mut file = opened.map_err(|error| unwritable(&path, &error))?;
+        match file.try_lock() {
+            Err(TryLockError::WouldBlock) => {
+                return Err(Failure::Unusable(format!(
+                    "another export writes `{}`; let it finish, or name another file",
+                    path.display()
+                )));
+            }
+            // Where nothing can be locked, nobody is kept from anything.
+            Ok(()) | Err(TryLockError::Error(_)) => {}
+        }
+        let length = begun.as_ref().map_or(0, |mark| mark.at.bytes);
+        let there = file.metadata().map_or(0, |metadata| metadata.len());
+        if there < length {
+            return Err(Failure::Unusable(format!(
+                "`{}` has less than it had; begin anew with --restart",
+                path.display()
+            )));
+        }
+        // What was written after the last mark is written again.
+        let cut = file.set_len(length).and_then(|()| file.seek(SeekFrom::Start(length)));
+        cut.map_err(|error| unwritable(&path, &error))?;
+        if begun.is_none() {
+            marks.remove()?;
+        }
+        Ok(Some(Draft { out: out.to_owned(), path, file, marks, begun }))
+    }
+
+    /// Makes a mark, once what it tells of is on the disk.
+    fn keep(&mut self, mark: &Mark) -> Result<(), Failure> {
+        self.file.sync_data().map_err(|error| unwritable(&self.path, &error))?;
+        self.marks.write(mark)
+    }
+
+    fn end(self) -> Result<String, Failure> {
+        let named = self.file.sync_all().and_then(|()| fs::rename(&self.path, &self.out));
+        named.map_err(|error| unwritable(&self.path, &error))?;
+        self.marks.remove()?;
+        Ok(format!("`{}`", self.out.display()))
+    }
+}
+
+fn unwritable(path: &Path, error: &io::Error) -> Failure {
+    Failure::Unusable(format!("cannot write `{}`: {error}", path.display()))
+}

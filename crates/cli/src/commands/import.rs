@@ -1,0 +1,246 @@
+//! `latchkey import`
+
+use std::fs::File;
+use std::io::{self, BufRead, BufReader};
+use std::path::Path;
+use std::sync::Arc;
+
+use latchkey_table::Schema;
+use tokio::sync::mpsc;
+
+use crate::Failure;
+use crate::arguments::Import;
+use crate::transfer::lines::{Lines, Part, Position, Stop};
+use crate::transfer::mark::{Mark, MarkFile};
+use crate::transfer::meter::{Meter, Total, grouped, size};
+use crate::transfer::{Table, Told, beside};
+
+/// How much of a file is read at once.
+const BUFFER_BYTES: usize = 256 * 1024;
+
+pub(crate) fn run(arguments: &Import, colour: bool) -> Result<(), Failure> {
+    let told = Told {
+        documents: &arguments.documents,
+        system: arguments.system.as_deref(),
+        storage: &arguments.storage,
+        data: &arguments.data,
+    };
+    let system = told.system(colour)?;
+    let stream = arguments.from.as_os_str() == "-";
+    let file = if stream { None } else { Some(open(&arguments.from)?) };
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build();
+    let runtime = runtime.map_err(Failure::unusable)?;
+    let done = runtime.block_on(async {
+        let table = Table::to_fill(&told, &system).await?;
+        match file {
+            None => {
+                if arguments.restart {
+                    let message =
+                        "standard input is always read from its beginning; leave --restart out";
+                    return Err(Failure::unusable(message));
+                }
+                refuse_full(&table, arguments.merge, None).await?;
+                let lines = Lines::new(BufReader::with_capacity(BUFFER_BYTES, io::stdin()));
+                let mut load = Load::new(&table, "standard input", None, Total::Unknown);
+                load.all(lines).await
+            }
+            Some(file) => import(arguments, &table, file).await,
+        }
+    });
+    // Standard input may never end.
+    runtime.shutdown_background();
+    done
+}
+
+fn open(path: &Path) -> Result<File, Failure> {
+    File::open(path).map_err(|error| {
+        let hint = if beside(path, ".part").exists() {
+            "; its export is not finished: run that again"
+        } else {
+            ""
+        };
+        Failure::Unusable(format!("cannot read `{}`: {error}{hint}", path.display()))
+    })
+}
+
+async fn import(arguments: &Import, table: &Table, file: File) -> Result<(), Failure> {
+    let shown = format!("`{}`", arguments.from.display());
+    let unreadable = |error: io::Error| Failure::Unusable(format!("cannot read {shown}: {error}"));
+    let length = file.metadata().map_err(unreadable)?.len();
+    let mut lines = Lines::new(BufReader::with_capacity(BUFFER_BYTES, file));
+    let marks = MarkFile::of(&arguments.from);
+    let mark = begun(&marks, table, arguments.restart)?;
+    refuse_full(table, arguments.merge, mark.as_ref()).await?;
+    let mark = mark.filter(|_| !arguments.restart);
+    if let Some(mark) = &mark {
+        if !lines.skip(mark.at).map_err(unreadable)? {
+            return Err(Failure::Unusable(format!(
+                "{shown} is not what it was up to line {}, where the last import stopped; begin anew with --restart",
+                mark.at.lines
+            )));
+        }
+        let there = match &mark.last {
+            Some(last) => table.has(last).await.map_err(Failure::unusable)?,
+            None => true,
+        };
+        if !there {
+            return Err(Failure::Unusable(format!(
+                "{} does not have what was loaded up to line {}; begin anew with --restart",
+                table.shown, mark.at.lines
+            )));
+        }
+    }
+    let mut load = Load::new(table, &shown, Some(marks), Total::Bytes(length));
+    if let Some(mark) = mark {
+        load.mark = mark;
+        load.meter = Meter::new(Total::Bytes(length), load.mark.at.bytes);
+    }
+    // From here on the table has items that are known to be ours.
+    load.keep(true)?;
+    load.all(lines).await
+}
+
+/// How far an import of this file into this table has come.
+fn begun(marks: &MarkFile, table: &Table, restart: bool) -> Result<Option<Mark>, Failure> {
+    let mark = match marks.read() {
+        Err(_) if restart => None,
+        mark => mark?,
+    };
+    let ours = |mark: &Mark| mark.command == "import" && mark.table == table.identity;
+    match mark {
+        Some(mark) if !ours(&mark) && !restart => Err(Failure::Unusable(format!(
+            "`{}` is of an {} with another table, or with one that was made anew; finish that, or begin anew with --restart",
+            marks.path().display(),
+            mark.command
+        ))),
+        mark => Ok(mark.filter(ours)),
+    }
+}
+
+/// Refuses a table that has items, unless they are of the same import or may be replaced.
+async fn refuse_full(table: &Table, merge: bool, begun: Option<&Mark>) -> Result<(), Failure> {
+    if merge || begun.is_some() || table.is_empty().await.map_err(Failure::unusable)? {
+        return Ok(());
+    }
+    Err(Failure::Unusable(format!(
+        "{} has items; with --merge, those of the same key are replaced and others stay",
+        table.shown
+    )))
+}
+
+/// Loads lines into a table.
+struct Load<'t> {
+    table: &'t Table,
+    /// The input, for people.
+    shown: &'t str,
+    marks: Option<MarkFile>,
+    mark: Mark,
+    meter: Meter,
+}
+
+impl<'t> Load<'t> {
+    fn new(table: &'t Table, shown: &'t str, marks: Option<MarkFile>, total: Total) -> Load<'t> {
+        let mark = Mark {
+            command: "import".to_owned(),
+            table: table.identity.clone(),
+            at: Position::default(),
+            last: None,
+        };
+        Load { table, shown, marks, mark, meter: Meter::new(total, 0) }
+    }
+
+    async fn all<R: BufRead + Send + 'static>(&mut self, lines: Lines<R>) -> Result<(), Failure> {
+        let mut parts = read_ahead(lines, Arc::clone(self.table.schema()));
+        while let Some((part, stop)) = parts.recv().await {
+            self.part(part).await?;
+            if let Some(stop) = stop {
+                return Err(self.give_up(&stop));
+            }
+        }
+        if let Some(marks) = &self.marks {
+            marks.remove()?;
+        }
+        let (items, bytes) = (grouped(self.mark.at.items), size(self.mark.at.bytes));
+        let message = format!(
+            "imported {items} items ({bytes}) from {} into {}",
+            self.shown, self.table.shown
+        );
+        self.meter.end(&message);
+        Ok(())
+    }
+
+    async fn part(&mut self, part: Part) -> Result<(), Failure> {
+        let Part { entries, at, last, .. } = part;
+        if let Err(refused) = self.table.write(entries).await {
+            self.meter.clear();
+            // Some of the part may be written, which does no harm: it will be again.
+            let kept = self.keep(true).is_ok();
+            let mend = refused.line.is_some();
+            let line = refused.line.map_or_else(String::new, |line| format!(", line {line}"));
+            return Err(Failure::Unusable(format!(
+                "{}{line}: {}; {}",
+                self.shown,
+                refused.error,
+                self.rest(kept, mend)
+            )));
+        }
+        self.mark.at = at;
+        self.mark.last = last.or(self.mark.last.take());
+        self.meter.tell(at.items, at.bytes);
+        self.keep(false)
+    }
+
+    /// Makes a mark, if it is time to or must be.
+    fn keep(&mut self, now: bool) -> Result<(), Failure> {
+        match &mut self.marks {
+            Some(marks) if now || marks.is_due() => marks.write(&self.mark),
+            _ => Ok(()),
+        }
+    }
+
+    fn give_up(&mut self, stop: &Stop) -> Failure {
+        self.meter.clear();
+        let kept = self.keep(true).is_ok();
+        let rest = self.rest(kept, matches!(stop, Stop::Bad { .. }));
+        Failure::Unusable(match stop {
+            Stop::Unreadable(error) => format!("cannot read {}: {error}; {rest}", self.shown),
+            Stop::Bad { line, message } => {
+                format!("{}, line {line}: {message}; {rest}", self.shown)
+            }
+        })
+    }
+
+    /// What was done, and what to do.
+    fn rest(&self, kept: bool, mend: bool) -> String {
+        let done = format!("what stands before line {} is loaded", self.mark.at.lines + 1);
+        match &self.marks {
+            Some(_) if kept && mend => {
+                format!("{done}; mend it, and the same command goes on there")
+            }
+            Some(_) if kept => format!("{done}; the same command goes on there"),
+            _ => format!("{done}; loading it again does no harm, with --merge"),
+        }
+    }
+}
+
+/// Reads parts while others are written: one waits at most.
+fn read_ahead<R: BufRead + Send + 'static>(
+    mut lines: Lines<R>,
+    schema: Arc<Schema>,
+) -> mpsc::Receiver<(Part, Option<Stop>)> {
+    let (sender, receiver) = mpsc::channel(1);
+    tokio::task::spawn_blocking(move || {
+        loop {
+            let (part, stop) = lines.part(&schema);
+            let last = stop.is_some();
+            if part.lines == 0 && !last {
+                return;
+            }
+            // Whoever does not listen any more has told why.
+            if sender.blocking_send((part, stop)).is_err() || last {
+                return;
+            }
+        }
+    });
+    receiver
+}

@@ -1,0 +1,95 @@
+//! Tables as a CloudFormation template.
+
+use latchkey_dynamodb::{EXPIRY_ATTRIBUTE, key_attributes};
+use latchkey_runtime::System;
+use latchkey_table::{KeyNames, Schema};
+
+/// The most of a system's name that goes into a logical id.
+const ID_CHARS_MAX: usize = 200;
+
+/// A template of the tables of systems, as YAML.
+pub(super) fn template(systems: &[System]) -> String {
+    let mut yaml = Yaml::default();
+    yaml.line(0, "AWSTemplateFormatVersion: '2010-09-09'");
+    yaml.line(0, "Description: Tables of access-pattern documents");
+    yaml.line(0, "Resources:");
+    let mut ids: Vec<String> = Vec::new();
+    for system in systems {
+        let id = logical_id(system.name(), &ids);
+        yaml.line(1, &format!("{id}:"));
+        yaml.table(system.table());
+        ids.push(id);
+    }
+    yaml.text
+}
+
+/// A logical id is made of letters and digits, and unlike those before it.
+fn logical_id(name: &str, others: &[String]) -> String {
+    let mut id = String::new();
+    for part in name.split(|c: char| !c.is_ascii_alphanumeric()) {
+        let (first, rest) = part.split_at(part.len().min(1));
+        id.extend([&first.to_ascii_uppercase(), rest]);
+    }
+    id.truncate(ID_CHARS_MAX);
+    id.push_str("Table");
+    let numbered = (2_u32..).map(|number| format!("{id}{number}"));
+    let mut ids = std::iter::once(id.clone()).chain(numbered);
+    ids.find(|id| !others.contains(id)).unwrap_or(id)
+}
+
+/// YAML, line by line.
+#[derive(Debug, Default)]
+struct Yaml {
+    text: String,
+}
+
+impl Yaml {
+    fn line(&mut self, depth: usize, line: &str) {
+        self.text.extend(std::iter::repeat_n("  ", depth));
+        self.text.push_str(line);
+        self.text.push('\n');
+    }
+
+    fn table(&mut self, schema: &Schema) {
+        self.line(2, "Type: AWS::DynamoDB::Table");
+        // What a template forgets is not lost.
+        self.line(2, "DeletionPolicy: Retain");
+        self.line(2, "UpdateReplacePolicy: Retain");
+        self.line(2, "Properties:");
+        self.line(3, &format!("TableName: {}", text(&schema.name)));
+        self.line(3, "BillingMode: PAY_PER_REQUEST");
+        self.line(3, "PointInTimeRecoverySpecification:");
+        self.line(4, "PointInTimeRecoveryEnabled: true");
+        self.line(3, "TimeToLiveSpecification:");
+        self.line(4, &format!("AttributeName: {}", text(EXPIRY_ATTRIBUTE)));
+        self.line(4, "Enabled: true");
+        self.line(3, "AttributeDefinitions:");
+        for name in key_attributes(schema) {
+            self.line(4, &format!("- AttributeName: {}", text(name)));
+            self.line(5, "AttributeType: S");
+        }
+        self.key(3, &schema.key);
+        if !schema.indexes.is_empty() {
+            self.line(3, "GlobalSecondaryIndexes:");
+        }
+        for index in &schema.indexes {
+            self.line(4, &format!("- IndexName: {}", text(&index.name)));
+            self.key(5, &index.key);
+            self.line(5, "Projection:");
+            self.line(6, "ProjectionType: ALL");
+        }
+    }
+
+    fn key(&mut self, depth: usize, key: &KeyNames) {
+        self.line(depth, "KeySchema:");
+        for (name, kind) in [(&key.partition, "HASH"), (&key.sort, "RANGE")] {
+            self.line(depth + 1, &format!("- AttributeName: {}", text(name)));
+            self.line(depth + 2, &format!("KeyType: {kind}"));
+        }
+    }
+}
+
+/// A name as a YAML text, whatever else it may look like.
+fn text(name: &str) -> String {
+    format!("'{}'", name.replace('\'', "''"))
+}

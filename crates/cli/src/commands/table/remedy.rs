@@ -1,0 +1,158 @@
+//! What to run so that a table becomes as its document needs it.
+
+use latchkey_dynamodb::{EXPIRY_ATTRIBUTE, Mismatch};
+use latchkey_runtime::System;
+use latchkey_table::Index;
+
+use crate::storage::{bare, quoted};
+
+/// The commands for one table.
+pub(super) struct Remedies<'a> {
+    pub(super) system: &'a System,
+    /// The arguments of `latchkey table` that lead to it.
+    pub(super) arguments: &'a str,
+    pub(super) endpoint: Option<&'a str>,
+}
+
+impl Remedies<'_> {
+    /// What to run, each once, in an order that works.
+    pub(super) fn of(&self, mismatches: &[Mismatch]) -> Vec<String> {
+        if mismatches.iter().any(|mismatch| self.is_key(mismatch)) {
+            return vec![self.another_table()];
+        }
+        let mut commands = Vec::new();
+        if mismatches.iter().any(|mismatch| matches!(mismatch, Mismatch::NotActive(_))) {
+            commands.push(format!("latchkey table create{}", self.arguments));
+        }
+        let schema = self.system.table();
+        for index in &schema.indexes {
+            let wrong = mismatches.iter().any(|one| is_wrong(one, index));
+            let missing = mismatches
+                .iter()
+                .any(|one| matches!(one, Mismatch::NoIndex(name) if *name == index.name));
+            if wrong && !missing {
+                commands.push(self.remove_index(index));
+            }
+            if wrong || missing {
+                commands.push(self.add_index(index));
+            }
+        }
+        commands
+    }
+
+    /// Turns recovery on.
+    pub(super) fn recovery(&self) -> String {
+        self.aws(
+            "update-continuous-backups",
+            "--point-in-time-recovery-specification PointInTimeRecoveryEnabled=true",
+        )
+    }
+
+    /// Turns expiry on.
+    pub(super) fn expiry(&self) -> String {
+        self.time_to_live(true, EXPIRY_ATTRIBUTE)
+    }
+
+    /// Turns expiry by another attribute off.
+    pub(super) fn no_expiry(&self, attribute: &str) -> String {
+        self.time_to_live(false, attribute)
+    }
+
+    fn time_to_live(&self, enabled: bool, attribute: &str) -> String {
+        let given = quoted(&format!("Enabled={enabled},AttributeName={attribute}"));
+        self.aws("update-time-to-live", &format!("--time-to-live-specification {given}"))
+    }
+
+    /// Whether a mismatch is of the table's own key, which nobody can change.
+    fn is_key(&self, mismatch: &Mismatch) -> bool {
+        let key = &self.system.table().key;
+        match mismatch {
+            Mismatch::Key { .. } => true,
+            Mismatch::Type { attribute, .. } => {
+                [&key.partition, &key.sort].iter().any(|name| *name == attribute)
+            }
+            _ => false,
+        }
+    }
+
+    fn another_table(&self) -> String {
+        let system = self.system.name();
+        format!(
+            "latchkey table create{} --table {system}=ANOTHER   # the key of a table cannot be changed; \
+             bring its items over with `latchkey export` and `latchkey import`",
+            without_table(self.arguments, system)
+        )
+    }
+
+    fn remove_index(&self, index: &Index) -> String {
+        let update = format!(r#"[{{"Delete":{{"IndexName":"{}"}}}}]"#, index.name);
+        self.aws("update-table", &format!("--global-secondary-index-updates {}", quoted(&update)))
+    }
+
+    fn add_index(&self, index: &Index) -> String {
+        let (partition, sort) = (&index.key.partition, &index.key.sort);
+        let define = |name: &str| quoted(&format!("AttributeName={name},AttributeType=S"));
+        let update = format!(
+            r#"[{{"Create":{{"IndexName":"{}","KeySchema":[{{"AttributeName":"{partition}","KeyType":"HASH"}},{{"AttributeName":"{sort}","KeyType":"RANGE"}}],"Projection":{{"ProjectionType":"ALL"}}}}}}]"#,
+            index.name
+        );
+        let given = format!(
+            "--attribute-definitions {} {} --global-secondary-index-updates {}",
+            define(partition),
+            define(sort),
+            quoted(&update)
+        );
+        self.aws("update-table", &given)
+    }
+
+    fn aws(&self, operation: &str, given: &str) -> String {
+        let endpoint = self.endpoint.map(|url| format!(" --endpoint-url {}", quoted(&bare(url))));
+        let table = &self.system.table().name;
+        let endpoint = endpoint.unwrap_or_default();
+        format!("aws dynamodb {operation}{endpoint} --table-name {table} {given}")
+    }
+}
+
+/// Whether an index must be made anew.
+fn is_wrong(mismatch: &Mismatch, wanted: &Index) -> bool {
+    match mismatch {
+        Mismatch::IndexKey { index, .. } | Mismatch::Projection { index, .. } => {
+            *index == wanted.name
+        }
+        Mismatch::Type { attribute, .. } => {
+            [&wanted.key.partition, &wanted.key.sort].iter().any(|name| *name == attribute)
+        }
+        _ => false,
+    }
+}
+
+/// The arguments without the table of a system.
+fn without_table(arguments: &str, system: &str) -> String {
+    let given = format!(" --table {system}=");
+    match arguments.split_once(&given) {
+        None => arguments.to_owned(),
+        Some((before, rest)) => {
+            let after = rest.find(' ').and_then(|at| rest.get(at..)).unwrap_or_default();
+            format!("{before}{after}")
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::without_table;
+
+    #[test]
+    fn the_table_of_one_system_is_left_out() {
+        let cases = [
+            (" doors.md", " doors.md"),
+            (" doors.md --table doors=A", " doors.md"),
+            (" a.md --table doors=A --table gates=B", " a.md --table gates=B"),
+            (" a.md --table gates=B --table doors=A", " a.md --table gates=B"),
+            (" a.md --table other_doors=B", " a.md --table other_doors=B"),
+        ];
+        for (arguments, wanted) in cases {
+            assert_eq!(without_table(arguments, "doors"), wanted);
+        }
+    }
+}

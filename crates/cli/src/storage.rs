@@ -1,0 +1,325 @@
+//! Which store a command works on, and which table each system has there.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::http::Uri;
+use latchkey_dynamodb::{DynamoDb, Settings, TableError};
+use latchkey_embedded::Store;
+use latchkey_runtime::{Backend, PrepareError, System};
+
+use crate::Failure;
+use crate::arguments::{Remote, Storage};
+
+/// The variable that names the table of a lone system.
+const VARIABLE: &str = "DYNAMODB_TABLE_NAME";
+
+/// The variables the SDK finds an endpoint in, the one that counts first.
+const ENDPOINT_VARIABLES: [&str; 2] = ["AWS_ENDPOINT_URL_DYNAMODB", "AWS_ENDPOINT_URL"];
+
+/// How long it may take to find out where DynamoDB is.
+const FIND_TIME_MAX: Duration = Duration::from_secs(10);
+
+impl Storage {
+    /// Puts systems on their tables.
+    pub(crate) fn place(&self, systems: Vec<System>) -> Result<Vec<System>, Failure> {
+        if self.dynamodb {
+            return self.remote.place(systems);
+        }
+        let given = [
+            ("--endpoint", self.remote.endpoint.is_some()),
+            ("--table", !self.remote.tables.is_empty()),
+        ];
+        match given.iter().find(|(_, given)| *given) {
+            None => Ok(systems),
+            Some((flag, _)) => Err(Failure::Unusable(format!(
+                "`{flag}` is for DynamoDB; add `--dynamodb`, or leave it out"
+            ))),
+        }
+    }
+
+    /// Opens the store: that of a data directory, or DynamoDB.
+    pub(crate) async fn open(&self, data: &Path) -> Result<Backend, Failure> {
+        if self.dynamodb {
+            return Ok(Backend::DynamoDb(self.remote.connect().await?));
+        }
+        let store = Store::open(data, &latchkey_embedded::Options::default());
+        Ok(Backend::Embedded(Arc::new(store.map_err(Failure::unusable)?)))
+    }
+
+    /// Why a system does not start, and what helps.
+    pub(crate) fn refused(
+        &self,
+        error: &PrepareError,
+        documents: &[PathBuf],
+        system: &str,
+        table: &str,
+    ) -> Failure {
+        match error {
+            PrepareError::Store(error) => Failure::unusable(error),
+            PrepareError::Table(error) => {
+                Failure::Unusable(self.remote.explained(error, documents, system, table))
+            }
+            PrepareError::NoTransactions { .. } => Failure::Unusable(format!(
+                "{}: {error}; use AWS, or a service that has them",
+                self.remote.told()
+            )),
+        }
+    }
+
+    /// The store that was opened, for people: on AWS with its region.
+    pub(crate) fn told(&self, data: &Path, backend: &Backend) -> String {
+        match backend {
+            Backend::Embedded(_) => format!("{}, on this machine", data.display()),
+            Backend::DynamoDb(service) => match service.region() {
+                Some(region) if self.remote.endpoint().is_none() => {
+                    format!("{} in {region}", self.remote.told())
+                }
+                _ => self.remote.told(),
+            },
+        }
+    }
+}
+
+impl Remote {
+    /// Puts systems on their tables: those that are given, or else those their documents name.
+    pub(crate) fn place(&self, systems: Vec<System>) -> Result<Vec<System>, Failure> {
+        let variable = match std::env::var(VARIABLE) {
+            Ok(name) if !name.is_empty() => Some(name),
+            Ok(_) | Err(std::env::VarError::NotPresent) => None,
+            Err(error) => return Err(Failure::Unusable(format!("{VARIABLE}: {error}"))),
+        };
+        placed(systems, &self.tables, variable.as_deref()).map_err(Failure::Unusable)
+    }
+
+    /// The endpoint that was given, as the SDK would find it.
+    fn endpoint(&self) -> Option<String> {
+        let variable = |name: &str| std::env::var(name).ok().filter(|url| !url.is_empty());
+        let endpoint = self.endpoint.clone();
+        endpoint.or_else(|| ENDPOINT_VARIABLES.iter().copied().find_map(variable))
+    }
+
+    /// The service, for people.
+    pub(crate) fn told(&self) -> String {
+        let endpoint = self.endpoint();
+        endpoint.map_or_else(|| "DynamoDB".to_owned(), |url| format!("DynamoDB at {}", bare(&url)))
+    }
+
+    /// What is wrong with a table, and what to run.
+    pub(crate) fn explained(
+        &self,
+        error: &TableError,
+        documents: &[PathBuf],
+        system: &str,
+        table: &str,
+    ) -> String {
+        let place = self.told();
+        match error.advice(&self.arguments(documents, system, table)) {
+            Some(advice) => format!("{place}: {error}; {advice}"),
+            None => format!("{place}: {error}"),
+        }
+    }
+
+    /// The arguments of `latchkey table` that lead to the same tables, each behind a space.
+    pub(crate) fn arguments(&self, documents: &[PathBuf], system: &str, table: &str) -> String {
+        let mut arguments: Vec<String> =
+            documents.iter().map(|path| path.display().to_string()).collect();
+        if let Some(endpoint) = &self.endpoint {
+            arguments.extend(["--endpoint".to_owned(), bare(endpoint)]);
+        }
+        for pair in &self.tables {
+            arguments.extend(["--table".to_owned(), pair.clone()]);
+        }
+        let given = self.tables.iter().any(|pair| pair.starts_with(&format!("{system}=")));
+        if !given && std::env::var_os(VARIABLE).is_some_and(|name| !name.is_empty()) {
+            arguments.extend(["--table".to_owned(), format!("{system}={table}")]);
+        }
+        arguments.iter().map(|argument| format!(" {}", quoted(argument))).collect()
+    }
+
+    /// Finds DynamoDB, or what speaks its protocol.
+    pub(crate) async fn connect(&self) -> Result<DynamoDb, Failure> {
+        if let Some(endpoint) = self.endpoint().filter(|endpoint| !is_address(endpoint)) {
+            return Err(Failure::Unusable(format!(
+                "the endpoint `{}` is no address such as http://127.0.0.1:8000",
+                bare(&endpoint)
+            )));
+        }
+        let settings = Settings { endpoint: self.endpoint.clone() };
+        let found = tokio::time::timeout(FIND_TIME_MAX, DynamoDb::connect(&settings)).await;
+        found.map_err(|_| {
+            Failure::unusable(
+                "no region was found in time; set AWS_REGION, or choose an AWS_PROFILE",
+            )
+        })
+    }
+}
+
+fn is_address(endpoint: &str) -> bool {
+    endpoint.parse::<Uri>().is_ok_and(|uri| {
+        matches!(uri.scheme_str(), Some("http" | "https"))
+            && uri.host().is_some_and(|host| !host.is_empty())
+    })
+}
+
+/// An argument as a shell reads it.
+pub(crate) fn quoted(argument: &str) -> String {
+    let plain = |c: char| c.is_ascii_alphanumeric() || "-_./:=@%+,".contains(c);
+    if !argument.is_empty() && argument.chars().all(plain) {
+        return argument.to_owned();
+    }
+    format!("'{}'", argument.replace('\'', "'\\''"))
+}
+
+/// An endpoint as it may be shown: without a password.
+pub(crate) fn bare(endpoint: &str) -> String {
+    let Some((scheme, rest)) = endpoint.split_once("://") else { return endpoint.to_owned() };
+    let (authority, path) = rest.split_at(rest.find('/').unwrap_or(rest.len()));
+    let host = authority.rsplit('@').next().unwrap_or_default();
+    format!("{scheme}://{host}{path}")
+}
+
+/// Systems on their tables: as given, or as the variable says, or as their documents say.
+fn placed(
+    systems: Vec<System>,
+    given: &[String],
+    variable: Option<&str>,
+) -> Result<Vec<System>, String> {
+    let mut named: Vec<(&str, &str)> = Vec::new();
+    for pair in given {
+        let Some((system, table)) = pair.split_once('=') else {
+            return Err(format!("`--table {pair}` is not SYSTEM=NAME"));
+        };
+        if !systems.iter().any(|known| known.name() == system) {
+            let known: Vec<&str> = systems.iter().map(System::name).collect();
+            return Err(format!(
+                "`--table {pair}`: there is no system `{system}`; there are: {}",
+                known.join(", ")
+            ));
+        }
+        if named.iter().any(|(other, _)| *other == system) {
+            return Err(format!("`--table` names the table of `{system}` twice"));
+        }
+        named.push((system, table));
+    }
+    let unnamed = |system: &&System| !named.iter().any(|(name, _)| *name == system.name());
+    if let Some(table) = variable
+        && systems.len() > 1
+        && let Some(system) = systems.iter().find(unnamed)
+    {
+        return Err(format!(
+            "{VARIABLE} is `{table}`, and {} systems cannot share a table; unset it, and use `--table {}=NAME` and the like",
+            systems.len(),
+            system.name()
+        ));
+    }
+    let place = |system: System| {
+        let given = named.iter().find(|(name, _)| *name == system.name()).map(|(_, table)| *table);
+        match given.or(variable) {
+            Some(table) => system.on_table(table),
+            None => system,
+        }
+    };
+    let systems: Vec<System> = systems.into_iter().map(place).collect();
+    for (at, system) in systems.iter().enumerate() {
+        system.table().validate().map_err(|error| error.to_string())?;
+        let twin = systems.iter().take(at).find(|other| other.table().name == system.table().name);
+        if let Some(twin) = twin {
+            return Err(format!(
+                "`{}` and `{}` would share table `{}`; give one of them another by `--table {}=NAME`",
+                twin.name(),
+                system.name(),
+                system.table().name,
+                system.name()
+            ));
+        }
+    }
+    Ok(systems)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{System, bare, is_address, placed, quoted};
+
+    /// A system of a name, on a table of a name.
+    fn system(name: &str, table: &str) -> System {
+        let text = format!(
+            "```contract\nsystem {name}\ntable {table} {{ type kind }}\nentity Door \"DOOR\" {{\n  \
+             PK = \"DOOR#{{doorId}}\"\n  SK = \"META\"\n  doorId id\n}}\ncontract D-01 \"Get\" {{\n  \
+             GET /doors/{{doorId}}\n  door = get Door else 404 not-found\n  \
+             allow caller owns door.doorId\n  return door\n  consistency eventual\n  expect 1 item\n  \
+             rate 1/s\n}}\n```\n"
+        );
+        System::read(&text).unwrap()
+    }
+
+    /// The tables two systems get, or why they get none.
+    fn tables(given: &[&str], variable: Option<&str>) -> Result<Vec<String>, String> {
+        let systems = vec![system("doors", "Doors"), system("gates", "Gates")];
+        let given: Vec<String> = given.iter().map(|pair| (*pair).to_owned()).collect();
+        let systems = placed(systems, &given, variable)?;
+        Ok(systems.iter().map(|system| system.table().name.to_string()).collect())
+    }
+
+    #[test]
+    fn each_system_gets_the_table_that_is_given_or_else_its_own() {
+        let cases: &[(&[&str], Option<&str>, [&str; 2])] = &[
+            (&[], None, ["Doors", "Gates"]),
+            (&["gates=Other"], None, ["Doors", "Other"]),
+            // They may change places.
+            (&["gates=Doors", "doors=Gates"], None, ["Gates", "Doors"]),
+            (&["gates=One", "doors=Two"], Some("Three"), ["Two", "One"]),
+        ];
+        for (given, variable, wanted) in cases {
+            let found = tables(given, *variable);
+            assert_eq!(found.as_deref(), Ok(&wanted.map(str::to_owned)[..]), "{given:?}");
+        }
+        let lone = placed(vec![system("doors", "Doors")], &[], Some("Three")).unwrap();
+        assert_eq!(lone.first().unwrap().table().name, "Three");
+    }
+
+    #[test]
+    fn what_cannot_be_is_refused() {
+        let cases: &[(&[&str], Option<&str>, &str)] = &[
+            (&["Other"], None, "is not SYSTEM=NAME"),
+            (&["=Other"], None, "there is no system ``; there are: doors, gates"),
+            (&["Doors=Other"], None, "there is no system `Doors`"),
+            (&["doors=One", "doors=One"], None, "twice"),
+            (&["doors=Gates"], None, "`doors` and `gates` would share table `Gates`"),
+            (&["doors=a b c"], None, "cannot be the name of a table"),
+            (&["doors=One"], Some("Three"), "--table gates=NAME"),
+            (&[], Some("Three"), "2 systems cannot share a table"),
+        ];
+        for (given, variable, said) in cases {
+            let refused = tables(given, *variable).unwrap_err();
+            assert!(refused.contains(said), "{given:?}: {refused}");
+        }
+    }
+
+    #[test]
+    fn arguments_are_quoted_for_a_shell() {
+        let cases = [
+            ("doors.md", "doors.md"),
+            ("http://127.0.0.1:8000", "http://127.0.0.1:8000"),
+            ("my doors.md", "'my doors.md'"),
+            ("it's", r"'it'\''s'"),
+            ("$(id)", "'$(id)'"),
+            ("", "''"),
+        ];
+        for (argument, wanted) in cases {
+            assert_eq!(quoted(argument), wanted);
+        }
+    }
+
+    #[test]
+    fn endpoints_are_addresses_and_shown_without_their_password() {
+        assert!(is_address("http://127.0.0.1:8000") && is_address("https://here/there"));
+        for none in ["", "127.0.0.1:8000", "ftp://here", "http://", "http://a b", "/here"] {
+            assert!(!is_address(none), "{none}");
+        }
+        assert_eq!(bare("http://dana:secret@here:1/there@x"), "http://here:1/there@x");
+        assert_eq!(bare("http://here:1"), "http://here:1");
+        assert_eq!(bare("nothing"), "nothing");
+    }
+}

@@ -1,0 +1,138 @@
+//! How far a transfer has come, in a file beside its own: whoever runs it again goes on there.
+
+use std::fs::{self, File};
+use std::io::{self, Read, Write};
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use latchkey_table::Key;
+use serde_json::{Value, json};
+
+use super::beside;
+use super::lines::{Digest, Position};
+use crate::Failure;
+
+/// How long after a mark the next is made: what a kill in between costs.
+const MARK_EVERY: Duration = Duration::from_millis(250);
+
+/// More than any mark has.
+const MARK_BYTES_MAX: u64 = 64 * 1024;
+
+/// How far a transfer has come.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Mark {
+    /// `export` or `import`.
+    pub(crate) command: String,
+    /// The table, as [`Table::identity`](super::Table) has it.
+    pub(crate) table: String,
+    /// How far the file is written or read.
+    pub(crate) at: Position,
+    /// The last item's key.
+    pub(crate) last: Option<Key>,
+}
+
+impl Mark {
+    fn to_json(&self) -> Value {
+        json!({
+            "command": self.command,
+            "table": self.table,
+            "bytes": self.at.bytes,
+            "lines": self.at.lines,
+            "items": self.at.items,
+            // As text: not every reader of JSON has so large numbers.
+            "digest": format!("{:016x}", self.at.digest.0),
+            "last": self.last.as_ref().map(|key| [key.partition.as_str(), key.sort.as_str()]),
+        })
+    }
+
+    fn from_json(json: &Value) -> Option<Mark> {
+        let text = |name: &str| json.get(name)?.as_str().map(str::to_owned);
+        let number = |name: &str| json.get(name)?.as_u64();
+        let digest = u64::from_str_radix(&text("digest")?, 16).ok()?;
+        let last = match json.get("last")? {
+            Value::Null => None,
+            last => {
+                let part = |at: usize| last.get(at)?.as_str();
+                Some(Key::new(part(0)?, part(1)?))
+            }
+        };
+        let at = Position {
+            bytes: number("bytes")?,
+            lines: number("lines")?,
+            items: number("items")?,
+            digest: Digest(digest),
+        };
+        Some(Mark { command: text("command")?, table: text("table")?, at, last })
+    }
+}
+
+/// The file of a mark.
+#[derive(Debug)]
+pub(crate) struct MarkFile {
+    path: PathBuf,
+    made: Option<Instant>,
+}
+
+impl MarkFile {
+    /// The one beside a file.
+    pub(crate) fn of(path: &Path) -> MarkFile {
+        MarkFile { path: beside(path, ".progress"), made: None }
+    }
+
+    pub(crate) fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// The mark, if there is one.
+    pub(crate) fn read(&self) -> Result<Option<Mark>, Failure> {
+        let mut text = String::new();
+        let read = File::open(&self.path)
+            .and_then(|file| file.take(MARK_BYTES_MAX).read_to_string(&mut text));
+        match read {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+            Err(error) => return Err(self.unusable(&error)),
+            Ok(_) => {}
+        }
+        let json: Option<Value> = serde_json::from_str(&text).ok();
+        match json.as_ref().and_then(Mark::from_json) {
+            Some(mark) => Ok(Some(mark)),
+            None => Err(Failure::Unusable(format!(
+                "`{}` does not tell how far a transfer came; begin anew with --restart",
+                self.path.display()
+            ))),
+        }
+    }
+
+    /// Whether it is time for another mark.
+    pub(crate) fn is_due(&self) -> bool {
+        self.made.is_none_or(|made| made.elapsed() >= MARK_EVERY)
+    }
+
+    /// Makes a mark in place of the last: under another name first, so that there is always a whole one.
+    pub(crate) fn write(&mut self, mark: &Mark) -> Result<(), Failure> {
+        let draft = beside(&self.path, ".new");
+        let written = File::create(&draft).and_then(|mut file| {
+            file.write_all(mark.to_json().to_string().as_bytes())?;
+            file.write_all(b"\n")?;
+            file.sync_all()?;
+            fs::rename(&draft, &self.path)
+        });
+        self.made = Some(Instant::now());
+        written.map_err(|error| self.unusable(&error))
+    }
+
+    /// Removes the mark: there is nothing to go on with.
+    pub(crate) fn remove(&self) -> Result<(), Failure> {
+        match fs::remove_file(&self.path) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => Err(self.unusable(&error)),
+            _ => Ok(()),
+        }
+    }
+
+    fn unusable(&self, error: &io::Error) -> Failure {
+        Failure::Unusable(format!(
+            "`{}`, which tells how far this came, cannot be used: {error}; standard input and output, `-`, do without",
+            self.path.display()
+        ))
+    }
+}

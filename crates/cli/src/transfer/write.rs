@@ -1,0 +1,141 @@
+//! Filling a table.
+
+use latchkey_dynamodb::{BATCH_ITEMS_MAX, DynamoDb};
+use latchkey_runtime::Backend;
+use latchkey_table::{Error, Item, Put, Returning, Schema};
+use std::sync::Arc;
+use tokio::task::JoinSet;
+
+use super::lines::Entry;
+use super::{Table, patience};
+
+/// How much of the input one request to DynamoDB brings, unless a single item is larger: a request is given
+/// up after some seconds, and not every line is fast.
+const REQUEST_BYTES_MAX: usize = 2 * 1024 * 1024;
+
+/// How many requests are on their way at once.
+const REQUESTS_MAX: usize = 16;
+
+/// Why items were not all written.
+#[derive(Debug)]
+pub(crate) struct Refused {
+    /// The line of the item at fault, if it is one's.
+    pub(crate) line: Option<u64>,
+    pub(crate) error: Error,
+}
+
+impl From<Error> for Refused {
+    fn from(error: Error) -> Refused {
+        Refused { line: None, error }
+    }
+}
+
+impl Table {
+    /// Writes items, no two of one key, in place of any that are there. On an error, any of them may have been.
+    pub(crate) async fn write(&self, entries: Vec<Entry>) -> Result<(), Refused> {
+        match &self.backend {
+            Backend::Embedded(store) => {
+                // All are handed in before the first is waited for: they share their commits.
+                let put = |entry: Entry| {
+                    let (table, item) = (Arc::clone(&self.schema), entry.item);
+                    let put = Put { table, item, condition: None };
+                    (entry.line, store.put(put, Returning::Nothing))
+                };
+                let pending: Vec<_> = entries.into_iter().map(put).collect();
+                for (line, pending) in pending {
+                    if let Err(error) = pending.await {
+                        let line = matches!(error, Error::Invalid { .. }).then_some(line);
+                        return Err(Refused { line, error });
+                    }
+                }
+                Ok(())
+            }
+            Backend::DynamoDb(service) => write_remote(service, &self.schema, entries).await,
+        }
+    }
+}
+
+async fn write_remote(
+    service: &DynamoDb,
+    schema: &Arc<Schema>,
+    entries: Vec<Entry>,
+) -> Result<(), Refused> {
+    let mut requests: JoinSet<Result<(), Refused>> = JoinSet::new();
+    for chunk in chunks(entries) {
+        if requests.len() >= REQUESTS_MAX {
+            joined(requests.join_next().await)?;
+        }
+        requests.spawn(write_chunk(service.clone(), Arc::clone(schema), chunk));
+    }
+    while !requests.is_empty() {
+        joined(requests.join_next().await)?;
+    }
+    Ok(())
+}
+
+type Joined = Result<Result<(), Refused>, tokio::task::JoinError>;
+
+fn joined(done: Option<Joined>) -> Result<(), Refused> {
+    match done {
+        None => Ok(()),
+        Some(Ok(done)) => done,
+        Some(Err(error)) => Err(Error::Unavailable { reason: error.to_string() }.into()),
+    }
+}
+
+/// Entries as requests bring them.
+fn chunks(entries: Vec<Entry>) -> Vec<Vec<Entry>> {
+    let mut chunks: Vec<Vec<Entry>> = Vec::new();
+    let mut bytes = 0usize;
+    for entry in entries {
+        bytes = bytes.saturating_add(entry.bytes);
+        match chunks.last_mut() {
+            Some(chunk) if chunk.len() < BATCH_ITEMS_MAX && bytes <= REQUEST_BYTES_MAX => {
+                chunk.push(entry);
+            }
+            _ => {
+                bytes = entry.bytes;
+                chunks.push(vec![entry]);
+            }
+        }
+    }
+    chunks
+}
+
+async fn write_chunk(
+    service: DynamoDb,
+    schema: Arc<Schema>,
+    entries: Vec<Entry>,
+) -> Result<(), Refused> {
+    let items: Vec<Item> = entries.iter().map(|entry| entry.item.clone()).collect();
+    match service.put_all(&schema, items, patience()).await {
+        Err(Error::Invalid { .. }) => {}
+        done => return Ok(done?),
+    }
+    // The service does not say which of them it would not take: one by one, it does.
+    for entry in entries {
+        let written = service.put_all(&schema, vec![entry.item], patience()).await;
+        let line = matches!(written, Err(Error::Invalid { .. })).then_some(entry.line);
+        written.map_err(|error| Refused { line, error })?;
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_request_is_bounded_by_items_and_bytes() {
+        let entries = |sizes: &[usize]| {
+            let entry = |bytes: &usize| Entry { item: Item::new(), line: 1, bytes: *bytes };
+            sizes.iter().map(entry).collect::<Vec<_>>()
+        };
+        let lengths =
+            |sizes: &[usize]| chunks(entries(sizes)).iter().map(Vec::len).collect::<Vec<_>>();
+        assert_eq!(lengths(&[]), [0; 0]);
+        assert_eq!(lengths(&[10; 60]), [25, 25, 10]);
+        let half = REQUEST_BYTES_MAX / 2;
+        assert_eq!(lengths(&[half, half, 1, 3 * half, 1, 1]), [2, 1, 1, 2]);
+    }
+}

@@ -1,0 +1,99 @@
+//! Many puts at once, for import. Nothing tests a condition here, so everything can be sent again.
+
+use std::collections::HashMap;
+
+use aws_sdk_dynamodb::types::{PutRequest, WriteRequest};
+use latchkey_table::{Error, Item, Schema};
+use tokio::time::Instant;
+
+use crate::client::{DynamoDb, Patience};
+use crate::convert::to_item;
+use crate::error::{Effect, meaning, told};
+
+/// The most items of one request.
+pub const BATCH_ITEMS_MAX: usize = 25;
+
+/// How often a request that nobody answered is sent again in a row: a service may be away for some seconds.
+const RESENDS_MAX: u32 = 30;
+
+/// Keeps on where a call would have given up: nobody waits for an answer here.
+pub(crate) struct Persistence {
+    deadline: Instant,
+    patience: Patience,
+    resends: u32,
+}
+
+impl Persistence {
+    pub(crate) fn until(deadline: Instant) -> Persistence {
+        Persistence { deadline, patience: Patience::until(deadline), resends: 0 }
+    }
+
+    /// Waits after an error that may pass, and fails with any other, or when the time is up.
+    pub(crate) async fn wait(&mut self, error: Error) -> Result<(), Error> {
+        let may_pass = match &error {
+            Error::Throttled | Error::Conflict => true,
+            Error::Unavailable { .. } => {
+                self.resends = self.resends.saturating_add(1);
+                self.resends <= RESENDS_MAX
+            }
+            _ => false,
+        };
+        if may_pass && self.patience.wait().await { Ok(()) } else { Err(error) }
+    }
+
+    /// Something was done: waits are short again.
+    fn refresh(&mut self) {
+        *self = Persistence::until(self.deadline);
+    }
+}
+
+impl DynamoDb {
+    /// Writes items, no two of one key, in place of any that are there: at most [`BATCH_ITEMS_MAX`].
+    ///
+    /// What the service leaves undone is sent again, later each time, until the deadline. After an error
+    /// any of the items may have been written.
+    pub async fn put_all(
+        &self,
+        table: &Schema,
+        items: Vec<Item>,
+        deadline: Instant,
+    ) -> Result<(), Error> {
+        for item in &items {
+            table.validate_item(item)?;
+        }
+        let mut left: Vec<WriteRequest> = items.into_iter().map(put).collect::<Result<_, _>>()?;
+        let mut persistence = Persistence::until(deadline);
+        while !left.is_empty() {
+            match self.put_all_once(table, left.clone()).await {
+                Ok(undone) if undone.is_empty() => break,
+                Ok(undone) => {
+                    if undone.len() < left.len() {
+                        persistence.refresh();
+                    }
+                    left = undone;
+                    persistence.wait(Error::Throttled).await?;
+                }
+                Err(error) => persistence.wait(error).await?,
+            }
+        }
+        Ok(())
+    }
+
+    /// Sends the puts and returns those that were not done.
+    async fn put_all_once(
+        &self,
+        table: &Schema,
+        puts: Vec<WriteRequest>,
+    ) -> Result<Vec<WriteRequest>, Error> {
+        let requests = HashMap::from([(table.name.to_string(), puts)]);
+        let sent = self.client.batch_write_item().set_request_items(Some(requests)).send();
+        let answer = sent.await.map_err(|error| meaning(&error, &table.name, Effect::None))?;
+        Ok(answer.unprocessed_items.unwrap_or_default().into_values().flatten().collect())
+    }
+}
+
+fn put(item: Item) -> Result<WriteRequest, Error> {
+    let put = PutRequest::builder().set_item(Some(to_item(item))).build();
+    let put = put.map_err(|error| Error::Unavailable { reason: told(&error) })?;
+    Ok(WriteRequest::builder().put_request(put).build())
+}

@@ -1,0 +1,149 @@
+//! A table as it is, for people.
+
+use aws_sdk_dynamodb::config::http::HttpResponse;
+use aws_sdk_dynamodb::error::{ProvideErrorMetadata, SdkError};
+use aws_sdk_dynamodb::types::{
+    AttributeDefinition, KeySchemaElement, KeyType, PointInTimeRecoveryStatus, TableDescription,
+    TimeToLiveStatus,
+};
+
+use super::{TableError, code, patient};
+use crate::client::DynamoDb;
+
+/// A table as it is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Description {
+    /// Its name.
+    pub table: String,
+    /// Whether it is active, as DynamoDB writes it.
+    pub status: String,
+    /// Its key attributes with their types: `PK (S), SK (S)`.
+    pub key: String,
+    /// Its global indexes.
+    pub indexes: Vec<IndexDescription>,
+    /// How it is paid for, as DynamoDB writes it.
+    pub billing: String,
+    /// Whether it can be put back to how it was.
+    pub recovery: Setting,
+    /// Whether items that are over are removed, and by which attribute.
+    pub expiry: Setting,
+    /// How many items there are, by DynamoDB's count of the last hours.
+    pub items: i64,
+    /// How many bytes they have, likewise.
+    pub bytes: i64,
+}
+
+/// A global index as it is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct IndexDescription {
+    /// Its name.
+    pub index: String,
+    /// Its key attributes with their types.
+    pub key: String,
+    /// What it holds of an item, as DynamoDB writes it.
+    pub projection: String,
+    /// Whether it is active, as DynamoDB writes it.
+    pub status: String,
+}
+
+/// Something a table can do.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Setting {
+    /// It does; and how.
+    On(String),
+    /// It does not.
+    Off,
+    /// The service does not say.
+    Unknown(String),
+}
+
+impl Description {
+    pub(super) fn new(table: &TableDescription, recovery: Setting, expiry: Setting) -> Description {
+        let attributes = table.attribute_definitions();
+        let indexes = table.global_secondary_indexes().iter().map(|index| {
+            let projection = index.projection().and_then(|one| one.projection_type());
+            IndexDescription {
+                index: index.index_name().unwrap_or_default().to_owned(),
+                key: key(index.key_schema(), attributes),
+                projection: projection.map_or_else(unknown, ToString::to_string),
+                status: index.index_status().map_or_else(unknown, ToString::to_string),
+            }
+        });
+        let billing = table.billing_mode_summary().and_then(|summary| summary.billing_mode());
+        Description {
+            table: table.table_name().unwrap_or_default().to_owned(),
+            status: table.table_status().map_or_else(unknown, ToString::to_string),
+            key: key(table.key_schema(), attributes),
+            indexes: indexes.collect(),
+            // DynamoDB leaves it out where it was never anything else.
+            billing: billing.map_or_else(|| "PROVISIONED".to_owned(), ToString::to_string),
+            recovery,
+            expiry,
+            items: table.item_count().unwrap_or_default(),
+            bytes: table.table_size_bytes().unwrap_or_default(),
+        }
+    }
+}
+
+/// Why the service does not say.
+fn unasked<E>(error: &SdkError<E, HttpResponse>) -> String
+where
+    E: ProvideErrorMetadata + std::error::Error + 'static,
+{
+    match code(error) {
+        Some("UnknownOperationException") => "the service does not know it".to_owned(),
+        _ => TableError::of(error).to_string(),
+    }
+}
+
+fn unknown() -> String {
+    "unknown".to_owned()
+}
+
+fn key(elements: &[KeySchemaElement], attributes: &[AttributeDefinition]) -> String {
+    let mut elements: Vec<&KeySchemaElement> = elements.iter().collect();
+    elements.sort_by_key(|element| element.key_type != KeyType::Hash);
+    let told = elements.into_iter().map(|element| {
+        let name = &element.attribute_name;
+        let named = |one: &&AttributeDefinition| one.attribute_name == *name;
+        let kind = attributes.iter().find(named).map(|one| one.attribute_type.to_string());
+        format!("{name} ({})", kind.unwrap_or_else(unknown))
+    });
+    told.collect::<Vec<_>>().join(", ")
+}
+
+impl DynamoDb {
+    /// Whether a table can be put back to how it was.
+    pub async fn recovery(&self, table: &str) -> Setting {
+        let asked = self.client.describe_continuous_backups().table_name(table).customize();
+        match asked.config_override(patient()).send().await {
+            Ok(answer) => {
+                let backups = answer.continuous_backups_description();
+                let recovery = backups.and_then(|one| one.point_in_time_recovery_description());
+                match recovery.and_then(|one| one.point_in_time_recovery_status()) {
+                    Some(PointInTimeRecoveryStatus::Enabled) => Setting::On(String::new()),
+                    _ => Setting::Off,
+                }
+            }
+            Err(error) => Setting::Unknown(unasked(&error)),
+        }
+    }
+
+    /// Whether a table removes items that are over, and by which attribute.
+    pub async fn expiry(&self, table: &str) -> Setting {
+        let asked = self.client.describe_time_to_live().table_name(table).customize();
+        match asked.config_override(patient()).send().await {
+            Ok(answer) => {
+                let expiry = answer.time_to_live_description();
+                match expiry.and_then(|one| one.time_to_live_status()) {
+                    Some(TimeToLiveStatus::Enabled | TimeToLiveStatus::Enabling) => {
+                        let attribute = expiry.and_then(|one| one.attribute_name());
+                        Setting::On(attribute.unwrap_or_default().to_owned())
+                    }
+                    _ => Setting::Off,
+                }
+            }
+            Err(error) => Setting::Unknown(unasked(&error)),
+        }
+    }
+}

@@ -1,0 +1,147 @@
+//! A backend, and a table on it.
+
+use std::future::Future;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::Duration;
+
+use aws_config::{BehaviorVersion, Region};
+use aws_credential_types::Credentials;
+use latchkey_dynamodb::{DynamoDb, Settings};
+use latchkey_embedded::{Options, Store};
+use latchkey_table::{
+    Consistency, Delete, Error, Get, Got, Item, Key, Page, Put, Query, Returning, Schema, Transact,
+    Transacted, Update, Wrote,
+};
+use tokio::runtime::Runtime;
+use tokio::time::Instant;
+
+use crate::services::{Kind, Service};
+
+/// How long a request may take.
+const TIME_MAX: Duration = Duration::from_secs(20);
+
+/// What carries requests out, with a table of its own.
+pub(crate) struct Backend {
+    pub(crate) table: Arc<Schema>,
+    runtime: Runtime,
+    store: Kept,
+    /// How many partitions were given out.
+    partitions: AtomicU32,
+    /// Ended last.
+    _service: Option<Service>,
+}
+
+enum Kept {
+    Here(Store),
+    There(DynamoDb),
+}
+
+/// A client of a service, whoever it takes the caller for.
+pub(crate) async fn client(endpoint: &str) -> DynamoDb {
+    let config = aws_config::defaults(BehaviorVersion::latest())
+        .region(Region::new("us-east-1"))
+        .credentials_provider(Credentials::new("test", "test", None, None, "test"));
+    DynamoDb::connect_from(config, &Settings { endpoint: Some(endpoint.to_owned()) }).await
+}
+
+/// A table with two indexes, of a name no other test has.
+pub(crate) fn table() -> Arc<Schema> {
+    let nanos = std::time::UNIX_EPOCH.elapsed().unwrap().as_nanos();
+    let name = format!("Conformance-{}-{nanos}", std::process::id());
+    Arc::new(Schema::new(name).with_index("GSI1").with_index("GSI2"))
+}
+
+pub(crate) fn runtime() -> Runtime {
+    tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap()
+}
+
+impl Backend {
+    pub(crate) fn embedded() -> Backend {
+        let (runtime, table) = (runtime(), table());
+        let store = Store::in_memory(&Options::default()).unwrap();
+        runtime.block_on(store.create_table(&table)).unwrap();
+        let partitions = AtomicU32::new(0);
+        Backend { table, runtime, store: Kept::Here(store), partitions, _service: None }
+    }
+
+    pub(crate) fn service(kind: Kind) -> Backend {
+        let (runtime, table) = (runtime(), table());
+        let service = Service::of(kind);
+        let client = runtime.block_on(client(service.endpoint()));
+        runtime.block_on(client.create(&table)).unwrap();
+        let (store, partitions) = (Kept::There(client), AtomicU32::new(0));
+        Backend { table, runtime, store, partitions, _service: Some(service) }
+    }
+
+    pub(crate) fn block_on<T>(&self, future: impl Future<Output = T>) -> T {
+        self.runtime.block_on(future)
+    }
+
+    /// A partition nobody else uses.
+    pub(crate) fn partition(&self) -> String {
+        format!("P{}", self.partitions.fetch_add(1, Ordering::Relaxed))
+    }
+
+    pub(crate) async fn get(&self, request: &Get) -> Result<Got, Error> {
+        match &self.store {
+            Kept::Here(store) => store.get(request),
+            Kept::There(service) => service.get(request, Instant::now() + TIME_MAX).await,
+        }
+    }
+
+    /// The item of a key, read strongly.
+    pub(crate) async fn item(&self, key: Key) -> Result<Option<Item>, Error> {
+        let table = Arc::clone(&self.table);
+        Ok(self.get(&Get { table, key, consistency: Consistency::Strong }).await?.item)
+    }
+
+    pub(crate) async fn query(&self, request: &Query) -> Result<Page, Error> {
+        match &self.store {
+            Kept::Here(store) => store.query(request),
+            Kept::There(service) => service.query(request, Instant::now() + TIME_MAX).await,
+        }
+    }
+
+    pub(crate) async fn put(&self, request: Put, returning: Returning) -> Result<Wrote, Error> {
+        match &self.store {
+            Kept::Here(store) => store.put(request, returning).await,
+            Kept::There(service) => {
+                service.put(&request, returning, Instant::now() + TIME_MAX).await
+            }
+        }
+    }
+
+    pub(crate) async fn update(
+        &self,
+        request: Update,
+        returning: Returning,
+    ) -> Result<Wrote, Error> {
+        match &self.store {
+            Kept::Here(store) => store.update(request, returning).await,
+            Kept::There(service) => {
+                service.update(&request, returning, Instant::now() + TIME_MAX).await
+            }
+        }
+    }
+
+    pub(crate) async fn delete(
+        &self,
+        request: Delete,
+        returning: Returning,
+    ) -> Result<Wrote, Error> {
+        match &self.store {
+            Kept::Here(store) => store.delete(request, returning).await,
+            Kept::There(service) => {
+                service.delete(&request, returning, Instant::now() + TIME_MAX).await
+            }
+        }
+    }
+
+    pub(crate) async fn transact(&self, request: Transact) -> Result<Transacted, Error> {
+        match &self.store {
+            Kept::Here(store) => store.transact(request).await,
+            Kept::There(service) => service.transact(&request, Instant::now() + TIME_MAX).await,
+        }
+    }
+}

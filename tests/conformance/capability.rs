@@ -1,0 +1,37 @@
+//! What a backend may lack of what DynamoDB does.
+
+/// Something DynamoDB does, and a service that speaks its protocol may not.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Capability {
+    /// Transactions of up to 100 legs; else of 10.
+    ManyLegs,
+    /// A single write that is refused answers with the item it was refused for.
+    ItemOfARefusedWrite,
+    /// Consumed capacity counts twice for a transaction.
+    TransactionCapacity,
+    /// An update that makes an item answers with no old image; else with its key.
+    NoImageOfAnItemThatWasNotThere,
+    /// An update is held to the type of an index's key.
+    IndexKeyTypes,
+    /// An update is held to the length of an index's key.
+    IndexKeyBytes,
+    /// A text or bytes may be empty, be it in a set, where they are no key.
+    EmptyTexts,
+    /// A leg that cannot be applied is told by its place; else the transaction is refused as a whole.
+    LegThatCannotBeApplied,
+}
+
+/// AWS's own, of 2019: the newest there is in a registry.
+pub(crate) const DYNAMODB_LOCAL_LACKS: &[Capability] = &[
+    Capability::ManyLegs,
+    Capability::ItemOfARefusedWrite,
+    Capability::TransactionCapacity,
+    Capability::IndexKeyTypes,
+    Capability::IndexKeyBytes,
+    Capability::EmptyTexts,
+    Capability::LegThatCannotBeApplied,
+];
+
+/// dynoxide-rs 3.2.
+pub(crate) const DYNOXIDE_LACKS: &[Capability] =
+    &[Capability::NoImageOfAnItemThatWasNotThere, Capability::IndexKeyBytes];

@@ -1,0 +1,63 @@
+//! What every backend must do with a table request: one list of scenarios, on the store on this machine, on
+//! dynoxide-rs and on AWS's DynamoDB Local. What one of them cannot do is listed, and must be what it cannot
+//! do still. Beside it, what is made of a service that fails.
+
+#![expect(
+    clippy::unwrap_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    reason = "a test that goes wrong should fail, where it went wrong"
+)]
+
+#[path = "../serve/services.rs"]
+#[expect(dead_code, reason = "other suites use the rest of it")]
+mod services;
+
+mod backend;
+mod capability;
+mod faults;
+mod proxy;
+mod scenario;
+
+use std::sync::Arc;
+
+use crate::backend::Backend;
+use crate::capability::Capability;
+use crate::scenario::Scenario;
+use crate::services::Kind;
+
+/// Runs every scenario, and tells of all that go wrong at once.
+fn run(backend: Backend, lacking: &[Capability]) {
+    let backend = Arc::new(backend);
+    let mut wrong = Vec::new();
+    let mut needed = Vec::new();
+    for Scenario { name, needs, run } in scenario::all() {
+        let went = backend.block_on(run(Arc::clone(&backend)));
+        match (went, needs.filter(|needs| lacking.contains(needs))) {
+            (Ok(()), None) => {}
+            (Err(reason), None) => wrong.push(format!("{name}: {reason}")),
+            (Ok(()), Some(lack)) => wrong.push(format!("{name}: it can do this now: {lack:?}")),
+            (Err(_), Some(_)) => {}
+        }
+        needed.extend(needs);
+    }
+    for lack in lacking {
+        assert!(needed.contains(lack), "no scenario needs {lack:?}");
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+#[test]
+fn the_store_on_this_machine() {
+    run(Backend::embedded(), &[]);
+}
+
+#[test]
+fn dynoxide() {
+    run(Backend::service(Kind::Dynoxide), capability::DYNOXIDE_LACKS);
+}
+
+#[test]
+fn dynamodb_local() {
+    run(Backend::service(Kind::DynamoDbLocal), capability::DYNAMODB_LOCAL_LACKS);
+}

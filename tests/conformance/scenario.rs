@@ -1,0 +1,188 @@
+//! The scenarios, each by its name.
+
+/// Fails the scenario unless two things are the same.
+macro_rules! same {
+    ($found:expr, $expected:expr) => {
+        same!($found, $expected, "{}", stringify!($found))
+    };
+    ($found:expr, $expected:expr, $($told:tt)+) => {{
+        let (found, expected) = (&$found, &$expected);
+        if found != expected {
+            return Err(format!("{}: {found:?}, not {expected:?}", format_args!($($told)+)));
+        }
+    }};
+}
+
+mod limits;
+mod races;
+mod reads;
+mod writes;
+
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::Arc;
+
+use latchkey_table::{
+    Consistency, Direction, Error, Failed, Item, Key, Put, Query, Returning, SortRange, Text,
+    Update, Value,
+};
+
+use crate::backend::Backend;
+use crate::capability::Capability;
+
+/// Whether it went as it should, or what did not.
+pub(crate) type Went = Result<(), String>;
+
+type Run = fn(Arc<Backend>) -> Pin<Box<dyn Future<Output = Went>>>;
+
+/// Something a backend must do.
+pub(crate) struct Scenario {
+    pub(crate) name: &'static str,
+    /// What it needs that a backend may lack.
+    pub(crate) needs: Option<Capability>,
+    pub(crate) run: Run,
+}
+
+macro_rules! scenario {
+    ($module:ident::$name:ident) => {
+        scenario!($module::$name, None)
+    };
+    ($module:ident::$name:ident needs $needs:ident) => {
+        scenario!($module::$name, Some(Capability::$needs))
+    };
+    ($module:ident::$name:ident, $needs:expr) => {
+        Scenario {
+            name: concat!(stringify!($module), "::", stringify!($name)),
+            needs: $needs,
+            run: |backend| Box::pin($module::$name(backend)),
+        }
+    };
+}
+
+/// All of them.
+pub(crate) fn all() -> Vec<Scenario> {
+    vec![
+        scenario!(writes::an_item_of_every_type_is_kept_exactly),
+        scenario!(writes::a_text_may_be_empty needs EmptyTexts),
+        scenario!(writes::a_put_answers_with_the_image_asked_for),
+        scenario!(writes::an_update_answers_with_the_image_asked_for),
+        scenario!(writes::an_update_that_makes_an_item_has_no_old_image needs NoImageOfAnItemThatWasNotThere),
+        scenario!(writes::a_delete_answers_with_the_image_asked_for),
+        scenario!(writes::an_update_of_nothing_makes_an_item_of_its_key),
+        scenario!(writes::what_does_not_fit_what_is_stored_is_invalid),
+        scenario!(writes::an_update_keeps_to_the_type_of_an_index_key needs IndexKeyTypes),
+        scenario!(writes::a_refused_write_changes_nothing),
+        scenario!(writes::a_refused_write_tells_what_it_met needs ItemOfARefusedWrite),
+        scenario!(writes::a_transaction_is_done_whole_or_not_at_all),
+        scenario!(writes::the_first_leg_that_fails_is_told_with_its_item),
+        scenario!(writes::a_leg_that_cannot_be_applied_is_told needs LegThatCannotBeApplied),
+        scenario!(writes::a_transaction_that_cannot_be_applied_is_refused),
+        scenario!(writes::a_write_costs_by_its_larger_image),
+        scenario!(writes::indexes_cost_by_what_changes_in_them),
+        scenario!(writes::a_transaction_costs_twice needs TransactionCapacity),
+        scenario!(reads::a_get_costs_by_size_and_consistency),
+        scenario!(reads::ranges_hold_what_they_say),
+        scenario!(reads::texts_are_ordered_by_their_bytes),
+        scenario!(reads::pages_of_every_size_hold_every_item_once),
+        scenario!(reads::a_page_goes_on_behind_an_item_that_is_gone),
+        scenario!(reads::items_enter_leave_and_move_in_an_index),
+        scenario!(reads::a_query_reads_1_mb_at_once),
+        scenario!(reads::a_table_that_is_not_there_is_told),
+        scenario!(limits::an_item_has_up_to_400_kb),
+        scenario!(limits::an_update_cannot_make_an_item_too_large),
+        scenario!(limits::keys_have_up_to_2048_and_1024_bytes),
+        scenario!(limits::an_update_keeps_to_the_length_of_an_index_key needs IndexKeyBytes),
+        scenario!(limits::a_transaction_has_10_legs),
+        scenario!(limits::a_transaction_has_100_legs needs ManyLegs),
+        scenario!(limits::an_expression_has_up_to_4_kb),
+        scenario!(limits::a_condition_has_up_to_300_operators),
+        scenario!(races::of_32_who_create_one_item_one_does),
+        scenario!(races::nothing_of_32_writers_is_lost),
+        scenario!(races::transactions_of_32_writers_are_all_done),
+    ]
+}
+
+/// What went wrong with a request, as a scenario tells it.
+fn told(error: Error) -> String {
+    format!("{error} ({error:?})")
+}
+
+fn key(partition: &str, sort: &str) -> Key {
+    Key::new(partition, sort)
+}
+
+/// An item with more attributes.
+fn item(partition: &str, sort: &str, more: &[(&str, Value)]) -> Item {
+    let mut item = Item::from([("PK", partition), ("SK", sort)]);
+    for (name, value) in more {
+        item.insert(*name, value.clone());
+    }
+    item
+}
+
+/// An item of so many bytes in all.
+fn sized(partition: &str, sort: &str, bytes: usize) -> Item {
+    let empty = item(partition, sort, &[("filler", "".into())]);
+    let filler = "x".repeat(bytes - empty.size());
+    item(partition, sort, &[("filler", filler.as_str().into())])
+}
+
+/// A put without a condition.
+fn put(backend: &Backend, item: Item) -> Put {
+    Put { table: Arc::clone(&backend.table), item, condition: None }
+}
+
+/// Puts an item, whatever is there.
+async fn store(backend: &Backend, item: Item) -> Result<u64, String> {
+    let wrote = backend.put(put(backend, item), Returning::Nothing).await.map_err(told)?;
+    Ok(wrote.capacity.write)
+}
+
+fn update(backend: &Backend, key: Key, actions: Vec<latchkey_table::Action>) -> Update {
+    Update { table: Arc::clone(&backend.table), key, actions, condition: None }
+}
+
+/// A query of a whole partition.
+fn query(backend: &Backend, index: Option<&str>, partition: &str) -> Query {
+    Query {
+        table: Arc::clone(&backend.table),
+        index: index.map(Text::from),
+        partition: partition.into(),
+        range: SortRange::All,
+        direction: Direction::Ascending,
+        limit: None,
+        resume: None,
+        consistency: Consistency::Eventual,
+    }
+}
+
+/// The sort keys of all pages, and how many pages there were.
+async fn walk(backend: &Backend, mut query: Query) -> Result<(Vec<String>, usize), String> {
+    let (mut sorts, mut pages) = (Vec::new(), 0);
+    loop {
+        let page = backend.query(&query).await.map_err(told)?;
+        pages += 1;
+        let sort = |item: &Item| item.get("SK").and_then(Value::as_text).unwrap().to_string();
+        sorts.extend(page.items.iter().map(sort));
+        query.resume = page.resume;
+        if query.resume.is_none() {
+            return Ok((sorts, pages));
+        }
+    }
+}
+
+/// The failed condition of an answer.
+fn failed<T: std::fmt::Debug>(answer: Result<T, Error>) -> Result<Failed, String> {
+    match answer {
+        Err(Error::ConditionFailed(failed)) => Ok(*failed),
+        other => Err(format!("{other:?}, not a failed condition")),
+    }
+}
+
+/// The leg of an answer that says the request is at fault.
+fn invalid<T: std::fmt::Debug>(answer: Result<T, Error>) -> Result<Option<usize>, String> {
+    match answer {
+        Err(Error::Invalid { leg, .. }) => Ok(leg),
+        other => Err(format!("{other:?}, not an invalid request")),
+    }
+}

@@ -1,0 +1,64 @@
+//! The store on this machine and dynoxide-rs, asked the same: every answer must be the same.
+//!
+//! dynoxide-rs is asked over HTTP through `latchkey_dynamodb`, so that what renders requests and reads
+//! answers is held to the same. `LATCHKEY_DIFFERENTIAL_RUNS` says how many sequences; a few hundred
+//! without it.
+
+#![expect(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    reason = "a test that goes wrong should fail, where it went wrong"
+)]
+
+mod normal;
+mod steps;
+mod world;
+
+use proptest::prelude::*;
+use proptest::test_runner::{Config, TestRunner};
+
+use crate::world::World;
+
+/// How many sequences are run where nothing else is said.
+const RUNS: u32 = 300;
+
+fn runs() -> u32 {
+    match std::env::var("LATCHKEY_DIFFERENTIAL_RUNS") {
+        Ok(runs) => runs.parse().expect("LATCHKEY_DIFFERENTIAL_RUNS is a number"),
+        Err(_) => RUNS,
+    }
+}
+
+/// Strategies of strategies are deep, and unoptimised.
+const STACK_BYTES: usize = 64 * 1024 * 1024;
+
+#[test]
+fn both_answer_the_same() {
+    let thread = std::thread::Builder::new().stack_size(STACK_BYTES).spawn(compare).unwrap();
+    if let Err(panic) = thread.join() {
+        std::panic::resume_unwind(panic);
+    }
+}
+
+fn compare() {
+    let config = Config {
+        cases: runs(),
+        max_shrink_iters: 4000,
+        failure_persistence: None,
+        ..Config::default()
+    };
+    let sequence = prop::collection::vec(steps::step(), 10..30);
+    let world = World::start();
+    let ran = TestRunner::new(config).run(&sequence, |steps| world.compare(&steps));
+    ran.unwrap_or_else(|failure| panic!("{failure}"));
+    world.assert_all_was_seen();
+}
+
+#[test]
+fn every_normalisation_is_listed_with_its_reason() {
+    let listed = include_str!("../../docs/differences.md");
+    for name in normal::NAMES {
+        assert!(listed.contains(&format!("`{name}`")), "docs/differences.md does not name {name}");
+    }
+}

@@ -1,0 +1,20 @@
+//! The command on DynamoDB: its flags, its tables, and what it says when something is not as it should be.
+
+#![expect(
+    clippy::unwrap_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    clippy::print_stdout,
+    reason = "a test that goes wrong should fail, where it went wrong"
+)]
+
+#[path = "../serve/mod.rs"]
+mod serve;
+
+mod cloudformation;
+mod examples;
+mod flags;
+mod impostor;
+mod startup;
+mod tables;
+mod world;

@@ -1,0 +1,198 @@
+//! `latchkey table`: making tables, looking at them, and saying what to run where they are wrong.
+
+use serde_json::{Value, json};
+
+use crate::serve::services::Service;
+use crate::world::{World, on_each, unique};
+
+/// How a table may differ from what the document needs.
+struct Wrong {
+    what: &'static str,
+    /// Makes it so, in a request that would make it right.
+    change: fn(&mut Value),
+    said: &'static str,
+    /// What to run: each of these is in what `diff` says.
+    remedy: &'static [&'static str],
+}
+
+const ANOTHER: &[&str] = &["latchkey table create doors.md", "doors=ANOTHER", "latchkey export"];
+
+const INDEX_AGAIN: &[&str] =
+    &[r#"[{"Delete":{"IndexName":"ByOwner"}}]"#, r#"[{"Create":{"IndexName":"ByOwner""#];
+
+const WRONG: &[Wrong] = &[
+    Wrong {
+        what: "another key",
+        change: |table| {
+            table["KeySchema"] = key("id", "SK");
+            table["AttributeDefinitions"][0]["AttributeName"] = json!("id");
+        },
+        said: "its key is id, SK, not PK, SK",
+        remedy: ANOTHER,
+    },
+    Wrong {
+        what: "no sort key",
+        change: |table| {
+            table["KeySchema"] = json!([{"AttributeName": "PK", "KeyType": "HASH"}]);
+            table["AttributeDefinitions"].as_array_mut().unwrap().remove(1);
+        },
+        said: "its key is PK alone, not PK, SK",
+        remedy: ANOTHER,
+    },
+    Wrong {
+        what: "a key of numbers",
+        change: |table| table["AttributeDefinitions"][1]["AttributeType"] = json!("N"),
+        said: "its key attribute `SK` is of type N, not S",
+        remedy: ANOTHER,
+    },
+    Wrong {
+        what: "no index",
+        change: |table| {
+            table.as_object_mut().unwrap().remove("GlobalSecondaryIndexes");
+            table["AttributeDefinitions"].as_array_mut().unwrap().truncate(2);
+        },
+        said: "it has no index `ByOwner`",
+        remedy: &[
+            "aws dynamodb update-table --endpoint-url http://127.0.0.1:",
+            "AttributeName=ByOwnerPK,AttributeType=S",
+            r#""Projection":{"ProjectionType":"ALL"}"#,
+        ],
+    },
+    Wrong {
+        what: "an index with another key",
+        change: |table| {
+            table["GlobalSecondaryIndexes"][0]["KeySchema"] = key("ByOwnerSK", "ByOwnerPK");
+        },
+        said: "the key of its index `ByOwner` is ByOwnerSK, ByOwnerPK, not ByOwnerPK, ByOwnerSK",
+        remedy: INDEX_AGAIN,
+    },
+    Wrong {
+        what: "an index of keys alone",
+        change: |table| {
+            let projection = json!({"ProjectionType": "KEYS_ONLY"});
+            table["GlobalSecondaryIndexes"][0]["Projection"] = projection;
+        },
+        said: "its index `ByOwner` holds KEYS_ONLY of an item, not ALL",
+        remedy: INDEX_AGAIN,
+    },
+    Wrong {
+        what: "an index over numbers",
+        change: |table| table["AttributeDefinitions"][3]["AttributeType"] = json!("N"),
+        said: "its key attribute `ByOwnerSK` is of type N, not S",
+        remedy: INDEX_AGAIN,
+    },
+];
+
+fn key(partition: &str, sort: &str) -> Value {
+    json!([
+        {"AttributeName": partition, "KeyType": "HASH"},
+        {"AttributeName": sort, "KeyType": "RANGE"},
+    ])
+}
+
+/// A request that makes the table of the document.
+fn right(table: &str) -> Value {
+    let attributes = ["PK", "SK", "ByOwnerPK", "ByOwnerSK"];
+    json!({
+        "TableName": table,
+        "BillingMode": "PAY_PER_REQUEST",
+        "KeySchema": key("PK", "SK"),
+        "AttributeDefinitions":
+            attributes.map(|name| json!({"AttributeName": name, "AttributeType": "S"})),
+        "GlobalSecondaryIndexes": [{
+            "IndexName": "ByOwner",
+            "KeySchema": key("ByOwnerPK", "ByOwnerSK"),
+            "Projection": {"ProjectionType": "ALL"},
+        }],
+    })
+}
+
+/// Runs a command on the table of the document.
+fn on(service: &Service, table: &str, command: &[&str]) -> crate::world::Done {
+    let named = format!("doors={table}");
+    let remote = ["--endpoint", service.endpoint(), "--table", &named];
+    World::new().run(&[command, &remote].concat())
+}
+
+#[test]
+fn a_table_is_made_once_and_is_then_as_it_should_be() {
+    on_each(|service| {
+        let table = unique("doors");
+        let quoted = format!("`{table}`");
+        on(service, &table, &["table", "describe", "doors.md"])
+            .is(1, &["there is no table", &quoted, "latchkey table create doors.md --endpoint"]);
+        on(service, &table, &["table", "diff", "doors.md"])
+            .is(1, &["there is no table", &quoted, "latchkey table create doors.md --endpoint"]);
+        on(service, &table, &["table", "create", "doors.md"]).is(0, &["made table", &quoted]);
+        on(service, &table, &["table", "create", "doors.md"])
+            .is(0, &[&quoted, "is there, and as it should be"]);
+        on(service, &table, &["table", "diff", "doors.md"]).is(0, &["is as it should be"]);
+        on(service, &table, &["table", "describe", "doors.md"]).is(
+            0,
+            &[
+                &format!("doors: table {quoted}, ACTIVE"),
+                "key       PK (S), SK (S)",
+                "index     ByOwner: ByOwnerPK (S), ByOwnerSK (S), ALL, ACTIVE",
+                "billing   PAY_PER_REQUEST",
+                "recovery  ",
+                "expiry    on, by `expires`",
+                "items     0, of 0 bytes",
+            ],
+        );
+    });
+}
+
+#[test]
+fn the_tables_of_several_documents_are_made_together() {
+    on_each(|service| {
+        let world = World::new();
+        let text = std::fs::read_to_string(world.path().join("doors.md")).unwrap();
+        let (doors, gates) = (unique("doors"), unique("gates"));
+        let gate = |text: &str| text.replace("system doors", "system gates");
+        world.write("gates.md", &gate(&text).replace("table Doors", "table Gates"));
+        let named = [format!("doors={doors}"), format!("gates={gates}")];
+        let remote = ["--endpoint", service.endpoint(), "--table", &named[0], "--table", &named[1]];
+        let run = |command| {
+            world.run(&[&["table", command, "doors.md", "gates.md"], &remote[..]].concat())
+        };
+        run("diff").is(1, &[&doors, &gates]);
+        run("create").is(0, &[&doors, &gates]);
+        run("diff").is(0, &[&doors, &gates]);
+    });
+}
+
+#[test]
+fn what_is_wrong_with_a_table_is_told_with_what_to_run() {
+    on_each(|service| {
+        for wrong in WRONG {
+            println!("{}", wrong.what);
+            let table = unique("doors");
+            let mut request = right(&table);
+            (wrong.change)(&mut request);
+            service.ask("CreateTable", &request);
+
+            let diff = format!("latchkey table diff doors.md --endpoint {}", service.endpoint());
+            let serve = ["serve", "doors.md", "--listen", "127.0.0.1:0", "--dynamodb"];
+            on(service, &table, &serve).is(2, &[&table, wrong.said, &diff]);
+            on(service, &table, &["table", "create", "doors.md"]).is(1, &[wrong.said, &diff]);
+            let done = on(service, &table, &["table", "diff", "doors.md"]);
+            done.is(1, &[&[&table, wrong.said], wrong.remedy].concat());
+            assert!(!done.output.contains("doors=doors"), "{}", done.output);
+        }
+    });
+}
+
+#[test]
+fn a_table_that_is_right_by_hand_is_right_but_for_its_upkeep() {
+    on_each(|service| {
+        let table = unique("doors");
+        service.ask("CreateTable", &right(&table));
+        let serve =
+            ["call", "D-01", "doorId=D1", "--as", "alice", "--doc", "doors.md", "--dynamodb"];
+        on(service, &table, &serve).is(1, &["not-found"]);
+        on(service, &table, &["table", "diff", "doors.md"]).is(
+            1,
+            &["time to live is off", "aws dynamodb update-time-to-live", "AttributeName=expires"],
+        );
+    });
+}

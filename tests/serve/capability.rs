@@ -1,0 +1,42 @@
+//! What the services of the suites do otherwise than DynamoDB, and why that is theirs and not ours. A test
+//! that meets such a thing asserts what is done instead; none is left out for it.
+
+use super::backend;
+use super::services::Kind;
+
+/// Something that DynamoDB does.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Capability {
+    /// Says what a transaction consumed: for each leg twice what it would alone, and its index writes.
+    TransactionCapacity,
+    /// Says that a query which finds nothing consumed half a unit, or one.
+    EmptyQueryCapacity,
+    /// What it acknowledged is still there when it was killed. The test of that is `tests/faults/endpoint.rs`.
+    Durability,
+}
+
+/// Who lacks what.
+const LACKS: &[(Kind, Capability, &str)] = &[
+    (
+        Kind::DynamoDbLocal,
+        Capability::TransactionCapacity,
+        "it says 4 units for any transaction of small items on a table without indexes, and more on one with",
+    ),
+    (Kind::DynamoDbLocal, Capability::EmptyQueryCapacity, "it says 0"),
+    (
+        Kind::DynamoDbLocal,
+        Capability::Durability,
+        "it answers a transaction before it has committed it to its file",
+    ),
+];
+
+/// Whether the backend of this run has it.
+pub(crate) fn has(capability: Capability) -> bool {
+    let Some(service) = backend::service() else { return true };
+    !LACKS.iter().any(|(kind, lack, _)| (*kind, *lack) == (service.kind(), capability))
+}
+
+/// What is expected of a backend that has it, or of one that lacks it.
+pub(crate) fn or<T>(capability: Capability, has_it: T, lacks_it: T) -> T {
+    if has(capability) { has_it } else { lacks_it }
+}

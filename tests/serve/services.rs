@@ -1,0 +1,150 @@
+//! Services that speak DynamoDB's protocol, each in a process of its own.
+//!
+//! AWS's DynamoDB Local takes a second of two cores to start. Suites that need it share the one whose
+//! endpoint `tests/on-backends.sh` tells them in the environment, and start their own where there is none.
+
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::TcpStream;
+use std::path::Path;
+use std::process::{Child, ChildStdin, Command, Stdio};
+
+use serde_json::Value;
+
+/// What credentials and region a local service is asked with: any will do.
+pub(crate) const ENVIRONMENT: [(&str, &str); 3] =
+    [("AWS_ACCESS_KEY_ID", "test"), ("AWS_SECRET_ACCESS_KEY", "test"), ("AWS_REGION", "us-east-1")];
+
+/// Which service.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Kind {
+    /// AWS's own, in Java.
+    DynamoDbLocal,
+    /// dynoxide-rs, on SQLite.
+    Dynoxide,
+}
+
+impl Kind {
+    /// As `LATCHKEY_TEST_BACKEND` names it.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Kind::DynamoDbLocal => "dynamodb-local",
+            Kind::Dynoxide => "dynoxide",
+        }
+    }
+
+    /// The variable that has the endpoint of one to share.
+    fn shared(self) -> &'static str {
+        match self {
+            Kind::DynamoDbLocal => "LATCHKEY_DYNAMODB_LOCAL",
+            Kind::Dynoxide => "LATCHKEY_DYNOXIDE",
+        }
+    }
+
+    fn program(self) -> &'static str {
+        match self {
+            Kind::DynamoDbLocal => {
+                concat!(env!("CARGO_MANIFEST_DIR"), "/services/dynamodb-local.sh")
+            }
+            Kind::Dynoxide => env!("CARGO_BIN_EXE_dynoxide-service"),
+        }
+    }
+}
+
+/// A service that can be asked. One of our own is ended when it is dropped.
+#[derive(Debug)]
+pub(crate) struct Service {
+    kind: Kind,
+    endpoint: String,
+    /// None if it is shared.
+    own: Option<Own>,
+}
+
+/// A process that ends, as if killed, when its standard input is closed.
+#[derive(Debug)]
+struct Own {
+    child: Child,
+    /// Closed first when it is dropped, or when this process ends, however it ends.
+    input: Option<ChildStdin>,
+}
+
+impl Service {
+    /// AWS's DynamoDB Local: the one that is shared, or one of our own. Names of tables must be unique.
+    pub(crate) fn dynamodb_local() -> Service {
+        Service::of(Kind::DynamoDbLocal)
+    }
+
+    /// dynoxide-rs: the one that is shared, or one of our own. Names of tables must be unique.
+    pub(crate) fn dynoxide() -> Service {
+        Service::of(Kind::Dynoxide)
+    }
+
+    pub(crate) fn of(kind: Kind) -> Service {
+        match std::env::var(kind.shared()) {
+            Ok(endpoint) => Service { kind, endpoint, own: None },
+            Err(_) => Service::start(kind, 0, None),
+        }
+    }
+
+    /// One of our own. Port 0 takes a free one; without a directory its tables are in memory.
+    pub(crate) fn start(kind: Kind, port: u16, data: Option<&Path>) -> Service {
+        let mut child = Command::new(kind.program())
+            .arg(port.to_string())
+            .args(data)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let input = child.stdin.take();
+        let mut line = String::new();
+        BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
+        let own = Own { child, input };
+        let endpoint = line.trim().strip_prefix("listening ");
+        let endpoint = endpoint.unwrap_or_else(|| panic!("{} does not start", kind.name()));
+        Service { kind, endpoint: endpoint.to_owned(), own: Some(own) }
+    }
+
+    /// `http://127.0.0.1:PORT`
+    pub(crate) fn endpoint(&self) -> &str {
+        &self.endpoint
+    }
+
+    pub(crate) fn kind(&self) -> Kind {
+        self.kind
+    }
+
+    pub(crate) fn port(&self) -> u16 {
+        self.endpoint.rsplit(':').next().unwrap().parse().unwrap()
+    }
+
+    /// Asks it directly, behind the back of whoever serves from it.
+    pub(crate) fn ask(&self, operation: &str, request: &Value) -> Value {
+        let (host, body) = (&self.endpoint.strip_prefix("http://").unwrap(), request.to_string());
+        let head = format!(
+            "POST / HTTP/1.1\r\nhost: {host}\r\nconnection: close\r\ncontent-length: {}\r\n\
+             content-type: application/x-amz-json-1.0\r\nx-amz-target: DynamoDB_20120810.{operation}\r\n\
+             x-amz-date: 20260101T000000Z\r\nauthorization: AWS4-HMAC-SHA256 \
+             Credential=test/20260101/us-east-1/dynamodb/aws4_request, SignedHeaders=host;x-amz-date, \
+             Signature=none\r\n\r\n",
+            body.len()
+        );
+        let mut stream = TcpStream::connect(host).unwrap();
+        stream.write_all((head + &body).as_bytes()).unwrap();
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).unwrap();
+        let (head, body) = answer.split_once("\r\n\r\n").unwrap();
+        assert!(head.starts_with("HTTP/1.1 200"), "{operation} {request}: {answer}");
+        serde_json::from_str(body).unwrap()
+    }
+
+    /// Ends one of our own as a power cut would, and waits until it is gone.
+    pub(crate) fn kill(self) {
+        assert!(self.own.is_some(), "a service that others use is not killed");
+    }
+}
+
+impl Drop for Own {
+    fn drop(&mut self) {
+        drop(self.input.take());
+        let _ = self.child.wait();
+    }
+}
