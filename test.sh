@@ -8,9 +8,11 @@ command -v cargo-nextest > /dev/null || cargo install --locked cargo-nextest
 cargo fmt --all --check
 cargo clippy --workspace --all-targets --locked -- -D warnings
 RUSTDOCFLAGS="-D warnings" cargo doc --workspace --no-deps --locked --quiet
-# The benchmarks are built and run for a moment, so that they stay able to; their figures are not judged.
-cargo run --release --locked --quiet -p latchkey-bench -- store --quick
-cargo run --release --locked --quiet -p latchkey-bench -- http --quick
+# The benchmarks are run for a moment, so that they stay able to; their figures are not judged, so they need not
+# be built for speed.
+cargo run --locked --quiet -p latchkey-bench -- store --quick
+cargo run --locked --quiet -p latchkey-bench -- http --quick
+cargo run --locked --quiet -p latchkey-bench -- dynamodb --quick
 (cd editors/vscode && npm ci --silent && npm test --silent)
 cargo test --workspace --locked --doc
 # On this machine's own store, then on what speaks DynamoDB's protocol.

@@ -44,6 +44,7 @@ enum Operation {
 struct Sides {
     bare: Bare,
     runtime: Runtime,
+    service: DynamoDb,
     /// The version of the runtime's door.
     version: u64,
 }
@@ -79,6 +80,7 @@ pub(crate) fn compare(endpoint: Option<String>, extent: &Extent) -> Result<()> {
             sides.round(Operation::Get, extent.calls, &mut get).await?;
             sides.round(Operation::Change, extent.calls, &mut change).await?;
         }
+        sides.service.delete_table(&sides.runtime.system().table().name).await?;
         Ok::<_, Box<dyn std::error::Error + Send + Sync>>((get, change))
     })?;
     progress("");
@@ -91,10 +93,12 @@ impl Sides {
         let config = bare::config(endpoint);
         let service = DynamoDb::connect_from(config, &Settings::default()).await;
         let system = System::read(DOCUMENT).map_err(|mistakes| mistakes.to_string())?;
+        // Its own, in whichever service.
+        let system = system.on_table(&format!("latchkey-bench-{}", std::process::id()));
         service.create(system.table()).await?;
         let bare = Bare::connect(bare::config(endpoint), system.table().name.to_string()).await;
-        let runtime =
-            Runtime::start(system, Backend::DynamoDb(service), Options::default()).await?;
+        let backend = Backend::DynamoDb(service.clone());
+        let runtime = Runtime::start(system, backend, Options::default()).await?;
         for door in ["bare", "ours"] {
             let make = Call::new("MAKE", Caller::new("alice")).input("doorId", door);
             let made = runtime.call(make.input("note", "x".repeat(200).as_str())).await;
@@ -102,7 +106,7 @@ impl Sides {
                 return Err(format!("no door was made: {}", made.body()).into());
             }
         }
-        Ok(Sides { bare, runtime, version: 1 })
+        Ok(Sides { bare, runtime, service, version: 1 })
     }
 
     /// The sides take turns, call by call.

@@ -15,7 +15,6 @@ mod normal;
 mod steps;
 mod world;
 
-use proptest::prelude::*;
 use proptest::test_runner::{Config, TestRunner};
 
 use crate::world::World;
@@ -48,9 +47,8 @@ fn compare() {
         failure_persistence: None,
         ..Config::default()
     };
-    let sequence = prop::collection::vec(steps::step(), 10..30);
     let world = World::start();
-    let ran = TestRunner::new(config).run(&sequence, |steps| world.compare(&steps));
+    let ran = TestRunner::new(config).run(&steps::sequence(), |steps| world.compare(&steps));
     ran.unwrap_or_else(|failure| panic!("{failure}"));
     world.assert_all_was_seen();
 }

@@ -65,7 +65,7 @@ fn key() -> impl Strategy<Value = Key> {
 
 /// Names that two attributes, a list and a map are likely to have.
 fn name() -> impl Strategy<Value = Text> {
-    select(vec!["n", "s", "l", "m", "x y", "size"]).prop_map(Text::from)
+    select(vec!["n", "t", "s", "l", "m", "x y", "size"]).prop_map(Text::from)
 }
 
 /// Names of attributes that a write may change, index keys among them.
@@ -136,6 +136,7 @@ fn attribute() -> impl Strategy<Value = (Text, Value)> {
         .prop_map(|pairs| Value::Map(pairs.into_iter().collect()));
     prop_oneof![
         3 => number().prop_map(|number| (Text::from("n"), Value::Number(number))),
+        3 => text().prop_map(|text| (Text::from("t"), Value::Text(text))),
         2 => set().prop_map(|set| (Text::from("s"), set)),
         2 => list().prop_map(|list| (Text::from("l"), list)),
         2 => map.prop_map(|map| (Text::from("m"), map)),
@@ -199,9 +200,37 @@ fn operand() -> impl Strategy<Value = Operand> {
     ]
 }
 
-fn test() -> impl Strategy<Value = Condition> {
+fn comparator() -> impl Strategy<Value = Comparator> {
     use Comparator::{Equal, Greater, GreaterOrEqual, Less, LessOrEqual, NotEqual};
-    let comparator = select(&[Equal, NotEqual, Less, LessOrEqual, Greater, GreaterOrEqual]);
+    select(&[Equal, NotEqual, Less, LessOrEqual, Greater, GreaterOrEqual])
+}
+
+/// A test that suits what an attribute is likely to hold, and so comes out either way.
+fn suited() -> impl Strategy<Value = Condition> {
+    let of = |name: &str| Operand::Path(name.into());
+    let numbers = || number().prop_map(Value::Number);
+    let texts = || text().prop_map(Value::Text);
+    let alike = || prop_oneof![(Just("n"), numbers(), numbers()), (Just("t"), texts(), texts()),];
+    prop_oneof![
+        2 => (alike(), comparator()).prop_map(move |((name, value, _), by)| {
+            Condition::Compare(of(name), by, Operand::Value(value))
+        }),
+        2 => alike().prop_map(move |(name, low, high)| {
+            Condition::Between(of(name), Operand::Value(low), Operand::Value(high))
+        }),
+        1 => alike().prop_map(move |(name, one, other)| {
+            Condition::In(of(name), vec![Operand::Value(one), Operand::Value(other)])
+        }),
+        1 => (comparator(), 0i64..4, select(vec!["t", "s", "l", "m"])).prop_map(|(by, count, name)| {
+            Condition::Compare(Operand::Size(name.into()), by, count.into())
+        }),
+        1 => texts().prop_map(|text| Condition::BeginsWith("t".into(), Operand::Value(text))),
+        1 => (select(vec!["t", "s", "l"]), scalar())
+            .prop_map(|(name, part)| Condition::Contains(name.into(), Operand::Value(part))),
+    ]
+}
+
+fn test() -> impl Strategy<Value = Condition> {
     let value_type = select(vec![
         ValueType::Text,
         ValueType::Number,
@@ -220,7 +249,8 @@ fn test() -> impl Strategy<Value = Condition> {
         1 => path().prop_map(Condition::Exists),
         1 => path().prop_map(Condition::Absent),
         1 => (path(), value_type).prop_map(|(path, kind)| Condition::HasType(path, kind)),
-        4 => (operand(), comparator, operand()).prop_map(|(a, by, b)| Condition::Compare(a, by, b)),
+        6 => suited(),
+        2 => (operand(), comparator(), operand()).prop_map(|(a, by, b)| Condition::Compare(a, by, b)),
         1 => (path(), operand(), operand())
             .prop_map(|(a, b, c)| Condition::Between(Operand::Path(a), b, c)),
         1 => (operand(), vec(operand(), 1..4)).prop_map(|(value, all)| Condition::In(value, all)),
@@ -346,7 +376,7 @@ fn query() -> impl Strategy<Value = QueryStep> {
         prop_oneof![of_table, of_index],
         range(),
         select(&[Direction::Ascending, Direction::Descending]),
-        prop_oneof![2 => Just(None), 5 => (1u32..5).prop_map(Some)],
+        prop_oneof![2 => Just(None), 5 => (1u32..4).prop_map(Some)],
         consistency(),
         proptest::option::weighted(0.2, (key(), sort())),
     )
@@ -375,13 +405,21 @@ fn leg() -> impl Strategy<Value = LegStep> {
     ]
 }
 
-/// Any request, puts more often than others: the rest need something to meet.
-pub(crate) fn step() -> impl Strategy<Value = Step> {
+/// A sequence: some items, so that the rest has something to meet, and then anything.
+pub(crate) fn sequence() -> impl Strategy<Value = Vec<Step>> {
+    let put = item().prop_map(|item| Step::Put(item, None, Returning::Nothing));
+    (vec(put, 2..8), vec(step(), 8..23)).prop_map(|(mut puts, steps)| {
+        puts.extend(steps);
+        puts
+    })
+}
+
+fn step() -> impl Strategy<Value = Step> {
     let returning = || select(&[Returning::Nothing, Returning::Old, Returning::New]);
     prop_oneof![
         3 => (key(), consistency()).prop_map(|(key, consistency)| Step::Get(key, consistency)),
         5 => query().prop_map(Step::Query),
-        8 => (item(), maybe(), returning())
+        6 => (item(), maybe(), returning())
             .prop_map(|(item, condition, returning)| Step::Put(item, condition, returning)),
         8 => (key(), actions(0), maybe(), returning()).prop_map(
             |(key, actions, condition, returning)| Step::Update(key, actions, condition, returning)

@@ -9,11 +9,7 @@ use crate::serve::{Client, Server, backend};
 use crate::world::{ALWAYS, Chance, list, no_two_overlap, operator, register};
 
 const CLIENTS: usize = 16;
-
-/// How often it is killed; not so often where the table survives in a process of its own.
-fn rounds() -> usize {
-    if backend::service().is_some() { 8 } else { 20 }
-}
+const KILLS: usize = 20;
 
 /// Each book with a client of its own, at the same time.
 fn each<T: Send>(
@@ -52,8 +48,9 @@ fn what_was_acknowledged_survives_kill_9_and_what_was_not_happens_once() {
     let mut books: Vec<Book> = (0..CLIENTS).map(Book::new).collect();
     let mut chance = Chance::new(7);
     let started = Instant::now();
+    let rounds = backend::rounds(KILLS);
     let (mut doubts, mut made, mut compared) = (0, 0, Duration::ZERO);
-    for round in 0..rounds() {
+    for round in 0..rounds {
         let address = server.address.clone();
         let pause = Duration::from_millis(100 + u64::try_from(chance.below(250)).unwrap());
         thread::scope(|scope| {
@@ -85,11 +82,10 @@ fn what_was_acknowledged_survives_kill_9_and_what_was_not_happens_once() {
     }
     let acknowledged: usize = books.iter().map(|book| book.acknowledged).sum();
     println!(
-        "{} kills: {acknowledged} writes acknowledged, {doubts} in doubt of which {made} were \
+        "{rounds} kills: {acknowledged} writes acknowledged, {doubts} in doubt of which {made} were \
          made, in {:?} ({compared:?} of it comparing)",
-        rounds(),
         started.elapsed()
     );
-    assert!(acknowledged > rounds() * CLIENTS, "the clients got something done");
+    assert!(acknowledged > rounds * CLIENTS, "the clients got something done");
     assert!(made > 0 && made < doubts, "some answers were lost, and some writes");
 }

@@ -36,6 +36,11 @@ pub(crate) fn pace() -> u32 {
     }
 }
 
+/// So many rounds of a race, or as many as take no longer.
+pub(crate) fn rounds(count: usize) -> usize {
+    count.div_ceil(usize::try_from(pace()).unwrap())
+}
+
 /// A command that keeps items on the backend: `serve` or `call`. Its tables are made, and are those of the
 /// data directory: whoever is started on it again meets them.
 pub(crate) fn on_backend(command: &str, data: &Path, documents: &[PathBuf]) -> Command {
@@ -94,7 +99,8 @@ fn systems(documents: &[PathBuf]) -> Vec<String> {
     let name = |document: PathBuf| {
         let text = std::fs::read_to_string(&document).unwrap();
         let name = text.lines().find_map(|line| line.strip_prefix("system "));
-        name.unwrap_or_else(|| panic!("{} has no name", document.display())).trim().to_owned()
+        assert!(name.is_some(), "{} has no name", document.display());
+        name.unwrap().trim().to_owned()
     };
     documents.into_iter().map(name).collect()
 }
