@@ -192,6 +192,10 @@ impl DynamoDb {
                 // What was sent before may have been done, and only the service can tell.
                 Err(Error::Unavailable { .. }) if unknown.is_some() => {}
                 Err(Error::Unavailable { .. }) if resends < RESENDS_MAX => resends += 1,
+                // A service that has forgotten the token meets its own effect.
+                Err(Error::ConditionFailed(_)) if unknown.is_some() => {
+                    return unknown.map_or(answer, |reason| Err(Error::OutcomeUnknown { reason }));
+                }
                 _ => return answer,
             }
             if !patience.wait().await {

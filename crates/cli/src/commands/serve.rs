@@ -171,10 +171,17 @@ async fn sweep_forever(store: Arc<Store>, service: Arc<Service>) {
 }
 
 /// Logs JSON lines to standard error.
+///
+/// A level is that of our own lines. Those of others are warnings: at the lowest levels the SDK's hold what
+/// it sends and is sent.
 fn log() {
     let level = std::env::var("LATCHKEY_LOG").unwrap_or_else(|_| "info".to_owned());
-    let filter = tracing_subscriber::EnvFilter::try_new(&level)
-        .unwrap_or_else(|_| tracing_subscriber::EnvFilter::new("info"));
+    let directives = match level.trim().to_ascii_lowercase().as_str() {
+        own @ ("info" | "debug" | "trace") => format!("warn,latchkey={own}"),
+        _ => level,
+    };
+    let filter = tracing_subscriber::EnvFilter::try_new(&directives)
+        .unwrap_or_else(|_| tracing_subscriber::EnvFilter::new("warn,latchkey=info"));
     tracing_subscriber::fmt()
         .json()
         .flatten_event(true)
