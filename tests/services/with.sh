@@ -25,7 +25,7 @@ begin() {
 }
 
 manifest="$root/Cargo.toml"
-cargo build --quiet --locked --manifest-path "$manifest" -p latchkey-tests --bin dynoxide-service
+cargo build --quiet --locked --manifest-path "$manifest" --workspace --all-targets
 target="$(cargo metadata --locked --no-deps --format-version 1 --manifest-path "$manifest" \
   | sed 's/.*"target_directory":"\([^"]*\)".*/\1/')"
 begin LATCHKEY_DYNAMODB_LOCAL "$root/tests/services/dynamodb-local.sh"
