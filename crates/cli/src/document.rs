@@ -69,13 +69,9 @@ pub(crate) fn systems(documents: &[Document], colour: bool) -> Result<Vec<System
     let planned: Vec<_> = documents.iter().map(|document| document.system(colour)).collect();
     let systems: Vec<System> = planned.into_iter().collect::<Result<_, _>>()?;
     for (at, system) in systems.iter().enumerate() {
-        let twin = systems.iter().take(at).find(|other| {
-            other.name() == system.name() || other.table().name == system.table().name
-        });
-        if let Some(twin) = twin {
+        if systems.iter().take(at).any(|other| other.name() == system.name()) {
             let message = format!(
-                "`{}` and `{}` have one name or one table; serve them apart",
-                twin.name(),
+                "two documents are system `{}`; give one of them another name",
                 system.name()
             );
             return Err(Failure::Unusable(message));

@@ -32,7 +32,7 @@ impl Storage {
             ("--table", !self.remote.tables.is_empty()),
         ];
         match given.iter().find(|(_, given)| *given) {
-            None => Ok(systems),
+            None => apart(systems).map_err(Failure::Unusable),
             Some((flag, _)) => Err(Failure::Unusable(format!(
                 "`{flag}` is for DynamoDB; add `--dynamodb`, or leave it out"
             ))),
@@ -222,12 +222,17 @@ fn placed(
         }
     };
     let systems: Vec<System> = systems.into_iter().map(place).collect();
+    apart(systems)
+}
+
+/// Systems that share no table.
+fn apart(systems: Vec<System>) -> Result<Vec<System>, String> {
     for (at, system) in systems.iter().enumerate() {
         system.table().validate().map_err(|error| error.to_string())?;
         let twin = systems.iter().take(at).find(|other| other.table().name == system.table().name);
         if let Some(twin) = twin {
             return Err(format!(
-                "`{}` and `{}` would share table `{}`; give one of them another by `--table {}=NAME`",
+                "`{}` and `{}` would share table `{}`; name another in one of the documents, or on DynamoDB by `--table {}=NAME`",
                 twin.name(),
                 system.name(),
                 system.table().name,
