@@ -18,8 +18,9 @@ if ! command -v java > /dev/null; then
   as_root=
   if [ "$(id -u)" != 0 ]; then as_root=sudo; fi
   $as_root apt-get update -qq >&2
-  DEBIAN_FRONTEND=noninteractive $as_root apt-get install -qq -y --no-install-recommends \
-    openjdk-17-jre-headless >&2 || { say "install a Java of version 17 and run this again"; exit 1; }
+  install() { $as_root env DEBIAN_FRONTEND=noninteractive apt-get install -qq -y --no-install-recommends "$1" >&2; }
+  install openjdk-17-jre-headless || install default-jre-headless \
+    || { say "install a Java of version 17 or newer and run this again"; exit 1; }
 fi
 
 if [ ! -e "$cache/DynamoDBLocal.jar" ]; then
