@@ -1,24 +1,31 @@
 //! Puts, updates, deletes and transactions.
 
-use aws_sdk_dynamodb::error::SdkError;
+use std::collections::HashMap;
+
+use aws_sdk_dynamodb::error::{ProvideErrorMetadata, SdkError};
+use aws_sdk_dynamodb::operation::delete_item::DeleteItemError;
+use aws_sdk_dynamodb::operation::put_item::PutItemError;
 use aws_sdk_dynamodb::operation::transact_write_items::TransactWriteItemsError;
 use aws_sdk_dynamodb::operation::transact_write_items::builders::TransactWriteItemsFluentBuilder;
+use aws_sdk_dynamodb::operation::update_item::UpdateItemError;
+use aws_sdk_dynamodb::types::error::ConditionalCheckFailedException;
 use aws_sdk_dynamodb::types::{
-    CancellationReason, ConditionCheck, Delete as SdkDelete, Put as SdkPut, ReturnConsumedCapacity,
-    ReturnValue, ReturnValuesOnConditionCheckFailure, TransactWriteItem as SdkLeg,
-    Update as SdkUpdate,
+    AttributeValue, CancellationReason, ConditionCheck, ConsumedCapacity, Delete as SdkDelete,
+    Put as SdkPut, ReturnConsumedCapacity, ReturnValue, ReturnValuesOnConditionCheckFailure,
+    TransactWriteItem as SdkLeg, Update as SdkUpdate,
 };
 use latchkey_table::render::{
     ConditionCheck as RenderedCheck, DeleteItem, PutItem, ReturnValues, TransactWriteItem,
     UpdateItem,
 };
 use latchkey_table::{
-    Capacity, Delete, Error, Failed, Item, Leg, Put, Returning, Transact, Transacted, Update, Wrote,
+    Capacity, Delete, Error, Failed, Item, Leg, Put, Returning, Text, Transact, Transacted, Update,
+    Wrote,
 };
 use tokio::time::Instant;
 
 use crate::client::{DynamoDb, Patience, RESENDS_MAX, patiently};
-use crate::convert::{Foreign, from_item, names, to_item, values};
+use crate::convert::{from_item, names, to_item, values};
 use crate::error::{Effect, meaning, told};
 use crate::read::write_units;
 
@@ -51,25 +58,19 @@ impl DynamoDb {
             )
             .return_consumed_capacity(ReturnConsumedCapacity::Total)
             .send();
-        let answer = match sent.await {
-            Ok(answer) => answer,
-            Err(error) => {
-                use aws_sdk_dynamodb::operation::put_item::PutItemError::ConditionalCheckFailedException as Refused;
-                return Err(match error.as_service_error() {
-                    Some(Refused(refused)) => condition_failed(refused.item.clone())?,
-                    _ => meaning(&error, &request.table.name, Effect::Once),
-                });
-            }
-        };
-        let old = answer.attributes.map(from_item).transpose().map_err(written)?;
-        let capacity = write_units(answer.consumed_capacity.as_ref())
-            .unwrap_or_else(|| Capacity::write(old.as_ref().map_or(0, Item::size), bytes));
-        let item = match returning {
-            Returning::Nothing => None,
-            Returning::Old => old,
-            Returning::New => Some(request.item.clone()),
-        };
-        Ok(Wrote { item, capacity })
+        let answer = sent.await.map_err(|error| {
+            refused(&error, &request.table.name, |error| match error {
+                PutItemError::ConditionalCheckFailedException(failed) => Some(failed),
+                _ => None,
+            })
+        })?;
+        let consumed = answer.consumed_capacity.as_ref();
+        let mut wrote = wrote(answer.attributes, consumed, |old| Capacity::write(old, bytes))?;
+        if returning == Returning::New {
+            // The service tells of what was there alone.
+            wrote.item = Some(request.item.clone());
+        }
+        Ok(wrote)
     }
 
     /// Changes an item.
@@ -100,22 +101,14 @@ impl DynamoDb {
             )
             .return_consumed_capacity(ReturnConsumedCapacity::Total)
             .send();
-        match sent.await {
-            Ok(answer) => {
-                let item = answer.attributes.map(from_item).transpose().map_err(written)?;
-                let bytes = item.as_ref().map_or(0, Item::size);
-                let capacity = write_units(answer.consumed_capacity.as_ref());
-                let capacity = capacity.unwrap_or_else(|| Capacity::write(bytes, bytes));
-                Ok(Wrote { item, capacity })
-            }
-            Err(error) => {
-                use aws_sdk_dynamodb::operation::update_item::UpdateItemError::ConditionalCheckFailedException as Refused;
-                Err(match error.as_service_error() {
-                    Some(Refused(refused)) => condition_failed(refused.item.clone())?,
-                    _ => meaning(&error, &request.table.name, Effect::Once),
-                })
-            }
-        }
+        let answer = sent.await.map_err(|error| {
+            refused(&error, &request.table.name, |error| match error {
+                UpdateItemError::ConditionalCheckFailedException(failed) => Some(failed),
+                _ => None,
+            })
+        })?;
+        let consumed = answer.consumed_capacity.as_ref();
+        wrote(answer.attributes, consumed, |bytes| Capacity::write(bytes, bytes))
     }
 
     /// Removes an item.
@@ -145,22 +138,14 @@ impl DynamoDb {
             )
             .return_consumed_capacity(ReturnConsumedCapacity::Total)
             .send();
-        match sent.await {
-            Ok(answer) => {
-                let item = answer.attributes.map(from_item).transpose().map_err(written)?;
-                let bytes = item.as_ref().map_or(0, Item::size);
-                let capacity = write_units(answer.consumed_capacity.as_ref());
-                let capacity = capacity.unwrap_or_else(|| Capacity::write(bytes, 0));
-                Ok(Wrote { item, capacity })
-            }
-            Err(error) => {
-                use aws_sdk_dynamodb::operation::delete_item::DeleteItemError::ConditionalCheckFailedException as Refused;
-                Err(match error.as_service_error() {
-                    Some(Refused(refused)) => condition_failed(refused.item.clone())?,
-                    _ => meaning(&error, &request.table.name, Effect::Once),
-                })
-            }
-        }
+        let answer = sent.await.map_err(|error| {
+            refused(&error, &request.table.name, |error| match error {
+                DeleteItemError::ConditionalCheckFailedException(failed) => Some(failed),
+                _ => None,
+            })
+        })?;
+        let consumed = answer.consumed_capacity.as_ref();
+        wrote(answer.attributes, consumed, |bytes| Capacity::write(bytes, 0))
     }
 
     /// Writes several items or none.
@@ -254,7 +239,7 @@ fn cancelled(error: &SdkError<TransactWriteItemsError>, request: &Transact) -> E
         match code(reason).as_str() {
             "" | "None" => {}
             "ConditionalCheckFailed" => {
-                return failed(leg, reason.item.clone(), least(request))
+                return failed(leg, reason.item.clone(), |_| least(request))
                     .unwrap_or_else(|error| error);
             }
             // It was not looked at; an earlier leg may fail once it is.
@@ -271,21 +256,48 @@ fn cancelled(error: &SdkError<TransactWriteItemsError>, request: &Transact) -> E
     Error::Unavailable { reason: told(error) }
 }
 
-fn written(foreign: Foreign) -> Error {
-    Effect::Once.foreign(foreign)
+type SdkItem = HashMap<String, AttributeValue>;
+
+/// What a single write did. Where the service does not say what it consumed, it is counted by the bytes of
+/// the item it tells of.
+fn wrote(
+    attributes: Option<SdkItem>,
+    consumed: Option<&ConsumedCapacity>,
+    counted: impl FnOnce(usize) -> Capacity,
+) -> Result<Wrote, Error> {
+    let item = attributes.map(from_item).transpose();
+    let item = item.map_err(|found| Effect::Once.foreign(found))?;
+    let bytes = item.as_ref().map_or(0, Item::size);
+    let capacity = write_units(consumed).unwrap_or_else(|| counted(bytes));
+    Ok(Wrote { item, capacity })
 }
 
-type SdkItem = std::collections::HashMap<String, aws_sdk_dynamodb::types::AttributeValue>;
-
-fn condition_failed(item: Option<SdkItem>) -> Result<Error, Error> {
-    let bytes = item.as_ref().map_or(0, |item| from_item(item.clone()).map_or(0, |i| i.size()));
-    failed(0, item, Capacity::write(bytes, bytes))
+/// Why a single write was not done: its condition failed, or what else the error means.
+fn refused<E>(
+    error: &SdkError<E>,
+    table: &Text,
+    condition: impl FnOnce(&E) -> Option<&ConditionalCheckFailedException>,
+) -> Error
+where
+    E: ProvideErrorMetadata + std::error::Error + 'static,
+{
+    let Some(refused) = error.as_service_error().and_then(condition) else {
+        return meaning(error, table, Effect::Once);
+    };
+    let counted = |bytes| Capacity::write(bytes, bytes);
+    failed(0, refused.item.clone(), counted).unwrap_or_else(|error| error)
 }
 
-fn failed(leg: usize, item: Option<SdkItem>, capacity: Capacity) -> Result<Error, Error> {
+/// A condition that failed, on which item, and what it cost by the bytes of that item.
+fn failed(
+    leg: usize,
+    item: Option<SdkItem>,
+    counted: impl FnOnce(usize) -> Capacity,
+) -> Result<Error, Error> {
     let item = item.filter(|item| !item.is_empty());
     // Nothing was written.
     let item = item.map(from_item).transpose().map_err(|found| Effect::None.foreign(found))?;
+    let capacity = counted(item.as_ref().map_or(0, Item::size));
     Ok(Error::ConditionFailed(Box::new(Failed { leg, item, capacity })))
 }
 
