@@ -26,6 +26,12 @@ pub enum Item {
     Entity(Entity),
     /// `contract ID "TITLE" { … }`
     Contract(Contract),
+    /// `queue NAME { … }`
+    Queue(Queue),
+    /// `worker ID "TITLE" { … }`, which begins with `on QUEUE { … }`
+    Worker(Contract),
+    /// `steps NAME(a id, b time) { … }`
+    Steps(Steps),
 }
 
 /// `table NAME { type NAME }`
@@ -215,6 +221,36 @@ pub struct Contract {
     pub span: Span,
 }
 
+/// `queue NAME { … }`
+#[derive(Debug, Clone)]
+pub struct Queue {
+    /// Its name.
+    pub name: Name,
+    /// What its messages are made of.
+    pub fields: Vec<Field>,
+    /// `lease 30s`, each time it is said.
+    pub leases: Vec<Name>,
+    /// `tries 5`, each time it is said.
+    pub tries: Vec<Name>,
+    /// `waive RULE "why"`
+    pub waivers: Vec<Waive>,
+    /// Where it stands.
+    pub span: Span,
+}
+
+/// `steps NAME(a id, b time) { … }`
+#[derive(Debug, Clone)]
+pub struct Steps {
+    /// Its name.
+    pub name: Name,
+    /// What it is given: values of a type, or items of an entity.
+    pub parameters: Vec<Field>,
+    /// What it does.
+    pub body: Vec<Statement>,
+    /// Where it stands.
+    pub span: Span,
+}
+
 /// A statement and where it stands.
 pub type Statement = Spanned<StatementKind>;
 
@@ -251,12 +287,53 @@ pub enum StatementKind {
     Let(Name, Expr),
     /// `transact { … }`
     Transact(Vec<Statement>),
+    /// `send QUEUE { a, b = x } [at TIME] [accepted { … }] [refused { … }]`
+    Send(Send),
+    /// `do NAME(a, b)`
+    Do(Name, Vec<Expr>),
+    /// `on QUEUE { a, b }`
+    On(Name, Vec<Name>),
+    /// `on dead { … }`
+    OnDead(Vec<Statement>),
+    /// `done`, `later` or `fail CODE ["message"]`
+    End(Ending),
     /// `return [STATUS] NAME [{ a, b }] [with { a = x }] [at /path]`
     Return(Return),
     /// `consistency …`, `expect …`, `rate …` or `cost …`
     Fact(Fact),
     /// `waive RULE "why"`, for what follows.
     Waive(Waive),
+}
+
+/// `send QUEUE { a, b = x } [at TIME] [accepted { … }] [refused { … }]`
+#[derive(Debug, Clone)]
+pub struct Send {
+    /// The queue.
+    pub queue: Name,
+    /// The fields of the message.
+    pub fields: Vec<Assign>,
+    /// When it is due.
+    pub at: Option<Expr>,
+    /// What happens once the queue has taken it.
+    pub accepted: Option<Spanned<Vec<Statement>>>,
+    /// What happens once the queue will not take it.
+    pub refused: Option<Spanned<Vec<Statement>>>,
+}
+
+/// How a run ends that nobody waits for.
+#[derive(Debug, Clone)]
+pub enum Ending {
+    /// `done`
+    Done,
+    /// `later`
+    Later,
+    /// `fail CODE ["message"]`
+    Fail {
+        /// The failure's name.
+        code: Name,
+        /// What to tell a person.
+        message: Option<Template>,
+    },
 }
 
 /// What happens when a read finds nothing, a test fails or a leg is refused.
@@ -286,6 +363,8 @@ pub enum ElseKind {
     Retry,
     /// `else { … }`
     Block(Vec<Statement>),
+    /// `else done`, `else later` or `else fail CODE`
+    End(Ending),
 }
 
 /// A request to the table.
@@ -332,6 +411,10 @@ pub type Clause = Spanned<ClauseKind>;
 pub enum ClauseKind {
     /// `strong [when CONDITION]`
     Strong(Option<Expr>),
+    /// `snapshot`
+    Snapshot,
+    /// `shard in 0..15`
+    Through(Name, Bounds),
     /// `by INDEX`
     By(Name),
     /// `where CONDITION`
@@ -437,6 +520,10 @@ pub enum ExprKind {
     Duration(String),
     /// `f(a, b)`
     Call(Name, Vec<Expr>),
+    /// `page by status`, within a call.
+    By(Box<Expr>, Name),
+    /// `{ a = x, b = y }`
+    Object(Vec<Assign>),
     /// `new ulid`
     New(Name),
     /// `not a`
@@ -507,6 +594,19 @@ pub enum ExampleStep {
     },
     /// A request, and what it must be answered with.
     Call(ExampleCall),
+    /// `queue NAME refuses`, `holds` or `works`
+    Queue(Name, Spanned<QueueMode>),
+}
+
+/// What a queue does from here on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum QueueMode {
+    /// It takes messages and hands them out, as it does unless told otherwise.
+    Works,
+    /// It takes messages and hands none out.
+    Holds,
+    /// It takes none.
+    Refuses,
 }
 
 /// `METHOD PATH [Header: value]… [JSON]` and, below, `STATUS [Header: value]… [JSON]`.
