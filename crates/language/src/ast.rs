@@ -426,12 +426,14 @@ pub enum ClauseKind {
         /// The condition for that; the other way otherwise.
         when: Option<Expr>,
     },
-    /// `page N max M`
+    /// `page N [max M] [as NAME]`
     Page {
         /// How many unless the caller says.
         size: Spanned<String>,
         /// The most the caller may ask for.
         max: Option<Spanned<String>>,
+        /// What the caller asks by, unless that is `pageSize`.
+        asked: Option<Name>,
     },
     /// `first N`
     First(Spanned<String>),

@@ -110,7 +110,11 @@ impl Parser<'_> {
                     true => Some(self.kind(TokenKind::Number, "the greatest page size")?),
                     false => None,
                 };
-                ClauseKind::Page { size, max }
+                let asked = match self.eat_word("as") {
+                    true => Some(self.name("what a caller sizes the page by")?),
+                    false => None,
+                };
+                ClauseKind::Page { size, max, asked }
             }
             "first" => ClauseKind::First(self.kind(TokenKind::Number, "how many to read")?),
             "set" => ClauseKind::Set(self.commas(Parser::assign)?),

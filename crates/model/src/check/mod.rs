@@ -131,7 +131,7 @@ fn waivers(model: &Model, report: &mut Report) {
 }
 
 /// Hands every step to a function, those in blocks and failures too.
-fn each_step<'a>(steps: &'a [Step], visit: &mut impl FnMut(&'a Step)) {
+pub(crate) fn each_step<'a>(steps: &'a [Step], visit: &mut impl FnMut(&'a Step)) {
     for step in steps {
         visit(step);
         let failure = match &step.kind {

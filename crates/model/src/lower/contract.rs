@@ -8,36 +8,27 @@ use latchkey_language::{Diagnostic, Name, Span};
 use super::scope::Scope;
 use super::statement::{count, ends};
 use super::{Lowering, suggestion};
+use crate::check::each_step;
 use crate::model::{
-    Contract, Facts, Failure, FailureKind, Input, Limit, Place, Route, Segment, Step, StepKind,
-    Trigger, What,
+    Contract, Facts, Input, Limit, Place, Query, Route, Segment, Step, StepKind, Trigger, What,
 };
 use crate::types::Type;
 
 /// The most statements of a contract: what the check does with one grows with their square.
 pub(super) const STATEMENTS_MAX: usize = 200;
 
-/// Whether a page is read anywhere in these steps.
-pub(super) fn has_page(steps: &[Step]) -> bool {
-    let in_failure = |failure: Option<&Failure>| match failure.map(|failure| &failure.kind) {
-        Some(FailureKind::Steps(steps)) => has_page(steps),
-        _ => false,
-    };
-    steps.iter().any(|step| match &step.kind {
-        StepKind::Read(read) => {
-            let page = matches!(&read.what, What::Query(query) if matches!(query.limit, Some(Limit::Page(..))));
-            page || in_failure(read.failure.as_ref())
+/// Every page that is read anywhere in these steps.
+pub(super) fn pages(steps: &[Step]) -> Vec<&Query> {
+    let mut pages = Vec::new();
+    each_step(steps, &mut |step| {
+        if let StepKind::Read(read) = &step.kind
+            && let What::Query(query) = &read.what
+            && matches!(query.limit, Some(Limit::Page(..)))
+        {
+            pages.push(&**query);
         }
-        StepKind::When(_, then, otherwise) => has_page(then) || has_page(otherwise),
-        StepKind::Transact(legs) => has_page(legs),
-        StepKind::Write(leg) => in_failure(leg.failure.as_ref()),
-        StepKind::Require(_, failure) | StepKind::Match(_, failure) => in_failure(failure.as_ref()),
-        StepKind::Allow(_)
-        | StepKind::Let(..)
-        | StepKind::Send(_)
-        | StepKind::Return(_)
-        | StepKind::End(_) => false,
-    })
+    });
+    pages
 }
 
 impl Lowering {
@@ -130,8 +121,12 @@ impl Lowering {
 
     /// Every page has two inputs of its own.
     fn paging_is_free(&mut self, scope: &Scope, steps: &[Step]) {
-        let taken = |input: &&Input| ["pageSize", "nextCursor"].contains(&input.name.as_str());
-        if let Some(input) = scope.inputs.iter().find(taken).filter(|_| has_page(steps)) {
+        let mut own: Vec<&str> = Vec::new();
+        for page in pages(steps) {
+            own.extend([page.sized_by.as_deref().unwrap_or("pageSize"), "nextCursor"]);
+        }
+        let taken = |input: &&Input| own.contains(&input.name.as_str());
+        if let Some(input) = scope.inputs.iter().find(taken) {
             let message = format!("a page has a `{}` of its own", input.name);
             let diagnostic = Diagnostic::new("name", input.span, message);
             self.report(diagnostic.help("choose another name"));

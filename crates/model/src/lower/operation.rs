@@ -201,6 +201,7 @@ impl Lowering {
             filters: Vec::new(),
             descending: None,
             limit: None,
+            sized_by: None,
         };
         let named = operation.key.first().map(|given| given.name.span);
         if let Some(span) = named.or(operation.of.as_ref().map(|of| of.span)) {
@@ -218,7 +219,8 @@ impl Lowering {
                 ClauseKind::Order { descending: true, when } => {
                     query.descending = Some(when.as_ref().map(|test| self.test(test, scope)));
                 }
-                ClauseKind::Page { size, max } => {
+                ClauseKind::Page { size, max, asked } => {
+                    query.sized_by = asked.as_ref().map(|name| name.node.clone());
                     let number = |text: &Name| text.node.parse().unwrap_or(u64::MAX);
                     let size_number = number(size);
                     let max = max.as_ref().map_or(size_number, number);

@@ -3,7 +3,7 @@
 use latchkey_language::ast::{self, Document, Item, Statement, StatementKind};
 use latchkey_language::{Diagnostic, Name, Span};
 
-use super::contract::has_page;
+use super::contract::pages;
 use super::entity::waiver;
 use super::expression::milliseconds;
 use super::scope::Scope;
@@ -267,7 +267,7 @@ impl Lowering {
 
     /// A page is what a caller asks for.
     fn unpaged(&mut self, steps: &[Step], span: Span) {
-        if has_page(steps) {
+        if !pages(steps).is_empty() {
             let message = "nobody turns the pages here";
             let help = "write `first N` instead of `page`";
             self.report(Diagnostic::new("type", span, message).help(help));

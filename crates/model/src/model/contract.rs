@@ -265,6 +265,8 @@ pub struct Query {
     pub descending: Option<Option<Expr>>,
     /// How many.
     pub limit: Option<Limit>,
+    /// The input a caller sizes the page by, where that is not `pageSize`.
+    pub sized_by: Option<String>,
 }
 
 impl Query {
