@@ -1,7 +1,7 @@
 //! Queues, sends, workers and steps.
 
 use crate::ast::{Ending, Queue, Send, Statement, StatementKind, Steps};
-use crate::{Mark, Spanned, TokenKind};
+use crate::{Mark, Name, Spanned, TokenKind};
 
 use super::{Parser, Read, Resume};
 
@@ -52,7 +52,7 @@ impl Parser<'_> {
     /// `do NAME(a, b)`
     pub(super) fn call(&mut self) -> Read<StatementKind> {
         self.advance();
-        let name = self.name("the name of the steps to do")?;
+        let name = self.same_line("the name of the steps to do")?;
         let mut arguments = Vec::new();
         if self.is_mark(Mark::ParenOpen) {
             self.advance();
@@ -68,7 +68,7 @@ impl Parser<'_> {
         if self.eat_word("dead") {
             return Ok(StatementKind::OnDead(self.block()?.0));
         }
-        let queue = self.name("the name of a queue, or `dead`")?;
+        let queue = self.same_line("the name of a queue, or `dead`")?;
         self.mark(Mark::BraceOpen)?;
         let fields = match self.is_mark(Mark::BraceClose) {
             true => Vec::new(),
@@ -81,7 +81,7 @@ impl Parser<'_> {
     /// `send QUEUE { a, b = x } [at TIME] [accepted { … }] [refused { … }]`
     pub(super) fn send(&mut self) -> Read<Send> {
         self.advance();
-        let queue = self.name("the name of a queue")?;
+        let queue = self.same_line("the name of a queue")?;
         let fields = self.assigns()?;
         // `at = …` binds a name; it is the next statement.
         let binds = self.peek_after() == TokenKind::Mark(Mark::Equal);
@@ -106,6 +106,11 @@ impl Parser<'_> {
         Ok(Some(Spanned::new(self.block()?.0, span)))
     }
 
+    /// A name or a slug on the line of the word before it: the next line is another statement.
+    fn same_line(&mut self, what: &str) -> Read<Name> {
+        if self.token().first { Err(self.expected(what)) } else { self.slug(what) }
+    }
+
     pub(super) fn is_ending(&self) -> bool {
         self.is_word("done") || self.is_word("later") || self.is_word("fail")
     }
@@ -119,7 +124,7 @@ impl Parser<'_> {
             return Ok(Ending::Later);
         }
         self.word("fail")?;
-        let code = self.slug("the failure's name, such as `EVENT_GONE`")?;
+        let code = self.same_line("the failure's name, such as `EVENT_GONE`")?;
         let message = match self.token().kind {
             TokenKind::Text if !self.token().first => Some(self.template()?),
             _ => None,
