@@ -6,6 +6,7 @@
 mod read;
 mod record;
 mod scope;
+mod send;
 mod symbol;
 mod words;
 mod write;
@@ -144,6 +145,8 @@ impl<'a> Explainer<'a> {
                 Place::Path => "path",
                 Place::Query => "query",
                 Place::Body => "body",
+                Place::Message => "message",
+                Place::Record => "kept",
             };
             let default = input.default.as_ref().map(|default| self.words.code(default));
             match default {
@@ -216,11 +219,16 @@ impl<'a> Explainer<'a> {
                 self.scope.bind(*binding, value.map_or(Bound::Nothing, Bound::Value));
             }
             Op::Get(op) => self.get(op, number),
+            Op::Batch(op) => self.batch(op, number),
             Op::Query(op) => self.query(op, number),
             Op::Write(leg) => self.write(leg, at, number),
             Op::Transact(op) => self.transact(&op.legs, at, number),
             Op::Return(op) => {
                 self.returned(op, number);
+                return None;
+            }
+            Op::End(op) => {
+                self.statement(number, &self.words.ending(op));
                 return None;
             }
         }

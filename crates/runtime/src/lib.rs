@@ -22,6 +22,7 @@ mod runtime;
 mod sweep;
 pub mod time;
 mod trace;
+mod work;
 
 pub use answer::{Answer, Outcome};
 pub use backend::{Backend, PrepareError};
@@ -31,9 +32,10 @@ pub use explain::{Asked, Explanation, explain};
 pub use latchkey_model::model;
 pub use plan::{ContractInfo, InputInfo, Mistakes, System};
 pub use problem::{FieldError, Problem};
-pub use runtime::{Options, Runtime};
+pub use runtime::{Options, Runtime, Sending, Sent};
 pub use sweep::{Swept, sweep};
 pub use trace::{Step, Trace};
+pub use work::{Ending, Handled, Work, Worked};
 
 /// The program in the guide compiles.
 #[cfg(doctest)]

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use latchkey_queue::{Clock, Embedded};
 use latchkey_table::{Capacity, Consistency, Error, Get, Key};
 use tokio::time::Instant;
 
@@ -37,11 +38,15 @@ const READY_TIME_MAX: Duration = Duration::from_secs(2);
 /// assert_eq!(outcome.capacity.to_string(), "rcu=0.5, wcu=0");
 /// # Ok(()) }
 /// ```
+#[derive(Clone)]
 pub struct Runtime {
     pub(crate) system: Arc<System>,
     pub(crate) backend: Backend,
     pub(crate) source: Arc<dyn Source>,
     pub(crate) sealer: Sealer,
+    /// The queues of the system, in its order.
+    pub(crate) queues: Vec<Embedded>,
+    pub(crate) sending: Sending,
 }
 
 /// What a runtime needs beside its system and its backend.
@@ -51,6 +56,30 @@ pub struct Options {
     pub cursor_secret: Vec<u8>,
     /// Where time and chance come from.
     pub source: Arc<dyn Source>,
+}
+
+/// Says by the name of a queue what becomes of what is sent to it.
+#[derive(Clone, Default)]
+pub struct Sending(Option<Arc<dyn Fn(&str) -> Sent + Send + Sync>>);
+
+/// What a queue says to what is sent to it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Sent {
+    /// It has taken it.
+    Accepted,
+    /// It will not take it.
+    Refused,
+}
+
+impl Sending {
+    /// Asks a function.
+    pub fn new(says: impl Fn(&str) -> Sent + Send + Sync + 'static) -> Sending {
+        Sending(Some(Arc::new(says)))
+    }
+
+    pub(crate) fn says(&self, queue: &str) -> Sent {
+        self.0.as_ref().map_or(Sent::Accepted, |says| says(queue))
+    }
 }
 
 impl Default for Options {
@@ -74,7 +103,23 @@ impl Runtime {
         let system = system.into();
         backend.prepare(&system.table, &system.transacting()).await?;
         let sealer = Sealer::new(&options.cursor_secret);
-        Ok(Runtime { system, backend, source: options.source, sealer })
+        let source = options.source;
+        let queues = queues(&system, &backend, &source)?;
+        let sending = Sending::default();
+        Ok(Runtime { system, backend, source, sealer, queues, sending })
+    }
+
+    /// The same, where queues may refuse what is sent to them. The queue in the store takes everything; a
+    /// test can see what becomes of a document where another does not.
+    #[must_use]
+    pub fn with_sending(self, sending: Sending) -> Runtime {
+        Runtime { sending, ..self }
+    }
+
+    /// The queue of a name.
+    pub fn queue(&self, name: &str) -> Option<&Embedded> {
+        let (at, _) = self.system.queue(name)?;
+        self.queues.get(at)
     }
 
     /// The system it runs.
@@ -111,6 +156,23 @@ impl Runtime {
             }
         }
     }
+}
+
+/// The queues of a system, in the store itself.
+fn queues(
+    system: &System,
+    backend: &Backend,
+    source: &Arc<dyn Source>,
+) -> Result<Vec<Embedded>, PrepareError> {
+    let mut queues = Vec::new();
+    for queue in &system.queues {
+        let Backend::Embedded(store) = backend else { return Err(PrepareError::NoQueues) };
+        let home = system.home(queue)?;
+        let source = Arc::clone(source);
+        let clock = Clock::new(move || source.now());
+        queues.push(Embedded::new(Arc::clone(store), home, queue.lease_ms, clock));
+    }
+    Ok(queues)
 }
 
 impl std::fmt::Debug for Runtime {
