@@ -31,4 +31,29 @@ pub enum Error {
         /// What was given.
         name: String,
     },
+    /// The queue will not take it, and trying again will not help.
+    #[error("the queue refuses: {reason}")]
+    Refused {
+        /// What it said.
+        reason: String,
+    },
+    /// The queue cannot be reached or used now; whether it has taken what it was sent is not known.
+    #[error("the queue is unavailable: {reason}")]
+    Unavailable {
+        /// What happened, for the log.
+        reason: String,
+    },
+}
+
+impl Error {
+    /// Whether what was sent will never be taken, so that it need not be sent again.
+    pub fn is_refusal(&self) -> bool {
+        match self {
+            Error::Refused { .. } | Error::TooLarge { .. } => true,
+            Error::Store(TableError::Invalid { .. }) | Error::Id { .. } | Error::Name { .. } => {
+                true
+            }
+            Error::Store(_) | Error::Stale | Error::Unavailable { .. } => false,
+        }
+    }
 }

@@ -23,6 +23,17 @@ pub struct Received {
 enum Hold {
     /// As the embedded queue stored it.
     Embedded(Box<Stored>),
+    /// As SQS handed it out.
+    Sqs(Handle),
+}
+
+/// How SQS knows a message that it handed out.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Handle {
+    /// The queue it came from: the queue itself, or that of its dead letters.
+    pub(crate) url: Arc<str>,
+    /// This delivery of it.
+    pub(crate) receipt: String,
 }
 
 impl Received {
@@ -38,7 +49,16 @@ impl Received {
 
     /// How the embedded queue stored it.
     pub(crate) fn stored(&self) -> Option<&Stored> {
-        let Hold::Embedded(stored) = &self.hold;
-        Some(stored)
+        if let Hold::Embedded(stored) = &self.hold { Some(stored) } else { None }
+    }
+
+    /// A message SQS has handed out.
+    pub(crate) fn handed_out(message: Message, tries: u32, handle: Handle) -> Received {
+        Received { message: Arc::new(message), tries, failure: None, hold: Hold::Sqs(handle) }
+    }
+
+    /// How SQS knows it.
+    pub(crate) fn handle(&self) -> Option<&Handle> {
+        if let Hold::Sqs(handle) = &self.hold { Some(handle) } else { None }
     }
 }

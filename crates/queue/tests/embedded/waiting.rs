@@ -99,3 +99,41 @@ async fn a_receiver_that_leaves_takes_nothing_with_it() {
     }
     assert_eq!(got, sent);
 }
+
+#[tokio::test]
+async fn what_was_leased_for_a_receiver_that_left_comes_to_the_next() {
+    // Its answer was on the way when it left, and went with it until the lease was over.
+    for others in [0, 2] {
+        let world = World::new();
+        let mut receiving = Box::pin(world.queue.receive(1, Duration::from_secs(600)));
+        tokio::select! {
+            biased;
+            _ = &mut receiving => panic!("nothing was sent"),
+            () = std::future::ready(()) => {}
+        }
+        world.send("A", 0).await;
+        while world.queue.depth().await.unwrap().in_flight.counted == 0 {
+            tokio::task::yield_now().await;
+        }
+        // Until the answer is there too; the receiver is not polled any more.
+        tokio::time::sleep(Duration::from_millis(20)).await;
+        let others: Vec<_> = (0..others)
+            .map(|_| {
+                let queue = world.queue.clone();
+                tokio::spawn(async move { queue.receive(1, Duration::from_millis(300)).await })
+            })
+            .collect();
+        tokio::task::yield_now().await;
+        drop(receiving);
+        let mut received = Vec::new();
+        for other in others {
+            received.extend(other.await.unwrap().unwrap());
+        }
+        if received.is_empty() {
+            received = world.queue.receive(1, Duration::from_secs(5)).await.unwrap();
+        }
+        assert_eq!(ids(&received), ["A"]);
+        assert_eq!(received[0].tries, 1);
+        world.queue.done(&received[0]).await.unwrap();
+    }
+}
