@@ -171,7 +171,7 @@ mod tests {
     #[test]
     fn what_is_not_there_counts_as_nothing() {
         let item = |pairs: &[(&str, Value)]| -> Item {
-            pairs.iter().map(|(name, value)| ((*name).into(), value.clone())).collect()
+            pairs.iter().map(|(name, value)| (*name, value.clone())).collect()
         };
         let items = [
             item(&[("n", Value::from(2)), ("state", Value::from("A"))]),

@@ -15,6 +15,7 @@ mod indexes;
 mod inputs;
 mod paging;
 mod presence;
+mod queues;
 mod reading;
 mod refusals;
 mod replay;
