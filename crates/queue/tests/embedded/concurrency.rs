@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use latchkey_queue::{Error, Which};
@@ -14,22 +15,21 @@ const RECEIVERS: usize = 64;
 async fn of_64_receivers_one_gets_each_message() {
     const MESSAGES: usize = 5_000;
     let world = Arc::new(World::new());
+    let done = Arc::new(AtomicUsize::new(0));
     let receivers: Vec<_> = (0..RECEIVERS)
         .map(|n| {
-            let world = Arc::clone(&world);
+            let (world, done) = (Arc::clone(&world), Arc::clone(&done));
             tokio::spawn(async move {
                 let mut got = Vec::new();
-                loop {
-                    let received =
-                        world.queue.receive(1 + n % 7, Duration::from_secs(1)).await.unwrap();
-                    if received.is_empty() {
-                        return got;
-                    }
-                    for received in received {
+                while done.load(Ordering::SeqCst) < MESSAGES {
+                    let wait = Duration::from_millis(100);
+                    for received in world.queue.receive(1 + n % 7, wait).await.unwrap() {
                         world.queue.done(&received).await.unwrap();
+                        done.fetch_add(1, Ordering::SeqCst);
                         got.push((received.message.id().clone(), received.tries));
                     }
                 }
+                got
             })
         })
         .collect();

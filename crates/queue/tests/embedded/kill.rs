@@ -160,7 +160,12 @@ fn listed(queue: &Embedded, which: Which) -> BTreeSet<String> {
 fn nothing_is_lost_by_kill_9() {
     let directory = tempfile::tempdir().unwrap();
     let mut said = BTreeMap::new();
-    for round in 0..12_u64 {
+    let mut done = 0;
+    for round in 0..100_u64 {
+        // On a busy machine a process may be killed before it has begun.
+        if round >= 12 && done > 100 {
+            break;
+        }
         let pause = Duration::from_millis(200 + round * 61 % 200);
         for (id, what) in kill_after(start(directory.path()), pause) {
             let known = said.entry(id).or_insert(what);
@@ -179,8 +184,7 @@ fn nothing_is_lost_by_kill_9() {
             assert!(sent.contains(id), "{id} was said to be {what}");
             assert!(*what != "done" || !queued.contains(id), "{id} was done");
         }
+        done = said.values().filter(|what| **what == "done").count();
     }
-    let done = said.values().filter(|what| **what == "done").count();
-    println!("{} sent, {done} done", said.len());
     assert!(done > 100, "the workers got something done: {done} of {}", said.len());
 }
