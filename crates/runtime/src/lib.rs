@@ -30,6 +30,7 @@ pub use call::{Call, Caller, Given, IfMatch};
 pub use clock::{Source, SystemSource};
 pub use explain::{Asked, Explanation, explain};
 pub use latchkey_model::model;
+pub use latchkey_queue as queue;
 pub use plan::{ContractInfo, InputInfo, Mistakes, System};
 pub use problem::{FieldError, Problem};
 pub use runtime::{Options, Runtime, Sending, Sent};
