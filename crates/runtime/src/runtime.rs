@@ -60,7 +60,10 @@ pub struct Options {
 
 /// Says by the name of a queue what becomes of what is sent to it.
 #[derive(Clone, Default)]
-pub struct Sending(Option<Arc<dyn Fn(&str) -> Sent + Send + Sync>>);
+pub struct Sending(Option<Arc<Says>>);
+
+/// What a queue of a name says.
+type Says = dyn Fn(&str) -> Sent + Send + Sync;
 
 /// What a queue says to what is sent to it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -14,6 +14,7 @@ mod images;
 mod indexes;
 mod inputs;
 mod paging;
+mod participation;
 mod presence;
 mod queues;
 mod reading;

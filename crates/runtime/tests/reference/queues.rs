@@ -117,7 +117,7 @@ worker PACK "Pack" {
 "#;
 
 /// Time that is moved by hand.
-struct Moved(AtomicI64);
+pub(crate) struct Moved(pub(crate) AtomicI64);
 
 impl Source for Moved {
     fn now(&self) -> i64 {
