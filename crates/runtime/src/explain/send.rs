@@ -68,7 +68,7 @@ impl<'a> Explainer<'a> {
     }
 
     /// Explains what runs by itself, here.
-    fn within(&mut self, contract: &'a Contract) {
+    pub(super) fn within(&mut self, contract: &'a Contract) {
         let words = Words { system: self.system(), contract };
         let out = std::mem::replace(
             &mut self.out,

@@ -12,6 +12,9 @@ use crate::plan::{
 /// What happens on `retry`.
 pub(super) const AGAIN: &str = "run again from the start, at most 5 times, then 503 busy";
 
+/// What happens on `retry` where nobody waits for an answer.
+const AGAIN_LATER: &str = "run again from the start, at most 5 times, then later";
+
 /// The units of a duration, the largest first, in milliseconds.
 const UNITS: [(&str, i64); 5] =
     [("d", 86_400_000), ("h", 3_600_000), ("m", 60_000), ("s", 1_000), ("ms", 1)];
@@ -389,6 +392,7 @@ impl<'a> Words<'a> {
     pub(super) fn failure(&self, failure: &Failure) -> Option<String> {
         match failure {
             Failure::Problem(op) => Some(self.problem(op)),
+            Failure::Retry if self.contract.info.method.is_empty() => Some(AGAIN_LATER.to_owned()),
             Failure::Retry => Some(AGAIN.to_owned()),
             Failure::End(op) => Some(self.ending(op)),
             Failure::Goto { .. } | Failure::Nothing => None,

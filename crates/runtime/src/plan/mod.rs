@@ -203,6 +203,13 @@ impl System {
         self.queues.iter().enumerate().find(|(_, queue)| queue.name == name)
     }
 
+    /// The worker of an id, and its queue.
+    pub(crate) fn worker(&self, id: &str) -> Option<(&Queue, &Worker)> {
+        let workers = self.queues.iter().filter_map(|queue| Some((queue, queue.worker.as_ref()?)));
+        let mut named = workers.filter(|(_, worker)| worker.body.info.id == id);
+        named.next()
+    }
+
     /// Where the messages of a queue lie.
     pub(crate) fn home(&self, queue: &Queue) -> Result<Home, latchkey_queue::Error> {
         Home::new(self.table.clone(), &self.discriminator, &queue.name)

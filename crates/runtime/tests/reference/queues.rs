@@ -401,6 +401,22 @@ async fn sends_are_explained_and_traced() {
     ] {
         assert!(told.contains(part), "{part} is not in\n{told}");
     }
+    let worker = explain(shop.world.runtime.system(), "PACK").unwrap().to_string();
+    for part in [
+        "on packing: a message is leased for 30 s, and tried 3 times at most",
+        "inputs: orderId (message), hint (message, optional)",
+        "fail TORN \"the box of {orderId} is torn\"",
+        "packedAt = max(now, message.sentAt)",
+        "upsert Count(shard = shard(orderId, 4)) add PACKED = 1",
+        "if refused: run again from the start, at most 5 times, then later",
+        "once a message was tried too often:",
+        "{failure.class} {failure.code} {failure.message}",
+    ] {
+        assert!(worker.contains(part), "{part} is not in\n{worker}");
+    }
+    let counts = explain(shop.world.runtime.system(), "COUNTS").unwrap();
+    assert_eq!(counts.requests()[0].operation, "BatchGetItem");
+    assert!(counts.to_string().contains("get Count shard in 0..3 strong"), "{counts}");
     let mut traced = call("ORDER", r#"{"orderId": "a"}"#);
     traced.trace = true;
     let outcome = shop.world.made(traced).await.0;
