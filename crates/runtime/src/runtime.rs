@@ -3,8 +3,8 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use latchkey_queue::{Clock, Embedded};
-use latchkey_table::{Capacity, Consistency, Error, Get, Key};
+use latchkey_queue::{Embedded, Queue};
+use latchkey_table::{Capacity, Consistency, Error, Get, Key, Text};
 use tokio::time::Instant;
 
 use crate::answer::Outcome;
@@ -14,6 +14,7 @@ use crate::clock::{Source, SystemSource};
 use crate::cursor::Sealer;
 use crate::plan::System;
 use crate::problem::Problem;
+use crate::queues::{self, Line, Sending};
 use crate::run;
 
 /// How long a store may take to show that it answers.
@@ -45,7 +46,7 @@ pub struct Runtime {
     pub(crate) source: Arc<dyn Source>,
     pub(crate) sealer: Sealer,
     /// The queues of the system, in its order.
-    pub(crate) queues: Vec<Embedded>,
+    pub(crate) lines: Vec<Line>,
     pub(crate) sending: Sending,
 }
 
@@ -56,33 +57,6 @@ pub struct Options {
     pub cursor_secret: Vec<u8>,
     /// Where time and chance come from.
     pub source: Arc<dyn Source>,
-}
-
-/// Says by the name of a queue what becomes of what is sent to it.
-#[derive(Clone, Default)]
-pub struct Sending(Option<Arc<Says>>);
-
-/// What a queue of a name says.
-type Says = dyn Fn(&str) -> Sent + Send + Sync;
-
-/// What a queue says to what is sent to it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Sent {
-    /// It has taken it.
-    Accepted,
-    /// It will not take it.
-    Refused,
-}
-
-impl Sending {
-    /// Asks a function.
-    pub fn new(says: impl Fn(&str) -> Sent + Send + Sync + 'static) -> Sending {
-        Sending(Some(Arc::new(says)))
-    }
-
-    pub(crate) fn says(&self, queue: &str) -> Sent {
-        self.0.as_ref().map_or(Sent::Accepted, |says| says(queue))
-    }
 }
 
 impl Default for Options {
@@ -103,13 +77,24 @@ impl Runtime {
         backend: Backend,
         options: Options,
     ) -> Result<Runtime, PrepareError> {
+        Runtime::start_with(system, backend, options, Vec::new()).await
+    }
+
+    /// The same, with some of its queues, by their names, outside the store: what is sent to them waits in
+    /// an outbox in the table. All others are in the store itself.
+    pub async fn start_with(
+        system: impl Into<Arc<System>>,
+        backend: Backend,
+        options: Options,
+        outside: Vec<(Text, Queue)>,
+    ) -> Result<Runtime, PrepareError> {
         let system = system.into();
         backend.prepare(&system.table, &system.transacting()).await?;
         let sealer = Sealer::new(&options.cursor_secret);
         let source = options.source;
-        let queues = queues(&system, &backend, &source)?;
+        let lines = queues::lines(&system, &backend, &source, outside)?;
         let sending = Sending::default();
-        Ok(Runtime { system, backend, source, sealer, queues, sending })
+        Ok(Runtime { system, backend, source, sealer, lines, sending })
     }
 
     /// The same, where queues may refuse what is sent to them. The queue in the store takes everything; a
@@ -120,9 +105,17 @@ impl Runtime {
     }
 
     /// The queue of a name.
-    pub fn queue(&self, name: &str) -> Option<&Embedded> {
+    pub fn queue(&self, name: &str) -> Option<&Queue> {
         let (at, _) = self.system.queue(name)?;
-        self.queues.get(at)
+        self.lines.get(at).map(|line| &line.queue)
+    }
+
+    /// The queue of a name, if it is an embedded one.
+    pub fn embedded_queue(&self, name: &str) -> Option<&Embedded> {
+        match self.queue(name)? {
+            Queue::Embedded(queue) => Some(queue),
+            Queue::Sqs(_) => None,
+        }
     }
 
     /// The system it runs.
@@ -159,23 +152,6 @@ impl Runtime {
             }
         }
     }
-}
-
-/// The queues of a system, in the store itself.
-fn queues(
-    system: &System,
-    backend: &Backend,
-    source: &Arc<dyn Source>,
-) -> Result<Vec<Embedded>, PrepareError> {
-    let mut queues = Vec::new();
-    for queue in &system.queues {
-        let Backend::Embedded(store) = backend else { return Err(PrepareError::NoQueues) };
-        let home = system.home(queue)?;
-        let source = Arc::clone(source);
-        let clock = Clock::new(move || source.now());
-        queues.push(Embedded::new(Arc::clone(store), home, queue.lease_ms, clock));
-    }
-    Ok(queues)
 }
 
 impl std::fmt::Debug for Runtime {

@@ -4,11 +4,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use latchkey_model::model::Told;
-use latchkey_queue::{Error, Failure, Message, Received};
-use latchkey_table::{Capacity, Text, Value};
+use latchkey_queue::{Error, Failure, Message, Received, dead};
+use latchkey_table::{Capacity, Returning, Text, Value};
 use tokio::time::Instant;
 
 use crate::plan::{Contract, Queue};
+use crate::queues::Line;
 use crate::run::{Task, perform};
 use crate::runtime::Runtime;
 use crate::time;
@@ -139,10 +140,11 @@ impl Runtime {
     /// Works on a message that was received, and says to its queue what came of it.
     pub async fn handle(&self, queue: &str, received: &Received) -> Result<Handled, Error> {
         let planned = self.system.queue(queue);
-        let held = planned.and_then(|(at, planned)| Some((planned, self.queues.get(at)?)));
-        let Some((planned, held)) = held else {
+        let line = planned.and_then(|(at, planned)| Some((planned, self.lines.get(at)?)));
+        let Some((planned, line)) = line else {
             return Err(Error::Name { name: queue.to_owned() });
         };
+        let held = &line.queue;
         let work = Work {
             tries: received.tries,
             time_max: time_max(planned),
@@ -179,7 +181,7 @@ impl Runtime {
                 let mut worked = self.dead(&work, &failure).await;
                 worked.capacity += tried.map_or(Capacity::ZERO, |tried| tried.capacity);
                 let said = match worked.ending {
-                    Ending::Done => held.dead(received, &failure).await,
+                    Ending::Done => self.bury(line, received, &failure).await,
                     // It was tried often enough; what is left is to give it up.
                     _ => held.failed(received, self.source.now() + LATER_MS, failure).await,
                 };
@@ -191,6 +193,19 @@ impl Runtime {
             Err(Error::Stale) => Ok(Handled { worked, dead, stale: true }),
             Err(error) => Err(error),
         }
+    }
+}
+
+impl Runtime {
+    /// Gives a message up for good. It is kept before it goes; two letters of one message are one.
+    async fn bury(&self, line: &Line, received: &Received, failure: &Failure) -> Result<(), Error> {
+        if !line.queue.keeps_letters() {
+            let (message, now) = (&received.message, self.source.now());
+            let put = dead::put(&line.home, message, received.tries, failure, now);
+            let deadline = Instant::now() + crate::call::CALL_TIME_MAX;
+            self.backend.put(put, Returning::Nothing, deadline).await?;
+        }
+        line.queue.dead(received, failure).await
     }
 }
 

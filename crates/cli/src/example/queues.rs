@@ -72,7 +72,7 @@ impl Queues {
         for _ in 0..MESSAGES_MAX {
             let Some((at, queue)) = self.next(instant)? else { break };
             self.clock.0.fetch_max(at, Ordering::SeqCst);
-            let Some(held) = self.runtime.queue(&queue) else { break };
+            let Some(held) = self.runtime.embedded_queue(&queue) else { break };
             for received in held.receive(1, Duration::ZERO).await? {
                 self.runtime.handle(&queue, &received).await?;
             }
@@ -88,7 +88,7 @@ impl Queues {
             if locked(&self.modes).get(name) == Some(&QueueMode::Holds) {
                 continue;
             }
-            let Some(queue) = self.runtime.queue(name) else { continue };
+            let Some(queue) = self.runtime.embedded_queue(name) else { continue };
             let (first, _) = queue.peek(Which::Waiting, 1, None)?;
             let due = first.first().map(|first| first.at).filter(|at| *at <= instant);
             next = next.into_iter().chain(due.map(|at| (at, name.to_owned()))).min();

@@ -203,6 +203,13 @@ impl System {
         self.queues.iter().enumerate().find(|(_, queue)| queue.name == name)
     }
 
+    /// The send of an id.
+    pub(crate) fn send(&self, id: &str) -> Option<&Send> {
+        let workers = self.queues.iter().filter_map(|queue| queue.worker.as_ref());
+        let mut all = self.contracts.iter().chain(workers.flat_map(Worker::bodies));
+        all.find_map(|contract| queue::send_of(contract, id))
+    }
+
     /// The worker of an id, and its queue.
     pub(crate) fn worker(&self, id: &str) -> Option<(&Queue, &Worker)> {
         let workers = self.queues.iter().filter_map(|queue| Some((queue, queue.worker.as_ref()?)));

@@ -4,7 +4,7 @@ use latchkey_model::model::{self, Model};
 use latchkey_table::Text;
 
 use super::leg::{Assign, assigns};
-use super::{Code, Contract, Entity, New, program};
+use super::{Code, Contract, Entity, LegNode, New, Op, program};
 use crate::plan::expression::Expressions;
 
 /// What messages are sent to.
@@ -92,4 +92,26 @@ pub(super) fn plan(model: &Model, entities: &[Entity]) -> Vec<Queue> {
         }
     });
     queues.collect()
+}
+
+/// The send of an id in a contract, or in what follows its sends.
+pub(super) fn send_of<'a>(contract: &'a Contract, id: &str) -> Option<&'a Send> {
+    contract.program.iter().find_map(|op| match op {
+        Op::Transact(op) => send_among(&op.legs, id),
+        _ => None,
+    })
+}
+
+fn send_among<'a>(nodes: &'a [LegNode], id: &str) -> Option<&'a Send> {
+    nodes.iter().find_map(|node| match node {
+        LegNode::Leg(_) => None,
+        LegNode::Send(send) if send.id == id => Some(&**send),
+        LegNode::Send(send) => {
+            let mut behind = [&send.accepted, &send.refused].into_iter().flatten();
+            behind.find_map(|contract| send_of(contract, id))
+        }
+        LegNode::When(_, then, otherwise) => {
+            send_among(then, id).or_else(|| send_among(otherwise, id))
+        }
+    })
 }

@@ -2,7 +2,7 @@
 
 use latchkey_model::model::Told;
 use latchkey_queue::Failure as TryFailure;
-use latchkey_table::{Capacity, Map, Value};
+use latchkey_table::{Map, Value};
 use tokio::time::{Instant, timeout_at};
 
 use super::{Ended, GRACE, Session};
@@ -57,12 +57,5 @@ fn refused(problem: &Problem) -> Ending {
     match problem.status {
         503 => Ending::Later,
         _ => Ending::Failed(TryFailure::new(CLASS_REFUSED, &problem.code, &problem.detail)),
-    }
-}
-
-impl Worked {
-    /// Nothing was to be done.
-    pub(crate) fn nothing(ending: Ending) -> Worked {
-        Worked { ending, capacity: Capacity::ZERO, trace: Vec::new() }
     }
 }

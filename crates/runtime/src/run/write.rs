@@ -134,9 +134,7 @@ impl<'a> Session<'a> {
         if legs.legs.is_empty() && legs.sends.is_empty() {
             return Ok(at + 1);
         }
-        for sending in &mut legs.sends {
-            sending.kept = self.filler().map(&sending.send.kept)?;
-        }
+        self.keep(&mut legs)?;
         self.send(legs, at).await
     }
 

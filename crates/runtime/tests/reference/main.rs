@@ -13,6 +13,7 @@ mod fuzz;
 mod images;
 mod indexes;
 mod inputs;
+mod outbox;
 mod paging;
 mod participation;
 mod presence;

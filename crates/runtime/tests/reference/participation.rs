@@ -74,7 +74,7 @@ impl Hall {
     }
 
     async fn work_off(&self) {
-        let queue = self.world.runtime.queue(QUEUE).unwrap();
+        let queue = self.world.runtime.embedded_queue(QUEUE).unwrap();
         for round in 0..60_u64 {
             let received = queue.receive(50, Duration::ZERO).await.unwrap();
             let waits = |which| !queue.peek(which, 1, None).unwrap().0.is_empty();
@@ -141,7 +141,8 @@ async fn as_many_win_as_there_are_seats() {
     let by_status =
         r#"{"FAILED_FINAL":0,"PROCESSING":0,"QUEUED":0,"RECEIVED":0,"REJECTED":90,"SUCCEEDED":10}"#;
     assert_eq!(summary["byStatus"].to_string(), by_status);
-    let letters = hall.world.runtime.queue(QUEUE).unwrap().peek(Which::Dead, 1, None).unwrap().0;
+    let letters =
+        hall.world.runtime.embedded_queue(QUEUE).unwrap().peek(Which::Dead, 1, None).unwrap().0;
     assert_eq!(letters, []);
 }
 
@@ -157,7 +158,7 @@ async fn a_poisoned_message_is_given_up() {
     let key = latchkey_table::Key::new("EVENT#e", "META");
     let delete = latchkey_table::Delete { table, key, condition: None };
     hall.world.store.delete(delete, latchkey_table::Returning::Nothing).await.unwrap();
-    let queue = hall.world.runtime.queue(QUEUE).unwrap();
+    let queue = hall.world.runtime.embedded_queue(QUEUE).unwrap();
     let mut tries = 0;
     while tries < 5 {
         for received in queue.receive(1, Duration::ZERO).await.unwrap() {

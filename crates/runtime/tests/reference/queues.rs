@@ -10,7 +10,7 @@ use latchkey_table::{Leg, Map, Request, Value};
 
 use crate::support::{NOW, Still, World, after, all_of, call, document};
 
-const SHOP: &str = r#"
+pub(crate) const SHOP: &str = r#"
 entity Order "ORDER" {
   PK = "ORDER#{orderId}"
   SK = "META"
@@ -154,7 +154,7 @@ impl Shop {
     }
 
     fn queue(&self) -> &Embedded {
-        self.world.runtime.queue("packing").unwrap()
+        self.world.runtime.embedded_queue("packing").unwrap()
     }
 
     fn waiting(&self) -> usize {
