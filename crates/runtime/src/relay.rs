@@ -5,7 +5,7 @@ use std::pin::Pin;
 
 use latchkey_model::model::Told;
 use latchkey_queue::outbox::{self, Record};
-use latchkey_table::{Capacity, Error, Map, Returning, Value};
+use latchkey_table::{Capacity, Error, Map, Resume, Returning, Value};
 use tokio::time::Instant;
 
 use crate::call::CALL_TIME_MAX;
@@ -29,8 +29,8 @@ pub struct Relayed {
     pub relayed: usize,
     /// How many were tried and stay: the queue could not be asked, or what follows could not be done.
     pub left: usize,
-    /// Whether there may be more that is due.
-    pub more: bool,
+    /// Where to go on; nothing at the end. What stays does not keep others from their turn.
+    pub after: Option<Resume>,
 }
 
 /// A send that has happened, and for whom it is followed.
@@ -108,14 +108,19 @@ async fn ask(of: &Following<'_>, line: &Line, record: &Record) -> Option<Sent> {
 impl Runtime {
     /// Looks at some of what is due to be sent to a queue outside the store, in one shard of its outbox,
     /// and relays what nobody else is at. A queue in the store has nothing to be swept.
-    pub async fn sweep_outbox(&self, queue: &str, shard: u64) -> Result<Relayed, Error> {
+    pub async fn sweep_outbox(
+        &self,
+        queue: &str,
+        shard: u64,
+        after: Option<Resume>,
+    ) -> Result<Relayed, Error> {
         let mut relayed = Relayed::default();
         let line = self.system.queue(queue).and_then(|(at, _)| self.lines.get(at));
         let Some(line) = line.filter(|line| line.outside) else { return Ok(relayed) };
         let now = self.source.now();
-        let query = outbox::due(&line.home, shard, now, STEP_RECORDS, None);
+        let query = outbox::due(&line.home, shard, now, STEP_RECORDS, after);
         let page = self.backend.query(&query, Instant::now() + CALL_TIME_MAX).await?;
-        relayed.more = page.resume.is_some();
+        relayed.after = page.resume;
         for record in page.items.into_iter().filter_map(Record::read) {
             if record.is_claimed(now) {
                 continue;

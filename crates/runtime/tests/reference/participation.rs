@@ -10,7 +10,7 @@ use latchkey_runtime::{Caller, Work};
 use serde_json::Value as Json;
 
 use crate::queues::Moved;
-use crate::support::{NOW, Told, World, all_of, call_by};
+use crate::support::{NOW, Told, World, all_of, call_by, dies_after};
 
 const SYSTEM: &str = include_str!("../../../../systems-next/participation.md");
 
@@ -58,15 +58,15 @@ impl Hall {
     }
 
     /// Works on a message three times at once. One of them may die on the way.
-    async fn thrice(&self, received: &Received, dies_after: Option<Duration>) {
+    async fn thrice(&self, received: &Received, polls: Option<usize>) {
         let runtime = &self.world.runtime;
         let work = Work { tries: received.tries, ..Work::new(QUEUE, received.message.clone()) };
         let again = async { drop(runtime.work(&work).await) };
         let and_again = async { drop(runtime.work(&work).await) };
         let handled = async {
             let handled = runtime.handle(QUEUE, received);
-            match dies_after {
-                Some(time) => drop(tokio::time::timeout(time, handled).await),
+            match polls {
+                Some(polls) => drop(dies_after(polls, handled).await),
                 None => drop(handled.await.unwrap()),
             }
         };
@@ -75,16 +75,15 @@ impl Hall {
 
     async fn work_off(&self) {
         let queue = self.world.runtime.embedded_queue(QUEUE).unwrap();
-        for round in 0..60_u64 {
+        for round in 0..60 {
             let received = queue.receive(50, Duration::ZERO).await.unwrap();
             let waits = |which| !queue.peek(which, 1, None).unwrap().0.is_empty();
             if received.is_empty() && !waits(Which::Waiting) && !waits(Which::Held) {
                 return;
             }
-            let works = received.iter().zip(0_u64..).map(|(received, at)| {
+            let works = received.iter().enumerate().map(|(at, received)| {
                 // Only on the first rounds, for dying too often is the end.
-                let dies = (round < 2 && at % 2 == 0).then(|| Duration::from_micros(at * 150));
-                self.thrice(received, dies)
+                self.thrice(received, (round < 2 && at % 2 == 0).then_some(at / 2))
             });
             all_of(works.collect()).await;
             // Past what was put off, and past the leases of those that died.
