@@ -1,6 +1,7 @@
 //! Runs the examples of a document: requests, and the answers they must get.
 
 mod matching;
+mod queues;
 mod target;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -72,11 +73,22 @@ impl Run<'_> {
     async fn step(&mut self, step: &ExampleStep) -> Result<(), TargetError> {
         match step {
             ExampleStep::At(instant) => match time::canonical(&instant.node) {
-                Some(canonical) => self.instant = canonical.into(),
+                Some(canonical) => {
+                    self.instant = canonical.into();
+                    self.target.pass(&self.instant).await?;
+                }
                 None => self.fail(instant.span, "this is no RFC 3339 time", None),
             },
             ExampleStep::As { id, roles, orgs } => self.caller(id, roles, orgs),
-            ExampleStep::Call(call) => self.call(call).await?,
+            ExampleStep::Call(call) => {
+                self.call(call).await?;
+                self.target.pass(&self.instant).await?;
+            }
+            ExampleStep::Queue(name, mode) => match self.target.set_queue(&name.node, mode.node) {
+                Ok(()) => self.target.pass(&self.instant).await?,
+                Err(TargetError::Request(message)) => self.fail(name.span, message, None),
+                Err(error) => return Err(error),
+            },
         }
         Ok(())
     }

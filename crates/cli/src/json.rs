@@ -3,9 +3,9 @@
 use latchkey_language::Diagnostic;
 use latchkey_model::Model;
 use latchkey_model::model::{
-    Attribute, Contract, Entity, Expr, ExprKind, Failure, FailureKind, Given, Input, KeyShape, Leg,
-    Limit, Op, Piece, Place, PutMode, Query, Range, Read, Segment, Step, StepKind, Strong,
-    Template, TextPiece, What,
+    Attribute, Contract, Ending, Entity, Expr, ExprKind, Failure, FailureKind, Given, Input,
+    KeyShape, Leg, Limit, Op, Piece, Place, PutMode, Query, Range, Read, Segment, Send, Step,
+    StepKind, Strong, Template, TextPiece, What,
 };
 use serde_json::{Value, json};
 
@@ -44,6 +44,21 @@ pub fn model(model: &Model) -> Value {
         })).collect::<Vec<_>>(),
         "entities": model.entities.iter().map(|it| entity(model, it)).collect::<Vec<_>>(),
         "contracts": model.contracts.iter().map(|it| Writer { model, contract: it }.contract()).collect::<Vec<_>>(),
+        "queues": model.queues.iter().map(|it| json!({
+            "name": it.name,
+            "fields": it.fields.iter().map(|field| json!({
+                "name": field.name,
+                "type": field.kind.to_string(),
+                "optional": field.optional,
+            })).collect::<Vec<_>>(),
+            "leaseMs": it.lease_ms,
+            "tries": it.tries,
+        })).collect::<Vec<_>>(),
+        "workers": model.workers.iter().map(|it| json!({
+            "queue": model.queues.get(it.queue).map(|queue| queue.name.clone()),
+            "body": Writer { model, contract: &it.body }.contract(),
+            "dead": it.dead.as_ref().map(|dead| Writer { model, contract: dead }.contract()),
+        })).collect::<Vec<_>>(),
     })
 }
 
@@ -138,6 +153,8 @@ impl Writer<'_> {
                 Place::Path => "path",
                 Place::Query => "query",
                 Place::Body => "body",
+                Place::Message => "message",
+                Place::Record => "record",
             },
         })
     }
@@ -171,6 +188,34 @@ impl Writer<'_> {
                 "with": self.givens(&returned.with),
                 "at": returned.at,
             }),
+            StepKind::Send(send) => self.send(send),
+            StepKind::End(ending) => self.ending(ending),
+        }
+    }
+
+    fn send(&self, send: &Send) -> Value {
+        let follow = |contract: &Option<Box<Contract>>| {
+            contract.as_ref().map(|contract| Writer { model: self.model, contract }.contract())
+        };
+        json!({
+            "send": self.model.queues.get(send.queue).map(|queue| queue.name.clone()),
+            "id": send.id,
+            "fields": self.givens(&send.values),
+            "at": send.at.as_ref().map(|at| self.expr(at)),
+            "accepted": follow(&send.accepted),
+            "refused": follow(&send.refused),
+            "record": self.givens(&send.record),
+        })
+    }
+
+    fn ending(&self, ending: &Ending) -> Value {
+        match ending {
+            Ending::Done => json!("done"),
+            Ending::Later => json!("later"),
+            Ending::Fail { code, message } => json!({
+                "fail": code,
+                "message": message.as_ref().map(|message| self.expr(message)),
+            }),
         }
     }
 
@@ -188,6 +233,16 @@ impl Writer<'_> {
         });
         let what = match &read.what {
             What::Get(key) => ("get", self.givens(key)),
+            What::Batch(batch) => (
+                "batch",
+                json!({
+                    "key": self.givens(&batch.key),
+                    "attribute": batch.attribute,
+                    "low": batch.low,
+                    "high": batch.high,
+                    "snapshot": batch.snapshot,
+                }),
+            ),
             What::Query(query) => ("query", self.query(query)),
         };
         if let Some(object) = value.as_object_mut() {
@@ -221,6 +276,7 @@ impl Writer<'_> {
                 Some(Limit::Page(size, max)) => json!({ "page": size, "max": max }),
                 Some(Limit::First(count)) => json!({ "first": count }),
             },
+            "sizedBy": query.sized_by,
         })
     }
 
@@ -247,6 +303,7 @@ impl Writer<'_> {
         match failure.map(|failure| &failure.kind) {
             None => Value::Null,
             Some(FailureKind::Retry) => json!("retry"),
+            Some(FailureKind::End(ending)) => self.ending(ending),
             Some(FailureKind::Steps(steps)) => json!({ "steps": self.steps(steps) }),
             Some(FailureKind::Problem { status, code, message, with }) => json!({
                 "status": status,
@@ -315,6 +372,30 @@ impl Writer<'_> {
                 json!({ "in": self.expr(a), "values": self.exprs(&values.iter().collect::<Vec<_>>()) })
             }
             ExprKind::Unknown => Value::Null,
+            _ => self.function(expr),
+        }
+    }
+
+    /// What is called by a name.
+    fn function(&self, expr: &Expr) -> Value {
+        let all = |of: &[Expr]| self.exprs(&of.iter().collect::<Vec<_>>());
+        match &expr.kind {
+            ExprKind::Told(told) => json!({ "told": format!("{told:?}") }),
+            ExprKind::Shard(of, shards) => json!({ "shard": self.expr(of), "of": shards }),
+            ExprKind::Draw(key, subject) => json!({ "draw": self.exprs(&[key, subject]) }),
+            ExprKind::Commitment(key) => json!({ "commitment": self.expr(key) }),
+            ExprKind::Reveal(key) => json!({ "reveal": self.expr(key) }),
+            ExprKind::Greatest(of) => json!({ "max": all(of) }),
+            ExprKind::Least(of) => json!({ "min": all(of) }),
+            ExprKind::Count(id) => json!({ "count": self.name(Some(*id)) }),
+            ExprKind::CountBy(id, by, _) => json!({ "count": self.name(Some(*id)), "by": by }),
+            ExprKind::Sum(id, name) => json!({ "sum": self.name(Some(*id)), "attribute": name }),
+            ExprKind::Object(members) => {
+                let pair = |(name, value): &(String, Expr)| (name.clone(), self.expr(value));
+                json!({ "object": Value::Object(members.iter().map(pair).collect()) })
+            }
+            // All others are told above.
+            _ => Value::Null,
         }
     }
 }

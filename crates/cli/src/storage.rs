@@ -58,6 +58,7 @@ impl Storage {
     ) -> Failure {
         match error {
             PrepareError::Store(error) => Failure::unusable(error),
+            PrepareError::Queue(_) | PrepareError::NoQueues => Failure::unusable(error),
             PrepareError::Table(error) => {
                 Failure::Unusable(self.remote.explained(error, documents, system, table))
             }

@@ -38,7 +38,7 @@ pub(crate) fn from_query(
         let value = match place.map(|input| input.place) {
             Some(Place::Body) => Given::Misplaced("belongs in the body"),
             Some(Place::Path) => Given::Misplaced("belongs in the path alone"),
-            Some(Place::Query) | None => given(value),
+            Some(Place::Query | Place::Message | Place::Record) | None => given(value),
         };
         inputs.push((Text::from(name), value));
     }
@@ -61,7 +61,7 @@ pub(crate) fn from_body(
             Some(Place::Query) => Given::Misplaced("belongs in the query string"),
             Some(Place::Path) => Given::Misplaced("belongs in the path alone"),
             None if contract.paged => Given::Misplaced("is no field of the body"),
-            Some(Place::Body) | None => Given::Json(value),
+            Some(Place::Body | Place::Message | Place::Record) | None => Given::Json(value),
         };
         inputs.push((name, value));
     }

@@ -1,6 +1,10 @@
 //! The syntax tree of a document: what is written, where, and nothing of what it means.
 
+mod example;
+
 use crate::{Comment, Name, Span, Spanned};
+
+pub use example::{Example, ExampleCall, ExampleStep, QueueMode};
 
 /// A whole document.
 #[derive(Debug, Clone, Default)]
@@ -26,6 +30,12 @@ pub enum Item {
     Entity(Entity),
     /// `contract ID "TITLE" { … }`
     Contract(Contract),
+    /// `queue NAME { … }`
+    Queue(Queue),
+    /// `worker ID "TITLE" { … }`, which begins with `on QUEUE { … }`
+    Worker(Contract),
+    /// `steps NAME(a id, b time) { … }`
+    Steps(Steps),
 }
 
 /// `table NAME { type NAME }`
@@ -215,6 +225,36 @@ pub struct Contract {
     pub span: Span,
 }
 
+/// `queue NAME { … }`
+#[derive(Debug, Clone)]
+pub struct Queue {
+    /// Its name.
+    pub name: Name,
+    /// What its messages are made of.
+    pub fields: Vec<Field>,
+    /// `lease 30s`, each time it is said.
+    pub leases: Vec<Name>,
+    /// `tries 5`, each time it is said.
+    pub tries: Vec<Name>,
+    /// `waive RULE "why"`
+    pub waivers: Vec<Waive>,
+    /// Where it stands.
+    pub span: Span,
+}
+
+/// `steps NAME(a id, b time) { … }`
+#[derive(Debug, Clone)]
+pub struct Steps {
+    /// Its name.
+    pub name: Name,
+    /// What it is given: values of a type, or items of an entity.
+    pub parameters: Vec<Field>,
+    /// What it does.
+    pub body: Vec<Statement>,
+    /// Where it stands.
+    pub span: Span,
+}
+
 /// A statement and where it stands.
 pub type Statement = Spanned<StatementKind>;
 
@@ -251,12 +291,53 @@ pub enum StatementKind {
     Let(Name, Expr),
     /// `transact { … }`
     Transact(Vec<Statement>),
+    /// `send QUEUE { a, b = x } [at TIME] [accepted { … }] [refused { … }]`
+    Send(Send),
+    /// `do NAME(a, b)`
+    Do(Name, Vec<Expr>),
+    /// `on QUEUE { a, b }`
+    On(Name, Vec<Name>),
+    /// `on dead { … }`
+    OnDead(Vec<Statement>),
+    /// `done`, `later` or `fail CODE ["message"]`
+    End(Ending),
     /// `return [STATUS] NAME [{ a, b }] [with { a = x }] [at /path]`
     Return(Return),
     /// `consistency …`, `expect …`, `rate …` or `cost …`
     Fact(Fact),
     /// `waive RULE "why"`, for what follows.
     Waive(Waive),
+}
+
+/// `send QUEUE { a, b = x } [at TIME] [accepted { … }] [refused { … }]`
+#[derive(Debug, Clone)]
+pub struct Send {
+    /// The queue.
+    pub queue: Name,
+    /// The fields of the message.
+    pub fields: Vec<Assign>,
+    /// When it is due.
+    pub at: Option<Expr>,
+    /// What happens once the queue has taken it.
+    pub accepted: Option<Spanned<Vec<Statement>>>,
+    /// What happens once the queue will not take it.
+    pub refused: Option<Spanned<Vec<Statement>>>,
+}
+
+/// How a run ends that nobody waits for.
+#[derive(Debug, Clone)]
+pub enum Ending {
+    /// `done`
+    Done,
+    /// `later`
+    Later,
+    /// `fail CODE ["message"]`
+    Fail {
+        /// The failure's name.
+        code: Name,
+        /// What to tell a person.
+        message: Option<Template>,
+    },
 }
 
 /// What happens when a read finds nothing, a test fails or a leg is refused.
@@ -286,6 +367,8 @@ pub enum ElseKind {
     Retry,
     /// `else { … }`
     Block(Vec<Statement>),
+    /// `else done`, `else later` or `else fail CODE`
+    End(Ending),
 }
 
 /// A request to the table.
@@ -332,6 +415,10 @@ pub type Clause = Spanned<ClauseKind>;
 pub enum ClauseKind {
     /// `strong [when CONDITION]`
     Strong(Option<Expr>),
+    /// `snapshot`
+    Snapshot,
+    /// `shard in 0..15`
+    Through(Name, Bounds),
     /// `by INDEX`
     By(Name),
     /// `where CONDITION`
@@ -343,12 +430,14 @@ pub enum ClauseKind {
         /// The condition for that; the other way otherwise.
         when: Option<Expr>,
     },
-    /// `page N max M`
+    /// `page N [max M] [as NAME]`
     Page {
         /// How many unless the caller says.
         size: Spanned<String>,
         /// The most the caller may ask for.
         max: Option<Spanned<String>>,
+        /// What the caller asks by, unless that is `pageSize`.
+        asked: Option<Name>,
     },
     /// `first N`
     First(Spanned<String>),
@@ -437,6 +526,10 @@ pub enum ExprKind {
     Duration(String),
     /// `f(a, b)`
     Call(Name, Vec<Expr>),
+    /// `page by status`, within a call.
+    By(Box<Expr>, Name),
+    /// `{ a = x, b = y }`
+    Object(Vec<Assign>),
     /// `new ulid`
     New(Name),
     /// `not a`
@@ -480,50 +573,4 @@ pub enum BinaryOp {
     Plus,
     /// `-`
     Minus,
-}
-
-/// A block of requests and their answers, in order.
-#[derive(Debug, Clone)]
-pub struct Example {
-    /// What happens, in order.
-    pub steps: Vec<ExampleStep>,
-    /// Where it stands.
-    pub span: Span,
-}
-
-/// A line or more of an example.
-#[derive(Debug, Clone)]
-pub enum ExampleStep {
-    /// `at TIME`
-    At(Name),
-    /// `as ID [role R]… [org O]…`, or `as nobody`
-    As {
-        /// The caller.
-        id: Name,
-        /// Its roles.
-        roles: Vec<Name>,
-        /// Its organisations.
-        orgs: Vec<Name>,
-    },
-    /// A request, and what it must be answered with.
-    Call(ExampleCall),
-}
-
-/// `METHOD PATH [Header: value]… [JSON]` and, below, `STATUS [Header: value]… [JSON]`.
-#[derive(Debug, Clone)]
-pub struct ExampleCall {
-    /// The method.
-    pub method: Name,
-    /// The path and query.
-    pub path: Name,
-    /// The headers.
-    pub headers: Vec<(Name, Name)>,
-    /// The body, as it is written.
-    pub body: Option<Name>,
-    /// The status it must have.
-    pub status: Option<Spanned<u16>>,
-    /// The headers it must have.
-    pub answer_headers: Vec<(Name, Name)>,
-    /// A part of the JSON it must have, as it is written.
-    pub answer: Option<Name>,
 }

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use latchkey_dynamodb::DynamoDb;
 use latchkey_embedded::Store;
 use latchkey_table::{
-    Delete, Error, Get, Got, Page, Put, Query, Returning, Schema, Transact, Transacted, Update,
-    Wrote,
+    BatchGet, Capacity, Delete, Error, Get, Got, GotMany, Page, Put, Query, Returning, Schema,
+    SnapshotGet, Transact, Transacted, Update, Wrote,
 };
 use tokio::time::Instant;
 
@@ -39,6 +39,12 @@ pub enum PrepareError {
         /// The contracts.
         contracts: Vec<String>,
     },
+    /// A queue cannot be had.
+    #[error(transparent)]
+    Queue(#[from] latchkey_queue::Error),
+    /// The document has queues, and there is nothing to keep their messages in.
+    #[error("the document has queues, and this store has no room for their messages")]
+    NoQueues,
 }
 
 impl Backend {
@@ -67,6 +73,36 @@ impl Backend {
         match self {
             Backend::Embedded(store) => store.get(request),
             Backend::DynamoDb(service) => Box::pin(service.get(request, deadline)).await,
+        }
+    }
+
+    pub(crate) async fn batch_get(
+        &self,
+        request: &BatchGet,
+        deadline: Instant,
+    ) -> Result<GotMany, Error> {
+        let service = match self {
+            Backend::Embedded(store) => return store.batch_get(request),
+            Backend::DynamoDb(service) => service,
+        };
+        let (mut items, mut capacity) = (Vec::new(), Capacity::ZERO);
+        for key in &request.keys {
+            let (table, consistency) = (Arc::clone(&request.table), request.consistency);
+            let get = Get { table, key: key.clone(), consistency };
+            let got = Box::pin(service.get(&get, deadline)).await?;
+            items.push(got.item);
+            capacity += got.capacity;
+        }
+        Ok(GotMany { items, capacity })
+    }
+
+    pub(crate) async fn snapshot_get(&self, request: &SnapshotGet) -> Result<GotMany, Error> {
+        match self {
+            Backend::Embedded(store) => store.snapshot_get(request),
+            Backend::DynamoDb(_) => {
+                let reason = "this service is not asked for several items at one instant";
+                Err(Error::Unavailable { reason: reason.to_owned() })
+            }
         }
     }
 

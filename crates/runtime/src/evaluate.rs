@@ -1,10 +1,13 @@
 //! Expressions within one call.
 
+mod function;
+
 use std::borrow::Cow;
 use std::cmp::Ordering;
 use std::fmt::Write;
 
-use latchkey_table::{Action, Comparator, Invalid, Item, Number, Text, Value, apply};
+use latchkey_model::model::Told;
+use latchkey_table::{Action, Comparator, Invalid, Item, Map, Number, Text, Value, apply};
 
 use crate::call::Caller;
 use crate::pages::Found;
@@ -107,6 +110,8 @@ pub(crate) struct Frame<'a> {
     /// As given; `null` is kept apart from what was not given.
     pub(crate) inputs: Vec<Option<Value>>,
     pub(crate) new_values: Vec<Value>,
+    /// What is told of the message or the send it runs for.
+    pub(crate) told: Vec<(Told, Value)>,
     pub(crate) bound: Vec<Bound>,
 }
 
@@ -152,7 +157,74 @@ impl Frame<'_> {
         })
     }
 
+    /// The items a name stands for.
+    fn items(&self, binding: usize) -> &[Item] {
+        match self.bound.get(binding) {
+            Some(Bound::Page(found)) => &found.items,
+            Some(Bound::Item(item)) => std::slice::from_ref(item),
+            _ => &[],
+        }
+    }
+
+    fn key(&self, code: &Code) -> Result<Vec<u8>, Fault> {
+        match self.value(code)?.map(Cow::into_owned) {
+            Some(Value::Bytes(key)) => Ok(key),
+            _ => Err(Fault::Absent),
+        }
+    }
+
+    /// How what is drawn lies to a number.
+    fn drawn(&self, key: &Code, subject: &Code, number: &Code) -> Result<Ordering, Fault> {
+        let draw = function::draw(&self.key(key)?, &self.text(subject)?)?;
+        Ok(function::compare_draw(draw, &self.number(number)?))
+    }
+
+    /// What is called by a name.
+    fn called(&self, code: &Code) -> Result<Option<Value>, Fault> {
+        Ok(Some(match code {
+            Code::Told(what) => {
+                let told = self.told.iter().find(|(told, _)| told == what);
+                return Ok(told.map(|(_, value)| value.clone()));
+            }
+            Code::Shard(of, shards) => {
+                Value::Number(function::shard(&self.text(of)?, *shards).into())
+            }
+            Code::Commitment(key) => Value::Text(function::commitment(&self.key(key)?)),
+            Code::Reveal(key) => Value::Text(function::hexadecimal(&self.key(key)?)),
+            Code::Extreme(wanted, of) => {
+                let value = |code| Ok(self.value(code)?.ok_or(Fault::Absent)?.into_owned());
+                let values: Result<Vec<Value>, Fault> = of.iter().map(value).collect();
+                function::extreme(*wanted, values?)?
+            }
+            Code::Count(id) => Value::Number(function::u64_of(self.items(*id).len())),
+            Code::CountBy(id, name, words) => {
+                Value::Map(function::count_by(self.items(*id), name, words))
+            }
+            Code::Sum(id, name) => Value::Number(function::sum(self.items(*id), name)?),
+            Code::Object(members) => {
+                let mut map = Map::new();
+                for (name, code) in members {
+                    if let Some(value) = self.value(code)? {
+                        map.insert(name.clone(), value.into_owned());
+                    }
+                }
+                Value::Map(map)
+            }
+            test => Value::Bool(self.test(test)?),
+        }))
+    }
+
     fn compares(&self, a: &Code, comparator: Comparator, b: &Code) -> Result<bool, Fault> {
+        match (a, b) {
+            (Code::Draw(key, subject), number) => {
+                return Ok(function::holds(self.drawn(key, subject, number)?, comparator));
+            }
+            (number, Code::Draw(key, subject)) => {
+                let comparator = function::turned(comparator);
+                return Ok(function::holds(self.drawn(key, subject, number)?, comparator));
+            }
+            _ => {}
+        }
         let (Some(a), Some(b)) = (self.value(a)?, self.value(b)?) else { return Ok(false) };
         Ok(match comparator {
             Comparator::Equal => a == b,
@@ -204,7 +276,7 @@ impl Scope for Frame<'_> {
                 let elapsed = time::between(&later, &earlier).ok_or(Fault::Absent)?;
                 owned(Value::from(elapsed))
             }
-            test => owned(Value::Bool(self.test(test)?)),
+            other => Ok(self.called(other)?.map(Cow::Owned)),
         }
     }
 
@@ -238,7 +310,7 @@ impl Scope for Frame<'_> {
                 false
             }
             // What is stored is never asked here; requests hand it to the table.
-            Code::Stored(_) | Code::Unchanged(..) => false,
+            Code::Stored(_) | Code::Unchanged(..) | Code::Draw(..) => false,
             value => self.value(value)?.as_deref() == Some(&Value::Bool(true)),
         })
     }

@@ -6,6 +6,7 @@
 mod read;
 mod record;
 mod scope;
+mod send;
 mod symbol;
 mod words;
 mod write;
@@ -17,7 +18,7 @@ use latchkey_table::Request;
 use latchkey_table::render::Rendered;
 
 use crate::evaluate::{Bound, Fault, Scope};
-use crate::plan::{Code, Contract, Failure, Op, ReturnOp, System};
+use crate::plan::{Code, Contract, Failure, Op, Queue, ReturnOp, System};
 use record::Kept;
 use scope::{Symbolic, Way};
 use symbol::Symbol;
@@ -62,9 +63,10 @@ impl fmt::Display for Explanation {
     }
 }
 
-/// Explains a contract, if there is one of that id.
-pub fn explain(system: &System, contract: &str) -> Option<Explanation> {
-    let contract = system.contract(contract)?;
+/// Explains a contract or a worker, if there is one of that id.
+pub fn explain(system: &System, id: &str) -> Option<Explanation> {
+    let worker = system.worker(id);
+    let contract = system.contract(id).or(worker.map(|(_, worker)| &worker.body))?;
     let words = Words { system, contract };
     let mut explainer = Explainer {
         words,
@@ -73,8 +75,13 @@ pub fn explain(system: &System, contract: &str) -> Option<Explanation> {
         out: Explanation { text: String::new(), requests: Vec::new() },
         indent: 0,
     };
-    explainer.head();
+    explainer.head(worker.map(|(queue, _)| queue));
     explainer.block(0, contract.program.len(), "");
+    if let Some(dead) = worker.and_then(|(_, worker)| worker.dead.as_ref()) {
+        explainer.gap();
+        explainer.line("once a message was tried too often:");
+        explainer.indented(3, |page| page.within(dead));
+    }
     Some(explainer.out)
 }
 
@@ -131,19 +138,29 @@ impl<'a> Explainer<'a> {
         self.indent -= by;
     }
 
-    fn head(&mut self) {
+    fn head(&mut self, queue: Option<&Queue>) {
         let info = &self.contract().info;
         self.line(&format!("{} of {}: {}", info.id, self.system().name, info.title));
+        if let Some(queue) = queue {
+            let (name, tries, seconds) = (&queue.name, queue.tries, queue.lease_ms / 1000);
+            self.line(&format!(
+                "on {name}: a message is leased for {seconds} s, and tried {tries} times at most"
+            ));
+        }
         let path = info.path.iter().map(|segment| match segment {
             Segment::Literal(text) => format!("/{text}"),
             Segment::Input(name) => format!("/{{{name}}}"),
         });
-        self.line(&format!("{} {}", info.method, path.collect::<String>()));
+        if queue.is_none() {
+            self.line(&format!("{} {}", info.method, path.collect::<String>()));
+        }
         let inputs = self.contract().inputs.iter().map(|input| {
             let place = match input.place {
                 Place::Path => "path",
                 Place::Query => "query",
                 Place::Body => "body",
+                Place::Message => "message",
+                Place::Record => "kept",
             };
             let default = input.default.as_ref().map(|default| self.words.code(default));
             match default {
@@ -216,11 +233,16 @@ impl<'a> Explainer<'a> {
                 self.scope.bind(*binding, value.map_or(Bound::Nothing, Bound::Value));
             }
             Op::Get(op) => self.get(op, number),
+            Op::Batch(op) => self.batch(op, number),
             Op::Query(op) => self.query(op, number),
             Op::Write(leg) => self.write(leg, at, number),
             Op::Transact(op) => self.transact(&op.legs, at, number),
             Op::Return(op) => {
                 self.returned(op, number);
+                return None;
+            }
+            Op::End(op) => {
+                self.statement(number, &self.words.ending(op));
                 return None;
             }
         }

@@ -1,6 +1,7 @@
 //! Inputs, from what was given to typed values. All that is wrong is told at once.
 
-use latchkey_table::{Number, Text, Value};
+use latchkey_model::model::Place;
+use latchkey_table::{Map, Number, Text, Value};
 
 use crate::call::Given;
 use crate::json;
@@ -8,7 +9,7 @@ use crate::plan::{Contract, Input, InputType, Paging};
 use crate::problem::{FIELD_ERRORS_MAX, FieldError, Problem};
 use crate::time;
 
-/// The name under which a caller sizes a page.
+/// The name under which a caller sizes a page, unless the contract has another.
 pub(crate) const PAGE_SIZE: &str = "pageSize";
 
 /// The name under which a caller goes on with a list.
@@ -42,11 +43,10 @@ pub(crate) fn read(
         }
         let at = contract.inputs.iter().position(|input| input.name == name);
         let (Some(at), Some(input)) = (at, at.and_then(|at| contract.inputs.get(at))) else {
-            let seen = match name.as_str() {
-                PAGE_SIZE => &mut seen_paging.0,
-                _ => &mut seen_paging.1,
-            };
-            read_paging(contract.paging, &name, given, seen, &mut typed, &mut errors);
+            let sizes = name == contract.page_size;
+            let seen = if sizes { &mut seen_paging.0 } else { &mut seen_paging.1 };
+            let paging = contract.paging.filter(|_| sizes || name == NEXT_CURSOR);
+            read_paging(paging, &name, given, seen, &mut typed, &mut errors);
             continue;
         };
         if seen.get(at) == Some(&true) {
@@ -89,6 +89,27 @@ impl Errors {
     }
 }
 
+/// Reads what a message or the record of a send has kept. It was of these types when it was written; by
+/// now the document may be another.
+pub(crate) fn kept(contract: &Contract, given: &Map) -> Result<Vec<Option<Value>>, Problem> {
+    let mut errors = Errors::default();
+    let mut values = Vec::with_capacity(contract.inputs.len());
+    for input in &contract.inputs {
+        let value = given.get(&input.name).cloned();
+        match &value {
+            None if !input.optional => errors.push(&input.name, "is missing"),
+            Some(value) if input.place == Place::Message => {
+                if let Err(problem) = fits(input, value) {
+                    problem.errors.iter().for_each(|e| errors.push(&input.name, e.detail.clone()));
+                }
+            }
+            _ => {}
+        }
+        values.push(value);
+    }
+    errors.end(values)
+}
+
 /// The two inputs every list has.
 fn read_paging(
     paging: Option<Paging>,
@@ -98,7 +119,7 @@ fn read_paging(
     typed: &mut Typed,
     errors: &mut Errors,
 ) {
-    let Some(paging) = paging.filter(|_| [PAGE_SIZE, NEXT_CURSOR].contains(&name)) else {
+    let Some(paging) = paging else {
         return errors.push(name, "is no field of this contract");
     };
     if std::mem::replace(seen, true) {

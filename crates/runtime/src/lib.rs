@@ -16,12 +16,15 @@ pub mod json;
 mod pages;
 mod plan;
 mod problem;
+mod queues;
+mod relay;
 mod request;
 mod run;
 mod runtime;
 mod sweep;
 pub mod time;
 mod trace;
+mod work;
 
 pub use answer::{Answer, Outcome};
 pub use backend::{Backend, PrepareError};
@@ -29,11 +32,15 @@ pub use call::{Call, Caller, Given, IfMatch};
 pub use clock::{Source, SystemSource};
 pub use explain::{Asked, Explanation, explain};
 pub use latchkey_model::model;
+pub use latchkey_queue as queue;
 pub use plan::{ContractInfo, InputInfo, Mistakes, System};
 pub use problem::{FieldError, Problem};
+pub use queues::{Sending, Sent};
+pub use relay::{OUTBOX_SHARDS, Relayed};
 pub use runtime::{Options, Runtime};
 pub use sweep::{Swept, sweep};
 pub use trace::{Step, Trace};
+pub use work::{Ending, Handled, Work, Worked};
 
 /// The program in the guide compiles.
 #[cfg(doctest)]

@@ -7,8 +7,9 @@ mod bounds;
 
 use latchkey_model::model::Verb;
 use latchkey_table::{
-    Action, Check, Comparator, Condition, Consistency, Delete, Direction, Expression, Get, Item,
-    Key, Leg, Operand, Path, Put, Query, SortRange, Text, Update, Value,
+    Action, BatchGet, Check, Comparator, Condition, Consistency, Delete, Direction, Expression,
+    Get, Item, Key, Leg, Map, Operand, Path, Put, Query, Request, SnapshotGet, SortRange, Text,
+    Update, Value,
 };
 
 use crate::evaluate::{Fault, Maybe, Scope, push};
@@ -47,6 +48,28 @@ impl<S: Scope> Filler<'_, S> {
     pub(crate) fn get(&self, op: &plan::GetOp) -> Result<Get, Fault> {
         let consistency = self.consistency(&op.strong)?;
         Ok(Get { table: self.system.table.clone(), key: self.key(&op.key)?, consistency })
+    }
+
+    /// A read of several items: their keys, and how they are read.
+    pub(crate) fn batch(&self, op: &plan::BatchOp) -> Result<Request, Fault> {
+        let keys: Result<Vec<Key>, Fault> = op.keys.iter().map(|key| self.key(key)).collect();
+        let (table, keys) = (self.system.table.clone(), keys?);
+        if op.snapshot {
+            return Ok(Request::SnapshotGet(SnapshotGet { table, keys }));
+        }
+        let consistency = self.consistency(&op.strong)?;
+        Ok(Request::BatchGet(BatchGet { table, keys, consistency }))
+    }
+
+    /// Values by their names; those that are absent are left out.
+    pub(crate) fn map(&self, assigns: &[Assign]) -> Result<Map, Fault> {
+        let mut map = Map::new();
+        for assign in assigns {
+            if let Some(value) = self.scope.value(&assign.value)? {
+                map.insert(assign.attribute.clone(), value.into_owned());
+            }
+        }
+        Ok(map)
     }
 
     fn consistency(&self, strong: &Strength) -> Result<Consistency, Fault> {

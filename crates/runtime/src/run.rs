@@ -2,24 +2,30 @@
 
 mod read;
 mod record;
+mod send;
+mod task;
 mod write;
 
 use std::time::Duration;
 
+use latchkey_queue::Failure as TryFailure;
 use latchkey_table::{Capacity, Error, Request, Text, Value};
 use tokio::time::{Instant, sleep, timeout};
 
 use crate::answer::{Answer, Outcome, answer};
-use crate::call::{Call, IfMatch};
+use crate::call::{Call, Caller, IfMatch};
 use crate::evaluate::{Bound, Fault, Frame, Scope};
 use crate::idempotency::{KEY_CHARS_MAX, Named};
 use crate::input;
-use crate::plan::{Code, Contract, Failure, New, Op, ProblemOp, System};
+use crate::plan::{Code, Contract, EndOp, Failure, New, Op, ProblemOp, System};
 use crate::problem::{FieldError, Problem, title};
 use crate::request::Filler;
 use crate::runtime::Runtime;
 use crate::time;
 use crate::trace::{Step, Trace, blackened};
+use crate::work::{CLASS_FAILED, Ending};
+
+pub(crate) use task::{Task, perform};
 
 /// How often a contract is run again when it finds its ground changed.
 const RETRIES_MAX: u32 = 5;
@@ -39,6 +45,8 @@ enum Ended {
     Refused(Problem),
     /// The ground has changed: the contract is run again.
     Again,
+    /// Nobody waits for an answer.
+    Over(Ending),
 }
 
 impl From<Fault> for Ended {
@@ -53,6 +61,8 @@ struct Session<'a> {
     system: &'a System,
     contract: &'a Contract,
     frame: Frame<'a>,
+    /// The instant of the call.
+    now: i64,
     /// The versions the caller has in mind, if the contract asks for one and they came in a header.
     if_match: Option<IfMatch>,
     named: Option<Named>,
@@ -84,31 +94,9 @@ pub(crate) async fn run(runtime: &Runtime, contract: &Contract, call: Call) -> O
         trace: Vec::new(),
     };
     let now = at.unwrap_or_else(|| runtime.source.now());
-    let frame = Frame {
-        caller: &caller,
-        caller_id: Value::Text(caller.id.clone()),
-        now: Value::Text(time::format(now).unwrap_or_default()),
-        inputs: Vec::new(),
-        new_values: Vec::new(),
-        bound: vec![Bound::Nothing; contract.bindings.len()],
-    };
-    let mut session = Session {
-        runtime,
-        system: &runtime.system,
-        contract,
-        frame,
-        if_match: None,
-        named: None,
-        recorded: false,
-        claim: None,
-        page_size: None,
-        cursor: None,
-        sealed_inputs: Vec::new(),
-        capacity: Capacity::ZERO,
-        trace: trace.then(Vec::new),
-        deadline: Instant::now() + time_max,
-        writing: false,
-    };
+    let deadline = Instant::now() + time_max;
+    let mut session = Session::new(runtime, contract, &caller, now, deadline);
+    session.trace = trace.then(Vec::new);
     if let Err(problem) = session.begin(inputs, if_match, idempotency_key.as_deref(), now) {
         return refused(problem);
     }
@@ -121,7 +109,8 @@ pub(crate) async fn run(runtime: &Runtime, contract: &Contract, call: Call) -> O
         Ended::Answered(answer) => (Ok(answer), false),
         Ended::Replayed(answer) => (Ok(answer), true),
         Ended::Refused(problem) => (Err(problem), false),
-        Ended::Again => {
+        // The model lets no contract that is called end so.
+        Ended::Again | Ended::Over(_) => {
             let detail = "others kept changing what this depends on; try again in a moment";
             (Err(Problem::later("busy", detail)), false)
         }
@@ -136,6 +125,42 @@ pub(crate) async fn run(runtime: &Runtime, contract: &Contract, call: Call) -> O
 }
 
 impl<'a> Session<'a> {
+    fn new(
+        runtime: &'a Runtime,
+        contract: &'a Contract,
+        caller: &'a Caller,
+        now: i64,
+        deadline: Instant,
+    ) -> Session<'a> {
+        let frame = Frame {
+            caller,
+            caller_id: Value::Text(caller.id.clone()),
+            now: Value::Text(time::format(now).unwrap_or_default()),
+            inputs: Vec::new(),
+            new_values: Vec::new(),
+            told: Vec::new(),
+            bound: vec![Bound::Nothing; contract.bindings.len()],
+        };
+        Session {
+            runtime,
+            system: &runtime.system,
+            contract,
+            frame,
+            now,
+            if_match: None,
+            named: None,
+            recorded: false,
+            claim: None,
+            page_size: None,
+            cursor: None,
+            sealed_inputs: Vec::new(),
+            capacity: Capacity::ZERO,
+            trace: None,
+            deadline,
+            writing: false,
+        }
+    }
+
     /// Reads the inputs, and fixes what must not change while the contract runs again.
     fn begin(
         &mut self,
@@ -283,6 +308,7 @@ impl<'a> Session<'a> {
         let contract: &'a Contract = self.contract;
         match contract.program.get(at) {
             Some(Op::Get(op)) => self.get(op, at).await,
+            Some(Op::Batch(op)) => self.batch(op, at).await,
             Some(Op::Query(op)) => self.query(op, at).await,
             Some(Op::Write(leg)) => self.write_one(leg, at).await,
             Some(Op::Transact(op)) => self.transact(&op.legs, at).await,
@@ -324,7 +350,10 @@ impl<'a> Session<'a> {
                 Ok(at + 1)
             }
             Op::Return(op) => Err(Ended::Answered(answer(&self.frame, op)?)),
-            Op::Get(_) | Op::Query(_) | Op::Write(_) | Op::Transact(_) => Err(Ended::Again),
+            Op::End(op) => Err(Ended::Over(self.ending(op)?)),
+            Op::Get(_) | Op::Batch(_) | Op::Query(_) | Op::Write(_) | Op::Transact(_) => {
+                Err(Ended::Again)
+            }
         }
     }
 
@@ -392,12 +421,27 @@ impl<'a> Session<'a> {
         match failure {
             Failure::Problem(op) => Err(Ended::Refused(self.problem(op)?)),
             Failure::Retry => Err(Ended::Again),
+            Failure::End(op) => Err(Ended::Over(self.ending(op)?)),
             Failure::Goto { start, .. } => Ok(*start),
             Failure::Nothing => {
                 let detail = "what is stored does not allow it";
                 Err(Ended::Refused(Problem::new(409, "conflict", detail)))
             }
         }
+    }
+
+    fn ending(&self, op: &EndOp) -> Result<Ending, Fault> {
+        Ok(match op {
+            EndOp::Done => Ending::Done,
+            EndOp::Later => Ending::Later,
+            EndOp::Fail { code, message } => {
+                let message = match message {
+                    Some(message) => self.frame.text(message)?,
+                    None => Text::default(),
+                };
+                Ending::Failed(TryFailure::new(CLASS_FAILED, code, &message))
+            }
+        })
     }
 
     fn problem(&self, op: &ProblemOp) -> Result<Problem, Fault> {

@@ -3,7 +3,8 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use latchkey_table::{Capacity, Consistency, Error, Get, Key};
+use latchkey_queue::{Embedded, Queue};
+use latchkey_table::{Capacity, Consistency, Error, Get, Key, Text};
 use tokio::time::Instant;
 
 use crate::answer::Outcome;
@@ -13,6 +14,7 @@ use crate::clock::{Source, SystemSource};
 use crate::cursor::Sealer;
 use crate::plan::System;
 use crate::problem::Problem;
+use crate::queues::{self, Line, Sending};
 use crate::run;
 
 /// How long a store may take to show that it answers.
@@ -37,11 +39,15 @@ const READY_TIME_MAX: Duration = Duration::from_secs(2);
 /// assert_eq!(outcome.capacity.to_string(), "rcu=0.5, wcu=0");
 /// # Ok(()) }
 /// ```
+#[derive(Clone)]
 pub struct Runtime {
     pub(crate) system: Arc<System>,
     pub(crate) backend: Backend,
     pub(crate) source: Arc<dyn Source>,
     pub(crate) sealer: Sealer,
+    /// The queues of the system, in its order.
+    pub(crate) lines: Vec<Line>,
+    pub(crate) sending: Sending,
 }
 
 /// What a runtime needs beside its system and its backend.
@@ -71,10 +77,45 @@ impl Runtime {
         backend: Backend,
         options: Options,
     ) -> Result<Runtime, PrepareError> {
+        Runtime::start_with(system, backend, options, Vec::new()).await
+    }
+
+    /// The same, with some of its queues, by their names, outside the store: what is sent to them waits in
+    /// an outbox in the table. All others are in the store itself.
+    pub async fn start_with(
+        system: impl Into<Arc<System>>,
+        backend: Backend,
+        options: Options,
+        outside: Vec<(Text, Queue)>,
+    ) -> Result<Runtime, PrepareError> {
         let system = system.into();
         backend.prepare(&system.table, &system.transacting()).await?;
         let sealer = Sealer::new(&options.cursor_secret);
-        Ok(Runtime { system, backend, source: options.source, sealer })
+        let source = options.source;
+        let lines = queues::lines(&system, &backend, &source, outside)?;
+        let sending = Sending::default();
+        Ok(Runtime { system, backend, source, sealer, lines, sending })
+    }
+
+    /// The same, where queues may refuse what is sent to them. The queue in the store takes everything; a
+    /// test can see what becomes of a document where another does not.
+    #[must_use]
+    pub fn with_sending(self, sending: Sending) -> Runtime {
+        Runtime { sending, ..self }
+    }
+
+    /// The queue of a name.
+    pub fn queue(&self, name: &str) -> Option<&Queue> {
+        let (at, _) = self.system.queue(name)?;
+        self.lines.get(at).map(|line| &line.queue)
+    }
+
+    /// The queue of a name, if it is an embedded one.
+    pub fn embedded_queue(&self, name: &str) -> Option<&Embedded> {
+        match self.queue(name)? {
+            Queue::Embedded(queue) => Some(queue),
+            Queue::Sqs(_) => None,
+        }
     }
 
     /// The system it runs.

@@ -11,9 +11,13 @@ use http_body_util::{BodyExt, Full};
 use hyper_util::rt::TokioIo;
 use latchkey_embedded::Store;
 use latchkey_http::{Service, Settings, Tokens};
-use latchkey_runtime::{Backend, Options, Runtime, System};
+use latchkey_language::ast::QueueMode;
+use latchkey_runtime::{Backend, Options, Runtime, System, time};
 use tokio::net::TcpStream;
 use tower::ServiceExt;
+
+use super::BEGINNING;
+use super::queues::{Clock, Queues};
 
 /// How long a server may take to answer.
 const ANSWER_TIME_MAX: Duration = Duration::from_secs(30);
@@ -30,7 +34,7 @@ pub struct Target {
 
 #[derive(Debug)]
 enum Place {
-    Own(Router),
+    Own(Router, Box<Queues>),
     Server { address: String },
 }
 
@@ -66,12 +70,14 @@ impl Target {
 
     /// A backend, in this process.
     pub async fn on(system: System, backend: Backend) -> Result<Target, TargetError> {
-        let runtime =
-            Runtime::start(system, backend, Options::default()).await.map_err(unusable)?;
+        let clock = Arc::new(Clock::new(BEGINNING));
+        let options = Options { source: clock.clone(), ..Options::default() };
+        let runtime = Runtime::start(system, backend, options).await.map_err(unusable)?;
+        let (queues, runtime) = Queues::new(runtime, clock);
         let tokens = || Tokens::new(SECRET, "latchkey", "latchkey").map_err(unusable);
         let settings = Settings { test_clock: true, ..Settings::default() };
         let service = Service::new(vec![runtime], tokens()?, settings).map_err(unusable)?;
-        let place = Place::Own(Arc::new(service).into_axum());
+        let place = Place::Own(Arc::new(service).into_axum(), Box::new(queues));
         Ok(Target { tokens: tokens()?, place })
     }
 
@@ -92,6 +98,29 @@ impl Target {
         &self.tokens
     }
 
+    /// Has a queue do something else from here on.
+    pub(super) fn set_queue(&self, name: &str, mode: QueueMode) -> Result<(), TargetError> {
+        match &self.place {
+            Place::Own(_, queues) if queues.set(name, mode) => Ok(()),
+            Place::Own(..) => Err(TargetError::Request(format!("there is no queue `{name}`"))),
+            Place::Server { address } => {
+                let message = format!("the queues of {address} do as they do");
+                Err(TargetError::Request(message))
+            }
+        }
+    }
+
+    /// Lets time pass up to an instant, with all that falls due until then. A server has a clock, and
+    /// workers, of its own.
+    pub(super) async fn pass(&self, instant: &str) -> Result<(), TargetError> {
+        match (&self.place, time::parse(instant)) {
+            (Place::Own(_, queues), Some(instant)) => {
+                queues.work_until(instant).await.map_err(unusable)
+            }
+            _ => Ok(()),
+        }
+    }
+
     /// Sends a request.
     pub async fn send(
         &self,
@@ -105,7 +134,7 @@ impl Target {
             request = request.header(name, value);
         }
         match &self.place {
-            Place::Own(router) => {
+            Place::Own(router, _) => {
                 let request = request.body(Body::from(body)).map_err(no_request)?;
                 // It answers everything.
                 let answer = router.clone().oneshot(request).await;

@@ -11,16 +11,17 @@ use super::{Parser, Read, Resume, Unreadable};
 const METHODS: &[&str] = &["GET", "PUT", "POST", "PATCH", "DELETE"];
 
 impl Parser<'_> {
-    pub(super) fn contract(&mut self) -> Read<Contract> {
+    /// A contract or a worker.
+    pub(super) fn contract(&mut self, whose: &str) -> Read<Contract> {
         let start = self.advance().span;
-        let id = self.slug("the contract's id, such as `QC-01`")?;
-        let title = self.plain_text("the contract's title in quotes")?;
+        let id = self.slug(&format!("{whose} id, such as `QC-01`"))?;
+        let title = self.plain_text(&format!("{whose} title in quotes"))?;
         let (body, span) = self.block()?;
         Ok(Contract { id, title, body, span: start.to(span) })
     }
 
     /// Statements between braces.
-    fn block(&mut self) -> Read<(Vec<Statement>, Span)> {
+    pub(super) fn block(&mut self) -> Read<(Vec<Statement>, Span)> {
         let mut statements = Vec::new();
         let span = self.braces(Resume::Statement, |parser| {
             let start = parser.token().span;
@@ -66,6 +67,10 @@ impl Parser<'_> {
                 self.advance();
                 Ok(StatementKind::Transact(self.block()?.0))
             }
+            "send" => self.send().map(StatementKind::Send),
+            "do" => self.call(),
+            "on" => self.on(),
+            "done" | "later" | "fail" => self.ending().map(StatementKind::End),
             "return" => self.returns().map(StatementKind::Return),
             "waive" => self.waive().map(StatementKind::Waive),
             "consistency" | "expect" | "rate" | "cost" => self.fact().map(StatementKind::Fact),
@@ -73,7 +78,7 @@ impl Parser<'_> {
             _ => {
                 let message = format!("`{}` begins no statement", self.slice(token.span));
                 let help = "a statement reads (`x = get …`), tests (`allow`, `require`, `match`, `when`), \
-                            writes (`put`, `update`, `delete`, `transact`), returns, or states a fact";
+                            writes (`put`, `update`, `delete`, `transact`), sends, returns, or states a fact";
                 self.diagnostics.push(Diagnostic::new("syntax", token.span, message).help(help));
                 Err(Unreadable)
             }
@@ -109,6 +114,8 @@ impl Parser<'_> {
             ElseKind::Retry
         } else if self.is_mark(Mark::BraceOpen) {
             ElseKind::Block(self.block()?.0)
+        } else if self.is_ending() {
+            ElseKind::End(self.ending()?)
         } else {
             let status = self.status()?;
             let code = self.slug("the problem's name, such as `not-found`")?;

@@ -50,7 +50,7 @@ impl Parser<'_> {
         Ok(())
     }
 
-    fn second_word_is(&self, word: &str) -> bool {
+    pub(super) fn second_word_is(&self, word: &str) -> bool {
         let second = self.tokens.get(self.at + 1);
         second.is_some_and(|token| token.kind == TokenKind::Word && self.slice(token.span) == word)
     }
@@ -159,7 +159,7 @@ impl Parser<'_> {
         Ok(Type::Named { name, arguments, bounds, like })
     }
 
-    fn bounds(&mut self) -> Read<Option<Bounds>> {
+    pub(super) fn bounds(&mut self) -> Read<Option<Bounds>> {
         let low = self.signed_number()?;
         if !self.eat_mark(Mark::DotDot) {
             return match low {

@@ -9,7 +9,7 @@
 //! JSON goes on over as many lines as its braces stay open. `//` at the start of a line or behind a space is
 //! a comment, in JSON too, but not within its strings.
 
-use crate::ast::{Example, ExampleCall, ExampleStep};
+use crate::ast::{Example, ExampleCall, ExampleStep, QueueMode};
 use crate::{Diagnostic, Name, Span, Spanned};
 
 const METHODS: &[&str] = &["GET", "PUT", "POST", "PATCH", "DELETE", "HEAD", "OPTIONS"];
@@ -88,10 +88,11 @@ impl<'a> Reader<'a> {
         }
         match word.node.as_str() {
             "at" | "as" => self.setting(line),
+            "queue" => self.queue(rest),
             method if METHODS.contains(&method) => self.request(word, rest),
             _ => {
                 let help = "a line sets the time (`at …`) or the caller (`as …`), sends a request \
-                            (`GET /path`), or gives the status of its answer";
+                            (`GET /path`), gives the status of its answer, or says what a queue does (`queue …`)";
                 self.report(word.span, "this line of an example says nothing", help);
             }
         }
@@ -135,6 +136,27 @@ impl<'a> Reader<'a> {
                     self.report(word.span, "expected `at`, `as`, `role` or `org`", help);
                     return;
                 }
+            }
+        }
+    }
+
+    /// `queue NAME refuses`, `holds` or `works`
+    fn queue(&mut self, rest: Span) {
+        let (name, after) = self.split(rest);
+        let (word, after) = self.split(after);
+        let mode = match word.node.as_str() {
+            "works" => Some(QueueMode::Works),
+            "holds" => Some(QueueMode::Holds),
+            "refuses" => Some(QueueMode::Refuses),
+            _ => None,
+        };
+        match mode.filter(|_| after.start >= after.end) {
+            Some(mode) => {
+                self.steps.push(ExampleStep::Queue(name, Spanned::new(mode, word.span)));
+            }
+            None => {
+                let help = "write `queue NAME refuses`, `holds` or `works`";
+                self.report(name.span.to(word.span), "this does not say what the queue does", help);
             }
         }
     }

@@ -1,7 +1,7 @@
 //! Expressions, from the loosest operator to the tightest:
 //! `or`, `and`, `not`, comparisons and tests, `+` and `-`, then `.x` and calls.
 
-use crate::ast::{BinaryOp, Expr, ExprKind};
+use crate::ast::{Assign, BinaryOp, Expr, ExprKind};
 use crate::{Mark, Spanned, TokenKind};
 
 use super::{DEPTH_MAX, Parser, Read, STATEMENTS};
@@ -185,6 +185,11 @@ impl Parser<'_> {
                 let close = self.mark(Mark::ParenClose)?;
                 return Ok(Spanned::new(inner.node, token.span.to(close)));
             }
+            TokenKind::Mark(Mark::BraceOpen) => {
+                let members = self.object()?;
+                let span = token.span.to(self.last_span());
+                return Ok(Spanned::new(ExprKind::Object(members), span));
+            }
             // A line that begins a statement is not the value that is missing.
             TokenKind::Word if !self.begins(STATEMENTS) => return self.named(),
             _ => return Err(self.expected("a value")),
@@ -204,11 +209,34 @@ impl Parser<'_> {
         }
         if self.is_mark(Mark::ParenOpen) && !self.token().first {
             self.advance();
-            let arguments = self.commas(Parser::expression)?;
+            let arguments = self.commas(Parser::argument)?;
             let close = self.mark(Mark::ParenClose)?;
             return Ok(Spanned::new(ExprKind::Call(name, arguments), start.to(close)));
         }
         Ok(Spanned::new(ExprKind::Name(name.node), start))
+    }
+
+    /// `expression` or `page by status`
+    fn argument(&mut self) -> Read<Expr> {
+        let value = self.expression()?;
+        if !self.eat_word("by") {
+            return Ok(value);
+        }
+        let attribute = self.name("an attribute")?;
+        let span = value.span.to(attribute.span);
+        Ok(Spanned::new(ExprKind::By(Box::new(value), attribute), span))
+    }
+
+    /// `{ a = x, b = y }`, which goes as deep as an expression.
+    fn object(&mut self) -> Read<Vec<Assign>> {
+        if self.depth >= DEPTH_MAX {
+            let span = self.token().span;
+            return Err(self.error_at(span, "expressions too deep in each other"));
+        }
+        self.depth += 1;
+        let members = self.assigns();
+        self.depth -= 1;
+        members
     }
 }
 

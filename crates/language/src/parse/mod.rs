@@ -8,6 +8,7 @@ mod entity;
 mod example;
 mod expression;
 mod operation;
+mod queue;
 mod template;
 
 use crate::ast::{Document, Item, Role, Table};
@@ -141,12 +142,18 @@ impl<'a> Parser<'a> {
         } else if self.is_word("entity") {
             self.entity().map(Item::Entity)
         } else if self.is_word("contract") {
-            self.contract().map(Item::Contract)
+            self.contract("the contract's").map(Item::Contract)
+        } else if self.is_word("worker") {
+            self.contract("the worker's").map(Item::Worker)
+        } else if self.is_word("queue") {
+            self.queue().map(Item::Queue)
+        } else if self.is_word("steps") {
+            self.declared_steps().map(Item::Steps)
         } else {
             let span = self.token().span;
             let message = format!("`{}` begins no declaration", self.slice(span));
-            let help =
-                "a declaration begins with `system`, `table`, `role`, `entity` or `contract`";
+            let help = "a declaration begins with `system`, `table`, `role`, `entity`, `contract`, `queue`, \
+                        `worker` or `steps`";
             self.diagnostics.push(Diagnostic::new("syntax", span, message).help(help));
             Err(Unreadable)
         }
@@ -468,7 +475,8 @@ enum Resume {
 }
 
 /// The words a declaration begins with.
-const ITEMS: &[&str] = &["system", "table", "role", "entity", "contract"];
+const ITEMS: &[&str] =
+    &["system", "table", "role", "entity", "contract", "queue", "worker", "steps"];
 
 /// The words a fact begins with.
 const FACTS: &[&str] = &["consistency", "expect", "rate", "cost"];
@@ -486,6 +494,12 @@ const STATEMENTS: &[&str] = &[
     "match",
     "when",
     "transact",
+    "send",
+    "do",
+    "on",
+    "done",
+    "later",
+    "fail",
     "return",
     "get",
     "query",

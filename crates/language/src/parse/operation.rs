@@ -61,10 +61,20 @@ impl Parser<'_> {
         if token.kind != TokenKind::Word || self.peek_after() == TokenKind::Mark(Mark::Equal) {
             return Ok(None);
         }
+        if self.second_word_is("in") {
+            let attribute = self.name("a part of the key")?;
+            self.advance();
+            let span = self.token().span;
+            let Some(bounds) = self.bounds()? else {
+                return Err(self.error_at(span, "expected a range such as `0..15`"));
+            };
+            let span = token.span.to(self.last_span());
+            return Ok(Some(Spanned::new(ClauseKind::Through(attribute, bounds), span)));
+        }
         let word = self.slice(token.span);
         let clauses = [
-            "strong", "by", "where", "order", "page", "first", "set", "remove", "add", "replace",
-            "if",
+            "strong", "snapshot", "by", "where", "order", "page", "first", "set", "remove", "add",
+            "replace", "if",
         ];
         if !clauses.contains(&word) {
             return Ok(None);
@@ -77,6 +87,7 @@ impl Parser<'_> {
     fn clause_kind(&mut self, word: &str) -> Read<ClauseKind> {
         Ok(match word {
             "strong" => ClauseKind::Strong(self.when_suffix()?),
+            "snapshot" => ClauseKind::Snapshot,
             "by" => ClauseKind::By(self.name("an index")?),
             "where" => {
                 let outer = std::mem::replace(&mut self.in_where, true);
@@ -99,7 +110,11 @@ impl Parser<'_> {
                     true => Some(self.kind(TokenKind::Number, "the greatest page size")?),
                     false => None,
                 };
-                ClauseKind::Page { size, max }
+                let asked = match self.eat_word("as") {
+                    true => Some(self.name("what a caller sizes the page by")?),
+                    false => None,
+                };
+                ClauseKind::Page { size, max, asked }
             }
             "first" => ClauseKind::First(self.kind(TokenKind::Number, "how many to read")?),
             "set" => ClauseKind::Set(self.commas(Parser::assign)?),

@@ -1,7 +1,7 @@
 use proptest::prelude::*;
 
 use super::*;
-use crate::ast::{Entity, ExampleStep, Member, StatementKind};
+use crate::ast::{Entity, ExampleStep, Member, QueueMode, StatementKind};
 
 const SMARTLOCKER: &str = include_str!("../../../../systems/smartlocker.md");
 
@@ -336,4 +336,103 @@ proptest! {
             prop_assert!(text.get(diagnostic.span.range()).is_some());
         }
     }
+}
+
+#[test]
+fn queues_workers_and_steps_are_read() {
+    let block = "\
+queue mails {
+  mailId id, at time?
+  lease id
+
+  lease 30s
+  tries 5
+  waive unused \"soon\"
+}
+steps sent(mail Mail, at time) { do logged(mail.id, at) }
+worker W-1 \"Mail\" {
+  on mails { mailId, at, }
+  mail = get Mail shard in 0..15 snapshot else later
+  when mail is absent { done }
+  transact {
+    send mails { mailId, at = now } at now + 1h
+      accepted { done }
+      refused { later }
+    do sent(mail, max(now, at))
+  }
+  total = { a = sum(mail.n), b = count(mail by state) }
+  x = query Mail page 5 max 9 as limit else fail NONE \"none of {mailId}\"
+  fail GONE
+  on dead { done }
+  rate 1/s
+}";
+    assert_eq!(mistakes(block), [""; 0]);
+    let parsed = parse(&format!("```contract\n{block}\n```\n"));
+    let [Item::Queue(queue), Item::Steps(steps), Item::Worker(worker)] =
+        parsed.document.items.as_slice()
+    else {
+        panic!("a queue, steps and a worker")
+    };
+    // A field may be called as a setting is.
+    let fields: Vec<&str> = queue.fields.iter().map(|field| field.name.node.as_str()).collect();
+    assert_eq!(fields, ["mailId", "at", "lease"]);
+    assert_eq!((queue.leases.len(), queue.tries.len(), queue.waivers.len()), (1, 1, 1));
+    assert_eq!(steps.parameters.len(), 2);
+    let StatementKind::Transact(legs) = &worker.body[3].node else { panic!("a transaction") };
+    let StatementKind::Send(send) = &legs[0].node else { panic!("a send") };
+    assert!(send.at.is_some() && send.accepted.is_some() && send.refused.is_some());
+    assert_eq!(legs.len(), 2);
+}
+
+#[test]
+fn mistakes_in_queues_and_workers_are_told_once() {
+    let block = "\
+queue mails {
+  mailId
+  tries many
+}
+worker W-1 \"Mail\" {
+  on mails
+  send mails
+  do
+  fail
+  mail = get Mail shard in here
+  done
+}
+steps sent(mail) { done }
+role clerk";
+    assert_eq!(
+        mistakes(block),
+        [
+            "2: `mailId` has no type",
+            "6: expected `{`, but the line ends behind `mails`",
+            "7: expected `{`, but the line ends behind `mails`",
+            "8: expected the name of the steps to do, but the line ends behind `do`",
+            "9: expected the failure's name, such as `EVENT_GONE`, but the line ends behind `fail`",
+            "10: expected a range such as `0..15`",
+            "13: expected a type, but found `)`",
+        ]
+    );
+}
+
+#[test]
+fn an_example_says_what_a_queue_does() {
+    let text = "```example\nqueue mails holds // for now\nqueue mails refuses\nqueue mails works\n\
+                queue mails\nqueue mails sleeps\nqueue mails works now\n```\n";
+    let parsed = parse(text);
+    let modes: Vec<QueueMode> = parsed.document.examples[0]
+        .steps
+        .iter()
+        .filter_map(|step| match step {
+            ExampleStep::Queue(name, mode) if name.node == "mails" => Some(mode.node),
+            _ => None,
+        })
+        .collect();
+    assert_eq!(modes, [QueueMode::Holds, QueueMode::Refuses, QueueMode::Works]);
+    let lines: Vec<usize> = parsed
+        .diagnostics
+        .iter()
+        .map(|d| text.get(..d.span.start).unwrap().matches('\n').count())
+        .collect();
+    assert_eq!(lines, [4, 5, 6]);
 }

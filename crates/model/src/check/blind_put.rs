@@ -6,7 +6,7 @@ use super::{Report, each_leg};
 use crate::model::{Model, Verb};
 
 pub(super) fn check(model: &Model, report: &mut Report) {
-    for contract in &model.contracts {
+    for contract in model.bodies() {
         each_leg(contract, |leg, step| {
             if leg.verb != Verb::Put || leg.put.is_some() {
                 return;

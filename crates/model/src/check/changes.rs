@@ -24,7 +24,7 @@ impl<'a> Changes<'a> {
             remade: HashSet::new(),
             removed: HashMap::new(),
         };
-        for contract in &model.contracts {
+        for contract in model.bodies() {
             each_leg(contract, |leg, _| changes.take_in(contract, leg));
         }
         changes

@@ -8,7 +8,7 @@ use crate::model::{Contract, Model};
 
 pub(super) fn check(model: &Model, report: &mut Report) {
     let prices = Prices::new(model);
-    for contract in &model.contracts {
+    for contract in model.bodies() {
         let Some(stated) = &contract.facts.cost else { continue };
         let of = |pick: fn(&Units) -> u64| total(&prices, contract, pick);
         let (read_halves, write) = (of(|units| units.read_halves), of(|units| units.write));

@@ -4,11 +4,11 @@ use latchkey_language::{Diagnostic, Span};
 
 use super::flow::lets;
 use super::truth::{Lets, each};
-use super::{Report, each_leg, each_step};
+use super::{Report, each_leg, each_send, each_step};
 use crate::model::{Contract, Expr, ExprKind, Model, Read, Step, StepKind, Strong, Waiver, What};
 
 pub(super) fn check(model: &Model, report: &mut Report) {
-    for contract in &model.contracts {
+    for contract in model.bodies() {
         let mut reads: Vec<&Read> = Vec::new();
         each_step(&contract.steps, &mut |step| {
             if let StepKind::Read(read) = &step.kind
@@ -69,6 +69,13 @@ fn decisions<'a>(
             );
         }
     });
+    each_send(contract, |send, step| {
+        let values = send.values.iter().chain(&send.record).map(|given| &given.value);
+        if let Some(span) = values.chain(&send.at).find_map(uses) {
+            let message = "a message rests on a read that may be out of date";
+            raise(read, span, message, &step.waivers, report);
+        }
+    });
 }
 
 /// Whether the contract writes nothing.
@@ -107,6 +114,9 @@ fn doubtful<'a>(contract: &'a Contract, lets: &Lets<'a>, binding: usize) -> Vec<
         let StepKind::Read(read) = &step.kind else { return };
         let rests = match &read.what {
             What::Get(key) => key.iter().any(|given| uses(lets, &given.value, &all).is_some()),
+            What::Batch(batch) => {
+                batch.key.iter().any(|given| uses(lets, &given.value, &all).is_some())
+            }
             What::Query(query) => query.texts().any(|text| uses(lets, text, &all).is_some()),
         };
         all.extend(read.binding.filter(|_| rests));
@@ -118,7 +128,12 @@ fn uses<'a>(lets: &Lets<'a>, expr: &'a Expr, bindings: &[usize]) -> Option<Span>
     let mut found = None;
     each(lets, expr, &mut |part| {
         let names = matches!(&part.kind,
-            ExprKind::Attribute(id, _) | ExprKind::Binding(id) if bindings.contains(id));
+            ExprKind::Attribute(id, _)
+            | ExprKind::Binding(id)
+            | ExprKind::Count(id)
+            | ExprKind::CountBy(id, ..)
+            | ExprKind::Sum(id, _)
+                if bindings.contains(id));
         if names && found.is_none() {
             found = Some(part.span);
         }

@@ -7,7 +7,7 @@ use super::truth::{Lets, PARTS_MAX, Passed, each, plain};
 use crate::lower::ends;
 use crate::model::{
     Contract, Expr, ExprKind, Failure, FailureKind, Given, Leg, Model, Op, Piece, Query, Range,
-    Read, Step, StepKind, Template, TextPiece, What,
+    Read, Send, Step, StepKind, Template, TextPiece, What,
 };
 use latchkey_language::Span;
 
@@ -29,6 +29,7 @@ pub(super) struct Group<'a> {
     /// The step: a transaction, or a write by itself.
     pub(super) step: &'a Step,
     pub(super) legs: Vec<Placed<'a>>,
+    pub(super) sends: Vec<Sent<'a>>,
     pub(super) way: Way<'a>,
     pub(super) lets: Rc<Lets<'a>>,
     model: &'a Model,
@@ -37,6 +38,14 @@ pub(super) struct Group<'a> {
 /// A leg of a group.
 pub(super) struct Placed<'a> {
     pub(super) leg: &'a Leg,
+    pub(super) step: &'a Step,
+    /// The tests around it within the transaction.
+    pub(super) guards: Vec<Passed<'a>>,
+}
+
+/// A send of a group.
+pub(super) struct Sent<'a> {
+    pub(super) send: &'a Send,
     pub(super) step: &'a Step,
     /// The tests around it within the transaction.
     pub(super) guards: Vec<Passed<'a>>,
@@ -86,17 +95,18 @@ impl<'a> Walk<'a> {
                     way.find(read, true);
                 }
                 StepKind::Write(leg) => {
-                    self.group(step, vec![Placed { leg, step, guards: Vec::new() }], &way);
+                    let alone = vec![Placed { leg, step, guards: Vec::new() }];
+                    self.group(step, alone, Vec::new(), &way);
                     self.wrote(&mut way, [&**leg]);
                 }
                 StepKind::Transact(inner) => {
-                    let mut legs = Vec::new();
-                    place(inner, &mut Vec::new(), &mut legs);
+                    let (mut legs, mut sends) = (Vec::new(), Vec::new());
+                    place(inner, &mut Vec::new(), &mut legs, &mut sends);
                     let all: Vec<&Leg> = legs.iter().map(|placed| placed.leg).collect();
-                    self.group(step, legs, &way);
+                    self.group(step, legs, sends, &way);
                     self.wrote(&mut way, all);
                 }
-                StepKind::Let(..) | StepKind::Return(_) => {}
+                StepKind::Let(..) | StepKind::Send(_) | StepKind::Return(_) | StepKind::End(_) => {}
             }
         }
         way
@@ -136,7 +146,13 @@ impl<'a> Walk<'a> {
         }
     }
 
-    fn group(&mut self, step: &'a Step, legs: Vec<Placed<'a>>, way: &Way<'a>) {
+    fn group(
+        &mut self,
+        step: &'a Step,
+        legs: Vec<Placed<'a>>,
+        sends: Vec<Sent<'a>>,
+        way: &Way<'a>,
+    ) {
         // A leg that fails leaves everything as it was.
         for placed in &legs {
             self.failed(placed.leg.failure.as_ref(), way, |way| {
@@ -144,7 +160,7 @@ impl<'a> Walk<'a> {
             });
         }
         let (lets, model) = (Rc::clone(&self.lets), self.model);
-        self.groups.push(Group { step, legs, way: way.clone(), lets, model });
+        self.groups.push(Group { step, legs, sends, way: way.clone(), lets, model });
     }
 
     /// Takes in writes: what was known of their items is known no more.
@@ -171,14 +187,20 @@ impl Way<'_> {
     }
 }
 
-fn place<'a>(steps: &'a [Step], guards: &mut Vec<Passed<'a>>, legs: &mut Vec<Placed<'a>>) {
+fn place<'a>(
+    steps: &'a [Step],
+    guards: &mut Vec<Passed<'a>>,
+    legs: &mut Vec<Placed<'a>>,
+    sends: &mut Vec<Sent<'a>>,
+) {
     for step in steps {
         match &step.kind {
             StepKind::Write(leg) => legs.push(Placed { leg, step, guards: guards.clone() }),
+            StepKind::Send(send) => sends.push(Sent { send, step, guards: guards.clone() }),
             StepKind::When(test, yes, no) => {
                 for (block, truth) in [(yes, true), (no, false)] {
                     guards.push(Passed::new(test, truth));
-                    place(block, guards, legs);
+                    place(block, guards, legs, sends);
                     guards.pop();
                 }
             }
@@ -195,9 +217,10 @@ pub(super) fn within(outer: &[Passed<'_>], inner: &[Passed<'_>]) -> bool {
 }
 
 impl<'a> Group<'a> {
-    /// What is known where a leg stands: the tests on the way to it that nothing has made stale, taken apart.
-    pub(super) fn known(&self, placed: &Placed<'a>) -> Vec<Passed<'a>> {
-        let tests = self.way.tests.iter().chain(&placed.guards).filter(|passed| !passed.stale);
+    /// What is known where a leg stands within some tests: those on the way to it that nothing has made stale, taken
+    /// apart.
+    pub(super) fn known(&self, guards: &[Passed<'a>]) -> Vec<Passed<'a>> {
+        let tests = self.way.tests.iter().chain(guards).filter(|passed| !passed.stale);
         tests.flat_map(|passed| passed.atoms(&self.lets)).collect()
     }
 
@@ -221,6 +244,7 @@ impl<'a> Group<'a> {
         if let Some((_, read)) = self.read_of(binding) {
             return match &read.what {
                 What::Get(key) => of_key(key),
+                What::Batch(batch) => of_key(&batch.key),
                 What::Query(query) => self.queried_part(read, query, attribute),
             };
         }
@@ -315,6 +339,13 @@ impl<'a> Group<'a> {
             (E::Bool(a), E::Bool(b)) => a == b,
             (E::HasRole(a), E::HasRole(b)) => a == b,
             (E::Now, E::Now) | (E::CallerId, E::CallerId) => true,
+            (E::Told(a), E::Told(b)) => a == b,
+            (E::Shard(a, m), E::Shard(b, n)) => m == n && both(a, b),
+            (E::Commitment(a), E::Commitment(b)) | (E::Reveal(a), E::Reveal(b)) => both(a, b),
+            (E::Draw(a, b), E::Draw(c, d)) => both(a, c) && both(b, d),
+            (E::Greatest(a), E::Greatest(b)) | (E::Least(a), E::Least(b)) => {
+                a.len() == b.len() && a.iter().zip(b).all(|(a, b)| both(a, b))
+            }
             (E::Not(a), E::Not(b))
             | (E::Owns(a), E::Owns(b))
             | (E::Present(a), E::Present(b))

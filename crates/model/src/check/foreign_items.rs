@@ -12,7 +12,7 @@ use crate::regular::Language;
 
 pub(super) fn check(model: &Model, report: &mut Report) {
     let mut keys: HashMap<Option<&str>, Keys<'_>> = HashMap::new();
-    for contract in &model.contracts {
+    for contract in model.bodies() {
         each_read(contract, |read, step| {
             let What::Query(query) = &read.what else { return };
             let Some(partition) = &query.partition else { return };

@@ -23,7 +23,7 @@ pub(super) fn check(model: &Model, report: &mut Report) {
         }
     }
     let prices = Prices::new(model);
-    for contract in &model.contracts {
+    for contract in model.bodies() {
         let rate = contract.facts.rate.as_ref().and_then(|stated| Rate::read(&stated.value));
         let Some(rate) = rate else { continue };
         for load in loads(&prices, contract) {
@@ -121,7 +121,13 @@ fn counted(charge: &Charge<'_>) -> Units {
 fn loads<'a>(prices: &Prices<'a>, contract: &'a Contract) -> Vec<Load<'a>> {
     let mut loads: Vec<Load<'a>> = Vec::new();
     let mut known: HashMap<(Option<&'a str>, String), usize> = HashMap::new();
-    each_step(&contract.steps, &mut |step| {
+    let sends = contract.sends();
+    let blocks = sends.iter().flat_map(|send| [&send.accepted, &send.refused]).flatten();
+    let mut steps: Vec<&'a Step> = Vec::new();
+    for all in std::iter::once(&contract.steps).chain(blocks.map(|block| &block.steps)) {
+        each_step(all, &mut |step| steps.push(step));
+    }
+    for step in steps {
         // At most, each write is one of a transaction.
         for charge in prices.charges(step, true) {
             let (place, units) = (place_of(&charge), counted(&charge));
@@ -141,7 +147,7 @@ fn loads<'a>(prices: &Prices<'a>, contract: &'a Contract) -> Vec<Load<'a>> {
                 load.heaviest = (place_of_step(step), heat);
             }
         }
-    });
+    }
     loads
 }
 
@@ -150,6 +156,7 @@ fn place_of_step(step: &Step) -> Span {
     match &step.kind {
         StepKind::Read(read) => read.span,
         StepKind::Write(leg) => leg.span,
+        StepKind::Send(send) => send.span,
         _ => step.span,
     }
 }

@@ -9,7 +9,7 @@ use crate::model::{Attribute, Entity, Expr, ExprKind, Kind, Model, PutMode, Verb
 use crate::types::Type;
 
 pub(super) fn check(model: &Model, report: &mut Report) {
-    for contract in &model.contracts {
+    for contract in model.bodies() {
         for group in groups(model, contract) {
             for placed in &group.legs {
                 let Some(entity) = model.entities.get(placed.leg.entity) else { continue };
@@ -72,8 +72,8 @@ fn is_possible<'a>(
         }
         _ => value.filter(|value| group.alike(expr, value, None)).map(|_| to),
     };
-    let supposed = Supposed { lets: &group.lets, moves, word: &word };
-    let known = group.known(placed).into_iter().chain(group.insists(placed.leg));
+    let supposed = Supposed { lets: &group.lets, moves, word: &word, there: &|_| None };
+    let known = group.known(&placed.guards).into_iter().chain(group.insists(placed.leg));
     known.into_iter().all(|test| supposed.outcome(test.test) != Some(!test.truth))
 }
 

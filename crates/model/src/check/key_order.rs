@@ -20,7 +20,7 @@ pub(super) fn check(model: &Model, report: &mut Report) {
             }
         }
     }
-    for contract in &model.contracts {
+    for contract in model.bodies() {
         each_read(contract, |read, step| {
             let What::Query(query) = &read.what else { return };
             let shape = model.entities.get(read.entity).and_then(|entity| place(entity, query));

@@ -8,7 +8,7 @@ use super::{Report, each_leg};
 use crate::model::{Expr, ExprKind, Given, Leg, Model, Op, PutMode, Verb};
 
 pub(super) fn check(model: &Model, report: &mut Report) {
-    for contract in &model.contracts {
+    for contract in model.bodies() {
         each_leg(contract, |leg, step| {
             let Some(entity) = model.entities.get(leg.entity) else { return };
             let Some(counter) = entity.counter() else { return };

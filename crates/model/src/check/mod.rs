@@ -16,6 +16,7 @@ mod keys;
 mod missing_bump;
 mod moving_index_key;
 mod no_allow;
+mod not_idempotent;
 mod price;
 mod route_clash;
 mod scan;
@@ -32,7 +33,7 @@ mod unused;
 
 use latchkey_language::{Diagnostic, Span};
 
-use crate::model::{Contract, FailureKind, Leg, Model, Read, Step, StepKind, Waiver};
+use crate::model::{Contract, FailureKind, Leg, Model, Read, Send, Step, StepKind, Waiver};
 
 /// A rule: its slug, and what looks for breaches of it.
 type Rule = (&'static str, fn(&Model, &mut Report));
@@ -52,6 +53,7 @@ const RULES: &[Rule] = &[
     ("missing-bump", missing_bump::check),
     ("moving-index-key", moving_index_key::check),
     ("no-allow", no_allow::check),
+    ("not-idempotent", not_idempotent::check),
     ("route-clash", route_clash::check),
     ("scan", scan::check),
     ("shared-key", shared_key::check),
@@ -100,10 +102,14 @@ impl Report {
 /// A waiver nothing needs is a mistake too: what it excused is gone, or was never there.
 fn waivers(model: &Model, report: &mut Report) {
     let mut all: Vec<&Waiver> = model.entities.iter().flat_map(|entity| &entity.waivers).collect();
-    for contract in &model.contracts {
+    all.extend(model.queues.iter().flat_map(|queue| &queue.waivers));
+    for contract in model.bodies() {
         each_step(&contract.steps, &mut |step| all.extend(&step.waivers));
         all.extend(&contract.facts.waivers);
     }
+    // Steps that are done twice have each waiver twice.
+    all.sort_by_key(|waiver| waiver.span);
+    all.dedup_by_key(|waiver| waiver.span);
     for waiver in all {
         if !rules().any(|rule| rule == waiver.rule) {
             let message = format!("there is no rule `{}`", waiver.rule);
@@ -125,7 +131,7 @@ fn waivers(model: &Model, report: &mut Report) {
 }
 
 /// Hands every step to a function, those in blocks and failures too.
-fn each_step<'a>(steps: &'a [Step], visit: &mut impl FnMut(&'a Step)) {
+pub(crate) fn each_step<'a>(steps: &'a [Step], visit: &mut impl FnMut(&'a Step)) {
     for step in steps {
         visit(step);
         let failure = match &step.kind {
@@ -141,7 +147,11 @@ fn each_step<'a>(steps: &'a [Step], visit: &mut impl FnMut(&'a Step)) {
             StepKind::Require(_, failure) | StepKind::Match(_, failure) => failure,
             StepKind::Read(read) => &read.failure,
             StepKind::Write(leg) => &leg.failure,
-            StepKind::Allow(_) | StepKind::Let(..) | StepKind::Return(_) => continue,
+            StepKind::Allow(_)
+            | StepKind::Let(..)
+            | StepKind::Send(_)
+            | StepKind::Return(_)
+            | StepKind::End(_) => continue,
         };
         if let Some(failure) = failure
             && let FailureKind::Steps(steps) = &failure.kind
@@ -156,6 +166,15 @@ fn each_read<'a>(contract: &'a Contract, mut visit: impl FnMut(&'a Read, &'a Ste
     each_step(&contract.steps, &mut |step| {
         if let StepKind::Read(read) = &step.kind {
             visit(read, step);
+        }
+    });
+}
+
+/// Every send of a contract, with its step.
+fn each_send<'a>(contract: &'a Contract, mut visit: impl FnMut(&'a Send, &'a Step)) {
+    each_step(&contract.steps, &mut |step| {
+        if let StepKind::Send(send) = &step.kind {
+            visit(send, step);
         }
     });
 }

@@ -9,7 +9,7 @@ use crate::model::{Entity, ExprKind, IndexShape, Model, PutMode, Verb};
 
 pub(super) fn check(model: &Model, report: &mut Report) {
     let changes = Changes::new(model);
-    for contract in &model.contracts {
+    for contract in model.bodies() {
         for group in groups(model, contract) {
             for placed in &group.legs {
                 let Some(entity) = model.entities.get(placed.leg.entity) else { continue };
@@ -71,7 +71,7 @@ fn breach(index: &IndexShape, part: &str, span: Span) -> Diagnostic {
 /// Whether the write insists that the attribute was not there, or comes behind a test that found so. (That it still is
 /// not, then, is for `unpinned` to ask.)
 fn was_absent<'a>(group: &Group<'a>, placed: &Placed<'a>, attribute: &str) -> bool {
-    let tests = group.insists(placed.leg).into_iter().chain(group.known(placed));
+    let tests = group.insists(placed.leg).into_iter().chain(group.known(&placed.guards));
     let mut absent = tests.filter_map(|test| match (&test.test.kind, test.truth) {
         (ExprKind::Absent(thing), true) | (ExprKind::Present(thing), false) => Some(thing),
         _ => None,

@@ -43,7 +43,9 @@ fn walk(steps: &[Step], mut allowed: bool, report: &mut Report) -> bool {
             StepKind::Require(_, failure) | StepKind::Match(_, failure) => failure,
             StepKind::Read(read) => &read.failure,
             StepKind::Write(leg) => &leg.failure,
-            StepKind::Return(_) | StepKind::Let(..) => continue,
+            StepKind::Return(_) | StepKind::Let(..) | StepKind::Send(_) | StepKind::End(_) => {
+                continue;
+            }
         };
         match failure.as_ref().map(|failure| &failure.kind) {
             Some(FailureKind::Steps(steps)) => {

@@ -1,10 +1,10 @@
 //! What a call costs on its most expensive way through a contract, in one attempt. The record behind an
 //! `Idempotency-Key` comes on top.
 
-use super::size::item_bytes_max;
+use super::size::{item_bytes_max, record_bytes_max};
 use crate::model::{
-    Entity, Failure, FailureKind, IndexShape, Leg, Limit, Model, PutMode, Read, Step, StepKind,
-    Strong, Template, Verb, What,
+    Entity, Failure, FailureKind, IndexShape, Leg, Limit, Model, PutMode, Queue, Read, Send, Step,
+    StepKind, Strong, Template, Verb, What,
 };
 
 const READ_UNIT_BYTES: u64 = 4 * 1024;
@@ -62,6 +62,10 @@ impl<'a> Prices<'a> {
                 Some((entity, bytes)) => write_charges(entity, leg, bytes, in_transaction),
                 None => Vec::new(),
             },
+            StepKind::Send(send) => match self.model.queues.get(send.queue) {
+                Some(queue) => vec![send_charge(queue, send)],
+                None => Vec::new(),
+            },
             _ => Vec::new(),
         }
     }
@@ -71,9 +75,21 @@ impl<'a> Prices<'a> {
     }
 }
 
+/// The record of a send is written in its transaction and removed once the queue has taken it.
+fn send_charge<'a>(queue: &'a Queue, send: &Send) -> Charge<'a> {
+    let single = units(record_bytes_max(queue, send), WRITE_UNIT_BYTES);
+    Charge {
+        index: None,
+        partition: &queue.outbox,
+        largest: Units { read_halves: 0, write: single.saturating_mul(3) },
+        smallest: Units { read_halves: 0, write: 3 },
+    }
+}
+
 fn read_charge<'a>(entity: &'a Entity, read: &Read, bytes: u64) -> Charge<'a> {
     let (index, units) = match &read.what {
         What::Get(_) => (None, units(bytes, READ_UNIT_BYTES)),
+        What::Batch(batch) => (None, units(bytes, READ_UNIT_BYTES).saturating_mul(batch.count())),
         What::Query(query) => {
             let items = match query.limit {
                 // One more, to tell whether the page is the last.
@@ -87,13 +103,22 @@ fn read_charge<'a>(entity: &'a Entity, read: &Read, bytes: u64) -> Charge<'a> {
             (query.index.as_deref(), units(bytes, READ_UNIT_BYTES).saturating_add(cuts))
         }
     };
-    let halves = if matches!(read.strong, Strong::No) { 1 } else { 2 };
+    let halves = match (&read.what, &read.strong) {
+        // A transaction, which costs double.
+        (What::Batch(batch), _) if batch.snapshot => 4,
+        (_, Strong::No) => 1,
+        _ => 2,
+    };
+    let items = match &read.what {
+        What::Batch(batch) => batch.count(),
+        _ => 1,
+    };
     let shape = entity.indexes.iter().find(|shape| Some(shape.name.as_str()) == index);
     Charge {
         index: shape.map(|shape| shape.name.as_str()),
         partition: &shape.map_or(&entity.key, |shape| &shape.key).partition,
         largest: Units { read_halves: units.saturating_mul(halves), write: 0 },
-        smallest: Units { read_halves: halves, write: 0 },
+        smallest: Units { read_halves: halves.saturating_mul(items), write: 0 },
     }
 }
 
@@ -171,7 +196,13 @@ fn walk<'a>(
                 let paid = ways.through.unwrap_or(0);
                 Ways { ended: paid.saturating_add(refused(legs, weigh)), through: Some(paid) }
             }
-            StepKind::Return(_) => Ways { ended: 0, through: None },
+            StepKind::Return(_) | StepKind::End(_) => Ways { ended: 0, through: None },
+            StepKind::Send(send) => {
+                // What follows a send is part of what the call brings about.
+                let blocks = [&send.accepted, &send.refused].into_iter().flatten();
+                let after = blocks.map(|block| worst(&block.steps, weigh)).max();
+                Ways { ended: 0, through: Some(after.unwrap_or(0)) }
+            }
             StepKind::Require(_, failure) | StepKind::Match(_, failure) => {
                 otherwise(failure.as_ref(), weigh)
             }

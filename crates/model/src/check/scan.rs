@@ -6,7 +6,7 @@ use super::{Report, each_read};
 use crate::model::{Model, What};
 
 pub(super) fn check(model: &Model, report: &mut Report) {
-    for contract in &model.contracts {
+    for contract in model.bodies() {
         each_read(contract, |read, step| {
             let What::Query(query) = &read.what else { return };
             if query.partition.is_none() {

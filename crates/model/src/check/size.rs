@@ -1,7 +1,7 @@
 //! How large items can get, by what is declared. What has no declared bound counts for as little as it can have.
 
 use crate::lower::UNREAD_BYTES;
-use crate::model::{Entity, KeyShape, Model, Piece, Template};
+use crate::model::{Entity, KeyShape, Kind, Model, Piece, Queue, Send, Template};
 use crate::types::Type;
 
 /// The longest decimal text of a number of DynamoDB's range.
@@ -20,6 +20,30 @@ pub(super) fn item_bytes_max(model: &Model, entity: &Entity) -> u64 {
     });
     let key = kind.saturating_add(key_bytes_max(&entity.key));
     own.chain(indexes).fold(key, u64::saturating_add)
+}
+
+/// What the record of a send has beside the message and what is kept: its keys, when it is due, and the like.
+const RECORD_OWN_BYTES: u64 = 512;
+
+/// The bytes of the largest message of a queue.
+pub(super) fn message_bytes_max(queue: &Queue) -> u64 {
+    let fields = queue.fields.iter();
+    let bytes =
+        fields.map(|field| length(&field.name).saturating_add(value_bytes_max(&field.kind)));
+    bytes.fold(0, u64::saturating_add)
+}
+
+/// The bytes of the largest record of a send.
+pub(super) fn record_bytes_max(queue: &Queue, send: &Send) -> u64 {
+    let kept = send.record.iter().map(|given| {
+        let value = match &given.value.of {
+            Kind::Value(kind) => value_bytes_max(kind),
+            _ => 1,
+        };
+        length(&given.attribute).saturating_add(value)
+    });
+    let own = message_bytes_max(queue).saturating_add(RECORD_OWN_BYTES);
+    kept.fold(own, u64::saturating_add)
 }
 
 /// The longest partition and sort key, with the four letters of `PK` and `SK`.

@@ -16,7 +16,7 @@ pub(super) fn check(model: &Model, report: &mut Report) {
             views.entry(source).or_default().push((id, view));
         }
     }
-    for contract in &model.contracts {
+    for contract in model.bodies() {
         for group in groups(model, contract) {
             for (at, placed) in group.legs.iter().enumerate() {
                 for view in views.get(&placed.leg.entity).into_iter().flatten() {

@@ -12,7 +12,7 @@ const LEGS_MAX_WAIVED: usize = 100;
 const WHENS_MAX: usize = 4;
 
 pub(super) fn check(model: &Model, report: &mut Report) {
-    for contract in &model.contracts {
+    for contract in model.bodies() {
         for group in groups(model, contract) {
             let StepKind::Transact(steps) = &group.step.kind else { continue };
             size(&group, steps, report);
@@ -52,7 +52,7 @@ fn size(group: &Group<'_>, steps: &[Step], report: &mut Report) {
 /// The most legs that can happen at once.
 fn most_legs(steps: &[Step]) -> usize {
     let legs = |step: &Step| match &step.kind {
-        StepKind::Write(_) => 1,
+        StepKind::Write(_) | StepKind::Send(_) => 1,
         StepKind::When(_, yes, no) => most_legs(yes).max(most_legs(no)),
         _ => 0,
     };
@@ -176,7 +176,7 @@ fn are_known_to_differ<'a>(
     a: &'a Expr,
     b: &'a Expr,
 ) -> bool {
-    group.known(p).into_iter().chain(group.known(q)).any(|passed| {
+    group.known(&p.guards).into_iter().chain(group.known(&q.guards)).any(|passed| {
         let ExprKind::Binary(op, x, y) = &passed.test.kind else { return false };
         let unequal = match passed.truth {
             true => matches!(op, Op::NotEqual | Op::Less | Op::Greater),

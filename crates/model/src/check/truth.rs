@@ -84,6 +84,8 @@ pub(super) struct Supposed<'a, 's> {
     pub(super) moves: &'s Moves,
     /// The word an expression is supposed to be.
     pub(super) word: &'s dyn Fn(&'a Expr) -> Option<&'a str>,
+    /// Whether a thing is supposed to be there.
+    pub(super) there: &'s dyn Fn(&'a Expr) -> Option<bool>,
 }
 
 impl<'a> Supposed<'a, '_> {
@@ -94,7 +96,11 @@ impl<'a> Supposed<'a, '_> {
 
     fn known(&self, expr: &'a Expr) -> Option<&'a str> {
         let expr = plain(self.lets, expr);
-        if let ExprKind::Word(word) = &expr.kind { Some(word) } else { (self.word)(expr) }
+        match &expr.kind {
+            ExprKind::Word(word) => Some(word),
+            ExprKind::Bool(truth) => Some(truth_word(*truth)),
+            _ => (self.word)(expr),
+        }
     }
 
     fn decide(&self, test: &'a Expr, left: &mut usize) -> Option<bool> {
@@ -102,6 +108,8 @@ impl<'a> Supposed<'a, '_> {
         let test = plain(self.lets, test);
         match &test.kind {
             ExprKind::Bool(truth) => Some(*truth),
+            ExprKind::Present(thing) => (self.there)(plain(self.lets, thing)),
+            ExprKind::Absent(thing) => (self.there)(plain(self.lets, thing)).map(|there| !there),
             ExprKind::Not(inner) => self.decide(inner, left).map(|truth| !truth),
             ExprKind::Binary(op @ (Op::And | Op::Or), a, b) => {
                 let decides = *op == Op::Or;
@@ -125,9 +133,17 @@ impl<'a> Supposed<'a, '_> {
             ExprKind::MovesTo(from, to) => {
                 Some(declared(self.moves, self.known(from)?, self.known(to)?))
             }
-            _ => None,
+            // A test that is no more than a name is true or false.
+            _ => {
+                [true, false].into_iter().find(|truth| self.known(test) == Some(truth_word(*truth)))
+            }
         }
     }
+}
+
+/// True or false, as words.
+pub(super) fn truth_word(truth: bool) -> &'static str {
+    if truth { "true" } else { "false" }
 }
 
 /// Whether a move is declared.

@@ -8,10 +8,14 @@ use crate::model::{Limit, Model, What};
 const ITEMS_MAX: u64 = 100;
 
 pub(super) fn check(model: &Model, report: &mut Report) {
-    for contract in &model.contracts {
+    for contract in model.bodies() {
         each_read(contract, |read, step| {
-            let What::Query(query) = &read.what else { return };
-            let message = match query.limit {
+            let limit = match &read.what {
+                What::Query(query) => query.limit,
+                What::Batch(batch) => Some(Limit::First(batch.count())),
+                What::Get(_) => return,
+            };
+            let message = match limit {
                 None => "this query has no bound".to_owned(),
                 Some(Limit::Page(size, max)) if size > max => {
                     format!("a page of {size} above its own maximum of {max}")

@@ -7,7 +7,8 @@ use super::{Report, each_read};
 use crate::model::{Contract, Model, Strong};
 
 pub(super) fn check(model: &Model, report: &mut Report) {
-    for contract in &model.contracts {
+    let workers = model.workers.iter().map(|worker| &worker.body);
+    for contract in model.contracts.iter().chain(workers) {
         claims(contract, report);
         let facts = &contract.facts;
         let missing: Vec<&str> = [

@@ -6,13 +6,15 @@
 //! does insists on it; or if its entity is guarded, and the guard was read first and is unchanged in the
 //! transaction.
 
-use latchkey_language::Span;
+use latchkey_language::{Diagnostic, Span};
 
-use super::Report;
 use super::changes::Changes;
-use super::flow::{Group, Placed, fixes, groups, within};
+use super::flow::{Group, fixes, groups, within};
 use super::truth::{Passed, Supposed, each, plain};
-use crate::model::{Contract, Expr, ExprKind, Kind, Leg, Model, Op, PutMode, Verb, What};
+use super::{Report, each_send, each_step};
+use crate::model::{
+    Contract, Expr, ExprKind, Kind, Leg, Model, Op, PutMode, Send, StepKind, Verb, What,
+};
 
 mod story;
 
@@ -56,13 +58,16 @@ struct Loose<'a> {
 
 pub(super) fn check(model: &Model, report: &mut Report) {
     let changes = Changes::new(model);
-    for contract in &model.contracts {
+    for contract in model.bodies() {
         for group in groups(model, contract) {
             let mut loose: Vec<Loose<'_>> = Vec::new();
-            for placed in group.legs.iter().filter(|placed| placed.leg.verb != Verb::Check) {
-                for used in uses(model, contract, &group, placed) {
+            let legs = group.legs.iter().filter(|placed| placed.leg.verb != Verb::Check);
+            let legs = legs.map(|placed| (Act::Write(placed.leg), &placed.guards[..]));
+            let sends = group.sends.iter().map(|sent| (Act::Send(sent.send), &sent.guards[..]));
+            for site in legs.chain(sends) {
+                for used in uses(model, contract, &group, site) {
                     let told = loose.iter().any(|other| other.fact == used.fact);
-                    if told || is_pinned(model, contract, &group, placed, &used) {
+                    if told || is_pinned(model, contract, &group, site, &used) {
                         continue;
                     }
                     let mut culprits = culprits(model, contract, &changes, &used.fact);
@@ -79,7 +84,85 @@ pub(super) fn check(model: &Model, report: &mut Report) {
                 report.raise(diagnostic, &group.step.waivers);
             }
         }
+        each_send(contract, |send, step| {
+            for diagnostic in outdated(model, contract, &changes, send) {
+                report.raise(diagnostic, &step.waivers);
+            }
+        });
     }
+}
+
+/// What rests on facts.
+#[derive(Clone, Copy)]
+enum Act<'a> {
+    Write(&'a Leg),
+    Send(&'a Send),
+}
+
+/// Something that rests on facts, and the tests around it within its transaction.
+type Site<'a, 'g> = (Act<'a>, &'g [Passed<'a>]);
+
+/// What follows a send and rests on what was known then: by the time it runs, that may have changed.
+fn outdated(
+    model: &Model,
+    contract: &Contract,
+    changes: &Changes<'_>,
+    send: &Send,
+) -> Vec<Diagnostic> {
+    let mut told = Vec::new();
+    for kept in &send.record {
+        let ExprKind::Attribute(binding, name) = &kept.value.kind else { continue };
+        let fact = Fact::Attribute(*binding, name);
+        let culprits = culprits(model, contract, changes, &fact);
+        let blocks = [&send.accepted, &send.refused].into_iter().flatten();
+        let mut uses = blocks.filter_map(|block| relies_on(block, &kept.attribute));
+        if let (Some(culprit), Some(span)) = (culprits.first(), uses.next()) {
+            let shown = &kept.attribute;
+            let message = format!(
+                "what follows this send rests on `{shown}` as it was then, which may no longer hold"
+            );
+            let diagnostic = Diagnostic::new("unpinned", send.span, message)
+                .other(span, "relied on here")
+                .why(format!(
+                    "by the time the queue has answered, `{}` may have changed `{name}`",
+                    culprit.id
+                ))
+                .help("`get` the item again there, and write `if unchanged`");
+            told.push(diagnostic);
+        }
+    }
+    told
+}
+
+/// Where a block relies on what was kept for it, other than by insisting on it.
+fn relies_on(block: &Contract, input: &str) -> Option<Span> {
+    let mut found = None;
+    let mut look = |expr: &Expr| {
+        expr.walk(&mut |part| {
+            if matches!(&part.kind, ExprKind::Input(name) if name == input) {
+                found = found.or(Some(part.span));
+            }
+        });
+    };
+    each_step(&block.steps, &mut |step| match &step.kind {
+        StepKind::Require(test, _) | StepKind::When(test, ..) | StepKind::Let(_, test) => {
+            look(test)
+        }
+        StepKind::Read(read) => match &read.what {
+            What::Get(key) => key.iter().for_each(|given| look(&given.value)),
+            What::Batch(batch) => batch.key.iter().for_each(|given| look(&given.value)),
+            What::Query(query) => query.texts().for_each(&mut look),
+        },
+        StepKind::Write(leg) => {
+            let given = leg.key.iter().chain(&leg.values).chain(&leg.adds);
+            given.for_each(|given| look(&given.value));
+        }
+        StepKind::Send(send) => {
+            send.values.iter().map(|given| &given.value).chain(&send.at).for_each(&mut look);
+        }
+        _ => {}
+    });
+    found
 }
 
 /// Every fact a leg rests on.
@@ -87,10 +170,10 @@ fn uses<'a>(
     model: &'a Model,
     contract: &'a Contract,
     group: &Group<'a>,
-    placed: &Placed<'a>,
+    (act, guards): Site<'a, '_>,
 ) -> Vec<Use<'a>> {
     let mut found = Vec::new();
-    for passed in group.way.tests.iter().chain(&placed.guards) {
+    for passed in group.way.tests.iter().chain(guards) {
         for atom in passed.atoms(&group.lets) {
             collect(group, atom.test, Some(atom), &mut found);
         }
@@ -99,14 +182,21 @@ fn uses<'a>(
         let fact = if *there { Fact::There(*binding) } else { Fact::NotThere(*binding) };
         found.push(Use { fact, span: *span, test: None });
     }
-    let leg = placed.leg;
-    for given in leg.key.iter().chain(&leg.values).chain(&leg.adds) {
-        collect(group, &given.value, None, &mut found);
+    match act {
+        Act::Write(leg) => {
+            for given in leg.key.iter().chain(&leg.values).chain(&leg.adds) {
+                collect(group, &given.value, None, &mut found);
+            }
+            if let Some(condition) = &leg.condition {
+                collect(group, condition, None, &mut found);
+            }
+            taken_over(model, contract, leg, &mut found);
+        }
+        Act::Send(send) => {
+            let values = send.values.iter().map(|given| &given.value);
+            values.chain(&send.at).for_each(|value| collect(group, value, None, &mut found));
+        }
     }
-    if let Some(condition) = &leg.condition {
-        collect(group, condition, None, &mut found);
-    }
-    taken_over(model, contract, leg, &mut found);
     which_item(group, &mut found);
     // Only what was read, or written before, can have changed since.
     let before = |binding: usize| {
@@ -177,6 +267,9 @@ fn which_item<'a>(group: &Group<'a>, found: &mut Vec<Use<'a>>) {
             What::Get(key) => {
                 key.iter().for_each(|given| collect(group, &given.value, None, found));
             }
+            What::Batch(batch) => {
+                batch.key.iter().for_each(|given| collect(group, &given.value, None, found));
+            }
             What::Query(query) => {
                 query.texts().for_each(|text| collect(group, text, None, found));
             }
@@ -219,7 +312,7 @@ fn finders<'a>(
 ) -> Vec<&'a Contract> {
     let query = group.read_of(fact.binding()).and_then(|(_, read)| match &read.what {
         What::Query(query) => Some(query),
-        What::Get(_) => None,
+        What::Get(_) | What::Batch(_) => None,
     });
     let (Some(query), Some(id)) = (query, entity_of(contract, fact.binding())) else {
         return Vec::new();
@@ -240,20 +333,21 @@ fn is_pinned<'a>(
     model: &'a Model,
     contract: &'a Contract,
     group: &Group<'a>,
-    placed: &Placed<'a>,
+    (act, guards): Site<'a, '_>,
     used: &Use<'a>,
 ) -> bool {
     let binding = used.fact.binding();
-    let sure = || group.legs.iter().filter(|other| within(&placed.guards, &other.guards));
+    let sure = || group.legs.iter().filter(|other| within(guards, &other.guards));
     // Removing what is gone already does no harm.
-    if placed.leg.verb == Verb::Delete
+    if let Act::Write(leg) = act
+        && leg.verb == Verb::Delete
         && matches!(used.fact, Fact::There(_))
-        && group.is_on(placed.leg, binding)
+        && group.is_on(leg, binding)
     {
         return true;
     }
     let by_leg = sure().any(|other| {
-        group.is_on(other.leg, binding) && leg_pins(model, group, placed, other.leg, used)
+        group.is_on(other.leg, binding) && leg_pins(model, group, guards, other.leg, used)
     });
     by_leg || is_guarded(model, contract, group, binding, || sure().map(|other| other.leg))
 }
@@ -262,7 +356,7 @@ fn is_pinned<'a>(
 fn leg_pins<'a>(
     model: &'a Model,
     group: &Group<'a>,
-    placed: &Placed<'a>,
+    guards: &[Passed<'a>],
     pin: &'a Leg,
     used: &Use<'a>,
 ) -> bool {
@@ -276,7 +370,7 @@ fn leg_pins<'a>(
             let fixed = fixes(test).filter(|(name, _)| *name == counter.name);
             (said && pin.target == Some(binding))
                 || fixed
-                    .is_some_and(|(name, value)| is_as_read(group, placed, (binding, name), value))
+                    .is_some_and(|(name, value)| is_as_read(group, guards, (binding, name), value))
         })
     });
     let kept = unchanged || pin.verb == Verb::Update || insists.iter().any(needs_item);
@@ -291,7 +385,7 @@ fn leg_pins<'a>(
                     repeats(group, test, used, *binding)
                         || fixes(test).filter(|(fixed, _)| fixed == name).is_some_and(
                             |(_, value)| {
-                                is_as_read(group, placed, (*binding, name), value)
+                                is_as_read(group, guards, (*binding, name), value)
                                     || suffices(model, group, pin, used, value)
                             },
                         )
@@ -301,7 +395,7 @@ fn leg_pins<'a>(
 }
 
 /// Whether a condition is false of an item that is not there.
-fn needs_item(test: &Passed<'_>) -> bool {
+pub(super) fn needs_item(test: &Passed<'_>) -> bool {
     let stored = |expr: &Expr| matches!(expr.kind, ExprKind::Stored(_));
     match (&test.test.kind, test.truth) {
         (ExprKind::Unchanged, true) => true,
@@ -353,7 +447,7 @@ fn facing_up<'a>(op: Op, a: &'a Expr, b: &'a Expr) -> (Op, &'a Expr, &'a Expr) {
 /// Whether a value is what an attribute was read as: the attribute itself, or what a test found equal to it.
 fn is_as_read<'a>(
     group: &Group<'a>,
-    placed: &Placed<'a>,
+    guards: &[Passed<'a>],
     (binding, name): (usize, &str),
     value: &'a Expr,
 ) -> bool {
@@ -362,7 +456,7 @@ fn is_as_read<'a>(
             if *other == binding && attribute == name)
     };
     itself(value)
-        || group.known(placed).iter().any(|passed| match (&passed.test.kind, passed.truth) {
+        || group.known(guards).iter().any(|passed| match (&passed.test.kind, passed.truth) {
             (ExprKind::Binary(Op::Equal, a, b), true)
             | (ExprKind::Binary(Op::NotEqual, a, b), false) => {
                 (itself(a) && group.alike(b, value, None))
@@ -391,7 +485,7 @@ fn suffices<'a>(
             if other == binding && attribute == name);
         it.then_some(word.as_str())
     };
-    let supposed = Supposed { lets: &group.lets, moves, word: &is_it };
+    let supposed = Supposed { lets: &group.lets, moves, word: &is_it, there: &|_| None };
     supposed.outcome(test.test) == Some(test.truth)
 }
 

@@ -1,13 +1,13 @@
-//! `unused`: an entity, an attribute, an index or a read nothing uses.
+//! `unused`: an entity, an attribute, an index, a read, a queue or a field of its messages that nothing uses.
 
 use std::collections::HashSet;
 
 use latchkey_language::Diagnostic;
 
 use super::unmapped_failure::failure;
-use super::{Report, each_leg, each_read, each_step};
+use super::{Report, each_leg, each_read, each_send, each_step};
 use crate::model::{
-    Contract, Entity, Expr, ExprKind, FailureKind, Kind, Model, StepKind, Strong, What,
+    Contract, Ending, Entity, Expr, ExprKind, FailureKind, Kind, Model, StepKind, Strong, What,
 };
 
 /// What the contracts make use of.
@@ -22,11 +22,12 @@ struct Used<'a> {
 
 pub(super) fn check(model: &Model, report: &mut Report) {
     let mut used = Used::default();
-    for contract in &model.contracts {
+    for contract in model.bodies() {
         used.bindings.clear();
         take_in(model, contract, &mut used);
         reads(contract, &used, report);
     }
+    queues(model, report);
     for (id, entity) in model.entities.iter().enumerate() {
         if !used.entities.contains(&id) {
             let message = format!("nothing uses the entity `{}`", entity.name);
@@ -53,6 +54,37 @@ pub(super) fn check(model: &Model, report: &mut Report) {
                     .help("delete it, or return it somewhere");
                 report.raise(diagnostic, &entity.waivers);
             }
+        }
+    }
+}
+
+/// A queue nothing sends to, or nothing works through; a field no worker asks for.
+fn queues(model: &Model, report: &mut Report) {
+    let sends: Vec<usize> = {
+        let bodies = model.bodies();
+        bodies.iter().flat_map(|body| body.sends()).map(|send| send.queue).collect()
+    };
+    for (id, queue) in model.queues.iter().enumerate() {
+        let worker = model.workers.iter().find(|worker| worker.queue == id);
+        let (message, help) = match (sends.contains(&id), worker) {
+            (false, _) => ("nothing is sent to", "delete it, or `send` to it in a transaction"),
+            (true, None) => ("nothing works through", "write `worker ID \"…\" { on … }` for it"),
+            (true, Some(_)) => ("", ""),
+        };
+        if !message.is_empty() {
+            let message = format!("{message} the queue `{}`", queue.name);
+            let diagnostic = Diagnostic::new("unused", queue.span, message).help(help);
+            report.raise(diagnostic, &queue.waivers);
+            continue;
+        }
+        let asked = |name: &str| {
+            worker.is_some_and(|worker| worker.body.inputs.iter().any(|input| input.name == name))
+        };
+        for field in queue.fields.iter().filter(|field| !asked(&field.name)) {
+            let message = format!("no worker asks for `{}` of `{}`", field.name, queue.name);
+            let help = "delete it, or ask for it: `on QUEUE { … }`";
+            let diagnostic = Diagnostic::new("unused", field.span, message).help(help);
+            report.raise(diagnostic, &queue.waivers);
         }
     }
 }
@@ -94,6 +126,9 @@ fn take_in_reads<'a>(contract: &'a Contract, used: &mut Used<'a>) {
             What::Get(key) => {
                 key.iter().for_each(|given| attributes(contract, &given.value, used));
             }
+            What::Batch(batch) => {
+                batch.key.iter().for_each(|given| attributes(contract, &given.value, used));
+            }
             What::Query(query) => {
                 let order = query.descending.iter().flatten();
                 query.texts().chain(order).for_each(|text| attributes(contract, text, used));
@@ -124,11 +159,19 @@ fn take_in<'a>(model: &'a Model, contract: &'a Contract, used: &mut Used<'a>) {
             used.attributes.extend(copied.map(|attribute| (source, attribute.name.as_str())));
         }
     });
-    each_step(&contract.steps, &mut |step| {
-        if let Some(FailureKind::Problem { message, with, .. }) = failure(step).map(|f| &f.kind) {
+    each_step(&contract.steps, &mut |step| match failure(step).map(|failure| &failure.kind) {
+        Some(FailureKind::Problem { message, with, .. }) => {
             let told = with.iter().map(|given| &given.value).chain(message);
             told.for_each(|value| attributes(contract, value, used));
         }
+        Some(FailureKind::End(Ending::Fail { message, .. })) => {
+            message.iter().for_each(|value| attributes(contract, value, used));
+        }
+        _ => {}
+    });
+    each_send(contract, |send, _| {
+        let values = send.values.iter().chain(&send.record).map(|given| &given.value);
+        values.chain(&send.at).for_each(|value| attributes(contract, value, used));
     });
     each_step(&contract.steps, &mut |step| match &step.kind {
         StepKind::Allow(test)
@@ -150,17 +193,28 @@ fn take_in<'a>(model: &'a Model, contract: &'a Contract, used: &mut Used<'a>) {
             }
             returned.with.iter().for_each(|given| attributes(contract, &given.value, used));
         }
+        StepKind::End(Ending::Fail { message, .. }) => {
+            message.iter().for_each(|value| attributes(contract, value, used));
+        }
         _ => {}
     });
 }
 
 fn attributes<'a>(contract: &'a Contract, expr: &'a Expr, used: &mut Used<'a>) {
     expr.walk(&mut |part| {
-        if let ExprKind::Attribute(binding, _) | ExprKind::Binding(binding) = &part.kind {
+        if let ExprKind::Attribute(binding, _)
+        | ExprKind::Binding(binding)
+        | ExprKind::Count(binding)
+        | ExprKind::CountBy(binding, ..)
+        | ExprKind::Sum(binding, _) = &part.kind
+        {
             used.bindings.insert(*binding);
         }
-        if let ExprKind::Attribute(binding, name) = &part.kind
-            && let Some(Kind::Item(entity)) = contract.bindings.get(*binding).map(|b| &b.kind)
+        if let ExprKind::Attribute(binding, name)
+        | ExprKind::CountBy(binding, name, _)
+        | ExprKind::Sum(binding, name) = &part.kind
+            && let Some(Kind::Item(entity) | Kind::Page(entity)) =
+                contract.bindings.get(*binding).map(|b| &b.kind)
         {
             used.attributes.insert((*entity, name));
         }

@@ -4,9 +4,11 @@ use latchkey_language::ast::{self, ElseKind};
 use latchkey_language::{Diagnostic, Name};
 
 use super::Lowering;
-use super::contract::{Access, Scope, ends};
+use super::scope::{Access, Scope};
+use super::statement::ends;
 use crate::model::{
     Expr, ExprKind, Facts, Failure, FailureKind, Given, Kind, Op, Return, StepKind, TextPiece,
+    Trigger,
 };
 use crate::types::Type;
 
@@ -34,20 +36,25 @@ impl Lowering {
                 scope.in_transaction = within;
                 if !ends(&steps) {
                     let message = "this `else` goes on, and what it is for did not happen";
-                    let help = "end it with a `return`";
+                    let help = match scope.trigger {
+                        Trigger::Request => "end it with a `return`",
+                        _ => "end it with `done` or `later`",
+                    };
                     self.report(Diagnostic::new("name", failure.span, message).help(help));
                 }
                 FailureKind::Steps(steps)
             }
-            ElseKind::Fail { status, code, message, with } => FailureKind::Problem {
-                status: status.node,
-                code: code.node.clone(),
-                message: message.as_ref().map(|message| self.message(message, scope)),
-                with: {
-                    self.not_taken(with, PROBLEM_MEMBERS, "a problem");
-                    self.shown(with, scope)
-                },
-            },
+            ElseKind::Fail { status, code, message, with } => {
+                self.must_be_called("answer", failure.span, scope);
+                self.not_taken(with, PROBLEM_MEMBERS, "a problem");
+                FailureKind::Problem {
+                    status: status.node,
+                    code: code.node.clone(),
+                    message: message.as_ref().map(|message| self.message(message, scope)),
+                    with: self.shown(with, scope),
+                }
+            }
+            ElseKind::End(ending) => FailureKind::End(self.ending(ending, failure.span, scope)),
         };
         Failure { kind, span: failure.span }
     }
@@ -61,7 +68,7 @@ impl Lowering {
         }
     }
 
-    fn message(&mut self, message: &ast::Template, scope: &mut Scope) -> Expr {
+    pub(super) fn message(&mut self, message: &ast::Template, scope: &mut Scope) -> Expr {
         let text = Expr {
             kind: ExprKind::Text(self.text(message, scope)),
             of: Kind::Value(Type::Text { max: 0, like: None }),
@@ -72,12 +79,16 @@ impl Lowering {
     }
 
     /// `with { a = x }`
-    fn shown(&mut self, with: &[ast::Assign], scope: &mut Scope) -> Vec<Given> {
+    pub(super) fn shown(&mut self, with: &[ast::Assign], scope: &mut Scope) -> Vec<Given> {
         self.given_once(with);
         self.never_maybe(with);
         let mut shown = Vec::new();
         for assign in with {
-            let value = self.value(&assign.value, scope, None);
+            let value = self.expr(&assign.value, scope, None);
+            if value.of == Kind::Draw {
+                let message = "what is drawn compares with a number, and does nothing else";
+                self.report(Diagnostic::new("type", value.span, message));
+            }
             self.keeps_secrets(&value, scope);
             let (attribute, span) = (assign.name.node.clone(), assign.name.span);
             shown.push(Given { attribute, value, maybe: assign.maybe, span });
@@ -120,6 +131,19 @@ impl Lowering {
             ExprKind::Binary(Op::Plus | Op::Minus, a, b) => {
                 self.is_secret(a, scope) || self.is_secret(b, scope)
             }
+            ExprKind::Shard(of, _) => self.is_secret(of, scope),
+            ExprKind::Greatest(all) | ExprKind::Least(all) => {
+                all.iter().any(|one| self.is_secret(one, scope))
+            }
+            ExprKind::Object(members) => {
+                members.iter().any(|(_, value)| self.is_secret(value, scope))
+            }
+            ExprKind::CountBy(id, name, _) | ExprKind::Sum(id, name) => {
+                match scope.bindings.get(*id).map(|b| &b.kind) {
+                    Some(Kind::Page(entity)) => attribute(Some(*entity), name),
+                    _ => false,
+                }
+            }
             _ => false,
         }
     }
@@ -144,7 +168,7 @@ impl Lowering {
             binding.and_then(|id| scope.bindings.get(id)).map(|binding| binding.kind.clone());
         let entity = match kind {
             Some(Kind::Item(entity) | Kind::Page(entity)) => Some(entity),
-            Some(Kind::Value(_) | Kind::Test) => {
+            Some(Kind::Value(_) | Kind::Test | Kind::Object | Kind::Draw) => {
                 let message = format!("`{}` is neither an item nor a page", returned.value.node);
                 let help = format!("return an item `with {{ {} }}`", returned.value.node);
                 self.report(Diagnostic::new("type", returned.value.span, message).help(help));

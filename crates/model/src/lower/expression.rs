@@ -3,9 +3,10 @@
 use latchkey_language::ast::{self, BinaryOp, ExprKind as Written};
 use latchkey_language::{Diagnostic, Name, Span};
 
-use super::contract::{Access, Scope, narrow};
+use super::function::is_draw;
+use super::scope::{Access, Scope, narrow, unknown};
 use super::{Lowering, suggestion};
-use crate::model::{Expr, ExprKind, Kind, TextPiece};
+use crate::model::{Expr, ExprKind, Kind, TextPiece, Trigger};
 use crate::types::{Type, is_id};
 
 impl Lowering {
@@ -45,6 +46,16 @@ impl Lowering {
                     format!("this is {}, and {expected} is expected", self.describe(&value.of));
                 self.report(Diagnostic::new("type", written.span, message));
             }
+            (Kind::Draw, _) => {
+                let message = "what is drawn compares with a number, and does nothing else";
+                let help = "write `draw(key, subject) < rate`";
+                self.report(Diagnostic::new("type", written.span, message).help(help));
+            }
+            (Kind::Object, _) => {
+                let message = "this can be shown, and nothing else";
+                let help = "write it in the `with { … }` of a `return`";
+                self.report(Diagnostic::new("type", written.span, message).help(help));
+            }
             _ => {}
         }
         value
@@ -67,6 +78,8 @@ impl Lowering {
             Kind::Item(entity) => format!("an item of `{}`", name(entity)),
             Kind::Page(entity) => format!("a page of `{}`", name(entity)),
             Kind::Test => "a test".to_owned(),
+            Kind::Object => "to be shown".to_owned(),
+            Kind::Draw => "drawn".to_owned(),
             Kind::Unknown => "unknown".to_owned(),
         }
     }
@@ -110,8 +123,13 @@ impl Lowering {
                     (ExprKind::Unknown, Kind::Unknown)
                 }
             },
-            Written::Call(name, _) => {
-                self.unknown("function", name, None);
+            Written::Call(name, arguments) => {
+                return self.call(name, arguments, span, scope, expected);
+            }
+            Written::Object(members) => return self.object(members, span, scope),
+            Written::By(_, by) => {
+                let message = "`by` is for `count(page by attribute)`";
+                self.report(Diagnostic::new("type", by.span, message));
                 (ExprKind::Unknown, Kind::Unknown)
             }
             Written::Not(inner) => (ExprKind::Not(Box::new(self.test(inner, scope))), Kind::Test),
@@ -140,17 +158,10 @@ impl Lowering {
         Expr { kind, of, span }
     }
 
-    fn name(&mut self, name: &str, span: Span, scope: &Scope, expected: Option<&Type>) -> Expr {
+    fn name(&mut self, name: &str, span: Span, scope: &mut Scope, expected: Option<&Type>) -> Expr {
         let expr = |kind, of| Expr { kind, of, span };
-        let named = |id: &&usize| scope.bindings.get(**id).is_some_and(|b| b.name == name);
-        if let Some(id) = scope.visible.iter().rev().find(named).copied() {
-            let of = scope.bindings.get(id).map_or(Kind::Unknown, |binding| binding.kind.clone());
-            return expr(ExprKind::Binding(id), of);
-        }
-        if let Some(input) = scope.inputs.iter().find(|input| input.name == name) {
-            self.used_inputs.insert(name.to_owned());
-            let of = Kind::Value(input.kind.clone());
-            return expr(ExprKind::Input(name.to_owned()), of);
+        if let Some(found) = self.named(name, span, scope) {
+            return found;
         }
         match name {
             "now" => return expr(ExprKind::Now, Kind::Value(Type::Time)),
@@ -173,11 +184,7 @@ impl Lowering {
             self.unknown("value or name", &Name::new(name.to_owned(), span), help);
             return expr(ExprKind::Unknown, Kind::Unknown);
         }
-        let bindings = scope.visible.iter().filter_map(|id| scope.bindings.get(*id));
-        let known = bindings
-            .map(|binding| binding.name.as_str())
-            .chain(scope.inputs.iter().map(|input| input.name.as_str()));
-        let help = suggestion(name, known);
+        let help = suggestion(name, scope.names().into_iter());
         self.unknown("name", &Name::new(name.to_owned(), span), help);
         expr(ExprKind::Unknown, Kind::Unknown)
     }
@@ -207,68 +214,101 @@ impl Lowering {
     }
 
     fn member(&mut self, base: &ast::Expr, name: &Name, span: Span, scope: &mut Scope) -> Expr {
-        let unknown = Expr { kind: ExprKind::Unknown, of: Kind::Unknown, span };
-        if let Written::Name(word) = &base.node
-            && word == "caller"
-        {
-            if name.node == "id" {
-                return Expr { kind: ExprKind::CallerId, of: Kind::Value(Type::Id), span };
-            }
-            self.unknown(
-                "property of the caller named",
-                name,
-                Some("write `caller.id`".to_owned()),
-            );
-            return unknown;
-        }
         let Written::Name(word) = &base.node else {
             self.report(Diagnostic::new("type", base.span, "only an item has attributes"));
-            return unknown;
+            return unknown(span);
         };
+        if word == "caller" {
+            return self.caller(name, span, scope);
+        }
+        if !scope.knows(word)
+            && let Some(told) = self.told(word, name, span, scope)
+        {
+            return told;
+        }
         let owner = Name::new(word.clone(), base.span);
-        let Some(id) = self.binding(&owner, scope) else { return unknown };
+        if scope.binding_named(word).is_none()
+            && let Some(kept) = self.kept_attribute(&owner, name, span, scope)
+        {
+            return kept;
+        }
+        self.attribute(&owner, name, span, scope)
+    }
+
+    /// An attribute of what a name stands for.
+    fn attribute(&mut self, owner: &Name, name: &Name, span: Span, scope: &Scope) -> Expr {
+        let Some(id) = self.binding(owner, scope) else { return unknown(span) };
         let of = scope.bindings.get(id).map(|binding| binding.kind.clone());
         let entity = match of {
             Some(Kind::Item(entity)) => entity,
-            Some(Kind::Unknown) | None => return unknown,
+            Some(Kind::Unknown) | None => return unknown(span),
             Some(other) => {
-                let message =
-                    format!("`{word}` is {}, which has no attributes", self.describe(&other));
-                self.report(Diagnostic::new("type", base.span, message));
-                return unknown;
+                let message = format!(
+                    "`{}` is {}, which has no attributes",
+                    owner.node,
+                    self.describe(&other)
+                );
+                self.report(Diagnostic::new("type", owner.span, message));
+                return unknown(span);
             }
         };
-        self.must_be_present(Access::Binding(id), &owner, scope);
+        self.must_be_present(Access::Binding(id), owner, scope);
         match self.attribute_of(entity, name) {
             Some(kind) => Expr {
                 kind: ExprKind::Attribute(id, name.node.clone()),
                 of: Kind::Value(kind),
                 span,
             },
-            None => unknown,
+            None => unknown(span),
+        }
+    }
+
+    /// An attribute of what a name stands for around the send that this follows.
+    fn kept_attribute(
+        &mut self,
+        owner: &Name,
+        name: &Name,
+        span: Span,
+        scope: &mut Scope,
+    ) -> Option<Expr> {
+        let outer = scope.outer.take()?;
+        let known = outer.binding_named(&owner.node).is_some();
+        let value = known.then(|| self.attribute(owner, name, span, &outer));
+        scope.outer = Some(outer);
+        let value = value?;
+        if matches!(value.kind, ExprKind::Unknown) {
+            return Some(value);
+        }
+        Some(self.keep(format!("{}.{}", owner.node, name.node), value, scope))
+    }
+
+    /// `caller.id`, where there is a caller.
+    fn caller(&mut self, name: &Name, span: Span, scope: &mut Scope) -> Expr {
+        if name.node != "id" {
+            let help = Some("write `caller.id`".to_owned());
+            self.unknown("property of the caller named", name, help);
+            return unknown(span);
+        }
+        let id = Expr { kind: ExprKind::CallerId, of: Kind::Value(Type::Id), span };
+        let called = |scope: &Scope| scope.trigger == Trigger::Request;
+        if scope.outer.as_ref().is_some_and(|outer| called(outer)) {
+            return self.keep("caller.id".to_owned(), id, scope);
+        }
+        self.must_have_caller(span, scope);
+        id
+    }
+
+    fn must_have_caller(&mut self, span: Span, scope: &Scope) {
+        if scope.trigger != Trigger::Request {
+            let message = "there is no caller here";
+            let help = "whoever sent the message was allowed to; send what is needed of them";
+            self.report(Diagnostic::new("name", span, message).help(help));
         }
     }
 
     /// Refuses to use a value that may be absent.
     pub(super) fn must_have(&mut self, value: &Expr, scope: &Scope) {
-        let optional = match &value.kind {
-            ExprKind::Input(name) => {
-                let input = scope.inputs.iter().find(|input| input.name == *name);
-                input.is_some_and(|input| input.optional)
-            }
-            ExprKind::Attribute(id, name) => match scope.bindings.get(*id).map(|b| &b.kind) {
-                Some(Kind::Item(entity)) => self
-                    .model
-                    .entities
-                    .get(*entity)
-                    .and_then(|entity| entity.attribute(name))
-                    .is_some_and(|attribute| attribute.optional),
-                _ => false,
-            },
-            _ => false,
-        };
-        let known = super::contract::access(value).is_some_and(|at| scope.present.contains(&at));
-        if optional && !known {
+        if self.may_be_absent(value, scope) {
             let message = "this may be absent here";
             let help = "test it first with `… is present`";
             self.report(Diagnostic::new("absent", value.span, message).help(help));
@@ -302,17 +342,7 @@ impl Lowering {
     }
 
     fn duration(&mut self, text: &str, span: Span) -> (ExprKind, Kind) {
-        let digits = text.trim_end_matches(|c: char| !c.is_ascii_digit());
-        let unit = match text.strip_prefix(digits) {
-            Some("ms") => Some(1),
-            Some("s") => Some(1000),
-            Some("m") => Some(60 * 1000),
-            Some("h") => Some(60 * 60 * 1000),
-            Some("d") => Some(24 * 60 * 60 * 1000),
-            _ => None,
-        };
-        let count = digits.parse::<u64>().ok();
-        match unit.zip(count).and_then(|(unit, count)| count.checked_mul(unit)) {
+        match milliseconds(text) {
             Some(milliseconds) => (ExprKind::Duration(milliseconds), Kind::Value(Type::Duration)),
             None => {
                 let help = "write a whole number and `ms`, `s`, `m`, `h` or `d`";
@@ -327,6 +357,7 @@ impl Lowering {
         if let Written::Name(name) = &thing.node
             && name == "caller"
         {
+            self.must_have_caller(word.span, scope);
             return match self.role(word) {
                 Some(role) => (ExprKind::HasRole(role), Kind::Test),
                 None => (ExprKind::Unknown, Kind::Unknown),
@@ -349,6 +380,7 @@ impl Lowering {
             let message = "only the caller owns things";
             self.report(Diagnostic::new("type", who.span, message).help("write `caller owns …`"));
         }
+        self.must_have_caller(who.span, scope);
         let what = self.sure(what, scope, Some(&Type::Id));
         (ExprKind::Owns(Box::new(what)), Kind::Test)
     }
@@ -400,8 +432,12 @@ impl Lowering {
             scope.present = before;
             return (ExprKind::Binary(op, Box::new(left), Box::new(right)), Kind::Test);
         }
+        if is_draw(left) || is_draw(right) {
+            return self.drawn((left, right), op, span, scope);
+        }
         // A bare word takes its meaning from the other side.
-        let word_first = matches!(&left.node, Written::Name(name) if self.is_unknown(name, scope));
+        let word_first =
+            matches!(&left.node, Written::Name(name) if name != "now" && !scope.knows(name));
         let (left, right) = if word_first {
             let right = self.value(right, scope, None);
             let kind = value_type(&right).cloned();
@@ -422,15 +458,6 @@ impl Lowering {
             },
         };
         (ExprKind::Binary(op, Box::new(left), Box::new(right)), of)
-    }
-
-    fn is_unknown(&self, name: &str, scope: &Scope) -> bool {
-        let bound = scope.visible.iter().filter_map(|id| scope.bindings.get(*id));
-        !bound
-            .map(|b| &b.name)
-            .chain(scope.inputs.iter().map(|i| &i.name))
-            .any(|other| other == name)
-            && name != "now"
     }
 
     fn result(&mut self, op: BinaryOp, a: &Type, b: &Type, span: Span) -> Kind {
@@ -520,6 +547,20 @@ fn too_wide(value: &Expr, found: &Type, expected: &Type) -> Option<(String, Stri
         }
         _ => None,
     }
+}
+
+/// The milliseconds of a duration as it is written.
+pub(super) fn milliseconds(text: &str) -> Option<u64> {
+    let digits = text.trim_end_matches(|c: char| !c.is_ascii_digit());
+    let unit = match text.strip_prefix(digits)? {
+        "ms" => 1,
+        "s" => 1000,
+        "m" => 60 * 1000,
+        "h" => 60 * 60 * 1000,
+        "d" => 24 * 60 * 60 * 1000,
+        _ => return None,
+    };
+    digits.parse::<u64>().ok()?.checked_mul(unit)
 }
 
 fn value_type(expr: &Expr) -> Option<&Type> {

@@ -7,27 +7,36 @@ mod contract;
 mod entity;
 mod expression;
 mod field;
+mod function;
+mod inline;
 mod operation;
+mod scope;
+mod send;
+mod statement;
 mod stored;
+mod worker;
 mod write;
 
 use std::collections::{HashMap, HashSet};
+use std::rc::Rc;
 
-use latchkey_language::ast::{Document, Item};
+use latchkey_language::ast::{self, Document, Item};
 use latchkey_language::{Diagnostic, Name, Span};
 
 use crate::model::{Model, Role, Table};
 use crate::types::Type;
 
-pub(crate) use contract::{UNTOLD, ends};
 pub use field::pattern;
 pub(crate) use field::{UNREAD_BYTES, is_between};
+pub(crate) use scope::UNTOLD;
+pub(crate) use statement::ends;
 
 /// The model of a document, as far as it has one, and what is wrong with its names and types.
 pub(crate) fn lower(document: &Document) -> (Model, Vec<Diagnostic>) {
     let mut lowering = Lowering::default();
     lowering.declare(document);
     lowering.entities(document);
+    lowering.queues(document);
     lowering.contracts(document);
     (lowering.model, lowering.diagnostics)
 }
@@ -42,6 +51,16 @@ pub(super) struct Lowering {
     pub(super) key_types: HashMap<String, Type>,
     /// The inputs the contract that is being read makes use of.
     pub(super) used_inputs: HashSet<String>,
+    /// Queues by name.
+    pub(super) queue_ids: HashMap<String, usize>,
+    /// Steps by name.
+    pub(super) declared_steps: HashMap<String, Rc<ast::Steps>>,
+    /// Those that something does.
+    pub(super) done_steps: HashSet<String>,
+    /// Those that are being done, each within the one before.
+    pub(super) doing: Vec<String>,
+    /// How many statements the contract that is being read has so far.
+    pub(super) statements: usize,
 }
 
 impl Lowering {
@@ -82,7 +101,11 @@ impl Lowering {
                     let (name, span) = (role.name.node.clone(), role.name.span);
                     self.model.roles.push(Role { name, implies, span });
                 }
-                Item::Entity(_) | Item::Contract(_) => {}
+                Item::Entity(_)
+                | Item::Contract(_)
+                | Item::Queue(_)
+                | Item::Worker(_)
+                | Item::Steps(_) => {}
             }
         }
         for (what, found) in [("system", system), ("table", table)] {

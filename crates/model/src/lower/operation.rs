@@ -4,10 +4,12 @@ use latchkey_language::ast::{self, BinaryOp, ClauseKind, ExprKind as Written};
 use latchkey_language::{Diagnostic, Name, Span};
 
 use super::Lowering;
-use super::contract::{Access, Scope};
+use super::scope::{Access, Scope, unknown};
 use crate::model::{
-    Expr, ExprKind, Facts, Given, Kind, Limit, Query, Range, Read, StepKind, Strong, Verb, What,
+    Batch, Expr, ExprKind, Facts, Given, Kind, Limit, Query, Range, Read, StepKind, Strong, Verb,
+    What,
 };
+use crate::types::Type;
 
 impl Lowering {
     pub(super) fn operation(
@@ -66,8 +68,7 @@ impl Lowering {
         scope: &Scope,
     ) -> Option<(usize, Option<usize>)> {
         let name = &operation.target;
-        let named = |id: &&usize| scope.bindings.get(**id).is_some_and(|b| b.name == name.node);
-        if let Some(id) = scope.visible.iter().rev().find(named).copied() {
+        if let Some(id) = scope.binding_named(&name.node) {
             return match scope.bindings.get(id).map(|binding| binding.kind.clone()) {
                 Some(Kind::Item(entity)) => Some((entity, Some(id))),
                 Some(Kind::Unknown) | None => None,
@@ -92,19 +93,17 @@ impl Lowering {
         let strong = self.strong(operation, scope);
         let what = match operation.verb.node {
             ast::Verb::Query => What::Query(Box::new(self.query(operation, entity, scope))),
-            _ => {
-                for clause in &operation.clauses {
-                    if !matches!(clause.node, ClauseKind::Strong(_)) {
-                        self.misplaced(&clause.node, clause.span, "get");
-                    }
-                }
-                What::Get(self.key(operation, entity, target, scope))
-            }
+            _ => self.got(operation, entity, target, scope),
         };
+        let snapshot = matches!(&what, What::Batch(batch) if batch.snapshot);
+        let strong = if snapshot { Strong::Yes } else { strong };
         let failure =
             operation.otherwise.as_ref().map(|failure| self.failure(failure, scope, facts));
-        let is_page =
-            matches!(&what, What::Query(query) if !matches!(query.limit, Some(Limit::First(1))));
+        let is_page = match &what {
+            What::Query(query) => !matches!(query.limit, Some(Limit::First(1))),
+            What::Batch(_) => true,
+            What::Get(_) => false,
+        };
         let kind = if is_page { Kind::Page(entity) } else { Kind::Item(entity) };
         let present = is_page || failure.is_some();
         let binding = match name {
@@ -118,6 +117,68 @@ impl Lowering {
         };
         let span = operation.verb.span.to(operation.target.span);
         Some(Read { binding, entity, strong, what, failure, span })
+    }
+
+    /// What a `get` reads: one item, or one for each number of a range.
+    fn got(
+        &mut self,
+        operation: &ast::Operation,
+        entity: usize,
+        target: Option<usize>,
+        scope: &mut Scope,
+    ) -> What {
+        let (mut through, mut snapshot) = (None, None);
+        for clause in &operation.clauses {
+            match &clause.node {
+                ClauseKind::Strong(_) => {}
+                ClauseKind::Snapshot => snapshot = Some(clause.span),
+                ClauseKind::Through(attribute, bounds) => through = Some((attribute, bounds)),
+                other => self.misplaced(other, clause.span, "get"),
+            }
+        }
+        let Some((attribute, bounds)) = through else {
+            if let Some(span) = snapshot {
+                let message = "one item is read at one instant as it is";
+                self.report(Diagnostic::new("name", span, message).help("leave `snapshot` out"));
+            }
+            return What::Get(self.key(operation, entity, target, None, scope));
+        };
+        let key = self.key(operation, entity, target, Some(&attribute.node), scope);
+        let (low, high) = self.numbers(attribute, bounds, entity);
+        let (attribute, snapshot) = (attribute.node.clone(), snapshot.is_some());
+        What::Batch(Box::new(Batch { key, attribute, low, high, snapshot }))
+    }
+
+    /// The numbers a part of a key goes through.
+    fn numbers(&mut self, part: &Name, bounds: &ast::Bounds, entity: usize) -> (i64, i64) {
+        let shape = self.model.entities.get(entity);
+        let in_key =
+            shape.is_some_and(|shape| shape.key.attributes().contains(&part.node.as_str()));
+        let kind =
+            shape.and_then(|shape| shape.attribute(&part.node)).map(|found| found.kind.clone());
+        if !in_key {
+            let message = format!("`{}` is no part of the key", part.node);
+            self.report(Diagnostic::new("name", part.span, message));
+            return (0, 0);
+        }
+        let number = |end: &Option<Name>| end.as_ref().and_then(|end| end.node.parse::<i64>().ok());
+        let Some((low, high)) = number(&bounds.low).zip(number(&bounds.high)) else {
+            let message = "a range of keys has two ends, both whole numbers";
+            self.report(Diagnostic::new("type", part.span, message).help("write `0..15`"));
+            return (0, 0);
+        };
+        let within = match &kind {
+            Some(Type::Int { low: least, high: most }) => {
+                least.is_none_or(|least| least <= low) && most.is_none_or(|most| high <= most)
+            }
+            _ => false,
+        };
+        if !within || low > high {
+            let shown = kind.map_or_else(String::new, |kind| kind.to_string());
+            let message = format!("`{}` is {shown}, and is never all of {low}..{high}", part.node);
+            self.report(Diagnostic::new("type", part.span, message));
+        }
+        (low, high)
     }
 
     fn strong(&mut self, operation: &ast::Operation, scope: &mut Scope) -> Strong {
@@ -140,6 +201,7 @@ impl Lowering {
             filters: Vec::new(),
             descending: None,
             limit: None,
+            sized_by: None,
         };
         let named = operation.key.first().map(|given| given.name.span);
         if let Some(span) = named.or(operation.of.as_ref().map(|of| of.span)) {
@@ -157,7 +219,8 @@ impl Lowering {
                 ClauseKind::Order { descending: true, when } => {
                     query.descending = Some(when.as_ref().map(|test| self.test(test, scope)));
                 }
-                ClauseKind::Page { size, max } => {
+                ClauseKind::Page { size, max, asked } => {
+                    query.sized_by = asked.as_ref().map(|name| name.node.clone());
                     let number = |text: &Name| text.node.parse().unwrap_or(u64::MAX);
                     let size_number = number(size);
                     let max = max.as_ref().map_or(size_number, number);
@@ -192,6 +255,8 @@ impl Lowering {
     pub(super) fn misplaced(&mut self, clause: &ClauseKind, span: Span, verb: &str) {
         let word = match clause {
             ClauseKind::Strong(_) => "strong",
+            ClauseKind::Snapshot => "snapshot",
+            ClauseKind::Through(..) => "in",
             ClauseKind::By(_) => "by",
             ClauseKind::Where(_) => "where",
             ClauseKind::Order { .. } => "order",
@@ -272,16 +337,18 @@ impl Lowering {
         }
     }
 
-    /// The attributes of a key: as given, from `of`, from the item itself, or from the inputs.
+    /// The attributes of a key: as given, from `of`, from the item itself, or from the inputs; one of them may be left out.
     pub(super) fn key(
         &mut self,
         operation: &ast::Operation,
         entity: usize,
         target: Option<usize>,
+        without: Option<&str>,
         scope: &mut Scope,
     ) -> Vec<Given> {
         let Some(shape) = self.model.entities.get(entity) else { return Vec::new() };
-        let names: Vec<String> = shape.key.attributes().into_iter().map(str::to_owned).collect();
+        let names = shape.key.attributes().into_iter().filter(|name| Some(*name) != without);
+        let names: Vec<String> = names.map(str::to_owned).collect();
         let of = operation.of.as_ref().and_then(|of| self.binding(of, scope));
         if let (Some(id), Some(name)) = (of, &operation.of) {
             self.must_be_present(Access::Binding(id), name, scope);
@@ -332,22 +399,22 @@ impl Lowering {
         }
     }
 
-    fn input_of_key(&mut self, attribute: &str, span: Span, scope: &Scope) -> Expr {
-        match scope.inputs.iter().find(|input| input.name == attribute) {
-            Some(input) => {
-                self.used_inputs.insert(attribute.to_owned());
-                let of = Kind::Value(input.kind.clone());
-                Expr { kind: ExprKind::Input(attribute.to_owned()), of, span }
-            }
-            None => {
-                let message = format!("nothing says which `{attribute}` is meant");
-                let help = format!(
-                    "write `({attribute} = …)` behind the entity, or `of` an item that has it"
-                );
-                self.report(Diagnostic::new("name", span, message).help(help));
-                Expr { kind: ExprKind::Unknown, of: Kind::Unknown, span }
-            }
+    fn input_of_key(&mut self, attribute: &str, span: Span, scope: &mut Scope) -> Expr {
+        let given = |scope: &Scope| {
+            let parameter =
+                scope.parameters.as_ref().is_some_and(|all| all.contains_key(attribute));
+            parameter || scope.input_named(attribute).is_some()
+        };
+        if (given(scope) || scope.outer.as_ref().is_some_and(|outer| given(outer)))
+            && let Some(found) = self.named(attribute, span, scope)
+        {
+            return found;
         }
+        let message = format!("nothing says which `{attribute}` is meant");
+        let help =
+            format!("write `({attribute} = …)` behind the entity, or `of` an item that has it");
+        self.report(Diagnostic::new("name", span, message).help(help));
+        unknown(span)
     }
 }
 

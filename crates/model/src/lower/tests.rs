@@ -168,7 +168,7 @@ fn an_index_names_inputs_of_a_path_too() {
 fn a_transaction_holds_writes_alone() {
     let leg = format!("update door set {BUMP} if unchanged else retry");
     assert_eq!(done(&format!("transact {{ {leg} }}")), [""; 0]);
-    let alone = ["name: a transaction is made of writes, and of `when` around them"];
+    let alone = ["name: a transaction is made of writes and sends, and of `when` around them"];
     assert_eq!(done(&format!("transact {{ {leg}\n other = get Door\n }}")), alone);
     assert_eq!(done(&format!("transact {{ {leg}\n when now == now {{ return door }} }}")), alone);
     let ends = "transact { update door set version = .version + 1 if unchanged\n\

@@ -3,7 +3,7 @@
 use latchkey_language::ast::{self, ClauseKind};
 use latchkey_language::{Diagnostic, Name, Span};
 
-use super::contract::{Access, Scope};
+use super::scope::{Access, Scope};
 use super::{Lowering, stored};
 use crate::model::{Attribute, Expr, ExprKind, Facts, Given, Kind, Leg, Op, PutMode, Verb};
 use crate::types::Type;
@@ -20,11 +20,8 @@ impl Lowering {
         scope: &mut Scope,
         facts: &mut Facts,
     ) -> Leg {
-        let key = self.key(operation, entity, target, scope);
-        let of = operation.of.as_ref().and_then(|of| {
-            let named = |id: &&usize| scope.bindings.get(**id).is_some_and(|b| b.name == of.node);
-            scope.visible.iter().rev().find(named).copied()
-        });
+        let key = self.key(operation, entity, target, None, scope);
+        let of = operation.of.as_ref().and_then(|of| scope.binding_named(&of.node));
         let span = operation.verb.span.to(operation.target.span);
         let mut leg = Leg {
             verb,

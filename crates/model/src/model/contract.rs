@@ -5,13 +5,15 @@ use latchkey_language::Span;
 use super::{Expr, Kind, Waiver};
 use crate::types::Type;
 
-/// What can be called.
+/// What runs: a contract, a worker, or what one of them does later on.
 #[derive(Debug)]
 pub struct Contract {
     /// Its id.
     pub id: String,
     /// Its title.
     pub title: String,
+    /// What it is run by.
+    pub trigger: Trigger,
     /// Its method and path.
     pub route: Option<Route>,
     /// What a caller gives it.
@@ -24,6 +26,22 @@ pub struct Contract {
     pub facts: Facts,
     /// Where its id is declared.
     pub span: Span,
+}
+
+/// What a contract is run by.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Trigger {
+    /// A request to its route.
+    #[default]
+    Request,
+    /// A message of a queue.
+    Message(usize),
+    /// A message of a queue that was tried too often.
+    Dead(usize),
+    /// A queue that has taken what was sent.
+    Accepted(usize),
+    /// A queue that will not take what was sent.
+    Refused(usize),
 }
 
 /// A method and a path.
@@ -47,7 +65,7 @@ pub enum Segment {
 }
 
 /// What a caller gives.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct Input {
     /// Its name.
     pub name: String,
@@ -74,6 +92,10 @@ pub enum Place {
     Query,
     /// In the body.
     Body,
+    /// In a message of a queue.
+    Message,
+    /// In the record of a send, for what runs once the queue has answered.
+    Record,
 }
 
 /// A name for what was read or computed.
@@ -143,8 +165,28 @@ pub enum StepKind {
     Write(Box<Leg>),
     /// Writes all of the legs within, or none.
     Transact(Vec<Step>),
+    /// Sends a message, as a leg of a transaction.
+    Send(Box<Send>),
     /// Answers.
     Return(Return),
+    /// Ends where nobody waits for an answer.
+    End(Ending),
+}
+
+/// How a run ends that nobody waits for.
+#[derive(Debug)]
+pub enum Ending {
+    /// All is done; the message goes.
+    Done,
+    /// Not yet: the message comes again, and this was no failed try.
+    Later,
+    /// A failed try: the message comes again, or is given up.
+    Fail {
+        /// The failure's name.
+        code: String,
+        /// What a person is told.
+        message: Option<Expr>,
+    },
 }
 
 /// A read of one item or of a range.
@@ -180,8 +222,32 @@ pub enum Strong {
 pub enum What {
     /// The item of a key, by the attributes it is made of.
     Get(Vec<Given>),
+    /// The items of several keys; those that are not there are left out.
+    Batch(Box<Batch>),
     /// A range.
     Query(Box<Query>),
+}
+
+/// Items whose keys differ by one whole number.
+#[derive(Debug)]
+pub struct Batch {
+    /// The other attributes their keys are made of.
+    pub key: Vec<Given>,
+    /// The attribute that goes through a range.
+    pub attribute: String,
+    /// Its least value.
+    pub low: i64,
+    /// Its greatest value.
+    pub high: i64,
+    /// Whether all are read at one instant.
+    pub snapshot: bool,
+}
+
+impl Batch {
+    /// How many keys there are.
+    pub fn count(&self) -> u64 {
+        self.high.abs_diff(self.low).saturating_add(1)
+    }
 }
 
 /// A range of a partition.
@@ -199,6 +265,8 @@ pub struct Query {
     pub descending: Option<Option<Expr>>,
     /// How many.
     pub limit: Option<Limit>,
+    /// The input a caller sizes the page by, where that is not `pageSize`.
+    pub sized_by: Option<String>,
 }
 
 impl Query {
@@ -290,6 +358,28 @@ pub struct Leg {
     pub span: Span,
 }
 
+/// A message that is sent if the transaction it is part of happens.
+#[derive(Debug)]
+pub struct Send {
+    /// What tells it apart from every other send of the document.
+    pub id: String,
+    /// The queue.
+    pub queue: usize,
+    /// The fields of the message that are given.
+    pub values: Vec<Given>,
+    /// When it is due; at once, unless it says.
+    pub at: Option<Expr>,
+    /// What runs once the queue has taken it.
+    pub accepted: Option<Box<Contract>>,
+    /// What runs once the queue will not take it; without it, it is sent again until it does.
+    pub refused: Option<Box<Contract>>,
+    /// What the record of the send keeps for these two: the names of their inputs, and the values as the
+    /// transaction leaves them. An optional value that is absent is left out.
+    pub record: Vec<Given>,
+    /// Where it is written.
+    pub span: Span,
+}
+
 /// What a write does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Verb {
@@ -352,8 +442,10 @@ pub enum FailureKind {
     },
     /// Runs the contract again.
     Retry,
-    /// Does something else.
+    /// Does something else, and ends.
     Steps(Vec<Step>),
+    /// Ends where nobody waits for an answer.
+    End(Ending),
 }
 
 /// An answer.

@@ -13,10 +13,14 @@ pub enum Kind {
     Value(Type),
     /// An item of an entity.
     Item(usize),
-    /// A page of items of an entity.
+    /// A page of items of an entity, or those of a batch.
     Page(usize),
     /// A test, true or false.
     Test,
+    /// Values under names of their own, to be shown.
+    Object,
+    /// A fraction that was drawn: it compares with a number, exactly, and is nothing else.
+    Draw,
     /// Something that was reported and is not asked about again.
     Unknown,
 }
@@ -81,8 +85,48 @@ pub enum ExprKind {
     Between(Box<Expr>, Box<Expr>, Box<Expr>),
     /// Whether it is one of these.
     In(Box<Expr>, Vec<Expr>),
+    /// What is told of a message or a send.
+    Told(Told),
+    /// Into which of so many shards a value falls.
+    Shard(Box<Expr>, u64),
+    /// What is drawn with a key for a subject: the first 8 bytes of their HMAC-SHA256, as a fraction of 2^64.
+    /// It stands on one side of a comparison with a number, and nowhere else.
+    Draw(Box<Expr>, Box<Expr>),
+    /// The SHA-256 of a key, in 64 hexadecimal digits.
+    Commitment(Box<Expr>),
+    /// A key, in 64 hexadecimal digits: no longer a secret.
+    Reveal(Box<Expr>),
+    /// The greatest of these.
+    Greatest(Vec<Expr>),
+    /// The least of these.
+    Least(Vec<Expr>),
+    /// How many items a binding holds.
+    Count(usize),
+    /// How many items of a binding have each value of an attribute, all its values among them.
+    CountBy(usize, String, Vec<String>),
+    /// The sum of an attribute over the items of a binding; one without it counts as 0.
+    Sum(usize, String),
+    /// Values under names of their own.
+    Object(Vec<(String, Expr)>),
     /// Something that was reported.
     Unknown,
+}
+
+/// What is told of a message or a send.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Told {
+    /// `message.sentAt`: when the message was sent.
+    MessageSentAt,
+    /// `message.tries`: which try this is, from 1.
+    MessageTries,
+    /// `sent.at`: when the queue took it.
+    SentAt,
+    /// `failure.class`: how the last try failed.
+    FailureClass,
+    /// `failure.code`: its name.
+    FailureCode,
+    /// `failure.message`: what a person is told.
+    FailureMessage,
 }
 
 /// A piece of a text.
@@ -99,12 +143,25 @@ impl Expr {
     pub fn walk<'a>(&'a self, visit: &mut impl FnMut(&'a Expr)) {
         visit(self);
         match &self.kind {
-            ExprKind::Owns(a) | ExprKind::Present(a) | ExprKind::Absent(a) | ExprKind::Not(a) => {
-                a.walk(visit);
-            }
-            ExprKind::Binary(_, a, b) | ExprKind::MovesTo(a, b) | ExprKind::BeginsWith(a, b) => {
+            ExprKind::Owns(a)
+            | ExprKind::Present(a)
+            | ExprKind::Absent(a)
+            | ExprKind::Not(a)
+            | ExprKind::Shard(a, _)
+            | ExprKind::Commitment(a)
+            | ExprKind::Reveal(a) => a.walk(visit),
+            ExprKind::Binary(_, a, b)
+            | ExprKind::MovesTo(a, b)
+            | ExprKind::BeginsWith(a, b)
+            | ExprKind::Draw(a, b) => {
                 a.walk(visit);
                 b.walk(visit);
+            }
+            ExprKind::Greatest(all) | ExprKind::Least(all) => {
+                all.iter().for_each(|one| one.walk(visit));
+            }
+            ExprKind::Object(members) => {
+                members.iter().for_each(|(_, value)| value.walk(visit));
             }
             ExprKind::Between(a, b, c) => [a, b, c].into_iter().for_each(|part| part.walk(visit)),
             ExprKind::In(a, values) => {

@@ -2,6 +2,7 @@
 
 mod contract;
 mod expression;
+mod queue;
 
 use latchkey_language::Span;
 
@@ -9,10 +10,15 @@ use crate::regular::Language;
 use crate::types::Type;
 
 pub use contract::{
-    Binding, Contract, Facts, Failure, FailureKind, Given, Input, Leg, Limit, Place, PutMode,
-    Query, Range, Read, Return, Route, Segment, Stated, Step, StepKind, Strong, Verb, What,
+    Batch, Binding, Contract, Ending, Facts, Failure, FailureKind, Given, Input, Leg, Limit, Place,
+    PutMode, Query, Range, Read, Return, Route, Segment, Send, Stated, Step, StepKind, Strong,
+    Trigger, Verb, What,
 };
-pub use expression::{Expr, ExprKind, Kind, Op, TextPiece};
+pub use expression::{Expr, ExprKind, Kind, Op, TextPiece, Told};
+pub use queue::{
+    FAILURE_CLASS_BYTES_MAX, FAILURE_CODE_BYTES_MAX, FAILURE_MESSAGE_BYTES_MAX, OUTBOX_SHARDS,
+    Queue, QueueField, Worker,
+};
 
 /// A document whose names and types are right.
 #[derive(Debug, Default)]
@@ -27,6 +33,10 @@ pub struct Model {
     pub entities: Vec<Entity>,
     /// What can be called.
     pub contracts: Vec<Contract>,
+    /// What messages are sent to.
+    pub queues: Vec<Queue>,
+    /// What works through the queues, at most one each.
+    pub workers: Vec<Worker>,
 }
 
 /// The table and the attribute that tells its entities apart.

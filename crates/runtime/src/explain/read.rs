@@ -3,7 +3,7 @@
 use latchkey_table::{Request, Schema};
 
 use super::Explainer;
-use crate::plan::{Bounds, Code, Failure, GetOp, QueryOp};
+use crate::plan::{BatchOp, Bounds, Code, Failure, GetOp, QueryOp};
 use crate::request::Filler;
 
 impl Explainer<'_> {
@@ -16,6 +16,20 @@ impl Explainer<'_> {
             page.nothing(op.binding, &op.failure, number);
         });
         self.scope.bind_item(op.binding);
+    }
+
+    pub(super) fn batch(&mut self, op: &BatchOp, number: &str) {
+        self.statement(number, &format!("{}{}", self.prefix(op.binding), self.words.batch(op)));
+        let filler = Filler { system: self.system(), scope: &self.scope };
+        let ways = self.scope.ways(|| filler.batch(op));
+        self.indented(3, |page| {
+            page.requests(ways);
+            page.line("those that are not there are left out");
+            match &op.failure {
+                Failure::Nothing => {}
+                failure => page.nothing(op.binding, failure, number),
+            }
+        });
     }
 
     /// What a read's findings are called.

@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 use std::cell::RefCell;
 
+use latchkey_model::model::Told;
 use latchkey_table::{Action, Expression, Item, Text, Value, ValueType};
 
 use super::symbol::{Given, Symbol, Symbols};
@@ -265,6 +266,20 @@ impl<'a> Symbolic<'a> {
             Code::Elapsed(a, b) => {
                 let b = self.symbol(&evaluated(b)?);
                 self.combined(&evaluated(a)?, Sign::Minus, b, ValueType::Number)
+            }
+            Code::Told(Told::MessageTries) | Code::Shard(..) | Code::Count(_) | Code::Sum(..) => {
+                self.unknown(&self.words.code(code), ValueType::Number)
+            }
+            Code::Told(_) | Code::Commitment(_) | Code::Reveal(_) => {
+                self.unknown(&self.words.code(code), ValueType::Text)
+            }
+            Code::Extreme(_, of) => {
+                let first = of.first().map(evaluated).transpose()?.ok_or(Fault::Absent)?;
+                let value_type = self.symbol(&first).value_type;
+                self.unknown(&self.words.code(code), value_type)
+            }
+            Code::CountBy(..) | Code::Object(_) => {
+                self.unknown(&self.words.code(code), ValueType::Map)
             }
             test => self.unknown(&self.words.code(test), ValueType::Bool),
         })

@@ -1,16 +1,19 @@
 //! Plans in words, close to the language they are written in.
 
-use latchkey_model::model::Verb;
+use latchkey_model::model::{Told, Verb};
 use latchkey_table::{Comparator, Direction, Text, Value};
 
 use crate::json;
 use crate::plan::{
-    Assign, Bounds, Code, Contract, Failure, GetOp, Key, Leg, New, Part, Piece, ProblemOp, QueryOp,
-    ReturnOp, Sign, Strength, System,
+    Assign, BatchOp, Bounds, Code, Contract, EndOp, Failure, GetOp, Key, Leg, New, Part, Piece,
+    ProblemOp, QueryOp, ReturnOp, Send, Sign, Strength, System,
 };
 
 /// What happens on `retry`.
 pub(super) const AGAIN: &str = "run again from the start, at most 5 times, then 503 busy";
+
+/// What happens on `retry` where nobody waits for an answer.
+const AGAIN_LATER: &str = "run again from the start, at most 5 times, then later";
 
 /// The units of a duration, the largest first, in milliseconds.
 const UNITS: [(&str, i64); 5] =
@@ -110,7 +113,62 @@ impl<'a> Words<'a> {
                 let values: Vec<_> = values.iter().map(|value| self.code(value)).collect();
                 (Comparison, format!("{} in ({})", self.within(a, Sum), values.join(", ")))
             }
+            other => (Name, self.function(other)),
         }
+    }
+
+    /// What is called by a name.
+    fn function(&self, code: &Code) -> String {
+        let called = |name: &str, of: &[&Code]| {
+            let of: Vec<String> = of.iter().map(|one| self.code(one)).collect();
+            format!("{name}({})", of.join(", "))
+        };
+        match code {
+            Code::Told(told) => self::told(*told).to_owned(),
+            Code::Shard(of, shards) => format!("shard({}, {shards})", self.code(of)),
+            Code::Draw(key, subject) => called("draw", &[key, subject]),
+            Code::Commitment(key) => called("commitment", &[key]),
+            Code::Reveal(key) => called("reveal", &[key]),
+            Code::Extreme(wanted, of) => {
+                let name = if wanted.is_gt() { "max" } else { "min" };
+                called(name, &of.iter().collect::<Vec<_>>())
+            }
+            Code::Count(id) => format!("count({})", self.binding(*id)),
+            Code::CountBy(id, name, _) => format!("count({} by {name})", self.binding(*id)),
+            Code::Sum(id, name) => format!("sum({}.{name})", self.binding(*id)),
+            Code::Object(members) => {
+                let pairs = members.iter().map(|(name, code)| (name, code));
+                self.braced(pairs).trim_start().to_owned()
+            }
+            _ => String::new(),
+        }
+    }
+
+    /// What is sent.
+    pub(super) fn send(&self, send: &Send) -> String {
+        let queue = self.system.queues.get(send.queue).map_or("", |queue| queue.name.as_str());
+        let at = send.at.as_ref().map(|at| format!(" at {}", self.code(at)));
+        format!("send {queue}{}{}", self.fields(&send.values), at.unwrap_or_default())
+    }
+
+    pub(super) fn ending(&self, op: &EndOp) -> String {
+        match op {
+            EndOp::Done => "done".to_owned(),
+            EndOp::Later => "later".to_owned(),
+            EndOp::Fail { code, message } => {
+                let message = message.as_ref().map(|message| format!(" {}", self.code(message)));
+                format!("fail {code}{}", message.unwrap_or_default())
+            }
+        }
+    }
+
+    pub(super) fn batch(&self, op: &BatchOp) -> String {
+        let (attribute, low, high) = &op.through;
+        let givens = op.keys.first().map(|key| self.givens(op.entity, key)).unwrap_or_default();
+        let givens: Vec<_> = givens.into_iter().filter(|(name, _)| *name != attribute).collect();
+        let of = self.key(&givens);
+        let how = if op.snapshot { " snapshot".to_owned() } else { self.strength(&op.strong) };
+        format!("get {}{of} {attribute} in {low}..{high}{how}", self.entity(op.entity))
     }
 
     fn negation(&self, test: &Code, around: Tightness) -> String {
@@ -334,7 +392,9 @@ impl<'a> Words<'a> {
     pub(super) fn failure(&self, failure: &Failure) -> Option<String> {
         match failure {
             Failure::Problem(op) => Some(self.problem(op)),
+            Failure::Retry if self.contract.info.method.is_empty() => Some(AGAIN_LATER.to_owned()),
             Failure::Retry => Some(AGAIN.to_owned()),
+            Failure::End(op) => Some(self.ending(op)),
             Failure::Goto { .. } | Failure::Nothing => None,
         }
     }
@@ -385,6 +445,17 @@ fn duration(milliseconds: i64) -> String {
     match unit {
         Some((unit, size)) if milliseconds != 0 => format!("{}{unit}", milliseconds / size),
         _ => format!("{milliseconds}ms"),
+    }
+}
+
+fn told(told: Told) -> &'static str {
+    match told {
+        Told::MessageSentAt => "message.sentAt",
+        Told::MessageTries => "message.tries",
+        Told::SentAt => "sent.at",
+        Told::FailureClass => "failure.class",
+        Told::FailureCode => "failure.code",
+        Told::FailureMessage => "failure.message",
     }
 }
 

@@ -75,6 +75,7 @@ impl<'a> Explainer<'a> {
             let kept = page.record_with(at, "it goes first");
             page.legs(legs, &mut 0, number, &before);
             page.kept = kept;
+            page.followed(legs);
         });
     }
 
@@ -85,6 +86,10 @@ impl<'a> Explainer<'a> {
                 LegNode::Leg(leg) => {
                     *count += 1;
                     self.leg(leg, *count, number, before);
+                }
+                LegNode::Send(send) => {
+                    *count += 1;
+                    self.send(send, *count);
                 }
                 LegNode::When(test, then, otherwise) => {
                     self.line(&format!("when {}", self.words.code(test)));

@@ -1,9 +1,10 @@
 //! Expressions, with numbers read and roles unfolded.
 
+use std::cmp::Ordering;
 use std::sync::Arc;
 
 use latchkey_model::Type;
-use latchkey_model::model::{Expr, ExprKind, Kind, Model, Op, TextPiece};
+use latchkey_model::model::{Expr, ExprKind, Kind, Model, Op, TextPiece, Told};
 use latchkey_table::{Comparator, Number, Path, Text, Value};
 
 /// An expression.
@@ -41,6 +42,21 @@ pub(crate) enum Code {
     BeginsWith(Box<Code>, Box<Code>),
     Between(Box<Code>, Box<Code>, Box<Code>),
     In(Box<Code>, Vec<Code>),
+    /// What is told of a message or a send.
+    Told(Told),
+    Shard(Box<Code>, u64),
+    /// What a key draws for a subject: a side of a comparison with a number.
+    Draw(Box<Code>, Box<Code>),
+    Commitment(Box<Code>),
+    Reveal(Box<Code>),
+    /// Of several values, the one that lies so to all others.
+    Extreme(Ordering, Vec<Code>),
+    /// How many items a name holds.
+    Count(usize),
+    /// How many of them have each of these values.
+    CountBy(usize, Text, Vec<Text>),
+    Sum(usize, Text),
+    Object(Vec<(Text, Code)>),
 }
 
 /// What a call can make.
@@ -118,6 +134,34 @@ impl Expressions<'_> {
                 Code::In(a, values.iter().map(|value| self.code(value)).collect())
             }
             ExprKind::Unknown => Code::Constant(Value::Null),
+            _ => self.function(expr),
+        }
+    }
+
+    /// What is called by a name.
+    fn function(&mut self, expr: &Expr) -> Code {
+        let mut all = |of: &[Expr]| of.iter().map(|one| self.code(one)).collect();
+        match &expr.kind {
+            ExprKind::Told(told) => Code::Told(*told),
+            ExprKind::Shard(of, shards) => Code::Shard(self.boxed(of), *shards),
+            ExprKind::Draw(key, subject) => Code::Draw(self.boxed(key), self.boxed(subject)),
+            ExprKind::Commitment(key) => Code::Commitment(self.boxed(key)),
+            ExprKind::Reveal(key) => Code::Reveal(self.boxed(key)),
+            ExprKind::Greatest(of) => Code::Extreme(Ordering::Greater, all(of)),
+            ExprKind::Least(of) => Code::Extreme(Ordering::Less, all(of)),
+            ExprKind::Count(id) => Code::Count(*id),
+            ExprKind::CountBy(id, name, words) => {
+                let words = words.iter().map(|word| word.as_str().into()).collect();
+                Code::CountBy(*id, name.as_str().into(), words)
+            }
+            ExprKind::Sum(id, name) => Code::Sum(*id, name.as_str().into()),
+            ExprKind::Object(members) => {
+                let member =
+                    |(name, value): &(String, Expr)| (Text::from(name.as_str()), self.code(value));
+                Code::Object(members.iter().map(member).collect())
+            }
+            // All others are planned above.
+            _ => Code::Constant(Value::Null),
         }
     }
 
@@ -134,7 +178,11 @@ impl Expressions<'_> {
     }
 
     fn new_value(&mut self, what: &str) -> Code {
-        let new = if what == "key" { New::Key } else { New::Ulid };
+        self.made(if what == "key" { New::Key } else { New::Ulid })
+    }
+
+    /// A value that each call makes for itself.
+    pub(super) fn made(&mut self, new: New) -> Code {
         self.new_values.push(new);
         Code::New(self.new_values.len() - 1)
     }

@@ -108,6 +108,10 @@ pub(super) fn nullable(model: &model::Model, steps: &[Step], name: &str) -> bool
         }
         StepKind::Read(read) => blocks(&read.failure),
         StepKind::Require(_, failure) | StepKind::Match(_, failure) => blocks(failure),
-        StepKind::Allow(_) | StepKind::Let(..) | StepKind::Return(_) => true,
+        StepKind::Allow(_)
+        | StepKind::Let(..)
+        | StepKind::Send(_)
+        | StepKind::Return(_)
+        | StepKind::End(_) => true,
     })
 }

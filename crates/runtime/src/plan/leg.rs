@@ -5,7 +5,7 @@ use latchkey_table::{Text, Value};
 
 use super::entity::{Entity, Part, Shape};
 use super::expression::{Expressions, Piece, joined};
-use super::{Code, Failure};
+use super::{Code, Failure, Send};
 
 /// The key of one item.
 #[derive(Debug)]
@@ -53,6 +53,7 @@ pub(crate) struct Leg {
 #[derive(Debug)]
 pub(crate) enum LegNode {
     Leg(Box<Leg>),
+    Send(Box<Send>),
     When(Code, Vec<LegNode>, Vec<LegNode>),
 }
 
@@ -126,9 +127,25 @@ impl Key {
         shape: &Shape,
         given: &[model::Given],
     ) -> Key {
+        Key::plan_one(expressions, shape, given, None)
+    }
+
+    /// The same, with a number in the place of one attribute.
+    pub(super) fn plan_one(
+        expressions: &mut Expressions<'_>,
+        shape: &Shape,
+        given: &[model::Given],
+        fixed: Option<(&str, i64)>,
+    ) -> Key {
         let mut fill = |parts: &[Part]| {
             let pieces = parts.iter().map(|part| match part {
                 Part::Literal(text) => Piece::Literal(text.clone()),
+                Part::Attribute(name, width)
+                    if let Some((_, number)) =
+                        fixed.filter(|(fixed, _)| *fixed == name.as_str()) =>
+                {
+                    Piece::Value(Code::Constant(Value::from(number)), *width)
+                }
                 Part::Attribute(name, width) => {
                     let value = given.iter().find(|given| given.attribute == name.as_str());
                     let code = value.map_or(Code::Constant(Value::Null), |value| {

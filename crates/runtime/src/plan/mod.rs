@@ -5,6 +5,7 @@ mod expression;
 mod input;
 mod leg;
 mod program;
+mod queue;
 
 use std::collections::HashMap;
 use std::fmt;
@@ -12,6 +13,7 @@ use std::sync::Arc;
 
 use latchkey_language::Diagnostic;
 use latchkey_model::model::{self, Segment, Verb};
+use latchkey_queue::Home;
 use latchkey_table::{Schema, Text};
 
 pub(crate) use entity::{Entity, Part, Shown};
@@ -19,8 +21,9 @@ pub(crate) use expression::{Code, New, Piece, Sign};
 pub(crate) use input::{Input, InputType};
 pub(crate) use leg::{Assign, Key, Leg, LegNode};
 pub(crate) use program::{
-    Bounds, Failure, GetOp, Op, Paging, ProblemOp, QueryOp, ReturnOp, Strength,
+    BatchOp, Bounds, EndOp, Failure, GetOp, Op, Paging, ProblemOp, QueryOp, ReturnOp, Strength,
 };
+pub(crate) use queue::{Queue, Send, Worker};
 
 /// A document that was checked and planned.
 #[derive(Debug)]
@@ -32,6 +35,7 @@ pub struct System {
     pub(crate) entities: Vec<Entity>,
     pub(crate) contracts: Vec<Contract>,
     by_id: HashMap<Text, usize>,
+    pub(crate) queues: Vec<Queue>,
 }
 
 /// A contract, planned.
@@ -48,6 +52,8 @@ pub(crate) struct Contract {
     pub(crate) new_values: Vec<New>,
     /// The page a caller can size and continue, if there is one.
     pub(crate) paging: Option<Paging>,
+    /// The name under which a caller sizes it.
+    pub(crate) page_size: Text,
     /// The input a version in `If-Match` stands for.
     pub(crate) version_input: Option<usize>,
 }
@@ -129,7 +135,8 @@ impl System {
         let by_id = ids.map(|(at, contract)| (contract.info.id.clone(), at)).collect();
         let name = Text::from(model.system.as_str());
         let roles = model.roles.iter().map(|role| role.name.as_str().into()).collect();
-        System { name, table, discriminator, roles, entities, contracts, by_id }
+        let queues = queue::plan(model, &entities);
+        System { name, table, discriminator, roles, entities, contracts, by_id, queues }
     }
 
     /// The contracts that write by transactions. A POST may be given a name, whose record goes with its
@@ -143,7 +150,10 @@ impl System {
                 _ => false,
             })
         };
-        self.contracts.iter().filter(needs).map(|contract| contract.info.id.as_str()).collect()
+        let workers = self.queues.iter().filter_map(|queue| queue.worker.as_ref());
+        let workers = workers.flat_map(Worker::bodies);
+        let all = self.contracts.iter().chain(workers);
+        all.filter(needs).map(|contract| contract.info.id.as_str()).collect()
     }
 
     /// The same system, on a table of another name.
@@ -187,6 +197,34 @@ impl System {
 
     pub(crate) fn contract(&self, id: &str) -> Option<&Contract> {
         self.by_id.get(id).and_then(|at| self.contracts.get(*at))
+    }
+
+    pub(crate) fn queue(&self, name: &str) -> Option<(usize, &Queue)> {
+        self.queues.iter().enumerate().find(|(_, queue)| queue.name == name)
+    }
+
+    /// The send of an id.
+    pub(crate) fn send(&self, id: &str) -> Option<&Send> {
+        let workers = self.queues.iter().filter_map(|queue| queue.worker.as_ref());
+        let mut all = self.contracts.iter().chain(workers.flat_map(Worker::bodies));
+        all.find_map(|contract| queue::send_of(contract, id))
+    }
+
+    /// The worker of an id, and its queue.
+    pub(crate) fn worker(&self, id: &str) -> Option<(&Queue, &Worker)> {
+        let workers = self.queues.iter().filter_map(|queue| Some((queue, queue.worker.as_ref()?)));
+        let mut named = workers.filter(|(_, worker)| worker.body.info.id == id);
+        named.next()
+    }
+
+    /// Where the messages of a queue lie.
+    pub(crate) fn home(&self, queue: &Queue) -> Result<Home, latchkey_queue::Error> {
+        Home::new(self.table.clone(), &self.discriminator, &queue.name)
+    }
+
+    /// The names of its queues, in the order of the document.
+    pub fn queues(&self) -> impl Iterator<Item = &str> {
+        self.queues.iter().map(|queue| queue.name.as_str())
     }
 
     pub(crate) fn entity(&self, id: usize) -> Option<&Entity> {

@@ -4,7 +4,8 @@
 //! last, and what will be answered after it.
 
 use latchkey_model::model::{
-    self, Expr, ExprKind, FailureKind, Kind, Limit, Model, Range, Step, StepKind, Strong, What,
+    self, Ending, Expr, ExprKind, FailureKind, Kind, Limit, Model, Range, Step, StepKind, Strong,
+    What,
 };
 use latchkey_table::{Direction, Text};
 
@@ -12,7 +13,8 @@ use super::entity::value_type;
 use super::expression::Expressions;
 use super::input::{Input, InputType, nullable};
 use super::leg::{Assign, Key, Leg, LegNode, assigns};
-use super::{Code, Contract, ContractInfo, Entity, InputInfo, Piece, Shown};
+use super::{Code, Contract, ContractInfo, Entity, InputInfo, Piece, Send, Shown};
+use crate::input::PAGE_SIZE;
 
 /// What a program does.
 #[derive(Debug)]
@@ -25,10 +27,12 @@ pub(crate) enum Op {
     Jump(usize),
     Let(usize, Code),
     Get(Box<GetOp>),
+    Batch(Box<BatchOp>),
     Query(Box<QueryOp>),
     Write(Box<Leg>),
     Transact(Box<TransactOp>),
     Return(Box<ReturnOp>),
+    End(Box<EndOp>),
 }
 
 impl Op {
@@ -39,10 +43,11 @@ impl Op {
             Op::Allow(_) => codes.push("forbidden"),
             Op::Require(_, failure) | Op::Match(_, failure, _) => failure.problem(codes),
             Op::Get(op) => op.failure.problem(codes),
+            Op::Batch(op) => op.failure.problem(codes),
             Op::Query(op) => op.failure.problem(codes),
             Op::Write(leg) => leg.failure.problem(codes),
             Op::Transact(op) => op.legs.iter().for_each(|leg| leg_problems(leg, codes)),
-            Op::JumpUnless(..) | Op::Jump(_) | Op::Let(..) | Op::Return(_) => {}
+            Op::JumpUnless(..) | Op::Jump(_) | Op::Let(..) | Op::Return(_) | Op::End(_) => {}
         }
     }
 }
@@ -50,6 +55,7 @@ impl Op {
 fn leg_problems<'a>(node: &'a LegNode, codes: &mut Vec<&'a str>) {
     match node {
         LegNode::Leg(leg) => leg.failure.problem(codes),
+        LegNode::Send(_) => {}
         LegNode::When(_, then, otherwise) => {
             then.iter().chain(otherwise).for_each(|leg| leg_problems(leg, codes));
         }
@@ -61,6 +67,8 @@ fn leg_problems<'a>(node: &'a LegNode, codes: &mut Vec<&'a str>) {
 pub(crate) enum Failure {
     Problem(Box<ProblemOp>),
     Retry,
+    /// Ends where nobody waits for an answer.
+    End(Box<EndOp>),
     /// Goes on at a block, which ends the call.
     Goto {
         start: usize,
@@ -76,6 +84,14 @@ impl Failure {
             codes.push(&op.code);
         }
     }
+}
+
+/// How a run ends that nobody waits for.
+#[derive(Debug)]
+pub(crate) enum EndOp {
+    Done,
+    Later,
+    Fail { code: Text, message: Option<Code> },
 }
 
 /// A problem to answer.
@@ -94,6 +110,20 @@ pub(crate) struct GetOp {
     pub(crate) binding: Option<usize>,
     pub(crate) key: Key,
     pub(crate) strong: Strength,
+    pub(crate) failure: Failure,
+}
+
+/// Reads several items of one entity.
+#[derive(Debug)]
+pub(crate) struct BatchOp {
+    pub(crate) entity: usize,
+    pub(crate) binding: Option<usize>,
+    pub(crate) keys: Vec<Key>,
+    /// The attribute that goes through a range, its least and its greatest value.
+    pub(crate) through: (Text, i64, i64),
+    pub(crate) strong: Strength,
+    /// Whether all are read at one instant.
+    pub(crate) snapshot: bool,
     pub(crate) failure: Failure,
 }
 
@@ -163,11 +193,17 @@ pub(crate) struct ReturnOp {
 /// Plans a contract.
 pub(super) fn plan(model: &Model, entities: &[Entity], contract: &model::Contract) -> Contract {
     let expressions = Expressions { model, contract, target: None, new_values: Vec::new() };
-    let mut planner =
-        Planner { entities, expressions, program: Vec::new(), paging: None, version_input: None };
+    let mut planner = Planner {
+        entities,
+        expressions,
+        program: Vec::new(),
+        paging: None,
+        page_size: Text::const_new(PAGE_SIZE),
+        version_input: None,
+    };
     let inputs = contract.inputs.iter().map(|input| planner.input(input)).collect();
     planner.steps(&contract.steps);
-    let Planner { expressions, program, paging, version_input, .. } = planner;
+    let Planner { expressions, program, paging, page_size, version_input, .. } = planner;
     let route = contract.route.as_ref();
     let info = ContractInfo {
         id: contract.id.as_str().into(),
@@ -193,6 +229,7 @@ pub(super) fn plan(model: &Model, entities: &[Entity], contract: &model::Contrac
         program,
         new_values: expressions.new_values,
         paging,
+        page_size,
         version_input,
     }
 }
@@ -202,6 +239,7 @@ struct Planner<'a> {
     expressions: Expressions<'a>,
     program: Vec<Op>,
     paging: Option<Paging>,
+    page_size: Text,
     version_input: Option<usize>,
 }
 
@@ -261,6 +299,12 @@ impl Planner<'_> {
                 let op = self.returned(returned);
                 self.program.push(Op::Return(Box::new(op)));
             }
+            StepKind::End(ending) => {
+                let op = self.ending(ending);
+                self.program.push(Op::End(Box::new(op)));
+            }
+            // A leg, which the model has in transactions alone.
+            StepKind::Send(_) => {}
         }
     }
 
@@ -294,6 +338,7 @@ impl Planner<'_> {
         match failure.map(|failure| &failure.kind) {
             None => Failure::Nothing,
             Some(FailureKind::Retry) => Failure::Retry,
+            Some(FailureKind::End(ending)) => Failure::End(Box::new(self.ending(ending))),
             Some(FailureKind::Problem { status, code, message, with }) => {
                 let message = message.as_ref().map(|message| self.expressions.code(message));
                 let with = assigns(&mut self.expressions, with);
@@ -313,6 +358,17 @@ impl Planner<'_> {
         }
     }
 
+    fn ending(&mut self, ending: &Ending) -> EndOp {
+        match ending {
+            Ending::Done => EndOp::Done,
+            Ending::Later => EndOp::Later,
+            Ending::Fail { code, message } => EndOp::Fail {
+                code: code.as_str().into(),
+                message: message.as_ref().map(|message| self.expressions.code(message)),
+            },
+        }
+    }
+
     fn leg(&mut self, leg: &model::Leg) -> Option<Leg> {
         let failure = self.failure(leg.failure.as_ref());
         let entity = self.entities.get(leg.entity)?;
@@ -325,6 +381,10 @@ impl Planner<'_> {
             match &step.kind {
                 StepKind::Write(leg) => {
                     legs.extend(self.leg(leg).map(|leg| LegNode::Leg(Box::new(leg))))
+                }
+                StepKind::Send(send) => {
+                    let send = Send::plan(&mut self.expressions, self.entities, send);
+                    legs.push(LegNode::Send(Box::new(send)));
                 }
                 StepKind::When(test, then, otherwise) => {
                     let test = self.expressions.code(test);
@@ -354,10 +414,41 @@ impl Planner<'_> {
                 };
                 Op::Get(Box::new(GetOp { entity, binding, key, strong, failure }))
             }
+            What::Batch(batch) => {
+                let op = self.batch(batch, entity, binding, strong, failure);
+                Op::Batch(Box::new(op))
+            }
             What::Query(query) => {
                 let op = self.query(query, entity, binding, strong, failure);
                 Op::Query(Box::new(op))
             }
+        }
+    }
+
+    fn batch(
+        &mut self,
+        batch: &model::Batch,
+        entity: usize,
+        binding: Option<usize>,
+        strong: Strength,
+        failure: Failure,
+    ) -> BatchOp {
+        let attribute = batch.attribute.as_str();
+        let keys = self.entities.get(entity).map(|shape| {
+            let one = |number| {
+                let fixed = Some((attribute, number));
+                Key::plan_one(&mut self.expressions, &shape.key, &batch.key, fixed)
+            };
+            (batch.low..=batch.high).map(one).collect()
+        });
+        BatchOp {
+            entity,
+            binding,
+            keys: keys.unwrap_or_default(),
+            through: (attribute.into(), batch.low, batch.high),
+            strong,
+            snapshot: batch.snapshot,
+            failure,
         }
     }
 
@@ -390,6 +481,9 @@ impl Planner<'_> {
             Some(Limit::Page(size, size_max)) => {
                 let paging = Paging { size: count(size), size_max: count(size_max) };
                 self.paging.get_or_insert(paging);
+                if let Some(name) = &query.sized_by {
+                    self.page_size = name.as_str().into();
+                }
                 (Some(paging), count(size_max))
             }
             Some(Limit::First(items)) => (None, count(items)),

@@ -1,12 +1,12 @@
 //! Reads of a call.
 
-use latchkey_table::{Query, Request};
+use latchkey_table::{Item, Query, Request};
 
 use super::{Ended, Session};
 use crate::cursor::Scope;
 use crate::evaluate::Bound;
 use crate::pages::{Found, behind};
-use crate::plan::{Failure, GetOp, QueryOp};
+use crate::plan::{BatchOp, Failure, GetOp, QueryOp};
 use crate::problem::Problem;
 use crate::trace::found;
 
@@ -28,6 +28,27 @@ impl Session<'_> {
             }
             None => self.nothing(&op.failure, at),
         }
+    }
+
+    pub(super) async fn batch(&mut self, op: &BatchOp, at: usize) -> Result<usize, Ended> {
+        let request = self.filler().batch(op)?;
+        let backend = &self.runtime.backend;
+        let got = match &request {
+            Request::SnapshotGet(get) => backend.snapshot_get(get).await,
+            Request::BatchGet(get) => backend.batch_get(get, self.deadline).await,
+            _ => return Err(Ended::Again),
+        };
+        let got = match got {
+            Ok(got) => got,
+            Err(error) => return Err(self.refused(&error)),
+        };
+        let items: Vec<Item> = got.items.into_iter().flatten().collect();
+        self.note(|| request, &found(&items), got.capacity);
+        let empty = items.is_empty();
+        if let Some(binding) = op.binding {
+            self.frame.bind(binding, Bound::Page(Found { items, next: None }));
+        }
+        if empty { self.nothing(&op.failure, at) } else { Ok(at + 1) }
     }
 
     /// Nothing was found, which may be no failure.

@@ -77,7 +77,9 @@ impl Session<'_> {
         let contract = self.contract;
         loop {
             match contract.program.get(at)? {
-                Op::Get(_) | Op::Query(_) | Op::Write(_) | Op::Transact(_) => return None,
+                Op::Get(_) | Op::Batch(_) | Op::Query(_) | Op::Write(_) | Op::Transact(_) => {
+                    return None;
+                }
                 op => match self.decide(op, at) {
                     Ok(next) => at = next,
                     Err(Ended::Answered(answer)) => return Some(answer),

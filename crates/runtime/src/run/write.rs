@@ -3,9 +3,10 @@
 use latchkey_model::model::Verb;
 use latchkey_table::{
     Action, Capacity, Condition, Consistency, Error, Get, Item, Leg, Path, Request, Returning,
-    Text, Transact, Update, Wrote, holds,
+    Text, Transact, Transacted, Update, Wrote, holds,
 };
 
+use super::send::Sending;
 use super::{Ended, Session};
 use crate::evaluate::{Bound, Scope};
 use crate::plan::{self, Failure, LegNode};
@@ -13,15 +14,17 @@ use crate::problem::Problem;
 
 /// The legs of a transaction as they are sent, and what to do about each that fails.
 #[derive(Default)]
-struct Legs<'a> {
-    legs: Vec<Leg>,
-    failures: Vec<&'a Failure>,
+pub(super) struct Legs<'a> {
+    pub(super) legs: Vec<Leg>,
+    pub(super) failures: Vec<&'a Failure>,
     /// What the names stood for before, should none of it happen.
     before: Vec<(usize, Bound)>,
     /// Of each leg, whether more is asked than the document does, and what the document asks.
-    asked: Vec<Option<Option<Condition>>>,
+    pub(super) asked: Vec<Option<Option<Condition>>>,
     /// Of the only leg, the same, so that its image can be told.
     pinned: Option<Option<Condition>>,
+    /// What is sent with it.
+    pub(super) sends: Vec<Sending<'a>>,
 }
 
 impl<'a> Session<'a> {
@@ -128,9 +131,10 @@ impl<'a> Session<'a> {
     ) -> Result<usize, Ended> {
         let mut legs = Legs::default();
         self.fill_all(nodes, &mut legs)?;
-        if legs.legs.is_empty() {
+        if legs.legs.is_empty() && legs.sends.is_empty() {
             return Ok(at + 1);
         }
+        self.keep(&mut legs)?;
         self.send(legs, at).await
     }
 
@@ -138,6 +142,7 @@ impl<'a> Session<'a> {
         for node in nodes {
             match node {
                 LegNode::Leg(leg) => self.fill(leg, legs)?,
+                LegNode::Send(send) => self.fill_send(send, legs)?,
                 LegNode::When(test, then, otherwise) => {
                     let branch = if self.frame.test(test)? { then } else { otherwise };
                     self.fill_all(branch, legs)?;
@@ -170,13 +175,17 @@ impl<'a> Session<'a> {
         let transact = Transact { legs: sent.legs };
         let kept = self.trace.is_some().then(|| Request::Transact(transact.clone()));
         self.writing = true;
-        let done = self.runtime.backend.transact(transact, self.deadline).await;
+        let done = match transact.legs.is_empty() {
+            false => self.runtime.backend.transact(transact, self.deadline).await,
+            true => Ok(Transacted { capacity: Capacity::ZERO }),
+        };
         self.writing = false;
         match done {
             Ok(done) => {
                 self.noted(kept, "written", done.capacity);
                 self.recorded |= offset == 1 && claim.is_none();
                 self.claim = claim.or(self.claim.take());
+                self.sent(sent.sends).await;
                 Ok(at + 1)
             }
             Err(Error::ConditionFailed(failed)) => {

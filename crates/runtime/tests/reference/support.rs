@@ -235,3 +235,22 @@ pub(crate) async fn all_of<F: Future>(futures: Vec<F>) -> Vec<F::Output> {
     })
     .await
 }
+
+/// A future that dies if it is not done once it was polled so often: whatever it waited for happens, and it
+/// never learns of it. Whether it was done.
+pub(crate) async fn dies_after(polls: usize, future: impl Future) -> bool {
+    let mut future = Box::pin(future);
+    let mut left = polls;
+    std::future::poll_fn(move |context| {
+        if left == 0 {
+            return std::task::Poll::Ready(false);
+        }
+        left -= 1;
+        match future.as_mut().poll(context) {
+            std::task::Poll::Ready(_) => std::task::Poll::Ready(true),
+            std::task::Poll::Pending if left == 0 => std::task::Poll::Ready(false),
+            std::task::Poll::Pending => std::task::Poll::Pending,
+        }
+    })
+    .await
+}

@@ -1,0 +1,250 @@
+//! `not-idempotent`: a write of something that may run twice, and that does more the second time.
+//!
+//! A message can come twice, at the same time or after its worker has died. A write *repeats* if it adds, computes with
+//! what is stored, makes something new or sends. It is *closed* if, once it has happened, the way to it is: by a leg that
+//! happens whenever it does, and whose own condition is false from then on; or that makes a test on the way come out
+//! the other way.
+
+use latchkey_language::{Diagnostic, Span};
+
+use super::Report;
+use super::changes::Changes;
+use super::flow::{Group, Placed, groups, within};
+use super::truth::{Passed, Supposed, each, plain, truth_word};
+use super::unpinned::needs_item;
+use crate::model::{Contract, Expr, ExprKind, Given, Kind, Leg, Model, Op, PutMode, Trigger, Verb};
+
+pub(super) fn check(model: &Model, report: &mut Report) {
+    let changes = Changes::new(model);
+    for contract in model.bodies() {
+        if contract.trigger == Trigger::Request {
+            continue;
+        }
+        for group in groups(model, contract) {
+            let around = Around { model, contract, changes: &changes, group: &group };
+            for placed in &group.legs {
+                if let Some((span, what)) = around.repeats(placed.leg)
+                    && !around.is_closed(&placed.guards)
+                {
+                    report.raise(breach(contract, span, &what), &placed.step.waivers);
+                }
+            }
+            for sent in group.sends.iter().filter(|sent| !around.is_closed(&sent.guards)) {
+                let diagnostic = breach(contract, sent.send.span, "sends another message");
+                report.raise(diagnostic, &sent.step.waivers);
+            }
+        }
+    }
+}
+
+fn breach(contract: &Contract, span: Span, what: &str) -> Diagnostic {
+    let why = match contract.trigger {
+        Trigger::Accepted(_) | Trigger::Refused(_) => {
+            "what follows a send may run twice: it is run again where nobody knows that it was"
+        }
+        _ => "a message may come twice, at once or after its worker has died",
+    };
+    let message = format!("run twice, this {what}, and nothing stops it");
+    Diagnostic::new("not-idempotent", span, message).why(why).help(
+        "write it in one transaction with a leg that can happen once: `put … if absent` under a key of the \
+         message, or an `update` with `if .status == …` that moves the status on",
+    )
+}
+
+/// A group of writes, and all that is around it.
+struct Around<'a, 'g> {
+    model: &'a Model,
+    contract: &'a Contract,
+    changes: &'g Changes<'a>,
+    group: &'g Group<'a>,
+}
+
+impl<'a> Around<'a, '_> {
+    /// What a leg does more of, the second time.
+    fn repeats(&self, leg: &'a Leg) -> Option<(Span, String)> {
+        if matches!(leg.verb, Verb::Delete | Verb::Check) {
+            return None;
+        }
+        if let Some(given) = leg.adds.first() {
+            return Some((given.span, format!("adds to `{}` again", given.attribute)));
+        }
+        if let Some(given) = leg.values.iter().find(|given| self.computes(leg, given)) {
+            let what = format!("computes `{}` from what it left the first time", given.attribute);
+            return Some((given.span, what));
+        }
+        if !matches!(leg.verb, Verb::Put | Verb::Upsert) || self.is_stable(leg) {
+            let new = leg.values.iter().find(|given| self.is_new(&given.value));
+            let new = new.filter(|_| leg.put != Some(PutMode::IfAbsent));
+            return new.map(|given| (given.span, format!("makes another `{}`", given.attribute)));
+        }
+        let name = self.model.entities.get(leg.entity).map_or("", |entity| &entity.name);
+        // A replaced item under a key that changes with another is that one's view, not one item more.
+        let fresh = leg.key.iter().any(|given| self.is_new(&given.value) || self.has_now(given));
+        let one_more = fresh || leg.put == Some(PutMode::IfAbsent);
+        one_more.then(|| (leg.span, format!("makes another `{name}`")))
+    }
+
+    /// Whether a value is computed from what the same write leaves there; counting changes is what a counter is for.
+    fn computes(&self, leg: &'a Leg, given: &'a Given) -> bool {
+        let counter = self.model.entities.get(leg.entity).and_then(|entity| entity.counter());
+        if counter.is_some_and(|counter| counter.name == given.attribute) {
+            return false;
+        }
+        let mut found = false;
+        each(&self.group.lets, &given.value, &mut |part| match &part.kind {
+            ExprKind::Stored(_) => found = true,
+            ExprKind::Binary(Op::Plus | Op::Minus, a, b) => {
+                for side in [a, b] {
+                    let side = plain(&self.group.lets, side);
+                    found |= matches!(&side.kind, ExprKind::Attribute(binding, name)
+                        if *name == given.attribute && self.group.is_on(leg, *binding));
+                }
+            }
+            _ => {}
+        });
+        found
+    }
+
+    fn is_new(&self, value: &'a Expr) -> bool {
+        let mut found = false;
+        each(&self.group.lets, value, &mut |part| {
+            found |= matches!(part.kind, ExprKind::New(_));
+        });
+        found
+    }
+
+    fn has_now(&self, given: &'a Given) -> bool {
+        let mut found = false;
+        each(&self.group.lets, &given.value, &mut |part| {
+            found |= matches!(part.kind, ExprKind::Now | ExprKind::Told(_));
+        });
+        found
+    }
+
+    /// Whether a leg is on the same item whenever it runs: what its key is made of never changes.
+    fn is_stable(&self, leg: &'a Leg) -> bool {
+        let mut stable = true;
+        for given in &leg.key {
+            stable &= !self.is_new(&given.value);
+            each(&self.group.lets, &given.value, &mut |part| match &part.kind {
+                // What was sent twice was sent at two times.
+                ExprKind::Now | ExprKind::Told(_) => stable = false,
+                ExprKind::Attribute(binding, name) => stable &= !self.may_change(*binding, name),
+                _ => {}
+            });
+        }
+        stable
+    }
+
+    fn may_change(&self, binding: usize, name: &'a str) -> bool {
+        let Some(Kind::Item(id)) = self.contract.bindings.get(binding).map(|b| &b.kind) else {
+            return true;
+        };
+        let in_key =
+            self.model.entities.get(*id).is_some_and(|e| e.key.attributes().contains(&name));
+        !in_key && !self.changes.attribute(*id, name).is_empty()
+    }
+
+    /// Whether the way to what stands within some tests is closed, once it has happened.
+    fn is_closed(&self, guards: &[Passed<'a>]) -> bool {
+        let known = self.group.known(guards);
+        self.group.legs.iter().filter(|other| within(guards, &other.guards)).any(|other| {
+            let leg = other.leg;
+            let made_once = leg.put == Some(PutMode::IfAbsent) && self.is_stable(leg);
+            made_once || self.shuts_itself(leg) || self.shuts_the_way(other, &known)
+        })
+    }
+
+    /// Whether a leg's own condition is false once it has happened.
+    fn shuts_itself(&self, leg: &'a Leg) -> bool {
+        let insists = self.group.insists(leg);
+        if leg.verb == Verb::Delete {
+            return insists.iter().any(needs_item);
+        }
+        let name = |expr: &'a Expr| match &expr.kind {
+            ExprKind::Stored(name) => Some(name.as_str()),
+            _ => None,
+        };
+        insists.iter().any(|test| self.turns(test, leg, &name, &|_| false))
+    }
+
+    /// Whether a leg makes a test on the way come out otherwise.
+    fn shuts_the_way(&self, placed: &Placed<'a>, known: &[Passed<'a>]) -> bool {
+        let leg = placed.leg;
+        let on = |binding: usize| self.group.is_on(leg, binding);
+        let name = |expr: &'a Expr| match &expr.kind {
+            ExprKind::Attribute(binding, name) if on(*binding) => Some(name.as_str()),
+            _ => None,
+        };
+        let item = |expr: &'a Expr| matches!(&expr.kind, ExprKind::Binding(id) if on(*id));
+        let there = self.leaves_item(leg);
+        let found =
+            self.group.way.found.iter().any(|(binding, found, _)| {
+                on(*binding) && there.is_some_and(|there| there != *found)
+            });
+        found || known.iter().any(|test| self.turns(test, leg, &name, &item))
+    }
+
+    /// Whether a test comes out otherwise once a leg has happened. The functions tell which attribute of its item an
+    /// expression is, and whether it is the item.
+    fn turns(
+        &self,
+        test: &Passed<'a>,
+        leg: &'a Leg,
+        name: &dyn Fn(&'a Expr) -> Option<&'a str>,
+        item: &dyn Fn(&'a Expr) -> bool,
+    ) -> bool {
+        let word = |expr: &'a Expr| name(expr).and_then(|name| self.word_left(leg, name));
+        let there = |expr: &'a Expr| match name(expr) {
+            Some(name) => self.attribute_left(leg, name),
+            None if item(expr) => self.leaves_item(leg),
+            None => None,
+        };
+        let supposed = Supposed { lets: &self.group.lets, moves: &[], word: &word, there: &there };
+        supposed.outcome(test.test) == Some(!test.truth)
+    }
+
+    fn leaves_item(&self, leg: &Leg) -> Option<bool> {
+        match leg.verb {
+            Verb::Put | Verb::Upsert => Some(true),
+            Verb::Delete => Some(false),
+            Verb::Update | Verb::Check => None,
+        }
+    }
+
+    fn set(&self, leg: &'a Leg, name: &str) -> Option<&'a Given> {
+        leg.values.iter().find(|given| given.attribute == name && !given.maybe)
+    }
+
+    /// The word a leg leaves in an attribute, if it is always the same.
+    fn word_left(&self, leg: &'a Leg, name: &str) -> Option<&'a str> {
+        let value = plain(&self.group.lets, &self.set(leg, name)?.value);
+        match &value.kind {
+            ExprKind::Word(word) => Some(word),
+            ExprKind::Bool(truth) => Some(truth_word(*truth)),
+            _ => None,
+        }
+    }
+
+    /// Whether a leg leaves an attribute there, if that is sure.
+    fn attribute_left(&self, leg: &'a Leg, name: &str) -> Option<bool> {
+        if leg.verb == Verb::Delete || leg.removes.iter().any(|removed| removed == name) {
+            return Some(false);
+        }
+        let value = plain(&self.group.lets, &self.set(leg, name)?.value);
+        let optional = match &value.kind {
+            ExprKind::Input(input) => {
+                self.contract.inputs.iter().any(|known| known.name == *input && known.optional)
+            }
+            ExprKind::Attribute(binding, name) => {
+                let kind = self.contract.bindings.get(*binding).map(|bound| &bound.kind);
+                let Some(Kind::Item(entity)) = kind else { return None };
+                let entity = self.model.entities.get(*entity)?;
+                entity.attribute(name).is_none_or(|attribute| attribute.optional)
+            }
+            ExprKind::Stored(_) => return None,
+            _ => false,
+        };
+        (!optional).then_some(true)
+    }
+}

@@ -1,0 +1,329 @@
+//! Built-in functions, and what is told of a message or a send.
+
+use latchkey_language::ast::{self, ExprKind as Written};
+use latchkey_language::{Diagnostic, Name, Span};
+
+use super::scope::{Scope, unknown};
+use super::{Lowering, suggestion};
+use crate::model::{
+    Expr, ExprKind, FAILURE_CLASS_BYTES_MAX, FAILURE_CODE_BYTES_MAX, FAILURE_MESSAGE_BYTES_MAX,
+    Kind, Op, Told, Trigger,
+};
+use crate::types::Type;
+
+/// The functions, and how each is written.
+const FUNCTIONS: &[(&str, &str)] = &[
+    ("commitment", "commitment(key)"),
+    ("count", "count(page) or count(page by attribute)"),
+    ("draw", "draw(key, subject)"),
+    ("max", "max(a, b)"),
+    ("min", "min(a, b)"),
+    ("reveal", "reveal(key)"),
+    ("shard", "shard(x, 16)"),
+    ("sum", "sum(items.attribute)"),
+];
+
+/// Digits of a key or of its hash.
+const HEX_BYTES: u64 = 64;
+
+/// The most shards of anything.
+const SHARDS_MAX: u64 = 100;
+
+impl Lowering {
+    /// `f(a, b)`
+    pub(super) fn call(
+        &mut self,
+        name: &Name,
+        arguments: &[ast::Expr],
+        span: Span,
+        scope: &mut Scope,
+        expected: Option<&Type>,
+    ) -> Expr {
+        let value = |kind, of| Expr { kind, of: Kind::Value(of), span };
+        let hex = Type::Text { max: HEX_BYTES, like: None };
+        match (name.node.as_str(), arguments) {
+            ("shard", [of, count]) => self.shard(of, count, span, scope),
+            ("draw", [key, subject]) => {
+                let key = Box::new(self.sure(key, scope, Some(&Type::Key)));
+                let subject = Box::new(self.subject(subject, scope));
+                Expr { kind: ExprKind::Draw(key, subject), of: Kind::Draw, span }
+            }
+            ("commitment", [key]) => {
+                let key = self.sure(key, scope, Some(&Type::Key));
+                value(ExprKind::Commitment(Box::new(key)), hex)
+            }
+            ("reveal", [key]) => {
+                let key = self.sure(key, scope, Some(&Type::Key));
+                value(ExprKind::Reveal(Box::new(key)), hex)
+            }
+            ("max" | "min", [_, _, ..]) => {
+                self.extreme(name.node == "max", arguments, span, scope, expected)
+            }
+            ("count", [of]) => self.count(of, span, scope),
+            ("sum", [of]) => self.sum(of, span, scope),
+            _ => {
+                let known = FUNCTIONS.iter().find(|(known, _)| *known == name.node);
+                match known {
+                    Some((_, form)) => {
+                        let message = format!("`{}` does not take these", name.node);
+                        let help = format!("write `{form}`");
+                        self.report(Diagnostic::new("type", span, message).help(help));
+                    }
+                    None => {
+                        let help = suggestion(&name.node, FUNCTIONS.iter().map(|(name, _)| *name));
+                        self.unknown("function", name, help);
+                    }
+                }
+                unknown(span)
+            }
+        }
+    }
+
+    /// What a key draws for: a text, or something that is one.
+    fn subject(&mut self, written: &ast::Expr, scope: &mut Scope) -> Expr {
+        let subject = self.sure(written, scope, None);
+        let text = matches!(
+            &subject.of,
+            Kind::Unknown | Kind::Value(Type::Id | Type::Ulid | Type::Text { .. })
+        );
+        if !text {
+            let message = "a key draws for a text";
+            let help = "write `draw(key, \"{a}#{b}\")`";
+            self.report(Diagnostic::new("type", written.span, message).help(help));
+        }
+        subject
+    }
+
+    fn shard(&mut self, of: &ast::Expr, count: &ast::Expr, span: Span, scope: &mut Scope) -> Expr {
+        let of = self.sure(of, scope, None);
+        let plain = matches!(
+            &of.of,
+            Kind::Unknown
+                | Kind::Value(
+                    Type::Id | Type::Ulid | Type::Text { .. } | Type::Int { .. } | Type::Time
+                )
+        );
+        let shards = match &count.node {
+            Written::Number(number) => number.parse::<u64>().ok(),
+            _ => None,
+        };
+        match shards.filter(|shards| plain && (1..=SHARDS_MAX).contains(shards)) {
+            Some(shards) => {
+                let high = i64::try_from(shards).ok().map(|shards| shards - 1);
+                let kind = Type::Int { low: Some(0), high };
+                Expr { kind: ExprKind::Shard(Box::new(of), shards), of: Kind::Value(kind), span }
+            }
+            None => {
+                let message =
+                    "a shard is of a text, an id, a whole number or a time, and one of a few";
+                let help = format!("write `shard(x, 16)`, with a number from 1 to {SHARDS_MAX}");
+                self.report(Diagnostic::new("type", span, message).help(help));
+                unknown(span)
+            }
+        }
+    }
+
+    fn extreme(
+        &mut self,
+        greatest: bool,
+        arguments: &[ast::Expr],
+        span: Span,
+        scope: &mut Scope,
+        expected: Option<&Type>,
+    ) -> Expr {
+        let mut all: Vec<Expr> = Vec::new();
+        let mut joined: Option<Type> = None;
+        for argument in arguments {
+            let value = self.sure(argument, scope, expected);
+            let Kind::Value(kind) = &value.of else { return unknown(span) };
+            let fits = joined.as_ref().is_none_or(|joined| kind.compares_with(joined));
+            if !kind.is_ordered() || !fits {
+                let shown = joined.as_ref().unwrap_or(kind);
+                let message = format!("{shown} and {kind} have no order");
+                self.report(Diagnostic::new("type", value.span, message));
+                return unknown(span);
+            }
+            joined = Some(match joined {
+                None => kind.clone(),
+                Some(before) => wider(before, kind),
+            });
+            all.push(value);
+        }
+        let kind = if greatest { ExprKind::Greatest(all) } else { ExprKind::Least(all) };
+        Expr { kind, of: joined.map_or(Kind::Unknown, Kind::Value), span }
+    }
+
+    /// The page a name stands for, and the entity of its items.
+    fn page(&mut self, written: &ast::Expr, scope: &mut Scope) -> Option<(usize, usize)> {
+        let page = self.expr(written, scope, None);
+        match (&page.kind, &page.of) {
+            (ExprKind::Binding(id), Kind::Page(entity)) => Some((*id, *entity)),
+            (_, Kind::Unknown) => None,
+            _ => {
+                let message = "this is no page, nor a batch of items";
+                let help = "name what `query … page`, `first N` or `get … in 0..15` has read";
+                self.report(Diagnostic::new("type", written.span, message).help(help));
+                None
+            }
+        }
+    }
+
+    fn count(&mut self, of: &ast::Expr, span: Span, scope: &mut Scope) -> Expr {
+        let whole = Type::Int { low: Some(0), high: None };
+        let Written::By(page, attribute) = &of.node else {
+            return match self.page(of, scope) {
+                Some((id, _)) => Expr { kind: ExprKind::Count(id), of: Kind::Value(whole), span },
+                None => unknown(span),
+            };
+        };
+        let Some((id, entity)) = self.page(page, scope) else { return unknown(span) };
+        match self.attribute_of(entity, attribute) {
+            Some(Type::Enum(words)) => {
+                let kind = ExprKind::CountBy(id, attribute.node.clone(), words);
+                Expr { kind, of: Kind::Object, span }
+            }
+            Some(other) => {
+                let message = format!(
+                    "`{}` is {other}, which has too many values to count by",
+                    attribute.node
+                );
+                let help = "count by an attribute that is one of a few words";
+                self.report(Diagnostic::new("type", attribute.span, message).help(help));
+                unknown(span)
+            }
+            None => unknown(span),
+        }
+    }
+
+    fn sum(&mut self, of: &ast::Expr, span: Span, scope: &mut Scope) -> Expr {
+        let Written::Member(page, attribute) = &of.node else {
+            let message = "a sum is of an attribute";
+            let help = "write `sum(items.attribute)`";
+            self.report(Diagnostic::new("type", of.span, message).help(help));
+            return unknown(span);
+        };
+        let Some((id, entity)) = self.page(page, scope) else { return unknown(span) };
+        let kind = match self.attribute_of(entity, attribute) {
+            Some(Type::Int { .. } | Type::Counter) => Type::Int { low: None, high: None },
+            Some(Type::Number { .. }) => Type::Number { low: None, high: None },
+            Some(other) => {
+                let message = format!("`{}` is {other}, which does not add up", attribute.node);
+                self.report(Diagnostic::new("type", attribute.span, message));
+                return unknown(span);
+            }
+            None => return unknown(span),
+        };
+        let attribute = attribute.node.clone();
+        Expr { kind: ExprKind::Sum(id, attribute), of: Kind::Value(kind), span }
+    }
+
+    /// `{ a = x, b = y }`, to be shown.
+    pub(super) fn object(
+        &mut self,
+        members: &[ast::Assign],
+        span: Span,
+        scope: &mut Scope,
+    ) -> Expr {
+        let shown = self.shown(members, scope);
+        let members = shown.into_iter().map(|given| (given.attribute, given.value)).collect();
+        Expr { kind: ExprKind::Object(members), of: Kind::Object, span }
+    }
+
+    /// `message.sentAt`, `sent.at` and `failure.code`, where there is one; `None` where the name is no such thing.
+    pub(super) fn told(
+        &mut self,
+        word: &str,
+        name: &Name,
+        span: Span,
+        scope: &Scope,
+    ) -> Option<Expr> {
+        let text = |max| Type::Text { max, like: None };
+        let all: Vec<(&str, Told, Type)> = match (word, scope.trigger) {
+            ("message", Trigger::Message(_) | Trigger::Dead(_)) => vec![
+                ("sentAt", Told::MessageSentAt, Type::Time),
+                ("tries", Told::MessageTries, Type::Int { low: Some(1), high: None }),
+            ],
+            ("sent", Trigger::Accepted(_)) => vec![("at", Told::SentAt, Type::Time)],
+            ("failure", Trigger::Dead(_)) => vec![
+                ("class", Told::FailureClass, text(FAILURE_CLASS_BYTES_MAX)),
+                ("code", Told::FailureCode, text(FAILURE_CODE_BYTES_MAX)),
+                ("message", Told::FailureMessage, text(FAILURE_MESSAGE_BYTES_MAX)),
+            ],
+            _ => return None,
+        };
+        match all.iter().find(|(part, ..)| *part == name.node) {
+            Some((_, told, kind)) => {
+                Some(Expr { kind: ExprKind::Told(*told), of: Kind::Value(kind.clone()), span })
+            }
+            None => {
+                let parts: Vec<String> =
+                    all.iter().map(|(part, ..)| format!("`{word}.{part}`")).collect();
+                let help = Some(format!("there is {}", parts.join(", ")));
+                self.unknown(&format!("part of `{word}` named"), name, help);
+                Some(unknown(span))
+            }
+        }
+    }
+
+    /// A comparison with what was drawn.
+    pub(super) fn drawn(
+        &mut self,
+        (left, right): (&ast::Expr, &ast::Expr),
+        op: Op,
+        span: Span,
+        scope: &mut Scope,
+    ) -> (ExprKind, Kind) {
+        let (a, b) = (self.expr(left, scope, None), self.expr(right, scope, None));
+        self.must_have(&a, scope);
+        self.must_have(&b, scope);
+        let number = |side: &Expr| {
+            matches!(&side.of, Kind::Unknown | Kind::Value(Type::Int { .. } | Type::Number { .. }))
+        };
+        let fits = match (&a.of, &b.of) {
+            (Kind::Draw, _) => number(&b),
+            (_, Kind::Draw) => number(&a),
+            _ => true,
+        };
+        let compares = matches!(op, Op::Less | Op::LessOrEqual | Op::Greater | Op::GreaterOrEqual);
+        if !fits || !compares {
+            let message = "what is drawn compares with a number, and does nothing else";
+            let help = "write `draw(key, subject) < rate`";
+            self.report(Diagnostic::new("type", span, message).help(help));
+        }
+        (ExprKind::Binary(op, Box::new(a), Box::new(b)), Kind::Test)
+    }
+}
+
+/// A type that holds the values of two that compare.
+fn wider(before: Type, kind: &Type) -> Type {
+    match (&before, kind) {
+        (Type::Int { low, high }, Type::Int { low: other_low, high: other_high }) => Type::Int {
+            low: low.zip(*other_low).map(|(a, b)| a.min(b)),
+            high: high.zip(*other_high).map(|(a, b)| a.max(b)),
+        },
+        (Type::Number { .. } | Type::Int { .. } | Type::Counter, Type::Number { .. })
+        | (Type::Number { .. }, _) => Type::Number { low: None, high: None },
+        (Type::Counter, Type::Int { .. }) | (Type::Int { .. }, Type::Counter) => {
+            Type::Int { low: None, high: None }
+        }
+        (before_kind, kind) if before_kind == kind => before,
+        (Type::Id | Type::Ulid | Type::Text { .. }, Type::Id | Type::Ulid | Type::Text { .. }) => {
+            Type::Text { max: text_bytes(&before).max(text_bytes(kind)), like: None }
+        }
+        _ => before,
+    }
+}
+
+/// The most bytes of what is a text.
+fn text_bytes(kind: &Type) -> u64 {
+    match kind {
+        Type::Text { max, .. } => *max,
+        Type::Ulid => 26,
+        _ => 128,
+    }
+}
+
+/// Whether an expression is what a key draws.
+pub(super) fn is_draw(written: &ast::Expr) -> bool {
+    matches!(&written.node, Written::Call(name, _) if name.node == "draw")
+}

@@ -1,0 +1,180 @@
+//! Steps: what is written once and done in several places, each time as if it stood there.
+
+use std::collections::HashMap;
+use std::rc::Rc;
+
+use latchkey_language::ast;
+use latchkey_language::{Diagnostic, Name};
+
+use super::contract::STATEMENTS_MAX;
+use super::scope::{Access, Scope};
+use super::statement::count;
+use super::{Lowering, suggestion};
+use crate::model::{Expr, ExprKind, Facts, Kind, Step};
+
+impl Lowering {
+    pub(super) fn declare_steps(&mut self, steps: &ast::Steps) {
+        let name = &steps.name;
+        if let Some(first) = self.declared_steps.get(&name.node).map(|first| first.name.span) {
+            self.twice("steps", name, first);
+            return;
+        }
+        for (at, field) in steps.parameters.iter().enumerate() {
+            let before = steps.parameters.iter().take(at);
+            if let Some(first) = before.map(|f| &f.name).find(|f| f.node == field.name.node) {
+                self.twice("parameter", &field.name, first.span);
+            }
+            if let Some(default) = &field.default {
+                let message = "a parameter has no default";
+                self.report(Diagnostic::new("type", default.span, message));
+            }
+        }
+        self.declared_steps.insert(name.node.clone(), Rc::new(steps.clone()));
+    }
+
+    /// Steps nothing does: nobody has looked at what is in them.
+    pub(super) fn unused_steps(&mut self) {
+        for (name, steps) in &self.declared_steps {
+            if !self.done_steps.contains(name) {
+                let message = format!("nothing does the steps `{name}`");
+                let help = "delete them, or `do` them somewhere";
+                let unused = Diagnostic::new("unused", steps.name.span, message).help(help);
+                self.diagnostics.push(unused);
+            }
+        }
+    }
+
+    /// Does steps here, with these arguments.
+    pub(super) fn inline(
+        &mut self,
+        name: &Name,
+        arguments: &[ast::Expr],
+        scope: &mut Scope,
+        steps: &mut Vec<Step>,
+        facts: &mut Facts,
+    ) {
+        let Some(declared) = self.declared_steps.get(&name.node).map(Rc::clone) else {
+            let help = suggestion(&name.node, self.declared_steps.keys().map(String::as_str));
+            self.unknown("steps named", name, help);
+            return;
+        };
+        self.done_steps.insert(name.node.clone());
+        if self.doing.contains(&name.node) {
+            let message = format!("`{}` would do itself, without end", name.node);
+            let again = Diagnostic::new("name", name.span, message)
+                .other(declared.name.span, "declared here")
+                .help("steps may do others, but not those they are done by");
+            self.report(again);
+            return;
+        }
+        let before = self.statements;
+        self.statements = before.saturating_add(count(&declared.body));
+        if self.statements > STATEMENTS_MAX {
+            if before <= STATEMENTS_MAX {
+                self.too_long(name.span);
+            }
+            return;
+        }
+        let Some(parameters) = self.arguments_of(name, &declared, arguments, scope) else { return };
+        self.doing.push(name.node.clone());
+        let outer = scope.parameters.replace(parameters);
+        let visible = std::mem::take(&mut scope.visible);
+        // What is around a send cannot be named in steps; only what they are given can.
+        let around = scope.outer.take();
+        self.steps(&declared.body, scope, steps, facts, false);
+        scope.outer = around;
+        scope.visible = visible;
+        scope.parameters = outer;
+        self.doing.pop();
+    }
+
+    fn arguments_of(
+        &mut self,
+        name: &Name,
+        declared: &ast::Steps,
+        arguments: &[ast::Expr],
+        scope: &mut Scope,
+    ) -> Option<HashMap<String, Expr>> {
+        let (wanted, found) = (declared.parameters.len(), arguments.len());
+        if wanted != found {
+            let message = format!("`{}` takes {wanted} values, and here are {found}", name.node);
+            let wrong = Diagnostic::new("type", name.span, message)
+                .other(declared.name.span, "declared here");
+            self.report(wrong);
+            return None;
+        }
+        let mut values = HashMap::new();
+        for (parameter, argument) in declared.parameters.iter().zip(arguments) {
+            let value = match self.entity_parameter(parameter) {
+                Some(entity) => self.item_argument(argument, entity, scope)?,
+                None => {
+                    let kind = self.field_type(parameter);
+                    let value = self.value(argument, scope, kind.as_ref());
+                    if parameter.optional.is_none() {
+                        self.must_have(&value, scope);
+                    }
+                    self.must_fit(&value, kind.as_ref());
+                    self.made_before(&value);
+                    value
+                }
+            };
+            values.insert(parameter.name.node.clone(), value);
+        }
+        Some(values)
+    }
+
+    /// The entity whose items a parameter stands for, if it does.
+    fn entity_parameter(&self, parameter: &ast::Field) -> Option<usize> {
+        match &parameter.kind.node {
+            ast::Type::Named { name, .. } => self.entity_ids.get(&name.node).copied(),
+            _ => None,
+        }
+    }
+
+    /// An item that is given to steps: one that was read, by its name.
+    fn item_argument(
+        &mut self,
+        argument: &ast::Expr,
+        entity: usize,
+        scope: &mut Scope,
+    ) -> Option<Expr> {
+        let value = self.expr(argument, scope, None);
+        let shown = self.model.entities.get(entity).map_or("", |entity| &entity.name).to_owned();
+        match (&value.kind, &value.of) {
+            (ExprKind::Binding(id), Kind::Item(found)) if *found == entity => {
+                let written = self.written_name(argument);
+                self.must_be_present(Access::Binding(*id), &written, scope);
+                Some(value)
+            }
+            (_, Kind::Unknown) => None,
+            _ => {
+                let message = format!("the name of an item of `{shown}` is expected here");
+                self.report(Diagnostic::new("type", argument.span, message));
+                None
+            }
+        }
+    }
+
+    fn written_name(&self, argument: &ast::Expr) -> Name {
+        let text = match &argument.node {
+            ast::ExprKind::Name(name) => name.clone(),
+            _ => String::new(),
+        };
+        Name::new(text, argument.span)
+    }
+
+    /// What is made new is another thing wherever it is written.
+    fn made_before(&mut self, value: &Expr) {
+        let mut made = None;
+        value.walk(&mut |part| {
+            if matches!(part.kind, ExprKind::New(_)) {
+                made = Some(part.span);
+            }
+        });
+        if let Some(span) = made {
+            let message = "what is new is given a name first";
+            let help = "write `x = new …` above, and give `x`";
+            self.report(Diagnostic::new("type", span, message).help(help));
+        }
+    }
+}

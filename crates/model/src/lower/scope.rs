@@ -1,0 +1,273 @@
+//! What is known at a place of a contract: names, and which of them are sure to be there.
+
+use std::collections::{HashMap, HashSet};
+
+use latchkey_language::{Diagnostic, Name, Span};
+
+use super::{Lowering, suggestion};
+use crate::model::{Binding, Expr, ExprKind, Given, Input, Kind, Op, Place, Trigger};
+use crate::types::Type;
+
+/// How it begins, when nobody tells what a name stands for.
+pub(crate) const UNTOLD: &str = "nobody tells what";
+
+/// A thing that may be absent.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub(super) enum Access {
+    Input(String),
+    Binding(usize),
+    Attribute(usize, String),
+}
+
+/// What is known at a place of a contract.
+#[derive(Default)]
+pub(super) struct Scope {
+    /// The id of what runs.
+    pub(super) id: String,
+    pub(super) trigger: Trigger,
+    pub(super) inputs: Vec<Input>,
+    pub(super) bindings: Vec<Binding>,
+    /// The bindings that can be named here, by the end of their block.
+    pub(super) visible: Vec<usize>,
+    /// What is known to be there.
+    pub(super) present: HashSet<Access>,
+    /// The entity whose stored attributes `.x` means here.
+    pub(super) stored: Option<usize>,
+    /// Whether this is within a `transact`.
+    pub(super) in_transaction: bool,
+    /// The bindings of which nobody tells what they are by now, and since when.
+    pub(super) untold: HashMap<usize, Span>,
+    /// What the parameters stand for, within steps; inputs cannot be named there.
+    pub(super) parameters: Option<HashMap<String, Expr>>,
+    /// How often each queue was sent to.
+    pub(super) sends: HashMap<usize, usize>,
+    /// What is known where a message is sent, within a block that follows the sending.
+    pub(super) outer: Option<Box<Scope>>,
+    /// What such a block needs of it.
+    pub(super) record: Vec<Given>,
+}
+
+impl Scope {
+    /// The binding a name stands for, those around a send aside.
+    pub(super) fn binding_named(&self, name: &str) -> Option<usize> {
+        let named = |id: &&usize| self.bindings.get(**id).is_some_and(|b| b.name == name);
+        self.visible.iter().rev().find(named).copied().or_else(|| {
+            match self.parameters.as_ref()?.get(name)?.kind {
+                ExprKind::Binding(id) => Some(id),
+                _ => None,
+            }
+        })
+    }
+
+    /// The input of a name, where inputs can be named.
+    pub(super) fn input_named(&self, name: &str) -> Option<&Input> {
+        let inputs = if self.parameters.is_some() { &[][..] } else { &self.inputs[..] };
+        inputs.iter().find(|input| input.name == name)
+    }
+
+    /// What a name stands for, those around a send aside.
+    fn own(&self, name: &str, span: Span) -> Option<Expr> {
+        if let Some(id) = self.binding_named(name) {
+            let of = self.bindings.get(id).map_or(Kind::Unknown, |binding| binding.kind.clone());
+            return Some(Expr { kind: ExprKind::Binding(id), of, span });
+        }
+        if let Some(value) = self.parameters.as_ref().and_then(|all| all.get(name)) {
+            return Some(Expr { span, ..value.clone() });
+        }
+        let input = self.input_named(name)?;
+        let of = Kind::Value(input.kind.clone());
+        Some(Expr { kind: ExprKind::Input(name.to_owned()), of, span })
+    }
+
+    /// Whether a name stands for something, here or around the send this follows.
+    pub(super) fn knows(&self, name: &str) -> bool {
+        self.own(name, Span::default()).is_some()
+            || self.outer.as_ref().is_some_and(|outer| outer.knows(name))
+    }
+
+    /// The names that mean something here.
+    pub(super) fn names(&self) -> Vec<&str> {
+        let bindings = self.visible.iter().filter_map(|id| self.bindings.get(*id));
+        let mut names: Vec<&str> = bindings.map(|binding| binding.name.as_str()).collect();
+        match &self.parameters {
+            Some(parameters) => names.extend(parameters.keys().map(String::as_str)),
+            None => names.extend(self.inputs.iter().map(|input| input.name.as_str())),
+        }
+        names.extend(self.outer.iter().flat_map(|outer| outer.names()));
+        names
+    }
+
+    /// Where a name was given its meaning.
+    fn given_at(&self, name: &str) -> Option<Span> {
+        let bound = self.binding_named(name).and_then(|id| self.bindings.get(id)).map(|b| b.span);
+        let parameter = self.parameters.as_ref().and_then(|all| all.get(name)).map(|e| e.span);
+        let input = self.input_named(name).map(|input| input.span);
+        let around = || self.outer.as_ref().and_then(|outer| outer.given_at(name));
+        bound.or(parameter).or(input).or_else(around)
+    }
+}
+
+impl Lowering {
+    /// What a name stands for. What is known around a send is kept for what follows it.
+    pub(super) fn named(&mut self, name: &str, span: Span, scope: &mut Scope) -> Option<Expr> {
+        if let Some(found) = scope.own(name, span) {
+            if let ExprKind::Input(name) = &found.kind {
+                self.used_inputs.insert(name.clone());
+            }
+            return Some(found);
+        }
+        let outer = scope.outer.as_ref()?;
+        let found = outer.own(name, span)?;
+        if matches!(found.of, Kind::Item(_) | Kind::Page(_)) {
+            let message = format!("`{name}` is not at hand here, only its attributes are");
+            let help = "name one of them, or `get` the item again under another name";
+            let why = "this runs by itself, once the queue has answered";
+            self.report(Diagnostic::new("name", span, message).why(why).help(help));
+            return Some(unknown(span));
+        }
+        Some(self.keep(name.to_owned(), found, scope))
+    }
+
+    /// Has the record of a send keep a value of what is around it.
+    pub(super) fn keep(&mut self, name: String, value: Expr, scope: &mut Scope) -> Expr {
+        let span = value.span;
+        let Some(outer) = scope.outer.take() else { return unknown(span) };
+        if let ExprKind::Input(name) = &value.kind {
+            self.used_inputs.insert(name.clone());
+        }
+        if self.is_secret(&value, &outer) {
+            let message = "this is secret, and the record of a send is not";
+            self.report(Diagnostic::new("type", span, message).help("`get` the item again here"));
+        }
+        let kind = match &value.of {
+            Kind::Value(kind) => kind.clone(),
+            _ => Type::Bool,
+        };
+        let optional = self.may_be_absent(&value, &outer);
+        scope.outer = Some(outer);
+        if !scope.inputs.iter().any(|input| input.name == name) {
+            let (default, secret, place) = (None, false, Place::Record);
+            let kind = kind.clone();
+            let name = name.clone();
+            scope.inputs.push(Input { name, kind, optional, default, secret, place, span });
+        }
+        if !scope.record.iter().any(|given| given.attribute == name) {
+            let attribute = name.clone();
+            scope.record.push(Given { attribute, value, maybe: optional, span });
+        }
+        Expr { kind: ExprKind::Input(name), of: Kind::Value(kind), span }
+    }
+
+    /// Binds a name that is not bound yet.
+    pub(super) fn bind(
+        &mut self,
+        name: &Name,
+        kind: Kind,
+        present: bool,
+        scope: &mut Scope,
+    ) -> usize {
+        if let Some(first) = scope.given_at(&name.node) {
+            let message = format!("`{}` has a meaning already", name.node);
+            let shadow = Diagnostic::new("name", name.span, message)
+                .other(first, "given here")
+                .help("choose another name: a name means one thing in a contract");
+            self.report(shadow);
+        }
+        let id = scope.bindings.len();
+        let secret = false;
+        scope.bindings.push(Binding { name: name.node.clone(), kind, secret, span: name.span });
+        scope.visible.push(id);
+        if present {
+            scope.present.insert(Access::Binding(id));
+        }
+        id
+    }
+
+    /// The binding of a name.
+    pub(super) fn binding(&mut self, name: &Name, scope: &Scope) -> Option<usize> {
+        let found = scope.binding_named(&name.node);
+        if found.is_none() {
+            let help = suggestion(&name.node, scope.names().into_iter());
+            let around = scope.outer.as_ref().is_some_and(|outer| outer.knows(&name.node));
+            let again = "this runs by itself, once the queue has answered: `get` the item again";
+            let help = if around { Some(again.to_owned()) } else { help };
+            self.unknown("name", name, help);
+        }
+        found
+    }
+
+    pub(super) fn must_be_present(&mut self, access: Access, name: &Name, scope: &Scope) {
+        if let Access::Binding(id) = &access
+            && let Some(since) = scope.untold.get(id)
+        {
+            let message = format!("{UNTOLD} `{}` is by now", name.node);
+            let diagnostic = Diagnostic::new("type", name.span, message)
+                .other(*since, "this computes with what is stored at that moment")
+                .why(
+                    "a transaction answers with no items, and what was read may have changed since",
+                )
+                .help(
+                    "write `if unchanged … else retry` there, or `get` the item again behind the transaction",
+                );
+            self.report(diagnostic);
+        }
+        if !scope.present.contains(&access) {
+            let message = format!("`{}` may be absent here", name.node);
+            let help = format!(
+                "test it first: `require {0} is present else …`, or `when {0} is present {{ … }}`",
+                name.node
+            );
+            self.report(Diagnostic::new("absent", name.span, message).help(help));
+        }
+    }
+
+    /// Whether a value may be absent, for all that is known.
+    pub(super) fn may_be_absent(&self, value: &Expr, scope: &Scope) -> bool {
+        let optional = match &value.kind {
+            ExprKind::Input(name) => {
+                let input = scope.inputs.iter().find(|input| input.name == *name);
+                input.is_some_and(|input| input.optional)
+            }
+            ExprKind::Attribute(id, name) => match scope.bindings.get(*id).map(|b| &b.kind) {
+                Some(Kind::Item(entity)) => self
+                    .model
+                    .entities
+                    .get(*entity)
+                    .and_then(|entity| entity.attribute(name))
+                    .is_some_and(|attribute| attribute.optional),
+                _ => false,
+            },
+            _ => false,
+        };
+        optional && !access(value).is_some_and(|at| scope.present.contains(&at))
+    }
+}
+
+/// Something that was reported.
+pub(super) fn unknown(span: Span) -> Expr {
+    Expr { kind: ExprKind::Unknown, of: Kind::Unknown, span }
+}
+
+/// Takes in what is there if a test came out so.
+pub(super) fn narrow(test: &Expr, truth: bool, present: &mut HashSet<Access>) {
+    match (&test.kind, truth) {
+        (ExprKind::Present(thing), true) | (ExprKind::Absent(thing), false) => {
+            present.extend(access(thing));
+        }
+        (ExprKind::Not(test), truth) => narrow(test, !truth, present),
+        (ExprKind::Binary(Op::And, a, b), true) | (ExprKind::Binary(Op::Or, a, b), false) => {
+            narrow(a, truth, present);
+            narrow(b, truth, present);
+        }
+        _ => {}
+    }
+}
+
+pub(super) fn access(thing: &Expr) -> Option<Access> {
+    match &thing.kind {
+        ExprKind::Input(name) => Some(Access::Input(name.clone())),
+        ExprKind::Binding(id) => Some(Access::Binding(*id)),
+        ExprKind::Attribute(id, name) => Some(Access::Attribute(*id, name.clone())),
+        _ => None,
+    }
+}

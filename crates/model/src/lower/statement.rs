@@ -1,0 +1,295 @@
+//! The statements of contracts and workers.
+
+use latchkey_language::ast::{self, Statement, StatementKind};
+use latchkey_language::{Diagnostic, Name, Span};
+
+use super::Lowering;
+use super::entity::waiver;
+use super::scope::{Scope, narrow};
+use crate::model::{Expr, Facts, Failure, Kind, Stated, Step, StepKind, Trigger, Waiver};
+
+/// Whether a statement can stand in a transaction.
+fn is_leg(statement: &StatementKind) -> bool {
+    match statement {
+        StatementKind::Operate(_, operation) => {
+            !matches!(operation.verb.node, ast::Verb::Get | ast::Verb::Query)
+        }
+        StatementKind::When { .. }
+        | StatementKind::Waive(_)
+        | StatementKind::Send(_)
+        | StatementKind::Do(..) => true,
+        _ => false,
+    }
+}
+
+impl Lowering {
+    /// Statements of one block. What is bound in it is gone after it.
+    pub(super) fn steps(
+        &mut self,
+        statements: &[Statement],
+        scope: &mut Scope,
+        steps: &mut Vec<Step>,
+        facts: &mut Facts,
+        top: bool,
+    ) {
+        let visible = scope.visible.len();
+        let mut waivers: Vec<Waiver> = Vec::new();
+        for statement in statements {
+            if scope.in_transaction && !is_leg(&statement.node) {
+                let message =
+                    "a transaction is made of writes and sends, and of `when` around them";
+                let help = "move it before the transaction, or behind it";
+                self.report(Diagnostic::new("name", statement.span, message).help(help));
+                continue;
+            }
+            let kind = match &statement.node {
+                StatementKind::Waive(waive) => {
+                    waivers.push(waiver(waive));
+                    continue;
+                }
+                StatementKind::Fact(fact) => {
+                    self.fact(fact, statement.span, facts, top);
+                    facts.waivers.append(&mut waivers);
+                    continue;
+                }
+                StatementKind::Route { .. }
+                | StatementKind::Input(_)
+                | StatementKind::On(..)
+                | StatementKind::OnDead(_) => {
+                    self.heading(&statement.node, statement.span, scope, top);
+                    continue;
+                }
+                StatementKind::Do(name, arguments) => {
+                    let mut done = Vec::new();
+                    self.inline(name, arguments, scope, &mut done, facts);
+                    done.iter_mut()
+                        .for_each(|step: &mut Step| step.waivers.extend(waivers.clone()));
+                    waivers.clear();
+                    steps.append(&mut done);
+                    continue;
+                }
+                other => self.step(other, statement.span, scope, facts),
+            };
+            if let Some(kind) = kind {
+                let waivers = std::mem::take(&mut waivers);
+                steps.push(Step { kind, waivers, span: statement.span });
+            }
+        }
+        for waiver in waivers {
+            let diagnostic = Diagnostic::new("waive", waiver.span, "a waiver above nothing");
+            self.report(diagnostic.help("write it directly above the statement it is for"));
+        }
+        if !top {
+            scope.visible.truncate(visible);
+        }
+    }
+
+    /// What stands at the top of a contract or a worker was read before its statements.
+    fn heading(&mut self, statement: &StatementKind, span: Span, scope: &Scope, top: bool) {
+        let of_contract =
+            matches!(statement, StatementKind::Route { .. } | StatementKind::Input(_));
+        let own = of_contract == (scope.trigger == Trigger::Request);
+        let message = match (of_contract, top && scope.parameters.is_none()) {
+            (_, true) if own => return,
+            (true, true) => "a worker has no route, and its inputs are the fields of its messages",
+            (false, true) => "only a worker is `on` a queue",
+            (true, false) => "a route or an input within a block",
+            (false, false) => "an `on` within a block",
+        };
+        self.report(Diagnostic::new("name", span, message));
+    }
+
+    fn step(
+        &mut self,
+        statement: &StatementKind,
+        span: Span,
+        scope: &mut Scope,
+        facts: &mut Facts,
+    ) -> Option<StepKind> {
+        Some(match statement {
+            StatementKind::Allow(test) => {
+                self.must_be_called("allow", span, scope);
+                let test = self.test(test, scope);
+                narrow(&test, true, &mut scope.present);
+                StepKind::Allow(test)
+            }
+            StatementKind::Require(test, failure) => {
+                let (test, failure) = self.gate(test, failure.as_ref(), scope, facts);
+                StepKind::Require(test, failure)
+            }
+            StatementKind::Match(test, failure) => {
+                self.must_be_called("match", span, scope);
+                let (test, failure) = self.gate(test, failure.as_ref(), scope, facts);
+                StepKind::Match(test, failure)
+            }
+            StatementKind::When { condition, then, otherwise } => {
+                self.when(condition, then, otherwise, scope, facts)
+            }
+            StatementKind::Let(name, value) => {
+                let value = self.sure(value, scope, None);
+                if matches!(value.of, Kind::Item(_) | Kind::Page(_)) {
+                    let message = "what was read has a name already";
+                    let second = Diagnostic::new("name", name.span, message);
+                    self.report(second.help("use the name it was read by"));
+                }
+                let secret = self.is_secret(&value, scope);
+                let binding = self.bind(name, value.of.clone(), true, scope);
+                if let Some(bound) = scope.bindings.get_mut(binding) {
+                    bound.secret = secret;
+                }
+                StepKind::Let(binding, value)
+            }
+            StatementKind::Operate(name, operation) => {
+                return self.operation(name.as_ref(), operation, scope, facts);
+            }
+            StatementKind::Transact(legs) => {
+                let mut steps = Vec::new();
+                // What a leg leaves can be named after the transaction.
+                let visible = scope.visible.len();
+                scope.in_transaction = true;
+                self.steps(legs, scope, &mut steps, facts, true);
+                scope.in_transaction = false;
+                debug_assert!(scope.visible.len() >= visible, "nothing is forgotten");
+                StepKind::Transact(steps)
+            }
+            StatementKind::Send(send) => return self.send(send, span, scope),
+            StatementKind::Return(returned) => {
+                self.must_be_called("return", span, scope);
+                self.returned(returned, scope)
+            }
+            StatementKind::End(ending) => StepKind::End(self.ending(ending, span, scope)),
+            StatementKind::Route { .. }
+            | StatementKind::Input(_)
+            | StatementKind::On(..)
+            | StatementKind::OnDead(_)
+            | StatementKind::Do(..)
+            | StatementKind::Fact(_)
+            | StatementKind::Waive(_) => return None,
+        })
+    }
+
+    fn gate(
+        &mut self,
+        test: &ast::Expr,
+        failure: Option<&ast::Else>,
+        scope: &mut Scope,
+        facts: &mut Facts,
+    ) -> (Expr, Option<Failure>) {
+        let test = self.test(test, scope);
+        let before = scope.present.clone();
+        narrow(&test, false, &mut scope.present);
+        let failure = failure.map(|failure| self.failure(failure, scope, facts));
+        scope.present = before;
+        narrow(&test, true, &mut scope.present);
+        (test, failure)
+    }
+
+    fn when(
+        &mut self,
+        condition: &ast::Expr,
+        then: &[Statement],
+        otherwise: &[Statement],
+        scope: &mut Scope,
+        facts: &mut Facts,
+    ) -> StepKind {
+        let test = self.test(condition, scope);
+        let before = scope.present.clone();
+        let (mut yes, mut no) = (Vec::new(), Vec::new());
+        narrow(&test, true, &mut scope.present);
+        self.steps(then, scope, &mut yes, facts, false);
+        scope.present.clone_from(&before);
+        narrow(&test, false, &mut scope.present);
+        self.steps(otherwise, scope, &mut no, facts, false);
+        scope.present = before;
+        // Where one way ends the call, what follows has gone the other.
+        if ends(&yes) {
+            narrow(&test, false, &mut scope.present);
+        }
+        if ends(&no) {
+            narrow(&test, true, &mut scope.present);
+        }
+        StepKind::When(test, yes, no)
+    }
+
+    fn fact(&mut self, fact: &ast::Fact, span: Span, facts: &mut Facts, top: bool) {
+        if !top {
+            self.report(Diagnostic::new("name", span, "a fact within a block"));
+            return;
+        }
+        match fact {
+            ast::Fact::Consistency(word) => match word.node.as_str() {
+                "strong" => facts.consistency = Some(Stated { value: true, span }),
+                "eventual" => facts.consistency = Some(Stated { value: false, span }),
+                _ => self.unknown(
+                    "consistency",
+                    word,
+                    Some("write `eventual` or `strong`".to_owned()),
+                ),
+            },
+            ast::Fact::Expect { low, high } => {
+                let number = |text: &Name| text.node.parse::<u64>().ok();
+                match (number(low), high.as_ref().map(number)) {
+                    (Some(low), None) => facts.expect = Some(Stated { value: (low, None), span }),
+                    (Some(low), Some(Some(high))) if low <= high => {
+                        facts.expect = Some(Stated { value: (low, Some(high)), span });
+                    }
+                    _ => self.report(Diagnostic::new("type", span, "no range of whole numbers")),
+                }
+            }
+            ast::Fact::Rate { count, per } => {
+                if !["s", "m", "h", "d"].contains(&per.node.as_str()) {
+                    let help = Some("write `/s`, `/m`, `/h` or `/d`".to_owned());
+                    self.unknown("unit of time", per, help);
+                }
+                let value = format!("{}/{}", count.node, per.node);
+                facts.rate = Some(Stated { value, span });
+            }
+            ast::Fact::Cost(units) => {
+                for (_, unit) in units {
+                    if !["rcu", "wcu"].contains(&unit.node.as_str()) {
+                        self.unknown("unit", unit, Some("write `rcu` or `wcu`".to_owned()));
+                    }
+                }
+                let units =
+                    units.iter().map(|(count, unit)| format!("{} {}", count.node, unit.node));
+                let value = units.collect::<Vec<_>>().join(", ");
+                facts.cost = Some(Stated { value, span });
+            }
+        }
+    }
+}
+
+/// How many statements there are, those in blocks too.
+pub(super) fn count(statements: &[Statement]) -> usize {
+    let within = |statement: &Statement| match &statement.node {
+        StatementKind::When { then, otherwise, .. } => count(then) + count(otherwise),
+        StatementKind::Transact(legs) => count(legs),
+        StatementKind::Require(_, failure) | StatementKind::Match(_, failure) => {
+            blocked(failure.as_ref())
+        }
+        StatementKind::Operate(_, operation) => blocked(operation.otherwise.as_ref()),
+        StatementKind::OnDead(statements) => count(statements),
+        StatementKind::Send(send) => {
+            let blocks = [&send.accepted, &send.refused].into_iter().flatten();
+            blocks.map(|block| count(&block.node)).sum()
+        }
+        _ => 0,
+    };
+    statements.iter().map(|statement| 1 + within(statement)).sum()
+}
+
+fn blocked(failure: Option<&ast::Else>) -> usize {
+    match failure.map(|failure| &failure.kind) {
+        Some(ast::ElseKind::Block(statements)) => count(statements),
+        _ => 0,
+    }
+}
+
+/// Whether a block never goes on to what follows it.
+pub(crate) fn ends(steps: &[Step]) -> bool {
+    steps.iter().any(|step| match &step.kind {
+        StepKind::Return(_) | StepKind::End(_) => true,
+        StepKind::When(_, yes, no) => ends(yes) && ends(no),
+        _ => false,
+    })
+}

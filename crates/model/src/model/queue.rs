@@ -1,0 +1,124 @@
+//! Queues, and what works through them.
+
+use latchkey_language::Span;
+
+use super::{Contract, FailureKind, Model, Send, Step, StepKind, Template, Waiver};
+use crate::types::Type;
+
+/// Over how many partitions the outbox of a queue is spread.
+pub const OUTBOX_SHARDS: u64 = 16;
+
+/// The most bytes of `failure.class`.
+pub const FAILURE_CLASS_BYTES_MAX: u64 = 32;
+
+/// The most bytes of `failure.code`.
+pub const FAILURE_CODE_BYTES_MAX: u64 = 128;
+
+/// The most bytes of `failure.message`.
+pub const FAILURE_MESSAGE_BYTES_MAX: u64 = 1024;
+
+/// What messages are sent to.
+#[derive(Debug)]
+pub struct Queue {
+    /// Its name.
+    pub name: String,
+    /// What its messages are made of.
+    pub fields: Vec<QueueField>,
+    /// For how long a worker has a message to itself, in milliseconds.
+    pub lease_ms: u64,
+    /// How often a message is tried before it is given up.
+    pub tries: u32,
+    /// The partitions its sends wait in, where it lies outside the store: `LATCHKEY#OUTBOX#{name}#{shard:02}`.
+    pub outbox: Template,
+    /// Where its name is declared.
+    pub span: Span,
+    /// Rules that are waived for it.
+    pub waivers: Vec<Waiver>,
+}
+
+impl Queue {
+    /// The field of a name.
+    pub fn field(&self, name: &str) -> Option<&QueueField> {
+        self.fields.iter().find(|field| field.name == name)
+    }
+}
+
+/// A part of a message.
+#[derive(Debug)]
+pub struct QueueField {
+    /// Its name.
+    pub name: String,
+    /// Its type.
+    pub kind: Type,
+    /// Whether it may be absent.
+    pub optional: bool,
+    /// Where it is declared.
+    pub span: Span,
+}
+
+/// What works through a queue.
+#[derive(Debug)]
+pub struct Worker {
+    /// The queue.
+    pub queue: usize,
+    /// What it does with a message. Its inputs are those fields of the message it asks for.
+    pub body: Contract,
+    /// What it does about a message that was tried too often. It has the same inputs.
+    pub dead: Option<Contract>,
+}
+
+impl Model {
+    /// All that runs: contracts, workers, what they do about dead letters, and what follows a send.
+    pub fn bodies(&self) -> Vec<&Contract> {
+        let workers =
+            self.workers.iter().flat_map(|worker| [Some(&worker.body), worker.dead.as_ref()]);
+        let mut bodies: Vec<&Contract> = self.contracts.iter().chain(workers.flatten()).collect();
+        let mut at = 0;
+        while let Some(body) = bodies.get(at) {
+            let mut sends = Vec::new();
+            collect(&body.steps, &mut sends);
+            let blocks = sends.into_iter().flat_map(|send| [&send.accepted, &send.refused]);
+            bodies.extend(blocks.flatten().map(|block| &**block));
+            at += 1;
+        }
+        bodies
+    }
+}
+
+impl Contract {
+    /// Everything it sends, in the order it is written.
+    pub fn sends(&self) -> Vec<&Send> {
+        let mut sends = Vec::new();
+        collect(&self.steps, &mut sends);
+        sends
+    }
+}
+
+fn collect<'a>(steps: &'a [Step], sends: &mut Vec<&'a Send>) {
+    for step in steps {
+        let failure = match &step.kind {
+            StepKind::Send(send) => {
+                sends.push(send);
+                continue;
+            }
+            StepKind::When(_, yes, no) => {
+                collect(yes, sends);
+                collect(no, sends);
+                continue;
+            }
+            StepKind::Transact(legs) => {
+                collect(legs, sends);
+                continue;
+            }
+            StepKind::Require(_, failure) | StepKind::Match(_, failure) => failure,
+            StepKind::Read(read) => &read.failure,
+            StepKind::Write(leg) => &leg.failure,
+            StepKind::Allow(_) | StepKind::Let(..) | StepKind::Return(_) | StepKind::End(_) => {
+                continue;
+            }
+        };
+        if let Some(FailureKind::Steps(steps)) = failure.as_ref().map(|failure| &failure.kind) {
+            collect(steps, sends);
+        }
+    }
+}

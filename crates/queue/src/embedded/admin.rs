@@ -1,0 +1,245 @@
+//! Looking into a queue and cleaning it up, in bounded steps.
+
+use std::sync::Arc;
+
+use latchkey_table::{
+    Delete, Error as TableError, Item, Resume, Returning, SortRange, Text, Transact,
+};
+
+use super::stored::{Part, Stored};
+use super::{Embedded, leg};
+use crate::limits::{COUNT_MAX, COUNT_QUERIES_MAX, PAGE_MAX};
+use crate::{Count, Depth, Error, Failure, Message, dead};
+
+/// Which messages of a queue are meant.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Which {
+    /// Those that wait, whether or not they are due.
+    Waiting,
+    /// Those that someone holds, and those whose lease is over and that nobody has received since.
+    Held,
+    /// Those that were given up.
+    Dead,
+}
+
+/// A message that was looked at and left where it is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Peeked {
+    /// The message.
+    pub message: Arc<Message>,
+    /// How often it was tried.
+    pub tries: u32,
+    /// How the last try failed.
+    pub failure: Option<Failure>,
+    /// When it is due, when its lease is over, or when it was given up.
+    pub at: i64,
+}
+
+impl Embedded {
+    /// How full the queue is. Each number is counted to 10,000, or as far as 16 queries lead.
+    pub async fn depth(&self) -> Result<Depth, Error> {
+        let now = self.shared.clock.now();
+        let messages = self.shared.home.messages();
+        let count = async |range| self.count(messages.clone(), range).await;
+        let mut oldest: Option<i64> = None;
+        for part in [Part::Waiting, Part::Held] {
+            let first = self.messages(part.until(now), 1, None)?.0.pop();
+            oldest = oldest.into_iter().chain(first.map(|stored| stored.due_at)).min();
+        }
+        Ok(Depth {
+            visible: count(Part::Waiting.until(now)).await? + count(Part::Held.until(now)).await?,
+            delayed: count(Part::Waiting.after(now)).await?,
+            in_flight: count(Part::Held.after(now)).await?,
+            oldest_ms: oldest.map(|due| u64::try_from(now.saturating_sub(due)).unwrap_or(0)),
+        })
+    }
+
+    /// How many dead letters there are, counted as far as [`Embedded::depth`] does.
+    pub async fn letters(&self) -> Result<Count, Error> {
+        self.count(self.shared.home.letters(), SortRange::All).await
+    }
+
+    async fn count(&self, partition: Text, range: SortRange) -> Result<Count, Error> {
+        let (mut counted, mut resume) = (0, None);
+        for _ in 0..COUNT_QUERIES_MAX {
+            let limit = usize::try_from(COUNT_MAX.saturating_sub(counted)).unwrap_or(usize::MAX);
+            if limit == 0 {
+                break;
+            }
+            let query = self.shared.home.query(partition.clone(), range.clone(), limit, resume);
+            let page = self.shared.store.query(&query)?;
+            counted += u64::try_from(page.items.len()).unwrap_or(u64::MAX);
+            resume = page.resume;
+            if resume.is_none() {
+                return Ok(Count::exactly(counted));
+            }
+            // A count takes a while; others have their turn.
+            tokio::task::yield_now().await;
+        }
+        // A page that ends exactly at the limit need not have another behind it.
+        let behind = self.shared.home.query(partition, range, 1, resume);
+        let more = !self.shared.store.query(&behind)?.items.is_empty();
+        Ok(Count { counted, more })
+    }
+
+    /// Looks at some messages, and says where to go on.
+    pub fn peek(
+        &self,
+        which: Which,
+        limit: usize,
+        resume: Option<Resume>,
+    ) -> Result<(Vec<Peeked>, Option<Resume>), Error> {
+        let limit = limit.clamp(1, PAGE_MAX);
+        let part = match which {
+            Which::Waiting => Part::Waiting,
+            Which::Held => Part::Held,
+            Which::Dead => {
+                let page = self.shared.store.query(&dead::query(self.home(), limit, resume))?;
+                let letters = page.items.into_iter().filter_map(dead::read);
+                return Ok((letters.map(Peeked::from).collect(), page.resume));
+            }
+        };
+        let (found, resume) = self.messages(part.all(), limit, resume)?;
+        Ok((found.into_iter().map(Peeked::from).collect(), resume))
+    }
+
+    /// Sends a dead letter again, due now and with all its tries before it. False if there is none of
+    /// this id.
+    pub async fn redrive(&self, id: &str) -> Result<bool, Error> {
+        let item = self.shared.store.get(&dead::get(self.home(), id))?.item;
+        let Some(letter) = item.and_then(dead::read) else { return Ok(false) };
+        Ok(self.redrive_each(vec![letter]).await? == 1)
+    }
+
+    /// Sends all dead letters again, and says how many there were. One that dies again meanwhile stays.
+    pub async fn redrive_all(&self) -> Result<u64, Error> {
+        let (mut count, mut resume) = (0, None);
+        loop {
+            let query = dead::query(self.home(), PAGE_MAX, resume);
+            let page = self.shared.store.query(&query)?;
+            let letters = page.items.into_iter().filter_map(dead::read).collect();
+            count += self.redrive_each(letters).await?;
+            resume = page.resume;
+            if resume.is_none() {
+                return Ok(count);
+            }
+        }
+    }
+
+    async fn redrive_each(&self, letters: Vec<dead::Letter>) -> Result<u64, Error> {
+        let now = self.shared.clock.now();
+        let home = self.home();
+        let moves = letters.into_iter().map(|letter| {
+            let send = leg(home, letter.message.clone(), now);
+            dead::redrive(home, &letter, send)
+        });
+        let count = self.transact_each(moves.collect()).await?;
+        self.look_again();
+        Ok(count)
+    }
+
+    /// Removes messages, and says how many. What comes or moves meanwhile may stay.
+    pub async fn purge(&self, which: Which) -> Result<u64, Error> {
+        let (partition, range) = match which {
+            Which::Waiting => (self.shared.home.messages(), Part::Waiting.all()),
+            Which::Held => (self.shared.home.messages(), Part::Held.all()),
+            Which::Dead => (self.shared.home.letters(), SortRange::All),
+        };
+        let (mut count, mut resume) = (0, None);
+        loop {
+            let query = self.home().query(partition.clone(), range.clone(), PAGE_MAX, resume);
+            let page = self.shared.store.query(&query)?;
+            count += self.delete_each(&page.items).await?;
+            resume = page.resume;
+            if resume.is_none() {
+                return Ok(count);
+            }
+        }
+    }
+
+    async fn delete_each(&self, items: &[Item]) -> Result<u64, Error> {
+        let table = self.home().table();
+        let keys = items.iter().filter_map(|item| table.key.of(item));
+        // All are handed in before the first is awaited: the store commits them together.
+        let pending: Vec<_> = keys
+            .map(|key| {
+                let delete = Delete { table: Arc::clone(table), key, condition: None };
+                self.shared.store.delete(delete, Returning::Old)
+            })
+            .collect();
+        let mut count = 0;
+        for pending in pending {
+            count += u64::from(pending.await?.item.is_some());
+        }
+        Ok(count)
+    }
+
+    /// Ends every lease. For the start of a process: a store has one, so whoever held them is gone.
+    pub async fn recover(&self) -> Result<u64, Error> {
+        let (mut count, mut resume) = (0, None);
+        loop {
+            let (held, next) = self.messages(Part::Held.all(), PAGE_MAX, resume)?;
+            let now = self.shared.clock.now();
+            let home = self.home();
+            let moves = held.iter().filter(|held| held.at > now).map(|held| {
+                // The lease may have begun by a clock that was ahead.
+                Transact { legs: held.moved_to(&held.waiting(held.due_at.min(now)), home) }
+            });
+            count += self.transact_each(moves.collect()).await?;
+            resume = next;
+            if resume.is_none() {
+                self.look_again();
+                return Ok(count);
+            }
+        }
+    }
+
+    /// Makes each move whose message is still there, and says how many were.
+    async fn transact_each(&self, moves: Vec<Transact>) -> Result<u64, Error> {
+        let pending: Vec<_> =
+            moves.into_iter().map(|transact| self.shared.store.transact(transact)).collect();
+        let mut count = 0;
+        for pending in pending {
+            match pending.await {
+                Ok(_) => count += 1,
+                Err(TableError::ConditionFailed(_)) => {}
+                Err(error) => return Err(error.into()),
+            }
+        }
+        Ok(count)
+    }
+
+    fn messages(
+        &self,
+        range: SortRange,
+        limit: usize,
+        resume: Option<Resume>,
+    ) -> Result<(Vec<Stored>, Option<Resume>), Error> {
+        let home = self.home();
+        let page = self.shared.store.query(&home.query(home.messages(), range, limit, resume))?;
+        let read = |item| Stored::read(home, item);
+        Ok((page.items.into_iter().filter_map(read).collect(), page.resume))
+    }
+}
+
+impl From<Stored> for Peeked {
+    fn from(stored: Stored) -> Peeked {
+        Peeked {
+            message: stored.message,
+            tries: u32::try_from(stored.tries).unwrap_or(u32::MAX),
+            failure: stored.failure,
+            at: stored.at,
+        }
+    }
+}
+
+impl From<dead::Letter> for Peeked {
+    fn from(letter: dead::Letter) -> Peeked {
+        Peeked {
+            message: Arc::new(letter.message),
+            tries: letter.tries,
+            failure: Some(letter.failure),
+            at: letter.died_at,
+        }
+    }
+}

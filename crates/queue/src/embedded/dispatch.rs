@@ -1,0 +1,316 @@
+//! Who gets which message.
+//!
+//! Receivers say how many they want, and one task looks for all of them: one query and one commit
+//! lease as many messages as are wanted, so that receivers never race for the same one. When nothing
+//! is due the task sleeps until the next message is, or until it is told to look again. It ends when
+//! nobody waits any more.
+
+use std::collections::{HashSet, VecDeque};
+use std::sync::atomic::Ordering;
+use std::sync::{Arc, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use latchkey_embedded::Pending;
+use latchkey_table::{Error as TableError, Leg, Transact, Transacted};
+use tokio::runtime::Handle;
+use tokio::sync::oneshot;
+use tokio::time::{Instant, sleep};
+
+use super::Shared;
+use super::stored::{Part, Stored};
+use crate::limits::{RECEIVE_MAX, TIME_MAX};
+use crate::{Error, Received};
+
+/// How many messages are leased in one round.
+const ROUND_MAX: usize = 500;
+
+/// How many messages are leased in one transaction, of two legs each.
+const TRANSACTION_LEASES_MAX: usize = 50;
+
+/// The longest sleep: the clock may be set anew while the task sleeps.
+const SLEEP_MAX: Duration = Duration::from_secs(60);
+
+/// The longest a receiver waits.
+const WAIT_MAX: Duration = Duration::from_secs(3600);
+
+type Answer = Result<Vec<Received>, Error>;
+
+/// A receiver that waits.
+#[derive(Debug)]
+struct Demand {
+    max: usize,
+    deadline: Instant,
+    reply: oneshot::Sender<Answer>,
+}
+
+/// What the task has not seen yet.
+#[derive(Debug, Default)]
+pub(crate) struct Waiting {
+    /// Receivers that wait.
+    demands: Vec<Demand>,
+    /// Messages whose receiver left before it saw them.
+    returned: Vec<Received>,
+    /// Whether the task runs.
+    running: bool,
+}
+
+/// Waits for messages. Dropped before it has them, it returns what was leased for it.
+pub(crate) async fn receive(shared: &Arc<Shared>, max: usize, wait: Duration) -> Answer {
+    let (reply, answer) = oneshot::channel();
+    let deadline = Instant::now() + wait.min(WAIT_MAX);
+    let demand = Demand { max: max.clamp(1, RECEIVE_MAX), deadline, reply };
+    let running = {
+        let mut waiting = shared.waiting();
+        waiting.demands.push(demand);
+        std::mem::replace(&mut waiting.running, true)
+    };
+    if running {
+        shared.look.notify_one();
+    } else {
+        tokio::spawn(run(Running { shared: Arc::clone(shared), ended: false }));
+    }
+    let mut asking = Asking { shared, answer, answered: false };
+    let answer = (&mut asking.answer).await;
+    asking.answered = true;
+    let stopped = || TableError::Unavailable { reason: "the queue stopped".to_owned() };
+    answer.unwrap_or_else(|_| Err(stopped().into()))
+}
+
+struct Asking<'a> {
+    shared: &'a Arc<Shared>,
+    answer: oneshot::Receiver<Answer>,
+    answered: bool,
+}
+
+impl Drop for Asking<'_> {
+    fn drop(&mut self) {
+        if self.answered {
+            return;
+        }
+        self.answer.close();
+        let received = self.answer.try_recv().ok().and_then(Result::ok).unwrap_or_default();
+        let mut waiting = self.shared.waiting();
+        waiting.returned.extend(received);
+        let idle = !waiting.running && !waiting.returned.is_empty();
+        // Without a runtime to run the task on, they come back when their leases are over.
+        if idle && let Ok(runtime) = Handle::try_current() {
+            waiting.running = true;
+            let shared = Arc::clone(self.shared);
+            runtime.spawn(run(Running { shared, ended: false }));
+        }
+        drop(waiting);
+        self.shared.look.notify_one();
+    }
+}
+
+/// The task's hold on the queue; however it ends, another can begin.
+struct Running {
+    shared: Arc<Shared>,
+    /// Whether it ended as it should, and may have a successor.
+    ended: bool,
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        if !self.ended {
+            // Nobody waits in vain: those who wait are told that the queue stopped.
+            *self.shared.waiting() = Waiting::default();
+        }
+    }
+}
+
+async fn run(mut running: Running) {
+    let shared = Arc::clone(&running.shared);
+    let (mut demands, mut returned) = (Vec::new(), Vec::new());
+    while shared.gather(&mut demands, &mut returned) {
+        if demands.is_empty() {
+            shared.give_back(std::mem::take(&mut returned)).await;
+            continue;
+        }
+        // Awake, it is told of every message that is sent.
+        shared.wakes_at.store(i64::MAX, Ordering::SeqCst);
+        shared.looks.fetch_add(1, Ordering::Relaxed);
+        let now = shared.clock.now();
+        let wanted = demands.iter().map(|demand| demand.max).sum();
+        let found = match std::mem::take(&mut returned) {
+            none if none.is_empty() => shared.take(now, wanted).await,
+            some => Ok(some),
+        };
+        let next = match found {
+            Ok(received) if received.is_empty() => shared.next_due(now),
+            Ok(received) => {
+                returned = hand_out(&mut demands, received);
+                continue;
+            }
+            Err(error) => Err(error),
+        };
+        match next {
+            Ok(next) => {
+                answer_late(&mut demands);
+                shared.sleep(&demands, now, next).await;
+            }
+            // Whoever receives decides whether to try again, and when.
+            Err(error) => demands.drain(..).for_each(|d| drop(d.reply.send(Err(error.clone())))),
+        }
+    }
+    running.ended = true;
+}
+
+/// Gives each receiver its share: as even as can be, for who takes more than others keeps what they
+/// could begin with. Returns what nobody took.
+fn hand_out(demands: &mut Vec<Demand>, received: Vec<Received>) -> Vec<Received> {
+    let mut left = VecDeque::from(received);
+    let mut waiting = std::mem::take(demands).into_iter();
+    while !left.is_empty()
+        && let Some(demand) = waiting.next()
+    {
+        let share = left.len().div_ceil(waiting.len() + 1).min(demand.max);
+        if let Err(Ok(refused)) = demand.reply.send(Ok(left.drain(..share).collect())) {
+            refused.into_iter().rev().for_each(|received| left.push_front(received));
+        }
+    }
+    demands.extend(waiting);
+    left.into()
+}
+
+/// Tells those whose time is up that there is nothing. All of them waited while it was looked.
+fn answer_late(demands: &mut Vec<Demand>) {
+    let now = Instant::now();
+    for late in demands.extract_if(.., |demand| demand.deadline <= now) {
+        drop(late.reply.send(Ok(Vec::new())));
+    }
+}
+
+impl Shared {
+    fn waiting(&self) -> MutexGuard<'_, Waiting> {
+        self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Takes over what has come and lets go of those who have left. False if there is nothing to do:
+    /// the task must then end, for the next receiver begins another.
+    fn gather(&self, demands: &mut Vec<Demand>, returned: &mut Vec<Received>) -> bool {
+        let mut waiting = self.waiting();
+        demands.append(&mut waiting.demands);
+        returned.append(&mut waiting.returned);
+        demands.retain(|demand| !demand.reply.is_closed());
+        waiting.running = !demands.is_empty() || !returned.is_empty();
+        waiting.running
+    }
+
+    /// Leases messages that are due, the oldest first.
+    async fn take(&self, now: i64, wanted: usize) -> Answer {
+        let found = self.due(now, wanted.min(ROUND_MAX))?;
+        let until = now.saturating_add(self.lease_ms).min(TIME_MAX);
+        let mut leases: Vec<_> = found
+            .into_iter()
+            .map(|stored| {
+                let held = stored.held(self.leases.fetch_add(1, Ordering::Relaxed), until);
+                (stored, held)
+            })
+            .collect();
+        let mut batches = Vec::new();
+        while !leases.is_empty() {
+            let rest = leases.split_off(leases.len().min(TRANSACTION_LEASES_MAX));
+            let batch = std::mem::replace(&mut leases, rest);
+            // All are handed in before the first is awaited: the store commits them together.
+            batches.push((self.lease(&batch), batch));
+        }
+        let mut received = Vec::new();
+        let mut failed = None;
+        for (pending, batch) in batches {
+            match pending.await {
+                Ok(_) => received.extend(batch.into_iter().map(|(_, held)| Received::leased(held))),
+                // One of them has gone since it was read.
+                Err(TableError::ConditionFailed(_)) => {
+                    self.lease_each(batch, &mut received, &mut failed).await;
+                }
+                Err(error) => failed = Some(error),
+            }
+        }
+        match failed {
+            Some(error) if received.is_empty() => Err(error.into()),
+            _ => Ok(received),
+        }
+    }
+
+    fn lease(&self, leases: &[(Stored, Stored)]) -> Pending<Transacted> {
+        let legs = |(old, new): &(Stored, Stored)| -> Vec<Leg> { old.moved_to(new, &self.home) };
+        self.store.transact(Transact { legs: leases.iter().flat_map(legs).collect() })
+    }
+
+    async fn lease_each(
+        &self,
+        leases: Vec<(Stored, Stored)>,
+        received: &mut Vec<Received>,
+        failed: &mut Option<TableError>,
+    ) {
+        let pending: Vec<_> = leases
+            .into_iter()
+            .map(|lease| (self.lease(std::slice::from_ref(&lease)), lease.1))
+            .collect();
+        for (pending, held) in pending {
+            match pending.await {
+                Ok(_) => received.push(Received::leased(held)),
+                Err(TableError::ConditionFailed(_)) => {}
+                Err(error) => *failed = Some(error),
+            }
+        }
+    }
+
+    /// Messages that are due and those whose lease is over, by when they were.
+    fn due(&self, now: i64, limit: usize) -> Result<Vec<Stored>, Error> {
+        let mut found = Vec::new();
+        for part in [Part::Waiting, Part::Held] {
+            let query = self.home.query(self.home.messages(), part.until(now), limit, None);
+            let items = self.store.query(&query)?.items;
+            found.extend(items.into_iter().filter_map(|item| Stored::read(&self.home, item)));
+        }
+        found.sort_by(|a, b| (a.at, a.message.id()).cmp(&(b.at, b.message.id())));
+        // Of two under one id, the second waits for the next round: their leases would lie in one place.
+        let mut ids = HashSet::new();
+        found.retain(|stored| ids.insert(stored.message.id().clone()));
+        found.truncate(limit);
+        Ok(found)
+    }
+
+    /// When the next message is due or the next lease over, if there is one.
+    fn next_due(&self, now: i64) -> Result<Option<i64>, Error> {
+        let mut next = None;
+        for part in [Part::Waiting, Part::Held] {
+            let query = self.home.query(self.home.messages(), part.after(now), 1, None);
+            let items = self.store.query(&query)?.items;
+            let found = items.into_iter().find_map(|item| Stored::read(&self.home, item));
+            next = next.into_iter().chain(found.map(|stored| stored.at)).min();
+        }
+        Ok(next)
+    }
+
+    /// Lets messages wait again that nobody came to see.
+    async fn give_back(&self, received: Vec<Received>) {
+        let pending: Vec<_> = received
+            .iter()
+            .filter_map(Received::stored)
+            .map(|held| {
+                let tries = held.tries.saturating_sub(1);
+                let waiting = Stored { tries, ..held.waiting(held.due_at) };
+                self.store.transact(Transact { legs: held.moved_to(&waiting, &self.home) })
+            })
+            .collect();
+        for pending in pending {
+            // If the store does not take it, it comes back when its lease is over.
+            drop(pending.await);
+        }
+    }
+
+    /// Sleeps until there may be something to do.
+    async fn sleep(&self, demands: &[Demand], now: i64, next: Option<i64>) {
+        let Some(deadline) = demands.iter().map(|demand| demand.deadline).min() else { return };
+        let ms = next.map(|next| u64::try_from(next.saturating_sub(now)).unwrap_or(0));
+        let due = ms.map_or(SLEEP_MAX, Duration::from_millis).min(SLEEP_MAX);
+        self.wakes_at.store(next.unwrap_or(i64::MAX), Ordering::SeqCst);
+        tokio::select! {
+            () = self.look.notified() => {}
+            () = sleep(due.min(deadline.saturating_duration_since(Instant::now()))) => {}
+        }
+    }
+}

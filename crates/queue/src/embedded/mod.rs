@@ -1,0 +1,206 @@
+//! The queue in the embedded store: its messages are items of a table, so that a send is a leg of
+//! any transaction on it.
+//!
+//! A store has one process, and a queue one [`Embedded`] in it; clones are the same queue.
+
+mod admin;
+mod dispatch;
+mod stored;
+
+use std::hash::{BuildHasher as _, RandomState};
+use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use latchkey_embedded::Store;
+use latchkey_table::{Error as TableError, Leg, Returning, Transact};
+use tokio::sync::Notify;
+
+pub use admin::{Peeked, Which};
+pub(crate) use stored::Stored;
+
+use crate::limits::TIME_MAX;
+use crate::{Clock, Error, Failure, Home, Message, Received, dead};
+use dispatch::Waiting;
+
+/// A durable queue in the embedded store.
+///
+/// ```
+/// # use std::{sync::Arc, time::Duration};
+/// # use latchkey_embedded::{Options, Store};
+/// # use latchkey_table::{Map, Schema, Transact};
+/// use latchkey_queue::{Clock, Embedded, Home, Message, leg};
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// # let store = Arc::new(Store::in_memory(&Options::default())?);
+/// # let table = Arc::new(Schema::new("Things"));
+/// # store.create_table(&table).await?;
+/// let home = Home::new(table, "type", "orders")?;
+/// let queue = Embedded::new(Arc::clone(&store), home.clone(), 30_000, Clock::new(|| 1_000));
+///
+/// // A send is a leg among others; whoever commits it tells the queue.
+/// let message = Message::new("01J", Map::from([("orderId", "7")]), 1_000)?;
+/// store.transact(Transact { legs: vec![leg(&home, message, 1_000)] }).await?;
+/// queue.sent(1_000);
+///
+/// let received = queue.receive(10, Duration::from_secs(20)).await?;
+/// assert_eq!(received.len(), 1);
+/// assert_eq!(received[0].tries, 1);
+/// queue.done(&received[0]).await?;
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Debug, Clone)]
+pub struct Embedded {
+    shared: Arc<Shared>,
+}
+
+/// What the queue's handles and its task share.
+#[derive(Debug)]
+pub(crate) struct Shared {
+    store: Arc<Store>,
+    home: Home,
+    lease_ms: i64,
+    clock: Clock,
+    waiting: Mutex<Waiting>,
+    /// Tells the task to look again.
+    look: Notify,
+    /// When the task looks again by itself; while it is awake, the end of time.
+    wakes_at: AtomicI64,
+    /// The next lease. They begin at random, so that no two processes give the same.
+    leases: AtomicU64,
+    /// How often the task looked.
+    looks: AtomicU64,
+}
+
+/// Sends a message as a leg of a transaction on the queue's own table.
+pub fn leg(home: &Home, message: Message, due: i64) -> Leg {
+    Leg::Put(Stored::new(message, due.clamp(0, TIME_MAX)).put(home))
+}
+
+impl Embedded {
+    /// The queue of a home, which the store's table already has room for. Whoever receives a message
+    /// has it to itself for `lease_ms`.
+    pub fn new(store: Arc<Store>, home: Home, lease_ms: u32, clock: Clock) -> Embedded {
+        Embedded {
+            shared: Arc::new(Shared {
+                store,
+                home,
+                lease_ms: i64::from(lease_ms.max(1)),
+                clock,
+                waiting: Mutex::default(),
+                look: Notify::new(),
+                wakes_at: AtomicI64::new(i64::MAX),
+                leases: AtomicU64::new(RandomState::new().hash_one(())),
+                looks: AtomicU64::new(0),
+            }),
+        }
+    }
+
+    /// Where its messages lie.
+    pub fn home(&self) -> &Home {
+        &self.shared.home
+    }
+
+    /// Sends a message by itself. Sent again under the same time, it is sent once, unless it has been
+    /// received in between.
+    pub async fn send(&self, message: Message, due: i64) -> Result<(), Error> {
+        let put = Stored::new(message, due.clamp(0, TIME_MAX)).put(&self.shared.home);
+        self.shared.store.put(put, Returning::Nothing).await?;
+        self.sent(due);
+        Ok(())
+    }
+
+    /// Tells those who wait that a transaction with a send in it was committed.
+    pub fn sent(&self, due: i64) {
+        if due < self.shared.wakes_at.load(Ordering::SeqCst) {
+            self.look_again();
+        }
+    }
+
+    /// Has those who wait look again: the clock was moved.
+    pub fn look_again(&self) {
+        self.shared.look.notify_one();
+    }
+
+    /// Messages that are due, the oldest first; at most `max`, and none if none comes in time. Each
+    /// is leased: nobody else gets it until the lease is over.
+    ///
+    /// A future that is dropped gives back what was leased for it.
+    pub async fn receive(&self, max: usize, wait: Duration) -> Result<Vec<Received>, Error> {
+        dispatch::receive(&self.shared, max, wait).await
+    }
+
+    /// How often it was looked for messages: no more often than something was sent, received or due.
+    pub fn looks(&self) -> u64 {
+        self.shared.looks.load(Ordering::Relaxed)
+    }
+
+    /// The work is done; the message goes.
+    pub async fn done(&self, received: &Received) -> Result<(), Error> {
+        let held = received.stored().ok_or(Error::Stale)?;
+        let delete = held.delete(&self.shared.home);
+        match self.shared.store.delete(delete, Returning::Nothing).await {
+            Ok(_) => Ok(()),
+            Err(error) => Err(stale_or(error)),
+        }
+    }
+
+    /// Not yet: the message comes again, and this was no try.
+    pub async fn later(&self, received: &Received, until: i64) -> Result<(), Error> {
+        let held = received.stored().ok_or(Error::Stale)?;
+        let tries = held.tries.saturating_sub(1);
+        self.wait_again(held, Stored { tries, ..held.waiting(until.clamp(0, TIME_MAX)) }).await
+    }
+
+    /// The try failed: the message comes again.
+    pub async fn failed(
+        &self,
+        received: &Received,
+        until: i64,
+        failure: Failure,
+    ) -> Result<(), Error> {
+        let held = received.stored().ok_or(Error::Stale)?;
+        let failure = Some(failure);
+        self.wait_again(held, Stored { failure, ..held.waiting(until.clamp(0, TIME_MAX)) }).await
+    }
+
+    /// The message is given up, and becomes a dead letter.
+    pub async fn dead(&self, received: &Received, failure: &Failure) -> Result<(), Error> {
+        let held = received.stored().ok_or(Error::Stale)?;
+        let Shared { home, clock, .. } = &*self.shared;
+        let letter = dead::put(home, &held.message, received.tries, failure, clock.now());
+        self.transact(vec![Leg::Delete(held.delete(home)), Leg::Put(letter)]).await
+    }
+
+    /// Holds the message for another lease from now on. What was received before is then stale.
+    pub async fn extend(&self, received: &Received) -> Result<Received, Error> {
+        let held = received.stored().ok_or(Error::Stale)?;
+        let until = self.shared.clock.now().saturating_add(self.shared.lease_ms).min(TIME_MAX);
+        let extended = Stored { at: until, ..held.clone() };
+        self.transact(held.moved_to(&extended, &self.shared.home)).await?;
+        Ok(Received::leased(extended))
+    }
+
+    async fn wait_again(&self, held: &Stored, waiting: Stored) -> Result<(), Error> {
+        self.transact(held.moved_to(&waiting, &self.shared.home)).await?;
+        self.sent(waiting.at);
+        Ok(())
+    }
+
+    async fn transact(&self, legs: Vec<Leg>) -> Result<(), Error> {
+        match self.shared.store.transact(Transact { legs }).await {
+            Ok(_) => Ok(()),
+            Err(error) => Err(stale_or(error)),
+        }
+    }
+}
+
+/// The only conditions are those that the message is still held.
+fn stale_or(error: TableError) -> Error {
+    match error {
+        TableError::ConditionFailed(_) => Error::Stale,
+        error => Error::Store(error),
+    }
+}

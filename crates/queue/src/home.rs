@@ -1,0 +1,117 @@
+//! Where the items of a queue lie in a table.
+
+use std::sync::Arc;
+
+use latchkey_table::{
+    Consistency, Direction, Item, Key, Query, Resume, Schema, SortRange, Text, Value,
+};
+
+use crate::Error;
+use crate::limits::{NAME_BYTES_MAX, TIME_MAX};
+
+/// The items of one queue in a table, all of them under keys that begin with `LATCHKEY#`.
+#[derive(Debug, Clone)]
+pub struct Home {
+    table: Arc<Schema>,
+    discriminator: Text,
+    queue: Text,
+}
+
+impl Home {
+    /// The items of a queue. `discriminator` is the attribute that tells the table's entities apart.
+    pub fn new(table: Arc<Schema>, discriminator: &str, queue: &str) -> Result<Home, Error> {
+        let fits = |b: u8| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'-');
+        if !(1..=NAME_BYTES_MAX).contains(&queue.len()) || !queue.bytes().all(fits) {
+            return Err(Error::Name { name: queue.to_owned() });
+        }
+        Ok(Home { table, discriminator: discriminator.into(), queue: queue.into() })
+    }
+
+    /// The table.
+    pub fn table(&self) -> &Arc<Schema> {
+        &self.table
+    }
+
+    /// The queue's name.
+    pub fn queue(&self) -> &Text {
+        &self.queue
+    }
+
+    /// The partition of the messages that wait or are being worked on.
+    pub(crate) fn messages(&self) -> Text {
+        Text::from(format!("LATCHKEY#QUEUE#{}", self.queue))
+    }
+
+    /// The partition of the dead letters.
+    pub(crate) fn letters(&self) -> Text {
+        Text::from(format!("LATCHKEY#DEAD#{}", self.queue))
+    }
+
+    /// A partition of what is to be sent.
+    pub(crate) fn outbox(&self, shard: u64) -> Text {
+        Text::from(format!("LATCHKEY#OUTBOX#{}#{shard:02}", self.queue))
+    }
+
+    /// An item of a key and a kind, and nothing else yet.
+    pub(crate) fn item(&self, key: &Key, kind: &str) -> Item {
+        let names = &self.table.key;
+        Item::from([
+            (self.discriminator.clone(), Value::from(kind)),
+            (names.partition.clone(), Value::Text(key.partition.clone())),
+            (names.sort.clone(), Value::Text(key.sort.clone())),
+        ])
+    }
+
+    /// Asks for the items of a range, the lowest first.
+    pub(crate) fn query(
+        &self,
+        partition: Text,
+        range: SortRange,
+        limit: usize,
+        resume: Option<Resume>,
+    ) -> Query {
+        Query {
+            table: Arc::clone(&self.table),
+            index: None,
+            partition,
+            range,
+            direction: Direction::Ascending,
+            limit: Some(u32::try_from(limit).unwrap_or(u32::MAX)),
+            resume,
+            consistency: Consistency::Strong,
+        }
+    }
+}
+
+/// A time as a part of a key: of fixed width, so that keys sort as times do.
+pub(crate) fn stamp(ms: i64) -> String {
+    format!("{:015}", ms.clamp(0, TIME_MAX))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn stamps_sort_as_times_do() {
+        let times = [i64::MIN, 0, 9, 10, 1_700_000_000_000, TIME_MAX, i64::MAX];
+        let stamps: Vec<_> = times.map(stamp).to_vec();
+        assert!(stamps.is_sorted());
+        assert!(stamps.iter().all(|stamp| stamp.len() == 15));
+        assert_eq!(stamps[0], stamps[1]);
+        assert_eq!(stamps[5], stamps[6]);
+    }
+
+    #[test]
+    fn names_that_could_forge_a_key_are_refused() {
+        let table = Arc::new(Schema::new("Things"));
+        let named = |name: &str| Home::new(Arc::clone(&table), "type", name).map(|_| ());
+        let long = "x".repeat(NAME_BYTES_MAX);
+        for name in ["a", "Orders-2_x", long.as_str()] {
+            assert_eq!(named(name), Ok(()));
+        }
+        for name in ["", "a#b", "é", "a b", &format!("{long}x")] {
+            assert_eq!(named(name), Err(Error::Name { name: name.to_owned() }));
+        }
+    }
+}

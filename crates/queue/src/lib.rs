@@ -1,0 +1,28 @@
+//! Queues of messages behind one type, [`Queue`]: in the embedded store or on SQS.
+//!
+//! Every queue delivers at least once. Whoever receives a message has it to itself for a lease, and says
+//! before it is over what became of it; otherwise the message comes again. Messages that are given up are
+//! kept as [dead letters](dead). For a queue outside the store, a send waits in the [outbox].
+
+mod clock;
+pub mod dead;
+mod depth;
+mod embedded;
+mod error;
+mod home;
+pub mod limits;
+mod message;
+pub mod outbox;
+mod queue;
+mod received;
+mod sqs;
+
+pub use clock::Clock;
+pub use depth::{Count, Depth};
+pub use embedded::{Embedded, Peeked, Which, leg};
+pub use error::Error;
+pub use home::Home;
+pub use message::{Failure, Message};
+pub use queue::Queue;
+pub use received::Received;
+pub use sqs::{Codec, Sqs, SqsOptions, SqsService};

@@ -1,0 +1,170 @@
+//! The outbox of a queue outside the store: a send is a record in the transaction of its effect, and
+//! is relayed to the queue afterwards.
+//!
+//! A record lies under `LATCHKEY#OUTBOX#{queue}#{shard}` and the time from which a sweep may take it.
+//! Whoever commits one that is due relays it at once; a sweep leaves it alone for a while, and finds
+//! it if they died. One that is due later waits for the sweep, however far off. It is removed once
+//! the queue has answered and what follows the answer has been done: until then, a crash means that
+//! it is relayed again.
+//!
+//! What is here builds requests and reads answers; whoever calls runs them on the backend.
+
+use std::sync::Arc;
+
+use latchkey_table::{
+    Action, Comparator, Condition, Consistency, Delete, Item, Key, Leg, Map, Operand, Path, Put,
+    Query, Resume, SortRange, Text, Update, Value,
+};
+
+use crate::home::{Home, stamp};
+use crate::limits::{PAGE_MAX, TIME_MAX};
+use crate::message::{Message, number};
+
+/// Over how many partitions the records of a queue are spread.
+pub const SHARDS: u64 = 16;
+
+/// For how long a record is left to whoever relays it.
+pub const CLAIM_MS: i64 = 15_000;
+
+const KIND: &str = "LATCHKEY_OUTBOX";
+
+const CLAIMED_UNTIL: &str = "claimedUntil";
+
+/// Something to be sent.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Record {
+    message: Message,
+    due: i64,
+    send: Text,
+    kept: Map,
+    claimed_until: Option<i64>,
+}
+
+impl Record {
+    /// A message to be sent at a time. `send` names the statement that sends it; `kept` is what is needed
+    /// once the queue has answered.
+    pub fn new(message: Message, due: i64, send: impl Into<Text>, kept: Map) -> Record {
+        let due = due.clamp(0, TIME_MAX);
+        Record { message, due, send: send.into(), kept, claimed_until: None }
+    }
+
+    /// The message.
+    pub fn message(&self) -> &Message {
+        &self.message
+    }
+
+    /// When it is to be sent.
+    pub fn due(&self) -> i64 {
+        self.due
+    }
+
+    /// The statement that sends it.
+    pub fn send(&self) -> &Text {
+        &self.send
+    }
+
+    /// What is needed once the queue has answered.
+    pub fn kept(&self) -> &Map {
+        &self.kept
+    }
+
+    /// Whether someone is at it: a sweep passes over it.
+    pub fn is_claimed(&self, now: i64) -> bool {
+        self.claimed_until.is_some_and(|until| until > now)
+    }
+
+    /// Whether whoever commits it is to relay it at once, rather than a sweep when it is due.
+    pub fn is_due_at_once(&self) -> bool {
+        self.due <= self.message.sent_at()
+    }
+
+    /// Writes it, as a leg of a transaction.
+    pub fn leg(&self, home: &Home) -> Leg {
+        let mut item = home.item(&self.key(home), KIND);
+        self.message.write(&mut item);
+        item.insert("dueAt", self.due);
+        item.insert("send", self.send.clone());
+        item.insert("kept", self.kept.clone());
+        Leg::Put(Put { table: Arc::clone(home.table()), item, condition: None })
+    }
+
+    /// Claims it for whoever sweeps. Refused if it is gone or another has claimed it: without, all who
+    /// sweep would send it.
+    pub fn claim(&self, home: &Home, now: i64) -> Update {
+        let claimed = || Path::attribute(CLAIMED_UNTIL);
+        let over = Condition::Compare(
+            Operand::Path(claimed()),
+            Comparator::LessOrEqual,
+            Operand::from(now),
+        );
+        Update {
+            table: Arc::clone(home.table()),
+            key: self.key(home),
+            actions: vec![Action::set(CLAIMED_UNTIL, now.saturating_add(CLAIM_MS))],
+            condition: Some(Condition::And(vec![
+                Condition::Exists(Path::attribute("send")),
+                Condition::Or(vec![Condition::Absent(claimed()), over]),
+            ])),
+        }
+    }
+
+    /// Removes it: the queue has answered, and what follows the answer is done.
+    pub fn delete(&self, home: &Home) -> Delete {
+        Delete { table: Arc::clone(home.table()), key: self.key(home), condition: None }
+    }
+
+    /// The record of an item; nothing if it is none.
+    pub fn read(mut item: Item) -> Option<Record> {
+        let Some(Value::Map(kept)) = item.remove("kept") else { return None };
+        Some(Record {
+            due: number(&item, "dueAt")?,
+            send: item.get("send")?.as_text()?.clone(),
+            kept,
+            claimed_until: number(&item, CLAIMED_UNTIL),
+            message: Message::read(&mut item)?,
+        })
+    }
+
+    fn key(&self, home: &Home) -> Key {
+        let id = self.message.id();
+        let sweep_at = if self.is_due_at_once() {
+            self.message.sent_at().saturating_add(CLAIM_MS)
+        } else {
+            self.due
+        };
+        Key::new(home.outbox(shard(id)), format!("{}#{id}", stamp(sweep_at)))
+    }
+}
+
+/// Asks for records of a shard that a sweep may take now, the oldest first.
+pub fn due(home: &Home, shard: u64, now: i64, limit: usize, resume: Option<Resume>) -> Query {
+    // No key ends with its time, so none equals the bound.
+    let range = SortRange::Less(stamp(now.saturating_add(1)).into());
+    sweep(home, shard, range, limit.clamp(1, PAGE_MAX), resume)
+}
+
+/// Asks for the first record of a shard that a sweep may take later; [`sweep_at`] reads when.
+pub fn next(home: &Home, shard: u64, now: i64) -> Query {
+    let range = SortRange::Greater(stamp(now.saturating_add(1)).into());
+    sweep(home, shard, range, 1, None)
+}
+
+/// From when on a sweep may take a record.
+pub fn sweep_at(home: &Home, item: &Item) -> Option<i64> {
+    home.table().key.of(item)?.sort.split('#').next()?.parse().ok()
+}
+
+/// Eventual reads do: what one sweep misses the next finds, and what it sees too long cannot be claimed.
+fn sweep(home: &Home, shard: u64, range: SortRange, limit: usize, resume: Option<Resume>) -> Query {
+    let query = home.query(home.outbox(shard), range, limit, resume);
+    Query { consistency: Consistency::Eventual, ..query }
+}
+
+/// The shard of an id: FNV-1a, which spreads ids that differ in one letter.
+fn shard(id: &str) -> u64 {
+    let step = |hash: u64, b: u8| (hash ^ u64::from(b)).wrapping_mul(0x0000_0100_0000_01b3);
+    id.bytes().fold(0xcbf2_9ce4_8422_2325, step) % SHARDS
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,94 @@
+//! One type for every queue.
+
+use std::time::Duration;
+
+use crate::{Depth, Embedded, Error, Failure, Message, Received, Sqs};
+
+/// A queue, wherever it is.
+///
+/// What waits for SQS is put on the heap: its futures are large.
+#[derive(Debug, Clone)]
+pub enum Queue {
+    /// In the store on this machine.
+    Embedded(Embedded),
+    /// On SQS.
+    Sqs(Box<Sqs>),
+}
+
+impl Queue {
+    /// Sends a message by itself, to be received from a time on. It may be sent again if the answer is lost.
+    pub async fn send(&self, message: &Message, due: i64) -> Result<(), Error> {
+        match self {
+            Queue::Embedded(queue) => queue.send(message.clone(), due).await,
+            Queue::Sqs(queue) => Box::pin(queue.send(message, due)).await,
+        }
+    }
+
+    /// Messages that are due: at most `max`, and none if none comes in time. Nobody else gets them until
+    /// their leases are over.
+    pub async fn receive(&self, max: usize, wait: Duration) -> Result<Vec<Received>, Error> {
+        match self {
+            Queue::Embedded(queue) => queue.receive(max, wait).await,
+            Queue::Sqs(queue) => Box::pin(queue.receive(max, wait)).await,
+        }
+    }
+
+    /// The work is done; the message goes.
+    pub async fn done(&self, received: &Received) -> Result<(), Error> {
+        match self {
+            Queue::Embedded(queue) => queue.done(received).await,
+            Queue::Sqs(queue) => Box::pin(queue.done(received)).await,
+        }
+    }
+
+    /// Not yet: the message comes again, and this was no try.
+    pub async fn later(&self, received: &Received, until: i64) -> Result<(), Error> {
+        match self {
+            Queue::Embedded(queue) => queue.later(received, until).await,
+            Queue::Sqs(queue) => Box::pin(queue.later(received, until)).await,
+        }
+    }
+
+    /// The try failed: the message comes again.
+    pub async fn failed(
+        &self,
+        received: &Received,
+        until: i64,
+        failure: Failure,
+    ) -> Result<(), Error> {
+        match self {
+            Queue::Embedded(queue) => queue.failed(received, until, failure).await,
+            Queue::Sqs(queue) => Box::pin(queue.failed(received, until)).await,
+        }
+    }
+
+    /// Whether giving a message up keeps it as a dead letter. If not, the caller writes
+    /// [`dead::put`](crate::dead::put) to its table first.
+    pub fn keeps_letters(&self) -> bool {
+        matches!(self, Queue::Embedded(_))
+    }
+
+    /// The message is given up.
+    pub async fn dead(&self, received: &Received, failure: &Failure) -> Result<(), Error> {
+        match self {
+            Queue::Embedded(queue) => queue.dead(received, failure).await,
+            Queue::Sqs(queue) => Box::pin(queue.done(received)).await,
+        }
+    }
+
+    /// Holds the message for another lease from now on; what was received before may then be stale.
+    pub async fn extend(&self, received: &Received) -> Result<Received, Error> {
+        match self {
+            Queue::Embedded(queue) => queue.extend(received).await,
+            Queue::Sqs(queue) => Box::pin(queue.extend(received)).await,
+        }
+    }
+
+    /// How full the queue is.
+    pub async fn depth(&self) -> Result<Depth, Error> {
+        match self {
+            Queue::Embedded(queue) => queue.depth().await,
+            Queue::Sqs(queue) => Box::pin(queue.depth()).await,
+        }
+    }
+}

@@ -1,0 +1,64 @@
+//! A message in someone's hands.
+
+use std::sync::Arc;
+
+use crate::embedded::Stored;
+use crate::{Failure, Message};
+
+/// A message that was received, and the right to say what became of it, for as long as nobody else
+/// receives it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Received {
+    /// The message.
+    pub message: Arc<Message>,
+    /// Which try this is, from 1.
+    pub tries: u32,
+    /// How the last try failed, where the queue remembers it and it did not end by itself.
+    pub failure: Option<Failure>,
+    hold: Hold,
+}
+
+/// What a queue knows it by.
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Hold {
+    /// As the embedded queue stored it.
+    Embedded(Box<Stored>),
+    /// As SQS handed it out.
+    Sqs(Handle),
+}
+
+/// How SQS knows a message that it handed out.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Handle {
+    /// The queue it came from: the queue itself, or that of its dead letters.
+    pub(crate) url: Arc<str>,
+    /// This delivery of it.
+    pub(crate) receipt: String,
+}
+
+impl Received {
+    /// A message the embedded queue has leased.
+    pub(crate) fn leased(stored: Stored) -> Received {
+        Received {
+            message: Arc::clone(&stored.message),
+            tries: u32::try_from(stored.tries).unwrap_or(u32::MAX),
+            failure: stored.failure.clone(),
+            hold: Hold::Embedded(Box::new(stored)),
+        }
+    }
+
+    /// How the embedded queue stored it.
+    pub(crate) fn stored(&self) -> Option<&Stored> {
+        if let Hold::Embedded(stored) = &self.hold { Some(stored) } else { None }
+    }
+
+    /// A message SQS has handed out.
+    pub(crate) fn handed_out(message: Message, tries: u32, handle: Handle) -> Received {
+        Received { message: Arc::new(message), tries, failure: None, hold: Hold::Sqs(handle) }
+    }
+
+    /// How SQS knows it.
+    pub(crate) fn handle(&self) -> Option<&Handle> {
+        if let Hold::Sqs(handle) = &self.hold { Some(handle) } else { None }
+    }
+}

@@ -1,0 +1,324 @@
+//! Queues on SQS, standard and FIFO.
+//!
+//! A standard queue delivers in no order and now and then twice. A FIFO queue keeps the order within a
+//! group and takes a message once that is sent twice within five minutes. Neither fences as the embedded
+//! queue does: whoever lost a message may still remove it. A worker must fence what it writes.
+
+mod envelope;
+mod error;
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use aws_config::timeout::TimeoutConfig;
+use aws_config::{BehaviorVersion, ConfigLoader};
+use aws_sdk_sqs::Client;
+use aws_sdk_sqs::types::{MessageSystemAttributeName, QueueAttributeName as Attribute};
+use aws_smithy_http_client::tls::{Provider, rustls_provider::CryptoMode};
+use latchkey_table::{Map, Text};
+
+use crate::received::Handle;
+use crate::{Clock, Count, Depth, Error, Message, Received};
+use envelope::Envelope;
+use error::{meaning, stale_or};
+
+/// How long one request may take, beside what it waits for messages.
+const REQUEST_TIME_MAX: Duration = Duration::from_secs(5);
+
+/// How long a connection may take to be made.
+const CONNECT_TIME_MAX: Duration = Duration::from_secs(2);
+
+/// The most messages of one request.
+const RECEIVE_MAX: usize = 10;
+
+/// The longest SQS waits for messages.
+const WAIT_MAX: Duration = Duration::from_secs(20);
+
+/// The longest SQS holds a new message back, in seconds.
+const DELAY_SECONDS_MAX: i64 = 900;
+
+/// The longest SQS hides a message that was received, in seconds.
+const HIDE_SECONDS_MAX: i64 = 43_200;
+
+/// How many messages of FIFO queues are known to have been put off.
+const PUT_OFF_MAX: usize = 10_000;
+
+/// The group of messages that name none.
+const GROUP: &str = "latchkey";
+
+/// How bodies are written and read.
+#[derive(Debug, Clone, Copy)]
+pub struct Codec {
+    /// A body as a text.
+    pub write: fn(&Map) -> String,
+    /// The body of a text, if it is one.
+    pub read: fn(&str) -> Option<Map>,
+}
+
+/// How to use a queue.
+#[derive(Debug, Clone)]
+pub struct SqsOptions {
+    /// For how long whoever receives a message has it to itself.
+    pub lease_ms: u32,
+    /// The field of a message that names its group, on a FIFO queue; without it, all are of one.
+    pub group: Option<Text>,
+    /// How bodies are written and read.
+    pub codec: Codec,
+}
+
+/// SQS, or what speaks its protocol.
+#[derive(Debug, Clone)]
+pub struct SqsService {
+    client: Client,
+}
+
+/// A queue on SQS.
+#[derive(Debug, Clone)]
+pub struct Sqs {
+    client: Client,
+    url: Arc<str>,
+    fifo: bool,
+    /// The queue SQS moves messages to that were received too often.
+    dead: Option<Arc<str>>,
+    options: SqsOptions,
+    clock: Clock,
+    /// How often messages of a FIFO queue were put off, which SQS counts as tries.
+    put_off: Arc<Mutex<HashMap<Text, u32>>>,
+}
+
+impl SqsService {
+    /// Finds credentials, region and endpoint as every program of the AWS SDK does, but for an endpoint
+    /// that is given.
+    pub async fn connect(endpoint: Option<&str>) -> SqsService {
+        SqsService::connect_from(aws_config::defaults(BehaviorVersion::latest()), endpoint).await
+    }
+
+    /// As [`SqsService::connect`], but for what the caller has settled: whom to sign as, in which region.
+    pub async fn connect_from(config: ConfigLoader, endpoint: Option<&str>) -> SqsService {
+        let http = aws_smithy_http_client::Builder::new()
+            .tls_provider(Provider::Rustls(CryptoMode::Ring))
+            .build_https();
+        let config = config.http_client(http).timeout_config(timeouts(Duration::ZERO)).load().await;
+        let mut own = aws_sdk_sqs::config::Builder::from(&config);
+        // Its own alone: credentials may have to be asked for elsewhere.
+        if let Some(endpoint) = endpoint {
+            own = own.endpoint_url(endpoint);
+        }
+        SqsService { client: Client::from_conf(own.build()) }
+    }
+
+    /// A queue by its name, which ends with `.fifo` if it is one. It is there already.
+    pub async fn queue(&self, name: &str, options: SqsOptions, clock: Clock) -> Result<Sqs, Error> {
+        let url = self.url(name, None).await?;
+        let asked = self.client.get_queue_attributes().queue_url(&*url);
+        let asked = asked.attribute_names(Attribute::RedrivePolicy).send().await;
+        let answer = asked.map_err(|error| meaning(&error))?;
+        let policy = answer.attributes().and_then(|all| all.get(&Attribute::RedrivePolicy));
+        let dead = match policy.and_then(|policy| dead_target(policy)) {
+            Some((account, name)) => Some(self.url(&name, Some(account)).await?),
+            None => None,
+        };
+        let (client, fifo) = (self.client.clone(), name.ends_with(".fifo"));
+        Ok(Sqs { client, url, fifo, dead, options, clock, put_off: Arc::default() })
+    }
+
+    async fn url(&self, name: &str, account: Option<String>) -> Result<Arc<str>, Error> {
+        let asked = self.client.get_queue_url().queue_name(name);
+        let answer = asked.set_queue_owner_aws_account_id(account).send().await;
+        let answer = answer.map_err(|error| meaning(&error))?;
+        let missing = || Error::Refused { reason: format!("`{name}` has no address") };
+        answer.queue_url().map(Arc::from).ok_or_else(missing)
+    }
+}
+
+fn timeouts(wait: Duration) -> TimeoutConfig {
+    TimeoutConfig::builder()
+        .connect_timeout(CONNECT_TIME_MAX)
+        .operation_attempt_timeout(REQUEST_TIME_MAX.saturating_add(wait))
+        .build()
+}
+
+/// The account and name of the queue a redrive policy names.
+fn dead_target(policy: &str) -> Option<(String, String)> {
+    let policy: serde_json::Value = serde_json::from_str(policy).ok()?;
+    let arn = policy.get("deadLetterTargetArn")?.as_str()?;
+    let mut parts = arn.rsplit(':');
+    let (name, account) = (parts.next()?, parts.next()?);
+    Some((account.to_owned(), name.to_owned()))
+}
+
+impl Sqs {
+    /// Sends a message. One that is due later than SQS can wait comes back in between, and is put off.
+    pub async fn send(&self, message: &Message, due: i64) -> Result<(), Error> {
+        self.post(&Envelope { message: message.clone(), due, tries: 0 }).await
+    }
+
+    async fn post(&self, envelope: &Envelope) -> Result<(), Error> {
+        let refused =
+            |error: aws_sdk_sqs::error::BuildError| Error::Refused { reason: error.to_string() };
+        let text = envelope.text(self.options.codec)?;
+        let mut send = self.client.send_message().queue_url(&*self.url).message_body(text);
+        for (name, value) in envelope.attributes().map_err(refused)? {
+            send = send.message_attributes(name, value);
+        }
+        if self.fifo {
+            let field = self.options.group.as_ref().and_then(|f| envelope.message.body().get(f));
+            let group = field.and_then(|value| value.as_text()).map_or(GROUP, Text::as_str);
+            // With its time: sent again on purpose, it is another.
+            let once = format!("{}-{}", envelope.message.id(), envelope.due);
+            send = send.message_group_id(group).message_deduplication_id(once);
+        } else {
+            send = send.delay_seconds(self.seconds_until(envelope.due, DELAY_SECONDS_MAX));
+        }
+        send.send().await.map(drop).map_err(|error| meaning(&error))
+    }
+
+    /// Messages that are due; at most `max` and no more than 10, and none if none comes in time.
+    pub async fn receive(&self, max: usize, wait: Duration) -> Result<Vec<Received>, Error> {
+        let fetched = self.fetch(&self.url, max, wait).await?;
+        let now = self.clock.now();
+        let mut due = Vec::new();
+        for (envelope, handle) in fetched {
+            let put_off = self.put_off().get(envelope.message.id()).copied().unwrap_or(0);
+            let tries = envelope.tries.saturating_sub(put_off).max(1);
+            let received = Received::handed_out(envelope.message, tries, handle);
+            if envelope.due > now {
+                self.later(&received, envelope.due).await?;
+            } else {
+                due.push(received);
+            }
+        }
+        Ok(due)
+    }
+
+    /// Messages that SQS has given up by itself: they were received too often, and nobody was told.
+    pub async fn receive_dead(&self, max: usize, wait: Duration) -> Result<Vec<Received>, Error> {
+        let Some(url) = &self.dead else {
+            tokio::time::sleep(wait.min(WAIT_MAX)).await;
+            return Ok(Vec::new());
+        };
+        let fetched = self.fetch(url, max, wait).await?.into_iter();
+        let received =
+            |(e, handle): (Envelope, Handle)| Received::handed_out(e.message, e.tries, handle);
+        Ok(fetched.map(received).collect())
+    }
+
+    async fn fetch(
+        &self,
+        url: &Arc<str>,
+        max: usize,
+        wait: Duration,
+    ) -> Result<Vec<(Envelope, Handle)>, Error> {
+        let wait = wait.min(WAIT_MAX);
+        let own = aws_sdk_sqs::config::Config::builder().timeout_config(timeouts(wait));
+        let asked = self
+            .client
+            .receive_message()
+            .queue_url(&**url)
+            .max_number_of_messages(i32::try_from(max.clamp(1, RECEIVE_MAX)).unwrap_or(1))
+            .wait_time_seconds(i32::try_from(wait.as_millis().div_ceil(1_000)).unwrap_or(0))
+            .visibility_timeout(self.lease_seconds())
+            .message_attribute_names("All")
+            .message_system_attribute_names(MessageSystemAttributeName::All)
+            .customize()
+            .config_override(own);
+        let answer = asked.send().await.map_err(|error| meaning(&error))?;
+        let mut fetched = Vec::new();
+        for carried in answer.messages() {
+            let receipt = carried.receipt_handle().unwrap_or_default().to_owned();
+            // What cannot be a message of ours comes back until SQS gives it up.
+            if let Ok(envelope) = Envelope::read(carried, self.options.codec) {
+                fetched.push((envelope, Handle { url: Arc::clone(url), receipt }));
+            }
+        }
+        Ok(fetched)
+    }
+
+    /// The work is done, or the letter is written; the message goes.
+    pub async fn done(&self, received: &Received) -> Result<(), Error> {
+        let handle = received.handle().ok_or(Error::Stale)?;
+        let delete = self.client.delete_message().queue_url(&*handle.url);
+        let answer = delete.receipt_handle(&handle.receipt).send().await;
+        answer.map_err(|error| stale_or(&error))?;
+        self.put_off().remove(received.message.id());
+        Ok(())
+    }
+
+    /// Not yet: the message comes again, and this was no try.
+    ///
+    /// A standard queue gets it anew. A FIFO queue keeps it in its place, with its group waiting behind
+    /// it; there SQS counts a try all the same, and only this process knows that it was none.
+    pub async fn later(&self, received: &Received, until: i64) -> Result<(), Error> {
+        let tries = received.tries.saturating_sub(1);
+        if !self.fifo {
+            let message = Message::clone(&received.message);
+            self.post(&Envelope { message, due: until, tries }).await?;
+            return self.done(received).await;
+        }
+        self.hide(received, self.seconds_until(until, HIDE_SECONDS_MAX)).await?;
+        let mut put_off = self.put_off();
+        let id = received.message.id();
+        if put_off.len() < PUT_OFF_MAX || put_off.contains_key(id) {
+            *put_off.entry(id.clone()).or_insert(0) += 1;
+        }
+        Ok(())
+    }
+
+    /// The try failed: the message comes again.
+    pub async fn failed(&self, received: &Received, until: i64) -> Result<(), Error> {
+        self.hide(received, self.seconds_until(until, HIDE_SECONDS_MAX)).await
+    }
+
+    /// Holds the message for another lease from now on.
+    pub async fn extend(&self, received: &Received) -> Result<Received, Error> {
+        self.hide(received, self.lease_seconds()).await?;
+        Ok(received.clone())
+    }
+
+    async fn hide(&self, received: &Received, seconds: i32) -> Result<(), Error> {
+        let handle = received.handle().ok_or(Error::Stale)?;
+        let hide = self.client.change_message_visibility().queue_url(&*handle.url);
+        let hide = hide.receipt_handle(&handle.receipt).visibility_timeout(seconds);
+        hide.send().await.map(drop).map_err(|error| stale_or(&error))
+    }
+
+    /// How full the queue is, as SQS has it about.
+    pub async fn depth(&self) -> Result<Depth, Error> {
+        let names = [
+            Attribute::ApproximateNumberOfMessages,
+            Attribute::ApproximateNumberOfMessagesDelayed,
+            Attribute::ApproximateNumberOfMessagesNotVisible,
+        ];
+        let asked = self.client.get_queue_attributes().queue_url(&*self.url);
+        let asked = asked.set_attribute_names(Some(names.to_vec())).send().await;
+        let answer = asked.map_err(|error| meaning(&error))?;
+        let count = |name: &Attribute| {
+            let text = answer.attributes().and_then(|all| all.get(name));
+            Count::exactly(text.and_then(|text| text.parse().ok()).unwrap_or(0))
+        };
+        let [visible, delayed, in_flight] = names.each_ref().map(count);
+        Ok(Depth { visible, delayed, in_flight, oldest_ms: None })
+    }
+
+    /// Removes all messages of the queue; SQS takes up to a minute for it.
+    pub async fn purge(&self) -> Result<(), Error> {
+        let purge = self.client.purge_queue().queue_url(&*self.url);
+        purge.send().await.map(drop).map_err(|error| meaning(&error))
+    }
+
+    fn put_off(&self) -> MutexGuard<'_, HashMap<Text, u32>> {
+        self.put_off.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn lease_seconds(&self) -> i32 {
+        let seconds = i64::from(self.options.lease_ms).saturating_add(999).div_euclid(1_000);
+        i32::try_from(seconds.clamp(1, HIDE_SECONDS_MAX)).unwrap_or(1)
+    }
+
+    /// Whole seconds until a time, rather too many than too few.
+    fn seconds_until(&self, until: i64, most: i64) -> i32 {
+        let ms = until.saturating_sub(self.clock.now());
+        i32::try_from(ms.saturating_add(999).div_euclid(1_000).clamp(0, most)).unwrap_or(0)
+    }
+}

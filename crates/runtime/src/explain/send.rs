@@ -1,0 +1,87 @@
+//! Sends, explained: the leg a send is on the queue in the store, and what follows it.
+
+use latchkey_queue::Message;
+use latchkey_table::{Leg, Map, ValueType};
+
+use super::symbol::Symbol;
+use super::{Asked, Explainer, Explanation, Symbolic, Words};
+use crate::evaluate::Scope;
+use crate::plan::{Contract, LegNode, Send};
+use crate::request::Filler;
+
+impl<'a> Explainer<'a> {
+    pub(super) fn send(&mut self, send: &'a Send, count: usize) {
+        self.statement(&format!("leg {count}:"), &self.words.send(send));
+        let asked = self.send_leg(send);
+        self.indented(3, |page| match asked {
+            Some(asked) => page.show(vec![(None, asked)]),
+            None => page.line("(what it sends cannot be told before the call)"),
+        });
+    }
+
+    /// The message as it is written, with names for what only a call can tell.
+    fn send_leg(&self, send: &Send) -> Option<Asked> {
+        let queue = self.system().queues.get(send.queue)?;
+        let home = self.system().home(queue).ok()?;
+        let nameless = Message::new("0", Map::new(), 0).ok()?;
+        let Leg::Put(mut put) = latchkey_queue::leg(&home, nameless, 0) else { return None };
+        let unknown =
+            |name: &str, value_type| self.scope.symbols.value(Symbol::named(name, value_type));
+        let id = self.scope.value(&send.message).ok()??.into_owned();
+        let at = send.at.as_ref().map_or_else(|| "now".to_owned(), |at| self.words.code(at));
+        let place = format!("DUE#{{{at}, in milliseconds}}#{}", self.scope.symbol(&id).shown);
+        let place = self.scope.symbols.token(Symbol::text(place));
+        let filler = Filler { system: self.system(), scope: &self.scope };
+        let body = filler.map(&send.values).ok()?;
+        put.item.insert(self.system().table.key.sort.clone(), place);
+        put.item.insert("id", id);
+        put.item.insert("body", body);
+        put.item.insert("sentAt", unknown("now, in milliseconds", ValueType::Number));
+        put.item.insert("dueAt", unknown(&format!("{at}, in milliseconds"), ValueType::Number));
+        self.as_leg(Leg::Put(put))
+    }
+
+    /// What follows the sends of a transaction, once it has happened.
+    pub(super) fn followed(&mut self, nodes: &'a [LegNode]) {
+        for node in nodes {
+            match node {
+                LegNode::Leg(_) => {}
+                LegNode::When(_, then, otherwise) => {
+                    self.followed(then);
+                    self.followed(otherwise);
+                }
+                LegNode::Send(send) => {
+                    let queue = self.system().queues.get(send.queue);
+                    let queue = queue.map_or("", |queue| queue.name.as_str());
+                    let taken = (&send.accepted, format!("once {queue} has taken it:"));
+                    let lost = (&send.refused, format!("if {queue} refuses it:"));
+                    for (contract, when) in [taken, lost] {
+                        if let Some(contract) = contract {
+                            self.gap();
+                            self.line(&when);
+                            self.indented(3, |page| page.within(contract));
+                        }
+                    }
+                }
+            }
+        }
+    }
+
+    /// Explains what runs by itself, here.
+    pub(super) fn within(&mut self, contract: &'a Contract) {
+        let words = Words { system: self.system(), contract };
+        let out = std::mem::replace(
+            &mut self.out,
+            Explanation { text: String::new(), requests: Vec::new() },
+        );
+        let mut inner = Explainer {
+            words,
+            scope: Symbolic::new(words),
+            kept: super::Kept::No,
+            out,
+            indent: self.indent,
+        };
+        inner.block(0, contract.program.len(), "");
+        self.out = inner.out;
+    }
+}

@@ -1,0 +1,117 @@
+//! Queues, what works through them, and what is sent to them.
+
+use latchkey_model::model::{self, Model};
+use latchkey_table::Text;
+
+use super::leg::{Assign, assigns};
+use super::{Code, Contract, Entity, LegNode, New, Op, program};
+use crate::plan::expression::Expressions;
+
+/// What messages are sent to.
+#[derive(Debug)]
+pub(crate) struct Queue {
+    pub(crate) name: Text,
+    /// For how long a worker has a message to itself.
+    pub(crate) lease_ms: u32,
+    /// How often a message is tried before it is given up.
+    pub(crate) tries: u32,
+    pub(crate) worker: Option<Worker>,
+}
+
+/// What works through a queue.
+#[derive(Debug)]
+pub(crate) struct Worker {
+    pub(crate) body: Contract,
+    /// What it does about a message that was tried too often.
+    pub(crate) dead: Option<Contract>,
+}
+
+impl Worker {
+    /// All it runs.
+    pub(super) fn bodies(&self) -> impl Iterator<Item = &Contract> {
+        [Some(&self.body), self.dead.as_ref()].into_iter().flatten()
+    }
+}
+
+/// A message that is sent if the transaction it is part of happens.
+#[derive(Debug)]
+pub(crate) struct Send {
+    /// What tells it apart from every other send of the document.
+    pub(crate) id: Text,
+    pub(crate) queue: usize,
+    /// The id of the message, made once a call.
+    pub(crate) message: Code,
+    pub(crate) values: Vec<Assign>,
+    /// When it is due; at once, unless it says.
+    pub(crate) at: Option<Code>,
+    /// What runs once the queue has taken it.
+    pub(crate) accepted: Option<Contract>,
+    /// What runs once the queue will not take it.
+    pub(crate) refused: Option<Contract>,
+    /// What is kept for these two: their inputs, as the transaction leaves them.
+    pub(crate) kept: Vec<Assign>,
+}
+
+impl Send {
+    pub(super) fn plan(
+        expressions: &mut Expressions<'_>,
+        entities: &[Entity],
+        send: &model::Send,
+    ) -> Send {
+        let model = expressions.model;
+        let follow = |contract: &Option<Box<model::Contract>>| {
+            contract.as_ref().map(|contract| program::plan(model, entities, contract))
+        };
+        let (accepted, refused) = (follow(&send.accepted), follow(&send.refused));
+        Send {
+            id: send.id.as_str().into(),
+            queue: send.queue,
+            message: expressions.made(New::Ulid),
+            values: assigns(expressions, &send.values),
+            at: send.at.as_ref().map(|at| expressions.code(at)),
+            accepted,
+            refused,
+            kept: assigns(expressions, &send.record),
+        }
+    }
+}
+
+/// The queues of a model, each with its worker.
+pub(super) fn plan(model: &Model, entities: &[Entity]) -> Vec<Queue> {
+    let queues = model.queues.iter().enumerate().map(|(at, queue)| {
+        let worker = model.workers.iter().find(|worker| worker.queue == at);
+        let worker = worker.map(|worker| Worker {
+            body: program::plan(model, entities, &worker.body),
+            dead: worker.dead.as_ref().map(|dead| program::plan(model, entities, dead)),
+        });
+        Queue {
+            name: queue.name.as_str().into(),
+            lease_ms: u32::try_from(queue.lease_ms).unwrap_or(u32::MAX),
+            tries: queue.tries,
+            worker,
+        }
+    });
+    queues.collect()
+}
+
+/// The send of an id in a contract, or in what follows its sends.
+pub(super) fn send_of<'a>(contract: &'a Contract, id: &str) -> Option<&'a Send> {
+    contract.program.iter().find_map(|op| match op {
+        Op::Transact(op) => send_among(&op.legs, id),
+        _ => None,
+    })
+}
+
+fn send_among<'a>(nodes: &'a [LegNode], id: &str) -> Option<&'a Send> {
+    nodes.iter().find_map(|node| match node {
+        LegNode::Leg(_) => None,
+        LegNode::Send(send) if send.id == id => Some(&**send),
+        LegNode::Send(send) => {
+            let mut behind = [&send.accepted, &send.refused].into_iter().flatten();
+            behind.find_map(|contract| send_of(contract, id))
+        }
+        LegNode::When(_, then, otherwise) => {
+            send_among(then, id).or_else(|| send_among(otherwise, id))
+        }
+    })
+}

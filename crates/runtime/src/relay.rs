@@ -1,0 +1,157 @@
+//! What becomes of a send once its transaction has happened: a queue outside the store is asked, what
+//! follows its answer is done, and its record is removed. What nobody got to is swept.
+
+use std::pin::Pin;
+
+use latchkey_model::model::Told;
+use latchkey_queue::outbox::{self, Record};
+use latchkey_table::{Capacity, Error, Map, Resume, Returning, Value};
+use tokio::time::Instant;
+
+use crate::call::CALL_TIME_MAX;
+use crate::plan;
+use crate::queues::{Line, Sent};
+use crate::run::{Task, perform};
+use crate::runtime::Runtime;
+use crate::time;
+use crate::work::{Ending, Worked};
+
+/// Over how many partitions what is to be sent to a queue is spread.
+pub const OUTBOX_SHARDS: u64 = outbox::SHARDS;
+
+/// How many records one step of a sweep looks at.
+const STEP_RECORDS: usize = 25;
+
+/// What a step of a sweep did.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Relayed {
+    /// How many records are over and gone.
+    pub relayed: usize,
+    /// How many were tried and stay: the queue could not be asked, or what follows could not be done.
+    pub left: usize,
+    /// Where to go on; nothing at the end. What stays does not keep others from their turn.
+    pub after: Option<Resume>,
+}
+
+/// A send that has happened, and for whom it is followed.
+pub(crate) struct Following<'a> {
+    pub(crate) runtime: &'a Runtime,
+    pub(crate) send: &'a plan::Send,
+    pub(crate) now: i64,
+    pub(crate) deadline: Instant,
+    pub(crate) trace: bool,
+}
+
+/// What follows may send again, so its type must end somewhere.
+type Followed<'a> = Pin<Box<dyn Future<Output = Worked> + Send + 'a>>;
+
+/// Does what follows the answer of a queue. It ends by itself, whatever becomes of the call.
+pub(crate) fn follow(of: Following<'_>, sent: Sent, kept: Map) -> Followed<'_> {
+    Box::pin(async move {
+        let contract = match sent {
+            Sent::Accepted => of.send.accepted.as_ref(),
+            Sent::Refused => of.send.refused.as_ref(),
+        };
+        let Some(contract) = contract else { return Worked::nothing(Ending::Done) };
+        let sent_at = Value::Text(time::format(of.now).unwrap_or_default());
+        let told = vec![(Told::SentAt, sent_at)];
+        let Following { now, deadline, trace, .. } = of;
+        let task = Task { contract, given: &kept, told, now, deadline, trace };
+        let worked = perform(of.runtime, task).await;
+        if worked.ending != Ending::Done {
+            let (send, ending) = (&of.send.id, &worked.ending);
+            tracing::warn!(%send, ?ending, "what follows a send was not done");
+        }
+        worked
+    })
+}
+
+/// Asks a queue outside the store to take what a record says. Until all is done the record stays.
+pub(crate) fn relay(of: Following<'_>, record: Record) -> Followed<'_> {
+    Box::pin(async move {
+        let Some(line) = of.runtime.lines.get(of.send.queue) else {
+            return Worked::nothing(Ending::Later);
+        };
+        let (runtime, deadline) = (of.runtime, of.deadline);
+        let Some(sent) = ask(&of, line, &record).await else {
+            return Worked::nothing(Ending::Later);
+        };
+        let mut worked = follow(of, sent, record.kept().clone()).await;
+        if worked.ending == Ending::Done {
+            let delete = record.delete(&line.home);
+            match runtime.backend.delete(delete, Returning::Nothing, deadline).await {
+                Ok(wrote) => worked.capacity += wrote.capacity,
+                // It is relayed again, which everything behind it can take.
+                Err(error) => tracing::warn!(%error, "what was sent could not be struck off"),
+            }
+        }
+        worked
+    })
+}
+
+/// What the queue says; nothing if it could not be asked, or will not and nobody says what then.
+async fn ask(of: &Following<'_>, line: &Line, record: &Record) -> Option<Sent> {
+    let refusable = of.send.refused.is_some();
+    if refusable && of.runtime.sending.says(line.home.queue()) == Sent::Refused {
+        return Some(Sent::Refused);
+    }
+    match line.queue.send(record.message(), record.due()).await {
+        Ok(()) => Some(Sent::Accepted),
+        Err(error) if error.is_refusal() && refusable => Some(Sent::Refused),
+        Err(error) => {
+            tracing::warn!(send = %of.send.id, %error, "a queue could not be sent to");
+            None
+        }
+    }
+}
+
+impl Runtime {
+    /// Looks at some of what is due to be sent to a queue outside the store, in one shard of its outbox,
+    /// and relays what nobody else is at. A queue in the store has nothing to be swept.
+    pub async fn sweep_outbox(
+        &self,
+        queue: &str,
+        shard: u64,
+        after: Option<Resume>,
+    ) -> Result<Relayed, Error> {
+        let mut relayed = Relayed::default();
+        let line = self.system.queue(queue).and_then(|(at, _)| self.lines.get(at));
+        let Some(line) = line.filter(|line| line.outside) else { return Ok(relayed) };
+        let now = self.source.now();
+        let query = outbox::due(&line.home, shard, now, STEP_RECORDS, after);
+        let page = self.backend.query(&query, Instant::now() + CALL_TIME_MAX).await?;
+        relayed.after = page.resume;
+        for record in page.items.into_iter().filter_map(Record::read) {
+            if record.is_claimed(now) {
+                continue;
+            }
+            let Some(send) = self.system.send(record.send()) else {
+                // Of a document that had it. Someone may still run that.
+                tracing::warn!(send = %record.send(), "nothing in the document sends this");
+                relayed.left += 1;
+                continue;
+            };
+            let deadline = Instant::now() + CALL_TIME_MAX;
+            let claim = record.claim(&line.home, now);
+            match self.backend.update(claim, Returning::Nothing, deadline).await {
+                Ok(_) => {}
+                // It is gone, or another is at it.
+                Err(Error::ConditionFailed(_)) => continue,
+                Err(error) => return Err(error),
+            }
+            let following = Following { runtime: self, send, now, deadline, trace: false };
+            match relay(following, record).await.ending {
+                Ending::Done => relayed.relayed += 1,
+                _ => relayed.left += 1,
+            }
+        }
+        Ok(relayed)
+    }
+}
+
+impl Worked {
+    /// Nothing was to be done.
+    pub(crate) fn nothing(ending: Ending) -> Worked {
+        Worked { ending, capacity: Capacity::ZERO, trace: Vec::new() }
+    }
+}

@@ -1,0 +1,114 @@
+//! Sends: legs of a transaction, and what follows once the queue has answered.
+
+use latchkey_queue::outbox::Record;
+use latchkey_queue::{Message, Queue};
+use latchkey_table::Map;
+
+use super::write::Legs;
+use super::{Ended, Session};
+use crate::evaluate::{Fault, Scope};
+use crate::plan::{self, Failure};
+use crate::problem::Problem;
+use crate::queues::Sent;
+use crate::relay::{Following, follow, relay};
+use crate::time;
+
+/// Something that is sent with a transaction.
+pub(super) struct Sending<'a> {
+    send: &'a plan::Send,
+    message: Message,
+    due: i64,
+    /// What the queue in the store says to it.
+    sent: Sent,
+    /// Its leg, where it waits in an outbox.
+    leg: Option<usize>,
+    /// What is kept for what follows it.
+    kept: Map,
+}
+
+/// A queue refuses no leg.
+static NEVER_REFUSED: Failure = Failure::Nothing;
+
+impl<'a> Session<'a> {
+    /// Fills a send: on the queue in the store, the message itself; for any other, a record of it.
+    pub(super) fn fill_send(
+        &mut self,
+        send: &'a plan::Send,
+        legs: &mut Legs<'a>,
+    ) -> Result<(), Ended> {
+        let Some(line) = self.runtime.lines.get(send.queue) else { return Ok(()) };
+        let body = self.filler().map(&send.values)?;
+        let id = self.frame.text(&send.message)?;
+        let due = match &send.at {
+            Some(at) => time::parse(&self.frame.text(at)?).ok_or(Fault::OutOfRange)?,
+            None => self.now,
+        };
+        let message = Message::new(id, body, self.now);
+        let message = message.map_err(|error| Ended::Refused(Problem::bad(error.to_string())))?;
+        let sent = match &send.refused {
+            Some(_) if !line.outside => self.runtime.sending.says(line.home.queue()),
+            // Without a way to refuse it, it is sent until it is taken.
+            _ => Sent::Accepted,
+        };
+        let leg = line.outside.then_some(legs.legs.len());
+        if sent == Sent::Accepted {
+            legs.legs.push(match leg {
+                Some(_) => {
+                    Record::new(message.clone(), due, send.id.clone(), Map::new()).leg(&line.home)
+                }
+                None => latchkey_queue::leg(&line.home, message.clone(), due),
+            });
+            legs.failures.push(&NEVER_REFUSED);
+            legs.asked.push(None);
+        }
+        legs.sends.push(Sending { send, message, due, sent, leg, kept: Map::new() });
+        Ok(())
+    }
+
+    /// Keeps what follows the sends needs, as the transaction leaves it.
+    pub(super) fn keep(&self, legs: &mut Legs<'a>) -> Result<(), Ended> {
+        for sending in &mut legs.sends {
+            sending.kept = self.filler().map(&sending.send.kept)?;
+            let line = self.runtime.lines.get(sending.send.queue);
+            let leg = sending.leg.and_then(|at| legs.legs.get_mut(at));
+            if let (Some(line), Some(leg)) = (line, leg) {
+                *leg = sending.record().leg(&line.home);
+            }
+        }
+        Ok(())
+    }
+
+    /// Tells the queues what was sent, and does what follows.
+    pub(super) async fn sent(&mut self, sends: Vec<Sending<'a>>) {
+        for sending in sends {
+            let Some(line) = self.runtime.lines.get(sending.send.queue) else { continue };
+            let (now, deadline, trace) = (self.now, self.deadline, self.trace.is_some());
+            let (runtime, send) = (self.runtime, sending.send);
+            let following = Following { runtime, send, now, deadline, trace };
+            let relayed = match (&line.queue, sending.leg) {
+                (_, Some(_)) => {
+                    let record = sending.record();
+                    if !record.is_due_at_once() {
+                        continue;
+                    }
+                    relay(following, record).await
+                }
+                (queue, None) => {
+                    if let (Queue::Embedded(queue), Sent::Accepted) = (queue, sending.sent) {
+                        queue.sent(sending.due);
+                    }
+                    follow(following, sending.sent, sending.kept).await
+                }
+            };
+            self.capacity += relayed.capacity;
+            self.trace.iter_mut().for_each(|trace| trace.extend(relayed.trace.iter().cloned()));
+        }
+    }
+}
+
+impl Sending<'_> {
+    fn record(&self) -> Record {
+        let (message, id, kept) = (self.message.clone(), self.send.id.clone(), self.kept.clone());
+        Record::new(message, self.due, id, kept)
+    }
+}

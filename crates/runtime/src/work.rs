@@ -1,0 +1,231 @@
+//! Messages: what a worker makes of one, and what then becomes of it.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use latchkey_model::model::Told;
+use latchkey_queue::{Error, Failure, Message, Received, dead};
+use latchkey_table::{Capacity, Returning, Text, Value};
+use tokio::time::Instant;
+
+use crate::plan::{Contract, Queue};
+use crate::queues::Line;
+use crate::run::{Task, perform};
+use crate::runtime::Runtime;
+use crate::time;
+use crate::trace::Trace;
+
+/// The class of a failure the worker itself has declared.
+pub(crate) const CLASS_FAILED: &str = "FAILED";
+
+/// The class of a failure where what is stored, or what the message says, does not allow it.
+pub(crate) const CLASS_REFUSED: &str = "REFUSED";
+
+/// The class of a failure for want of time.
+pub(crate) const CLASS_TIMEOUT: &str = "TIMEOUT";
+
+/// The class of a failure nobody could tell of.
+const CLASS_CRASHED: &str = "CRASHED";
+
+/// After how long a message comes again that was put off.
+const LATER_MS: i64 = 1_000;
+
+/// The longest wait before a message is tried again; it doubles from the above.
+const BACKOFF_MS_MAX: i64 = 5 * 60 * 1_000;
+
+/// A message to be worked on.
+#[derive(Debug, Clone)]
+pub struct Work {
+    /// The queue's name.
+    pub queue: Text,
+    /// The message.
+    pub message: Arc<Message>,
+    /// Which try this is, from 1.
+    pub tries: u32,
+    /// How long it may take.
+    pub time_max: Duration,
+    /// Whether to keep what was asked of the table.
+    pub trace: bool,
+    /// The instant of the work, in milliseconds, instead of the clock's.
+    pub at: Option<i64>,
+}
+
+/// What the work on a message came to.
+#[derive(Debug, Clone)]
+pub struct Worked {
+    /// How it ended.
+    pub ending: Ending,
+    /// What it consumed.
+    pub capacity: Capacity,
+    /// What was asked of the table, if that was to be kept.
+    pub trace: Trace,
+}
+
+/// How the work on a message ended.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Ending {
+    /// All is done; the message goes.
+    Done,
+    /// Not yet: the message comes again, and this was no failed try.
+    Later,
+    /// A failed try.
+    Failed(Failure),
+}
+
+/// What became of a message that was received.
+#[derive(Debug, Clone)]
+pub struct Handled {
+    /// What the worker made of it; of one that was given up, what `on dead` made of it.
+    pub worked: Worked,
+    /// Whether it was given up.
+    pub dead: bool,
+    /// Whether it was no longer held at the end: another has received it, and decides.
+    pub stale: bool,
+}
+
+impl Work {
+    /// The first try of a message.
+    pub fn new(queue: impl Into<Text>, message: impl Into<Arc<Message>>) -> Work {
+        Work {
+            queue: queue.into(),
+            message: message.into(),
+            tries: 1,
+            time_max: crate::call::CALL_TIME_MAX,
+            trace: false,
+            at: None,
+        }
+    }
+}
+
+impl Runtime {
+    /// Has a queue's worker work on a message. Nothing becomes of the message itself.
+    pub async fn work(&self, work: &Work) -> Worked {
+        let worker = self.system.queue(&work.queue).and_then(|(_, queue)| queue.worker.as_ref());
+        match worker {
+            Some(worker) => self.run(&worker.body, work, Vec::new()).await,
+            // It waits for a document that has one.
+            None => Worked::nothing(Ending::Later),
+        }
+    }
+
+    /// Has a queue's worker give a message up. Nothing becomes of the message itself.
+    pub async fn dead(&self, work: &Work, failure: &Failure) -> Worked {
+        let worker = self.system.queue(&work.queue).and_then(|(_, queue)| queue.worker.as_ref());
+        let Some(dead) = worker.and_then(|worker| worker.dead.as_ref()) else {
+            return Worked::nothing(Ending::Done);
+        };
+        let told = vec![
+            (Told::FailureClass, Value::Text(failure.class.clone())),
+            (Told::FailureCode, Value::Text(failure.code.clone())),
+            (Told::FailureMessage, Value::Text(failure.message.clone())),
+        ];
+        self.run(dead, work, told).await
+    }
+
+    async fn run(&self, contract: &Contract, work: &Work, mut told: Vec<(Told, Value)>) -> Worked {
+        let sent_at = time::format(work.message.sent_at()).unwrap_or_default();
+        told.push((Told::MessageSentAt, Value::Text(sent_at)));
+        told.push((Told::MessageTries, Value::from(i64::from(work.tries))));
+        let task = Task {
+            contract,
+            given: work.message.body(),
+            told,
+            now: work.at.unwrap_or_else(|| self.source.now()),
+            deadline: Instant::now() + work.time_max,
+            trace: work.trace,
+        };
+        perform(self, task).await
+    }
+
+    /// Works on a message that was received, and says to its queue what came of it.
+    pub async fn handle(&self, queue: &str, received: &Received) -> Result<Handled, Error> {
+        let planned = self.system.queue(queue);
+        let line = planned.and_then(|(at, planned)| Some((planned, self.lines.get(at)?)));
+        let Some((planned, line)) = line else {
+            return Err(Error::Name { name: queue.to_owned() });
+        };
+        let held = &line.queue;
+        let work = Work {
+            tries: received.tries,
+            time_max: time_max(planned),
+            ..Work::new(queue, Arc::clone(&received.message))
+        };
+        let (worked, failure) = match given_up(planned, received) {
+            Some(failure) => (None, Some(failure)),
+            None => {
+                let worked = self.work(&work).await;
+                let failure = match &worked.ending {
+                    Ending::Failed(failure) if received.tries >= planned.tries => {
+                        Some(failure.clone())
+                    }
+                    _ => None,
+                };
+                (Some(worked), failure)
+            }
+        };
+        let dead = failure.is_some();
+        let (worked, said) = match (worked, failure) {
+            (Some(worked), None) => {
+                let said = match &worked.ending {
+                    Ending::Done => held.done(received).await,
+                    Ending::Later => held.later(received, self.source.now() + LATER_MS).await,
+                    Ending::Failed(failure) => {
+                        let until = self.source.now().saturating_add(backoff(received.tries));
+                        held.failed(received, until, failure.clone()).await
+                    }
+                };
+                (worked, said)
+            }
+            (tried, failure) => {
+                let failure = failure.unwrap_or_else(crashed);
+                let mut worked = self.dead(&work, &failure).await;
+                worked.capacity += tried.map_or(Capacity::ZERO, |tried| tried.capacity);
+                let said = match worked.ending {
+                    Ending::Done => self.bury(line, received, &failure).await,
+                    // It was tried often enough; what is left is to give it up.
+                    _ => held.failed(received, self.source.now() + LATER_MS, failure).await,
+                };
+                (worked, said)
+            }
+        };
+        match said {
+            Ok(()) => Ok(Handled { worked, dead, stale: false }),
+            Err(Error::Stale) => Ok(Handled { worked, dead, stale: true }),
+            Err(error) => Err(error),
+        }
+    }
+}
+
+impl Runtime {
+    /// Gives a message up for good. It is kept before it goes; two letters of one message are one.
+    async fn bury(&self, line: &Line, received: &Received, failure: &Failure) -> Result<(), Error> {
+        if !line.queue.keeps_letters() {
+            let (message, now) = (&received.message, self.source.now());
+            let put = dead::put(&line.home, message, received.tries, failure, now);
+            let deadline = Instant::now() + crate::call::CALL_TIME_MAX;
+            self.backend.put(put, Returning::Nothing, deadline).await?;
+        }
+        line.queue.dead(received, failure).await
+    }
+}
+
+/// How the last try failed of a message that was tried too often.
+fn given_up(queue: &Queue, received: &Received) -> Option<Failure> {
+    (received.tries > queue.tries).then(|| received.failure.clone().unwrap_or_else(crashed))
+}
+
+fn crashed() -> Failure {
+    let message = "its worker died, or was not done when its lease was over";
+    Failure::new(CLASS_CRASHED, "crashed", message)
+}
+
+/// Less than the lease, so that whoever works on a message still holds it at the end.
+fn time_max(queue: &Queue) -> Duration {
+    let ms = u64::from(queue.lease_ms);
+    Duration::from_millis(ms - ms / 4).min(crate::call::CALL_TIME_MAX)
+}
+
+/// How long a message waits that failed so often.
+fn backoff(tries: u32) -> i64 {
+    LATER_MS.saturating_mul(1 << tries.saturating_sub(1).min(20)).min(BACKOFF_MS_MAX)
+}

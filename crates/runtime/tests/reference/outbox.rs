@@ -1,0 +1,147 @@
+//! Queues outside the store: what is sent waits in an outbox until the queue has taken it.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicI64, Ordering};
+use std::time::Duration;
+
+use latchkey_embedded::Store;
+use latchkey_queue::{Clock, Embedded, Home, Queue, Which};
+use latchkey_runtime::{
+    Backend, Ending, OUTBOX_SHARDS, Options, Relayed, Runtime, Sending, Sent, Source, System,
+};
+use latchkey_table::Schema;
+
+use crate::queues::{Moved, SHOP};
+use crate::support::{NOW, World, after, call, dies_after, document};
+
+const QUEUE: &str = "packing";
+
+/// The shop, with its queue in a store of its own.
+struct Apart {
+    world: World,
+    queue: Embedded,
+    clock: Arc<Moved>,
+}
+
+impl Apart {
+    async fn open() -> Apart {
+        let in_memory =
+            || Arc::new(Store::in_memory(&latchkey_embedded::Options::default()).unwrap());
+        let clock = Arc::new(Moved(AtomicI64::new(NOW)));
+        let (store, other) = (in_memory(), in_memory());
+        let table = Arc::new(Schema::new("Queues"));
+        other.create_table(&table).await.unwrap();
+        let home = Home::new(table, "kind", QUEUE).unwrap();
+        let ticks = clock.clone();
+        let queue = Embedded::new(other, home, 30_000, Clock::new(move || ticks.now()));
+        let system = System::read(&document(SHOP)).unwrap();
+        let options = Options { source: clock.clone(), ..Options::default() };
+        let outside = vec![(QUEUE.into(), Queue::Embedded(queue.clone()))];
+        let backend = Backend::Embedded(store.clone());
+        let runtime = Runtime::start_with(system, backend, options, outside).await.unwrap();
+        Apart { world: World { runtime, store }, queue, clock }
+    }
+
+    fn pass(&self, milliseconds: i64) {
+        self.clock.0.fetch_add(milliseconds, Ordering::SeqCst);
+    }
+
+    fn waiting(&self) -> usize {
+        self.queue.peek(Which::Waiting, 100, None).unwrap().0.len()
+    }
+
+    fn unsent(&self) -> usize {
+        self.world.all("LATCHKEY#OUTBOX#packing#").len()
+    }
+
+    fn state(&self, id: &str) -> Option<String> {
+        self.world.attribute(&format!("ORDER#{id}"), "META", "state")
+    }
+
+    async fn sweep(&self) -> Relayed {
+        let mut all = Relayed::default();
+        for shard in 0..OUTBOX_SHARDS {
+            let mut after = None;
+            loop {
+                let swept = self.world.runtime.sweep_outbox(QUEUE, shard, after).await.unwrap();
+                all.relayed += swept.relayed;
+                all.left += swept.left;
+                after = swept.after;
+                if after.is_none() {
+                    break;
+                }
+            }
+        }
+        all
+    }
+}
+
+#[tokio::test]
+async fn what_is_due_is_relayed_before_the_answer() {
+    let apart = Apart::open().await;
+    let told = apart.world.call("ORDER", r#"{"orderId": "a"}"#).await;
+    assert_eq!((told.status(), told.member("state")), (202, "QUEUED".into()));
+    assert_eq!((apart.waiting(), apart.unsent()), (1, 0));
+    let received = apart.queue.receive(1, Duration::ZERO).await.unwrap().pop().unwrap();
+    let handled = apart.world.runtime.handle(QUEUE, &received).await.unwrap();
+    assert_eq!(handled.worked.ending, Ending::Done);
+    assert_eq!(apart.state("a").as_deref(), Some("\"PACKED\""));
+    assert_eq!(apart.waiting(), 0);
+}
+
+#[tokio::test]
+async fn what_is_refused_leaves_no_record() {
+    let mut apart = Apart::open().await;
+    let refuses = Sending::new(|_| Sent::Refused);
+    apart.world.runtime = apart.world.runtime.clone().with_sending(refuses);
+    let told = apart.world.call("ORDER", r#"{"orderId": "a"}"#).await;
+    assert_eq!((told.status(), told.member("state")), (202, "LOST".into()));
+    assert_eq!((apart.waiting(), apart.unsent()), (0, 0));
+}
+
+#[tokio::test]
+async fn a_timer_waits_in_the_outbox() {
+    let apart = Apart::open().await;
+    let day = 24 * 60 * 60 * 1000;
+    let due = format!(r#"{{"orderId": "a", "dueAt": {:?}}}"#, after(400 * day));
+    apart.world.ok("ORDER-AT", &due).await;
+    apart.pass(400 * day - 1);
+    assert_eq!(apart.sweep().await, Relayed::default());
+    assert_eq!((apart.waiting(), apart.unsent()), (0, 1));
+    apart.pass(1);
+    assert_eq!(apart.sweep().await.relayed, 1);
+    assert_eq!((apart.waiting(), apart.unsent()), (1, 0));
+    assert_eq!(apart.sweep().await.relayed, 0);
+}
+
+// A call that is cut off at any point leaves nothing, or what a sweep brings to its end.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_nobody_got_to_is_swept() {
+    let apart = Apart::open().await;
+    let mut done = 0;
+    for n in 0..60 {
+        let order = call("ORDER", &format!(r#"{{"orderId": "o{n}"}}"#));
+        done += usize::from(dies_after(n % 10, apart.world.made(order)).await);
+    }
+    assert!((1..59).contains(&done), "some were cut off: {done} were not");
+    // A sweep leaves alone what someone may still be at.
+    tokio::time::sleep(Duration::from_millis(50)).await;
+    assert_eq!(apart.sweep().await, Relayed::default());
+    apart.pass(15_001);
+    let unsent = apart.unsent();
+    assert!(unsent > 0, "some of them in between: {unsent}");
+    assert_eq!(apart.sweep().await, Relayed { relayed: unsent, left: 0, after: None });
+    assert_eq!(apart.unsent(), 0);
+    let made: Vec<String> =
+        (0..60).map(|n| format!("o{n}")).filter(|id| apart.state(id).is_some()).collect();
+    for id in &made {
+        assert_eq!(apart.state(id).as_deref(), Some("\"QUEUED\""), "{id}");
+    }
+    let waiting = apart.queue.peek(Which::Waiting, 100, None).unwrap().0;
+    for id in &made {
+        let named = |one: &&latchkey_queue::Peeked| {
+            one.message.body().get("orderId").and_then(|id| id.as_text()).is_some_and(|o| o == id)
+        };
+        assert!(waiting.iter().find(named).is_some(), "{id} was never sent");
+    }
+}
