@@ -1,5 +1,7 @@
 //! The command line.
 
+mod queue;
+
 use std::io::IsTerminal;
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -7,7 +9,12 @@ use std::process::ExitCode;
 
 use clap::{Args, ColorChoice, Parser, Subcommand};
 
-use crate::commands::{call, check, explain, export, import, model, serve, table, test, token};
+use crate::commands::{
+    call, check, explain, export, import, model, queue as queue_command, serve, table, test, token,
+    work,
+};
+
+pub(crate) use queue::{Place, Queue, Queues, Which, Work, Working};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -60,6 +67,11 @@ enum Command {
         #[arg(value_name = "DOC")]
         documents: Vec<PathBuf>,
     },
+    /// Works through the queues of documents, and serves nothing.
+    Work(Work),
+    /// Looks into queues, tries again what was given up, and cleans up.
+    #[command(subcommand)]
+    Queue(Queue),
     /// Makes the DynamoDB tables of documents, or looks at them.
     #[command(subcommand)]
     Table(Table),
@@ -90,8 +102,10 @@ Examples:
   latchkey serve doors.md --dynamodb                   on DynamoDB, with your AWS profile
   latchkey serve doors.md --dynamodb --endpoint http://127.0.0.1:8000
   latchkey serve --dynamodb --table doors=doors-prod   on a table of another name
+  latchkey serve doors.md --dynamodb --sqs             and its queues on SQS
 
-DynamoDB's table must be there: `latchkey table create` makes it.
+DynamoDB's table must be there: `latchkey table create` makes it; `latchkey queue create` makes queues on SQS.
+Without --sqs messages are kept in the data directory, also those of a table on DynamoDB.
 
 Without LATCHKEY_SECRET (32 bytes or more) a development secret is made and kept in the data directory; with it
 the server listens on loopback alone. Requests are logged to standard error as JSON lines; LATCHKEY_LOG=warn
@@ -109,8 +123,16 @@ pub(crate) struct Serve {
     #[command(flatten)]
     pub(crate) storage: Storage,
     #[command(flatten)]
+    pub(crate) queues: Queues,
+    #[command(flatten)]
+    pub(crate) working: Working,
+    /// Work on no messages; `latchkey work` does, beside it.
+    #[arg(long)]
+    pub(crate) no_workers: bool,
+    #[command(flatten)]
     pub(crate) trust: Trust,
-    /// Let requests bring the instant they are made at in `Latchkey-Now`. For tests, on loopback alone.
+    /// Let requests bring the instant they are made at in `Latchkey-Now`; queues are worked off when they are
+    /// told to (`POST /test-clock/pass`). For tests, on loopback alone.
     #[arg(long)]
     pub(crate) test_clock: bool,
 }
@@ -138,15 +160,24 @@ pub(crate) struct Remote {
     pub(crate) tables: Vec<String>,
 }
 
+/// The issuer and the audience of tokens, unless told.
+const OURS: &str = "latchkey";
+
 /// Which tokens count.
 #[derive(Debug, Args)]
 pub(crate) struct Trust {
     /// The `iss` of tokens.
-    #[arg(long, value_name = "ISS", default_value = "latchkey")]
+    #[arg(long, value_name = "ISS", default_value = OURS)]
     pub(crate) issuer: String,
     /// The `aud` of tokens.
-    #[arg(long, value_name = "AUD", default_value = "latchkey")]
+    #[arg(long, value_name = "AUD", default_value = OURS)]
     pub(crate) audience: String,
+}
+
+impl Default for Trust {
+    fn default() -> Trust {
+        Trust { issuer: OURS.to_owned(), audience: OURS.to_owned() }
+    }
 }
 
 /// What `test` is told.
@@ -218,6 +249,8 @@ pub(crate) struct Call {
     pub(crate) data: PathBuf,
     #[command(flatten)]
     pub(crate) storage: Storage,
+    #[command(flatten)]
+    pub(crate) queues: Queues,
     /// Show the requests that were made of the table.
     #[arg(long)]
     pub(crate) trace: bool,
@@ -404,6 +437,8 @@ pub fn main() -> ExitCode {
         Command::Test(test) => test::run(&test, colour),
         Command::Call(call) => call::run(call, colour),
         Command::Explain { contract, documents } => explain::run(&contract, &documents, colour),
+        Command::Work(work) => work::run(&work, colour),
+        Command::Queue(queue) => queue_command::run(&queue, colour),
         Command::Table(table) => table::run(table, colour),
         Command::Token(token) => token::run(&token),
         Command::Export(export) => export::run(&export, colour),

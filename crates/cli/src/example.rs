@@ -1,7 +1,6 @@
 //! Runs the examples of a document: requests, and the answers they must get.
 
 mod matching;
-mod queues;
 mod target;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -84,11 +83,13 @@ impl Run<'_> {
                 self.call(call).await?;
                 self.target.pass(&self.instant).await?;
             }
-            ExampleStep::Queue(name, mode) => match self.target.set_queue(&name.node, mode.node) {
-                Ok(()) => self.target.pass(&self.instant).await?,
-                Err(TargetError::Request(message)) => self.fail(name.span, message, None),
-                Err(error) => return Err(error),
-            },
+            ExampleStep::Queue(name, mode) => {
+                match self.target.set_queue(&name.node, mode.node).await {
+                    Ok(()) => self.target.pass(&self.instant).await?,
+                    Err(TargetError::Request(message)) => self.fail(name.span, message, None),
+                    Err(error) => return Err(error),
+                }
+            }
         }
         Ok(())
     }

@@ -2,13 +2,16 @@
 
 mod arguments;
 mod commands;
+mod control;
 mod document;
 pub mod example;
 pub mod json;
 mod render;
+mod running;
 mod secret;
 mod storage;
 mod transfer;
+mod upkeep;
 
 use std::fmt;
 use std::process::ExitCode;

@@ -157,7 +157,7 @@ impl Remote {
     }
 }
 
-fn is_address(endpoint: &str) -> bool {
+pub(crate) fn is_address(endpoint: &str) -> bool {
     endpoint.parse::<Uri>().is_ok_and(|uri| {
         matches!(uri.scheme_str(), Some("http" | "https"))
             && uri.host().is_some_and(|host| !host.is_empty())

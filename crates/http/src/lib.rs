@@ -9,9 +9,11 @@ mod respond;
 mod router;
 mod server;
 mod service;
+mod test_clock;
 mod token;
 
 pub use router::Clash;
 pub use server::{Server, ServerError};
-pub use service::{Service, ServiceError, Settings};
+pub use service::{MoreMetrics, Service, ServiceError, Settings};
+pub use test_clock::TestClock;
 pub use token::{Claims, SECRET_BYTES_MIN, TOKEN_BYTES_MAX, TokenError, Tokens, WeakSecret};

@@ -1,5 +1,6 @@
 //! One request, from its head to its response.
 
+use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
@@ -21,6 +22,7 @@ use crate::metrics::Metrics;
 use crate::request;
 use crate::respond::{self, Response};
 use crate::router::{self, Clash, Found, Router};
+use crate::test_clock::{self, TestClock};
 use crate::token::Tokens;
 
 /// The largest head: path, query and headers.
@@ -36,20 +38,44 @@ const BODY_TIME_MAX: Duration = Duration::from_secs(10);
 const OWN: [&str; 3] = ["health", "ready", "metrics"];
 
 /// What a service may be told.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 pub struct Settings {
     /// How long a call may take.
     pub call_time_max: Duration,
-    /// Whether a request may bring the instant it is made at, in `Latchkey-Now`. For tests alone.
-    pub test_clock: bool,
+    /// The clock that requests may move, and whose instants they bring in `Latchkey-Now`. For tests alone.
+    pub test_clock: Option<Arc<TestClock>>,
     /// Whether every request is told on standard error, as a JSON line.
     pub log_requests: bool,
+    /// What else `/metrics` tells.
+    pub more_metrics: Option<MoreMetrics>,
+}
+
+/// Writes metrics of others, in Prometheus's text format.
+#[derive(Clone)]
+pub struct MoreMetrics(Arc<WriteMetrics>);
+
+type WriteMetrics = dyn Fn() -> Pin<Box<dyn Future<Output = String> + Send>> + Send + Sync;
+
+impl MoreMetrics {
+    /// Asks a function whenever `/metrics` is asked for.
+    pub fn new<F>(write: impl Fn() -> F + Send + Sync + 'static) -> MoreMetrics
+    where
+        F: Future<Output = String> + Send + 'static,
+    {
+        MoreMetrics(Arc::new(move || Box::pin(write())))
+    }
+}
+
+impl std::fmt::Debug for MoreMetrics {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("MoreMetrics")
+    }
 }
 
 impl Default for Settings {
     fn default() -> Settings {
         let call_time_max = Duration::from_secs(10);
-        Settings { call_time_max, test_clock: false, log_requests: false }
+        Settings { call_time_max, test_clock: None, log_requests: false, more_metrics: None }
     }
 }
 
@@ -100,6 +126,10 @@ impl Service {
         tokens: Tokens,
         settings: Settings,
     ) -> Result<Service, ServiceError> {
+        let runtimes = match &settings.test_clock {
+            Some(clock) => runtimes.into_iter().map(|runtime| clock.sends(runtime)).collect(),
+            None => runtimes,
+        };
         let mut router = Router::new();
         let mut names = Vec::new();
         for (at, runtime) in runtimes.iter().enumerate() {
@@ -133,10 +163,10 @@ impl Service {
             router,
             tokens,
             metrics,
-            settings,
             draining: AtomicBool::new(false),
             ids: RequestIds::new(),
             log: settings.log_requests.then(Log::start),
+            settings,
         })
     }
 
@@ -174,6 +204,13 @@ impl Service {
     {
         let head_alone = request.method() == Method::HEAD;
         let path = request.uri().path().strip_prefix('/');
+        if let Some(clock) = &self.settings.test_clock
+            && let Some(path) = path.and_then(|path| path.strip_prefix(test_clock::PREFIX))
+        {
+            let (method, headers) = (request.method(), request.headers());
+            // Apart, so that others need no room for it.
+            return Box::pin(self.move_clock(clock, path, method, headers)).await;
+        }
         let own = OWN.into_iter().find(|own| path == Some(own));
         let response = match own {
             Some(path) => match too_large(&request) {
@@ -183,6 +220,34 @@ impl Service {
             None => self.answer_contract(request).await,
         };
         if head_alone { without_body(response) } else { response }
+    }
+
+    /// Answers on a path of the clock that tests move.
+    async fn move_clock(
+        &self,
+        clock: &TestClock,
+        path: &str,
+        method: &Method,
+        headers: &HeaderMap,
+    ) -> Response {
+        if method != Method::POST {
+            return respond::not_allowed(&["POST"], method == Method::OPTIONS);
+        }
+        let passed = match (path, path.strip_prefix("queues/"), self.instant(headers)) {
+            ("pass", _, Ok(Some(instant))) => clock.pass(&self.runtimes, instant).await,
+            ("pass", _, _) => {
+                return respond::problem(&Problem::bad("`Latchkey-Now` says up to when"), None);
+            }
+            (_, Some(path), _) if clock.set(path, &self.runtimes) => Ok(()),
+            _ => return respond::problem(&Problem::new(404, "not-found", "there is none"), None),
+        };
+        let plain = HeaderValue::from_static("text/plain; charset=utf-8");
+        match passed {
+            Ok(()) => respond::text(StatusCode::OK, plain, "ok\n"),
+            Err(error) => {
+                respond::text(StatusCode::SERVICE_UNAVAILABLE, plain, format!("{error}\n"))
+            }
+        }
     }
 
     /// Answers on a path of the server's own.
@@ -196,13 +261,16 @@ impl Service {
             "metrics" => {
                 let mut text = String::new();
                 self.metrics.render(&mut text);
+                if let Some(MoreMetrics(write)) = &self.settings.more_metrics {
+                    text.push_str(&write().await);
+                }
                 let kind = HeaderValue::from_static("text/plain; version=0.0.4; charset=utf-8");
                 respond::text(StatusCode::OK, kind, text)
             }
             _ => {
                 let (status, text) = self.readiness().await;
                 let mut response = respond::text(status, plain, text);
-                if self.settings.test_clock {
+                if self.settings.test_clock.is_some() {
                     let on = HeaderValue::from_static("on");
                     response.headers_mut().insert(headers::TEST_CLOCK, on);
                 }
@@ -350,7 +418,8 @@ impl Service {
 
     /// The instant a request brings, where it may.
     fn instant(&self, headers: &HeaderMap) -> Result<Option<i64>, Problem> {
-        let Some(value) = headers.get(headers::NOW).filter(|_| self.settings.test_clock) else {
+        let Some(value) = headers.get(headers::NOW).filter(|_| self.settings.test_clock.is_some())
+        else {
             return Ok(None);
         };
         let instant = value.to_str().ok().and_then(time::parse);

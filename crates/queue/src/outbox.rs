@@ -38,14 +38,23 @@ pub struct Record {
     send: Text,
     kept: Map,
     claimed_until: Option<i64>,
+    /// From when on a sweep may take it.
+    sweep_at: i64,
 }
 
 impl Record {
-    /// A message to be sent at a time. `send` names the statement that sends it; `kept` is what is needed
-    /// once the queue has answered.
+    /// A message that is due at a time, for a sweep to relay then. `send` names the statement that sends it;
+    /// `kept` is what is needed once the queue has answered.
     pub fn new(message: Message, due: i64, send: impl Into<Text>, kept: Map) -> Record {
         let due = due.clamp(0, TIME_MAX);
-        Record { message, due, send: send.into(), kept, claimed_until: None }
+        Record { message, due, send: send.into(), kept, claimed_until: None, sweep_at: due }
+    }
+
+    /// The same, for whoever commits it to relay at once. A sweep leaves it to them for a while.
+    #[must_use]
+    pub fn relayed_at_once(self) -> Record {
+        let sweep_at = self.message.sent_at().saturating_add(CLAIM_MS).clamp(0, TIME_MAX);
+        Record { sweep_at, ..self }
     }
 
     /// The message.
@@ -71,11 +80,6 @@ impl Record {
     /// Whether someone is at it: a sweep passes over it.
     pub fn is_claimed(&self, now: i64) -> bool {
         self.claimed_until.is_some_and(|until| until > now)
-    }
-
-    /// Whether whoever commits it is to relay it at once, rather than a sweep when it is due.
-    pub fn is_due_at_once(&self) -> bool {
-        self.due <= self.message.sent_at()
     }
 
     /// Writes it, as a leg of a transaction.
@@ -114,7 +118,8 @@ impl Record {
     }
 
     /// The record of an item; nothing if it is none.
-    pub fn read(mut item: Item) -> Option<Record> {
+    pub fn read(home: &Home, mut item: Item) -> Option<Record> {
+        let sweep_at = sweep_at(home, &item)?;
         let Some(Value::Map(kept)) = item.remove("kept") else { return None };
         Some(Record {
             due: number(&item, "dueAt")?,
@@ -122,17 +127,13 @@ impl Record {
             kept,
             claimed_until: number(&item, CLAIMED_UNTIL),
             message: Message::read(&mut item)?,
+            sweep_at,
         })
     }
 
     fn key(&self, home: &Home) -> Key {
         let id = self.message.id();
-        let sweep_at = if self.is_due_at_once() {
-            self.message.sent_at().saturating_add(CLAIM_MS)
-        } else {
-            self.due
-        };
-        Key::new(home.outbox(shard(id)), format!("{}#{id}", stamp(sweep_at)))
+        Key::new(home.outbox(shard(id)), format!("{}#{id}", stamp(self.sweep_at)))
     }
 }
 
@@ -143,14 +144,8 @@ pub fn due(home: &Home, shard: u64, now: i64, limit: usize, resume: Option<Resum
     sweep(home, shard, range, limit.clamp(1, PAGE_MAX), resume)
 }
 
-/// Asks for the first record of a shard that a sweep may take later; [`sweep_at`] reads when.
-pub fn next(home: &Home, shard: u64, now: i64) -> Query {
-    let range = SortRange::Greater(stamp(now.saturating_add(1)).into());
-    sweep(home, shard, range, 1, None)
-}
-
 /// From when on a sweep may take a record.
-pub fn sweep_at(home: &Home, item: &Item) -> Option<i64> {
+fn sweep_at(home: &Home, item: &Item) -> Option<i64> {
     home.table().key.of(item)?.sort.split('#').next()?.parse().ok()
 }
 

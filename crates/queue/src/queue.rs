@@ -13,14 +13,40 @@ pub enum Queue {
     Embedded(Embedded),
     /// On SQS.
     Sqs(Box<Sqs>),
+    /// Out of this process's reach: what is sent waits in the outbox for one that reaches it.
+    Elsewhere,
 }
 
+/// Nothing can be asked of a queue out of reach.
+fn elsewhere<T>() -> Result<T, Error> {
+    Err(Error::Unavailable { reason: "it is out of this process's reach".to_owned() })
+}
+
+/// How far ahead of its time the embedded queue is sent what waits in an outbox. It could be any: but a table
+/// elsewhere outlives a directory of this machine.
+const AHEAD_MS: i64 = 15 * 60 * 1_000;
+
 impl Queue {
+    /// How far ahead of its time it can be sent a message that waits in an outbox, in milliseconds.
+    pub fn ahead_ms(&self) -> i64 {
+        match self {
+            Queue::Embedded(_) => AHEAD_MS,
+            Queue::Sqs(queue) => queue.ahead_ms(),
+            Queue::Elsewhere => 0,
+        }
+    }
+
+    /// Whether it keeps an order, which only whoever works on one message at a time keeps too.
+    pub fn is_ordered(&self) -> bool {
+        matches!(self, Queue::Sqs(queue) if queue.is_fifo())
+    }
+
     /// Sends a message by itself, to be received from a time on. It may be sent again if the answer is lost.
     pub async fn send(&self, message: &Message, due: i64) -> Result<(), Error> {
         match self {
             Queue::Embedded(queue) => queue.send(message.clone(), due).await,
             Queue::Sqs(queue) => Box::pin(queue.send(message, due)).await,
+            Queue::Elsewhere => elsewhere(),
         }
     }
 
@@ -30,6 +56,7 @@ impl Queue {
         match self {
             Queue::Embedded(queue) => queue.receive(max, wait).await,
             Queue::Sqs(queue) => Box::pin(queue.receive(max, wait)).await,
+            Queue::Elsewhere => elsewhere(),
         }
     }
 
@@ -38,6 +65,7 @@ impl Queue {
         match self {
             Queue::Embedded(queue) => queue.done(received).await,
             Queue::Sqs(queue) => Box::pin(queue.done(received)).await,
+            Queue::Elsewhere => elsewhere(),
         }
     }
 
@@ -46,6 +74,7 @@ impl Queue {
         match self {
             Queue::Embedded(queue) => queue.later(received, until).await,
             Queue::Sqs(queue) => Box::pin(queue.later(received, until)).await,
+            Queue::Elsewhere => elsewhere(),
         }
     }
 
@@ -59,6 +88,7 @@ impl Queue {
         match self {
             Queue::Embedded(queue) => queue.failed(received, until, failure).await,
             Queue::Sqs(queue) => Box::pin(queue.failed(received, until)).await,
+            Queue::Elsewhere => elsewhere(),
         }
     }
 
@@ -73,6 +103,7 @@ impl Queue {
         match self {
             Queue::Embedded(queue) => queue.dead(received, failure).await,
             Queue::Sqs(queue) => Box::pin(queue.done(received)).await,
+            Queue::Elsewhere => elsewhere(),
         }
     }
 
@@ -81,6 +112,7 @@ impl Queue {
         match self {
             Queue::Embedded(queue) => queue.extend(received).await,
             Queue::Sqs(queue) => Box::pin(queue.extend(received)).await,
+            Queue::Elsewhere => elsewhere(),
         }
     }
 
@@ -89,6 +121,7 @@ impl Queue {
         match self {
             Queue::Embedded(queue) => queue.depth().await,
             Queue::Sqs(queue) => Box::pin(queue.depth()).await,
+            Queue::Elsewhere => elsewhere(),
         }
     }
 }

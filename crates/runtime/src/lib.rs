@@ -24,6 +24,7 @@ mod runtime;
 mod sweep;
 pub mod time;
 mod trace;
+mod upkeep;
 mod work;
 
 pub use answer::{Answer, Outcome};
@@ -33,13 +34,14 @@ pub use clock::{Source, SystemSource};
 pub use explain::{Asked, Explanation, explain};
 pub use latchkey_model::model;
 pub use latchkey_queue as queue;
-pub use plan::{ContractInfo, InputInfo, Mistakes, System};
+pub use plan::{ContractInfo, InputInfo, Mistakes, QueueInfo, System};
 pub use problem::{FieldError, Problem};
-pub use queues::{Sending, Sent};
+pub use queues::{Outside, Sending, Sent};
 pub use relay::{OUTBOX_SHARDS, Relayed};
 pub use runtime::{Options, Runtime};
 pub use sweep::{Swept, sweep};
 pub use trace::{Step, Trace};
+pub use upkeep::Purged;
 pub use work::{Ending, Handled, Work, Worked};
 
 /// The program in the guide compiles.

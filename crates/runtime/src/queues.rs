@@ -2,12 +2,13 @@
 
 use std::sync::Arc;
 
+use latchkey_embedded::Store;
 use latchkey_queue::{Clock, Embedded, Home, Queue};
 use latchkey_table::Text;
 
 use crate::backend::{Backend, PrepareError};
 use crate::clock::Source;
-use crate::plan::System;
+use crate::plan::{self, System};
 
 /// A queue of a system.
 #[derive(Debug, Clone)]
@@ -15,8 +16,60 @@ pub(crate) struct Line {
     pub(crate) queue: Queue,
     /// Its place in the table: of its messages, or of what is to be sent to it.
     pub(crate) home: Home,
-    /// Whether it is outside the store, so that what is sent waits in an outbox.
-    pub(crate) outside: bool,
+    /// If it is outside the store, so that what is sent waits in an outbox: how far ahead of its time it is
+    /// sent a message.
+    pub(crate) ahead_ms: Option<i64>,
+}
+
+/// A queue of a system that is outside its store.
+#[derive(Debug, Clone)]
+pub struct Outside {
+    /// Its name in the document.
+    pub name: Text,
+    /// The queue.
+    pub queue: Queue,
+    /// How far ahead of its time it is sent a message, in milliseconds. What is due later waits in the outbox.
+    pub ahead_ms: i64,
+}
+
+impl Outside {
+    /// A queue by its name in the document.
+    pub fn new(name: impl Into<Text>, queue: Queue) -> Outside {
+        Outside { name: name.into(), ahead_ms: queue.ahead_ms(), queue }
+    }
+
+    /// All queues of a system, in a store on this machine that is not the one of its items.
+    pub async fn in_store(
+        system: &System,
+        store: &Arc<Store>,
+        source: &Arc<dyn Source>,
+    ) -> Result<Vec<Outside>, PrepareError> {
+        store.create_table(&system.table).await?;
+        let queue = |queue: &plan::Queue| {
+            let name = queue.name.clone();
+            Ok(Outside::new(name, embedded(system, queue, store, source)?))
+        };
+        system.queues.iter().map(queue).collect()
+    }
+
+    /// All queues of a system, out of this process's reach.
+    pub fn elsewhere(system: &System) -> Vec<Outside> {
+        let queue = |queue: &plan::Queue| Outside::new(queue.name.clone(), Queue::Elsewhere);
+        system.queues.iter().map(queue).collect()
+    }
+}
+
+fn embedded(
+    system: &System,
+    queue: &plan::Queue,
+    store: &Arc<Store>,
+    source: &Arc<dyn Source>,
+) -> Result<Queue, PrepareError> {
+    let source = Arc::clone(source);
+    let clock = Clock::new(move || source.now());
+    let home = system.home(queue)?;
+    let queue = Embedded::new(Arc::clone(store), home, queue.lease_ms, clock);
+    Ok(Queue::Embedded(queue))
 }
 
 /// The queues of a system, in its order.
@@ -24,20 +77,20 @@ pub(crate) fn lines(
     system: &System,
     backend: &Backend,
     source: &Arc<dyn Source>,
-    mut outside: Vec<(Text, Queue)>,
+    mut outside: Vec<Outside>,
 ) -> Result<Vec<Line>, PrepareError> {
     let mut lines = Vec::new();
     for queue in &system.queues {
         let home = system.home(queue)?;
-        let given = outside.iter().position(|(name, _)| *name == queue.name);
+        let given = outside.iter().position(|given| given.name == queue.name);
         lines.push(match (given, backend) {
-            (Some(at), _) => Line { queue: outside.swap_remove(at).1, home, outside: true },
+            (Some(at), _) => {
+                let Outside { queue, ahead_ms, .. } = outside.swap_remove(at);
+                Line { queue, home, ahead_ms: Some(ahead_ms) }
+            }
             (None, Backend::Embedded(store)) => {
-                let source = Arc::clone(source);
-                let clock = Clock::new(move || source.now());
-                let store = Arc::clone(store);
-                let queue = Embedded::new(store, home.clone(), queue.lease_ms, clock);
-                Line { queue: Queue::Embedded(queue), home, outside: false }
+                let queue = embedded(system, queue, store, source)?;
+                Line { queue, home, ahead_ms: None }
             }
             (None, Backend::DynamoDb(_)) => return Err(PrepareError::NoQueues),
         });

@@ -116,12 +116,12 @@ impl Runtime {
     ) -> Result<Relayed, Error> {
         let mut relayed = Relayed::default();
         let line = self.system.queue(queue).and_then(|(at, _)| self.lines.get(at));
-        let Some(line) = line.filter(|line| line.outside) else { return Ok(relayed) };
+        let Some(line) = line.filter(|line| line.ahead_ms.is_some()) else { return Ok(relayed) };
         let now = self.source.now();
         let query = outbox::due(&line.home, shard, now, STEP_RECORDS, after);
         let page = self.backend.query(&query, Instant::now() + CALL_TIME_MAX).await?;
         relayed.after = page.resume;
-        for record in page.items.into_iter().filter_map(Record::read) {
+        for record in page.items.into_iter().filter_map(|item| Record::read(&line.home, item)) {
             if record.is_claimed(now) {
                 continue;
             }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use latchkey_queue::{Embedded, Queue};
-use latchkey_table::{Capacity, Consistency, Error, Get, Key, Text};
+use latchkey_table::{Capacity, Consistency, Error, Get, Key};
 use tokio::time::Instant;
 
 use crate::answer::Outcome;
@@ -14,7 +14,7 @@ use crate::clock::{Source, SystemSource};
 use crate::cursor::Sealer;
 use crate::plan::System;
 use crate::problem::Problem;
-use crate::queues::{self, Line, Sending};
+use crate::queues::{self, Line, Outside, Sending};
 use crate::run;
 
 /// How long a store may take to show that it answers.
@@ -86,7 +86,7 @@ impl Runtime {
         system: impl Into<Arc<System>>,
         backend: Backend,
         options: Options,
-        outside: Vec<(Text, Queue)>,
+        outside: Vec<Outside>,
     ) -> Result<Runtime, PrepareError> {
         let system = system.into();
         backend.prepare(&system.table, &system.transacting()).await?;
@@ -114,8 +114,13 @@ impl Runtime {
     pub fn embedded_queue(&self, name: &str) -> Option<&Embedded> {
         match self.queue(name)? {
             Queue::Embedded(queue) => Some(queue),
-            Queue::Sqs(_) => None,
+            Queue::Sqs(_) | Queue::Elsewhere => None,
         }
+    }
+
+    /// Whether a queue is outside the store, so that what is sent to it waits in an outbox.
+    pub fn is_outside(&self, queue: &str) -> bool {
+        self.line(queue).is_ok_and(|line| line.ahead_ms.is_some())
     }
 
     /// The system it runs.

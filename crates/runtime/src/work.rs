@@ -139,60 +139,75 @@ impl Runtime {
 
     /// Works on a message that was received, and says to its queue what came of it.
     pub async fn handle(&self, queue: &str, received: &Received) -> Result<Handled, Error> {
-        let planned = self.system.queue(queue);
-        let line = planned.and_then(|(at, planned)| Some((planned, self.lines.get(at)?)));
-        let Some((planned, line)) = line else {
-            return Err(Error::Name { name: queue.to_owned() });
-        };
-        let held = &line.queue;
-        let work = Work {
-            tries: received.tries,
-            time_max: time_max(planned),
-            ..Work::new(queue, Arc::clone(&received.message))
-        };
-        let (worked, failure) = match given_up(planned, received) {
-            Some(failure) => (None, Some(failure)),
-            None => {
-                let worked = self.work(&work).await;
-                let failure = match &worked.ending {
-                    Ending::Failed(failure) if received.tries >= planned.tries => {
-                        Some(failure.clone())
-                    }
-                    _ => None,
-                };
-                (Some(worked), failure)
-            }
-        };
-        let dead = failure.is_some();
-        let (worked, said) = match (worked, failure) {
-            (Some(worked), None) => {
-                let said = match &worked.ending {
-                    Ending::Done => held.done(received).await,
-                    Ending::Later => held.later(received, self.source.now() + LATER_MS).await,
-                    Ending::Failed(failure) => {
-                        let until = self.source.now().saturating_add(backoff(received.tries));
-                        held.failed(received, until, failure.clone()).await
-                    }
-                };
-                (worked, said)
-            }
-            (tried, failure) => {
-                let failure = failure.unwrap_or_else(crashed);
-                let mut worked = self.dead(&work, &failure).await;
-                worked.capacity += tried.map_or(Capacity::ZERO, |tried| tried.capacity);
-                let said = match worked.ending {
-                    Ending::Done => self.bury(line, received, &failure).await,
-                    // It was tried often enough; what is left is to give it up.
-                    _ => held.failed(received, self.source.now() + LATER_MS, failure).await,
-                };
-                (worked, said)
-            }
-        };
-        match said {
-            Ok(()) => Ok(Handled { worked, dead, stale: false }),
-            Err(Error::Stale) => Ok(Handled { worked, dead, stale: true }),
-            Err(error) => Err(error),
+        let (planned, line) = self.planned(queue)?;
+        if let Some(failure) = given_up(planned, received) {
+            return self.end(queue, received, failure, Capacity::ZERO).await;
         }
+        let work = as_work(queue, planned, received);
+        let worked = self.work(&work).await;
+        let held = &line.queue;
+        let said = match &worked.ending {
+            Ending::Done => held.done(received).await,
+            Ending::Later => held.later(received, self.source.now() + LATER_MS).await,
+            Ending::Failed(failure) if received.tries >= planned.tries => {
+                return self.end(queue, received, failure.clone(), worked.capacity).await;
+            }
+            Ending::Failed(failure) => {
+                let until = self.source.now().saturating_add(backoff(received.tries));
+                held.failed(received, until, failure.clone()).await
+            }
+        };
+        handled(said, worked, false)
+    }
+
+    /// Gives up a message that its queue has given up by itself, without asking anyone.
+    pub async fn give_up(&self, queue: &str, received: &Received) -> Result<Handled, Error> {
+        let failure = received.failure.clone().unwrap_or_else(crashed);
+        self.end(queue, received, failure, Capacity::ZERO).await
+    }
+
+    async fn end(
+        &self,
+        queue: &str,
+        received: &Received,
+        failure: Failure,
+        tried: Capacity,
+    ) -> Result<Handled, Error> {
+        let (planned, line) = self.planned(queue)?;
+        let mut worked = self.dead(&as_work(queue, planned, received), &failure).await;
+        worked.capacity += tried;
+        let dead = worked.ending == Ending::Done;
+        let said = if dead {
+            self.bury(line, received, &failure).await
+        } else {
+            // It was tried often enough; what is left is to give it up.
+            line.queue.failed(received, self.source.now() + LATER_MS, failure).await
+        };
+        handled(said, worked, dead)
+    }
+
+    fn planned(&self, queue: &str) -> Result<(&Queue, &Line), Error> {
+        let planned = self.system.queue(queue).map(|(_, planned)| planned);
+        let planned = planned.ok_or_else(|| Error::Name { name: queue.to_owned() })?;
+        Ok((planned, self.line(queue)?))
+    }
+}
+
+/// A message that was received, as work.
+fn as_work(queue: &str, planned: &Queue, received: &Received) -> Work {
+    Work {
+        tries: received.tries,
+        time_max: time_max(planned),
+        ..Work::new(queue, Arc::clone(&received.message))
+    }
+}
+
+/// What became of a message, by what its queue answered.
+fn handled(said: Result<(), Error>, worked: Worked, dead: bool) -> Result<Handled, Error> {
+    match said {
+        Ok(()) => Ok(Handled { worked, dead, stale: false }),
+        Err(Error::Stale) => Ok(Handled { worked, dead, stale: true }),
+        Err(error) => Err(error),
     }
 }
 

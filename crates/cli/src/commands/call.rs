@@ -2,15 +2,14 @@
 
 use std::sync::Arc;
 
-use latchkey_runtime::{
-    Caller, Given, Options, Outcome, Runtime, Source, SystemSource, json, time,
-};
+use latchkey_runtime::{Caller, Given, Outcome, Source, SystemSource, json, time};
 use latchkey_table::Text;
 use latchkey_table::render::Rendered;
 
 use crate::Failure;
 use crate::arguments::Call;
 use crate::document;
+use crate::running::{Place, Reach, Running};
 use crate::secret::Secret;
 
 pub(crate) fn run(arguments: Call, colour: bool) -> Result<(), Failure> {
@@ -33,13 +32,16 @@ pub(crate) fn run(arguments: Call, colour: bool) -> Result<(), Failure> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     let outcome = runtime.map_err(Failure::unusable)?.block_on(async {
         let source: Arc<dyn Source> = Arc::new(SystemSource);
-        let options = Options { cursor_secret: secret.for_cursors(), source };
-        let backend = arguments.storage.open(&arguments.data).await?;
-        let (name, table) = (system.name().to_owned(), system.table().name.clone());
-        let runtime = Runtime::start(system, backend, options).await.map_err(|error| {
-            arguments.storage.refused(&error, &arguments.documents, &name, &table)
-        });
-        Ok::<_, Failure>(runtime?.call(call).await)
+        let place = Place {
+            documents: &arguments.documents,
+            data: &arguments.data,
+            storage: &arguments.storage,
+            queues: &arguments.queues,
+            test_clock: false,
+        };
+        let running = Running::start(place, vec![system], &secret, &source, Reach::Others).await?;
+        let Some(runtime) = running.runtimes.first() else { return Err(Failure::Told) };
+        Ok::<_, Failure>(runtime.call(call).await)
     })?;
     show(&outcome);
     if outcome.status() < 400 { Ok(()) } else { Err(Failure::Told) }

@@ -4,13 +4,16 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use latchkey_embedded::Store;
-use latchkey_http::{Claims, Server, Service, Settings};
-use latchkey_runtime::{Backend, Options, Runtime, Source, SystemSource, sweep};
+use latchkey_http::{Claims, MoreMetrics, Server, Service, Settings, TestClock};
+use latchkey_runtime::{Backend, Runtime, Source, SystemSource, sweep};
 use latchkey_table::Text;
+use latchkey_worker::{Meters, Workers};
 use tokio::signal::unix::{SignalKind, signal};
 
-use crate::arguments::Serve;
+use crate::arguments::{Serve, Working};
+use crate::control::Control;
 use crate::document::{self, Document};
+use crate::running::{Place, Reach, Running};
 use crate::secret::Secret;
 use crate::{Failure, document::systems};
 
@@ -36,21 +39,33 @@ pub(crate) fn run(arguments: Serve, colour: bool) -> Result<(), Failure> {
         let message = "--test-clock lets callers choose the time; listen on loopback with it";
         return Err(Failure::unusable(message));
     }
+    if arguments.test_clock && arguments.queues.sqs {
+        return Err(Failure::unusable(
+            "--test-clock moves the time of embedded queues, not of SQS",
+        ));
+    }
+    if arguments.working.test_deliveries > 1 && !loopback {
+        return Err(Failure::unusable(
+            "--test-deliveries is for tests; listen on loopback with it",
+        ));
+    }
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build();
     let runtime = runtime.map_err(Failure::unusable)?;
     let served = runtime.block_on(async {
-        let backend = arguments.storage.open(&arguments.data).await?;
-        let mut runtimes = Vec::new();
-        for system in systems {
-            let source: Arc<dyn Source> = Arc::new(SystemSource);
-            let options = Options { cursor_secret: secret.for_cursors(), source };
-            let (name, table) = (system.name().to_owned(), system.table().name.clone());
-            let started = Runtime::start(system, backend.clone(), options).await;
-            runtimes.push(started.map_err(|error| {
-                arguments.storage.refused(&error, &arguments.documents, &name, &table)
-            })?);
-        }
-        serve(&arguments, &documents, runtimes, &secret, backend).await
+        let clock = arguments.test_clock.then(|| Arc::new(TestClock::new()));
+        let source: Arc<dyn Source> = match &clock {
+            Some(clock) => Arc::clone(clock) as Arc<dyn Source>,
+            None => Arc::new(SystemSource),
+        };
+        let place = Place {
+            documents: &arguments.documents,
+            data: &arguments.data,
+            storage: &arguments.storage,
+            queues: &arguments.queues,
+            test_clock: arguments.test_clock,
+        };
+        let running = Running::start(place, systems, &secret, &source, Reach::Own).await?;
+        serve(&arguments, &documents, running, &secret, clock).await
     });
     // Whoever still waits for an answer has waited long enough.
     runtime.shutdown_timeout(Duration::from_secs(1));
@@ -60,10 +75,11 @@ pub(crate) fn run(arguments: Serve, colour: bool) -> Result<(), Failure> {
 async fn serve(
     arguments: &Serve,
     documents: &[Document],
-    runtimes: Vec<Runtime>,
+    running: Running,
     secret: &Secret,
-    backend: Backend,
+    test_clock: Option<Arc<TestClock>>,
 ) -> Result<(), Failure> {
+    let Running { backend, runtimes, local } = running;
     let tokens = secret.tokens(&arguments.trust)?;
     let token = secret.development.then(|| {
         let (sub, roles) = (Text::from("dev"), all_roles(&runtimes));
@@ -71,11 +87,22 @@ async fn serve(
     });
     let token = token.transpose().map_err(Failure::unusable)?;
     let log_requests = tracing::enabled!(target: "latchkey::request", tracing::Level::INFO);
-    let test_clock = arguments.test_clock;
-    let settings = Settings { test_clock, log_requests, ..Settings::default() };
+    let meters = Arc::new(Meters::new(runtimes.clone()));
+    let working = !arguments.no_workers && test_clock.is_none();
+    let settings = Settings {
+        test_clock,
+        log_requests,
+        more_metrics: Some(more_metrics(&meters)),
+        ..Settings::default()
+    };
     let service = Service::new(runtimes, tokens, settings).map_err(Failure::unusable)?;
     let service = Arc::new(service);
     let server = Server::listen(arguments.listen).await.map_err(Failure::unusable)?;
+    let control = local.is_some().then(|| Control::listen(&arguments.data, service.runtimes()));
+    let workers = match working {
+        true => Some(begin(&meters, &arguments.working).await?),
+        false => None,
+    };
     // Heard from here on: whoever reads the greeting may tell it to stop.
     let stop = stopped();
     let store = arguments.storage.told(&arguments.data, &backend);
@@ -85,7 +112,20 @@ async fn serve(
         // It removes by itself what is over.
         Backend::DynamoDb(_) => None,
     };
-    server.run(service, stop).await;
+    let (told, mut heard) = tokio::sync::watch::channel(());
+    let stop = async move {
+        stop.await;
+        told.send_replace(());
+    };
+    // Both stop taking more at once, and finish what they have.
+    let drained = async {
+        let _ = heard.changed().await;
+        if let Some(workers) = workers {
+            workers.stop().await;
+        }
+    };
+    tokio::join!(server.run(service, stop), drained);
+    drop(control);
     if let Some(sweeper) = sweeper {
         sweeper.abort();
         // It holds the store, which is let go of once nothing uses it.
@@ -93,6 +133,22 @@ async fn serve(
     }
     println!("stopped");
     Ok(())
+}
+
+/// Begins to work through queues.
+pub(super) async fn begin(meters: &Arc<Meters>, working: &Working) -> Result<Workers, Failure> {
+    let (at_once, deliveries) = (working.workers, working.test_deliveries);
+    let settings = latchkey_worker::Settings { at_once, deliveries };
+    Workers::start(meters, settings).await.map_err(Failure::unusable)
+}
+
+/// The metrics of queues.
+pub(super) fn more_metrics(meters: &Arc<Meters>) -> MoreMetrics {
+    let meters = Arc::clone(meters);
+    MoreMetrics::new(move || {
+        let meters = Arc::clone(&meters);
+        async move { meters.render().await }
+    })
 }
 
 /// The roles of all systems: the development token may do anything.
@@ -134,7 +190,7 @@ fn greet(
 }
 
 /// Waits until the process is told to stop.
-fn stopped() -> impl Future<Output = ()> {
+pub(super) fn stopped() -> impl Future<Output = ()> {
     let signals = (signal(SignalKind::interrupt()), signal(SignalKind::terminate()));
     async {
         let (Ok(mut interrupted), Ok(mut terminated)) = signals else {
@@ -174,7 +230,7 @@ async fn sweep_forever(store: Arc<Store>, service: Arc<Service>) {
 ///
 /// A level is that of our own lines. Those of others are warnings: at the lowest levels the SDK's hold what
 /// it sends and is sent.
-fn log() {
+pub(super) fn log() {
     let level = std::env::var("LATCHKEY_LOG").unwrap_or_else(|_| "info".to_owned());
     let directives = match level.trim().to_ascii_lowercase().as_str() {
         own @ ("info" | "debug" | "trace") => format!("warn,latchkey={own}"),

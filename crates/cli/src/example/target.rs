@@ -10,14 +10,13 @@ use bytes::Bytes;
 use http_body_util::{BodyExt, Full};
 use hyper_util::rt::TokioIo;
 use latchkey_embedded::Store;
-use latchkey_http::{Service, Settings, Tokens};
+use latchkey_http::{Service, Settings, TestClock, Tokens};
 use latchkey_language::ast::QueueMode;
-use latchkey_runtime::{Backend, Options, Runtime, System, time};
+use latchkey_runtime::{Backend, Options, Outside, Runtime, Source, System, time};
 use tokio::net::TcpStream;
 use tower::ServiceExt;
 
 use super::BEGINNING;
-use super::queues::{Clock, Queues};
 
 /// How long a server may take to answer.
 const ANSWER_TIME_MAX: Duration = Duration::from_secs(30);
@@ -34,7 +33,7 @@ pub struct Target {
 
 #[derive(Debug)]
 enum Place {
-    Own(Router, Box<Queues>),
+    Own(Router),
     Server { address: String },
 }
 
@@ -70,14 +69,19 @@ impl Target {
 
     /// A backend, in this process.
     pub async fn on(system: System, backend: Backend) -> Result<Target, TargetError> {
-        let clock = Arc::new(Clock::new(BEGINNING));
-        let options = Options { source: clock.clone(), ..Options::default() };
-        let runtime = Runtime::start(system, backend, options).await.map_err(unusable)?;
-        let (queues, runtime) = Queues::new(runtime, clock);
+        let clock = Arc::new(TestClock::at(time::parse(BEGINNING).unwrap_or(0)));
+        let source: Arc<dyn Source> = clock.clone();
+        let outside = match &backend {
+            Backend::Embedded(_) => Vec::new(),
+            Backend::DynamoDb(_) => queues_of_its_own(&system, &source).await?,
+        };
+        let options = Options { source, ..Options::default() };
+        let runtime = Runtime::start_with(system, backend, options, outside).await;
+        let runtime = runtime.map_err(unusable)?;
         let tokens = || Tokens::new(SECRET, "latchkey", "latchkey").map_err(unusable);
-        let settings = Settings { test_clock: true, ..Settings::default() };
+        let settings = Settings { test_clock: Some(clock), ..Settings::default() };
         let service = Service::new(vec![runtime], tokens()?, settings).map_err(unusable)?;
-        let place = Place::Own(Arc::new(service).into_axum(), Box::new(queues));
+        let place = Place::Own(Arc::new(service).into_axum());
         Ok(Target { tokens: tokens()?, place })
     }
 
@@ -99,25 +103,28 @@ impl Target {
     }
 
     /// Has a queue do something else from here on.
-    pub(super) fn set_queue(&self, name: &str, mode: QueueMode) -> Result<(), TargetError> {
-        match &self.place {
-            Place::Own(_, queues) if queues.set(name, mode) => Ok(()),
-            Place::Own(..) => Err(TargetError::Request(format!("there is no queue `{name}`"))),
-            Place::Server { address } => {
-                let message = format!("the queues of {address} do as they do");
-                Err(TargetError::Request(message))
-            }
+    pub(super) async fn set_queue(&self, name: &str, mode: QueueMode) -> Result<(), TargetError> {
+        let mode = match mode {
+            QueueMode::Works => "works",
+            QueueMode::Holds => "holds",
+            QueueMode::Refuses => "refuses",
+        };
+        let path = format!("/test-clock/queues/{name}/{mode}");
+        match self.send("POST", &path, &[], String::new()).await?.status {
+            200 => Ok(()),
+            404 => Err(TargetError::Request(format!("there is no queue `{name}`"))),
+            status => Err(unusable(format!("a queue cannot be told what to do: {status}"))),
         }
     }
 
-    /// Lets time pass up to an instant, with all that falls due until then. A server has a clock, and
-    /// workers, of its own.
+    /// Lets time pass up to an instant, with all that falls due until then.
     pub(super) async fn pass(&self, instant: &str) -> Result<(), TargetError> {
-        match (&self.place, time::parse(instant)) {
-            (Place::Own(_, queues), Some(instant)) => {
-                queues.work_until(instant).await.map_err(unusable)
-            }
-            _ => Ok(()),
+        let headers = [("latchkey-now".to_owned(), instant.to_owned())];
+        let reply = self.send("POST", "/test-clock/pass", &headers, String::new()).await?;
+        let told = || String::from_utf8_lossy(&reply.body).trim().to_owned();
+        match reply.status {
+            200 => Ok(()),
+            status => Err(unusable(format!("time cannot pass: {status}: {}", told()))),
         }
     }
 
@@ -134,7 +141,7 @@ impl Target {
             request = request.header(name, value);
         }
         match &self.place {
-            Place::Own(router, _) => {
+            Place::Own(router) => {
                 let request = request.body(Body::from(body)).map_err(no_request)?;
                 // It answers everything.
                 let answer = router.clone().oneshot(request).await;
@@ -148,6 +155,17 @@ impl Target {
             }
         }
     }
+}
+
+/// Queues in memory, beside a table elsewhere. All that is sent goes there at once, whenever it is due.
+async fn queues_of_its_own(
+    system: &System,
+    source: &Arc<dyn Source>,
+) -> Result<Vec<Outside>, TargetError> {
+    let store = Store::in_memory(&latchkey_embedded::Options::default()).map_err(unusable)?;
+    let mut queues = Outside::in_store(system, &Arc::new(store), source).await.map_err(unusable)?;
+    queues.iter_mut().for_each(|queue| queue.ahead_ms = i64::MAX);
+    Ok(queues)
 }
 
 /// Sends a request on a connection of its own.

@@ -41,6 +41,18 @@ const DELAY_SECONDS_MAX: i64 = 900;
 /// The longest SQS hides a message that was received, in seconds.
 const HIDE_SECONDS_MAX: i64 = 43_200;
 
+/// How the name of a FIFO queue ends.
+const FIFO: &str = ".fifo";
+
+/// How long SQS keeps a message nobody takes: as long as it can.
+const RETENTION_SECONDS: u32 = 14 * 24 * 60 * 60;
+
+/// How often SQS hands a message out for each try it has: to put one off is no try, but SQS counts it.
+const RECEIVES_PER_TRY: u32 = 20;
+
+/// The most often SQS hands a message out.
+const RECEIVES_MAX: u32 = 1_000;
+
 /// How many messages of FIFO queues are known to have been put off.
 const PUT_OFF_MAX: usize = 10_000;
 
@@ -119,8 +131,47 @@ impl SqsService {
             Some((account, name)) => Some(self.url(&name, Some(account)).await?),
             None => None,
         };
-        let (client, fifo) = (self.client.clone(), name.ends_with(".fifo"));
+        let (client, fifo) = (self.client.clone(), name.ends_with(FIFO));
         Ok(Sqs { client, url, fifo, dead, options, clock, put_off: Arc::default() })
+    }
+
+    /// Makes a queue, and one for what SQS gives up by itself. Those that are there stay as they are.
+    ///
+    /// A worker counts tries itself. SQS is to step in only where no worker gets to count: where each that
+    /// receives a message dies of it.
+    pub async fn create(&self, name: &str, lease_ms: u32, tries: u32) -> Result<(), Error> {
+        let dead = self.make(&dead_name(name), Vec::new()).await?;
+        let asked = self.client.get_queue_attributes().queue_url(&*dead);
+        let asked = asked.attribute_names(Attribute::QueueArn).send().await;
+        let answer = asked.map_err(|error| meaning(&error))?;
+        let Some(arn) = answer.attributes().and_then(|all| all.get(&Attribute::QueueArn)) else {
+            return Err(Error::Refused { reason: format!("`{}` has no ARN", dead_name(name)) });
+        };
+        let most = tries.saturating_mul(RECEIVES_PER_TRY).clamp(1, RECEIVES_MAX);
+        let policy = serde_json::json!({ "deadLetterTargetArn": arn, "maxReceiveCount": most });
+        let lease = seconds(i64::from(lease_ms)).clamp(1, HIDE_SECONDS_MAX);
+        let attributes = vec![
+            (Attribute::RedrivePolicy, policy.to_string()),
+            (Attribute::VisibilityTimeout, lease.to_string()),
+        ];
+        self.make(name, attributes).await.map(drop)
+    }
+
+    async fn make(&self, name: &str, own: Vec<(Attribute, String)>) -> Result<Arc<str>, Error> {
+        if let Ok(url) = self.url(name, None).await {
+            return Ok(url);
+        }
+        let mut make = self.client.create_queue().queue_name(name);
+        make = make.attributes(Attribute::MessageRetentionPeriod, RETENTION_SECONDS.to_string());
+        if name.ends_with(FIFO) {
+            make = make.attributes(Attribute::FifoQueue, "true");
+        }
+        for (attribute, value) in own {
+            make = make.attributes(attribute, value);
+        }
+        let answer = make.send().await.map_err(|error| meaning(&error))?;
+        let missing = || Error::Refused { reason: format!("`{name}` has no address") };
+        answer.queue_url().map(Arc::from).ok_or_else(missing)
     }
 
     async fn url(&self, name: &str, account: Option<String>) -> Result<Arc<str>, Error> {
@@ -130,6 +181,19 @@ impl SqsService {
         let missing = || Error::Refused { reason: format!("`{name}` has no address") };
         answer.queue_url().map(Arc::from).ok_or_else(missing)
     }
+}
+
+/// The queue of what SQS gives up by itself.
+fn dead_name(name: &str) -> String {
+    match name.strip_suffix(FIFO) {
+        Some(name) => format!("{name}-dead{FIFO}"),
+        None => format!("{name}-dead"),
+    }
+}
+
+/// Whole seconds, rather too many than too few.
+fn seconds(ms: i64) -> i64 {
+    ms.saturating_add(999).div_euclid(1_000)
 }
 
 fn timeouts(wait: Duration) -> TimeoutConfig {
@@ -149,6 +213,17 @@ fn dead_target(policy: &str) -> Option<(String, String)> {
 }
 
 impl Sqs {
+    /// Whether it is a FIFO queue.
+    pub fn is_fifo(&self) -> bool {
+        self.fifo
+    }
+
+    /// How far ahead of its time it can be sent a message, in milliseconds. A FIFO queue holds nothing
+    /// back by itself.
+    pub fn ahead_ms(&self) -> i64 {
+        if self.fifo { 0 } else { DELAY_SECONDS_MAX * 1_000 }
+    }
+
     /// Sends a message. One that is due later than SQS can wait comes back in between, and is put off.
     pub async fn send(&self, message: &Message, due: i64) -> Result<(), Error> {
         self.post(&Envelope { message: message.clone(), due, tries: 0 }).await
@@ -312,13 +387,13 @@ impl Sqs {
     }
 
     fn lease_seconds(&self) -> i32 {
-        let seconds = i64::from(self.options.lease_ms).saturating_add(999).div_euclid(1_000);
+        let seconds = seconds(i64::from(self.options.lease_ms));
         i32::try_from(seconds.clamp(1, HIDE_SECONDS_MAX)).unwrap_or(1)
     }
 
     /// Whole seconds until a time, rather too many than too few.
     fn seconds_until(&self, until: i64, most: i64) -> i32 {
         let ms = until.saturating_sub(self.clock.now());
-        i32::try_from(ms.saturating_add(999).div_euclid(1_000).clamp(0, most)).unwrap_or(0)
+        i32::try_from(seconds(ms).clamp(0, most)).unwrap_or(0)
     }
 }

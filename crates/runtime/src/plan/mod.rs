@@ -23,6 +23,7 @@ pub(crate) use leg::{Assign, Key, Leg, LegNode};
 pub(crate) use program::{
     BatchOp, Bounds, EndOp, Failure, GetOp, Op, Paging, ProblemOp, QueryOp, ReturnOp, Strength,
 };
+pub use queue::QueueInfo;
 pub(crate) use queue::{Queue, Send, Worker};
 
 /// A document that was checked and planned.
@@ -222,9 +223,14 @@ impl System {
         Home::new(self.table.clone(), &self.discriminator, &queue.name)
     }
 
-    /// The names of its queues, in the order of the document.
-    pub fn queues(&self) -> impl Iterator<Item = &str> {
-        self.queues.iter().map(|queue| queue.name.as_str())
+    /// Its queues, in the order of the document.
+    pub fn queues(&self) -> impl Iterator<Item = QueueInfo<'_>> {
+        self.queues.iter().map(|queue| QueueInfo {
+            name: &queue.name,
+            lease_ms: queue.lease_ms,
+            tries: queue.tries,
+            worker: queue.worker.as_ref().map(|worker| worker.body.info.id.as_str()),
+        })
     }
 
     pub(crate) fn entity(&self, id: usize) -> Option<&Entity> {
@@ -232,7 +238,7 @@ impl System {
     }
 
     /// Whether an attribute of a name is secret in any entity.
-    pub(crate) fn is_secret(&self, attribute: &str) -> bool {
+    pub fn is_secret(&self, attribute: &str) -> bool {
         self.entities.iter().any(|entity| entity.secrets.iter().any(|name| name == attribute))
     }
 }

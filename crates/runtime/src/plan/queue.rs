@@ -18,6 +18,19 @@ pub(crate) struct Queue {
     pub(crate) worker: Option<Worker>,
 }
 
+/// What is known of a queue from outside.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct QueueInfo<'a> {
+    /// Its name.
+    pub name: &'a str,
+    /// For how long a worker has a message to itself.
+    pub lease_ms: u32,
+    /// How often a message is tried before it is given up.
+    pub tries: u32,
+    /// The worker that works through it.
+    pub worker: Option<&'a str>,
+}
+
 /// What works through a queue.
 #[derive(Debug)]
 pub(crate) struct Worker {

@@ -22,6 +22,8 @@ pub(super) struct Sending<'a> {
     sent: Sent,
     /// Its leg, where it waits in an outbox.
     leg: Option<usize>,
+    /// Whether it is relayed once it is committed, or else when it is due.
+    at_once: bool,
     /// What is kept for what follows it.
     kept: Map,
 }
@@ -46,22 +48,22 @@ impl<'a> Session<'a> {
         let message = Message::new(id, body, self.now);
         let message = message.map_err(|error| Ended::Refused(Problem::bad(error.to_string())))?;
         let sent = match &send.refused {
-            Some(_) if !line.outside => self.runtime.sending.says(line.home.queue()),
+            Some(_) if line.ahead_ms.is_none() => self.runtime.sending.says(line.home.queue()),
             // Without a way to refuse it, it is sent until it is taken.
             _ => Sent::Accepted,
         };
-        let leg = line.outside.then_some(legs.legs.len());
+        let leg = line.ahead_ms.is_some().then_some(legs.legs.len());
+        let at_once = line.ahead_ms.is_none_or(|ahead| due <= self.now.saturating_add(ahead));
+        let sending = Sending { send, message, due, sent, leg, at_once, kept: Map::new() };
         if sent == Sent::Accepted {
             legs.legs.push(match leg {
-                Some(_) => {
-                    Record::new(message.clone(), due, send.id.clone(), Map::new()).leg(&line.home)
-                }
-                None => latchkey_queue::leg(&line.home, message.clone(), due),
+                Some(_) => sending.record().leg(&line.home),
+                None => latchkey_queue::leg(&line.home, sending.message.clone(), due),
             });
             legs.failures.push(&NEVER_REFUSED);
             legs.asked.push(None);
         }
-        legs.sends.push(Sending { send, message, due, sent, leg, kept: Map::new() });
+        legs.sends.push(sending);
         Ok(())
     }
 
@@ -86,13 +88,8 @@ impl<'a> Session<'a> {
             let (runtime, send) = (self.runtime, sending.send);
             let following = Following { runtime, send, now, deadline, trace };
             let relayed = match (&line.queue, sending.leg) {
-                (_, Some(_)) => {
-                    let record = sending.record();
-                    if !record.is_due_at_once() {
-                        continue;
-                    }
-                    relay(following, record).await
-                }
+                (_, Some(_)) if !sending.at_once => continue,
+                (_, Some(_)) => relay(following, sending.record()).await,
                 (queue, None) => {
                     if let (Queue::Embedded(queue), Sent::Accepted) = (queue, sending.sent) {
                         queue.sent(sending.due);
@@ -109,6 +106,7 @@ impl<'a> Session<'a> {
 impl Sending<'_> {
     fn record(&self) -> Record {
         let (message, id, kept) = (self.message.clone(), self.send.id.clone(), self.kept.clone());
-        Record::new(message, self.due, id, kept)
+        let record = Record::new(message, self.due, id, kept);
+        if self.at_once { record.relayed_at_once() } else { record }
     }
 }

@@ -7,7 +7,8 @@ use std::time::Duration;
 use latchkey_embedded::Store;
 use latchkey_queue::{Clock, Embedded, Home, Queue, Which};
 use latchkey_runtime::{
-    Backend, Ending, OUTBOX_SHARDS, Options, Relayed, Runtime, Sending, Sent, Source, System,
+    Backend, Ending, OUTBOX_SHARDS, Options, Outside, Relayed, Runtime, Sending, Sent, Source,
+    System,
 };
 use latchkey_table::Schema;
 
@@ -36,7 +37,7 @@ impl Apart {
         let queue = Embedded::new(other, home, 30_000, Clock::new(move || ticks.now()));
         let system = System::read(&document(SHOP)).unwrap();
         let options = Options { source: clock.clone(), ..Options::default() };
-        let outside = vec![(QUEUE.into(), Queue::Embedded(queue.clone()))];
+        let outside = vec![Outside::new(QUEUE, Queue::Embedded(queue.clone()))];
         let backend = Backend::Embedded(store.clone());
         let runtime = Runtime::start_with(system, backend, options, outside).await.unwrap();
         Apart { world: World { runtime, store }, queue, clock }

@@ -1,0 +1,83 @@
+//! `latchkey work`
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use latchkey_http::{Server, Service, Settings};
+use latchkey_runtime::{Source, SystemSource};
+use latchkey_worker::Meters;
+
+use super::serve::{begin, log, more_metrics, stopped};
+use crate::Failure;
+use crate::arguments::{Trust, Work};
+use crate::control::Control;
+use crate::document::{self, systems};
+use crate::running::{Place, Reach, Running};
+use crate::secret::Secret;
+
+pub(crate) fn run(arguments: &Work, colour: bool) -> Result<(), Failure> {
+    log();
+    let documents = document::all(&arguments.documents)?;
+    let systems = arguments.storage.place(systems(&documents, colour)?)?;
+    if !systems.iter().any(|system| system.queues().any(|queue| queue.worker.is_some())) {
+        return Err(Failure::unusable("no document has a worker"));
+    }
+    let secret = Secret::find(&arguments.data)?;
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build();
+    let runtime = runtime.map_err(Failure::unusable)?;
+    let worked = runtime.block_on(async {
+        let source: Arc<dyn Source> = Arc::new(SystemSource);
+        let place = Place {
+            documents: &arguments.documents,
+            data: &arguments.data,
+            storage: &arguments.storage,
+            queues: &arguments.queues,
+            test_clock: false,
+        };
+        let running = Running::start(place, systems, &secret, &source, Reach::Own).await?;
+        work(arguments, running, &secret).await
+    });
+    runtime.shutdown_timeout(Duration::from_secs(1));
+    worked
+}
+
+async fn work(arguments: &Work, running: Running, secret: &Secret) -> Result<(), Failure> {
+    let Running { backend, runtimes, local } = running;
+    let meters = Arc::new(Meters::new(runtimes.clone()));
+    let told = match arguments.listen {
+        None => None,
+        Some(address) => {
+            // Without a contract: health and metrics are all it answers.
+            let settings =
+                Settings { more_metrics: Some(more_metrics(&meters)), ..Settings::default() };
+            let tokens = secret.tokens(&Trust::default())?;
+            let service = Service::new(Vec::new(), tokens, settings).map_err(Failure::unusable)?;
+            let server = Server::listen(address).await.map_err(Failure::unusable)?;
+            Some((server, Arc::new(service)))
+        }
+    };
+    let control = local.is_some().then(|| Control::listen(&arguments.data, &runtimes));
+    let workers = begin(&meters, &arguments.working).await?;
+    let stop = stopped();
+    println!("latchkey {}", env!("CARGO_PKG_VERSION"));
+    for runtime in &runtimes {
+        let system = runtime.system();
+        for queue in system.queues() {
+            if let Some(worker) = queue.worker {
+                println!("  working    {worker} on {}/{}", system.name(), queue.name);
+            }
+        }
+    }
+    println!("  store      {}", arguments.storage.told(&arguments.data, &backend));
+    match told {
+        None => stop.await,
+        Some((server, service)) => {
+            println!("  metrics    http://{}/metrics", server.address());
+            server.run(service, stop).await;
+        }
+    }
+    workers.stop().await;
+    drop(control);
+    println!("stopped");
+    Ok(())
+}

@@ -1,0 +1,115 @@
+//! How a command asks the process that has a data directory open: by a socket in the directory. Whoever may
+//! use the directory may ask.
+
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use latchkey_runtime::Runtime;
+use serde_json::{Value, json};
+use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
+use tokio::net::{UnixListener, UnixStream};
+use tokio::task::JoinHandle;
+
+use crate::upkeep::Order;
+
+/// The socket's name in the directory.
+const SOCKET: &str = "control.sock";
+
+/// The longest order.
+const ORDER_BYTES_MAX: u64 = 16 * 1024;
+
+/// The longest answer.
+const ANSWER_BYTES_MAX: u64 = 64 * 1024 * 1024;
+
+/// How long whoever asks may take to say what.
+const ASK_TIME_MAX: Duration = Duration::from_secs(5);
+
+/// Listens to commands until it is dropped.
+pub(crate) struct Control {
+    path: PathBuf,
+    task: Option<JoinHandle<()>>,
+}
+
+impl Control {
+    /// Listens in a directory whose store this process has open. Where that cannot be, commands have to wait
+    /// until the store is free.
+    pub(crate) fn listen(data: &Path, runtimes: &[Runtime]) -> Control {
+        let path = data.join(SOCKET);
+        // Of a process that died: the store has one at a time.
+        let _ = std::fs::remove_file(&path);
+        let listener = match UnixListener::bind(&path) {
+            Ok(listener) => listener,
+            Err(error) => {
+                tracing::warn!(%error, "`latchkey queue` cannot ask this process");
+                return Control { path, task: None };
+            }
+        };
+        let runtimes: Arc<[Runtime]> = runtimes.into();
+        let task = tokio::spawn(async move {
+            loop {
+                match listener.accept().await {
+                    Ok((stream, _)) => {
+                        let runtimes = Arc::clone(&runtimes);
+                        tokio::spawn(async move {
+                            // Whoever asked is gone if it fails.
+                            let _ = answer(stream, &runtimes).await;
+                        });
+                    }
+                    Err(_) => tokio::time::sleep(Duration::from_millis(100)).await,
+                }
+            }
+        });
+        Control { path, task: Some(task) }
+    }
+}
+
+impl Drop for Control {
+    fn drop(&mut self) {
+        if let Some(task) = &self.task {
+            task.abort();
+            let _ = std::fs::remove_file(&self.path);
+        }
+    }
+}
+
+async fn answer(mut stream: UnixStream, runtimes: &[Runtime]) -> io::Result<()> {
+    let (read, mut write) = stream.split();
+    let mut line = Vec::new();
+    let mut read = BufReader::new(read).take(ORDER_BYTES_MAX);
+    tokio::time::timeout(ASK_TIME_MAX, read.read_until(b'\n', &mut line)).await??;
+    let order = serde_json::from_slice(&line).ok().and_then(|value| Order::from_json(&value));
+    let answer = match order {
+        None => json!({"error": "this is no order; is the server of another version?"}),
+        Some(order) => match order.carry_out(runtimes).await {
+            Ok(done) => json!({"done": done}),
+            Err(error) => json!({"error": error}),
+        },
+    };
+    write.write_all(answer.to_string().as_bytes()).await?;
+    write.shutdown().await
+}
+
+/// Has the process that has a directory open carry an order out. Nothing if there is none.
+pub(crate) async fn ask(data: &Path, order: &Order) -> Option<Result<Value, String>> {
+    let mut stream = UnixStream::connect(data.join(SOCKET)).await.ok()?;
+    let asked = async {
+        stream.write_all(format!("{}\n", order.to_json()).as_bytes()).await?;
+        let mut answer = Vec::new();
+        stream.take(ANSWER_BYTES_MAX).read_to_end(&mut answer).await?;
+        Ok::<_, io::Error>(answer)
+    };
+    let answer = match asked.await {
+        Ok(answer) => answer,
+        Err(error) => return Some(Err(format!("the server did not answer: {error}"))),
+    };
+    let mut answer: Value = match serde_json::from_slice(&answer) {
+        Ok(answer) => answer,
+        Err(_) => return Some(Err("the server stopped before it answered".to_owned())),
+    };
+    if let Some(error) = answer.get("error").and_then(Value::as_str) {
+        return Some(Err(error.to_owned()));
+    }
+    Some(Ok(answer.get_mut("done").map_or(Value::Null, Value::take)))
+}

@@ -1,0 +1,158 @@
+//! Looking into queues and cleaning them up, wherever they are.
+
+use latchkey_queue::{Count, Depth, Error, Peeked, Queue, Sqs, Which, dead, limits};
+use latchkey_table::{Error as TableError, Resume, Returning};
+use tokio::time::Instant;
+
+use crate::call::CALL_TIME_MAX;
+use crate::queues::Line;
+use crate::runtime::Runtime;
+
+/// How many messages were removed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Purged {
+    /// So many.
+    Counted(u64),
+    /// All there were; the queue does not say how many.
+    All,
+}
+
+impl Runtime {
+    /// How full a queue is. What waits in an outbox is not in it yet.
+    pub async fn depth(&self, queue: &str) -> Result<Depth, Error> {
+        self.line(queue)?.queue.depth().await
+    }
+
+    /// How many messages of a queue were given up and are kept.
+    pub async fn letters(&self, queue: &str) -> Result<Count, Error> {
+        let line = self.line(queue)?;
+        if let Queue::Embedded(queue) = &line.queue {
+            return queue.letters().await;
+        }
+        let (mut count, mut resume) = (Count::default(), None);
+        while count.counted < limits::COUNT_MAX {
+            let (letters, after) = self.some_letters(line, limits::PAGE_MAX, resume).await?;
+            count.counted += u64::try_from(letters.len()).unwrap_or(u64::MAX);
+            resume = after;
+            if resume.is_none() {
+                return Ok(count);
+            }
+        }
+        Ok(Count { more: true, ..count })
+    }
+
+    /// Looks at some messages of a queue, which stay where they are.
+    pub async fn peek(
+        &self,
+        queue: &str,
+        which: Which,
+        limit: usize,
+    ) -> Result<Vec<Peeked>, Error> {
+        let line = self.line(queue)?;
+        match (&line.queue, which) {
+            (Queue::Embedded(queue), _) => Ok(queue.peek(which, limit, None)?.0),
+            (_, Which::Dead) => {
+                let (letters, _) = self.some_letters(line, limit, None).await?;
+                Ok(letters.into_iter().map(Peeked::from).collect())
+            }
+            _ => Err(unseen()),
+        }
+    }
+
+    /// Sends the dead letter of an id again, or all of them, and says how many there were.
+    pub async fn redrive(&self, queue: &str, id: Option<&str>) -> Result<u64, Error> {
+        let line = self.line(queue)?;
+        match (&line.queue, id) {
+            (Queue::Embedded(queue), Some(id)) => Ok(u64::from(queue.redrive(id).await?)),
+            (Queue::Embedded(queue), None) => queue.redrive_all().await,
+            (_, Some(id)) => {
+                let get = dead::get(&line.home, id);
+                let item = self.backend.get(&get, Instant::now() + CALL_TIME_MAX).await?.item;
+                let Some(letter) = item.and_then(dead::read) else { return Ok(0) };
+                self.resend(line, vec![letter]).await
+            }
+            (_, None) => {
+                let (mut count, mut resume) = (0, None);
+                loop {
+                    let (letters, after) =
+                        self.some_letters(line, limits::PAGE_MAX, resume).await?;
+                    count += self.resend(line, letters).await?;
+                    resume = after;
+                    if resume.is_none() {
+                        return Ok(count);
+                    }
+                }
+            }
+        }
+    }
+
+    /// Removes messages of a queue for good.
+    pub async fn purge(&self, queue: &str, which: Which) -> Result<Purged, Error> {
+        let line = self.line(queue)?;
+        match (&line.queue, which) {
+            (Queue::Embedded(queue), _) => Ok(Purged::Counted(queue.purge(which).await?)),
+            (_, Which::Dead) => {
+                let (mut count, mut resume) = (0, None);
+                loop {
+                    let (letters, after) =
+                        self.some_letters(line, limits::PAGE_MAX, resume).await?;
+                    for letter in letters {
+                        count += u64::from(self.strike(line, &letter).await?);
+                    }
+                    resume = after;
+                    if resume.is_none() {
+                        return Ok(Purged::Counted(count));
+                    }
+                }
+            }
+            (Queue::Sqs(queue), Which::Waiting) => {
+                Sqs::purge(queue).await?;
+                Ok(Purged::All)
+            }
+            _ => Err(unseen()),
+        }
+    }
+
+    pub(crate) fn line(&self, queue: &str) -> Result<&Line, Error> {
+        let line = self.system.queue(queue).and_then(|(at, _)| self.lines.get(at));
+        line.ok_or_else(|| Error::Name { name: queue.to_owned() })
+    }
+
+    async fn some_letters(
+        &self,
+        line: &Line,
+        limit: usize,
+        resume: Option<Resume>,
+    ) -> Result<(Vec<dead::Letter>, Option<Resume>), Error> {
+        let query = dead::query(&line.home, limit, resume);
+        let page = self.backend.query(&query, Instant::now() + CALL_TIME_MAX).await?;
+        Ok((page.items.into_iter().filter_map(dead::read).collect(), page.resume))
+    }
+
+    /// A letter goes once its message is taken: sent twice is better than lost.
+    async fn resend(&self, line: &Line, letters: Vec<dead::Letter>) -> Result<u64, Error> {
+        let mut count = 0;
+        for letter in letters {
+            line.queue.send(&letter.message, self.source.now()).await?;
+            count += u64::from(self.strike(line, &letter).await?);
+        }
+        Ok(count)
+    }
+
+    /// Removes a letter, and says whether it was there.
+    async fn strike(&self, line: &Line, letter: &dead::Letter) -> Result<bool, Error> {
+        let delete = dead::delete(&line.home, letter.message.id());
+        let deadline = Instant::now() + CALL_TIME_MAX;
+        match self.backend.delete(delete, Returning::Nothing, deadline).await {
+            Ok(_) => Ok(true),
+            Err(TableError::ConditionFailed(_)) => Ok(false),
+            Err(error) => Err(error.into()),
+        }
+    }
+}
+
+/// What SQS does not do.
+fn unseen() -> Error {
+    let reason = "SQS shows a message to whoever receives it, and to nobody else";
+    Error::Refused { reason: reason.to_owned() }
+}

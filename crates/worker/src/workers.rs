@@ -1,0 +1,208 @@
+//! Receiving messages and handling them, so many at once.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use latchkey_queue::{Error, Queue, Received};
+use latchkey_runtime::Runtime;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
+use tokio::task::JoinSet;
+use tokio::time::sleep;
+
+use crate::{Meters, relay};
+
+/// How long one look for messages waits: as long as SQS can.
+const RECEIVE_WAIT: Duration = Duration::from_secs(20);
+
+/// The waits after a queue could not be asked; they double from the first to the last.
+const PAUSE_MIN: Duration = Duration::from_millis(100);
+const PAUSE_MAX: Duration = Duration::from_secs(5);
+
+/// The most messages of one look.
+const RECEIVE_MAX: usize = 32;
+
+/// How long it may take to finish, once told to stop.
+const DRAIN_TIME_MAX: Duration = Duration::from_secs(15);
+
+/// How to work.
+#[derive(Debug, Clone, Copy)]
+pub struct Settings {
+    /// How many messages of a queue are worked on at once.
+    pub at_once: usize,
+    /// How often each message is handled that is received: more than once is for tests, which see that
+    /// nothing else comes of it.
+    pub deliveries: usize,
+}
+
+/// Workers on every queue of some runtimes.
+#[derive(Debug)]
+pub struct Workers {
+    stop: watch::Sender<bool>,
+    tasks: JoinSet<()>,
+}
+
+impl Workers {
+    /// Begins to work. What a dead process of this store held is free again.
+    pub async fn start(meters: &Arc<Meters>, settings: Settings) -> Result<Workers, Error> {
+        let (stop, stopped) = watch::channel(false);
+        let mut tasks = JoinSet::new();
+        for (at, meter) in meters.queues().iter().enumerate() {
+            let Some(runtime) = meters.runtimes().get(meter.runtime) else { continue };
+            let Some(queue) = runtime.queue(&meter.name) else { continue };
+            if let Queue::Embedded(queue) = queue {
+                queue.recover().await?;
+            }
+            if !runtime.system().queues().any(|q| q.name == meter.name && q.worker.is_some()) {
+                continue;
+            }
+            let line = Line { meters: Arc::clone(meters), at, runtime: runtime.clone(), settings };
+            if let Queue::Sqs(sqs) = queue {
+                let (line, sqs) = (line.clone(), Queue::Sqs(sqs.clone()));
+                tasks.spawn(line.bury(sqs, stopped.clone()));
+            }
+            tasks.spawn(line.work(queue.clone(), stopped.clone()));
+        }
+        tasks.spawn(relay::sweep(Arc::clone(meters), stopped));
+        Ok(Workers { stop, tasks })
+    }
+
+    /// Takes no more messages, and waits until those at hand are finished, but not forever. What is not
+    /// finished comes again when its lease is over.
+    pub async fn stop(mut self) {
+        self.stop.send_replace(true);
+        let all = async { while self.tasks.join_next().await.is_some() {} };
+        if tokio::time::timeout(DRAIN_TIME_MAX, all).await.is_err() {
+            tracing::warn!(
+                "messages are left half-way; they come again when their leases are over"
+            );
+        }
+    }
+}
+
+/// One queue and who works through it.
+#[derive(Debug, Clone)]
+struct Line {
+    meters: Arc<Meters>,
+    /// Which meter is its own.
+    at: usize,
+    runtime: Runtime,
+    settings: Settings,
+}
+
+impl Line {
+    /// Works through the queue until it is told to stop.
+    async fn work(self, queue: Queue, mut stop: watch::Receiver<bool>) {
+        let at_once = if queue.is_ordered() { 1 } else { self.settings.at_once.max(1) };
+        let free = Arc::new(Semaphore::new(at_once));
+        let mut handling = JoinSet::new();
+        let mut pause = PAUSE_MIN;
+        loop {
+            while handling.try_join_next().is_some() {}
+            let received = tokio::select! {
+                received = receive(&queue, &free) => received,
+                _ = stop.changed() => break,
+            };
+            match received {
+                Ok((mut permits, messages)) => {
+                    pause = PAUSE_MIN;
+                    for message in messages {
+                        let permit = permits.as_mut().and_then(|permits| permits.split(1));
+                        handling.spawn(self.clone().handle(message, permit));
+                    }
+                }
+                Err(error) => {
+                    let queue = self.name();
+                    tracing::warn!(%queue, %error, "no messages could be received");
+                    tokio::select! {
+                        () = sleep(pause) => {}
+                        _ = stop.changed() => break,
+                    }
+                    pause = pause.saturating_mul(2).min(PAUSE_MAX);
+                }
+            }
+        }
+        while handling.join_next().await.is_some() {}
+    }
+
+    /// Gives up what SQS has given up by itself, until it is told to stop.
+    async fn bury(self, queue: Queue, mut stop: watch::Receiver<bool>) {
+        let Queue::Sqs(queue) = queue else { return };
+        loop {
+            let received = tokio::select! {
+                received = queue.receive_dead(RECEIVE_MAX, RECEIVE_WAIT) => received,
+                _ = stop.changed() => return,
+            };
+            let received = match received {
+                Ok(received) => received,
+                Err(error) => {
+                    let queue = self.name();
+                    tracing::warn!(%queue, %error, "no dead letters could be received");
+                    tokio::select! {
+                        () = sleep(PAUSE_MAX) => continue,
+                        _ = stop.changed() => return,
+                    }
+                }
+            };
+            for message in received {
+                let Some(meter) = self.meters.queues().get(self.at) else { return };
+                let (started, _in_flight) = (Instant::now(), meter.start(message.tries));
+                match self.runtime.give_up(&meter.name, &message).await {
+                    Ok(handled) => meter.record(&handled, started.elapsed()),
+                    Err(error) => {
+                        let queue = self.name();
+                        tracing::warn!(%queue, %error, "a message could not be given up yet");
+                    }
+                }
+            }
+        }
+    }
+
+    async fn handle(self, received: Received, _permit: Option<OwnedSemaphorePermit>) {
+        let mut copies = JoinSet::new();
+        for _ in 1..self.settings.deliveries {
+            let (line, received) = (self.clone(), received.clone());
+            copies.spawn(async move { line.handle_once(&received).await });
+        }
+        self.handle_once(&received).await;
+        while copies.join_next().await.is_some() {}
+    }
+
+    async fn handle_once(&self, received: &Received) {
+        let Some(meter) = self.meters.queues().get(self.at) else { return };
+        let (started, _in_flight) = (Instant::now(), meter.start(received.tries));
+        match self.runtime.handle(&meter.name, received).await {
+            Ok(handled) => {
+                if handled.dead && !handled.stale {
+                    let (queue, id) = (&meter.name, received.message.id());
+                    tracing::warn!(%queue, message = %id, "a message was given up");
+                }
+                meter.record(&handled, started.elapsed());
+            }
+            Err(error) => {
+                let (queue, id) = (&meter.name, received.message.id());
+                tracing::warn!(%queue, message = %id, %error, "a queue was not told what became of it");
+            }
+        }
+    }
+
+    fn name(&self) -> &str {
+        self.meters.queues().get(self.at).map_or("", |meter| &meter.name)
+    }
+}
+
+/// Waits until something can be worked on, and then for messages: no more than that.
+async fn receive(
+    queue: &Queue,
+    free: &Arc<Semaphore>,
+) -> Result<(Option<OwnedSemaphorePermit>, Vec<Received>), Error> {
+    // It is never closed.
+    let Ok(mut permits) = Arc::clone(free).acquire_owned().await else {
+        return Ok((None, Vec::new()));
+    };
+    let more = free.available_permits().min(RECEIVE_MAX - 1);
+    if let Ok(more) = Arc::clone(free).try_acquire_many_owned(u32::try_from(more).unwrap_or(0)) {
+        permits.merge(more);
+    }
+    let messages = queue.receive(permits.num_permits(), RECEIVE_WAIT).await?;
+    Ok((Some(permits), messages))
+}
