@@ -12,3 +12,4 @@ pub(crate) mod serve;
 pub(crate) mod table;
 pub(crate) mod test;
 pub(crate) mod token;
+pub(crate) mod verify;

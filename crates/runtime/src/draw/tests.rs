@@ -50,16 +50,17 @@ fn what_is_revealed_is_the_key_or_nothing() {
     assert_eq!(revealed(&text), Some(key));
     assert_eq!(revealed(&text.to_uppercase()), Some(key));
     let digits = text.as_str();
+    let (short, shorter) = (digits.get(1..).unwrap(), digits.get(2..).unwrap());
     let bad = [
         "".to_owned(),
-        digits[1..].to_owned(),
-        digits[2..].to_owned(),
+        short.to_owned(),
+        shorter.to_owned(),
         format!("{digits}0"),
         format!("{digits}00"),
-        format!("{}0g", &digits[2..]),
-        format!("{}+1", &digits[2..]),
-        format!(" {}", &digits[1..]),
-        format!("{}é", &digits[2..]),
+        format!("{shorter}0g"),
+        format!("{shorter}+1"),
+        format!(" {short}"),
+        format!("{shorter}é"),
     ];
     for text in bad {
         assert_eq!(revealed(&text), None, "{text}");
