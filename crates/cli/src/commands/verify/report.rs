@@ -23,7 +23,7 @@ const CHARACTERS_MAX: usize = 120;
 /// How many decimals of a draw people see. No two draws share twenty.
 const PLACES: usize = 20;
 
-/// What was found so far. It grows by some twenty bytes with each outcome, and by nothing else.
+/// What was found so far. It grows by some forty bytes with each outcome, and by nothing else.
 #[derive(Debug, Default)]
 pub(super) struct Report {
     won: u64,
