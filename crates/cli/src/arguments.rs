@@ -11,7 +11,7 @@ use clap::{Args, ColorChoice, Parser, Subcommand};
 
 use crate::commands::{
     call, check, explain, export, import, model, queue as queue_command, serve, table, test, token,
-    work,
+    verify, work,
 };
 
 pub(crate) use queue::{Place, Queue, Queues, Which, Work, Working};
@@ -27,8 +27,8 @@ Examples:
   latchkey table create doors.md             its table on DynamoDB
   latchkey serve doors.md --dynamodb         serve it from there
 
-Exit codes: 0 if all is well, 1 if a document has mistakes or an example fails, 2 if a file cannot be used or
-the call is wrong.";
+Exit codes: 0 if all is well, 1 if a document has mistakes, an example fails or an outcome does not follow, 2 if a
+file cannot be used or the call is wrong.";
 
 /// Access-pattern documents that run.
 #[derive(Debug, Parser)]
@@ -81,6 +81,8 @@ enum Command {
     Export(Export),
     /// Loads the lines of an export into a table.
     Import(Import),
+    /// Verifies what was drawn by lot: that every outcome follows from the key that was committed to.
+    Verify(Verify),
     /// Prints the checked model of a document: nobody is locked in.
     Model {
         /// The document.
@@ -420,6 +422,54 @@ pub(crate) struct Import {
     pub(crate) restart: bool,
 }
 
+/// What `verify` is told.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  latchkey verify outcomes.json --key 4f0c…9a --commitment 77b1…e2 --rate 0.25 \\
+    --subject '{drawId}#{userId}' --won result=WIN --lost result=LOSE
+  latchkey verify export.json … --where kind=TICKET --where drawId=spring    some of an export's items
+  curl …/tickets | latchkey verify - …                                       the page of an answer
+  latchkey verify outcomes.json … --json                                     for programs
+
+A contract draws `draw(key, subject) < rate`: the first 8 bytes of HMAC-SHA256, big-endian, over 2^64. The file has
+the lines of `latchkey export`, JSON objects, arrays of them, or answers with their `items`, one after the other.
+Nothing but the file is asked. docs/draws.md says what this proves, and what it does not.
+
+Exit codes: 0 if every outcome follows, 1 if one does not or the key is another, 2 if nothing can be said.")]
+pub(crate) struct Verify {
+    /// The outcomes; `-` is standard input.
+    #[arg(value_name = "FILE")]
+    pub(crate) outcomes: PathBuf,
+    /// The key that was revealed: 64 hexadecimal digits.
+    #[arg(long, value_name = "HEX")]
+    pub(crate) key: String,
+    /// What was published before anything was drawn: the SHA-256 of the key, 64 hexadecimal digits.
+    #[arg(long, value_name = "HEX", required_unless_present = "no_commitment")]
+    pub(crate) commitment: Option<String>,
+    /// Do without: it then stays open whether the key was there before the outcomes.
+    #[arg(long, conflicts_with = "commitment")]
+    pub(crate) no_commitment: bool,
+    /// Whoever draws less than this wins: a decimal from 0 to 1, taken exactly.
+    #[arg(long, value_name = "DECIMAL")]
+    pub(crate) rate: String,
+    /// What is drawn for, as the contract writes it: a text with attributes in braces.
+    #[arg(long, value_name = "TEXT")]
+    pub(crate) subject: String,
+    /// The attribute that has the outcome, and what it is for those who won.
+    #[arg(long, value_name = "NAME=VALUE")]
+    pub(crate) won: String,
+    /// The same attribute, and what it is for those who lost.
+    #[arg(long, value_name = "NAME=VALUE")]
+    pub(crate) lost: String,
+    /// Only records that have this; all others are passed over, and counted.
+    #[arg(long = "where", value_name = "NAME=VALUE")]
+    pub(crate) filters: Vec<String>,
+    /// Print what was found as JSON.
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
 /// Runs the command the process was started with.
 pub fn main() -> ExitCode {
     let arguments = Arguments::parse();
@@ -443,6 +493,7 @@ pub fn main() -> ExitCode {
         Command::Token(token) => token::run(&token),
         Command::Export(export) => export::run(&export, colour),
         Command::Import(import) => import::run(&import, colour),
+        Command::Verify(verify) => verify::run(&verify),
         Command::Model { document, .. } => return model::run(&document, colour),
     };
     done.map_or_else(crate::Failure::exit_code, |()| ExitCode::SUCCESS)

@@ -10,6 +10,7 @@ use latchkey_model::model::Told;
 use latchkey_table::{Action, Comparator, Invalid, Item, Map, Number, Text, Value, apply};
 
 use crate::call::Caller;
+use crate::draw::{self, Draw};
 use crate::pages::Found;
 use crate::plan::{Code, Piece, Sign};
 use crate::problem::Problem;
@@ -175,8 +176,8 @@ impl Frame<'_> {
 
     /// How what is drawn lies to a number.
     fn drawn(&self, key: &Code, subject: &Code, number: &Code) -> Result<Ordering, Fault> {
-        let draw = function::draw(&self.key(key)?, &self.text(subject)?)?;
-        Ok(function::compare_draw(draw, &self.number(number)?))
+        let draw = Draw::of(&self.key(key)?, &self.text(subject)?).ok_or(Fault::Absent)?;
+        Ok(draw.compare(&self.number(number)?))
     }
 
     /// What is called by a name.
@@ -189,8 +190,8 @@ impl Frame<'_> {
             Code::Shard(of, shards) => {
                 Value::Number(function::shard(&self.text(of)?, *shards).into())
             }
-            Code::Commitment(key) => Value::Text(function::commitment(&self.key(key)?)),
-            Code::Reveal(key) => Value::Text(function::hexadecimal(&self.key(key)?)),
+            Code::Commitment(key) => Value::Text(draw::commitment(&self.key(key)?)),
+            Code::Reveal(key) => Value::Text(draw::hexadecimal(&self.key(key)?)),
             Code::Extreme(wanted, of) => {
                 let value = |code| Ok(self.value(code)?.ok_or(Fault::Absent)?.into_owned());
                 let values: Result<Vec<Value>, Fault> = of.iter().map(value).collect();

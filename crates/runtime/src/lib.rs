@@ -8,6 +8,7 @@ mod backend;
 mod call;
 mod clock;
 mod cursor;
+pub mod draw;
 mod evaluate;
 mod explain;
 mod idempotency;

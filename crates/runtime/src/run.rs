@@ -14,6 +14,7 @@ use tokio::time::{Instant, sleep, timeout};
 
 use crate::answer::{Answer, Outcome, answer};
 use crate::call::{Call, Caller, IfMatch};
+use crate::draw::KEY_BYTES;
 use crate::evaluate::{Bound, Fault, Frame, Scope};
 use crate::idempotency::{KEY_CHARS_MAX, Named};
 use crate::input;
@@ -234,7 +235,7 @@ impl<'a> Session<'a> {
     /// What `new` makes is made once.
     fn make_values(&mut self, now: i64) -> Result<(), Problem> {
         for new in &self.contract.new_values {
-            let mut random = [0; 32];
+            let mut random = [0; KEY_BYTES];
             if let Err(error) = self.runtime.source.random(&mut random) {
                 tracing::error!(%error, "there are no random bytes");
                 return Err(Problem::later("store-unavailable", "the machine has no chance left"));

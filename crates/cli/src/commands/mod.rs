@@ -13,4 +13,5 @@ pub(crate) mod serve;
 pub(crate) mod table;
 pub(crate) mod test;
 pub(crate) mod token;
+pub(crate) mod verify;
 pub(crate) mod work;

@@ -8,7 +8,7 @@ use latchkey_table::limits::ITEM_BYTES_MAX;
 use latchkey_table::{Item, Key, Schema, line};
 
 /// The longest line. Nothing takes more of a line for each byte it counts than a set of numbers near zero: 68.
-const LINE_BYTES_MAX: usize = 80 * ITEM_BYTES_MAX;
+pub(crate) const LINE_BYTES_MAX: usize = 80 * ITEM_BYTES_MAX;
 
 /// The most items of a part, which the store's queue takes at once.
 const PART_ITEMS_MAX: usize = 2000;
@@ -17,7 +17,7 @@ const PART_ITEMS_MAX: usize = 2000;
 const PART_BYTES_MAX: usize = 8 * 1024 * 1024;
 
 /// How a file that gzip made begins.
-const GZIP: [u8; 2] = [0x1f, 0x8b];
+pub(crate) const GZIP: [u8; 2] = [0x1f, 0x8b];
 
 /// An item and the line it is from.
 #[derive(Debug, Clone, PartialEq)]

@@ -1,0 +1,155 @@
+//! What an outcome is to follow from.
+
+use latchkey_runtime::draw::{self, Draw, KEY_BYTES};
+use latchkey_table::{Map, Number, Text};
+
+use crate::arguments::Verify;
+
+/// What is drawn, for whom, and how outcomes are told.
+#[derive(Debug)]
+pub(super) struct Rule {
+    pub(super) key: [u8; KEY_BYTES],
+    /// What was committed to, in small letters.
+    pub(super) commitment: Option<String>,
+    pub(super) rate: Number,
+    subject: Vec<Piece>,
+    /// The attribute that has the outcome.
+    pub(super) outcome: Text,
+    won: Text,
+    lost: Text,
+    filters: Vec<(Text, Text)>,
+}
+
+/// A part of the text that is drawn for.
+#[derive(Debug, PartialEq, Eq)]
+enum Piece {
+    Literal(String),
+    Attribute(Text, Option<usize>),
+}
+
+/// What a record is.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Judged {
+    /// Not what is looked for.
+    Other,
+    /// Nothing was drawn for it, or not yet: what it has for an outcome.
+    Undecided(Option<Text>),
+    /// An outcome.
+    Decided(Decided),
+}
+
+/// What was drawn for a subject, and what became of it.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Decided {
+    pub(super) subject: Text,
+    pub(super) draw: Draw,
+    /// What the record says.
+    pub(super) won: bool,
+    /// What follows from the key.
+    pub(super) wins: bool,
+}
+
+impl Rule {
+    /// What the command was told, or what is wrong with it.
+    pub(super) fn new(told: &Verify) -> Result<Rule, String> {
+        let key = draw::revealed(&told.key)
+            .ok_or("--key is the revealed key: 64 hexadecimal digits".to_owned())?;
+        let commitment = told.commitment.as_ref().map(|text| {
+            // It is as long as a key.
+            let digits = draw::revealed(text).map(|_| text.to_ascii_lowercase());
+            digits.ok_or("--commitment is a SHA-256: 64 hexadecimal digits".to_owned())
+        });
+        let rate: Number = told.rate.parse().map_err(|e| format!("--rate `{}`: {e}", told.rate))?;
+        if rate.is_negative() || rate > Number::from(1_u64) {
+            return Err(format!("--rate `{}`: it is from 0 to 1, 0.25 for a quarter", told.rate));
+        }
+        let (outcome, won) = pair("--won", &told.won)?;
+        let (other, lost) = pair("--lost", &told.lost)?;
+        if outcome != other || won == lost {
+            return Err("--won and --lost are two values of one attribute".to_owned());
+        }
+        let filters: Result<_, String> =
+            told.filters.iter().map(|filter| pair("--where", filter)).collect();
+        let (commitment, subject) = (commitment.transpose()?, pieces(&told.subject)?);
+        Ok(Rule { key, commitment, rate, subject, outcome, won, lost, filters: filters? })
+    }
+
+    /// Whether the key is the one that was committed to, if any was.
+    pub(super) fn key_matches(&self) -> Option<bool> {
+        self.commitment.as_ref().map(|commitment| draw::commitment(&self.key) == *commitment)
+    }
+
+    /// What a record is, and whether it is right.
+    pub(super) fn judge(&self, record: &Map) -> Judged {
+        let text = |name: &Text, width| record.get(name).and_then(|value| draw::part(value, width));
+        let passes = |(name, value): &(Text, Text)| text(name, None).as_ref() == Some(value);
+        if !self.filters.iter().all(passes) {
+            return Judged::Other;
+        }
+        let part = |piece: &Piece| match piece {
+            Piece::Literal(literal) => Some(Text::from(literal.as_str())),
+            Piece::Attribute(name, width) => text(name, *width),
+        };
+        let subject: Option<Text> = self.subject.iter().map(part).collect();
+        let Some(subject) = subject else { return Judged::Other };
+        let Some(draw) = Draw::of(&self.key, &subject) else { return Judged::Other };
+        let won = match text(&self.outcome, None) {
+            Some(outcome) if outcome == self.won => true,
+            Some(outcome) if outcome == self.lost => false,
+            other => return Judged::Undecided(other),
+        };
+        Judged::Decided(Decided { subject, draw, won, wins: draw.is_below(&self.rate) })
+    }
+
+    /// What a record says of an outcome.
+    pub(super) fn word(&self, won: bool) -> &Text {
+        if won { &self.won } else { &self.lost }
+    }
+}
+
+fn pair(flag: &str, text: &str) -> Result<(Text, Text), String> {
+    match text.split_once('=') {
+        Some((name, value)) if !name.is_empty() => Ok((name.into(), value.into())),
+        _ => Err(format!("{flag} `{text}`: it is NAME=VALUE")),
+    }
+}
+
+/// The parts of a text with attributes in braces, as a contract writes it: `{a}`, or `{n:06}` for a number with
+/// zeros before it.
+fn pieces(text: &str) -> Result<Vec<Piece>, String> {
+    let bad = |what: &str| format!("--subject `{text}`: {what}");
+    let (mut pieces, mut rest) = (Vec::new(), text);
+    while let Some((literal, behind)) = rest.split_once('{') {
+        if !literal.is_empty() {
+            pieces.push(Piece::Literal(literal.to_owned()));
+        }
+        let (hole, after) = behind.split_once('}').ok_or_else(|| bad("a brace is left open"))?;
+        let (name, width) = match hole.split_once(':') {
+            None => (hole, None),
+            Some((name, width)) => {
+                let digits = width.strip_prefix('0').and_then(|width| width.parse::<u8>().ok());
+                let digits = digits.ok_or_else(|| bad("a width is as in `{n:06}`"))?;
+                (name, Some(usize::from(digits)))
+            }
+        };
+        if name.is_empty() || name.contains('{') {
+            return Err(bad("braces hold the name of an attribute"));
+        }
+        pieces.push(Piece::Attribute(name.into(), width));
+        rest = after;
+    }
+    if !rest.is_empty() {
+        pieces.push(Piece::Literal(rest.to_owned()));
+    }
+    let stray = |piece: &Piece| matches!(piece, Piece::Literal(text) if text.contains('}'));
+    if pieces.iter().any(stray) {
+        return Err(bad("a brace is closed that was not opened"));
+    }
+    if !pieces.iter().any(|piece| matches!(piece, Piece::Attribute(..))) {
+        return Err(bad("it names no attribute, so that all would draw the same; write `{name}`"));
+    }
+    Ok(pieces)
+}
+
+#[cfg(test)]
+mod tests;
