@@ -146,6 +146,7 @@ impl System {
             let named = contract.info.method == "POST";
             contract.program.iter().any(|op| match op {
                 Op::Transact(_) => true,
+                Op::Batch(batch) => batch.snapshot,
                 Op::Write(leg) => named || leg.verb == Verb::Check,
                 _ => false,
             })
