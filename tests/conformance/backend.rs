@@ -10,8 +10,8 @@ use aws_credential_types::Credentials;
 use latchkey_dynamodb::{DynamoDb, Settings};
 use latchkey_embedded::{Options, Store};
 use latchkey_table::{
-    Consistency, Delete, Error, Get, Got, Item, Key, Page, Put, Query, Returning, Schema, Transact,
-    Transacted, Update, Wrote,
+    BatchGet, Consistency, Delete, Error, Get, Got, GotMany, Item, Key, Page, Put, Query,
+    Returning, Schema, SnapshotGet, Transact, Transacted, Update, Wrote,
 };
 use tokio::runtime::Runtime;
 use tokio::time::Instant;
@@ -87,6 +87,20 @@ impl Backend {
         match &self.store {
             Kept::Here(store) => store.get(request),
             Kept::There(service) => service.get(request, Instant::now() + TIME_MAX).await,
+        }
+    }
+
+    pub(crate) async fn batch_get(&self, request: &BatchGet) -> Result<GotMany, Error> {
+        match &self.store {
+            Kept::Here(store) => store.batch_get(request),
+            Kept::There(service) => service.batch_get(request, Instant::now() + TIME_MAX).await,
+        }
+    }
+
+    pub(crate) async fn snapshot_get(&self, request: &SnapshotGet) -> Result<GotMany, Error> {
+        match &self.store {
+            Kept::Here(store) => store.snapshot_get(request),
+            Kept::There(service) => service.snapshot_get(request, Instant::now() + TIME_MAX).await,
         }
     }
 

@@ -7,8 +7,10 @@ pub(crate) enum Capability {
     ManyLegs,
     /// A single write that is refused answers with the item it was refused for.
     ItemOfARefusedWrite,
-    /// Consumed capacity counts twice for a transaction.
+    /// Consumed capacity counts twice for a transaction that writes.
     TransactionCapacity,
+    /// A key of a batch that has no item consumes as a small item does; else nothing.
+    CapacityOfNothingInABatch,
     /// An update that makes an item answers with no old image; else with its key.
     NoImageOfAnItemThatWasNotThere,
     /// An update is held to the type of an index's key.
@@ -26,6 +28,7 @@ pub(crate) const DYNAMODB_LOCAL_LACKS: &[Capability] = &[
     Capability::ManyLegs,
     Capability::ItemOfARefusedWrite,
     Capability::TransactionCapacity,
+    Capability::CapacityOfNothingInABatch,
     Capability::IndexKeyTypes,
     Capability::IndexKeyBytes,
     Capability::EmptyTexts,

@@ -14,6 +14,7 @@ macro_rules! same {
 }
 
 mod limits;
+mod many;
 mod races;
 mod reads;
 mod writes;
@@ -88,6 +89,17 @@ pub(crate) fn all() -> Vec<Scenario> {
         scenario!(reads::items_enter_leave_and_move_in_an_index),
         scenario!(reads::a_query_reads_1_mb_at_once),
         scenario!(reads::a_table_that_is_not_there_is_told),
+        scenario!(many::a_batch_answers_in_the_order_of_its_keys),
+        scenario!(many::a_batch_costs_as_its_gets_do),
+        scenario!(many::what_is_not_there_costs_in_a_batch_too needs CapacityOfNothingInABatch),
+        scenario!(many::a_batch_has_100_keys),
+        scenario!(many::a_batch_reads_more_than_16_mb),
+        scenario!(many::a_snapshot_answers_in_the_order_of_its_keys),
+        scenario!(many::a_snapshot_costs_twice),
+        scenario!(many::a_snapshot_has_100_keys needs ManyLegs),
+        scenario!(many::a_snapshot_has_up_to_4_mb),
+        scenario!(many::no_key_is_asked_for_twice),
+        scenario!(many::a_snapshot_sees_a_transaction_whole_or_not_at_all),
         scenario!(limits::an_item_has_up_to_400_kb),
         scenario!(limits::an_update_cannot_make_an_item_too_large),
         scenario!(limits::keys_have_up_to_2048_and_1024_bytes),

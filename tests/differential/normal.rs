@@ -3,7 +3,7 @@
 //! Each thing overlooked is a function of its own, is named in `NAMES`, and stands with its reason in
 //! `docs/differences.md`.
 
-use latchkey_table::{Capacity, Error, Failed, Got, Item, Page, Transacted, Wrote};
+use latchkey_table::{Capacity, Error, Failed, Got, GotMany, Item, Page, Transacted, Wrote};
 
 /// What is overlooked.
 pub(crate) const NAMES: [&str; 4] = [
@@ -17,6 +17,7 @@ pub(crate) const NAMES: [&str; 4] = [
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Answer {
     Got(Got),
+    GotMany(GotMany),
     Page(Page),
     Wrote(Wrote),
     Transacted(Transacted),
@@ -32,6 +33,12 @@ pub(crate) enum Answer {
 impl From<Got> for Answer {
     fn from(got: Got) -> Answer {
         Answer::Got(got)
+    }
+}
+
+impl From<GotMany> for Answer {
+    fn from(got: GotMany) -> Answer {
+        Answer::GotMany(got)
     }
 }
 
@@ -70,6 +77,7 @@ impl Answer {
         match self {
             Answer::Got(Got { item: None, .. }) => "nothing read",
             Answer::Got(_) => "read",
+            Answer::GotMany(_) => "many read",
             Answer::Page(Page { resume: None, .. }) => "page",
             Answer::Page(_) => "cut page",
             Answer::Wrote(_) => "wrote",

@@ -14,6 +14,8 @@ use proptest::sample::select;
 #[derive(Debug, Clone)]
 pub(crate) enum Step {
     Get(Key, Consistency),
+    BatchGet(Vec<Key>, Consistency),
+    SnapshotGet(Vec<Key>),
     Query(QueryStep),
     Put(Item, Option<Condition>, Returning),
     Update(Key, Vec<Action>, Option<Condition>, Returning),
@@ -418,6 +420,9 @@ fn step() -> impl Strategy<Value = Step> {
     let returning = || select(&[Returning::Nothing, Returning::Old, Returning::New]);
     prop_oneof![
         3 => (key(), consistency()).prop_map(|(key, consistency)| Step::Get(key, consistency)),
+        1 => (vec(key(), 1..6), consistency())
+            .prop_map(|(keys, consistency)| Step::BatchGet(keys, consistency)),
+        1 => vec(key(), 1..6).prop_map(Step::SnapshotGet),
         5 => query().prop_map(Step::Query),
         6 => (item(), maybe(), returning())
             .prop_map(|(item, condition, returning)| Step::Put(item, condition, returning)),

@@ -11,8 +11,9 @@ use dynoxide::Database;
 use latchkey_dynamodb::{DynamoDb, Settings};
 use latchkey_embedded::{Options, Store};
 use latchkey_table::{
-    Action, Check, Consistency, Delete, Direction, Error, Expression, Get, Item, Key, Leg, Put,
-    Query, Resume, Returning, Schema, SortRange, Text, Transact, Update, Value,
+    Action, BatchGet, Check, Consistency, Delete, Direction, Error, Expression, Get, Item, Key,
+    Leg, Put, Query, Resume, Returning, Schema, SnapshotGet, SortRange, Text, Transact, Update,
+    Value,
 };
 use proptest::prelude::*;
 use tokio::net::TcpListener;
@@ -100,7 +101,8 @@ impl World {
     /// A sequence that meets nothing compares nothing: every kind of answer was given, and often.
     pub(crate) fn assert_all_was_seen(&self) {
         let (seen, sequences) = (self.seen.borrow(), self.sequences.get());
-        for kind in ["read", "nothing read", "page", "cut page", "wrote", "transacted"] {
+        for kind in ["read", "nothing read", "many read", "page", "cut page", "wrote", "transacted"]
+        {
             let count = seen.get(kind).copied().unwrap_or_default();
             assert!(count >= sequences / 2, "{kind}: {count} in {sequences} sequences; {seen:?}");
         }
@@ -129,6 +131,16 @@ impl Sequence<'_> {
                 let get = Get { table, key: self.key(key), consistency };
                 let theirs = service.get(&get, deadline).await;
                 self.same(Asked::Other, &get, store.get(&get), theirs)
+            }
+            Step::BatchGet(keys, consistency) => {
+                let get = BatchGet { table, keys: self.keys(keys), consistency };
+                let theirs = service.batch_get(&get, deadline).await;
+                self.same(Asked::Other, &get, store.batch_get(&get), theirs)
+            }
+            Step::SnapshotGet(keys) => {
+                let get = SnapshotGet { table, keys: self.keys(keys) };
+                let theirs = service.snapshot_get(&get, deadline).await;
+                self.same(Asked::Other, &get, store.snapshot_get(&get), theirs)
             }
             Step::Query(query) => self.query(query).await,
             Step::Put(item, condition, returning) => {
@@ -244,6 +256,11 @@ impl Sequence<'_> {
 
     fn key(&self, key: Key) -> Key {
         Key { partition: self.text(key.partition), sort: key.sort }
+    }
+
+    /// Keys, some of them twice.
+    fn keys(&self, keys: Vec<Key>) -> Vec<Key> {
+        keys.into_iter().map(|key| self.key(key)).collect()
     }
 
     fn value(&self, value: Value) -> Value {

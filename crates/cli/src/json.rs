@@ -140,6 +140,7 @@ impl Writer<'_> {
             })),
             "rate": it.facts.rate.as_ref().map(|fact| fact.value.clone()),
             "cost": it.facts.cost.as_ref().map(|fact| fact.value.clone()),
+            "idempotentBy": it.facts.idempotent.as_ref().map(|fact| self.entity(fact.value)),
         })
     }
 

@@ -64,6 +64,17 @@ fn programs_get_json() {
     let model: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
     assert_eq!(model.pointer("/contracts/0/route/path").unwrap(), "/doors/{doorId}");
     assert_eq!(model.pointer("/entities/0/key/sort").unwrap(), "META");
+    assert!(model.pointer("/contracts/0/idempotentBy").unwrap().is_null());
+    let shipped = concat!(env!("CARGO_MANIFEST_DIR"), "/../../systems/participation.md");
+    let output = latchkey(&["model", "--json", shipped], directory.path());
+    let model: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    let contracts = model.pointer("/contracts").unwrap().as_array().unwrap();
+    let by: Vec<_> = contracts
+        .iter()
+        .filter(|contract| !contract["idempotentBy"].is_null())
+        .map(|contract| (&contract["id"], &contract["idempotentBy"]))
+        .collect();
+    assert_eq!(by, [(&"EP-01".into(), &"IdempotencyLock".into())]);
 }
 
 #[test]

@@ -11,6 +11,9 @@ use latchkey_table::{Item, Map, Number, Text, Value};
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Foreign;
 
+/// An item as the SDK has it.
+pub(crate) type SdkItem = HashMap<String, AttributeValue>;
+
 pub(crate) fn to_value(value: Value) -> AttributeValue {
     match value {
         Value::Text(text) => AttributeValue::S(text.into_string()),
@@ -28,7 +31,7 @@ pub(crate) fn to_value(value: Value) -> AttributeValue {
     }
 }
 
-pub(crate) fn to_item(item: Item) -> HashMap<String, AttributeValue> {
+pub(crate) fn to_item(item: Item) -> SdkItem {
     item.into_iter().map(|(name, value)| (name.into_string(), to_value(value))).collect()
 }
 
@@ -53,7 +56,7 @@ pub(crate) fn from_value(value: AttributeValue) -> Result<Value, Foreign> {
     })
 }
 
-pub(crate) fn from_item(item: HashMap<String, AttributeValue>) -> Result<Item, Foreign> {
+pub(crate) fn from_item(item: SdkItem) -> Result<Item, Foreign> {
     let pairs: Result<Vec<(Text, Value)>, Foreign> =
         item.into_iter().map(|(name, value)| Ok((name.into(), from_value(value)?))).collect();
     Ok(pairs?.into_iter().collect::<Map>())

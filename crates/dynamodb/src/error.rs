@@ -4,6 +4,7 @@ use std::error::Error as StdError;
 
 use aws_credential_types::provider::error::CredentialsError;
 use aws_sdk_dynamodb::error::{ProvideErrorMetadata, SdkError};
+use aws_sdk_dynamodb::types::CancellationReason;
 use hyper_util::client::legacy::Error as ClientError;
 use latchkey_table::{Error, Invalid, Text};
 
@@ -79,6 +80,19 @@ fn coded(
         _ if !(400..500).contains(&status) => effect.lost(told),
         _ => Error::Unavailable { reason: told },
     }
+}
+
+/// What it means that one part of a transaction had it cancelled; nothing where the part had not.
+pub(crate) fn cancelled_by(reason: &CancellationReason) -> Option<Error> {
+    let code = reason.code.as_deref().unwrap_or_default();
+    let message = || reason.message.clone().unwrap_or_default();
+    Some(match code {
+        "" | "None" => return None,
+        "TransactionConflict" => Error::Conflict,
+        "ThrottlingError" | "ProvisionedThroughputExceeded" => Error::Throttled,
+        "ValidationError" => Invalid::Service { message: message() }.into(),
+        _ => Error::Unavailable { reason: format!("cancelled: {code}: {}", message()) },
+    })
 }
 
 /// Whether it failed before there was a connection: nobody to sign as, nobody to speak to.

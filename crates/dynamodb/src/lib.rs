@@ -6,6 +6,7 @@ mod batch;
 mod client;
 mod convert;
 mod error;
+mod many;
 mod read;
 mod scan;
 mod tables;

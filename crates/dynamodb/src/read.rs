@@ -90,7 +90,7 @@ pub(crate) fn foreign(found: Foreign) -> Error {
 }
 
 /// What the service says a read consumed.
-fn read_units(consumed: Option<&ConsumedCapacity>) -> Option<Capacity> {
+pub(crate) fn read_units(consumed: Option<&ConsumedCapacity>) -> Option<Capacity> {
     let consumed = consumed?;
     let units = consumed.read_capacity_units.or(consumed.capacity_units)?;
     Some(Capacity { read_halves: whole(units * 2.0)?, write: 0 })

@@ -1,7 +1,5 @@
 //! Puts, updates, deletes and transactions.
 
-use std::collections::HashMap;
-
 use aws_sdk_dynamodb::error::{ProvideErrorMetadata, SdkError};
 use aws_sdk_dynamodb::operation::delete_item::DeleteItemError;
 use aws_sdk_dynamodb::operation::put_item::PutItemError;
@@ -10,9 +8,9 @@ use aws_sdk_dynamodb::operation::transact_write_items::builders::TransactWriteIt
 use aws_sdk_dynamodb::operation::update_item::UpdateItemError;
 use aws_sdk_dynamodb::types::error::ConditionalCheckFailedException;
 use aws_sdk_dynamodb::types::{
-    AttributeValue, CancellationReason, ConditionCheck, ConsumedCapacity, Delete as SdkDelete,
-    Put as SdkPut, ReturnConsumedCapacity, ReturnValue, ReturnValuesOnConditionCheckFailure,
-    TransactWriteItem as SdkLeg, Update as SdkUpdate,
+    ConditionCheck, ConsumedCapacity, Delete as SdkDelete, Put as SdkPut, ReturnConsumedCapacity,
+    ReturnValue, ReturnValuesOnConditionCheckFailure, TransactWriteItem as SdkLeg,
+    Update as SdkUpdate,
 };
 use latchkey_table::render::{
     ConditionCheck as RenderedCheck, DeleteItem, PutItem, ReturnValues, TransactWriteItem,
@@ -25,8 +23,8 @@ use latchkey_table::{
 use tokio::time::Instant;
 
 use crate::client::{DynamoDb, Patience, RESENDS_MAX, patiently};
-use crate::convert::{from_item, names, to_item, values};
-use crate::error::{Effect, meaning, told};
+use crate::convert::{SdkItem, from_item, names, to_item, values};
+use crate::error::{Effect, cancelled_by, meaning, told};
 use crate::read::write_units;
 
 impl DynamoDb {
@@ -234,29 +232,22 @@ fn cancelled(error: &SdkError<TransactWriteItemsError>, request: &Transact) -> E
         }
         _ => return meaning(error, &table, Effect::Once),
     };
-    let code = |reason: &CancellationReason| reason.code.clone().unwrap_or_default();
     for (leg, reason) in reasons.iter().enumerate() {
-        match code(reason).as_str() {
-            "" | "None" => {}
-            "ConditionalCheckFailed" => {
-                return failed(leg, reason.item.clone(), |_| least(request))
-                    .unwrap_or_else(|error| error);
-            }
-            // It was not looked at; an earlier leg may fail once it is.
-            "TransactionConflict" => return Error::Conflict,
-            "ThrottlingError" | "ProvisionedThroughputExceeded" => return Error::Throttled,
-            "ValidationError" => {
-                let message = reason.message.clone().unwrap_or_default();
-                let reason = latchkey_table::Invalid::Service { message };
+        if reason.code.as_deref() == Some("ConditionalCheckFailed") {
+            return failed(leg, reason.item.clone(), |_| least(request))
+                .unwrap_or_else(|error| error);
+        }
+        // In conflict it was not looked at; an earlier leg may fail once it is.
+        match cancelled_by(reason) {
+            None => {}
+            Some(Error::Invalid { reason, .. }) => {
                 return Error::Invalid { leg: Some(leg), reason };
             }
-            _ => break,
+            Some(error) => return error,
         }
     }
     Error::Unavailable { reason: told(error) }
 }
-
-type SdkItem = HashMap<String, AttributeValue>;
 
 /// What a single write did. Where the service does not say what it consumed, it is counted by the bytes of
 /// the item it tells of.

@@ -504,6 +504,8 @@ pub enum Fact {
     },
     /// `cost 0.5 rcu, 2 wcu`
     Cost(Vec<(Spanned<String>, Name)>),
+    /// `idempotent by Lock`
+    Idempotent(Name),
 }
 
 /// An expression and where it stands.

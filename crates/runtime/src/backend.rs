@@ -5,8 +5,8 @@ use std::sync::Arc;
 use latchkey_dynamodb::DynamoDb;
 use latchkey_embedded::Store;
 use latchkey_table::{
-    BatchGet, Capacity, Delete, Error, Get, Got, GotMany, Page, Put, Query, Returning, Schema,
-    SnapshotGet, Transact, Transacted, Update, Wrote,
+    BatchGet, Delete, Error, Get, Got, GotMany, Page, Put, Query, Returning, Schema, SnapshotGet,
+    Transact, Transacted, Update, Wrote,
 };
 use tokio::time::Instant;
 
@@ -81,28 +81,20 @@ impl Backend {
         request: &BatchGet,
         deadline: Instant,
     ) -> Result<GotMany, Error> {
-        let service = match self {
-            Backend::Embedded(store) => return store.batch_get(request),
-            Backend::DynamoDb(service) => service,
-        };
-        let (mut items, mut capacity) = (Vec::new(), Capacity::ZERO);
-        for key in &request.keys {
-            let (table, consistency) = (Arc::clone(&request.table), request.consistency);
-            let get = Get { table, key: key.clone(), consistency };
-            let got = Box::pin(service.get(&get, deadline)).await?;
-            items.push(got.item);
-            capacity += got.capacity;
+        match self {
+            Backend::Embedded(store) => store.batch_get(request),
+            Backend::DynamoDb(service) => Box::pin(service.batch_get(request, deadline)).await,
         }
-        Ok(GotMany { items, capacity })
     }
 
-    pub(crate) async fn snapshot_get(&self, request: &SnapshotGet) -> Result<GotMany, Error> {
+    pub(crate) async fn snapshot_get(
+        &self,
+        request: &SnapshotGet,
+        deadline: Instant,
+    ) -> Result<GotMany, Error> {
         match self {
             Backend::Embedded(store) => store.snapshot_get(request),
-            Backend::DynamoDb(_) => {
-                let reason = "this service is not asked for several items at one instant";
-                Err(Error::Unavailable { reason: reason.to_owned() })
-            }
+            Backend::DynamoDb(service) => Box::pin(service.snapshot_get(request, deadline)).await,
         }
     }
 

@@ -185,7 +185,9 @@ impl<'a> Session<'a> {
         if contract.info.method == "POST"
             && let Some(key) = key
         {
-            self.named = Some(self.name(key, &typed.given, if_match.as_ref(), now)?);
+            let key = bare(key)?;
+            let named = || self.name(key, &typed.given, if_match.as_ref(), now);
+            self.named = contract.takes_names().then(named);
         }
         self.if_match = if_match.filter(|_| versioned.is_some());
         self.page_size = typed.page_size;
@@ -219,17 +221,10 @@ impl<'a> Session<'a> {
         given: &[Option<Value>],
         if_match: Option<&IfMatch>,
         now: i64,
-    ) -> Result<Named, Problem> {
-        let bare = key.strip_prefix('"').and_then(|key| key.strip_suffix('"')).unwrap_or(key);
-        let visible = bare.bytes().all(|b| (b' '..=b'~').contains(&b));
-        if bare.is_empty() || bare.len() > KEY_CHARS_MAX || !visible {
-            let detail =
-                format!("`Idempotency-Key` must have 1 to {KEY_CHARS_MAX} visible characters");
-            return Err(Problem::bad(detail));
-        }
+    ) -> Named {
         let caller = &self.frame.caller.id;
         let tag = if_match.map(|tag| format!("{tag:?}")).unwrap_or_default();
-        Ok(Named::new(self.system, self.contract, caller, given, &tag, bare, now))
+        Named::new(self.system, self.contract, caller, given, &tag, key, now)
     }
 
     /// What `new` makes is made once.
@@ -500,4 +495,15 @@ impl<'a> Session<'a> {
 fn unknown() -> Problem {
     let detail = "it is not known whether this was done; read before you try again";
     Problem::later("outcome-unknown", detail)
+}
+
+/// An `Idempotency-Key` without its quotes.
+fn bare(key: &str) -> Result<&str, Problem> {
+    let bare = key.strip_prefix('"').and_then(|key| key.strip_suffix('"')).unwrap_or(key);
+    let visible = bare.bytes().all(|b| (b' '..=b'~').contains(&b));
+    if bare.is_empty() || bare.len() > KEY_CHARS_MAX || !visible {
+        let detail = format!("`Idempotency-Key` must have 1 to {KEY_CHARS_MAX} visible characters");
+        return Err(Problem::bad(detail));
+    }
+    Ok(bare)
 }

@@ -331,7 +331,7 @@ const SNIPPETS = {
     ],
   ],
   "facts": [
-    inContract("consistency eventual\n  expect 0.. items\n  rate 100/s\n  cost 4.5 rcu, 2 wcu"),
+    inContract("consistency eventual\n  expect 0.. items\n  rate 100/s\n  cost 4.5 rcu, 2 wcu\n  idempotent by Lock"),
     [
       ["consistency", "keyword.other.fact"],
       ["eventual", "constant.language"],
@@ -346,6 +346,9 @@ const SNIPPETS = {
       ["4.5", "constant.numeric"],
       ["rcu", "keyword.other.unit"],
       ["wcu", "keyword.other.unit"],
+      ["idempotent", "keyword.other.fact"],
+      ["by", "keyword.other.fact"],
+      ["Lock", "entity.name.type"],
     ],
   ],
   "texts": [

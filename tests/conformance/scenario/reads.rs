@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use latchkey_table::{
-    Action, Consistency, Delete, Direction, Error, Get, Leg, Query, Returning, Schema, SortRange,
-    Transact,
+    Action, BatchGet, Consistency, Delete, Direction, Error, Get, Leg, Query, Returning, Schema,
+    SnapshotGet, SortRange, Transact,
 };
 
 use super::{Went, item, key, put, query, sized, store, told, update, walk};
@@ -221,11 +221,16 @@ pub(super) async fn a_query_reads_1_mb_at_once(backend: Arc<Backend>) -> Went {
 pub(super) async fn a_table_that_is_not_there_is_told(backend: Arc<Backend>) -> Went {
     let missing = Arc::new(Schema::new("Missing").with_index("GSI1"));
     let get = Get { table: missing.clone(), key: key("p", "s"), consistency: Consistency::Strong };
+    let (keys, consistency) = (vec![key("p", "s")], Consistency::Strong);
+    let batch = BatchGet { table: missing.clone(), keys: keys.clone(), consistency };
+    let snapshot = SnapshotGet { table: missing.clone(), keys };
     let query = Query { table: missing.clone(), ..query(&backend, None, "p") };
     let put = latchkey_table::Put { table: missing.clone(), ..put(&backend, item("p", "s", &[])) };
     let legs = vec![Leg::Put(put.clone())];
     let answers = [
         backend.get(&get).await.map(drop),
+        backend.batch_get(&batch).await.map(drop),
+        backend.snapshot_get(&snapshot).await.map(drop),
         backend.query(&query).await.map(drop),
         backend.put(put, Returning::Nothing).await.map(drop),
         backend.transact(Transact { legs }).await.map(drop),

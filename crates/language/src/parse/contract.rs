@@ -73,7 +73,9 @@ impl Parser<'_> {
             "done" | "later" | "fail" => self.ending().map(StatementKind::End),
             "return" => self.returns().map(StatementKind::Return),
             "waive" => self.waive().map(StatementKind::Waive),
-            "consistency" | "expect" | "rate" | "cost" => self.fact().map(StatementKind::Fact),
+            "consistency" | "expect" | "rate" | "cost" | "idempotent" => {
+                self.fact().map(StatementKind::Fact)
+            }
             _ if self.is_verb() => Ok(StatementKind::Operate(None, self.operation()?)),
             _ => {
                 let message = format!("`{}` begins no statement", self.slice(token.span));
@@ -210,6 +212,10 @@ impl Parser<'_> {
                 }
                 self.mark(Mark::Slash)?;
                 Ok(Fact::Rate { count, per: self.name("`s`, `m`, `h` or `d`")? })
+            }
+            "idempotent" => {
+                self.word("by")?;
+                Ok(Fact::Idempotent(self.name("the entity whose items remember calls")?))
             }
             _ => Ok(Fact::Cost(self.commas(|parser| {
                 let count = parser.kind(TokenKind::Number, "a number of units")?;

@@ -479,7 +479,7 @@ const ITEMS: &[&str] =
     &["system", "table", "role", "entity", "contract", "queue", "worker", "steps"];
 
 /// The words a fact begins with.
-const FACTS: &[&str] = &["consistency", "expect", "rate", "cost"];
+const FACTS: &[&str] = &["consistency", "expect", "rate", "cost", "idempotent"];
 
 /// The words a statement begins with.
 const STATEMENTS: &[&str] = &[
@@ -512,6 +512,7 @@ const STATEMENTS: &[&str] = &[
     "expect",
     "rate",
     "cost",
+    "idempotent",
     "waive",
 ];
 

@@ -1,15 +1,17 @@
 //! `undeclared`: a contract that does not state its consistency, cardinality and rate, or states a
-//! consistency it has not.
+//! consistency or an idempotency it has not.
 
-use latchkey_language::Diagnostic;
+use latchkey_language::{Diagnostic, Span};
 
+use super::flow::{Group, groups};
 use super::{Report, each_read};
-use crate::model::{Contract, Model, Strong};
+use crate::model::{Contract, Leg, Model, PutMode, Strong, Verb, What};
 
 pub(super) fn check(model: &Model, report: &mut Report) {
     let workers = model.workers.iter().map(|worker| &worker.body);
     for contract in model.contracts.iter().chain(workers) {
         claims(contract, report);
+        remembers(model, contract, report);
         let facts = &contract.facts;
         let missing: Vec<&str> = [
             ("consistency eventual", facts.consistency.is_none()),
@@ -52,4 +54,70 @@ fn claims(contract: &Contract, report: &mut Report) {
             .help("write `strong` behind the read, or state `consistency eventual`");
         report.raise(diagnostic, &step.waivers);
     });
+}
+
+/// A contract that is idempotent by itself leaves in every effect what a repeated call finds.
+fn remembers(model: &Model, contract: &Contract, report: &mut Report) {
+    let Some(stated) = &contract.facts.idempotent else { return };
+    let Some(entity) = model.entities.get(stated.value) else { return };
+    let name = &entity.name;
+    let waivers = &contract.facts.waivers;
+    let is_post = contract.route.as_ref().is_some_and(|route| route.method == "POST");
+    if !is_post {
+        let message = "nothing but a POST is called by an `Idempotency-Key`";
+        let diagnostic = Diagnostic::new("undeclared", stated.span, message)
+            .why("no record of other calls is ever kept, so none is kept in its place")
+            .help("delete it");
+        report.raise(diagnostic, waivers);
+        return;
+    }
+    let mut groups = groups(model, contract);
+    groups.retain(|group| {
+        let writes = group.legs.iter().any(|placed| placed.leg.verb != Verb::Check);
+        writes || !group.sends.is_empty()
+    });
+    if groups.is_empty() {
+        let message = format!("`{}` writes no `{name}`", contract.id);
+        report.raise(forgets(stated.span, message, TWICE, name), waivers);
+    }
+    for group in &groups {
+        let (message, why) =
+            match group.legs.iter().find(|placed| is_mark(placed.leg, stated.value)) {
+                None => (format!("this writes without `put {name} … if absent`"), TWICE),
+                Some(put) if !put.guards.is_empty() => (
+                    format!("this writes without `put {name}` where a `when` leaves it out"),
+                    TWICE,
+                ),
+                Some(put) if !finds(group, put.leg) => {
+                    (format!("the `{name}` that is put here was not read before"), REFUSED)
+                }
+                Some(_) => continue,
+            };
+        let diagnostic = forgets(group.step.span, message, why, name);
+        report.raise(diagnostic.other(stated.span, "stated here"), waivers);
+    }
+}
+
+const TWICE: &str = "no record is kept of this contract's calls, so one that is repeated would have its effect twice";
+const REFUSED: &str =
+    "a repeated call would be refused for what the first has left, and never answered";
+
+fn forgets(span: Span, message: String, why: &str, name: &str) -> Diagnostic {
+    Diagnostic::new("undeclared", span, message).why(why).help(format!(
+        "first `get {name}(…) strong` and answer if it is there; then write in one transaction with \
+         `put {name} {{ … }} if absent else retry`"
+    ))
+}
+
+/// Whether a leg is refused once it has happened, by what it leaves.
+fn is_mark(leg: &Leg, entity: usize) -> bool {
+    leg.verb == Verb::Put && leg.entity == entity && leg.put == Some(PutMode::IfAbsent)
+}
+
+/// Whether what a leg leaves was looked for on the way to it.
+fn finds<'a>(group: &Group<'a>, leg: &'a Leg) -> bool {
+    group.way.reads.iter().any(|read| {
+        let bound = read.binding.is_some_and(|binding| group.is_on(leg, binding));
+        bound && matches!(read.what, What::Get(_))
+    })
 }

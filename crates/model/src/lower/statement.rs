@@ -255,6 +255,10 @@ impl Lowering {
                 let value = units.collect::<Vec<_>>().join(", ");
                 facts.cost = Some(Stated { value, span });
             }
+            ast::Fact::Idempotent(entity) => {
+                let value = self.entity_id(entity);
+                facts.idempotent = value.map(|value| Stated { value, span });
+            }
         }
     }
 }

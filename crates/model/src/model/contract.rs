@@ -122,6 +122,8 @@ pub struct Facts {
     pub rate: Option<Stated<String>>,
     /// What it may cost, as it is written.
     pub cost: Option<Stated<String>>,
+    /// The entity whose items remember calls, so that one that is repeated is answered as the first was.
+    pub idempotent: Option<Stated<usize>>,
     /// Rules that are waived for one of these.
     pub waivers: Vec<Waiver>,
 }

@@ -25,6 +25,9 @@ impl Explainer<'_> {
         self.indented(3, |page| {
             page.requests(ways);
             page.line("those that are not there are left out");
+            if !op.snapshot {
+                page.line("those the table leaves unread: asked again");
+            }
             match &op.failure {
                 Failure::Nothing => {}
                 failure => page.nothing(op.binding, failure, number),

@@ -35,9 +35,8 @@ struct Behind<'a> {
 }
 
 impl<'a> Explainer<'a> {
-    /// Whether calls can have a name.
     fn names(&self) -> bool {
-        self.contract().info.method == "POST"
+        self.contract().takes_names()
     }
 
     fn nameless(&self) -> Named {
@@ -51,6 +50,14 @@ impl<'a> Explainer<'a> {
 
     /// What every attempt begins with.
     pub(super) fn record_is_looked_up(&mut self) {
+        if let Some(entity) = self.contract().idempotent_by.and_then(|id| self.system().entity(id))
+        {
+            let name = &entity.name;
+            self.gap();
+            self.line(&format!(
+                "With an Idempotency-Key: no record; a repeated call is known by its {name}."
+            ));
+        }
         if !self.names() {
             return;
         }

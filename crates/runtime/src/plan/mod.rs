@@ -57,6 +57,15 @@ pub(crate) struct Contract {
     pub(crate) page_size: Text,
     /// The input a version in `If-Match` stands for.
     pub(crate) version_input: Option<usize>,
+    /// The entity by which it knows a repeated call itself.
+    pub(crate) idempotent_by: Option<usize>,
+}
+
+impl Contract {
+    /// Whether an `Idempotency-Key` names a call of it, so that its answer is kept.
+    pub(crate) fn takes_names(&self) -> bool {
+        self.info.method == "POST" && self.idempotent_by.is_none()
+    }
 }
 
 /// What others need to know of a contract: its route and its inputs.
@@ -140,13 +149,13 @@ impl System {
         System { name, table, discriminator, roles, entities, contracts, by_id, queues }
     }
 
-    /// The contracts that write by transactions. A POST may be given a name, whose record goes with its
-    /// effect.
+    /// The contracts that need transactions. A POST may be given a name, whose record goes with its effect.
     pub(crate) fn transacting(&self) -> Vec<&str> {
         let needs = |contract: &&Contract| {
-            let named = contract.info.method == "POST";
+            let named = contract.takes_names();
             contract.program.iter().any(|op| match op {
                 Op::Transact(_) => true,
+                Op::Batch(batch) => batch.snapshot,
                 Op::Write(leg) => named || leg.verb == Verb::Check,
                 _ => false,
             })
@@ -240,5 +249,57 @@ impl System {
     /// Whether an attribute of a name is secret in any entity.
     pub fn is_secret(&self, attribute: &str) -> bool {
         self.entities.iter().any(|entity| entity.secrets.iter().any(|name| name == attribute))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::System;
+
+    const TILLS: &str = r#"```contract
+system tills
+table Tills { type kind }
+
+entity Till "TILL" {
+  PK = "TILL#{till:02}"
+  SK = "META"
+  till int 0..15, sold int = 0
+}
+contract SEE "See" {
+  GET /tills
+  allow true
+  tills = get Till till in 0..15 READ
+  return tills
+  consistency strong
+  expect 0..16 items
+  rate 1/s
+}
+contract OPEN "Open" {
+  POST /tills/{till}
+  allow true
+  old = get Till strong
+  when old is present { return old }
+  made = put Till { till } if absent else retry
+  return made
+  consistency strong
+  expect 1 item
+  rate 1/s
+  OWN
+}
+```
+"#;
+
+    /// Which contracts need transactions.
+    fn transacting(read: &str, own: &str) -> Vec<String> {
+        let system = System::read(&TILLS.replace("READ", read).replace("OWN", own)).unwrap();
+        system.transacting().into_iter().map(str::to_owned).collect()
+    }
+
+    #[test]
+    fn a_snapshot_and_a_record_need_transactions() {
+        assert_eq!(transacting("strong", ""), ["OPEN"]);
+        assert_eq!(transacting("snapshot", ""), ["SEE", "OPEN"]);
+        // Without a record, one write is one.
+        assert_eq!(transacting("snapshot", "idempotent by Till"), ["SEE"]);
     }
 }

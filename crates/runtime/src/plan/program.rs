@@ -231,6 +231,7 @@ pub(super) fn plan(model: &Model, entities: &[Entity], contract: &model::Contrac
         paging,
         page_size,
         version_input,
+        idempotent_by: contract.facts.idempotent.as_ref().map(|fact| fact.value),
     }
 }
 

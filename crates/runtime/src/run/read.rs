@@ -34,7 +34,7 @@ impl Session<'_> {
         let request = self.filler().batch(op)?;
         let backend = &self.runtime.backend;
         let got = match &request {
-            Request::SnapshotGet(get) => backend.snapshot_get(get).await,
+            Request::SnapshotGet(get) => backend.snapshot_get(get, self.deadline).await,
             Request::BatchGet(get) => backend.batch_get(get, self.deadline).await,
             _ => return Err(Ended::Again),
         };

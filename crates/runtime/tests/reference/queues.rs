@@ -417,6 +417,10 @@ async fn sends_are_explained_and_traced() {
     let counts = explain(shop.world.runtime.system(), "COUNTS").unwrap();
     assert_eq!(counts.requests()[0].operation, "BatchGetItem");
     assert!(counts.to_string().contains("get Count shard in 0..3 strong"), "{counts}");
+    assert!(counts.to_string().contains("leaves unread: asked again"), "{counts}");
+    let at_once = explain(shop.world.runtime.system(), "AT-ONCE").unwrap();
+    assert_eq!(at_once.requests()[0].operation, "TransactGetItems");
+    assert!(!at_once.to_string().contains("asked again"), "{at_once}");
     let mut traced = call("ORDER", r#"{"orderId": "a"}"#);
     traced.trace = true;
     let outcome = shop.world.made(traced).await.0;
