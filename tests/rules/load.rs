@@ -41,6 +41,7 @@ fn a_partition_key_with_one_value_is_constant() {
         ("THING#{shard:02}", "shard int 0..1", "/things/{thingId}/{shard}", &NONE),
         ("THING#{state}", "state ON | OFF", "/things/{thingId}/{state}", &NONE),
         ("THING#{on}", "on bool", "/things/{thingId}/{on}", &NONE),
+        ("THING#{rate}", "rate int", "/things/{thingId}/{rate}", &NONE),
     ];
     for (partition, attribute, path, expected) in cases {
         let entity = keyed(partition, attribute);

@@ -60,7 +60,11 @@ impl Parser<'_> {
             return Err(self.error_at(span, "a hole in a text that is never closed"));
         }
         let inner = Span::new(span.start + 1, span.end - 1);
-        let lexed = lex(self.text, inner);
+        let mut lexed = lex(self.text, inner);
+        // Nothing begins within a text, so an attribute may be called as a statement begins.
+        if let Some(token) = lexed.tokens.first_mut().filter(|token| token.kind == TokenKind::Word) {
+            token.first = false;
+        }
         let mut parser = Parser::new(self.text, lexed.tokens);
         parser.depth = self.depth;
         let piece = parser.hole_inside();

@@ -29,7 +29,7 @@ impl<'a> Explainer<'a> {
             |name: &str, value_type| self.scope.symbols.value(Symbol::named(name, value_type));
         let id = self.scope.value(&send.message).ok()??.into_owned();
         let at = send.at.as_ref().map_or_else(|| "now".to_owned(), |at| self.words.code(at));
-        let place = format!("DUE#{{{at}, in milliseconds}}#{}", self.scope.symbol(&id).shown);
+        let place = format!("DUE#{{{at}, in milliseconds:015}}#{}", self.scope.symbol(&id).shown);
         let place = self.scope.symbols.token(Symbol::text(place));
         let filler = Filler { system: self.system(), scope: &self.scope };
         let body = filler.map(&send.values).ok()?;

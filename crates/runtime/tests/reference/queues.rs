@@ -394,7 +394,7 @@ async fn sends_are_explained_and_traced() {
     for part in [
         "send packing { orderId, hint }",
         "LATCHKEY#QUEUE#packing",
-        "DUE#{now, in milliseconds}#{new ulid}",
+        "DUE#{now, in milliseconds:015}#{new ulid}",
         "once packing has taken it:",
         "if packing refuses it:",
         "get Order(orderId = order.orderId) strong",
