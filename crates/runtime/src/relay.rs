@@ -38,8 +38,17 @@ pub(crate) struct Following<'a> {
     pub(crate) runtime: &'a Runtime,
     pub(crate) send: &'a plan::Send,
     pub(crate) now: i64,
+    /// Whether that is the instant, whatever the clock says.
+    pub(crate) given_now: bool,
     pub(crate) deadline: Instant,
     pub(crate) trace: bool,
+}
+
+impl Following<'_> {
+    /// When the queue answered.
+    fn answered_at(&self) -> i64 {
+        if self.given_now { self.now } else { self.runtime.source.now().max(self.now) }
+    }
 }
 
 /// What follows may send again, so its type must end somewhere.
@@ -53,9 +62,10 @@ pub(crate) fn follow(of: Following<'_>, sent: Sent, kept: Map) -> Followed<'_> {
             Sent::Refused => of.send.refused.as_ref(),
         };
         let Some(contract) = contract else { return Worked::nothing(Ending::Done) };
-        let sent_at = Value::Text(time::format(of.now).unwrap_or_default());
+        let now = of.answered_at();
+        let sent_at = Value::Text(time::format(now).unwrap_or_default());
         let told = vec![(Told::SentAt, sent_at)];
-        let Following { now, deadline, trace, .. } = of;
+        let Following { deadline, trace, .. } = of;
         let task = Task { contract, given: &kept, told, now, deadline, trace };
         let worked = perform(of.runtime, task).await;
         if worked.ending != Ending::Done {
@@ -139,7 +149,8 @@ impl Runtime {
                 Err(Error::ConditionFailed(_)) => continue,
                 Err(error) => return Err(error),
             }
-            let following = Following { runtime: self, send, now, deadline, trace: false };
+            let following =
+                Following { runtime: self, send, now, given_now: false, deadline, trace: false };
             match relay(following, record).await.ending {
                 Ending::Done => relayed.relayed += 1,
                 _ => relayed.left += 1,

@@ -64,6 +64,8 @@ struct Session<'a> {
     frame: Frame<'a>,
     /// The instant of the call.
     now: i64,
+    /// Whether it was given, so that no clock tells anything else.
+    given_now: bool,
     /// The versions the caller has in mind, if the contract asks for one and they came in a header.
     if_match: Option<IfMatch>,
     named: Option<Named>,
@@ -98,6 +100,7 @@ pub(crate) async fn run(runtime: &Runtime, contract: &Contract, call: Call) -> O
     let deadline = Instant::now() + time_max;
     let mut session = Session::new(runtime, contract, &caller, now, deadline);
     session.trace = trace.then(Vec::new);
+    session.given_now = at.is_some();
     if let Err(problem) = session.begin(inputs, if_match, idempotency_key.as_deref(), now) {
         return refused(problem);
     }
@@ -148,6 +151,7 @@ impl<'a> Session<'a> {
             contract,
             frame,
             now,
+            given_now: false,
             if_match: None,
             named: None,
             recorded: false,

@@ -171,10 +171,15 @@ fn greet(
     println!("latchkey {}", env!("CARGO_PKG_VERSION"));
     for (document, runtime) in documents.iter().zip(service.runtimes()) {
         let system = runtime.system();
-        let count = system.contracts().count();
-        let (name, table) = (system.name(), &system.table().name);
+        let (count, table) = (system.contracts().count(), &system.table().name);
+        let workers = match system.queues().filter(|queue| queue.worker.is_some()).count() {
+            0 => String::new(),
+            1 => ", 1 worker".to_owned(),
+            count => format!(", {count} workers"),
+        };
         println!(
-            "  serving    {name} ({count} contracts) from {}, on table {table}",
+            "  serving    {} ({count} contracts{workers}) from {}, on table {table}",
+            system.name(),
             document.path
         );
     }

@@ -86,7 +86,8 @@ impl<'a> Session<'a> {
             let Some(line) = self.runtime.lines.get(sending.send.queue) else { continue };
             let (now, deadline, trace) = (self.now, self.deadline, self.trace.is_some());
             let (runtime, send) = (self.runtime, sending.send);
-            let following = Following { runtime, send, now, deadline, trace };
+            let given_now = self.given_now;
+            let following = Following { runtime, send, now, given_now, deadline, trace };
             let relayed = match (&line.queue, sending.leg) {
                 (_, Some(_)) if !sending.at_once => continue,
                 (_, Some(_)) => relay(following, sending.record()).await,
