@@ -19,7 +19,7 @@ mod sqs;
 
 pub use clock::Clock;
 pub use depth::{Count, Depth};
-pub use embedded::{Embedded, Peeked, Which, leg};
+pub use embedded::{Embedded, Peeked, Stranded, Which, leg};
 pub use error::Error;
 pub use home::Home;
 pub use message::{Failure, Message};

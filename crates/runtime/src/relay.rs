@@ -5,6 +5,7 @@ use std::pin::Pin;
 
 use latchkey_model::model::Told;
 use latchkey_queue::outbox::{self, Record};
+use latchkey_queue::{Error as QueueError, Stranded};
 use latchkey_table::{Capacity, Error, Map, Resume, Returning, Value};
 use tokio::time::Instant;
 
@@ -116,8 +117,33 @@ async fn ask(of: &Following<'_>, line: &Line, record: &Record) -> Option<Sent> {
 }
 
 impl Runtime {
-    /// Looks at some of what is due to be sent to a queue outside the store, in one shard of its outbox,
-    /// and relays what nobody else is at. A queue in the store has nothing to be swept.
+    /// Brings messages to a queue outside the store that lie in the table as if it were within: the items of
+    /// an embedded store were moved. Says how many. A message may be brought twice, never lost.
+    pub async fn adopt(&self, queue: &str) -> Result<usize, QueueError> {
+        let line = self.line(queue)?;
+        let Some(ahead_ms) = line.ahead_ms else { return Ok(0) };
+        let mut adopted = 0;
+        for query in Stranded::queries(&line.home, self.source.now().saturating_add(ahead_ms)) {
+            loop {
+                let page = self.backend.query(&query, Instant::now() + CALL_TIME_MAX).await?;
+                let read = |item| Stranded::read(&line.home, item);
+                let stranded: Vec<Stranded> = page.items.into_iter().filter_map(read).collect();
+                if stranded.is_empty() {
+                    break;
+                }
+                for Stranded { message, due, delete } in stranded {
+                    line.queue.send(&message, due).await?;
+                    let deadline = Instant::now() + CALL_TIME_MAX;
+                    self.backend.delete(delete, Returning::Nothing, deadline).await?;
+                    adopted += 1;
+                }
+            }
+        }
+        Ok(adopted)
+    }
+
+    /// Looks at some of what is due to be sent to a queue, in one shard of its outbox, and relays what nobody
+    /// else is at. A queue in the store has an outbox only where its items were moved there.
     pub async fn sweep_outbox(
         &self,
         queue: &str,
@@ -125,8 +151,7 @@ impl Runtime {
         after: Option<Resume>,
     ) -> Result<Relayed, Error> {
         let mut relayed = Relayed::default();
-        let line = self.system.queue(queue).and_then(|(at, _)| self.lines.get(at));
-        let Some(line) = line.filter(|line| line.ahead_ms.is_some()) else { return Ok(relayed) };
+        let Ok(line) = self.line(queue) else { return Ok(relayed) };
         let now = self.source.now();
         let query = outbox::due(&line.home, shard, now, STEP_RECORDS, after);
         let page = self.backend.query(&query, Instant::now() + CALL_TIME_MAX).await?;

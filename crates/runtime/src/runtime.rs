@@ -118,11 +118,6 @@ impl Runtime {
         }
     }
 
-    /// Whether a queue is outside the store, so that what is sent to it waits in an outbox.
-    pub fn is_outside(&self, queue: &str) -> bool {
-        self.line(queue).is_ok_and(|line| line.ahead_ms.is_some())
-    }
-
     /// The system it runs.
     pub fn system(&self) -> &Arc<System> {
         &self.system

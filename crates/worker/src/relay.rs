@@ -1,9 +1,9 @@
-//! Outboxes: what nobody relayed, and timers whose time has come.
+//! Outboxes: what nobody relayed, timers whose time has come, and messages of a table that was moved.
 
 use std::sync::Arc;
 use std::time::Duration;
 
-use latchkey_runtime::{OUTBOX_SHARDS, Runtime};
+use latchkey_runtime::OUTBOX_SHARDS;
 use tokio::sync::watch;
 
 use crate::Meters;
@@ -16,10 +16,6 @@ const STEPS_MAX: usize = 40;
 
 /// Sweeps the outboxes of all queues until it is told to stop.
 pub(crate) async fn sweep(meters: Arc<Meters>, mut stop: watch::Receiver<bool>) {
-    let outside = |runtime: &Runtime| runtime.system().queues().any(|q| runtime.is_outside(q.name));
-    if !meters.runtimes().iter().any(outside) {
-        return;
-    }
     loop {
         for at in 0..meters.queues().len() {
             if *stop.borrow() {
@@ -38,8 +34,14 @@ pub(crate) async fn sweep(meters: Arc<Meters>, mut stop: watch::Receiver<bool>) 
 async fn sweep_queue(meters: &Meters, at: usize) {
     let Some(meter) = meters.queues().get(at) else { return };
     let Some(runtime) = meters.runtimes().get(meter.runtime) else { return };
-    if !runtime.is_outside(&meter.name) {
-        return;
+    match runtime.adopt(&meter.name).await {
+        Ok(0) => {}
+        Ok(count) => {
+            tracing::info!(queue = %meter.name, count, "messages of a moved table were taken over");
+        }
+        Err(error) => {
+            tracing::warn!(queue = %meter.name, %error, "messages could not be taken over");
+        }
     }
     for shard in 0..OUTBOX_SHARDS {
         let mut after = None;

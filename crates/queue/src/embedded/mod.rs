@@ -6,6 +6,7 @@
 mod admin;
 mod dispatch;
 mod stored;
+mod stranded;
 
 use std::hash::{BuildHasher as _, RandomState};
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
@@ -18,6 +19,7 @@ use tokio::sync::Notify;
 
 pub use admin::{Peeked, Which};
 pub(crate) use stored::Stored;
+pub use stranded::Stranded;
 
 use crate::limits::TIME_MAX;
 use crate::{Clock, Error, Failure, Home, Message, Received, dead};

@@ -146,3 +146,50 @@ async fn what_nobody_got_to_is_swept() {
         assert!(waiting.iter().find(named).is_some(), "{id} was never sent");
     }
 }
+
+/// The shop on a store, with its queue in another or in the same.
+async fn reopened(store: &Arc<Store>, clock: &Arc<Moved>, outside: Vec<Outside>) -> Runtime {
+    let system = System::read(&document(SHOP)).unwrap();
+    let options = Options { source: clock.clone(), ..Options::default() };
+    let backend = Backend::Embedded(Arc::clone(store));
+    Runtime::start_with(system, backend, options, outside).await.unwrap()
+}
+
+// Items that are moved to another store take their messages along, whichever way the queue is reached there.
+#[tokio::test]
+async fn a_table_that_is_moved_takes_its_messages_along() {
+    let apart = Apart::open().await;
+    let store = &apart.world.store;
+    let within = reopened(store, &apart.clock, Vec::new()).await;
+    let day = 24 * 60 * 60 * 1000;
+    for id in ["a", "b", "c"] {
+        let order = call("ORDER", &format!(r#"{{"orderId": "{id}"}}"#));
+        assert_eq!(within.call(order).await.status(), 202);
+    }
+    let timer = format!(r#"{{"orderId": "t", "dueAt": {:?}}}"#, after(2 * day));
+    assert_eq!(within.call(call("ORDER-AT", &timer)).await.status(), 202);
+    // One was being worked on.
+    within.embedded_queue(QUEUE).unwrap().receive(1, Duration::ZERO).await.unwrap();
+
+    let runtime = &apart.world.runtime;
+    assert_eq!(runtime.adopt(QUEUE).await.unwrap(), 3);
+    assert_eq!(runtime.adopt(QUEUE).await.unwrap(), 0, "each once");
+    assert_eq!(apart.waiting(), 3);
+    assert_eq!(apart.world.all("LATCHKEY#QUEUE#packing").len(), 1, "the timer has time");
+    apart.pass(2 * day);
+    assert_eq!(runtime.adopt(QUEUE).await.unwrap(), 1);
+    assert_eq!(apart.waiting(), 4);
+
+    // And back: what waits in the outbox is found by a queue in the store.
+    let timer = format!(r#"{{"orderId": "u", "dueAt": {:?}}}"#, after(4 * day));
+    apart.world.ok("ORDER-AT", &timer).await;
+    assert_eq!(apart.unsent(), 1);
+    let within = reopened(store, &apart.clock, Vec::new()).await;
+    apart.pass(2 * day);
+    for shard in 0..OUTBOX_SHARDS {
+        within.sweep_outbox(QUEUE, shard, None).await.unwrap();
+    }
+    assert_eq!(apart.unsent(), 0);
+    let queue = within.embedded_queue(QUEUE).unwrap();
+    assert_eq!(queue.peek(Which::Waiting, 10, None).unwrap().0.len(), 1);
+}

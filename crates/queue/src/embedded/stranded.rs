@@ -1,0 +1,37 @@
+//! Messages of an embedded queue in a table whose queue is elsewhere by now: its items were moved.
+
+use std::sync::Arc;
+
+use latchkey_table::{Delete, Item, Query};
+
+use super::stored::{Part, Stored};
+use crate::limits::PAGE_MAX;
+use crate::{Home, Message};
+
+/// A message that lies where nobody receives it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Stranded {
+    /// The message.
+    pub message: Arc<Message>,
+    /// When it is due.
+    pub due: i64,
+    /// Removes it, once its own queue has it.
+    pub delete: Delete,
+}
+
+impl Stranded {
+    /// Asks for messages that are due up to a time, those that were held when the table was moved among them.
+    pub fn queries(home: &Home, until: i64) -> [Query; 2] {
+        [Part::Waiting.until(until), Part::Held.all()]
+            .map(|range| home.query(home.messages(), range, PAGE_MAX, None))
+    }
+
+    /// The message of an item; nothing if it is none.
+    pub fn read(home: &Home, item: Item) -> Option<Stranded> {
+        let stored = Stored::read(home, item)?;
+        let (table, key) = (Arc::clone(home.table()), stored.key(home));
+        let due = if stored.part == Part::Held { stored.due_at } else { stored.at };
+        let delete = Delete { table, key, condition: None };
+        Some(Stranded { message: stored.message, due, delete })
+    }
+}
