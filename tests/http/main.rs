@@ -28,6 +28,7 @@ mod participants;
 mod participation;
 mod participation_admin;
 mod participation_lists;
+mod participation_poisoned;
 mod participation_stored;
 mod reservations;
 mod rights;

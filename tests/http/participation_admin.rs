@@ -117,6 +117,10 @@ fn seats_are_for_who_comes_first_and_a_rate_for_a_lottery() {
                 if needed.is_null() || !other.is_null() {
                     let refused = make(&mut admin, &body);
                     assert_eq!(refused.status, 400, "{refused}");
+                    // Both are named: what is needed, and what is not taken.
+                    let detail = refused.json()["detail"].to_string();
+                    let named = ["capacity", "winRate"].iter().all(|name| detail.contains(name));
+                    assert!(named && detail.contains(mode), "{refused}");
                     let refused = refused.tells_a_problem().has("latchkey-contract", "AD-04");
                     assert!(refused.header("latchkey-capacity").ends_with("wcu=0"), "{refused}");
                     admin.get("/events/E1").refuses(404, "not-found");

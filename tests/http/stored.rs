@@ -5,7 +5,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use latchkey_embedded::{Options, Scan, Store};
-use latchkey_table::{Item, Schema, Text, Value as Stored};
+use latchkey_table::{Delete, Item, Key, Returning, Schema, Text, Value as Stored};
 use serde_json::{Value, json};
 
 use crate::scene::Scene;
@@ -31,6 +31,24 @@ impl Scene {
         items.retain(|item| item["PK"].starts_with(prefix));
         items.sort();
         (scene, items)
+    }
+
+    /// The same, but an item is gone: what no contract does, a table may do.
+    pub(crate) fn without(self, system: &str, table: Schema, key: (&str, &str)) -> Scene {
+        let (partition, sort) = key;
+        self.restart(|data| match backend::service() {
+            Some(service) => {
+                let key = json!({"PK": {"S": partition}, "SK": {"S": sort}});
+                let table = backend::table(data, system);
+                service.ask("DeleteItem", &json!({"TableName": table, "Key": key}));
+            }
+            None => {
+                let store = Store::open(data, &Options::default()).unwrap();
+                let key = Key::new(partition, sort);
+                let delete = Delete { table: Arc::new(table), key, condition: None };
+                store.delete(delete, Returning::Nothing).wait().unwrap();
+            }
+        })
     }
 }
 

@@ -303,6 +303,23 @@ fn a_late_timer_leaves_what_came_in_between_alone() {
 }
 
 #[test]
+fn a_start_that_comes_when_all_is_over_points_to_nothing() {
+    // At the very instant of its end, and after it. Another has begun by then.
+    for time in ["11:00", "11:30"] {
+        let scene = scene();
+        scene.reservation("L1", "over", "rita", "10:00-11:00");
+        scene.queue("reservations", "holds");
+        scene.pass(time);
+        reserve(&scene, "new", "11:00-12:00", time);
+        pointed_to(&scene, time, "new");
+        scene.queue("reservations", "works");
+        scene.pass(time);
+        pointed_to(&scene, time, "new");
+        is(&scene, "over", "EXPIRED", time);
+    }
+}
+
+#[test]
 fn a_window_wholly_past_has_no_timers() {
     let scene = scene();
     let past = reserve(&scene, "past", "07:00-08:00", "10:00");
