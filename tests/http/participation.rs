@@ -369,3 +369,34 @@ fn exactly_as_many_win_as_there_are_seats_in_the_order_they_were_accepted() {
         }));
     }
 }
+
+#[test]
+fn while_many_come_at_once_and_are_decided_exactly_as_many_win_as_there_are_seats() {
+    let scene = Scene::start();
+    scene.first_come("E1", 7);
+    let replies = at_once(40, |n| {
+        if n % 4 == 3 {
+            scene.pass("10:00");
+        }
+        // Everyone comes twice, and the second may be first.
+        join_at(&scene, &format!("p{}", n / 2), "10:00")
+    });
+    let mut ids: Vec<String> = replies.iter().map(Reply::request_id).collect();
+    for pair in replies.chunks(2) {
+        let mut statuses: Vec<u16> = pair.iter().map(|reply| reply.status).collect();
+        statuses.sort_unstable();
+        assert_eq!(statuses, [200, 202], "{pair:?}");
+        assert_eq!(pair[0].request_id(), pair[1].request_id(), "{pair:?}");
+    }
+    ids.sort_unstable();
+    ids.dedup();
+    assert_eq!(ids.len(), 20, "one request for each user");
+    scene.pass("10:30");
+    assert_eq!(scene.summary("E1"), counts("SUCCEEDED 7, REJECTED 13"));
+    scene.person("bob").get("/events/E1").shows(&json!({"capacityRemaining": 0}));
+    for id in &ids {
+        let statuses: Vec<String> = scene.log(id).into_iter().map(|(status, _)| status).collect();
+        let end = scene.request(id)["status"].as_str().unwrap_or_default().to_owned();
+        assert_eq!(statuses, ["RECEIVED", "QUEUED", "PROCESSING", &end], "{id}");
+    }
+}
