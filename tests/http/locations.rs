@@ -1,16 +1,12 @@
 //! LOC-01 to LOC-04: locations, their codes and their lists; and who may do what with them.
 
-use std::collections::BTreeMap;
-use std::path::Path;
-use std::sync::Arc;
-
-use latchkey_embedded::{Options, Scan, Store};
-use latchkey_table::{Item, Schema, Text, Value as Stored};
+use latchkey_table::Schema;
 use serde_json::{Value, json};
 
 use crate::scene::{Scene, at_once, clock};
 use crate::serve::capability::{Capability::TransactionCapacity, or};
-use crate::serve::{Client, Reply, backend};
+use crate::serve::{Client, Reply};
+use crate::stored::{Texts, text};
 use crate::verdict::one_acted;
 
 /// An id that nothing has.
@@ -59,44 +55,10 @@ pub(crate) fn patch(client: &mut Client, path: &str, body: &Value) -> Reply {
     client.send("PATCH", path, &[], Some(&body.to_string()))
 }
 
-/// The texts of an item, by name.
-type Texts = BTreeMap<String, String>;
-
-/// All locations and codes that the table holds, behind the server's back, in the order of their keys.
+/// All locations and codes that the table holds.
 fn stored(scene: Scene) -> (Scene, Vec<Texts>) {
-    let mut items = Vec::new();
-    let scene = scene.restart(|data| {
-        items = match backend::service() {
-            Some(service) => {
-                let request = json!({"TableName": backend::table(data, "locations")});
-                let answer = service.ask("Scan", &request);
-                answer["Items"].as_array().unwrap().iter().map(texts_on_service).collect()
-            }
-            None => embedded(data).iter().map(texts).collect(),
-        };
-    });
-    items.retain(|item| item["PK"].starts_with("LOCATION"));
-    items.sort();
-    (scene, items)
-}
-
-fn embedded(data: &Path) -> Vec<Item> {
-    let store = Store::open(data, &Options::default()).unwrap();
     let table = Schema::new("aolfclub-entities").with_index("GSI1").with_index("GSI2");
-    let (table, partition_prefix) = (Arc::new(table), "LOCATION".into());
-    store.scan(&Scan { table, partition_prefix, after: None, items_max: 1000 }).unwrap().items
-}
-
-fn texts(item: &Item) -> Texts {
-    let text =
-        |(name, value): (&Text, &Stored)| Some((name.to_string(), value.as_text()?.to_string()));
-    item.iter().filter_map(text).collect()
-}
-
-fn texts_on_service(item: &Value) -> Texts {
-    let text =
-        |(name, value): (&String, &Value)| Some((name.clone(), value["S"].as_str()?.to_owned()));
-    item.as_object().unwrap().iter().filter_map(text).collect()
+    scene.stored("locations", table, "LOCATION")
 }
 
 /// An item of this type.
@@ -105,10 +67,6 @@ fn one<'a>(items: &'a [Texts], kind: &str) -> &'a Texts {
     let found: Vec<&Texts> = items.iter().filter(|item| item["itemType"] == kind).collect();
     assert_eq!(found.len(), 1, "how many of `{kind}` there are: {items:?}");
     found[0]
-}
-
-fn text<'a>(item: &'a Texts, name: &str) -> &'a str {
-    item.get(name).map_or("", String::as_str)
 }
 
 #[test]

@@ -58,9 +58,34 @@ impl Scene {
         self.someone("olga", &["operator"], &[])
     }
 
+    pub(crate) fn admin(&self) -> Client {
+        self.someone("ada", &["admin"], &[])
+    }
+
     /// No token at all.
     pub(crate) fn nobody(&self) -> Client {
         self.server.client().at(&clock("10:00"))
+    }
+
+    /// Lets time pass up to a time of the day, with all that falls due until then.
+    #[track_caller]
+    pub(crate) fn pass(&self, time: &str) {
+        self.pass_to(&clock(time));
+    }
+
+    /// Lets time pass up to an instant.
+    #[track_caller]
+    pub(crate) fn pass_to(&self, instant: &str) {
+        let reply = self.server.client().at(instant).send("POST", "/test-clock/pass", &[], None);
+        assert_eq!(reply.status, 200, "time does not pass; {reply}");
+    }
+
+    /// Has a queue do something else from here on: it `works`, `holds` or `refuses`.
+    #[track_caller]
+    pub(crate) fn queue(&self, name: &str, does: &str) {
+        let path = format!("/test-clock/queues/{name}/{does}");
+        let reply = self.server.client().send("POST", &path, &[], None);
+        assert_eq!(reply.status, 200, "the queue does as it did; {reply}");
     }
 
     /// Registers a locker, at nine o'clock.
