@@ -53,8 +53,8 @@ pub(crate) fn run(arguments: Serve, colour: bool) -> Result<(), Failure> {
     let runtime = runtime.map_err(Failure::unusable)?;
     let served = runtime.block_on(async {
         let clock = arguments.test_clock.then(|| Arc::new(TestClock::new()));
-        let source: Arc<dyn Source> = match &clock {
-            Some(clock) => Arc::clone(clock) as Arc<dyn Source>,
+        let source: Arc<dyn Source> = match clock.clone() {
+            Some(clock) => clock,
             None => Arc::new(SystemSource),
         };
         let place = Place {

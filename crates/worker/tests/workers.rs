@@ -1,0 +1,136 @@
+//! Workers in this process: messages that come three times at once, a stop half-way, and what is metered.
+
+#![expect(clippy::unwrap_used, reason = "a test that goes wrong should fail, where it went wrong")]
+#![expect(clippy::panic, reason = "a test that goes wrong should fail, where it went wrong")]
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use latchkey_embedded::Store;
+use latchkey_runtime::{Backend, Call, Caller, Options, Runtime, System, json};
+use latchkey_table::Value;
+use latchkey_worker::{Meters, Settings, Workers};
+
+const DOCUMENT: &str = include_str!("../../../systems/participation.md");
+const QUEUE: &str = "participations";
+
+async fn open(store: &Arc<Store>) -> Runtime {
+    let system = System::read(DOCUMENT).unwrap();
+    let backend = Backend::Embedded(Arc::clone(store));
+    Runtime::start(system, backend, Options::default()).await.unwrap()
+}
+
+fn in_memory() -> Arc<Store> {
+    Arc::new(Store::in_memory(&latchkey_embedded::Options::default()).unwrap())
+}
+
+/// Makes an event, and has people ask for its seats.
+async fn ask(runtime: &Runtime, seats: i64, people: usize) {
+    let admin = Caller::new("ada").role("admin");
+    let event = Call::new("AD-04", admin)
+        .input("eventId", "e")
+        .input("title", "E")
+        .input("mode", "FIRST_COME")
+        .json("capacity", Value::from(seats));
+    assert_eq!(runtime.call(event).await.status(), 201);
+    for n in 0..people {
+        let caller = Caller::new(format!("u{n}").as_str());
+        let call = Call::new("EP-01", caller).input("eventId", "e");
+        assert_eq!(runtime.call(call).await.status(), 202);
+    }
+}
+
+/// How many requests have a status.
+async fn count(runtime: &Runtime, status: &str) -> i64 {
+    let admin = Caller::new("ada").role("admin");
+    let outcome = runtime.call(Call::new("AD-06", admin).input("eventId", "e")).await;
+    let body = json::read(outcome.body().as_bytes(), json::Limits::default()).unwrap();
+    let Value::Map(body) = body else { panic!("{}", outcome.body()) };
+    let Some(Value::Map(counts)) = body.get("byStatus") else { panic!("{}", outcome.body()) };
+    counts.get(status).and_then(Value::as_number).unwrap().to_i64().unwrap()
+}
+
+/// Waits until nothing is left to be done, but not forever.
+async fn emptied(runtime: &Runtime) {
+    for _ in 0..600 {
+        let depth = runtime.depth(QUEUE).await.unwrap();
+        let left = depth.visible.counted + depth.delayed.counted + depth.in_flight.counted;
+        if left == 0 {
+            return;
+        }
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    }
+    panic!("the queue is not empty: {:?}", runtime.depth(QUEUE).await);
+}
+
+fn metric(text: &str, name: &str, label: &str) -> u64 {
+    let line = text.lines().find(|line| line.starts_with(name) && line.contains(label));
+    line.and_then(|line| line.rsplit(' ').next()).unwrap().parse().unwrap()
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_comes_three_times_at_once_happens_once_and_is_metered() {
+    let runtime = open(&in_memory()).await;
+    ask(&runtime, 20, 150).await;
+    let meters = Arc::new(Meters::new(vec![runtime.clone()]));
+    let text = meters.render().await;
+    assert_eq!(metric(&text, "latchkey_queue_messages", "visible"), 150);
+    let settings = Settings { at_once: 16, deliveries: 3 };
+    let workers = Workers::start(&meters, settings).await.unwrap();
+    emptied(&runtime).await;
+    workers.stop().await;
+    assert_eq!((count(&runtime, "SUCCEEDED").await, count(&runtime, "REJECTED").await), (20, 130));
+    let text = meters.render().await;
+    let ended = |ending: &str| metric(&text, "latchkey_worker_messages_total", ending);
+    assert_eq!(ended("dead"), 0);
+    assert_eq!(ended("failed"), 0);
+    // Of three, one at most has the message in the end.
+    assert!(ended("\"done\"") <= 150 && ended("stale") >= 150, "{text}");
+    assert_eq!(metric(&text, "latchkey_worker_in_flight", ""), 0);
+    assert_eq!(metric(&text, "latchkey_queue_dead_letters", ""), 0);
+    assert!(metric(&text, "latchkey_worker_write_units_total", "") > 150 * 4, "{text}");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_is_at_hand_is_finished_and_the_rest_is_left() {
+    let store = in_memory();
+    let runtime = open(&store).await;
+    ask(&runtime, 1_000, 200).await;
+    let meters = Arc::new(Meters::new(vec![runtime.clone()]));
+    let settings = Settings { at_once: 4, deliveries: 1 };
+    let workers = Workers::start(&meters, settings).await.unwrap();
+    while count(&runtime, "SUCCEEDED").await < 10 {
+        tokio::task::yield_now().await;
+    }
+    workers.stop().await;
+    assert_eq!(count(&runtime, "PROCESSING").await, 0, "none is left half-way");
+    let depth = runtime.depth(QUEUE).await.unwrap();
+    assert_eq!(depth.in_flight.counted, 0);
+    let (left, done) = (depth.visible.counted, count(&runtime, "SUCCEEDED").await);
+    assert_eq!(i64::try_from(left).unwrap() + done, 200);
+
+    // Whoever comes next goes on.
+    let workers = Workers::start(&meters, settings).await.unwrap();
+    emptied(&runtime).await;
+    workers.stop().await;
+    assert_eq!(count(&runtime, "SUCCEEDED").await, 200);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_a_dead_process_held_is_taken_up_at_once() {
+    let store = in_memory();
+    let runtime = open(&store).await;
+    ask(&runtime, 5, 10).await;
+    // Received, and never heard of again.
+    let held = runtime.queue(QUEUE).unwrap().receive(10, Duration::ZERO).await.unwrap();
+    assert_eq!(held.len(), 10);
+    let again = open(&store).await;
+    let meters = Arc::new(Meters::new(vec![again.clone()]));
+    let settings = Settings { at_once: 4, deliveries: 1 };
+    let workers = Workers::start(&meters, settings).await.unwrap();
+    emptied(&again).await;
+    workers.stop().await;
+    assert_eq!(count(&again, "SUCCEEDED").await, 5);
+    let text = meters.render().await;
+    assert_eq!(metric(&text, "latchkey_worker_redeliveries_total", ""), 10);
+}
