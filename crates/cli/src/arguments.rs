@@ -14,7 +14,7 @@ use crate::commands::{
     verify, work,
 };
 
-pub(crate) use queue::{Place, Queue, Queues, Which, Work, Working};
+pub(crate) use queue::{Kept, Place, Queue, Queues, Which, Work, Working};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -119,13 +119,8 @@ pub(crate) struct Serve {
     /// Where to listen; port 0 takes a free one.
     #[arg(long, value_name = "ADDR", default_value = "127.0.0.1:8080")]
     pub(crate) listen: SocketAddr,
-    /// Where items are kept, and the development secret.
-    #[arg(long, value_name = "DIR", default_value = "./latchkey-data")]
-    pub(crate) data: PathBuf,
     #[command(flatten)]
-    pub(crate) storage: Storage,
-    #[command(flatten)]
-    pub(crate) queues: Queues,
+    pub(crate) kept: Kept,
     #[command(flatten)]
     pub(crate) working: Working,
     /// Work on no messages; `latchkey work` does, beside it.
@@ -246,13 +241,8 @@ pub(crate) struct Call {
     /// The documents; without any, those that are shipped.
     #[arg(long = "doc", value_name = "DOC")]
     pub(crate) documents: Vec<PathBuf>,
-    /// Where items are kept, and the development secret.
-    #[arg(long, value_name = "DIR", default_value = "./latchkey-data")]
-    pub(crate) data: PathBuf,
     #[command(flatten)]
-    pub(crate) storage: Storage,
-    #[command(flatten)]
-    pub(crate) queues: Queues,
+    pub(crate) kept: Kept,
     /// Show the requests that were made of the table.
     #[arg(long)]
     pub(crate) trace: bool,

@@ -1,6 +1,6 @@
 //! Systems that run: on their tables, with their queues, wherever both are.
 
-use std::path::Path;
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use latchkey_embedded::Store;
@@ -9,26 +9,17 @@ use latchkey_runtime::{Backend, Options, Outside, Runtime, Source, System, json}
 use latchkey_table::{Map, Value};
 
 use crate::Failure;
-use crate::arguments::{Queues, Storage};
+use crate::arguments::{Kept, Queues};
 use crate::secret::Secret;
 use crate::storage::{bare, is_address};
-
-/// Where systems run.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Place<'a> {
-    pub(crate) documents: &'a [std::path::PathBuf],
-    pub(crate) data: &'a Path,
-    pub(crate) storage: &'a Storage,
-    pub(crate) queues: &'a Queues,
-    /// Whether time is moved by hand, and nothing is swept.
-    pub(crate) test_clock: bool,
-}
 
 /// Who may use queues that are in the data directory, beside a table elsewhere.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Reach {
     /// This process, and nobody else meanwhile.
     Own,
+    /// This process, which moves time by hand and sweeps nothing.
+    OwnByHand,
     /// Whoever serves; what this process sends waits in the outbox.
     Others,
 }
@@ -42,38 +33,39 @@ pub(crate) struct Running {
 }
 
 impl Running {
-    /// Starts systems.
+    /// Starts the systems of documents.
     pub(crate) async fn start(
-        place: Place<'_>,
+        kept: &Kept,
+        documents: &[PathBuf],
         systems: Vec<System>,
-        secret: &Secret,
         source: &Arc<dyn Source>,
         reach: Reach,
     ) -> Result<Running, Failure> {
-        place.queues.refuse_alone()?;
-        let backend = place.storage.open(place.data).await?;
+        let secret = Secret::find(&kept.data)?;
+        kept.queues.refuse_alone()?;
+        let backend = kept.storage.open(&kept.data).await?;
         let queued = systems.iter().any(|system| system.queues().next().is_some());
         let local = match &backend {
             Backend::Embedded(store) => Some(Arc::clone(store)),
-            Backend::DynamoDb(_) if queued && !place.queues.sqs && reach == Reach::Own => {
-                let store = Store::open(place.data, &latchkey_embedded::Options::default());
+            Backend::DynamoDb(_) if queued && !kept.queues.sqs && reach != Reach::Others => {
+                let store = Store::open(&kept.data, &latchkey_embedded::Options::default());
                 Some(Arc::new(store.map_err(Failure::unusable)?))
             }
             Backend::DynamoDb(_) => None,
         };
-        let names = place.queues.names(&systems)?;
-        let sqs = match place.queues.sqs && queued {
-            true => Some(place.queues.connect().await?),
+        let names = kept.queues.names(&systems)?;
+        let sqs = match kept.queues.sqs && queued {
+            true => Some(kept.queues.connect().await?),
             false => None,
         };
         let mut runtimes = Vec::new();
         for system in systems {
             let outside = match (&sqs, &backend, &local) {
-                (Some(sqs), ..) => place.queues.find(sqs, &system, &names, source).await?,
+                (Some(sqs), ..) => kept.queues.find(sqs, &system, &names, source).await?,
                 (None, Backend::DynamoDb(_), Some(store)) => {
                     let in_store = Outside::in_store(&system, store, source).await;
                     let mut queues = in_store.map_err(Failure::unusable)?;
-                    if place.test_clock {
+                    if reach == Reach::OwnByHand {
                         queues.iter_mut().for_each(|queue| queue.ahead_ms = i64::MAX);
                     }
                     queues
@@ -86,9 +78,7 @@ impl Running {
             let (name, table) = (system.name().to_owned(), system.table().name.clone());
             let started = Runtime::start_with(system, backend.clone(), options, outside).await;
             runtimes.push(
-                started.map_err(|error| {
-                    place.storage.refused(&error, place.documents, &name, &table)
-                })?,
+                started.map_err(|error| kept.storage.refused(&error, documents, &name, &table))?,
             );
         }
         Ok(Running { backend, runtimes, local })

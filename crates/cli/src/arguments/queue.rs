@@ -25,6 +25,18 @@ pub(crate) struct Queues {
     pub(crate) sqs_queues: Vec<String>,
 }
 
+/// Where items and messages are kept.
+#[derive(Debug, Args)]
+pub(crate) struct Kept {
+    /// Where items and messages are kept, and the development secret.
+    #[arg(long, value_name = "DIR", default_value = "./latchkey-data")]
+    pub(crate) data: PathBuf,
+    #[command(flatten)]
+    pub(crate) storage: Storage,
+    #[command(flatten)]
+    pub(crate) queues: Queues,
+}
+
 /// How messages are worked on.
 #[derive(Debug, Args)]
 pub(crate) struct Working {
@@ -58,13 +70,8 @@ pub(crate) struct Work {
     /// The documents; without any, those that are shipped.
     #[arg(value_name = "DOC")]
     pub(crate) documents: Vec<PathBuf>,
-    /// Where items and messages are kept.
-    #[arg(long, value_name = "DIR", default_value = "./latchkey-data")]
-    pub(crate) data: PathBuf,
     #[command(flatten)]
-    pub(crate) storage: Storage,
-    #[command(flatten)]
-    pub(crate) queues: Queues,
+    pub(crate) kept: Kept,
     #[command(flatten)]
     pub(crate) working: Working,
     /// Where `/health` and `/metrics` are told; nowhere, unless given.
@@ -183,11 +190,6 @@ pub(crate) struct Place {
     /// The documents; without any, those that are shipped.
     #[arg(long = "doc", value_name = "DOC")]
     pub(crate) documents: Vec<PathBuf>,
-    /// Where items and messages are kept.
-    #[arg(long, value_name = "DIR", default_value = "./latchkey-data")]
-    pub(crate) data: PathBuf,
     #[command(flatten)]
-    pub(crate) storage: Storage,
-    #[command(flatten)]
-    pub(crate) queues: Queues,
+    pub(crate) kept: Kept,
 }

@@ -9,12 +9,11 @@ use latchkey_table::render::Rendered;
 use crate::Failure;
 use crate::arguments::Call;
 use crate::document;
-use crate::running::{Place, Reach, Running};
-use crate::secret::Secret;
+use crate::running::{Reach, Running};
 
 pub(crate) fn run(arguments: Call, colour: bool) -> Result<(), Failure> {
     let documents = document::all(&arguments.documents)?;
-    let systems = arguments.storage.place(document::systems(&documents, colour)?)?;
+    let systems = arguments.kept.storage.place(document::systems(&documents, colour)?)?;
     let named = |id: &str| systems.iter().flat_map(|s| s.contracts()).any(|c| c.id == id);
     if !named(&arguments.contract) {
         let ids: Vec<&str> =
@@ -28,18 +27,11 @@ pub(crate) fn run(arguments: Call, colour: bool) -> Result<(), Failure> {
         system.contracts().any(|contract| contract.id == arguments.contract)
     };
     let Some(system) = systems.into_iter().find(has) else { return Err(Failure::Told) };
-    let secret = Secret::find(&arguments.data)?;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     let outcome = runtime.map_err(Failure::unusable)?.block_on(async {
         let source: Arc<dyn Source> = Arc::new(SystemSource);
-        let place = Place {
-            documents: &arguments.documents,
-            data: &arguments.data,
-            storage: &arguments.storage,
-            queues: &arguments.queues,
-            test_clock: false,
-        };
-        let running = Running::start(place, vec![system], &secret, &source, Reach::Others).await?;
+        let (kept, documents) = (&arguments.kept, &arguments.documents);
+        let running = Running::start(kept, documents, vec![system], &source, Reach::Others).await?;
         let Some(runtime) = running.runtimes.first() else { return Err(Failure::Told) };
         Ok::<_, Failure>(runtime.call(call).await)
     })?;

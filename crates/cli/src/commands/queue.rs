@@ -8,8 +8,7 @@ use latchkey_runtime::{Source, SystemSource};
 use serde_json::Value;
 
 use crate::arguments::{self, Queue, Queues};
-use crate::running::{self, Reach, Running, on_sqs};
-use crate::secret::Secret;
+use crate::running::{Reach, Running, on_sqs};
 use crate::upkeep::Order;
 use crate::{Failure, control, document};
 
@@ -70,22 +69,15 @@ async fn carry_out(
     order: &Order,
     colour: bool,
 ) -> Result<Value, Failure> {
-    let elsewhere = place.storage.dynamodb && place.queues.sqs;
-    if !elsewhere && let Some(done) = control::ask(&place.data, order).await {
+    let kept = &place.kept;
+    let elsewhere = kept.storage.dynamodb && kept.queues.sqs;
+    if !elsewhere && let Some(done) = control::ask(&kept.data, order).await {
         return done.map_err(Failure::Unusable);
     }
     let documents = document::all(&place.documents)?;
-    let systems = place.storage.place(document::systems(&documents, colour)?)?;
-    let secret = Secret::find(&place.data)?;
+    let systems = kept.storage.place(document::systems(&documents, colour)?)?;
     let source: Arc<dyn Source> = Arc::new(SystemSource);
-    let at = running::Place {
-        documents: &place.documents,
-        data: &place.data,
-        storage: &place.storage,
-        queues: &place.queues,
-        test_clock: false,
-    };
-    let running = Running::start(at, systems, &secret, &source, Reach::Own).await?;
+    let running = Running::start(kept, &place.documents, systems, &source, Reach::Own).await?;
     order.carry_out(&running.runtimes).await.map_err(Failure::Unusable)
 }
 

@@ -13,7 +13,7 @@ use tokio::signal::unix::{SignalKind, signal};
 use crate::arguments::{Serve, Working};
 use crate::control::Control;
 use crate::document::{self, Document};
-use crate::running::{Place, Reach, Running};
+use crate::running::{Reach, Running};
 use crate::secret::Secret;
 use crate::{Failure, document::systems};
 
@@ -25,9 +25,9 @@ const SWEEP_EVERY: Duration = Duration::from_secs(20);
 
 pub(crate) fn run(arguments: Serve, colour: bool) -> Result<(), Failure> {
     log();
-    let documents = document::all(&arguments.documents)?;
-    let systems = arguments.storage.place(systems(&documents, colour)?)?;
-    let secret = Secret::find(&arguments.data)?;
+    let read = document::all(&arguments.documents)?;
+    let systems = arguments.kept.storage.place(systems(&read, colour)?)?;
+    let secret = Secret::find(&arguments.kept.data)?;
     let loopback = arguments.listen.ip().is_loopback();
     if secret.development && !loopback {
         return Err(Failure::Unusable(format!(
@@ -39,7 +39,7 @@ pub(crate) fn run(arguments: Serve, colour: bool) -> Result<(), Failure> {
         let message = "--test-clock lets callers choose the time; listen on loopback with it";
         return Err(Failure::unusable(message));
     }
-    if arguments.test_clock && arguments.queues.sqs {
+    if arguments.test_clock && arguments.kept.queues.sqs {
         return Err(Failure::unusable(
             "--test-clock moves the time of embedded queues, not of SQS",
         ));
@@ -57,15 +57,10 @@ pub(crate) fn run(arguments: Serve, colour: bool) -> Result<(), Failure> {
             Some(clock) => clock,
             None => Arc::new(SystemSource),
         };
-        let place = Place {
-            documents: &arguments.documents,
-            data: &arguments.data,
-            storage: &arguments.storage,
-            queues: &arguments.queues,
-            test_clock: arguments.test_clock,
-        };
-        let running = Running::start(place, systems, &secret, &source, Reach::Own).await?;
-        serve(&arguments, &documents, running, &secret, clock).await
+        let reach = if clock.is_some() { Reach::OwnByHand } else { Reach::Own };
+        let (kept, documents) = (&arguments.kept, &arguments.documents);
+        let running = Running::start(kept, documents, systems, &source, reach).await?;
+        serve(&arguments, &read, running, &secret, clock).await
     });
     // Whoever still waits for an answer has waited long enough.
     runtime.shutdown_timeout(Duration::from_secs(1));
@@ -98,14 +93,15 @@ async fn serve(
     let service = Service::new(runtimes, tokens, settings).map_err(Failure::unusable)?;
     let service = Arc::new(service);
     let server = Server::listen(arguments.listen).await.map_err(Failure::unusable)?;
-    let control = local.is_some().then(|| Control::listen(&arguments.data, service.runtimes()));
+    let control =
+        local.is_some().then(|| Control::listen(&arguments.kept.data, service.runtimes()));
     let workers = match working {
         true => Some(begin(&meters, &arguments.working).await?),
         false => None,
     };
     // Heard from here on: whoever reads the greeting may tell it to stop.
     let stop = stopped();
-    let store = arguments.storage.told(&arguments.data, &backend);
+    let store = arguments.kept.storage.told(&arguments.kept.data, &backend);
     greet(documents, &store, &service, &server, token.as_deref());
     let sweeper = match backend {
         Backend::Embedded(store) => Some(tokio::spawn(sweep_forever(store, Arc::clone(&service)))),
