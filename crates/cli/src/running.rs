@@ -49,7 +49,11 @@ impl Running {
             Backend::Embedded(store) => Some(Arc::clone(store)),
             Backend::DynamoDb(_) if queued && !kept.queues.sqs && reach != Reach::Others => {
                 let store = Store::open(&kept.data, &latchkey_embedded::Options::default());
-                Some(Arc::new(store.map_err(Failure::unusable)?))
+                Some(Arc::new(store.map_err(|error| {
+                    Failure::Unusable(format!(
+                        "{error}; messages are kept there: give this process another --data, or keep them on SQS with --sqs"
+                    ))
+                })?))
             }
             Backend::DynamoDb(_) => None,
         };

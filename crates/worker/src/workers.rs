@@ -174,13 +174,13 @@ impl Line {
             Ok(handled) => {
                 if handled.dead && !handled.stale {
                     let (queue, id) = (&meter.name, received.message.id());
-                    tracing::warn!(%queue, message = %id, "a message was given up");
+                    tracing::warn!(%queue, id = %id, "a message was given up");
                 }
                 meter.record(&handled, started.elapsed());
             }
             Err(error) => {
                 let (queue, id) = (&meter.name, received.message.id());
-                tracing::warn!(%queue, message = %id, %error, "a queue was not told what became of it");
+                tracing::warn!(%queue, id = %id, %error, "a queue was not told what became of it");
             }
         }
     }

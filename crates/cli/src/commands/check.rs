@@ -36,7 +36,11 @@ pub(crate) fn run(documents: &[PathBuf], as_json: bool, colour: bool) -> ExitCod
             let model = &checked.model;
             let entities = counted(model.entities.len(), "entity", "entities");
             let contracts = counted(model.contracts.len(), "contract", "contracts");
-            println!("{shown}: {entities}, {contracts}, no mistakes");
+            let workers = match model.workers.len() {
+                0 => String::new(),
+                count => format!(", {}", counted(count, "worker", "workers")),
+            };
+            println!("{shown}: {entities}, {contracts}{workers}, no mistakes");
         }
     }
     match (unreadable, mistakes) {
