@@ -139,7 +139,7 @@ impl Event<'_> {
             is_logged(&mut client, one);
         }
         // A copy that was put off comes once more, and finds that all is done.
-        within(Duration::from_secs(15), "the queue is empty", || world.depth() == [0; 4]);
+        within(Duration::from_secs(60), "the queue is empty", || world.depth() == [0; 4]);
         if let Some(sqs) = &world.sqs {
             let name = world.queue_name();
             let dead = match name.strip_suffix(".fifo") {

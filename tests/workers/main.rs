@@ -8,7 +8,6 @@
 )]
 
 #[path = "../http/jwt.rs"]
-#[expect(dead_code, reason = "these tokens are all good ones")]
 mod jwt;
 #[path = "../serve/mod.rs"]
 mod serve;

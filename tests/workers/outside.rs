@@ -9,7 +9,7 @@ use crate::race::{crowd, harass};
 use crate::world::{Address, Chance, Patient, SHORT, World, tries};
 
 /// What the workers are told.
-const FLAGS: [&str; 4] = ["--test-deliveries", "3", "--workers", "8"];
+const FLAGS: [&str; 4] = ["--test-deliveries", "3", "--workers", "4"];
 
 /// Runs the race with two workers that are killed so often each.
 fn race(world: &World, kills: usize, take_part: impl FnOnce(&Address) -> Told) -> (Address, Told) {

@@ -1,5 +1,6 @@
 //! Systems that run in processes of their own, somewhere, and clients that do not give up.
 
+use std::ffi::OsStr;
 use std::fs;
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
@@ -24,9 +25,9 @@ const PATIENCE: Duration = Duration::from_secs(60);
 
 /// Leases of the shipped document are long; these are over soon after whoever held them was killed.
 pub(crate) const SHORT: [(&str, &str); 3] = [
-    ("\n  lease 30s\n", "\n  lease 2s\n"),
-    ("startedAt = at, leaseUntil = now + 30s", "startedAt = at, leaseUntil = now + 2s"),
-    ("set leaseUntil = now + 30s", "set leaseUntil = now + 2s"),
+    ("\n  lease 30s\n", "\n  lease 4s\n"),
+    ("startedAt = at, leaseUntil = now + 30s", "startedAt = at, leaseUntil = now + 4s"),
+    ("set leaseUntil = now + 30s", "set leaseUntil = now + 4s"),
 ];
 
 /// Fewer tries than the shipped document has.
@@ -166,6 +167,17 @@ impl World {
         Process::start(self.on("work", more).args(["--listen", "127.0.0.1:0"]))
     }
 
+    /// A worker whose way to the table is cut as soon as it runs.
+    pub(crate) fn work_through(&self, endpoint: &str, cut: &mut dyn FnMut()) -> Process {
+        let command = self.on("work", &["--listen", "127.0.0.1:0"]);
+        let mut arguments: Vec<_> = command.get_args().map(OsStr::to_owned).collect();
+        let at = arguments.iter().position(|one| one == "--endpoint").unwrap();
+        arguments[at + 1] = endpoint.into();
+        let process = Process::start(self.command().args(arguments));
+        cut();
+        process
+    }
+
     /// `latchkey queue`, done to its end.
     pub(crate) fn queue(&self, arguments: &[&str]) -> std::process::Output {
         let mut command = self.command();
@@ -194,7 +206,7 @@ impl World {
         let mut export = self.command();
         let file = self.path().join("export.jsonl");
         let _ = fs::remove_file(&file);
-        export.args(["export", "--to"]).arg(&file).args(["--doc"]).arg(&self.document);
+        export.arg("export").arg(&self.document).arg("--out").arg(&file);
         done(export.arg("--data").arg(self.data()).args(&self.flags));
         let text = fs::read_to_string(&file).unwrap();
         text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
@@ -252,10 +264,6 @@ impl Process {
 
     pub(crate) fn admin(&self) -> Client {
         Client::new(&self.address).with_token(&token("ada", &["admin"]))
-    }
-
-    pub(crate) fn as_user(&self, user: &str) -> Client {
-        Client::new(&self.address).with_token(&token(user, &[]))
     }
 }
 
