@@ -63,10 +63,10 @@ fn a_reservation_begins_and_ends_by_itself() {
     let mut server = world.serve(&["--test-deliveries", "3"]);
     let mut client = server.admin();
     register(&mut client, "L1");
-    reserve(&mut client, "L1", "R1", 1_000, 3_500);
+    reserve(&mut client, "L1", "R1", 3_000, 9_000);
     assert_eq!(active(&mut client, "L1"), None);
     assert_eq!(world.depth(), [0, 0, 2, 0], "two timers");
-    within(Duration::from_secs(5), "it begins", || world.depth() == [0, 0, 1, 0]);
+    within(Duration::from_secs(9), "it begins", || world.depth() == [0, 0, 1, 0]);
     assert_eq!(active(&mut client, "L1"), Some(json!("R1")));
     // The pointer is there, not only the answer that would do without.
     assert_eq!(server.stop().code(), Some(0));
@@ -76,7 +76,7 @@ fn a_reservation_begins_and_ends_by_itself() {
 
     server = world.serve(&["--test-deliveries", "3"]);
     client = server.admin();
-    within(Duration::from_secs(10), "it ends", || status(&mut client, "L1", "R1") == "EXPIRED");
+    within(Duration::from_secs(20), "it ends", || status(&mut client, "L1", "R1") == "EXPIRED");
     assert_eq!(active(&mut client, "L1"), None);
     within(Duration::from_secs(5), "no timer is left", || world.depth() == [0; 4]);
     server.stop();

@@ -167,15 +167,13 @@ impl World {
         Process::start(self.on("work", more).args(["--listen", "127.0.0.1:0"]))
     }
 
-    /// A worker whose way to the table is cut as soon as it runs.
-    pub(crate) fn work_through(&self, endpoint: &str, cut: &mut dyn FnMut()) -> Process {
+    /// A worker with a way of its own to the table.
+    pub(crate) fn work_through(&self, endpoint: &str) -> Process {
         let command = self.on("work", &["--listen", "127.0.0.1:0"]);
         let mut arguments: Vec<_> = command.get_args().map(OsStr::to_owned).collect();
         let at = arguments.iter().position(|one| one == "--endpoint").unwrap();
         arguments[at + 1] = endpoint.into();
-        let process = Process::start(self.command().args(arguments));
-        cut();
-        process
+        Process::start(self.command().args(arguments))
     }
 
     /// `latchkey queue`, done to its end.
