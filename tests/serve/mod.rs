@@ -16,6 +16,7 @@ pub(crate) mod backend;
 pub(crate) mod capability;
 pub(crate) mod proxy;
 pub(crate) mod services;
+pub(crate) mod sqs;
 
 const LATCHKEY: &str = env!("CARGO_BIN_EXE_latchkey-under-test");
 

@@ -13,6 +13,8 @@ pub(crate) struct Proxy {
     /// Where to, as `127.0.0.1:PORT`.
     to: String,
     way: Option<Way>,
+    /// Connections that nobody takes lead nowhere.
+    hung: Option<TcpListener>,
 }
 
 /// While it is mended.
@@ -24,7 +26,7 @@ struct Way {
 impl Proxy {
     pub(crate) fn to(endpoint: &str) -> Proxy {
         let to = endpoint.strip_prefix("http://").unwrap().to_owned();
-        let mut proxy = Proxy { port: 0, to, way: None };
+        let mut proxy = Proxy { port: 0, to, way: None, hung: None };
         proxy.mend();
         proxy
     }
@@ -43,8 +45,15 @@ impl Proxy {
         }
     }
 
+    /// Ends the connections there are. New ones can be made, but nothing comes of them.
+    pub(crate) fn hang(&mut self) {
+        self.cut();
+        self.hung = Some(TcpListener::bind(("127.0.0.1", self.port)).unwrap());
+    }
+
     /// Takes connections again, at the same port.
     pub(crate) fn mend(&mut self) {
+        self.hung = None;
         let listener = TcpListener::bind(("127.0.0.1", self.port)).unwrap();
         listener.set_nonblocking(true).unwrap();
         self.port = listener.local_addr().unwrap().port();

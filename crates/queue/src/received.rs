@@ -1,6 +1,7 @@
 //! A message in someone's hands.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use crate::embedded::Stored;
 use crate::{Failure, Message};
@@ -34,7 +35,28 @@ pub(crate) struct Handle {
     pub(crate) url: Arc<str>,
     /// This delivery of it.
     pub(crate) receipt: String,
+    /// Whether it was said what became of this delivery.
+    pub(crate) ended: Ended,
 }
+
+/// Said once of a delivery, whoever has a copy of it: two who put one message off would leave two messages.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Ended(Arc<AtomicBool>);
+
+impl Ended {
+    /// Says so. False if it was said before.
+    pub(crate) fn say(&self) -> bool {
+        !self.0.swap(true, Ordering::Relaxed)
+    }
+}
+
+impl PartialEq for Ended {
+    fn eq(&self, other: &Ended) -> bool {
+        Arc::ptr_eq(&self.0, &other.0)
+    }
+}
+
+impl Eq for Ended {}
 
 impl Received {
     /// A message the embedded queue has leased.

@@ -1,5 +1,6 @@
 //! Receiving messages and handling them, so many at once.
 
+use std::pin::pin;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -20,6 +21,10 @@ const PAUSE_MAX: Duration = Duration::from_secs(5);
 
 /// The most messages of one look.
 const RECEIVE_MAX: usize = 32;
+
+/// How long the answer of SQS is waited for, once told to stop. Messages it has handed out to someone who does
+/// not listen any more are held for a whole lease.
+const ANSWER_TIME_MAX: Duration = Duration::from_secs(1);
 
 /// How long it may take to finish, once told to stop.
 const DRAIN_TIME_MAX: Duration = Duration::from_secs(15);
@@ -96,17 +101,18 @@ impl Line {
         let free = Arc::new(Semaphore::new(at_once));
         let mut handling = JoinSet::new();
         let mut pause = PAUSE_MIN;
-        loop {
+        let grace = if matches!(queue, Queue::Sqs(_)) { ANSWER_TIME_MAX } else { Duration::ZERO };
+        while !*stop.borrow() {
             while handling.try_join_next().is_some() {}
-            let received = tokio::select! {
-                received = receive(&queue, &free) => received,
-                _ = stop.changed() => break,
-            };
+            let permits = unless_stopped(permits(&free), &mut stop, Duration::ZERO).await;
+            let Some(Some(mut permits)) = permits else { break };
+            let asked = queue.receive(permits.num_permits(), RECEIVE_WAIT);
+            let Some(received) = unless_stopped(asked, &mut stop, grace).await else { break };
             match received {
-                Ok((mut permits, messages)) => {
+                Ok(messages) => {
                     pause = PAUSE_MIN;
                     for message in messages {
-                        let permit = permits.as_mut().and_then(|permits| permits.split(1));
+                        let permit = permits.split(1);
                         handling.spawn(self.clone().handle(message, permit));
                     }
                 }
@@ -127,11 +133,10 @@ impl Line {
     /// Gives up what SQS has given up by itself, until it is told to stop.
     async fn bury(self, queue: Queue, mut stop: watch::Receiver<bool>) {
         let Queue::Sqs(queue) = queue else { return };
-        loop {
-            let received = tokio::select! {
-                received = queue.receive_dead(RECEIVE_MAX, RECEIVE_WAIT) => received,
-                _ = stop.changed() => return,
-            };
+        while !*stop.borrow() {
+            let asked = queue.receive_dead(RECEIVE_MAX, RECEIVE_WAIT);
+            let received = unless_stopped(asked, &mut stop, ANSWER_TIME_MAX).await;
+            let Some(received) = received else { return };
             let received = match received {
                 Ok(received) => received,
                 Err(error) => {
@@ -190,19 +195,28 @@ impl Line {
     }
 }
 
-/// Waits until something can be worked on, and then for messages: no more than that.
-async fn receive(
-    queue: &Queue,
-    free: &Arc<Semaphore>,
-) -> Result<(Option<OwnedSemaphorePermit>, Vec<Received>), Error> {
+/// Waits until something can be worked on, and says how much.
+async fn permits(free: &Arc<Semaphore>) -> Option<OwnedSemaphorePermit> {
     // It is never closed.
-    let Ok(mut permits) = Arc::clone(free).acquire_owned().await else {
-        return Ok((None, Vec::new()));
-    };
+    let mut permits = Arc::clone(free).acquire_owned().await.ok()?;
     let more = free.available_permits().min(RECEIVE_MAX - 1);
     if let Ok(more) = Arc::clone(free).try_acquire_many_owned(u32::try_from(more).unwrap_or(0)) {
         permits.merge(more);
     }
-    let messages = queue.receive(permits.num_permits(), RECEIVE_WAIT).await?;
-    Ok((Some(permits), messages))
+    Some(permits)
+}
+
+/// The answer, or nothing if it is told to stop and none has come soon after.
+async fn unless_stopped<T>(
+    asked: impl Future<Output = T>,
+    stop: &mut watch::Receiver<bool>,
+    grace: Duration,
+) -> Option<T> {
+    let mut asked = pin!(asked);
+    tokio::select! {
+        answer = &mut asked => return Some(answer),
+        // It is told, or whoever would tell it is gone.
+        _ = stop.changed() => {}
+    }
+    tokio::time::timeout(grace, asked).await.ok()
 }

@@ -18,7 +18,7 @@ use aws_sdk_sqs::types::{MessageSystemAttributeName, QueueAttributeName as Attri
 use aws_smithy_http_client::tls::{Provider, rustls_provider::CryptoMode};
 use latchkey_table::{Map, Text};
 
-use crate::received::Handle;
+use crate::received::{Ended, Handle};
 use crate::{Clock, Count, Depth, Error, Message, Received};
 use envelope::Envelope;
 use error::{meaning, stale_or};
@@ -191,6 +191,12 @@ fn dead_name(name: &str) -> String {
     }
 }
 
+/// Of those who have a copy of a delivery, the first says what becomes of it.
+fn end(received: &Received) -> Result<(), Error> {
+    let handle = received.handle().ok_or(Error::Stale)?;
+    if handle.ended.say() { Ok(()) } else { Err(Error::Stale) }
+}
+
 /// Whole seconds, rather too many than too few.
 fn seconds(ms: i64) -> i64 {
     ms.saturating_add(999).div_euclid(1_000)
@@ -304,7 +310,8 @@ impl Sqs {
             let receipt = carried.receipt_handle().unwrap_or_default().to_owned();
             // What cannot be a message of ours comes back until SQS gives it up.
             if let Ok(envelope) = Envelope::read(carried, self.options.codec) {
-                fetched.push((envelope, Handle { url: Arc::clone(url), receipt }));
+                let handle = Handle { url: Arc::clone(url), receipt, ended: Ended::default() };
+                fetched.push((envelope, handle));
             }
         }
         Ok(fetched)
@@ -313,6 +320,7 @@ impl Sqs {
     /// The work is done, or the letter is written; the message goes.
     pub async fn done(&self, received: &Received) -> Result<(), Error> {
         let handle = received.handle().ok_or(Error::Stale)?;
+        handle.ended.say();
         let delete = self.client.delete_message().queue_url(&*handle.url);
         let answer = delete.receipt_handle(&handle.receipt).send().await;
         answer.map_err(|error| stale_or(&error))?;
@@ -325,6 +333,7 @@ impl Sqs {
     /// A standard queue gets it anew. A FIFO queue keeps it in its place, with its group waiting behind
     /// it; there SQS counts a try all the same, and only this process knows that it was none.
     pub async fn later(&self, received: &Received, until: i64) -> Result<(), Error> {
+        end(received)?;
         let tries = received.tries.saturating_sub(1);
         if !self.fifo {
             let message = Message::clone(&received.message);
@@ -342,6 +351,7 @@ impl Sqs {
 
     /// The try failed: the message comes again.
     pub async fn failed(&self, received: &Received, until: i64) -> Result<(), Error> {
+        end(received)?;
         self.hide(received, self.seconds_until(until, HIDE_SECONDS_MAX)).await
     }
 

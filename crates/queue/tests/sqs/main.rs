@@ -77,6 +77,24 @@ async fn a_standard_queue_delivers_until_it_is_done() {
 }
 
 #[tokio::test]
+async fn copies_of_one_delivery_leave_one_message() {
+    let service = Service::start().await;
+    let queue = service.queue("orders", &[], clock()).await;
+    queue.send(&message("A", "g"), 0).await.unwrap();
+    let received = receive_one(&queue).await;
+    let copy = received.clone();
+    queue.later(&received, now()).await.unwrap();
+    assert_eq!(queue.later(&copy, now()).await, Err(Error::Stale));
+    assert_eq!(queue.failed(&copy, now()).await, Err(Error::Stale));
+    let again = receive_one(&queue).await;
+    // Gone is gone, whoever says it.
+    queue.done(&again).await.unwrap();
+    assert_eq!(queue.later(&again, now()).await, Err(Error::Stale));
+    let depth = queue.depth().await.unwrap();
+    assert_eq!([depth.visible, depth.delayed, depth.in_flight].map(|count| count.counted), [0; 3]);
+}
+
+#[tokio::test]
 async fn messages_come_when_they_are_due_however_long_sqs_can_wait() {
     let service = Service::start().await;
     let queue = service.queue("timers", &[], clock()).await;

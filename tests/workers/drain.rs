@@ -1,0 +1,71 @@
+//! Told to stop under load, what works through a queue stops soon, and holds nothing any more.
+
+use std::thread;
+use std::time::{Duration, Instant};
+
+use crate::event::{Event, QUEUE};
+use crate::race::crowd;
+use crate::world::{Address, Patient, World};
+
+/// Much less than a lease, which is half a minute.
+const PROMPT: Duration = Duration::from_secs(10);
+
+const EVENT: Event<'static> = Event { id: "drained", seats: 7 };
+
+#[test]
+fn a_server_finishes_what_it_holds() {
+    let world = World::embedded("participation", &[]);
+    let mut server = world.serve(&["--no-workers"]);
+    let address = Address::of(&server);
+    EVENT.open(&address);
+    let users = 2_000;
+    let told = crowd(&EVENT, &address, users, 32);
+    assert_eq!(world.depth(), [2_000, 0, 0, 0]);
+    assert_eq!(server.stop().code(), Some(0));
+    let mut stops = 0;
+    loop {
+        let mut server = world.serve(&["--test-deliveries", "3"]);
+        thread::sleep(Duration::from_millis(100));
+        let signalled = Instant::now();
+        assert_eq!(server.stop().code(), Some(0));
+        assert!(signalled.elapsed() < PROMPT, "{:?}", signalled.elapsed());
+        let [visible, held, later, dead] = world.depth();
+        assert_eq!((held, dead), (0, 0), "nothing is held, {visible} wait, {later} come later");
+        stops += 1;
+        if visible == 0 || stops == 6 {
+            break;
+        }
+    }
+    assert!(stops > 1, "it was stopped in the midst of its work");
+    let server = world.serve(&[]);
+    address.is_now(&server);
+    // Nobody waits for a lease.
+    EVENT.wait(&address, users, Duration::from_secs(25));
+    EVENT.is_settled(&world, &address, &told);
+}
+
+#[test]
+fn a_worker_finishes_what_it_holds() {
+    let world = World::on_sqs("participation", &[], QUEUE, "drained");
+    let server = world.serve(&["--no-workers"]);
+    let address = Address::of(&server);
+    EVENT.open(&address);
+    let users = 60;
+    let told = crowd(&EVENT, &address, users, 8);
+    let mut client = Patient::new(&address);
+    for _ in 0..4 {
+        let decided = EVENT.decided(&mut client);
+        let mut worker = world.work(&["--workers", "8"]);
+        while EVENT.decided(&mut client) == decided && decided < users {
+            thread::sleep(Duration::from_millis(5));
+        }
+        let signalled = Instant::now();
+        assert_eq!(worker.stop().code(), Some(0));
+        assert!(signalled.elapsed() < PROMPT, "{:?}", signalled.elapsed());
+        let [_, held, _] = world.sqs.as_ref().unwrap().depth("drained");
+        assert_eq!(held, 0, "nothing is held");
+    }
+    let _worker = world.work(&[]);
+    EVENT.wait(&address, users, Duration::from_secs(25));
+    EVENT.is_settled(&world, &address, &told);
+}

@@ -1,0 +1,24 @@
+//! Queues, workers and timers, in processes of their own that are killed at random moments.
+
+#![expect(
+    clippy::unwrap_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    reason = "a test that goes wrong should fail, where it went wrong"
+)]
+
+#[path = "../http/jwt.rs"]
+mod jwt;
+#[path = "../serve/mod.rs"]
+mod serve;
+
+mod clicks;
+mod drain;
+mod event;
+mod order;
+mod outside;
+mod poison;
+mod race;
+mod refused;
+mod timers;
+mod world;
