@@ -1,7 +1,9 @@
-//! How a command asks the process that has a data directory open: by a socket in the directory. Whoever may
-//! use the directory may ask.
+//! How a command asks the process that has a data directory open: by a socket in the directory, which is its
+//! owner's alone.
 
+use std::fs::Permissions;
 use std::io;
+use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
@@ -46,6 +48,11 @@ impl Control {
                 return Control { path, task: None };
             }
         };
+        // Its owner's alone, whatever the directory allows others.
+        if let Err(error) = std::fs::set_permissions(&path, Permissions::from_mode(0o600)) {
+            tracing::warn!(%error, "`latchkey queue` cannot ask this process");
+            return Control { path, task: None };
+        }
         let runtimes: Arc<[Runtime]> = runtimes.into();
         let task = tokio::spawn(async move {
             loop {

@@ -11,6 +11,7 @@
 
 use std::fs::{self, File, TryLockError};
 use std::io::{self, Read, Seek, Write};
+use std::os::unix::fs::DirBuilderExt as _;
 use std::path::{Path, PathBuf};
 
 use crate::engine::{Engine, OpenFailure};
@@ -31,7 +32,8 @@ impl Directory {
     /// Makes the directory if need be, and locks it.
     pub(crate) fn lock(path: &Path) -> Result<Directory, OpenError> {
         let failed = |error| OpenError::Directory { path: path.to_owned(), error };
-        fs::create_dir_all(path).map_err(failed)?;
+        // What is in it is its owner's: some of it no answer shows.
+        fs::DirBuilder::new().recursive(true).mode(0o700).create(path).map_err(failed)?;
         let mut options = File::options();
         options.read(true).write(true).create(true).truncate(false);
         let mut lock = options.open(path.join(LOCK)).map_err(failed)?;

@@ -58,6 +58,12 @@ impl Message {
         self.sent_at
     }
 
+    /// The same message, sent at another time.
+    #[must_use]
+    pub fn sent_again(&self, sent_at: i64) -> Message {
+        Message { sent_at, ..self.clone() }
+    }
+
     /// Writes it into an item.
     pub(crate) fn write(&self, item: &mut Item) {
         item.insert("id", self.id.clone());

@@ -67,6 +67,11 @@ impl Record {
         self.due
     }
 
+    /// From when on a sweep may take it.
+    pub fn sweep_at(&self) -> i64 {
+        self.sweep_at
+    }
+
     /// The statement that sends it.
     pub fn send(&self) -> &Text {
         &self.send

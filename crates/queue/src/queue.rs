@@ -87,7 +87,7 @@ impl Queue {
     ) -> Result<(), Error> {
         match self {
             Queue::Embedded(queue) => queue.failed(received, until, failure).await,
-            Queue::Sqs(queue) => Box::pin(queue.failed(received, until)).await,
+            Queue::Sqs(queue) => Box::pin(queue.failed(received, until, failure)).await,
             Queue::Elsewhere => elsewhere(),
         }
     }

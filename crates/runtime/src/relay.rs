@@ -2,12 +2,13 @@
 //! follows its answer is done, and its record is removed. What nobody got to is swept.
 
 use std::pin::Pin;
+use std::time::Duration;
 
 use latchkey_model::model::Told;
 use latchkey_queue::outbox::{self, Record};
 use latchkey_queue::{Error as QueueError, Stranded};
 use latchkey_table::{Capacity, Error, Map, Resume, Returning, Value};
-use tokio::time::Instant;
+use tokio::time::{Instant, timeout_at};
 
 use crate::call::CALL_TIME_MAX;
 use crate::plan;
@@ -15,13 +16,21 @@ use crate::queues::{Line, Sent};
 use crate::run::{Task, perform};
 use crate::runtime::Runtime;
 use crate::time;
-use crate::work::{Ending, Worked};
+use crate::work::{CLASS_REFUSED, Ending, Worked};
 
 /// Over how many partitions what is to be sent to a queue is spread.
 pub const OUTBOX_SHARDS: u64 = outbox::SHARDS;
 
 /// How many records one step of a sweep looks at.
 const STEP_RECORDS: usize = 25;
+
+/// How long a queue may take to take a message: what is not taken by then is swept later, and a call has to be
+/// answered.
+const ASK_TIME_MAX: Duration = Duration::from_secs(3);
+
+/// How long the record of a send that is in no document any more waits for one that has it: another version may
+/// still run somewhere.
+const UNKNOWN_MS: i64 = 60 * 60 * 1_000;
 
 /// What a step of a sweep did.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -88,7 +97,14 @@ pub(crate) fn relay(of: Following<'_>, record: Record) -> Followed<'_> {
             return Worked::nothing(Ending::Later);
         };
         let mut worked = follow(of, sent, record.kept().clone()).await;
-        if worked.ending == Ending::Done {
+        let over = match &worked.ending {
+            Ending::Done => true,
+            // What follows can never be done: the record is of another version of the document.
+            Ending::Failed(why) => why.class == CLASS_REFUSED,
+            Ending::Later => false,
+        };
+        if over {
+            worked.ending = Ending::Done;
             let delete = record.delete(&line.home);
             match runtime.backend.delete(delete, Returning::Nothing, deadline).await {
                 Ok(wrote) => worked.capacity += wrote.capacity,
@@ -106,11 +122,17 @@ async fn ask(of: &Following<'_>, line: &Line, record: &Record) -> Option<Sent> {
     if refusable && of.runtime.sending.says(line.home.queue()) == Sent::Refused {
         return Some(Sent::Refused);
     }
-    match line.queue.send(record.message(), record.due()).await {
-        Ok(()) => Some(Sent::Accepted),
-        Err(error) if error.is_refusal() && refusable => Some(Sent::Refused),
-        Err(error) => {
+    let message = record.message().sent_again(of.answered_at());
+    let until = of.deadline.min(Instant::now() + ASK_TIME_MAX);
+    match timeout_at(until, line.queue.send(&message, record.due())).await {
+        Ok(Ok(())) => Some(Sent::Accepted),
+        Ok(Err(error)) if error.is_refusal() && refusable => Some(Sent::Refused),
+        Ok(Err(error)) => {
             tracing::warn!(send = %of.send.id, %error, "a queue could not be sent to");
+            None
+        }
+        Err(_) => {
+            tracing::warn!(send = %of.send.id, "a queue did not answer in time");
             None
         }
     }
@@ -128,14 +150,23 @@ impl Runtime {
                 let page = self.backend.query(&query, Instant::now() + CALL_TIME_MAX).await?;
                 let read = |item| Stranded::read(&line.home, item);
                 let stranded: Vec<Stranded> = page.items.into_iter().filter_map(read).collect();
-                if stranded.is_empty() {
-                    break;
-                }
+                let before = adopted;
                 for Stranded { message, due, delete } in stranded {
-                    line.queue.send(&message, due).await?;
+                    match line.queue.send(&message, due).await {
+                        Ok(()) => {}
+                        // It stays where it is, and keeps no other from its turn.
+                        Err(error) if error.is_refusal() => {
+                            tracing::error!(%queue, id = %message.id(), %error, "it cannot be sent");
+                            continue;
+                        }
+                        Err(error) => return Err(error),
+                    }
                     let deadline = Instant::now() + CALL_TIME_MAX;
                     self.backend.delete(delete, Returning::Nothing, deadline).await?;
                     adopted += 1;
+                }
+                if adopted == before {
+                    break;
                 }
             }
         }
@@ -160,12 +191,12 @@ impl Runtime {
             if record.is_claimed(now) {
                 continue;
             }
-            let Some(send) = self.system.send(record.send()) else {
-                // Of a document that had it. Someone may still run that.
-                tracing::warn!(send = %record.send(), "nothing in the document sends this");
+            let now = self.source.now();
+            let send = self.system.send(record.send());
+            if send.is_none() && record.sweep_at().saturating_add(UNKNOWN_MS) > now {
                 relayed.left += 1;
                 continue;
-            };
+            }
             let deadline = Instant::now() + CALL_TIME_MAX;
             let claim = record.claim(&line.home, now);
             match self.backend.update(claim, Returning::Nothing, deadline).await {
@@ -174,6 +205,13 @@ impl Runtime {
                 Err(Error::ConditionFailed(_)) => continue,
                 Err(error) => return Err(error),
             }
+            let Some(send) = send else {
+                match self.relay_alone(line, &record, deadline).await {
+                    true => relayed.relayed += 1,
+                    false => relayed.left += 1,
+                }
+                continue;
+            };
             let following =
                 Following { runtime: self, send, now, given_now: false, deadline, trace: false };
             match relay(following, record).await.ending {
@@ -182,6 +220,21 @@ impl Runtime {
             }
         }
         Ok(relayed)
+    }
+}
+
+impl Runtime {
+    /// Sends what a record says whose statement is in no document any more: it was to be sent, and nobody is
+    /// left to do what would follow. False if it stays.
+    async fn relay_alone(&self, line: &Line, record: &Record, deadline: Instant) -> bool {
+        tracing::warn!(send = %record.send(), id = %record.message().id(), "no document has this send");
+        let message = record.message().sent_again(self.source.now());
+        let sent = timeout_at(deadline, line.queue.send(&message, record.due())).await;
+        if !matches!(sent, Ok(Ok(()))) {
+            return false;
+        }
+        let delete = record.delete(&line.home);
+        self.backend.delete(delete, Returning::Nothing, deadline).await.is_ok()
     }
 }
 

@@ -176,7 +176,15 @@ impl Runtime {
         let (planned, line) = self.planned(queue)?;
         let mut worked = self.dead(&as_work(queue, planned, received), &failure).await;
         worked.capacity += tried;
-        let dead = worked.ending == Ending::Done;
+        let dead = match &worked.ending {
+            Ending::Done => true,
+            // It will never be otherwise: better a letter without its `on dead` than none.
+            Ending::Failed(why) if why.class == CLASS_REFUSED => {
+                tracing::error!(%queue, id = %received.message.id(), ?why, "`on dead` was not done");
+                true
+            }
+            Ending::Failed(_) | Ending::Later => false,
+        };
         let said = if dead {
             self.bury(line, received, &failure).await
         } else {

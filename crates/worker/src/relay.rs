@@ -3,25 +3,48 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use latchkey_runtime::OUTBOX_SHARDS;
+use latchkey_runtime::{OUTBOX_SHARDS, Runtime};
 use tokio::sync::watch;
 
 use crate::Meters;
+use crate::meter::Meter;
 
-/// How often each outbox is looked through. On DynamoDB a look costs half a read unit a shard.
+/// How often an outbox is looked through. On DynamoDB a look costs half a read unit a shard.
 const EVERY: Duration = Duration::from_secs(5);
 
-/// How many steps in a row one shard takes: others have their turn.
+/// Every how many looks it is also looked for messages of a table that was moved.
+const ADOPT_EVERY: u64 = 60;
+
+/// How many steps in a row one shard takes: others have their turn, and it goes on the next time.
 const STEPS_MAX: usize = 40;
 
-/// Sweeps the outboxes of all queues until it is told to stop.
-pub(crate) async fn sweep(meters: Arc<Meters>, mut stop: watch::Receiver<bool>) {
-    loop {
-        for at in 0..meters.queues().len() {
-            if *stop.borrow() {
-                return;
+/// Sweeps the outbox of a queue until it is told to stop.
+pub(crate) async fn sweep(meters: Arc<Meters>, at: usize, mut stop: watch::Receiver<bool>) {
+    let Some(meter) = meters.queues().get(at) else { return };
+    let Some(runtime) = meters.runtimes().get(meter.runtime) else { return };
+    let mut afters = vec![None; usize::try_from(OUTBOX_SHARDS).unwrap_or(0)];
+    for round in 0_u64.. {
+        if round.is_multiple_of(ADOPT_EVERY) {
+            adopt(runtime, meter).await;
+        }
+        for (shard, after) in (0..OUTBOX_SHARDS).zip(&mut afters) {
+            for _ in 0..STEPS_MAX {
+                if *stop.borrow() {
+                    return;
+                }
+                match runtime.sweep_outbox(&meter.name, shard, after.take()).await {
+                    Ok(step) => {
+                        meter.relayed(step.relayed);
+                        *after = step.after;
+                    }
+                    Err(error) => {
+                        tracing::warn!(queue = %meter.name, %error, "an outbox could not be swept");
+                    }
+                }
+                if after.is_none() {
+                    break;
+                }
             }
-            sweep_queue(&meters, at).await;
         }
         tokio::select! {
             () = tokio::time::sleep(EVERY) => {}
@@ -31,9 +54,7 @@ pub(crate) async fn sweep(meters: Arc<Meters>, mut stop: watch::Receiver<bool>) 
     }
 }
 
-async fn sweep_queue(meters: &Meters, at: usize) {
-    let Some(meter) = meters.queues().get(at) else { return };
-    let Some(runtime) = meters.runtimes().get(meter.runtime) else { return };
+async fn adopt(runtime: &Runtime, meter: &Meter) {
     match runtime.adopt(&meter.name).await {
         Ok(0) => {}
         Ok(count) => {
@@ -41,24 +62,6 @@ async fn sweep_queue(meters: &Meters, at: usize) {
         }
         Err(error) => {
             tracing::warn!(queue = %meter.name, %error, "messages could not be taken over");
-        }
-    }
-    for shard in 0..OUTBOX_SHARDS {
-        let mut after = None;
-        for _ in 0..STEPS_MAX {
-            match runtime.sweep_outbox(&meter.name, shard, after).await {
-                Ok(step) => {
-                    meter.relayed(step.relayed);
-                    after = step.after;
-                }
-                Err(error) => {
-                    tracing::warn!(queue = %meter.name, %error, "an outbox could not be swept");
-                    return;
-                }
-            }
-            if after.is_none() {
-                break;
-            }
         }
     }
 }

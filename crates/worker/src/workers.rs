@@ -67,7 +67,9 @@ impl Workers {
             }
             tasks.spawn(line.work(queue.clone(), stopped.clone()));
         }
-        tasks.spawn(relay::sweep(Arc::clone(meters), stopped));
+        for at in 0..meters.queues().len() {
+            tasks.spawn(relay::sweep(Arc::clone(meters), at, stopped.clone()));
+        }
         Ok(Workers { stop, tasks })
     }
 

@@ -108,19 +108,7 @@ async fn serve(
         // It removes by itself what is over.
         Backend::DynamoDb(_) => None,
     };
-    let (told, mut heard) = tokio::sync::watch::channel(());
-    let stop = async move {
-        stop.await;
-        told.send_replace(());
-    };
-    // Both stop taking more at once, and finish what they have.
-    let drained = async {
-        let _ = heard.changed().await;
-        if let Some(workers) = workers {
-            workers.stop().await;
-        }
-    };
-    tokio::join!(server.run(service, stop), drained);
+    until_stopped(server, service, stop, workers).await;
     drop(control);
     if let Some(sweeper) = sweeper {
         sweeper.abort();
@@ -129,6 +117,27 @@ async fn serve(
     }
     println!("stopped");
     Ok(())
+}
+
+/// Serves and works until it is told to stop. Both then take no more at once, and finish what they have.
+pub(super) async fn until_stopped(
+    server: Server,
+    service: Arc<Service>,
+    stop: impl Future<Output = ()>,
+    workers: Option<Workers>,
+) {
+    let (told, mut heard) = tokio::sync::watch::channel(());
+    let stop = async move {
+        stop.await;
+        told.send_replace(());
+    };
+    let drained = async {
+        let _ = heard.changed().await;
+        if let Some(workers) = workers {
+            workers.stop().await;
+        }
+    };
+    tokio::join!(server.run(service, stop), drained);
 }
 
 /// Begins to work through queues.

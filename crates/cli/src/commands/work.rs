@@ -7,7 +7,7 @@ use latchkey_http::{Server, Service, Settings};
 use latchkey_runtime::{Source, SystemSource};
 use latchkey_worker::Meters;
 
-use super::serve::{begin, log, more_metrics, stopped};
+use super::serve::{begin, log, more_metrics, stopped, until_stopped};
 use crate::Failure;
 use crate::arguments::{Trust, Work};
 use crate::control::Control;
@@ -64,13 +64,15 @@ async fn work(arguments: &Work, running: Running) -> Result<(), Failure> {
     }
     println!("  store      {}", arguments.kept.storage.told(&arguments.kept.data, &backend));
     match told {
-        None => stop.await,
+        None => {
+            stop.await;
+            workers.stop().await;
+        }
         Some((server, service)) => {
             println!("  metrics    http://{}/metrics", server.address());
-            server.run(service, stop).await;
+            until_stopped(server, service, stop, Some(workers)).await;
         }
     }
-    workers.stop().await;
     drop(control);
     println!("stopped");
     Ok(())

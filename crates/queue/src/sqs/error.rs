@@ -4,19 +4,26 @@ use aws_sdk_sqs::error::{ProvideErrorMetadata, SdkError};
 
 use crate::Error;
 
-/// What a client is told though what it sent may be right: too much at once, or whom it signs as. An
-/// operator mends it, and what waits is sent then.
-const PASSING: [&str; 10] = [
-    "RequestThrottled",
-    "Throttling",
-    "ThrottlingException",
-    "KmsThrottled",
-    "OverLimit",
-    "ExpiredToken",
-    "ExpiredTokenException",
-    "InvalidClientTokenId",
-    "SignatureDoesNotMatch",
-    "UnrecognizedClientException",
+/// What SQS says where it will not take a message, now or later. All else an operator, or time, can mend, and what
+/// waits is sent then.
+const FINAL: [&str; 17] = [
+    "QueueDoesNotExist",
+    "NonExistentQueue",
+    "AWS.SimpleQueueService.NonExistentQueue",
+    "QueueDeletedRecently",
+    "AccessDenied",
+    "AccessDeniedException",
+    "InvalidMessageContents",
+    "InvalidAddress",
+    "InvalidSecurity",
+    "UnsupportedOperation",
+    "AWS.SimpleQueueService.UnsupportedOperation",
+    "InvalidParameterValue",
+    "InvalidAttributeValue",
+    "MissingParameter",
+    "KmsDisabled",
+    "KmsNotFound",
+    "KmsAccessDenied",
 ];
 
 /// What a client is told of a message that it does not hold, or no longer.
@@ -37,8 +44,8 @@ where
     match error {
         SdkError::ServiceError(failed) if failed.raw().status().is_client_error() => {
             match failed.err().code() {
-                Some(code) if PASSING.contains(&code) => Error::Unavailable { reason },
-                _ => Error::Refused { reason },
+                Some(code) if FINAL.contains(&code) => Error::Refused { reason },
+                _ => Error::Unavailable { reason },
             }
         }
         SdkError::ConstructionFailure(_) => Error::Refused { reason },

@@ -19,7 +19,7 @@ use aws_smithy_http_client::tls::{Provider, rustls_provider::CryptoMode};
 use latchkey_table::{Map, Text};
 
 use crate::received::{Ended, Handle};
-use crate::{Clock, Count, Depth, Error, Message, Received};
+use crate::{Clock, Count, Depth, Error, Failure, Message, Received};
 use envelope::Envelope;
 use error::{meaning, stale_or};
 
@@ -53,8 +53,8 @@ const RECEIVES_PER_TRY: u32 = 20;
 /// The most often SQS hands a message out.
 const RECEIVES_MAX: u32 = 1_000;
 
-/// How many messages of FIFO queues are known to have been put off.
-const PUT_OFF_MAX: usize = 10_000;
+/// Of how many messages it is known how their tries failed.
+const FAILED_MAX: usize = 10_000;
 
 /// The group of messages that name none.
 const GROUP: &str = "latchkey";
@@ -95,8 +95,9 @@ pub struct Sqs {
     dead: Option<Arc<str>>,
     options: SqsOptions,
     clock: Clock,
-    /// How often messages of a FIFO queue were put off, which SQS counts as tries.
-    put_off: Arc<Mutex<HashMap<Text, u32>>>,
+    /// How often messages have failed in this process, and how the last time. On a FIFO queue nothing else
+    /// tells: SQS counts what was put off as well.
+    failed: Arc<Mutex<HashMap<Text, (u32, Failure)>>>,
 }
 
 impl SqsService {
@@ -132,7 +133,7 @@ impl SqsService {
             None => None,
         };
         let (client, fifo) = (self.client.clone(), name.ends_with(FIFO));
-        Ok(Sqs { client, url, fifo, dead, options, clock, put_off: Arc::default() })
+        Ok(Sqs { client, url, fifo, dead, options, clock, failed: Arc::default() })
     }
 
     /// Makes a queue, and one for what SQS gives up by itself. Those that are there stay as they are.
@@ -147,7 +148,11 @@ impl SqsService {
         let Some(arn) = answer.attributes().and_then(|all| all.get(&Attribute::QueueArn)) else {
             return Err(Error::Refused { reason: format!("`{}` has no ARN", dead_name(name)) });
         };
-        let most = tries.saturating_mul(RECEIVES_PER_TRY).clamp(1, RECEIVES_MAX);
+        let most = match name.ends_with(FIFO) {
+            // What is put off there counts.
+            true => RECEIVES_MAX,
+            false => tries.saturating_mul(RECEIVES_PER_TRY).clamp(1, RECEIVES_MAX),
+        };
         let policy = serde_json::json!({ "deadLetterTargetArn": arn, "maxReceiveCount": most });
         let lease = seconds(i64::from(lease_ms)).clamp(1, HIDE_SECONDS_MAX);
         let attributes = vec![
@@ -261,11 +266,14 @@ impl Sqs {
         let now = self.clock.now();
         let mut due = Vec::new();
         for (envelope, handle) in fetched {
-            let put_off = self.put_off().get(envelope.message.id()).copied().unwrap_or(0);
-            let tries = envelope.tries.saturating_sub(put_off).max(1);
-            let received = Received::handed_out(envelope.message, tries, handle);
+            let failed = self.failures().get(envelope.message.id()).cloned();
+            let (count, failure) = failed.map_or((0, None), |(count, last)| (count, Some(last)));
+            let tries = if self.fifo { count.saturating_add(1) } else { envelope.tries.max(1) };
+            let mut received = Received::handed_out(envelope.message, tries, handle);
+            received.failure = failure;
             if envelope.due > now {
-                self.later(&received, envelope.due).await?;
+                // Where that fails it comes again when its lease is over, as those do that came with it.
+                let _ = self.later(&received, envelope.due).await;
             } else {
                 due.push(received);
             }
@@ -324,14 +332,13 @@ impl Sqs {
         let delete = self.client.delete_message().queue_url(&*handle.url);
         let answer = delete.receipt_handle(&handle.receipt).send().await;
         answer.map_err(|error| stale_or(&error))?;
-        self.put_off().remove(received.message.id());
+        self.failures().remove(received.message.id());
         Ok(())
     }
 
     /// Not yet: the message comes again, and this was no try.
     ///
-    /// A standard queue gets it anew. A FIFO queue keeps it in its place, with its group waiting behind
-    /// it; there SQS counts a try all the same, and only this process knows that it was none.
+    /// A standard queue gets it anew. A FIFO queue keeps it in its place, with its group waiting behind it.
     pub async fn later(&self, received: &Received, until: i64) -> Result<(), Error> {
         end(received)?;
         let tries = received.tries.saturating_sub(1);
@@ -340,18 +347,18 @@ impl Sqs {
             self.post(&Envelope { message, due: until, tries }).await?;
             return self.done(received).await;
         }
-        self.hide(received, self.seconds_until(until, HIDE_SECONDS_MAX)).await?;
-        let mut put_off = self.put_off();
-        let id = received.message.id();
-        if put_off.len() < PUT_OFF_MAX || put_off.contains_key(id) {
-            *put_off.entry(id.clone()).or_insert(0) += 1;
-        }
-        Ok(())
+        self.hide(received, self.seconds_until(until, HIDE_SECONDS_MAX)).await
     }
 
     /// The try failed: the message comes again.
-    pub async fn failed(&self, received: &Received, until: i64) -> Result<(), Error> {
+    pub async fn failed(
+        &self,
+        received: &Received,
+        until: i64,
+        failure: Failure,
+    ) -> Result<(), Error> {
         end(received)?;
+        self.remember(received.message.id(), failure);
         self.hide(received, self.seconds_until(until, HIDE_SECONDS_MAX)).await
     }
 
@@ -392,8 +399,19 @@ impl Sqs {
         purge.send().await.map(drop).map_err(|error| meaning(&error))
     }
 
-    fn put_off(&self) -> MutexGuard<'_, HashMap<Text, u32>> {
-        self.put_off.lock().unwrap_or_else(PoisonError::into_inner)
+    /// Keeps how a message failed. Those that others have ended since are forgotten with the rest: a try too
+    /// many is better than one too few.
+    fn remember(&self, id: &Text, failure: Failure) {
+        let mut failed = self.failures();
+        if failed.len() >= FAILED_MAX && !failed.contains_key(id) {
+            failed.clear();
+        }
+        let count = failed.get(id).map_or(0, |(count, _)| *count);
+        failed.insert(id.clone(), (count.saturating_add(1), failure));
+    }
+
+    fn failures(&self) -> MutexGuard<'_, HashMap<Text, (u32, Failure)>> {
+        self.failed.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn lease_seconds(&self) -> i32 {

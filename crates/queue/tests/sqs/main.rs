@@ -26,6 +26,11 @@ fn clock() -> Clock {
     Clock::new(now)
 }
 
+/// How a try failed.
+fn oops() -> Failure {
+    Failure::new("FAILED", "OOPS", "")
+}
+
 fn message(id: &str, group: &str) -> Message {
     Message::new(id, Map::from([("orderId", id), ("group", group)]), 1_700_000_000_123).unwrap()
 }
@@ -59,7 +64,7 @@ async fn a_standard_queue_delivers_until_it_is_done() {
     tokio::time::sleep(PAST_LEASE).await;
     let received = receive_one(&queue).await;
     assert_eq!(received.tries, 2, "the lease ran out");
-    queue.failed(&received, now()).await.unwrap();
+    queue.failed(&received, now(), oops()).await.unwrap();
     let received = receive_one(&queue).await;
     assert_eq!(received.tries, 3, "a failure is a try");
     queue.later(&received, now()).await.unwrap();
@@ -85,7 +90,7 @@ async fn copies_of_one_delivery_leave_one_message() {
     let copy = received.clone();
     queue.later(&received, now()).await.unwrap();
     assert_eq!(queue.later(&copy, now()).await, Err(Error::Stale));
-    assert_eq!(queue.failed(&copy, now()).await, Err(Error::Stale));
+    assert_eq!(queue.failed(&copy, now(), oops()).await, Err(Error::Stale));
     let again = receive_one(&queue).await;
     // Gone is gone, whoever says it.
     queue.done(&again).await.unwrap();
@@ -135,9 +140,10 @@ async fn a_fifo_queue_keeps_the_order_of_a_group_and_sends_once() {
         (vec!["A1"], 1),
         "later keeps its place, and is no try"
     );
-    queue.failed(&again[0], now()).await.unwrap();
+    queue.failed(&again[0], now(), oops()).await.unwrap();
     let again = queue.receive(1, Duration::from_secs(2)).await.unwrap();
     assert_eq!((ids(&again), again[0].tries), (vec!["A1"], 2));
+    assert_eq!(again[0].failure, Some(oops()));
     queue.done(&again[0]).await.unwrap();
     let last = receive_one(&queue).await;
     assert_eq!(last.message.id(), "A2");

@@ -82,21 +82,24 @@ impl<'a> Session<'a> {
 
     /// Tells the queues what was sent, and does what follows.
     pub(super) async fn sent(&mut self, sends: Vec<Sending<'a>>) {
+        // At once: whoever is cut off below has sent all the same.
+        for Sending { send, due, sent, leg, .. } in &sends {
+            let line = self.runtime.lines.get(send.queue);
+            if let (Some(Queue::Embedded(queue)), None, Sent::Accepted) =
+                (line.map(|line| &line.queue), leg, sent)
+            {
+                queue.sent(*due);
+            }
+        }
         for sending in sends {
-            let Some(line) = self.runtime.lines.get(sending.send.queue) else { continue };
             let (now, deadline, trace) = (self.now, self.deadline, self.trace.is_some());
             let (runtime, send) = (self.runtime, sending.send);
             let given_now = self.given_now;
             let following = Following { runtime, send, now, given_now, deadline, trace };
-            let relayed = match (&line.queue, sending.leg) {
-                (_, Some(_)) if !sending.at_once => continue,
-                (_, Some(_)) => relay(following, sending.record()).await,
-                (queue, None) => {
-                    if let (Queue::Embedded(queue), Sent::Accepted) = (queue, sending.sent) {
-                        queue.sent(sending.due);
-                    }
-                    follow(following, sending.sent, sending.kept).await
-                }
+            let relayed = match sending.leg {
+                Some(_) if !sending.at_once => continue,
+                Some(_) => relay(following, sending.record()).await,
+                None => follow(following, sending.sent, sending.kept).await,
             };
             self.capacity += relayed.capacity;
             self.trace.iter_mut().for_each(|trace| trace.extend(relayed.trace.iter().cloned()));

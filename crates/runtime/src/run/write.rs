@@ -179,13 +179,15 @@ impl<'a> Session<'a> {
             false => self.runtime.backend.transact(transact, self.deadline).await,
             true => Ok(Transacted { capacity: Capacity::ZERO }),
         };
-        self.writing = false;
+        // Whoever is cut off while queues are asked has had its effect.
+        self.writing = done.is_ok() && !sent.sends.is_empty();
         match done {
             Ok(done) => {
                 self.noted(kept, "written", done.capacity);
                 self.recorded |= offset == 1 && claim.is_none();
                 self.claim = claim.or(self.claim.take());
                 self.sent(sent.sends).await;
+                self.writing = false;
                 Ok(at + 1)
             }
             Err(Error::ConditionFailed(failed)) => {

@@ -5,12 +5,13 @@ use std::sync::atomic::{AtomicI64, Ordering};
 use std::time::Duration;
 
 use latchkey_embedded::Store;
-use latchkey_queue::{Clock, Embedded, Home, Queue, Which};
+use latchkey_queue::outbox::Record;
+use latchkey_queue::{Clock, Embedded, Home, Message, Queue, Which};
 use latchkey_runtime::{
     Backend, Ending, OUTBOX_SHARDS, Options, Outside, Relayed, Runtime, Sending, Sent, Source,
     System,
 };
-use latchkey_table::Schema;
+use latchkey_table::{Map, Schema, Transact};
 
 use crate::queues::{Moved, SHOP};
 use crate::support::{NOW, World, after, call, dies_after, document};
@@ -192,4 +193,39 @@ async fn a_table_that_is_moved_takes_its_messages_along() {
     assert_eq!(apart.unsent(), 0);
     let queue = within.embedded_queue(QUEUE).unwrap();
     assert_eq!(queue.peek(Which::Waiting, 10, None).unwrap().0.len(), 1);
+}
+
+// A message that no worker can read is given up all the same: `on dead` cannot read it either.
+#[tokio::test]
+async fn a_message_that_does_not_fit_becomes_a_letter() {
+    let apart = Apart::open().await;
+    let message = Message::new("X", Map::from([("text", "hello")]), NOW).unwrap();
+    apart.queue.send(message, NOW).await.unwrap();
+    for _ in 0..20 {
+        for received in apart.queue.receive(1, Duration::ZERO).await.unwrap() {
+            apart.world.runtime.handle(QUEUE, &received).await.unwrap();
+        }
+        apart.pass(5 * 60 * 1000);
+    }
+    assert_eq!(apart.waiting(), 0);
+    let letters = apart.queue.peek(Which::Dead, 10, None).unwrap().0;
+    let class = letters.first().unwrap().failure.as_ref().map(|failure| failure.class.clone());
+    assert_eq!((letters.len(), class.as_deref()), (1, Some("REFUSED")));
+}
+
+// What a document sent that is no longer there was sent all the same, and keeps no other from its turn.
+#[tokio::test]
+async fn a_record_of_a_send_that_is_in_no_document_is_sent_in_the_end() {
+    let apart = Apart::open().await;
+    let table = apart.world.runtime.system().table().clone();
+    let home = Home::new(table, "kind", QUEUE).unwrap();
+    let message = Message::new("X", Map::from([("orderId", "a")]), NOW).unwrap();
+    let record = Record::new(message, NOW, "GONE/packing", Map::new());
+    apart.world.store.transact(Transact { legs: vec![record.leg(&home)] }).await.unwrap();
+    apart.pass(59 * 60 * 1000);
+    let left = apart.sweep().await;
+    assert_eq!((left.relayed, left.left), (0, 1), "another version may still run");
+    apart.pass(60 * 1000);
+    assert_eq!(apart.sweep().await.relayed, 1);
+    assert_eq!((apart.waiting(), apart.unsent()), (1, 0));
 }
