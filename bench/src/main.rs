@@ -126,9 +126,6 @@ enum Measure {
         /// How many connections ask at once.
         #[arg(long, default_value = "256", value_parser = clap::value_parser!(u64).range(1..=2000))]
         connections: u64,
-        /// A further store that speaks DynamoDB's protocol, to contend for seats on.
-        #[arg(long = "endpoint", value_name = "URL")]
-        endpoints: Vec<String>,
     },
     /// The check of a document of 50 to 2,000 contracts.
     Check {
@@ -203,9 +200,9 @@ fn measure(measure: Measure) -> Result<()> {
             let rounds = rounds.unwrap_or(often);
             dynamodb::compare(endpoint, &dynamodb::Extent { calls, rounds, judged: !quick })
         }
-        Measure::Participation { common, users, rounds, connections, endpoints } => {
+        Measure::Participation { common, users, rounds, connections } => {
             let (few, often, contenders) =
-                if common.quick { (40, 1, 10) } else { (10_000, 3, 600) };
+                if common.quick { (40, 1, 10) } else { (10_000, 3, 300) };
             let (workers, milliseconds): (Vec<usize>, Vec<u64>) =
                 if common.quick { (vec![32], vec![1]) } else { (vec![8, 32, 128], vec![5, 10]) };
             let extent = participation::Extent {
@@ -214,7 +211,6 @@ fn measure(measure: Measure) -> Result<()> {
                 connections,
                 workers,
                 contenders,
-                endpoints,
                 transactions: milliseconds.into_iter().map(Duration::from_millis).collect(),
             };
             participation::measure(scratch(&common.dir)?.path(), &extent)

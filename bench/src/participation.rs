@@ -36,8 +36,6 @@ pub(crate) struct Extent {
     pub(crate) workers: Vec<usize>,
     /// How many take part where seats are contended for on a store that speaks DynamoDB's protocol.
     pub(crate) contenders: u64,
-    /// Further such stores.
-    pub(crate) endpoints: Vec<String>,
     /// How long a transaction takes where conflicts are made as AWS documents them.
     pub(crate) transactions: Vec<Duration>,
 }
@@ -115,11 +113,16 @@ pub(crate) fn measure(directory: &Path, extent: &Extent) -> Result<()> {
         }
         works.append(&mut of_mode);
     }
-    let contended = runtime.block_on(contend(directory, extent, &mut costs))?;
+    let contended = runtime.block_on(contend(directory, extent))?;
     progress("");
     report(extent, &intake, &works);
     println!("{}", costs.table()?);
-    println!("Seats of one event, a seat for everyone\n\n{}", contention::table(&contended));
+    println!(
+        "One event with a seat for everyone: {} take part on this machine's store, {} on others\n\n{}",
+        count(extent.users),
+        count(extent.contenders),
+        contention::table(&contended)
+    );
     Ok(())
 }
 
@@ -202,14 +205,10 @@ fn rate(of: u64, time: Duration) -> f64 {
 }
 
 /// Decides a first-come event on this machine's store and on those that speak DynamoDB's protocol.
-async fn contend(
-    directory: &Path,
-    extent: &Extent,
-    costs: &mut Costs,
-) -> Result<Vec<contention::Decided>> {
+async fn contend(directory: &Path, extent: &Extent) -> Result<Vec<contention::Decided>> {
     progress("starting DynamoDB Local");
     let service = Service::start()?;
-    let local = service.endpoint.clone();
+    let (local, dynoxide) = (service.endpoint.clone(), stand_in::dynoxide().await?);
     let remote = |name: String, endpoint: &str, time| Place {
         name,
         remote: Some((endpoint.to_owned(), time)),
@@ -217,12 +216,10 @@ async fn contend(
     let mut places = vec![
         Place { name: "embedded".to_owned(), remote: None },
         remote("DynamoDB Local".to_owned(), &local, None),
+        remote("dynoxide".to_owned(), &dynoxide, None),
     ];
-    for endpoint in &extent.endpoints {
-        places.push(remote(endpoint.clone(), endpoint, None));
-    }
     for time in &extent.transactions {
-        places.push(remote(format!("as on AWS, {time:?} a transaction"), &local, Some(*time)));
+        places.push(remote(format!("as on AWS, {time:?} a transaction"), &dynoxide, Some(*time)));
     }
     let mut all = Vec::new();
     for (at, place) in places.iter().enumerate() {
@@ -230,9 +227,7 @@ async fn contend(
             let users = if place.remote.is_none() { extent.users } else { extent.contenders };
             let scratch = directory.join(format!("contention-{at}-{workers}"));
             let decided = contention::decide(&scratch, place, *workers, users).await?;
-            if place.remote.is_some() && at == 1 && *workers == WORKERS {
-                costs.on_dynamodb(&decided);
-            }
+            progress(&decided.told());
             all.push(decided);
         }
     }

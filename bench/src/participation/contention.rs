@@ -5,9 +5,9 @@ use std::time::{Duration, Instant};
 
 use super::hall::{Hall, Mode, Remote, Used, Workers};
 use super::rush::Rush;
-use super::stand_in::{Seen, StandIn};
+use super::stand_in::StandIn;
 use crate::Result;
-use crate::report::{Table, count, progress, whole};
+use crate::report::{Table, progress, whole};
 
 /// Who asks to take part at once, before anything is decided.
 const CONNECTIONS: u64 = 32;
@@ -26,23 +26,21 @@ pub(crate) struct Place {
 pub(crate) struct Decided {
     name: String,
     workers: usize,
-    all: u64,
+    /// Calls of EP-01 a second, before.
+    intake: f64,
     /// Decisions a second.
     rate: f64,
     used: Used,
-    /// Of one decision, where someone counts.
-    seen: Option<Seen>,
-    /// Write units of a call of EP-01.
-    pub(crate) intake_writes: f64,
-    /// Read units of a call of EP-01.
-    pub(crate) intake_reads: f64,
+    /// Of a call of EP-01 and of a decision, where someone counts.
+    conflicts: Option<(f64, f64)>,
 }
 
 impl Decided {
-    /// What a decision consumes.
-    pub(crate) fn units(&self) -> (f64, f64) {
-        let done = self.used.done.max(1.0);
-        (self.used.read_units / done, self.used.write_units / done)
+    /// For whoever waits for the rest.
+    pub(crate) fn told(&self) -> String {
+        let Decided { name, workers, intake, rate, conflicts, .. } = self;
+        let (intake, rate) = (whole(*intake), whole(*rate));
+        format!("{name}: {intake}/s, {workers} workers {rate}/s, conflicts {conflicts:?}")
     }
 }
 
@@ -70,22 +68,17 @@ pub(crate) async fn decide(
     }
     let mut hall = Hall::open(directory, Workers::None, remote.as_ref()).await?;
     hall.make("seats", Mode::Seats).await?;
+    let conflicts = || stand_in.as_ref().map(StandIn::conflicts);
+    let begun = conflicts();
     let rushed = Rush::prepare("seats", CONNECTIONS.min(all), all)?.run(hall.address()).await?;
     drop(hall);
-    let before = stand_in.as_ref().map(StandIn::seen);
+    let taken = conflicts();
 
     let start = Instant::now();
     let mut hall = Hall::open(directory, Workers::Some(workers), remote.as_ref()).await?;
     let first = hall.progress("seats").await?;
     let end = hall.until_decided("seats", all).await?;
     let used = hall.used().await?;
-    let seen = stand_in.as_ref().zip(before).map(|(stand_in, before)| {
-        let seen = stand_in.seen();
-        Seen {
-            transactions: seen.transactions - before.transactions,
-            conflicts: seen.conflicts - before.conflicts,
-        }
-    });
     // All may be over before the first look.
     let (left, since) = match all.saturating_sub(first.decided) {
         0 => (all, start),
@@ -95,39 +88,40 @@ pub(crate) async fn decide(
     Ok(Decided {
         name: place.name.clone(),
         workers,
-        all,
+        intake: number(all) / rushed.time.as_secs_f64(),
         rate: number(left) / (end - since).as_secs_f64(),
         used,
-        seen,
-        intake_writes: rushed.write_units / number(all),
-        intake_reads: rushed.read_units / number(all),
+        conflicts: begun.zip(taken).zip(conflicts()).map(|((begun, taken), end)| {
+            (number(taken - begun) / number(all), number(end - taken) / number(all))
+        }),
     })
 }
 
 pub(crate) fn table(all: &[Decided]) -> Table {
     let mut table = Table::new([
         "store",
+        "taken/s",
+        "conflicts each",
         "workers",
-        "decided",
-        "decisions/s",
-        "conflicts a decision",
+        "decided/s",
+        "conflicts each",
         "a decision takes",
         "put off",
     ]);
     for one in all {
-        let done = one.used.done.max(1.0);
-        let number = |count: u64| f64::from(u32::try_from(count).unwrap_or(u32::MAX));
-        let conflicts = match one.seen {
-            None => "none: one writer".to_owned(),
-            Some(seen) => format!("{:.2}", number(seen.conflicts) / number(one.all)),
+        let (taking, deciding) = match one.conflicts {
+            None => ("none".to_owned(), "none".to_owned()),
+            Some((taking, deciding)) => (format!("{taking:.2}"), format!("{deciding:.2}")),
         };
+        let handled = (one.used.done + one.used.later).max(1.0);
         table.row([
             one.name.clone(),
+            whole(one.intake),
+            taking,
             one.workers.to_string(),
-            count(one.all),
             whole(one.rate),
-            conflicts,
-            format!("{:.1} ms", one.used.seconds / (done + one.used.later) * 1e3),
+            deciding,
+            format!("{:.1} ms", one.used.seconds / handled * 1e3),
             whole(one.used.later),
         ]);
     }

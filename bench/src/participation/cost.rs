@@ -2,7 +2,6 @@
 
 use latchkey_table::{Capacity, Schema};
 
-use super::contention::Decided;
 use super::hall::{DOCUMENT, Mode, Used};
 use super::recorded::Recorded;
 use super::rush::Rushed;
@@ -22,11 +21,11 @@ pub(crate) struct Costs {
 /// What one part of a participation consumes somewhere.
 struct Row {
     contract: &'static str,
-    what: String,
+    what: &'static str,
     reads: f64,
     writes: f64,
-    /// What each index is of the writes, where it can be told.
-    indexes: Option<[u64; 2]>,
+    /// What each index is of the writes.
+    indexes: [u64; 2],
 }
 
 const INDEXES: [&str; 2] = ["GSI1", "GSI2"];
@@ -69,21 +68,6 @@ impl Costs {
         }
     }
 
-    /// What it was on a store that speaks DynamoDB's protocol, the message in an outbox on its way.
-    pub(crate) fn on_dynamodb(&mut self, decided: &Decided) {
-        let (reads, writes) = decided.units();
-        let row = |contract, what: &str, reads, writes| Row {
-            contract,
-            what: format!("{what}, DynamoDB Local"),
-            reads,
-            writes,
-            indexes: None,
-        };
-        let (of_reads, of_writes) = (decided.intake_reads, decided.intake_writes);
-        self.rows.push(row(INTAKE, "take part", of_reads, of_writes));
-        self.rows.push(row(WORK, Mode::Seats.name(), reads, writes));
-    }
-
     pub(crate) fn table(&self) -> Result<Table> {
         let text = std::fs::read_to_string(DOCUMENT)?;
         let model = latchkey_model::check(&text).model;
@@ -92,16 +76,13 @@ impl Costs {
         for row in &self.rows {
             let contract = model.bodies().into_iter().find(|contract| contract.id == row.contract);
             let stated = contract.and_then(|contract| contract.facts.cost.as_ref());
-            let of = |at: usize| {
-                let count = row.indexes.and_then(|counts| counts.get(at).copied());
-                count.map_or_else(|| "–".to_owned(), |count| count.to_string())
-            };
+            let [first, second] = row.indexes;
             table.row([
                 row.contract.to_owned(),
-                row.what.clone(),
+                row.what.to_owned(),
                 format!("{:.1}", row.writes),
-                of(0),
-                of(1),
+                first.to_string(),
+                second.to_string(),
                 format!("{:.1}", row.reads),
                 stated.map_or_else(|| "–".to_owned(), |stated| stated.value.clone()),
             ]);
@@ -111,14 +92,19 @@ impl Costs {
 }
 
 impl Row {
-    fn counted(contract: &'static str, what: &str, units: Capacity, indexes: [u64; 2]) -> Row {
+    fn counted(
+        contract: &'static str,
+        what: &'static str,
+        units: Capacity,
+        indexes: [u64; 2],
+    ) -> Row {
         let number = |count: u64| f64::from(u32::try_from(count).unwrap_or(u32::MAX));
         Row {
             contract,
-            what: what.to_owned(),
+            what,
             reads: number(units.read_halves) / 2.0,
             writes: number(units.write),
-            indexes: Some(indexes),
+            indexes,
         }
     }
 }
