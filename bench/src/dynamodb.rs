@@ -58,9 +58,9 @@ struct Seen {
 }
 
 /// DynamoDB Local in a process of its own, which ends when its input is closed.
-struct Service {
+pub(crate) struct Service {
     child: Child,
-    endpoint: String,
+    pub(crate) endpoint: String,
 }
 
 /// Compares, on a service of its own unless an endpoint is given.
@@ -150,7 +150,7 @@ impl Sides {
 }
 
 impl Service {
-    fn start() -> Result<Service> {
+    pub(crate) fn start() -> Result<Service> {
         let mut child =
             Command::new(SERVICE).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn()?;
         let output = child.stdout.take().ok_or("the service has no output")?;

@@ -1,10 +1,10 @@
 //! The service over HTTP: a get next to a bare axum handler, a change next to the store's own figure.
 
-mod client;
+pub(crate) mod client;
 mod lockers;
 pub(crate) mod peer;
 pub(crate) mod process;
-mod reply;
+pub(crate) mod reply;
 mod status;
 
 use std::path::{Path, PathBuf};
@@ -170,11 +170,14 @@ fn like(reply: &Reply<'_>) -> Result<Peer> {
 }
 
 /// Copies a store that no one has open.
-fn copy(from: &Path, to: PathBuf) -> Result<PathBuf> {
+pub(crate) fn copy(from: &Path, to: PathBuf) -> Result<PathBuf> {
     std::fs::create_dir_all(&to)?;
     for entry in std::fs::read_dir(from)? {
         let entry = entry?;
-        std::fs::copy(entry.path(), to.join(entry.file_name()))?;
+        // A server that was killed leaves the socket it was told things by.
+        if entry.file_type()?.is_file() {
+            std::fs::copy(entry.path(), to.join(entry.file_name()))?;
+        }
     }
     Ok(to)
 }

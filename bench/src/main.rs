@@ -12,6 +12,7 @@ mod http;
 mod items;
 mod latchkey;
 mod load;
+mod participation;
 mod repair;
 mod report;
 mod store;
@@ -36,6 +37,7 @@ Examples:
   latchkey-bench http                       the service over HTTP, about 2 minutes
   latchkey-bench http --quick               a second, to see that it works
   latchkey-bench dynamodb                   contracts on DynamoDB Local next to the bare SDK
+  latchkey-bench participation              taking part and deciding, about 6 minutes
   latchkey-bench check                      the check of larger and larger documents";
 
 /// Measures Latchkey's embedded store next to bare redb, its service next to bare axum, and the check of
@@ -110,6 +112,21 @@ enum Measure {
         #[arg(long)]
         quick: bool,
     },
+    /// Taking part in events and deciding who wins: what comes in at 256 connections, what workers get done, what it
+    /// costs, and what becomes of it where all write one item.
+    Participation {
+        #[command(flatten)]
+        common: Common,
+        /// How many take part in each event [default: 10000, or 40 if quick].
+        #[arg(long, value_parser = clap::value_parser!(u64).range(1..=1_000_000))]
+        users: Option<u64>,
+        /// How often every event is held [default: 3, or 1 if quick].
+        #[arg(long, value_parser = clap::value_parser!(u32).range(1..=100))]
+        rounds: Option<u32>,
+        /// How many connections ask at once.
+        #[arg(long, default_value = "256", value_parser = clap::value_parser!(u64).range(1..=2000))]
+        connections: u64,
+    },
     /// The check of a document of 50 to 2,000 contracts.
     Check {
         /// How often each document is checked.
@@ -182,6 +199,21 @@ fn measure(measure: Measure) -> Result<()> {
             let calls = calls.unwrap_or(few);
             let rounds = rounds.unwrap_or(often);
             dynamodb::compare(endpoint, &dynamodb::Extent { calls, rounds, judged: !quick })
+        }
+        Measure::Participation { common, users, rounds, connections } => {
+            let (few, often, contenders) =
+                if common.quick { (40, 1, 10) } else { (10_000, 3, 300) };
+            let (workers, milliseconds): (Vec<usize>, Vec<u64>) =
+                if common.quick { (vec![32], vec![1]) } else { (vec![8, 32, 128], vec![5, 10]) };
+            let extent = participation::Extent {
+                users: users.unwrap_or(few),
+                rounds: rounds.unwrap_or(often),
+                connections,
+                workers,
+                contenders,
+                transactions: milliseconds.into_iter().map(Duration::from_millis).collect(),
+            };
+            participation::measure(scratch(&common.dir)?.path(), &extent)
         }
         Measure::Check { rounds } => check::measure(rounds),
         Measure::Victim(victim) => victim::write(&victim),

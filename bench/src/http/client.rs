@@ -178,11 +178,13 @@ impl Client {
 
 /// A token for a client, who may do anything to any locker.
 fn token(client: u64) -> Result<String> {
+    token_of(&format!("client-{client:04}"), Some("operator"))
+}
+
+/// A token for a caller.
+pub(crate) fn token_of(caller: &str, role: Option<&str>) -> Result<String> {
     let tokens = Tokens::new(SECRET.as_bytes(), "latchkey", "latchkey")?;
-    let claims = Claims {
-        sub: format!("client-{client:04}").into(),
-        roles: vec!["operator".into()],
-        orgs: Vec::new(),
-    };
+    let roles = role.into_iter().map(Into::into).collect();
+    let claims = Claims { sub: caller.into(), roles, orgs: Vec::new() };
     Ok(tokens.sign(&claims, SystemSource.now(), TOKEN_LASTS)?)
 }

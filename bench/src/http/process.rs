@@ -46,19 +46,29 @@ pub(crate) fn is_latchkey() -> bool {
     std::env::args_os().next().is_some_and(|name| name == LATCHKEY)
 }
 
+/// The command, yet to be told what to do.
+pub(crate) fn latchkey() -> Result<Command> {
+    let mut command = Command::new(std::env::current_exe()?);
+    command.arg0(LATCHKEY);
+    Ok(command)
+}
+
 impl Server {
     /// `latchkey serve`, on the store in a directory; its log is a file there.
     pub(crate) fn latchkey(directory: &Path, log: Log) -> Result<Server> {
-        let mut command = Command::new(std::env::current_exe()?);
-        command
-            .arg0(LATCHKEY)
-            .args(["serve", DOCUMENT, "--listen", "127.0.0.1:0", "--data"])
-            .arg(directory)
-            .env("LATCHKEY_SECRET", SECRET);
+        let mut command = latchkey()?;
+        command.args(["serve", DOCUMENT]);
         match log {
             Log::Requests => command.env_remove("LATCHKEY_LOG"),
             Log::Warnings => command.env("LATCHKEY_LOG", "warn"),
         };
+        Server::serve(command, directory)
+    }
+
+    /// `latchkey serve` with what else it is told.
+    pub(crate) fn serve(mut command: Command, directory: &Path) -> Result<Server> {
+        command.args(["--listen", "127.0.0.1:0", "--data"]).arg(directory);
+        command.env("LATCHKEY_SECRET", SECRET);
         Server::start(command, directory)
     }
 
