@@ -80,7 +80,7 @@ fn a_reservation_begins_and_ends_by_itself() {
     assert_eq!(active(&mut client, "L1"), None);
     within(Duration::from_secs(5), "no timer is left", || world.depth() == [0; 4]);
     server.stop();
-    assert_eq!(pointers(&world), [] as [Value; 0]);
+    assert_eq!(pointers(&world), Vec::<Value>::new());
 }
 
 #[test]
@@ -111,7 +111,7 @@ fn what_fell_due_while_the_server_was_down_is_done_when_it_is_back() {
     assert!(reply.status < 300, "{reply:?}");
     assert_eq!(active(&mut client, "L3"), None);
     server.stop();
-    assert_eq!(pointers(&world), [] as [Value; 0]);
+    assert_eq!(pointers(&world), Vec::<Value>::new());
 }
 
 #[test]
