@@ -124,7 +124,7 @@ pub(crate) struct Serve {
     #[command(flatten)]
     pub(crate) working: Working,
     /// Work on no messages; `latchkey work` does, beside it.
-    #[arg(long)]
+    #[arg(long, conflicts_with = "workers")]
     pub(crate) no_workers: bool,
     #[command(flatten)]
     pub(crate) trust: Trust,

@@ -124,6 +124,7 @@ async fn list(runtimes: &[Runtime]) -> Result<Value, String> {
     for runtime in runtimes {
         let system = runtime.system();
         for queue in system.queues() {
+            let told = |error| format!("`{}`: {error}", queue.name);
             let depth = runtime.depth(queue.name).await.map_err(told)?;
             let letters = runtime.letters(queue.name).await.map_err(told)?;
             all.push(json!({

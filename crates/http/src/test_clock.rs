@@ -93,8 +93,14 @@ impl TestClock {
     pub(crate) async fn pass(&self, runtimes: &[Runtime], instant: i64) -> Result<(), Error> {
         let _alone = self.passing.lock().await;
         for runtime in runtimes {
-            for _ in 0..MESSAGES_MAX {
+            for worked in 0.. {
                 let Some((at, queue)) = self.next(runtime, instant)? else { break };
+                if worked == MESSAGES_MAX {
+                    let reason = format!(
+                        "{MESSAGES_MAX} messages fell due at once: let less time pass, or see whether they send each other"
+                    );
+                    return Err(Error::Unavailable { reason });
+                }
                 self.now.fetch_max(at, Ordering::SeqCst);
                 let Some(held) = runtime.embedded_queue(&queue) else { break };
                 for received in held.receive(1, Duration::ZERO).await? {

@@ -505,3 +505,18 @@ fn a_queue_is_used_and_its_settings_are_within_bounds() {
     );
     assert_eq!(said, ["unused: no worker asks for `hint` of `packing`"]);
 }
+
+#[test]
+fn what_follows_a_send_is_conditional() {
+    let following = |condition: &str| {
+        sending(&format!(
+            "check order if unchanged else retry\nsend packing {{ orderId }}\naccepted {{\n\
+             update Order(orderId = orderId) set note = \"taken\", version = .version + 1{condition} else done\n}}\n\
+             refused {{ done }}"
+        ))
+    };
+    let wanted = "not-idempotent: what follows a send must be conditional".to_owned();
+    assert!(following("").contains(&wanted), "{:?}", following(""));
+    let conditional = following(" if .state == OPEN and .note is absent");
+    assert!(!conditional.contains(&wanted), "{conditional:?}");
+}

@@ -56,6 +56,14 @@ fn at_once(text: &str) -> Result<usize, String> {
     }
 }
 
+/// A number of messages to look at.
+fn shown_at_once(text: &str) -> Result<usize, String> {
+    match text.parse() {
+        Ok(count @ 1..=100) => Ok(count),
+        _ => Err("from 1 to 100".to_owned()),
+    }
+}
+
 /// What `work` is told.
 #[derive(Debug, Args)]
 #[command(after_help = "\
@@ -117,7 +125,7 @@ Examples:
         #[command(flatten)]
         which: Which,
         /// How many, at most 100.
-        #[arg(long, value_name = "N", default_value_t = 10)]
+        #[arg(long, value_name = "N", default_value_t = 10, value_parser = shown_at_once)]
         limit: usize,
         /// Print JSON.
         #[arg(long)]

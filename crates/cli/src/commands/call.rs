@@ -1,5 +1,6 @@
 //! `latchkey call`
 
+use std::io::Write as _;
 use std::sync::Arc;
 
 use latchkey_runtime::{Caller, Given, Outcome, Source, SystemSource, json, time};
@@ -84,8 +85,8 @@ fn show(outcome: &Outcome) {
     }
     eprintln!("{} ({})", outcome.status(), outcome.capacity);
     let body = outcome.body();
-    match json::read(body.as_bytes(), json::Limits { levels_max: json::LEVELS_CEILING }) {
-        Ok(value) => println!("{}", json::pretty(&value)),
-        Err(_) => println!("{body}"),
-    }
+    let read = json::read(body.as_bytes(), json::Limits { levels_max: json::LEVELS_CEILING });
+    let shown = read.map_or_else(|_| body.to_string(), |value| json::pretty(&value));
+    // Whoever reads may have seen enough.
+    let _ = writeln!(std::io::stdout(), "{shown}");
 }

@@ -1,5 +1,6 @@
 //! `latchkey queue`
 
+use std::io::Write as _;
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -19,13 +20,13 @@ pub(crate) fn run(arguments: &Queue, colour: bool) -> Result<(), Failure> {
         match arguments {
             Queue::Ls { json, place } => {
                 let listed = carry_out(place, &Order::List, colour).await?;
-                if *json { println!("{listed:#}") } else { print!("{}", table(&listed)) }
+                show(if *json { format!("{listed:#}\n") } else { table(&listed) });
             }
             Queue::Peek { queue, which, limit, json, place } => {
                 let (queue, which) = (queue.clone(), which.meant());
                 let order = Order::Peek { queue, which, limit: *limit };
                 let peeked = carry_out(place, &order, colour).await?;
-                if *json { println!("{peeked:#}") } else { print!("{}", messages(&peeked, which)) }
+                show(if *json { format!("{peeked:#}\n") } else { messages(&peeked, which) });
             }
             Queue::Redrive { queue, id, place } => {
                 let order = Order::Redrive { queue: queue.clone(), id: id.clone() };
@@ -53,6 +54,11 @@ pub(crate) fn run(arguments: &Queue, colour: bool) -> Result<(), Failure> {
     })
 }
 
+/// Whoever reads may have seen enough.
+fn show(text: String) {
+    let _ = std::io::stdout().write_all(text.as_bytes());
+}
+
 impl arguments::Which {
     fn meant(self) -> Which {
         match self {
@@ -73,6 +79,10 @@ async fn carry_out(
     let elsewhere = kept.storage.dynamodb && kept.queues.sqs;
     if !elsewhere && let Some(done) = control::ask(&kept.data, order).await {
         return done.map_err(Failure::Unusable);
+    }
+    if !kept.storage.dynamodb && !kept.data.is_dir() {
+        let path = kept.data.display();
+        return Err(Failure::Unusable(format!("there is no data directory `{path}`")));
     }
     let documents = document::all(&place.documents)?;
     let systems = kept.storage.place(document::systems(&documents, colour)?)?;

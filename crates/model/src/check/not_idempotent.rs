@@ -29,12 +29,30 @@ pub(super) fn check(model: &Model, report: &mut Report) {
                     report.raise(breach(contract, span, &what), &placed.step.waivers);
                 }
             }
+            if matches!(contract.trigger, Trigger::Accepted(_) | Trigger::Refused(_))
+                && let Some(first) = group.legs.first()
+                && group.legs.iter().all(|placed| is_unconditional(placed.leg))
+            {
+                report.raise(unconditional(first.leg.span), &first.step.waivers);
+            }
             for sent in group.sends.iter().filter(|sent| !around.is_closed(&sent.guards)) {
                 let diagnostic = breach(contract, sent.send.span, "sends another message");
                 report.raise(diagnostic, &sent.step.waivers);
             }
         }
     }
+}
+
+/// Whether a write happens whatever is stored.
+fn is_unconditional(leg: &Leg) -> bool {
+    leg.condition.is_none() && leg.put != Some(PutMode::IfAbsent)
+}
+
+fn unconditional(span: Span) -> Diagnostic {
+    let message = "what follows a send must be conditional";
+    Diagnostic::new("not-idempotent", span, message)
+        .why("it may run twice, and long after the call: by then a worker may have gone on")
+        .help("write `if .status == …` on it, or `if unchanged` of an item that is read in this block")
 }
 
 fn breach(contract: &Contract, span: Span, what: &str) -> Diagnostic {

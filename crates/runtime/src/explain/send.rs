@@ -14,7 +14,10 @@ impl<'a> Explainer<'a> {
         self.statement(&format!("leg {count}:"), &self.words.send(send));
         let asked = self.send_leg(send);
         self.indented(3, |page| match asked {
-            Some(asked) => page.show(vec![(None, asked)]),
+            Some(asked) => {
+                page.show(vec![(None, asked)]);
+                page.line("(of a queue outside the store: a record of it under LATCHKEY#OUTBOX#, until it is taken)");
+            }
             None => page.line("(what it sends cannot be told before the call)"),
         });
     }

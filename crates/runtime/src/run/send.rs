@@ -1,17 +1,22 @@
 //! Sends: legs of a transaction, and what follows once the queue has answered.
 
+use std::time::Duration;
+
 use latchkey_queue::outbox::Record;
 use latchkey_queue::{Message, Queue};
-use latchkey_table::Map;
+use latchkey_table::{Leg, Map, Returning};
+use tokio::time::Instant;
 
 use super::write::Legs;
 use super::{Ended, Session};
 use crate::evaluate::{Fault, Scope};
+use crate::input;
 use crate::plan::{self, Failure};
 use crate::problem::Problem;
 use crate::queues::Sent;
 use crate::relay::{Following, follow, relay};
 use crate::time;
+use crate::work::{CLASS_TIMEOUT, Ending};
 
 /// Something that is sent with a transaction.
 pub(super) struct Sending<'a> {
@@ -28,6 +33,9 @@ pub(super) struct Sending<'a> {
     kept: Map,
 }
 
+/// How long it may take to leave something to a sweep.
+const FOLLOW_LATER_TIME_MAX: Duration = Duration::from_secs(2);
+
 /// A queue refuses no leg.
 static NEVER_REFUSED: Failure = Failure::Nothing;
 
@@ -40,6 +48,11 @@ impl<'a> Session<'a> {
     ) -> Result<(), Ended> {
         let Some(line) = self.runtime.lines.get(send.queue) else { return Ok(()) };
         let body = self.filler().map(&send.values)?;
+        let queue = self.system.queues.get(send.queue);
+        if let Some(worker) = queue.and_then(|queue| queue.worker.as_ref()) {
+            // Better refused now than given up later.
+            input::kept(&worker.body, &body).map_err(Ended::Refused)?;
+        }
         let id = self.frame.text(&send.message)?;
         let due = match &send.at {
             Some(at) => time::parse(&self.frame.text(at)?).ok_or(Fault::OutOfRange)?,
@@ -99,10 +112,34 @@ impl<'a> Session<'a> {
             let relayed = match sending.leg {
                 Some(_) if !sending.at_once => continue,
                 Some(_) => relay(following, sending.record()).await,
-                None => follow(following, sending.sent, sending.kept).await,
+                None => {
+                    let record = sending.record();
+                    let followed = follow(following, sending.sent, sending.kept).await;
+                    self.follow_later(send, record, &followed.ending).await;
+                    followed
+                }
             };
             self.capacity += relayed.capacity;
             self.trace.iter_mut().for_each(|trace| trace.extend(relayed.trace.iter().cloned()));
+        }
+    }
+}
+
+impl Session<'_> {
+    /// Leaves what follows a send on the queue in the store to a sweep, if it could not be done yet. The message
+    /// then comes once more, too.
+    async fn follow_later(&self, send: &plan::Send, record: Record, ending: &Ending) {
+        let again = match ending {
+            Ending::Later => true,
+            Ending::Failed(why) => why.class == CLASS_TIMEOUT,
+            Ending::Done => false,
+        };
+        let line = self.runtime.lines.get(send.queue).filter(|_| again);
+        if let Some(Leg::Put(put)) = line.map(|line| record.leg(&line.home)) {
+            let deadline = Instant::now() + FOLLOW_LATER_TIME_MAX;
+            if let Err(error) = self.runtime.backend.put(put, Returning::Nothing, deadline).await {
+                tracing::warn!(send = %send.id, %error, "what follows a send is not done");
+            }
         }
     }
 }

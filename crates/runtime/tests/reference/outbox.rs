@@ -229,3 +229,80 @@ async fn a_record_of_a_send_that_is_in_no_document_is_sent_in_the_end() {
     assert_eq!(apart.sweep().await.relayed, 1);
     assert_eq!((apart.waiting(), apart.unsent()), (1, 0));
 }
+
+const JOBS: &str = r#"
+entity Job "JOB" {
+  PK = "JOB#{jobId}"
+  SK = "META"
+  jobId id, ready bool = false, taken bool = false, version counter
+}
+queue jobs { jobId id, n int 0..9 }
+contract MAKE "Make" {
+  POST /jobs/{jobId}
+  input n int
+  allow true
+  transact {
+    job = put Job { jobId } if absent else 409 there
+    send jobs { jobId, n }
+      accepted {
+        made = get Job(jobId = jobId) strong else done
+        when not made.ready { later }
+        update made set taken = true, version = .version + 1 if unchanged and .taken == false else done
+      }
+      refused { done }
+  }
+  return 202 job
+  facts
+}
+contract READY "Ready" {
+  POST /jobs/{jobId}/ready
+  allow true
+  job = get Job strong else 404 not-found
+  update job set ready = true, version = .version + 1 if unchanged else retry
+  return job
+  facts
+}
+worker WORK "Work" {
+  on jobs { jobId, n }
+  job = get Job strong else done
+  when job.taken and n > 5 { later }
+  done
+  facts
+}
+"#;
+
+#[tokio::test]
+async fn a_message_that_would_not_fit_is_refused_before_it_is_sent() {
+    let world = World::start(JOBS).await;
+    let told = world.call("MAKE", r#"{"jobId": "a", "n": 10}"#).await;
+    assert_eq!((told.status(), told.member("code")), (400, "invalid-input".into()));
+    assert!(told.body().contains("/n"), "{}", told.body());
+    assert_eq!(world.all("JOB#").len(), 0, "nothing was done");
+    assert_eq!(world.call("MAKE", r#"{"jobId": "a", "n": 9}"#).await.status(), 202);
+}
+
+// What follows a send and says `later` is run again, also where the queue is in the store.
+#[tokio::test]
+async fn what_follows_later_is_swept() {
+    let store = Arc::new(Store::in_memory(&latchkey_embedded::Options::default()).unwrap());
+    let clock = Arc::new(Moved(AtomicI64::new(NOW)));
+    let options = Options { source: clock.clone(), ..Options::default() };
+    let system = System::read(&document(JOBS)).unwrap();
+    let backend = Backend::Embedded(Arc::clone(&store));
+    let runtime = Runtime::start(system, backend, options).await.unwrap();
+    let world = World { runtime, store };
+    let sweep = async || {
+        clock.0.fetch_add(20_000, Ordering::SeqCst);
+        for shard in 0..OUTBOX_SHARDS {
+            world.runtime.sweep_outbox("jobs", shard, None).await.unwrap();
+        }
+    };
+    let taken = || world.attribute("JOB#a", "META", "taken");
+    world.ok("MAKE", r#"{"jobId": "a", "n": 1}"#).await;
+    sweep().await;
+    assert_eq!(taken().as_deref(), Some("false"));
+    world.ok("READY", r#"{"jobId": "a"}"#).await;
+    sweep().await;
+    assert_eq!(taken().as_deref(), Some("true"));
+    assert_eq!(world.all("LATCHKEY#OUTBOX#").len(), 0);
+}
