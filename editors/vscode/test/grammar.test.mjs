@@ -28,7 +28,7 @@ function expectedBlocks(text) {
     }
     const open = /^(`{3,}|~{3,})(\w*)/.exec(line);
     if (!open) return null;
-    fence = { close: open[1], scope: { contract: CONTRACT, example: EXAMPLE }[open[2]] ?? null };
+    fence = { close: open[1], scope: { contract: CONTRACT, example: EXAMPLE }[open[2]] ?? "other" };
     return "fence";
   });
 }
