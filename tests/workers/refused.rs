@@ -41,14 +41,24 @@ fn a_request_the_queue_refuses_has_failed() {
 
 #[test]
 fn nothing_is_lost_while_the_queue_cannot_be_asked() {
-    let mut world = World::on_sqs("participation", &SHORT, QUEUE, "away");
+    nothing_is_lost("away", Proxy::cut);
+}
+
+#[test]
+fn nothing_is_lost_while_the_queue_does_not_answer() {
+    nothing_is_lost("silent", Proxy::hang);
+}
+
+/// Calls are answered while the queue is out of reach in some way, and what they sent comes through later.
+fn nothing_is_lost(queue: &str, fail: fn(&mut Proxy)) {
+    let mut world = World::on_sqs("participation", &SHORT, QUEUE, queue);
     let mut way = Proxy::to(world.sqs.as_ref().unwrap().endpoint());
     world.through(&way.endpoint());
     let mut server = world.serve(&[]);
     let address = Address::of(&server);
     let event = Event { id: "away", seats: 2 };
     event.open(&address);
-    way.cut();
+    fail(&mut way);
     let mut client = Patient::new(&address);
     for user in ["ann", "ben", "cid"] {
         let started = Instant::now();
@@ -58,7 +68,7 @@ fn nothing_is_lost_while_the_queue_cannot_be_asked() {
         let again = event.reply(&mut client, user);
         assert_eq!((again.status, request_id(&again)), (200, request_id(&reply)));
     }
-    let depth = world.sqs.as_ref().unwrap().depth("away");
+    let depth = world.sqs.as_ref().unwrap().depth(queue);
     assert_eq!(depth, [0; 3], "nothing has come through");
     // Whoever has the outbox to sweep may die too.
     server.kill();

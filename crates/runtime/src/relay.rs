@@ -244,3 +244,23 @@ impl Worked {
         Worked { ending, capacity: Capacity::ZERO, trace: Vec::new() }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use latchkey_model::model;
+    use latchkey_queue::{limits, outbox};
+
+    /// The check and the queues know nothing of each other, and must mean the same.
+    #[test]
+    fn what_the_check_says_of_queues_is_so() {
+        assert_eq!(model::OUTBOX_SHARDS, outbox::SHARDS);
+        let told = [
+            (model::FAILURE_CLASS_BYTES_MAX, limits::FAILURE_CLASS_BYTES_MAX),
+            (model::FAILURE_CODE_BYTES_MAX, limits::FAILURE_CODE_BYTES_MAX),
+            (model::FAILURE_MESSAGE_BYTES_MAX, limits::FAILURE_MESSAGE_BYTES_MAX),
+        ];
+        for (check, queue) in told {
+            assert_eq!(usize::try_from(check).unwrap(), queue);
+        }
+    }
+}
