@@ -14,6 +14,7 @@ use serde_json::Value;
 
 pub(crate) mod backend;
 pub(crate) mod capability;
+mod moto;
 pub(crate) mod proxy;
 pub(crate) mod services;
 pub(crate) mod sqs;

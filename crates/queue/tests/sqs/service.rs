@@ -1,9 +1,4 @@
-//! `moto`, which speaks SQS's protocol, from PyPI.
-
-use std::fs::{self, File};
-use std::io::{BufRead, BufReader};
-use std::path::{Path, PathBuf};
-use std::process::{Child, ChildStdin, Command, Stdio};
+//! An SQS endpoint, and queues on it.
 
 use aws_config::{BehaviorVersion, ConfigLoader, Region};
 use aws_sdk_sqs::Client;
@@ -12,39 +7,12 @@ use aws_sdk_sqs::types::QueueAttributeName as Attribute;
 use latchkey_queue::{Clock, Codec, Sqs, SqsOptions, SqsService};
 use latchkey_table::{Map, Value};
 
-const MOTO: &str = "moto[server]==5.2.5";
-
-/// It ends when its standard input is closed, so that it never outlives the test.
-const PROGRAM: &str = "
-import sys
-from moto.server import ThreadedMotoServer
-server = ThreadedMotoServer(ip_address='127.0.0.1', port=0, verbose=False)
-server.start()
-print(server.get_host_and_port()[1], flush=True)
-sys.stdin.read()
-";
+use crate::moto::Moto;
 
 /// A service of the test's own, ended when it is dropped.
 pub(crate) struct Service {
-    child: Child,
-    input: Option<ChildStdin>,
-    pub(crate) endpoint: String,
+    pub(crate) moto: Moto,
     pub(crate) client: Client,
-}
-
-/// Where moto is installed, once for all tests.
-fn python() -> PathBuf {
-    let folder = Path::new(env!("CARGO_TARGET_TMPDIR"));
-    let (ready, python) = (folder.join("moto.ready"), folder.join("moto/bin/python"));
-    let lock = File::create(folder.join("moto.lock")).unwrap();
-    lock.lock().unwrap();
-    if fs::read_to_string(&ready).ok().as_deref() != Some(MOTO) {
-        let run = |command: &mut Command| assert!(command.status().unwrap().success());
-        run(Command::new("python3").args(["-m", "venv", "--clear"]).arg(folder.join("moto")));
-        run(Command::new(&python).args(["-m", "pip", "install", "--quiet", MOTO]));
-        fs::write(ready, MOTO).unwrap();
-    }
-    python
 }
 
 fn config() -> ConfigLoader {
@@ -75,20 +43,10 @@ pub(crate) const CODEC: Codec = Codec {
 
 impl Service {
     pub(crate) async fn start() -> Service {
-        let mut child = Command::new(python())
-            .args(["-c", PROGRAM])
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::null())
-            .spawn()
-            .unwrap();
-        let input = child.stdin.take();
-        let lines = BufReader::new(child.stdout.take().unwrap()).lines().map_while(Result::ok);
-        let port: u16 = lines.filter_map(|line| line.parse().ok()).next().unwrap();
-        let endpoint = format!("http://127.0.0.1:{port}");
+        let moto = Moto::start();
         let http = aws_smithy_http_client::Builder::new().build_http();
-        let config = config().http_client(http).endpoint_url(&endpoint).load().await;
-        Service { child, input, endpoint, client: Client::new(&config) }
+        let config = config().http_client(http).endpoint_url(&moto.endpoint).load().await;
+        Service { moto, client: Client::new(&config) }
     }
 
     /// Makes a queue and opens it, with a lease of a second.
@@ -111,7 +69,7 @@ impl Service {
         name: &str,
         clock: Clock,
     ) -> Result<Sqs, latchkey_queue::Error> {
-        let service = SqsService::connect_from(config(), Some(&self.endpoint)).await;
+        let service = SqsService::connect_from(config(), Some(&self.moto.endpoint)).await;
         let group = Some("group".into());
         let options = SqsOptions { lease_ms: 1_000, group, codec: CODEC };
         service.queue(name, options, clock).await
@@ -120,12 +78,5 @@ impl Service {
     pub(crate) async fn url(&self, name: &str) -> String {
         let answer = self.client.get_queue_url().queue_name(name).send().await.unwrap();
         answer.queue_url().unwrap().to_owned()
-    }
-}
-
-impl Drop for Service {
-    fn drop(&mut self) {
-        drop(self.input.take());
-        let _ = self.child.wait();
     }
 }
