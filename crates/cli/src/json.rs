@@ -3,9 +3,9 @@
 use latchkey_language::Diagnostic;
 use latchkey_model::Model;
 use latchkey_model::model::{
-    Attribute, Contract, Ending, Entity, Expr, ExprKind, Failure, FailureKind, Given, Input,
-    KeyShape, Leg, Limit, Op, Piece, Place, PutMode, Query, Range, Read, Segment, Send, Step,
-    StepKind, Strong, Template, TextPiece, What,
+    Attribute, Contract, Ending, Entity, EntityId, Expr, ExprKind, Failure, FailureKind, Given,
+    Input, KeyShape, Leg, Limit, Op, Piece, Place, PutMode, Query, Range, Read, Segment, Send,
+    Step, StepKind, Strong, Template, TextPiece, What,
 };
 use serde_json::{Value, json};
 
@@ -63,7 +63,7 @@ pub fn model(model: &Model) -> Value {
 }
 
 fn entity(model: &Model, entity: &Entity) -> Value {
-    let name = |id: usize| model.entities.get(id).map(|entity| entity.name.clone());
+    let name = |id: EntityId| model.entities[id].name.as_str();
     json!({
         "name": entity.name,
         "discriminator": entity.discriminator,
@@ -73,8 +73,8 @@ fn entity(model: &Model, entity: &Entity) -> Value {
             "key": key(&index.key),
             "moves": index.moves,
         })).collect::<Vec<_>>(),
-        "viewOf": entity.view_of.and_then(name),
-        "guardedBy": entity.guarded_by.and_then(name),
+        "viewOf": entity.view_of.map(name),
+        "guardedBy": entity.guarded_by.map(name),
         "attributes": entity.attributes.iter().map(attribute).collect::<Vec<_>>(),
     })
 }
@@ -325,8 +325,8 @@ impl Writer<'_> {
         Some(&binding.name)
     }
 
-    fn entity(&self, entity: usize) -> Option<&str> {
-        self.model.entities.get(entity).map(|entity| entity.name.as_str())
+    fn entity(&self, entity: EntityId) -> &str {
+        &self.model.entities[entity].name
     }
 
     fn exprs(&self, exprs: &[&Expr]) -> Vec<Value> {

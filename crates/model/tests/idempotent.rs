@@ -136,6 +136,6 @@ fn its_words_are_read_and_its_entity_is_known() {
     let checked = check(&document);
     let contract = checked.model.contracts.iter().find(|contract| contract.id == "D-2");
     let by = contract.and_then(|contract| contract.facts.idempotent.as_ref()).map(|by| by.value);
-    let entity = by.and_then(|by| checked.model.entities.get(by)).map(|by| by.name.as_str());
+    let entity = by.map(|by| checked.model.entities[by].name.as_str());
     assert_eq!(entity, Some("Entry"));
 }

@@ -3,16 +3,16 @@
 use std::collections::{HashMap, HashSet};
 
 use super::each_leg;
-use crate::model::{Contract, ExprKind, Leg, Model, PutMode, Verb};
+use crate::model::{Contract, EntityId, ExprKind, Leg, Model, PutMode, Verb};
 
 /// Who may change what.
 pub(super) struct Changes<'a> {
-    by_attribute: HashMap<(usize, &'a str), Vec<&'a Contract>>,
-    replaced: HashMap<usize, Vec<&'a Contract>>,
-    made: HashMap<usize, Vec<&'a Contract>>,
+    by_attribute: HashMap<(EntityId, &'a str), Vec<&'a Contract>>,
+    replaced: HashMap<EntityId, Vec<&'a Contract>>,
+    made: HashMap<EntityId, Vec<&'a Contract>>,
     /// The entities that can be made under a key that was there before.
-    remade: HashSet<usize>,
-    removed: HashMap<usize, Vec<&'a Contract>>,
+    remade: HashSet<EntityId>,
+    removed: HashMap<EntityId, Vec<&'a Contract>>,
 }
 
 impl<'a> Changes<'a> {
@@ -31,7 +31,7 @@ impl<'a> Changes<'a> {
     }
 
     fn take_in(&mut self, contract: &'a Contract, leg: &'a Leg) {
-        let of_entity = |map: &mut HashMap<usize, Vec<&'a Contract>>| {
+        let of_entity = |map: &mut HashMap<EntityId, Vec<&'a Contract>>| {
             map.entry(leg.entity).or_default().push(contract);
         };
         match leg.verb {
@@ -61,7 +61,7 @@ impl<'a> Changes<'a> {
     }
 
     /// Who may change an attribute of an item that is there.
-    pub(super) fn attribute(&self, entity: usize, attribute: &'a str) -> Vec<&'a Contract> {
+    pub(super) fn attribute(&self, entity: EntityId, attribute: &'a str) -> Vec<&'a Contract> {
         let mut all = self.by_attribute.get(&(entity, attribute)).cloned().unwrap_or_default();
         all.extend(self.replaced.get(&entity).into_iter().flatten());
         // Removed and made anew, it may be another.
@@ -72,12 +72,12 @@ impl<'a> Changes<'a> {
     }
 
     /// Who may remove an item.
-    pub(super) fn removal(&self, entity: usize) -> &[&'a Contract] {
+    pub(super) fn removal(&self, entity: EntityId) -> &[&'a Contract] {
         self.removed.get(&entity).map_or(&[], Vec::as_slice)
     }
 
     /// Who may make an item.
-    pub(super) fn making(&self, entity: usize) -> &[&'a Contract] {
+    pub(super) fn making(&self, entity: EntityId) -> &[&'a Contract] {
         self.made.get(&entity).map_or(&[], Vec::as_slice)
     }
 }

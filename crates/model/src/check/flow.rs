@@ -255,7 +255,7 @@ impl<'a> Group<'a> {
     }
 
     fn queried_part(&self, read: &'a Read, query: &'a Query, name: &str) -> Option<&'a Expr> {
-        let entity = self.model.entities.get(read.entity)?;
+        let entity = &self.model.entities[read.entity];
         let shape = match &query.index {
             None => &entity.key,
             Some(index) => &entity.indexes.iter().find(|other| other.name == *index)?.key,

@@ -7,7 +7,7 @@ use latchkey_language::Diagnostic;
 
 use super::keys::Keys;
 use super::{Report, each_read};
-use crate::model::{Entity, KeyShape, Model, Query, Range, What};
+use crate::model::{Entity, EntityId, KeyShape, Model, Query, Range, What};
 use crate::regular::Language;
 
 pub(super) fn check(model: &Model, report: &mut Report) {
@@ -23,9 +23,9 @@ pub(super) fn check(model: &Model, report: &mut Report) {
                 .into_iter()
                 .filter(|at| range_meets(query, &at.sort))
                 .collect();
-            let name = |id: usize| model.entities.get(id).map_or("", |entity| &entity.name);
+            let name = |id: EntityId| &model.entities[id].name;
             let own = name(read.entity);
-            let shape = model.entities.get(read.entity).and_then(|entity| place(entity, query));
+            let shape = place(&model.entities[read.entity], query);
             if let Some(shape) = shape
                 && !met.iter().any(|at| at.entity == read.entity)
             {
@@ -80,8 +80,8 @@ fn range_meets(query: &Query, sort: &Language) -> bool {
     }
 }
 
-fn remedy(model: &Model, entity: usize, query: &Query) -> String {
-    let template = model.entities.get(entity).and_then(|entity| place(entity, query));
+fn remedy(model: &Model, entity: EntityId, query: &Query) -> String {
+    let template = place(&model.entities[entity], query);
     let prefix = template.and_then(|key| key.sort.pieces.first()).and_then(|piece| match piece {
         crate::model::Piece::Literal(text) => Some(text.clone()),
         crate::model::Piece::Hole(_) => None,

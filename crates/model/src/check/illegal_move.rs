@@ -12,7 +12,7 @@ pub(super) fn check(model: &Model, report: &mut Report) {
     for contract in model.bodies() {
         for group in groups(model, contract) {
             for placed in &group.legs {
-                let Some(entity) = model.entities.get(placed.leg.entity) else { continue };
+                let entity = &model.entities[placed.leg.entity];
                 let replaces = placed.leg.put == Some(PutMode::Replace);
                 if replaces || matches!(placed.leg.verb, Verb::Update | Verb::Upsert) {
                     writes(&group, placed, entity, report);

@@ -23,8 +23,7 @@ pub(super) fn check(model: &Model, report: &mut Report) {
     for contract in model.bodies() {
         each_read(contract, |read, step| {
             let What::Query(query) = &read.what else { return };
-            let shape = model.entities.get(read.entity).and_then(|entity| place(entity, query));
-            let Some(shape) = shape else { return };
+            let Some(shape) = place(&model.entities[read.entity], query) else { return };
             for bound in bounds(&query.range) {
                 if let Some(diagnostic) = astray(bound, &shape.sort) {
                     report.raise(diagnostic, &step.waivers);

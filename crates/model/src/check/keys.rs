@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::model::{KeyShape, Model};
+use crate::model::{EntityId, KeyShape, Model};
 use crate::regular::Language;
 
 /// Where the entities lie in the table, or in one index.
@@ -15,7 +15,7 @@ pub(super) struct Keys<'a> {
 
 /// An entity's keys in the table or an index.
 pub(super) struct Place<'a> {
-    pub(super) entity: usize,
+    pub(super) entity: EntityId,
     pub(super) shape: &'a KeyShape,
     pub(super) partition: Language,
     pub(super) sort: Language,
@@ -25,7 +25,7 @@ impl<'a> Keys<'a> {
     /// The keys of the table, or of the index of a name.
     pub(super) fn new(model: &'a Model, index: Option<&str>) -> Keys<'a> {
         let mut keys = Keys { places: Vec::new(), by_beginning: BTreeMap::new() };
-        for (entity, declared) in model.entities.iter().enumerate() {
+        for (entity, declared) in model.entities.enumerate() {
             let shape = match index {
                 None => Some(&declared.key),
                 Some(name) => {

@@ -10,7 +10,7 @@ use crate::model::{Expr, ExprKind, Given, Leg, Model, Op, PutMode, Verb};
 pub(super) fn check(model: &Model, report: &mut Report) {
     for contract in model.bodies() {
         each_leg(contract, |leg, step| {
-            let Some(entity) = model.entities.get(leg.entity) else { return };
+            let entity = &model.entities[leg.entity];
             let Some(counter) = entity.counter() else { return };
             let name = &counter.name;
             let (message, help) = match leg.verb {
@@ -40,9 +40,9 @@ pub(super) fn check(model: &Model, report: &mut Report) {
 /// Every write of a guarded entity moves its guard in the same transaction.
 fn guards(model: &Model, group: &Group<'_>, report: &mut Report) {
     for placed in group.legs.iter().filter(|placed| placed.leg.verb != Verb::Check) {
-        let Some(entity) = model.entities.get(placed.leg.entity) else { continue };
+        let entity = &model.entities[placed.leg.entity];
         let Some(id) = entity.guarded_by else { continue };
-        let Some(guard) = model.entities.get(id) else { continue };
+        let guard = &model.entities[id];
         let moved = group.legs.iter().any(|other| {
             other.leg.entity == id
                 && guard.counter().is_some_and(|counter| bumps(other.leg, &counter.name))

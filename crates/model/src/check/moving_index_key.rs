@@ -12,7 +12,7 @@ pub(super) fn check(model: &Model, report: &mut Report) {
     for contract in model.bodies() {
         for group in groups(model, contract) {
             for placed in &group.legs {
-                let Some(entity) = model.entities.get(placed.leg.entity) else { continue };
+                let entity = &model.entities[placed.leg.entity];
                 for index in entity.indexes.iter().filter(|index| !index.moves) {
                     if let Some((part, span)) = moved(&group, &changes, entity, index, placed) {
                         let diagnostic = breach(index, part, span);

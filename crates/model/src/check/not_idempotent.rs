@@ -95,7 +95,7 @@ impl<'a> Around<'a, '_> {
             let new = new.filter(|_| leg.put != Some(PutMode::IfAbsent));
             return new.map(|given| (given.span, format!("makes another `{}`", given.attribute)));
         }
-        let name = self.model.entities.get(leg.entity).map_or("", |entity| &entity.name);
+        let name = &self.model.entities[leg.entity].name;
         // A replaced item under a key that changes with another is that one's view, not one item more.
         let fresh = leg.key.iter().any(|given| self.is_new(&given.value) || self.has_now(given));
         let one_more = fresh || leg.put == Some(PutMode::IfAbsent);
@@ -104,7 +104,7 @@ impl<'a> Around<'a, '_> {
 
     /// Whether a value is computed from what the same write leaves there; counting changes is what a counter is for.
     fn computes(&self, leg: &'a Leg, given: &'a Given) -> bool {
-        let counter = self.model.entities.get(leg.entity).and_then(|entity| entity.counter());
+        let counter = self.model.entities[leg.entity].counter();
         if counter.is_some_and(|counter| counter.name == given.attribute) {
             return false;
         }
@@ -158,8 +158,7 @@ impl<'a> Around<'a, '_> {
         let Some(Kind::Item(id)) = self.contract.bindings.get(binding).map(|b| &b.kind) else {
             return true;
         };
-        let in_key =
-            self.model.entities.get(*id).is_some_and(|e| e.key.attributes().contains(&name));
+        let in_key = self.model.entities[*id].key.attributes().contains(&name);
         !in_key && !self.changes.attribute(*id, name).is_empty()
     }
 
@@ -257,7 +256,7 @@ impl<'a> Around<'a, '_> {
             ExprKind::Attribute(binding, name) => {
                 let kind = self.contract.bindings.get(*binding).map(|bound| &bound.kind);
                 let Some(Kind::Item(entity)) = kind else { return None };
-                let entity = self.model.entities.get(*entity)?;
+                let entity = &self.model.entities[*entity];
                 entity.attribute(name).is_none_or(|attribute| attribute.optional)
             }
             ExprKind::Stored(_) => return None,

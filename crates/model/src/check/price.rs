@@ -3,8 +3,8 @@
 
 use super::size::{item_bytes_max, record_bytes_max};
 use crate::model::{
-    Entity, Failure, FailureKind, IndexShape, Leg, Limit, Model, PutMode, Queue, Read, Send, Step,
-    StepKind, Strong, Template, Verb, What,
+    Entity, EntityId, Failure, FailureKind, IdVec, IndexShape, Leg, Limit, Model, PutMode, Queue,
+    Read, Send, Step, StepKind, Strong, Template, Verb, What,
 };
 
 const READ_UNIT_BYTES: u64 = 4 * 1024;
@@ -42,26 +42,26 @@ pub(super) struct Charge<'a> {
 pub(super) struct Prices<'a> {
     model: &'a Model,
     /// The bytes of the largest item of each entity.
-    bytes: Vec<u64>,
+    bytes: IdVec<EntityId, u64>,
 }
 
 impl<'a> Prices<'a> {
     pub(super) fn new(model: &'a Model) -> Prices<'a> {
-        let bytes = model.entities.iter().map(|entity| item_bytes_max(model, entity)).collect();
+        let bytes = model.entities.map(|_, entity| item_bytes_max(model, entity));
         Prices { model, bytes }
     }
 
     /// What a step takes from each partition it comes to, in a transaction or not. Steps within it are not counted.
     pub(super) fn charges(&self, step: &Step, in_transaction: bool) -> Vec<Charge<'a>> {
         match &step.kind {
-            StepKind::Read(read) => match self.entity(read.entity) {
-                Some((entity, bytes)) => vec![read_charge(entity, read, bytes)],
-                None => Vec::new(),
-            },
-            StepKind::Write(leg) => match self.entity(leg.entity) {
-                Some((entity, bytes)) => write_charges(entity, leg, bytes, in_transaction),
-                None => Vec::new(),
-            },
+            StepKind::Read(read) => {
+                let (entity, bytes) = self.entity(read.entity);
+                vec![read_charge(entity, read, bytes)]
+            }
+            StepKind::Write(leg) => {
+                let (entity, bytes) = self.entity(leg.entity);
+                write_charges(entity, leg, bytes, in_transaction)
+            }
             StepKind::Send(send) => match self.model.queues.get(send.queue) {
                 Some(queue) => vec![send_charge(queue, send)],
                 None => Vec::new(),
@@ -70,8 +70,8 @@ impl<'a> Prices<'a> {
         }
     }
 
-    fn entity(&self, id: usize) -> Option<(&'a Entity, u64)> {
-        Some((self.model.entities.get(id)?, self.bytes.get(id).copied()?))
+    fn entity(&self, id: EntityId) -> (&'a Entity, u64) {
+        (&self.model.entities[id], self.bytes[id])
     }
 }
 

@@ -14,7 +14,7 @@ const RESERVED: &str = "LATCHKEY#";
 pub(super) fn check(model: &Model, report: &mut Report) {
     let keys = Keys::new(model, None);
     for place in keys.all() {
-        let Some(entity) = model.entities.get(place.entity) else { continue };
+        let entity = &model.entities[place.entity];
         if place.partition.meets(&Language::literal(RESERVED).then_anything()) {
             let message = format!("`{}` can have a key that is Latchkey's own", entity.name);
             let diagnostic = Diagnostic::new("shared-key", entity.key.partition.span, message)
@@ -27,7 +27,7 @@ pub(super) fn check(model: &Model, report: &mut Report) {
         let before =
             keys.meeting(&place.partition).into_iter().filter(|other| other.entity < place.entity);
         for other in before.filter(|other| other.sort.meets(&place.sort)) {
-            let Some(other) = model.entities.get(other.entity) else { continue };
+            let other = &model.entities[other.entity];
             let message = format!("`{}` and `{}` can have the same key", entity.name, other.name);
             let help = "begin one of the templates with a word of its own, such as `\"META\"` or `\"LOG#…\"`";
             let diagnostic = Diagnostic::new("shared-key", entity.key.sort.span, message)

@@ -7,11 +7,13 @@ use latchkey_language::{Diagnostic, Span};
 use super::Report;
 use super::flow::{Group, Placed, fixes, groups, within};
 use super::truth::plain;
-use crate::model::{Contract, Entity, Expr, ExprKind, Given, Kind, Leg, Model, PutMode, Verb};
+use crate::model::{
+    Contract, Entity, EntityId, Expr, ExprKind, Given, Kind, Leg, Model, PutMode, Verb,
+};
 
 pub(super) fn check(model: &Model, report: &mut Report) {
-    let mut views: HashMap<usize, Vec<(usize, &Entity)>> = HashMap::new();
-    for (id, view) in model.entities.iter().enumerate() {
+    let mut views: HashMap<EntityId, Vec<(EntityId, &Entity)>> = HashMap::new();
+    for (id, view) in model.entities.enumerate() {
         if let Some(source) = view.view_of {
             views.entry(source).or_default().push((id, view));
         }
@@ -47,11 +49,11 @@ fn source_changed(
     model: &Model,
     group: &Group<'_>,
     at: usize,
-    (id, view): (usize, &Entity),
+    (id, view): (EntityId, &Entity),
     report: &mut Report,
 ) {
     let Some(placed) = group.legs.get(at) else { return };
-    let Some(source) = model.entities.get(placed.leg.entity) else { return };
+    let source = &model.entities[placed.leg.entity];
     let changed = changed(placed.leg, source);
     let copied: Vec<&str> = view
         .attributes
@@ -118,7 +120,7 @@ fn source_changed(
 }
 
 /// A leg that looks as if it wrote the view, and why it does not count.
-fn near_miss(group: &Group<'_>, at: usize, view: usize) -> Option<(Span, &'static str)> {
+fn near_miss(group: &Group<'_>, at: usize, view: EntityId) -> Option<(Span, &'static str)> {
     let placed = group.legs.get(at)?;
     let mut legs = group.legs.iter().enumerate();
     let (place, near) = legs.find(|(_, other)| {
@@ -237,10 +239,9 @@ fn copy_written(
     report: &mut Report,
 ) {
     let leg = placed.leg;
-    let Some(view) = model.entities.get(leg.entity) else { return };
-    let Some((id, source)) = view.view_of.and_then(|id| Some((id, model.entities.get(id)?))) else {
-        return;
-    };
+    let view = &model.entities[leg.entity];
+    let Some(id) = view.view_of else { return };
+    let source = &model.entities[id];
     if leg.verb == Verb::Check {
         return;
     }

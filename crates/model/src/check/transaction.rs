@@ -75,7 +75,7 @@ fn collisions(model: &Model, group: &Group<'_>, report: &mut Report) {
             if apart {
                 continue;
             }
-            let entity = model.entities.get(placed.leg.entity).map_or("", |entity| &entity.name);
+            let entity = &model.entities[placed.leg.entity].name;
             let message = format!("two legs of one transaction may be on the same `{entity}`");
             let diagnostic = Diagnostic::new("transaction", placed.leg.span, message)
                 .other(other.leg.span, "the other leg")

@@ -5,7 +5,7 @@ use latchkey_language::{Diagnostic, Span};
 
 use super::flow::{Group, groups};
 use super::{Report, each_read};
-use crate::model::{Contract, Leg, Model, PutMode, Strong, Verb, What};
+use crate::model::{Contract, EntityId, Leg, Model, PutMode, Strong, Verb, What};
 
 pub(super) fn check(model: &Model, report: &mut Report) {
     let workers = model.workers.iter().map(|worker| &worker.body);
@@ -59,8 +59,7 @@ fn claims(contract: &Contract, report: &mut Report) {
 /// A contract that is idempotent by itself leaves in every effect what a repeated call finds.
 fn remembers(model: &Model, contract: &Contract, report: &mut Report) {
     let Some(stated) = &contract.facts.idempotent else { return };
-    let Some(entity) = model.entities.get(stated.value) else { return };
-    let name = &entity.name;
+    let name = &model.entities[stated.value].name;
     let waivers = &contract.facts.waivers;
     let is_post = contract.route.as_ref().is_some_and(|route| route.method == "POST");
     if !is_post {
@@ -110,7 +109,7 @@ fn forgets(span: Span, message: String, why: &str, name: &str) -> Diagnostic {
 }
 
 /// Whether a leg is refused once it has happened, by what it leaves.
-fn is_mark(leg: &Leg, entity: usize) -> bool {
+fn is_mark(leg: &Leg, entity: EntityId) -> bool {
     leg.verb == Verb::Put && leg.entity == entity && leg.put == Some(PutMode::IfAbsent)
 }
 

@@ -13,7 +13,7 @@ use super::flow::{Group, fixes, groups, within};
 use super::truth::{Passed, Supposed, each, plain};
 use super::{Report, each_send, each_step};
 use crate::model::{
-    Contract, Expr, ExprKind, Kind, Leg, Model, Op, PutMode, Send, StepKind, Verb, What,
+    Contract, EntityId, Expr, ExprKind, Kind, Leg, Model, Op, PutMode, Send, StepKind, Verb, What,
 };
 
 mod story;
@@ -240,8 +240,8 @@ fn taken_over<'a>(
     found: &mut Vec<Use<'a>>,
 ) {
     let (Verb::Put, Some(of)) = (leg.verb, leg.of) else { return };
-    let Some(entity) = model.entities.get(leg.entity) else { return };
-    let source = entity_of(contract, of).and_then(|source| model.entities.get(source));
+    let entity = &model.entities[leg.entity];
+    let source = entity_of(contract, of).map(|source| &model.entities[source]);
     for attribute in &entity.attributes {
         let given = leg.values.iter().any(|given| given.attribute == attribute.name);
         if !given && source.is_some_and(|source| source.attribute(&attribute.name).is_some()) {
@@ -277,7 +277,7 @@ fn which_item<'a>(group: &Group<'a>, found: &mut Vec<Use<'a>>) {
     }
 }
 
-fn entity_of(contract: &Contract, binding: usize) -> Option<usize> {
+fn entity_of(contract: &Contract, binding: usize) -> Option<EntityId> {
     match contract.bindings.get(binding).map(|binding| &binding.kind) {
         Some(Kind::Item(entity) | Kind::Page(entity)) => Some(*entity),
         _ => None,
@@ -292,10 +292,10 @@ fn culprits<'a>(
     fact: &Fact<'a>,
 ) -> Vec<&'a Contract> {
     let Some(id) = entity_of(contract, fact.binding()) else { return Vec::new() };
-    let key = model.entities.get(id).map(|entity| entity.key.attributes());
+    let key = model.entities[id].key.attributes();
     match fact {
         // What an item's key is made of never changes while it is the same item.
-        Fact::Attribute(_, name) if key.is_some_and(|key| key.contains(name)) => Vec::new(),
+        Fact::Attribute(_, name) if key.contains(name) => Vec::new(),
         Fact::Attribute(_, name) => changes.attribute(id, name),
         Fact::There(_) => changes.removal(id).to_vec(),
         Fact::NotThere(_) => changes.making(id).to_vec(),
@@ -321,8 +321,8 @@ fn finders<'a>(
         return Vec::new();
     }
     let mut all = [changes.making(id), changes.removal(id)].concat();
-    let indexes = model.entities.get(id).into_iter().flat_map(|entity| &entity.indexes);
-    let index = indexes.filter(|index| query.index.as_ref() == Some(&index.name));
+    let indexes = &model.entities[id].indexes;
+    let index = indexes.iter().filter(|index| query.index.as_ref() == Some(&index.name));
     for part in index.flat_map(|index| index.key.attributes()) {
         all.extend(changes.attribute(id, part));
     }
@@ -362,7 +362,7 @@ fn leg_pins<'a>(
 ) -> bool {
     let insists = group.insists(pin);
     let binding = used.fact.binding();
-    let counter = model.entities.get(pin.entity).and_then(|entity| entity.counter());
+    let counter = model.entities[pin.entity].counter();
     let unchanged = counter.is_some_and(|counter| {
         insists.iter().any(|test| {
             let said = matches!(test.test.kind, ExprKind::Unchanged) && test.truth;
@@ -478,7 +478,7 @@ fn suffices<'a>(
         return false;
     };
     let ExprKind::Word(word) = &plain(&group.lets, value).kind else { return false };
-    let attribute = model.entities.get(pin.entity).and_then(|entity| entity.attribute(name));
+    let attribute = model.entities[pin.entity].attribute(name);
     let moves = attribute.and_then(|attribute| attribute.moves.as_deref()).unwrap_or_default();
     let is_it = |expr: &'a Expr| {
         let it = matches!(&expr.kind, ExprKind::Attribute(other, attribute)
@@ -497,9 +497,9 @@ fn is_guarded<'a, L: Iterator<Item = &'a Leg>>(
     binding: usize,
     legs: impl Fn() -> L,
 ) -> bool {
-    let entity = entity_of(contract, binding).and_then(|entity| model.entities.get(entity));
+    let entity = entity_of(contract, binding).map(|entity| &model.entities[entity]);
     let Some(id) = entity.and_then(|entity| entity.guarded_by) else { return false };
-    let Some(guard) = model.entities.get(id) else { return false };
+    let guard = &model.entities[id];
     let Some((at, _)) = group.read_of(binding) else { return false };
     let its_own = |read: usize| {
         guard.key.attributes().iter().all(|name| {

@@ -7,15 +7,16 @@ use latchkey_language::Diagnostic;
 use super::unmapped_failure::failure;
 use super::{Report, each_leg, each_read, each_send, each_step};
 use crate::model::{
-    Contract, Ending, Entity, Expr, ExprKind, FailureKind, Kind, Model, StepKind, Strong, What,
+    Contract, Ending, Entity, EntityId, Expr, ExprKind, FailureKind, Kind, Model, StepKind, Strong,
+    What,
 };
 
 /// What the contracts make use of.
 #[derive(Default)]
 struct Used<'a> {
-    entities: HashSet<usize>,
-    indexes: HashSet<(usize, &'a str)>,
-    attributes: HashSet<(usize, &'a str)>,
+    entities: HashSet<EntityId>,
+    indexes: HashSet<(EntityId, &'a str)>,
+    attributes: HashSet<(EntityId, &'a str)>,
     /// The bindings of the contract that is looked at.
     bindings: HashSet<usize>,
 }
@@ -28,7 +29,7 @@ pub(super) fn check(model: &Model, report: &mut Report) {
         reads(contract, &used, report);
     }
     queues(model, report);
-    for (id, entity) in model.entities.iter().enumerate() {
+    for (id, entity) in model.entities.enumerate() {
         if !used.entities.contains(&id) {
             let message = format!("nothing uses the entity `{}`", entity.name);
             let diagnostic = Diagnostic::new("unused", entity.span, message)
@@ -152,9 +153,8 @@ fn take_in<'a>(model: &'a Model, contract: &'a Contract, used: &mut Used<'a>) {
             });
         }
         // A view takes what it copies from its source.
-        if let Some(view) = model.entities.get(leg.entity)
-            && let Some(source) = view.view_of
-        {
+        let view = &model.entities[leg.entity];
+        if let Some(source) = view.view_of {
             let copied = view.attributes.iter().filter(|attribute| attribute.copied);
             used.attributes.extend(copied.map(|attribute| (source, attribute.name.as_str())));
         }
@@ -182,10 +182,11 @@ fn take_in<'a>(model: &'a Model, contract: &'a Contract, used: &mut Used<'a>) {
         StepKind::Return(returned) => {
             used.bindings.extend(returned.binding);
             let kind = returned.binding.and_then(|id| contract.bindings.get(id)).map(|b| &b.kind);
-            if let Some(Kind::Item(entity) | Kind::Page(entity)) = kind
-                && let Some(shown) = model.entities.get(*entity)
-            {
-                let all = shown.attributes.iter().map(|attribute| attribute.name.as_str());
+            if let Some(Kind::Item(entity) | Kind::Page(entity)) = kind {
+                let all = model.entities[*entity]
+                    .attributes
+                    .iter()
+                    .map(|attribute| attribute.name.as_str());
                 let shown = all.filter(|name| {
                     returned.fields.is_empty() || returned.fields.iter().any(|field| field == name)
                 });

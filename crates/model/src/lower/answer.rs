@@ -7,8 +7,8 @@ use super::Lowering;
 use super::scope::{Access, Scope};
 use super::statement::ends;
 use crate::model::{
-    Expr, ExprKind, Facts, Failure, FailureKind, Given, Kind, Op, Return, StepKind, TextPiece,
-    Trigger,
+    EntityId, Expr, ExprKind, Facts, Failure, FailureKind, Given, Kind, Op, Return, StepKind,
+    TextPiece, Trigger,
 };
 use crate::types::Type;
 
@@ -109,16 +109,15 @@ impl Lowering {
 
     /// Whether a value tells what is secret. A test of a secret does not.
     pub(super) fn is_secret(&self, value: &Expr, scope: &Scope) -> bool {
-        let attribute = |entity: Option<usize>, name: &str| {
-            let entity = entity.and_then(|id| self.model.entities.get(id));
-            entity.and_then(|entity| entity.attribute(name)).is_some_and(|found| found.secret)
+        let attribute = |entity: EntityId, name: &str| {
+            self.model.entities[entity].attribute(name).is_some_and(|found| found.secret)
         };
         match &value.kind {
             ExprKind::Attribute(id, name) => match scope.bindings.get(*id).map(|b| &b.kind) {
-                Some(Kind::Item(entity)) => attribute(Some(*entity), name),
+                Some(Kind::Item(entity)) => attribute(*entity, name),
                 _ => false,
             },
-            ExprKind::Stored(name) => attribute(scope.stored, name),
+            ExprKind::Stored(name) => scope.stored.is_some_and(|entity| attribute(entity, name)),
             ExprKind::Input(name) => {
                 scope.inputs.iter().any(|input| input.name == *name && input.secret)
             }
@@ -140,7 +139,7 @@ impl Lowering {
             }
             ExprKind::CountBy(id, name, _) | ExprKind::Sum(id, name) => {
                 match scope.bindings.get(*id).map(|b| &b.kind) {
-                    Some(Kind::Page(entity)) => attribute(Some(*entity), name),
+                    Some(Kind::Page(entity)) => attribute(*entity, name),
                     _ => false,
                 }
             }
@@ -148,8 +147,8 @@ impl Lowering {
         }
     }
 
-    fn never_shown(&mut self, entity: usize, name: &Name) {
-        let Some(entity) = self.model.entities.get(entity) else { return };
+    fn never_shown(&mut self, entity: EntityId, name: &Name) {
+        let entity = &self.model.entities[entity];
         let Some(attribute) = entity.attribute(&name.node) else { return };
         if attribute.secret {
             let message = format!("`{}` is secret and never shown", name.node);
@@ -200,10 +199,10 @@ impl Lowering {
     }
 
     /// Refuses to show beside an item what has the name of one of its attributes.
-    fn shown_once(&mut self, returned: &ast::Return, entity: usize) {
+    fn shown_once(&mut self, returned: &ast::Return, entity: EntityId) {
         for assign in &returned.with {
             let name = &assign.name;
-            let Some(shape) = self.model.entities.get(entity) else { return };
+            let shape = &self.model.entities[entity];
             let fields = &returned.fields;
             let listed = fields.is_empty() || fields.iter().any(|field| field.node == name.node);
             if listed && shape.attribute(&name.node).is_some_and(|attribute| !attribute.secret) {
@@ -215,7 +214,7 @@ impl Lowering {
     }
 
     /// The holes of a path are inputs, or attributes of what is returned.
-    fn path_names(&mut self, path: &Name, entity: Option<usize>, scope: &Scope) {
+    fn path_names(&mut self, path: &Name, entity: Option<EntityId>, scope: &Scope) {
         for part in path.node.split('/') {
             let hole = part.strip_prefix('{').and_then(|part| part.strip_suffix('}'));
             let Some(name) = hole else { continue };

@@ -10,7 +10,8 @@ use super::statement::{count, ends};
 use super::{Lowering, suggestion};
 use crate::check::each_step;
 use crate::model::{
-    Contract, Facts, Input, Limit, Place, Query, Route, Segment, Step, StepKind, Trigger, What,
+    Contract, EntityId, Facts, Input, Limit, Place, Query, Route, Segment, Step, StepKind, Trigger,
+    What,
 };
 use crate::types::Type;
 
@@ -214,8 +215,8 @@ impl Lowering {
         }
     }
 
-    pub(super) fn attribute_of(&mut self, entity: usize, name: &Name) -> Option<Type> {
-        let entity = self.model.entities.get(entity)?;
+    pub(super) fn attribute_of(&mut self, entity: EntityId, name: &Name) -> Option<Type> {
+        let entity = &self.model.entities[entity];
         match entity.attribute(&name.node) {
             Some(attribute) => Some(attribute.kind.clone()),
             None => {

@@ -5,11 +5,16 @@ use latchkey_language::{Diagnostic, Name, Span};
 
 use super::field::UNREAD_BYTES;
 use super::{Lowering, suggestion};
-use crate::model::{Attribute, Entity, Hole, IndexShape, KeyShape, Piece, Template, Waiver};
+use crate::model::{
+    Attribute, Entity, EntityId, Hole, IdVec, IndexShape, KeyShape, Piece, Template, Waiver,
+};
 use crate::types::Type;
 
 /// How the keys of what Latchkey keeps for itself begin.
 const RESERVED: &str = "LATCHKEY#";
+
+/// Entities as they are declared, each name once.
+pub(super) type Declared<'a> = IdVec<EntityId, &'a ast::Entity>;
 
 impl Lowering {
     pub(super) fn entities(&mut self, document: &Document) {
@@ -21,38 +26,30 @@ impl Lowering {
                 _ => None,
             })
             .collect();
-        let mut kept = Vec::new();
+        let mut kept: Declared<'_> = IdVec::default();
         for entity in declared {
-            match self.entity_ids.get(&entity.name.node).and_then(|id| kept.get(*id)) {
-                Some(first) => {
-                    let first: &&ast::Entity = first;
-                    self.twice("entity", &entity.name, first.name.span);
-                }
+            match self.entity_ids.get(&entity.name.node).map(|id| kept[*id]) {
+                Some(first) => self.twice("entity", &entity.name, first.name.span),
                 None => {
-                    self.entity_ids.insert(entity.name.node.clone(), kept.len());
-                    kept.push(entity);
+                    let id = kept.push(entity);
+                    self.entity_ids.insert(entity.name.node.clone(), id);
                 }
             }
         }
         // Views copy types, so what they copy from comes first.
-        let mut attributes: Vec<Vec<Attribute>> =
-            kept.iter().map(|entity| self.own_attributes(entity, &kept)).collect();
-        for (id, entity) in kept.iter().enumerate() {
+        let mut attributes = kept.map(|_, entity| self.own_attributes(entity, &kept));
+        for (id, entity) in kept.enumerate() {
             let copies = self.copied_attributes(entity, &attributes);
-            if let Some(own) = attributes.get_mut(id) {
-                own.splice(0..0, copies);
-            }
+            attributes[id].splice(0..0, copies);
         }
-        for (entity, attributes) in kept.iter().zip(attributes) {
-            let lowered = self.entity(entity, attributes);
-            self.model.entities.push(lowered);
-        }
+        self.model.entities =
+            kept.map(|id, entity| self.entity(entity, std::mem::take(&mut attributes[id])));
         self.told_apart(&kept);
         self.guards_count(&kept);
     }
 
     /// Items of two entities must differ in their type, or one is read as the other.
-    fn told_apart(&mut self, kept: &[&ast::Entity]) {
+    fn told_apart(&mut self, kept: &Declared<'_>) {
         for (at, entity) in kept.iter().enumerate() {
             let kind = &entity.discriminator;
             let first = kept.iter().take(at).find(|other| other.discriminator.node == kind.node);
@@ -62,10 +59,9 @@ impl Lowering {
         }
     }
 
-    fn guards_count(&mut self, kept: &[&ast::Entity]) {
+    fn guards_count(&mut self, kept: &Declared<'_>) {
         for name in kept.iter().filter_map(|entity| entity.guarded_by.as_ref()) {
-            let id = self.entity_ids.get(&name.node).copied();
-            let guard = id.and_then(|id| self.model.entities.get(id));
+            let guard = self.entity_ids.get(&name.node).map(|id| &self.model.entities[*id]);
             if guard.is_some_and(|guard| guard.counter().is_none()) {
                 let message = format!("`{}` has no counter to guard with", name.node);
                 let help =
@@ -150,7 +146,7 @@ impl Lowering {
         })
     }
 
-    fn own_attributes(&mut self, entity: &ast::Entity, all: &[&ast::Entity]) -> Vec<Attribute> {
+    fn own_attributes(&mut self, entity: &ast::Entity, all: &Declared<'_>) -> Vec<Attribute> {
         let mut attributes: Vec<Attribute> = Vec::new();
         let discriminator = self.model.table.discriminator.clone();
         for member in &entity.members {
@@ -192,7 +188,7 @@ impl Lowering {
     fn copied_attributes(
         &mut self,
         entity: &ast::Entity,
-        all: &[Vec<Attribute>],
+        all: &IdVec<EntityId, Vec<Attribute>>,
     ) -> Vec<Attribute> {
         let mut copies = Vec::new();
         for member in &entity.members {
@@ -204,7 +200,7 @@ impl Lowering {
                 continue;
             };
             let Some(id) = self.entity_ids.get(&source.node).copied() else { continue };
-            let Some(attributes) = all.get(id) else { continue };
+            let attributes = &all[id];
             for name in names {
                 match attributes.iter().find(|attribute| attribute.name == name.node) {
                     Some(attribute) => {

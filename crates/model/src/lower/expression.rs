@@ -6,7 +6,7 @@ use latchkey_language::{Diagnostic, Name, Span};
 use super::function::is_draw;
 use super::scope::{Access, Scope, narrow, unknown};
 use super::{Lowering, suggestion};
-use crate::model::{Expr, ExprKind, Kind, TextPiece, Trigger};
+use crate::model::{EntityId, Expr, ExprKind, Kind, TextPiece, Trigger};
 use crate::types::{Type, is_id};
 
 impl Lowering {
@@ -72,7 +72,7 @@ impl Lowering {
     }
 
     fn describe(&self, kind: &Kind) -> String {
-        let name = |id: &usize| self.model.entities.get(*id).map_or("?", |entity| &entity.name);
+        let name = |id: &EntityId| &self.model.entities[*id].name;
         match kind {
             Kind::Value(kind) => format!("of type {kind}"),
             Kind::Item(entity) => format!("an item of `{}`", name(entity)),
@@ -191,7 +191,7 @@ impl Lowering {
 
     /// Only a counter tells whether an item has changed.
     fn must_count(&mut self, span: Span, scope: &Scope) {
-        let Some(entity) = scope.stored.and_then(|id| self.model.entities.get(id)) else { return };
+        let Some(entity) = scope.stored.map(|id| &self.model.entities[id]) else { return };
         if entity.counter().is_none() {
             let message = format!("nothing counts the changes of a `{}`", entity.name);
             let help = "add an attribute such as `version counter`, or write `if .x == item.x`";
@@ -394,11 +394,8 @@ impl Lowering {
         let from = self.sure(from, scope, None);
         let declared = match (&from.kind, &from.of) {
             (ExprKind::Attribute(id, name), _) => match scope.bindings.get(*id).map(|b| &b.kind) {
-                Some(Kind::Item(entity)) => self
-                    .model
-                    .entities
-                    .get(*entity)
-                    .and_then(|entity| entity.attribute(name))
+                Some(Kind::Item(entity)) => self.model.entities[*entity]
+                    .attribute(name)
                     .is_some_and(|attribute| attribute.moves.is_some()),
                 _ => false,
             },

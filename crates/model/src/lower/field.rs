@@ -5,6 +5,7 @@ use std::cmp::Ordering;
 use latchkey_language::ast::{self, ExprKind, Member};
 use latchkey_language::{Diagnostic, Name};
 
+use super::entity::Declared;
 use super::{Lowering, suggestion};
 use crate::types::Type;
 
@@ -64,7 +65,7 @@ impl Lowering {
             ast::Type::OneOf(values) => Some(self.one_of(values)),
             ast::Type::Of(entity, attribute) => {
                 let id = self.entity_id(entity)?;
-                let found = self.model.entities.get(id)?.attribute(&attribute.node);
+                let found = self.model.entities[id].attribute(&attribute.node);
                 let kind = found.map(|found| found.kind.clone());
                 if kind.is_none() {
                     self.unknown(&format!("attribute of `{}` named", entity.node), attribute, None);
@@ -93,7 +94,7 @@ impl Lowering {
     pub(super) fn attribute_type(
         &mut self,
         field: &ast::Field,
-        all: &[&ast::Entity],
+        all: &Declared<'_>,
     ) -> Option<Type> {
         let ast::Type::Of(entity, attribute) = &field.kind.node else {
             return self.field_type(field);

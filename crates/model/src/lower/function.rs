@@ -6,8 +6,8 @@ use latchkey_language::{Diagnostic, Name, Span};
 use super::scope::{Scope, unknown};
 use super::{Lowering, suggestion};
 use crate::model::{
-    Expr, ExprKind, FAILURE_CLASS_BYTES_MAX, FAILURE_CODE_BYTES_MAX, FAILURE_MESSAGE_BYTES_MAX,
-    Kind, Op, Told, Trigger,
+    EntityId, Expr, ExprKind, FAILURE_CLASS_BYTES_MAX, FAILURE_CODE_BYTES_MAX,
+    FAILURE_MESSAGE_BYTES_MAX, Kind, Op, Told, Trigger,
 };
 use crate::types::Type;
 
@@ -154,7 +154,7 @@ impl Lowering {
     }
 
     /// The page a name stands for, and the entity of its items.
-    fn page(&mut self, written: &ast::Expr, scope: &mut Scope) -> Option<(usize, usize)> {
+    fn page(&mut self, written: &ast::Expr, scope: &mut Scope) -> Option<(usize, EntityId)> {
         let page = self.expr(written, scope, None);
         match (&page.kind, &page.of) {
             (ExprKind::Binding(id), Kind::Page(entity)) => Some((*id, *entity)),

@@ -10,7 +10,7 @@ use super::contract::STATEMENTS_MAX;
 use super::scope::{Access, Scope};
 use super::statement::count;
 use super::{Lowering, suggestion};
-use crate::model::{Expr, ExprKind, Facts, Kind, Step};
+use crate::model::{EntityId, Expr, ExprKind, Facts, Kind, Step};
 
 impl Lowering {
     pub(super) fn declare_steps(&mut self, steps: &ast::Steps) {
@@ -124,7 +124,7 @@ impl Lowering {
     }
 
     /// The entity whose items a parameter stands for, if it does.
-    fn entity_parameter(&self, parameter: &ast::Field) -> Option<usize> {
+    fn entity_parameter(&self, parameter: &ast::Field) -> Option<EntityId> {
         match &parameter.kind.node {
             ast::Type::Named { name, .. } => self.entity_ids.get(&name.node).copied(),
             _ => None,
@@ -135,11 +135,11 @@ impl Lowering {
     fn item_argument(
         &mut self,
         argument: &ast::Expr,
-        entity: usize,
+        entity: EntityId,
         scope: &mut Scope,
     ) -> Option<Expr> {
         let value = self.expr(argument, scope, None);
-        let shown = self.model.entities.get(entity).map_or("", |entity| &entity.name).to_owned();
+        let shown = self.model.entities[entity].name.clone();
         match (&value.kind, &value.of) {
             (ExprKind::Binding(id), Kind::Item(found)) if *found == entity => {
                 let written = self.written_name(argument);

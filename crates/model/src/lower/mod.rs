@@ -23,7 +23,7 @@ use std::rc::Rc;
 use latchkey_language::ast::{self, Document, Item};
 use latchkey_language::{Diagnostic, Name, Span};
 
-use crate::model::{Model, Role, Table};
+use crate::model::{EntityId, Model, Role, Table};
 use crate::types::Type;
 
 pub use field::pattern;
@@ -46,7 +46,7 @@ pub(super) struct Lowering {
     pub(super) model: Model,
     pub(super) diagnostics: Vec<Diagnostic>,
     /// Entities by name.
-    pub(super) entity_ids: HashMap<String, usize>,
+    pub(super) entity_ids: HashMap<String, EntityId>,
     /// The types of the attributes that make keys, by name.
     pub(super) key_types: HashMap<String, Type>,
     /// The inputs the contract that is being read makes use of.
@@ -160,7 +160,7 @@ impl Lowering {
     }
 
     /// An entity by its name.
-    pub(super) fn entity_id(&mut self, name: &Name) -> Option<usize> {
+    pub(super) fn entity_id(&mut self, name: &Name) -> Option<EntityId> {
         let found = self.entity_ids.get(&name.node).copied();
         if found.is_none() {
             let help = suggestion(&name.node, self.entity_ids.keys().map(String::as_str));

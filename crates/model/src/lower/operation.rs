@@ -6,8 +6,8 @@ use latchkey_language::{Diagnostic, Name, Span};
 use super::Lowering;
 use super::scope::{Access, Scope, unknown};
 use crate::model::{
-    Batch, Expr, ExprKind, Facts, Given, Kind, Limit, Query, Range, Read, StepKind, Strong, Verb,
-    What,
+    Batch, EntityId, Expr, ExprKind, Facts, Given, Kind, Limit, Query, Range, Read, StepKind,
+    Strong, Verb, What,
 };
 use crate::types::Type;
 
@@ -66,7 +66,7 @@ impl Lowering {
         &mut self,
         operation: &ast::Operation,
         scope: &Scope,
-    ) -> Option<(usize, Option<usize>)> {
+    ) -> Option<(EntityId, Option<usize>)> {
         let name = &operation.target;
         if let Some(id) = scope.binding_named(&name.node) {
             return match scope.bindings.get(id).map(|binding| binding.kind.clone()) {
@@ -86,7 +86,7 @@ impl Lowering {
         &mut self,
         name: Option<&Name>,
         operation: &ast::Operation,
-        (entity, target): (usize, Option<usize>),
+        (entity, target): (EntityId, Option<usize>),
         scope: &mut Scope,
         facts: &mut Facts,
     ) -> Option<Read> {
@@ -123,7 +123,7 @@ impl Lowering {
     fn got(
         &mut self,
         operation: &ast::Operation,
-        entity: usize,
+        entity: EntityId,
         target: Option<usize>,
         scope: &mut Scope,
     ) -> What {
@@ -150,12 +150,10 @@ impl Lowering {
     }
 
     /// The numbers a part of a key goes through.
-    fn numbers(&mut self, part: &Name, bounds: &ast::Bounds, entity: usize) -> (i64, i64) {
-        let shape = self.model.entities.get(entity);
-        let in_key =
-            shape.is_some_and(|shape| shape.key.attributes().contains(&part.node.as_str()));
-        let kind =
-            shape.and_then(|shape| shape.attribute(&part.node)).map(|found| found.kind.clone());
+    fn numbers(&mut self, part: &Name, bounds: &ast::Bounds, entity: EntityId) -> (i64, i64) {
+        let shape = &self.model.entities[entity];
+        let in_key = shape.key.attributes().contains(&part.node.as_str());
+        let kind = shape.attribute(&part.node).map(|found| found.kind.clone());
         if !in_key {
             let message = format!("`{}` is no part of the key", part.node);
             self.report(Diagnostic::new("name", part.span, message));
@@ -193,7 +191,7 @@ impl Lowering {
         Strong::No
     }
 
-    fn query(&mut self, operation: &ast::Operation, entity: usize, scope: &mut Scope) -> Query {
+    fn query(&mut self, operation: &ast::Operation, entity: EntityId, scope: &mut Scope) -> Query {
         let mut query = Query {
             index: None,
             partition: None,
@@ -236,9 +234,9 @@ impl Lowering {
         query
     }
 
-    fn by_index(&mut self, index: &Name, operation: &ast::Operation, entity: usize) {
-        let known = self.model.entities.get(entity);
-        if !known.is_some_and(|e| e.indexes.iter().any(|i| i.name == index.node)) {
+    fn by_index(&mut self, index: &Name, operation: &ast::Operation, entity: EntityId) {
+        let known = &self.model.entities[entity].indexes;
+        if !known.iter().any(|other| other.name == index.node) {
             self.unknown("index of the entity named", index, None);
         }
         let strong = |clause: &&ast::Clause| matches!(clause.node, ClauseKind::Strong(_));
@@ -341,12 +339,12 @@ impl Lowering {
     pub(super) fn key(
         &mut self,
         operation: &ast::Operation,
-        entity: usize,
+        entity: EntityId,
         target: Option<usize>,
         without: Option<&str>,
         scope: &mut Scope,
     ) -> Vec<Given> {
-        let Some(shape) = self.model.entities.get(entity) else { return Vec::new() };
+        let shape = &self.model.entities[entity];
         let names = shape.key.attributes().into_iter().filter(|name| Some(*name) != without);
         let names: Vec<String> = names.map(str::to_owned).collect();
         let of = operation.of.as_ref().and_then(|of| self.binding(of, scope));
@@ -390,11 +388,7 @@ impl Lowering {
 
     fn binding_has(&self, binding: usize, attribute: &str, scope: &Scope) -> bool {
         match scope.bindings.get(binding).map(|binding| &binding.kind) {
-            Some(Kind::Item(entity)) => self
-                .model
-                .entities
-                .get(*entity)
-                .is_some_and(|entity| entity.attribute(attribute).is_some()),
+            Some(Kind::Item(entity)) => self.model.entities[*entity].attribute(attribute).is_some(),
             _ => false,
         }
     }

@@ -5,7 +5,7 @@ use std::collections::{HashMap, HashSet};
 use latchkey_language::{Diagnostic, Name, Span};
 
 use super::{Lowering, suggestion};
-use crate::model::{Binding, Expr, ExprKind, Given, Input, Kind, Op, Place, Trigger};
+use crate::model::{Binding, EntityId, Expr, ExprKind, Given, Input, Kind, Op, Place, Trigger};
 use crate::types::Type;
 
 /// How it begins, when nobody tells what a name stands for.
@@ -32,7 +32,7 @@ pub(super) struct Scope {
     /// What is known to be there.
     pub(super) present: HashSet<Access>,
     /// The entity whose stored attributes `.x` means here.
-    pub(super) stored: Option<usize>,
+    pub(super) stored: Option<EntityId>,
     /// Whether this is within a `transact`.
     pub(super) in_transaction: bool,
     /// The bindings of which nobody tells what they are by now, and since when.
@@ -229,11 +229,8 @@ impl Lowering {
                 input.is_some_and(|input| input.optional)
             }
             ExprKind::Attribute(id, name) => match scope.bindings.get(*id).map(|b| &b.kind) {
-                Some(Kind::Item(entity)) => self
-                    .model
-                    .entities
-                    .get(*entity)
-                    .and_then(|entity| entity.attribute(name))
+                Some(Kind::Item(entity)) => self.model.entities[*entity]
+                    .attribute(name)
                     .is_some_and(|attribute| attribute.optional),
                 _ => false,
             },

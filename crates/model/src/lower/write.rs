@@ -5,7 +5,9 @@ use latchkey_language::{Diagnostic, Name, Span};
 
 use super::scope::{Access, Scope};
 use super::{Lowering, stored};
-use crate::model::{Attribute, Expr, ExprKind, Facts, Given, Kind, Leg, Op, PutMode, Verb};
+use crate::model::{
+    Attribute, EntityId, Expr, ExprKind, Facts, Given, Kind, Leg, Op, PutMode, Verb,
+};
 use crate::types::Type;
 
 impl Lowering {
@@ -15,7 +17,7 @@ impl Lowering {
         name: Option<&Name>,
         verb: Verb,
         operation: &ast::Operation,
-        entity: usize,
+        entity: EntityId,
         target: Option<usize>,
         scope: &mut Scope,
         facts: &mut Facts,
@@ -86,7 +88,7 @@ impl Lowering {
         if !matches!(leg.verb, Verb::Update | Verb::Upsert) || leg.target.is_some() {
             return;
         }
-        let Some(entity) = self.model.entities.get(leg.entity) else { return };
+        let entity = &self.model.entities[leg.entity];
         let key = entity.key.attributes();
         let set = |name: &str| {
             let value = leg.values.iter().find(|given| given.attribute == name);
@@ -213,8 +215,8 @@ impl Lowering {
         }
     }
 
-    fn declared(&self, entity: usize, name: &str) -> Option<&Attribute> {
-        self.model.entities.get(entity).and_then(|entity| entity.attribute(name))
+    fn declared(&self, entity: EntityId, name: &str) -> Option<&Attribute> {
+        self.model.entities[entity].attribute(name)
     }
 
     /// Refuses an attribute that is given twice in one list.
@@ -258,7 +260,7 @@ impl Lowering {
         }
     }
 
-    fn no_counter(&mut self, assigns: &[ast::Assign], entity: usize) {
+    fn no_counter(&mut self, assigns: &[ast::Assign], entity: EntityId) {
         for assign in assigns {
             let name = &assign.name;
             if self.declared(entity, &name.node).is_some_and(|a| a.kind == Type::Counter) {
@@ -269,8 +271,8 @@ impl Lowering {
     }
 
     /// What a key is made of never changes: that would be another item.
-    fn may_change(&mut self, name: &Name, entity: usize) {
-        let Some(shape) = self.model.entities.get(entity) else { return };
+    fn may_change(&mut self, name: &Name, entity: EntityId) {
+        let shape = &self.model.entities[entity];
         if shape.key.attributes().contains(&name.node.as_str()) {
             let message = format!("`{}` is part of the key, which never changes", name.node);
             let help = "`delete` the item and `put` another, in one transaction";
@@ -278,7 +280,7 @@ impl Lowering {
         }
     }
 
-    fn may_remove(&mut self, name: &Name, entity: usize) {
+    fn may_remove(&mut self, name: &Name, entity: EntityId) {
         self.attribute_of(entity, name);
         if self.declared(entity, &name.node).is_some_and(|attribute| !attribute.optional) {
             let message = format!("a `{}` is never absent", name.node);
@@ -287,7 +289,7 @@ impl Lowering {
         }
     }
 
-    fn adds_up(&mut self, name: &Name, entity: usize) {
+    fn adds_up(&mut self, name: &Name, entity: EntityId) {
         self.may_change(name, entity);
         let Some(attribute) = self.declared(entity, &name.node) else { return };
         if !matches!(attribute.kind, Type::Int { .. } | Type::Number { .. } | Type::Counter) {
@@ -298,7 +300,7 @@ impl Lowering {
 
     /// Refuses a write that makes an item without something it must have.
     fn leaves_a_whole_item(&mut self, leg: &Leg, scope: &Scope) {
-        let Some(entity) = self.model.entities.get(leg.entity) else { return };
+        let entity = &self.model.entities[leg.entity];
         let key = entity.key.attributes();
         let given =
             |name: &str| leg.values.iter().chain(&leg.adds).any(|given| given.attribute == *name);

@@ -2,7 +2,7 @@
 
 use latchkey_language::Span;
 
-use super::{Expr, Kind, Waiver};
+use super::{EntityId, Expr, Kind, Waiver};
 use crate::types::Type;
 
 /// What runs: a contract, a worker, or what one of them does later on.
@@ -123,7 +123,7 @@ pub struct Facts {
     /// What it may cost, as it is written.
     pub cost: Option<Stated<String>>,
     /// The entity whose items remember calls, so that one that is repeated is answered as the first was.
-    pub idempotent: Option<Stated<usize>>,
+    pub idempotent: Option<Stated<EntityId>>,
     /// Rules that are waived for one of these.
     pub waivers: Vec<Waiver>,
 }
@@ -197,7 +197,7 @@ pub struct Read {
     /// The binding of what was found.
     pub binding: Option<usize>,
     /// The entity.
-    pub entity: usize,
+    pub entity: EntityId,
     /// When it must see every write before it.
     pub strong: Strong,
     /// What is read.
@@ -335,7 +335,7 @@ pub struct Leg {
     /// What it does.
     pub verb: Verb,
     /// The entity.
-    pub entity: usize,
+    pub entity: EntityId,
     /// The attributes its key is made of.
     pub key: Vec<Given>,
     /// The binding of the item it is on, when it was read before.

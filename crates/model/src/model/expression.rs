@@ -3,6 +3,7 @@
 use latchkey_language::Span;
 pub use latchkey_language::ast::BinaryOp as Op;
 
+use super::EntityId;
 use crate::regular::Language;
 use crate::types::Type;
 
@@ -12,9 +13,9 @@ pub enum Kind {
     /// A value.
     Value(Type),
     /// An item of an entity.
-    Item(usize),
+    Item(EntityId),
     /// A page of items of an entity, or those of a batch.
-    Page(usize),
+    Page(EntityId),
     /// A test, true or false.
     Test,
     /// Values under names of their own, to be shown.

@@ -2,6 +2,7 @@
 
 mod contract;
 mod expression;
+mod id;
 mod queue;
 
 use latchkey_language::Span;
@@ -15,6 +16,7 @@ pub use contract::{
     Trigger, Verb, What,
 };
 pub use expression::{Expr, ExprKind, Kind, Op, TextPiece, Told};
+pub use id::{EntityId, Id, IdVec};
 pub use queue::{
     FAILURE_CLASS_BYTES_MAX, FAILURE_CODE_BYTES_MAX, FAILURE_MESSAGE_BYTES_MAX, OUTBOX_SHARDS,
     Queue, QueueField, Worker,
@@ -30,7 +32,7 @@ pub struct Model {
     /// The roles a caller can have.
     pub roles: Vec<Role>,
     /// What is stored.
-    pub entities: Vec<Entity>,
+    pub entities: IdVec<EntityId, Entity>,
     /// What can be called.
     pub contracts: Vec<Contract>,
     /// What messages are sent to.
@@ -73,9 +75,9 @@ pub struct Entity {
     /// Its places in the indexes.
     pub indexes: Vec<IndexShape>,
     /// The entity it copies from.
-    pub view_of: Option<usize>,
+    pub view_of: Option<EntityId>,
     /// The entity every write of it must move.
-    pub guarded_by: Option<usize>,
+    pub guarded_by: Option<EntityId>,
     /// Where its name is declared.
     pub span: Span,
     /// Rules that are waived for it.

@@ -1,6 +1,6 @@
 //! Plans in words, close to the language they are written in.
 
-use latchkey_model::model::{Told, Verb};
+use latchkey_model::model::{EntityId, Told, Verb};
 use latchkey_table::{Comparator, Direction, Text, Value};
 
 use crate::json;
@@ -42,7 +42,7 @@ impl<'a> Words<'a> {
         self.contract.bindings.get(id).map_or("it", Text::as_str)
     }
 
-    fn entity(&self, id: usize) -> &'a str {
+    fn entity(&self, id: EntityId) -> &'a str {
         self.system.entity(id).map_or("", |entity| entity.name.as_str())
     }
 
@@ -313,7 +313,7 @@ impl<'a> Words<'a> {
     }
 
     /// What a key is made of, by the attributes of its entity.
-    fn givens<'k>(&self, entity: usize, key: &'k Key) -> Vec<(&'a Text, &'k Code)> {
+    fn givens<'k>(&self, entity: EntityId, key: &'k Key) -> Vec<(&'a Text, &'k Code)> {
         let Some(entity) = self.system.entity(entity) else { return Vec::new() };
         let mut givens: Vec<(&Text, &Code)> = Vec::new();
         for (parts, code) in

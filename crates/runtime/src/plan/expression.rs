@@ -190,7 +190,7 @@ impl Expressions<'_> {
     fn unchanged(&self) -> Code {
         let entity = self.target.and_then(|id| self.contract.bindings.get(id)).map(|b| &b.kind);
         let counter = match entity {
-            Some(Kind::Item(id)) => self.model.entities.get(*id).and_then(|e| e.counter()),
+            Some(Kind::Item(id)) => self.model.entities[*id].counter(),
             _ => None,
         };
         match (self.target, counter) {
@@ -227,7 +227,7 @@ impl Expressions<'_> {
     fn moves(&self, from: &Expr) -> Arc<[(Text, Vec<Text>)]> {
         let ExprKind::Attribute(id, name) = &from.kind else { return Arc::new([]) };
         let entity = match self.contract.bindings.get(*id).map(|binding| &binding.kind) {
-            Some(Kind::Item(entity)) => self.model.entities.get(*entity),
+            Some(Kind::Item(entity)) => Some(&self.model.entities[*entity]),
             _ => None,
         };
         let moves = entity.and_then(|entity| entity.attribute(name)?.moves.as_ref());

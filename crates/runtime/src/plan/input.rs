@@ -95,9 +95,9 @@ pub(super) fn nullable(model: &model::Model, steps: &[Step], name: &str) -> bool
         }
         StepKind::Transact(legs) => nullable(model, legs, name),
         StepKind::Write(leg) => {
-            let entity = model.entities.get(leg.entity);
+            let entity = &model.entities[leg.entity];
             let kept = leg.values.iter().any(|given| {
-                let attribute = entity.and_then(|entity| entity.attribute(&given.attribute));
+                let attribute = entity.attribute(&given.attribute);
                 let must_stay = attribute.is_some_and(|attribute| !attribute.optional);
                 let names = |expr: &model::Expr| {
                     matches!(&expr.kind, model::ExprKind::Input(input) if input == name)

@@ -1,6 +1,6 @@
 //! Writes: what a leg does to its item.
 
-use latchkey_model::model::{self, Kind, PutMode, Verb};
+use latchkey_model::model::{self, EntityId, Kind, PutMode, Verb};
 use latchkey_table::{Text, Value};
 
 use super::entity::{Entity, Part, Shape};
@@ -27,7 +27,7 @@ pub(crate) struct Assign {
 #[derive(Debug)]
 pub(crate) struct Leg {
     pub(crate) verb: Verb,
-    pub(crate) entity: usize,
+    pub(crate) entity: EntityId,
     pub(crate) key: Key,
     /// The attributes the key is made of.
     pub(crate) key_values: Vec<Assign>,
@@ -171,10 +171,7 @@ pub(super) fn assigns(expressions: &mut Expressions<'_>, given: &[model::Given])
 
 fn source_has(expressions: &Expressions<'_>, source: usize, name: &str) -> bool {
     match expressions.contract.bindings.get(source).map(|binding| &binding.kind) {
-        Some(Kind::Item(entity)) => {
-            let entity = expressions.model.entities.get(*entity);
-            entity.is_some_and(|entity| entity.attribute(name).is_some())
-        }
+        Some(Kind::Item(entity)) => expressions.model.entities[*entity].attribute(name).is_some(),
         _ => false,
     }
 }

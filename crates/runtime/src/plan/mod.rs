@@ -12,7 +12,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use latchkey_language::Diagnostic;
-use latchkey_model::model::{self, Segment, Verb};
+use latchkey_model::model::{self, EntityId, IdVec, Segment, Verb};
 use latchkey_queue::Home;
 use latchkey_table::{Schema, Text};
 
@@ -26,6 +26,9 @@ pub(crate) use program::{
 pub use queue::QueueInfo;
 pub(crate) use queue::{Queue, Send, Worker};
 
+/// Entities as they are planned, by the ids they have in the model.
+pub(crate) type Entities = IdVec<EntityId, Entity>;
+
 /// A document that was checked and planned.
 #[derive(Debug)]
 pub struct System {
@@ -33,7 +36,7 @@ pub struct System {
     pub(crate) table: Arc<Schema>,
     pub(crate) discriminator: Text,
     roles: Vec<Text>,
-    pub(crate) entities: Vec<Entity>,
+    pub(crate) entities: Entities,
     pub(crate) contracts: Vec<Contract>,
     by_id: HashMap<Text, usize>,
     pub(crate) queues: Vec<Queue>,
@@ -47,7 +50,7 @@ pub(crate) struct Contract {
     /// The names of its bindings, for people.
     pub(crate) bindings: Vec<Text>,
     /// The entity of each binding that is an item or a page.
-    pub(crate) binding_entities: Vec<Option<usize>>,
+    pub(crate) binding_entities: Vec<Option<EntityId>>,
     pub(crate) program: Vec<Op>,
     /// The values it makes.
     pub(crate) new_values: Vec<New>,
@@ -58,7 +61,7 @@ pub(crate) struct Contract {
     /// The input a version in `If-Match` stands for.
     pub(crate) version_input: Option<usize>,
     /// The entity by which it knows a repeated call itself.
-    pub(crate) idempotent_by: Option<usize>,
+    pub(crate) idempotent_by: Option<EntityId>,
 }
 
 impl Contract {
@@ -134,8 +137,7 @@ impl System {
         let schema = Schema::new(model.table.name.as_str());
         let table = Arc::new(names.into_iter().fold(schema, Schema::with_index));
         let discriminator = Text::from(model.table.discriminator.as_str());
-        let entities: Vec<Entity> =
-            model.entities.iter().map(|entity| Entity::plan(entity, &table)).collect();
+        let entities = model.entities.map(|_, entity| Entity::plan(entity, &table));
         let contracts: Vec<Contract> = model
             .contracts
             .iter()
@@ -242,7 +244,7 @@ impl System {
         })
     }
 
-    pub(crate) fn entity(&self, id: usize) -> Option<&Entity> {
+    pub(crate) fn entity(&self, id: EntityId) -> Option<&Entity> {
         self.entities.get(id)
     }
 

@@ -4,8 +4,8 @@
 //! last, and what will be answered after it.
 
 use latchkey_model::model::{
-    self, Ending, Expr, ExprKind, FailureKind, Kind, Limit, Model, Range, Step, StepKind, Strong,
-    What,
+    self, Ending, EntityId, Expr, ExprKind, FailureKind, Kind, Limit, Model, Range, Step, StepKind,
+    Strong, What,
 };
 use latchkey_table::{Direction, Text};
 
@@ -13,7 +13,7 @@ use super::entity::value_type;
 use super::expression::Expressions;
 use super::input::{Input, InputType, nullable};
 use super::leg::{Assign, Key, Leg, LegNode, assigns};
-use super::{Code, Contract, ContractInfo, Entity, InputInfo, Piece, Send, Shown};
+use super::{Code, Contract, ContractInfo, Entities, InputInfo, Piece, Send, Shown};
 use crate::input::PAGE_SIZE;
 
 /// What a program does.
@@ -106,7 +106,7 @@ pub(crate) struct ProblemOp {
 /// Reads one item.
 #[derive(Debug)]
 pub(crate) struct GetOp {
-    pub(crate) entity: usize,
+    pub(crate) entity: EntityId,
     pub(crate) binding: Option<usize>,
     pub(crate) key: Key,
     pub(crate) strong: Strength,
@@ -116,7 +116,7 @@ pub(crate) struct GetOp {
 /// Reads several items of one entity.
 #[derive(Debug)]
 pub(crate) struct BatchOp {
-    pub(crate) entity: usize,
+    pub(crate) entity: EntityId,
     pub(crate) binding: Option<usize>,
     pub(crate) keys: Vec<Key>,
     /// The attribute that goes through a range, its least and its greatest value.
@@ -138,7 +138,7 @@ pub(crate) enum Strength {
 /// Reads a range.
 #[derive(Debug)]
 pub(crate) struct QueryOp {
-    pub(crate) entity: usize,
+    pub(crate) entity: EntityId,
     pub(crate) binding: Option<usize>,
     pub(crate) index: Option<Text>,
     pub(crate) partition: Code,
@@ -191,7 +191,7 @@ pub(crate) struct ReturnOp {
 }
 
 /// Plans a contract.
-pub(super) fn plan(model: &Model, entities: &[Entity], contract: &model::Contract) -> Contract {
+pub(super) fn plan(model: &Model, entities: &Entities, contract: &model::Contract) -> Contract {
     let expressions = Expressions { model, contract, target: None, new_values: Vec::new() };
     let mut planner = Planner {
         entities,
@@ -236,7 +236,7 @@ pub(super) fn plan(model: &Model, entities: &[Entity], contract: &model::Contrac
 }
 
 struct Planner<'a> {
-    entities: &'a [Entity],
+    entities: &'a Entities,
     expressions: Expressions<'a>,
     program: Vec<Op>,
     paging: Option<Paging>,
@@ -287,10 +287,7 @@ impl Planner<'_> {
             }
             StepKind::Read(read) => self.place(|planner| planner.read(read)),
             StepKind::Write(leg) => {
-                self.place(|planner| match planner.leg(leg) {
-                    Some(leg) => Op::Write(Box::new(leg)),
-                    None => Op::Jump(planner.program.len()),
-                });
+                self.place(|planner| Op::Write(Box::new(planner.leg(leg))));
             }
             StepKind::Transact(legs) => self.place(|planner| {
                 let legs = planner.legs(legs);
@@ -370,19 +367,16 @@ impl Planner<'_> {
         }
     }
 
-    fn leg(&mut self, leg: &model::Leg) -> Option<Leg> {
+    fn leg(&mut self, leg: &model::Leg) -> Leg {
         let failure = self.failure(leg.failure.as_ref());
-        let entity = self.entities.get(leg.entity)?;
-        Some(Leg::plan(&mut self.expressions, entity, leg, failure))
+        Leg::plan(&mut self.expressions, &self.entities[leg.entity], leg, failure)
     }
 
     fn legs(&mut self, steps: &[Step]) -> Vec<LegNode> {
         let mut legs = Vec::new();
         for step in steps {
             match &step.kind {
-                StepKind::Write(leg) => {
-                    legs.extend(self.leg(leg).map(|leg| LegNode::Leg(Box::new(leg))))
-                }
+                StepKind::Write(leg) => legs.push(LegNode::Leg(Box::new(self.leg(leg)))),
                 StepKind::Send(send) => {
                     let send = Send::plan(&mut self.expressions, self.entities, send);
                     legs.push(LegNode::Send(Box::new(send)));
@@ -409,10 +403,7 @@ impl Planner<'_> {
         let (entity, binding) = (read.entity, read.binding);
         match &read.what {
             What::Get(given) => {
-                let key = match self.entities.get(entity) {
-                    Some(shape) => Key::plan(&mut self.expressions, &shape.key, given),
-                    None => Key { partition: Code::Now, sort: Code::Now },
-                };
+                let key = Key::plan(&mut self.expressions, &self.entities[entity].key, given);
                 Op::Get(Box::new(GetOp { entity, binding, key, strong, failure }))
             }
             What::Batch(batch) => {
@@ -429,23 +420,22 @@ impl Planner<'_> {
     fn batch(
         &mut self,
         batch: &model::Batch,
-        entity: usize,
+        entity: EntityId,
         binding: Option<usize>,
         strong: Strength,
         failure: Failure,
     ) -> BatchOp {
         let attribute = batch.attribute.as_str();
-        let keys = self.entities.get(entity).map(|shape| {
-            let one = |number| {
-                let fixed = Some((attribute, number));
-                Key::plan_one(&mut self.expressions, &shape.key, &batch.key, fixed)
-            };
-            (batch.low..=batch.high).map(one).collect()
-        });
+        let shape = &self.entities[entity].key;
+        let one = |number| {
+            let fixed = Some((attribute, number));
+            Key::plan_one(&mut self.expressions, shape, &batch.key, fixed)
+        };
+        let keys = (batch.low..=batch.high).map(one).collect();
         BatchOp {
             entity,
             binding,
-            keys: keys.unwrap_or_default(),
+            keys,
             through: (attribute.into(), batch.low, batch.high),
             strong,
             snapshot: batch.snapshot,
@@ -456,7 +446,7 @@ impl Planner<'_> {
     fn query(
         &mut self,
         query: &model::Query,
-        entity: usize,
+        entity: EntityId,
         binding: Option<usize>,
         strong: Strength,
         failure: Failure,
@@ -513,7 +503,7 @@ impl Planner<'_> {
             let ExprKind::Attribute(binding, name) = &expr.kind else { return None };
             let kind = contract.bindings.get(*binding).map(|binding| &binding.kind);
             let Some(Kind::Item(entity)) = kind else { return None };
-            let counter = model.entities.get(*entity).and_then(|entity| entity.counter());
+            let counter = model.entities[*entity].counter();
             let counter = counter.filter(|counter| counter.name == *name)?;
             Some((*binding, Text::from(counter.name.as_str())))
         };
@@ -535,8 +525,8 @@ impl Planner<'_> {
     fn returned(&mut self, returned: &model::Return) -> ReturnOp {
         let kind = returned.binding.and_then(|id| self.expressions.contract.bindings.get(id));
         let (entity, page) = match kind.map(|binding| &binding.kind) {
-            Some(Kind::Item(id)) => (self.entities.get(*id), false),
-            Some(Kind::Page(id)) => (self.entities.get(*id), true),
+            Some(Kind::Item(id)) => (Some(&self.entities[*id]), false),
+            Some(Kind::Page(id)) => (Some(&self.entities[*id]), true),
             _ => (None, false),
         };
         let shown = match (entity, returned.fields.as_slice()) {

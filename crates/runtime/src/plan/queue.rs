@@ -4,7 +4,7 @@ use latchkey_model::model::{self, Model};
 use latchkey_table::Text;
 
 use super::leg::{Assign, assigns};
-use super::{Code, Contract, Entity, LegNode, New, Op, program};
+use super::{Code, Contract, Entities, LegNode, New, Op, program};
 use crate::plan::expression::Expressions;
 
 /// What messages are sent to.
@@ -68,7 +68,7 @@ pub(crate) struct Send {
 impl Send {
     pub(super) fn plan(
         expressions: &mut Expressions<'_>,
-        entities: &[Entity],
+        entities: &Entities,
         send: &model::Send,
     ) -> Send {
         let model = expressions.model;
@@ -90,7 +90,7 @@ impl Send {
 }
 
 /// The queues of a model, each with its worker.
-pub(super) fn plan(model: &Model, entities: &[Entity]) -> Vec<Queue> {
+pub(super) fn plan(model: &Model, entities: &Entities) -> Vec<Queue> {
     let queues = model.queues.iter().enumerate().map(|(at, queue)| {
         let worker = model.workers.iter().find(|worker| worker.queue == at);
         let worker = worker.map(|worker| Worker {

@@ -112,13 +112,13 @@ fn happening(model: &Model, contract: &Contract, loose: &Loose<'_>, name: &str) 
 }
 
 fn entity<'a>(model: &'a Model, contract: &Contract, fact: &Fact<'_>) -> Option<&'a Entity> {
-    entity_of(contract, fact.binding()).and_then(|entity| model.entities.get(entity))
+    entity_of(contract, fact.binding()).map(|entity| &model.entities[entity])
 }
 
 fn remedy(model: &Model, contract: &Contract, fact: &Fact<'_>, name: &str) -> String {
     let entity = entity(model, contract, fact);
     let counted = entity.is_some_and(|entity| entity.counter().is_some());
-    let guard = entity.and_then(|entity| entity.guarded_by).and_then(|id| model.entities.get(id));
+    let guard = entity.and_then(|entity| entity.guarded_by).map(|id| &model.entities[id]);
     match (fact, guard) {
         (_, Some(guard)) => format!(
             "read its `{}` before it, and `update` that in the transaction `if unchanged else retry`",
