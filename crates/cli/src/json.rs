@@ -4,8 +4,8 @@ use latchkey_language::Diagnostic;
 use latchkey_model::Model;
 use latchkey_model::model::{
     Attribute, Contract, Ending, Entity, EntityId, Expr, ExprKind, Failure, FailureKind, Given,
-    Input, KeyShape, Leg, Limit, Op, Piece, Place, PutMode, Query, Range, Read, Segment, Send,
-    Step, StepKind, Strong, Template, TextPiece, What,
+    Input, KeyShape, Leg, Limit, Op, Piece, Place, PutMode, Query, Range, Read, RoleId, Segment,
+    Send, Step, StepKind, Strong, Template, TextPiece, What,
 };
 use serde_json::{Value, json};
 
@@ -34,13 +34,13 @@ pub fn diagnostic(path: &str, text: &str, diagnostic: &Diagnostic) -> Value {
 
 /// A whole model.
 pub fn model(model: &Model) -> Value {
-    let role = |id: usize| model.roles.get(id).map(|role| role.name.clone());
+    let role = |id: RoleId| model.roles[id].name.as_str();
     json!({
         "system": model.system,
         "table": { "name": model.table.name, "discriminator": model.table.discriminator },
         "roles": model.roles.iter().map(|it| json!({
             "name": it.name,
-            "implies": it.implies.and_then(role),
+            "implies": it.implies.map(role),
         })).collect::<Vec<_>>(),
         "entities": model.entities.iter().map(|it| entity(model, it)).collect::<Vec<_>>(),
         "contracts": model.contracts.iter().map(|it| Writer { model, contract: it }.contract()).collect::<Vec<_>>(),
@@ -55,7 +55,7 @@ pub fn model(model: &Model) -> Value {
             "tries": it.tries,
         })).collect::<Vec<_>>(),
         "workers": model.workers.iter().map(|it| json!({
-            "queue": model.queues.get(it.queue).map(|queue| queue.name.clone()),
+            "queue": model.queues[it.queue].name,
             "body": Writer { model, contract: &it.body }.contract(),
             "dead": it.dead.as_ref().map(|dead| Writer { model, contract: dead }.contract()),
         })).collect::<Vec<_>>(),
@@ -199,7 +199,7 @@ impl Writer<'_> {
             contract.as_ref().map(|contract| Writer { model: self.model, contract }.contract())
         };
         json!({
-            "send": self.model.queues.get(send.queue).map(|queue| queue.name.clone()),
+            "send": self.model.queues[send.queue].name,
             "id": send.id,
             "fields": self.givens(&send.values),
             "at": send.at.as_ref().map(|at| self.expr(at)),
@@ -345,7 +345,7 @@ impl Writer<'_> {
             ExprKind::CallerId => json!("callerId"),
             ExprKind::Owns(what) => json!({ "callerOwns": self.expr(what) }),
             ExprKind::HasRole(role) => {
-                json!({ "callerIs": self.model.roles.get(*role).map(|role| role.name.clone()) })
+                json!({ "callerIs": self.model.roles[*role].name })
             }
             ExprKind::Word(word) => json!({ "word": word }),
             ExprKind::Text(pieces) => {

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use latchkey_embedded::Store;
+use latchkey_model::model::{IdVec, QueueId};
 use latchkey_queue::{Clock, Embedded, Home, Queue};
 use latchkey_table::Text;
 
@@ -78,8 +79,8 @@ pub(crate) fn lines(
     backend: &Backend,
     source: &Arc<dyn Source>,
     mut outside: Vec<Outside>,
-) -> Result<Vec<Line>, PrepareError> {
-    let mut lines = Vec::new();
+) -> Result<IdVec<QueueId, Line>, PrepareError> {
+    let mut lines = IdVec::default();
     for queue in &system.queues {
         let home = system.home(queue)?;
         let given = outside.iter().position(|given| given.name == queue.name);

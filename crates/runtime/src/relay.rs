@@ -89,9 +89,7 @@ pub(crate) fn follow(of: Following<'_>, sent: Sent, kept: Map) -> Followed<'_> {
 /// Asks a queue outside the store to take what a record says. Until all is done the record stays.
 pub(crate) fn relay(of: Following<'_>, record: Record) -> Followed<'_> {
     Box::pin(async move {
-        let Some(line) = of.runtime.lines.get(of.send.queue) else {
-            return Worked::nothing(Ending::Later);
-        };
+        let line = &of.runtime.lines[of.send.queue];
         let (runtime, deadline) = (of.runtime, of.deadline);
         let Some(sent) = ask(&of, line, &record).await else {
             return Worked::nothing(Ending::Later);

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use latchkey_model::model::{IdVec, QueueId};
 use latchkey_queue::{Embedded, Queue};
 use latchkey_table::{Capacity, Consistency, Error, Get, Key};
 use tokio::time::Instant;
@@ -45,8 +46,8 @@ pub struct Runtime {
     pub(crate) backend: Backend,
     pub(crate) source: Arc<dyn Source>,
     pub(crate) sealer: Sealer,
-    /// The queues of the system, in its order.
-    pub(crate) lines: Vec<Line>,
+    /// The queues of the system, by their ids in the model.
+    pub(crate) lines: IdVec<QueueId, Line>,
     pub(crate) sending: Sending,
 }
 
@@ -106,8 +107,8 @@ impl Runtime {
 
     /// The queue of a name.
     pub fn queue(&self, name: &str) -> Option<&Queue> {
-        let (at, _) = self.system.queue(name)?;
-        self.lines.get(at).map(|line| &line.queue)
+        let (id, _) = self.system.queue(name)?;
+        Some(&self.lines[id].queue)
     }
 
     /// The queue of a name, if it is an embedded one.

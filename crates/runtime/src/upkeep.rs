@@ -110,7 +110,7 @@ impl Runtime {
     }
 
     pub(crate) fn line(&self, queue: &str) -> Result<&Line, Error> {
-        let line = self.system.queue(queue).and_then(|(at, _)| self.lines.get(at));
+        let line = self.system.queue(queue).map(|(id, _)| &self.lines[id]);
         line.ok_or_else(|| Error::Name { name: queue.to_owned() })
     }
 

@@ -62,10 +62,7 @@ impl<'a> Prices<'a> {
                 let (entity, bytes) = self.entity(leg.entity);
                 write_charges(entity, leg, bytes, in_transaction)
             }
-            StepKind::Send(send) => match self.model.queues.get(send.queue) {
-                Some(queue) => vec![send_charge(queue, send)],
-                None => Vec::new(),
-            },
+            StepKind::Send(send) => vec![send_charge(&self.model.queues[send.queue], send)],
             _ => Vec::new(),
         }
     }

@@ -7,8 +7,8 @@ use latchkey_language::Diagnostic;
 use super::unmapped_failure::failure;
 use super::{Report, each_leg, each_read, each_send, each_step};
 use crate::model::{
-    Contract, Ending, Entity, EntityId, Expr, ExprKind, FailureKind, Kind, Model, StepKind, Strong,
-    What,
+    Contract, Ending, Entity, EntityId, Expr, ExprKind, FailureKind, Kind, Model, QueueId,
+    StepKind, Strong, What,
 };
 
 /// What the contracts make use of.
@@ -61,11 +61,11 @@ pub(super) fn check(model: &Model, report: &mut Report) {
 
 /// A queue nothing sends to, or nothing works through; a field no worker asks for.
 fn queues(model: &Model, report: &mut Report) {
-    let sends: Vec<usize> = {
+    let sends: Vec<QueueId> = {
         let bodies = model.bodies();
         bodies.iter().flat_map(|body| body.sends()).map(|send| send.queue).collect()
     };
-    for (id, queue) in model.queues.iter().enumerate() {
+    for (id, queue) in model.queues.enumerate() {
         let worker = model.workers.iter().find(|worker| worker.queue == id);
         let (message, help) = match (sends.contains(&id), worker) {
             (false, _) => ("nothing is sent to", "delete it, or `send` to it in a transaction"),

@@ -23,7 +23,7 @@ use std::rc::Rc;
 use latchkey_language::ast::{self, Document, Item};
 use latchkey_language::{Diagnostic, Name, Span};
 
-use crate::model::{EntityId, Model, Role, Table};
+use crate::model::{EntityId, Model, QueueId, Role, RoleId, Table};
 use crate::types::Type;
 
 pub use field::pattern;
@@ -52,7 +52,7 @@ pub(super) struct Lowering {
     /// The inputs the contract that is being read makes use of.
     pub(super) used_inputs: HashSet<String>,
     /// Queues by name.
-    pub(super) queue_ids: HashMap<String, usize>,
+    pub(super) queue_ids: HashMap<String, QueueId>,
     /// Steps by name.
     pub(super) declared_steps: HashMap<String, Rc<ast::Steps>>,
     /// Those that something does.
@@ -121,8 +121,8 @@ impl Lowering {
     }
 
     /// A role that is declared above.
-    pub(super) fn role(&mut self, name: &Name) -> Option<usize> {
-        let found = self.model.roles.iter().position(|role| role.name == name.node);
+    pub(super) fn role(&mut self, name: &Name) -> Option<RoleId> {
+        let found = self.model.roles.position(|role| role.name == name.node);
         if found.is_none() {
             let roles = self.model.roles.iter().map(|role| role.name.as_str());
             let help = suggestion(&name.node, roles);

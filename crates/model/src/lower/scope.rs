@@ -5,7 +5,9 @@ use std::collections::{HashMap, HashSet};
 use latchkey_language::{Diagnostic, Name, Span};
 
 use super::{Lowering, suggestion};
-use crate::model::{Binding, EntityId, Expr, ExprKind, Given, Input, Kind, Op, Place, Trigger};
+use crate::model::{
+    Binding, EntityId, Expr, ExprKind, Given, Input, Kind, Op, Place, QueueId, Trigger,
+};
 use crate::types::Type;
 
 /// How it begins, when nobody tells what a name stands for.
@@ -40,7 +42,7 @@ pub(super) struct Scope {
     /// What the parameters stand for, within steps; inputs cannot be named there.
     pub(super) parameters: Option<HashMap<String, Expr>>,
     /// How often each queue was sent to.
-    pub(super) sends: HashMap<usize, usize>,
+    pub(super) sends: HashMap<QueueId, usize>,
     /// What is known where a message is sent, within a block that follows the sending.
     pub(super) outer: Option<Box<Scope>>,
     /// What such a block needs of it.

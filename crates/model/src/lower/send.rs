@@ -5,7 +5,7 @@ use latchkey_language::{Diagnostic, Name, Span, Spanned};
 
 use super::scope::Scope;
 use super::{Lowering, suggestion};
-use crate::model::{Contract, Facts, Given, Send, StepKind, Trigger};
+use crate::model::{Contract, Facts, Given, QueueId, Send, StepKind, Trigger};
 use crate::types::Type;
 
 impl Lowering {
@@ -57,12 +57,17 @@ impl Lowering {
         })))
     }
 
-    fn message_fields(&mut self, send: &ast::Send, queue: usize, scope: &mut Scope) -> Vec<Given> {
+    fn message_fields(
+        &mut self,
+        send: &ast::Send,
+        queue: QueueId,
+        scope: &mut Scope,
+    ) -> Vec<Given> {
         self.given_once(&send.fields);
         self.never_maybe(&send.fields);
         let mut values = Vec::new();
         for assign in &send.fields {
-            let Some(declared) = self.model.queues.get(queue) else { break };
+            let declared = &self.model.queues[queue];
             let Some(field) = declared.field(&assign.name.node) else {
                 let known = declared.fields.iter().map(|field| field.name.as_str());
                 let help = suggestion(&assign.name.node, known);
@@ -88,8 +93,8 @@ impl Lowering {
     }
 
     /// Refuses a message without something it must have.
-    fn whole_message(&mut self, name: &Name, queue: usize, given: &[ast::Assign]) {
-        let Some(declared) = self.model.queues.get(queue) else { return };
+    fn whole_message(&mut self, name: &Name, queue: QueueId, given: &[ast::Assign]) {
+        let declared = &self.model.queues[queue];
         let missing: Vec<String> = declared
             .fields
             .iter()

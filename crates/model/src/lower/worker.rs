@@ -10,8 +10,8 @@ use super::scope::Scope;
 use super::statement::ends;
 use super::{Lowering, suggestion};
 use crate::model::{
-    Contract, Ending, Facts, Hole, Input, OUTBOX_SHARDS, Piece, Place, Queue, QueueField, Step,
-    StepKind, Template, Trigger, Worker,
+    Contract, Ending, Facts, Hole, Input, OUTBOX_SHARDS, Piece, Place, Queue, QueueField, QueueId,
+    Step, StepKind, Template, Trigger, Worker,
 };
 use crate::types::Type;
 
@@ -42,8 +42,8 @@ impl Lowering {
     }
 
     fn queue(&mut self, queue: &ast::Queue) {
-        let known = self.queue_ids.get(&queue.name.node).and_then(|id| self.model.queues.get(*id));
-        if let Some(first) = known.map(|known| known.span) {
+        if let Some(first) = self.queue_ids.get(&queue.name.node) {
+            let first = self.model.queues[*first].span;
             self.twice("queue", &queue.name, first);
             return;
         }
@@ -54,8 +54,7 @@ impl Lowering {
         let fields = self.queue_fields(queue);
         let lease_ms = self.lease(queue);
         let tries = self.tries(queue);
-        self.queue_ids.insert(queue.name.node.clone(), self.model.queues.len());
-        self.model.queues.push(Queue {
+        let id = self.model.queues.push(Queue {
             name: queue.name.node.clone(),
             fields,
             lease_ms,
@@ -64,6 +63,7 @@ impl Lowering {
             span: queue.name.span,
             waivers: queue.waivers.iter().map(waiver).collect(),
         });
+        self.queue_ids.insert(queue.name.node.clone(), id);
     }
 
     fn queue_fields(&mut self, queue: &ast::Queue) -> Vec<QueueField> {
@@ -133,7 +133,7 @@ impl Lowering {
     }
 
     /// A queue by its name.
-    pub(super) fn queue_id(&mut self, name: &Name) -> Option<usize> {
+    pub(super) fn queue_id(&mut self, name: &Name) -> Option<QueueId> {
         let found = self.queue_ids.get(&name.node).copied();
         if found.is_none() {
             let help = suggestion(&name.node, self.queue_ids.keys().map(String::as_str));
@@ -177,7 +177,7 @@ impl Lowering {
     }
 
     /// `on QUEUE { a, b }`: the queue, and what the worker is given of a message.
-    fn subscription(&mut self, worker: &ast::Contract) -> Option<(usize, Vec<Input>)> {
+    fn subscription(&mut self, worker: &ast::Contract) -> Option<(QueueId, Vec<Input>)> {
         let mut all = worker.body.iter().filter_map(|statement| match &statement.node {
             StatementKind::On(queue, fields) => Some((queue, fields, statement.span)),
             _ => None,
@@ -201,7 +201,7 @@ impl Lowering {
                 self.twice("field", name, span);
                 continue;
             }
-            let Some(declared) = self.model.queues.get(id) else { continue };
+            let declared = &self.model.queues[id];
             match declared.field(&name.node) {
                 Some(field) => inputs.push(Input {
                     name: field.name.clone(),
@@ -227,7 +227,7 @@ impl Lowering {
     fn dead(
         &mut self,
         worker: &ast::Contract,
-        queue: usize,
+        queue: QueueId,
         inputs: Vec<Input>,
     ) -> Option<Contract> {
         let mut all = worker.body.iter().filter_map(|statement| match &statement.node {

@@ -2,7 +2,7 @@
 
 use latchkey_language::Span;
 
-use super::{EntityId, Expr, Kind, Waiver};
+use super::{EntityId, Expr, Kind, QueueId, Waiver};
 use crate::types::Type;
 
 /// What runs: a contract, a worker, or what one of them does later on.
@@ -35,13 +35,13 @@ pub enum Trigger {
     #[default]
     Request,
     /// A message of a queue.
-    Message(usize),
+    Message(QueueId),
     /// A message of a queue that was tried too often.
-    Dead(usize),
+    Dead(QueueId),
     /// A queue that has taken what was sent.
-    Accepted(usize),
+    Accepted(QueueId),
     /// A queue that will not take what was sent.
-    Refused(usize),
+    Refused(QueueId),
 }
 
 /// A method and a path.
@@ -366,7 +366,7 @@ pub struct Send {
     /// What tells it apart from every other send of the document.
     pub id: String,
     /// The queue.
-    pub queue: usize,
+    pub queue: QueueId,
     /// The fields of the message that are given.
     pub values: Vec<Given>,
     /// When it is due; at once, unless it says.

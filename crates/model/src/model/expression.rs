@@ -3,7 +3,7 @@
 use latchkey_language::Span;
 pub use latchkey_language::ast::BinaryOp as Op;
 
-use super::EntityId;
+use super::{EntityId, RoleId};
 use crate::regular::Language;
 use crate::types::Type;
 
@@ -55,7 +55,7 @@ pub enum ExprKind {
     /// Whether the caller owns a thing.
     Owns(Box<Expr>),
     /// Whether the caller has a role.
-    HasRole(usize),
+    HasRole(RoleId),
     /// A value of an enum.
     Word(String),
     /// A text.

@@ -42,6 +42,10 @@ macro_rules! ids {
 ids! {
     /// An entity of a model.
     EntityId;
+    /// A role of a model.
+    RoleId;
+    /// A queue of a model.
+    QueueId;
 }
 
 /// A list that is indexed by ids of its own.

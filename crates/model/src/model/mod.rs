@@ -16,7 +16,7 @@ pub use contract::{
     Trigger, Verb, What,
 };
 pub use expression::{Expr, ExprKind, Kind, Op, TextPiece, Told};
-pub use id::{EntityId, Id, IdVec};
+pub use id::{EntityId, Id, IdVec, QueueId, RoleId};
 pub use queue::{
     FAILURE_CLASS_BYTES_MAX, FAILURE_CODE_BYTES_MAX, FAILURE_MESSAGE_BYTES_MAX, OUTBOX_SHARDS,
     Queue, QueueField, Worker,
@@ -30,13 +30,13 @@ pub struct Model {
     /// The table.
     pub table: Table,
     /// The roles a caller can have.
-    pub roles: Vec<Role>,
+    pub roles: IdVec<RoleId, Role>,
     /// What is stored.
     pub entities: IdVec<EntityId, Entity>,
     /// What can be called.
     pub contracts: Vec<Contract>,
     /// What messages are sent to.
-    pub queues: Vec<Queue>,
+    pub queues: IdVec<QueueId, Queue>,
     /// What works through the queues, at most one each.
     pub workers: Vec<Worker>,
 }
@@ -56,7 +56,7 @@ pub struct Role {
     /// Its name.
     pub name: String,
     /// The role whose rights it has too.
-    pub implies: Option<usize>,
+    pub implies: Option<RoleId>,
     /// Where it is declared.
     pub span: Span,
 }

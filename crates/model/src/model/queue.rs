@@ -2,7 +2,7 @@
 
 use latchkey_language::Span;
 
-use super::{Contract, FailureKind, Model, Send, Step, StepKind, Template, Waiver};
+use super::{Contract, FailureKind, Model, QueueId, Send, Step, StepKind, Template, Waiver};
 use crate::types::Type;
 
 /// Over how many partitions the outbox of a queue is spread.
@@ -60,7 +60,7 @@ pub struct QueueField {
 #[derive(Debug)]
 pub struct Worker {
     /// The queue.
-    pub queue: usize,
+    pub queue: QueueId,
     /// What it does with a message. Its inputs are those fields of the message it asks for.
     pub body: Contract,
     /// What it does about a message that was tried too often. It has the same inputs.

@@ -24,7 +24,7 @@ impl<'a> Explainer<'a> {
 
     /// The message as it is written, with names for what only a call can tell.
     fn send_leg(&self, send: &Send) -> Option<Asked> {
-        let queue = self.system().queues.get(send.queue)?;
+        let queue = &self.system().queues[send.queue];
         let home = self.system().home(queue).ok()?;
         let nameless = Message::new("0", Map::new(), 0).ok()?;
         let Leg::Put(mut put) = latchkey_queue::leg(&home, nameless, 0) else { return None };
@@ -54,8 +54,7 @@ impl<'a> Explainer<'a> {
                     self.followed(otherwise);
                 }
                 LegNode::Send(send) => {
-                    let queue = self.system().queues.get(send.queue);
-                    let queue = queue.map_or("", |queue| queue.name.as_str());
+                    let queue = &self.system().queues[send.queue].name;
                     let taken = (&send.accepted, format!("once {queue} has taken it:"));
                     let lost = (&send.refused, format!("if {queue} refuses it:"));
                     for (contract, when) in [taken, lost] {

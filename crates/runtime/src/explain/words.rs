@@ -146,7 +146,7 @@ impl<'a> Words<'a> {
 
     /// What is sent.
     pub(super) fn send(&self, send: &Send) -> String {
-        let queue = self.system.queues.get(send.queue).map_or("", |queue| queue.name.as_str());
+        let queue = &self.system.queues[send.queue].name;
         let at = send.at.as_ref().map(|at| format!(" at {}", self.code(at)));
         format!("send {queue}{}{}", self.fields(&send.values), at.unwrap_or_default())
     }

@@ -4,7 +4,7 @@ use std::cmp::Ordering;
 use std::sync::Arc;
 
 use latchkey_model::Type;
-use latchkey_model::model::{Expr, ExprKind, Kind, Model, Op, TextPiece, Told};
+use latchkey_model::model::{Expr, ExprKind, Kind, Model, Op, RoleId, TextPiece, Told};
 use latchkey_table::{Comparator, Number, Path, Text, Value};
 
 /// An expression.
@@ -261,19 +261,9 @@ fn is_time(expr: &Expr) -> bool {
 }
 
 /// A role, and all that imply it.
-fn roles_with(model: &Model, role: usize) -> Vec<Text> {
-    let implies = |mut at: usize| {
-        // A role implies one above it, so the walk ends.
-        loop {
-            if at == role {
-                return true;
-            }
-            match model.roles.get(at).and_then(|role| role.implies) {
-                Some(next) if next < at => at = next,
-                _ => return false,
-            }
-        }
-    };
-    let roles = model.roles.iter().enumerate().filter(|(at, _)| implies(*at));
+fn roles_with(model: &Model, role: RoleId) -> Vec<Text> {
+    // A role implies one that is declared above it, so the walk ends.
+    let implied = |id: RoleId| std::iter::successors(Some(id), |id| model.roles[*id].implies);
+    let roles = model.roles.enumerate().filter(|(id, _)| implied(*id).any(|id| id == role));
     roles.map(|(_, role)| Text::from(role.name.as_str())).collect()
 }

@@ -12,7 +12,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use latchkey_language::Diagnostic;
-use latchkey_model::model::{self, EntityId, IdVec, Segment, Verb};
+use latchkey_model::model::{self, EntityId, IdVec, QueueId, Segment, Verb};
 use latchkey_queue::Home;
 use latchkey_table::{Schema, Text};
 
@@ -39,7 +39,7 @@ pub struct System {
     pub(crate) entities: Entities,
     pub(crate) contracts: Vec<Contract>,
     by_id: HashMap<Text, usize>,
-    pub(crate) queues: Vec<Queue>,
+    pub(crate) queues: IdVec<QueueId, Queue>,
 }
 
 /// A contract, planned.
@@ -211,8 +211,8 @@ impl System {
         self.by_id.get(id).and_then(|at| self.contracts.get(*at))
     }
 
-    pub(crate) fn queue(&self, name: &str) -> Option<(usize, &Queue)> {
-        self.queues.iter().enumerate().find(|(_, queue)| queue.name == name)
+    pub(crate) fn queue(&self, name: &str) -> Option<(QueueId, &Queue)> {
+        self.queues.enumerate().find(|(_, queue)| queue.name == name)
     }
 
     /// The send of an id.

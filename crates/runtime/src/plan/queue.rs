@@ -1,6 +1,6 @@
 //! Queues, what works through them, and what is sent to them.
 
-use latchkey_model::model::{self, Model};
+use latchkey_model::model::{self, IdVec, Model, QueueId};
 use latchkey_table::Text;
 
 use super::leg::{Assign, assigns};
@@ -51,7 +51,7 @@ impl Worker {
 pub(crate) struct Send {
     /// What tells it apart from every other send of the document.
     pub(crate) id: Text,
-    pub(crate) queue: usize,
+    pub(crate) queue: QueueId,
     /// The id of the message, made once a call.
     pub(crate) message: Code,
     pub(crate) values: Vec<Assign>,
@@ -90,9 +90,9 @@ impl Send {
 }
 
 /// The queues of a model, each with its worker.
-pub(super) fn plan(model: &Model, entities: &Entities) -> Vec<Queue> {
-    let queues = model.queues.iter().enumerate().map(|(at, queue)| {
-        let worker = model.workers.iter().find(|worker| worker.queue == at);
+pub(super) fn plan(model: &Model, entities: &Entities) -> IdVec<QueueId, Queue> {
+    model.queues.map(|id, queue| {
+        let worker = model.workers.iter().find(|worker| worker.queue == id);
         let worker = worker.map(|worker| Worker {
             body: program::plan(model, entities, &worker.body),
             dead: worker.dead.as_ref().map(|dead| program::plan(model, entities, dead)),
@@ -103,8 +103,7 @@ pub(super) fn plan(model: &Model, entities: &Entities) -> Vec<Queue> {
             tries: queue.tries,
             worker,
         }
-    });
-    queues.collect()
+    })
 }
 
 /// The send of an id in a contract, or in what follows its sends.

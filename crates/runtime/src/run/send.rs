@@ -46,10 +46,9 @@ impl<'a> Session<'a> {
         send: &'a plan::Send,
         legs: &mut Legs<'a>,
     ) -> Result<(), Ended> {
-        let Some(line) = self.runtime.lines.get(send.queue) else { return Ok(()) };
+        let line = &self.runtime.lines[send.queue];
         let body = self.filler().map(&send.values)?;
-        let queue = self.system.queues.get(send.queue);
-        if let Some(worker) = queue.and_then(|queue| queue.worker.as_ref()) {
+        if let Some(worker) = &self.system.queues[send.queue].worker {
             // Better refused now than given up later.
             input::kept(&worker.body, &body).map_err(Ended::Refused)?;
         }
@@ -84,9 +83,8 @@ impl<'a> Session<'a> {
     pub(super) fn keep(&self, legs: &mut Legs<'a>) -> Result<(), Ended> {
         for sending in &mut legs.sends {
             sending.kept = self.filler().map(&sending.send.kept)?;
-            let line = self.runtime.lines.get(sending.send.queue);
-            let leg = sending.leg.and_then(|at| legs.legs.get_mut(at));
-            if let (Some(line), Some(leg)) = (line, leg) {
+            let line = &self.runtime.lines[sending.send.queue];
+            if let Some(leg) = sending.leg.and_then(|at| legs.legs.get_mut(at)) {
                 *leg = sending.record().leg(&line.home);
             }
         }
@@ -97,10 +95,8 @@ impl<'a> Session<'a> {
     pub(super) async fn sent(&mut self, sends: Vec<Sending<'a>>) {
         // At once: whoever is cut off below has sent all the same.
         for Sending { send, due, sent, leg, .. } in &sends {
-            let line = self.runtime.lines.get(send.queue);
-            if let (Some(Queue::Embedded(queue)), None, Sent::Accepted) =
-                (line.map(|line| &line.queue), leg, sent)
-            {
+            let line = &self.runtime.lines[send.queue];
+            if let (Queue::Embedded(queue), None, Sent::Accepted) = (&line.queue, leg, sent) {
                 queue.sent(*due);
             }
         }
@@ -134,8 +130,8 @@ impl Session<'_> {
             Ending::Failed(why) => why.class == CLASS_TIMEOUT,
             Ending::Done => false,
         };
-        let line = self.runtime.lines.get(send.queue).filter(|_| again);
-        if let Some(Leg::Put(put)) = line.map(|line| record.leg(&line.home)) {
+        let line = &self.runtime.lines[send.queue];
+        if let Some(Leg::Put(put)) = again.then(|| record.leg(&line.home)) {
             let deadline = Instant::now() + FOLLOW_LATER_TIME_MAX;
             if let Err(error) = self.runtime.backend.put(put, Returning::Nothing, deadline).await {
                 tracing::warn!(send = %send.id, %error, "what follows a send is not done");
