@@ -3,9 +3,9 @@
 use latchkey_language::Diagnostic;
 use latchkey_model::Model;
 use latchkey_model::model::{
-    Attribute, Contract, Ending, Entity, EntityId, Expr, ExprKind, Failure, FailureKind, Given,
-    Input, KeyShape, Leg, Limit, Op, Piece, Place, PutMode, Query, Range, Read, RoleId, Segment,
-    Send, Step, StepKind, Strong, Template, TextPiece, What,
+    Attribute, BindingId, Contract, Ending, Entity, EntityId, Expr, ExprKind, Failure, FailureKind,
+    Given, Input, KeyShape, Leg, Limit, Op, Piece, Place, PutMode, Query, Range, Read, RoleId,
+    Segment, Send, Step, StepKind, Strong, Template, TextPiece, What,
 };
 use serde_json::{Value, json};
 
@@ -177,13 +177,13 @@ impl Writer<'_> {
                 json!({ "when": self.expr(test), "then": self.steps(yes), "else": self.steps(no) })
             }
             StepKind::Let(binding, value) => {
-                json!({ "let": self.name(Some(*binding)), "value": self.expr(value) })
+                json!({ "let": self.name(*binding), "value": self.expr(value) })
             }
             StepKind::Read(read) => self.read(read),
             StepKind::Write(leg) => self.leg(leg),
             StepKind::Transact(legs) => json!({ "transact": self.steps(legs) }),
             StepKind::Return(returned) => json!({
-                "return": self.name(returned.binding),
+                "return": returned.binding.map(|id| self.name(id)),
                 "status": returned.status,
                 "fields": returned.fields,
                 "with": self.givens(&returned.with),
@@ -227,7 +227,7 @@ impl Writer<'_> {
             Strong::When(test) => self.expr(test),
         };
         let mut value = json!({
-            "as": self.name(read.binding),
+            "as": read.binding.map(|id| self.name(id)),
             "entity": self.entity(read.entity),
             "strong": strong,
             "else": self.failure(read.failure.as_ref()),
@@ -285,8 +285,8 @@ impl Writer<'_> {
         json!({
             leg.verb.word(): self.entity(leg.entity),
             "key": self.givens(&leg.key),
-            "of": self.name(leg.of),
-            "as": self.name(leg.result),
+            "of": leg.of.map(|id| self.name(id)),
+            "as": leg.result.map(|id| self.name(id)),
             "set": self.givens(&leg.values),
             "remove": leg.removes,
             "add": self.givens(&leg.adds),
@@ -320,9 +320,8 @@ impl Writer<'_> {
         Value::Object(givens.iter().map(pair).collect())
     }
 
-    fn name(&self, binding: Option<usize>) -> Option<&str> {
-        let binding = self.contract.bindings.get(binding?)?;
-        Some(&binding.name)
+    fn name(&self, binding: BindingId) -> &str {
+        &self.contract.bindings[binding].name
     }
 
     fn entity(&self, entity: EntityId) -> &str {
@@ -336,9 +335,9 @@ impl Writer<'_> {
     fn expr(&self, expr: &Expr) -> Value {
         match &expr.kind {
             ExprKind::Input(name) => json!({ "input": name }),
-            ExprKind::Binding(id) => json!({ "name": self.name(Some(*id)) }),
+            ExprKind::Binding(id) => json!({ "name": self.name(*id) }),
             ExprKind::Attribute(id, name) => {
-                json!({ "of": self.name(Some(*id)), "attribute": name })
+                json!({ "of": self.name(*id), "attribute": name })
             }
             ExprKind::Stored(name) => json!({ "stored": name }),
             ExprKind::Now => json!("now"),
@@ -388,9 +387,9 @@ impl Writer<'_> {
             ExprKind::Reveal(key) => json!({ "reveal": self.expr(key) }),
             ExprKind::Greatest(of) => json!({ "max": all(of) }),
             ExprKind::Least(of) => json!({ "min": all(of) }),
-            ExprKind::Count(id) => json!({ "count": self.name(Some(*id)) }),
-            ExprKind::CountBy(id, by, _) => json!({ "count": self.name(Some(*id)), "by": by }),
-            ExprKind::Sum(id, name) => json!({ "sum": self.name(Some(*id)), "attribute": name }),
+            ExprKind::Count(id) => json!({ "count": self.name(*id) }),
+            ExprKind::CountBy(id, by, _) => json!({ "count": self.name(*id), "by": by }),
+            ExprKind::Sum(id, name) => json!({ "sum": self.name(*id), "attribute": name }),
             ExprKind::Object(members) => {
                 let pair = |(name, value): &(String, Expr)| (name.clone(), self.expr(value));
                 json!({ "object": Value::Object(members.iter().map(pair).collect()) })

@@ -62,7 +62,7 @@ impl Outcome {
 pub(crate) fn answer(frame: &Frame<'_>, op: &ReturnOp) -> Result<Answer, Fault> {
     let mut body = String::with_capacity(256);
     body.push('{');
-    let bound = op.binding.and_then(|id| frame.bound.get(id));
+    let bound = op.binding.map(|id| &frame.bound[id]);
     let mut etag = None;
     match bound {
         Some(Bound::Item(item)) => {

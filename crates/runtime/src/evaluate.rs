@@ -6,7 +6,7 @@ use std::borrow::Cow;
 use std::cmp::Ordering;
 use std::fmt::Write;
 
-use latchkey_model::model::Told;
+use latchkey_model::model::{BindingId, IdVec, Told};
 use latchkey_table::{Action, Comparator, Invalid, Item, Map, Number, Text, Value, apply};
 
 use crate::call::Caller;
@@ -69,7 +69,7 @@ pub(crate) trait Scope {
     fn test(&self, code: &Code) -> Result<bool, Fault>;
 
     /// The item of a binding.
-    fn item(&self, binding: usize) -> Option<&Item>;
+    fn item(&self, binding: BindingId) -> Option<&Item>;
 
     /// What is given for `set a ?= x`.
     fn maybe(&self, code: &Code) -> Result<Maybe, Fault>;
@@ -102,6 +102,9 @@ pub(crate) enum Bound {
     Value(Value),
 }
 
+/// What all names of a contract stand for by now.
+pub(crate) type Bindings = IdVec<BindingId, Bound>;
+
 /// The values of one call.
 #[derive(Debug)]
 pub(crate) struct Frame<'a> {
@@ -113,7 +116,7 @@ pub(crate) struct Frame<'a> {
     pub(crate) new_values: Vec<Value>,
     /// What is told of the message or the send it runs for.
     pub(crate) told: Vec<(Told, Value)>,
-    pub(crate) bound: Vec<Bound>,
+    pub(crate) bound: Bindings,
 }
 
 impl Frame<'_> {
@@ -122,11 +125,8 @@ impl Frame<'_> {
         self.inputs.get(input).and_then(Option::as_ref)
     }
 
-    pub(crate) fn bind(&mut self, binding: usize, bound: Bound) -> Bound {
-        match self.bound.get_mut(binding) {
-            Some(place) => std::mem::replace(place, bound),
-            None => Bound::Nothing,
-        }
+    pub(crate) fn bind(&mut self, binding: BindingId, bound: Bound) -> Bound {
+        std::mem::replace(&mut self.bound[binding], bound)
     }
 
     fn number(&self, code: &Code) -> Result<Number, Fault> {
@@ -153,16 +153,16 @@ impl Frame<'_> {
 
     fn present(&self, code: &Code) -> Result<bool, Fault> {
         Ok(match code {
-            Code::Binding(id) => !matches!(self.bound.get(*id), None | Some(Bound::Nothing)),
+            Code::Binding(id) => !matches!(self.bound[*id], Bound::Nothing),
             other => self.value(other)?.is_some(),
         })
     }
 
     /// The items a name stands for.
-    fn items(&self, binding: usize) -> &[Item] {
-        match self.bound.get(binding) {
-            Some(Bound::Page(found)) => &found.items,
-            Some(Bound::Item(item)) => std::slice::from_ref(item),
+    fn items(&self, binding: BindingId) -> &[Item] {
+        match &self.bound[binding] {
+            Bound::Page(found) => &found.items,
+            Bound::Item(item) => std::slice::from_ref(item),
             _ => &[],
         }
     }
@@ -246,8 +246,8 @@ impl Scope for Frame<'_> {
             Code::Input(input) => {
                 Ok(self.given(*input).filter(|value| **value != Value::Null).map(Cow::Borrowed))
             }
-            Code::Binding(id) => Ok(match self.bound.get(*id) {
-                Some(Bound::Value(value)) => Some(Cow::Borrowed(value)),
+            Code::Binding(id) => Ok(match &self.bound[*id] {
+                Bound::Value(value) => Some(Cow::Borrowed(value)),
                 _ => None,
             }),
             Code::Attribute(id, name) => {
@@ -316,9 +316,9 @@ impl Scope for Frame<'_> {
         })
     }
 
-    fn item(&self, binding: usize) -> Option<&Item> {
-        match self.bound.get(binding) {
-            Some(Bound::Item(item)) => Some(item),
+    fn item(&self, binding: BindingId) -> Option<&Item> {
+        match &self.bound[binding] {
+            Bound::Item(item) => Some(item),
             _ => None,
         }
     }

@@ -282,7 +282,7 @@ impl<'a> Explainer<'a> {
             (true, false) => (self.scope.bound, self.kept) = (after, kept),
             (true, true) => {
                 let others = std::mem::take(&mut self.scope.bound);
-                self.scope.meet(after, others);
+                self.scope.meet(&after, &others);
                 self.kept = self.kept.or(kept);
             }
         }

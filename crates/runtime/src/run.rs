@@ -8,6 +8,7 @@ mod write;
 
 use std::time::Duration;
 
+use latchkey_model::model::BindingId;
 use latchkey_queue::Failure as TryFailure;
 use latchkey_table::{Capacity, Error, Request, Text, Value};
 use tokio::time::{Instant, sleep, timeout};
@@ -143,7 +144,7 @@ impl<'a> Session<'a> {
             inputs: Vec::new(),
             new_values: Vec::new(),
             told: Vec::new(),
-            bound: vec![Bound::Nothing; contract.bindings.len()],
+            bound: contract.bindings.map(|_, _| Bound::Nothing),
         };
         Session {
             runtime,
@@ -362,7 +363,7 @@ impl<'a> Session<'a> {
         &mut self,
         test: &Code,
         failure: &Failure,
-        versioned: Option<&(usize, Text)>,
+        versioned: Option<&(BindingId, Text)>,
         at: usize,
     ) -> Result<usize, Ended> {
         let tags = match self.if_match.take_if(|_| versioned.is_some()) {

@@ -5,7 +5,9 @@ use latchkey_language::{Diagnostic, Span};
 use super::flow::lets;
 use super::truth::{Lets, each};
 use super::{Report, each_leg, each_send, each_step};
-use crate::model::{Contract, Expr, ExprKind, Model, Read, Step, StepKind, Strong, Waiver, What};
+use crate::model::{
+    BindingId, Contract, Expr, ExprKind, Model, Read, Step, StepKind, Strong, Waiver, What,
+};
 
 pub(super) fn check(model: &Model, report: &mut Report) {
     for contract in model.bodies() {
@@ -29,7 +31,7 @@ fn decisions<'a>(
     contract: &'a Contract,
     lets: &Lets<'a>,
     read: &'a Read,
-    binding: usize,
+    binding: BindingId,
     report: &mut Report,
 ) {
     let excused = only_shown(contract, lets, binding);
@@ -88,7 +90,7 @@ fn only_reads(contract: &Contract) -> bool {
 }
 
 /// Whether the contract writes nothing and returns just that item.
-fn only_shown<'a>(contract: &'a Contract, lets: &Lets<'a>, binding: usize) -> bool {
+fn only_shown<'a>(contract: &'a Contract, lets: &Lets<'a>, binding: BindingId) -> bool {
     let mut shown = only_reads(contract);
     each_step(&contract.steps, &mut |step| {
         if let StepKind::Return(returned) = &step.kind {
@@ -105,7 +107,7 @@ fn only_shown<'a>(contract: &'a Contract, lets: &Lets<'a>, binding: usize) -> bo
 
 /// The bindings that are in doubt with a read: its own, and those of the items it said to read. (What such a read
 /// shows is what it is; but whether it was the right one to write, nobody knows.)
-fn doubtful<'a>(contract: &'a Contract, lets: &Lets<'a>, binding: usize) -> Vec<usize> {
+fn doubtful<'a>(contract: &'a Contract, lets: &Lets<'a>, binding: BindingId) -> Vec<BindingId> {
     let mut all = vec![binding];
     if only_reads(contract) {
         return all;
@@ -124,7 +126,7 @@ fn doubtful<'a>(contract: &'a Contract, lets: &Lets<'a>, binding: usize) -> Vec<
     all
 }
 
-fn uses<'a>(lets: &Lets<'a>, expr: &'a Expr, bindings: &[usize]) -> Option<Span> {
+fn uses<'a>(lets: &Lets<'a>, expr: &'a Expr, bindings: &[BindingId]) -> Option<Span> {
     let mut found = None;
     each(lets, expr, &mut |part| {
         let names = matches!(&part.kind,

@@ -6,8 +6,8 @@ use super::each_step;
 use super::truth::{Lets, PARTS_MAX, Passed, each, plain};
 use crate::lower::ends;
 use crate::model::{
-    Contract, Expr, ExprKind, Failure, FailureKind, Given, Leg, Model, Op, Piece, Query, Range,
-    Read, Send, Step, StepKind, Template, TextPiece, What,
+    BindingId, Contract, Expr, ExprKind, Failure, FailureKind, Given, Leg, Model, Op, Piece, Query,
+    Range, Read, Send, Step, StepKind, Template, TextPiece, What,
 };
 use latchkey_language::Span;
 
@@ -19,7 +19,7 @@ pub(super) struct Way<'a> {
     /// The reads, in order.
     pub(super) reads: Vec<&'a Read>,
     /// The bindings of reads that answer when nothing is found, whether something was, and where that is said.
-    pub(super) found: Vec<(usize, bool, Span)>,
+    pub(super) found: Vec<(BindingId, bool, Span)>,
     /// The writes that may have happened.
     pub(super) written: Vec<&'a Leg>,
 }
@@ -231,13 +231,13 @@ impl<'a> Group<'a> {
     }
 
     /// The read a binding comes from, and its place among the reads.
-    pub(super) fn read_of(&self, binding: usize) -> Option<(usize, &'a Read)> {
+    pub(super) fn read_of(&self, binding: BindingId) -> Option<(usize, &'a Read)> {
         let mut reads = self.way.reads.iter().copied().enumerate();
         reads.find(|(_, read)| read.binding == Some(binding))
     }
 
     /// What a part of the key of a binding's item was given as.
-    pub(super) fn key_part(&self, binding: usize, attribute: &str) -> Option<&'a Expr> {
+    pub(super) fn key_part(&self, binding: BindingId, attribute: &str) -> Option<&'a Expr> {
         let of_key = |key: &'a [Given]| {
             key.iter().find(|given| given.attribute == attribute).map(|given| &given.value)
         };
@@ -299,7 +299,7 @@ impl<'a> Group<'a> {
     }
 
     /// Whether a leg is on the very item of a binding.
-    pub(super) fn is_on(&self, leg: &'a Leg, binding: usize) -> bool {
+    pub(super) fn is_on(&self, leg: &'a Leg, binding: BindingId) -> bool {
         let asked = self.read_of(binding).is_some_and(|(_, read)| read.entity == leg.entity);
         leg.target == Some(binding)
             || asked
@@ -315,11 +315,11 @@ impl<'a> Group<'a> {
 
     /// Whether two expressions have one value. Within the second, what is stored stands for the item of a
     /// binding, if one is given.
-    pub(super) fn alike(&self, a: &'a Expr, b: &'a Expr, item: Option<usize>) -> bool {
+    pub(super) fn alike(&self, a: &'a Expr, b: &'a Expr, item: Option<BindingId>) -> bool {
         self.compare(a, b, item, &mut PARTS_MAX.clone())
     }
 
-    fn compare(&self, a: &'a Expr, b: &'a Expr, item: Option<usize>, left: &mut usize) -> bool {
+    fn compare(&self, a: &'a Expr, b: &'a Expr, item: Option<BindingId>, left: &mut usize) -> bool {
         use ExprKind as E;
         let Some(fewer) = left.checked_sub(1) else { return false };
         *left = fewer;

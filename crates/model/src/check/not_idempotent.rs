@@ -12,7 +12,9 @@ use super::changes::Changes;
 use super::flow::{Group, Placed, groups, within};
 use super::truth::{Passed, Supposed, each, plain, truth_word};
 use super::unpinned::needs_item;
-use crate::model::{Contract, Expr, ExprKind, Given, Kind, Leg, Model, Op, PutMode, Trigger, Verb};
+use crate::model::{
+    BindingId, Contract, Expr, ExprKind, Given, Leg, Model, Op, PutMode, Trigger, Verb,
+};
 
 pub(super) fn check(model: &Model, report: &mut Report) {
     let changes = Changes::new(model);
@@ -154,12 +156,10 @@ impl<'a> Around<'a, '_> {
         stable
     }
 
-    fn may_change(&self, binding: usize, name: &'a str) -> bool {
-        let Some(Kind::Item(id)) = self.contract.bindings.get(binding).map(|b| &b.kind) else {
-            return true;
-        };
-        let in_key = self.model.entities[*id].key.attributes().contains(&name);
-        !in_key && !self.changes.attribute(*id, name).is_empty()
+    fn may_change(&self, binding: BindingId, name: &'a str) -> bool {
+        let Some(id) = self.contract.bindings[binding].kind.item() else { return true };
+        let in_key = self.model.entities[id].key.attributes().contains(&name);
+        !in_key && !self.changes.attribute(id, name).is_empty()
     }
 
     /// Whether the way to what stands within some tests is closed, once it has happened.
@@ -188,7 +188,7 @@ impl<'a> Around<'a, '_> {
     /// Whether a leg makes a test on the way come out otherwise.
     fn shuts_the_way(&self, placed: &Placed<'a>, known: &[Passed<'a>]) -> bool {
         let leg = placed.leg;
-        let on = |binding: usize| self.group.is_on(leg, binding);
+        let on = |binding: BindingId| self.group.is_on(leg, binding);
         let name = |expr: &'a Expr| match &expr.kind {
             ExprKind::Attribute(binding, name) if on(*binding) => Some(name.as_str()),
             _ => None,
@@ -254,9 +254,7 @@ impl<'a> Around<'a, '_> {
                 self.contract.inputs.iter().any(|known| known.name == *input && known.optional)
             }
             ExprKind::Attribute(binding, name) => {
-                let kind = self.contract.bindings.get(*binding).map(|bound| &bound.kind);
-                let Some(Kind::Item(entity)) = kind else { return None };
-                let entity = &self.model.entities[*entity];
+                let entity = &self.model.entities[self.contract.bindings[*binding].kind.item()?];
                 entity.attribute(name).is_none_or(|attribute| attribute.optional)
             }
             ExprKind::Stored(_) => return None,

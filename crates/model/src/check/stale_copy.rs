@@ -8,7 +8,7 @@ use super::Report;
 use super::flow::{Group, Placed, fixes, groups, within};
 use super::truth::plain;
 use crate::model::{
-    Contract, Entity, EntityId, Expr, ExprKind, Given, Kind, Leg, Model, PutMode, Verb,
+    BindingId, Contract, Entity, EntityId, Expr, ExprKind, Given, Kind, Leg, Model, PutMode, Verb,
 };
 
 pub(super) fn check(model: &Model, report: &mut Report) {
@@ -150,7 +150,7 @@ fn moves<'a>(leg: &Leg, source: &Entity, view: &'a Entity, copied: &[&str]) -> O
 }
 
 /// Whether an expression is an attribute of the item a binding stands for.
-fn is_of<'a>(group: &Group<'a>, expr: &'a Expr, binding: Option<usize>, name: &str) -> bool {
+fn is_of<'a>(group: &Group<'a>, expr: &'a Expr, binding: Option<BindingId>, name: &str) -> bool {
     matches!(&plain(&group.lets, expr).kind, ExprKind::Attribute(of, attribute)
         if Some(*of) == binding && attribute == name)
 }
@@ -251,8 +251,7 @@ fn copy_written(
         .filter(|other| other.leg.entity == id && within(&placed.guards, &other.guards))
         .filter(|other| is_about(group, other.leg, leg))
         .collect();
-    let of_source =
-        leg.of.and_then(|of| contract.bindings.get(of)).map(|of| &of.kind) == Some(&Kind::Item(id));
+    let of_source = leg.of.is_some_and(|of| contract.bindings[of].kind == Kind::Item(id));
     // What changes in the source is looked at from there.
     let changed = |name: &str| held.iter().any(|other| changed(other.leg, source).contains(&name));
     let by_hand = view.attributes.iter().find(|attribute| {

@@ -2,10 +2,10 @@
 
 use std::collections::{HashMap, HashSet};
 
-use crate::model::{Expr, ExprKind, Op};
+use crate::model::{BindingId, Expr, ExprKind, Op};
 
 /// The values that have a name, by their binding; never the name of another.
-pub(super) type Lets<'a> = HashMap<usize, &'a Expr>;
+pub(super) type Lets<'a> = HashMap<BindingId, &'a Expr>;
 
 /// How many parts of two expressions are compared, or of a test taken apart, before they are taken as unknown.
 pub(super) const PARTS_MAX: usize = 250;

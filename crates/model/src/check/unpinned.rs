@@ -13,7 +13,8 @@ use super::flow::{Group, fixes, groups, within};
 use super::truth::{Passed, Supposed, each, plain};
 use super::{Report, each_send, each_step};
 use crate::model::{
-    Contract, EntityId, Expr, ExprKind, Kind, Leg, Model, Op, PutMode, Send, StepKind, Verb, What,
+    BindingId, Contract, EntityId, Expr, ExprKind, Leg, Model, Op, PutMode, Send, StepKind, Verb,
+    What,
 };
 
 mod story;
@@ -22,15 +23,15 @@ mod story;
 #[derive(Clone, PartialEq, Eq)]
 enum Fact<'a> {
     /// The value of an attribute.
-    Attribute(usize, &'a str),
+    Attribute(BindingId, &'a str),
     /// That the item is there.
-    There(usize),
+    There(BindingId),
     /// That the item is not there.
-    NotThere(usize),
+    NotThere(BindingId),
 }
 
 impl Fact<'_> {
-    fn binding(&self) -> usize {
+    fn binding(&self) -> BindingId {
         match self {
             Fact::Attribute(binding, _) | Fact::There(binding) | Fact::NotThere(binding) => {
                 *binding
@@ -199,7 +200,7 @@ fn uses<'a>(
     }
     which_item(group, &mut found);
     // Only what was read, or written before, can have changed since.
-    let before = |binding: usize| {
+    let before = |binding: BindingId| {
         let written = group.way.written.iter().any(|leg| leg.result == Some(binding));
         written || group.read_of(binding).is_some()
     };
@@ -277,11 +278,8 @@ fn which_item<'a>(group: &Group<'a>, found: &mut Vec<Use<'a>>) {
     }
 }
 
-fn entity_of(contract: &Contract, binding: usize) -> Option<EntityId> {
-    match contract.bindings.get(binding).map(|binding| &binding.kind) {
-        Some(Kind::Item(entity) | Kind::Page(entity)) => Some(*entity),
-        _ => None,
-    }
+fn entity_of(contract: &Contract, binding: BindingId) -> Option<EntityId> {
+    contract.bindings[binding].kind.entity()
 }
 
 /// The contracts that can make a fact untrue.
@@ -409,7 +407,7 @@ pub(super) fn needs_item(test: &Passed<'_>) -> bool {
 }
 
 /// Whether a condition asks of what is stored just what a test asked of what was read.
-fn repeats<'a>(group: &Group<'a>, condition: &Passed<'a>, used: &Use<'a>, item: usize) -> bool {
+fn repeats<'a>(group: &Group<'a>, condition: &Passed<'a>, used: &Use<'a>, item: BindingId) -> bool {
     use ExprKind as E;
     let Some(test) = used.test else { return false };
     let alike = |a: &'a Expr, b: &'a Expr| group.alike(a, b, Some(item));
@@ -448,7 +446,7 @@ fn facing_up<'a>(op: Op, a: &'a Expr, b: &'a Expr) -> (Op, &'a Expr, &'a Expr) {
 fn is_as_read<'a>(
     group: &Group<'a>,
     guards: &[Passed<'a>],
-    (binding, name): (usize, &str),
+    (binding, name): (BindingId, &str),
     value: &'a Expr,
 ) -> bool {
     let itself = |expr: &'a Expr| {
@@ -494,20 +492,20 @@ fn is_guarded<'a, L: Iterator<Item = &'a Leg>>(
     model: &'a Model,
     contract: &'a Contract,
     group: &Group<'a>,
-    binding: usize,
+    binding: BindingId,
     legs: impl Fn() -> L,
 ) -> bool {
     let entity = entity_of(contract, binding).map(|entity| &model.entities[entity]);
     let Some(id) = entity.and_then(|entity| entity.guarded_by) else { return false };
     let guard = &model.entities[id];
     let Some((at, _)) = group.read_of(binding) else { return false };
-    let its_own = |read: usize| {
+    let its_own = |read: BindingId| {
         guard.key.attributes().iter().all(|name| {
             let (of_guard, of_item) = (group.key_part(read, name), group.key_part(binding, name));
             of_guard.zip(of_item).is_some_and(|(a, b)| group.alike(a, b, None))
         })
     };
-    let held = |read: usize| {
+    let held = |read: BindingId| {
         legs().any(|leg| {
             let insists = group.insists(leg);
             let mut unchanged =

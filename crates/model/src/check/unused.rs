@@ -7,7 +7,7 @@ use latchkey_language::Diagnostic;
 use super::unmapped_failure::failure;
 use super::{Report, each_leg, each_read, each_send, each_step};
 use crate::model::{
-    Contract, Ending, Entity, EntityId, Expr, ExprKind, FailureKind, Kind, Model, QueueId,
+    BindingId, Contract, Ending, Entity, EntityId, Expr, ExprKind, FailureKind, Model, QueueId,
     StepKind, Strong, What,
 };
 
@@ -18,7 +18,7 @@ struct Used<'a> {
     indexes: HashSet<(EntityId, &'a str)>,
     attributes: HashSet<(EntityId, &'a str)>,
     /// The bindings of the contract that is looked at.
-    bindings: HashSet<usize>,
+    bindings: HashSet<BindingId>,
 }
 
 pub(super) fn check(model: &Model, report: &mut Report) {
@@ -181,16 +181,16 @@ fn take_in<'a>(model: &'a Model, contract: &'a Contract, used: &mut Used<'a>) {
         | StepKind::Let(_, test) => attributes(contract, test, used),
         StepKind::Return(returned) => {
             used.bindings.extend(returned.binding);
-            let kind = returned.binding.and_then(|id| contract.bindings.get(id)).map(|b| &b.kind);
-            if let Some(Kind::Item(entity) | Kind::Page(entity)) = kind {
-                let all = model.entities[*entity]
+            let shown = returned.binding.and_then(|id| contract.bindings[id].kind.entity());
+            if let Some(entity) = shown {
+                let all = model.entities[entity]
                     .attributes
                     .iter()
                     .map(|attribute| attribute.name.as_str());
                 let shown = all.filter(|name| {
                     returned.fields.is_empty() || returned.fields.iter().any(|field| field == name)
                 });
-                used.attributes.extend(shown.map(|name| (*entity, name)));
+                used.attributes.extend(shown.map(|name| (entity, name)));
             }
             returned.with.iter().for_each(|given| attributes(contract, &given.value, used));
         }
@@ -214,10 +214,9 @@ fn attributes<'a>(contract: &'a Contract, expr: &'a Expr, used: &mut Used<'a>) {
         if let ExprKind::Attribute(binding, name)
         | ExprKind::CountBy(binding, name, _)
         | ExprKind::Sum(binding, name) = &part.kind
-            && let Some(Kind::Item(entity) | Kind::Page(entity)) =
-                contract.bindings.get(*binding).map(|b| &b.kind)
+            && let Some(entity) = contract.bindings[*binding].kind.entity()
         {
-            used.attributes.insert((*entity, name));
+            used.attributes.insert((entity, name));
         }
     });
 }

@@ -109,19 +109,19 @@ impl Lowering {
 
     /// Whether a value tells what is secret. A test of a secret does not.
     pub(super) fn is_secret(&self, value: &Expr, scope: &Scope) -> bool {
-        let attribute = |entity: EntityId, name: &str| {
-            self.model.entities[entity].attribute(name).is_some_and(|found| found.secret)
-        };
         match &value.kind {
-            ExprKind::Attribute(id, name) => match scope.bindings.get(*id).map(|b| &b.kind) {
-                Some(Kind::Item(entity)) => attribute(*entity, name),
-                _ => false,
-            },
-            ExprKind::Stored(name) => scope.stored.is_some_and(|entity| attribute(entity, name)),
+            ExprKind::Attribute(id, name)
+            | ExprKind::CountBy(id, name, _)
+            | ExprKind::Sum(id, name) => {
+                self.attribute_read(*id, name, scope).is_some_and(|found| found.secret)
+            }
+            ExprKind::Stored(name) => scope.stored.is_some_and(|entity| {
+                self.model.entities[entity].attribute(name).is_some_and(|found| found.secret)
+            }),
             ExprKind::Input(name) => {
                 scope.inputs.iter().any(|input| input.name == *name && input.secret)
             }
-            ExprKind::Binding(id) => scope.bindings.get(*id).is_some_and(|bound| bound.secret),
+            ExprKind::Binding(id) => scope.bindings[*id].secret,
             ExprKind::New(what) => what == "key",
             ExprKind::Text(pieces) => pieces.iter().any(|piece| match piece {
                 TextPiece::Value(value, _) => self.is_secret(value, scope),
@@ -136,12 +136,6 @@ impl Lowering {
             }
             ExprKind::Object(members) => {
                 members.iter().any(|(_, value)| self.is_secret(value, scope))
-            }
-            ExprKind::CountBy(id, name, _) | ExprKind::Sum(id, name) => {
-                match scope.bindings.get(*id).map(|b| &b.kind) {
-                    Some(Kind::Page(entity)) => attribute(*entity, name),
-                    _ => false,
-                }
             }
             _ => false,
         }
@@ -163,8 +157,7 @@ impl Lowering {
         if let Some(id) = binding {
             self.must_be_present(Access::Binding(id), &returned.value, scope);
         }
-        let kind =
-            binding.and_then(|id| scope.bindings.get(id)).map(|binding| binding.kind.clone());
+        let kind = binding.map(|id| scope.bindings[id].kind.clone());
         let entity = match kind {
             Some(Kind::Item(entity) | Kind::Page(entity)) => Some(entity),
             Some(Kind::Value(_) | Kind::Test | Kind::Object | Kind::Draw) => {

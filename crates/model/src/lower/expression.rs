@@ -238,15 +238,14 @@ impl Lowering {
     /// An attribute of what a name stands for.
     fn attribute(&mut self, owner: &Name, name: &Name, span: Span, scope: &Scope) -> Expr {
         let Some(id) = self.binding(owner, scope) else { return unknown(span) };
-        let of = scope.bindings.get(id).map(|binding| binding.kind.clone());
-        let entity = match of {
-            Some(Kind::Item(entity)) => entity,
-            Some(Kind::Unknown) | None => return unknown(span),
-            Some(other) => {
+        let entity = match &scope.bindings[id].kind {
+            Kind::Item(entity) => *entity,
+            Kind::Unknown => return unknown(span),
+            other => {
                 let message = format!(
                     "`{}` is {}, which has no attributes",
                     owner.node,
-                    self.describe(&other)
+                    self.describe(other)
                 );
                 self.report(Diagnostic::new("type", owner.span, message));
                 return unknown(span);
@@ -393,12 +392,10 @@ impl Lowering {
     ) -> (ExprKind, Kind) {
         let from = self.sure(from, scope, None);
         let declared = match (&from.kind, &from.of) {
-            (ExprKind::Attribute(id, name), _) => match scope.bindings.get(*id).map(|b| &b.kind) {
-                Some(Kind::Item(entity)) => self.model.entities[*entity]
-                    .attribute(name)
-                    .is_some_and(|attribute| attribute.moves.is_some()),
-                _ => false,
-            },
+            (ExprKind::Attribute(id, name), _) => {
+                let declared = self.attribute_read(*id, name, scope);
+                declared.is_some_and(|attribute| attribute.moves.is_some())
+            }
             (_, Kind::Unknown) => true,
             _ => false,
         };

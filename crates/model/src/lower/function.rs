@@ -6,7 +6,7 @@ use latchkey_language::{Diagnostic, Name, Span};
 use super::scope::{Scope, unknown};
 use super::{Lowering, suggestion};
 use crate::model::{
-    EntityId, Expr, ExprKind, FAILURE_CLASS_BYTES_MAX, FAILURE_CODE_BYTES_MAX,
+    BindingId, EntityId, Expr, ExprKind, FAILURE_CLASS_BYTES_MAX, FAILURE_CODE_BYTES_MAX,
     FAILURE_MESSAGE_BYTES_MAX, Kind, Op, Told, Trigger,
 };
 use crate::types::Type;
@@ -154,7 +154,7 @@ impl Lowering {
     }
 
     /// The page a name stands for, and the entity of its items.
-    fn page(&mut self, written: &ast::Expr, scope: &mut Scope) -> Option<(usize, EntityId)> {
+    fn page(&mut self, written: &ast::Expr, scope: &mut Scope) -> Option<(BindingId, EntityId)> {
         let page = self.expr(written, scope, None);
         match (&page.kind, &page.of) {
             (ExprKind::Binding(id), Kind::Page(entity)) => Some((*id, *entity)),

@@ -6,8 +6,8 @@ use latchkey_language::{Diagnostic, Name, Span};
 use super::Lowering;
 use super::scope::{Access, Scope, unknown};
 use crate::model::{
-    Batch, EntityId, Expr, ExprKind, Facts, Given, Kind, Limit, Query, Range, Read, StepKind,
-    Strong, Verb, What,
+    Batch, BindingId, EntityId, Expr, ExprKind, Facts, Given, Kind, Limit, Query, Range, Read,
+    StepKind, Strong, Verb, What,
 };
 use crate::types::Type;
 
@@ -66,13 +66,13 @@ impl Lowering {
         &mut self,
         operation: &ast::Operation,
         scope: &Scope,
-    ) -> Option<(EntityId, Option<usize>)> {
+    ) -> Option<(EntityId, Option<BindingId>)> {
         let name = &operation.target;
         if let Some(id) = scope.binding_named(&name.node) {
-            return match scope.bindings.get(id).map(|binding| binding.kind.clone()) {
-                Some(Kind::Item(entity)) => Some((entity, Some(id))),
-                Some(Kind::Unknown) | None => None,
-                Some(_) => {
+            return match scope.bindings[id].kind {
+                Kind::Item(entity) => Some((entity, Some(id))),
+                Kind::Unknown => None,
+                _ => {
                     let message = format!("`{}` is no item", name.node);
                     self.report(Diagnostic::new("type", name.span, message));
                     None
@@ -86,7 +86,7 @@ impl Lowering {
         &mut self,
         name: Option<&Name>,
         operation: &ast::Operation,
-        (entity, target): (EntityId, Option<usize>),
+        (entity, target): (EntityId, Option<BindingId>),
         scope: &mut Scope,
         facts: &mut Facts,
     ) -> Option<Read> {
@@ -124,7 +124,7 @@ impl Lowering {
         &mut self,
         operation: &ast::Operation,
         entity: EntityId,
-        target: Option<usize>,
+        target: Option<BindingId>,
         scope: &mut Scope,
     ) -> What {
         let (mut through, mut snapshot) = (None, None);
@@ -340,7 +340,7 @@ impl Lowering {
         &mut self,
         operation: &ast::Operation,
         entity: EntityId,
-        target: Option<usize>,
+        target: Option<BindingId>,
         without: Option<&str>,
         scope: &mut Scope,
     ) -> Vec<Given> {
@@ -373,7 +373,7 @@ impl Lowering {
             let kind = self.attribute_of(entity, &Name::new(attribute.clone(), span));
             let value = match (written, of.or(target)) {
                 (Some(written), _) => self.value(&written.value, scope, kind.as_ref()),
-                (None, Some(id)) if self.binding_has(id, &attribute, scope) => {
+                (None, Some(id)) if self.item_has(id, &attribute, scope) => {
                     let of = kind.clone().map_or(Kind::Unknown, Kind::Value);
                     Expr { kind: ExprKind::Attribute(id, attribute.clone()), of, span }
                 }
@@ -386,11 +386,9 @@ impl Lowering {
         key
     }
 
-    fn binding_has(&self, binding: usize, attribute: &str, scope: &Scope) -> bool {
-        match scope.bindings.get(binding).map(|binding| &binding.kind) {
-            Some(Kind::Item(entity)) => self.model.entities[*entity].attribute(attribute).is_some(),
-            _ => false,
-        }
+    fn item_has(&self, binding: BindingId, attribute: &str, scope: &Scope) -> bool {
+        let entity = scope.bindings[binding].kind.item();
+        entity.is_some_and(|entity| self.model.entities[entity].attribute(attribute).is_some())
     }
 
     fn input_of_key(&mut self, attribute: &str, span: Span, scope: &mut Scope) -> Expr {

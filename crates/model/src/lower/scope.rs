@@ -6,7 +6,8 @@ use latchkey_language::{Diagnostic, Name, Span};
 
 use super::{Lowering, suggestion};
 use crate::model::{
-    Binding, EntityId, Expr, ExprKind, Given, Input, Kind, Op, Place, QueueId, Trigger,
+    Attribute, Binding, BindingId, EntityId, Expr, ExprKind, Given, IdVec, Input, Kind, Op, Place,
+    QueueId, Trigger,
 };
 use crate::types::Type;
 
@@ -17,8 +18,8 @@ pub(crate) const UNTOLD: &str = "nobody tells what";
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(super) enum Access {
     Input(String),
-    Binding(usize),
-    Attribute(usize, String),
+    Binding(BindingId),
+    Attribute(BindingId, String),
 }
 
 /// What is known at a place of a contract.
@@ -28,9 +29,9 @@ pub(super) struct Scope {
     pub(super) id: String,
     pub(super) trigger: Trigger,
     pub(super) inputs: Vec<Input>,
-    pub(super) bindings: Vec<Binding>,
+    pub(super) bindings: IdVec<BindingId, Binding>,
     /// The bindings that can be named here, by the end of their block.
-    pub(super) visible: Vec<usize>,
+    pub(super) visible: Vec<BindingId>,
     /// What is known to be there.
     pub(super) present: HashSet<Access>,
     /// The entity whose stored attributes `.x` means here.
@@ -38,7 +39,7 @@ pub(super) struct Scope {
     /// Whether this is within a `transact`.
     pub(super) in_transaction: bool,
     /// The bindings of which nobody tells what they are by now, and since when.
-    pub(super) untold: HashMap<usize, Span>,
+    pub(super) untold: HashMap<BindingId, Span>,
     /// What the parameters stand for, within steps; inputs cannot be named there.
     pub(super) parameters: Option<HashMap<String, Expr>>,
     /// How often each queue was sent to.
@@ -51,8 +52,8 @@ pub(super) struct Scope {
 
 impl Scope {
     /// The binding a name stands for, those around a send aside.
-    pub(super) fn binding_named(&self, name: &str) -> Option<usize> {
-        let named = |id: &&usize| self.bindings.get(**id).is_some_and(|b| b.name == name);
+    pub(super) fn binding_named(&self, name: &str) -> Option<BindingId> {
+        let named = |id: &&BindingId| self.bindings[**id].name == name;
         self.visible.iter().rev().find(named).copied().or_else(|| {
             match self.parameters.as_ref()?.get(name)?.kind {
                 ExprKind::Binding(id) => Some(id),
@@ -70,7 +71,7 @@ impl Scope {
     /// What a name stands for, those around a send aside.
     fn own(&self, name: &str, span: Span) -> Option<Expr> {
         if let Some(id) = self.binding_named(name) {
-            let of = self.bindings.get(id).map_or(Kind::Unknown, |binding| binding.kind.clone());
+            let of = self.bindings[id].kind.clone();
             return Some(Expr { kind: ExprKind::Binding(id), of, span });
         }
         if let Some(value) = self.parameters.as_ref().and_then(|all| all.get(name)) {
@@ -89,8 +90,8 @@ impl Scope {
 
     /// The names that mean something here.
     pub(super) fn names(&self) -> Vec<&str> {
-        let bindings = self.visible.iter().filter_map(|id| self.bindings.get(*id));
-        let mut names: Vec<&str> = bindings.map(|binding| binding.name.as_str()).collect();
+        let bindings = self.visible.iter().map(|id| self.bindings[*id].name.as_str());
+        let mut names: Vec<&str> = bindings.collect();
         match &self.parameters {
             Some(parameters) => names.extend(parameters.keys().map(String::as_str)),
             None => names.extend(self.inputs.iter().map(|input| input.name.as_str())),
@@ -101,7 +102,7 @@ impl Scope {
 
     /// Where a name was given its meaning.
     fn given_at(&self, name: &str) -> Option<Span> {
-        let bound = self.binding_named(name).and_then(|id| self.bindings.get(id)).map(|b| b.span);
+        let bound = self.binding_named(name).map(|id| self.bindings[id].span);
         let parameter = self.parameters.as_ref().and_then(|all| all.get(name)).map(|e| e.span);
         let input = self.input_named(name).map(|input| input.span);
         let around = || self.outer.as_ref().and_then(|outer| outer.given_at(name));
@@ -167,7 +168,7 @@ impl Lowering {
         kind: Kind,
         present: bool,
         scope: &mut Scope,
-    ) -> usize {
+    ) -> BindingId {
         if let Some(first) = scope.given_at(&name.node) {
             let message = format!("`{}` has a meaning already", name.node);
             let shadow = Diagnostic::new("name", name.span, message)
@@ -175,9 +176,8 @@ impl Lowering {
                 .help("choose another name: a name means one thing in a contract");
             self.report(shadow);
         }
-        let id = scope.bindings.len();
-        let secret = false;
-        scope.bindings.push(Binding { name: name.node.clone(), kind, secret, span: name.span });
+        let (name, secret, span) = (name.node.clone(), false, name.span);
+        let id = scope.bindings.push(Binding { name, kind, secret, span });
         scope.visible.push(id);
         if present {
             scope.present.insert(Access::Binding(id));
@@ -186,7 +186,7 @@ impl Lowering {
     }
 
     /// The binding of a name.
-    pub(super) fn binding(&mut self, name: &Name, scope: &Scope) -> Option<usize> {
+    pub(super) fn binding(&mut self, name: &Name, scope: &Scope) -> Option<BindingId> {
         let found = scope.binding_named(&name.node);
         if found.is_none() {
             let help = suggestion(&name.node, scope.names().into_iter());
@@ -223,6 +223,17 @@ impl Lowering {
         }
     }
 
+    /// An attribute of what was read under a name, as its entity declares it.
+    pub(super) fn attribute_read(
+        &self,
+        binding: BindingId,
+        name: &str,
+        scope: &Scope,
+    ) -> Option<&Attribute> {
+        let entity = scope.bindings[binding].kind.entity()?;
+        self.model.entities[entity].attribute(name)
+    }
+
     /// Whether a value may be absent, for all that is known.
     pub(super) fn may_be_absent(&self, value: &Expr, scope: &Scope) -> bool {
         let optional = match &value.kind {
@@ -230,12 +241,10 @@ impl Lowering {
                 let input = scope.inputs.iter().find(|input| input.name == *name);
                 input.is_some_and(|input| input.optional)
             }
-            ExprKind::Attribute(id, name) => match scope.bindings.get(*id).map(|b| &b.kind) {
-                Some(Kind::Item(entity)) => self.model.entities[*entity]
-                    .attribute(name)
-                    .is_some_and(|attribute| attribute.optional),
-                _ => false,
-            },
+            ExprKind::Attribute(id, name) => {
+                let declared = self.attribute_read(*id, name, scope);
+                declared.is_some_and(|attribute| attribute.optional)
+            }
             _ => false,
         };
         optional && !access(value).is_some_and(|at| scope.present.contains(&at))

@@ -134,9 +134,7 @@ impl Lowering {
                 }
                 let secret = self.is_secret(&value, scope);
                 let binding = self.bind(name, value.of.clone(), true, scope);
-                if let Some(bound) = scope.bindings.get_mut(binding) {
-                    bound.secret = secret;
-                }
+                scope.bindings[binding].secret = secret;
                 StepKind::Let(binding, value)
             }
             StatementKind::Operate(name, operation) => {

@@ -6,7 +6,7 @@ use latchkey_language::{Diagnostic, Name, Span};
 use super::scope::{Access, Scope};
 use super::{Lowering, stored};
 use crate::model::{
-    Attribute, EntityId, Expr, ExprKind, Facts, Given, Kind, Leg, Op, PutMode, Verb,
+    Attribute, BindingId, EntityId, Expr, ExprKind, Facts, Given, Kind, Leg, Op, PutMode, Verb,
 };
 use crate::types::Type;
 
@@ -18,7 +18,7 @@ impl Lowering {
         verb: Verb,
         operation: &ast::Operation,
         entity: EntityId,
-        target: Option<usize>,
+        target: Option<BindingId>,
         scope: &mut Scope,
         facts: &mut Facts,
     ) -> Leg {
@@ -332,16 +332,14 @@ impl Lowering {
     /// Whether an attribute is taken from the item a put is `of`; reports one that does not fit.
     fn comes_from(
         &mut self,
-        source: Option<usize>,
+        source: Option<BindingId>,
         attribute: &Attribute,
         span: Span,
         scope: &Scope,
     ) -> bool {
         let Some(id) = source else { return false };
-        let Some(Kind::Item(entity)) = scope.bindings.get(id).map(|binding| &binding.kind) else {
-            return false;
-        };
-        let Some(found) = self.declared(*entity, &attribute.name) else { return false };
+        let Some(entity) = scope.bindings[id].kind.item() else { return false };
+        let Some(found) = self.declared(entity, &attribute.name) else { return false };
         let known = Access::Attribute(id, attribute.name.clone());
         if found.secret && !attribute.secret {
             let message = format!("`{}` is secret there, and here it is not", attribute.name);

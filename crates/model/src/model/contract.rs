@@ -2,7 +2,7 @@
 
 use latchkey_language::Span;
 
-use super::{EntityId, Expr, Kind, QueueId, Waiver};
+use super::{BindingId, EntityId, Expr, IdVec, Kind, QueueId, Waiver};
 use crate::types::Type;
 
 /// What runs: a contract, a worker, or what one of them does later on.
@@ -19,7 +19,7 @@ pub struct Contract {
     /// What a caller gives it.
     pub inputs: Vec<Input>,
     /// What it reads and computes, by name.
-    pub bindings: Vec<Binding>,
+    pub bindings: IdVec<BindingId, Binding>,
     /// What it does, from top to bottom.
     pub steps: Vec<Step>,
     /// What it states of itself.
@@ -160,7 +160,7 @@ pub enum StepKind {
     /// Goes one way or the other.
     When(Expr, Vec<Step>, Vec<Step>),
     /// Names a value.
-    Let(usize, Expr),
+    Let(BindingId, Expr),
     /// Reads.
     Read(Box<Read>),
     /// Writes one item for itself.
@@ -195,7 +195,7 @@ pub enum Ending {
 #[derive(Debug)]
 pub struct Read {
     /// The binding of what was found.
-    pub binding: Option<usize>,
+    pub binding: Option<BindingId>,
     /// The entity.
     pub entity: EntityId,
     /// When it must see every write before it.
@@ -339,11 +339,11 @@ pub struct Leg {
     /// The attributes its key is made of.
     pub key: Vec<Given>,
     /// The binding of the item it is on, when it was read before.
-    pub target: Option<usize>,
+    pub target: Option<BindingId>,
     /// The binding its other attributes come from.
-    pub of: Option<usize>,
+    pub of: Option<BindingId>,
     /// The binding of what it leaves.
-    pub result: Option<usize>,
+    pub result: Option<BindingId>,
     /// The attributes it sets.
     pub values: Vec<Given>,
     /// The attributes it takes out.
@@ -456,7 +456,7 @@ pub struct Return {
     /// The status.
     pub status: u16,
     /// The binding that is returned.
-    pub binding: Option<usize>,
+    pub binding: Option<BindingId>,
     /// The attributes that are shown; all of them if there are none.
     pub fields: Vec<String>,
     /// What is shown beside them.

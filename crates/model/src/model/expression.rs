@@ -3,7 +3,7 @@
 use latchkey_language::Span;
 pub use latchkey_language::ast::BinaryOp as Op;
 
-use super::{EntityId, RoleId};
+use super::{BindingId, EntityId, RoleId};
 use crate::regular::Language;
 use crate::types::Type;
 
@@ -26,6 +26,24 @@ pub enum Kind {
     Unknown,
 }
 
+impl Kind {
+    /// The entity of an item.
+    pub fn item(&self) -> Option<EntityId> {
+        match self {
+            Kind::Item(entity) => Some(*entity),
+            _ => None,
+        }
+    }
+
+    /// The entity of an item, or of the items of a page.
+    pub fn entity(&self) -> Option<EntityId> {
+        match self {
+            Kind::Item(entity) | Kind::Page(entity) => Some(*entity),
+            _ => None,
+        }
+    }
+}
+
 /// An expression whose names are resolved.
 #[derive(Debug, Clone)]
 pub struct Expr {
@@ -43,9 +61,9 @@ pub enum ExprKind {
     /// An input, by name.
     Input(String),
     /// A binding.
-    Binding(usize),
+    Binding(BindingId),
     /// An attribute of a binding.
-    Attribute(usize, String),
+    Attribute(BindingId, String),
     /// The stored attribute.
     Stored(String),
     /// The instant of the call.
@@ -102,11 +120,11 @@ pub enum ExprKind {
     /// The least of these.
     Least(Vec<Expr>),
     /// How many items a binding holds.
-    Count(usize),
+    Count(BindingId),
     /// How many items of a binding have each value of an attribute, all its values among them.
-    CountBy(usize, String, Vec<String>),
+    CountBy(BindingId, String, Vec<String>),
     /// The sum of an attribute over the items of a binding; one without it counts as 0.
-    Sum(usize, String),
+    Sum(BindingId, String),
     /// Values under names of their own.
     Object(Vec<(String, Expr)>),
     /// Something that was reported.

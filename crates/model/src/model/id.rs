@@ -42,6 +42,8 @@ macro_rules! ids {
 ids! {
     /// An entity of a model.
     EntityId;
+    /// What a contract has read or computed under a name.
+    BindingId;
     /// A role of a model.
     RoleId;
     /// A queue of a model.
@@ -81,6 +83,11 @@ impl<I: Id, T> IdVec<I, T> {
     /// All of them, in order.
     pub fn iter(&self) -> std::slice::Iter<'_, T> {
         self.all.iter()
+    }
+
+    /// All of them to be changed, in order.
+    pub fn iter_mut(&mut self) -> std::slice::IterMut<'_, T> {
+        self.all.iter_mut()
     }
 
     /// All of them with their ids, in order.

@@ -16,7 +16,7 @@ pub use contract::{
     Trigger, Verb, What,
 };
 pub use expression::{Expr, ExprKind, Kind, Op, TextPiece, Told};
-pub use id::{EntityId, Id, IdVec, QueueId, RoleId};
+pub use id::{BindingId, EntityId, Id, IdVec, QueueId, RoleId};
 pub use queue::{
     FAILURE_CLASS_BYTES_MAX, FAILURE_CODE_BYTES_MAX, FAILURE_MESSAGE_BYTES_MAX, OUTBOX_SHARDS,
     Queue, QueueField, Worker,

@@ -1,5 +1,6 @@
 //! Reads, explained.
 
+use latchkey_model::model::BindingId;
 use latchkey_table::{Request, Schema};
 
 use super::Explainer;
@@ -36,11 +37,11 @@ impl Explainer<'_> {
     }
 
     /// What a read's findings are called.
-    fn prefix(&self, binding: Option<usize>) -> String {
+    fn prefix(&self, binding: Option<BindingId>) -> String {
         binding.map(|id| format!("{} = ", self.words.binding(id))).unwrap_or_default()
     }
 
-    fn nothing(&mut self, binding: Option<usize>, failure: &Failure, number: &str) {
+    fn nothing(&mut self, binding: Option<BindingId>, failure: &Failure, number: &str) {
         match (failure, binding) {
             (Failure::Nothing, Some(id)) => {
                 let name = self.words.binding(id);

@@ -3,12 +3,12 @@
 use std::borrow::Cow;
 use std::cell::RefCell;
 
-use latchkey_model::model::Told;
+use latchkey_model::model::{BindingId, Told};
 use latchkey_table::{Action, Expression, Item, Text, Value, ValueType};
 
 use super::symbol::{Given, Symbol, Symbols};
 use super::words::{Words, constant, hole, word};
-use crate::evaluate::{Bound, Evaluated, Fault, Maybe, Scope, push};
+use crate::evaluate::{Bindings, Bound, Evaluated, Fault, Maybe, Scope, push};
 use crate::plan::{Code, Entity, New, Part, Piece, Sign};
 
 /// The most ways a request is shown in. There are as many as its undecided tests have outcomes.
@@ -18,7 +18,7 @@ const WAYS_MAX: usize = 16;
 pub(super) struct Symbolic<'a> {
     pub(super) words: Words<'a>,
     pub(super) symbols: Symbols,
-    pub(super) bound: Vec<Bound>,
+    pub(super) bound: Bindings,
     choices: RefCell<Choices>,
 }
 
@@ -46,7 +46,7 @@ pub(super) struct Way<T> {
 
 impl<'a> Symbolic<'a> {
     pub(super) fn new(words: Words<'a>) -> Symbolic<'a> {
-        let bound = vec![Bound::Nothing; words.contract.bindings.len()];
+        let bound = words.contract.bindings.map(|_, _| Bound::Nothing);
         let (symbols, choices) = (Symbols::default(), RefCell::default());
         Symbolic { words, symbols, bound, choices }
     }
@@ -70,7 +70,7 @@ impl<'a> Symbolic<'a> {
     }
 
     /// Names the item a read has found, or a write has left.
-    pub(super) fn bind_item(&mut self, binding: Option<usize>) {
+    pub(super) fn bind_item(&mut self, binding: Option<BindingId>) {
         let Some((id, entity)) = binding.and_then(|id| Some((id, self.entity(id)?))) else {
             return;
         };
@@ -81,19 +81,17 @@ impl<'a> Symbolic<'a> {
         self.bind(id, Bound::Item(item));
     }
 
-    pub(super) fn bind(&mut self, binding: usize, bound: Bound) {
-        if let Some(place) = self.bound.get_mut(binding) {
-            *place = bound;
-        }
+    pub(super) fn bind(&mut self, binding: BindingId, bound: Bound) {
+        self.bound[binding] = bound;
     }
 
-    fn entity(&self, binding: usize) -> Option<&'a Entity> {
+    fn entity(&self, binding: BindingId) -> Option<&'a Entity> {
         let Words { system, contract } = self.words;
-        contract.binding_entities.get(binding).copied().flatten().and_then(|id| system.entity(id))
+        contract.binding_entities[binding].map(|id| &system.entities[id])
     }
 
     /// An attribute of an item, as it was read.
-    fn read(&self, binding: usize, name: &str) -> Value {
+    fn read(&self, binding: BindingId, name: &str) -> Value {
         let entity = self.entity(binding);
         let attribute = entity.and_then(|entity| entity.attributes.iter().find(|a| a.name == name));
         let (value_type, optional) = attribute.map_or((ValueType::Text, false), |attribute| {
@@ -104,8 +102,8 @@ impl<'a> Symbolic<'a> {
     }
 
     /// What names stand for when two ways meet: where they differ, something of that name.
-    pub(super) fn meet(&mut self, one: Vec<Bound>, other: Vec<Bound>) {
-        let met = one.into_iter().zip(other).enumerate().map(|(id, pair)| match pair {
+    pub(super) fn meet(&mut self, one: &Bindings, other: &Bindings) {
+        let met = one.map(|id, bound| match (bound, &other[id]) {
             (Bound::Item(a), Bound::Item(b)) => {
                 let names = a.iter().chain(b.iter()).map(|(name, _)| name);
                 let value = |name: &Text| match (a.get(name), b.get(name)) {
@@ -114,10 +112,10 @@ impl<'a> Symbolic<'a> {
                 };
                 Bound::Item(names.map(|name| (name.clone(), value(name))).collect())
             }
-            (Bound::Nothing, b) => b,
-            (a, _) => a,
+            (Bound::Nothing, b) => b.clone(),
+            (a, _) => a.clone(),
         });
-        self.bound = met.collect();
+        self.bound = met;
     }
 
     /// A symbol of a value: itself, or what a constant is.
@@ -290,8 +288,8 @@ impl Scope for Symbolic<'_> {
     fn value<'v>(&'v self, code: &'v Code) -> Evaluated<'v> {
         let known = match code {
             Code::Constant(value) => Some(value),
-            Code::Binding(id) => match self.bound.get(*id) {
-                Some(Bound::Value(value)) => Some(value),
+            Code::Binding(id) => match &self.bound[*id] {
+                Bound::Value(value) => Some(value),
                 _ => None,
             },
             // An attribute that an item no longer has is absent.
@@ -312,9 +310,9 @@ impl Scope for Symbolic<'_> {
         Ok(self.choices.borrow_mut().ask(test, negated))
     }
 
-    fn item(&self, binding: usize) -> Option<&Item> {
-        match self.bound.get(binding) {
-            Some(Bound::Item(item)) => Some(item),
+    fn item(&self, binding: BindingId) -> Option<&Item> {
+        match &self.bound[binding] {
+            Bound::Item(item) => Some(item),
             _ => None,
         }
     }

@@ -1,6 +1,6 @@
 //! Plans in words, close to the language they are written in.
 
-use latchkey_model::model::{EntityId, Told, Verb};
+use latchkey_model::model::{BindingId, EntityId, Told, Verb};
 use latchkey_table::{Comparator, Direction, Text, Value};
 
 use crate::json;
@@ -38,8 +38,8 @@ pub(super) struct Words<'a> {
 }
 
 impl<'a> Words<'a> {
-    pub(super) fn binding(&self, id: usize) -> &'a str {
-        self.contract.bindings.get(id).map_or("it", Text::as_str)
+    pub(super) fn binding(&self, id: BindingId) -> &'a str {
+        &self.contract.bindings[id]
     }
 
     fn entity(&self, id: EntityId) -> &'a str {

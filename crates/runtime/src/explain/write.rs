@@ -6,7 +6,7 @@ use latchkey_table::{Action, Expression, Leg, Path, Request, Returning, Text, Tr
 
 use super::symbol::Given;
 use super::{Asked, Explainer};
-use crate::evaluate::{Bound, Fault};
+use crate::evaluate::{Bindings, Bound, Fault};
 use crate::plan::{self, Entity, Failure, LegNode};
 use crate::request::Filler;
 
@@ -54,7 +54,7 @@ impl<'a> Explainer<'a> {
     }
 
     /// How a refusal ends. Names stand for what they stood for before.
-    fn refused(&mut self, leg: &plan::Leg, asks: bool, number: &str, before: Vec<Bound>) {
+    fn refused(&mut self, leg: &plan::Leg, asks: bool, number: &str, before: Bindings) {
         let after = std::mem::replace(&mut self.scope.bound, before);
         match &leg.failure {
             Failure::Nothing if asks => self.line("if refused: 409 conflict"),
@@ -79,7 +79,7 @@ impl<'a> Explainer<'a> {
         });
     }
 
-    fn legs(&mut self, nodes: &'a [LegNode], count: &mut usize, number: &str, before: &[Bound]) {
+    fn legs(&mut self, nodes: &'a [LegNode], count: &mut usize, number: &str, before: &Bindings) {
         for node in nodes {
             self.gap();
             match node {
@@ -102,13 +102,13 @@ impl<'a> Explainer<'a> {
                         self.indented(3, |page| page.legs(otherwise, count, number, before));
                     }
                     let others = std::mem::take(&mut self.scope.bound);
-                    self.scope.meet(after, others);
+                    self.scope.meet(&after, &others);
                 }
             }
         }
     }
 
-    fn leg(&mut self, leg: &'a plan::Leg, count: usize, number: &str, before: &[Bound]) {
+    fn leg(&mut self, leg: &'a plan::Leg, count: usize, number: &str, before: &Bindings) {
         self.statement(&format!("leg {count}:"), &self.words.leg(leg));
         let filled = self.filled(leg);
         self.indented(3, |page| {
@@ -118,7 +118,7 @@ impl<'a> Explainer<'a> {
             let shown = shown.filter_map(|(when, leg)| Some((when, page.as_leg(leg)?))).collect();
             page.show(shown);
             notes.iter().for_each(|note| page.line(note));
-            page.refused(leg, asks, &format!("{number}{count}."), before.to_vec());
+            page.refused(leg, asks, &format!("{number}{count}."), before.clone());
             if let Some(image) = image {
                 page.leaves(leg, image);
             }

@@ -4,7 +4,7 @@ use std::cmp::Ordering;
 use std::sync::Arc;
 
 use latchkey_model::Type;
-use latchkey_model::model::{Expr, ExprKind, Kind, Model, Op, RoleId, TextPiece, Told};
+use latchkey_model::model::{BindingId, Expr, ExprKind, Kind, Model, Op, RoleId, TextPiece, Told};
 use latchkey_table::{Comparator, Number, Path, Text, Value};
 
 /// An expression.
@@ -13,8 +13,8 @@ pub(crate) enum Code {
     Constant(Value),
     Input(usize),
     /// A value that was named, or an item whose presence is asked.
-    Binding(usize),
-    Attribute(usize, Text),
+    Binding(BindingId),
+    Attribute(BindingId, Text),
     /// What is stored, which the table evaluates.
     Stored(Path),
     Now,
@@ -27,7 +27,7 @@ pub(crate) enum Code {
     HasRole(Vec<Text>),
     Present(Box<Code>),
     /// Whether an item's counter is as it was read.
-    Unchanged(usize, Text),
+    Unchanged(BindingId, Text),
     Not(Box<Code>),
     And(Box<Code>, Box<Code>),
     Or(Box<Code>, Box<Code>),
@@ -52,10 +52,10 @@ pub(crate) enum Code {
     /// Of several values, the one that lies so to all others.
     Extreme(Ordering, Vec<Code>),
     /// How many items a name holds.
-    Count(usize),
+    Count(BindingId),
     /// How many of them have each of these values.
-    CountBy(usize, Text, Vec<Text>),
-    Sum(usize, Text),
+    CountBy(BindingId, Text, Vec<Text>),
+    Sum(BindingId, Text),
     Object(Vec<(Text, Code)>),
 }
 
@@ -87,7 +87,7 @@ pub(super) struct Expressions<'a> {
     pub(super) model: &'a Model,
     pub(super) contract: &'a latchkey_model::model::Contract,
     /// The binding whose item `.x` and `unchanged` are about.
-    pub(super) target: Option<usize>,
+    pub(super) target: Option<BindingId>,
     /// The values it makes.
     pub(super) new_values: Vec<New>,
 }
@@ -188,11 +188,8 @@ impl Expressions<'_> {
     }
 
     fn unchanged(&self) -> Code {
-        let entity = self.target.and_then(|id| self.contract.bindings.get(id)).map(|b| &b.kind);
-        let counter = match entity {
-            Some(Kind::Item(id)) => self.model.entities[*id].counter(),
-            _ => None,
-        };
+        let entity = self.target.and_then(|id| self.contract.bindings[id].kind.item());
+        let counter = entity.and_then(|id| self.model.entities[id].counter());
         match (self.target, counter) {
             (Some(target), Some(counter)) => Code::Unchanged(target, counter.name.as_str().into()),
             // The model has refused it: nothing counts here.
@@ -226,11 +223,9 @@ impl Expressions<'_> {
 
     fn moves(&self, from: &Expr) -> Arc<[(Text, Vec<Text>)]> {
         let ExprKind::Attribute(id, name) = &from.kind else { return Arc::new([]) };
-        let entity = match self.contract.bindings.get(*id).map(|binding| &binding.kind) {
-            Some(Kind::Item(entity)) => Some(&self.model.entities[*entity]),
-            _ => None,
-        };
-        let moves = entity.and_then(|entity| entity.attribute(name)?.moves.as_ref());
+        let entity = self.contract.bindings[*id].kind.item();
+        let attribute = entity.and_then(|entity| self.model.entities[entity].attribute(name));
+        let moves = attribute.and_then(|attribute| attribute.moves.as_ref());
         let text = |word: &String| Text::from(word.as_str());
         moves
             .into_iter()

@@ -1,6 +1,6 @@
 //! Writes: what a leg does to its item.
 
-use latchkey_model::model::{self, EntityId, Kind, PutMode, Verb};
+use latchkey_model::model::{self, BindingId, EntityId, PutMode, Verb};
 use latchkey_table::{Text, Value};
 
 use super::entity::{Entity, Part, Shape};
@@ -33,7 +33,7 @@ pub(crate) struct Leg {
     pub(crate) key_values: Vec<Assign>,
     pub(crate) values: Vec<Assign>,
     /// The item a put takes attributes from, and which.
-    pub(crate) of: Option<(usize, Vec<Text>)>,
+    pub(crate) of: Option<(BindingId, Vec<Text>)>,
     /// What a new item has unless it was given.
     pub(crate) defaults: Vec<(Text, Value)>,
     pub(crate) removes: Vec<Text>,
@@ -41,9 +41,9 @@ pub(crate) struct Leg {
     pub(crate) if_absent: bool,
     pub(crate) condition: Option<Code>,
     /// The binding of the item as it was read.
-    pub(crate) target: Option<usize>,
+    pub(crate) target: Option<BindingId>,
     /// The binding of what it leaves.
-    pub(crate) result: Option<usize>,
+    pub(crate) result: Option<BindingId>,
     /// The indexes in which it may move the item.
     pub(crate) indexes: Vec<usize>,
     pub(crate) failure: Failure,
@@ -169,9 +169,7 @@ pub(super) fn assigns(expressions: &mut Expressions<'_>, given: &[model::Given])
     given.iter().map(assign).collect()
 }
 
-fn source_has(expressions: &Expressions<'_>, source: usize, name: &str) -> bool {
-    match expressions.contract.bindings.get(source).map(|binding| &binding.kind) {
-        Some(Kind::Item(entity)) => expressions.model.entities[*entity].attribute(name).is_some(),
-        _ => false,
-    }
+fn source_has(expressions: &Expressions<'_>, source: BindingId, name: &str) -> bool {
+    let entity = expressions.contract.bindings[source].kind.item();
+    entity.is_some_and(|entity| expressions.model.entities[entity].attribute(name).is_some())
 }

@@ -12,7 +12,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use latchkey_language::Diagnostic;
-use latchkey_model::model::{self, EntityId, IdVec, QueueId, Segment, Verb};
+use latchkey_model::model::{self, BindingId, EntityId, IdVec, QueueId, Segment, Verb};
 use latchkey_queue::Home;
 use latchkey_table::{Schema, Text};
 
@@ -48,9 +48,9 @@ pub(crate) struct Contract {
     pub(crate) info: ContractInfo,
     pub(crate) inputs: Vec<Input>,
     /// The names of its bindings, for people.
-    pub(crate) bindings: Vec<Text>,
+    pub(crate) bindings: IdVec<BindingId, Text>,
     /// The entity of each binding that is an item or a page.
-    pub(crate) binding_entities: Vec<Option<EntityId>>,
+    pub(crate) binding_entities: IdVec<BindingId, Option<EntityId>>,
     pub(crate) program: Vec<Op>,
     /// The values it makes.
     pub(crate) new_values: Vec<New>,

@@ -4,8 +4,8 @@
 //! last, and what will be answered after it.
 
 use latchkey_model::model::{
-    self, Ending, EntityId, Expr, ExprKind, FailureKind, Kind, Limit, Model, Range, Step, StepKind,
-    Strong, What,
+    self, BindingId, Ending, EntityId, Expr, ExprKind, FailureKind, Kind, Limit, Model, Range,
+    Step, StepKind, Strong, What,
 };
 use latchkey_table::{Direction, Text};
 
@@ -22,10 +22,10 @@ pub(crate) enum Op {
     Allow(Code),
     Require(Code, Failure),
     /// A caller's precondition; and of which item the test asks the version, by which attribute.
-    Match(Code, Failure, Option<(usize, Text)>),
+    Match(Code, Failure, Option<(BindingId, Text)>),
     JumpUnless(Code, usize),
     Jump(usize),
-    Let(usize, Code),
+    Let(BindingId, Code),
     Get(Box<GetOp>),
     Batch(Box<BatchOp>),
     Query(Box<QueryOp>),
@@ -107,7 +107,7 @@ pub(crate) struct ProblemOp {
 #[derive(Debug)]
 pub(crate) struct GetOp {
     pub(crate) entity: EntityId,
-    pub(crate) binding: Option<usize>,
+    pub(crate) binding: Option<BindingId>,
     pub(crate) key: Key,
     pub(crate) strong: Strength,
     pub(crate) failure: Failure,
@@ -117,7 +117,7 @@ pub(crate) struct GetOp {
 #[derive(Debug)]
 pub(crate) struct BatchOp {
     pub(crate) entity: EntityId,
-    pub(crate) binding: Option<usize>,
+    pub(crate) binding: Option<BindingId>,
     pub(crate) keys: Vec<Key>,
     /// The attribute that goes through a range, its least and its greatest value.
     pub(crate) through: (Text, i64, i64),
@@ -139,7 +139,7 @@ pub(crate) enum Strength {
 #[derive(Debug)]
 pub(crate) struct QueryOp {
     pub(crate) entity: EntityId,
-    pub(crate) binding: Option<usize>,
+    pub(crate) binding: Option<BindingId>,
     pub(crate) index: Option<Text>,
     pub(crate) partition: Code,
     pub(crate) range: Bounds,
@@ -180,7 +180,7 @@ pub(crate) struct TransactOp {
 #[derive(Debug)]
 pub(crate) struct ReturnOp {
     pub(crate) status: u16,
-    pub(crate) binding: Option<usize>,
+    pub(crate) binding: Option<BindingId>,
     pub(crate) page: bool,
     pub(crate) shown: Vec<Shown>,
     pub(crate) with: Vec<(Shown, Code)>,
@@ -217,15 +217,11 @@ pub(super) fn plan(model: &Model, entities: &Entities, contract: &model::Contrac
             .collect(),
         paged: paging.is_some(),
     };
-    let entity = |binding: &model::Binding| match binding.kind {
-        Kind::Item(id) | Kind::Page(id) => Some(id),
-        _ => None,
-    };
     Contract {
         info,
         inputs,
-        bindings: contract.bindings.iter().map(|b| b.name.as_str().into()).collect(),
-        binding_entities: contract.bindings.iter().map(entity).collect(),
+        bindings: contract.bindings.map(|_, binding| binding.name.as_str().into()),
+        binding_entities: contract.bindings.map(|_, binding| binding.kind.entity()),
         program,
         new_values: expressions.new_values,
         paging,
@@ -421,7 +417,7 @@ impl Planner<'_> {
         &mut self,
         batch: &model::Batch,
         entity: EntityId,
-        binding: Option<usize>,
+        binding: Option<BindingId>,
         strong: Strength,
         failure: Failure,
     ) -> BatchOp {
@@ -447,7 +443,7 @@ impl Planner<'_> {
         &mut self,
         query: &model::Query,
         entity: EntityId,
-        binding: Option<usize>,
+        binding: Option<BindingId>,
         strong: Strength,
         failure: Failure,
     ) -> QueryOp {
@@ -497,13 +493,11 @@ impl Planner<'_> {
     }
 
     /// Looks for `item.version == input`, where `item` counts its changes by `version`.
-    fn find_version(&mut self, test: &Expr) -> Option<(usize, Text)> {
+    fn find_version(&mut self, test: &Expr) -> Option<(BindingId, Text)> {
         let Expressions { model, contract, .. } = &self.expressions;
         let counted = |expr: &Expr| {
             let ExprKind::Attribute(binding, name) = &expr.kind else { return None };
-            let kind = contract.bindings.get(*binding).map(|binding| &binding.kind);
-            let Some(Kind::Item(entity)) = kind else { return None };
-            let counter = model.entities[*entity].counter();
+            let counter = model.entities[contract.bindings[*binding].kind.item()?].counter();
             let counter = counter.filter(|counter| counter.name == *name)?;
             Some((*binding, Text::from(counter.name.as_str())))
         };
@@ -523,8 +517,8 @@ impl Planner<'_> {
     }
 
     fn returned(&mut self, returned: &model::Return) -> ReturnOp {
-        let kind = returned.binding.and_then(|id| self.expressions.contract.bindings.get(id));
-        let (entity, page) = match kind.map(|binding| &binding.kind) {
+        let bindings = &self.expressions.contract.bindings;
+        let (entity, page) = match returned.binding.map(|id| &bindings[id].kind) {
             Some(Kind::Item(id)) => (Some(&self.entities[*id]), false),
             Some(Kind::Page(id)) => (Some(&self.entities[*id]), true),
             _ => (None, false),
@@ -551,7 +545,7 @@ impl Planner<'_> {
     }
 
     /// A path whose holes are inputs, or attributes of what is returned.
-    fn path(&self, path: &str, binding: Option<usize>) -> Vec<Piece> {
+    fn path(&self, path: &str, binding: Option<BindingId>) -> Vec<Piece> {
         let mut pieces = Vec::new();
         for part in path.split('/').skip(1) {
             pieces.push(Piece::Literal("/".into()));

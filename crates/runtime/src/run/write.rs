@@ -1,6 +1,6 @@
 //! Writes of a call.
 
-use latchkey_model::model::Verb;
+use latchkey_model::model::{BindingId, Verb};
 use latchkey_table::{
     Action, Capacity, Condition, Consistency, Error, Get, Item, Leg, Path, Request, Returning,
     Text, Transact, Transacted, Update, Wrote, holds,
@@ -18,7 +18,7 @@ pub(super) struct Legs<'a> {
     pub(super) legs: Vec<Leg>,
     pub(super) failures: Vec<&'a Failure>,
     /// What the names stood for before, should none of it happen.
-    before: Vec<(usize, Bound)>,
+    before: Vec<(BindingId, Bound)>,
     /// Of each leg, whether more is asked than the document does, and what the document asks.
     pub(super) asked: Vec<Option<Option<Condition>>>,
     /// Of the only leg, the same, so that its image can be told.
@@ -86,7 +86,7 @@ impl<'a> Session<'a> {
     async fn pin_unread(
         &mut self,
         update: &mut Update,
-        result: usize,
+        result: BindingId,
     ) -> Result<Option<Option<Condition>>, Ended> {
         let (table, key) = (update.table.clone(), update.key.clone());
         let get = Get { table, key, consistency: Consistency::Strong };

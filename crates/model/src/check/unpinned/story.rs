@@ -45,7 +45,7 @@ fn story(
     all: &[&Loose<'_>],
 ) -> Diagnostic {
     let binding = first.fact.binding();
-    let name = contract.bindings.get(binding).map_or("", |binding| &binding.name);
+    let name = &contract.bindings[binding].name;
     let span = match &group.step.kind {
         StepKind::Write(leg) => leg.span,
         _ => Span::new(group.step.span.start, group.step.span.start + "transact".len()),
