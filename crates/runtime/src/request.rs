@@ -130,7 +130,7 @@ impl<S: Scope> Filler<'_, S> {
     }
 
     pub(crate) fn leg(&self, leg: &plan::Leg) -> Result<Filled, Fault> {
-        let Some(entity) = self.system.entity(leg.entity) else { return Err(Fault::Absent) };
+        let entity = &self.system.entities[leg.entity];
         let table = self.system.table.clone();
         let key = self.key(&leg.key)?;
         match leg.verb {

@@ -100,11 +100,6 @@ impl<I: Id, T> IdVec<I, T> {
         self.enumerate().find(|(_, one)| test(one)).map(|(id, _)| id)
     }
 
-    /// What an id names, for who cannot stop the program; `None` if it is of another list.
-    pub fn get(&self, id: I) -> Option<&T> {
-        self.all.get(id.place())
-    }
-
     /// Something else of each, under the same ids.
     pub fn map<'a, U>(&'a self, mut each: impl FnMut(I, &'a T) -> U) -> IdVec<I, U> {
         let all = self.enumerate().map(|(id, one)| each(id, one)).collect();

@@ -50,8 +50,7 @@ impl<'a> Explainer<'a> {
 
     /// What every attempt begins with.
     pub(super) fn record_is_looked_up(&mut self) {
-        if let Some(entity) = self.contract().idempotent_by.and_then(|id| self.system().entity(id))
-        {
+        if let Some(entity) = self.contract().idempotent_by.map(|id| &self.system().entities[id]) {
             let name = &entity.name;
             self.gap();
             self.line(&format!(

@@ -43,7 +43,7 @@ impl<'a> Words<'a> {
     }
 
     fn entity(&self, id: EntityId) -> &'a str {
-        self.system.entity(id).map_or("", |entity| entity.name.as_str())
+        &self.system.entities[id].name
     }
 
     /// An expression.
@@ -314,7 +314,7 @@ impl<'a> Words<'a> {
 
     /// What a key is made of, by the attributes of its entity.
     fn givens<'k>(&self, entity: EntityId, key: &'k Key) -> Vec<(&'a Text, &'k Code)> {
-        let Some(entity) = self.system.entity(entity) else { return Vec::new() };
+        let entity = &self.system.entities[entity];
         let mut givens: Vec<(&Text, &Code)> = Vec::new();
         for (parts, code) in
             [(&entity.key.partition, &key.partition), (&entity.key.sort, &key.sort)]

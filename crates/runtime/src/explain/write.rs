@@ -151,9 +151,7 @@ impl<'a> Explainer<'a> {
         let ways = self.scope.ways(|| filler.leg(leg))?;
         let ways = ways.into_iter().map(|way| {
             let mut filled = way.made;
-            if let Some(entity) = self.system().entity(leg.entity) {
-                self.with_places(&mut filled.leg, leg, entity);
-            }
+            self.with_places(&mut filled.leg, leg, &self.system().entities[leg.entity]);
             if let Leg::Update(update) = &mut filled.leg {
                 self.scope.symbols.as_operands(&mut update.actions);
             }

@@ -244,10 +244,6 @@ impl System {
         })
     }
 
-    pub(crate) fn entity(&self, id: EntityId) -> Option<&Entity> {
-        self.entities.get(id)
-    }
-
     /// Whether an attribute of a name is secret in any entity.
     pub fn is_secret(&self, attribute: &str) -> bool {
         self.entities.iter().any(|entity| entity.secrets.iter().any(|name| name == attribute))
