@@ -4,9 +4,8 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use latchkey_embedded::Store;
-use latchkey_runtime::queue::{Clock, Codec, Error, Queue, SqsOptions, SqsService};
-use latchkey_runtime::{Backend, Options, Outside, Runtime, Source, System, json};
-use latchkey_table::{Map, Value};
+use latchkey_runtime::queue::{Clock, Error, Queue, SqsOptions, SqsService};
+use latchkey_runtime::{Backend, Options, Outside, Runtime, Source, System};
 
 use crate::Failure;
 use crate::arguments::{Kept, Queues};
@@ -162,8 +161,7 @@ impl Queues {
         for queue in system.queues() {
             let source = Arc::clone(source);
             let clock = Clock::new(move || source.now());
-            let codec = Codec { write: as_json, read: from_json };
-            let options = SqsOptions { lease_ms: queue.lease_ms, group: None, codec };
+            let options = SqsOptions { lease_ms: queue.lease_ms, group: None };
             let name = on_sqs(names, queue.name);
             let opened = sqs.queue(name, options, clock).await;
             let opened = opened.map_err(|error| match error {
@@ -181,18 +179,4 @@ impl Queues {
 /// The name of a queue on SQS.
 pub(crate) fn on_sqs<'a>(names: &Names<'a>, queue: &'a str) -> &'a str {
     names.iter().find(|(own, _)| *own == queue).map_or(queue, |(_, name)| name)
-}
-
-fn as_json(body: &Map) -> String {
-    let mut out = String::new();
-    json::write_map(body, &mut out);
-    out
-}
-
-fn from_json(text: &str) -> Option<Map> {
-    let limits = json::Limits { levels_max: json::LEVELS_CEILING };
-    match json::read(text.as_bytes(), limits) {
-        Ok(Value::Map(body)) => Some(body),
-        _ => None,
-    }
 }

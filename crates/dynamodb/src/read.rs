@@ -2,7 +2,7 @@
 
 use aws_sdk_dynamodb::types::{ConsumedCapacity, ReturnConsumedCapacity};
 use latchkey_table::render::{GetItem, Query as RenderedQuery};
-use latchkey_table::{Capacity, Error, Get, Got, Item, Page, Query, Resume};
+use latchkey_table::{Capacity, Error, Get, Got, Item, Page, Query};
 use tokio::time::Instant;
 
 use crate::client::{DynamoDb, patiently};
@@ -64,25 +64,13 @@ impl DynamoDb {
         let items: Vec<Item> = items.collect::<Result<_, _>>().map_err(foreign)?;
         let last = answer.last_evaluated_key.filter(|key| !key.is_empty());
         let last = last.map(from_item).transpose().map_err(foreign)?;
-        let resume = last.map(|last| place(request, &last)).transpose()?;
+        let resume =
+            last.map(|last| request.behind(&last)).transpose().map_err(|_| foreign(Foreign))?;
         let bytes = items.iter().map(Item::size).sum();
         let capacity = read_units(answer.consumed_capacity.as_ref())
             .unwrap_or_else(|| Capacity::read(bytes, request.consistency));
         Ok(Page { items, resume, capacity })
     }
-}
-
-/// Where a query stopped.
-fn place(request: &Query, last: &Item) -> Result<Resume, Error> {
-    let key = request.table.key.of(last).ok_or_else(|| foreign(Foreign))?;
-    let index_key = match &request.index {
-        None => None,
-        Some(name) => {
-            let key = request.table.index(name).and_then(|index| index.key.of(last));
-            Some(key.ok_or_else(|| foreign(Foreign))?)
-        }
-    };
-    Ok(Resume { key, index_key })
 }
 
 pub(crate) fn foreign(found: Foreign) -> Error {

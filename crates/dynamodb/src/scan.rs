@@ -55,12 +55,7 @@ impl DynamoDb {
         after: Option<&Key>,
         items_max: Option<u16>,
     ) -> Result<Scanned, Error> {
-        let start = after.map(|key| {
-            to_item(Item::from([
-                (table.key.partition.clone(), key.partition.clone()),
-                (table.key.sort.clone(), key.sort.clone()),
-            ]))
-        });
+        let start = after.map(|key| to_item(table.key.item(key)));
         let sent = self
             .client
             .scan()

@@ -14,7 +14,7 @@ use aws_sdk_dynamodb::types::{
     KeyType, PointInTimeRecoverySpecification, Projection, ProjectionType, ScalarAttributeType,
     TableDescription, TimeToLiveSpecification, TransactWriteItem,
 };
-use latchkey_table::{Item, KeyNames, Schema};
+use latchkey_table::{Key, KeyNames, Schema};
 use tokio::time::Instant;
 
 use crate::client::DynamoDb;
@@ -207,10 +207,7 @@ impl DynamoDb {
     /// Whether the service does transactions; not all that speak its protocol do. Asks for one that
     /// writes nothing.
     pub async fn has_transactions(&self, schema: &Schema) -> Result<bool, TableError> {
-        let key = Item::from([
-            (schema.key.partition.clone(), "LATCHKEY#READY"),
-            (schema.key.sort.clone(), "READY"),
-        ]);
+        let key = schema.key.item(&Key::new("LATCHKEY#READY", "READY"));
         let check = ConditionCheck::builder()
             .table_name(schema.name.as_str())
             .set_key(Some(to_item(key)))

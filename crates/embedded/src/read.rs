@@ -3,7 +3,7 @@
 use latchkey_table::limits::{QUERY_BYTES_MAX, SNAPSHOT_BYTES_MAX};
 use latchkey_table::{
     BatchGet, Capacity, Direction, Error, Get, Got, GotMany, Invalid, Item, Key, Page, Query,
-    Resume, SnapshotGet,
+    SnapshotGet,
 };
 
 use crate::catalog::{Entry, damaged};
@@ -164,20 +164,10 @@ impl Reading {
 
     fn into_page(self, request: &Query) -> Result<Page, Error> {
         let resume = match self.items.last() {
-            Some(last) if self.cut => Some(resume_key(last, request)?),
+            Some(last) if self.cut => Some(request.behind(last)?),
             _ => None,
         };
         let capacity = Capacity::read(self.bytes, request.consistency);
         Ok(Page { items: self.items, resume, capacity })
     }
-}
-
-fn resume_key(last: &Item, request: &Query) -> Result<Resume, Error> {
-    let schema = &request.table;
-    let index_key = request
-        .index
-        .as_ref()
-        .and_then(|name| schema.index(name))
-        .and_then(|index| index.key.of(last));
-    Ok(Resume { key: schema.key_of(last)?, index_key })
 }

@@ -134,11 +134,7 @@ impl<'a> Target<'a> {
 
     /// The item an update starts from when none is stored: its key alone.
     fn bare_item(&self) -> Item {
-        let names = &self.entry.schema.key;
-        Item::from([
-            (names.partition.clone(), self.key.partition.clone()),
-            (names.sort.clone(), self.key.sort.clone()),
-        ])
+        self.entry.schema.key.item(&self.key)
     }
 
     /// What a change costs, or else a refusal, which is charged by what is stored.

@@ -4,6 +4,7 @@ use axum::http::HeaderMap;
 use axum::http::header::{AUTHORIZATION, CONTENT_TYPE, HeaderName, IF_MATCH, IF_NONE_MATCH};
 use latchkey_runtime::{IfMatch, Problem};
 use latchkey_table::{Number, Text};
+use latchkey_value::id::is_id;
 
 pub(crate) const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 pub(crate) const CONTRACT: HeaderName = HeaderName::from_static("latchkey-contract");
@@ -101,6 +102,5 @@ pub(crate) fn idempotency_key(headers: &HeaderMap) -> Result<Option<Text>, Probl
 /// A request's id, if it brought a fit one.
 pub(crate) fn request_id(headers: &HeaderMap) -> Option<&str> {
     let id = headers.get(REQUEST_ID)?.to_str().ok()?;
-    let fit = |b: u8| b.is_ascii_alphanumeric() || b"._:@|-".contains(&b);
-    ((1..=128).contains(&id.len()) && id.bytes().all(fit)).then_some(id)
+    is_id(id).then_some(id)
 }

@@ -14,6 +14,7 @@ use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use hmac::{Hmac, KeyInit, Mac};
 use latchkey_runtime::json::{self, Limits};
 use latchkey_table::{Map, Number, Text, Value};
+use latchkey_value::id::is_id;
 use sha2::Sha256;
 
 use cache::Cache;
@@ -266,12 +267,6 @@ impl Claims {
         }
         Ok(())
     }
-}
-
-/// Whether a text is an `id`, as documents mean it.
-fn is_id(text: &str) -> bool {
-    let fits = |byte: u8| byte.is_ascii_alphanumeric() || b"._:@|-".contains(&byte);
-    (1..=NAME_BYTES_MAX).contains(&text.len()) && text.bytes().all(fits)
 }
 
 /// The engine takes neither padding, nor white space, nor bits left over at the end: a token has one

@@ -23,6 +23,11 @@ impl Bytes {
         set
     }
 
+    /// The bytes of which something holds.
+    pub(crate) fn that(holds: fn(u8) -> bool) -> Bytes {
+        Bytes::of((0..=u8::MAX).filter(|byte| holds(*byte)))
+    }
+
     pub(crate) fn contains(self, byte: u8) -> bool {
         self.0.get(usize::from(byte >> 6)).is_some_and(|word| word >> (byte & 63) & 1 == 1)
     }

@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use latchkey_value::id;
+
 use crate::regular::{Atom, Bytes, Language};
 
 /// What values an attribute or an input can have.
@@ -60,12 +62,8 @@ impl Type {
     pub(crate) fn language(&self, width: Option<usize>) -> Language {
         let digits = Bytes::of(b'0'..=b'9');
         let atoms = match self {
-            Type::Id => vec![Atom::Many(id_bytes())],
-            Type::Ulid => {
-                let letters =
-                    Bytes::of((b'0'..=b'9').chain(b'A'..=b'Z').filter(|b| !b"ILOU".contains(b)));
-                vec![Atom::One(letters); 26]
-            }
+            Type::Id => vec![Atom::Many(Bytes::that(id::is_id_byte))],
+            Type::Ulid => vec![Atom::One(Bytes::that(id::is_ulid_byte)); id::ULID_BYTES],
             Type::Time => "0000-00-00T00:00:00.000Z"
                 .bytes()
                 .map(|byte| Atom::One(if byte == b'0' { digits } else { Bytes::of([byte]) }))
@@ -136,16 +134,6 @@ impl Type {
     pub(crate) fn is_ordered(&self) -> bool {
         !matches!(self, Type::Bool | Type::Enum(_) | Type::List | Type::Map { .. } | Type::Key)
     }
-}
-
-/// Whether a text is an id.
-pub(crate) fn is_id(text: &str) -> bool {
-    (1..=128).contains(&text.len()) && text.bytes().all(|byte| id_bytes().contains(byte))
-}
-
-/// The bytes of an id.
-fn id_bytes() -> Bytes {
-    Bytes::of((b'A'..=b'Z').chain(b'a'..=b'z').chain(b'0'..=b'9').chain(*b"._:@|-"))
 }
 
 /// The bytes a pattern of one class and a count admits: `[a-z0-9-]{3,64}`.

@@ -1,8 +1,10 @@
 //! How a queue can fail.
 
 use latchkey_table::Error as TableError;
+use latchkey_value::id::ID_BYTES_MAX;
+use latchkey_value::limits::MESSAGE_BYTES_MAX;
 
-use crate::limits::{BODY_BYTES_MAX, ID_BYTES_MAX, NAME_BYTES_MAX};
+use crate::limits::NAME_BYTES_MAX;
 
 /// Why a queue did not do what it was asked.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -14,7 +16,7 @@ pub enum Error {
     #[error("the message is no longer held: it was received again, or is gone")]
     Stale,
     /// The body is too large.
-    #[error("a message of {bytes} bytes: the most is {BODY_BYTES_MAX}")]
+    #[error("a message of {bytes} bytes: the most is {MESSAGE_BYTES_MAX}")]
     TooLarge {
         /// Its size.
         bytes: usize,

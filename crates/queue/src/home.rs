@@ -2,9 +2,7 @@
 
 use std::sync::Arc;
 
-use latchkey_table::{
-    Consistency, Direction, Item, Key, Query, Resume, Schema, SortRange, Text, Value,
-};
+use latchkey_table::{Consistency, Direction, Item, Key, Query, Resume, Schema, SortRange, Text};
 
 use crate::Error;
 use crate::limits::{NAME_BYTES_MAX, TIME_MAX};
@@ -54,12 +52,9 @@ impl Home {
 
     /// An item of a key and a kind, and nothing else yet.
     pub(crate) fn item(&self, key: &Key, kind: &str) -> Item {
-        let names = &self.table.key;
-        Item::from([
-            (self.discriminator.clone(), Value::from(kind)),
-            (names.partition.clone(), Value::Text(key.partition.clone())),
-            (names.sort.clone(), Value::Text(key.sort.clone())),
-        ])
+        let mut item = self.table.key.item(key);
+        item.insert(self.discriminator.clone(), kind);
+        item
     }
 
     /// Asks for the items of a range, the lowest first.

@@ -25,4 +25,4 @@ pub use home::Home;
 pub use message::{Failure, Message};
 pub use queue::Queue;
 pub use received::Received;
-pub use sqs::{Codec, Sqs, SqsOptions, SqsService};
+pub use sqs::{Sqs, SqsOptions, SqsService};

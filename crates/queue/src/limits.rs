@@ -1,10 +1,4 @@
-//! What a queue bounds.
-
-/// The largest body, as DynamoDB counts a map; SQS has the same limit for its texts.
-pub const BODY_BYTES_MAX: usize = 256 * 1024;
-
-/// The longest id of a message.
-pub const ID_BYTES_MAX: usize = 128;
+//! What a queue bounds, beside what every layer knows: [`latchkey_value::limits`].
 
 /// The longest name of a queue: SQS allows 80, five of which a FIFO queue's suffix takes.
 pub const NAME_BYTES_MAX: usize = 75;
@@ -23,12 +17,3 @@ pub const COUNT_QUERIES_MAX: usize = 16;
 
 /// The latest time a message can be due: past the year 9999, and of as many digits as every time has.
 pub const TIME_MAX: i64 = 999_999_999_999_999;
-
-/// The longest class of a failure that is kept.
-pub const FAILURE_CLASS_BYTES_MAX: usize = 32;
-
-/// The longest code of a failure that is kept.
-pub const FAILURE_CODE_BYTES_MAX: usize = 128;
-
-/// The longest message of a failure that is kept.
-pub const FAILURE_MESSAGE_BYTES_MAX: usize = 1024;

@@ -1,12 +1,12 @@
 //! Messages, and what is told of them.
 
 use latchkey_table::{Item, Map, Text, Value};
+use latchkey_value::id::is_id;
+use latchkey_value::limits::{
+    FAILURE_CLASS_BYTES_MAX, FAILURE_CODE_BYTES_MAX, FAILURE_MESSAGE_BYTES_MAX, MESSAGE_BYTES_MAX,
+};
 
 use crate::Error;
-use crate::limits::{
-    BODY_BYTES_MAX, FAILURE_CLASS_BYTES_MAX, FAILURE_CODE_BYTES_MAX, FAILURE_MESSAGE_BYTES_MAX,
-    ID_BYTES_MAX,
-};
 
 /// What is sent.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -31,14 +31,11 @@ impl Message {
     /// A message of an id no other has, sent at a time in milliseconds.
     pub fn new(id: impl Into<Text>, body: Map, sent_at: i64) -> Result<Message, Error> {
         let id = id.into();
-        let fits = |b: u8| {
-            b.is_ascii_alphanumeric() || matches!(b, b'.' | b'_' | b':' | b'@' | b'|' | b'-')
-        };
-        if !(1..=ID_BYTES_MAX).contains(&id.len()) || !id.bytes().all(fits) {
+        if !is_id(&id) {
             return Err(Error::Id { id: id.into() });
         }
         match body.size() {
-            bytes if bytes > BODY_BYTES_MAX => Err(Error::TooLarge { bytes }),
+            bytes if bytes > MESSAGE_BYTES_MAX => Err(Error::TooLarge { bytes }),
             _ => Ok(Message { id, body, sent_at }),
         }
     }
@@ -127,6 +124,8 @@ pub(crate) fn number(item: &Item, name: &str) -> Option<i64> {
 
 #[cfg(test)]
 mod tests {
+    use latchkey_value::id::ID_BYTES_MAX;
+
     use super::*;
 
     fn body(bytes: usize) -> Map {
@@ -135,8 +134,8 @@ mod tests {
 
     #[test]
     fn a_body_has_a_limit() {
-        assert!(Message::new("a", body(BODY_BYTES_MAX), 0).is_ok());
-        let bytes = BODY_BYTES_MAX + 1;
+        assert!(Message::new("a", body(MESSAGE_BYTES_MAX), 0).is_ok());
+        let bytes = MESSAGE_BYTES_MAX + 1;
         assert_eq!(Message::new("a", body(bytes), 0), Err(Error::TooLarge { bytes }));
     }
 

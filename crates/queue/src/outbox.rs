@@ -15,13 +15,11 @@ use latchkey_table::{
     Action, Comparator, Condition, Consistency, Delete, Item, Key, Leg, Map, Operand, Path, Put,
     Query, Resume, SortRange, Text, Update, Value,
 };
+use latchkey_value::limits::OUTBOX_SHARDS;
 
 use crate::home::{Home, stamp};
 use crate::limits::{PAGE_MAX, TIME_MAX};
 use crate::message::{Message, number};
-
-/// Over how many partitions the records of a queue are spread.
-pub const SHARDS: u64 = 16;
 
 /// For how long a record is left to whoever relays it.
 pub const CLAIM_MS: i64 = 15_000;
@@ -163,7 +161,7 @@ fn sweep(home: &Home, shard: u64, range: SortRange, limit: usize, resume: Option
 /// The shard of an id: FNV-1a, which spreads ids that differ in one letter.
 fn shard(id: &str) -> u64 {
     let step = |hash: u64, b: u8| (hash ^ u64::from(b)).wrapping_mul(0x0000_0100_0000_01b3);
-    id.bytes().fold(0xcbf2_9ce4_8422_2325, step) % SHARDS
+    id.bytes().fold(0xcbf2_9ce4_8422_2325, step) % OUTBOX_SHARDS
 }
 
 #[cfg(test)]

@@ -130,14 +130,11 @@ impl Named {
 
     /// What every record has.
     fn item(&self, system: &System) -> Item {
-        let names = &system.table.key;
-        Item::from([
-            (names.partition.as_str(), Value::Text(self.key.partition.clone())),
-            (names.sort.as_str(), Value::Text(self.key.sort.clone())),
-            (system.discriminator.as_str(), Value::from("LATCHKEY_IDEM")),
-            ("given", Value::from(self.given.as_str())),
-            (EXPIRES, Value::from(self.now_seconds.saturating_add(KEPT_SECONDS))),
-        ])
+        let mut item = system.table.key.item(&self.key);
+        item.insert(system.discriminator.clone(), "LATCHKEY_IDEM");
+        item.insert("given", self.given.as_str());
+        item.insert(EXPIRES, self.now_seconds.saturating_add(KEPT_SECONDS));
+        item
     }
 
     /// Whether there is no record that counts.

@@ -2,6 +2,7 @@
 
 use latchkey_model::model::Place;
 use latchkey_table::{Map, Number, Text, Value};
+use latchkey_value::id::{is_id, is_ulid};
 
 use crate::call::Given;
 use crate::json;
@@ -288,20 +289,6 @@ fn structured(given: Given) -> Option<Value> {
         Given::Text(text) => json::read(text.as_bytes(), json::Limits::default()).ok(),
         Given::Undecodable | Given::Misplaced(_) => None,
     }
-}
-
-/// Whether a text is an id: it can never forge a key.
-pub(crate) fn is_id(text: &str) -> bool {
-    let allowed = |b: u8| b.is_ascii_alphanumeric() || b"._:@|-".contains(&b);
-    (1..=128).contains(&text.len()) && text.bytes().all(allowed)
-}
-
-/// Whether a text is a ULID, of which the first letter holds three bits only.
-fn is_ulid(text: &str) -> bool {
-    let allowed = |b: u8| b.is_ascii_digit() || (b.is_ascii_uppercase() && !b"ILOU".contains(&b));
-    text.len() == 26
-        && text.bytes().all(allowed)
-        && text.starts_with(|c: char| ('0'..='7').contains(&c))
 }
 
 #[cfg(test)]

@@ -18,9 +18,6 @@ use crate::runtime::Runtime;
 use crate::time;
 use crate::work::{CLASS_REFUSED, Ending, Worked};
 
-/// Over how many partitions what is to be sent to a queue is spread.
-pub const OUTBOX_SHARDS: u64 = outbox::SHARDS;
-
 /// How many records one step of a sweep looks at.
 const STEP_RECORDS: usize = 25;
 
@@ -240,25 +237,5 @@ impl Worked {
     /// Nothing was to be done.
     pub(crate) fn nothing(ending: Ending) -> Worked {
         Worked { ending, capacity: Capacity::ZERO, trace: Vec::new() }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use latchkey_model::model;
-    use latchkey_queue::{limits, outbox};
-
-    /// The check and the queues know nothing of each other, and must mean the same.
-    #[test]
-    fn what_the_check_says_of_queues_is_so() {
-        assert_eq!(model::OUTBOX_SHARDS, outbox::SHARDS);
-        let told = [
-            (model::FAILURE_CLASS_BYTES_MAX, limits::FAILURE_CLASS_BYTES_MAX),
-            (model::FAILURE_CODE_BYTES_MAX, limits::FAILURE_CODE_BYTES_MAX),
-            (model::FAILURE_MESSAGE_BYTES_MAX, limits::FAILURE_MESSAGE_BYTES_MAX),
-        ];
-        for (check, queue) in told {
-            assert_eq!(usize::try_from(check).unwrap(), queue);
-        }
     }
 }

@@ -326,10 +326,7 @@ impl<S: Scope> Filler<'_, S> {
 
     /// What is known of an item that was not read.
     fn key_alone(&self, leg: &plan::Leg, key: &Key) -> Result<Item, Fault> {
-        let names = &self.system.table.key;
-        let mut item = Item::new();
-        item.insert(names.partition.clone(), key.partition.clone());
-        item.insert(names.sort.clone(), key.sort.clone());
+        let mut item = self.system.table.key.item(key);
         for assign in &leg.key_values {
             if let Some(value) = self.scope.value(&assign.value)? {
                 item.insert(assign.attribute.clone(), value.into_owned());

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use crate::limits::EXPRESSION_BYTES_MAX;
-use crate::{Invalid, Item, Number, Path, Step, Text, Value, ValueType};
+use crate::{Invalid, Item, Number, Path, Step, Text, Value, ValueType, validate};
 
 /// One change to an item. All of an update's changes see the item as it was before.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -115,7 +115,9 @@ pub(crate) fn validate(actions: &[Action]) -> Result<(), Invalid> {
             Action::Remove(_) => {}
             Action::Add(_, Value::Number(_)) => {}
             Action::Add(_, value) | Action::Delete(_, value) => match value {
-                Value::TextSet(_) | Value::NumberSet(_) | Value::BytesSet(_) => value.validate()?,
+                Value::TextSet(_) | Value::NumberSet(_) | Value::BytesSet(_) => {
+                    validate::value(value)?
+                }
                 _ => return Err(Invalid::Operand { found: value.value_type() }),
             },
         }
@@ -151,7 +153,7 @@ fn computed(expression: &Expression, left: usize) -> Result<usize, Invalid> {
 fn term(expression: &Expression, left: usize) -> Result<usize, Invalid> {
     let left = left.checked_sub(1).ok_or(Invalid::ExpressionSize)?;
     match expression {
-        Expression::Value(value) => value.validate().map(|()| left),
+        Expression::Value(value) => validate::value(value).map(|()| left),
         Expression::Path(path) => path.validate().map(|()| left),
         Expression::OrElse(path, other) => {
             path.validate()?;

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::cmp::Ordering;
 
 use crate::limits::{ALTERNATIVES_MAX, CONDITION_OPERATORS_MAX};
-use crate::{Invalid, Item, Map, Number, Path, Text, Value, ValueType};
+use crate::{Invalid, Item, Map, Number, Path, Text, Value, ValueType, validate};
 
 /// What must be true of the stored item for a write to happen.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -105,7 +105,7 @@ impl Condition {
         let mut left = spend(left, 1)?;
         for operand in self.operands() {
             match operand {
-                Operand::Value(value) => value.validate()?,
+                Operand::Value(value) => validate::value(value)?,
                 Operand::Path(path) => path.validate()?,
                 Operand::Size(path) => {
                     path.validate()?;

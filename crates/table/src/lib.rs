@@ -18,27 +18,26 @@ mod arbitrary;
 mod capacity;
 mod condition;
 mod invalid;
-pub mod limits;
 pub mod line;
-mod number;
 mod path;
 mod range;
 pub mod render;
 mod request;
 mod schema;
-mod value;
+mod validate;
 
 pub use action::{Action, Expression, apply};
 pub use answer::{Error, Failed, Got, GotMany, Page, Transacted, Wrote};
-pub use capacity::{Capacity, Image, index_write};
+pub use capacity::{Image, index_write};
 pub use condition::{Comparator, Condition, Operand, holds};
 pub use invalid::Invalid;
-pub use number::{Number, NumberError};
+pub use latchkey_value::{
+    Capacity, Consistency, Item, Map, Number, NumberError, Text, Value, ValueType, limits,
+};
 pub use path::{Path, Step};
 pub use range::{SortRange, successor};
 pub use request::{
-    BatchGet, Check, Consistency, Delete, Direction, Get, Leg, Put, Query, Request, Resume,
-    Returning, SnapshotGet, Transact, Update,
+    BatchGet, Check, Delete, Direction, Get, Leg, Put, Query, Request, Resume, Returning,
+    SnapshotGet, Transact, Update,
 };
 pub use schema::{Index, Key, KeyNames, Schema};
-pub use value::{Item, Map, Text, Value, ValueType};

@@ -12,13 +12,14 @@
 //! assert_eq!(text, r#"{"Item":{"PK":{"S":"DOOR#1"},"SK":{"S":"META"}}}"#);
 //! ```
 
-mod base64;
-
 use std::collections::BTreeSet;
 use std::fmt;
 
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use latchkey_value::json::write_text;
+
 use crate::limits::VALUE_LEVELS_MAX;
-use crate::render::json::{base64, write_text};
 use crate::{Item, Map, Number, NumberError, Text, Value};
 
 /// The member of a line that has the item.
@@ -56,7 +57,7 @@ fn write_value(value: &Value, out: &mut String) {
     match value {
         Value::Text(text) => write_text(text, out),
         Value::Number(number) => write_text(&number.to_string(), out),
-        Value::Bytes(bytes) => write_text(&base64(bytes), out),
+        Value::Bytes(bytes) => write_text(&STANDARD.encode(bytes), out),
         Value::Bool(true) | Value::Null => out.push_str("true"),
         Value::Bool(false) => out.push_str("false"),
         Value::List(values) => write_list(values, write_value, out),
@@ -65,7 +66,9 @@ fn write_value(value: &Value, out: &mut String) {
         Value::NumberSet(set) => {
             write_list(set, |number, out| write_text(&number.to_string(), out), out);
         }
-        Value::BytesSet(set) => write_list(set, |bytes, out| write_text(&base64(bytes), out), out),
+        Value::BytesSet(set) => {
+            write_list(set, |bytes, out| write_text(&STANDARD.encode(bytes), out), out)
+        }
     }
     out.push('}');
 }
@@ -219,7 +222,7 @@ fn number(text: &str) -> Result<Number, Fault> {
 }
 
 fn bytes(text: &str) -> Result<Vec<u8>, Fault> {
-    base64::decode(text).ok_or(Fault::Base64)
+    STANDARD.decode(text).map_err(|_| Fault::Base64)
 }
 
 fn set<T: Ord>(

@@ -3,8 +3,7 @@
 use std::fmt;
 
 use crate::limits::PATH_STEPS_MAX;
-use crate::value::validate_name;
-use crate::{Invalid, Item, Text, Value};
+use crate::{Invalid, Item, Text, Value, validate};
 
 /// An attribute, or a place within it: `status`, `address.city`, `tags[0]`.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
@@ -73,9 +72,9 @@ impl Path {
         if self.steps.len() > PATH_STEPS_MAX {
             return Err(Invalid::PathSteps { steps: self.steps.len() });
         }
-        validate_name(&self.root)?;
+        validate::name(&self.root)?;
         self.steps.iter().try_for_each(|step| match step {
-            Step::Field(name) => validate_name(name),
+            Step::Field(name) => validate::name(name),
             Step::Index(_) => Ok(()),
         })
     }

@@ -25,13 +25,12 @@
 //! ```
 
 mod expression;
-pub(crate) mod json;
+mod json;
 
 use crate::request::{self, Direction};
-use crate::value::validate_name;
 use crate::{
-    BatchGet, Check, Condition, Consistency, Delete, Error, Get, Invalid, Item, Key, KeyNames, Leg,
-    Put, Request, Resume, Returning, SnapshotGet, Text, Transact, Update, Value,
+    BatchGet, Check, Condition, Consistency, Delete, Error, Get, Invalid, Item, KeyNames, Leg, Put,
+    Request, Resume, Returning, SnapshotGet, Text, Transact, Update, Value, validate,
 };
 use expression::Expressions;
 pub(crate) use expression::validate_size;
@@ -267,7 +266,7 @@ impl GetItem {
     pub fn of(get: &Get) -> GetItem {
         GetItem {
             table_name: get.table.name.clone(),
-            key: key_attributes(&get.table.key, &get.key),
+            key: get.table.key.item(&get.key),
             consistent_read: is_strong(get.consistency),
         }
     }
@@ -278,7 +277,7 @@ impl BatchGetItem {
     pub fn of(get: &BatchGet) -> BatchGetItem {
         BatchGetItem {
             table_name: get.table.name.clone(),
-            keys: get.keys.iter().map(|key| key_attributes(&get.table.key, key)).collect(),
+            keys: get.keys.iter().map(|key| get.table.key.item(key)).collect(),
             consistent_read: is_strong(get.consistency),
         }
     }
@@ -289,7 +288,7 @@ impl TransactGetItems {
     pub fn of(get: &SnapshotGet) -> TransactGetItems {
         TransactGetItems {
             table_name: get.table.name.clone(),
-            keys: get.keys.iter().map(|key| key_attributes(&get.table.key, key)).collect(),
+            keys: get.keys.iter().map(|key| get.table.key.item(key)).collect(),
         }
     }
 }
@@ -328,8 +327,8 @@ impl PutItem {
     /// Renders a put.
     pub fn of(put: &Put, returning: Returning) -> Result<PutItem, Invalid> {
         put.item.iter().try_for_each(|(name, value)| {
-            validate_name(name)?;
-            value.validate()
+            validate::name(name)?;
+            validate::value(value)
         })?;
         let mut expressions = Expressions::default();
         let condition = optional(&mut expressions, put.condition.as_ref())?;
@@ -353,7 +352,7 @@ impl UpdateItem {
         let condition = optional(&mut expressions, update.condition.as_ref())?;
         Ok(UpdateItem {
             table_name: update.table.name.clone(),
-            key: key_attributes(&update.table.key, &update.key),
+            key: update.table.key.item(&update.key),
             update: changes,
             return_values_on_condition_check_failure: failure_image(condition.as_ref()),
             condition,
@@ -374,7 +373,7 @@ impl DeleteItem {
         let condition = optional(&mut expressions, delete.condition.as_ref())?;
         Ok(DeleteItem {
             table_name: delete.table.name.clone(),
-            key: key_attributes(&delete.table.key, &delete.key),
+            key: delete.table.key.item(&delete.key),
             return_values_on_condition_check_failure: failure_image(condition.as_ref()),
             condition,
             placeholders: expressions.into_placeholders(),
@@ -390,7 +389,7 @@ impl ConditionCheck {
         let condition = expressions.condition(&check.condition)?;
         Ok(ConditionCheck {
             table_name: check.table.name.clone(),
-            key: key_attributes(&check.table.key, &check.key),
+            key: check.table.key.item(&check.key),
             condition,
             placeholders: expressions.into_placeholders(),
             return_values_on_condition_check_failure: ReturnValues::AllOld,
@@ -461,20 +460,13 @@ fn failure_image(condition: Option<&String>) -> Option<ReturnValues> {
     condition.map(|_| ReturnValues::AllOld)
 }
 
-fn key_attributes(names: &KeyNames, key: &Key) -> Item {
-    Item::from([
-        (names.partition.clone(), key.partition.clone()),
-        (names.sort.clone(), key.sort.clone()),
-    ])
-}
-
 /// The key attributes of the item to go on behind. An attribute may be part of both keys; it has one
 /// value all the same.
 fn start_key(table: &KeyNames, index: Option<&KeyNames>, resume: &Resume) -> Result<Item, Invalid> {
-    let mut attributes = key_attributes(table, &resume.key);
+    let mut attributes = table.item(&resume.key);
     let of_index = match (index, &resume.index_key) {
         (None, None) => return Ok(attributes),
-        (Some(names), Some(key)) => key_attributes(names, key),
+        (Some(names), Some(key)) => names.item(key),
         _ => return Err(Invalid::Resume),
     };
     for (name, value) in of_index {

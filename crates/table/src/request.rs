@@ -4,7 +4,8 @@ use std::sync::Arc;
 
 use crate::limits::{KEYS_MAX, LEGS_MAX, PARTITION_KEY_BYTES_MAX, TRANSACTION_BYTES_MAX};
 use crate::{
-    Action, Condition, Error, Invalid, Item, Key, Schema, SortRange, Text, action, render,
+    Action, Condition, Consistency, Error, Invalid, Item, Key, KeyNames, Schema, SortRange, Text,
+    action, render,
 };
 
 /// Any request, as a plan, a trace or a renderer sees it.
@@ -26,15 +27,6 @@ pub enum Request {
     Delete(Delete, Returning),
     /// Writes several items or none.
     Transact(Transact),
-}
-
-/// How fresh a read must be.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Consistency {
-    /// May miss the latest writes; half the price.
-    Eventual,
-    /// Sees every write acknowledged before it.
-    Strong,
 }
 
 /// Reads one item.
@@ -243,6 +235,23 @@ impl Query {
         self.resume.as_ref().map_or(Ok(()), |resume| self.validate_resume(resume))
     }
 
+    /// Where to go on behind an item that the query found. Refuses an item the query cannot have found: one
+    /// without the key of the table, or of the index that is read.
+    pub fn behind(&self, item: &Item) -> Result<Resume, Invalid> {
+        let key_of = |names: &KeyNames| {
+            names.of(item).ok_or_else(|| Invalid::NoKey { names: names.clone() })
+        };
+        let index_key = match &self.index {
+            None => None,
+            Some(name) => {
+                let index = self.table.index(name);
+                let index = index.ok_or_else(|| Invalid::NoIndex { name: name.clone() })?;
+                Some(key_of(&index.key)?)
+            }
+        };
+        Ok(Resume { key: key_of(&self.table.key)?, index_key })
+    }
+
     /// A resume key lies in the range it was taken from.
     fn validate_resume(&self, resume: &Resume) -> Result<(), Invalid> {
         resume.key.validate()?;
@@ -260,6 +269,17 @@ impl Query {
 }
 
 impl Leg {
+    /// The leg as a request of its own, which answers with an image of the item. A check is never alone: it is a
+    /// transaction of one leg, and answers with no image.
+    pub fn alone(self, returning: Returning) -> Request {
+        match self {
+            Leg::Put(put) => Request::Put(put, returning),
+            Leg::Update(update) => Request::Update(update, returning),
+            Leg::Delete(delete) => Request::Delete(delete, returning),
+            Leg::Check(_) => Request::Transact(Transact { legs: vec![self] }),
+        }
+    }
+
     /// The table the leg is on.
     pub fn table(&self) -> &Arc<Schema> {
         match self {

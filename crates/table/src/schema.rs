@@ -4,8 +4,7 @@ use crate::limits::{
     INDEXES_MAX, ITEM_BYTES_MAX, KEY_NAME_BYTES_MAX, PARTITION_KEY_BYTES_MAX, SORT_KEY_BYTES_MAX,
     TABLE_NAME_BYTES,
 };
-use crate::value::validate_name;
-use crate::{Invalid, Item, Text, Value};
+use crate::{Invalid, Item, Text, Value, validate};
 
 /// A table's name, its key attributes and its indexes. Every key is a text.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -92,6 +91,14 @@ impl KeyNames {
         let (partition, sort) = self.parts(item)?;
         Some(Key { partition: partition.clone(), sort: sort.clone() })
     }
+
+    /// An item of a key and nothing else.
+    pub fn item(&self, key: &Key) -> Item {
+        Item::from([
+            (self.partition.clone(), key.partition.clone()),
+            (self.sort.clone(), key.sort.clone()),
+        ])
+    }
 }
 
 impl Schema {
@@ -144,8 +151,8 @@ impl Schema {
     /// Refuses an item the table cannot hold, and measures it otherwise.
     pub fn validate_item(&self, item: &Item) -> Result<usize, Invalid> {
         for (name, value) in item.iter() {
-            validate_name(name)?;
-            value.validate()?;
+            validate::name(name)?;
+            validate::value(value)?;
         }
         self.key_of(item)?;
         for index in &self.indexes {

@@ -1,25 +1,25 @@
 //! `cost`: a contract that states less than its most expensive way costs.
 
 use latchkey_language::Diagnostic;
+use latchkey_value::{Capacity, Number};
 
 use super::Report;
-use super::price::{Prices, Units, worst};
+use super::price::{Prices, worst};
 use crate::model::{Contract, Model};
 
 pub(super) fn check(model: &Model, report: &mut Report) {
     let prices = Prices::new(model);
     for contract in model.bodies() {
         let Some(stated) = &contract.facts.cost else { continue };
-        let of = |pick: fn(&Units) -> u64| total(&prices, contract, pick);
+        let of = |pick: fn(&Capacity) -> u64| total(&prices, contract, pick);
         let (read_halves, write) = (of(|units| units.read_halves), of(|units| units.write));
-        let enough = |unit: &str, needed: u64, parts: u64| {
-            units(&stated.value, unit).is_some_and(|stated| {
-                // Both in billionths of a unit.
-                stated.saturating_mul(u128::from(parts))
-                    >= u128::from(needed).saturating_mul(BILLION)
-            })
+        let stated_units = |unit: &str| units(&stated.value, unit);
+        // Reads are counted in halves of a unit.
+        let reads = stated_units("rcu").and_then(|units| units.checked_add(units).ok());
+        let enough = |stated: Option<Number>, needed: u64| {
+            stated.is_some_and(|stated| stated >= Number::from(needed))
         };
-        if enough("rcu", read_halves, 2) && enough("wcu", write, 1) {
+        if enough(reads, read_halves) && enough(stated_units("wcu"), write) {
             continue;
         }
         let half = if read_halves.is_multiple_of(2) { "" } else { ".5" };
@@ -33,21 +33,19 @@ pub(super) fn check(model: &Model, report: &mut Report) {
     }
 }
 
-const BILLION: u128 = 1_000_000_000;
-
 /// What a call takes from all partitions, at most.
-fn total(prices: &Prices<'_>, contract: &Contract, pick: fn(&Units) -> u64) -> u64 {
+fn total(prices: &Prices<'_>, contract: &Contract, pick: fn(&Capacity) -> u64) -> u64 {
     worst(&contract.steps, &|step, in_transaction| {
         let all = prices.charges(step, in_transaction);
         all.iter().map(|charge| pick(&charge.largest)).fold(0, u64::saturating_add)
     })
 }
 
-/// How much of a unit is stated, in billionths; nothing where it is not.
-fn units(stated: &str, unit: &str) -> Option<u128> {
+/// How much of a unit is stated.
+fn units(stated: &str, unit: &str) -> Option<Number> {
     let mut all = stated.split(", ").filter_map(|one| one.split_once(' '));
-    let Some((count, _)) = all.find(|(_, other)| *other == unit) else { return Some(0) };
-    let (whole, fraction) = count.split_once('.').unwrap_or((count, ""));
-    let fraction: String = fraction.chars().chain("000000000".chars()).take(9).collect();
-    format!("{whole}{fraction}").parse().ok()
+    match all.find(|(_, other)| *other == unit) {
+        Some((count, _)) => count.parse().ok(),
+        None => Some(Number::ZERO),
+    }
 }

@@ -3,17 +3,13 @@
 use std::collections::HashMap;
 
 use latchkey_language::{Diagnostic, Span};
+use latchkey_value::limits::{PARTITION_READ_UNITS, PARTITION_WRITE_UNITS};
+use latchkey_value::{Capacity, Number};
 
-use super::price::{Charge, Prices, Units, worst};
+use super::price::{Charge, Prices, worst};
 use super::{Report, each_step};
 use crate::model::{Contract, Entity, Hole, Model, Piece, Step, StepKind, Template, Waiver};
 use crate::types::Type;
-
-/// What a partition reads in a second, in half units.
-const READ_HALVES_MAX: u64 = 2 * 3000;
-
-/// What a partition writes in a second.
-const WRITE_MAX: u64 = 1000;
 
 pub(super) fn check(model: &Model, report: &mut Report) {
     for entity in &model.entities {
@@ -95,7 +91,7 @@ struct Load<'a> {
     place: (Option<&'a str>, String),
     partition: &'a Template,
     /// What all steps take, whichever way is gone.
-    all: Units,
+    all: Capacity,
     /// The steps that come to it.
     steps: Vec<&'a Step>,
     /// Where the step that takes the most of it stands, and how much that is.
@@ -113,7 +109,7 @@ fn place_of<'a>(charge: &Charge<'a>) -> (Option<&'a str>, String) {
 
 /// What counts of a charge. All calls meet in a partition of which there are few. How many meet in one of many,
 /// nobody knows, so only what it could not stand in any case counts: calls for items that are small.
-fn counted(charge: &Charge<'_>) -> Units {
+fn counted(charge: &Charge<'_>) -> Capacity {
     if is_one_of_few(charge.partition) { charge.largest } else { charge.smallest }
 }
 
@@ -133,14 +129,13 @@ fn loads<'a>(prices: &Prices<'a>, contract: &'a Contract) -> Vec<Load<'a>> {
             let (place, units) = (place_of(&charge), counted(&charge));
             let at = *known.entry(place.clone()).or_insert(loads.len());
             if at == loads.len() {
-                let (all, heaviest) = (Units::default(), (Span::default(), 0));
+                let (all, heaviest) = (Capacity::ZERO, (Span::default(), 0));
                 let partition = charge.partition;
                 loads.push(Load { place, partition, all, steps: Vec::new(), heaviest });
             }
             let Some(load) = loads.get_mut(at) else { continue };
             load.steps.push(step);
-            load.all.read_halves = load.all.read_halves.saturating_add(units.read_halves);
-            load.all.write = load.all.write.saturating_add(units.write);
+            load.all += units;
             // A partition writes a sixth of the half units it reads.
             let heat = units.write.saturating_mul(6).saturating_add(units.read_halves);
             if heat > load.heaviest.1 {
@@ -167,7 +162,7 @@ impl Load<'_> {
         if self.excess(self.all, rate).is_none() {
             return;
         }
-        let of = |pick: fn(&Units) -> u64| {
+        let of = |pick: fn(&Capacity) -> u64| {
             worst(&contract.steps, &|step, in_transaction| {
                 let charges = prices.charges(step, in_transaction);
                 let ours = charges.iter().filter(|charge| place_of(charge) == self.place);
@@ -175,7 +170,7 @@ impl Load<'_> {
             })
         };
         let units =
-            Units { read_halves: of(|units| units.read_halves), write: of(|units| units.write) };
+            Capacity { read_halves: of(|units| units.read_halves), write: of(|units| units.write) };
         let Some(what) = self.excess(units, rate) else { return };
         let shape = shape(self.partition);
         let of = self.place.0.map_or_else(String::new, |index| format!(" of index `{index}`"));
@@ -195,20 +190,22 @@ impl Load<'_> {
     }
 
     /// What a second asks of one partition, if that is too much.
-    fn excess(&self, units: Units, rate: &Rate) -> Option<String> {
+    fn excess(&self, units: Capacity, rate: &Rate) -> Option<String> {
         // Shards are made to spread evenly. Of other values nobody knows, and one may be asked for alone.
         let spread = self.partition.holes().filter_map(shards).fold(1, u64::saturating_mul);
         let (reads, writes) =
             (rate.over(units.read_halves, spread), rate.over(units.write, spread));
-        if writes > u128::from(WRITE_MAX) {
+        if writes > u128::from(PARTITION_WRITE_UNITS) {
             return Some(format!("{writes} write units a second, and it has 1,000"));
         }
-        let reads = Some(reads).filter(|reads| *reads > u128::from(READ_HALVES_MAX))?;
-        Some(format!("{} read units a second, and it has 3,000", reads.div_ceil(2)))
+        // Reads are counted in halves of a unit.
+        let reads = reads.div_ceil(2);
+        (reads > u128::from(PARTITION_READ_UNITS))
+            .then(|| format!("{reads} read units a second, and it has 3,000"))
     }
 }
 
-/// How often a contract is called: so many times in so many seconds, and both of them times a power of ten.
+/// How often a contract is called: so many times in so many seconds.
 struct Rate {
     calls: u128,
     seconds: u128,
@@ -224,13 +221,16 @@ impl Rate {
             "d" => 24 * 60 * 60,
             _ => return None,
         };
-        let (whole, fraction) = count.split_once('.').unwrap_or((count, ""));
-        // More digits than matter: a rate that nobody has, or a share of a call that nobody makes.
-        let fraction = fraction.get(..fraction.len().min(9)).unwrap_or_default();
-        let scale =
-            u32::try_from(fraction.len()).ok().and_then(|zeros| 10u128.checked_pow(zeros))?;
-        let calls = format!("{whole}{fraction}").parse().unwrap_or(u128::MAX);
-        Some(Rate { calls, seconds: scale.saturating_mul(seconds) })
+        // More digits than a number can have: more than any partition stands.
+        let Ok(count) = count.parse::<Number>() else {
+            return Some(Rate { calls: u128::MAX, seconds });
+        };
+        let power = 10u128.saturating_pow(u32::from(count.exponent().unsigned_abs()));
+        Some(if count.exponent() < 0 {
+            Rate { calls: count.coefficient(), seconds: power.saturating_mul(seconds) }
+        } else {
+            Rate { calls: count.coefficient().saturating_mul(power), seconds }
+        })
     }
 
     /// The units a second that so many a call make for each of some partitions, rounded up.

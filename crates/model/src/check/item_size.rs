@@ -2,19 +2,14 @@
 //! queue takes.
 
 use latchkey_language::Diagnostic;
+use latchkey_value::limits::{ITEM_BYTES_MAX, MESSAGE_BYTES_MAX};
 
 use super::Report;
 use super::size::{item_bytes_max, message_bytes_max};
 use crate::model::Model;
 
-/// The largest item, names and values together.
-const ITEM_BYTES_MAX: u64 = 400 * 1024;
-
-/// The largest message, as SQS has it.
-const MESSAGE_BYTES_MAX: u64 = 256 * 1024;
-
 /// How much longer a message is as it is sent, at most: JSON writes some characters with six.
-const ESCAPED: u64 = 6;
+const ESCAPED: usize = 6;
 
 pub(super) fn check(model: &Model, report: &mut Report) {
     for entity in &model.entities {

@@ -1,30 +1,17 @@
 //! What a call costs on its most expensive way through a contract, in one attempt. The record behind an
 //! `Idempotency-Key` comes on top.
 
+use latchkey_value::limits::{INDEXES_MAX, QUERY_BYTES_MAX};
+use latchkey_value::{Capacity, Consistency};
+
 use super::size::{item_bytes_max, record_bytes_max};
 use crate::model::{
     Entity, EntityId, Failure, FailureKind, IdVec, IndexShape, Leg, Limit, Model, PutMode, Queue,
     Read, Send, Step, StepKind, Strong, Template, Verb, What,
 };
 
-const READ_UNIT_BYTES: u64 = 4 * 1024;
-const WRITE_UNIT_BYTES: u64 = 1024;
-
-/// How much of a partition one query reads.
-const QUERY_BYTES_MAX: u64 = 1024 * 1024;
-
-/// The most indexes of a table.
-const INDEXES_MAX: usize = 20;
-
 /// How many items a query without a bound is taken to read; another rule tells of it.
 const UNBOUNDED_ITEMS: u64 = 100;
-
-/// Capacity, in half read units (an eventual read of up to 4 KB is one) and write units.
-#[derive(Clone, Copy, Default)]
-pub(super) struct Units {
-    pub(super) read_halves: u64,
-    pub(super) write: u64,
-}
 
 /// What a step takes from one partition.
 pub(super) struct Charge<'a> {
@@ -33,16 +20,16 @@ pub(super) struct Charge<'a> {
     /// The partition's template.
     pub(super) partition: &'a Template,
     /// With items as large as they are declared, and as many as a query may read.
-    pub(super) largest: Units,
+    pub(super) largest: Capacity,
     /// With items within one unit, each of them and what a query reads.
-    pub(super) smallest: Units,
+    pub(super) smallest: Capacity,
 }
 
 /// What each item of a model can cost.
 pub(super) struct Prices<'a> {
     model: &'a Model,
     /// The bytes of the largest item of each entity.
-    bytes: IdVec<EntityId, u64>,
+    bytes: IdVec<EntityId, usize>,
 }
 
 impl<'a> Prices<'a> {
@@ -67,26 +54,31 @@ impl<'a> Prices<'a> {
         }
     }
 
-    fn entity(&self, id: EntityId) -> (&'a Entity, u64) {
+    fn entity(&self, id: EntityId) -> (&'a Entity, usize) {
         (&self.model.entities[id], self.bytes[id])
     }
 }
 
 /// The record of a send is written in its transaction and removed once the queue has taken it.
 fn send_charge<'a>(queue: &'a Queue, send: &Send) -> Charge<'a> {
-    let single = units(record_bytes_max(queue, send), WRITE_UNIT_BYTES);
+    let times = |bytes: usize| Capacity::write(0, bytes).times(3);
     Charge {
         index: None,
         partition: &queue.outbox,
-        largest: Units { read_halves: 0, write: single.saturating_mul(3) },
-        smallest: Units { read_halves: 0, write: 3 },
+        largest: times(record_bytes_max(queue, send)),
+        smallest: times(0),
     }
 }
 
-fn read_charge<'a>(entity: &'a Entity, read: &Read, bytes: u64) -> Charge<'a> {
-    let (index, units) = match &read.what {
-        What::Get(_) => (None, units(bytes, READ_UNIT_BYTES)),
-        What::Batch(batch) => (None, units(bytes, READ_UNIT_BYTES).saturating_mul(batch.count())),
+fn read_charge<'a>(entity: &'a Entity, read: &Read, bytes: usize) -> Charge<'a> {
+    let one = |bytes: usize| match (&read.what, &read.strong) {
+        (What::Batch(batch), _) if batch.snapshot => Capacity::snapshot_read(bytes),
+        (_, Strong::No) => Capacity::read(bytes, Consistency::Eventual),
+        _ => Capacity::read(bytes, Consistency::Strong),
+    };
+    let (index, largest, smallest) = match &read.what {
+        What::Get(_) => (None, one(bytes), one(0)),
+        What::Batch(batch) => (None, one(bytes).times(batch.count()), one(0).times(batch.count())),
         What::Query(query) => {
             let items = match query.limit {
                 // One more, to tell whether the page is the last.
@@ -94,43 +86,32 @@ fn read_charge<'a>(entity: &'a Entity, read: &Read, bytes: u64) -> Charge<'a> {
                 Some(Limit::First(most)) => most,
                 None => UNBOUNDED_ITEMS,
             };
-            let bytes = bytes.saturating_mul(items);
+            let bytes = bytes.saturating_mul(usize::try_from(items).unwrap_or(usize::MAX));
             // Whatever is cut into several requests is rounded up in each.
-            let cuts = bytes / QUERY_BYTES_MAX;
-            (query.index.as_deref(), units(bytes, READ_UNIT_BYTES).saturating_add(cuts))
+            let cuts = u64::try_from(bytes / QUERY_BYTES_MAX).unwrap_or(u64::MAX);
+            (query.index.as_deref(), one(bytes) + one(0).times(cuts), one(0))
         }
-    };
-    let halves = match (&read.what, &read.strong) {
-        // A transaction, which costs double.
-        (What::Batch(batch), _) if batch.snapshot => 4,
-        (_, Strong::No) => 1,
-        _ => 2,
-    };
-    let items = match &read.what {
-        What::Batch(batch) => batch.count(),
-        _ => 1,
     };
     let shape = entity.indexes.iter().find(|shape| Some(shape.name.as_str()) == index);
     Charge {
         index: shape.map(|shape| shape.name.as_str()),
         partition: &shape.map_or(&entity.key, |shape| &shape.key).partition,
-        largest: Units { read_halves: units.saturating_mul(halves), write: 0 },
-        smallest: Units { read_halves: halves.saturating_mul(items), write: 0 },
+        largest,
+        smallest,
     }
 }
 
 fn write_charges<'a>(
     entity: &'a Entity,
     leg: &Leg,
-    bytes: u64,
+    bytes: usize,
     in_transaction: bool,
 ) -> Vec<Charge<'a>> {
-    let single = units(bytes, WRITE_UNIT_BYTES);
     let charge = |index, partition, times: u64| Charge {
         index,
         partition,
-        largest: Units { read_halves: 0, write: single.saturating_mul(times) },
-        smallest: Units { read_halves: 0, write: times },
+        largest: Capacity::write(0, bytes).times(times),
+        smallest: Capacity::write(0, 0).times(times),
     };
     let table = charge(None, &entity.key.partition, if in_transaction { 2 } else { 1 });
     // Not doubled in a transaction. More indexes than these no table has.
@@ -153,11 +134,6 @@ fn index_writes(index: &IndexShape, leg: &Leg) -> u64 {
         Verb::Put if index.moves && leg.put != Some(PutMode::IfAbsent) => 2,
         Verb::Put | Verb::Update | Verb::Upsert | Verb::Delete => 1,
     }
-}
-
-/// How many units so many bytes take; never less than one.
-fn units(bytes: u64, unit: u64) -> u64 {
-    bytes.div_ceil(unit).max(1)
 }
 
 /// The most that the steps of one way through can weigh together. A step is weighed by itself, without those within

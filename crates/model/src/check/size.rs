@@ -1,74 +1,72 @@
 //! How large items can get, by what is declared. What has no declared bound counts for as little as it can have.
 
+use latchkey_value::id;
+
 use crate::lower::UNREAD_BYTES;
 use crate::model::{Entity, KeyShape, Kind, Model, Piece, Queue, Send, Template};
 use crate::types::Type;
 
 /// The longest decimal text of a number of DynamoDB's range.
-const NUMBER_TEXT_BYTES_MAX: u64 = 170;
+const NUMBER_TEXT_BYTES_MAX: usize = 170;
 
 /// The bytes DynamoDB counts for the largest item of an entity: names and values, keys and index keys among them.
-pub(super) fn item_bytes_max(model: &Model, entity: &Entity) -> u64 {
-    let kind = length(&model.table.discriminator) + length(&entity.discriminator);
+pub(super) fn item_bytes_max(model: &Model, entity: &Entity) -> usize {
+    let kind = model.table.discriminator.len() + entity.discriminator.len();
     let own = entity
         .attributes
         .iter()
-        .map(|attribute| length(&attribute.name).saturating_add(value_bytes_max(&attribute.kind)));
+        .map(|attribute| attribute.name.len().saturating_add(value_bytes_max(&attribute.kind)));
     let indexes = entity.indexes.iter().map(|index| {
         // The attributes of an index are `{name}PK` and `{name}SK`.
-        (2 * length(&index.name)).saturating_add(key_bytes_max(&index.key))
+        (2 * index.name.len()).saturating_add(key_bytes_max(&index.key))
     });
     let key = kind.saturating_add(key_bytes_max(&entity.key));
-    own.chain(indexes).fold(key, u64::saturating_add)
+    own.chain(indexes).fold(key, usize::saturating_add)
 }
 
 /// What the record of a send has beside the message and what is kept: its keys, when it is due, and the like.
-const RECORD_OWN_BYTES: u64 = 512;
+const RECORD_OWN_BYTES: usize = 512;
 
 /// The bytes of the largest message of a queue.
-pub(super) fn message_bytes_max(queue: &Queue) -> u64 {
+pub(super) fn message_bytes_max(queue: &Queue) -> usize {
     let fields = queue.fields.iter();
-    let bytes =
-        fields.map(|field| length(&field.name).saturating_add(value_bytes_max(&field.kind)));
-    bytes.fold(0, u64::saturating_add)
+    let bytes = fields.map(|field| field.name.len().saturating_add(value_bytes_max(&field.kind)));
+    bytes.fold(0, usize::saturating_add)
 }
 
 /// The bytes of the largest record of a send.
-pub(super) fn record_bytes_max(queue: &Queue, send: &Send) -> u64 {
+pub(super) fn record_bytes_max(queue: &Queue, send: &Send) -> usize {
     let kept = send.record.iter().map(|given| {
         let value = match &given.value.of {
             Kind::Value(kind) => value_bytes_max(kind),
             _ => 1,
         };
-        length(&given.attribute).saturating_add(value)
+        given.attribute.len().saturating_add(value)
     });
     let own = message_bytes_max(queue).saturating_add(RECORD_OWN_BYTES);
-    kept.fold(own, u64::saturating_add)
+    kept.fold(own, usize::saturating_add)
 }
 
 /// The longest partition and sort key, with the four letters of `PK` and `SK`.
-fn key_bytes_max(key: &KeyShape) -> u64 {
+fn key_bytes_max(key: &KeyShape) -> usize {
     let parts = template_bytes_max(&key.partition).saturating_add(template_bytes_max(&key.sort));
     parts.saturating_add(4)
 }
 
-fn template_bytes_max(template: &Template) -> u64 {
+fn template_bytes_max(template: &Template) -> usize {
     let pieces = template.pieces.iter().map(|piece| match piece {
-        Piece::Literal(text) => length(text),
-        Piece::Hole(hole) => {
-            let width = hole.width.and_then(|width| u64::try_from(width).ok());
-            text_bytes_max(&hole.kind).max(width.unwrap_or(0))
-        }
+        Piece::Literal(text) => text.len(),
+        Piece::Hole(hole) => text_bytes_max(&hole.kind).max(hole.width.unwrap_or(0)),
     });
-    pieces.fold(0, u64::saturating_add)
+    pieces.fold(0, usize::saturating_add)
 }
 
 /// The longest text a value becomes in a key.
-fn text_bytes_max(kind: &Type) -> u64 {
+fn text_bytes_max(kind: &Type) -> usize {
     match kind {
         Type::Int { low, high } => {
             let longest = [*low, *high].into_iter().map(|bound| bound.unwrap_or(i64::MIN));
-            longest.map(|bound| length(&bound.to_string())).max().unwrap_or(0)
+            longest.map(|bound| bound.to_string().len()).max().unwrap_or(0)
         }
         Type::Counter | Type::Duration => 20,
         Type::Number { .. } => NUMBER_TEXT_BYTES_MAX,
@@ -78,33 +76,34 @@ fn text_bytes_max(kind: &Type) -> u64 {
 }
 
 /// The bytes DynamoDB counts for the largest value of a type.
-fn value_bytes_max(kind: &Type) -> u64 {
+fn value_bytes_max(kind: &Type) -> usize {
     match kind {
-        Type::Id => 128,
-        Type::Ulid => 26,
+        Type::Id => id::ID_BYTES_MAX,
+        Type::Ulid => id::ULID_BYTES,
         Type::Time => 24,
         Type::Text { max: UNREAD_BYTES, .. } => 0,
-        Type::Text { max, .. } => *max,
-        Type::Enum(words) => words.iter().map(|word| length(word)).max().unwrap_or(0),
+        Type::Text { max, .. } => declared(*max),
+        Type::Enum(words) => words.iter().map(String::len).max().unwrap_or(0),
         Type::Bool => 1,
         // A byte for every two digits on each side of the point, one for the exponent and one for the sign.
         Type::Int { low, high } => {
             let number = |bound: &Option<i64>| {
                 let text = bound.unwrap_or(i64::MIN).to_string();
-                let digits = length(text.trim_start_matches('-'));
-                1 + digits.div_ceil(2) + u64::from(text.starts_with('-'))
+                let digits = text.trim_start_matches('-').len();
+                1 + digits.div_ceil(2) + usize::from(text.starts_with('-'))
             };
             number(low).max(number(high))
         }
         Type::Counter | Type::Duration => 12,
         Type::Number { .. } => 22,
         // Its bytes are those of its JSON, where an element of a list can be a digit and a comma: two bytes for three.
-        Type::Map { bytes, .. } => bytes.saturating_add(bytes / 2).saturating_add(3),
+        Type::Map { bytes, .. } => declared(bytes.saturating_add(bytes / 2).saturating_add(3)),
         Type::List => 3,
         Type::Key => 32,
     }
 }
 
-fn length(text: &str) -> u64 {
-    u64::try_from(text.len()).unwrap_or(u64::MAX)
+/// A declared size. One that no machine could hold counts for the largest.
+fn declared(bytes: u64) -> usize {
+    usize::try_from(bytes).unwrap_or(usize::MAX)
 }

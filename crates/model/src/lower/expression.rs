@@ -2,12 +2,13 @@
 
 use latchkey_language::ast::{self, BinaryOp, ExprKind as Written};
 use latchkey_language::{Diagnostic, Name, Span};
+use latchkey_value::id;
 
 use super::function::is_draw;
 use super::scope::{Access, Scope, narrow, unknown};
 use super::{Lowering, suggestion};
 use crate::model::{EntityId, Expr, ExprKind, Kind, TextPiece, Trigger};
-use crate::types::{Type, is_id};
+use crate::types::Type;
 
 impl Lowering {
     /// An expression that is true or false.
@@ -99,7 +100,7 @@ impl Lowering {
                 let pieces = self.text(template, scope);
                 // A constant that is an id can stand where one is expected.
                 let constant =
-                    matches!(pieces.as_slice(), [TextPiece::Literal(text)] if is_id(text));
+                    matches!(pieces.as_slice(), [TextPiece::Literal(text)] if id::is_id(text));
                 let kind = match expected {
                     Some(Type::Id) if constant => Type::Id,
                     _ => Type::Text { max: 0, like: None },

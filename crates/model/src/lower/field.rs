@@ -1,9 +1,8 @@
 //! The types and defaults of attributes and inputs.
 
-use std::cmp::Ordering;
-
 use latchkey_language::ast::{self, ExprKind, Member};
 use latchkey_language::{Diagnostic, Name};
+use latchkey_value::Number;
 
 use super::entity::Declared;
 use super::{Lowering, suggestion};
@@ -32,30 +31,10 @@ pub fn pattern(like: &str) -> Result<regex::Regex, String> {
 
 /// Whether a decimal lies between two others, all as they are written.
 pub(crate) fn is_between(number: &str, low: Option<&str>, high: Option<&str>) -> bool {
-    low.is_none_or(|low| order(low, number).is_le())
-        && high.is_none_or(|high| order(number, high).is_le())
-}
-
-/// How two decimals lie to each other.
-fn order(a: &str, b: &str) -> Ordering {
-    let split = |text: &str| {
-        let (negative, text) = match text.strip_prefix('-') {
-            Some(text) => (true, text.to_owned()),
-            None => (false, text.to_owned()),
-        };
-        let (whole, part) = text.split_once('.').unwrap_or((&text, ""));
-        let whole = whole.trim_start_matches('0').to_owned();
-        let part = part.trim_end_matches('0').to_owned();
-        (negative && !(whole.is_empty() && part.is_empty()), whole, part)
-    };
-    let ((a_negative, a_whole, a_part), (b_negative, b_whole, b_part)) = (split(a), split(b));
-    let magnitude = (a_whole.len(), a_whole, a_part).cmp(&(b_whole.len(), b_whole, b_part));
-    match (a_negative, b_negative) {
-        (false, false) => magnitude,
-        (true, true) => magnitude.reverse(),
-        (true, false) => Ordering::Less,
-        (false, true) => Ordering::Greater,
-    }
+    let read = |text: &str| text.parse::<Number>().ok();
+    let Some(number) = read(number) else { return false };
+    low.is_none_or(|low| read(low).is_some_and(|low| low <= number))
+        && high.is_none_or(|high| read(high).is_some_and(|high| number <= high))
 }
 
 impl Lowering {

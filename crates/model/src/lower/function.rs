@@ -2,13 +2,14 @@
 
 use latchkey_language::ast::{self, ExprKind as Written};
 use latchkey_language::{Diagnostic, Name, Span};
+use latchkey_value::id;
+use latchkey_value::limits::{
+    FAILURE_CLASS_BYTES_MAX, FAILURE_CODE_BYTES_MAX, FAILURE_MESSAGE_BYTES_MAX,
+};
 
 use super::scope::{Scope, unknown};
 use super::{Lowering, suggestion};
-use crate::model::{
-    BindingId, EntityId, Expr, ExprKind, FAILURE_CLASS_BYTES_MAX, FAILURE_CODE_BYTES_MAX,
-    FAILURE_MESSAGE_BYTES_MAX, Kind, Op, Told, Trigger,
-};
+use crate::model::{BindingId, EntityId, Expr, ExprKind, Kind, Op, Told, Trigger};
 use crate::types::Type;
 
 /// The functions, and how each is written.
@@ -237,7 +238,7 @@ impl Lowering {
         span: Span,
         scope: &Scope,
     ) -> Option<Expr> {
-        let text = |max| Type::Text { max, like: None };
+        let text = |max| Type::Text { max: bytes(max), like: None };
         let all: Vec<(&str, Told, Type)> = match (word, scope.trigger) {
             ("message", Trigger::Message(_) | Trigger::Dead(_)) => vec![
                 ("sentAt", Told::MessageSentAt, Type::Time),
@@ -318,9 +319,14 @@ fn wider(before: Type, kind: &Type) -> Type {
 fn text_bytes(kind: &Type) -> u64 {
     match kind {
         Type::Text { max, .. } => *max,
-        Type::Ulid => 26,
-        _ => 128,
+        Type::Ulid => bytes(id::ULID_BYTES),
+        _ => bytes(id::ID_BYTES_MAX),
     }
+}
+
+/// A limit as documents declare sizes.
+fn bytes(limit: usize) -> u64 {
+    u64::try_from(limit).unwrap_or(u64::MAX)
 }
 
 /// Whether an expression is what a key draws.

@@ -2,6 +2,7 @@
 
 use latchkey_language::ast::{self, Document, Item, Statement, StatementKind};
 use latchkey_language::{Diagnostic, Name, Span};
+use latchkey_value::limits::OUTBOX_SHARDS;
 
 use super::contract::pages;
 use super::entity::waiver;
@@ -10,8 +11,8 @@ use super::scope::Scope;
 use super::statement::ends;
 use super::{Lowering, suggestion};
 use crate::model::{
-    Contract, Ending, Facts, Hole, Input, OUTBOX_SHARDS, Piece, Place, Queue, QueueField, QueueId,
-    Step, StepKind, Template, Trigger, Worker,
+    Contract, Ending, Facts, Hole, Input, Piece, Place, Queue, QueueField, QueueId, Step, StepKind,
+    Template, Trigger, Worker,
 };
 use crate::types::Type;
 

@@ -17,10 +17,7 @@ pub use contract::{
 };
 pub use expression::{Expr, ExprKind, Kind, Op, TextPiece, Told};
 pub use id::{BindingId, EntityId, Id, IdVec, QueueId, RoleId};
-pub use queue::{
-    FAILURE_CLASS_BYTES_MAX, FAILURE_CODE_BYTES_MAX, FAILURE_MESSAGE_BYTES_MAX, OUTBOX_SHARDS,
-    Queue, QueueField, Worker,
-};
+pub use queue::{Queue, QueueField, Worker};
 
 /// A document whose names and types are right.
 #[derive(Debug, Default)]

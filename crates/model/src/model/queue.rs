@@ -5,18 +5,6 @@ use latchkey_language::Span;
 use super::{Contract, FailureKind, Model, QueueId, Send, Step, StepKind, Template, Waiver};
 use crate::types::Type;
 
-/// Over how many partitions the outbox of a queue is spread.
-pub const OUTBOX_SHARDS: u64 = 16;
-
-/// The most bytes of `failure.class`.
-pub const FAILURE_CLASS_BYTES_MAX: u64 = 32;
-
-/// The most bytes of `failure.code`.
-pub const FAILURE_CODE_BYTES_MAX: u64 = 128;
-
-/// The most bytes of `failure.message`.
-pub const FAILURE_MESSAGE_BYTES_MAX: u64 = 1024;
-
 /// What messages are sent to.
 #[derive(Debug)]
 pub struct Queue {

@@ -26,7 +26,7 @@ fn commit(store: &Store, home: &Home, record: &Record) {
 /// What a sweep at a time finds, shard by shard and page by page.
 fn swept(store: &Store, home: &Home, now: i64, limit: usize) -> BTreeMap<Text, Record> {
     let mut found = BTreeMap::new();
-    for shard in 0..SHARDS {
+    for shard in 0..OUTBOX_SHARDS {
         let mut resume = None;
         loop {
             let page = store.query(&due(home, shard, now, limit, resume)).unwrap();
@@ -90,7 +90,7 @@ fn a_sweep_finds_every_record_in_bounded_pages_and_shards_share_them() {
         .collect();
     records.values().for_each(|record| commit(&store, &home, record));
     assert_eq!(swept(&store, &home, 1_000, 7), records);
-    for shard in 0..SHARDS {
+    for shard in 0..OUTBOX_SHARDS {
         let found = store.query(&due(&home, shard, 1_000, 1_000, None)).unwrap().items.len();
         assert!((30..=PAGE_MAX).contains(&found), "{shard}: {found}");
     }

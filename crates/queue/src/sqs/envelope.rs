@@ -5,9 +5,9 @@ use aws_sdk_sqs::types::{
     Message as Carried, MessageAttributeValue, MessageSystemAttributeName as System,
 };
 use latchkey_table::{Map, Value};
+use latchkey_value::json;
+use latchkey_value::limits::MESSAGE_BYTES_MAX;
 
-use super::Codec;
-use crate::limits::BODY_BYTES_MAX;
 use crate::{Error, Message};
 
 const ID: &str = "LatchkeyId";
@@ -33,10 +33,11 @@ pub(crate) struct Envelope {
 
 impl Envelope {
     /// The body as a text.
-    pub(crate) fn text(&self, codec: Codec) -> Result<String, Error> {
-        let text = (codec.write)(self.message.body());
+    pub(crate) fn text(&self) -> Result<String, Error> {
+        let mut text = String::new();
+        json::write_map(self.message.body(), &mut text);
         match text.len().saturating_add(ATTRIBUTES_BYTES_MAX) {
-            bytes if bytes > BODY_BYTES_MAX => Err(Error::TooLarge { bytes }),
+            bytes if bytes > MESSAGE_BYTES_MAX => Err(Error::TooLarge { bytes }),
             _ => Ok(text),
         }
     }
@@ -57,12 +58,16 @@ impl Envelope {
     }
 
     /// Reads what SQS has handed out, whoever sent it. The tries are all that were begun, this one too.
-    pub(crate) fn read(carried: &Carried, codec: Codec) -> Result<Envelope, Error> {
+    pub(crate) fn read(carried: &Carried) -> Result<Envelope, Error> {
         let own = |name: &str| carried.message_attributes()?.get(name)?.string_value();
         let system = |name| carried.attributes()?.get(&name).map(String::as_str);
         let number = |text: Option<&str>| text.and_then(|text| text.parse::<i64>().ok());
         let text = carried.body().unwrap_or_default();
-        let body = (codec.read)(text).unwrap_or_else(|| Map::from([(TEXT, Value::from(text))]));
+        let limits = json::Limits { levels_max: json::LEVELS_CEILING };
+        let body = match json::read(text.as_bytes(), limits) {
+            Ok(Value::Map(body)) => body,
+            _ => Map::from([(TEXT, text)]),
+        };
         let id = own(ID).or(carried.message_id()).unwrap_or_default();
         let sent_at = number(own(SENT_AT)).or(number(system(System::SentTimestamp))).unwrap_or(0);
         let begun = number(system(System::ApproximateReceiveCount)).unwrap_or(1);

@@ -16,7 +16,7 @@ use aws_config::{BehaviorVersion, ConfigLoader};
 use aws_sdk_sqs::Client;
 use aws_sdk_sqs::types::{MessageSystemAttributeName, QueueAttributeName as Attribute};
 use aws_smithy_http_client::tls::{Provider, rustls_provider::CryptoMode};
-use latchkey_table::{Map, Text};
+use latchkey_table::Text;
 
 use crate::received::{Ended, Handle};
 use crate::{Clock, Count, Depth, Error, Failure, Message, Received};
@@ -59,15 +59,6 @@ const FAILED_MAX: usize = 10_000;
 /// The group of messages that name none.
 const GROUP: &str = "latchkey";
 
-/// How bodies are written and read.
-#[derive(Debug, Clone, Copy)]
-pub struct Codec {
-    /// A body as a text.
-    pub write: fn(&Map) -> String,
-    /// The body of a text, if it is one.
-    pub read: fn(&str) -> Option<Map>,
-}
-
 /// How to use a queue.
 #[derive(Debug, Clone)]
 pub struct SqsOptions {
@@ -75,8 +66,6 @@ pub struct SqsOptions {
     pub lease_ms: u32,
     /// The field of a message that names its group, on a FIFO queue; without it, all are of one.
     pub group: Option<Text>,
-    /// How bodies are written and read.
-    pub codec: Codec,
 }
 
 /// SQS, or what speaks its protocol.
@@ -243,7 +232,7 @@ impl Sqs {
     async fn post(&self, envelope: &Envelope) -> Result<(), Error> {
         let refused =
             |error: aws_sdk_sqs::error::BuildError| Error::Refused { reason: error.to_string() };
-        let text = envelope.text(self.options.codec)?;
+        let text = envelope.text()?;
         let mut send = self.client.send_message().queue_url(&*self.url).message_body(text);
         for (name, value) in envelope.attributes().map_err(refused)? {
             send = send.message_attributes(name, value);
@@ -317,7 +306,7 @@ impl Sqs {
         for carried in answer.messages() {
             let receipt = carried.receipt_handle().unwrap_or_default().to_owned();
             // What cannot be a message of ours comes back until SQS gives it up.
-            if let Ok(envelope) = Envelope::read(carried, self.options.codec) {
+            if let Ok(envelope) = Envelope::read(carried) {
                 let handle = Handle { url: Arc::clone(url), receipt, ended: Ended::default() };
                 fetched.push((envelope, handle));
             }

@@ -1,8 +1,9 @@
 //! What is bounded stays bounded.
 
-use latchkey_queue::limits::{BODY_BYTES_MAX, COUNT_MAX, PAGE_MAX, RECEIVE_MAX};
+use latchkey_queue::limits::{COUNT_MAX, PAGE_MAX, RECEIVE_MAX};
 use latchkey_queue::{Message, Which, leg};
 use latchkey_table::{Map, Transact, Value};
+use latchkey_value::limits::MESSAGE_BYTES_MAX;
 
 use crate::world::{World, home, message};
 
@@ -17,7 +18,7 @@ async fn fill(world: &World, count: u64, due: i64) {
 #[tokio::test]
 async fn the_largest_messages_are_received_by_and_by() {
     let world = World::new();
-    let body = || Map::from([("x", Value::from("x".repeat(BODY_BYTES_MAX - 1).as_str()))]);
+    let body = || Map::from([("x", Value::from("x".repeat(MESSAGE_BYTES_MAX - 1).as_str()))]);
     for n in 0..30 {
         let message = Message::new(format!("M{n:02}"), body(), 0).unwrap();
         world.queue.send(message, 0).await.unwrap();

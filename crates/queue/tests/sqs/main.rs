@@ -10,9 +10,9 @@ use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use aws_sdk_sqs::types::QueueAttributeName as Attribute;
-use latchkey_queue::limits::BODY_BYTES_MAX;
 use latchkey_queue::{Clock, Error, Failure, Home, Message, Queue, Received, Sqs, dead};
 use latchkey_table::{Map, Schema, Value};
+use latchkey_value::limits::MESSAGE_BYTES_MAX;
 
 use service::Service;
 
@@ -193,7 +193,7 @@ async fn refusals_are_told_from_failures() {
     let queue = service.queue("orders", &[], clock()).await;
 
     // Within the limit as a map, beyond it as a text.
-    let large = "\n".repeat(BODY_BYTES_MAX - 1);
+    let large = "\n".repeat(MESSAGE_BYTES_MAX - 1);
     let large = Message::new("L", Map::from([("x", Value::from(large.as_str()))]), 0).unwrap();
     let refused = queue.send(&large, 0).await.unwrap_err();
     assert!(matches!(refused, Error::TooLarge { .. }) && refused.is_refusal());

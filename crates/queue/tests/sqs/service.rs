@@ -4,8 +4,7 @@ use aws_config::{BehaviorVersion, ConfigLoader, Region};
 use aws_sdk_sqs::Client;
 use aws_sdk_sqs::config::Credentials;
 use aws_sdk_sqs::types::QueueAttributeName as Attribute;
-use latchkey_queue::{Clock, Codec, Sqs, SqsOptions, SqsService};
-use latchkey_table::{Map, Value};
+use latchkey_queue::{Clock, Sqs, SqsOptions, SqsService};
 
 use crate::moto::Moto;
 
@@ -20,26 +19,6 @@ fn config() -> ConfigLoader {
         .region(Region::new("us-east-1"))
         .credentials_provider(Credentials::new("test", "test", None, None, "test"))
 }
-
-/// Bodies of texts, which is enough here.
-pub(crate) const CODEC: Codec = Codec {
-    write: |map| {
-        let pairs = map.iter().map(|(name, value)| {
-            (name.to_string(), serde_json::Value::from(value.as_text().unwrap().as_str()))
-        });
-        serde_json::Value::Object(pairs.collect()).to_string()
-    },
-    read: |text| {
-        let serde_json::Value::Object(object) = serde_json::from_str(text).ok()? else {
-            return None;
-        };
-        let pairs = object.into_iter();
-        pairs
-            .map(|(name, value)| Some((name, Value::from(value.as_str()?))))
-            .collect::<Option<Vec<_>>>()
-            .map(Map::from_iter)
-    },
-};
 
 impl Service {
     pub(crate) async fn start() -> Service {
@@ -71,7 +50,7 @@ impl Service {
     ) -> Result<Sqs, latchkey_queue::Error> {
         let service = SqsService::connect_from(config(), Some(&self.moto.endpoint)).await;
         let group = Some("group".into());
-        let options = SqsOptions { lease_ms: 1_000, group, codec: CODEC };
+        let options = SqsOptions { lease_ms: 1_000, group };
         service.queue(name, options, clock).await
     }
 

@@ -25,7 +25,7 @@ impl<'a> Explainer<'a> {
             let returning = if returned.is_some() { Returning::New } else { Returning::Nothing };
             let (notes, asks) = (page.notes(&ways), asks(&ways));
             let shown = ways.into_iter().filter_map(|(when, leg)| {
-                let rendered = Rendered::of(&alone(leg, returning)).ok()?;
+                let rendered = Rendered::of(&leg.alone(returning)).ok()?;
                 let operation = rendered.operation();
                 Some((when, Asked { operation, json: page.scope.symbols.json(rendered) }))
             });
@@ -229,23 +229,7 @@ impl<'a> Explainer<'a> {
     }
 }
 
-/// A leg as a request of its own.
-fn alone(leg: Leg, returning: Returning) -> Request {
-    match leg {
-        Leg::Put(put) => Request::Put(put, returning),
-        Leg::Update(update) => Request::Update(update, returning),
-        Leg::Delete(delete) => Request::Delete(delete, returning),
-        // Nobody checks alone.
-        check @ Leg::Check(_) => Request::Transact(Transact { legs: vec![check] }),
-    }
-}
-
 /// Whether a leg has something to insist on, and so to be refused for.
 fn asks(ways: &[LegWay]) -> bool {
-    ways.iter().any(|(_, leg)| match leg {
-        Leg::Put(put) => put.condition.is_some(),
-        Leg::Update(update) => update.condition.is_some(),
-        Leg::Delete(delete) => delete.condition.is_some(),
-        Leg::Check(_) => true,
-    })
+    ways.iter().any(|(_, leg)| leg.condition().is_some())
 }

@@ -5,7 +5,7 @@ use latchkey_table::{Item, Query, Request};
 use super::{Ended, Session};
 use crate::cursor::Scope;
 use crate::evaluate::Bound;
-use crate::pages::{Found, behind};
+use crate::pages::Found;
 use crate::plan::{BatchOp, Failure, GetOp, QueryOp};
 use crate::problem::Problem;
 use crate::trace::found;
@@ -112,7 +112,8 @@ impl Session<'_> {
         let more = items.len() > wanted;
         items.truncate(wanted);
         let last = items.last().filter(|_| more && paged);
-        let resume = last.and_then(|last| behind(&query, last));
+        let resume = last.map(|last| query.behind(last)).transpose();
+        let resume = resume.map_err(|reason| self.refused(&reason.into()))?;
         let next = resume.map(|resume| self.runtime.sealer.seal(&self.scope(&query), &resume));
         Ok(Found { items, next })
     }

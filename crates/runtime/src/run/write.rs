@@ -55,13 +55,7 @@ impl<'a> Session<'a> {
         self.writing = true;
         let wrote = self.single(filled.leg, returning).await;
         self.writing = false;
-        let note = |leg: Leg| match leg {
-            Leg::Put(put) => Request::Put(put, returning),
-            Leg::Update(update) => Request::Update(update, returning),
-            Leg::Delete(delete) => Request::Delete(delete, returning),
-            // Never alone.
-            Leg::Check(_) => Request::Transact(Transact { legs: vec![leg] }),
-        };
+        let note = |leg: Leg| leg.alone(returning);
         match wrote {
             Ok(wrote) => {
                 self.noted(kept.map(note), "written", wrote.capacity);
@@ -96,14 +90,7 @@ impl<'a> Session<'a> {
         };
         let outcome = if got.item.is_some() { "found" } else { "nothing there" };
         self.note(|| Request::Get(get), outcome, got.capacity);
-        let key_alone = || {
-            let names = &update.table.key;
-            Item::from([
-                (names.partition.clone(), update.key.partition.clone()),
-                (names.sort.clone(), update.key.sort.clone()),
-            ])
-        };
-        let read = got.item.unwrap_or_else(key_alone);
+        let read = got.item.unwrap_or_else(|| update.table.key.item(&update.key));
         // What cannot be computed with is refused by the table, unless the condition is first.
         if let Ok(image) = self.frame.image(&update.actions, &read) {
             self.frame.bind(result, Bound::Item(image));

@@ -410,7 +410,7 @@ proptest! {
             for (name, value) in new.iter() {
                 prop_assert!(!name.is_empty());
                 prop_assert!(value.nests_within(VALUE_LEVELS_MAX));
-                prop_assert!(value.validate().is_ok());
+                prop_assert!(validate::value(value).is_ok());
             }
         }
         prop_assert_eq!(item, before);

@@ -2,6 +2,10 @@
 
 use std::borrow::Cow;
 
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use latchkey_value::json::write_text;
+
 use super::{
     BatchGetItem, ConditionCheck, DeleteItem, GetItem, Placeholders, PutItem, Query, Rendered,
     ReturnValues, TransactGetItems, TransactWriteItem, TransactWriteItems, UpdateItem,
@@ -188,7 +192,7 @@ fn value(value: &Value) -> Json<'_> {
     let inner = match value {
         Value::Text(it) => text(it),
         Value::Number(number) => Json::Text(number.to_string().into()),
-        Value::Bytes(bytes) => Json::Text(base64(bytes).into()),
+        Value::Bytes(bytes) => Json::Text(STANDARD.encode(bytes).into()),
         Value::Bool(truth) => bare(truth),
         Value::Null => bare(true),
         Value::List(values) => Json::List(values.iter().map(self::value).collect()),
@@ -198,7 +202,7 @@ fn value(value: &Value) -> Json<'_> {
             Json::List(set.iter().map(|number| Json::Text(number.to_string().into())).collect())
         }
         Value::BytesSet(set) => {
-            Json::List(set.iter().map(|bytes| Json::Text(base64(bytes).into())).collect())
+            Json::List(set.iter().map(|bytes| Json::Text(STANDARD.encode(bytes).into())).collect())
         }
     };
     Json::Object(vec![(value.value_type().code(), inner)])
@@ -308,44 +312,4 @@ fn write_members<'a>(
 /// How many columns there are from a byte on.
 fn columns(out: &str, start: usize) -> usize {
     out.get(start..).map_or(0, |text| text.chars().count())
-}
-
-pub(crate) fn write_text(text: &str, out: &mut String) {
-    out.push('"');
-    for character in text.chars() {
-        match character {
-            '"' => out.push_str("\\\""),
-            '\\' => out.push_str("\\\\"),
-            '\n' => out.push_str("\\n"),
-            '\r' => out.push_str("\\r"),
-            '\t' => out.push_str("\\t"),
-            control if control < ' ' => {
-                out.push_str(&format!("\\u{:04x}", u32::from(control)));
-            }
-            other => out.push(other),
-        }
-    }
-    out.push('"');
-}
-
-/// The standard alphabet, padded.
-pub(crate) fn base64(bytes: &[u8]) -> String {
-    let digit = |six: u8| match six {
-        0..=25 => char::from(b'A' + six),
-        26..=51 => char::from(b'a' + (six - 26)),
-        52..=61 => char::from(b'0' + (six - 52)),
-        62 => '+',
-        _ => '/',
-    };
-    let mut text = String::with_capacity(bytes.len().div_ceil(3).saturating_mul(4));
-    for group in bytes.chunks(3) {
-        let byte = |at: usize| group.get(at).copied();
-        let (a, b, c) = (byte(0).unwrap_or(0), byte(1), byte(2));
-        let (b_bits, c_bits) = (b.unwrap_or(0), c.unwrap_or(0));
-        text.push(digit(a >> 2));
-        text.push(digit((a & 0b11) << 4 | b_bits >> 4));
-        text.push(b.map_or('=', |b| digit((b & 0b1111) << 2 | c_bits >> 6)));
-        text.push(c.map_or('=', |c| digit(c & 0b11_1111)));
-    }
-    text
 }

@@ -6,7 +6,9 @@ mod properties;
 use std::sync::Arc;
 
 use super::*;
-use crate::{Action, Comparator, Expression, Index, Operand, Path, Schema, SortRange, ValueType};
+use crate::{
+    Action, Comparator, Expression, Index, Key, Operand, Path, Schema, SortRange, ValueType,
+};
 
 fn table() -> Arc<Schema> {
     Arc::new(Schema::new("Test").with_index("GSI1"))

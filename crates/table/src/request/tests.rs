@@ -1,6 +1,6 @@
 use super::*;
 use crate::limits::ITEM_BYTES_MAX;
-use crate::{KeyNames, Map, Path, Value, ValueType};
+use crate::{Map, Path, Value, ValueType};
 
 fn table() -> Arc<Schema> {
     Arc::new(Schema::new("Test").with_index("GSI1"))
@@ -191,7 +191,7 @@ fn a_get_takes_1_to_100_keys_no_two_the_same() {
 }
 
 /// A query of sort keys that begin with `s`, changed as told.
-fn query(change: impl FnOnce(&mut Query)) -> Result<(), Invalid> {
+fn made(change: impl FnOnce(&mut Query)) -> Query {
     let mut query = Query {
         table: table(),
         index: None,
@@ -203,7 +203,11 @@ fn query(change: impl FnOnce(&mut Query)) -> Result<(), Invalid> {
         consistency: Consistency::Strong,
     };
     change(&mut query);
-    query.validate()
+    query
+}
+
+fn query(change: impl FnOnce(&mut Query)) -> Result<(), Invalid> {
+    made(change).validate()
 }
 
 #[test]
@@ -231,6 +235,36 @@ fn an_index_is_there_and_is_not_read_strongly() {
     assert_eq!(on("GSI1", Consistency::Eventual), Ok(()));
     assert_eq!(on("GSI1", Consistency::Strong), Err(Invalid::StrongIndex { name: "GSI1".into() }));
     assert_eq!(on("GSI2", Consistency::Eventual), Err(Invalid::NoIndex { name: "GSI2".into() }));
+}
+
+#[test]
+fn a_query_goes_on_behind_an_item_it_found() {
+    let on = |index: &str| made(|q| q.index = Some(index.into()));
+    let item = Item::from([("PK", "p"), ("SK", "s"), ("GSI1PK", "i"), ("GSI1SK", "j")]);
+    let key = Key::new("p", "s");
+    let expected = Resume { key: key.clone(), index_key: None };
+    assert_eq!(made(|_| {}).behind(&item), Ok(expected));
+    let expected = Resume { key, index_key: Some(Key::new("i", "j")) };
+    assert_eq!(on("GSI1").behind(&item), Ok(expected));
+
+    let half = Item::from([("PK", "p"), ("SK", "s"), ("GSI1PK", "i")]);
+    let names = KeyNames::new("GSI1PK", "GSI1SK");
+    assert_eq!(on("GSI1").behind(&half), Err(Invalid::NoKey { names }), "it is not in the index");
+    assert_eq!(on("GSI2").behind(&item), Err(Invalid::NoIndex { name: "GSI2".into() }));
+    let names = KeyNames::new("PK", "SK");
+    let keyless = Item::from([("PK", "p")]);
+    assert_eq!(made(|_| {}).behind(&keyless), Err(Invalid::NoKey { names }));
+}
+
+#[test]
+fn a_leg_is_a_request_of_its_own() {
+    let alone = |leg: Leg| leg.alone(Returning::Old);
+    assert!(matches!(alone(put("s")), Request::Put(_, Returning::Old)));
+    assert!(matches!(alone(update("s", vec![])), Request::Update(_, Returning::Old)));
+    assert!(matches!(alone(delete("s")), Request::Delete(_, Returning::Old)));
+    let check = check("s");
+    let legs = vec![check.clone()];
+    assert_eq!(alone(check), Request::Transact(Transact { legs }));
 }
 
 #[test]

@@ -13,7 +13,7 @@ use crate::render::{
 };
 use crate::{
     Action, Condition, Delete, Item, Leg, Put, Request, Returning, Text, Transact, Value,
-    arbitrary, holds,
+    arbitrary, holds, validate,
 };
 
 /// Conditions that can be rendered: the first of a few, combined anew, for of the larger ones most
@@ -49,7 +49,8 @@ fn actions() -> impl Strategy<Value = Vec<Action>> {
 /// Items that can be stored, but for attributes that cannot.
 fn item() -> impl Strategy<Value = Item> {
     arbitrary::item().prop_map(|item| {
-        let valid = |(name, value): &(Text, Value)| !name.is_empty() && value.validate().is_ok();
+        let valid =
+            |(name, value): &(Text, Value)| !name.is_empty() && validate::value(value).is_ok();
         item.into_iter().filter(valid).collect()
     })
 }

@@ -1,4 +1,5 @@
-//! DynamoDB's limits, which every backend holds to, so that none accepts what another refuses.
+//! DynamoDB's limits, which every backend holds to, so that none accepts what another refuses; and the limits
+//! of queues, which the check, the runtime and the queues must mean alike.
 
 /// The largest item, names and values together.
 pub const ITEM_BYTES_MAX: usize = 400 * 1024;
@@ -20,6 +21,18 @@ pub const VALUE_LEVELS_MAX: usize = 31;
 
 /// How many steps a path can take into an attribute.
 pub const PATH_STEPS_MAX: usize = 32;
+
+/// How many bytes one read unit reads.
+pub const READ_UNIT_BYTES: usize = 4 * 1024;
+
+/// How many bytes one write unit writes.
+pub const WRITE_UNIT_BYTES: usize = 1024;
+
+/// How many read units one partition has a second.
+pub const PARTITION_READ_UNITS: u64 = 3_000;
+
+/// How many write units one partition has a second.
+pub const PARTITION_WRITE_UNITS: u64 = 1_000;
 
 /// How much of a partition one query reads.
 pub const QUERY_BYTES_MAX: usize = 1024 * 1024;
@@ -54,3 +67,18 @@ pub const INDEXES_MAX: usize = 20;
 
 /// The shortest and longest name of a table or an index.
 pub const TABLE_NAME_BYTES: std::ops::RangeInclusive<usize> = 3..=255;
+
+/// The largest body of a message, as DynamoDB counts a map; SQS has the same limit for its texts.
+pub const MESSAGE_BYTES_MAX: usize = 256 * 1024;
+
+/// Over how many partitions the outbox of a queue is spread.
+pub const OUTBOX_SHARDS: u64 = 16;
+
+/// The longest class of a failure that is kept.
+pub const FAILURE_CLASS_BYTES_MAX: usize = 32;
+
+/// The longest code of a failure that is kept.
+pub const FAILURE_CODE_BYTES_MAX: usize = 128;
+
+/// The longest message of a failure that is kept.
+pub const FAILURE_MESSAGE_BYTES_MAX: usize = 1024;

@@ -8,8 +8,7 @@ mod write;
 
 use std::fmt;
 
-use compact_str::CompactString;
-use latchkey_table::NumberError;
+use crate::{NumberError, Text};
 
 pub use read::read;
 pub use write::{pretty, write, write_map, write_number, write_text};
@@ -82,7 +81,7 @@ pub enum Fault {
     #[error("half of a surrogate pair, which is no character")]
     Surrogate,
     #[error("the key `{}` twice in one object", ShownKey(key))]
-    Duplicate { key: CompactString },
+    Duplicate { key: Text },
     #[error("more than {levels_max} levels of objects and arrays")]
     TooDeep { levels_max: usize },
     #[error("`{}` after the end of the value", Shown(found))]

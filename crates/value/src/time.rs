@@ -1,7 +1,7 @@
 //! Instants in UTC, to the millisecond: as milliseconds since 1970, and as texts of fixed width that
 //! sort as the instants do.
 
-use latchkey_table::Text;
+use crate::Text;
 
 /// The first instant there is: `0000-01-01T00:00:00.000Z`.
 pub const MIN: i64 = -62_167_219_200_000;
@@ -30,7 +30,7 @@ const EPOCH_DAYS: i64 = 719_468;
 /// [`MIN`] and [`MAX`], in UTC.
 ///
 /// ```
-/// use latchkey_runtime::time::parse;
+/// use latchkey_value::time::parse;
 ///
 /// assert_eq!(parse("1970-01-01T01:00:00.0015+01:00"), Some(1));
 /// assert_eq!(parse("1970-01-01 00:00:00Z"), None);
@@ -59,7 +59,7 @@ pub fn parse(text: &str) -> Option<i64> {
 /// Writes an instant as `2026-02-25T10:00:00.000Z`; nothing outside [`MIN`] and [`MAX`].
 ///
 /// ```
-/// assert_eq!(latchkey_runtime::time::format(1).unwrap(), "1970-01-01T00:00:00.001Z");
+/// assert_eq!(latchkey_value::time::format(1).unwrap(), "1970-01-01T00:00:00.001Z");
 /// ```
 pub fn format(milliseconds: i64) -> Option<Text> {
     if !(MIN..=MAX).contains(&milliseconds) {

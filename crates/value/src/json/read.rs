@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 use std::mem;
 
-use latchkey_table::{Map, Number, Text, Value};
+use crate::{Map, Number, Text, Value};
 
 use super::{Fault, JsonError, LEVELS_CEILING, Limits, plain_length};
 
@@ -13,13 +13,13 @@ const KEYS_COMPARED_MAX: usize = 16;
 /// Reads a text that is one JSON value and nothing else.
 ///
 /// ```
-/// use latchkey_runtime::json::{Limits, read};
+/// use latchkey_value::json::{Limits, read};
 ///
 /// let value = read(br#"[0.10, "a\u00e9"]"#, Limits::default())?;
 /// assert_eq!(value, read("[1e-1,\"aé\"]".as_bytes(), Limits::default())?);
 /// let error = read(br#"{"a": [1, 01]}"#, Limits::default()).unwrap_err();
 /// assert_eq!((error.offset, error.pointer.as_str()), (10, "/a/1"));
-/// # Ok::<(), latchkey_runtime::json::JsonError>(())
+/// # Ok::<(), latchkey_value::json::JsonError>(())
 /// ```
 pub fn read(text: &[u8], limits: Limits) -> Result<Value, JsonError> {
     // What comes before a byte that is not UTF-8 is read all the same, to find the value it is in.

@@ -18,10 +18,10 @@ const COEFFICIENT_LIMIT: u128 = 10u128.pow(DIGITS_MAX);
 /// An exact decimal: up to 38 significant digits, from `1E-130` to `9.99…E+125` in magnitude.
 ///
 /// ```
-/// use latchkey_table::Number;
+/// use latchkey_value::Number;
 /// let sum = "0.1".parse::<Number>()?.checked_add("0.2".parse()?)?;
 /// assert_eq!(sum.to_string(), "0.3");
-/// # Ok::<(), latchkey_table::NumberError>(())
+/// # Ok::<(), latchkey_value::NumberError>(())
 /// ```
 ///
 /// Invariant: the coefficient is below `10^38` and does not end in a zero; zero is `0 × 10^0`, not
@@ -330,15 +330,21 @@ impl fmt::Debug for Number {
 
 impl From<i64> for Number {
     fn from(value: i64) -> Number {
-        // Every i64 has at most 19 digits.
-        Number::from_parts(value < 0, u128::from(value.unsigned_abs()), 0).unwrap_or(Number::ZERO)
+        Number { negative: value < 0, ..Number::from(value.unsigned_abs()) }
     }
 }
 
 impl From<u64> for Number {
     fn from(value: u64) -> Number {
-        // Every u64 has at most 20 digits.
-        Number::from_parts(false, u128::from(value), 0).unwrap_or(Number::ZERO)
+        if value == 0 {
+            return Number::ZERO;
+        }
+        let (mut low, mut exponent) = (value, 0);
+        while low.is_multiple_of(10) {
+            low /= 10;
+            exponent += 1;
+        }
+        Number { high: 0, low, exponent, negative: false }
     }
 }
 

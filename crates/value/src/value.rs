@@ -3,8 +3,7 @@
 use std::collections::BTreeSet;
 use std::fmt;
 
-use crate::limits::{NAME_BYTES_MAX, VALUE_LEVELS_MAX};
-use crate::{Invalid, Number};
+use crate::Number;
 
 /// A short string: names, keys and most values fit in place, with no allocation.
 pub use compact_str::CompactString as Text;
@@ -127,34 +126,6 @@ impl Value {
         }
     }
 
-    /// Refuses a value no attribute can have, stored or not: one that nests too deep, or with an empty
-    /// set or a bad name anywhere in it.
-    pub(crate) fn validate(&self) -> Result<(), Invalid> {
-        if self.nests_within(VALUE_LEVELS_MAX) {
-            self.validate_parts()
-        } else {
-            Err(Invalid::TooDeep)
-        }
-    }
-
-    /// The value is known not to nest too deep, which bounds the walk.
-    fn validate_parts(&self) -> Result<(), Invalid> {
-        let empty = match self {
-            Value::TextSet(set) => set.is_empty(),
-            Value::NumberSet(set) => set.is_empty(),
-            Value::BytesSet(set) => set.is_empty(),
-            Value::List(list) => return list.iter().try_for_each(Value::validate_parts),
-            Value::Map(map) => {
-                return map.iter().try_for_each(|(name, value)| {
-                    validate_name(name)?;
-                    value.validate_parts()
-                });
-            }
-            _ => false,
-        };
-        if empty { Err(Invalid::EmptySet) } else { Ok(()) }
-    }
-
     /// Whether lists and maps lie at most `levels` deep in the value; a scalar lies 0 deep.
     pub fn nests_within(&self, levels: usize) -> bool {
         let within = |value: &Value| levels > 0 && value.nests_within(levels - 1);
@@ -163,14 +134,6 @@ impl Value {
             Value::Map(map) => levels > 0 && map.iter().all(|(_, value)| within(value)),
             _ => true,
         }
-    }
-}
-
-/// Refuses a name no attribute, nor an entry of a map, can have.
-pub(crate) fn validate_name(name: &str) -> Result<(), Invalid> {
-    match name.len() {
-        1..=NAME_BYTES_MAX => Ok(()),
-        bytes => Err(Invalid::Name { bytes }),
     }
 }
 

@@ -2,17 +2,17 @@
 
 use std::fmt::Write;
 
+use crate::{Map, Number, Value};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
-use latchkey_table::{Map, Number, Value};
 
 use super::plain_length;
 
 /// Writes a value in as few bytes as it takes. Bytes become a string in Base64, sets become arrays.
 ///
 /// ```
-/// use latchkey_runtime::json::write;
-/// use latchkey_table::{Map, Value};
+/// use latchkey_value::json::write;
+/// use latchkey_value::{Map, Value};
 ///
 /// let mut out = String::new();
 /// write(&Map::from([("n", Value::from(5)), ("s", Value::from("é\n"))]).into(), &mut out);

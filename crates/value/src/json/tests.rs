@@ -1,6 +1,6 @@
 use std::collections::BTreeSet;
 
-use latchkey_table::{Map, Number, Text, Value};
+use crate::{Map, Number, Text, Value};
 use proptest::collection::vec;
 use proptest::prelude::*;
 
