@@ -4,8 +4,8 @@ use latchkey_language::Diagnostic;
 use latchkey_model::Model;
 use latchkey_model::model::{
     Attribute, BindingId, Contract, Ending, Entity, EntityId, Expr, ExprKind, Failure, FailureKind,
-    Given, Input, KeyShape, Leg, Limit, Op, Piece, Place, PutMode, Query, Range, Read, RoleId,
-    Segment, Send, Step, StepKind, Strong, Template, TextPiece, What,
+    Given, Input, KeyShape, Leg, Limit, Op, PathPart, Piece, Place, PutMode, Query, Range, Read,
+    RoleId, Segment, Send, Step, StepKind, Strong, Template, TextPiece, What,
 };
 use serde_json::{Value, json};
 
@@ -122,7 +122,7 @@ impl Writer<'_> {
             "route": it.route.as_ref().map(|route| {
                 let segment = |segment: &Segment| match segment {
                     Segment::Literal(text) => format!("/{text}"),
-                    Segment::Input(name) => format!("/{{{name}}}"),
+                    Segment::Input(input) => format!("/{{{}}}", it.inputs[*input].name),
                 };
                 json!({
                     "method": route.method,
@@ -187,7 +187,7 @@ impl Writer<'_> {
                 "status": returned.status,
                 "fields": returned.fields,
                 "with": self.givens(&returned.with),
-                "at": returned.at,
+                "at": returned.at.as_ref().map(|path| self.path(path)),
             }),
             StepKind::Send(send) => self.send(send),
             StepKind::End(ending) => self.ending(ending),
@@ -320,6 +320,15 @@ impl Writer<'_> {
         Value::Object(givens.iter().map(pair).collect())
     }
 
+    fn path(&self, path: &[PathPart]) -> String {
+        let part = |part: &PathPart| match part {
+            PathPart::Literal(text) => format!("/{text}"),
+            PathPart::Input(input) => format!("/{{{}}}", self.contract.inputs[*input].name),
+            PathPart::Attribute(name) => format!("/{{{name}}}"),
+        };
+        path.iter().map(part).collect()
+    }
+
     fn name(&self, binding: BindingId) -> &str {
         &self.contract.bindings[binding].name
     }
@@ -334,7 +343,7 @@ impl Writer<'_> {
 
     fn expr(&self, expr: &Expr) -> Value {
         match &expr.kind {
-            ExprKind::Input(name) => json!({ "input": name }),
+            ExprKind::Input(input) => json!({ "input": self.contract.inputs[*input].name }),
             ExprKind::Binding(id) => json!({ "name": self.name(*id) }),
             ExprKind::Attribute(id, name) => {
                 json!({ "of": self.name(*id), "attribute": name })

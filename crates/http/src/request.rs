@@ -16,7 +16,7 @@ pub(crate) type Inputs = Vec<(Text, Given)>;
 /// Takes the inputs of the path.
 pub(crate) fn from_path(contract: &ContractInfo, parameters: Vec<Decoded<'_>>) -> Inputs {
     let names = contract.path.iter().filter_map(|segment| match segment {
-        Segment::Input(name) => Some(Text::from(name.as_str())),
+        Segment::Input(input) => Some(contract.inputs[*input].name.clone()),
         Segment::Literal(_) => None,
     });
     names.zip(parameters.into_iter().map(given)).collect()

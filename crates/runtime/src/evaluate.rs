@@ -6,7 +6,7 @@ use std::borrow::Cow;
 use std::cmp::Ordering;
 use std::fmt::Write;
 
-use latchkey_model::model::{BindingId, IdVec, Told};
+use latchkey_model::model::{BindingId, IdVec, InputId, Told};
 use latchkey_table::{Action, Comparator, Invalid, Item, Map, Number, Text, Value, apply};
 
 use crate::call::Caller;
@@ -102,6 +102,9 @@ pub(crate) enum Bound {
     Value(Value),
 }
 
+/// The inputs of a call, as they were given. `null` is kept apart from what was not given.
+pub(crate) type Inputs = IdVec<InputId, Option<Value>>;
+
 /// What all names of a contract stand for by now.
 pub(crate) type Bindings = IdVec<BindingId, Bound>;
 
@@ -111,8 +114,7 @@ pub(crate) struct Frame<'a> {
     pub(crate) caller: &'a Caller,
     pub(crate) caller_id: Value,
     pub(crate) now: Value,
-    /// As given; `null` is kept apart from what was not given.
-    pub(crate) inputs: Vec<Option<Value>>,
+    pub(crate) inputs: Inputs,
     pub(crate) new_values: Vec<Value>,
     /// What is told of the message or the send it runs for.
     pub(crate) told: Vec<(Told, Value)>,
@@ -121,8 +123,8 @@ pub(crate) struct Frame<'a> {
 
 impl Frame<'_> {
     /// The value of an input, `null` included.
-    pub(crate) fn given(&self, input: usize) -> Option<&Value> {
-        self.inputs.get(input).and_then(Option::as_ref)
+    pub(crate) fn given(&self, input: InputId) -> Option<&Value> {
+        self.inputs[input].as_ref()
     }
 
     pub(crate) fn bind(&mut self, binding: BindingId, bound: Bound) -> Bound {

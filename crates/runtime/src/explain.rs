@@ -149,7 +149,7 @@ impl<'a> Explainer<'a> {
         }
         let path = info.path.iter().map(|segment| match segment {
             Segment::Literal(text) => format!("/{text}"),
-            Segment::Input(name) => format!("/{{{name}}}"),
+            Segment::Input(input) => format!("/{{{}}}", info.inputs[*input].name),
         });
         if queue.is_none() {
             self.line(&format!("{} {}", info.method, path.collect::<String>()));

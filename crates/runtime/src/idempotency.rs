@@ -13,6 +13,7 @@ use latchkey_table::{
 use sha2::{Digest, Sha256};
 
 use crate::answer::Answer;
+use crate::evaluate::Inputs;
 use crate::json;
 use crate::plan::{Contract, System};
 use latchkey_model::model::Place;
@@ -61,7 +62,7 @@ impl Named {
         system: &System,
         contract: &Contract,
         caller: &str,
-        inputs: &[Option<Value>],
+        inputs: &Inputs,
         tag: &str,
         key: &str,
         now: i64,

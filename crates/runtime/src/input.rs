@@ -1,10 +1,11 @@
 //! Inputs, from what was given to typed values. All that is wrong is told at once.
 
-use latchkey_model::model::Place;
+use latchkey_model::model::{InputId, Place};
 use latchkey_table::{Map, Number, Text, Value};
 use latchkey_value::id::{is_id, is_ulid};
 
 use crate::call::Given;
+use crate::evaluate::Inputs;
 use crate::json;
 use crate::plan::{Contract, Input, InputType, Paging};
 use crate::problem::{FIELD_ERRORS_MAX, FieldError, Problem};
@@ -19,8 +20,7 @@ pub(crate) const NEXT_CURSOR: &str = "nextCursor";
 /// What was given, in the types it is declared with.
 #[derive(Debug)]
 pub(crate) struct Typed {
-    /// By the contract's inputs, in their order. `null` is kept apart from what was not given.
-    pub(crate) given: Vec<Option<Value>>,
+    pub(crate) given: Inputs,
     pub(crate) page_size: Option<u32>,
     pub(crate) cursor: Option<Text>,
 }
@@ -29,46 +29,38 @@ pub(crate) struct Typed {
 pub(crate) fn read(
     contract: &Contract,
     inputs: Vec<(Text, Given)>,
-    versioned: Option<usize>,
+    versioned: Option<InputId>,
 ) -> Result<Typed, Problem> {
     let mut errors = Errors::default();
-    let mut typed =
-        Typed { given: vec![None; contract.inputs.len()], page_size: None, cursor: None };
+    let given = contract.inputs.map(|_, _| None);
+    let mut typed = Typed { given, page_size: None, cursor: None };
     // An input that was given and is wrong is not told to be missing as well.
-    let mut seen = vec![false; contract.inputs.len()];
+    let mut seen = contract.inputs.map(|_, _| false);
     let mut seen_paging = (false, false);
     for (name, given) in inputs {
         if let Given::Misplaced(detail) = given {
             errors.push(&name, detail);
             continue;
         }
-        let at = contract.inputs.iter().position(|input| input.name == name);
-        let (Some(at), Some(input)) = (at, at.and_then(|at| contract.inputs.get(at))) else {
+        let Some(id) = contract.inputs.position(|input| input.name == name) else {
             let sizes = name == contract.page_size;
             let seen = if sizes { &mut seen_paging.0 } else { &mut seen_paging.1 };
             let paging = contract.paging.filter(|_| sizes || name == NEXT_CURSOR);
             read_paging(paging, &name, given, seen, &mut typed, &mut errors);
             continue;
         };
-        if seen.get(at) == Some(&true) {
+        if std::mem::replace(&mut seen[id], true) {
             errors.push(&name, "is given twice");
             continue;
         }
-        if let Some(seen) = seen.get_mut(at) {
-            *seen = true;
-        }
-        match read_one(input, given) {
-            Ok(value) => {
-                if let Some(place) = typed.given.get_mut(at) {
-                    *place = Some(value);
-                }
-            }
+        match read_one(&contract.inputs[id], given) {
+            Ok(value) => typed.given[id] = Some(value),
             Err(detail) => errors.push(&name, detail),
         }
     }
-    for (at, (input, seen)) in contract.inputs.iter().zip(&seen).enumerate() {
-        let needed = !input.optional && input.default.is_none() && versioned != Some(at);
-        if needed && !*seen {
+    for (id, input) in contract.inputs.enumerate() {
+        let needed = !input.optional && input.default.is_none() && versioned != Some(id);
+        if needed && !seen[id] {
             errors.push(&input.name, "is missing");
         }
     }
@@ -92,10 +84,9 @@ impl Errors {
 
 /// Reads what a message or the record of a send has kept. It was of these types when it was written; by
 /// now the document may be another.
-pub(crate) fn kept(contract: &Contract, given: &Map) -> Result<Vec<Option<Value>>, Problem> {
+pub(crate) fn kept(contract: &Contract, given: &Map) -> Result<Inputs, Problem> {
     let mut errors = Errors::default();
-    let mut values = Vec::with_capacity(contract.inputs.len());
-    for input in &contract.inputs {
+    let values = contract.inputs.map(|_, input| {
         let value = given.get(&input.name).cloned();
         match &value {
             None if !input.optional => errors.push(&input.name, "is missing"),
@@ -106,8 +97,8 @@ pub(crate) fn kept(contract: &Contract, given: &Map) -> Result<Vec<Option<Value>
             }
             _ => {}
         }
-        values.push(value);
-    }
+        value
+    });
     errors.end(values)
 }
 

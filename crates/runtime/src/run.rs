@@ -16,7 +16,7 @@ use tokio::time::{Instant, sleep, timeout};
 use crate::answer::{Answer, Outcome, answer};
 use crate::call::{Call, Caller, IfMatch};
 use crate::draw::KEY_BYTES;
-use crate::evaluate::{Bound, Fault, Frame, Scope};
+use crate::evaluate::{Bound, Fault, Frame, Inputs, Scope};
 use crate::idempotency::{KEY_CHARS_MAX, Named};
 use crate::input;
 use crate::plan::{Code, Contract, EndOp, Failure, New, Op, ProblemOp, System};
@@ -141,7 +141,7 @@ impl<'a> Session<'a> {
             caller,
             caller_id: Value::Text(caller.id.clone()),
             now: Value::Text(time::format(now).unwrap_or_default()),
-            inputs: Vec::new(),
+            inputs: contract.inputs.map(|_, _| None),
             new_values: Vec::new(),
             told: Vec::new(),
             bound: contract.bindings.map(|_, _| Bound::Nothing),
@@ -182,10 +182,10 @@ impl<'a> Session<'a> {
         }
         let versioned = contract.version_input.filter(|_| if_match.is_some());
         let typed = input::read(contract, inputs, versioned)?;
-        let both = versioned.filter(|at| typed.given.get(*at).is_some_and(Option::is_some));
-        if let Some(input) = both.and_then(|at| contract.inputs.get(at)) {
+        if let Some(input) = versioned.filter(|input| typed.given[*input].is_some()) {
             let detail = "is given in `If-Match` too; give it once";
-            return Err(Problem::invalid(vec![FieldError::named(&input.name, detail)]));
+            let name = &contract.inputs[input].name;
+            return Err(Problem::invalid(vec![FieldError::named(name, detail)]));
         }
         if contract.info.method == "POST"
             && let Some(key) = key
@@ -199,34 +199,26 @@ impl<'a> Session<'a> {
         self.cursor = typed.cursor;
         self.make_values(now)?;
         self.frame.inputs = typed.given;
-        for (at, input) in contract.inputs.iter().enumerate() {
+        for (id, input) in contract.inputs.enumerate() {
             let constant = matches!(&input.default, None | Some(Code::Constant(_)));
-            let given = self.frame.given(at).is_some();
+            let given = self.frame.given(id).is_some();
             if let Some(code) = input.default.as_ref().filter(|_| !given) {
                 let value = self.frame.value(code).map_err(Problem::from)?.map(|v| v.into_owned());
                 if let (Some(value), false) = (&value, constant) {
                     input::fits(input, value)?;
                 }
-                if let Some(place) = self.frame.inputs.get_mut(at) {
-                    *place = value;
-                }
+                self.frame.inputs[id] = value;
             }
             if contract.paging.is_some() {
                 // What is made anew in every call cannot bind the next.
-                let sealed = if given || constant { self.frame.given(at).cloned() } else { None };
+                let sealed = if given || constant { self.frame.given(id).cloned() } else { None };
                 self.sealed_inputs.push(sealed);
             }
         }
         Ok(())
     }
 
-    fn name(
-        &self,
-        key: &str,
-        given: &[Option<Value>],
-        if_match: Option<&IfMatch>,
-        now: i64,
-    ) -> Named {
+    fn name(&self, key: &str, given: &Inputs, if_match: Option<&IfMatch>, now: i64) -> Named {
         let caller = &self.frame.caller.id;
         let tag = if_match.map(|tag| format!("{tag:?}")).unwrap_or_default();
         Named::new(self.system, self.contract, caller, given, &tag, key, now)
@@ -379,9 +371,8 @@ impl<'a> Session<'a> {
                 let version = versioned.and_then(|(binding, counter)| {
                     self.frame.item(*binding).and_then(|item| item.get(counter)).cloned()
                 });
-                let input = self.contract.version_input;
-                if let Some(place) = input.and_then(|input| self.frame.inputs.get_mut(input)) {
-                    *place = version;
+                if let Some(input) = self.contract.version_input {
+                    self.frame.inputs[input] = version;
                 }
                 true
             }
@@ -407,9 +398,7 @@ impl<'a> Session<'a> {
         let none = [latchkey_table::Number::ZERO];
         let versions = if versions.is_empty() { &none } else { versions };
         for version in versions {
-            if let Some(place) = self.frame.inputs.get_mut(input) {
-                *place = Some(Value::Number(*version));
-            }
+            self.frame.inputs[input] = Some(Value::Number(*version));
             if self.frame.test(test)? {
                 return Ok(true);
             }

@@ -250,9 +250,7 @@ impl<'a> Around<'a, '_> {
         }
         let value = plain(&self.group.lets, &self.set(leg, name)?.value);
         let optional = match &value.kind {
-            ExprKind::Input(input) => {
-                self.contract.inputs.iter().any(|known| known.name == *input && known.optional)
-            }
+            ExprKind::Input(input) => self.contract.inputs[*input].optional,
             ExprKind::Attribute(binding, name) => {
                 let entity = &self.model.entities[self.contract.bindings[*binding].kind.item()?];
                 entity.attribute(name).is_none_or(|attribute| attribute.optional)

@@ -59,12 +59,6 @@ fn clash(contract: &Contract, route: &Route, other: &Contract, other_route: &Rou
 fn language(contract: &Contract, segment: &Segment) -> Language {
     match segment {
         Segment::Literal(text) => Language::literal(text),
-        Segment::Input(name) => {
-            let input = contract.inputs.iter().find(|input| input.name == *name);
-            input.map_or_else(
-                || Language::default().then_anything(),
-                |input| input.kind.language(None),
-            )
-        }
+        Segment::Input(input) => contract.inputs[*input].kind.language(None),
     }
 }

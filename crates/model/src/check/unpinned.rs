@@ -136,11 +136,12 @@ fn outdated(
 }
 
 /// Where a block relies on what was kept for it, other than by insisting on it.
-fn relies_on(block: &Contract, input: &str) -> Option<Span> {
+fn relies_on(block: &Contract, kept: &str) -> Option<Span> {
+    let input = block.inputs.position(|input| input.name == kept)?;
     let mut found = None;
     let mut look = |expr: &Expr| {
         expr.walk(&mut |part| {
-            if matches!(&part.kind, ExprKind::Input(name) if name == input) {
+            if matches!(part.kind, ExprKind::Input(other) if other == input) {
                 found = found.or(Some(part.span));
             }
         });

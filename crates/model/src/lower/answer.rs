@@ -7,8 +7,8 @@ use super::Lowering;
 use super::scope::{Access, Scope};
 use super::statement::ends;
 use crate::model::{
-    EntityId, Expr, ExprKind, Facts, Failure, FailureKind, Given, Kind, Op, Return, StepKind,
-    TextPiece, Trigger,
+    EntityId, Expr, ExprKind, Facts, Failure, FailureKind, Given, Kind, Op, PathPart, Return,
+    StepKind, TextPiece, Trigger,
 };
 use crate::types::Type;
 
@@ -118,9 +118,7 @@ impl Lowering {
             ExprKind::Stored(name) => scope.stored.is_some_and(|entity| {
                 self.model.entities[entity].attribute(name).is_some_and(|found| found.secret)
             }),
-            ExprKind::Input(name) => {
-                scope.inputs.iter().any(|input| input.name == *name && input.secret)
-            }
+            ExprKind::Input(input) => scope.inputs[*input].secret,
             ExprKind::Binding(id) => scope.bindings[*id].secret,
             ExprKind::New(what) => what == "key",
             ExprKind::Text(pieces) => pieces.iter().any(|piece| match piece {
@@ -179,15 +177,13 @@ impl Lowering {
                 self.not_taken(&returned.with, PAGE_MEMBERS, "a page");
             }
         }
-        if let Some(path) = &returned.at {
-            self.path_names(path, entity, scope);
-        }
+        let at = returned.at.as_ref().map(|path| self.path(path, entity, scope));
         StepKind::Return(Return {
             status: returned.status.as_ref().map_or(200, |status| status.node),
             binding,
             fields: returned.fields.iter().map(|field| field.node.clone()).collect(),
             with: self.shown(&returned.with, scope),
-            at: returned.at.as_ref().map(|path| path.node.clone()),
+            at,
         })
     }
 
@@ -206,22 +202,27 @@ impl Lowering {
         }
     }
 
-    /// The holes of a path are inputs, or attributes of what is returned.
-    fn path_names(&mut self, path: &Name, entity: Option<EntityId>, scope: &Scope) {
-        for part in path.node.split('/') {
+    /// A path whose holes are inputs, or attributes of what is returned.
+    fn path(&mut self, path: &Name, entity: Option<EntityId>, scope: &mut Scope) -> Vec<PathPart> {
+        let parts = path.node.split('/').skip(1);
+        let parts = parts.map(|part| {
             let hole = part.strip_prefix('{').and_then(|part| part.strip_suffix('}'));
-            let Some(name) = hole else { continue };
-            if let Some(input) = scope.inputs.iter().find(|input| input.name == name) {
-                self.used_inputs.insert(name.to_owned());
-                if input.secret {
+            let Some(name) = hole else { return PathPart::Literal(part.to_owned()) };
+            if let Some(input) = scope.inputs.position(|input| input.name == name) {
+                scope.used_inputs.insert(input);
+                if scope.inputs[input].secret {
                     let message = format!("`{name}` is secret and never shown");
                     self.report(Diagnostic::new("type", path.span, message));
                 }
-            } else if let Some(entity) = entity {
+                return PathPart::Input(input);
+            }
+            if let Some(entity) = entity {
                 let name = Name::new(name.to_owned(), path.span);
                 self.attribute_of(entity, &name);
                 self.never_shown(entity, &name);
             }
-        }
+            PathPart::Attribute(name.to_owned())
+        });
+        parts.collect()
     }
 }

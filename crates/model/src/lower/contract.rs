@@ -1,6 +1,6 @@
 //! Contracts: routes, inputs, statements, facts.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use latchkey_language::ast::{self, Document, Item, StatementKind};
 use latchkey_language::{Diagnostic, Name, Span};
@@ -10,8 +10,8 @@ use super::statement::{count, ends};
 use super::{Lowering, suggestion};
 use crate::check::each_step;
 use crate::model::{
-    Contract, EntityId, Facts, Input, Limit, Place, Query, Route, Segment, Step, StepKind, Trigger,
-    What,
+    Contract, EntityId, Facts, IdVec, Input, InputId, Limit, Place, Query, Route, Segment, Step,
+    StepKind, Trigger, What,
 };
 use crate::types::Type;
 
@@ -86,7 +86,6 @@ impl Lowering {
 
     fn contract(&mut self, contract: &ast::Contract) -> Contract {
         let mut scope = Scope { id: contract.id.node.clone(), ..Scope::default() };
-        self.used_inputs.clear();
         let route = self.route(contract, &mut scope);
         self.inputs(contract, route.as_ref(), &mut scope);
         let (steps, facts) = self.body(contract, &mut scope);
@@ -96,7 +95,7 @@ impl Lowering {
             self.report(Diagnostic::new("name", contract.id.span, message).help(help));
         }
         self.paging_is_free(&scope, &steps);
-        self.unused_inputs(&scope);
+        self.unused_inputs(&scope.inputs, &scope.used_inputs);
         Contract {
             id: contract.id.node.clone(),
             title: contract.title.node.clone(),
@@ -110,9 +109,13 @@ impl Lowering {
         }
     }
 
-    pub(super) fn unused_inputs(&mut self, scope: &Scope) {
-        for input in &scope.inputs {
-            if !self.used_inputs.contains(&input.name) {
+    pub(super) fn unused_inputs(
+        &mut self,
+        inputs: &IdVec<InputId, Input>,
+        used: &HashSet<InputId>,
+    ) {
+        for (id, input) in inputs.enumerate() {
+            if !used.contains(&id) {
                 let message = format!("nothing uses the input `{}`", input.name);
                 let help = "delete it, or use it";
                 self.diagnostics.push(Diagnostic::new("unused", input.span, message).help(help));
@@ -148,9 +151,8 @@ impl Lowering {
             for part in path.node.split('/').skip(1) {
                 match part.strip_prefix('{').and_then(|part| part.strip_suffix('}')) {
                     Some(name) => {
-                        segments.push(Segment::Input(name.to_owned()));
                         let name = Name::new(name.to_owned(), path.span);
-                        self.path_input(&name, scope);
+                        segments.push(Segment::Input(self.path_input(&name, scope)));
                     }
                     None => segments.push(Segment::Literal(part.to_owned())),
                 }
@@ -166,7 +168,7 @@ impl Lowering {
     }
 
     /// An input of the path has the type of the attribute of its name.
-    fn path_input(&mut self, name: &Name, scope: &mut Scope) {
+    fn path_input(&mut self, name: &Name, scope: &mut Scope) -> InputId {
         let kind = self.key_types.get(&name.node).cloned();
         if kind.is_none() {
             let help = suggestion(&name.node, self.key_types.keys().map(String::as_str));
@@ -180,7 +182,7 @@ impl Lowering {
             secret: false,
             place: Place::Path,
             span: name.span,
-        });
+        })
     }
 
     fn inputs(&mut self, contract: &ast::Contract, route: Option<&Route>, scope: &mut Scope) {

@@ -49,8 +49,6 @@ pub(super) struct Lowering {
     pub(super) entity_ids: HashMap<String, EntityId>,
     /// The types of the attributes that make keys, by name.
     pub(super) key_types: HashMap<String, Type>,
-    /// The inputs the contract that is being read makes use of.
-    pub(super) used_inputs: HashSet<String>,
     /// Queues by name.
     pub(super) queue_ids: HashMap<String, QueueId>,
     /// Steps by name.

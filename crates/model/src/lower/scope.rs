@@ -6,8 +6,8 @@ use latchkey_language::{Diagnostic, Name, Span};
 
 use super::{Lowering, suggestion};
 use crate::model::{
-    Attribute, Binding, BindingId, EntityId, Expr, ExprKind, Given, IdVec, Input, Kind, Op, Place,
-    QueueId, Trigger,
+    Attribute, Binding, BindingId, EntityId, Expr, ExprKind, Given, IdVec, Input, InputId, Kind,
+    Op, Place, QueueId, Trigger,
 };
 use crate::types::Type;
 
@@ -17,7 +17,7 @@ pub(crate) const UNTOLD: &str = "nobody tells what";
 /// A thing that may be absent.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(super) enum Access {
-    Input(String),
+    Input(InputId),
     Binding(BindingId),
     Attribute(BindingId, String),
 }
@@ -28,7 +28,9 @@ pub(super) struct Scope {
     /// The id of what runs.
     pub(super) id: String,
     pub(super) trigger: Trigger,
-    pub(super) inputs: Vec<Input>,
+    pub(super) inputs: IdVec<InputId, Input>,
+    /// The inputs that something makes use of.
+    pub(super) used_inputs: HashSet<InputId>,
     pub(super) bindings: IdVec<BindingId, Binding>,
     /// The bindings that can be named here, by the end of their block.
     pub(super) visible: Vec<BindingId>,
@@ -63,9 +65,11 @@ impl Scope {
     }
 
     /// The input of a name, where inputs can be named.
-    pub(super) fn input_named(&self, name: &str) -> Option<&Input> {
-        let inputs = if self.parameters.is_some() { &[][..] } else { &self.inputs[..] };
-        inputs.iter().find(|input| input.name == name)
+    pub(super) fn input_named(&self, name: &str) -> Option<InputId> {
+        match &self.parameters {
+            Some(_) => None,
+            None => self.inputs.position(|input| input.name == name),
+        }
     }
 
     /// What a name stands for, those around a send aside.
@@ -78,8 +82,8 @@ impl Scope {
             return Some(Expr { span, ..value.clone() });
         }
         let input = self.input_named(name)?;
-        let of = Kind::Value(input.kind.clone());
-        Some(Expr { kind: ExprKind::Input(name.to_owned()), of, span })
+        let of = Kind::Value(self.inputs[input].kind.clone());
+        Some(Expr { kind: ExprKind::Input(input), of, span })
     }
 
     /// Whether a name stands for something, here or around the send this follows.
@@ -104,7 +108,7 @@ impl Scope {
     fn given_at(&self, name: &str) -> Option<Span> {
         let bound = self.binding_named(name).map(|id| self.bindings[id].span);
         let parameter = self.parameters.as_ref().and_then(|all| all.get(name)).map(|e| e.span);
-        let input = self.input_named(name).map(|input| input.span);
+        let input = self.input_named(name).map(|input| self.inputs[input].span);
         let around = || self.outer.as_ref().and_then(|outer| outer.given_at(name));
         bound.or(parameter).or(input).or_else(around)
     }
@@ -114,8 +118,8 @@ impl Lowering {
     /// What a name stands for. What is known around a send is kept for what follows it.
     pub(super) fn named(&mut self, name: &str, span: Span, scope: &mut Scope) -> Option<Expr> {
         if let Some(found) = scope.own(name, span) {
-            if let ExprKind::Input(name) = &found.kind {
-                self.used_inputs.insert(name.clone());
+            if let ExprKind::Input(input) = found.kind {
+                scope.used_inputs.insert(input);
             }
             return Some(found);
         }
@@ -134,9 +138,9 @@ impl Lowering {
     /// Has the record of a send keep a value of what is around it.
     pub(super) fn keep(&mut self, name: String, value: Expr, scope: &mut Scope) -> Expr {
         let span = value.span;
-        let Some(outer) = scope.outer.take() else { return unknown(span) };
-        if let ExprKind::Input(name) = &value.kind {
-            self.used_inputs.insert(name.clone());
+        let Some(mut outer) = scope.outer.take() else { return unknown(span) };
+        if let ExprKind::Input(input) = value.kind {
+            outer.used_inputs.insert(input);
         }
         if self.is_secret(&value, &outer) {
             let message = "this is secret, and the record of a send is not";
@@ -148,17 +152,16 @@ impl Lowering {
         };
         let optional = self.may_be_absent(&value, &outer);
         scope.outer = Some(outer);
-        if !scope.inputs.iter().any(|input| input.name == name) {
+        let input = scope.inputs.position(|input| input.name == name).unwrap_or_else(|| {
             let (default, secret, place) = (None, false, Place::Record);
-            let kind = kind.clone();
-            let name = name.clone();
-            scope.inputs.push(Input { name, kind, optional, default, secret, place, span });
-        }
+            let (name, kind) = (name.clone(), kind.clone());
+            scope.inputs.push(Input { name, kind, optional, default, secret, place, span })
+        });
         if !scope.record.iter().any(|given| given.attribute == name) {
-            let attribute = name.clone();
+            let attribute = name;
             scope.record.push(Given { attribute, value, maybe: optional, span });
         }
-        Expr { kind: ExprKind::Input(name), of: Kind::Value(kind), span }
+        Expr { kind: ExprKind::Input(input), of: Kind::Value(kind), span }
     }
 
     /// Binds a name that is not bound yet.
@@ -237,10 +240,7 @@ impl Lowering {
     /// Whether a value may be absent, for all that is known.
     pub(super) fn may_be_absent(&self, value: &Expr, scope: &Scope) -> bool {
         let optional = match &value.kind {
-            ExprKind::Input(name) => {
-                let input = scope.inputs.iter().find(|input| input.name == *name);
-                input.is_some_and(|input| input.optional)
-            }
+            ExprKind::Input(input) => scope.inputs[*input].optional,
             ExprKind::Attribute(id, name) => {
                 let declared = self.attribute_read(*id, name, scope);
                 declared.is_some_and(|attribute| attribute.optional)
@@ -273,7 +273,7 @@ pub(super) fn narrow(test: &Expr, truth: bool, present: &mut HashSet<Access>) {
 
 pub(super) fn access(thing: &Expr) -> Option<Access> {
     match &thing.kind {
-        ExprKind::Input(name) => Some(Access::Input(name.clone())),
+        ExprKind::Input(input) => Some(Access::Input(*input)),
         ExprKind::Binding(id) => Some(Access::Binding(*id)),
         ExprKind::Attribute(id, name) => Some(Access::Attribute(*id, name.clone())),
         _ => None,

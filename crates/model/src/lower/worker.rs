@@ -1,5 +1,7 @@
 //! Queues, and the workers that go through them.
 
+use std::collections::HashSet;
+
 use latchkey_language::ast::{self, Document, Item, Statement, StatementKind};
 use latchkey_language::{Diagnostic, Name, Span};
 use latchkey_value::limits::OUTBOX_SHARDS;
@@ -11,8 +13,8 @@ use super::scope::Scope;
 use super::statement::ends;
 use super::{Lowering, suggestion};
 use crate::model::{
-    Contract, Ending, Facts, Hole, Input, Piece, Place, Queue, QueueField, QueueId, Step, StepKind,
-    Template, Trigger, Worker,
+    Contract, Ending, Facts, Hole, IdVec, Input, InputId, Piece, Place, Queue, QueueField, QueueId,
+    Step, StepKind, Template, Trigger, Worker,
 };
 use crate::types::Type;
 
@@ -155,7 +157,6 @@ impl Lowering {
             self.report(diagnostic);
             return;
         }
-        self.used_inputs.clear();
         let id = worker.id.node.clone();
         let mut scope = Scope {
             id,
@@ -170,15 +171,15 @@ impl Lowering {
             self.report(Diagnostic::new("name", worker.id.span, message).help(help));
         }
         self.unpaged(&steps, worker.id.span);
-        let asked = Scope { inputs: inputs.clone(), ..Scope::default() };
+        let mut used = std::mem::take(&mut scope.used_inputs);
         let body = finish(scope, worker, worker.id.span, steps, facts);
-        let dead = self.dead(worker, queue, inputs);
-        self.unused_inputs(&asked);
+        let dead = self.dead(worker, queue, inputs.clone(), &mut used);
+        self.unused_inputs(&inputs, &used);
         self.model.workers.push(Worker { queue, body, dead });
     }
 
     /// `on QUEUE { a, b }`: the queue, and what the worker is given of a message.
-    fn subscription(&mut self, worker: &ast::Contract) -> Option<(QueueId, Vec<Input>)> {
+    fn subscription(&mut self, worker: &ast::Contract) -> Option<(QueueId, IdVec<InputId, Input>)> {
         let mut all = worker.body.iter().filter_map(|statement| match &statement.node {
             StatementKind::On(queue, fields) => Some((queue, fields, statement.span)),
             _ => None,
@@ -195,7 +196,7 @@ impl Lowering {
             self.report(second);
         }
         let id = self.queue_id(queue)?;
-        let mut inputs: Vec<Input> = Vec::new();
+        let mut inputs: IdVec<InputId, Input> = IdVec::default();
         for name in names {
             if let Some(first) = inputs.iter().find(|input| input.name == name.node) {
                 let span = first.span;
@@ -204,15 +205,17 @@ impl Lowering {
             }
             let declared = &self.model.queues[id];
             match declared.field(&name.node) {
-                Some(field) => inputs.push(Input {
-                    name: field.name.clone(),
-                    kind: field.kind.clone(),
-                    optional: field.optional,
-                    default: None,
-                    secret: false,
-                    place: Place::Message,
-                    span: name.span,
-                }),
+                Some(field) => {
+                    inputs.push(Input {
+                        name: field.name.clone(),
+                        kind: field.kind.clone(),
+                        optional: field.optional,
+                        default: None,
+                        secret: false,
+                        place: Place::Message,
+                        span: name.span,
+                    });
+                }
                 None => {
                     let known = declared.fields.iter().map(|field| field.name.as_str());
                     let help = suggestion(&name.node, known);
@@ -229,7 +232,8 @@ impl Lowering {
         &mut self,
         worker: &ast::Contract,
         queue: QueueId,
-        inputs: Vec<Input>,
+        inputs: IdVec<InputId, Input>,
+        used: &mut HashSet<InputId>,
     ) -> Option<Contract> {
         let mut all = worker.body.iter().filter_map(|statement| match &statement.node {
             StatementKind::OnDead(block) => Some((block, statement.span)),
@@ -246,6 +250,7 @@ impl Lowering {
         let trigger = Trigger::Dead(queue);
         let mut scope = Scope { id, trigger, inputs, ..Scope::default() };
         let steps = self.closed_block(block, span, &mut scope);
+        used.extend(&scope.used_inputs);
         Some(finish(scope, worker, span, steps, Facts::default()))
     }
 

@@ -2,7 +2,7 @@
 
 use latchkey_language::Span;
 
-use super::{BindingId, EntityId, Expr, IdVec, Kind, QueueId, Waiver};
+use super::{BindingId, EntityId, Expr, IdVec, InputId, Kind, QueueId, Waiver};
 use crate::types::Type;
 
 /// What runs: a contract, a worker, or what one of them does later on.
@@ -17,7 +17,7 @@ pub struct Contract {
     /// Its method and path.
     pub route: Option<Route>,
     /// What a caller gives it.
-    pub inputs: Vec<Input>,
+    pub inputs: IdVec<InputId, Input>,
     /// What it reads and computes, by name.
     pub bindings: IdVec<BindingId, Binding>,
     /// What it does, from top to bottom.
@@ -61,7 +61,7 @@ pub enum Segment {
     /// Text as it is.
     Literal(String),
     /// An input.
-    Input(String),
+    Input(InputId),
 }
 
 /// What a caller gives.
@@ -462,5 +462,16 @@ pub struct Return {
     /// What is shown beside them.
     pub with: Vec<Given>,
     /// Where the thing can be found.
-    pub at: Option<String>,
+    pub at: Option<Vec<PathPart>>,
+}
+
+/// A part of a path to what is returned, between two slashes.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum PathPart {
+    /// Text as it is.
+    Literal(String),
+    /// An input.
+    Input(InputId),
+    /// An attribute of what is returned.
+    Attribute(String),
 }

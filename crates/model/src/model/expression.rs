@@ -3,7 +3,7 @@
 use latchkey_language::Span;
 pub use latchkey_language::ast::BinaryOp as Op;
 
-use super::{BindingId, EntityId, RoleId};
+use super::{BindingId, EntityId, InputId, RoleId};
 use crate::regular::Language;
 use crate::types::Type;
 
@@ -58,8 +58,8 @@ pub struct Expr {
 /// What an expression is.
 #[derive(Debug, Clone)]
 pub enum ExprKind {
-    /// An input, by name.
-    Input(String),
+    /// An input.
+    Input(InputId),
     /// A binding.
     Binding(BindingId),
     /// An attribute of a binding.

@@ -44,6 +44,8 @@ ids! {
     EntityId;
     /// What a contract has read or computed under a name.
     BindingId;
+    /// What a caller gives to a contract under a name.
+    InputId;
     /// A role of a model.
     RoleId;
     /// A queue of a model.

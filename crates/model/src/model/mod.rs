@@ -11,12 +11,12 @@ use crate::regular::Language;
 use crate::types::Type;
 
 pub use contract::{
-    Batch, Binding, Contract, Ending, Facts, Failure, FailureKind, Given, Input, Leg, Limit, Place,
-    PutMode, Query, Range, Read, Return, Route, Segment, Send, Stated, Step, StepKind, Strong,
-    Trigger, Verb, What,
+    Batch, Binding, Contract, Ending, Facts, Failure, FailureKind, Given, Input, Leg, Limit,
+    PathPart, Place, PutMode, Query, Range, Read, Return, Route, Segment, Send, Stated, Step,
+    StepKind, Strong, Trigger, Verb, What,
 };
 pub use expression::{Expr, ExprKind, Kind, Op, TextPiece, Told};
-pub use id::{BindingId, EntityId, Id, IdVec, QueueId, RoleId};
+pub use id::{BindingId, EntityId, Id, IdVec, InputId, QueueId, RoleId};
 pub use queue::{Queue, QueueField, Worker};
 
 /// A document whose names and types are right.

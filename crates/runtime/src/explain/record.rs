@@ -7,6 +7,7 @@ use super::scope::Way;
 use super::symbol::Symbol;
 use super::words::AGAIN;
 use crate::answer::Answer;
+use crate::evaluate::Inputs;
 use crate::idempotency::{EXPIRES, Named, PARTITION};
 use crate::plan::{Failure, Op, ReturnOp};
 
@@ -40,7 +41,7 @@ impl<'a> Explainer<'a> {
     }
 
     fn nameless(&self) -> Named {
-        Named::new(self.system(), self.contract(), "", &[], "", "", 0)
+        Named::new(self.system(), self.contract(), "", &Inputs::default(), "", "", 0)
     }
 
     fn partition(&self) -> latchkey_table::Text {

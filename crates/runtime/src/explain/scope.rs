@@ -240,7 +240,7 @@ impl<'a> Symbolic<'a> {
         let evaluated = |code: &Code| self.value(code)?.map(Cow::into_owned).ok_or(Fault::Absent);
         Ok(match code {
             Code::Input(at) => {
-                let input = self.words.contract.inputs.get(*at).ok_or(Fault::Absent)?;
+                let input = &self.words.contract.inputs[*at];
                 let symbol = Symbol::named(&input.name, input.value_type);
                 self.symbols.value(symbol.optional(input.optional))
             }
@@ -323,7 +323,7 @@ impl Scope for Symbolic<'_> {
             Some(symbol) => {
                 let inputs = &self.words.contract.inputs;
                 let nullable = match code {
-                    Code::Input(at) => inputs.get(*at).is_some_and(|input| input.nullable),
+                    Code::Input(at) => inputs[*at].nullable,
                     _ => false,
                 };
                 let given = if nullable { Given::MaybeNull } else { Given::Maybe };

@@ -1,6 +1,6 @@
 //! Plans in words, close to the language they are written in.
 
-use latchkey_model::model::{BindingId, EntityId, Told, Verb};
+use latchkey_model::model::{BindingId, EntityId, InputId, Told, Verb};
 use latchkey_table::{Comparator, Direction, Text, Value};
 
 use crate::json;
@@ -193,8 +193,8 @@ impl<'a> Words<'a> {
         }
     }
 
-    pub(super) fn input(&self, at: usize) -> &'a str {
-        self.contract.inputs.get(at).map_or("", |input| input.name.as_str())
+    pub(super) fn input(&self, id: InputId) -> &'a str {
+        &self.contract.inputs[id].name
     }
 
     /// A value the call makes; of several of a kind, which.

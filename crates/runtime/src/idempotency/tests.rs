@@ -17,7 +17,8 @@ fn named(
     now: i64,
 ) -> Named {
     let contract = system.contract("D-02").unwrap();
-    Named::new(system, contract, caller, &[door.map(Value::from)], tag, key, now)
+    let inputs = contract.inputs.map(|_, _| door.map(Value::from));
+    Named::new(system, contract, caller, &inputs, tag, key, now)
 }
 
 fn answer() -> Answer {

@@ -4,14 +4,16 @@ use std::cmp::Ordering;
 use std::sync::Arc;
 
 use latchkey_model::Type;
-use latchkey_model::model::{BindingId, Expr, ExprKind, Kind, Model, Op, RoleId, TextPiece, Told};
+use latchkey_model::model::{
+    BindingId, Expr, ExprKind, InputId, Kind, Model, Op, RoleId, TextPiece, Told,
+};
 use latchkey_table::{Comparator, Number, Path, Text, Value};
 
 /// An expression.
 #[derive(Debug, Clone)]
 pub(crate) enum Code {
     Constant(Value),
-    Input(usize),
+    Input(InputId),
     /// A value that was named, or an item whose presence is asked.
     Binding(BindingId),
     Attribute(BindingId, Text),
@@ -95,10 +97,7 @@ pub(super) struct Expressions<'a> {
 impl Expressions<'_> {
     pub(super) fn code(&mut self, expr: &Expr) -> Code {
         match &expr.kind {
-            ExprKind::Input(name) => {
-                let at = self.contract.inputs.iter().position(|input| input.name == *name);
-                at.map_or(Code::Constant(Value::Null), Code::Input)
-            }
+            ExprKind::Input(input) => Code::Input(*input),
             ExprKind::Binding(id) => Code::Binding(*id),
             ExprKind::Attribute(id, name) => Code::Attribute(*id, name.as_str().into()),
             ExprKind::Stored(name) => Code::Stored(Path::attribute(name.as_str())),

@@ -1,7 +1,7 @@
 //! Inputs: what a caller may give.
 
 use latchkey_model::Type;
-use latchkey_model::model::{self, FailureKind, Place, Step, StepKind};
+use latchkey_model::model::{self, FailureKind, InputId, Place, Step, StepKind};
 use latchkey_table::{Number, Text, ValueType};
 use regex::Regex;
 
@@ -84,23 +84,23 @@ impl InputType {
 }
 
 /// Whether every use of an input can do with `null`: it is never set on an attribute that must stay.
-pub(super) fn nullable(model: &model::Model, steps: &[Step], name: &str) -> bool {
+pub(super) fn nullable(model: &model::Model, steps: &[Step], input: InputId) -> bool {
     let blocks = |failure: &Option<model::Failure>| match failure.as_ref().map(|f| &f.kind) {
-        Some(FailureKind::Steps(steps)) => nullable(model, steps, name),
+        Some(FailureKind::Steps(steps)) => nullable(model, steps, input),
         _ => true,
     };
     steps.iter().all(|step| match &step.kind {
         StepKind::When(_, then, otherwise) => {
-            nullable(model, then, name) && nullable(model, otherwise, name)
+            nullable(model, then, input) && nullable(model, otherwise, input)
         }
-        StepKind::Transact(legs) => nullable(model, legs, name),
+        StepKind::Transact(legs) => nullable(model, legs, input),
         StepKind::Write(leg) => {
             let entity = &model.entities[leg.entity];
             let kept = leg.values.iter().any(|given| {
                 let attribute = entity.attribute(&given.attribute);
                 let must_stay = attribute.is_some_and(|attribute| !attribute.optional);
                 let names = |expr: &model::Expr| {
-                    matches!(&expr.kind, model::ExprKind::Input(input) if input == name)
+                    matches!(expr.kind, model::ExprKind::Input(other) if other == input)
                 };
                 given.maybe && must_stay && names(&given.value)
             });

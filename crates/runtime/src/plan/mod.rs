@@ -12,7 +12,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use latchkey_language::Diagnostic;
-use latchkey_model::model::{self, BindingId, EntityId, IdVec, QueueId, Segment, Verb};
+use latchkey_model::model::{self, BindingId, EntityId, IdVec, InputId, QueueId, Segment, Verb};
 use latchkey_queue::Home;
 use latchkey_table::{Schema, Text};
 
@@ -46,7 +46,7 @@ pub struct System {
 #[derive(Debug)]
 pub(crate) struct Contract {
     pub(crate) info: ContractInfo,
-    pub(crate) inputs: Vec<Input>,
+    pub(crate) inputs: IdVec<InputId, Input>,
     /// The names of its bindings, for people.
     pub(crate) bindings: IdVec<BindingId, Text>,
     /// The entity of each binding that is an item or a page.
@@ -59,7 +59,7 @@ pub(crate) struct Contract {
     /// The name under which a caller sizes it.
     pub(crate) page_size: Text,
     /// The input a version in `If-Match` stands for.
-    pub(crate) version_input: Option<usize>,
+    pub(crate) version_input: Option<InputId>,
     /// The entity by which it knows a repeated call itself.
     pub(crate) idempotent_by: Option<EntityId>,
 }
@@ -83,7 +83,7 @@ pub struct ContractInfo {
     /// Its path between the slashes.
     pub path: Vec<Segment>,
     /// Its inputs, those of the path among them.
-    pub inputs: Vec<InputInfo>,
+    pub inputs: IdVec<InputId, InputInfo>,
     /// Whether it answers a page that can be sized and continued.
     pub paged: bool,
 }

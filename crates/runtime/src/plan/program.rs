@@ -4,8 +4,8 @@
 //! last, and what will be answered after it.
 
 use latchkey_model::model::{
-    self, BindingId, Ending, EntityId, Expr, ExprKind, FailureKind, Kind, Limit, Model, Range,
-    Step, StepKind, Strong, What,
+    self, BindingId, Ending, EntityId, Expr, ExprKind, FailureKind, InputId, Kind, Limit, Model,
+    PathPart, Range, Step, StepKind, Strong, What,
 };
 use latchkey_table::{Direction, Text};
 
@@ -201,7 +201,7 @@ pub(super) fn plan(model: &Model, entities: &Entities, contract: &model::Contrac
         page_size: Text::const_new(PAGE_SIZE),
         version_input: None,
     };
-    let inputs = contract.inputs.iter().map(|input| planner.input(input)).collect();
+    let inputs = contract.inputs.map(|id, input| planner.input(id, input));
     planner.steps(&contract.steps);
     let Planner { expressions, program, paging, page_size, version_input, .. } = planner;
     let route = contract.route.as_ref();
@@ -212,9 +212,7 @@ pub(super) fn plan(model: &Model, entities: &Entities, contract: &model::Contrac
         path: route.map(|route| route.segments.clone()).unwrap_or_default(),
         inputs: contract
             .inputs
-            .iter()
-            .map(|input| InputInfo { name: input.name.as_str().into(), place: input.place })
-            .collect(),
+            .map(|_, input| InputInfo { name: input.name.as_str().into(), place: input.place }),
         paged: paging.is_some(),
     };
     Contract {
@@ -237,11 +235,11 @@ struct Planner<'a> {
     program: Vec<Op>,
     paging: Option<Paging>,
     page_size: Text,
-    version_input: Option<usize>,
+    version_input: Option<InputId>,
 }
 
 impl Planner<'_> {
-    fn input(&mut self, input: &model::Input) -> Input {
+    fn input(&mut self, id: InputId, input: &model::Input) -> Input {
         let steps = &self.expressions.contract.steps;
         let optional = input.optional;
         Input {
@@ -250,7 +248,7 @@ impl Planner<'_> {
             value_type: value_type(&input.kind),
             place: input.place,
             optional,
-            nullable: optional && nullable(self.expressions.model, steps, &input.name),
+            nullable: optional && nullable(self.expressions.model, steps, id),
             default: input.default.as_ref().map(|default| self.expressions.code(default)),
         }
     }
@@ -505,9 +503,8 @@ impl Planner<'_> {
         test.walk(&mut |part| {
             let ExprKind::Binary(model::Op::Equal, a, b) = &part.kind else { return };
             for (a, b) in [(a, b), (b, a)] {
-                if let (Some(counted), ExprKind::Input(name)) = (counted(a), &b.kind) {
-                    let input = contract.inputs.iter().position(|input| input.name == *name);
-                    found = input.map(|input| (input, counted));
+                if let (Some(counted), ExprKind::Input(input)) = (counted(a), &b.kind) {
+                    found = Some((*input, counted));
                 }
             }
         });
@@ -544,20 +541,19 @@ impl Planner<'_> {
         }
     }
 
-    /// A path whose holes are inputs, or attributes of what is returned.
-    fn path(&self, path: &str, binding: Option<BindingId>) -> Vec<Piece> {
+    /// The path to what is returned.
+    fn path(&self, path: &[PathPart], binding: Option<BindingId>) -> Vec<Piece> {
         let mut pieces = Vec::new();
-        for part in path.split('/').skip(1) {
+        for part in path {
             pieces.push(Piece::Literal("/".into()));
-            let hole = part.strip_prefix('{').and_then(|part| part.strip_suffix('}'));
-            let inputs = &self.expressions.contract.inputs;
-            let input = hole.and_then(|name| inputs.iter().position(|input| input.name == name));
-            pieces.push(match (hole, input, binding) {
-                (Some(_), Some(at), _) => Piece::Value(Code::Input(at), None),
-                (Some(name), None, Some(id)) => {
-                    Piece::Value(Code::Attribute(id, name.into()), None)
+            pieces.push(match (part, binding) {
+                (PathPart::Literal(text), _) => Piece::Literal(text.as_str().into()),
+                (PathPart::Input(input), _) => Piece::Value(Code::Input(*input), None),
+                (PathPart::Attribute(name), Some(id)) => {
+                    Piece::Value(Code::Attribute(id, name.as_str().into()), None)
                 }
-                _ => Piece::Literal(part.into()),
+                // The check refuses a `return` of what has no name.
+                (PathPart::Attribute(name), None) => Piece::Literal(name.as_str().into()),
             });
         }
         pieces
