@@ -119,6 +119,23 @@ fn a_window_may_be_past_or_under_way_and_the_lockers_status_does_not_matter() {
     operator.get("/lockers/L1").shows(&json!({"version": 3, "status": "MAINTENANCE"}));
 }
 
+/// A window that was over when it was reserved used to stay ACTIVE for ever, and blocked its time.
+#[test]
+fn a_window_that_is_over_expires_as_it_is_made_and_blocks_nothing() {
+    let scene = Scene::start();
+    scene.locker("L1", "alice");
+    let mut rita = scene.person("rita").at(&clock("10:00"));
+    let expired = json!({"status": "EXPIRED", "updatedAt": clock("10:00")});
+    rita.post(PATH, &booking("R1", "rita", "07:00-09:00")).is(201).shows(&expired);
+    rita.post(PATH, &booking("R2", "rita", "08:00-10:00")).is(201).shows(&expired);
+    rita.post(PATH, &booking("R3", "rita", "08:00-10:00:00.001"))
+        .is(201)
+        .shows(&json!({"status": "ACTIVE"}));
+    rita.post(PATH, &booking("R4", "rita", "08:00-11:00")).refuses(409, "reservation-overlap");
+    rita.post(PATH, &booking("R1", "rita", "06:00-07:00")).refuses(409, "duplicate-reservation");
+    rita.post(&cancel("R1"), &json!({})).refuses(409, "reservation-ended");
+}
+
 #[test]
 fn no_two_live_windows_overlap_and_those_that_touch_do_not() {
     let scene = Scene::start();
