@@ -4,6 +4,8 @@ use latchkey_model::Type;
 use latchkey_model::model::{self, KeyShape, Template};
 use latchkey_table::{Number, Schema, Text, Value, ValueType};
 
+use super::refusal::{Planned, Unplanned};
+
 /// A kind of item.
 #[derive(Debug)]
 pub(crate) struct Entity {
@@ -68,26 +70,34 @@ pub(crate) struct IndexShape {
 }
 
 impl Entity {
-    pub(super) fn plan(entity: &model::Entity, table: &Schema) -> Entity {
+    pub(super) fn plan(entity: &model::Entity, table: &Schema) -> Planned<Entity> {
         let text = |name: &str| Text::from(name);
-        let indexes = entity.indexes.iter().filter_map(|shape| {
-            let index = table.index(&shape.name)?;
+        let indexes = entity.indexes.iter().map(|shape| {
+            let index = table.index(&shape.name);
+            let index =
+                index.ok_or_else(|| Unplanned::new("the table lacks this index").at(shape.span))?;
             let (partition, sort) = (index.key.partition.clone(), index.key.sort.clone());
             let always =
                 shape.key.attributes().into_iter().all(|part| {
                     entity.attribute(part).is_some_and(|attribute| !attribute.optional)
                 });
-            Some(IndexShape { partition, sort, key: Shape::plan(&shape.key), always })
+            Ok(IndexShape { partition, sort, key: Shape::plan(&shape.key), always })
         });
+        let indexes = indexes.collect::<Planned<Vec<IndexShape>>>()?;
         let counter = entity.counter().map(|counter| text(&counter.name));
-        let mut defaults: Vec<(Text, Value)> = entity
-            .attributes
-            .iter()
-            .filter_map(|attribute| {
-                let default = attribute.default.as_deref()?;
-                Some((text(&attribute.name), constant(&attribute.kind, default)))
-            })
-            .collect();
+        let mut defaults = Vec::new();
+        let mut bounded = Vec::new();
+        for attribute in &entity.attributes {
+            let here = |error: Unplanned| error.at(attribute.span);
+            if let Some(default) = &attribute.default {
+                let default = constant(&attribute.kind, default).map_err(here)?;
+                defaults.push((text(&attribute.name), default));
+            }
+            let (low, high) = bounds(&attribute.kind).map_err(here)?;
+            if low.is_some() || high.is_some() {
+                bounded.push((text(&attribute.name), low, high));
+            }
+        }
         // A counter starts at 1.
         defaults.extend(counter.iter().map(|name| (name.clone(), Value::from(1))));
         let visible = entity.attributes.iter().filter(|attribute| !attribute.secret);
@@ -97,18 +107,18 @@ impl Entity {
             value_type: value_type(&attribute.kind),
             optional: attribute.optional,
         });
-        Entity {
+        Ok(Entity {
             name: text(&entity.name),
             kind: Value::from(entity.discriminator.as_str()),
             key: Shape::plan(&entity.key),
-            indexes: indexes.collect(),
+            indexes,
             defaults,
             attributes: attributes.collect(),
             counter,
             shown: visible.map(|attribute| Shown::new(&attribute.name)).collect(),
             secrets: secret.map(|attribute| text(&attribute.name)).collect(),
-            bounds: entity.attributes.iter().filter_map(bounds).collect(),
-        }
+            bounds: bounded,
+        })
     }
 }
 
@@ -158,24 +168,37 @@ pub(super) fn value_type(kind: &Type) -> ValueType {
     }
 }
 
-/// The bounds of an attribute, if it has any.
-fn bounds(attribute: &model::Attribute) -> Option<(Text, Option<Number>, Option<Number>)> {
-    let parsed = |text: &Option<String>| text.as_ref().and_then(|text| text.parse().ok());
-    let (low, high) = match &attribute.kind {
+/// The bounds of a type, where it has any.
+fn bounds(kind: &Type) -> Planned<(Option<Number>, Option<Number>)> {
+    Ok(match kind {
         Type::Int { low, high } => (low.map(Number::from), high.map(Number::from)),
-        Type::Number { low, high } => (parsed(low), parsed(high)),
+        Type::Number { low, high } => (bound(low)?, bound(high)?),
         _ => (None, None),
-    };
-    (low.is_some() || high.is_some()).then(|| (attribute.name.as_str().into(), low, high))
+    })
+}
+
+/// A bound of a number, as it is written.
+pub(super) fn bound(written: &Option<String>) -> Planned<Option<Number>> {
+    written.as_deref().map(number).transpose()
+}
+
+fn number(written: &str) -> Planned<Number> {
+    written.parse().map_err(|_| Unplanned::new(format!("`{written}` is no number")))
 }
 
 /// A default as a value of its type.
-fn constant(kind: &Type, written: &str) -> Value {
-    match kind {
-        Type::Int { .. } | Type::Number { .. } | Type::Counter => {
-            written.parse().map_or(Value::Null, Value::Number)
+fn constant(kind: &Type, written: &str) -> Planned<Value> {
+    Ok(match (kind, written) {
+        (Type::Int { .. } | Type::Number { .. } | Type::Counter, written) => {
+            Value::Number(number(written)?)
         }
-        Type::Bool => Value::Bool(written == "true"),
-        _ => Value::from(written),
-    }
+        (Type::Bool, "true") => Value::Bool(true),
+        (Type::Bool, "false") => Value::Bool(false),
+        (Type::Id | Type::Ulid | Type::Text { .. } | Type::Time | Type::Enum(_), written) => {
+            Value::from(written)
+        }
+        (Type::Bool | Type::Duration | Type::List | Type::Map { .. } | Type::Key, written) => {
+            return Err(Unplanned::new(format!("`{written}` is no default of its type")));
+        }
+    })
 }

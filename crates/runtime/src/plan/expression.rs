@@ -5,9 +5,11 @@ use std::sync::Arc;
 
 use latchkey_model::Type;
 use latchkey_model::model::{
-    BindingId, Expr, ExprKind, InputId, Kind, Model, Op, RoleId, TextPiece, Told,
+    self, BindingId, Expr, ExprKind, InputId, Kind, Model, Op, RoleId, TextPiece, Told,
 };
-use latchkey_table::{Comparator, Number, Path, Text, Value};
+use latchkey_table::{Comparator, Path, Text, Value};
+
+use super::refusal::{Planned, Unplanned};
 
 /// An expression.
 #[derive(Debug, Clone)]
@@ -40,7 +42,7 @@ pub(crate) enum Code {
     Shift(Box<Code>, Sign, Box<Code>),
     /// The milliseconds between two instants.
     Elapsed(Box<Code>, Box<Code>),
-    MovesTo(Box<Code>, Box<Code>, Arc<[(Text, Vec<Text>)]>),
+    MovesTo(Box<Code>, Box<Code>, Moves),
     BeginsWith(Box<Code>, Box<Code>),
     Between(Box<Code>, Box<Code>, Box<Code>),
     In(Box<Code>, Vec<Code>),
@@ -60,6 +62,9 @@ pub(crate) enum Code {
     Sum(BindingId, Text),
     Object(Vec<(Text, Code)>),
 }
+
+/// Which words may follow which.
+type Moves = Arc<[(Text, Vec<Text>)]>;
 
 /// What a call can make.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -95,59 +100,62 @@ pub(super) struct Expressions<'a> {
 }
 
 impl Expressions<'_> {
-    pub(super) fn code(&mut self, expr: &Expr) -> Code {
-        match &expr.kind {
+    /// Plans an expression. Each `new` in it is a value of its own from then on: one that stands in the
+    /// document once is planned once, and its code is cloned.
+    pub(super) fn code(&mut self, expr: &Expr) -> Planned<Code> {
+        self.planned(expr).map_err(|error| error.at(expr.span))
+    }
+
+    fn planned(&mut self, expr: &Expr) -> Planned<Code> {
+        Ok(match &expr.kind {
             ExprKind::Input(input) => Code::Input(*input),
             ExprKind::Binding(id) => Code::Binding(*id),
             ExprKind::Attribute(id, name) => Code::Attribute(*id, name.as_str().into()),
             ExprKind::Stored(name) => Code::Stored(Path::attribute(name.as_str())),
             ExprKind::Now => Code::Now,
             ExprKind::CallerId => Code::CallerId,
-            ExprKind::Owns(what) => Code::Owns(self.boxed(what)),
+            ExprKind::Owns(what) => Code::Owns(self.boxed(what)?),
             ExprKind::HasRole(role) => Code::HasRole(roles_with(self.model, *role)),
             ExprKind::Word(word) => Code::Constant(Value::from(word.as_str())),
-            ExprKind::Text(pieces) => self.text(pieces),
+            ExprKind::Text(pieces) => self.text(pieces)?,
             ExprKind::Number(number) => {
-                Code::Constant(Value::Number(number.parse().unwrap_or(Number::ZERO)))
+                let number = number.parse().map_err(|_| Unplanned::new("this is no number"))?;
+                Code::Constant(Value::Number(number))
             }
             ExprKind::Duration(milliseconds) => {
                 Code::Constant(Value::Number((*milliseconds).into()))
             }
             ExprKind::Bool(value) => Code::Constant(Value::Bool(*value)),
-            ExprKind::New(what) => self.new_value(what),
-            ExprKind::Present(thing) => Code::Present(self.boxed(thing)),
-            ExprKind::Absent(thing) => Code::Not(Box::new(Code::Present(self.boxed(thing)))),
-            ExprKind::Unchanged => self.unchanged(),
-            ExprKind::Not(inner) => Code::Not(self.boxed(inner)),
-            ExprKind::Binary(op, a, b) => self.binary(*op, a, b),
+            ExprKind::New(what) => self.new_value(what)?,
+            ExprKind::Present(thing) => Code::Present(self.boxed(thing)?),
+            ExprKind::Absent(thing) => Code::Not(Box::new(Code::Present(self.boxed(thing)?))),
+            ExprKind::Unchanged => self.unchanged()?,
+            ExprKind::Not(inner) => Code::Not(self.boxed(inner)?),
+            ExprKind::Binary(op, a, b) => self.binary(*op, a, b)?,
             ExprKind::MovesTo(from, to) => {
-                let moves = self.moves(from);
-                Code::MovesTo(self.boxed(from), self.boxed(to), moves)
+                let moves = self.moves(from)?;
+                Code::MovesTo(self.boxed(from)?, self.boxed(to)?, moves)
             }
-            ExprKind::BeginsWith(a, b) => Code::BeginsWith(self.boxed(a), self.boxed(b)),
+            ExprKind::BeginsWith(a, b) => Code::BeginsWith(self.boxed(a)?, self.boxed(b)?),
             ExprKind::Between(a, b, c) => {
-                Code::Between(self.boxed(a), self.boxed(b), self.boxed(c))
+                Code::Between(self.boxed(a)?, self.boxed(b)?, self.boxed(c)?)
             }
-            ExprKind::In(a, values) => {
-                let a = self.boxed(a);
-                Code::In(a, values.iter().map(|value| self.code(value)).collect())
-            }
-            ExprKind::Unknown => Code::Constant(Value::Null),
-            _ => self.function(expr),
-        }
+            ExprKind::In(a, values) => Code::In(self.boxed(a)?, self.all(values)?),
+            ExprKind::Unknown => return Err(Unplanned::new("nobody knows what this is")),
+            _ => self.function(expr)?,
+        })
     }
 
     /// What is called by a name.
-    fn function(&mut self, expr: &Expr) -> Code {
-        let mut all = |of: &[Expr]| of.iter().map(|one| self.code(one)).collect();
-        match &expr.kind {
+    fn function(&mut self, expr: &Expr) -> Planned<Code> {
+        Ok(match &expr.kind {
             ExprKind::Told(told) => Code::Told(*told),
-            ExprKind::Shard(of, shards) => Code::Shard(self.boxed(of), *shards),
-            ExprKind::Draw(key, subject) => Code::Draw(self.boxed(key), self.boxed(subject)),
-            ExprKind::Commitment(key) => Code::Commitment(self.boxed(key)),
-            ExprKind::Reveal(key) => Code::Reveal(self.boxed(key)),
-            ExprKind::Greatest(of) => Code::Extreme(Ordering::Greater, all(of)),
-            ExprKind::Least(of) => Code::Extreme(Ordering::Less, all(of)),
+            ExprKind::Shard(of, shards) => Code::Shard(self.boxed(of)?, *shards),
+            ExprKind::Draw(key, subject) => Code::Draw(self.boxed(key)?, self.boxed(subject)?),
+            ExprKind::Commitment(key) => Code::Commitment(self.boxed(key)?),
+            ExprKind::Reveal(key) => Code::Reveal(self.boxed(key)?),
+            ExprKind::Greatest(of) => Code::Extreme(Ordering::Greater, self.all(of)?),
+            ExprKind::Least(of) => Code::Extreme(Ordering::Less, self.all(of)?),
             ExprKind::Count(id) => Code::Count(*id),
             ExprKind::CountBy(id, name, words) => {
                 let words = words.iter().map(|word| word.as_str().into()).collect();
@@ -155,29 +163,41 @@ impl Expressions<'_> {
             }
             ExprKind::Sum(id, name) => Code::Sum(*id, name.as_str().into()),
             ExprKind::Object(members) => {
-                let member =
-                    |(name, value): &(String, Expr)| (Text::from(name.as_str()), self.code(value));
-                Code::Object(members.iter().map(member).collect())
+                let mut object = Vec::with_capacity(members.len());
+                for (name, value) in members {
+                    object.push((Text::from(name.as_str()), self.code(value)?));
+                }
+                Code::Object(object)
             }
-            // All others are planned above.
-            _ => Code::Constant(Value::Null),
+            other => return Err(Unplanned::new(format!("there is no plan for {other:?}"))),
+        })
+    }
+
+    fn boxed(&mut self, expr: &Expr) -> Planned<Box<Code>> {
+        self.code(expr).map(Box::new)
+    }
+
+    fn all(&mut self, of: &[Expr]) -> Planned<Vec<Code>> {
+        of.iter().map(|one| self.code(one)).collect()
+    }
+
+    fn text(&mut self, pieces: &[TextPiece]) -> Planned<Code> {
+        let mut planned = Vec::with_capacity(pieces.len());
+        for piece in pieces {
+            planned.push(match piece {
+                TextPiece::Literal(text) => Piece::Literal(text.as_str().into()),
+                TextPiece::Value(value, width) => Piece::Value(self.code(value)?, *width),
+            });
         }
+        Ok(joined(planned))
     }
 
-    fn boxed(&mut self, expr: &Expr) -> Box<Code> {
-        Box::new(self.code(expr))
-    }
-
-    fn text(&mut self, pieces: &[TextPiece]) -> Code {
-        let pieces = pieces.iter().map(|piece| match piece {
-            TextPiece::Literal(text) => Piece::Literal(text.as_str().into()),
-            TextPiece::Value(value, width) => Piece::Value(self.code(value), *width),
-        });
-        joined(pieces.collect())
-    }
-
-    fn new_value(&mut self, what: &str) -> Code {
-        self.made(if what == "key" { New::Key } else { New::Ulid })
+    fn new_value(&mut self, what: &str) -> Planned<Code> {
+        Ok(self.made(match what {
+            "key" => New::Key,
+            "ulid" => New::Ulid,
+            other => return Err(Unplanned::new(format!("nothing makes a new `{other}`"))),
+        }))
     }
 
     /// A value that each call makes for itself.
@@ -186,21 +206,25 @@ impl Expressions<'_> {
         Code::New(self.new_values.len() - 1)
     }
 
-    fn unchanged(&self) -> Code {
-        let entity = self.target.and_then(|id| self.contract.bindings[id].kind.item());
-        let counter = entity.and_then(|id| self.model.entities[id].counter());
-        match (self.target, counter) {
-            (Some(target), Some(counter)) => Code::Unchanged(target, counter.name.as_str().into()),
-            // The model has refused it: nothing counts here.
-            _ => Code::Constant(Value::Bool(false)),
-        }
+    /// The entity of a binding that is an item.
+    pub(super) fn item_entity(&self, binding: BindingId) -> Planned<&model::Entity> {
+        let entity = self.contract.bindings[binding].kind.item();
+        let entity = entity.ok_or_else(|| Unplanned::new("this is no item"))?;
+        Ok(&self.model.entities[entity])
     }
 
-    fn binary(&mut self, op: Op, a: &Expr, b: &Expr) -> Code {
+    fn unchanged(&self) -> Planned<Code> {
+        let target = self.target.ok_or_else(|| Unplanned::new("nothing was read before"))?;
+        let counter = self.item_entity(target)?.counter();
+        let counter = counter.ok_or_else(|| Unplanned::new("nothing counts its changes"))?;
+        Ok(Code::Unchanged(target, counter.name.as_str().into()))
+    }
+
+    fn binary(&mut self, op: Op, a: &Expr, b: &Expr) -> Planned<Code> {
         let times = (is_time(a), is_time(b));
-        let (left, right) = (self.boxed(a), self.boxed(b));
+        let (left, right) = (self.boxed(a)?, self.boxed(b)?);
         let compare = |comparator| Code::Compare(left.clone(), comparator, right.clone());
-        match op {
+        Ok(match op {
             Op::And => Code::And(left, right),
             Op::Or => Code::Or(left, right),
             Op::Equal => compare(Comparator::Equal),
@@ -217,20 +241,21 @@ impl Expressions<'_> {
                     _ => Code::Add(left, sign, right),
                 }
             }
-        }
+        })
     }
 
-    fn moves(&self, from: &Expr) -> Arc<[(Text, Vec<Text>)]> {
-        let ExprKind::Attribute(id, name) = &from.kind else { return Arc::new([]) };
-        let entity = self.contract.bindings[*id].kind.item();
-        let attribute = entity.and_then(|entity| self.model.entities[entity].attribute(name));
-        let moves = attribute.and_then(|attribute| attribute.moves.as_ref());
+    /// The declared moves of the attribute that a value is of.
+    fn moves(&self, from: &Expr) -> Planned<Moves> {
+        let moves = match &from.kind {
+            ExprKind::Attribute(id, name) => {
+                self.item_entity(*id)?.attribute(name).and_then(|one| one.moves.as_ref())
+            }
+            _ => None,
+        };
+        let moves = moves.ok_or_else(|| Unplanned::new("no moves of it are declared"))?;
         let text = |word: &String| Text::from(word.as_str());
-        moves
-            .into_iter()
-            .flatten()
-            .map(|(from, to)| (text(from), to.iter().map(text).collect()))
-            .collect()
+        let moves = moves.iter().map(|(from, to)| (text(from), to.iter().map(text).collect()));
+        Ok(moves.collect())
     }
 }
 

@@ -6,6 +6,8 @@ use latchkey_table::{Number, Text, ValueType};
 use regex::Regex;
 
 use super::Code;
+use super::entity::bound;
+use super::refusal::{Planned, Unplanned};
 
 /// An input.
 #[derive(Debug)]
@@ -51,23 +53,19 @@ pub(crate) enum InputType {
 }
 
 impl InputType {
-    pub(super) fn plan(kind: &Type) -> InputType {
-        let size = |n: u64| usize::try_from(n).unwrap_or(usize::MAX);
-        let number = |text: &Option<String>| text.as_ref().and_then(|text| text.parse().ok());
-        match kind {
+    pub(super) fn plan(kind: &Type) -> Planned<InputType> {
+        let size = |n: u64| usize::try_from(n).map_err(|_| Unplanned::new("no text is that long"));
+        Ok(match kind {
             Type::Id => InputType::Id,
             Type::Ulid => InputType::Ulid,
             Type::Text { max, like } => InputType::Text {
-                bytes_max: size(*max),
-                like: like.as_ref().and_then(|pattern| {
-                    // One that does not compile was a mistake of the document.
-                    Some((pattern.clone(), latchkey_model::pattern(pattern).ok()?))
-                }),
+                bytes_max: size(*max)?,
+                like: like.as_ref().map(|pattern| compiled(pattern)).transpose()?,
             },
             Type::Int { low, high } => InputType::Int { low: *low, high: *high },
             Type::Counter => InputType::Int { low: Some(1), high: None },
             Type::Number { low, high } => {
-                InputType::Number { low: number(low), high: number(high) }
+                InputType::Number { low: bound(low)?, high: bound(high)? }
             }
             Type::Bool => InputType::Bool,
             Type::Time => InputType::Time,
@@ -76,11 +74,18 @@ impl InputType {
             }
             Type::List => InputType::List,
             Type::Map { bytes, depth } => {
-                InputType::Map { bytes_max: size(*bytes), levels_max: size(*depth) }
+                InputType::Map { bytes_max: size(*bytes)?, levels_max: size(*depth)? }
             }
             Type::Duration | Type::Key => InputType::Never,
-        }
+        })
     }
+}
+
+/// A pattern, with the text it was written as.
+fn compiled(pattern: &str) -> Planned<(String, Regex)> {
+    let regex = latchkey_model::pattern(pattern);
+    let regex = regex.map_err(|_| Unplanned::new(format!("`{pattern}` is no pattern")))?;
+    Ok((pattern.to_owned(), regex))
 }
 
 /// Whether every use of an input can do with `null`: it is never set on an attribute that must stay.

@@ -5,6 +5,7 @@ use latchkey_table::{Text, Value};
 
 use super::entity::{Entity, Part, Shape};
 use super::expression::{Expressions, Piece, joined};
+use super::refusal::{Planned, Unplanned};
 use super::{Code, Failure, Send};
 
 /// The key of one item.
@@ -63,26 +64,30 @@ impl Leg {
         entity: &Entity,
         leg: &model::Leg,
         failure: Failure,
-    ) -> Leg {
+    ) -> Planned<Leg> {
         expressions.target = leg.target;
-        let key = Key::plan(expressions, &entity.key, &leg.key);
-        let key_values = assigns(expressions, &leg.key);
-        let values = assigns(expressions, &leg.values);
-        let adds = assigns(expressions, &leg.adds);
-        let condition = leg.condition.as_ref().map(|test| expressions.code(test));
+        let key_values = assigns(expressions, &leg.key)?;
+        let key = Key::plan(&entity.key, &key_values)?;
+        let values = values(expressions, &leg.values, &key_values)?;
+        let adds = assigns(expressions, &leg.adds)?;
+        let condition = leg.condition.as_ref().map(|test| expressions.code(test)).transpose()?;
         expressions.target = None;
         let removes: Vec<Text> = leg.removes.iter().map(|name| name.as_str().into()).collect();
         let given = |name: &Text| {
             let mut all = key_values.iter().chain(&values).chain(&adds);
             all.any(|assign| assign.attribute == *name)
         };
-        let of = leg.of.filter(|_| leg.verb == Verb::Put).map(|source| {
-            let has = |name: &&Text| source_has(expressions, source, name);
-            let mine = entity.attributes.iter().map(|attribute| &attribute.name);
-            let mine = mine.filter(|name| !given(name));
-            let mine = mine.filter(|name| entity.counter.as_ref() != Some(*name));
-            (source, mine.filter(has).cloned().collect())
-        });
+        let of = match leg.of.filter(|_| leg.verb == Verb::Put) {
+            Some(source) => {
+                let theirs = expressions.item_entity(source)?;
+                let mine = entity.attributes.iter().map(|attribute| &attribute.name);
+                let mine = mine.filter(|name| !given(name));
+                let mine = mine.filter(|name| entity.counter.as_ref() != Some(*name));
+                let mine = mine.filter(|name| theirs.attribute(name).is_some());
+                Some((source, mine.cloned().collect()))
+            }
+            None => None,
+        };
         let defaults = match leg.verb {
             Verb::Put | Verb::Upsert => {
                 let open = entity.defaults.iter().filter(|(name, _)| !given(name));
@@ -100,7 +105,7 @@ impl Leg {
             Verb::Delete | Verb::Check => false,
         });
         let indexes = indexes.map(|(at, _)| at).collect();
-        Leg {
+        Ok(Leg {
             verb: leg.verb,
             entity: leg.entity,
             key,
@@ -116,60 +121,52 @@ impl Leg {
             target: leg.target,
             result: leg.result.filter(|_| !matches!(leg.verb, Verb::Delete | Verb::Check)),
             failure,
-        }
+        })
     }
 }
 
 impl Key {
-    /// The templates of an entity, with each attribute's place taken by what is given for it.
-    pub(super) fn plan(
-        expressions: &mut Expressions<'_>,
-        shape: &Shape,
-        given: &[model::Given],
-    ) -> Key {
-        Key::plan_one(expressions, shape, given, None)
-    }
-
-    /// The same, with a number in the place of one attribute.
-    pub(super) fn plan_one(
-        expressions: &mut Expressions<'_>,
-        shape: &Shape,
-        given: &[model::Given],
-        fixed: Option<(&str, i64)>,
-    ) -> Key {
-        let mut fill = |parts: &[Part]| {
+    /// The templates of an entity, with each attribute's place taken by what is given for it. What is given is
+    /// planned once and cloned here, so that a `new` in it is one value in all its places.
+    pub(super) fn plan(shape: &Shape, given: &[Assign]) -> Planned<Key> {
+        let fill = |parts: &[Part]| {
             let pieces = parts.iter().map(|part| match part {
-                Part::Literal(text) => Piece::Literal(text.clone()),
-                Part::Attribute(name, width)
-                    if let Some((_, number)) =
-                        fixed.filter(|(fixed, _)| *fixed == name.as_str()) =>
-                {
-                    Piece::Value(Code::Constant(Value::from(number)), *width)
-                }
-                Part::Attribute(name, width) => {
-                    let value = given.iter().find(|given| given.attribute == name.as_str());
-                    let code = value.map_or(Code::Constant(Value::Null), |value| {
-                        expressions.code(&value.value)
-                    });
-                    Piece::Value(code, *width)
-                }
+                Part::Literal(text) => Ok(Piece::Literal(text.clone())),
+                Part::Attribute(name, width) => match value_of(given, name) {
+                    Some(value) => Ok(Piece::Value(value.clone(), *width)),
+                    None => Err(Unplanned::new(format!("its key lacks `{name}`"))),
+                },
             });
-            joined(pieces.collect())
+            Ok(joined(pieces.collect::<Planned<Vec<Piece>>>()?))
         };
-        Key { partition: fill(&shape.partition), sort: fill(&shape.sort) }
+        Ok(Key { partition: fill(&shape.partition)?, sort: fill(&shape.sort)? })
     }
 }
 
-pub(super) fn assigns(expressions: &mut Expressions<'_>, given: &[model::Given]) -> Vec<Assign> {
-    let assign = |given: &model::Given| Assign {
-        attribute: given.attribute.as_str().into(),
-        value: expressions.code(&given.value),
-        maybe: given.maybe,
+/// What is given for an attribute.
+fn value_of<'a>(given: &'a [Assign], name: &str) -> Option<&'a Code> {
+    given.iter().find(|assign| assign.attribute == name).map(|assign| &assign.value)
+}
+
+/// The values of a write. One that is part of the key was planned with it.
+fn values(
+    expressions: &mut Expressions<'_>,
+    given: &[model::Given],
+    key_values: &[Assign],
+) -> Planned<Vec<Assign>> {
+    let assign = |given: &model::Given| {
+        let value = match value_of(key_values, &given.attribute) {
+            Some(value) => value.clone(),
+            None => expressions.code(&given.value)?,
+        };
+        Ok(Assign { attribute: given.attribute.as_str().into(), value, maybe: given.maybe })
     };
     given.iter().map(assign).collect()
 }
 
-fn source_has(expressions: &Expressions<'_>, source: BindingId, name: &str) -> bool {
-    let entity = expressions.contract.bindings[source].kind.item();
-    entity.is_some_and(|entity| expressions.model.entities[entity].attribute(name).is_some())
+pub(super) fn assigns(
+    expressions: &mut Expressions<'_>,
+    given: &[model::Given],
+) -> Planned<Vec<Assign>> {
+    values(expressions, given, &[])
 }

@@ -4,8 +4,11 @@ mod entity;
 mod expression;
 mod input;
 mod leg;
+mod op;
 mod program;
 mod queue;
+mod read;
+mod refusal;
 
 use std::collections::HashMap;
 use std::fmt;
@@ -20,7 +23,7 @@ pub(crate) use entity::{Entity, Part, Shown};
 pub(crate) use expression::{Code, New, Piece, Sign};
 pub(crate) use input::{Input, InputType};
 pub(crate) use leg::{Assign, Key, Leg, LegNode};
-pub(crate) use program::{
+pub(crate) use op::{
     BatchOp, Bounds, EndOp, Failure, GetOp, Op, Paging, ProblemOp, QueryOp, ReturnOp, Strength,
 };
 pub use queue::QueueInfo;
@@ -123,11 +126,11 @@ impl System {
         if !checked.diagnostics.is_empty() {
             return Err(Mistakes(checked.diagnostics));
         }
-        Ok(System::plan(&checked.model))
+        System::plan(&checked.model)
     }
 
-    /// Plans a model without mistakes.
-    fn plan(model: &model::Model) -> System {
+    /// Plans a model without mistakes. What cannot be planned is a mistake of its own: see [`Mistakes`].
+    pub fn plan(model: &model::Model) -> Result<System, Mistakes> {
         let mut names: Vec<&str> = Vec::new();
         for index in model.entities.iter().flat_map(|entity| &entity.indexes) {
             if !names.contains(&index.name.as_str()) {
@@ -136,19 +139,48 @@ impl System {
         }
         let schema = Schema::new(model.table.name.as_str());
         let table = Arc::new(names.into_iter().fold(schema, Schema::with_index));
-        let discriminator = Text::from(model.table.discriminator.as_str());
-        let entities = model.entities.map(|_, entity| Entity::plan(entity, &table));
-        let contracts: Vec<Contract> = model
-            .contracts
-            .iter()
-            .map(|contract| program::plan(model, &entities, contract))
-            .collect();
+        let mut mistakes = Vec::new();
+        let mut entities = Entities::default();
+        for entity in &model.entities {
+            match Entity::plan(entity, &table) {
+                // In the order of the model, so that an id means the same in both.
+                Ok(planned) => drop(entities.push(planned)),
+                Err(error) => mistakes.push(error.diagnostic(&entity.name, entity.span)),
+            }
+        }
+        if !mistakes.is_empty() {
+            // Contracts know entities by their ids.
+            return Err(Mistakes(mistakes));
+        }
+        let mut contracts = Vec::new();
+        for contract in &model.contracts {
+            match program::plan(model, &entities, contract) {
+                Ok(planned) => contracts.push(planned),
+                Err(error) => mistakes.push(error.diagnostic(&contract.id, contract.span)),
+            }
+        }
+        let mut queues = IdVec::default();
+        for (id, queue) in model.queues.enumerate() {
+            match queue::plan(model, &entities, id, queue) {
+                Ok(planned) => drop(queues.push(planned)),
+                Err(mistake) => mistakes.push(*mistake),
+            }
+        }
+        if !mistakes.is_empty() {
+            return Err(Mistakes(mistakes));
+        }
         let ids = contracts.iter().enumerate();
         let by_id = ids.map(|(at, contract)| (contract.info.id.clone(), at)).collect();
-        let name = Text::from(model.system.as_str());
-        let roles = model.roles.iter().map(|role| role.name.as_str().into()).collect();
-        let queues = queue::plan(model, &entities);
-        System { name, table, discriminator, roles, entities, contracts, by_id, queues }
+        Ok(System {
+            name: Text::from(model.system.as_str()),
+            table,
+            discriminator: Text::from(model.table.discriminator.as_str()),
+            roles: model.roles.iter().map(|role| role.name.as_str().into()).collect(),
+            entities,
+            contracts,
+            by_id,
+            queues,
+        })
     }
 
     /// The contracts that need transactions. A POST may be given a name, whose record goes with its effect.

@@ -1,9 +1,11 @@
 //! Queues, what works through them, and what is sent to them.
 
-use latchkey_model::model::{self, IdVec, Model, QueueId};
+use latchkey_language::Diagnostic;
+use latchkey_model::model::{self, Model, QueueId};
 use latchkey_table::Text;
 
 use super::leg::{Assign, assigns};
+use super::refusal::{Planned, Unplanned};
 use super::{Code, Contract, Entities, LegNode, New, Op, program};
 use crate::plan::expression::Expressions;
 
@@ -70,40 +72,49 @@ impl Send {
         expressions: &mut Expressions<'_>,
         entities: &Entities,
         send: &model::Send,
-    ) -> Send {
+    ) -> Planned<Send> {
         let model = expressions.model;
         let follow = |contract: &Option<Box<model::Contract>>| {
-            contract.as_ref().map(|contract| program::plan(model, entities, contract))
+            let planned =
+                contract.as_ref().map(|contract| program::plan(model, entities, contract));
+            planned.transpose()
         };
-        let (accepted, refused) = (follow(&send.accepted), follow(&send.refused));
-        Send {
+        Ok(Send {
             id: send.id.as_str().into(),
             queue: send.queue,
             message: expressions.made(New::Ulid),
-            values: assigns(expressions, &send.values),
-            at: send.at.as_ref().map(|at| expressions.code(at)),
-            accepted,
-            refused,
-            kept: assigns(expressions, &send.record),
-        }
+            values: assigns(expressions, &send.values)?,
+            at: send.at.as_ref().map(|at| expressions.code(at)).transpose()?,
+            accepted: follow(&send.accepted)?,
+            refused: follow(&send.refused)?,
+            kept: assigns(expressions, &send.record)?,
+        })
     }
 }
 
-/// The queues of a model, each with its worker.
-pub(super) fn plan(model: &Model, entities: &Entities) -> IdVec<QueueId, Queue> {
-    model.queues.map(|id, queue| {
-        let worker = model.workers.iter().find(|worker| worker.queue == id);
-        let worker = worker.map(|worker| Worker {
-            body: program::plan(model, entities, &worker.body),
-            dead: worker.dead.as_ref().map(|dead| program::plan(model, entities, dead)),
-        });
-        Queue {
-            name: queue.name.as_str().into(),
-            lease_ms: u32::try_from(queue.lease_ms).unwrap_or(u32::MAX),
-            tries: queue.tries,
-            worker,
+/// Plans a queue and its worker.
+pub(super) fn plan(
+    model: &Model,
+    entities: &Entities,
+    id: QueueId,
+    queue: &model::Queue,
+) -> Result<Queue, Box<Diagnostic>> {
+    let worker = model.workers.iter().find(|worker| worker.queue == id);
+    let body = |contract: &model::Contract| {
+        let planned = program::plan(model, entities, contract);
+        planned.map_err(|error| Box::new(error.diagnostic(&contract.id, contract.span)))
+    };
+    let worker = match worker {
+        Some(worker) => {
+            let dead = worker.dead.as_ref().map(body).transpose()?;
+            Some(Worker { body: body(&worker.body)?, dead })
         }
-    })
+        None => None,
+    };
+    let lease_ms = u32::try_from(queue.lease_ms).map_err(|_| {
+        Box::new(Unplanned::new("no lease is that long").diagnostic(&queue.name, queue.span))
+    })?;
+    Ok(Queue { name: queue.name.as_str().into(), lease_ms, tries: queue.tries, worker })
 }
 
 /// The send of an id in a contract, or in what follows its sends.

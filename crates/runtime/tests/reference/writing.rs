@@ -1,6 +1,6 @@
 //! Writing: what each write does to the item, and when it is refused.
 
-use crate::support::{World, after, written};
+use crate::support::{World, after, call, written};
 
 const ACCOUNT: &str = r#"
 entity Account "ACCOUNT" {
@@ -352,4 +352,73 @@ contract COPY "Copy" {
     let expected = r#"{"orderId":"o","ownerId":"alice","total":13.5,"hint":"h","rank":7,"other":3,"version":1}"#;
     assert_eq!(told.body(), expected, "a counter is the copy's own");
     assert_eq!(world.ok("COPY", r#"{"orderId": "p"}"#).await.get("hint"), None);
+}
+
+const NOTES: &str = r#"
+entity Note "NOTE" {
+  PK = "NOTE#{noteId}"
+  SK = "NOTE#{noteId}"
+
+  noteId id, text text(40), shard int 0..3
+}
+entity Copy "COPY" {
+  PK = "COPY#{copyId}#{shard:01}"
+  SK = "COPY#{copyId}"
+
+  copyId id, shard int 0..3
+}
+contract MAKE "Make a note" {
+  POST /notes
+  input text Note.text
+  allow true
+  note = put Note { noteId = new ulid, text, shard = 0 } if absent      else retry
+  return 201 note
+  facts
+}
+contract SEE "See a note" {
+  GET /notes/{noteId}
+  allow true
+  note = get Note strong                                                else 404 not-found
+  return note
+  facts
+}
+contract GROW "Make a note by an upsert" {
+  POST /grown
+  input text Note.text
+  allow true
+  note = upsert Note(noteId = new ulid) set text = text, shard = 1
+  return 201 note
+  facts
+}
+contract NONE "Look for what cannot be there" {
+  GET /none
+  allow true
+  note = get Note(noteId = new ulid) strong
+  require note is absent                                                else 409 guessed
+  copies = get Copy(copyId = new ulid) shard in 0..3 strong
+  return copies
+  facts
+}
+"#;
+
+// A `new` in a key was made anew for PK, for SK and for the attribute: 201 with an id that then was a 404.
+#[tokio::test]
+async fn one_new_in_the_text_is_one_value() {
+    let world = World::start(NOTES).await;
+    for contract in ["MAKE", "GROW"] {
+        let made = world.ok(contract, r#"{"text": "a"}"#).await;
+        let id = made["noteId"].as_str().unwrap();
+        let key = format!("NOTE#{id}");
+        assert_eq!(world.attribute(&key, &key, "noteId"), Some(format!("\"{id}\"")), "{contract}");
+        let seen = world.ok("SEE", &format!(r#"{{"noteId": "{id}"}}"#)).await;
+        assert_eq!(seen["noteId"], made["noteId"], "{contract}");
+    }
+    let mut call = call("NONE", "{}");
+    call.trace = true;
+    let asked = format!("{:?}", world.made(call).await.0.trace);
+    let ids = |begin: &str| -> std::collections::BTreeSet<String> {
+        asked.split(begin).skip(1).map(|rest| rest.chars().take(26).collect()).collect()
+    };
+    assert_eq!(ids("NOTE#").len(), 1, "{asked}");
+    assert_eq!(ids("COPY#").len(), 1, "{asked}");
 }

@@ -1,0 +1,128 @@
+//! Reads, planned: one item, several of one entity, a range.
+
+use latchkey_model::model::{self, Expr, Limit, Range, Strong, What};
+use latchkey_table::{Direction, Text, Value};
+
+use super::leg::{Key, assigns};
+use super::op::{BatchOp, Bounds, Failure, GetOp, Op, Paging, QueryOp, Strength};
+use super::program::Planner;
+use super::refusal::{Planned, Unplanned};
+use super::{Assign, Code};
+
+impl Planner<'_> {
+    pub(super) fn read(&mut self, read: &model::Read) -> Planned<Op> {
+        let failure = self.failure(read.failure.as_ref())?;
+        let strong = match &read.strong {
+            Strong::No => Strength::Never,
+            Strong::Yes => Strength::Always,
+            Strong::When(test) => Strength::When(self.expressions.code(test)?),
+        };
+        match &read.what {
+            What::Get(given) => {
+                let given = assigns(&mut self.expressions, given)?;
+                let key = Key::plan(&self.entities[read.entity].key, &given)?;
+                let (entity, binding) = (read.entity, read.binding);
+                Ok(Op::Get(Box::new(GetOp { entity, binding, key, strong, failure })))
+            }
+            What::Batch(batch) => {
+                let op = self.batch(batch, read, strong, failure)?;
+                Ok(Op::Batch(Box::new(op)))
+            }
+            What::Query(query) => {
+                let op = self.query(query, read, strong, failure)?;
+                Ok(Op::Query(Box::new(op)))
+            }
+        }
+    }
+
+    fn batch(
+        &mut self,
+        batch: &model::Batch,
+        read: &model::Read,
+        strong: Strength,
+        failure: Failure,
+    ) -> Planned<BatchOp> {
+        let attribute = Text::from(batch.attribute.as_str());
+        let mut given = assigns(&mut self.expressions, &batch.key)?;
+        let place = given.len();
+        let number = |number: i64| Code::Constant(Value::from(number));
+        given.push(Assign { attribute: attribute.clone(), value: number(0), maybe: false });
+        let shape = &self.entities[read.entity].key;
+        let mut keys = Vec::new();
+        for one in batch.low..=batch.high {
+            if let Some(assign) = given.get_mut(place) {
+                assign.value = number(one);
+            }
+            keys.push(Key::plan(shape, &given)?);
+        }
+        Ok(BatchOp {
+            entity: read.entity,
+            binding: read.binding,
+            keys,
+            through: (attribute, batch.low, batch.high),
+            strong,
+            snapshot: batch.snapshot,
+            failure,
+        })
+    }
+
+    fn query(
+        &mut self,
+        query: &model::Query,
+        read: &model::Read,
+        strong: Strength,
+        failure: Failure,
+    ) -> Planned<QueryOp> {
+        if !query.filters.is_empty() {
+            return Err(Unplanned::new("a query cannot keep items by a filter"));
+        }
+        let mut code = |expr: &Expr| self.expressions.code(expr);
+        let range = match &query.range {
+            Range::All => Bounds::All,
+            Range::Equal(text) => Bounds::Equal(code(text)?),
+            Range::BeginsWith(text) => Bounds::BeginsWith(code(text)?),
+            Range::Between(low, high) => Bounds::Between(code(low)?, code(high)?),
+            Range::Side { below, inclusive, bound } => {
+                Bounds::Side { below: *below, inclusive: *inclusive, bound: code(bound)? }
+            }
+        };
+        let partition = query.partition.as_ref();
+        let partition = partition.ok_or_else(|| Unplanned::new("a query needs `PK = …`"))?;
+        let partition = code(partition)?;
+        let (direction, turned) = match &query.descending {
+            None => (Direction::Ascending, None),
+            Some(None) => (Direction::Descending, None),
+            Some(Some(test)) => (Direction::Ascending, Some(code(test)?)),
+        };
+        let (paging, items_max) = match query.limit {
+            Some(Limit::Page(size, size_max)) => {
+                let paging = Paging { size: count(size)?, size_max: count(size_max)? };
+                self.paging.get_or_insert(paging);
+                if let Some(name) = &query.sized_by {
+                    self.page_size = name.as_str().into();
+                }
+                (Some(paging), paging.size_max)
+            }
+            Some(Limit::First(items)) => (None, count(items)?),
+            None => return Err(Unplanned::new("a query needs `page` or `first`")),
+        };
+        Ok(QueryOp {
+            entity: read.entity,
+            binding: read.binding,
+            index: query.index.as_deref().map(Text::from),
+            partition,
+            range,
+            direction,
+            turned,
+            strong,
+            paging,
+            items_max,
+            failure,
+        })
+    }
+}
+
+/// How many items a page or a `first` has.
+fn count(items: u64) -> Planned<u32> {
+    u32::try_from(items).map_err(|_| Unplanned::new("no page has so many items"))
+}

@@ -1,0 +1,36 @@
+//! Documents that passed the check and cannot be planned: each is a bug, and is refused as one.
+
+use latchkey_language::{Diagnostic, Span};
+
+/// The name under which a refusal is reported, where others have the name of a rule.
+const RULE: &str = "plan";
+
+/// Why a statement cannot be planned.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Unplanned {
+    what: String,
+    /// The expression or statement, once it is known.
+    span: Option<Span>,
+}
+
+/// What was planned, or why it cannot be.
+pub(crate) type Planned<T> = Result<T, Unplanned>;
+
+impl Unplanned {
+    pub(crate) fn new(what: impl Into<String>) -> Unplanned {
+        Unplanned { what: what.into(), span: None }
+    }
+
+    /// Where it is, unless a place within is known already.
+    pub(crate) fn at(self, span: Span) -> Unplanned {
+        Unplanned { span: self.span.or(Some(span)), ..self }
+    }
+
+    /// The refusal of a document, which names the contract and points at the statement.
+    pub(crate) fn diagnostic(self, contract: &str, span: Span) -> Diagnostic {
+        let message = format!("`{contract}` cannot be run: {}", self.what);
+        Diagnostic::new(RULE, self.span.unwrap_or(span), message)
+            .why("the check lets this through and the runtime cannot do it, so the document is not served")
+            .help("this is a bug in Latchkey: report it with the document, and write the statement another way")
+    }
+}
