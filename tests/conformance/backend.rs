@@ -19,7 +19,7 @@ use tokio::time::Instant;
 use crate::services::{Kind, Service};
 
 /// How long a request may take.
-const TIME_MAX: Duration = Duration::from_secs(20);
+const TIME_MAX: Duration = Duration::from_secs(120);
 
 /// What carries requests out, with a table of its own.
 pub(crate) struct Backend {

@@ -1,6 +1,4 @@
-//! What a server says when it cannot start, and how soon.
-
-use std::time::Duration;
+//! What a server says when it cannot start.
 
 use serde_json::{Value, json};
 
@@ -8,11 +6,8 @@ use crate::impostor::{doors, impostor, refusal, silence};
 use crate::serve::Server;
 use crate::world::{Done, SECRET_KEY, World, on_each, unique};
 
-/// Nobody waits longer for a message.
-const PATIENCE: Duration = Duration::from_secs(15);
-
 fn serve(world: &World, endpoint: &str) -> Done {
-    let done = world.run(&[
+    world.run(&[
         "serve",
         "doors.md",
         "--listen",
@@ -20,9 +15,7 @@ fn serve(world: &World, endpoint: &str) -> Done {
         "--dynamodb",
         "--endpoint",
         endpoint,
-    ]);
-    assert!(done.took < PATIENCE, "it took {:?}: {}", done.took, done.errors);
-    done
+    ])
 }
 
 #[test]

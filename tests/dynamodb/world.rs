@@ -3,7 +3,6 @@
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
-use std::time::{Duration, Instant};
 
 use tempfile::TempDir;
 
@@ -25,7 +24,6 @@ pub(crate) struct Done {
     pub(crate) code: Option<i32>,
     pub(crate) output: String,
     pub(crate) errors: String,
-    pub(crate) took: Duration,
 }
 
 impl World {
@@ -78,11 +76,11 @@ impl World {
 
     /// Runs the command to its end.
     pub(crate) fn run(&self, arguments: &[&str]) -> Done {
-        let began = Instant::now();
         let output = self.command(arguments).output().unwrap();
         let text = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap();
-        let (errors, took) = (text(output.stderr), began.elapsed());
-        let done = Done { code: output.status.code(), output: text(output.stdout), errors, took };
+        let (output, errors, code) =
+            (text(output.stdout), text(output.stderr), output.status.code());
+        let done = Done { code, output, errors };
         let all = format!("{}{}", done.output, done.errors);
         assert!(!all.contains(SECRET_KEY), "a secret is printed: {all}");
         done

@@ -1,6 +1,7 @@
 //! What one client knows: every write that was acknowledged, and the one whose answer was lost.
 
 use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 use std::time::Duration;
 
@@ -74,12 +75,15 @@ impl Book {
         ["a", "b"].map(|side| format!("owner{}{side}", self.number))
     }
 
-    /// Writes until the server is gone.
-    pub(crate) fn write(&mut self, client: &mut Client, lockers_max: usize) {
+    /// Writes until the server is gone, and counts what is acknowledged.
+    pub(crate) fn write(&mut self, client: &mut Client, lockers_max: usize, count: &AtomicUsize) {
         loop {
             let act = self.next(lockers_max);
             match send(client, &act) {
-                Ok(reply) => self.acknowledge(&act, &reply),
+                Ok(reply) => {
+                    self.acknowledge(&act, &reply);
+                    count.fetch_add(1, Ordering::Relaxed);
+                }
                 Err(_) => {
                     self.doubt = Some(act);
                     return;

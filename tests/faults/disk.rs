@@ -7,12 +7,12 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::Mutex;
 use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use serde_json::json;
 
-use crate::serve::{Client, Reply, Server};
-use crate::world::{locker, lockers_of, operator, outcome, within};
+use crate::serve::{Client, Reply, Server, until};
+use crate::world::{locker, lockers_of, operator, outcome};
 
 /// A small file system, which is there as long as this lives. It is seen through the process that holds
 /// it, so nobody else need enter it.
@@ -127,11 +127,11 @@ fn a_full_disk_refuses_writes_and_nothing_else() {
         told.extend(some);
         doubt.extend(unsure);
         let mut client = server.client().with_token(&token);
-        within(Duration::from_secs(3), "reads go on", || client.get("/ready").status == 200);
+        until("reads go on", || client.get("/ready").status == 200);
         for _ in 0..5 {
             let reply = client.post("/lockers", &json!({ "ownerId": "nobody" }));
             assert!(reply.status == 201 || full(&reply), "{reply:?}");
-            within(Duration::from_secs(3), "reads go on", || client.get("/ready").status == 200);
+            until("reads go on", || client.get("/ready").status == 200);
             all_there(&mut client, &told, &doubt);
         }
         if round == 1 {
@@ -144,7 +144,7 @@ fn a_full_disk_refuses_writes_and_nothing_else() {
         std::fs::remove_file(&filler).unwrap();
         let mut client = server.client().with_token(&token);
         let id = format!("room-{round}");
-        within(Duration::from_secs(3), "writes go on", || {
+        until("writes go on", || {
             let body = json!({ "lockerId": id, "ownerId": "owner" });
             let reply = client.post("/lockers", &body);
             assert!(reply.status == 201 || full(&reply), "{reply:?}");

@@ -2,7 +2,8 @@
 
 use std::io::{self, BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
-use std::time::Duration;
+
+use crate::serve::HANG;
 
 /// A connection, and what was read of it.
 pub(crate) struct Wire(pub(crate) BufReader<TcpStream>);
@@ -20,7 +21,7 @@ impl Wire {
     pub(crate) fn open(address: &str) -> Wire {
         let stream = TcpStream::connect(address).unwrap();
         stream.set_nodelay(true).unwrap();
-        stream.set_read_timeout(Some(Duration::from_secs(60))).unwrap();
+        stream.set_read_timeout(Some(HANG)).unwrap();
         Wire(BufReader::new(stream))
     }
 

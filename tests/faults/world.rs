@@ -5,7 +5,6 @@ use std::io::{BufRead, BufReader};
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::Barrier;
 use std::thread;
-use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
@@ -189,15 +188,6 @@ pub(crate) fn no_two_overlap(reservations: &[Value]) {
 pub(crate) fn signal(id: u32, name: &str) {
     let status = Command::new("kill").args([name, &id.to_string()]).status().unwrap();
     assert!(status.success(), "kill {name} {id}");
-}
-
-/// Waits for something to become true.
-pub(crate) fn within(limit: Duration, what: &str, mut done: impl FnMut() -> bool) {
-    let started = Instant::now();
-    while !done() {
-        assert!(started.elapsed() < limit, "{what}: not within {limit:?}");
-        thread::sleep(Duration::from_millis(20));
-    }
 }
 
 /// A server that was started with a command of the test's own.

@@ -2,12 +2,11 @@
 
 use std::io::{Read, Write};
 use std::net::TcpStream;
-use std::time::Duration;
 
 use serde_json::{Value, json};
 
 use crate::scene::{Scene, clock};
-use crate::serve::Reply;
+use crate::serve::{HANG, Reply};
 
 /// A small source of chance, the same in every run.
 struct Chance(u64);
@@ -278,7 +277,7 @@ fn an_answer_does_not_wait_for_what_comes_behind_the_request() {
     let request = format!("{}\r\n", alice.head("GET", "/lockers/L1", &[]));
     for behind in ["\r\n", "GET /lock", "GET /lockers/L1 HTTP/1.1\r\nhost: x\r\n", &request] {
         let mut stream = TcpStream::connect(&scene.server.address).unwrap();
-        stream.set_read_timeout(Some(Duration::from_secs(5))).unwrap();
+        stream.set_read_timeout(Some(HANG)).unwrap();
         stream.write_all(format!("{request}{behind}").as_bytes()).unwrap();
         let mut answer = [0; 15];
         let read = stream.read_exact(&mut answer);
@@ -297,7 +296,7 @@ fn requests_one_behind_the_other_are_answered_in_order() {
     let all: String = ["/lockers/L1", "/lockers/L2", "/lockers/L9", "/nothing"].map(ask).concat();
     let last = format!("{}connection: close\r\n\r\n", alice.head("GET", "/lockers/L1", &[]));
     let mut stream = TcpStream::connect(&scene.server.address).unwrap();
-    stream.set_read_timeout(Some(Duration::from_secs(5))).unwrap();
+    stream.set_read_timeout(Some(HANG)).unwrap();
     stream.write_all(format!("{all}{last}").as_bytes()).unwrap();
     let mut answers = String::new();
     stream.read_to_string(&mut answers).unwrap();

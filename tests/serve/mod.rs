@@ -8,7 +8,8 @@ use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
-use std::time::Duration;
+use std::thread;
+use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
@@ -111,7 +112,7 @@ impl Server {
         }
         assert!(!address.is_empty(), "it does not listen: {greeting}");
         // Whatever else it prints is read, or it would wait for a reader.
-        std::thread::spawn(move || lines.for_each(drop));
+        thread::spawn(move || lines.for_each(drop));
         Server { child, address, data: data.to_owned(), greeting }
     }
 
@@ -130,6 +131,11 @@ impl Server {
     pub(crate) fn stop(&mut self) -> std::process::ExitStatus {
         let id = self.child.id().to_string();
         assert!(Command::new("kill").args(["-TERM", &id]).status().unwrap().success());
+        self.wait()
+    }
+
+    /// Waits until it has ended.
+    pub(crate) fn wait(&mut self) -> std::process::ExitStatus {
         self.child.wait().unwrap()
     }
 
@@ -170,6 +176,18 @@ pub(crate) fn latchkey() -> Command {
     let mut command = Command::new(LATCHKEY);
     command.env_remove("LATCHKEY_SECRET");
     command
+}
+
+/// How long a test waits before it takes something for hanging. No other verdict rests on it.
+pub(crate) const HANG: Duration = Duration::from_secs(300);
+
+/// Waits until something is true.
+pub(crate) fn until(what: &str, mut done: impl FnMut() -> bool) {
+    let started = Instant::now();
+    while !done() {
+        assert!(started.elapsed() < HANG, "it hangs, waiting until {what}");
+        thread::sleep(Duration::from_millis(20));
+    }
 }
 
 /// A client of one connection, kept open, that sends what it is told and no more.
@@ -289,7 +307,7 @@ impl Client {
         if self.stream.is_none() {
             let stream = TcpStream::connect(&self.address)?;
             stream.set_nodelay(true)?;
-            stream.set_read_timeout(Some(Duration::from_secs(60)))?;
+            stream.set_read_timeout(Some(HANG))?;
             self.stream = Some(BufReader::new(stream));
         }
         let stream = self.stream.as_mut().unwrap();

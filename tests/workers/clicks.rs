@@ -73,7 +73,7 @@ fn one_request_for_all_clicks(world: &World, rounds: u32) -> BTreeMap<usize, usi
         assert_eq!(own.len(), 1, "{own:?}");
         assert_eq!(&text(own[0], "requestId"), request);
     }
-    event.wait(&address, told.len(), Duration::from_secs(60));
+    event.wait(&address, told.len());
     event.is_settled(world, &address, &told);
     interrupted
 }

@@ -1,12 +1,11 @@
 //! An event that people race for, and what must hold of it in the end.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use crate::serve::Reply;
-use crate::world::{Address, Patient, World, token, within};
+use crate::serve::{Reply, until};
+use crate::world::{Address, Patient, World, token};
 
 /// The queue of participation.
 pub(crate) const QUEUE: &str = "participations";
@@ -74,10 +73,10 @@ impl Event<'_> {
         summary["SUCCEEDED"] + summary["REJECTED"] + summary["FAILED_FINAL"]
     }
 
-    pub(crate) fn wait(&self, address: &Address, count: usize, limit: Duration) {
+    pub(crate) fn wait(&self, address: &Address, count: usize) {
         let mut client = Patient::new(address);
         let what = format!("{count} requests for {} are decided", self.id);
-        within(limit, &what, || self.decided(&mut client) >= count);
+        until(&what, || self.decided(&mut client) >= count);
     }
 
     /// The requests by when they were accepted, all pages.
@@ -139,7 +138,7 @@ impl Event<'_> {
             is_logged(&mut client, one);
         }
         // A copy that was put off comes once more, and finds that all is done.
-        within(Duration::from_secs(60), "the queue is empty", || world.depth() == [0; 4]);
+        until("the queue is empty", || world.depth() == [0; 4]);
         if let Some(sqs) = &world.sqs {
             let name = world.queue_name();
             let dead = match name.strip_suffix(".fifo") {

@@ -2,7 +2,6 @@
 //! that are killed.
 
 use std::thread;
-use std::time::Duration;
 
 use crate::event::{Event, QUEUE, Told};
 use crate::race::{crowd, harass};
@@ -28,7 +27,7 @@ fn race(world: &World, kills: usize, take_part: impl FnOnce(&Address) -> Told) -
         let told = take_part(&address);
         let workers: Vec<_> = killing.into_iter().map(|one| one.join().unwrap()).collect();
         let event = Event { id: "race", seats: 0 };
-        event.wait(&address, told.len(), Duration::from_secs(120));
+        event.wait(&address, told.len());
         drop(workers);
         told
     });

@@ -10,7 +10,8 @@ use serde_json::{Value, json};
 use crate::event::{Event, QUEUE, admin, log, text};
 use crate::race::crowd;
 use crate::serve::proxy::Proxy;
-use crate::world::{Address, Chance, Patient, World, tries, within};
+use crate::serve::until;
+use crate::world::{Address, Chance, Patient, World, tries};
 
 /// Before this, the worker of these documents fails for an event of a certain title.
 const BEFORE: &str = "  when event.mode == FIRST_COME {\n    seats =";
@@ -51,10 +52,10 @@ fn poisoned(world: &World) {
     let mut client = Patient::new(&address);
     let request = POISON.click(&mut client, "eve");
     SOUND.click(&mut client, "eve");
-    SOUND.wait(&address, 1, Duration::from_secs(30));
+    SOUND.wait(&address, 1);
     assert_eq!(SOUND.summary(&mut client)["SUCCEEDED"], 1, "one does not hold up the other");
 
-    within(Duration::from_secs(60), "it is given up", || given_up(&mut client, &request).is_some());
+    until("it is given up", || given_up(&mut client, &request).is_some());
     let why = given_up(&mut client, &request).unwrap();
     assert_eq!(why, ["FAILED", "POISONED", "it cannot be digested"]);
     let logged: Vec<_> = log(&mut client, &request).into_iter().map(|line| line.0).collect();
@@ -63,7 +64,7 @@ fn poisoned(world: &World) {
     assert_eq!((summary["PROCESSING"], summary["FAILED_FINAL"]), (0, 1), "{summary:?}");
 
     // Looked at, sent again, and looked at again.
-    within(Duration::from_secs(30), "it is kept", || world.depth() == [0, 0, 0, 1]);
+    until("it is kept", || world.depth() == [0, 0, 0, 1]);
     let letter = peeked(world).pop().unwrap();
     assert_eq!(letter["body"], json!({"requestId": request}), "{letter}");
     assert!(letter["tries"].as_u64().unwrap() >= 2, "{letter}");
@@ -74,7 +75,7 @@ fn poisoned(world: &World) {
     assert!(told.contains("participation/participations") && told.contains("EP-04"), "{told}");
     assert_eq!(world.queue_told(&["redrive", QUEUE]), "1 message sent again\n");
     // It is decided, so nothing more becomes of it.
-    within(Duration::from_secs(30), "it is gone", || world.depth() == [0; 4]);
+    until("it is gone", || world.depth() == [0; 4]);
     assert_eq!(given_up(&mut client, &request).unwrap(), why);
     let unknown = world.queue(&["redrive", QUEUE, "--id", "nothing"]);
     assert!(!unknown.status.success());
@@ -82,7 +83,7 @@ fn poisoned(world: &World) {
 
     // Removed for good, if that is meant.
     POISON.click(&mut client, "mallory");
-    within(Duration::from_secs(60), "another is kept", || world.depth() == [0, 0, 0, 1]);
+    until("another is kept", || world.depth() == [0, 0, 0, 1]);
     let unsure = world.queue(&["purge", QUEUE, "--dead"]);
     assert!(!unsure.status.success() && world.depth()[3] == 1, "{unsure:?}");
     assert_eq!(world.queue_told(&["purge", QUEUE, "--dead", "--yes"]), "1 message removed\n");
@@ -122,7 +123,7 @@ fn a_message_that_kills_its_worker_is_given_up_by_sqs_and_then_by_us() {
         let mut worker = world.work_through(&way.endpoint());
         way.hang();
         send();
-        within(Duration::from_secs(10), "it has the message", held);
+        until("it has the message", held);
         worker.kill();
         Instant::now()
     };
@@ -133,11 +134,11 @@ fn a_message_that_kills_its_worker_is_given_up_by_sqs_and_then_by_us() {
     });
     let request = request.into_inner();
     let _worker = world.work(&[]);
-    within(Duration::from_secs(60), "it is given up", || given_up(&mut client, &request).is_some());
+    until("it is given up", || given_up(&mut client, &request).is_some());
     let [class, code, message] = given_up(&mut client, &request).unwrap();
     assert_eq!((class.as_str(), code.as_str()), ("CRASHED", "crashed"));
     assert!(message.contains("died"), "{message}");
-    within(Duration::from_secs(30), "it is kept", || world.depth() == [0, 0, 0, 1]);
+    until("it is kept", || world.depth() == [0, 0, 0, 1]);
     assert_eq!(sqs.depth("deadly-dead"), [0; 3], "and no longer at SQS");
     assert_eq!(peeked(&world)[0]["failure"]["class"], "CRASHED");
 }
@@ -160,7 +161,7 @@ fn a_message_with_one_try_that_was_held_by_whoever_is_killed_is_given_up() {
         }
         crowd.join().unwrap()
     });
-    event.wait(&address, users, Duration::from_secs(60));
+    event.wait(&address, users);
     let mut client = Patient::new(&address);
     let requests = event.walk(&mut client, "asc", 100);
     let listed: BTreeSet<_> = requests.iter().map(|one| text(one, "requestId")).collect();

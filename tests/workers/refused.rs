@@ -1,12 +1,11 @@
 //! The queue will not take what is sent, or cannot be asked.
 
-use std::time::{Duration, Instant};
-
 use serde_json::json;
 
 use crate::event::{Event, QUEUE, admin, log, request_id};
 use crate::serve::proxy::Proxy;
-use crate::world::{Address, Patient, SHORT, World, within};
+use crate::serve::until;
+use crate::world::{Address, Patient, SHORT, World};
 
 #[test]
 fn a_request_the_queue_refuses_has_failed() {
@@ -35,7 +34,7 @@ fn a_request_the_queue_refuses_has_failed() {
     let again = event.reply(&mut client, "rose");
     assert_eq!((again.status, request_id(&again)), (200, request));
     event.click(&mut client, "ruth");
-    event.wait(&address, 2, Duration::from_secs(30));
+    event.wait(&address, 2);
     assert_eq!(event.summary(&mut client)["SUCCEEDED"], 1);
 }
 
@@ -61,10 +60,8 @@ fn nothing_is_lost(queue: &str, fail: fn(&mut Proxy)) {
     fail(&mut way);
     let mut client = Patient::new(&address);
     for user in ["ann", "ben", "cid"] {
-        let started = Instant::now();
         let reply = event.reply(&mut client, user);
         assert_eq!((reply.status, &reply.json()["status"]), (202, &json!("RECEIVED")), "{reply:?}");
-        assert!(started.elapsed() < Duration::from_secs(10), "{:?}", started.elapsed());
         let again = event.reply(&mut client, user);
         assert_eq!((again.status, request_id(&again)), (200, request_id(&reply)));
     }
@@ -75,10 +72,10 @@ fn nothing_is_lost(queue: &str, fail: fn(&mut Proxy)) {
     way.mend();
     server = world.serve(&[]);
     address.is_now(&server);
-    event.wait(&address, 3, Duration::from_secs(60));
+    event.wait(&address, 3);
     let summary = event.summary(&mut client);
     assert_eq!((summary["SUCCEEDED"], summary["REJECTED"]), (2, 1), "{summary:?}");
-    within(Duration::from_secs(20), "the outbox is empty", || outbox(&world) == 0);
+    until("the outbox is empty", || outbox(&world) == 0);
 }
 
 /// How many records wait in outboxes.

@@ -16,12 +16,12 @@ use tempfile::TempDir;
 use crate::jwt;
 use crate::serve::services::{ENVIRONMENT, Service};
 use crate::serve::sqs::Sqs;
-use crate::serve::{Client, Reply, latchkey};
+use crate::serve::{Client, HANG, Reply, latchkey};
 
 const SECRET: &str = "the secret of tests, known to all of them";
 
 /// How long a client goes on asking a server that is not there.
-const PATIENCE: Duration = Duration::from_secs(60);
+const PATIENCE: Duration = HANG;
 
 /// Leases of the shipped document are long; these are over soon after whoever held them was killed.
 pub(crate) const SHORT: [(&str, &str); 3] = [
@@ -341,15 +341,6 @@ impl<'a> Patient<'a> {
         let reply = self.ask(token, "GET", path, None);
         assert_eq!(reply.status, 200, "{reply:?}");
         reply.json()
-    }
-}
-
-/// Waits for something to become true.
-pub(crate) fn within(limit: Duration, what: &str, mut done: impl FnMut() -> bool) {
-    let started = Instant::now();
-    while !done() {
-        assert!(started.elapsed() < limit, "{what}: not within {limit:?}");
-        thread::sleep(Duration::from_millis(50));
     }
 }
 

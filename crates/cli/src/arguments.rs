@@ -47,8 +47,8 @@ enum Command {
     Serve(Serve),
     /// Checks documents: names, types, and every rule. Prints all mistakes at once.
     Check {
-        /// The documents.
-        #[arg(required = true, value_name = "DOC")]
+        /// The documents; without any, those that are shipped.
+        #[arg(value_name = "DOC")]
         documents: Vec<PathBuf>,
         /// Print the mistakes as JSON, one a line.
         #[arg(long)]
@@ -83,11 +83,11 @@ enum Command {
     Import(Import),
     /// Verifies what was drawn by lot: that every outcome follows from the key that was committed to.
     Verify(Verify),
-    /// Prints the checked model of a document: nobody is locked in.
+    /// Prints the checked models of documents, for other programs.
     Model {
-        /// The document.
+        /// The documents; without any, those that are shipped. One JSON object follows the other.
         #[arg(value_name = "DOC")]
-        document: PathBuf,
+        documents: Vec<PathBuf>,
         /// Print JSON; there is no other form yet.
         #[arg(long, required = true)]
         json: bool,
@@ -484,7 +484,7 @@ pub fn main() -> ExitCode {
         Command::Export(export) => export::run(&export, colour),
         Command::Import(import) => import::run(&import, colour),
         Command::Verify(verify) => verify::run(&verify),
-        Command::Model { document, .. } => return model::run(&document, colour),
+        Command::Model { documents, .. } => return model::run(&documents, colour),
     };
     done.map_or_else(crate::Failure::exit_code, |()| ExitCode::SUCCESS)
 }

@@ -18,8 +18,8 @@ pub(crate) struct Document {
     pub(crate) text: String,
 }
 
-/// The text of a document, or a message for whoever called.
-pub(crate) fn read(path: &Path) -> Result<String, String> {
+/// The text of a document, or why it cannot be read.
+fn read(path: &Path) -> Result<String, String> {
     let shown = path.display();
     let failed = |error: std::io::Error| format!("cannot read `{shown}`: {error}");
     let limit = u64::try_from(DOCUMENT_BYTES_MAX).unwrap_or(u64::MAX);
@@ -35,19 +35,23 @@ pub(crate) fn read(path: &Path) -> Result<String, String> {
     String::from_utf8(bytes).map_err(|_| format!("`{shown}` is not UTF-8 text"))
 }
 
-/// The documents of paths; without any, those that are shipped.
-pub(crate) fn all(paths: &[PathBuf]) -> Result<Vec<Document>, Failure> {
+/// The documents at the paths, each read or with the reason why not; without a path, the shipped documents.
+pub(crate) fn each(paths: &[PathBuf]) -> Vec<Result<Document, String>> {
     if paths.is_empty() {
         let shipped = SHIPPED
             .iter()
             .map(|(path, text)| Document { path: (*path).to_owned(), text: (*text).to_owned() });
-        return Ok(shipped.collect());
+        return shipped.map(Ok).collect();
     }
     let document = |path: &PathBuf| {
-        let text = read(path).map_err(Failure::Unusable)?;
-        Ok(Document { path: path.display().to_string(), text })
+        Ok(Document { path: path.display().to_string(), text: read(path)? })
     };
     paths.iter().map(document).collect()
+}
+
+/// The documents at the paths; without a path, the shipped documents. Fails at the first that cannot be read.
+pub(crate) fn all(paths: &[PathBuf]) -> Result<Vec<Document>, Failure> {
+    each(paths).into_iter().collect::<Result<_, _>>().map_err(Failure::Unusable)
 }
 
 impl Document {

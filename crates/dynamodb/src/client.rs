@@ -79,7 +79,7 @@ impl Patience {
         Patience { deadline, attempt: 0 }
     }
 
-    /// Waits; false if there is no time left to.
+    /// Waits; false if no time is left to ask again. What was answered last is then the answer.
     pub(crate) async fn wait(&mut self) -> bool {
         let most = WAIT.saturating_mul(1 << self.attempt.min(10)).min(WAIT_MAX);
         self.attempt = self.attempt.saturating_add(1);
@@ -91,7 +91,8 @@ impl Patience {
             return false;
         }
         sleep(part).await;
-        true
+        // A busy machine may wake us late.
+        Instant::now() < self.deadline
     }
 
     /// Asks once, for no longer than there is time.
@@ -133,5 +134,62 @@ where
             }
             answer => return answer,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::cell::Cell;
+
+    use super::*;
+
+    const TIME_MAX: Duration = Duration::from_secs(5);
+
+    #[tokio::test(start_paused = true)]
+    async fn throttling_is_waited_out_until_the_deadline() {
+        let deadline = Instant::now() + TIME_MAX;
+        for error in [Error::Throttled, Error::Conflict] {
+            let (asked, last) = (Cell::new(0), Cell::new(Instant::now()));
+            let answer: Result<(), _> = patiently(deadline, Effect::Once, || {
+                asked.set(asked.get() + 1);
+                last.set(Instant::now());
+                std::future::ready(Err(error.clone()))
+            });
+            assert_eq!(answer.await, Err(error));
+            assert!(asked.get() > 2, "asked {} times", asked.get());
+            assert!(last.get() < deadline, "and never after the deadline");
+            assert!(Instant::now() < deadline, "the answer does not wait for the deadline");
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn what_is_not_answered_ends_at_the_deadline() {
+        let deadline = Instant::now() + TIME_MAX;
+        let silent = || std::future::pending::<Result<(), Error>>();
+        let answer = patiently(deadline, Effect::None, silent).await;
+        assert!(matches!(answer, Err(Error::Unavailable { .. })), "{answer:?}");
+        let answer = patiently(deadline, Effect::Once, silent).await;
+        assert!(matches!(answer, Err(Error::Unavailable { .. })), "it was not sent: {answer:?}");
+        let deadline = Instant::now() + TIME_MAX;
+        let answer = patiently(deadline, Effect::Once, silent).await;
+        assert!(matches!(answer, Err(Error::OutcomeUnknown { .. })), "{answer:?}");
+        assert!(Instant::now() < deadline + Duration::from_millis(10), "a timer's tick");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_wait_that_ends_too_late_leaves_the_last_answer() {
+        // On a busy machine a throttled request was answered "there was no time left to ask".
+        let asked = Cell::new(0);
+        let throttled = patiently(Instant::now() + TIME_MAX, Effect::Once, || {
+            asked.set(asked.get() + 1);
+            std::future::ready(Err::<(), _>(Error::Throttled))
+        });
+        let late = async {
+            tokio::task::yield_now().await;
+            tokio::time::advance(2 * TIME_MAX).await;
+        };
+        let (answer, ()) = tokio::join!(throttled, late);
+        assert_eq!(answer, Err(Error::Throttled));
+        assert_eq!(asked.get(), 1);
     }
 }

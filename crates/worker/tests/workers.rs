@@ -52,7 +52,7 @@ async fn count(runtime: &Runtime, status: &str) -> i64 {
 
 /// Waits until nothing is left to be done, but not forever.
 async fn emptied(runtime: &Runtime) {
-    for _ in 0..600 {
+    for _ in 0..6_000 {
         let depth = runtime.depth(QUEUE).await.unwrap();
         let left = depth.visible.counted + depth.delayed.counted + depth.in_flight.counted;
         if left == 0 {

@@ -4,22 +4,20 @@ use std::io::Write;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
+use crate::document::{self, Document};
 use crate::{json, render};
-
-use crate::document;
 
 pub(crate) fn run(documents: &[PathBuf], as_json: bool, colour: bool) -> ExitCode {
     let (mut mistakes, mut unreadable) = (0usize, false);
-    for path in documents {
-        let text = match document::read(path) {
-            Ok(text) => text,
+    for document in document::each(documents) {
+        let Document { path: shown, text } = match document {
+            Ok(document) => document,
             Err(message) => {
                 eprintln!("error: {message}");
                 unreadable = true;
                 continue;
             }
         };
-        let shown = path.display().to_string();
         let checked = latchkey_model::check(&text);
         mistakes += checked.diagnostics.len();
         for diagnostic in &checked.diagnostics {

@@ -1,30 +1,38 @@
 //! `latchkey model`
 
 use std::io::Write;
-use std::path::Path;
+use std::path::PathBuf;
 use std::process::ExitCode;
 
+use crate::document::{self, Document};
 use crate::{json, render};
 
-use crate::document;
-
-pub(crate) fn run(path: &Path, colour: bool) -> ExitCode {
-    let text = match document::read(path) {
-        Ok(text) => text,
-        Err(message) => {
-            eprintln!("error: {message}");
-            return ExitCode::from(2);
+pub(crate) fn run(documents: &[PathBuf], colour: bool) -> ExitCode {
+    let (mut mistaken, mut unreadable) = (false, false);
+    for document in document::each(documents) {
+        let Document { path, text } = match document {
+            Ok(document) => document,
+            Err(message) => {
+                eprintln!("error: {message}");
+                unreadable = true;
+                continue;
+            }
+        };
+        let checked = latchkey_model::check(&text);
+        if checked.diagnostics.is_empty() {
+            // A reader may close the pipe before the end.
+            let _ = writeln!(std::io::stdout(), "{:#}", json::model(&checked.model));
+            continue;
         }
-    };
-    let checked = latchkey_model::check(&text);
-    if checked.diagnostics.is_empty() {
-        // Whoever reads may have seen enough.
-        let _ = writeln!(std::io::stdout(), "{:#}", json::model(&checked.model));
-        return ExitCode::SUCCESS;
+        mistaken = true;
+        for diagnostic in &checked.diagnostics {
+            eprintln!("{}\n", render(&path, &text, diagnostic, colour));
+        }
+        eprintln!("`{path}` has mistakes, so there is no model of it to print");
     }
-    for diagnostic in &checked.diagnostics {
-        eprintln!("{}\n", render(&path.display().to_string(), &text, diagnostic, colour));
+    match (unreadable, mistaken) {
+        (true, _) => ExitCode::from(2),
+        (false, true) => ExitCode::FAILURE,
+        (false, false) => ExitCode::SUCCESS,
     }
-    eprintln!("the document has mistakes, so it has no model to print");
-    ExitCode::FAILURE
 }
