@@ -9,8 +9,8 @@ use std::time::Duration;
 use latchkey_table::Error;
 
 use self::scene::{
-    ALL, BRIEF, DeleteIt, PutIt, READS, Request, SINGLE_WRITES, Scene, TIME_MAX, always, ask,
-    ends_with, first, is_unavailable, is_unknown, n,
+    ALL, DeleteIt, PutIt, READS, Request, SINGLE_WRITES, Scene, TIME_MAX, always, ask, ends_with,
+    first, is_unavailable, is_unknown, n,
 };
 use crate::backend::{client, runtime, table};
 use crate::proxy::Fate;

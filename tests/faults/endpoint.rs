@@ -58,9 +58,7 @@ fn work(number: usize, book: &mut Book, client: &mut Client, signs: &Signs) -> T
 /// Waits until someone has written again.
 fn until_written(signs: &Signs) {
     let before = signs.acknowledged.load(Ordering::Relaxed);
-    until("writes go on", || {
-        signs.acknowledged.load(Ordering::Relaxed) > before + 6 * CLIENTS
-    });
+    until("writes go on", || signs.acknowledged.load(Ordering::Relaxed) > before + 6 * CLIENTS);
 }
 
 /// Waits until someone was told to come back, or everyone: what was under way when the endpoint went is then

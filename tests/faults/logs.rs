@@ -1,12 +1,16 @@
 //! What the log says of requests, and what it must not.
 
 use std::fs::{self, File};
+use std::io::{self, Write as _};
+use std::net::{TcpListener, TcpStream};
+use std::process::Child;
+use std::thread;
 
 use serde_json::{Value, json};
 
-use crate::serve::Client;
 use crate::serve::backend::on_backend;
-use crate::world::{ALWAYS, Own};
+use crate::serve::{Client, until};
+use crate::world::{ALWAYS, Own, signal};
 
 /// What is put where nobody but the caller should read it.
 const MARK: &str = "MARK-a7f3c9";
@@ -115,13 +119,45 @@ fn the_greeting_shows_the_token_to_whoever_started_it_and_never_the_secret() {
     assert_eq!(server.client().with_token(&token).get("/lockers/L1").status, 404);
 }
 
-#[cfg(unix)]
+/// A pipe that is full and that nobody reads, for as long as the reader lives.
+fn full_pipe() -> (io::PipeReader, io::PipeWriter) {
+    let (reader, writer) = io::pipe().unwrap();
+    let mut filling = writer.try_clone().unwrap();
+    thread::spawn(move || {
+        // It ends when the reader does.
+        let _ = filling.write_all(&vec![b'\n'; 4 * 1024 * 1024]);
+    });
+    (reader, writer)
+}
+
+/// Dropped, the process is killed.
+struct Killed(Child);
+
+impl Drop for Killed {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
 #[test]
-fn the_development_secret_is_its_owners_alone() {
-    use std::os::unix::fs::PermissionsExt as _;
+fn output_that_nobody_reads_holds_neither_requests_nor_a_stop_up() {
+    // A full standard error froze the server, and SIGTERM was ignored.
     let directory = tempfile::tempdir().unwrap();
-    let data = directory.path().join("data");
-    drop(crate::serve::Server::start(&data));
-    let mode = fs::metadata(data.join("development-secret")).unwrap().permissions().mode();
-    assert_eq!(mode & 0o077, 0, "{mode:o}");
+    let address = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    let ((_errors, stderr), (_output, stdout)) = (full_pipe(), full_pipe());
+    let mut command = on_backend("serve", directory.path(), &[]);
+    command.args(["--listen", &address.to_string()]).env("LATCHKEY_LOG", "info");
+    let mut server = Killed(command.stdout(stdout).stderr(stderr).spawn().unwrap());
+    until("it listens", || TcpStream::connect(address).is_ok());
+    let token = crate::serve::token(directory.path(), "dev", &["admin"], &[]);
+    let mut client = Client::new(&address.to_string()).with_token(&token);
+    for _ in 0..500 {
+        assert_eq!(client.get("/lockers/none").status, 404);
+    }
+    let metrics = client.get("/metrics").text;
+    assert!(metrics.contains("\nlatchkey_log_lines_lost_total "), "{metrics}");
+    signal(server.0.id(), "-TERM");
+    until("it has stopped", || server.0.try_wait().unwrap().is_some());
+    assert_eq!(server.0.wait().unwrap().code(), Some(0));
 }

@@ -18,6 +18,7 @@ mod kill;
 mod limits;
 mod logs;
 mod mangled;
+mod private;
 mod races;
 mod refusals;
 mod shutdown;

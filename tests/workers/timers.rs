@@ -140,9 +140,7 @@ fn timers_far_off_wait_in_the_outbox() {
     thread::sleep(Duration::from_millis(3_500));
     server = world.serve(&[]);
     client = server.admin();
-    until("R1 has ended", || {
-        status(&mut client, "L1", "R1") == "EXPIRED"
-    });
+    until("R1 has ended", || status(&mut client, "L1", "R1") == "EXPIRED");
     until("no timer is in the queue", || world.depth() == [0; 4]);
     assert_eq!(active(&mut client, "L1"), None);
     assert_eq!(outbox(&world), 2, "those of R2, and they alone");

@@ -43,9 +43,8 @@ pub(crate) fn each(paths: &[PathBuf]) -> Vec<Result<Document, String>> {
             .map(|(path, text)| Document { path: (*path).to_owned(), text: (*text).to_owned() });
         return shipped.map(Ok).collect();
     }
-    let document = |path: &PathBuf| {
-        Ok(Document { path: path.display().to_string(), text: read(path)? })
-    };
+    let document =
+        |path: &PathBuf| Ok(Document { path: path.display().to_string(), text: read(path)? });
     paths.iter().map(document).collect()
 }
 

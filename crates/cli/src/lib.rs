@@ -6,6 +6,7 @@ mod control;
 mod document;
 pub mod example;
 pub mod json;
+mod logging;
 mod render;
 mod running;
 mod secret;

@@ -1,9 +1,10 @@
 //! The secret that signs tokens and seals cursors.
 
-use std::fs::{self, OpenOptions};
+use std::fs;
 use std::io::{self, Write};
 use std::path::Path;
 
+use latchkey_embedded::private;
 use latchkey_http::{SECRET_BYTES_MIN, Tokens};
 use latchkey_runtime::{Source, SystemSource};
 
@@ -43,10 +44,11 @@ impl Secret {
         let failed = |error: io::Error| {
             Failure::Unusable(format!("cannot use the secret in `{}`: {error}", path.display()))
         };
+        private::refuse_loose(&path, data).map_err(failed)?;
         let text = match fs::read_to_string(&path) {
             Ok(text) => text,
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
-                fs::create_dir_all(data).map_err(failed)?;
+                private::make_directory(data).map_err(failed)?;
                 make(&path).map_err(failed)?
             }
             Err(error) => return Err(failed(error)),
@@ -77,11 +79,7 @@ fn make(path: &Path) -> io::Result<String> {
     SystemSource.random(&mut random)?;
     let text: String = random.iter().map(|byte| format!("{byte:02x}")).collect();
     let draft = path.with_extension(format!("{}.new", std::process::id()));
-    let mut options = OpenOptions::new();
-    options.write(true).create(true).truncate(true);
-    #[cfg(unix)]
-    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-    let mut file = options.open(&draft)?;
+    let mut file = private::options().write(true).create(true).truncate(true).open(&draft)?;
     file.write_all(text.as_bytes())?;
     file.sync_all()?;
     // Of two who make one at once, the first wins and both use it.

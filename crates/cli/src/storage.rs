@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use axum::http::Uri;
+use hyper::Uri;
 use latchkey_dynamodb::{DynamoDb, Settings, TableError};
 use latchkey_embedded::Store;
 use latchkey_runtime::{Backend, PrepareError, System};

@@ -150,10 +150,10 @@ mod tests {
         let deadline = Instant::now() + TIME_MAX;
         for error in [Error::Throttled, Error::Conflict] {
             let (asked, last) = (Cell::new(0), Cell::new(Instant::now()));
-            let answer: Result<(), _> = patiently(deadline, Effect::Once, || {
+            let answer = patiently(deadline, Effect::Once, || {
                 asked.set(asked.get() + 1);
                 last.set(Instant::now());
-                std::future::ready(Err(error.clone()))
+                std::future::ready(Err::<(), _>(error.clone()))
             });
             assert_eq!(answer.await, Err(error));
             assert!(asked.get() > 2, "asked {} times", asked.get());

@@ -11,11 +11,11 @@
 
 use std::fs::{self, File, TryLockError};
 use std::io::{self, Read, Seek, Write};
-use std::os::unix::fs::DirBuilderExt as _;
 use std::path::{Path, PathBuf};
 
 use crate::engine::{Engine, OpenFailure};
 use crate::error::OpenError;
+use crate::private;
 
 const LOCK: &str = "lock";
 const STORE: &str = "store.redb";
@@ -32,9 +32,11 @@ impl Directory {
     /// Makes the directory if need be, and locks it.
     pub(crate) fn lock(path: &Path) -> Result<Directory, OpenError> {
         let failed = |error| OpenError::Directory { path: path.to_owned(), error };
-        // What is in it is its owner's: some of it no answer shows.
-        fs::DirBuilder::new().recursive(true).mode(0o700).create(path).map_err(failed)?;
-        let mut options = File::options();
+        private::make_directory(path).map_err(failed)?;
+        for name in [LOCK, STORE] {
+            private::refuse_loose(&path.join(name), path).map_err(failed)?;
+        }
+        let mut options = private::options();
         options.read(true).write(true).create(true).truncate(false);
         let mut lock = options.open(path.join(LOCK)).map_err(failed)?;
         match lock.try_lock() {
@@ -59,6 +61,8 @@ impl Directory {
         }
         let unfinished = self.path.join(UNFINISHED);
         remove_if_there(&unfinished).map_err(failed)?;
+        // Made here, empty, so that it is never open to others; the engine fills it.
+        private::options().write(true).create_new(true).open(&unfinished).map_err(failed)?;
         let made = Engine::create(&unfinished, cache_bytes).map_err(|failure| match failure {
             OpenFailure::Unusable(error) => {
                 OpenError::NotCreated { path: store.clone(), reason: error.0 }

@@ -10,6 +10,7 @@ mod error;
 mod item_codec;
 mod key_codec;
 mod pending;
+pub mod private;
 mod queue;
 mod read;
 mod scan;

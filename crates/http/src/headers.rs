@@ -1,7 +1,7 @@
 //! What the headers of a request say.
 
-use axum::http::HeaderMap;
-use axum::http::header::{AUTHORIZATION, CONTENT_TYPE, HeaderName, IF_MATCH, IF_NONE_MATCH};
+use hyper::HeaderMap;
+use hyper::header::{AUTHORIZATION, CONTENT_TYPE, HeaderName, IF_MATCH, IF_NONE_MATCH};
 use latchkey_runtime::{IfMatch, Problem};
 use latchkey_table::{Number, Text};
 use latchkey_value::id::is_id;

@@ -1,11 +1,14 @@
-//! The log of requests: a JSON line each, on standard error.
+//! Lines for standard error or output, written by a thread of their own.
 //!
-//! A request leaves its line and goes on; a thread writes what has gathered. Written at once, a line would
-//! cost as much as the rest of a small read. A process that is killed takes the lines of its last moment
-//! along; one that stops writes them.
+//! Whoever has something to tell leaves a line and goes on; a thread writes what has gathered. Written at once, the
+//! line of a request would cost as much as the rest of a small read, and a pipe that nobody reads would hold up
+//! whoever writes to it. What nobody reads is counted and let go of. A process that is killed takes the lines of
+//! its last moment along; one that stops waits a bounded time for them to be written.
 
 use std::fmt::{self, Write as _};
-use std::io::Write as _;
+use std::fs::File;
+use std::io::{self, Write as _};
+use std::os::fd::AsFd;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::Duration;
@@ -16,7 +19,7 @@ use latchkey_table::Capacity;
 /// How long lines gather.
 const GATHER: Duration = Duration::from_millis(20);
 
-/// How many bytes may wait when nobody reads the log. What comes then is counted, and let go of.
+/// How many bytes may wait when nobody reads. The lines that come then are counted, and let go of.
 const WAITING_BYTES_MAX: usize = 4 * 1024 * 1024;
 
 /// What is told of a request. None of it can hold a quote, a backslash or a control character.
@@ -29,48 +32,62 @@ pub(crate) struct Entry<'a> {
     pub(crate) capacity: Capacity,
 }
 
-/// Where requests leave their lines.
-#[derive(Debug)]
-pub(crate) struct Log(Arc<Shared>);
+/// Where lines are left. Nothing that leaves one waits for a reader.
+#[derive(Debug, Clone)]
+pub struct Log(Arc<Shared>);
 
 #[derive(Debug, Default)]
 struct Shared {
     waiting: Mutex<Waiting>,
+    /// There are lines to be written.
     wake: Condvar,
-    /// Held by whoever writes.
-    output: Mutex<()>,
+    /// What was taken has been written.
+    written: Condvar,
 }
 
 #[derive(Debug, Default)]
 struct Waiting {
     lines: String,
-    /// How many were let go of.
+    /// How many were let go of since the last was told.
     lost: u64,
-    ended: bool,
+    lost_in_all: u64,
+    /// Some lines were taken and are being written.
+    writing: bool,
 }
 
 impl Log {
-    /// Starts the thread that writes.
-    pub(crate) fn start() -> Log {
+    /// Starts the thread that writes to a stream, for as long as the process runs.
+    pub fn start(output: impl AsFd) -> io::Result<Log> {
+        // Not by the standard library's handle, which whoever writes holds for as long as that takes.
+        let output = File::from(output.as_fd().try_clone_to_owned()?);
         let shared = Arc::new(Shared::default());
         let writer = Arc::clone(&shared);
-        let started = thread::Builder::new().name("log".to_owned()).spawn(move || writer.run());
-        if let Err(error) = started {
-            tracing::error!(%error, "requests are not logged");
-            shared.lock().ended = true;
-        }
-        Log(shared)
+        thread::Builder::new().name("log".to_owned()).spawn(move || writer.run(output))?;
+        Ok(Log(shared))
     }
 
-    pub(crate) fn add(&self, entry: &Entry<'_>) {
+    /// Leaves lines as they are, each with its end.
+    pub fn add(&self, lines: &str) {
+        self.leave(|waiting| waiting.push_str(lines));
+    }
+
+    /// Leaves the line of a request.
+    pub(crate) fn add_request(&self, entry: &Entry<'_>) {
         let now = time::format(SystemSource.now()).unwrap_or_default();
-        let mut waiting = self.0.lock();
-        let idle = waiting.lines.is_empty() && waiting.lost == 0;
-        if waiting.lines.len() >= WAITING_BYTES_MAX || waiting.ended {
-            waiting.lost += 1;
-        } else {
+        self.leave(|waiting| {
             // A `String` takes whatever is written.
-            let _ = entry.write(&now, &mut waiting.lines);
+            let _ = entry.write(&now, waiting);
+        });
+    }
+
+    fn leave(&self, write: impl FnOnce(&mut String)) {
+        let mut waiting = self.0.lock();
+        let idle = waiting.is_empty();
+        if waiting.lines.len() >= WAITING_BYTES_MAX {
+            waiting.lost += 1;
+            waiting.lost_in_all += 1;
+        } else {
+            write(&mut waiting.lines);
         }
         drop(waiting);
         if idle {
@@ -78,16 +95,17 @@ impl Log {
         }
     }
 
-    /// Writes what has gathered.
-    pub(crate) fn flush(&self) {
-        self.0.write();
+    /// How many lines were let go of because nobody read those before them.
+    pub fn lines_lost(&self) -> u64 {
+        self.0.lock().lost_in_all
     }
-}
 
-impl Drop for Log {
-    fn drop(&mut self) {
-        self.0.lock().ended = true;
-        self.0.wake.notify_one();
+    /// Waits until all lines are written, but no longer than this: the reader may be gone.
+    pub fn finish(&self, time_max: Duration) {
+        let waiting = self.0.lock();
+        let unwritten = |waiting: &mut Waiting| !waiting.is_empty() || waiting.writing;
+        let waited = self.0.written.wait_timeout_while(waiting, time_max, unwritten);
+        drop(waited);
     }
 }
 
@@ -112,34 +130,30 @@ impl Shared {
         self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn run(&self) {
+    /// Writes whole lines at once, so that they stay whole among others.
+    fn run(&self, mut output: File) {
         loop {
+            let waiting = self.lock();
+            let empty = |waiting: &mut Waiting| waiting.is_empty();
+            drop(self.wake.wait_while(waiting, empty));
+            thread::sleep(GATHER);
             let mut waiting = self.lock();
-            while waiting.lines.is_empty() && waiting.lost == 0 && !waiting.ended {
-                waiting = self.wake.wait(waiting).unwrap_or_else(PoisonError::into_inner);
-            }
-            let ended = waiting.ended;
+            let lines = waiting.take();
+            waiting.writing = true;
             drop(waiting);
-            if !ended {
-                thread::sleep(GATHER);
-            }
-            self.write();
-            if ended {
-                return;
-            }
+            // Where they cannot be written, there is nobody to tell.
+            let _ = output.write_all(lines.as_bytes());
+            self.lock().writing = false;
+            self.written.notify_all();
         }
-    }
-
-    /// Whole lines at once, so that they stay whole among others. Where they cannot be written, there is
-    /// nobody to tell.
-    fn write(&self) {
-        let _output = self.output.lock().unwrap_or_else(PoisonError::into_inner);
-        let lines = self.lock().take();
-        let _ = std::io::stderr().lock().write_all(lines.as_bytes());
     }
 }
 
 impl Waiting {
+    fn is_empty(&self) -> bool {
+        self.lines.is_empty() && self.lost == 0
+    }
+
     /// Takes the lines, and a last one on those that are missing.
     fn take(&mut self) -> String {
         let room = String::with_capacity(self.lines.len());
@@ -183,8 +197,9 @@ mod tests {
         let log = Log(Arc::default());
         let length = 200;
         for _ in 0..WAITING_BYTES_MAX / length * 2 {
-            log.add(&entry(200));
+            log.add_request(&entry(200));
         }
+        log.add("one of another kind\n");
         let mut waiting = log.0.lock();
         assert!(waiting.lines.len() < WAITING_BYTES_MAX + length, "it is bounded");
         assert!(waiting.lost > 0, "what is missing is counted");
@@ -192,5 +207,40 @@ mod tests {
         let lines = waiting.take();
         assert!(lines.ends_with(&format!("\"lost\":{lost}}}\n")), "and told");
         assert!(waiting.take().is_empty(), "once");
+        drop(waiting);
+        assert_eq!(log.lines_lost(), lost);
+    }
+
+    #[test]
+    fn a_pipe_that_nobody_reads_holds_nobody_up() {
+        let (mut reader, writer) = io::pipe().unwrap();
+        let log = Log::start(&writer).unwrap();
+        drop(writer);
+        let line = "x".repeat(1023) + "\n";
+        // More than the pipe takes, and more than may wait.
+        let lines = WAITING_BYTES_MAX / line.len() * 2;
+        (0..lines).for_each(|_| log.add(&line));
+        assert!(log.lines_lost() > 0);
+        log.finish(Duration::from_millis(1));
+        // Once somebody reads, all that was kept comes, and how many are missing.
+        let (kept, reading) = (
+            log.clone(),
+            thread::spawn(move || {
+                let mut found = Vec::new();
+                while !found.ends_with(b"end\n") {
+                    let mut some = [0; 64 * 1024];
+                    let count = io::Read::read(&mut reader, &mut some).unwrap();
+                    found.extend(some.into_iter().take(count));
+                }
+                String::from_utf8(found).unwrap()
+            }),
+        );
+        kept.finish(Duration::from_secs(300));
+        kept.add("end\n");
+        let found = reading.join().unwrap();
+        let whole = found.lines().filter(|found| found.len() == line.len() - 1).count();
+        let lost = u64::try_from(lines - whole).unwrap();
+        assert_eq!(log.lines_lost(), lost, "each is written or counted");
+        assert!(found.contains("\"lost\":"), "{}", found.len());
     }
 }

@@ -109,12 +109,12 @@ impl Metrics {
     ///
     /// Requests that end meanwhile may be in some of the figures and not yet in others; a histogram
     /// agrees with itself.
-    pub(crate) fn render(&self, out: &mut String) {
+    pub(crate) fn render(&self, lines_lost: Option<u64>, out: &mut String) {
         // A `String` takes whatever is written.
-        let _ = self.write(out);
+        let _ = self.write(lines_lost, out);
     }
 
-    fn write(&self, out: &mut String) -> fmt::Result {
+    fn write(&self, lines_lost: Option<u64>, out: &mut String) -> fmt::Result {
         let all = || self.contracts.iter().chain([&self.unmatched]);
         family(out, "requests_total", "counter", "Requests answered, by status.")?;
         all().try_for_each(|counters| counters.write_statuses(out))?;
@@ -136,6 +136,12 @@ impl Metrics {
         family(out, "requests_in_flight", "gauge", "Requests being answered now.")?;
         let in_flight = self.in_flight.load(Ordering::Relaxed);
         writeln!(out, "latchkey_requests_in_flight {in_flight}")?;
+
+        if let Some(lost) = lines_lost {
+            let help = "Lines of the log that were let go of because nobody reads it.";
+            family(out, "log_lines_lost_total", "counter", help)?;
+            writeln!(out, "latchkey_log_lines_lost_total {lost}")?;
+        }
 
         family(out, "uptime_seconds", "gauge", "Time since the server started.")?;
         let uptime = self.started.elapsed();

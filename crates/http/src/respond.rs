@@ -1,18 +1,18 @@
 //! Responses.
 
-use axum::http::header::{
-    ALLOW, CACHE_CONTROL, CONTENT_TYPE, ETAG, LOCATION, RETRY_AFTER, WWW_AUTHENTICATE,
-};
-use axum::http::{HeaderMap, HeaderValue, StatusCode};
-use bytes::Bytes;
 use http_body_util::Full;
+use hyper::body::Bytes;
+use hyper::header::{
+    ALLOW, CACHE_CONTROL, CONTENT_TYPE, ETAG, HeaderValue, LOCATION, RETRY_AFTER, WWW_AUTHENTICATE,
+};
+use hyper::{HeaderMap, StatusCode};
 use latchkey_runtime::{Outcome, Problem};
 use latchkey_table::Capacity;
 
 use crate::headers::{CAPACITY, CONTRACT, REPLAYED};
 
-/// What is sent back: its body is at hand.
-pub(crate) type Response = axum::http::Response<Full<Bytes>>;
+/// A response, whose body is at hand.
+pub type Response = hyper::Response<Full<Bytes>>;
 
 const JSON: HeaderValue = HeaderValue::from_static("application/json");
 const PROBLEM: HeaderValue = HeaderValue::from_static("application/problem+json");

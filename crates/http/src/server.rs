@@ -1,29 +1,26 @@
 //! Connections: taking them, bounding them, and letting them finish.
 
-use std::convert::Infallible;
 use std::io;
 use std::net::SocketAddr;
+use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
-use axum::http::Request;
-use axum::http::header::CONNECTION;
-use hyper::body::{Body, Incoming};
+use hyper::Request;
+use hyper::body::{Body as _, Incoming};
+use hyper::header::{CONNECTION, HeaderValue};
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
-use hyper_util::server::graceful::GracefulShutdown;
 use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::Semaphore;
+use tokio::sync::watch;
+use tokio::time::{Instant, sleep, timeout, timeout_at};
 
-use crate::linger::{Lingering, Unread};
-use crate::service::{HEAD_BYTES_MAX, Service};
-
-/// The most connections at once; more wait to be taken.
-const CONNECTIONS_MAX: usize = 4096;
-
-/// How long a head may take to arrive, and a connection may idle.
-const HEAD_TIME_MAX: Duration = Duration::from_secs(30);
+use crate::body::HEAD_BYTES_MAX;
+use crate::connections::{Connections, Gone, Life, Place, Received};
+use crate::respond::Response;
+use crate::service::Service;
+use crate::stream::{Stream, Unread};
 
 /// How much of a head is read before it is given up. The service has a limit of its own, which can say why.
 const HEAD_READ_MAX: usize = 2 * HEAD_BYTES_MAX;
@@ -31,11 +28,31 @@ const HEAD_READ_MAX: usize = 2 * HEAD_BYTES_MAX;
 /// How long requests that were sent before the server was told to stop may take to be seen.
 const LAST_LOOK: Duration = Duration::from_millis(250);
 
-/// How long what was accepted may take to finish once the server is told to stop.
-const DRAIN_TIME_MAX: Duration = Duration::from_secs(30);
+/// How long connections are still taken meanwhile, if one comes after the other.
+const LAST_LOOKS: Duration = Duration::from_secs(2);
 
 /// How long to wait when no connection can be taken, for want of file handles say.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
+
+/// What a server bounds.
+#[derive(Debug, Clone)]
+pub struct Limits {
+    /// The most connections at once. A newcomer takes the place of the one that has been idle the longest.
+    pub connections: usize,
+    /// How long a head may take to arrive, and a connection may idle.
+    pub head_time: Duration,
+    /// How long a peer may take to read an answer; a long one, each 64 KiB of it.
+    pub write_time: Duration,
+    /// How long what was accepted may take to finish once the server is told to stop.
+    pub drain_time: Duration,
+}
+
+impl Default for Limits {
+    fn default() -> Limits {
+        let time = Duration::from_secs(30);
+        Limits { connections: 4096, head_time: time, write_time: time, drain_time: time }
+    }
+}
 
 /// Why a server does not start.
 #[derive(Debug, thiserror::Error)]
@@ -52,15 +69,16 @@ pub struct ServerError {
 pub struct Server {
     listener: TcpListener,
     address: SocketAddr,
+    limits: Limits,
 }
 
 impl Server {
     /// Listens on an address.
-    pub async fn listen(address: SocketAddr) -> Result<Server, ServerError> {
+    pub async fn listen(address: SocketAddr, limits: Limits) -> Result<Server, ServerError> {
         let failed = |error| ServerError { address, error };
         let listener = TcpListener::bind(address).await.map_err(failed)?;
         let address = listener.local_addr().map_err(failed)?;
-        Ok(Server { listener, address })
+        Ok(Server { listener, address, limits })
     }
 
     /// The address it listens on, with the port it was given.
@@ -70,68 +88,125 @@ impl Server {
 
     /// Answers until told to stop, then finishes what it has accepted.
     pub async fn run(self, service: Arc<Service>, stop: impl Future<Output = ()>) {
-        let graceful = GracefulShutdown::new();
-        let slots = Arc::new(Semaphore::new(CONNECTIONS_MAX));
+        let Server { listener, limits, .. } = self;
         let mut http = http1::Builder::new();
         http.timer(TokioTimer::new())
-            .header_read_timeout(HEAD_TIME_MAX)
+            .header_read_timeout(limits.head_time)
             .max_buf_size(HEAD_READ_MAX);
-        let ended = async {
-            stop.await;
-            // What was sent by now may lie unread, or on a connection that is not taken yet. Whoever is
-            // answered from here on is told to come no more.
-            service.drain();
-            tokio::time::sleep(LAST_LOOK).await;
-        };
-        tokio::pin!(ended);
+        let (ending, ended) = watch::channel(());
+        let connections = Connections::new(limits.connections);
+        let serving = Serving { http, service, ended, write_time: limits.write_time };
+        let mut stop = pin!(stop);
         loop {
-            let slot = Arc::clone(&slots).acquire_owned();
-            let accepted = async {
-                let slot = slot.await;
-                (self.listener.accept().await, slot)
-            };
-            let (stream, slot) = tokio::select! {
+            tokio::select! {
                 biased;
-                () = &mut ended => break,
-                (accepted, slot) = accepted => match accepted {
-                    Ok((stream, _)) => (stream, slot),
-                    Err(error) => {
-                        tracing::warn!(%error, "a connection could not be taken");
-                        tokio::time::sleep(ACCEPT_PAUSE).await;
-                        continue;
-                    }
-                },
-            };
-            let unread = Unread::default();
-            let io = TokioIo::new(Lingering::new(prompt(stream), unread.clone()));
-            let service = Arc::clone(&service);
-            let answer = service_fn(move |request: Request<Incoming>| {
-                let (service, unread) = (Arc::clone(&service), unread.clone());
-                async move {
-                    let has_body = !request.body().is_end_stream();
-                    let response = service.answer(request).await;
-                    if has_body && response.headers().contains_key(CONNECTION) {
-                        unread.set();
-                    }
-                    Ok::<_, Infallible>(response)
-                }
-            });
-            let connection = http.serve_connection(io, answer);
-            let watched = graceful.watch(connection);
-            tokio::spawn(async move {
-                let _slot = slot;
-                // A peer that goes away or breaks the protocol has ended its own connection.
-                if let Err(error) = watched.await {
-                    tracing::debug!(%error, "a connection ended");
-                }
-            });
+                () = &mut stop => break,
+                taken = take(&listener, &connections) => serving.start(taken),
+            }
         }
-        drop(self.listener);
-        if tokio::time::timeout(DRAIN_TIME_MAX, graceful.shutdown()).await.is_err() {
+        // What was sent by now may lie unread, or on a connection that is not taken yet. Each connection has the
+        // time of a look to be seen. Whoever is answered from here on is told to come no more.
+        serving.service.drain();
+        let last = Instant::now() + LAST_LOOKS;
+        loop {
+            let look = (Instant::now() + LAST_LOOK).min(last);
+            match timeout_at(look, take(&listener, &connections)).await {
+                Ok(taken) => serving.start(taken),
+                Err(_) => break,
+            }
+        }
+        drop(listener);
+        ending.send_replace(());
+        if timeout(limits.drain_time, connections.all_ended()).await.is_err() {
             tracing::warn!("some requests did not finish in time");
         }
-        service.flush_log();
     }
+}
+
+/// The next connection, once there is a place for it.
+async fn take(listener: &TcpListener, connections: &Arc<Connections>) -> (TcpStream, Place) {
+    loop {
+        match listener.accept().await {
+            Ok((stream, _)) => return (stream, connections.place().await),
+            Err(error) => {
+                tracing::warn!(%error, "a connection could not be taken");
+                // Whatever there is too little of, a connection that idles holds some of it.
+                connections.cut_one();
+                sleep(ACCEPT_PAUSE).await;
+            }
+        }
+    }
+}
+
+/// What it takes to serve a connection.
+struct Serving {
+    http: http1::Builder,
+    service: Arc<Service>,
+    ended: watch::Receiver<()>,
+    write_time: Duration,
+}
+
+impl Serving {
+    /// Serves a connection, in a task of its own.
+    fn start(&self, (stream, place): (TcpStream, Place)) {
+        let unread = Unread::default();
+        let life = Arc::clone(&place.life);
+        let stream = Stream::new(prompt(stream), life, unread.clone(), self.write_time);
+        let (service, life) = (Arc::clone(&self.service), Arc::clone(&place.life));
+        let answer = service_fn(move |request: Request<Incoming>| {
+            let (service, life, unread) = (Arc::clone(&service), Arc::clone(&life), unread.clone());
+            async move { answer(&service, life, &unread, request).await }
+        });
+        let connection = self.http.serve_connection(TokioIo::new(stream), answer);
+        let mut ended = self.ended.clone();
+        tokio::spawn(async move {
+            let mut connection = pin!(connection);
+            let mut ending = pin!(ended.changed());
+            let mut told = false;
+            // The connection first: what it has read by now is served, and told to be the last.
+            let served = loop {
+                tokio::select! {
+                    biased;
+                    served = &mut connection => break served,
+                    () = place.life.cut.notified() => return,
+                    _ = &mut ending, if !told => {
+                        told = true;
+                        connection.as_mut().graceful_shutdown();
+                    }
+                }
+            };
+            // A peer that goes away, does not read or breaks the protocol has ended its own connection.
+            if let Err(error) = served {
+                tracing::debug!(%error, "a connection ended");
+            }
+        });
+    }
+}
+
+/// Answers a request, unless its connection has to make room for another.
+async fn answer(
+    service: &Service,
+    life: Arc<Life>,
+    unread: &Unread,
+    request: Request<Incoming>,
+) -> Result<Response, Gone> {
+    let has_body = !request.body().is_end_stream();
+    life.begin(has_body)?;
+    let mut response = match life.reserve && !Service::is_own(request.uri().path()) {
+        true => service.overloaded(),
+        false => {
+            let life = Arc::clone(&life);
+            service.answer(request.map(|body| Received { body, life })).await
+        }
+    };
+    if life.reserve || service.is_draining() {
+        response.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
+    }
+    if has_body && response.headers().contains_key(CONNECTION) {
+        unread.set();
+    }
+    life.answered()?;
+    Ok(response)
 }
 
 /// Small answers are not held back.

@@ -1,83 +1,36 @@
 //! One request, from its head to its response.
 
-use std::pin::Pin;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::time::{Duration, Instant};
+mod ids;
+mod own;
+mod settings;
 
-use axum::Router as Axum;
-use axum::body::{Body, HttpBody};
-use axum::extract::State;
-use axum::http::header::{CONNECTION, CONTENT_LENGTH, ETAG};
-use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, Request, StatusCode};
-use bytes::Bytes;
-use http_body_util::{BodyExt, Full, LengthLimitError, Limited};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Instant;
+
+use http_body_util::Full;
+use hyper::body::{Body, Bytes};
+use hyper::header::{CONNECTION, CONTENT_LENGTH, CONTENT_TYPE, ETAG, HeaderValue};
+use hyper::{HeaderMap, Method, Request, StatusCode};
 use latchkey_runtime::model::Segment;
 use latchkey_runtime::{Call, Caller, ContractInfo, Problem, Runtime, time};
 use latchkey_table::{Capacity, Text};
 
+use self::ids::RequestIds;
+use crate::body::{self, BoxError};
 use crate::headers;
 use crate::log::{Entry, Log};
 use crate::metrics::Metrics;
 use crate::request;
 use crate::respond::{self, Response};
 use crate::router::{self, Clash, Found, Router};
-use crate::test_clock::{self, TestClock};
+use crate::test_clock;
 use crate::token::Tokens;
 
-/// The largest head: path, query and headers.
-pub(crate) const HEAD_BYTES_MAX: usize = 64 * 1024;
-
-/// The largest body.
-const BODY_BYTES_MAX: usize = 1024 * 1024;
-
-/// How long a body may take to arrive.
-const BODY_TIME_MAX: Duration = Duration::from_secs(10);
+pub use self::settings::{MoreMetrics, Settings};
 
 /// The paths that are the server's own.
 const OWN: [&str; 3] = ["health", "ready", "metrics"];
-
-/// What a service may be told.
-#[derive(Debug, Clone)]
-pub struct Settings {
-    /// How long a call may take.
-    pub call_time_max: Duration,
-    /// The clock that requests may move, and whose instants they bring in `Latchkey-Now`. For tests alone.
-    pub test_clock: Option<Arc<TestClock>>,
-    /// Whether every request is told on standard error, as a JSON line.
-    pub log_requests: bool,
-    /// What else `/metrics` tells.
-    pub more_metrics: Option<MoreMetrics>,
-}
-
-/// Writes metrics of others, in Prometheus's text format.
-#[derive(Clone)]
-pub struct MoreMetrics(Arc<WriteMetrics>);
-
-type WriteMetrics = dyn Fn() -> Pin<Box<dyn Future<Output = String> + Send>> + Send + Sync;
-
-impl MoreMetrics {
-    /// Asks a function whenever `/metrics` is asked for.
-    pub fn new<F>(write: impl Fn() -> F + Send + Sync + 'static) -> MoreMetrics
-    where
-        F: Future<Output = String> + Send + 'static,
-    {
-        MoreMetrics(Arc::new(move || Box::pin(write())))
-    }
-}
-
-impl std::fmt::Debug for MoreMetrics {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("MoreMetrics")
-    }
-}
-
-impl Default for Settings {
-    fn default() -> Settings {
-        let call_time_max = Duration::from_secs(10);
-        Settings { call_time_max, test_clock: None, log_requests: false, more_metrics: None }
-    }
-}
 
 /// Why systems cannot be served together.
 #[derive(Debug, thiserror::Error)]
@@ -165,7 +118,7 @@ impl Service {
             metrics,
             draining: AtomicBool::new(false),
             ids: RequestIds::new(),
-            log: settings.log_requests.then(Log::start),
+            log: settings.log.clone().filter(|_| settings.log_requests),
             settings,
         })
     }
@@ -180,27 +133,29 @@ impl Service {
         self.draining.store(true, Ordering::Relaxed);
     }
 
-    /// Writes the lines of requests that still wait to be written.
-    pub(crate) fn flush_log(&self) {
-        self.log.iter().for_each(Log::flush);
+    /// Whether it has been told that it stops.
+    pub(crate) fn is_draining(&self) -> bool {
+        self.draining.load(Ordering::Relaxed)
     }
 
-    /// The service as a part of an axum program.
-    pub fn into_axum(self: Arc<Service>) -> Axum {
-        async fn answer(
-            State(service): State<Arc<Service>>,
-            request: Request<Body>,
-        ) -> axum::response::Response {
-            service.answer(request).await.map(Body::new)
-        }
-        Axum::new().fallback(answer).with_state(self)
+    /// Whether a path is the server's own: such are answered whatever else there is to do.
+    pub(crate) fn is_own(path: &str) -> bool {
+        path.strip_prefix('/').is_some_and(|path| OWN.contains(&path))
+    }
+
+    /// The answer to a request that there is no room for.
+    pub(crate) fn overloaded(&self) -> Response {
+        self.metrics.record_unmatched(StatusCode::SERVICE_UNAVAILABLE.as_u16(), 0);
+        let detail =
+            "the server has as many connections at work as it takes; try again in a moment";
+        respond::problem(&Problem::later("busy", detail), None)
     }
 
     /// Answers a request.
-    pub(crate) async fn answer<B>(&self, request: Request<B>) -> Response
+    pub async fn answer<B>(&self, request: Request<B>) -> Response
     where
-        B: HttpBody<Data = Bytes>,
-        B::Error: Into<axum::BoxError>,
+        B: Body<Data = Bytes>,
+        B::Error: Into<BoxError>,
     {
         let head_alone = request.method() == Method::HEAD;
         let path = request.uri().path().strip_prefix('/');
@@ -213,7 +168,7 @@ impl Service {
         }
         let own = OWN.into_iter().find(|own| path == Some(own));
         let response = match own {
-            Some(path) => match too_large(&request) {
+            Some(path) => match body::too_large(&request) {
                 Some(refusal) => refusal,
                 None => self.own(path, request.into_parts().0.method).await,
             },
@@ -222,80 +177,10 @@ impl Service {
         if head_alone { without_body(response) } else { response }
     }
 
-    /// Answers on a path of the clock that tests move.
-    async fn move_clock(
-        &self,
-        clock: &TestClock,
-        path: &str,
-        method: &Method,
-        headers: &HeaderMap,
-    ) -> Response {
-        if method != Method::POST {
-            return respond::not_allowed(&["POST"], method == Method::OPTIONS);
-        }
-        let passed = match (path, path.strip_prefix("queues/"), self.instant(headers)) {
-            ("pass", _, Ok(Some(instant))) => clock.pass(&self.runtimes, instant).await,
-            ("pass", _, _) => {
-                return respond::problem(&Problem::bad("`Latchkey-Now` says up to when"), None);
-            }
-            (_, Some(path), _) if clock.set(path, &self.runtimes) => Ok(()),
-            _ => return respond::problem(&Problem::new(404, "not-found", "there is none"), None),
-        };
-        let plain = HeaderValue::from_static("text/plain; charset=utf-8");
-        match passed {
-            Ok(()) => respond::text(StatusCode::OK, plain, "ok\n"),
-            Err(error) => {
-                respond::text(StatusCode::SERVICE_UNAVAILABLE, plain, format!("{error}\n"))
-            }
-        }
-    }
-
-    /// Answers on a path of the server's own.
-    async fn own(&self, path: &str, method: Method) -> Response {
-        if !matches!(method, Method::GET | Method::HEAD) {
-            return respond::not_allowed(&["GET", "HEAD"], method == Method::OPTIONS);
-        }
-        let plain = HeaderValue::from_static("text/plain; charset=utf-8");
-        match path {
-            "health" => respond::text(StatusCode::OK, plain, "ok\n"),
-            "metrics" => {
-                let mut text = String::new();
-                self.metrics.render(&mut text);
-                if let Some(MoreMetrics(write)) = &self.settings.more_metrics {
-                    text.push_str(&write().await);
-                }
-                let kind = HeaderValue::from_static("text/plain; version=0.0.4; charset=utf-8");
-                respond::text(StatusCode::OK, kind, text)
-            }
-            _ => {
-                let (status, text) = self.readiness().await;
-                let mut response = respond::text(status, plain, text);
-                if self.settings.test_clock.is_some() {
-                    let on = HeaderValue::from_static("on");
-                    response.headers_mut().insert(headers::TEST_CLOCK, on);
-                }
-                response
-            }
-        }
-    }
-
-    async fn readiness(&self) -> (StatusCode, &'static str) {
-        if self.draining.load(Ordering::Relaxed) {
-            return (StatusCode::SERVICE_UNAVAILABLE, "draining\n");
-        }
-        for runtime in &self.runtimes {
-            if let Err(error) = runtime.ready().await {
-                tracing::warn!(system = runtime.system().name(), %error, "not ready");
-                return (StatusCode::SERVICE_UNAVAILABLE, "the store is unavailable\n");
-            }
-        }
-        (StatusCode::OK, "ready\n")
-    }
-
     async fn answer_contract<B>(&self, request: Request<B>) -> Response
     where
-        B: HttpBody<Data = Bytes>,
-        B::Error: Into<axum::BoxError>,
+        B: Body<Data = Bytes>,
+        B::Error: Into<BoxError>,
     {
         let started = Instant::now();
         let _in_flight = self.metrics.start();
@@ -303,7 +188,7 @@ impl Service {
         let mut seen = Seen { body_read: request.body().is_end_stream(), ..Seen::default() };
         let mut response = self.route(request, &mut seen).await;
         // Behind a body that was not read nothing else can be.
-        if self.draining.load(Ordering::Relaxed) || !seen.body_read {
+        if !seen.body_read {
             response.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
         }
         if let Ok(id) = HeaderValue::from_str(&id) {
@@ -323,17 +208,17 @@ impl Service {
         if let Some(log) = &self.log {
             let contract = target.as_ref().map_or("", |target| &target.info.id);
             let (id, caller) = (id.as_str(), caller.as_str());
-            log.add(&Entry { id, contract, caller, status, micros, capacity });
+            log.add_request(&Entry { id, contract, caller, status, micros, capacity });
         }
         response
     }
 
     async fn route<B>(&self, request: Request<B>, seen: &mut Seen) -> Response
     where
-        B: HttpBody<Data = Bytes>,
-        B::Error: Into<axum::BoxError>,
+        B: Body<Data = Bytes>,
+        B::Error: Into<BoxError>,
     {
-        if let Some(refusal) = too_large(&request) {
+        if let Some(refusal) = body::too_large(&request) {
             return refusal;
         }
         let (parts, body) = request.into_parts();
@@ -367,12 +252,12 @@ impl Service {
         seen: &mut Seen,
     ) -> Result<Response, Problem>
     where
-        B: HttpBody<Data = Bytes>,
-        B::Error: Into<axum::BoxError>,
+        B: Body<Data = Bytes>,
+        B::Error: Into<BoxError>,
     {
         let caller = self.caller(headers)?;
         seen.caller = caller.id.clone();
-        let body = read_body(headers, body).await?;
+        let body = body::read(headers, body).await?;
         seen.body_read = true;
         request::from_query(&target.info, query, &mut inputs)?;
         if !body.is_empty() {
@@ -436,48 +321,6 @@ struct Seen {
     body_read: bool,
 }
 
-/// Reads a body that is neither too long nor too slow.
-async fn read_body<B>(headers: &HeaderMap, body: B) -> Result<Bytes, Problem>
-where
-    B: HttpBody<Data = Bytes>,
-    B::Error: Into<axum::BoxError>,
-{
-    if body.is_end_stream() {
-        return Ok(Bytes::new());
-    }
-    let too_long = || {
-        let detail = format!("the body has more than {BODY_BYTES_MAX} bytes");
-        Problem::new(413, "body-too-large", detail)
-    };
-    let length = headers.get(CONTENT_LENGTH).and_then(|length| length.to_str().ok());
-    let length = length.and_then(|length| length.parse::<u64>().ok());
-    if length.is_some_and(|length| length > u64::try_from(BODY_BYTES_MAX).unwrap_or(u64::MAX)) {
-        return Err(too_long());
-    }
-    let collected = Limited::new(body, BODY_BYTES_MAX).collect();
-    match tokio::time::timeout(BODY_TIME_MAX, collected).await {
-        Ok(Ok(collected)) => Ok(collected.to_bytes()),
-        Ok(Err(error)) if error.is::<LengthLimitError>() => Err(too_long()),
-        Ok(Err(_)) => Err(Problem::bad("the body broke off")),
-        Err(_) => Err(Problem::new(408, "request-timeout", "the body took too long")),
-    }
-}
-
-/// Refuses a head that is too large.
-fn too_large<B>(request: &Request<B>) -> Option<Response> {
-    (head_bytes(request) > HEAD_BYTES_MAX).then(|| {
-        let detail = format!("path and headers have more than {HEAD_BYTES_MAX} bytes");
-        respond::problem(&Problem::new(431, "head-too-large", detail), None)
-    })
-}
-
-fn head_bytes<B>(request: &Request<B>) -> usize {
-    let path = request.uri().path_and_query().map_or(0, |path| path.as_str().len());
-    let method = request.method().as_str().len();
-    let header = |(name, value): (&HeaderName, &HeaderValue)| name.as_str().len() + value.len();
-    method + path + request.headers().iter().map(header).sum::<usize>()
-}
-
 /// The head of a response, with the length its body would have.
 fn without_body(response: Response) -> Response {
     let (mut parts, body) = response.into_parts();
@@ -490,27 +333,6 @@ fn without_body(response: Response) -> Response {
 fn not_modified(response: Response) -> Response {
     let (mut parts, _) = response.into_parts();
     parts.status = StatusCode::NOT_MODIFIED;
-    parts.headers.remove(axum::http::header::CONTENT_TYPE);
+    parts.headers.remove(CONTENT_TYPE);
     Response::from_parts(parts, Full::default())
-}
-
-/// Names requests that have none: by the start of the process, and a count.
-#[derive(Debug)]
-struct RequestIds {
-    process: u32,
-    count: AtomicU64,
-}
-
-impl RequestIds {
-    fn new() -> RequestIds {
-        let mut bytes = [0; 4];
-        // Without chance, two processes may name requests alike.
-        let _ = getrandom::fill(&mut bytes);
-        RequestIds { process: u32::from_le_bytes(bytes), count: AtomicU64::new(0) }
-    }
-
-    fn next(&self) -> Text {
-        let count = self.count.fetch_add(1, Ordering::Relaxed);
-        compact_str::format_compact!("{:08x}-{count:06x}", self.process)
-    }
 }

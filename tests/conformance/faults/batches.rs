@@ -6,7 +6,9 @@ use std::time::Duration;
 use latchkey_table::{BatchGet, Consistency, Error, GotMany, Key, Schema};
 use tokio::time::Instant;
 
-use super::scene::{BRIEF, Request, Scene, TIME_MAX, always, ask, ends_with, first, is_unavailable};
+use super::scene::{
+    BRIEF, Request, Scene, TIME_MAX, always, ask, ends_with, first, is_unavailable,
+};
 use crate::backend::{client, runtime, table};
 use crate::proxy::{Fate, Proxy};
 use crate::services::Service;

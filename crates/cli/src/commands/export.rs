@@ -1,9 +1,10 @@
 //! `latchkey export`
 
-use std::fs::{self, File, OpenOptions, TryLockError};
+use std::fs::{self, File, TryLockError};
 use std::io::{self, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
+use latchkey_embedded::private;
 use latchkey_table::line;
 
 use crate::Failure;
@@ -181,7 +182,9 @@ impl Draft {
             }
             _ => {}
         }
-        let opened = OpenOptions::new().write(true).create(true).truncate(false).open(&path);
+        // It holds all that the store does, secrets included.
+        let opened = private::refuse_loose(&path, &path)
+            .and_then(|()| private::options().write(true).create(true).truncate(false).open(&path));
         let mut file = opened.map_err(|error| unwritable(&path, &error))?;
         match file.try_lock() {
             Err(TryLockError::WouldBlock) => {

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use latchkey_embedded::Store;
-use latchkey_http::{Claims, MoreMetrics, Server, Service, Settings, TestClock};
+use latchkey_http::{Claims, Limits, MoreMetrics, Server, Service, Settings, TestClock};
 use latchkey_runtime::{Backend, Runtime, Source, SystemSource, sweep};
 use latchkey_table::Text;
 use latchkey_worker::{Meters, Workers};
@@ -13,6 +13,7 @@ use tokio::signal::unix::{SignalKind, signal};
 use crate::arguments::{Serve, Working};
 use crate::control::Control;
 use crate::document::{self, Document};
+use crate::logging::Logging;
 use crate::running::{Reach, Running};
 use crate::secret::Secret;
 use crate::{Failure, document::systems};
@@ -24,7 +25,13 @@ const TOKEN_LASTS: Duration = Duration::from_secs(24 * 60 * 60);
 const SWEEP_EVERY: Duration = Duration::from_secs(20);
 
 pub(crate) fn run(arguments: Serve, colour: bool) -> Result<(), Failure> {
-    log();
+    let logging = Logging::start()?;
+    let served = prepare(&arguments, &logging, colour);
+    logging.finish();
+    served
+}
+
+fn prepare(arguments: &Serve, logging: &Logging, colour: bool) -> Result<(), Failure> {
     let read = document::all(&arguments.documents)?;
     let systems = arguments.kept.storage.place(systems(&read, colour)?)?;
     let secret = Secret::find(&arguments.kept.data)?;
@@ -60,7 +67,7 @@ pub(crate) fn run(arguments: Serve, colour: bool) -> Result<(), Failure> {
         let reach = if clock.is_some() { Reach::OwnByHand } else { Reach::Own };
         let (kept, documents) = (&arguments.kept, &arguments.documents);
         let running = Running::start(kept, documents, systems, &source, reach).await?;
-        serve(&arguments, &read, running, &secret, clock).await
+        serve(arguments, logging, &read, running, &secret, clock).await
     });
     // Whoever still waits for an answer has waited long enough.
     runtime.shutdown_timeout(Duration::from_secs(1));
@@ -69,6 +76,7 @@ pub(crate) fn run(arguments: Serve, colour: bool) -> Result<(), Failure> {
 
 async fn serve(
     arguments: &Serve,
+    logging: &Logging,
     documents: &[Document],
     running: Running,
     secret: &Secret,
@@ -86,13 +94,15 @@ async fn serve(
     let working = !arguments.no_workers && test_clock.is_none();
     let settings = Settings {
         test_clock,
+        log: Some(logging.log.clone()),
         log_requests,
         more_metrics: Some(more_metrics(&meters)),
         ..Settings::default()
     };
     let service = Service::new(runtimes, tokens, settings).map_err(Failure::unusable)?;
     let service = Arc::new(service);
-    let server = Server::listen(arguments.listen).await.map_err(Failure::unusable)?;
+    let server =
+        Server::listen(arguments.listen, Limits::default()).await.map_err(Failure::unusable)?;
     let control =
         local.is_some().then(|| Control::listen(&arguments.kept.data, service.runtimes()));
     let workers = match working {
@@ -102,7 +112,7 @@ async fn serve(
     // Heard from here on: whoever reads the greeting may tell it to stop.
     let stop = stopped();
     let store = arguments.kept.storage.told(&arguments.kept.data, &backend);
-    greet(documents, &store, &service, &server, token.as_deref());
+    logging.told.add(&greeting(documents, &store, &service, &server, token.as_deref()));
     let sweeper = match backend {
         Backend::Embedded(store) => Some(tokio::spawn(sweep_forever(store, Arc::clone(&service)))),
         // It removes by itself what is over.
@@ -115,7 +125,7 @@ async fn serve(
         // It holds the store, which is let go of once nothing uses it.
         let _ = sweeper.await;
     }
-    println!("stopped");
+    logging.told.add("stopped\n");
     Ok(())
 }
 
@@ -165,15 +175,16 @@ fn all_roles(runtimes: &[Runtime]) -> Vec<Text> {
     roles
 }
 
-fn greet(
+/// What people are told once it listens.
+fn greeting(
     documents: &[Document],
     store: &str,
     service: &Service,
     server: &Server,
     token: Option<&str>,
-) {
+) -> String {
     let url = format!("http://{}", server.address());
-    println!("latchkey {}", env!("CARGO_PKG_VERSION"));
+    let mut lines = vec![format!("latchkey {}", env!("CARGO_PKG_VERSION"))];
     for (document, runtime) in documents.iter().zip(service.runtimes()) {
         let system = runtime.system();
         let (count, table) = (system.contracts().count(), &system.table().name);
@@ -182,21 +193,21 @@ fn greet(
             1 => ", 1 worker".to_owned(),
             count => format!(", {count} workers"),
         };
-        println!(
+        lines.push(format!(
             "  serving    {} ({count} contracts{workers}) from {}, on table {table}",
             system.name(),
             document.path
-        );
+        ));
     }
-    println!("  store      {store}");
-    println!("  listening  {url}");
-    println!("  health     {url}/health  {url}/ready  {url}/metrics");
+    lines.push(format!("  store      {store}"));
+    lines.push(format!("  listening  {url}"));
+    lines.push(format!("  health     {url}/health  {url}/ready  {url}/metrics"));
     if let Some(token) = token {
-        println!("  token      {token}");
-        println!(
-            "             sub dev, every role, for 24 hours; `latchkey token --help` makes others"
-        );
+        lines.push(format!("  token      {token}"));
+        let others = "sub dev, every role, for 24 hours; `latchkey token --help` makes others";
+        lines.push(format!("             {others}"));
     }
+    lines.join("\n") + "\n"
 }
 
 /// Waits until the process is told to stop.
@@ -234,26 +245,4 @@ async fn sweep_forever(store: Arc<Store>, service: Arc<Service>) {
             }
         }
     }
-}
-
-/// Logs JSON lines to standard error.
-///
-/// A level is that of our own lines. Those of others are warnings: at the lowest levels the SDK's hold what
-/// it sends and is sent.
-pub(super) fn log() {
-    let level = std::env::var("LATCHKEY_LOG").unwrap_or_else(|_| "info".to_owned());
-    let directives = match level.trim().to_ascii_lowercase().as_str() {
-        own @ ("info" | "debug" | "trace") => format!("warn,latchkey={own}"),
-        _ => level,
-    };
-    let filter = tracing_subscriber::EnvFilter::try_new(&directives)
-        .unwrap_or_else(|_| tracing_subscriber::EnvFilter::new("warn,latchkey=info"));
-    tracing_subscriber::fmt()
-        .json()
-        .flatten_event(true)
-        .with_current_span(false)
-        .with_span_list(false)
-        .with_env_filter(filter)
-        .with_writer(std::io::stderr)
-        .init();
 }

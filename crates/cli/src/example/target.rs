@@ -3,18 +3,15 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use axum::Router;
-use axum::body::Body;
-use axum::http::{HeaderMap, Request, Uri};
-use bytes::Bytes;
 use http_body_util::{BodyExt, Full};
+use hyper::body::{Body, Bytes};
+use hyper::{HeaderMap, Request, Uri};
 use hyper_util::rt::TokioIo;
 use latchkey_embedded::Store;
 use latchkey_http::{Service, Settings, TestClock, Tokens};
 use latchkey_language::ast::QueueMode;
 use latchkey_runtime::{Backend, Options, Outside, Runtime, Source, System, time};
 use tokio::net::TcpStream;
-use tower::ServiceExt;
 
 use super::BEGINNING;
 
@@ -33,7 +30,7 @@ pub struct Target {
 
 #[derive(Debug)]
 enum Place {
-    Own(Router),
+    Own(Box<Service>),
     Server { address: String },
 }
 
@@ -81,7 +78,7 @@ impl Target {
         let tokens = || Tokens::new(SECRET, "latchkey", "latchkey").map_err(unusable);
         let settings = Settings { test_clock: Some(clock), ..Settings::default() };
         let service = Service::new(vec![runtime], tokens()?, settings).map_err(unusable)?;
-        let place = Place::Own(Arc::new(service).into_axum());
+        let place = Place::Own(Box::new(service));
         Ok(Target { tokens: tokens()?, place })
     }
 
@@ -141,11 +138,9 @@ impl Target {
             request = request.header(name, value);
         }
         match &self.place {
-            Place::Own(router) => {
-                let request = request.body(Body::from(body)).map_err(no_request)?;
-                // It answers everything.
-                let answer = router.clone().oneshot(request).await;
-                reply(answer.map_err(unusable)?).await
+            Place::Own(service) => {
+                let request = request.body(Full::new(Bytes::from(body))).map_err(no_request)?;
+                reply(service.answer(request).await).await
             }
             Place::Server { address } => {
                 let host = request.header("host", address);
@@ -185,9 +180,9 @@ async fn send_to(address: &str, request: Request<Full<Bytes>>) -> Result<Reply, 
     reply
 }
 
-async fn reply<B>(answer: axum::http::Response<B>) -> Result<Reply, TargetError>
+async fn reply<B>(answer: hyper::Response<B>) -> Result<Reply, TargetError>
 where
-    B: axum::body::HttpBody,
+    B: Body,
     B::Error: std::fmt::Display,
 {
     let (parts, body) = answer.into_parts();
@@ -201,6 +196,6 @@ fn unusable(error: impl std::fmt::Display) -> TargetError {
     TargetError::Unusable(error.to_string())
 }
 
-fn no_request(error: axum::http::Error) -> TargetError {
+fn no_request(error: hyper::http::Error) -> TargetError {
     TargetError::Request(format!("this is no request: {error}"))
 }

@@ -5,6 +5,7 @@ use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
+use latchkey_embedded::private;
 use latchkey_table::Key;
 use serde_json::{Value, json};
 
@@ -111,7 +112,9 @@ impl MarkFile {
     /// Makes a mark in place of the last: under another name first, so that there is always a whole one.
     pub(crate) fn write(&mut self, mark: &Mark) -> Result<(), Failure> {
         let draft = beside(&self.path, ".new");
-        let written = File::create(&draft).and_then(|mut file| {
+        // A mark names an item's key.
+        let opened = private::options().write(true).create(true).truncate(true).open(&draft);
+        let written = opened.and_then(|mut file| {
             file.write_all(mark.to_json().to_string().as_bytes())?;
             file.write_all(b"\n")?;
             file.sync_all()?;

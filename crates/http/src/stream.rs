@@ -1,4 +1,6 @@
-//! A connection that is closed while its peer still sends.
+//! The stream of a connection: a peer that does not read is not waited for, and one that still sends is heard out.
+//!
+//! A peer that sends requests and reads no answers would hold its connection for ever: writes have a deadline.
 //!
 //! A request may be refused before its body is read. Were the connection closed there and then, the rest of
 //! the body would be met by a reset, and a reset can overtake the answer. So the answer goes out, and what
@@ -14,6 +16,11 @@ use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::TcpStream;
 use tokio::time::{Instant, Sleep, sleep};
+
+use crate::connections::{Gone, Life};
+
+/// How many bytes a peer has to read, once it makes us wait, to be waited for once more as long.
+const READ_BYTES_MIN: usize = 64 * 1024;
 
 /// How much is heard out.
 const BYTES_MAX: usize = 64 * 1024 * 1024;
@@ -34,12 +41,23 @@ impl Unread {
     }
 }
 
-/// A connection.
+/// The stream of a connection.
 #[derive(Debug)]
-pub(crate) struct Lingering {
+pub(crate) struct Stream {
     stream: TcpStream,
+    life: Arc<Life>,
     unread: Unread,
+    write_time_max: Duration,
+    blocked: Option<Blocked>,
     closing: Option<Closing>,
+}
+
+/// A peer makes us wait until it has read.
+#[derive(Debug)]
+struct Blocked {
+    /// How much it has read since.
+    bytes: usize,
+    end: Pin<Box<Sleep>>,
 }
 
 #[derive(Debug)]
@@ -49,13 +67,48 @@ struct Closing {
     silence: Pin<Box<Sleep>>,
 }
 
-impl Lingering {
-    pub(crate) fn new(stream: TcpStream, unread: Unread) -> Lingering {
-        Lingering { stream, unread, closing: None }
+impl Stream {
+    pub(crate) fn new(
+        stream: TcpStream,
+        life: Arc<Life>,
+        unread: Unread,
+        write_time_max: Duration,
+    ) -> Stream {
+        Stream { stream, life, unread, write_time_max, blocked: None, closing: None }
+    }
+
+    /// What a write came to, or that the peer has not read for too long.
+    fn in_time(
+        &mut self,
+        wrote: Poll<io::Result<usize>>,
+        context: &mut Context<'_>,
+    ) -> Poll<io::Result<usize>> {
+        match &wrote {
+            Poll::Pending => {
+                self.life.blocked().map_err(gone)?;
+                let wait = self.write_time_max;
+                let blocked = self
+                    .blocked
+                    .get_or_insert_with(|| Blocked { bytes: 0, end: Box::pin(sleep(wait)) });
+                ready!(blocked.end.as_mut().poll(context));
+                let error = io::Error::new(io::ErrorKind::TimedOut, "the peer does not read");
+                return Poll::Ready(Err(error));
+            }
+            Poll::Ready(Ok(count)) => {
+                if let Some(blocked) = &mut self.blocked {
+                    blocked.bytes += count;
+                    if blocked.bytes >= READ_BYTES_MIN {
+                        self.blocked = None;
+                    }
+                }
+            }
+            Poll::Ready(Err(_)) => {}
+        }
+        wrote
     }
 }
 
-impl AsyncRead for Lingering {
+impl AsyncRead for Stream {
     fn poll_read(
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
@@ -65,13 +118,14 @@ impl AsyncRead for Lingering {
     }
 }
 
-impl AsyncWrite for Lingering {
+impl AsyncWrite for Stream {
     fn poll_write(
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
         bytes: &[u8],
     ) -> Poll<io::Result<usize>> {
-        Pin::new(&mut self.stream).poll_write(context, bytes)
+        let wrote = Pin::new(&mut self.stream).poll_write(context, bytes);
+        self.in_time(wrote, context)
     }
 
     fn poll_write_vectored(
@@ -79,7 +133,8 @@ impl AsyncWrite for Lingering {
         context: &mut Context<'_>,
         parts: &[io::IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
-        Pin::new(&mut self.stream).poll_write_vectored(context, parts)
+        let wrote = Pin::new(&mut self.stream).poll_write_vectored(context, parts);
+        self.in_time(wrote, context)
     }
 
     fn is_write_vectored(&self) -> bool {
@@ -87,12 +142,15 @@ impl AsyncWrite for Lingering {
     }
 
     fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        // Asked once nothing is left to be written.
+        self.blocked = None;
+        self.life.flushed().map_err(gone)?;
         Pin::new(&mut self.stream).poll_flush(context)
     }
 
     /// Says that nothing more is coming, and hears the peer out if it may still be sending.
     fn poll_shutdown(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
-        let Lingering { stream, unread, closing } = &mut *self;
+        let Stream { stream, unread, closing, .. } = &mut *self;
         if closing.is_none() {
             ready!(Pin::new(&mut *stream).poll_shutdown(context))?;
             if !unread.0.load(Ordering::Relaxed) {
@@ -121,4 +179,8 @@ impl AsyncWrite for Lingering {
             }
         }
     }
+}
+
+fn gone(gone: Gone) -> io::Error {
+    io::Error::new(io::ErrorKind::ConnectionAborted, gone)
 }

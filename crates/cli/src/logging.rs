@@ -1,0 +1,83 @@
+//! What a process that runs for long tells: JSON lines on standard error, and a few for people on standard output.
+//!
+//! Neither waits for a reader: see [`Log`].
+
+use std::io;
+use std::time::Duration;
+
+use latchkey_http::Log;
+use tracing_subscriber::EnvFilter;
+use tracing_subscriber::fmt::MakeWriter;
+
+use crate::Failure;
+
+/// How long a process that stops waits for its last lines to be read.
+const LAST_LINES_TIME_MAX: Duration = Duration::from_secs(1);
+
+/// Where a process tells what it does.
+pub(crate) struct Logging {
+    /// Standard error, for programs.
+    pub(crate) log: Log,
+    /// Standard output, for people.
+    pub(crate) told: Log,
+}
+
+impl Logging {
+    /// Logs JSON lines from here on, panics among them.
+    ///
+    /// A level is that of our own lines. Those of others are warnings: at the lowest levels the SDK's hold what
+    /// it sends and is sent.
+    pub(crate) fn start() -> Result<Logging, Failure> {
+        let log = Log::start(io::stderr()).map_err(Failure::unusable)?;
+        let told = Log::start(io::stdout()).map_err(Failure::unusable)?;
+        let level = std::env::var("LATCHKEY_LOG").unwrap_or_else(|_| "info".to_owned());
+        let directives = match level.trim().to_ascii_lowercase().as_str() {
+            own @ ("info" | "debug" | "trace") => format!("warn,latchkey={own}"),
+            _ => level,
+        };
+        let filter = EnvFilter::try_new(&directives)
+            .unwrap_or_else(|_| EnvFilter::new("warn,latchkey=info"));
+        tracing_subscriber::fmt()
+            .json()
+            .flatten_event(true)
+            .with_current_span(false)
+            .with_span_list(false)
+            .with_env_filter(filter)
+            .with_writer(Lines(log.clone()))
+            .init();
+        // The standard hook writes to standard error itself, and would wait there for a reader.
+        std::panic::set_hook(Box::new(|panic| tracing::error!(%panic, "a task panicked")));
+        Ok(Logging { log, told })
+    }
+
+    /// Waits until the last lines are written, for a bounded time.
+    pub(crate) fn finish(&self) {
+        self.told.finish(LAST_LINES_TIME_MAX);
+        self.log.finish(LAST_LINES_TIME_MAX);
+    }
+}
+
+/// Leaves each event as a line in the log.
+struct Lines(Log);
+
+/// Takes the line of one event.
+struct Line<'a>(&'a Log);
+
+impl<'a> MakeWriter<'a> for Lines {
+    type Writer = Line<'a>;
+
+    fn make_writer(&'a self) -> Line<'a> {
+        Line(&self.0)
+    }
+}
+
+impl io::Write for Line<'_> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.0.add(&String::from_utf8_lossy(bytes));
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}

@@ -1,0 +1,65 @@
+//! What a request may be at most: its head and its body.
+
+use std::time::Duration;
+
+use http_body_util::{BodyExt, LengthLimitError, Limited};
+use hyper::body::{Body, Bytes};
+use hyper::header::{CONTENT_LENGTH, HeaderName, HeaderValue};
+use hyper::{HeaderMap, Request};
+use latchkey_runtime::Problem;
+
+use crate::respond::{self, Response};
+
+/// The error of a body.
+pub(crate) type BoxError = Box<dyn std::error::Error + Send + Sync>;
+
+/// The largest head: path, query and headers.
+pub(crate) const HEAD_BYTES_MAX: usize = 64 * 1024;
+
+/// The largest body.
+const BODY_BYTES_MAX: usize = 1024 * 1024;
+
+/// How long a body may take to arrive.
+const BODY_TIME_MAX: Duration = Duration::from_secs(10);
+
+/// Reads a body that is neither too long nor too slow.
+pub(crate) async fn read<B>(headers: &HeaderMap, body: B) -> Result<Bytes, Problem>
+where
+    B: Body<Data = Bytes>,
+    B::Error: Into<BoxError>,
+{
+    if body.is_end_stream() {
+        return Ok(Bytes::new());
+    }
+    let too_long = || {
+        let detail = format!("the body has more than {BODY_BYTES_MAX} bytes");
+        Problem::new(413, "body-too-large", detail)
+    };
+    let length = headers.get(CONTENT_LENGTH).and_then(|length| length.to_str().ok());
+    let length = length.and_then(|length| length.parse::<u64>().ok());
+    if length.is_some_and(|length| length > u64::try_from(BODY_BYTES_MAX).unwrap_or(u64::MAX)) {
+        return Err(too_long());
+    }
+    let collected = Limited::new(body, BODY_BYTES_MAX).collect();
+    match tokio::time::timeout(BODY_TIME_MAX, collected).await {
+        Ok(Ok(collected)) => Ok(collected.to_bytes()),
+        Ok(Err(error)) if error.is::<LengthLimitError>() => Err(too_long()),
+        Ok(Err(_)) => Err(Problem::bad("the body broke off")),
+        Err(_) => Err(Problem::new(408, "request-timeout", "the body took too long")),
+    }
+}
+
+/// Refuses a head that is too large.
+pub(crate) fn too_large<B>(request: &Request<B>) -> Option<Response> {
+    (head_bytes(request) > HEAD_BYTES_MAX).then(|| {
+        let detail = format!("path and headers have more than {HEAD_BYTES_MAX} bytes");
+        respond::problem(&Problem::new(431, "head-too-large", detail), None)
+    })
+}
+
+fn head_bytes<B>(request: &Request<B>) -> usize {
+    let path = request.uri().path_and_query().map_or(0, |path| path.as_str().len());
+    let method = request.method().as_str().len();
+    let header = |(name, value): (&HeaderName, &HeaderValue)| name.as_str().len() + value.len();
+    method + path + request.headers().iter().map(header).sum::<usize>()
+}

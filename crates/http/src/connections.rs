@@ -1,0 +1,302 @@
+//! The connections a server has, and which of them has to go when there are too many.
+//!
+//! A connection waits for its peer or works for it. One that works is never cut. Of those that wait, a newcomer
+//! takes the place of the one that has been idle the longest; if none is idle, of the one that has been sending
+//! or not reading the longest. So nobody locks others out by holding connections open.
+
+use std::collections::HashMap;
+use std::pin::Pin;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::task::{Context, Poll};
+use std::time::Instant;
+
+use hyper::body::{Body, Bytes, Frame, Incoming, SizeHint};
+use tokio::sync::Notify;
+
+/// Connections beyond the limit that are still taken, if all others work: the server's own paths are answered
+/// on them.
+pub(crate) const RESERVE: usize = 64;
+
+/// The phases of a connection, in the order in which they are given up. From `WORKING` on they are not; before it,
+/// the rest of a state is when the phase began, in microseconds.
+const IDLE: u64 = 0;
+/// The peer does not read.
+const WRITING: u64 = 1 << 58;
+/// A body is on its way.
+const RECEIVING: u64 = 1 << 59;
+const WORKING: u64 = 1 << 60;
+/// The answer is still to be written.
+const ANSWERED: u64 = WORKING + 1;
+const GONE: u64 = 1 << 61;
+
+/// What a connection is doing.
+#[derive(Debug)]
+pub(crate) struct Life {
+    state: AtomicU64,
+    /// Told to a connection that has to go.
+    pub(crate) cut: Notify,
+    /// It is one of the reserve: only the server's own paths are answered.
+    pub(crate) reserve: bool,
+    started: Instant,
+}
+
+impl Life {
+    fn since_now(&self, phase: u64) -> u64 {
+        let micros = u64::try_from(self.started.elapsed().as_micros()).unwrap_or(u64::MAX);
+        phase | micros.min(WRITING - 1)
+    }
+
+    /// Enters another state, if the one it is in allows that.
+    fn enter(&self, next: u64, from: impl Fn(u64) -> bool) -> Result<(), Gone> {
+        let entered = self.state.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |state| {
+            (state != GONE && from(state)).then_some(next)
+        });
+        match entered {
+            Err(GONE) => Err(Gone),
+            Ok(_) | Err(_) => Ok(()),
+        }
+    }
+
+    /// A request has come, with a body or without.
+    pub(crate) fn begin(&self, has_body: bool) -> Result<(), Gone> {
+        let next = if has_body { self.since_now(RECEIVING) } else { WORKING };
+        self.enter(next, |_| true)
+    }
+
+    /// All of a request has come.
+    fn work(&self) -> Result<(), Gone> {
+        self.enter(WORKING, |_| true)
+    }
+
+    /// A request is answered; the answer is still to be written.
+    pub(crate) fn answered(&self) -> Result<(), Gone> {
+        self.enter(ANSWERED, |_| true)
+    }
+
+    /// An answer cannot be written until the peer reads.
+    pub(crate) fn blocked(&self) -> Result<(), Gone> {
+        self.enter(self.since_now(WRITING), |state| state == ANSWERED)
+    }
+
+    /// All that was to be written is.
+    pub(crate) fn flushed(&self) -> Result<(), Gone> {
+        // Asked often, and mostly with nothing to do.
+        match self.state.load(Ordering::Relaxed) {
+            state @ (ANSWERED | WRITING..RECEIVING) => {
+                self.enter(self.since_now(IDLE), |now| now == state)
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
+/// The connection had to make room for another.
+#[derive(Debug, thiserror::Error)]
+#[error("the connection makes room for another")]
+pub(crate) struct Gone;
+
+/// All connections of a server.
+#[derive(Debug)]
+pub(crate) struct Connections {
+    max: usize,
+    all: Mutex<All>,
+    /// Told when one has ended.
+    ended: Notify,
+    started: Instant,
+}
+
+#[derive(Debug, Default)]
+struct All {
+    lives: HashMap<u64, Arc<Life>>,
+    next: u64,
+}
+
+/// A connection's place among all; given back when it is dropped.
+#[derive(Debug)]
+pub(crate) struct Place {
+    connections: Arc<Connections>,
+    number: u64,
+    pub(crate) life: Arc<Life>,
+}
+
+impl Connections {
+    /// At most so many, and the reserve.
+    pub(crate) fn new(max: usize) -> Arc<Connections> {
+        let (all, ended) = (Mutex::default(), Notify::new());
+        Arc::new(Connections { max, all, ended, started: Instant::now() })
+    }
+
+    /// Nothing that holds the lock can break off half-way.
+    fn lock(&self) -> MutexGuard<'_, All> {
+        self.all.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// A place for a new connection: a free one, or that of one that waits for its peer, or one of the reserve.
+    /// Waits if there is none.
+    pub(crate) async fn place(self: &Arc<Connections>) -> Place {
+        loop {
+            let ended = self.ended.notified();
+            if let Some(place) = self.try_place() {
+                return place;
+            }
+            ended.await;
+        }
+    }
+
+    fn try_place(self: &Arc<Connections>) -> Option<Place> {
+        let mut all = self.lock();
+        let reserve = all.lives.len() >= self.max && !all.cut_one();
+        if reserve && all.lives.len() >= self.max + RESERVE {
+            return None;
+        }
+        let number = all.next;
+        all.next += 1;
+        let (started, cut) = (self.started, Notify::new());
+        let life = Life { state: AtomicU64::new(IDLE), cut, reserve, started };
+        life.state.store(life.since_now(IDLE), Ordering::Relaxed);
+        let life = Arc::new(life);
+        all.lives.insert(number, Arc::clone(&life));
+        drop(all);
+        Some(Place { connections: Arc::clone(self), number, life })
+    }
+
+    /// Cuts a connection that waits for its peer, if there is one.
+    pub(crate) fn cut_one(&self) -> bool {
+        self.lock().cut_one()
+    }
+
+    /// Waits until all have ended.
+    pub(crate) async fn all_ended(&self) {
+        loop {
+            let ended = self.ended.notified();
+            if self.lock().lives.is_empty() {
+                return;
+            }
+            ended.await;
+        }
+    }
+}
+
+impl All {
+    fn cut_one(&mut self) -> bool {
+        loop {
+            let states = self.lives.iter().map(|(number, life)| {
+                let state = life.state.load(Ordering::Relaxed);
+                (state, *number)
+            });
+            let Some((state, number)) = states.min().filter(|(state, _)| *state < WORKING) else {
+                return false;
+            };
+            let Some(life) = self.lives.get(&number) else { return false };
+            let order = Ordering::Relaxed;
+            // It may have begun something meanwhile; then another has to go.
+            if life.state.compare_exchange(state, GONE, order, order).is_ok() {
+                life.cut.notify_one();
+                self.lives.remove(&number);
+                return true;
+            }
+        }
+    }
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        self.connections.lock().lives.remove(&self.number);
+        self.connections.ended.notify_waiters();
+    }
+}
+
+/// The body of a request, whose last frame begins the work on it.
+#[derive(Debug)]
+pub(crate) struct Received {
+    pub(crate) body: Incoming,
+    pub(crate) life: Arc<Life>,
+}
+
+impl Body for Received {
+    type Data = Bytes;
+    type Error = Box<dyn std::error::Error + Send + Sync>;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, Self::Error>>> {
+        let frame = Pin::new(&mut self.body).poll_frame(context);
+        if matches!(frame, Poll::Ready(None)) || self.body.is_end_stream() {
+            self.life.work()?;
+        }
+        frame.map_err(Into::into)
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.body.is_end_stream()
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        self.body.size_hint()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn waits(connections: &Arc<Connections>, phase: u64, since: u64) -> Place {
+        let place = connections.try_place().unwrap();
+        place.life.state.store(phase | since, Ordering::Relaxed);
+        place
+    }
+
+    fn is_gone(place: &Place) -> bool {
+        place.life.begin(false).is_err()
+    }
+
+    #[test]
+    fn the_oldest_idle_goes_first_then_the_oldest_that_waits_for_its_peer() {
+        let connections = Connections::new(4);
+        let writing = waits(&connections, WRITING, 1);
+        let receiving = waits(&connections, RECEIVING, 2);
+        let (young, old) = (waits(&connections, IDLE, 9), waits(&connections, IDLE, 8));
+        for gone in [&old, &young, &writing, &receiving] {
+            let newcomer = connections.try_place().unwrap();
+            assert!(!newcomer.life.reserve);
+            // It works, so the next has to take another's place.
+            newcomer.life.begin(false).unwrap();
+            assert!(is_gone(gone));
+            std::mem::forget(newcomer);
+        }
+        // All four work now: what comes is of the reserve, and cuts nobody.
+        let reserve: Vec<_> = (0..RESERVE).map(|_| connections.try_place().unwrap()).collect();
+        for place in &reserve {
+            assert!(place.life.reserve);
+            place.life.begin(false).unwrap();
+        }
+        assert!(connections.try_place().is_none());
+        drop(reserve);
+        assert!(connections.try_place().is_some());
+    }
+
+    #[test]
+    fn a_request_begins_or_its_connection_is_cut_but_never_both() {
+        let connections = Connections::new(1);
+        let place = connections.try_place().unwrap();
+        place.life.begin(true).unwrap();
+        assert!(connections.cut_one(), "its body has not come");
+        assert!(place.life.work().is_err(), "nor will it be worked on");
+        let place = connections.try_place().unwrap();
+        place.life.begin(false).unwrap();
+        assert!(!connections.cut_one());
+        let phase = || place.life.state.load(Ordering::Relaxed);
+        place.life.blocked().unwrap();
+        place.life.flushed().unwrap();
+        assert_eq!(phase(), WORKING, "an earlier answer was written meanwhile");
+        place.life.answered().unwrap();
+        assert!(!connections.cut_one(), "its answer is on the way");
+        place.life.blocked().unwrap();
+        assert!((WRITING..RECEIVING).contains(&phase()), "its peer does not read");
+        place.life.flushed().unwrap();
+        assert!(phase() < WRITING, "its peer has read");
+        assert!(connections.cut_one());
+    }
+}

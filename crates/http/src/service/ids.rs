@@ -1,0 +1,26 @@
+//! The names of requests that bring none.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use latchkey_table::Text;
+
+/// Names requests that have none: by the start of the process, and a count.
+#[derive(Debug)]
+pub(super) struct RequestIds {
+    process: u32,
+    count: AtomicU64,
+}
+
+impl RequestIds {
+    pub(super) fn new() -> RequestIds {
+        let mut bytes = [0; 4];
+        // Without chance, two processes may name requests alike.
+        let _ = getrandom::fill(&mut bytes);
+        RequestIds { process: u32::from_le_bytes(bytes), count: AtomicU64::new(0) }
+    }
+
+    pub(super) fn next(&self) -> Text {
+        let count = self.count.fetch_add(1, Ordering::Relaxed);
+        compact_str::format_compact!("{:08x}-{count:06x}", self.process)
+    }
+}

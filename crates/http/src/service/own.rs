@@ -1,0 +1,86 @@
+//! The paths that are the server's own.
+
+use std::sync::atomic::Ordering;
+
+use hyper::header::HeaderValue;
+use hyper::{HeaderMap, Method, StatusCode};
+use latchkey_runtime::Problem;
+
+use super::{MoreMetrics, Service};
+use crate::headers;
+use crate::log::Log;
+use crate::respond::{self, Response};
+use crate::test_clock::TestClock;
+
+impl Service {
+    /// Answers on a path of the clock that tests move.
+    pub(super) async fn move_clock(
+        &self,
+        clock: &TestClock,
+        path: &str,
+        method: &Method,
+        headers: &HeaderMap,
+    ) -> Response {
+        if method != Method::POST {
+            return respond::not_allowed(&["POST"], method == Method::OPTIONS);
+        }
+        let passed = match (path, path.strip_prefix("queues/"), self.instant(headers)) {
+            ("pass", _, Ok(Some(instant))) => clock.pass(&self.runtimes, instant).await,
+            ("pass", _, _) => {
+                return respond::problem(&Problem::bad("`Latchkey-Now` says up to when"), None);
+            }
+            (_, Some(path), _) if clock.set(path, &self.runtimes) => Ok(()),
+            _ => return respond::problem(&Problem::new(404, "not-found", "there is none"), None),
+        };
+        let plain = HeaderValue::from_static("text/plain; charset=utf-8");
+        match passed {
+            Ok(()) => respond::text(StatusCode::OK, plain, "ok\n"),
+            Err(error) => {
+                respond::text(StatusCode::SERVICE_UNAVAILABLE, plain, format!("{error}\n"))
+            }
+        }
+    }
+
+    /// Answers on a path of the server's own.
+    pub(super) async fn own(&self, path: &str, method: Method) -> Response {
+        if !matches!(method, Method::GET | Method::HEAD) {
+            return respond::not_allowed(&["GET", "HEAD"], method == Method::OPTIONS);
+        }
+        let plain = HeaderValue::from_static("text/plain; charset=utf-8");
+        match path {
+            "health" => respond::text(StatusCode::OK, plain, "ok\n"),
+            "metrics" => {
+                let mut text = String::new();
+                let lost = self.settings.log.as_ref().map(Log::lines_lost);
+                self.metrics.render(lost, &mut text);
+                if let Some(MoreMetrics(write)) = &self.settings.more_metrics {
+                    text.push_str(&write().await);
+                }
+                let kind = HeaderValue::from_static("text/plain; version=0.0.4; charset=utf-8");
+                respond::text(StatusCode::OK, kind, text)
+            }
+            _ => {
+                let (status, text) = self.readiness().await;
+                let mut response = respond::text(status, plain, text);
+                if self.settings.test_clock.is_some() {
+                    let on = HeaderValue::from_static("on");
+                    response.headers_mut().insert(headers::TEST_CLOCK, on);
+                }
+                response
+            }
+        }
+    }
+
+    async fn readiness(&self) -> (StatusCode, &'static str) {
+        if self.draining.load(Ordering::Relaxed) {
+            return (StatusCode::SERVICE_UNAVAILABLE, "draining\n");
+        }
+        for runtime in &self.runtimes {
+            if let Err(error) = runtime.ready().await {
+                tracing::warn!(system = runtime.system().name(), %error, "not ready");
+                return (StatusCode::SERVICE_UNAVAILABLE, "the store is unavailable\n");
+            }
+        }
+        (StatusCode::OK, "ready\n")
+    }
+}
