@@ -337,33 +337,23 @@ impl Writer<'_> {
         &self.model.entities[entity].name
     }
 
-    fn exprs(&self, exprs: &[&Expr]) -> Vec<Value> {
-        exprs.iter().map(|expr| self.expr(expr)).collect()
+    fn exprs<'e>(&self, exprs: impl IntoIterator<Item = &'e Expr>) -> Vec<Value> {
+        exprs.into_iter().map(|expr| self.expr(expr)).collect()
     }
 
     fn expr(&self, expr: &Expr) -> Value {
         match &expr.kind {
             ExprKind::Input(input) => json!({ "input": self.contract.inputs[*input].name }),
             ExprKind::Binding(id) => json!({ "name": self.name(*id) }),
-            ExprKind::Attribute(id, name) => {
-                json!({ "of": self.name(*id), "attribute": name })
-            }
+            ExprKind::Attribute(id, name) => json!({ "of": self.name(*id), "attribute": name }),
             ExprKind::Stored(name) => json!({ "stored": name }),
             ExprKind::Now => json!("now"),
             ExprKind::CallerId => json!("callerId"),
             ExprKind::Owns(what) => json!({ "callerOwns": self.expr(what) }),
-            ExprKind::HasRole(role) => {
-                json!({ "callerIs": self.model.roles[*role].name })
-            }
+            ExprKind::HasRole(role) => json!({ "callerIs": self.model.roles[*role].name }),
             ExprKind::Word(word) => json!({ "word": word }),
             ExprKind::Text(pieces) => {
-                let piece = |piece: &TextPiece| match piece {
-                    TextPiece::Literal(text) => json!(text),
-                    TextPiece::Value(value, width) => {
-                        json!({ "value": self.expr(value), "width": width })
-                    }
-                };
-                json!({ "text": pieces.iter().map(piece).collect::<Vec<_>>() })
+                json!({ "text": pieces.iter().map(|piece| self.piece(piece)).collect::<Vec<_>>() })
             }
             ExprKind::Number(number) => json!({ "number": number }),
             ExprKind::Duration(milliseconds) => json!({ "milliseconds": milliseconds }),
@@ -373,29 +363,18 @@ impl Writer<'_> {
             ExprKind::Absent(thing) => json!({ "absent": self.expr(thing) }),
             ExprKind::Unchanged => json!("unchanged"),
             ExprKind::Not(inner) => json!({ "not": self.expr(inner) }),
-            ExprKind::Binary(op, a, b) => json!({ operator(*op): self.exprs(&[a, b]) }),
-            ExprKind::MovesTo(a, b) => json!({ "movesTo": self.exprs(&[a, b]) }),
-            ExprKind::BeginsWith(a, b) => json!({ "beginsWith": self.exprs(&[a, b]) }),
-            ExprKind::Between(a, b, c) => json!({ "between": self.exprs(&[a, b, c]) }),
-            ExprKind::In(a, values) => {
-                json!({ "in": self.expr(a), "values": self.exprs(&values.iter().collect::<Vec<_>>()) })
-            }
-            ExprKind::Unknown => Value::Null,
-            _ => self.function(expr),
-        }
-    }
-
-    /// What is called by a name.
-    fn function(&self, expr: &Expr) -> Value {
-        let all = |of: &[Expr]| self.exprs(&of.iter().collect::<Vec<_>>());
-        match &expr.kind {
+            ExprKind::Binary(op, a, b) => json!({ operator(*op): self.exprs([&**a, b]) }),
+            ExprKind::MovesTo(a, b) => json!({ "movesTo": self.exprs([&**a, b]) }),
+            ExprKind::BeginsWith(a, b) => json!({ "beginsWith": self.exprs([&**a, b]) }),
+            ExprKind::Between(a, b, c) => json!({ "between": self.exprs([&**a, b, c]) }),
+            ExprKind::In(a, of) => json!({ "in": self.expr(a), "values": self.exprs(of) }),
             ExprKind::Told(told) => json!({ "told": format!("{told:?}") }),
             ExprKind::Shard(of, shards) => json!({ "shard": self.expr(of), "of": shards }),
-            ExprKind::Draw(key, subject) => json!({ "draw": self.exprs(&[key, subject]) }),
+            ExprKind::Draw(key, subject) => json!({ "draw": self.exprs([&**key, subject]) }),
             ExprKind::Commitment(key) => json!({ "commitment": self.expr(key) }),
             ExprKind::Reveal(key) => json!({ "reveal": self.expr(key) }),
-            ExprKind::Greatest(of) => json!({ "max": all(of) }),
-            ExprKind::Least(of) => json!({ "min": all(of) }),
+            ExprKind::Greatest(of) => json!({ "max": self.exprs(of) }),
+            ExprKind::Least(of) => json!({ "min": self.exprs(of) }),
             ExprKind::Count(id) => json!({ "count": self.name(*id) }),
             ExprKind::CountBy(id, by, _) => json!({ "count": self.name(*id), "by": by }),
             ExprKind::Sum(id, name) => json!({ "sum": self.name(*id), "attribute": name }),
@@ -403,8 +382,14 @@ impl Writer<'_> {
                 let pair = |(name, value): &(String, Expr)| (name.clone(), self.expr(value));
                 json!({ "object": Value::Object(members.iter().map(pair).collect()) })
             }
-            // All others are told above.
-            _ => Value::Null,
+            ExprKind::Unknown => Value::Null,
+        }
+    }
+
+    fn piece(&self, piece: &TextPiece) -> Value {
+        match piece {
+            TextPiece::Literal(text) => json!(text),
+            TextPiece::Value(value, width) => json!({ "value": self.expr(value), "width": width }),
         }
     }
 }

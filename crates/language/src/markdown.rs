@@ -1,5 +1,9 @@
 //! The fenced blocks of a Markdown file.
 
+use std::ops::Range;
+
+use pulldown_cmark::{CodeBlockKind, Event, Parser, Tag, TagEnd};
+
 use crate::Span;
 
 /// What a block is for.
@@ -24,53 +28,64 @@ pub struct Block {
     pub closed: bool,
 }
 
-/// A fence: its character, how often it stands there, and what follows it on the line.
-fn fence(line: &str) -> Option<(char, usize, &str)> {
-    let indent = line.len() - line.trim_start_matches(' ').len();
-    let rest = line.get(indent..).filter(|_| indent <= 3)?;
-    let mark = rest.chars().next().filter(|mark| matches!(mark, '`' | '~'))?;
-    let count = rest.chars().take_while(|other| *other == mark).count();
-    let info = rest.get(count..)?.trim();
-    (count >= 3 && !(mark == '`' && info.contains('`'))).then_some((mark, count, info))
+impl BlockKind {
+    /// What the first word behind a fence says.
+    fn of(info: &str) -> Option<BlockKind> {
+        match info.split_whitespace().next() {
+            Some("contract") => Some(BlockKind::Contract),
+            Some("example") => Some(BlockKind::Example),
+            _ => None,
+        }
+    }
 }
 
 /// The blocks of a file that Latchkey reads, in order.
+///
+/// What is fenced within a quotation or an HTML comment is not read: the one is somebody else's, the other is
+/// no longer there.
 pub fn blocks(text: &str) -> Vec<Block> {
     let mut blocks = Vec::new();
-    let mut open: Option<(char, usize, Option<Block>)> = None;
-    let mut at = 0;
-    for line in text.split_inclusive('\n') {
-        let (start, end) = (at, at + line.len());
-        at = end;
-        let line = line.trim_end_matches(['\n', '\r']);
-        open = match (open.take(), fence(line)) {
-            (None, Some((mark, count, info))) => {
-                let kind = match info.split_whitespace().next() {
-                    Some("contract") => Some(BlockKind::Contract),
-                    Some("example") => Some(BlockKind::Example),
-                    _ => None,
-                };
-                let opening = Span::new(start, start + line.len());
-                let text = Span::new(end, end);
-                let block = kind.map(|kind| Block { kind, text, opening, closed: false });
-                Some((mark, count, block))
+    let mut quotations = 0usize;
+    // The block that is being read, and where the last of its text ends.
+    let mut open: Option<(BlockKind, Range<usize>, usize)> = None;
+    for (event, range) in Parser::new(text).into_offset_iter() {
+        match event {
+            Event::Start(Tag::BlockQuote(_)) => quotations += 1,
+            Event::End(TagEnd::BlockQuote(_)) => quotations = quotations.saturating_sub(1),
+            Event::Start(Tag::CodeBlock(CodeBlockKind::Fenced(info))) if quotations == 0 => {
+                let start = range.start;
+                open = BlockKind::of(&info).map(|kind| (kind, range, start));
             }
-            (Some((mark, count, block)), Some((other, others, "")))
-                if other == mark && others >= count =>
-            {
-                if let Some(block) = block {
-                    let text = Span::new(block.text.start, start);
-                    blocks.push(Block { text, closed: true, ..block });
+            Event::Text(_) => {
+                if let Some((_, _, end)) = &mut open {
+                    *end = range.end;
                 }
-                None
             }
-            (open, _) => open,
-        };
-    }
-    if let Some((_, _, Some(block))) = open {
-        blocks.push(Block { text: Span::new(block.text.start, text.len()), ..block });
+            Event::End(TagEnd::CodeBlock) => {
+                blocks.extend(open.take().map(|(kind, range, end)| block(text, kind, range, end)));
+            }
+            _ => {}
+        }
     }
     blocks
+}
+
+/// A block that takes a range of the file, and whose text ends where it is said.
+fn block(text: &str, kind: BlockKind, range: Range<usize>, text_end: usize) -> Block {
+    let line_start = |at: usize| {
+        let before = text.get(..at).unwrap_or_default();
+        before.rfind('\n').map_or(0, |newline| newline + 1)
+    };
+    let start = line_start(range.start);
+    let line = text.get(start..).and_then(|rest| rest.split_inclusive('\n').next());
+    let line = line.unwrap_or_default();
+    let opening = Span::new(start, start + line.trim_end_matches(['\n', '\r']).len());
+    let begin = start + line.len();
+    // Behind the text there is the closing fence, or nothing.
+    let rest = text.get(text_end.max(begin)..range.end).unwrap_or_default();
+    let closed = !rest.trim().is_empty();
+    let end = if closed { line_start(range.end) } else { range.end };
+    Block { kind, text: Span::new(begin, end.max(begin)), opening, closed }
 }
 
 #[cfg(test)]
@@ -94,5 +109,39 @@ mod tests {
         assert_eq!(texts("```contract\r\na"), [(BlockKind::Contract, "a", false)]);
         assert_eq!(texts("```contract"), [(BlockKind::Contract, "", false)]);
         assert_eq!(texts("    ```contract\na\n"), []);
+    }
+
+    #[test]
+    fn what_is_commented_out_or_quoted_is_not_read() {
+        // Regression: a block within an HTML comment was read.
+        let block = "```contract\na\n```\n";
+        assert_eq!(texts(&format!("<!--\n{block}-->\n")), []);
+        assert_eq!(texts(&format!("<!-- until spring:\n\n{block}\n-->\n")), []);
+        assert_eq!(texts(&format!("<!--\n{block}")), [], "a comment runs to the end");
+        assert_eq!(texts("> ```contract\n> a\n> ```\n"), []);
+        let after = format!("<!-- nothing -->\n\n{block}");
+        assert_eq!(texts(&after), [(BlockKind::Contract, "a\n", true)]);
+        let comment = "```contract\n<!--\n```\n```contract\n-->\n```\n";
+        let (open, close) =
+            ((BlockKind::Contract, "<!--\n", true), (BlockKind::Contract, "-->\n", true));
+        assert_eq!(texts(comment), [open, close], "within a block it is text");
+    }
+
+    #[test]
+    fn spans_point_into_the_file() {
+        let cases = [
+            ("```contract\n```\n", "```contract", ""),
+            ("a\r\n```contract\r\nb\r\n```\r\n", "```contract", "b\r\n"),
+            ("  ~~~ contract x  \n  b\n\n  c\n  ~~~~\nd\n", "  ~~~ contract x  ", "  b\n\n  c\n"),
+            ("- item\n\n  ```contract\n  b\n  ```\n", "  ```contract", "  b\n"),
+            ("```contract\nb\n\n", "```contract", "b\n\n"),
+            ("é\n```contract\n  ```` x\n```", "```contract", "  ```` x\n"),
+        ];
+        for (markdown, opening, text) in cases {
+            let found = blocks(markdown);
+            let [block] = found.as_slice() else { panic!("{markdown:?}: {found:?}") };
+            assert_eq!(markdown.get(block.opening.range()), Some(opening), "{markdown:?}");
+            assert_eq!(markdown.get(block.text.range()), Some(text), "{markdown:?}");
+        }
     }
 }

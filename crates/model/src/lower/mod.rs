@@ -170,27 +170,8 @@ impl Lowering {
 
 /// The closest of the known names, if one is close.
 pub(crate) fn suggestion<'a>(name: &str, known: impl Iterator<Item = &'a str>) -> Option<String> {
-    let best = known.map(|other| (distance(name, other), other)).min()?;
+    let best = known.map(|other| (strsim::levenshtein(name, other), other)).min()?;
     (best.0 <= name.len().div_ceil(3)).then(|| format!("did you mean `{}`?", best.1))
-}
-
-/// How many letters must be added, dropped or changed to make one word of another.
-fn distance(a: &str, b: &str) -> usize {
-    let b: Vec<char> = b.chars().collect();
-    let mut row: Vec<usize> = (0..=b.len()).collect();
-    for (i, x) in a.chars().enumerate() {
-        let mut diagonal = i;
-        let mut left = i + 1;
-        let mut next = vec![left];
-        for (y, above) in b.iter().zip(row.iter().skip(1)) {
-            let changed = diagonal + usize::from(x != *y);
-            diagonal = *above;
-            left = changed.min(above + 1).min(left + 1);
-            next.push(left);
-        }
-        row = next;
-    }
-    row.last().copied().unwrap_or(usize::MAX)
 }
 
 #[cfg(test)]
