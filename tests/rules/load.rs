@@ -99,7 +99,7 @@ fn a_rate_is_held_to_what_one_partition_takes() {
         (&eventual, "21600001/h", &HOT),
         (&eventual, "518400000/d", &NONE),
         (&eventual, "518400001/d", &HOT),
-        (&eventual, "99999999999999999999999999999999999999999999/d", &HOT),
+        (&eventual, "99999999999999999999999999999999999999/d", &HOT),
         (&strong, "3000/s", &NONE),
         (&strong, "3001/s", &HOT),
         (write, "1000/s", &NONE),

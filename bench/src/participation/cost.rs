@@ -84,7 +84,7 @@ impl Costs {
                 first.to_string(),
                 second.to_string(),
                 format!("{:.1}", row.reads),
-                stated.map_or_else(|| "–".to_owned(), |stated| stated.value.clone()),
+                stated.map_or_else(|| "–".to_owned(), |stated| stated.value.to_string()),
             ]);
         }
         Ok(table)

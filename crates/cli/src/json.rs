@@ -4,8 +4,8 @@ use latchkey_language::Diagnostic;
 use latchkey_model::Model;
 use latchkey_model::model::{
     Attribute, BindingId, Contract, Ending, Entity, EntityId, Expr, ExprKind, Failure, FailureKind,
-    Given, Input, KeyShape, Leg, Limit, Op, PathPart, Piece, Place, PutMode, Query, Range, Read,
-    RoleId, Segment, Send, Step, StepKind, Strong, Template, TextPiece, What,
+    Given, Input, KeyShape, Leg, Limit, Op, Order, PathPart, Piece, Place, PutMode, Query, Range,
+    Read, RoleId, Segment, Send, Step, StepKind, Strong, Template, TextPiece, What,
 };
 use serde_json::{Value, json};
 
@@ -86,11 +86,21 @@ fn attribute(attribute: &Attribute) -> Value {
         "optional": attribute.optional,
         "secret": attribute.secret,
         "copied": attribute.copied,
-        "default": attribute.default,
+        "default": attribute.default.as_ref().map(default),
         "moves": attribute.moves.as_ref().map(|moves| {
             moves.iter().map(|(from, to)| json!({ "from": from, "to": to })).collect::<Vec<_>>()
         }),
     })
+}
+
+/// A default as it is written in the document.
+fn default(default: &latchkey_table::Value) -> String {
+    match default {
+        latchkey_table::Value::Text(text) => text.to_string(),
+        latchkey_table::Value::Bool(truth) => truth.to_string(),
+        latchkey_table::Value::Number(number) => number.to_string(),
+        other => format!("{other:?}"),
+    }
 }
 
 fn key(key: &KeyShape) -> Value {
@@ -138,8 +148,8 @@ impl Writer<'_> {
                 "low": fact.value.0,
                 "high": fact.value.1,
             })),
-            "rate": it.facts.rate.as_ref().map(|fact| fact.value.clone()),
-            "cost": it.facts.cost.as_ref().map(|fact| fact.value.clone()),
+            "rate": it.facts.rate.as_ref().map(|fact| fact.value.to_string()),
+            "cost": it.facts.cost.as_ref().map(|fact| fact.value.to_string()),
             "idempotentBy": it.facts.idempotent.as_ref().map(|fact| self.entity(fact.value)),
         })
     }
@@ -267,17 +277,20 @@ impl Writer<'_> {
             "index": query.index,
             "partition": query.partition.as_ref().map(|partition| self.expr(partition)),
             "sort": range,
-            "descending": match &query.descending {
-                None => json!(false),
-                Some(None) => json!(true),
-                Some(Some(test)) => self.expr(test),
+            "descending": match &query.order {
+                Order::Ascending => json!(false),
+                Order::Descending => json!(true),
+                Order::DescendingWhen(test) => self.expr(test),
             },
-            "limit": match query.limit {
+            "limit": match &query.limit {
                 None => Value::Null,
-                Some(Limit::Page(size, max)) => json!({ "page": size, "max": max }),
+                Some(Limit::Page { size, max, .. }) => json!({ "page": size, "max": max }),
                 Some(Limit::First(count)) => json!({ "first": count }),
             },
-            "sizedBy": query.sized_by,
+            "sizedBy": match &query.limit {
+                Some(Limit::Page { sized_by, .. }) => json!(sized_by),
+                Some(Limit::First(_)) | None => Value::Null,
+            },
         })
     }
 
@@ -355,10 +368,10 @@ impl Writer<'_> {
             ExprKind::Text(pieces) => {
                 json!({ "text": pieces.iter().map(|piece| self.piece(piece)).collect::<Vec<_>>() })
             }
-            ExprKind::Number(number) => json!({ "number": number }),
+            ExprKind::Number(number) => json!({ "number": number.to_string() }),
             ExprKind::Duration(milliseconds) => json!({ "milliseconds": milliseconds }),
             ExprKind::Bool(value) => json!(value),
-            ExprKind::New(what) => json!({ "new": what }),
+            ExprKind::New(what) => json!({ "new": what.word() }),
             ExprKind::Present(thing) => json!({ "present": self.expr(thing) }),
             ExprKind::Absent(thing) => json!({ "absent": self.expr(thing) }),
             ExprKind::Unchanged => json!("unchanged"),

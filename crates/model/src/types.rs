@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use latchkey_value::id;
+use latchkey_value::{Number, id};
 
 use crate::regular::{Atom, Bytes, Language};
 
@@ -13,10 +13,10 @@ pub enum Type {
     Id,
     /// 26 letters and digits that sort by the time they were made.
     Ulid,
-    /// Text of at most so many bytes, perhaps of a pattern.
+    /// Text, perhaps of a pattern.
     Text {
-        /// The most bytes.
-        max: u64,
+        /// The most bytes; `None` for a text that is composed in the document and has no bound of its own.
+        max: Option<u64>,
         /// The pattern.
         like: Option<String>,
     },
@@ -27,12 +27,12 @@ pub enum Type {
         /// The greatest.
         high: Option<i64>,
     },
-    /// An exact decimal, its bounds as they are written.
+    /// An exact decimal.
     Number {
         /// The least.
-        low: Option<String>,
+        low: Option<Number>,
         /// The greatest.
-        high: Option<String>,
+        high: Option<Number>,
     },
     /// A count of changes: starts at 1, moves by 1.
     Counter,
@@ -166,9 +166,8 @@ impl fmt::Display for Type {
         match self {
             Type::Id => f.write_str("id"),
             Type::Ulid => f.write_str("ulid"),
-            // A text that is written in the document has no bound of its own.
-            Type::Text { max: 0, .. } => f.write_str("a text"),
-            Type::Text { max, .. } => write!(f, "text({max})"),
+            Type::Text { max: None, .. } => f.write_str("a text"),
+            Type::Text { max: Some(max), .. } => write!(f, "text({max})"),
             Type::Int { .. } => f.write_str("int"),
             Type::Number { .. } => f.write_str("number"),
             Type::Counter => f.write_str("counter"),

@@ -5,7 +5,7 @@ use latchkey_value::{Capacity, Number};
 
 use super::Report;
 use super::price::{Prices, worst};
-use crate::model::{Contract, Model};
+use crate::model::{CapacityUnit, Contract, Model};
 
 pub(super) fn check(model: &Model, report: &mut Report) {
     let prices = Prices::new(model);
@@ -13,13 +13,11 @@ pub(super) fn check(model: &Model, report: &mut Report) {
         let Some(stated) = &contract.facts.cost else { continue };
         let of = |pick: fn(&Capacity) -> u64| total(&prices, contract, pick);
         let (read_halves, write) = (of(|units| units.read_halves), of(|units| units.write));
-        let stated_units = |unit: &str| units(&stated.value, unit);
-        // Reads are counted in halves of a unit.
-        let reads = stated_units("rcu").and_then(|units| units.checked_add(units).ok());
-        let enough = |stated: Option<Number>, needed: u64| {
-            stated.is_some_and(|stated| stated >= Number::from(needed))
-        };
-        if enough(reads, read_halves) && enough(stated_units("wcu"), write) {
+        let (reads, writes) =
+            (stated.value.of(CapacityUnit::Read), stated.value.of(CapacityUnit::Write));
+        // Reads are counted in halves of a unit. A sum that is no number any more is enough.
+        let read_enough = reads.checked_add(reads).is_ok_and(|twice| twice >= read_halves.into());
+        if read_enough && writes >= Number::from(write) {
             continue;
         }
         let half = if read_halves.is_multiple_of(2) { "" } else { ".5" };
@@ -39,13 +37,4 @@ fn total(prices: &Prices<'_>, contract: &Contract, pick: fn(&Capacity) -> u64) -
         let all = prices.charges(step, in_transaction);
         all.iter().map(|charge| pick(&charge.largest)).fold(0, u64::saturating_add)
     })
-}
-
-/// How much of a unit is stated.
-fn units(stated: &str, unit: &str) -> Option<Number> {
-    let mut all = stated.split(", ").filter_map(|one| one.split_once(' '));
-    match all.find(|(_, other)| *other == unit) {
-        Some((count, _)) => count.parse().ok(),
-        None => Some(Number::ZERO),
-    }
 }

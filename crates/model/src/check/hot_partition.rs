@@ -3,12 +3,12 @@
 use std::collections::HashMap;
 
 use latchkey_language::{Diagnostic, Span};
+use latchkey_value::Capacity;
 use latchkey_value::limits::{PARTITION_READ_UNITS, PARTITION_WRITE_UNITS};
-use latchkey_value::{Capacity, Number};
 
 use super::price::{Charge, Prices, worst};
 use super::{Report, each_step};
-use crate::model::{Contract, Entity, Hole, Model, Piece, Step, StepKind, Template, Waiver};
+use crate::model::{Contract, Entity, Hole, Model, Piece, Rate, Step, StepKind, Template, Waiver};
 use crate::types::Type;
 
 pub(super) fn check(model: &Model, report: &mut Report) {
@@ -20,8 +20,8 @@ pub(super) fn check(model: &Model, report: &mut Report) {
     }
     let prices = Prices::new(model);
     for contract in model.bodies() {
-        let rate = contract.facts.rate.as_ref().and_then(|stated| Rate::read(&stated.value));
-        let Some(rate) = rate else { continue };
+        let Some(stated) = &contract.facts.rate else { continue };
+        let rate = Calls::of(stated.value);
         for load in loads(&prices, contract) {
             load.judge(&prices, contract, &rate, report);
         }
@@ -157,7 +157,7 @@ fn place_of_step(step: &Step) -> Span {
 }
 
 impl Load<'_> {
-    fn judge(&self, prices: &Prices<'_>, contract: &Contract, rate: &Rate, report: &mut Report) {
+    fn judge(&self, prices: &Prices<'_>, contract: &Contract, rate: &Calls, report: &mut Report) {
         // Most are far from it, whichever way is gone.
         if self.excess(self.all, rate).is_none() {
             return;
@@ -190,7 +190,7 @@ impl Load<'_> {
     }
 
     /// What a second asks of one partition, if that is too much.
-    fn excess(&self, units: Capacity, rate: &Rate) -> Option<String> {
+    fn excess(&self, units: Capacity, rate: &Calls) -> Option<String> {
         // Shards are made to spread evenly. Of other values nobody knows, and one may be asked for alone.
         let spread = self.partition.holes().filter_map(shards).fold(1, u64::saturating_mul);
         let (reads, writes) =
@@ -206,31 +206,20 @@ impl Load<'_> {
 }
 
 /// How often a contract is called: so many times in so many seconds.
-struct Rate {
+struct Calls {
     calls: u128,
     seconds: u128,
 }
 
-impl Rate {
-    fn read(stated: &str) -> Option<Rate> {
-        let (count, per) = stated.split_once('/')?;
-        let seconds = match per {
-            "s" => 1,
-            "m" => 60,
-            "h" => 60 * 60,
-            "d" => 24 * 60 * 60,
-            _ => return None,
-        };
-        // More digits than a number can have: more than any partition stands.
-        let Ok(count) = count.parse::<Number>() else {
-            return Some(Rate { calls: u128::MAX, seconds });
-        };
+impl Calls {
+    fn of(rate: Rate) -> Calls {
+        let (count, seconds) = (rate.calls, u128::from(rate.per.seconds()));
         let power = 10u128.saturating_pow(u32::from(count.exponent().unsigned_abs()));
-        Some(if count.exponent() < 0 {
-            Rate { calls: count.coefficient(), seconds: power.saturating_mul(seconds) }
+        if count.exponent() < 0 {
+            Calls { calls: count.coefficient(), seconds: power.saturating_mul(seconds) }
         } else {
-            Rate { calls: count.coefficient().saturating_mul(power), seconds }
-        })
+            Calls { calls: count.coefficient().saturating_mul(power), seconds }
+        }
     }
 
     /// The units a second that so many a call make for each of some partitions, rounded up.

@@ -27,10 +27,11 @@ fn writes<'a>(group: &Group<'a>, placed: &Placed<'a>, entity: &'a Entity, report
         let (Some(moves), Type::Enum(all)) = (&attribute.moves, &attribute.kind) else { continue };
         let given = placed.leg.values.iter().find(|given| given.attribute == attribute.name);
         // A put begins again with the default of what it does not give.
-        let initial = attribute.default.iter().filter(|_| placed.leg.verb == Verb::Put);
+        let initial = attribute.default.as_ref().filter(|_| placed.leg.verb == Verb::Put);
+        let initial = initial.and_then(|default| default.as_text()).map(|text| text.as_str());
         let (value, targets, span): (_, Vec<&str>, _) = match given {
             Some(given) => (Some(&given.value), words(group, &given.value, all), given.span),
-            None => (None, initial.map(String::as_str).collect(), placed.leg.span),
+            None => (None, initial.into_iter().collect(), placed.leg.span),
         };
         let pairs = all.iter().flat_map(|from| targets.iter().map(move |to| (from.as_str(), *to)));
         let breach = pairs.into_iter().find(|(from, to)| {

@@ -2,6 +2,7 @@
 //! that does not increment its guard's.
 
 use latchkey_language::Diagnostic;
+use latchkey_value::Number;
 
 use super::flow::{Group, groups, is_stored, within};
 use super::{Report, each_leg};
@@ -87,7 +88,8 @@ fn bumps(leg: &Leg, counter: &str) -> bool {
 fn is_bump(value: &Expr, counter: &str) -> bool {
     match &value.kind {
         ExprKind::Binary(Op::Plus, a, b) => {
-            is_stored(a, counter) && matches!(&b.kind, ExprKind::Number(one) if one == "1")
+            is_stored(a, counter)
+                && matches!(&b.kind, ExprKind::Number(one) if *one == Number::from(1i64))
         }
         _ => false,
     }

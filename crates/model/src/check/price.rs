@@ -80,10 +80,10 @@ fn read_charge<'a>(entity: &'a Entity, read: &Read, bytes: usize) -> Charge<'a> 
         What::Get(_) => (None, one(bytes), one(0)),
         What::Batch(batch) => (None, one(bytes).times(batch.count()), one(0).times(batch.count())),
         What::Query(query) => {
-            let items = match query.limit {
+            let items = match &query.limit {
                 // One more, to tell whether the page is the last.
-                Some(Limit::Page(_, most)) => most.saturating_add(1),
-                Some(Limit::First(most)) => most,
+                Some(Limit::Page { max, .. }) => u64::from(*max).saturating_add(1),
+                Some(Limit::First(most)) => u64::from(*most),
                 None => UNBOUNDED_ITEMS,
             };
             let bytes = bytes.saturating_mul(usize::try_from(items).unwrap_or(usize::MAX));

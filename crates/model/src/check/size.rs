@@ -2,7 +2,6 @@
 
 use latchkey_value::id;
 
-use crate::lower::UNREAD_BYTES;
 use crate::model::{Entity, KeyShape, Kind, Model, Piece, Queue, Send, Template};
 use crate::types::Type;
 
@@ -81,8 +80,7 @@ fn value_bytes_max(kind: &Type) -> usize {
         Type::Id => id::ID_BYTES_MAX,
         Type::Ulid => id::ULID_BYTES,
         Type::Time => 24,
-        Type::Text { max: UNREAD_BYTES, .. } => 0,
-        Type::Text { max, .. } => declared(*max),
+        Type::Text { max, .. } => max.map_or(0, declared),
         Type::Enum(words) => words.iter().map(String::len).max().unwrap_or(0),
         Type::Bool => 1,
         // A byte for every two digits on each side of the point, one for the exponent and one for the sign.

@@ -1,6 +1,7 @@
 //! `transaction`: too many legs, or two that may hit one item.
 
 use latchkey_language::Diagnostic;
+use latchkey_value::Number;
 
 use super::Report;
 use super::flow::{Group, Placed, groups, within};
@@ -122,7 +123,8 @@ fn are_unlike(x: &Expr, y: &Expr) -> bool {
         (E::Unknown, _) | (_, E::Unknown) => true,
         // What is made new is like nothing but itself.
         (E::New(_), _) | (_, E::New(_)) => !std::ptr::eq(x, y),
-        (E::Word(x), E::Word(y)) | (E::Number(x), E::Number(y)) => x != y,
+        (E::Word(x), E::Word(y)) => x != y,
+        (E::Number(x), E::Number(y)) => x != y,
         (E::Bool(x), E::Bool(y)) => x != y,
         (E::Text(x), E::Text(y)) => match (&x[..], &y[..]) {
             ([TextPiece::Literal(x)], [TextPiece::Literal(y)]) => x != y,
@@ -132,7 +134,7 @@ fn are_unlike(x: &Expr, y: &Expr) -> bool {
         (E::Binary(Op::Plus | Op::Minus, base, by), other)
         | (other, E::Binary(Op::Plus | Op::Minus, base, by)) => {
             let away = match &by.kind {
-                E::Number(by) => by != "0",
+                E::Number(by) => *by != Number::ZERO,
                 E::Duration(by) => *by != 0,
                 _ => false,
             };

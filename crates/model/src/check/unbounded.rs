@@ -10,21 +10,25 @@ const ITEMS_MAX: u64 = 100;
 pub(super) fn check(model: &Model, report: &mut Report) {
     for contract in model.bodies() {
         each_read(contract, |read, step| {
-            let limit = match &read.what {
-                What::Query(query) => query.limit,
-                What::Batch(batch) => Some(Limit::First(batch.count())),
+            let (size, most) = match &read.what {
+                What::Query(query) => match &query.limit {
+                    None => (None, None),
+                    Some(Limit::Page { size, max, .. }) => (Some(*size), Some(u64::from(*max))),
+                    Some(Limit::First(count)) => (Some(*count), Some(u64::from(*count))),
+                },
+                What::Batch(batch) => (None, Some(batch.count())),
                 What::Get(_) => return,
             };
-            let message = match limit {
-                None => "this query has no bound".to_owned(),
-                Some(Limit::Page(size, max)) if size > max => {
+            let message = match (size, most) {
+                (_, None) => "this query has no bound".to_owned(),
+                (Some(size), Some(max)) if u64::from(size) > max => {
                     format!("a page of {size} above its own maximum of {max}")
                 }
-                Some(Limit::Page(_, most) | Limit::First(most)) if most > ITEMS_MAX => {
+                (_, Some(most)) if most > ITEMS_MAX => {
                     format!("{most} items at once; the most is {ITEMS_MAX}")
                 }
-                Some(Limit::Page(0, _) | Limit::First(0)) => "a page of nothing".to_owned(),
-                Some(_) => return,
+                (Some(0), _) => "a page of nothing".to_owned(),
+                _ => return,
             };
             let diagnostic = Diagnostic::new("unbounded", read.span, message)
                 .why("one call could read a megabyte and more, and nobody can say what it costs")

@@ -7,8 +7,8 @@ use latchkey_language::Diagnostic;
 use super::unmapped_failure::failure;
 use super::{Report, each_leg, each_read, each_send, each_step};
 use crate::model::{
-    BindingId, Contract, Ending, Entity, EntityId, Expr, ExprKind, FailureKind, Model, QueueId,
-    StepKind, Strong, What,
+    BindingId, Contract, Ending, Entity, EntityId, Expr, ExprKind, FailureKind, Model, Order,
+    QueueId, StepKind, Strong, What,
 };
 
 /// What the contracts make use of.
@@ -131,7 +131,10 @@ fn take_in_reads<'a>(contract: &'a Contract, used: &mut Used<'a>) {
                 batch.key.iter().for_each(|given| attributes(contract, &given.value, used));
             }
             What::Query(query) => {
-                let order = query.descending.iter().flatten();
+                let order = match &query.order {
+                    Order::DescendingWhen(test) => Some(test),
+                    Order::Ascending | Order::Descending => None,
+                };
                 query.texts().chain(order).for_each(|text| attributes(contract, text, used));
             }
         }

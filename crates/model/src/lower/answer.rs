@@ -7,7 +7,7 @@ use super::Lowering;
 use super::scope::{Access, Scope};
 use super::statement::ends;
 use crate::model::{
-    EntityId, Expr, ExprKind, Facts, Failure, FailureKind, Given, Kind, Op, PathPart, Return,
+    EntityId, Expr, ExprKind, Facts, Failure, FailureKind, Given, Kind, New, Op, PathPart, Return,
     StepKind, TextPiece, Trigger,
 };
 use crate::types::Type;
@@ -71,7 +71,7 @@ impl Lowering {
     pub(super) fn message(&mut self, message: &ast::Template, scope: &mut Scope) -> Expr {
         let text = Expr {
             kind: ExprKind::Text(self.text(message, scope)),
-            of: Kind::Value(Type::Text { max: 0, like: None }),
+            of: Kind::Value(Type::Text { max: None, like: None }),
             span: message.span,
         };
         self.keeps_secrets(&text, scope);
@@ -120,7 +120,7 @@ impl Lowering {
             }),
             ExprKind::Input(input) => scope.inputs[*input].secret,
             ExprKind::Binding(id) => scope.bindings[*id].secret,
-            ExprKind::New(what) => what == "key",
+            ExprKind::New(what) => *what == New::Key,
             ExprKind::Text(pieces) => pieces.iter().any(|piece| match piece {
                 TextPiece::Value(value, _) => self.is_secret(value, scope),
                 TextPiece::Literal(_) => false,

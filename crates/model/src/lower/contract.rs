@@ -10,23 +10,23 @@ use super::statement::{count, ends};
 use super::{Lowering, suggestion};
 use crate::check::each_step;
 use crate::model::{
-    Contract, EntityId, Facts, IdVec, Input, InputId, Limit, Place, Query, Route, Segment, Step,
-    StepKind, Trigger, What,
+    Contract, EntityId, Facts, IdVec, Input, InputId, Limit, Place, Route, Segment, Step, StepKind,
+    Trigger, What,
 };
 use crate::types::Type;
 
 /// The most statements of a contract: what the check does with one grows with their square.
 pub(super) const STATEMENTS_MAX: usize = 200;
 
-/// Every page that is read anywhere in these steps.
-pub(super) fn pages(steps: &[Step]) -> Vec<&Query> {
+/// Every page that is read anywhere in these steps, as the name a caller sizes it by.
+pub(super) fn pages(steps: &[Step]) -> Vec<&str> {
     let mut pages = Vec::new();
     each_step(steps, &mut |step| {
         if let StepKind::Read(read) = &step.kind
             && let What::Query(query) = &read.what
-            && matches!(query.limit, Some(Limit::Page(..)))
+            && let Some(Limit::Page { sized_by, .. }) = &query.limit
         {
-            pages.push(&**query);
+            pages.push(sized_by.as_deref().unwrap_or("pageSize"));
         }
     });
     pages
@@ -127,7 +127,7 @@ impl Lowering {
     fn paging_is_free(&mut self, scope: &Scope, steps: &[Step]) {
         let mut own: Vec<&str> = Vec::new();
         for page in pages(steps) {
-            own.extend([page.sized_by.as_deref().unwrap_or("pageSize"), "nextCursor"]);
+            own.extend([page, "nextCursor"]);
         }
         let taken = |input: &&Input| own.contains(&input.name.as_str());
         if let Some(input) = scope.inputs.iter().find(taken) {

@@ -3,7 +3,6 @@
 use latchkey_language::ast::{self, Document, ExprKind, Item, KeyPart, Member};
 use latchkey_language::{Diagnostic, Name, Span};
 
-use super::field::UNREAD_BYTES;
 use super::{Lowering, suggestion};
 use crate::model::{
     Attribute, Entity, EntityId, Hole, IdVec, IndexShape, KeyShape, Piece, Template, Waiver,
@@ -161,9 +160,8 @@ impl Lowering {
                 let help = "choose another name";
                 self.report(Diagnostic::new("name", field.name.span, message).help(help));
             }
-            let kind = self
-                .attribute_type(field, all)
-                .unwrap_or(Type::Text { max: UNREAD_BYTES, like: None });
+            let kind =
+                self.attribute_type(field, all).unwrap_or(Type::Text { max: None, like: None });
             self.never_both(field);
             let default = field.default.as_ref().map(|default| self.constant(default, &kind));
             let counters = attributes.iter().filter(|other| other.kind == Type::Counter).count();

@@ -2,12 +2,14 @@
 
 use latchkey_language::ast::{self, BinaryOp, ExprKind as Written};
 use latchkey_language::{Diagnostic, Name, Span};
+use latchkey_value::Number;
 use latchkey_value::id;
 
+use super::field::is_between;
 use super::function::is_draw;
 use super::scope::{Access, Scope, narrow, unknown};
 use super::{Lowering, suggestion};
-use crate::model::{EntityId, Expr, ExprKind, Kind, TextPiece, Trigger};
+use crate::model::{EntityId, Expr, ExprKind, Kind, New, TextPiece, Trigger};
 use crate::types::Type;
 
 impl Lowering {
@@ -103,21 +105,15 @@ impl Lowering {
                     matches!(pieces.as_slice(), [TextPiece::Literal(text)] if id::is_id(text));
                 let kind = match expected {
                     Some(Type::Id) if constant => Type::Id,
-                    _ => Type::Text { max: 0, like: None },
+                    _ => Type::Text { max: None, like: None },
                 };
                 (ExprKind::Text(pieces), Kind::Value(kind))
             }
-            Written::Number(number) => {
-                let kind = match number.parse::<i64>() {
-                    Ok(n) => Type::Int { low: Some(n), high: Some(n) },
-                    Err(_) => Type::Number { low: None, high: None },
-                };
-                (ExprKind::Number(number.clone()), Kind::Value(kind))
-            }
+            Written::Number(number) => self.number(number, span),
             Written::Duration(text) => self.duration(text, span),
             Written::New(what) => match what.node.as_str() {
-                "ulid" => (ExprKind::New("ulid".to_owned()), Kind::Value(Type::Ulid)),
-                "key" => (ExprKind::New("key".to_owned()), Kind::Value(Type::Key)),
+                "ulid" => (ExprKind::New(New::Ulid), Kind::Value(Type::Ulid)),
+                "key" => (ExprKind::New(New::Key), Kind::Value(Type::Key)),
                 _ => {
                     let help = Some("write `new ulid` or `new key`".to_owned());
                     self.unknown("such thing to make:", what, help);
@@ -341,6 +337,21 @@ impl Lowering {
         pieces
     }
 
+    fn number(&mut self, text: &str, span: Span) -> (ExprKind, Kind) {
+        let kind = match text.parse::<i64>() {
+            Ok(n) => Type::Int { low: Some(n), high: Some(n) },
+            Err(_) => Type::Number { low: None, high: None },
+        };
+        match text.parse() {
+            Ok(number) => (ExprKind::Number(number), Kind::Value(kind)),
+            Err(error) => {
+                let message = format!("`{text}` is no number: {error}");
+                self.report(Diagnostic::new("type", span, message));
+                (ExprKind::Unknown, Kind::Unknown)
+            }
+        }
+    }
+
     fn duration(&mut self, text: &str, span: Span) -> (ExprKind, Kind) {
         match milliseconds(text) {
             Some(milliseconds) => (ExprKind::Duration(milliseconds), Kind::Value(Type::Duration)),
@@ -496,26 +507,24 @@ fn too_wide(value: &Expr, found: &Type, expected: &Type) -> Option<(String, Stri
         _ => None,
     };
     if let ExprKind::Number(number) = &value.kind {
-        let text = |bound: &Option<i64>| bound.map(|bound| bound.to_string());
         let (low, high) = match expected {
-            Type::Int { low, high } => (text(low), text(high)),
-            Type::Number { low, high } => (low.clone(), high.clone()),
+            Type::Int { low, high } => (low.map(Number::from), high.map(Number::from)),
+            Type::Number { low, high } => (*low, *high),
             _ => (None, None),
         };
-        return (!super::is_between(number, low.as_deref(), high.as_deref())).then(|| {
+        return (!is_between(*number, low, high)).then(|| {
             let message = format!("`{number}` is out of bounds");
             (message, "write one within, or widen them".to_owned())
         });
     }
     match (found, expected) {
         (Type::Text { max, like }, Type::Text { max: room, like: wanted }) => {
-            // What is composed in the document has no bound of its own.
-            let long = *room > 0
-                && match constant {
-                    Some(text) => u64::try_from(text.len()).is_ok_and(|length| length > *room),
-                    None => *max > *room,
-                };
-            if long {
+            let longest = match constant {
+                Some(text) => u64::try_from(text.len()).ok(),
+                // What is composed in the document has no bound of its own.
+                None => *max,
+            };
+            if let Some(room) = room.filter(|room| longest.is_some_and(|longest| longest > *room)) {
                 let message = format!("this is {found}, and there is room for {room} bytes");
                 return Some((message, format!("make it `text({room})`, or make room")));
             }

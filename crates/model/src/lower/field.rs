@@ -2,14 +2,11 @@
 
 use latchkey_language::ast::{self, ExprKind, Member};
 use latchkey_language::{Diagnostic, Name};
-use latchkey_value::Number;
+use latchkey_value::{Number, Value};
 
 use super::entity::Declared;
 use super::{Lowering, suggestion};
 use crate::types::Type;
-
-/// The most bytes of a text whose bound could not be read.
-pub(crate) const UNREAD_BYTES: u64 = u64::MAX;
 
 /// How large a compiled pattern may become.
 const PATTERN_BYTES_MAX: usize = 1024 * 1024;
@@ -29,12 +26,9 @@ pub fn pattern(like: &str) -> Result<regex::Regex, String> {
     })
 }
 
-/// Whether a decimal lies between two others, all as they are written.
-pub(crate) fn is_between(number: &str, low: Option<&str>, high: Option<&str>) -> bool {
-    let read = |text: &str| text.parse::<Number>().ok();
-    let Some(number) = read(number) else { return false };
-    low.is_none_or(|low| read(low).is_some_and(|low| low <= number))
-        && high.is_none_or(|high| read(high).is_some_and(|high| number <= high))
+/// Whether a number lies between two others.
+pub(super) fn is_between(number: Number, low: Option<Number>, high: Option<Number>) -> bool {
+    low.is_none_or(|low| low <= number) && high.is_none_or(|high| number <= high)
 }
 
 impl Lowering {
@@ -116,20 +110,16 @@ impl Lowering {
         like: Option<&Name>,
     ) -> Option<Type> {
         let argument = |at: usize| arguments.get(at).and_then(|text| text.node.parse::<u64>().ok());
-        let bound = |of: fn(&ast::Bounds) -> &Option<Name>| {
-            bounds.and_then(|bounds| of(bounds).as_ref()).map(|text| text.node.clone())
-        };
-        let (low, high) = (bound(|bounds| &bounds.low), bound(|bounds| &bounds.high));
-        let whole = |text: Option<String>| text.and_then(|text| text.parse().ok());
+        let low = bounds.and_then(|bounds| bounds.low.as_ref());
+        let high = bounds.and_then(|bounds| bounds.high.as_ref());
+        let whole = |text: Option<&Name>| text.and_then(|text| text.node.parse().ok());
+        let number = |text: Option<&Name>| text.and_then(|text| text.node.parse().ok());
         let kind = match name.node.as_str() {
             "id" => Type::Id,
             "ulid" => Type::Ulid,
-            "text" => Type::Text {
-                max: argument(0).unwrap_or(UNREAD_BYTES),
-                like: like.map(|like| like.node.clone()),
-            },
+            "text" => Type::Text { max: argument(0), like: like.map(|like| like.node.clone()) },
             "int" => Type::Int { low: whole(low), high: whole(high) },
-            "number" => Type::Number { low, high },
+            "number" => Type::Number { low: number(low), high: number(high) },
             "counter" => Type::Counter,
             "bool" => Type::Bool,
             "time" => Type::Time,
@@ -176,13 +166,17 @@ impl Lowering {
         let Some(bounds) = bounds else { return };
         let ends: Vec<&Name> = bounds.low.iter().chain(&bounds.high).collect();
         let span = ends.iter().fold(name.span, |span, end| span.to(end.span));
-        let whole: Option<Vec<i64>> = ends.iter().map(|end| end.node.parse().ok()).collect();
-        let message = match (name.node.as_str(), whole) {
-            ("int", None) => "the bounds of an `int` are whole numbers".to_owned(),
-            ("int" | "number", Some(whole)) if whole.len() == 2 && whole.first() > whole.last() => {
+        let whole = || ends.iter().all(|end| end.node.parse::<i64>().is_ok());
+        let numbers: Result<Vec<Number>, _> = ends.iter().map(|end| end.node.parse()).collect();
+        let message = match (name.node.as_str(), numbers) {
+            ("int", _) if !whole() => "the bounds of an `int` are whole numbers".to_owned(),
+            ("int" | "number", Ok(numbers))
+                if numbers.len() == 2 && numbers.first() > numbers.last() =>
+            {
                 "the least value is above the greatest".to_owned()
             }
-            ("int" | "number", _) => return,
+            ("int" | "number", Ok(_)) => return,
+            ("int" | "number", Err(error)) => format!("a bound is no number: {error}"),
             (other, _) => format!("`{other}` has no bounds; only a number has"),
         };
         self.report(Diagnostic::new("type", span, message));
@@ -197,40 +191,43 @@ impl Lowering {
         }
     }
 
-    /// The default of an attribute: a constant of its type.
-    pub(super) fn constant(&mut self, default: &ast::Expr, kind: &Type) -> String {
-        let literal = match &default.node {
-            ExprKind::Name(word) | ExprKind::Number(word) => Some(word.clone()),
-            ExprKind::Text(template) => match template.pieces.as_slice() {
-                [] => Some(String::new()),
-                [ast::Piece::Literal(text)] => Some(text.node.clone()),
-                _ => None,
-            },
-            _ => None,
-        };
-        let fits = match (kind, &default.node, &literal) {
-            (Type::Enum(values), ExprKind::Name(word), _) => values.contains(word),
-            (Type::Bool, ExprKind::Name(word), _) => word == "true" || word == "false",
-            (Type::Int { low, high }, ExprKind::Number(number), _) => {
-                number.parse::<i64>().is_ok_and(|number| {
-                    low.is_none_or(|low| low <= number) && high.is_none_or(|high| number <= high)
-                })
-            }
-            (Type::Number { low, high }, ExprKind::Number(number), _) => {
-                let (low, high) = (low.as_deref(), high.as_deref());
-                is_between(number, low, high)
-            }
-            (Type::Text { max, like }, ExprKind::Text(_), Some(text)) => {
-                let alike = |like: &String| pattern(like).is_ok_and(|like| like.is_match(text));
-                u64::try_from(text.len()).is_ok_and(|length| length <= *max)
-                    && like.as_ref().is_none_or(alike)
-            }
-            _ => false,
-        };
-        if !fits {
+    /// The default of an attribute: a constant of its type. One of another type is reported, and null.
+    pub(super) fn constant(&mut self, default: &ast::Expr, kind: &Type) -> Value {
+        constant_of(default, kind).unwrap_or_else(|| {
             let message = format!("this is no constant of type {kind}");
             self.report(Diagnostic::new("type", default.span, message));
+            Value::Null
+        })
+    }
+}
+
+/// A constant as a value of a type, if it is one.
+fn constant_of(written: &ast::Expr, kind: &Type) -> Option<Value> {
+    match (kind, &written.node) {
+        (Type::Enum(values), ExprKind::Name(word)) => {
+            values.contains(word).then(|| Value::from(word.as_str()))
         }
-        literal.unwrap_or_default()
+        (Type::Bool, ExprKind::Name(word)) => word.parse().ok().map(Value::Bool),
+        (Type::Int { low, high }, ExprKind::Number(number)) => {
+            let number: i64 = number.parse().ok()?;
+            let fits =
+                low.is_none_or(|low| low <= number) && high.is_none_or(|high| number <= high);
+            fits.then(|| Value::from(number))
+        }
+        (Type::Number { low, high }, ExprKind::Number(number)) => {
+            let number = number.parse().ok()?;
+            is_between(number, *low, *high).then_some(Value::Number(number))
+        }
+        (Type::Text { max, like }, ExprKind::Text(template)) => {
+            let text = match template.pieces.as_slice() {
+                [] => "",
+                [ast::Piece::Literal(text)] => text.node.as_str(),
+                _ => return None,
+            };
+            let alike = |like: &String| pattern(like).is_ok_and(|like| like.is_match(text));
+            let short = |max: u64| u64::try_from(text.len()).is_ok_and(|length| length <= max);
+            (max.is_none_or(short) && like.as_ref().is_none_or(alike)).then(|| Value::from(text))
+        }
+        _ => None,
     }
 }

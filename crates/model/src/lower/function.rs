@@ -41,7 +41,7 @@ impl Lowering {
         expected: Option<&Type>,
     ) -> Expr {
         let value = |kind, of| Expr { kind, of: Kind::Value(of), span };
-        let hex = Type::Text { max: HEX_BYTES, like: None };
+        let hex = Type::Text { max: Some(HEX_BYTES), like: None };
         match (name.node.as_str(), arguments) {
             ("shard", [of, count]) => self.shard(of, count, span, scope),
             ("draw", [key, subject]) => {
@@ -238,7 +238,7 @@ impl Lowering {
         span: Span,
         scope: &Scope,
     ) -> Option<Expr> {
-        let text = |max| Type::Text { max: bytes(max), like: None };
+        let text = |max| Type::Text { max: Some(bytes(max)), like: None };
         let all: Vec<(&str, Told, Type)> = match (word, scope.trigger) {
             ("message", Trigger::Message(_) | Trigger::Dead(_)) => vec![
                 ("sentAt", Told::MessageSentAt, Type::Time),
@@ -316,11 +316,11 @@ fn wider(before: Type, kind: &Type) -> Type {
 }
 
 /// The most bytes of what is a text.
-fn text_bytes(kind: &Type) -> u64 {
+fn text_bytes(kind: &Type) -> Option<u64> {
     match kind {
         Type::Text { max, .. } => *max,
-        Type::Ulid => bytes(id::ULID_BYTES),
-        _ => bytes(id::ID_BYTES_MAX),
+        Type::Ulid => Some(bytes(id::ULID_BYTES)),
+        _ => Some(bytes(id::ID_BYTES_MAX)),
     }
 }
 

@@ -27,7 +27,6 @@ use crate::model::{EntityId, Model, QueueId, Role, RoleId, Table};
 use crate::types::Type;
 
 pub use field::pattern;
-pub(crate) use field::{UNREAD_BYTES, is_between};
 pub(crate) use scope::UNTOLD;
 pub(crate) use statement::ends;
 

@@ -6,8 +6,8 @@ use latchkey_language::{Diagnostic, Name, Span};
 use super::Lowering;
 use super::scope::{Access, Scope, unknown};
 use crate::model::{
-    Batch, BindingId, EntityId, Expr, ExprKind, Facts, Given, Kind, Limit, Query, Range, Read,
-    StepKind, Strong, Verb, What,
+    Batch, BindingId, EntityId, Expr, ExprKind, Facts, Given, Kind, Limit, Order, Query, Range,
+    Read, StepKind, Strong, Verb, What,
 };
 use crate::types::Type;
 
@@ -197,9 +197,8 @@ impl Lowering {
             partition: None,
             range: Range::All,
             filters: Vec::new(),
-            descending: None,
+            order: Order::Ascending,
             limit: None,
-            sized_by: None,
         };
         let named = operation.key.first().map(|given| given.name.span);
         if let Some(span) = named.or(operation.of.as_ref().map(|of| of.span)) {
@@ -215,23 +214,34 @@ impl Lowering {
                 }
                 ClauseKind::Where(condition) => self.key_conditions(condition, &mut query, scope),
                 ClauseKind::Order { descending: true, when } => {
-                    query.descending = Some(when.as_ref().map(|test| self.test(test, scope)));
+                    query.order = match when {
+                        Some(test) => Order::DescendingWhen(self.test(test, scope)),
+                        None => Order::Descending,
+                    };
                 }
                 ClauseKind::Page { size, max, asked } => {
-                    query.sized_by = asked.as_ref().map(|name| name.node.clone());
-                    let number = |text: &Name| text.node.parse().unwrap_or(u64::MAX);
-                    let size_number = number(size);
-                    let max = max.as_ref().map_or(size_number, number);
-                    query.limit = Some(Limit::Page(size_number, max));
+                    let sized_by = asked.as_ref().map(|name| name.node.clone());
+                    let size = self.items(size);
+                    let max = max.as_ref().map_or(size, |max| self.items(max));
+                    let pages = size.zip(max);
+                    query.limit = pages.map(|(size, max)| Limit::Page { size, max, sized_by });
                 }
-                ClauseKind::First(count) => {
-                    query.limit = Some(Limit::First(count.node.parse().unwrap_or(u64::MAX)));
-                }
+                ClauseKind::First(count) => query.limit = self.items(count).map(Limit::First),
                 ClauseKind::Order { .. } | ClauseKind::Strong(_) => {}
                 other => self.misplaced(other, clause.span, "query"),
             }
         }
         query
+    }
+
+    /// How many items a query is to return.
+    fn items(&mut self, count: &Name) -> Option<u32> {
+        let items = count.node.parse().ok();
+        if items.is_none() {
+            let message = format!("`{}` is no number of items", count.node);
+            self.report(Diagnostic::new("type", count.span, message));
+        }
+        items
     }
 
     fn by_index(&mut self, index: &Name, operation: &ast::Operation, entity: EntityId) {

@@ -2,11 +2,15 @@
 
 use latchkey_language::ast::{self, Statement, StatementKind};
 use latchkey_language::{Diagnostic, Name, Span};
+use latchkey_value::Number;
 
 use super::Lowering;
 use super::entity::waiver;
 use super::scope::{Scope, narrow};
-use crate::model::{Expr, Facts, Failure, Kind, Stated, Step, StepKind, Trigger, Waiver};
+use crate::model::{
+    CapacityUnit, Cost, Expr, Facts, Failure, Kind, Period, Rate, Stated, Step, StepKind, Trigger,
+    Waiver,
+};
 
 /// Whether a statement can stand in a transaction.
 fn is_leg(statement: &StatementKind) -> bool {
@@ -235,29 +239,43 @@ impl Lowering {
                 }
             }
             ast::Fact::Rate { count, per } => {
-                if !["s", "m", "h", "d"].contains(&per.node.as_str()) {
+                let period = Period::named(&per.node);
+                if period.is_none() {
                     let help = Some("write `/s`, `/m`, `/h` or `/d`".to_owned());
                     self.unknown("unit of time", per, help);
                 }
-                let value = format!("{}/{}", count.node, per.node);
-                facts.rate = Some(Stated { value, span });
+                let stated = self.amount(count).zip(period);
+                let value = stated.map(|(calls, per)| Rate { calls, per });
+                facts.rate = value.map(|value| Stated { value, span });
             }
             ast::Fact::Cost(units) => {
-                for (_, unit) in units {
-                    if !["rcu", "wcu"].contains(&unit.node.as_str()) {
+                let mut cost = Vec::new();
+                for (count, unit) in units {
+                    let known = CapacityUnit::named(&unit.node);
+                    if known.is_none() {
                         self.unknown("unit", unit, Some("write `rcu` or `wcu`".to_owned()));
                     }
+                    cost.extend(self.amount(count).zip(known));
                 }
-                let units =
-                    units.iter().map(|(count, unit)| format!("{} {}", count.node, unit.node));
-                let value = units.collect::<Vec<_>>().join(", ");
-                facts.cost = Some(Stated { value, span });
+                facts.cost = Some(Stated { value: Cost(cost), span });
             }
             ast::Fact::Idempotent(entity) => {
                 let value = self.entity_id(entity);
                 facts.idempotent = value.map(|value| Stated { value, span });
             }
         }
+    }
+}
+
+impl Lowering {
+    /// A number that a fact states.
+    fn amount(&mut self, written: &Name) -> Option<Number> {
+        let number: Result<Number, _> = written.node.parse();
+        if let Err(error) = &number {
+            let message = format!("`{}` is no number: {error}", written.node);
+            self.report(Diagnostic::new("type", written.span, message));
+        }
+        number.ok()
     }
 }
 

@@ -335,3 +335,25 @@ fn a_table_says_what_tells_its_items_apart() {
     let told: Vec<_> = checked.diagnostics.iter().map(|found| found.message.as_str()).collect();
     assert_eq!(told, ["the table does not say which attribute tells its items apart"]);
 }
+
+#[test]
+fn a_number_that_cannot_be_held_is_refused() {
+    // A number of too many digits was run as 0, a page of too many items as a page of 1.
+    let long = "9".repeat(40);
+    assert_eq!(
+        done(&format!("require door.opened < {long} else 409 worn")),
+        [format!("type: `{long}` is no number: more than 38 significant digits")]
+    );
+    let listed = "doors = query Door where PK = \"DOOR#{doorId}\" page 5000000000\n\
+                  allow caller is porter\n return doors";
+    assert_eq!(told("", listed), ["type: `5000000000` is no number of items"]);
+    let shown = "door = get Door strong else 404 not-found\n allow caller is porter\n return door";
+    assert_eq!(
+        told("weight number 1.5..0.5?", shown),
+        ["type: the least value is above the greatest"]
+    );
+    assert_eq!(
+        told(&format!("weight number 0..{long}?"), shown),
+        ["type: a bound is no number: more than 38 significant digits"]
+    );
+}

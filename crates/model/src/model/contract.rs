@@ -2,7 +2,7 @@
 
 use latchkey_language::Span;
 
-use super::{BindingId, EntityId, Expr, IdVec, InputId, Kind, QueueId, Waiver};
+use super::{BindingId, EntityId, Expr, Facts, IdVec, InputId, Kind, QueueId, Waiver};
 use crate::types::Type;
 
 /// What runs: a contract, a worker, or what one of them does later on.
@@ -108,32 +108,6 @@ pub struct Binding {
     /// Whether it is never shown.
     pub secret: bool,
     /// Where it is bound.
-    pub span: Span,
-}
-
-/// What a contract states of itself.
-#[derive(Debug, Default)]
-pub struct Facts {
-    /// `eventual` or `strong`.
-    pub consistency: Option<Stated<bool>>,
-    /// How many items to expect.
-    pub expect: Option<Stated<(u64, Option<u64>)>>,
-    /// How often it is called, in calls a second, as it is written.
-    pub rate: Option<Stated<String>>,
-    /// What it may cost, as it is written.
-    pub cost: Option<Stated<String>>,
-    /// The entity whose items remember calls, so that one that is repeated is answered as the first was.
-    pub idempotent: Option<Stated<EntityId>>,
-    /// Rules that are waived for one of these.
-    pub waivers: Vec<Waiver>,
-}
-
-/// A statement and where it stands.
-#[derive(Debug)]
-pub struct Stated<T> {
-    /// What is stated.
-    pub value: T,
-    /// Where.
     pub span: Span,
 }
 
@@ -263,12 +237,10 @@ pub struct Query {
     pub range: Range,
     /// Conditions on anything else.
     pub filters: Vec<Span>,
-    /// Whether the highest comes first, and when.
-    pub descending: Option<Option<Expr>>,
-    /// How many.
+    /// Which end comes first.
+    pub order: Order,
+    /// How many; `None` where the query does not say.
     pub limit: Option<Limit>,
-    /// The input a caller sizes the page by, where that is not `pageSize`.
-    pub sized_by: Option<String>,
 }
 
 impl Query {
@@ -307,13 +279,31 @@ pub enum Range {
     },
 }
 
+/// Which end of a range comes first.
+#[derive(Debug)]
+pub enum Order {
+    /// The lowest sort key.
+    Ascending,
+    /// The highest.
+    Descending,
+    /// The highest if this holds, or else the lowest.
+    DescendingWhen(Expr),
+}
+
 /// How many items a query returns.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Limit {
-    /// A page, and the largest a caller may ask for.
-    Page(u64, u64),
+    /// A page.
+    Page {
+        /// How many, unless the caller says.
+        size: u32,
+        /// The most a caller may ask for.
+        max: u32,
+        /// The name by which a caller sizes the page, where that is not `pageSize`.
+        sized_by: Option<String>,
+    },
     /// The first so many.
-    First(u64),
+    First(u32),
 }
 
 /// An attribute and its value.

@@ -2,6 +2,7 @@
 
 use latchkey_language::Span;
 pub use latchkey_language::ast::BinaryOp as Op;
+use latchkey_value::Number;
 
 use super::{BindingId, EntityId, InputId, RoleId};
 use crate::regular::Language;
@@ -78,14 +79,14 @@ pub enum ExprKind {
     Word(String),
     /// A text.
     Text(Vec<TextPiece>),
-    /// A number as it is written.
-    Number(String),
+    /// A number.
+    Number(Number),
     /// A span of time in milliseconds.
     Duration(u64),
     /// True or false.
     Bool(bool),
     /// A new id or key.
-    New(String),
+    New(New),
     /// Whether a thing is there.
     Present(Box<Expr>),
     /// Whether a thing is not there.
@@ -129,6 +130,25 @@ pub enum ExprKind {
     Object(Vec<(String, Expr)>),
     /// Something that was reported.
     Unknown,
+}
+
+/// What `new` makes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum New {
+    /// An id that sorts by the time it was made.
+    Ulid,
+    /// 32 secret bytes.
+    Key,
+}
+
+impl New {
+    /// The word it is written with.
+    pub fn word(self) -> &'static str {
+        match self {
+            New::Ulid => "ulid",
+            New::Key => "key",
+        }
+    }
 }
 
 /// What is told of a message or a send.

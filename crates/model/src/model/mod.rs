@@ -2,20 +2,23 @@
 
 mod contract;
 mod expression;
+mod facts;
 mod id;
 mod queue;
 
 use latchkey_language::Span;
+use latchkey_value::Value;
 
 use crate::regular::Language;
 use crate::types::Type;
 
 pub use contract::{
-    Batch, Binding, Contract, Ending, Facts, Failure, FailureKind, Given, Input, Leg, Limit,
-    PathPart, Place, PutMode, Query, Range, Read, Return, Route, Segment, Send, Stated, Step,
-    StepKind, Strong, Trigger, Verb, What,
+    Batch, Binding, Contract, Ending, Failure, FailureKind, Given, Input, Leg, Limit, Order,
+    PathPart, Place, PutMode, Query, Range, Read, Return, Route, Segment, Send, Step, StepKind,
+    Strong, Trigger, Verb, What,
 };
-pub use expression::{Expr, ExprKind, Kind, Op, TextPiece, Told};
+pub use expression::{Expr, ExprKind, Kind, New, Op, TextPiece, Told};
+pub use facts::{CapacityUnit, Cost, Facts, Period, Rate, Stated};
 pub use id::{BindingId, EntityId, Id, IdVec, InputId, QueueId, RoleId};
 pub use queue::{Queue, QueueField, Worker};
 
@@ -106,8 +109,8 @@ pub struct Attribute {
     pub secret: bool,
     /// Whether it is copied from the entity this is a view of.
     pub copied: bool,
-    /// What it is unless given.
-    pub default: Option<String>,
+    /// What it is unless given. `null` where the document's constant is not of its type, which was reported.
+    pub default: Option<Value>,
     /// Which values can follow which, if that is declared.
     pub moves: Option<Vec<(String, Vec<String>)>>,
     /// Where it is declared.

@@ -88,12 +88,10 @@ impl Entity {
         let mut defaults = Vec::new();
         let mut bounded = Vec::new();
         for attribute in &entity.attributes {
-            let here = |error: Unplanned| error.at(attribute.span);
             if let Some(default) = &attribute.default {
-                let default = constant(&attribute.kind, default).map_err(here)?;
-                defaults.push((text(&attribute.name), default));
+                defaults.push((text(&attribute.name), default.clone()));
             }
-            let (low, high) = bounds(&attribute.kind).map_err(here)?;
+            let (low, high) = bounds(&attribute.kind);
             if low.is_some() || high.is_some() {
                 bounded.push((text(&attribute.name), low, high));
             }
@@ -169,36 +167,10 @@ pub(super) fn value_type(kind: &Type) -> ValueType {
 }
 
 /// The bounds of a type, where it has any.
-fn bounds(kind: &Type) -> Planned<(Option<Number>, Option<Number>)> {
-    Ok(match kind {
+fn bounds(kind: &Type) -> (Option<Number>, Option<Number>) {
+    match kind {
         Type::Int { low, high } => (low.map(Number::from), high.map(Number::from)),
-        Type::Number { low, high } => (bound(low)?, bound(high)?),
+        Type::Number { low, high } => (*low, *high),
         _ => (None, None),
-    })
-}
-
-/// A bound of a number, as it is written.
-pub(super) fn bound(written: &Option<String>) -> Planned<Option<Number>> {
-    written.as_deref().map(number).transpose()
-}
-
-fn number(written: &str) -> Planned<Number> {
-    written.parse().map_err(|_| Unplanned::new(format!("`{written}` is no number")))
-}
-
-/// A default as a value of its type.
-fn constant(kind: &Type, written: &str) -> Planned<Value> {
-    Ok(match (kind, written) {
-        (Type::Int { .. } | Type::Number { .. } | Type::Counter, written) => {
-            Value::Number(number(written)?)
-        }
-        (Type::Bool, "true") => Value::Bool(true),
-        (Type::Bool, "false") => Value::Bool(false),
-        (Type::Id | Type::Ulid | Type::Text { .. } | Type::Time | Type::Enum(_), written) => {
-            Value::from(written)
-        }
-        (Type::Bool | Type::Duration | Type::List | Type::Map { .. } | Type::Key, written) => {
-            return Err(Unplanned::new(format!("`{written}` is no default of its type")));
-        }
-    })
+    }
 }

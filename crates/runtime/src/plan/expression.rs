@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use latchkey_model::Type;
 use latchkey_model::model::{
-    self, BindingId, Expr, ExprKind, InputId, Kind, Model, Op, RoleId, TextPiece, Told,
+    self, BindingId, Expr, ExprKind, InputId, Kind, Model, New, Op, RoleId, TextPiece, Told,
 };
 use latchkey_table::{Comparator, Path, Text, Value};
 
@@ -66,14 +66,6 @@ pub(crate) enum Code {
 /// Which words may follow which.
 type Moves = Arc<[(Text, Vec<Text>)]>;
 
-/// What a call can make.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum New {
-    Ulid,
-    /// 32 random bytes.
-    Key,
-}
-
 /// Plus or minus.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Sign {
@@ -118,15 +110,12 @@ impl Expressions<'_> {
             ExprKind::HasRole(role) => Code::HasRole(roles_with(self.model, *role)),
             ExprKind::Word(word) => Code::Constant(Value::from(word.as_str())),
             ExprKind::Text(pieces) => self.text(pieces)?,
-            ExprKind::Number(number) => {
-                let number = number.parse().map_err(|_| Unplanned::new("this is no number"))?;
-                Code::Constant(Value::Number(number))
-            }
+            ExprKind::Number(number) => Code::Constant(Value::Number(*number)),
             ExprKind::Duration(milliseconds) => {
                 Code::Constant(Value::Number((*milliseconds).into()))
             }
             ExprKind::Bool(value) => Code::Constant(Value::Bool(*value)),
-            ExprKind::New(what) => self.new_value(what)?,
+            ExprKind::New(what) => self.made(*what),
             ExprKind::Present(thing) => Code::Present(self.boxed(thing)?),
             ExprKind::Absent(thing) => Code::Not(Box::new(Code::Present(self.boxed(thing)?))),
             ExprKind::Unchanged => self.unchanged()?,
@@ -190,14 +179,6 @@ impl Expressions<'_> {
             });
         }
         Ok(joined(planned))
-    }
-
-    fn new_value(&mut self, what: &str) -> Planned<Code> {
-        Ok(self.made(match what {
-            "key" => New::Key,
-            "ulid" => New::Ulid,
-            other => return Err(Unplanned::new(format!("nothing makes a new `{other}`"))),
-        }))
     }
 
     /// A value that each call makes for itself.

@@ -6,7 +6,6 @@ use latchkey_table::{Number, Text, ValueType};
 use regex::Regex;
 
 use super::Code;
-use super::entity::bound;
 use super::refusal::{Planned, Unplanned};
 
 /// An input.
@@ -59,14 +58,12 @@ impl InputType {
             Type::Id => InputType::Id,
             Type::Ulid => InputType::Ulid,
             Type::Text { max, like } => InputType::Text {
-                bytes_max: size(*max)?,
+                bytes_max: max.map_or(Ok(usize::MAX), size)?,
                 like: like.as_ref().map(|pattern| compiled(pattern)).transpose()?,
             },
             Type::Int { low, high } => InputType::Int { low: *low, high: *high },
             Type::Counter => InputType::Int { low: Some(1), high: None },
-            Type::Number { low, high } => {
-                InputType::Number { low: bound(low)?, high: bound(high)? }
-            }
+            Type::Number { low, high } => InputType::Number { low: *low, high: *high },
             Type::Bool => InputType::Bool,
             Type::Time => InputType::Time,
             Type::Enum(values) => {

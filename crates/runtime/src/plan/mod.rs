@@ -20,8 +20,9 @@ use latchkey_queue::Home;
 use latchkey_table::{Schema, Text};
 
 pub(crate) use entity::{Entity, Part, Shown};
-pub(crate) use expression::{Code, New, Piece, Sign};
+pub(crate) use expression::{Code, Piece, Sign};
 pub(crate) use input::{Input, InputType};
+pub(crate) use latchkey_model::model::New;
 pub(crate) use leg::{Assign, Key, Leg, LegNode};
 pub(crate) use op::{
     BatchOp, Bounds, EndOp, Failure, GetOp, Op, Paging, ProblemOp, QueryOp, ReturnOp, Strength,

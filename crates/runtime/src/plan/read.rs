@@ -1,6 +1,6 @@
 //! Reads, planned: one item, several of one entity, a range.
 
-use latchkey_model::model::{self, Expr, Limit, Range, Strong, What};
+use latchkey_model::model::{self, Expr, Limit, Order, Range, Strong, What};
 use latchkey_table::{Direction, Text, Value};
 
 use super::leg::{Key, assigns};
@@ -89,21 +89,21 @@ impl Planner<'_> {
         let partition = query.partition.as_ref();
         let partition = partition.ok_or_else(|| Unplanned::new("a query needs `PK = …`"))?;
         let partition = code(partition)?;
-        let (direction, turned) = match &query.descending {
-            None => (Direction::Ascending, None),
-            Some(None) => (Direction::Descending, None),
-            Some(Some(test)) => (Direction::Ascending, Some(code(test)?)),
+        let (direction, turned) = match &query.order {
+            Order::Ascending => (Direction::Ascending, None),
+            Order::Descending => (Direction::Descending, None),
+            Order::DescendingWhen(test) => (Direction::Ascending, Some(code(test)?)),
         };
-        let (paging, items_max) = match query.limit {
-            Some(Limit::Page(size, size_max)) => {
-                let paging = Paging { size: count(size)?, size_max: count(size_max)? };
+        let (paging, items_max) = match &query.limit {
+            Some(Limit::Page { size, max, sized_by }) => {
+                let paging = Paging { size: *size, size_max: *max };
                 self.paging.get_or_insert(paging);
-                if let Some(name) = &query.sized_by {
+                if let Some(name) = sized_by {
                     self.page_size = name.as_str().into();
                 }
                 (Some(paging), paging.size_max)
             }
-            Some(Limit::First(items)) => (None, count(items)?),
+            Some(Limit::First(items)) => (None, *items),
             None => return Err(Unplanned::new("a query needs `page` or `first`")),
         };
         Ok(QueryOp {
@@ -120,9 +120,4 @@ impl Planner<'_> {
             failure,
         })
     }
-}
-
-/// How many items a page or a `first` has.
-fn count(items: u64) -> Planned<u32> {
-    u32::try_from(items).map_err(|_| Unplanned::new("no page has so many items"))
 }
