@@ -33,7 +33,7 @@ mod unused;
 
 use latchkey_language::{Diagnostic, Span};
 
-use crate::model::{Contract, FailureKind, Leg, Model, Read, Send, Step, StepKind, Waiver};
+use crate::model::{Contract, Leg, Model, Read, Send, Step, StepKind, Waiver, each_step};
 
 /// A rule: its slug, and what looks for breaches of it.
 type Rule = (&'static str, fn(&Model, &mut Report));
@@ -126,37 +126,6 @@ fn waivers(model: &Model, report: &mut Report) {
             let diagnostic =
                 Diagnostic::new("waive", waiver.span, message).help("delete the waiver");
             report.diagnostics.push(diagnostic);
-        }
-    }
-}
-
-/// Hands every step to a function, those in blocks and failures too.
-pub(crate) fn each_step<'a>(steps: &'a [Step], visit: &mut impl FnMut(&'a Step)) {
-    for step in steps {
-        visit(step);
-        let failure = match &step.kind {
-            StepKind::When(_, yes, no) => {
-                each_step(yes, visit);
-                each_step(no, visit);
-                continue;
-            }
-            StepKind::Transact(legs) => {
-                each_step(legs, visit);
-                continue;
-            }
-            StepKind::Require(_, failure) | StepKind::Match(_, failure) => failure,
-            StepKind::Read(read) => &read.failure,
-            StepKind::Write(leg) => &leg.failure,
-            StepKind::Allow(_)
-            | StepKind::Let(..)
-            | StepKind::Send(_)
-            | StepKind::Return(_)
-            | StepKind::End(_) => continue,
-        };
-        if let Some(failure) = failure
-            && let FailureKind::Steps(steps) = &failure.kind
-        {
-            each_step(steps, visit);
         }
     }
 }

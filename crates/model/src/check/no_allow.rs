@@ -15,7 +15,7 @@ pub(super) fn check(model: &Model, report: &mut Report) {
 /// Goes along the steps; whether an `allow` stands before what follows them.
 fn walk(steps: &[Step], mut allowed: bool, report: &mut Report) -> bool {
     for step in steps {
-        let failure = match &step.kind {
+        match &step.kind {
             StepKind::Allow(_) => {
                 allowed = true;
                 continue;
@@ -40,19 +40,15 @@ fn walk(steps: &[Step], mut allowed: bool, report: &mut Report) -> bool {
                 walk(legs, allowed, report);
                 continue;
             }
-            StepKind::Require(_, failure) | StepKind::Match(_, failure) => failure,
-            StepKind::Read(read) => &read.failure,
-            StepKind::Write(leg) => &leg.failure,
-            StepKind::Return(_) | StepKind::Let(..) | StepKind::Send(_) | StepKind::End(_) => {
-                continue;
-            }
-        };
-        match failure.as_ref().map(|failure| &failure.kind) {
-            Some(FailureKind::Steps(steps)) => {
+            _ => {}
+        }
+        let Some(failure) = step.failure() else { continue };
+        match &failure.kind {
+            FailureKind::Steps(steps) => {
                 walk(steps, allowed, report);
             }
-            Some(FailureKind::Problem { .. }) if !allowed => {
-                if let Some(span) = failure.as_ref().and_then(tells) {
+            FailureKind::Problem { .. } if !allowed => {
+                if let Some(span) = tells(failure) {
                     raise(step, span, "this tells whoever asks", report);
                 }
             }

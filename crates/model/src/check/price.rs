@@ -176,14 +176,14 @@ fn walk<'a>(
                 let after = blocks.map(|block| worst(&block.steps, weigh)).max();
                 Ways { ended: 0, through: Some(after.unwrap_or(0)) }
             }
-            StepKind::Require(_, failure) | StepKind::Match(_, failure) => {
-                otherwise(failure.as_ref(), weigh)
-            }
-            StepKind::Read(read) => otherwise(read.failure.as_ref(), weigh),
             // In a transaction, what is done about a leg is for the transaction.
             StepKind::Write(_) if in_transaction => Ways { ended: 0, through: Some(0) },
-            StepKind::Write(leg) => otherwise(leg.failure.as_ref(), weigh),
-            StepKind::Allow(_) | StepKind::Let(..) => Ways { ended: 0, through: Some(0) },
+            StepKind::Allow(_)
+            | StepKind::Require(..)
+            | StepKind::Match(..)
+            | StepKind::Let(..)
+            | StepKind::Read(_)
+            | StepKind::Write(_) => otherwise(step.failure(), weigh),
         };
         ended = ended.max(so_far.saturating_add(within.ended));
         match within.through {

@@ -3,7 +3,7 @@
 use latchkey_language::{Diagnostic, Span};
 
 use super::{Report, each_step};
-use crate::model::{Contract, Failure, Leg, Model, PutMode, Step, StepKind, Trigger, Verb};
+use crate::model::{Contract, Leg, Model, PutMode, Step, StepKind, Trigger, Verb};
 
 pub(super) fn check(model: &Model, report: &mut Report) {
     for contract in model.bodies() {
@@ -32,16 +32,6 @@ fn remedy(contract: &Contract, step: &Step) -> (&'static str, &'static str) {
             "nobody would know whether the message is done with",
             "add `else later` where another try may succeed, or `else done` where all is done already",
         ),
-    }
-}
-
-/// What a step does where it fails.
-pub(super) fn failure(step: &Step) -> Option<&Failure> {
-    match &step.kind {
-        StepKind::Require(_, failure) | StepKind::Match(_, failure) => failure.as_ref(),
-        StepKind::Read(read) => read.failure.as_ref(),
-        StepKind::Write(leg) => leg.failure.as_ref(),
-        _ => None,
     }
 }
 

@@ -4,7 +4,6 @@ use std::collections::HashSet;
 
 use latchkey_language::Diagnostic;
 
-use super::unmapped_failure::failure;
 use super::{Report, each_leg, each_read, each_send, each_step};
 use crate::model::{
     BindingId, Contract, Ending, Entity, EntityId, Expr, ExprKind, FailureKind, Model, Order,
@@ -162,7 +161,7 @@ fn take_in<'a>(model: &'a Model, contract: &'a Contract, used: &mut Used<'a>) {
             used.attributes.extend(copied.map(|attribute| (source, attribute.name.as_str())));
         }
     });
-    each_step(&contract.steps, &mut |step| match failure(step).map(|failure| &failure.kind) {
+    each_step(&contract.steps, &mut |step| match step.failure().map(|failure| &failure.kind) {
         Some(FailureKind::Problem { message, with, .. }) => {
             let told = with.iter().map(|given| &given.value).chain(message);
             told.for_each(|value| attributes(contract, value, used));

@@ -8,10 +8,9 @@ use latchkey_language::{Diagnostic, Name, Span};
 use super::scope::Scope;
 use super::statement::{count, ends};
 use super::{Lowering, suggestion};
-use crate::check::each_step;
 use crate::model::{
     Contract, EntityId, Facts, IdVec, Input, InputId, Limit, Place, Route, Segment, Step, StepKind,
-    Trigger, What,
+    Trigger, What, each_step,
 };
 use crate::types::Type;
 

@@ -5,6 +5,7 @@ mod expression;
 mod facts;
 mod id;
 mod queue;
+mod step;
 
 use latchkey_language::Span;
 use latchkey_value::Value;
@@ -21,6 +22,7 @@ pub use expression::{Expr, ExprKind, Kind, New, Op, TextPiece, Told};
 pub use facts::{CapacityUnit, Cost, Facts, Period, Rate, Stated};
 pub use id::{BindingId, EntityId, Id, IdVec, InputId, QueueId, RoleId};
 pub use queue::{Queue, QueueField, Worker};
+pub use step::each_step;
 
 /// A document whose names and types are right.
 #[derive(Debug, Default)]

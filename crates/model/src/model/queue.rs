@@ -2,7 +2,7 @@
 
 use latchkey_language::Span;
 
-use super::{Contract, FailureKind, Model, QueueId, Send, Step, StepKind, Template, Waiver};
+use super::{Contract, Model, QueueId, Send, StepKind, Template, Waiver, each_step};
 use crate::types::Type;
 
 /// What messages are sent to.
@@ -63,9 +63,7 @@ impl Model {
         let mut bodies: Vec<&Contract> = self.contracts.iter().chain(workers.flatten()).collect();
         let mut at = 0;
         while let Some(body) = bodies.get(at) {
-            let mut sends = Vec::new();
-            collect(&body.steps, &mut sends);
-            let blocks = sends.into_iter().flat_map(|send| [&send.accepted, &send.refused]);
+            let blocks = body.sends().into_iter().flat_map(|send| [&send.accepted, &send.refused]);
             bodies.extend(blocks.flatten().map(|block| &**block));
             at += 1;
         }
@@ -77,36 +75,11 @@ impl Contract {
     /// Everything it sends, in the order it is written.
     pub fn sends(&self) -> Vec<&Send> {
         let mut sends = Vec::new();
-        collect(&self.steps, &mut sends);
+        each_step(&self.steps, &mut |step| {
+            if let StepKind::Send(send) = &step.kind {
+                sends.push(&**send);
+            }
+        });
         sends
-    }
-}
-
-fn collect<'a>(steps: &'a [Step], sends: &mut Vec<&'a Send>) {
-    for step in steps {
-        let failure = match &step.kind {
-            StepKind::Send(send) => {
-                sends.push(send);
-                continue;
-            }
-            StepKind::When(_, yes, no) => {
-                collect(yes, sends);
-                collect(no, sends);
-                continue;
-            }
-            StepKind::Transact(legs) => {
-                collect(legs, sends);
-                continue;
-            }
-            StepKind::Require(_, failure) | StepKind::Match(_, failure) => failure,
-            StepKind::Read(read) => &read.failure,
-            StepKind::Write(leg) => &leg.failure,
-            StepKind::Allow(_) | StepKind::Let(..) | StepKind::Return(_) | StepKind::End(_) => {
-                continue;
-            }
-        };
-        if let Some(FailureKind::Steps(steps)) = failure.as_ref().map(|failure| &failure.kind) {
-            collect(steps, sends);
-        }
     }
 }

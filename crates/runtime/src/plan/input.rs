@@ -1,7 +1,7 @@
 //! Inputs: what a caller may give.
 
 use latchkey_model::Type;
-use latchkey_model::model::{self, FailureKind, InputId, Place, Step, StepKind};
+use latchkey_model::model::{self, InputId, Place, Step, StepKind, each_step};
 use latchkey_table::{Number, Text, ValueType};
 use regex::Regex;
 
@@ -87,33 +87,16 @@ fn compiled(pattern: &str) -> Planned<(String, Regex)> {
 
 /// Whether every use of an input can do with `null`: it is never set on an attribute that must stay.
 pub(super) fn nullable(model: &model::Model, steps: &[Step], input: InputId) -> bool {
-    let blocks = |failure: &Option<model::Failure>| match failure.as_ref().map(|f| &f.kind) {
-        Some(FailureKind::Steps(steps)) => nullable(model, steps, input),
-        _ => true,
-    };
-    steps.iter().all(|step| match &step.kind {
-        StepKind::When(_, then, otherwise) => {
-            nullable(model, then, input) && nullable(model, otherwise, input)
-        }
-        StepKind::Transact(legs) => nullable(model, legs, input),
-        StepKind::Write(leg) => {
-            let entity = &model.entities[leg.entity];
-            let kept = leg.values.iter().any(|given| {
-                let attribute = entity.attribute(&given.attribute);
-                let must_stay = attribute.is_some_and(|attribute| !attribute.optional);
-                let names = |expr: &model::Expr| {
-                    matches!(expr.kind, model::ExprKind::Input(other) if other == input)
-                };
-                given.maybe && must_stay && names(&given.value)
-            });
-            !kept && blocks(&leg.failure)
-        }
-        StepKind::Read(read) => blocks(&read.failure),
-        StepKind::Require(_, failure) | StepKind::Match(_, failure) => blocks(failure),
-        StepKind::Allow(_)
-        | StepKind::Let(..)
-        | StepKind::Send(_)
-        | StepKind::Return(_)
-        | StepKind::End(_) => true,
-    })
+    let mut nullable = true;
+    each_step(steps, &mut |step| {
+        let StepKind::Write(leg) = &step.kind else { return };
+        let entity = &model.entities[leg.entity];
+        nullable &= !leg.values.iter().any(|given| {
+            let attribute = entity.attribute(&given.attribute);
+            let must_stay = attribute.is_some_and(|attribute| !attribute.optional);
+            let named = matches!(given.value.kind, model::ExprKind::Input(id) if id == input);
+            given.maybe && must_stay && named
+        });
+    });
+    nullable
 }
