@@ -140,7 +140,8 @@ impl Mutant {
     pub(crate) fn fate(&self) -> Result<Fate, String> {
         let document = self.document()?;
         let checked = latchkey_model::check(&document);
-        let mut rules: Vec<&str> = checked.diagnostics.iter().map(|found| found.rule).collect();
+        let mut rules: Vec<&str> =
+            checked.diagnostics.iter().map(|found| found.rule.slug()).collect();
         if !rules.is_empty() {
             rules.sort_unstable();
             rules.dedup();

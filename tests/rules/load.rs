@@ -9,7 +9,7 @@ fn told(entity: &str, contract: &str) -> Vec<(&'static str, String)> {
          contract L-1 \"Load\" {{\n{contract}\nconsistency eventual\nexpect 1 item\n}}\n```\n"
     );
     let found = check(&text).diagnostics;
-    found.iter().map(|one| (one.rule, one.message.clone())).collect()
+    found.iter().map(|one| (one.rule.slug(), one.message.clone())).collect()
 }
 
 fn broken(entity: &str, contract: &str) -> Vec<&'static str> {

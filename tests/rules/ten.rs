@@ -7,7 +7,7 @@ const TEN: &str = include_str!("ten-mistakes.md");
 fn told(text: &str) -> Vec<(usize, &'static str)> {
     let found = check(text).diagnostics;
     let line = |at: usize| latchkey_cli::line_and_column(text, at).0;
-    found.iter().map(|one| (line(one.span.start), one.rule)).collect()
+    found.iter().map(|one| (line(one.span.start), one.rule.slug())).collect()
 }
 
 /// The line of the document that holds a text, which it holds once.

@@ -1,6 +1,7 @@
 //! Mistakes that are easy to overlook, and things that only look like them. Each is one contract beside those
 //! of `traps.md`, which change everything that can change.
 
+use latchkey_language::Rule;
 use latchkey_model::check;
 
 const AROUND: &str = include_str!("traps.md");
@@ -14,7 +15,7 @@ fn broken(steps: &str) -> Vec<&'static str> {
     let facts = "consistency strong\nexpect 1 item\nrate 1/s";
     let text =
         format!("{AROUND}\n```contract\ncontract TRAP \"Trap\" {{\n{steps}\n{facts}\n}}\n```\n");
-    let mut rules: Vec<&str> = check(&text).diagnostics.iter().map(|one| one.rule).collect();
+    let mut rules: Vec<&str> = check(&text).diagnostics.iter().map(|one| one.rule.slug()).collect();
     rules.dedup();
     rules
 }
@@ -415,7 +416,7 @@ fn an_index_part_that_was_found_absent_is_set_once_and_no_more() {
              consistency strong\nexpect 1 item\nrate 1/s\n}}\n```\n"
         );
         let told = check(&text).diagnostics;
-        let moved = told.iter().filter(|one| one.rule == "moving-index-key").count();
+        let moved = told.iter().filter(|one| one.rule == Rule::MovingIndexKey).count();
         assert_eq!((moved, told.len()), (expected, expected), "{told:?}");
     }
 }
@@ -441,7 +442,7 @@ fn a_condition_that_asks_the_same_another_way_pins_and_one_that_asks_less_does_n
              update post set remaining = 3, frozen = true, version = .version + 1 if {condition} else retry\n\
              return post\nconsistency strong\nexpect 1 item\nrate 1/s\n}}\n```\n"
         );
-        let rules: Vec<&str> = check(&text).diagnostics.iter().map(|one| one.rule).collect();
+        let rules: Vec<&str> = check(&text).diagnostics.iter().map(|one| one.rule.slug()).collect();
         let expected: &[&str] = if pins { &[] } else { &["unpinned"] };
         assert_eq!(rules, expected, "require {test}, if {condition}");
     }

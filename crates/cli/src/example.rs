@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use latchkey_http::Claims;
 use latchkey_language::ast::{ExampleCall, ExampleStep};
-use latchkey_language::{Diagnostic, Name, Span};
+use latchkey_language::{Diagnostic, Name, Rule, Span};
 use latchkey_runtime::{Source, SystemSource, json, time};
 use latchkey_table::{Text, Value};
 
@@ -95,7 +95,7 @@ impl Run<'_> {
     }
 
     fn fail(&mut self, span: Span, message: impl Into<String>, help: Option<String>) {
-        let diagnostic = Diagnostic::new("example", span, message);
+        let diagnostic = Diagnostic::new(Rule::Example, span, message);
         self.report.failures.push(match help {
             Some(help) => diagnostic.help(help),
             None => diagnostic,

@@ -22,7 +22,7 @@ pub fn diagnostic(path: &str, text: &str, diagnostic: &Diagnostic) -> Value {
     );
     json!({
         "path": path,
-        "rule": diagnostic.rule,
+        "rule": diagnostic.rule.slug(),
         "message": diagnostic.message,
         "from": place(diagnostic.span.start),
         "to": place(diagnostic.span.end),

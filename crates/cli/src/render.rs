@@ -11,7 +11,7 @@ pub fn render(path: &str, text: &str, diagnostic: &Diagnostic, colour: bool) -> 
     for (span, label) in &diagnostic.others {
         snippet = snippet.annotation(AnnotationKind::Context.span(clip(text, *span)).label(label));
     }
-    let title = Level::ERROR.primary_title(&diagnostic.message).id(diagnostic.rule);
+    let title = Level::ERROR.primary_title(&diagnostic.message).id(diagnostic.rule.slug());
     let mut group: Group<'_> = title.element(snippet);
     if let Some(why) = &diagnostic.why {
         group = group.element(Level::NOTE.message(why));

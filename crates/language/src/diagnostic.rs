@@ -1,12 +1,12 @@
 //! What is wrong with a document, where, and what to write instead.
 
-use crate::Span;
+use crate::{Rule, Span};
 
 /// One thing that is wrong.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Diagnostic {
-    /// The rule, `syntax` for text that is no contract at all.
-    pub rule: &'static str,
+    /// The rule.
+    pub rule: Rule,
     /// What is wrong, in lowercase, with the user's words in backticks.
     pub message: String,
     /// Where.
@@ -23,7 +23,7 @@ pub struct Diagnostic {
 
 impl Diagnostic {
     /// A diagnostic of a rule at a place.
-    pub fn new(rule: &'static str, span: Span, message: impl Into<String>) -> Diagnostic {
+    pub fn new(rule: Rule, span: Span, message: impl Into<String>) -> Diagnostic {
         Diagnostic {
             rule,
             message: message.into(),

@@ -1,6 +1,6 @@
 //! From the text of a block to its tokens.
 
-use crate::{Comment, Diagnostic, Mark, Span, Token, TokenKind};
+use crate::{Comment, Diagnostic, Mark, Rule, Span, Token, TokenKind};
 
 /// The tokens of a block, with the end last; its comments; and what is no token.
 #[derive(Debug, Default)]
@@ -110,7 +110,7 @@ impl<'a> Lexer<'a> {
                 _ => {
                     let span = Span::new(start, self.at);
                     let missing =
-                        Diagnostic::new("syntax", span, "a text without its closing quote")
+                        Diagnostic::new(Rule::Syntax, span, "a text without its closing quote")
                             .help("end it with `\"` on the same line");
                     self.lexed.diagnostics.push(missing);
                     return TokenKind::Text;
@@ -127,7 +127,7 @@ impl<'a> Lexer<'a> {
         self.at += c.len_utf8();
         if !matches!(c, '"' | '\\') {
             let message = format!("`\\{c}` stands for nothing in a text");
-            let wrong = Diagnostic::new("syntax", Span::new(start, self.at), message)
+            let wrong = Diagnostic::new(Rule::Syntax, Span::new(start, self.at), message)
                 .help(format!("write `\\\\{c}` for a backslash and `{c}`"));
             self.lexed.diagnostics.push(wrong);
         }
@@ -149,7 +149,7 @@ impl<'a> Lexer<'a> {
         self.at += next.len_utf8();
         let span = Span::new(start, self.at);
         let message = format!("`{}` means nothing here", next.escape_debug());
-        self.lexed.diagnostics.push(Diagnostic::new("syntax", span, message));
+        self.lexed.diagnostics.push(Diagnostic::new(Rule::Syntax, span, message));
         None
     }
 }

@@ -8,11 +8,13 @@ mod diagnostic;
 mod lex;
 mod markdown;
 mod parse;
+mod rule;
 mod span;
 mod token;
 
 pub use diagnostic::Diagnostic;
 pub use markdown::{Block, BlockKind, blocks};
 pub use parse::{DOCUMENT_BYTES_MAX, Parsed, parse};
+pub use rule::Rule;
 pub use span::{Name, Span, Spanned};
 pub use token::{Comment, Mark, Token, TokenKind};

@@ -9,7 +9,8 @@ pub mod model;
 mod regular;
 mod types;
 
-use latchkey_language::Diagnostic;
+use latchkey_language::{Diagnostic, Rule};
+use lower::Lowered;
 
 pub use check::rules;
 pub use lower::pattern;
@@ -28,29 +29,29 @@ pub struct Checked {
 /// Checks a system document.
 pub fn check(text: &str) -> Checked {
     let parsed = latchkey_language::parse(text);
-    let (model, mut diagnostics) = lower::lower(&parsed.document);
+    let Lowered { model, mut diagnostics, untold } = lower::lower(&parsed.document);
     diagnostics.extend(parsed.diagnostics);
     diagnostics.extend(check::check(&model));
-    told_once(&model, &mut diagnostics);
+    let untold = told_once(&model, &diagnostics, untold);
+    diagnostics.extend(untold);
     diagnostics.sort_by(|a, b| (a.span, a.rule, &a.message).cmp(&(b.span, b.rule, &b.message)));
     diagnostics.dedup();
     Checked { model, diagnostics }
 }
 
-/// A write that rests on nothing certain leaves nothing certain: the first is told.
-fn told_once(model: &Model, diagnostics: &mut Vec<Diagnostic>) {
+/// A write that rests on nothing certain leaves nothing certain: of what is `untold`, only that of bodies in which
+/// `unpinned` is not broken.
+fn told_once(
+    model: &Model,
+    diagnostics: &[Diagnostic],
+    untold: Vec<Diagnostic>,
+) -> Vec<Diagnostic> {
     let mut starts: Vec<usize> = model.bodies().iter().map(|body| body.span.start).collect();
     starts.sort_unstable();
-    let contract = |at: usize| starts.iter().rposition(|start| *start <= at);
-    let unpinned: Vec<Option<usize>> = diagnostics
-        .iter()
-        .filter(|found| found.rule == "unpinned")
-        .map(|found| contract(found.span.start))
-        .collect();
-    diagnostics.retain(|found| {
-        let untold = found.rule == "type" && found.message.starts_with(lower::UNTOLD);
-        !untold || !unpinned.contains(&contract(found.span.start))
-    });
+    let body = |found: &Diagnostic| starts.iter().rposition(|start| *start <= found.span.start);
+    let unpinned: Vec<Option<usize>> =
+        diagnostics.iter().filter(|found| found.rule == Rule::Unpinned).map(body).collect();
+    untold.into_iter().filter(|found| !unpinned.contains(&body(found))).collect()
 }
 
 #[cfg(test)]

@@ -3,7 +3,7 @@
 use crate::ast::{
     Assign, Contract, Else, ElseKind, ExprKind, Fact, Return, Statement, StatementKind,
 };
-use crate::{Diagnostic, Mark, Span, Spanned, TokenKind};
+use crate::{Diagnostic, Mark, Rule, Span, Spanned, TokenKind};
 
 use super::{Parser, Read, Resume, Unreadable};
 
@@ -81,7 +81,8 @@ impl Parser<'_> {
                 let message = format!("`{}` begins no statement", self.slice(token.span));
                 let help = "a statement reads (`x = get …`), tests (`allow`, `require`, `match`, `when`), \
                             writes (`put`, `update`, `delete`, `transact`), sends, returns, or states a fact";
-                self.diagnostics.push(Diagnostic::new("syntax", token.span, message).help(help));
+                self.diagnostics
+                    .push(Diagnostic::new(Rule::Syntax, token.span, message).help(help));
                 Err(Unreadable)
             }
         }
@@ -207,7 +208,7 @@ impl Parser<'_> {
                     let (span, per) = (self.token().span, self.slice(self.token().span));
                     let message = format!("a space before `{per}`");
                     let help = format!("write `{}{per}`", count.node);
-                    self.diagnostics.push(Diagnostic::new("syntax", span, message).help(help));
+                    self.diagnostics.push(Diagnostic::new(Rule::Syntax, span, message).help(help));
                     return Err(Unreadable);
                 }
                 self.mark(Mark::Slash)?;

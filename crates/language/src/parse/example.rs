@@ -10,7 +10,7 @@
 //! a comment, in JSON too, but not within its strings.
 
 use crate::ast::{Example, ExampleCall, ExampleStep, QueueMode};
-use crate::{Diagnostic, Name, Span, Spanned};
+use crate::{Diagnostic, Name, Rule, Span, Spanned};
 
 const METHODS: &[&str] = &["GET", "PUT", "POST", "PATCH", "DELETE", "HEAD", "OPTIONS"];
 
@@ -66,7 +66,7 @@ impl<'a> Reader<'a> {
     }
 
     fn report(&mut self, span: Span, message: &str, help: &str) {
-        self.diagnostics.push(Diagnostic::new("syntax", span, message).help(help));
+        self.diagnostics.push(Diagnostic::new(Rule::Syntax, span, message).help(help));
     }
 
     /// The request that still waits for its answer.

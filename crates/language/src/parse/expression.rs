@@ -93,8 +93,12 @@ impl Parser<'_> {
             if single && !self.in_where {
                 let hint = "write `==` to compare; `=` gives a value, or fixes a key in a `where`";
                 self.diagnostics.push(
-                    crate::Diagnostic::new("syntax", op.span, "`=` does not compare here")
-                        .help(hint),
+                    crate::Diagnostic::new(
+                        crate::Rule::Syntax,
+                        op.span,
+                        "`=` does not compare here",
+                    )
+                    .help(hint),
                 );
             }
             return Ok(binary(left, op, self.sum()?));

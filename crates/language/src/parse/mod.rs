@@ -14,7 +14,7 @@ mod template;
 use crate::ast::{Document, Item, Role, Table};
 use crate::lex::lex;
 use crate::markdown::{BlockKind, blocks};
-use crate::{Diagnostic, Mark, Name, Span, Spanned, Token, TokenKind};
+use crate::{Diagnostic, Mark, Name, Rule, Span, Spanned, Token, TokenKind};
 
 /// How deep blocks and expressions may lie in each other.
 const DEPTH_MAX: usize = 64;
@@ -48,12 +48,12 @@ pub fn parse(text: &str) -> Parsed {
     let mut parsed = Parsed::default();
     if text.len() > DOCUMENT_BYTES_MAX {
         let message = format!("a document of more than {DOCUMENT_BYTES_MAX} bytes");
-        parsed.diagnostics.push(Diagnostic::new("syntax", Span::new(0, 0), message));
+        parsed.diagnostics.push(Diagnostic::new(Rule::Syntax, Span::new(0, 0), message));
         return parsed;
     }
     for block in blocks(text) {
         if !block.closed {
-            let open = Diagnostic::new("syntax", block.opening, "a block that is never closed")
+            let open = Diagnostic::new(Rule::Syntax, block.opening, "a block that is never closed")
                 .help("end it with a fence of its own, such as ```");
             parsed.diagnostics.push(open);
         }
@@ -154,7 +154,7 @@ impl<'a> Parser<'a> {
             let message = format!("`{}` begins no declaration", self.slice(span));
             let help = "a declaration begins with `system`, `table`, `role`, `entity`, `contract`, `queue`, \
                         `worker` or `steps`";
-            self.diagnostics.push(Diagnostic::new("syntax", span, message).help(help));
+            self.diagnostics.push(Diagnostic::new(Rule::Syntax, span, message).help(help));
             Err(Unreadable)
         }
     }
@@ -201,7 +201,7 @@ impl<'a> Parser<'a> {
             let (least, most) = (TABLE_NAME_BYTES.start(), TABLE_NAME_BYTES.end());
             let message = format!("`{name}` is no name of a table");
             let help = format!("DynamoDB takes {least} to {most} of `A-Z a-z 0-9 _ . -`");
-            self.diagnostics.push(Diagnostic::new("syntax", span, message).help(help));
+            self.diagnostics.push(Diagnostic::new(Rule::Syntax, span, message).help(help));
         }
         Ok(Spanned::new(name, span))
     }
@@ -304,7 +304,7 @@ impl<'a> Parser<'a> {
         if name.node.contains('-') {
             let spaced = name.node.replace('-', " - ");
             let diagnostic =
-                Diagnostic::new("syntax", name.span, format!("`{}` is no name", name.node))
+                Diagnostic::new(Rule::Syntax, name.span, format!("`{}` is no name", name.node))
                     .help(format!("write `{spaced}` to subtract, or `_` for a name of two words"));
             self.diagnostics.push(diagnostic);
         }
@@ -368,7 +368,7 @@ impl<'a> Parser<'a> {
         match closed {
             Some(close) => Ok(open.to(close)),
             None => {
-                let missing = Diagnostic::new("syntax", open, "a brace that is never closed")
+                let missing = Diagnostic::new(Rule::Syntax, open, "a brace that is never closed")
                     .label("opened here")
                     .other(self.token().span, "a `}` is missing before this");
                 self.diagnostics.push(missing);
@@ -403,7 +403,7 @@ impl<'a> Parser<'a> {
     }
 
     fn error_at(&mut self, span: Span, message: impl Into<String>) -> Unreadable {
-        self.diagnostics.push(Diagnostic::new("syntax", span, message));
+        self.diagnostics.push(Diagnostic::new(Rule::Syntax, span, message));
         Unreadable
     }
 

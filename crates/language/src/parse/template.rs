@@ -2,7 +2,7 @@
 
 use crate::ast::{Piece, Template};
 use crate::lex::lex;
-use crate::{Diagnostic, Mark, Span, Spanned, TokenKind};
+use crate::{Diagnostic, Mark, Rule, Span, Spanned, TokenKind};
 
 use super::{Parser, Read};
 
@@ -42,7 +42,7 @@ impl Parser<'_> {
             } else {
                 if next == '}' {
                     let span = Span::new(at, at + 1);
-                    let lone = Diagnostic::new("syntax", span, "a `}` with no `{` before it")
+                    let lone = Diagnostic::new(Rule::Syntax, span, "a `}` with no `{` before it")
                         .help("write `}}` for a brace in a text");
                     self.diagnostics.push(lone);
                 }

@@ -1,6 +1,6 @@
 //! `blind-put`: a put that does not say what becomes of an item that is there.
 
-use latchkey_language::Diagnostic;
+use latchkey_language::{Diagnostic, Rule};
 
 use super::{Report, each_leg};
 use crate::model::{Model, Verb};
@@ -12,7 +12,7 @@ pub(super) fn check(model: &Model, report: &mut Report) {
                 return;
             }
             let diagnostic =
-                Diagnostic::new("blind-put", leg.span, "a put that may overwrite unseen")
+                Diagnostic::new(Rule::BlindPut, leg.span, "a put that may overwrite unseen")
                     .why("an item that is there already would be gone without a word")
                     .help("write `if absent else …`, or `replace` where overwriting is meant");
             report.raise(diagnostic, &step.waivers);

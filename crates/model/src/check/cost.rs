@@ -1,6 +1,6 @@
 //! `cost`: a contract that states less than its most expensive way costs.
 
-use latchkey_language::Diagnostic;
+use latchkey_language::{Diagnostic, Rule};
 use latchkey_value::{Capacity, Number};
 
 use super::Report;
@@ -24,7 +24,7 @@ pub(super) fn check(model: &Model, report: &mut Report) {
         let worst = format!("{}{half} rcu, {write} wcu", read_halves / 2);
         let message =
             format!("`{}` can cost {worst}, and says `cost {}`", contract.id, stated.value);
-        let diagnostic = Diagnostic::new("cost", stated.span, message)
+        let diagnostic = Diagnostic::new(Rule::Cost, stated.span, message)
             .why("whoever plans for what is stated here runs out of capacity")
             .help(format!("state `cost {worst}`, or lower what items and pages may hold"));
         report.raise(diagnostic, &contract.facts.waivers);

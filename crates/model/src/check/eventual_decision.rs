@@ -1,6 +1,6 @@
 //! `eventual-decision`: a decision on a read that may be out of date.
 
-use latchkey_language::{Diagnostic, Span};
+use latchkey_language::{Diagnostic, Rule, Span};
 
 use super::flow::lets;
 use super::truth::{Lets, each};
@@ -144,7 +144,7 @@ fn uses<'a>(lets: &Lets<'a>, expr: &'a Expr, bindings: &[BindingId]) -> Option<S
 }
 
 fn raise(read: &Read, span: Span, message: &str, waivers: &[Waiver], report: &mut Report) {
-    let diagnostic = Diagnostic::new("eventual-decision", span, message)
+    let diagnostic = Diagnostic::new(Rule::EventualDecision, span, message)
         .other(read.span, "read here, and perhaps a moment behind")
         .why("a right that was taken away, or a state that has passed, would still count")
         .help("write `strong` behind the read");

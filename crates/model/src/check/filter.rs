@@ -1,6 +1,6 @@
 //! `filter`: a query condition on anything but its keys.
 
-use latchkey_language::Diagnostic;
+use latchkey_language::{Diagnostic, Rule};
 
 use super::{Report, each_read};
 use crate::model::{Model, What};
@@ -11,7 +11,7 @@ pub(super) fn check(model: &Model, report: &mut Report) {
             let What::Query(query) = &read.what else { return };
             for filter in &query.filters {
                 let message = "a query chooses by its keys alone";
-                let diagnostic = Diagnostic::new("filter", *filter, message)
+                let diagnostic = Diagnostic::new(Rule::Filter, *filter, message)
                     .label("this would be filtered after the items were read")
                     .why(
                         "what a filter drops is paid for all the same, and leaves pages half empty",

@@ -3,7 +3,7 @@
 
 use std::collections::HashMap;
 
-use latchkey_language::Diagnostic;
+use latchkey_language::{Diagnostic, Rule};
 
 use super::keys::Keys;
 use super::{Report, each_read};
@@ -30,7 +30,7 @@ pub(super) fn check(model: &Model, report: &mut Report) {
                 && !met.iter().any(|at| at.entity == read.entity)
             {
                 let message = format!("this query can find no `{own}`");
-                let diagnostic = Diagnostic::new("foreign-items", read.span, message)
+                let diagnostic = Diagnostic::new(Rule::ForeignItems, read.span, message)
                     .other(shape.partition.span, "its partition")
                     .other(shape.sort.span, "and its sort key")
                     .why("no key of the entity lies in the range: the answer would always be empty")
@@ -40,7 +40,7 @@ pub(super) fn check(model: &Model, report: &mut Report) {
             for other in met.into_iter().filter(|at| at.entity != read.entity) {
                 let foreign = name(other.entity);
                 let message = format!("this query of `{own}` can also read items of `{foreign}`");
-                let diagnostic = Diagnostic::new("foreign-items", read.span, message)
+                let diagnostic = Diagnostic::new(Rule::ForeignItems, read.span, message)
                     .other(other.shape.sort.span, "the range holds keys like this")
                     .why("they would be returned, or fail to be read, as if they were the others")
                     .help(remedy(model, read.entity, query));

@@ -1,6 +1,6 @@
 //! `forged-key`: a part of a key whose value could end it and begin the next.
 
-use latchkey_language::Diagnostic;
+use latchkey_language::{Diagnostic, Rule};
 
 use super::Report;
 use crate::model::{Hole, Model, Piece, Template};
@@ -34,7 +34,7 @@ fn breaches(template: &Template) -> Vec<Diagnostic> {
         };
         if bytes == Bytes::ALL {
             let message = format!("`{name}` is {} and can hold any text, `#` too", hole.kind);
-            let diagnostic = Diagnostic::new("forged-key", hole.span, message)
+            let diagnostic = Diagnostic::new(Rule::ForgedKey, hole.span, message)
                 .why("a value such as `x#y` would make the key of another item")
                 .help(format!(
                     "make `{name}` an `id`, or bind it with `like \"[a-z0-9-]{{1,64}}\"`"
@@ -59,7 +59,7 @@ fn breaches(template: &Template) -> Vec<Diagnostic> {
 fn endless(hole: &Hole) -> Diagnostic {
     let name = &hole.attribute;
     let message = format!("nothing tells where `{name}` ends");
-    Diagnostic::new("forged-key", hole.span, message)
+    Diagnostic::new(Rule::ForgedKey, hole.span, message)
         .why("two different items could have the same key")
         .help(format!("write `#` behind it: `{{{name}}}#…`"))
 }

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use latchkey_language::{Diagnostic, Span};
+use latchkey_language::{Diagnostic, Rule, Span};
 use latchkey_value::Capacity;
 use latchkey_value::limits::{PARTITION_READ_UNITS, PARTITION_WRITE_UNITS};
 
@@ -43,7 +43,7 @@ fn constant(entity: &Entity, index: Option<&str>, partition: &Template, report: 
          is enough: `waive hot-partition \"fewer than 1,000 of them\"`"
     );
     let diagnostic = Diagnostic::new(
-        "hot-partition",
+        Rule::HotPartition,
         partition.span,
         format!("{whose}, `{shape}`"),
     )
@@ -175,7 +175,7 @@ impl Load<'_> {
         let shape = shape(self.partition);
         let of = self.place.0.map_or_else(String::new, |index| format!(" of index `{index}`"));
         let message = format!("one partition `{shape}`{of} may be asked for {what}");
-        let mut diagnostic = Diagnostic::new("hot-partition", self.heaviest.0, message)
+        let mut diagnostic = Diagnostic::new(Rule::HotPartition, self.heaviest.0, message)
             .why("the store refuses what is above it, whatever else it has to spare")
             .help(
                 "spread the load with a shard in the key, read or write less in a call, or state a lower rate; if the \

@@ -1,6 +1,6 @@
 //! `illegal-move`: a write of a status from which that move is not declared.
 
-use latchkey_language::{Diagnostic, Span};
+use latchkey_language::{Diagnostic, Rule, Span};
 
 use super::Report;
 use super::flow::{Group, Placed, groups};
@@ -94,7 +94,7 @@ fn raise(
              `if .{name} == …` on the update; or declare the move"
         ),
     };
-    let diagnostic = Diagnostic::new("illegal-move", span, message)
+    let diagnostic = Diagnostic::new(Rule::IllegalMove, span, message)
         .other(attribute.span, "its moves are declared with it")
         .why("a status nobody foresaw is one no other contract is written for")
         .help(help);

@@ -1,7 +1,7 @@
 //! `item-size`: an entity whose items can be larger than a table takes, or a queue whose messages can be larger than a
 //! queue takes.
 
-use latchkey_language::Diagnostic;
+use latchkey_language::{Diagnostic, Rule};
 use latchkey_value::limits::{ITEM_BYTES_MAX, MESSAGE_BYTES_MAX};
 
 use super::Report;
@@ -21,7 +21,7 @@ pub(super) fn check(model: &Model, report: &mut Report) {
             "an item of `{}` can have {bytes} bytes; the most is {ITEM_BYTES_MAX}",
             entity.name
         );
-        let diagnostic = Diagnostic::new("item-size", entity.span, message)
+        let diagnostic = Diagnostic::new(Rule::ItemSize, entity.span, message)
             .why("each of its attributes may be as large as it is declared, and together they are refused")
             .help("lower the largest bounds, or move what is large into an item of its own");
         report.raise(diagnostic, &entity.waivers);
@@ -35,7 +35,7 @@ pub(super) fn check(model: &Model, report: &mut Report) {
             "a message of `{}` can have {bytes} bytes as it is sent; the most is {MESSAGE_BYTES_MAX}",
             queue.name
         );
-        let diagnostic = Diagnostic::new("item-size", queue.span, message)
+        let diagnostic = Diagnostic::new(Rule::ItemSize, queue.span, message)
             .why("a message that no queue takes is refused once all else has happened")
             .help("store what is large in an item, and send its key");
         report.raise(diagnostic, &queue.waivers);

@@ -1,7 +1,7 @@
 //! `key-order`: a part of a sort key that does not sort as its value does, or a range that does not
 //! fall where it should.
 
-use latchkey_language::{Diagnostic, Span};
+use latchkey_language::{Diagnostic, Rule, Span};
 
 use super::foreign_items::place;
 use super::{Report, each_read};
@@ -13,7 +13,7 @@ pub(super) fn check(model: &Model, report: &mut Report) {
         let indexes = entity.indexes.iter().map(|index| &index.key.sort);
         for hole in indexes.chain([&entity.key.sort]).flat_map(|sort| sort.holes()) {
             if let Some((message, help)) = breach(hole) {
-                let diagnostic = Diagnostic::new("key-order", hole.span, message)
+                let diagnostic = Diagnostic::new(Rule::KeyOrder, hole.span, message)
                     .why("keys are compared as text: `10` sorts before `9`")
                     .help(help);
                 report.raise(diagnostic, &entity.waivers);
@@ -122,7 +122,7 @@ fn astray(bound: &Expr, sort: &Template) -> Option<Diagnostic> {
 }
 
 fn misfit(message: String, span: Span, key: Span) -> Diagnostic {
-    Diagnostic::new("key-order", span, message)
+    Diagnostic::new(Rule::KeyOrder, span, message)
         .other(key, "the key it is compared with")
         .why("keys are compared as text: what does not line up falls anywhere")
         .help("write the bound as the key begins, or give the entity a key that begins so")

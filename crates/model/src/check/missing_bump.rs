@@ -1,7 +1,7 @@
 //! `missing-bump`: a write of an entity with a counter that does not increment it, or of a guarded entity
 //! that does not increment its guard's.
 
-use latchkey_language::Diagnostic;
+use latchkey_language::{Diagnostic, Rule};
 use latchkey_value::Number;
 
 use super::flow::{Group, groups, is_stored, within};
@@ -25,7 +25,7 @@ pub(super) fn check(model: &Model, report: &mut Report) {
                 ),
                 _ => return,
             };
-            let diagnostic = Diagnostic::new("missing-bump", leg.span, message)
+            let diagnostic = Diagnostic::new(Rule::MissingBump, leg.span, message)
                 .other(counter.span, "counts the changes of the item")
                 .why(format!(
                     "whoever read the item before would find `{name}` as it was, take the item for \
@@ -57,7 +57,7 @@ fn guards(model: &Model, group: &Group<'_>, report: &mut Report) {
             "this writes a `{}` and leaves its guard `{}` as it was",
             entity.name, guard.name
         );
-        let diagnostic = Diagnostic::new("missing-bump", placed.leg.span, message)
+        let diagnostic = Diagnostic::new(Rule::MissingBump, placed.leg.span, message)
             .other(entity.span, format!("guarded by `{}`", guard.name))
             .why(format!(
                 "whoever read the `{0}` and then the items of `{1}` takes them for unchanged as long as the \

@@ -31,44 +31,44 @@ mod unmapped_failure;
 mod unpinned;
 mod unused;
 
-use latchkey_language::{Diagnostic, Span};
+use latchkey_language::{Diagnostic, Rule, Span};
 
 use crate::model::{Contract, Leg, Model, Read, Send, Step, StepKind, Waiver, each_step};
 
-/// A rule: its slug, and what looks for breaches of it.
-type Rule = (&'static str, fn(&Model, &mut Report));
+/// A rule, and what looks for breaches of it.
+type Check = (Rule, fn(&Model, &mut Report));
 
 /// Every rule, in the order of `docs/rules`.
-const RULES: &[Rule] = &[
-    ("blind-put", blind_put::check),
-    ("cost", cost::check),
-    ("eventual-decision", eventual_decision::check),
-    ("filter", filter::check),
-    ("foreign-items", foreign_items::check),
-    ("forged-key", forged_key::check),
-    ("hot-partition", hot_partition::check),
-    ("illegal-move", illegal_move::check),
-    ("item-size", item_size::check),
-    ("key-order", key_order::check),
-    ("missing-bump", missing_bump::check),
-    ("moving-index-key", moving_index_key::check),
-    ("no-allow", no_allow::check),
-    ("not-idempotent", not_idempotent::check),
-    ("route-clash", route_clash::check),
-    ("scan", scan::check),
-    ("shared-key", shared_key::check),
-    ("stale-copy", stale_copy::check),
-    ("transaction", transaction::check),
-    ("unbounded", unbounded::check),
-    ("undeclared", undeclared::check),
-    ("unmapped-failure", unmapped_failure::check),
-    ("unpinned", unpinned::check),
-    ("unused", unused::check),
+const RULES: &[Check] = &[
+    (Rule::BlindPut, blind_put::check),
+    (Rule::Cost, cost::check),
+    (Rule::EventualDecision, eventual_decision::check),
+    (Rule::Filter, filter::check),
+    (Rule::ForeignItems, foreign_items::check),
+    (Rule::ForgedKey, forged_key::check),
+    (Rule::HotPartition, hot_partition::check),
+    (Rule::IllegalMove, illegal_move::check),
+    (Rule::ItemSize, item_size::check),
+    (Rule::KeyOrder, key_order::check),
+    (Rule::MissingBump, missing_bump::check),
+    (Rule::MovingIndexKey, moving_index_key::check),
+    (Rule::NoAllow, no_allow::check),
+    (Rule::NotIdempotent, not_idempotent::check),
+    (Rule::RouteClash, route_clash::check),
+    (Rule::Scan, scan::check),
+    (Rule::SharedKey, shared_key::check),
+    (Rule::StaleCopy, stale_copy::check),
+    (Rule::Transaction, transaction::check),
+    (Rule::Unbounded, unbounded::check),
+    (Rule::Undeclared, undeclared::check),
+    (Rule::UnmappedFailure, unmapped_failure::check),
+    (Rule::Unpinned, unpinned::check),
+    (Rule::Unused, unused::check),
 ];
 
-/// The slugs of all rules.
-pub fn rules() -> impl Iterator<Item = &'static str> {
-    RULES.iter().map(|(slug, _)| *slug).chain(["waive"])
+/// The rules that a model is held to: those that a waiver can name.
+pub fn rules() -> impl Iterator<Item = Rule> {
+    RULES.iter().map(|(rule, _)| *rule).chain([Rule::Waive])
 }
 
 /// Holds a model to every rule.
@@ -111,20 +111,14 @@ fn waivers(model: &Model, report: &mut Report) {
     all.sort_by_key(|waiver| waiver.span);
     all.dedup_by_key(|waiver| waiver.span);
     for waiver in all {
-        if !rules().any(|rule| rule == waiver.rule) {
-            let message = format!("there is no rule `{}`", waiver.rule);
-            let help = crate::lower::suggestion(&waiver.rule, rules());
-            let mut diagnostic = Diagnostic::new("waive", waiver.span, message);
-            diagnostic.help = help;
-            report.diagnostics.push(diagnostic);
-        } else if waiver.reason.trim().is_empty() {
+        if waiver.reason.trim().is_empty() {
             let message = "a waiver without a reason";
             let why = "whoever reads this next must be able to judge whether it still holds";
-            report.diagnostics.push(Diagnostic::new("waive", waiver.span, message).why(why));
+            report.diagnostics.push(Diagnostic::new(Rule::Waive, waiver.span, message).why(why));
         } else if !report.used.contains(&waiver.span) {
             let message = format!("nothing here breaks `{}`", waiver.rule);
             let diagnostic =
-                Diagnostic::new("waive", waiver.span, message).help("delete the waiver");
+                Diagnostic::new(Rule::Waive, waiver.span, message).help("delete the waiver");
             report.diagnostics.push(diagnostic);
         }
     }

@@ -1,6 +1,6 @@
 //! `moving-index-key`: a write of an index part that may already be set.
 
-use latchkey_language::{Diagnostic, Span};
+use latchkey_language::{Diagnostic, Rule, Span};
 
 use super::Report;
 use super::changes::Changes;
@@ -59,7 +59,7 @@ fn moved<'a>(
 fn breach(index: &IndexShape, part: &str, span: Span) -> Diagnostic {
     let message =
         format!("this moves the item in index `{}`: `{part}` is part of its key", index.name);
-    Diagnostic::new("moving-index-key", span, message)
+    Diagnostic::new(Rule::MovingIndexKey, span, message)
         .other(index.span, "the index does not say that it moves")
         .why("whoever pages through the index meanwhile sees the item twice, or not at all")
         .help(format!(

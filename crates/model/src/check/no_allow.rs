@@ -1,6 +1,6 @@
 //! `no-allow`: a path to a write or an answer that no `allow` stands before.
 
-use latchkey_language::{Diagnostic, Span};
+use latchkey_language::{Diagnostic, Rule, Span};
 
 use super::Report;
 use crate::lower::ends;
@@ -73,7 +73,7 @@ fn tells(failure: &Failure) -> Option<Span> {
 }
 
 fn raise(step: &Step, span: Span, message: &str, report: &mut Report) {
-    let diagnostic = Diagnostic::new("no-allow", span, message)
+    let diagnostic = Diagnostic::new(Rule::NoAllow, span, message)
         .why("without an `allow` before it, any signed-in caller gets here")
         .help("write `allow caller owns …` or `allow caller is ROLE` on every way to it");
     report.raise(diagnostic, &step.waivers);

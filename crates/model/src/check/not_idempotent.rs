@@ -5,7 +5,7 @@
 //! happens whenever it does, and whose own condition is false from then on; or that makes a test on the way come out
 //! the other way.
 
-use latchkey_language::{Diagnostic, Span};
+use latchkey_language::{Diagnostic, Rule, Span};
 
 use super::Report;
 use super::changes::Changes;
@@ -52,7 +52,7 @@ fn is_unconditional(leg: &Leg) -> bool {
 
 fn unconditional(span: Span) -> Diagnostic {
     let message = "what follows a send must be conditional";
-    Diagnostic::new("not-idempotent", span, message)
+    Diagnostic::new(Rule::NotIdempotent, span, message)
         .why("it may run twice, and long after the call: by then a worker may have gone on")
         .help("write `if .status == …` on it, or `if unchanged` of an item that is read in this block")
 }
@@ -65,7 +65,7 @@ fn breach(contract: &Contract, span: Span, what: &str) -> Diagnostic {
         _ => "a message may come twice, at once or after its worker has died",
     };
     let message = format!("run twice, this {what}, and nothing stops it");
-    Diagnostic::new("not-idempotent", span, message).why(why).help(
+    Diagnostic::new(Rule::NotIdempotent, span, message).why(why).help(
         "write it in one transaction with a leg that can happen once: `put … if absent` under a key of the \
          message, or an `update` with `if .status == …` that moves the status on",
     )

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use latchkey_language::Diagnostic;
+use latchkey_language::{Diagnostic, Rule};
 
 use super::Report;
 use crate::model::{Contract, Model, Route, Segment};
@@ -43,7 +43,7 @@ fn raise(
     report: &mut Report,
 ) {
     let message = format!("`{}` and `{}` can be meant by one request", contract.id, other.id);
-    let diagnostic = Diagnostic::new("route-clash", route.span, message)
+    let diagnostic = Diagnostic::new(Rule::RouteClash, route.span, message)
         .other(other_route.span, format!("the route of `{}`", other.id))
         .why("which of the two answers would depend on chance")
         .help("change one of the paths by a word of its own");

@@ -1,6 +1,6 @@
 //! `scan`: a read without a fixed partition key.
 
-use latchkey_language::Diagnostic;
+use latchkey_language::{Diagnostic, Rule};
 
 use super::{Report, each_read};
 use crate::model::{Model, What};
@@ -11,7 +11,7 @@ pub(super) fn check(model: &Model, report: &mut Report) {
             let What::Query(query) = &read.what else { return };
             if query.partition.is_none() {
                 let message = "this query fixes no partition";
-                let diagnostic = Diagnostic::new("scan", read.span, message)
+                let diagnostic = Diagnostic::new(Rule::Scan, read.span, message)
                     .why("it would read the whole table: its cost grows with everything that is stored")
                     .help("begin it with `where PK = \"…\"`, or add an index whose partition is known here");
                 report.raise(diagnostic, &step.waivers);

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use latchkey_language::{Diagnostic, Span};
+use latchkey_language::{Diagnostic, Rule, Span};
 
 use super::Report;
 use super::flow::{Group, Placed, fixes, groups, within};
@@ -108,7 +108,7 @@ fn source_changed(
         ),
         _ => return,
     };
-    let mut diagnostic = Diagnostic::new("stale-copy", placed.leg.span, message)
+    let mut diagnostic = Diagnostic::new(Rule::StaleCopy, placed.leg.span, message)
         .other(view.span, format!("a view of `{source}`, copied on every change"));
     if let Some((span, label)) = near_miss(group, at, id).filter(|_| !written) {
         diagnostic = diagnostic.other(span, label);
@@ -287,7 +287,7 @@ fn copy_written(
     } else {
         return;
     };
-    let diagnostic = Diagnostic::new("stale-copy", leg.span, message)
+    let diagnostic = Diagnostic::new(Rule::StaleCopy, leg.span, message)
         .other(view.span, format!("a view of `{source}`"))
         .why(why)
         .help(format!(

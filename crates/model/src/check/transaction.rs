@@ -1,6 +1,6 @@
 //! `transaction`: too many legs, or two that may hit one item.
 
-use latchkey_language::Diagnostic;
+use latchkey_language::{Diagnostic, Rule};
 use latchkey_value::Number;
 
 use super::Report;
@@ -45,7 +45,8 @@ fn size(group: &Group<'_>, steps: &[Step], report: &mut Report) {
             "write fewer items at once",
         ),
     };
-    let diagnostic = Diagnostic::new("transaction", group.step.span, message).why(why).help(help);
+    let diagnostic =
+        Diagnostic::new(Rule::Transaction, group.step.span, message).why(why).help(help);
     let waivers = if count > LEGS_MAX_WAIVED { &[] } else { &group.step.waivers[..] };
     report.raise(diagnostic, waivers);
 }
@@ -78,7 +79,7 @@ fn collisions(model: &Model, group: &Group<'_>, report: &mut Report) {
             }
             let entity = &model.entities[placed.leg.entity].name;
             let message = format!("two legs of one transaction may be on the same `{entity}`");
-            let diagnostic = Diagnostic::new("transaction", placed.leg.span, message)
+            let diagnostic = Diagnostic::new(Rule::Transaction, placed.leg.span, message)
                 .other(other.leg.span, "the other leg")
                 .why("the store refuses a transaction that names an item twice")
                 .help(

@@ -1,6 +1,6 @@
 //! `unbounded`: a query without a page or `first N`, or with one above 100.
 
-use latchkey_language::Diagnostic;
+use latchkey_language::{Diagnostic, Rule};
 
 use super::{Report, each_read};
 use crate::model::{Limit, Model, What};
@@ -30,7 +30,7 @@ pub(super) fn check(model: &Model, report: &mut Report) {
                 (Some(0), _) => "a page of nothing".to_owned(),
                 _ => return,
             };
-            let diagnostic = Diagnostic::new("unbounded", read.span, message)
+            let diagnostic = Diagnostic::new(Rule::Unbounded, read.span, message)
                 .why("one call could read a megabyte and more, and nobody can say what it costs")
                 .help("write `page 25 max 100` for a list, or `first 1` for the one that counts");
             report.raise(diagnostic, &step.waivers);

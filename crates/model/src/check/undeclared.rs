@@ -1,7 +1,7 @@
 //! `undeclared`: a contract that does not state its consistency, cardinality and rate, or states a
 //! consistency or an idempotency it has not.
 
-use latchkey_language::{Diagnostic, Span};
+use latchkey_language::{Diagnostic, Rule, Span};
 
 use super::flow::{Group, groups};
 use super::{Report, each_read};
@@ -27,7 +27,7 @@ pub(super) fn check(model: &Model, report: &mut Report) {
         let words: Vec<&str> = missing.iter().filter_map(|fact| fact.split(' ').next()).collect();
         let message = format!("`{}` does not state its {}", contract.id, words.join(", "));
         let examples: Vec<String> = missing.iter().map(|fact| format!("`{fact}`")).collect();
-        let diagnostic = Diagnostic::new("undeclared", contract.span, message)
+        let diagnostic = Diagnostic::new(Rule::Undeclared, contract.span, message)
             .why("an access pattern nobody has estimated cannot be judged, nor its cost checked")
             .help(format!(
                 "add {} before the closing brace, with your own figures",
@@ -48,7 +48,7 @@ fn claims(contract: &Contract, report: &mut Report) {
             return;
         }
         let message = "this read may be out of date, and the contract says it is consistent";
-        let diagnostic = Diagnostic::new("undeclared", read.span, message)
+        let diagnostic = Diagnostic::new(Rule::Undeclared, read.span, message)
             .other(stated.span, "stated here")
             .why("whoever relies on it would miss what was written a moment ago")
             .help("write `strong` behind the read, or state `consistency eventual`");
@@ -64,7 +64,7 @@ fn remembers(model: &Model, contract: &Contract, report: &mut Report) {
     let is_post = contract.route.as_ref().is_some_and(|route| route.method == "POST");
     if !is_post {
         let message = "nothing but a POST is called by an `Idempotency-Key`";
-        let diagnostic = Diagnostic::new("undeclared", stated.span, message)
+        let diagnostic = Diagnostic::new(Rule::Undeclared, stated.span, message)
             .why("no record of other calls is ever kept, so none is kept in its place")
             .help("delete it");
         report.raise(diagnostic, waivers);
@@ -102,7 +102,7 @@ const REFUSED: &str =
     "a repeated call would be refused for what the first has left, and never answered";
 
 fn forgets(span: Span, message: String, why: &str, name: &str) -> Diagnostic {
-    Diagnostic::new("undeclared", span, message).why(why).help(format!(
+    Diagnostic::new(Rule::Undeclared, span, message).why(why).help(format!(
         "first `get {name}(…) strong` and answer if it is there; then write in one transaction with \
          `put {name} {{ … }} if absent else retry`"
     ))

@@ -1,6 +1,6 @@
 //! `unmapped-failure`: a failure with no answer.
 
-use latchkey_language::{Diagnostic, Span};
+use latchkey_language::{Diagnostic, Rule, Span};
 
 use super::{Report, each_step};
 use crate::model::{Contract, Leg, Model, PutMode, Step, StepKind, Trigger, Verb};
@@ -11,7 +11,7 @@ pub(super) fn check(model: &Model, report: &mut Report) {
             if let Some((span, message)) = breach(step) {
                 let (why, help) = remedy(contract, step);
                 let diagnostic =
-                    Diagnostic::new("unmapped-failure", span, message).why(why).help(help);
+                    Diagnostic::new(Rule::UnmappedFailure, span, message).why(why).help(help);
                 report.raise(diagnostic, &step.waivers);
             }
         });

@@ -6,7 +6,7 @@
 //! does insists on it; or if its entity is guarded, and the guard was read first and is unchanged in the
 //! transaction.
 
-use latchkey_language::{Diagnostic, Span};
+use latchkey_language::{Diagnostic, Rule, Span};
 
 use super::changes::Changes;
 use super::flow::{Group, fixes, groups, within};
@@ -122,7 +122,7 @@ fn outdated(
             let message = format!(
                 "what follows this send rests on `{shown}` as it was then, which may no longer hold"
             );
-            let diagnostic = Diagnostic::new("unpinned", send.span, message)
+            let diagnostic = Diagnostic::new(Rule::Unpinned, send.span, message)
                 .other(span, "relied on here")
                 .why(format!(
                     "by the time the queue has answered, `{}` may have changed `{name}`",

@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use latchkey_language::Diagnostic;
+use latchkey_language::{Diagnostic, Rule};
 
 use super::{Report, each_leg, each_read, each_send, each_step};
 use crate::model::{
@@ -31,7 +31,7 @@ pub(super) fn check(model: &Model, report: &mut Report) {
     for (id, entity) in model.entities.enumerate() {
         if !used.entities.contains(&id) {
             let message = format!("nothing uses the entity `{}`", entity.name);
-            let diagnostic = Diagnostic::new("unused", entity.span, message)
+            let diagnostic = Diagnostic::new(Rule::Unused, entity.span, message)
                 .help("delete it, or write the contract it is for");
             report.raise(diagnostic, &entity.waivers);
             continue;
@@ -39,7 +39,7 @@ pub(super) fn check(model: &Model, report: &mut Report) {
         for index in &entity.indexes {
             if !used.indexes.contains(&(id, index.name.as_str())) {
                 let message = format!("no query reads the index `{}`", index.name);
-                let diagnostic = Diagnostic::new("unused", index.span, message)
+                let diagnostic = Diagnostic::new(Rule::Unused, index.span, message)
                     .why("every write of the item pays for it")
                     .help("delete it, or write the contract it is for");
                 report.raise(diagnostic, &entity.waivers);
@@ -50,7 +50,7 @@ pub(super) fn check(model: &Model, report: &mut Report) {
                 && !is_part(entity, &attribute.name)
             {
                 let message = format!("nothing reads `{}` of `{}`", attribute.name, entity.name);
-                let diagnostic = Diagnostic::new("unused", attribute.span, message)
+                let diagnostic = Diagnostic::new(Rule::Unused, attribute.span, message)
                     .help("delete it, or return it somewhere");
                 report.raise(diagnostic, &entity.waivers);
             }
@@ -73,7 +73,7 @@ fn queues(model: &Model, report: &mut Report) {
         };
         if !message.is_empty() {
             let message = format!("{message} the queue `{}`", queue.name);
-            let diagnostic = Diagnostic::new("unused", queue.span, message).help(help);
+            let diagnostic = Diagnostic::new(Rule::Unused, queue.span, message).help(help);
             report.raise(diagnostic, &queue.waivers);
             continue;
         }
@@ -83,7 +83,7 @@ fn queues(model: &Model, report: &mut Report) {
         for field in queue.fields.iter().filter(|field| !asked(&field.name)) {
             let message = format!("no worker asks for `{}` of `{}`", field.name, queue.name);
             let help = "delete it, or ask for it: `on QUEUE { … }`";
-            let diagnostic = Diagnostic::new("unused", field.span, message).help(help);
+            let diagnostic = Diagnostic::new(Rule::Unused, field.span, message).help(help);
             report.raise(diagnostic, &queue.waivers);
         }
     }
@@ -95,7 +95,7 @@ fn reads(contract: &Contract, used: &Used<'_>, report: &mut Report) {
         let seen = read.binding.is_none_or(|binding| used.bindings.contains(&binding));
         if read.failure.is_none() && !seen {
             let message = "nothing looks at what is read here";
-            let diagnostic = Diagnostic::new("unused", read.span, message)
+            let diagnostic = Diagnostic::new(Rule::Unused, read.span, message)
                 .why("it is paid for, and the decision that should rest on it is missing")
                 .help("write the test it is for, or delete it");
             report.raise(diagnostic, &step.waivers);

@@ -1,7 +1,7 @@
 //! Answers: what is returned, and what a failure says.
 
 use latchkey_language::ast::{self, ElseKind};
-use latchkey_language::{Diagnostic, Name};
+use latchkey_language::{Diagnostic, Name, Rule};
 
 use super::Lowering;
 use super::scope::{Access, Scope};
@@ -40,7 +40,7 @@ impl Lowering {
                         Trigger::Request => "end it with a `return`",
                         _ => "end it with `done` or `later`",
                     };
-                    self.report(Diagnostic::new("name", failure.span, message).help(help));
+                    self.report(Diagnostic::new(Rule::Name, failure.span, message).help(help));
                 }
                 FailureKind::Steps(steps)
             }
@@ -63,7 +63,7 @@ impl Lowering {
     fn not_taken(&mut self, with: &[ast::Assign], taken: &[&str], what: &str) {
         for assign in with.iter().filter(|assign| taken.contains(&assign.name.node.as_str())) {
             let message = format!("{what} has a `{}` of its own", assign.name.node);
-            let diagnostic = Diagnostic::new("name", assign.name.span, message);
+            let diagnostic = Diagnostic::new(Rule::Name, assign.name.span, message);
             self.report(diagnostic.help("choose another name"));
         }
     }
@@ -87,7 +87,7 @@ impl Lowering {
             let value = self.expr(&assign.value, scope, None);
             if value.of == Kind::Draw {
                 let message = "what is drawn compares with a number, and does nothing else";
-                self.report(Diagnostic::new("type", value.span, message));
+                self.report(Diagnostic::new(Rule::Type, value.span, message));
             }
             self.keeps_secrets(&value, scope);
             let (attribute, span) = (assign.name.node.clone(), assign.name.span);
@@ -103,7 +103,7 @@ impl Lowering {
                 ExprKind::Attribute(_, name) => format!("`{name}` is secret and never shown"),
                 _ => "this is secret and never shown".to_owned(),
             };
-            self.report(Diagnostic::new("type", value.span, message).help("leave it out"));
+            self.report(Diagnostic::new(Rule::Type, value.span, message).help("leave it out"));
         }
     }
 
@@ -144,7 +144,7 @@ impl Lowering {
         let Some(attribute) = entity.attribute(&name.node) else { return };
         if attribute.secret {
             let message = format!("`{}` is secret and never shown", name.node);
-            let diagnostic = Diagnostic::new("type", name.span, message)
+            let diagnostic = Diagnostic::new(Rule::Type, name.span, message)
                 .other(attribute.span, "it is declared so here");
             self.report(diagnostic);
         }
@@ -161,7 +161,7 @@ impl Lowering {
             Some(Kind::Value(_) | Kind::Test | Kind::Object | Kind::Draw) => {
                 let message = format!("`{}` is neither an item nor a page", returned.value.node);
                 let help = format!("return an item `with {{ {} }}`", returned.value.node);
-                self.report(Diagnostic::new("type", returned.value.span, message).help(help));
+                self.report(Diagnostic::new(Rule::Type, returned.value.span, message).help(help));
                 None
             }
             Some(Kind::Unknown) | None => None,
@@ -197,7 +197,7 @@ impl Lowering {
             if listed && shape.attribute(&name.node).is_some_and(|attribute| !attribute.secret) {
                 let message = format!("`{}` of `{}` is shown already", name.node, shape.name);
                 let help = "choose another name, or list the attributes to show in braces";
-                self.report(Diagnostic::new("name", name.span, message).help(help));
+                self.report(Diagnostic::new(Rule::Name, name.span, message).help(help));
             }
         }
     }
@@ -212,7 +212,7 @@ impl Lowering {
                 scope.used_inputs.insert(input);
                 if scope.inputs[input].secret {
                     let message = format!("`{name}` is secret and never shown");
-                    self.report(Diagnostic::new("type", path.span, message));
+                    self.report(Diagnostic::new(Rule::Type, path.span, message));
                 }
                 return PathPart::Input(input);
             }

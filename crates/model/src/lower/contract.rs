@@ -3,7 +3,7 @@
 use std::collections::{HashMap, HashSet};
 
 use latchkey_language::ast::{self, Document, Item, StatementKind};
-use latchkey_language::{Diagnostic, Name, Span};
+use latchkey_language::{Diagnostic, Name, Rule, Span};
 
 use super::scope::Scope;
 use super::statement::{count, ends};
@@ -80,7 +80,7 @@ impl Lowering {
 
     pub(super) fn too_long(&mut self, span: Span) {
         let message = format!("a contract of more than {STATEMENTS_MAX} statements");
-        self.report(Diagnostic::new("name", span, message).help("split it"));
+        self.report(Diagnostic::new(Rule::Name, span, message).help("split it"));
     }
 
     fn contract(&mut self, contract: &ast::Contract) -> Contract {
@@ -91,7 +91,7 @@ impl Lowering {
         if !ends(&steps) {
             let message = "the contract has no `return` at its end";
             let help = "end it, and every way through it, with `return NAME`";
-            self.report(Diagnostic::new("name", contract.id.span, message).help(help));
+            self.report(Diagnostic::new(Rule::Name, contract.id.span, message).help(help));
         }
         self.paging_is_free(&scope, &steps);
         self.unused_inputs(&scope.inputs, &scope.used_inputs);
@@ -117,7 +117,8 @@ impl Lowering {
             if !used.contains(&id) {
                 let message = format!("nothing uses the input `{}`", input.name);
                 let help = "delete it, or use it";
-                self.diagnostics.push(Diagnostic::new("unused", input.span, message).help(help));
+                self.diagnostics
+                    .push(Diagnostic::new(Rule::Unused, input.span, message).help(help));
             }
         }
     }
@@ -131,7 +132,7 @@ impl Lowering {
         let taken = |input: &&Input| own.contains(&input.name.as_str());
         if let Some(input) = scope.inputs.iter().find(taken) {
             let message = format!("a page has a `{}` of its own", input.name);
-            let diagnostic = Diagnostic::new("name", input.span, message);
+            let diagnostic = Diagnostic::new(Rule::Name, input.span, message);
             self.report(diagnostic.help("choose another name"));
         }
     }
@@ -141,7 +142,7 @@ impl Lowering {
         for statement in &contract.body {
             let StatementKind::Route { method, path } = &statement.node else { continue };
             if let Some(first) = &found {
-                let second = Diagnostic::new("name", statement.span, "a second route")
+                let second = Diagnostic::new(Rule::Name, statement.span, "a second route")
                     .other(first.span, "the first is here");
                 self.report(second);
                 continue;
@@ -160,7 +161,8 @@ impl Lowering {
         }
         if found.is_none() {
             let help = "write `GET /path` or another method and path first in it";
-            let missing = Diagnostic::new("name", contract.id.span, "the contract has no route");
+            let missing =
+                Diagnostic::new(Rule::Name, contract.id.span, "the contract has no route");
             self.report(missing.help(help));
         }
         found

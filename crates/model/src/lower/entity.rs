@@ -1,9 +1,10 @@
 //! Entities: attributes, keys, indexes, views.
 
 use latchkey_language::ast::{self, Document, ExprKind, Item, KeyPart, Member};
-use latchkey_language::{Diagnostic, Name, Span};
+use latchkey_language::{Diagnostic, Name, Rule, Span};
 
 use super::{Lowering, suggestion};
+use crate::check::rules;
 use crate::model::{
     Attribute, Entity, EntityId, Hole, IdVec, IndexShape, KeyShape, Piece, Template, Waiver,
 };
@@ -65,7 +66,7 @@ impl Lowering {
                 let message = format!("`{}` has no counter to guard with", name.node);
                 let help =
                     format!("add an attribute such as `revision counter` to `{}`", name.node);
-                self.report(Diagnostic::new("type", name.span, message).help(help));
+                self.report(Diagnostic::new(Rule::Type, name.span, message).help(help));
             }
         }
     }
@@ -94,7 +95,7 @@ impl Lowering {
                     }
                     indexes.push(self.index(index, &attributes));
                 }
-                Member::Waive(waive) => waivers.push(waiver(waive)),
+                Member::Waive(waive) => waivers.extend(self.waiver(waive)),
                 Member::Field(_) | Member::Copies(_) | Member::Moves(_) => {}
             }
         }
@@ -116,7 +117,7 @@ impl Lowering {
     }
 
     fn second_key(&mut self, key: &ast::KeyTemplate, first: Span) {
-        let second = Diagnostic::new("name", key.part.span, "a second template for one key")
+        let second = Diagnostic::new(Rule::Name, key.part.span, "a second template for one key")
             .other(first, "the first is here");
         self.report(second);
     }
@@ -129,7 +130,7 @@ impl Lowering {
             let found = attributes.iter().find(|attribute| attribute.name == *name);
             if let Some(attribute) = found.filter(|attribute| attribute.optional) {
                 let message = format!("`{name}` may be absent, and the key needs it");
-                let optional = Diagnostic::new("type", value.span, message)
+                let optional = Diagnostic::new(Rule::Type, value.span, message)
                     .other(attribute.span, "declared optional here");
                 self.report(optional);
             }
@@ -140,7 +141,7 @@ impl Lowering {
         key.unwrap_or_else(|| {
             let message = format!("the entity has no `{part}`");
             let help = format!("write `{part} = \"…\"` first in it");
-            self.report(Diagnostic::new("name", span, message).help(help));
+            self.report(Diagnostic::new(Rule::Name, span, message).help(help));
             Template { pieces: Vec::new(), whole: false, span }
         })
     }
@@ -158,7 +159,7 @@ impl Lowering {
             if field.name.node == discriminator {
                 let message = format!("`{discriminator}` holds the type of every item");
                 let help = "choose another name";
-                self.report(Diagnostic::new("name", field.name.span, message).help(help));
+                self.report(Diagnostic::new(Rule::Name, field.name.span, message).help(help));
             }
             let kind =
                 self.attribute_type(field, all).unwrap_or(Type::Text { max: None, like: None });
@@ -167,7 +168,7 @@ impl Lowering {
             let counters = attributes.iter().filter(|other| other.kind == Type::Counter).count();
             if kind == Type::Counter && counters > 0 {
                 let message = "a second counter in one entity";
-                self.report(Diagnostic::new("type", field.name.span, message));
+                self.report(Diagnostic::new(Rule::Type, field.name.span, message));
             }
             attributes.push(Attribute {
                 name: field.name.node.clone(),
@@ -194,7 +195,7 @@ impl Lowering {
             let Some(source) = &entity.view_of else {
                 let span = names.first().map_or(entity.name.span, |name| name.span);
                 let help = "write `view of ENTITY` behind the entity's type";
-                self.report(Diagnostic::new("name", span, "copies of what?").help(help));
+                self.report(Diagnostic::new(Rule::Name, span, "copies of what?").help(help));
                 continue;
             };
             let Some(id) = self.entity_ids.get(&source.node).copied() else { continue };
@@ -233,7 +234,7 @@ impl Lowering {
             let Type::Enum(values) = &attribute.kind else {
                 let message =
                     format!("`{}` is of type {} and has no moves", name.node, attribute.kind);
-                self.report(Diagnostic::new("type", name.span, message));
+                self.report(Diagnostic::new(Rule::Type, name.span, message));
                 continue;
             };
             for value in moves.moves.iter().flat_map(|(from, to)| to.iter().chain([from])) {
@@ -280,7 +281,7 @@ impl Lowering {
             && text.node.starts_with(RESERVED)
         {
             let message = format!("keys that begin with `{RESERVED}` are Latchkey's own");
-            self.report(Diagnostic::new("name", text.span, message));
+            self.report(Diagnostic::new(Rule::Name, text.span, message));
         }
         for piece in &template.pieces {
             match piece {
@@ -288,7 +289,7 @@ impl Lowering {
                 ast::Piece::Hole { value, width } => {
                     let ExprKind::Name(name) = &value.node else {
                         let message = "a key is made of attributes alone";
-                        self.report(Diagnostic::new("type", value.span, message));
+                        self.report(Diagnostic::new(Rule::Type, value.span, message));
                         continue;
                     };
                     match attributes.iter().find(|attribute| attribute.name == *name) {
@@ -313,7 +314,16 @@ impl Lowering {
     }
 }
 
-pub(super) fn waiver(waive: &ast::Waive) -> Waiver {
-    let (rule, reason) = (waive.rule.node.clone(), waive.reason.node.clone());
-    Waiver { rule, reason, span: waive.span }
+impl Lowering {
+    /// A waiver, if there is such a rule.
+    pub(super) fn waiver(&mut self, waive: &ast::Waive) -> Option<Waiver> {
+        let Some(rule) = rules().find(|rule| rule.slug() == waive.rule.node) else {
+            let message = format!("there is no rule `{}`", waive.rule.node);
+            let mut unknown = Diagnostic::new(Rule::Waive, waive.span, message);
+            unknown.help = suggestion(&waive.rule.node, rules().map(Rule::slug));
+            self.report(unknown);
+            return None;
+        };
+        Some(Waiver { rule, reason: waive.reason.node.clone(), span: waive.span })
+    }
 }

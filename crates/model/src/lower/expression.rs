@@ -1,7 +1,7 @@
 //! Expressions: names, types and whether what they use is there.
 
 use latchkey_language::ast::{self, BinaryOp, ExprKind as Written};
-use latchkey_language::{Diagnostic, Name, Span};
+use latchkey_language::{Diagnostic, Name, Rule, Span};
 use latchkey_value::Number;
 use latchkey_value::id;
 
@@ -25,7 +25,7 @@ impl Lowering {
             other => {
                 let message =
                     format!("a test is expected here, and this is {}", self.describe(other));
-                self.report(Diagnostic::new("type", written.span, message));
+                self.report(Diagnostic::new(Rule::Type, written.span, message));
                 test
             }
         }
@@ -42,22 +42,22 @@ impl Lowering {
         match (&value.of, expected) {
             (Kind::Value(found), Some(expected)) if !found.fits(expected) => {
                 let message = format!("this is {found}, and {expected} is expected");
-                self.report(Diagnostic::new("type", written.span, message));
+                self.report(Diagnostic::new(Rule::Type, written.span, message));
             }
             (Kind::Item(_) | Kind::Page(_), Some(expected)) => {
                 let message =
                     format!("this is {}, and {expected} is expected", self.describe(&value.of));
-                self.report(Diagnostic::new("type", written.span, message));
+                self.report(Diagnostic::new(Rule::Type, written.span, message));
             }
             (Kind::Draw, _) => {
                 let message = "what is drawn compares with a number, and does nothing else";
                 let help = "write `draw(key, subject) < rate`";
-                self.report(Diagnostic::new("type", written.span, message).help(help));
+                self.report(Diagnostic::new(Rule::Type, written.span, message).help(help));
             }
             (Kind::Object, _) => {
                 let message = "this can be shown, and nothing else";
                 let help = "write it in the `with { … }` of a `return`";
-                self.report(Diagnostic::new("type", written.span, message).help(help));
+                self.report(Diagnostic::new(Rule::Type, written.span, message).help(help));
             }
             _ => {}
         }
@@ -70,7 +70,7 @@ impl Lowering {
             && found.fits(expected)
             && let Some((message, help)) = too_wide(value, found, expected)
         {
-            self.report(Diagnostic::new("type", value.span, message).help(help));
+            self.report(Diagnostic::new(Rule::Type, value.span, message).help(help));
         }
     }
 
@@ -126,7 +126,7 @@ impl Lowering {
             Written::Object(members) => return self.object(members, span, scope),
             Written::By(_, by) => {
                 let message = "`by` is for `count(page by attribute)`";
-                self.report(Diagnostic::new("type", by.span, message));
+                self.report(Diagnostic::new(Rule::Type, by.span, message));
                 (ExprKind::Unknown, Kind::Unknown)
             }
             Written::Not(inner) => (ExprKind::Not(Box::new(self.test(inner, scope))), Kind::Test),
@@ -192,7 +192,7 @@ impl Lowering {
         if entity.counter().is_none() {
             let message = format!("nothing counts the changes of a `{}`", entity.name);
             let help = "add an attribute such as `version counter`, or write `if .x == item.x`";
-            self.report(Diagnostic::new("type", span, message).help(help));
+            self.report(Diagnostic::new(Rule::Type, span, message).help(help));
         }
     }
 
@@ -201,7 +201,7 @@ impl Lowering {
             let message =
                 format!("`.{}` means a stored attribute, and nothing is stored here", name.node);
             let help = "use it in the `set` or `if` of a write; elsewhere, name what was read";
-            self.report(Diagnostic::new("name", name.span, message).help(help));
+            self.report(Diagnostic::new(Rule::Name, name.span, message).help(help));
             return (ExprKind::Unknown, Kind::Unknown);
         };
         match self.attribute_of(entity, name) {
@@ -212,7 +212,7 @@ impl Lowering {
 
     fn member(&mut self, base: &ast::Expr, name: &Name, span: Span, scope: &mut Scope) -> Expr {
         let Written::Name(word) = &base.node else {
-            self.report(Diagnostic::new("type", base.span, "only an item has attributes"));
+            self.report(Diagnostic::new(Rule::Type, base.span, "only an item has attributes"));
             return unknown(span);
         };
         if word == "caller" {
@@ -244,7 +244,7 @@ impl Lowering {
                     owner.node,
                     self.describe(other)
                 );
-                self.report(Diagnostic::new("type", owner.span, message));
+                self.report(Diagnostic::new(Rule::Type, owner.span, message));
                 return unknown(span);
             }
         };
@@ -298,7 +298,7 @@ impl Lowering {
         if scope.trigger != Trigger::Request {
             let message = "there is no caller here";
             let help = "whoever sent the message was allowed to; send what is needed of them";
-            self.report(Diagnostic::new("name", span, message).help(help));
+            self.report(Diagnostic::new(Rule::Name, span, message).help(help));
         }
     }
 
@@ -307,7 +307,7 @@ impl Lowering {
         if self.may_be_absent(value, scope) {
             let message = "this may be absent here";
             let help = "test it first with `… is present`";
-            self.report(Diagnostic::new("absent", value.span, message).help(help));
+            self.report(Diagnostic::new(Rule::Absent, value.span, message).help(help));
         }
     }
 
@@ -346,7 +346,7 @@ impl Lowering {
             Ok(number) => (ExprKind::Number(number), Kind::Value(kind)),
             Err(error) => {
                 let message = format!("`{text}` is no number: {error}");
-                self.report(Diagnostic::new("type", span, message));
+                self.report(Diagnostic::new(Rule::Type, span, message));
                 (ExprKind::Unknown, Kind::Unknown)
             }
         }
@@ -358,7 +358,7 @@ impl Lowering {
             None => {
                 let help = "write a whole number and `ms`, `s`, `m`, `h` or `d`";
                 let message = format!("`{text}` is no span of time");
-                self.report(Diagnostic::new("type", span, message).help(help));
+                self.report(Diagnostic::new(Rule::Type, span, message).help(help));
                 (ExprKind::Unknown, Kind::Unknown)
             }
         }
@@ -389,7 +389,9 @@ impl Lowering {
     fn owns(&mut self, who: &ast::Expr, what: &ast::Expr, scope: &mut Scope) -> (ExprKind, Kind) {
         if !matches!(&who.node, Written::Name(name) if name == "caller") {
             let message = "only the caller owns things";
-            self.report(Diagnostic::new("type", who.span, message).help("write `caller owns …`"));
+            self.report(
+                Diagnostic::new(Rule::Type, who.span, message).help("write `caller owns …`"),
+            );
         }
         self.must_have_caller(who.span, scope);
         let what = self.sure(what, scope, Some(&Type::Id));
@@ -414,7 +416,7 @@ impl Lowering {
         if !declared {
             let message = "nothing says how this moves";
             let help = "declare `status moves { A -> B }` in its entity";
-            self.report(Diagnostic::new("type", from.span, message).help(help));
+            self.report(Diagnostic::new(Rule::Type, from.span, message).help(help));
         }
         let kind = value_type(&from).cloned();
         let to = self.sure(to, scope, kind.as_ref());
@@ -478,7 +480,7 @@ impl Lowering {
                 (a, b) if a.fits(&number) && b.fits(&number) => Kind::Value(number),
                 _ => {
                     let message = format!("{a} and {b} do not add up");
-                    self.report(Diagnostic::new("type", span, message));
+                    self.report(Diagnostic::new(Rule::Type, span, message));
                     Kind::Unknown
                 }
             },
@@ -487,7 +489,7 @@ impl Lowering {
                     || (a.is_ordered() && b.is_ordered());
                 if !a.compares_with(b) || !ordered {
                     let message = format!("{a} and {b} do not compare");
-                    self.report(Diagnostic::new("type", span, message));
+                    self.report(Diagnostic::new(Rule::Type, span, message));
                 }
                 Kind::Test
             }

@@ -1,7 +1,7 @@
 //! The types and defaults of attributes and inputs.
 
 use latchkey_language::ast::{self, ExprKind, Member};
-use latchkey_language::{Diagnostic, Name};
+use latchkey_language::{Diagnostic, Name, Rule};
 use latchkey_value::{Number, Value};
 
 use super::entity::Declared;
@@ -83,7 +83,7 @@ impl Lowering {
             Some(_) => {
                 let message = format!("`{}` takes its type from elsewhere", attribute.node);
                 let help = "name the attribute it takes it from";
-                self.report(Diagnostic::new("type", attribute.span, message).help(help));
+                self.report(Diagnostic::new(Rule::Type, attribute.span, message).help(help));
                 None
             }
             None => {
@@ -146,7 +146,7 @@ impl Lowering {
                 1 => format!("`{}` takes one whole number in parentheses", name.node),
                 _ => format!("`{}` takes {takes} whole numbers in parentheses", name.node),
             };
-            self.report(Diagnostic::new("type", name.span, message).help(help));
+            self.report(Diagnostic::new(Rule::Type, name.span, message).help(help));
         }
     }
 
@@ -154,11 +154,11 @@ impl Lowering {
     fn extras(&mut self, name: &Name, bounds: Option<&ast::Bounds>, like: Option<&Name>) {
         if let Some(like) = like.filter(|_| name.node != "text") {
             let message = format!("`{}` has no pattern; only a text has", name.node);
-            self.report(Diagnostic::new("type", like.span, message));
+            self.report(Diagnostic::new(Rule::Type, like.span, message));
         }
         if let Some(Err(error)) = like.map(|like| pattern(&like.node)) {
             let span = like.map_or(name.span, |like| like.span);
-            let diagnostic = Diagnostic::new("type", span, "this is no pattern");
+            let diagnostic = Diagnostic::new(Rule::Type, span, "this is no pattern");
             self.report(
                 diagnostic.why(error).help("write a regular expression such as `[a-z]{3,64}`"),
             );
@@ -179,7 +179,7 @@ impl Lowering {
             ("int" | "number", Err(error)) => format!("a bound is no number: {error}"),
             (other, _) => format!("`{other}` has no bounds; only a number has"),
         };
-        self.report(Diagnostic::new("type", span, message));
+        self.report(Diagnostic::new(Rule::Type, span, message));
     }
 
     /// What has a default is never absent.
@@ -187,7 +187,7 @@ impl Lowering {
         if let (Some(optional), Some(_)) = (field.optional, &field.default) {
             let message = format!("`{}` has a default and is never absent", field.name.node);
             let help = "leave out the `?` or the default";
-            self.report(Diagnostic::new("type", optional, message).help(help));
+            self.report(Diagnostic::new(Rule::Type, optional, message).help(help));
         }
     }
 
@@ -195,7 +195,7 @@ impl Lowering {
     pub(super) fn constant(&mut self, default: &ast::Expr, kind: &Type) -> Value {
         constant_of(default, kind).unwrap_or_else(|| {
             let message = format!("this is no constant of type {kind}");
-            self.report(Diagnostic::new("type", default.span, message));
+            self.report(Diagnostic::new(Rule::Type, default.span, message));
             Value::Null
         })
     }

@@ -1,7 +1,7 @@
 //! Built-in functions, and what is told of a message or a send.
 
 use latchkey_language::ast::{self, ExprKind as Written};
-use latchkey_language::{Diagnostic, Name, Span};
+use latchkey_language::{Diagnostic, Name, Rule, Span};
 use latchkey_value::id;
 use latchkey_value::limits::{
     FAILURE_CLASS_BYTES_MAX, FAILURE_CODE_BYTES_MAX, FAILURE_MESSAGE_BYTES_MAX,
@@ -68,7 +68,7 @@ impl Lowering {
                     Some((_, form)) => {
                         let message = format!("`{}` does not take these", name.node);
                         let help = format!("write `{form}`");
-                        self.report(Diagnostic::new("type", span, message).help(help));
+                        self.report(Diagnostic::new(Rule::Type, span, message).help(help));
                     }
                     None => {
                         let help = suggestion(&name.node, FUNCTIONS.iter().map(|(name, _)| *name));
@@ -90,7 +90,7 @@ impl Lowering {
         if !text {
             let message = "a key draws for a text";
             let help = "write `draw(key, \"{a}#{b}\")`";
-            self.report(Diagnostic::new("type", written.span, message).help(help));
+            self.report(Diagnostic::new(Rule::Type, written.span, message).help(help));
         }
         subject
     }
@@ -118,7 +118,7 @@ impl Lowering {
                 let message =
                     "a shard is of a text, an id, a whole number or a time, and one of a few";
                 let help = format!("write `shard(x, 16)`, with a number from 1 to {SHARDS_MAX}");
-                self.report(Diagnostic::new("type", span, message).help(help));
+                self.report(Diagnostic::new(Rule::Type, span, message).help(help));
                 unknown(span)
             }
         }
@@ -141,7 +141,7 @@ impl Lowering {
             if !kind.is_ordered() || !fits {
                 let shown = joined.as_ref().unwrap_or(kind);
                 let message = format!("{shown} and {kind} have no order");
-                self.report(Diagnostic::new("type", value.span, message));
+                self.report(Diagnostic::new(Rule::Type, value.span, message));
                 return unknown(span);
             }
             joined = Some(match joined {
@@ -163,7 +163,7 @@ impl Lowering {
             _ => {
                 let message = "this is no page, nor a batch of items";
                 let help = "name what `query … page`, `first N` or `get … in 0..15` has read";
-                self.report(Diagnostic::new("type", written.span, message).help(help));
+                self.report(Diagnostic::new(Rule::Type, written.span, message).help(help));
                 None
             }
         }
@@ -189,7 +189,7 @@ impl Lowering {
                     attribute.node
                 );
                 let help = "count by an attribute that is one of a few words";
-                self.report(Diagnostic::new("type", attribute.span, message).help(help));
+                self.report(Diagnostic::new(Rule::Type, attribute.span, message).help(help));
                 unknown(span)
             }
             None => unknown(span),
@@ -200,7 +200,7 @@ impl Lowering {
         let Written::Member(page, attribute) = &of.node else {
             let message = "a sum is of an attribute";
             let help = "write `sum(items.attribute)`";
-            self.report(Diagnostic::new("type", of.span, message).help(help));
+            self.report(Diagnostic::new(Rule::Type, of.span, message).help(help));
             return unknown(span);
         };
         let Some((id, entity)) = self.page(page, scope) else { return unknown(span) };
@@ -209,7 +209,7 @@ impl Lowering {
             Some(Type::Number { .. }) => Type::Number { low: None, high: None },
             Some(other) => {
                 let message = format!("`{}` is {other}, which does not add up", attribute.node);
-                self.report(Diagnostic::new("type", attribute.span, message));
+                self.report(Diagnostic::new(Rule::Type, attribute.span, message));
                 return unknown(span);
             }
             None => return unknown(span),
@@ -289,7 +289,7 @@ impl Lowering {
         if !fits || !compares {
             let message = "what is drawn compares with a number, and does nothing else";
             let help = "write `draw(key, subject) < rate`";
-            self.report(Diagnostic::new("type", span, message).help(help));
+            self.report(Diagnostic::new(Rule::Type, span, message).help(help));
         }
         (ExprKind::Binary(op, Box::new(a), Box::new(b)), Kind::Test)
     }

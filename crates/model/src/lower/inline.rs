@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::rc::Rc;
 
 use latchkey_language::ast;
-use latchkey_language::{Diagnostic, Name};
+use latchkey_language::{Diagnostic, Name, Rule};
 
 use super::contract::STATEMENTS_MAX;
 use super::scope::{Access, Scope};
@@ -26,7 +26,7 @@ impl Lowering {
             }
             if let Some(default) = &field.default {
                 let message = "a parameter has no default";
-                self.report(Diagnostic::new("type", default.span, message));
+                self.report(Diagnostic::new(Rule::Type, default.span, message));
             }
         }
         self.declared_steps.insert(name.node.clone(), Rc::new(steps.clone()));
@@ -38,7 +38,7 @@ impl Lowering {
             if !self.done_steps.contains(name) {
                 let message = format!("nothing does the steps `{name}`");
                 let help = "delete them, or `do` them somewhere";
-                let unused = Diagnostic::new("unused", steps.name.span, message).help(help);
+                let unused = Diagnostic::new(Rule::Unused, steps.name.span, message).help(help);
                 self.diagnostics.push(unused);
             }
         }
@@ -61,7 +61,7 @@ impl Lowering {
         self.done_steps.insert(name.node.clone());
         if self.doing.contains(&name.node) {
             let message = format!("`{}` would do itself, without end", name.node);
-            let again = Diagnostic::new("name", name.span, message)
+            let again = Diagnostic::new(Rule::Name, name.span, message)
                 .other(declared.name.span, "declared here")
                 .help("steps may do others, but not those they are done by");
             self.report(again);
@@ -98,7 +98,7 @@ impl Lowering {
         let (wanted, found) = (declared.parameters.len(), arguments.len());
         if wanted != found {
             let message = format!("`{}` takes {wanted} values, and here are {found}", name.node);
-            let wrong = Diagnostic::new("type", name.span, message)
+            let wrong = Diagnostic::new(Rule::Type, name.span, message)
                 .other(declared.name.span, "declared here");
             self.report(wrong);
             return None;
@@ -149,7 +149,7 @@ impl Lowering {
             (_, Kind::Unknown) => None,
             _ => {
                 let message = format!("the name of an item of `{shown}` is expected here");
-                self.report(Diagnostic::new("type", argument.span, message));
+                self.report(Diagnostic::new(Rule::Type, argument.span, message));
                 None
             }
         }
@@ -174,7 +174,7 @@ impl Lowering {
         if let Some(span) = made {
             let message = "what is new is given a name first";
             let help = "write `x = new …` above, and give `x`";
-            self.report(Diagnostic::new("type", span, message).help(help));
+            self.report(Diagnostic::new(Rule::Type, span, message).help(help));
         }
     }
 }

@@ -21,29 +21,41 @@ use std::collections::{HashMap, HashSet};
 use std::rc::Rc;
 
 use latchkey_language::ast::{self, Document, Item};
-use latchkey_language::{Diagnostic, Name, Span};
+use latchkey_language::{Diagnostic, Name, Rule, Span};
 
 use crate::model::{EntityId, Model, QueueId, Role, RoleId, Table};
 use crate::types::Type;
 
 pub use field::pattern;
-pub(crate) use scope::UNTOLD;
 pub(crate) use statement::ends;
 
-/// The model of a document, as far as it has one, and what is wrong with its names and types.
-pub(crate) fn lower(document: &Document) -> (Model, Vec<Diagnostic>) {
+/// A document, as far as it has a meaning.
+pub(crate) struct Lowered {
+    pub(crate) model: Model,
+    /// What is wrong with its names and types.
+    pub(crate) diagnostics: Vec<Diagnostic>,
+    /// The uses of an item of which nobody tells what it is by then. Where `unpinned` is broken it is the reason, and
+    /// these are not told.
+    pub(crate) untold: Vec<Diagnostic>,
+}
+
+/// Resolves the names and types of a document.
+pub(crate) fn lower(document: &Document) -> Lowered {
     let mut lowering = Lowering::default();
     lowering.declare(document);
     lowering.entities(document);
     lowering.queues(document);
     lowering.contracts(document);
-    (lowering.model, lowering.diagnostics)
+    let Lowering { model, diagnostics, untold, .. } = lowering;
+    Lowered { model, diagnostics, untold }
 }
 
 #[derive(Default)]
 pub(super) struct Lowering {
     pub(super) model: Model,
     pub(super) diagnostics: Vec<Diagnostic>,
+    /// What is told unless `unpinned` is broken.
+    pub(super) untold: Vec<Diagnostic>,
     /// Entities by name.
     pub(super) entity_ids: HashMap<String, EntityId>,
     /// The types of the attributes that make keys, by name.
@@ -78,7 +90,7 @@ impl Lowering {
                             "the table does not say which attribute tells its items apart";
                         let help =
                             format!("write `table {} {{ type entityType }}`", declared.name.node);
-                        let missing = Diagnostic::new("name", declared.name.span, message);
+                        let missing = Diagnostic::new(Rule::Name, declared.name.span, message);
                         self.report(missing.help(help));
                     }
                     self.model.table = Table {
@@ -112,7 +124,8 @@ impl Lowering {
                     "system" => "write `system NAME` in its first block",
                     _ => "write `table NAME { type ATTRIBUTE }` in its first block",
                 };
-                self.diagnostics.push(Diagnostic::new("name", Span::default(), message).help(help));
+                self.diagnostics
+                    .push(Diagnostic::new(Rule::Name, Span::default(), message).help(help));
             }
         }
     }
@@ -130,7 +143,7 @@ impl Lowering {
 
     fn once(&mut self, what: &str, span: Span, found: &mut Option<Span>) {
         if let Some(first) = found {
-            let diagnostic = Diagnostic::new("name", span, format!("a second {what}"))
+            let diagnostic = Diagnostic::new(Rule::Name, span, format!("a second {what}"))
                 .other(*first, "the first is here")
                 .help("a document is one system with one table");
             self.diagnostics.push(diagnostic);
@@ -141,13 +154,13 @@ impl Lowering {
     pub(super) fn twice(&mut self, what: &str, name: &Name, first: Span) {
         let message = format!("{what} `{}` is declared twice", name.node);
         let diagnostic =
-            Diagnostic::new("name", name.span, message).other(first, "the first is here");
+            Diagnostic::new(Rule::Name, name.span, message).other(first, "the first is here");
         self.diagnostics.push(diagnostic);
     }
 
     pub(super) fn unknown(&mut self, what: &str, name: &Name, help: Option<String>) {
         let mut diagnostic =
-            Diagnostic::new("name", name.span, format!("there is no {what} `{}`", name.node));
+            Diagnostic::new(Rule::Name, name.span, format!("there is no {what} `{}`", name.node));
         diagnostic.help = help;
         self.diagnostics.push(diagnostic);
     }

@@ -1,7 +1,7 @@
 //! Requests to the table: entities, keys and clauses.
 
 use latchkey_language::ast::{self, BinaryOp, ClauseKind, ExprKind as Written};
-use latchkey_language::{Diagnostic, Name, Span};
+use latchkey_language::{Diagnostic, Name, Rule, Span};
 
 use super::Lowering;
 use super::scope::{Access, Scope, unknown};
@@ -54,7 +54,7 @@ impl Lowering {
             });
             if let Some(first) = first {
                 let message = "an operation says this once";
-                let second = Diagnostic::new("name", clause.span, message)
+                let second = Diagnostic::new(Rule::Name, clause.span, message)
                     .other(first.span, "it is said here already");
                 self.report(second);
             }
@@ -74,7 +74,7 @@ impl Lowering {
                 Kind::Unknown => None,
                 _ => {
                     let message = format!("`{}` is no item", name.node);
-                    self.report(Diagnostic::new("type", name.span, message));
+                    self.report(Diagnostic::new(Rule::Type, name.span, message));
                     None
                 }
             };
@@ -111,7 +111,7 @@ impl Lowering {
             None => {
                 let message = "what is read here has no name";
                 let help = "write `name = get …`";
-                self.report(Diagnostic::new("name", operation.verb.span, message).help(help));
+                self.report(Diagnostic::new(Rule::Name, operation.verb.span, message).help(help));
                 None
             }
         };
@@ -139,7 +139,9 @@ impl Lowering {
         let Some((attribute, bounds)) = through else {
             if let Some(span) = snapshot {
                 let message = "one item is read at one instant as it is";
-                self.report(Diagnostic::new("name", span, message).help("leave `snapshot` out"));
+                self.report(
+                    Diagnostic::new(Rule::Name, span, message).help("leave `snapshot` out"),
+                );
             }
             return What::Get(self.key(operation, entity, target, None, scope));
         };
@@ -156,13 +158,13 @@ impl Lowering {
         let kind = shape.attribute(&part.node).map(|found| found.kind.clone());
         if !in_key {
             let message = format!("`{}` is no part of the key", part.node);
-            self.report(Diagnostic::new("name", part.span, message));
+            self.report(Diagnostic::new(Rule::Name, part.span, message));
             return (0, 0);
         }
         let number = |end: &Option<Name>| end.as_ref().and_then(|end| end.node.parse::<i64>().ok());
         let Some((low, high)) = number(&bounds.low).zip(number(&bounds.high)) else {
             let message = "a range of keys has two ends, both whole numbers";
-            self.report(Diagnostic::new("type", part.span, message).help("write `0..15`"));
+            self.report(Diagnostic::new(Rule::Type, part.span, message).help("write `0..15`"));
             return (0, 0);
         };
         let within = match &kind {
@@ -174,7 +176,7 @@ impl Lowering {
         if !within || low > high {
             let shown = kind.map_or_else(String::new, |kind| kind.to_string());
             let message = format!("`{}` is {shown}, and is never all of {low}..{high}", part.node);
-            self.report(Diagnostic::new("type", part.span, message));
+            self.report(Diagnostic::new(Rule::Type, part.span, message));
         }
         (low, high)
     }
@@ -204,7 +206,7 @@ impl Lowering {
         if let Some(span) = named.or(operation.of.as_ref().map(|of| of.span)) {
             let help = "write `where PK = \"…\"`";
             let message = "a query is by its `where` alone";
-            self.report(Diagnostic::new("name", span, message).help(help));
+            self.report(Diagnostic::new(Rule::Name, span, message).help(help));
         }
         for clause in &operation.clauses {
             match &clause.node {
@@ -239,7 +241,7 @@ impl Lowering {
         let items = count.node.parse().ok();
         if items.is_none() {
             let message = format!("`{}` is no number of items", count.node);
-            self.report(Diagnostic::new("type", count.span, message));
+            self.report(Diagnostic::new(Rule::Type, count.span, message));
         }
         items
     }
@@ -253,7 +255,7 @@ impl Lowering {
         if let Some(clause) = operation.clauses.iter().find(strong) {
             let message = "a query by an index is never strong";
             let help = "leave `strong` out, and `get` what a decision rests on";
-            let diagnostic = Diagnostic::new("type", clause.span, message)
+            let diagnostic = Diagnostic::new(Rule::Type, clause.span, message)
                 .other(index.span, "the index")
                 .why("DynamoDB copies items to its indexes a moment after the write");
             self.report(diagnostic.help(help));
@@ -278,7 +280,7 @@ impl Lowering {
             ClauseKind::IfAbsent | ClauseKind::If(_) => "if",
         };
         let message = format!("a `{verb}` has no `{word}`");
-        self.report(Diagnostic::new("name", span, message));
+        self.report(Diagnostic::new(Rule::Name, span, message));
     }
 
     /// Sorts the conditions of a `where` into the partition, the sort key, and the rest.
@@ -309,7 +311,7 @@ impl Lowering {
         if taken {
             let message = "a query has one condition on a key";
             let help = "write `between … and …` for a range with two ends";
-            self.report(Diagnostic::new("type", condition.span, message).help(help));
+            self.report(Diagnostic::new(Rule::Type, condition.span, message).help(help));
             return;
         }
         match &condition.node {
@@ -369,7 +371,7 @@ impl Lowering {
         for given in &operation.key {
             if !names.contains(&given.name.node) {
                 let message = format!("`{}` is no part of the key", given.name.node);
-                self.report(Diagnostic::new("name", given.name.span, message));
+                self.report(Diagnostic::new(Rule::Name, given.name.span, message));
             }
         }
         let mut key = Vec::new();
@@ -415,7 +417,7 @@ impl Lowering {
         let message = format!("nothing says which `{attribute}` is meant");
         let help =
             format!("write `({attribute} = …)` behind the entity, or `of` an item that has it");
-        self.report(Diagnostic::new("name", span, message).help(help));
+        self.report(Diagnostic::new(Rule::Name, span, message).help(help));
         unknown(span)
     }
 }

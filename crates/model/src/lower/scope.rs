@@ -2,7 +2,7 @@
 
 use std::collections::{HashMap, HashSet};
 
-use latchkey_language::{Diagnostic, Name, Span};
+use latchkey_language::{Diagnostic, Name, Rule, Span};
 
 use super::{Lowering, suggestion};
 use crate::model::{
@@ -10,9 +10,6 @@ use crate::model::{
     Op, Place, QueueId, Trigger,
 };
 use crate::types::Type;
-
-/// How it begins, when nobody tells what a name stands for.
-pub(crate) const UNTOLD: &str = "nobody tells what";
 
 /// A thing that may be absent.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -129,7 +126,7 @@ impl Lowering {
             let message = format!("`{name}` is not at hand here, only its attributes are");
             let help = "name one of them, or `get` the item again under another name";
             let why = "this runs by itself, once the queue has answered";
-            self.report(Diagnostic::new("name", span, message).why(why).help(help));
+            self.report(Diagnostic::new(Rule::Name, span, message).why(why).help(help));
             return Some(unknown(span));
         }
         Some(self.keep(name.to_owned(), found, scope))
@@ -144,7 +141,9 @@ impl Lowering {
         }
         if self.is_secret(&value, &outer) {
             let message = "this is secret, and the record of a send is not";
-            self.report(Diagnostic::new("type", span, message).help("`get` the item again here"));
+            self.report(
+                Diagnostic::new(Rule::Type, span, message).help("`get` the item again here"),
+            );
         }
         let kind = match &value.of {
             Kind::Value(kind) => kind.clone(),
@@ -174,7 +173,7 @@ impl Lowering {
     ) -> BindingId {
         if let Some(first) = scope.given_at(&name.node) {
             let message = format!("`{}` has a meaning already", name.node);
-            let shadow = Diagnostic::new("name", name.span, message)
+            let shadow = Diagnostic::new(Rule::Name, name.span, message)
                 .other(first, "given here")
                 .help("choose another name: a name means one thing in a contract");
             self.report(shadow);
@@ -205,8 +204,8 @@ impl Lowering {
         if let Access::Binding(id) = &access
             && let Some(since) = scope.untold.get(id)
         {
-            let message = format!("{UNTOLD} `{}` is by now", name.node);
-            let diagnostic = Diagnostic::new("type", name.span, message)
+            let message = format!("nobody tells what `{}` is by now", name.node);
+            let diagnostic = Diagnostic::new(Rule::Type, name.span, message)
                 .other(*since, "this computes with what is stored at that moment")
                 .why(
                     "a transaction answers with no items, and what was read may have changed since",
@@ -214,7 +213,7 @@ impl Lowering {
                 .help(
                     "write `if unchanged … else retry` there, or `get` the item again behind the transaction",
                 );
-            self.report(diagnostic);
+            self.untold.push(diagnostic);
         }
         if !scope.present.contains(&access) {
             let message = format!("`{}` may be absent here", name.node);
@@ -222,7 +221,7 @@ impl Lowering {
                 "test it first: `require {0} is present else …`, or `when {0} is present {{ … }}`",
                 name.node
             );
-            self.report(Diagnostic::new("absent", name.span, message).help(help));
+            self.report(Diagnostic::new(Rule::Absent, name.span, message).help(help));
         }
     }
 

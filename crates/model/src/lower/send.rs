@@ -1,7 +1,7 @@
 //! Sends: what is put into a message, when it is due, and what follows once the queue has answered.
 
 use latchkey_language::ast;
-use latchkey_language::{Diagnostic, Name, Span, Spanned};
+use latchkey_language::{Diagnostic, Name, Rule, Span, Spanned};
 
 use super::scope::Scope;
 use super::{Lowering, suggestion};
@@ -19,7 +19,7 @@ impl Lowering {
             let message = "a `send` is a leg of a transaction";
             let help = "write `transact { … }` around it, with the writes it goes with";
             let why = "it happens exactly if the transaction does";
-            self.report(Diagnostic::new("name", span, message).why(why).help(help));
+            self.report(Diagnostic::new(Rule::Name, span, message).why(why).help(help));
         }
         let queue = self.queue_id(&send.queue)?;
         let values = self.message_fields(send, queue, scope);
@@ -83,7 +83,7 @@ impl Lowering {
             }
             if self.is_secret(&value, scope) {
                 let message = "this is secret, and a message keeps no secrets";
-                self.report(Diagnostic::new("type", value.span, message).help("leave it out"));
+                self.report(Diagnostic::new(Rule::Type, value.span, message).help("leave it out"));
             }
             let (attribute, span) = (assign.name.node.clone(), assign.name.span);
             values.push(Given { attribute, value, maybe: optional, span });
@@ -106,7 +106,7 @@ impl Lowering {
             let message =
                 format!("this sends a message to `{}` without {}", name.node, missing.join(", "));
             let help = "give it in the braces, or make it optional";
-            self.report(Diagnostic::new("type", name.span, message).help(help));
+            self.report(Diagnostic::new(Rule::Type, name.span, message).help(help));
         }
     }
 
@@ -121,7 +121,7 @@ impl Lowering {
         if scope.outer.is_some() {
             let message = "what follows a send ends with it";
             let help = "send without `accepted` and `refused` here";
-            self.report(Diagnostic::new("name", block.span, message).help(help));
+            self.report(Diagnostic::new(Rule::Name, block.span, message).help(help));
         }
         let outer = Some(Box::new(std::mem::take(scope)));
         let mut inner = Scope { id, trigger, outer, ..Scope::default() };

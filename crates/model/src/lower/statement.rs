@@ -1,11 +1,10 @@
 //! The statements of contracts and workers.
 
 use latchkey_language::ast::{self, Statement, StatementKind};
-use latchkey_language::{Diagnostic, Name, Span};
+use latchkey_language::{Diagnostic, Name, Rule, Span};
 use latchkey_value::Number;
 
 use super::Lowering;
-use super::entity::waiver;
 use super::scope::{Scope, narrow};
 use crate::model::{
     CapacityUnit, Cost, Expr, Facts, Failure, Kind, Period, Rate, Stated, Step, StepKind, Trigger,
@@ -43,12 +42,12 @@ impl Lowering {
                 let message =
                     "a transaction is made of writes and sends, and of `when` around them";
                 let help = "move it before the transaction, or behind it";
-                self.report(Diagnostic::new("name", statement.span, message).help(help));
+                self.report(Diagnostic::new(Rule::Name, statement.span, message).help(help));
                 continue;
             }
             let kind = match &statement.node {
                 StatementKind::Waive(waive) => {
-                    waivers.push(waiver(waive));
+                    waivers.extend(self.waiver(waive));
                     continue;
                 }
                 StatementKind::Fact(fact) => {
@@ -80,7 +79,7 @@ impl Lowering {
             }
         }
         for waiver in waivers {
-            let diagnostic = Diagnostic::new("waive", waiver.span, "a waiver above nothing");
+            let diagnostic = Diagnostic::new(Rule::Waive, waiver.span, "a waiver above nothing");
             self.report(diagnostic.help("write it directly above the statement it is for"));
         }
         if !top {
@@ -100,7 +99,7 @@ impl Lowering {
             (true, false) => "a route or an input within a block",
             (false, false) => "an `on` within a block",
         };
-        self.report(Diagnostic::new("name", span, message));
+        self.report(Diagnostic::new(Rule::Name, span, message));
     }
 
     fn step(
@@ -133,7 +132,7 @@ impl Lowering {
                 let value = self.sure(value, scope, None);
                 if matches!(value.of, Kind::Item(_) | Kind::Page(_)) {
                     let message = "what was read has a name already";
-                    let second = Diagnostic::new("name", name.span, message);
+                    let second = Diagnostic::new(Rule::Name, name.span, message);
                     self.report(second.help("use the name it was read by"));
                 }
                 let secret = self.is_secret(&value, scope);
@@ -215,7 +214,7 @@ impl Lowering {
 
     fn fact(&mut self, fact: &ast::Fact, span: Span, facts: &mut Facts, top: bool) {
         if !top {
-            self.report(Diagnostic::new("name", span, "a fact within a block"));
+            self.report(Diagnostic::new(Rule::Name, span, "a fact within a block"));
             return;
         }
         match fact {
@@ -235,7 +234,9 @@ impl Lowering {
                     (Some(low), Some(Some(high))) if low <= high => {
                         facts.expect = Some(Stated { value: (low, Some(high)), span });
                     }
-                    _ => self.report(Diagnostic::new("type", span, "no range of whole numbers")),
+                    _ => {
+                        self.report(Diagnostic::new(Rule::Type, span, "no range of whole numbers"))
+                    }
                 }
             }
             ast::Fact::Rate { count, per } => {
@@ -273,7 +274,7 @@ impl Lowering {
         let number: Result<Number, _> = written.node.parse();
         if let Err(error) = &number {
             let message = format!("`{}` is no number: {error}", written.node);
-            self.report(Diagnostic::new("type", written.span, message));
+            self.report(Diagnostic::new(Rule::Type, written.span, message));
         }
         number.ok()
     }

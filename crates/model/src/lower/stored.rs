@@ -2,7 +2,7 @@
 //!
 //! The rest of an expression the runtime evaluates, and hands the store a constant.
 
-use latchkey_language::{Diagnostic, Span};
+use latchkey_language::{Diagnostic, Rule, Span};
 
 use crate::model::{Expr, ExprKind, Kind, Op};
 use crate::types::Type;
@@ -21,7 +21,7 @@ pub(super) fn value(value: &Expr) -> Option<Diagnostic> {
 }
 
 fn refusal((span, message, help): Breach) -> Diagnostic {
-    Diagnostic::new("type", span, message)
+    Diagnostic::new(Rule::Type, span, message)
         .why("what mentions a stored attribute is evaluated by the store, in one expression")
         .help(help)
 }

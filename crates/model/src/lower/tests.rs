@@ -1,3 +1,5 @@
+use latchkey_language::Rule;
+
 /// A document of doors with more declarations, another attribute, and a contract of these lines.
 fn told(members: &str, body: &str) -> Vec<String> {
     let text = format!(
@@ -29,10 +31,10 @@ fn told(members: &str, body: &str) -> Vec<String> {
     );
     let checked = crate::check(&text);
     let lowered = ["name", "type", "absent", "unused", "syntax"];
-    let told = checked.diagnostics.into_iter().filter(|found| lowered.contains(&found.rule));
+    let told = checked.diagnostics.into_iter().filter(|found| lowered.contains(&found.rule.slug()));
     // What this contract leaves unread is not the point; what it leaves unasked is.
     told.filter(|found| {
-        found.rule != "unused" || found.message.starts_with("nothing uses the input")
+        found.rule != Rule::Unused || found.message.starts_with("nothing uses the input")
     })
     .map(|found| format!("{}: {}", found.rule, found.message))
     .collect()

@@ -3,11 +3,10 @@
 use std::collections::HashSet;
 
 use latchkey_language::ast::{self, Document, Item, Statement, StatementKind};
-use latchkey_language::{Diagnostic, Name, Span};
+use latchkey_language::{Diagnostic, Name, Rule, Span};
 use latchkey_value::limits::OUTBOX_SHARDS;
 
 use super::contract::pages;
-use super::entity::waiver;
 use super::expression::milliseconds;
 use super::scope::Scope;
 use super::statement::ends;
@@ -52,11 +51,12 @@ impl Lowering {
         }
         if queue.name.node.len() > NAME_BYTES_MAX {
             let message = format!("a queue's name has at most {NAME_BYTES_MAX} letters");
-            self.report(Diagnostic::new("name", queue.name.span, message));
+            self.report(Diagnostic::new(Rule::Name, queue.name.span, message));
         }
         let fields = self.queue_fields(queue);
         let lease_ms = self.lease(queue);
         let tries = self.tries(queue);
+        let waivers = queue.waivers.iter().filter_map(|waive| self.waiver(waive)).collect();
         let id = self.model.queues.push(Queue {
             name: queue.name.node.clone(),
             fields,
@@ -64,7 +64,7 @@ impl Lowering {
             tries,
             outbox: outbox(&queue.name),
             span: queue.name.span,
-            waivers: queue.waivers.iter().map(waiver).collect(),
+            waivers,
         });
         self.queue_ids.insert(queue.name.node.clone(), id);
     }
@@ -80,12 +80,14 @@ impl Lowering {
             let kind = self.field_type(field).unwrap_or(Type::Id);
             if let Some(span) = field.default.as_ref().map(|default| default.span) {
                 let message = "a field of a message has no default: whoever sends it gives it";
-                self.report(Diagnostic::new("type", span, message).help("make it optional: `?`"));
+                self.report(
+                    Diagnostic::new(Rule::Type, span, message).help("make it optional: `?`"),
+                );
             }
             if field.secret.is_some() || kind == Type::Key {
                 let message = "a message keeps no secrets";
                 let help = "send the key of the item that has it, and let the worker read it";
-                self.report(Diagnostic::new("type", field.name.span, message).help(help));
+                self.report(Diagnostic::new(Rule::Type, field.name.span, message).help(help));
             }
             let kind =
                 if kind == Type::Counter { Type::Int { low: Some(1), high: None } } else { kind };
@@ -102,7 +104,7 @@ impl Lowering {
     /// A setting, and a second of it reported.
     fn setting<'a>(&mut self, all: &'a [Name]) -> Option<&'a Name> {
         for second in all.iter().skip(1) {
-            self.report(Diagnostic::new("name", second.span, "a queue says this once"));
+            self.report(Diagnostic::new(Rule::Name, second.span, "a queue says this once"));
         }
         all.first()
     }
@@ -115,7 +117,7 @@ impl Lowering {
             _ => {
                 let message = format!("`{}` is no lease", text.node);
                 let help = "write whole seconds, from `1s` to `12h`";
-                self.report(Diagnostic::new("type", span, message).help(help));
+                self.report(Diagnostic::new(Rule::Type, span, message).help(help));
                 LEASE_MS
             }
         }
@@ -129,7 +131,7 @@ impl Lowering {
             _ => {
                 let message = format!("`{}` is no number of tries", text.node);
                 let help = format!("write a whole number from 1 to {TRIES_MAX}");
-                self.report(Diagnostic::new("type", span, message).help(help));
+                self.report(Diagnostic::new(Rule::Type, span, message).help(help));
                 TRIES
             }
         }
@@ -150,7 +152,7 @@ impl Lowering {
         let second = self.model.workers.iter().find(|other| other.queue == queue);
         if let Some(first) = second.map(|other| other.body.span) {
             let diagnostic =
-                Diagnostic::new("name", worker.id.span, "a second worker of one queue")
+                Diagnostic::new(Rule::Name, worker.id.span, "a second worker of one queue")
                     .other(first, "the first is here")
                     .why("each message goes to one of them, and nobody knows to which")
                     .help("make one worker of them, or send to two queues");
@@ -168,7 +170,7 @@ impl Lowering {
         if !ends(&steps) {
             let message = "the worker has no end";
             let help = "end it, and every way through it, with `done`, `later` or `fail CODE`";
-            self.report(Diagnostic::new("name", worker.id.span, message).help(help));
+            self.report(Diagnostic::new(Rule::Name, worker.id.span, message).help(help));
         }
         self.unpaged(&steps, worker.id.span);
         let mut used = std::mem::take(&mut scope.used_inputs);
@@ -186,12 +188,12 @@ impl Lowering {
         });
         let Some((queue, names, first)) = all.next() else {
             let help = "write `on QUEUE { … }` first in it";
-            let missing = Diagnostic::new("name", worker.id.span, "the worker is on no queue");
+            let missing = Diagnostic::new(Rule::Name, worker.id.span, "the worker is on no queue");
             self.report(missing.help(help));
             return None;
         };
         for (_, _, span) in all {
-            let second = Diagnostic::new("name", span, "a worker is on one queue")
+            let second = Diagnostic::new(Rule::Name, span, "a worker is on one queue")
                 .other(first, "which it is here");
             self.report(second);
         }
@@ -241,7 +243,7 @@ impl Lowering {
         });
         let (block, span) = all.next()?;
         for (_, second) in all {
-            let second = Diagnostic::new("name", second, "a second `on dead`")
+            let second = Diagnostic::new(Rule::Name, second, "a second `on dead`")
                 .other(span, "the first is here");
             self.report(second);
         }
@@ -276,7 +278,7 @@ impl Lowering {
         if !pages(steps).is_empty() {
             let message = "nobody turns the pages here";
             let help = "write `first N` instead of `page`";
-            self.report(Diagnostic::new("type", span, message).help(help));
+            self.report(Diagnostic::new(Rule::Type, span, message).help(help));
         }
     }
 
@@ -291,13 +293,13 @@ impl Lowering {
             let message = format!("a caller waits for an answer, and `{word}` is none");
             let help =
                 "end it with a `return`, or answer a problem: `else 409 name-of-the-problem`";
-            self.report(Diagnostic::new("name", span, message).help(help));
+            self.report(Diagnostic::new(Rule::Name, span, message).help(help));
         }
         let last = !matches!(scope.trigger, Trigger::Request | Trigger::Message(_));
         if last && word == "fail" {
             let message = "nothing comes behind this that could see it fail";
             let help = "write `later` to run it again, or `done`";
-            self.report(Diagnostic::new("name", span, message).help(help));
+            self.report(Diagnostic::new(Rule::Name, span, message).help(help));
         }
         match ending {
             ast::Ending::Done => Ending::Done,
@@ -319,7 +321,7 @@ impl Lowering {
                 "answer" => "write `else done`, `else later` or `else fail CODE`",
                 _ => "leave it out: whoever sent the message was allowed to",
             };
-            self.report(Diagnostic::new("name", span, message).help(help));
+            self.report(Diagnostic::new(Rule::Name, span, message).help(help));
         }
     }
 }

@@ -1,7 +1,7 @@
 //! Writes: what a leg changes, and whether it leaves a whole item.
 
 use latchkey_language::ast::{self, ClauseKind};
-use latchkey_language::{Diagnostic, Name, Span};
+use latchkey_language::{Diagnostic, Name, Rule, Span};
 
 use super::scope::{Access, Scope};
 use super::{Lowering, stored};
@@ -79,7 +79,7 @@ impl Lowering {
             }
             Verb::Update | Verb::Upsert => return,
         };
-        let diagnostic = Diagnostic::new("type", name.span, message);
+        let diagnostic = Diagnostic::new(Rule::Type, name.span, message);
         self.report(diagnostic.why("a transaction answers with no items").help(help));
     }
 
@@ -124,7 +124,7 @@ impl Lowering {
         if let Some((index, part)) = unknown {
             let message = format!("this moves the item in `{index}`, and `{part}` is not known");
             let help = "`get` the item first, and write the name it is read by";
-            self.report(Diagnostic::new("type", leg.span, message).help(help));
+            self.report(Diagnostic::new(Rule::Type, leg.span, message).help(help));
         }
     }
 
@@ -184,7 +184,7 @@ impl Lowering {
             if open && self.is_secret(&value, scope) {
                 let message = format!("this is secret, and `{}` is not", assign.name.node);
                 let help = format!("declare it so: `{} … secret`", assign.name.node);
-                self.report(Diagnostic::new("type", value.span, message).help(help));
+                self.report(Diagnostic::new(Rule::Type, value.span, message).help(help));
             }
             let optional = self
                 .declared(leg.entity, &assign.name.node)
@@ -211,7 +211,7 @@ impl Lowering {
             let message = "unchanged since when? nothing was read under this name";
             let help =
                 "`get` the item first, and write the name it is read by instead of its entity";
-            self.report(Diagnostic::new("type", span, message).help(help));
+            self.report(Diagnostic::new(Rule::Type, span, message).help(help));
         }
     }
 
@@ -244,7 +244,7 @@ impl Lowering {
         for (at, name) in names.iter().enumerate() {
             if let Some(first) = names.iter().take(at).find(|other| other.node == name.node) {
                 let message = format!("`{}` is given twice", name.node);
-                let twice = Diagnostic::new("name", name.span, message)
+                let twice = Diagnostic::new(Rule::Name, name.span, message)
                     .other(first.span, "it is given here already");
                 self.report(twice);
             }
@@ -256,7 +256,7 @@ impl Lowering {
         for assign in assigns.iter().filter(|assign| assign.maybe) {
             let message = "`?=` leaves an attribute as it is stored, and nothing is stored here";
             let help = format!("write `{} = …`", assign.name.node);
-            self.report(Diagnostic::new("type", assign.name.span, message).help(help));
+            self.report(Diagnostic::new(Rule::Type, assign.name.span, message).help(help));
         }
     }
 
@@ -265,7 +265,7 @@ impl Lowering {
             let name = &assign.name;
             if self.declared(entity, &name.node).is_some_and(|a| a.kind == Type::Counter) {
                 let message = format!("`{}` is a counter, which starts at 1 by itself", name.node);
-                self.report(Diagnostic::new("type", name.span, message).help("leave it out"));
+                self.report(Diagnostic::new(Rule::Type, name.span, message).help("leave it out"));
             }
         }
     }
@@ -276,7 +276,7 @@ impl Lowering {
         if shape.key.attributes().contains(&name.node.as_str()) {
             let message = format!("`{}` is part of the key, which never changes", name.node);
             let help = "`delete` the item and `put` another, in one transaction";
-            self.report(Diagnostic::new("type", name.span, message).help(help));
+            self.report(Diagnostic::new(Rule::Type, name.span, message).help(help));
         }
     }
 
@@ -285,7 +285,7 @@ impl Lowering {
         if self.declared(entity, &name.node).is_some_and(|attribute| !attribute.optional) {
             let message = format!("a `{}` is never absent", name.node);
             let help = format!("leave it, or make it optional: `{} …?`", name.node);
-            self.report(Diagnostic::new("type", name.span, message).help(help));
+            self.report(Diagnostic::new(Rule::Type, name.span, message).help(help));
         }
     }
 
@@ -294,7 +294,7 @@ impl Lowering {
         let Some(attribute) = self.declared(entity, &name.node) else { return };
         if !matches!(attribute.kind, Type::Int { .. } | Type::Number { .. } | Type::Counter) {
             let message = format!("`{}` is {}, which does not add up", name.node, attribute.kind);
-            self.report(Diagnostic::new("type", name.span, message));
+            self.report(Diagnostic::new(Rule::Type, name.span, message));
         }
     }
 
@@ -325,7 +325,7 @@ impl Lowering {
                 Verb::Put => "give it in the braces, give it a default, or make it optional",
                 _ => "give it in the `set`, give it a default, or make it optional",
             };
-            self.report(Diagnostic::new("type", leg.span, message).help(help));
+            self.report(Diagnostic::new(Rule::Type, leg.span, message).help(help));
         }
     }
 
@@ -343,16 +343,16 @@ impl Lowering {
         let known = Access::Attribute(id, attribute.name.clone());
         if found.secret && !attribute.secret {
             let message = format!("`{}` is secret there, and here it is not", attribute.name);
-            self.report(Diagnostic::new("type", span, message));
+            self.report(Diagnostic::new(Rule::Type, span, message));
         } else if found.optional && !scope.present.contains(&known) {
             let message = format!("`{}` may be absent here", attribute.name);
-            self.report(Diagnostic::new("absent", span, message));
+            self.report(Diagnostic::new(Rule::Absent, span, message));
         } else if !found.kind.fits(&attribute.kind) {
             let message = format!(
                 "`{}` is {} there, and {} is expected",
                 attribute.name, found.kind, attribute.kind
             );
-            self.report(Diagnostic::new("type", span, message));
+            self.report(Diagnostic::new(Rule::Type, span, message));
         }
         true
     }

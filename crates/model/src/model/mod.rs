@@ -7,7 +7,7 @@ mod id;
 mod queue;
 mod step;
 
-use latchkey_language::Span;
+use latchkey_language::{Rule, Span};
 use latchkey_value::Value;
 
 use crate::regular::Language;
@@ -211,7 +211,7 @@ impl Template {
 #[derive(Debug, Clone)]
 pub struct Waiver {
     /// The rule.
-    pub rule: String,
+    pub rule: Rule,
     /// Why.
     pub reason: String,
     /// Where.

@@ -1,9 +1,6 @@
 //! Documents that passed the check and cannot be planned: each is a bug, and is refused as one.
 
-use latchkey_language::{Diagnostic, Span};
-
-/// The name under which a refusal is reported, where others have the name of a rule.
-const RULE: &str = "plan";
+use latchkey_language::{Diagnostic, Rule, Span};
 
 /// Why a statement cannot be planned.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -29,7 +26,7 @@ impl Unplanned {
     /// The refusal of a document, which names the contract and points at the statement.
     pub(crate) fn diagnostic(self, contract: &str, span: Span) -> Diagnostic {
         let message = format!("`{contract}` cannot be run: {}", self.what);
-        Diagnostic::new(RULE, self.span.unwrap_or(span), message)
+        Diagnostic::new(Rule::Plan, self.span.unwrap_or(span), message)
             .why("the check lets this through and the runtime cannot do it, so the document is not served")
             .help("this is a bug in Latchkey: report it with the document, and write the statement another way")
     }

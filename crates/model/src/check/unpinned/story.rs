@@ -1,6 +1,6 @@
 //! What `unpinned` says: who may do what between the read and the write, and what to write against it.
 
-use latchkey_language::{Diagnostic, Span};
+use latchkey_language::{Diagnostic, Rule, Span};
 
 use super::{Fact, Loose, entity_of};
 use crate::check::flow::Group;
@@ -54,10 +54,11 @@ fn story(
     let written = || group.way.written.iter().find(|leg| leg.result == Some(binding));
     let known = read.or_else(|| written().map(|leg| leg.span)).unwrap_or(span);
     let message = format!("this write rests on {}, which may no longer hold", what(name, all));
-    let mut diagnostic = Diagnostic::new("unpinned", span, message).label("written here").other(
-        known,
-        format!("`{name}` is {} here", if read.is_some() { "read" } else { "written" }),
-    );
+    let mut diagnostic =
+        Diagnostic::new(Rule::Unpinned, span, message).label("written here").other(
+            known,
+            format!("`{name}` is {} here", if read.is_some() { "read" } else { "written" }),
+        );
     let mut shown = vec![known, span];
     for used in all.iter().map(|used| used.span) {
         if !shown.contains(&used) && shown.len() < NAMED_MAX + 2 {

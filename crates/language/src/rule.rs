@@ -1,0 +1,107 @@
+//! The rules a document is held to, by name.
+
+use std::fmt;
+
+macro_rules! rules {
+    ($($(#[$doc:meta])+ $name:ident = $slug:literal;)+) => {
+        /// A rule a document is held to, in the order of their slugs.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        pub enum Rule {
+            $($(#[$doc])+ $name,)+
+        }
+
+        impl Rule {
+            /// Every rule, in order.
+            pub const ALL: &[Rule] = &[$(Rule::$name,)+];
+
+            /// Its name in diagnostics, in waivers and in `docs/rules`.
+            pub fn slug(self) -> &'static str {
+                match self {
+                    $(Rule::$name => $slug,)+
+                }
+            }
+        }
+    };
+}
+
+rules! {
+    /// A value that may be absent is used.
+    Absent = "absent";
+    /// A put that does not say what becomes of an item that is there.
+    BlindPut = "blind-put";
+    /// A contract that states less than its most expensive way costs.
+    Cost = "cost";
+    /// A decision on a read that may be out of date.
+    EventualDecision = "eventual-decision";
+    /// An example that does not hold.
+    Example = "example";
+    /// A query condition on anything but its keys.
+    Filter = "filter";
+    /// A query whose range meets the keys of another entity, or none of its own.
+    ForeignItems = "foreign-items";
+    /// A part of a key whose value could end it and begin the next.
+    ForgedKey = "forged-key";
+    /// A constant partition key, or a rate that one partition cannot keep up with.
+    HotPartition = "hot-partition";
+    /// A write of a status from which that move is not declared.
+    IllegalMove = "illegal-move";
+    /// Items or messages that can be larger than their store takes.
+    ItemSize = "item-size";
+    /// A part of a sort key that does not sort as its value does.
+    KeyOrder = "key-order";
+    /// A write that leaves a counter as it was.
+    MissingBump = "missing-bump";
+    /// A write that may move an item within an index that does not say so.
+    MovingIndexKey = "moving-index-key";
+    /// A name that means nothing, or two things.
+    Name = "name";
+    /// A way to a write or an answer that no `allow` stands before.
+    NoAllow = "no-allow";
+    /// A write of something that may run twice, and that does more the second time.
+    NotIdempotent = "not-idempotent";
+    /// A document that passed the check and cannot be planned: a bug of Latchkey.
+    Plan = "plan";
+    /// Two contracts that can match one request.
+    RouteClash = "route-clash";
+    /// A read without a fixed partition key.
+    Scan = "scan";
+    /// Two entities whose items can have one key.
+    SharedKey = "shared-key";
+    /// A change of a copied attribute that leaves a view behind.
+    StaleCopy = "stale-copy";
+    /// Text that is no contract at all.
+    Syntax = "syntax";
+    /// Too many legs, or two that may hit one item.
+    Transaction = "transaction";
+    /// A value of another type than is expected.
+    Type = "type";
+    /// A query without a bound.
+    Unbounded = "unbounded";
+    /// A contract that does not state what is expected of it.
+    Undeclared = "undeclared";
+    /// A failure with no answer.
+    UnmappedFailure = "unmapped-failure";
+    /// A write that rests on a fact which may have changed since it was read.
+    Unpinned = "unpinned";
+    /// Something that nothing uses.
+    Unused = "unused";
+    /// A waiver that excuses nothing.
+    Waive = "waive";
+}
+
+impl fmt::Display for Rule {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.slug())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Rule;
+
+    #[test]
+    fn rules_are_in_the_order_of_their_slugs() {
+        assert!(Rule::ALL.is_sorted_by_key(|rule| rule.slug()));
+        assert!(Rule::ALL.is_sorted());
+    }
+}
