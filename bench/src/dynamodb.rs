@@ -4,10 +4,11 @@ mod bare;
 
 use std::io::{BufRead, BufReader};
 use std::process::{Child, Command, Stdio};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use latchkey_dynamodb::{DynamoDb, Settings};
-use latchkey_runtime::{Backend, Call, Caller, Options, Runtime, System};
+use latchkey_runtime::{Call, Caller, Options, Runtime, Storage, System};
 
 use crate::Result;
 use crate::load::{median, percentile, runtime};
@@ -97,7 +98,7 @@ impl Sides {
         let system = system.on_table(&format!("latchkey-bench-{}", std::process::id()));
         service.create(system.table()).await?;
         let bare = Bare::connect(bare::config(endpoint), system.table().name.to_string()).await;
-        let backend = Backend::DynamoDb(service.clone());
+        let backend = Storage::on(Arc::new(service.clone()));
         let runtime = Runtime::start(system, backend, Options::default()).await?;
         for door in ["bare", "ours"] {
             let make = Call::new("MAKE", Caller::new("alice")).input("doorId", door);

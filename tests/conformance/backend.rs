@@ -3,18 +3,17 @@
 use std::future::Future;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use aws_config::{BehaviorVersion, Region};
 use aws_credential_types::Credentials;
 use latchkey_dynamodb::{DynamoDb, Settings};
 use latchkey_embedded::{Options, Store};
 use latchkey_table::{
-    BatchGet, Consistency, Delete, Error, Get, Got, GotMany, Item, Key, Page, Put, Query,
-    Returning, Schema, SnapshotGet, Transact, Transacted, Update, Wrote,
+    Answer, BatchGet, Consistency, Delete, Error, Get, Got, GotMany, Item, Key, Page, Put, Query,
+    Request, Returning, Schema, SnapshotGet, Transact, Transacted, Update, Wrote,
 };
 use tokio::runtime::Runtime;
-use tokio::time::Instant;
 
 use crate::services::{Kind, Service};
 
@@ -25,16 +24,11 @@ const TIME_MAX: Duration = Duration::from_secs(120);
 pub(crate) struct Backend {
     pub(crate) table: Arc<Schema>,
     runtime: Runtime,
-    store: Kept,
+    backend: Arc<dyn latchkey_table::Backend>,
     /// How many partitions were given out.
     partitions: AtomicU32,
     /// Ended last.
     _service: Option<Service>,
-}
-
-enum Kept {
-    Here(Store),
-    There(DynamoDb),
 }
 
 /// A client of a service, whoever it takes the caller for.
@@ -62,7 +56,7 @@ impl Backend {
         let store = Store::in_memory(&Options::default()).unwrap();
         runtime.block_on(store.create_table(&table)).unwrap();
         let partitions = AtomicU32::new(0);
-        Backend { table, runtime, store: Kept::Here(store), partitions, _service: None }
+        Backend { table, runtime, backend: Arc::new(store), partitions, _service: None }
     }
 
     pub(crate) fn service(kind: Kind) -> Backend {
@@ -70,8 +64,8 @@ impl Backend {
         let service = Service::of(kind);
         let client = runtime.block_on(client(service.endpoint()));
         runtime.block_on(client.create(&table)).unwrap();
-        let (store, partitions) = (Kept::There(client), AtomicU32::new(0));
-        Backend { table, runtime, store, partitions, _service: Some(service) }
+        let partitions = AtomicU32::new(0);
+        Backend { table, runtime, backend: Arc::new(client), partitions, _service: Some(service) }
     }
 
     pub(crate) fn block_on<T>(&self, future: impl Future<Output = T>) -> T {
@@ -83,25 +77,24 @@ impl Backend {
         format!("P{}", self.partitions.fetch_add(1, Ordering::Relaxed))
     }
 
+    /// Asks the backend, and has the answer as the kind the request has.
+    async fn ask<T>(&self, request: impl Into<Request> + Send) -> Result<T, Error>
+    where
+        T: TryFrom<Answer, Error = Error>,
+    {
+        self.backend.ask(request, Instant::now() + TIME_MAX).await
+    }
+
     pub(crate) async fn get(&self, request: &Get) -> Result<Got, Error> {
-        match &self.store {
-            Kept::Here(store) => store.get(request),
-            Kept::There(service) => service.get(request, Instant::now() + TIME_MAX).await,
-        }
+        self.ask(request.clone()).await
     }
 
     pub(crate) async fn batch_get(&self, request: &BatchGet) -> Result<GotMany, Error> {
-        match &self.store {
-            Kept::Here(store) => store.batch_get(request),
-            Kept::There(service) => service.batch_get(request, Instant::now() + TIME_MAX).await,
-        }
+        self.ask(request.clone()).await
     }
 
     pub(crate) async fn snapshot_get(&self, request: &SnapshotGet) -> Result<GotMany, Error> {
-        match &self.store {
-            Kept::Here(store) => store.snapshot_get(request),
-            Kept::There(service) => service.snapshot_get(request, Instant::now() + TIME_MAX).await,
-        }
+        self.ask(request.clone()).await
     }
 
     /// The item of a key, read strongly.
@@ -111,19 +104,11 @@ impl Backend {
     }
 
     pub(crate) async fn query(&self, request: &Query) -> Result<Page, Error> {
-        match &self.store {
-            Kept::Here(store) => store.query(request),
-            Kept::There(service) => service.query(request, Instant::now() + TIME_MAX).await,
-        }
+        self.ask(request.clone()).await
     }
 
     pub(crate) async fn put(&self, request: Put, returning: Returning) -> Result<Wrote, Error> {
-        match &self.store {
-            Kept::Here(store) => store.put(request, returning).await,
-            Kept::There(service) => {
-                service.put(&request, returning, Instant::now() + TIME_MAX).await
-            }
-        }
+        self.ask((request, returning)).await
     }
 
     pub(crate) async fn update(
@@ -131,12 +116,7 @@ impl Backend {
         request: Update,
         returning: Returning,
     ) -> Result<Wrote, Error> {
-        match &self.store {
-            Kept::Here(store) => store.update(request, returning).await,
-            Kept::There(service) => {
-                service.update(&request, returning, Instant::now() + TIME_MAX).await
-            }
-        }
+        self.ask((request, returning)).await
     }
 
     pub(crate) async fn delete(
@@ -144,18 +124,10 @@ impl Backend {
         request: Delete,
         returning: Returning,
     ) -> Result<Wrote, Error> {
-        match &self.store {
-            Kept::Here(store) => store.delete(request, returning).await,
-            Kept::There(service) => {
-                service.delete(&request, returning, Instant::now() + TIME_MAX).await
-            }
-        }
+        self.ask((request, returning)).await
     }
 
     pub(crate) async fn transact(&self, request: Transact) -> Result<Transacted, Error> {
-        match &self.store {
-            Kept::Here(store) => store.transact(request).await,
-            Kept::There(service) => service.transact(&request, Instant::now() + TIME_MAX).await,
-        }
+        self.ask(request).await
     }
 }

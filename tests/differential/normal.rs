@@ -3,7 +3,9 @@
 //! Each thing overlooked is a function of its own, is named in `NAMES`, and stands with its reason in
 //! `docs/differences.md`.
 
-use latchkey_table::{Capacity, Error, Failed, Got, GotMany, Item, Page, Transacted, Wrote};
+use latchkey_table::{
+    self as table, Capacity, Error, Failed, Got, Item, Key, Page, Request, Returning, Update, Wrote,
+};
 
 /// What is overlooked.
 pub(crate) const NAMES: [&str; 4] = [
@@ -13,14 +15,10 @@ pub(crate) const NAMES: [&str; 4] = [
     "words_of_a_refusal",
 ];
 
-/// An answer to any request.
+/// What became of any request.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Answer {
-    Got(Got),
-    GotMany(GotMany),
-    Page(Page),
-    Wrote(Wrote),
-    Transacted(Transacted),
+    Ok(table::Answer),
     /// The request is at fault.
     Invalid {
         leg: Option<usize>,
@@ -30,40 +28,10 @@ pub(crate) enum Answer {
     Error(Error),
 }
 
-impl From<Got> for Answer {
-    fn from(got: Got) -> Answer {
-        Answer::Got(got)
-    }
-}
-
-impl From<GotMany> for Answer {
-    fn from(got: GotMany) -> Answer {
-        Answer::GotMany(got)
-    }
-}
-
-impl From<Page> for Answer {
-    fn from(page: Page) -> Answer {
-        Answer::Page(page)
-    }
-}
-
-impl From<Wrote> for Answer {
-    fn from(wrote: Wrote) -> Answer {
-        Answer::Wrote(wrote)
-    }
-}
-
-impl From<Transacted> for Answer {
-    fn from(transacted: Transacted) -> Answer {
-        Answer::Transacted(transacted)
-    }
-}
-
 impl Answer {
-    pub(crate) fn of<T: Into<Answer>>(answer: Result<T, Error>) -> Answer {
+    pub(crate) fn of(answer: Result<table::Answer, Error>) -> Answer {
         match answer {
-            Ok(answer) => answer.into(),
+            Ok(answer) => Answer::Ok(answer),
             Err(Error::Invalid { leg, reason }) => {
                 Answer::Invalid { leg, reason: reason.to_string() }
             }
@@ -75,13 +43,13 @@ impl Answer {
     /// What kind it is, to count.
     pub(crate) fn kind(&self) -> &'static str {
         match self {
-            Answer::Got(Got { item: None, .. }) => "nothing read",
-            Answer::Got(_) => "read",
-            Answer::GotMany(_) => "many read",
-            Answer::Page(Page { resume: None, .. }) => "page",
-            Answer::Page(_) => "cut page",
-            Answer::Wrote(_) => "wrote",
-            Answer::Transacted(_) => "transacted",
+            Answer::Ok(table::Answer::Got(Got { item: None, .. })) => "nothing read",
+            Answer::Ok(table::Answer::Got(_)) => "read",
+            Answer::Ok(table::Answer::GotMany(_)) => "many read",
+            Answer::Ok(table::Answer::Page(Page { resume: None, .. })) => "page",
+            Answer::Ok(table::Answer::Page(_)) => "cut page",
+            Answer::Ok(table::Answer::Wrote(_)) => "wrote",
+            Answer::Ok(table::Answer::Transacted(_)) => "transacted",
             Answer::Invalid { leg: None, .. } => "invalid",
             Answer::Invalid { leg: Some(_), .. } => "invalid leg",
             Answer::Failed(Failed { leg: 0, .. }) => "condition failed",
@@ -91,27 +59,18 @@ impl Answer {
     }
 }
 
-/// What matters of a request to what is overlooked.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Asked {
-    Transaction,
-    /// An update of the item of this key, asked for its old image.
-    OldImage(Item),
-    Other,
-}
-
 /// The two answers to one request, without what is overlooked.
-pub(crate) fn normal(asked: &Asked, ours: Answer, theirs: Answer) -> (Answer, Answer) {
-    let (ours, theirs) = match asked {
-        Asked::Transaction => {
+pub(crate) fn normal(request: &Request, ours: Answer, theirs: Answer) -> (Answer, Answer) {
+    let (ours, theirs) = match request {
+        Request::Transact(_) => {
             let theirs = empty_index_key_in_a_transaction(&ours, theirs);
             (capacity_of_a_refused_transaction(ours), capacity_of_a_refused_transaction(theirs))
         }
-        Asked::OldImage(key) => {
+        Request::Update(Update { key, .. }, Returning::Old) => {
             let theirs = old_image_of_an_item_that_was_not_there(key, &ours, theirs);
             (ours, theirs)
         }
-        Asked::Other => (ours, theirs),
+        _ => (ours, theirs),
     };
     (words_of_a_refusal(ours), words_of_a_refusal(theirs))
 }
@@ -139,12 +98,14 @@ fn empty_index_key_in_a_transaction(ours: &Answer, theirs: Answer) -> Answer {
 }
 
 /// dynoxide takes an item that an update has made for one that had its key before.
-fn old_image_of_an_item_that_was_not_there(key: &Item, ours: &Answer, theirs: Answer) -> Answer {
+fn old_image_of_an_item_that_was_not_there(key: &Key, ours: &Answer, theirs: Answer) -> Answer {
+    let key = Item::from([("PK", key.partition.as_str()), ("SK", key.sort.as_str())]);
     match (ours, theirs) {
-        (Answer::Wrote(Wrote { item: None, .. }), Answer::Wrote(wrote))
-            if wrote.item.as_ref() == Some(key) =>
-        {
-            Answer::Wrote(Wrote { item: None, ..wrote })
+        (
+            Answer::Ok(table::Answer::Wrote(Wrote { item: None, .. })),
+            Answer::Ok(table::Answer::Wrote(wrote)),
+        ) if wrote.item.as_ref() == Some(&key) => {
+            Answer::Ok(table::Answer::Wrote(Wrote { item: None, ..wrote }))
         }
         (_, theirs) => theirs,
     }

@@ -3,7 +3,7 @@
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use aws_config::{BehaviorVersion, Region};
 use aws_credential_types::Credentials;
@@ -11,17 +11,16 @@ use dynoxide::Database;
 use latchkey_dynamodb::{DynamoDb, Settings};
 use latchkey_embedded::{Options, Store};
 use latchkey_table::{
-    Action, BatchGet, Check, Consistency, Delete, Direction, Error, Expression, Get, Item, Key,
-    Leg, Put, Query, Resume, Returning, Schema, SnapshotGet, SortRange, Text, Transact, Update,
-    Value,
+    self as table, Action, Backend, BatchGet, Check, Consistency, Delete, Direction, Expression,
+    Get, Item, Key, Leg, Put, Query, Request, Resume, Schema, SnapshotGet, SortRange, Text,
+    Transact, Update, Value,
 };
 use proptest::prelude::*;
 use tokio::net::TcpListener;
 use tokio::runtime::Runtime;
 use tokio::task::JoinHandle;
-use tokio::time::Instant;
 
-use crate::normal::{Answer, Asked, normal};
+use crate::normal::{Answer, normal};
 use crate::steps::{INDEX_PARTITIONS, LegStep, PARTITIONS, QueryStep, Step};
 
 /// After how many sequences both start anew: what they hold is in memory.
@@ -123,82 +122,40 @@ struct Sequence<'a> {
 
 impl Sequence<'_> {
     async fn run(&self, step: &Step) -> Result<(), TestCaseError> {
-        let (store, service, table) = (&self.pair.embedded, &self.pair.service, &self.pair.table);
-        let table = Arc::clone(table);
-        let deadline = Instant::now() + Duration::from_secs(20);
-        match step.clone() {
-            Step::Get(key, consistency) => {
-                let get = Get { table, key: self.key(key), consistency };
-                let theirs = service.get(&get, deadline).await;
-                self.same(Asked::Other, &get, store.get(&get), theirs)
-            }
+        let table = Arc::clone(&self.pair.table);
+        let request = match step.clone() {
+            Step::Get(key, consistency) => Get { table, key: self.key(key), consistency }.into(),
             Step::BatchGet(keys, consistency) => {
-                let get = BatchGet { table, keys: self.keys(keys), consistency };
-                let theirs = service.batch_get(&get, deadline).await;
-                self.same(Asked::Other, &get, store.batch_get(&get), theirs)
+                BatchGet { table, keys: self.keys(keys), consistency }.into()
             }
-            Step::SnapshotGet(keys) => {
-                let get = SnapshotGet { table, keys: self.keys(keys) };
-                let theirs = service.snapshot_get(&get, deadline).await;
-                self.same(Asked::Other, &get, store.snapshot_get(&get), theirs)
-            }
-            Step::Query(query) => self.query(query).await,
+            Step::SnapshotGet(keys) => SnapshotGet { table, keys: self.keys(keys) }.into(),
+            Step::Query(query) => return self.query(query).await,
             Step::Put(item, condition, returning) => {
-                let put = Put { table, item: self.item(item), condition };
-                let theirs = service.put(&put, returning, deadline).await;
-                self.same(Asked::Other, &put, store.put(put.clone(), returning).await, theirs)
+                Request::Put(Put { table, item: self.item(item), condition }, returning)
             }
             Step::Update(key, actions, condition, returning) => {
                 let actions = self.actions(actions);
                 let update = Update { table, key: self.key(key), actions, condition };
-                let theirs = service.update(&update, returning, deadline).await;
-                let key = &update.key;
-                let asked = match returning {
-                    Returning::Old => {
-                        let names = [("PK", &key.partition), ("SK", &key.sort)];
-                        Asked::OldImage(names.map(|(name, text)| (name, text.as_str())).into())
-                    }
-                    Returning::Nothing | Returning::New => Asked::Other,
-                };
-                self.same(asked, &update, store.update(update.clone(), returning).await, theirs)
+                Request::Update(update, returning)
             }
             Step::Delete(key, condition, returning) => {
-                let delete = Delete { table, key: self.key(key), condition };
-                let theirs = service.delete(&delete, returning, deadline).await;
-                self.same(
-                    Asked::Other,
-                    &delete,
-                    store.delete(delete.clone(), returning).await,
-                    theirs,
-                )
+                Request::Delete(Delete { table, key: self.key(key), condition }, returning)
             }
-            Step::Transact(legs) => {
-                let transact = Transact { legs: self.legs(legs) };
-                let theirs = service.transact(&transact, deadline).await;
-                self.same(
-                    Asked::Transaction,
-                    &transact,
-                    store.transact(transact.clone()).await,
-                    theirs,
-                )
-            }
-        }
+            Step::Transact(legs) => Transact { legs: self.legs(legs) }.into(),
+        };
+        self.ask(request).await.map(drop)
     }
 
-    /// Compares two answers to one request.
-    fn same<T: Into<Answer>>(
-        &self,
-        asked: Asked,
-        request: &dyn std::fmt::Debug,
-        ours: Result<T, Error>,
-        theirs: Result<T, Error>,
-    ) -> Result<(), TestCaseError> {
-        let (ours, theirs) = (Answer::of(ours), Answer::of(theirs));
+    /// Asks both stores, compares their answers, and returns ours.
+    async fn ask(&self, request: Request) -> Result<Answer, TestCaseError> {
+        let deadline = Instant::now() + Duration::from_secs(20);
+        let ours = Answer::of(self.pair.embedded.execute(request.clone(), deadline).await);
+        let theirs = Answer::of(self.pair.service.execute(request.clone(), deadline).await);
         *self.seen.borrow_mut().entry(ours.kind()).or_default() += 1;
         let told = format!("{request:#?}\nours: {ours:#?}\ntheirs: {theirs:#?}");
-        let (ours, theirs) = normal(&asked, ours, theirs);
-        prop_assert!(ours == theirs, "{}", told);
-        Ok(())
+        let (our_sense, their_sense) = normal(&request, ours.clone(), theirs);
+        prop_assert!(our_sense == their_sense, "{}", told);
+        Ok(ours)
     }
 
     /// Asks for every page, and compares each.
@@ -215,12 +172,10 @@ impl Sequence<'_> {
         let mut query =
             Query { table, index, partition, range, direction, limit, resume, consistency };
         loop {
-            let deadline = Instant::now() + Duration::from_secs(20);
-            let ours = self.pair.embedded.query(&query);
-            let theirs = self.pair.service.query(&query, deadline).await;
-            self.same(Asked::Other, &query, ours.clone(), theirs)?;
-            match ours {
-                Ok(page) if page.resume.is_some() => query.resume = page.resume,
+            match self.ask(query.clone().into()).await? {
+                Answer::Ok(table::Answer::Page(page)) if page.resume.is_some() => {
+                    query.resume = page.resume;
+                }
                 _ => return Ok(()),
             }
         }

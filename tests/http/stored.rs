@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
 
-use latchkey_embedded::{Options, Scan, Store};
-use latchkey_table::{Delete, Item, Key, Returning, Schema, Text, Value as Stored};
+use latchkey_embedded::{Options, Store};
+use latchkey_table::{Delete, Item, Key, Returning, Scan, Schema, Text, Value as Stored};
 use serde_json::{Value, json};
 
 use crate::scene::Scene;

@@ -3,9 +3,9 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use latchkey_embedded::{Options, Scan, Scanned, Store};
+use latchkey_embedded::{Options, Store};
 use latchkey_table::{
-    Delete, Error, Invalid, Item, Key, KeyNames, Put, Returning, Schema, Text, Value,
+    Delete, Error, Invalid, Item, Key, KeyNames, Put, Returning, Scan, Scanned, Schema, Text, Value,
 };
 use proptest::prelude::*;
 

@@ -6,7 +6,7 @@ use std::time::Duration;
 use aws_config::{BehaviorVersion, Region};
 use aws_credential_types::Credentials;
 use latchkey_dynamodb::{DynamoDb, Settings};
-use latchkey_table::{Error, Item, Key, Schema};
+use latchkey_table::{Error, Item, Scan, Schema, Text};
 use tokio::time::Instant;
 
 use crate::proxy::{Fate, Proxy};
@@ -37,15 +37,20 @@ fn items(count: usize) -> Vec<Item> {
 }
 
 /// The sort keys of a table, by parts of so many items.
-async fn stored(service: &DynamoDb, table: &Schema, part: u16) -> Vec<String> {
-    let (mut found, mut after): (Vec<String>, Option<Key>) = (Vec::new(), None);
+async fn stored(service: &DynamoDb, table: &Arc<Schema>, part: usize) -> Vec<String> {
+    let mut found = Vec::new();
+    let partition_prefix = Text::default();
+    let table = Arc::clone(table);
+    let mut scan = Scan { table, partition_prefix, after: None, items_max: part };
     loop {
         let deadline = Instant::now() + TIME_MAX;
-        let scanned = service.scan(table, after.as_ref(), Some(part), deadline).await.unwrap();
-        assert!(scanned.items.len() <= usize::from(part), "{}", scanned.items.len());
-        found.extend(scanned.items.iter().map(|item| table.key_of(item).unwrap().sort.into()));
+        let scanned = service.scan(&scan, deadline).await.unwrap();
+        assert!(scanned.items.len() <= part, "{}", scanned.items.len());
+        found.extend(
+            scanned.items.iter().map(|item| scan.table.key_of(item).unwrap().sort.to_string()),
+        );
         match scanned.resume {
-            Some(resume) => after = Some(resume),
+            Some(resume) => scan.after = Some(resume),
             None => return found,
         }
     }

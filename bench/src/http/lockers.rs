@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use latchkey_embedded::Store;
-use latchkey_runtime::{Backend, Call, Caller, Options, Runtime, System};
+use latchkey_runtime::{Call, Caller, Options, Runtime, System};
 use latchkey_table::Text;
 use tokio::task::JoinSet;
 
@@ -113,7 +113,7 @@ pub(crate) fn system() -> Result<System> {
 /// Registers the lockers, by the document's own contract, in a new store.
 pub(crate) async fn load(directory: &Path, lockers: Lockers) -> Result<()> {
     let store = Arc::new(Store::open(directory, &latchkey_embedded::Options::default())?);
-    let backend = Backend::Embedded(store);
+    let backend = store;
     let runtime = Arc::new(Runtime::start(system()?, backend, Options::default()).await?);
     let mut at = 0;
     while at < lockers.total() {

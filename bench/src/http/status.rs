@@ -106,7 +106,7 @@ fn write(table: &Arc<Schema>, item: &Item, change: &Change) -> Result<Transact> 
 
 #[cfg(test)]
 mod tests {
-    use latchkey_runtime::{Backend, Call, Caller, Options as Settings, Runtime, time};
+    use latchkey_runtime::{Call, Caller, Options as Settings, Runtime, time};
     use latchkey_table::Request;
 
     use super::super::lockers::{self, Lockers};
@@ -119,7 +119,7 @@ mod tests {
         let lockers = Lockers { read: 1 };
         lockers::load(directory.path(), lockers).await.unwrap();
         let store = Arc::new(Store::open(directory.path(), &Options::default()).unwrap());
-        let backend = Backend::Embedded(Arc::clone(&store));
+        let backend = Arc::clone(&store);
         let runtime =
             Runtime::start(system().unwrap(), backend, Settings::default()).await.unwrap();
 

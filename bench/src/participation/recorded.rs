@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use latchkey_embedded::{Options as StoreOptions, Store};
-use latchkey_runtime::{Backend, Call, Caller, Options, Runtime, System, Work, json};
+use latchkey_runtime::{Call, Caller, Options, Runtime, System, Work, json};
 use latchkey_table::{Capacity, Leg, Request, Schema, Transact};
 use tokio::task::JoinSet;
 
@@ -43,7 +43,7 @@ impl Recorded {
         let text = std::fs::read_to_string(DOCUMENT)?;
         let system = System::read(&text).map_err(|mistakes| mistakes.to_string())?;
         let store = Arc::new(Store::in_memory(&StoreOptions::default())?);
-        let runtime = Runtime::start(system, Backend::Embedded(store), Options::default()).await?;
+        let runtime = Runtime::start(system, store, Options::default()).await?;
         let admin = Caller::new("ada").role("admin");
         let mut make = Call::new("AD-04", admin);
         for (name, value) in json_members(&mode.event(EVENT))? {

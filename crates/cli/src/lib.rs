@@ -1,6 +1,11 @@
 //! What the `latchkey` command is made of, for tests and for tools of your own.
 
 mod arguments;
+#[cfg(feature = "aws")]
+mod aws;
+#[cfg(not(feature = "aws"))]
+#[path = "no_aws.rs"]
+mod aws;
 mod commands;
 mod control;
 mod document;

@@ -4,13 +4,13 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use latchkey_embedded::Store;
-use latchkey_runtime::queue::{Clock, Error, Queue, SqsOptions, SqsService};
-use latchkey_runtime::{Backend, Options, Outside, Runtime, Source, System};
+use latchkey_runtime::{Options, Outside, Runtime, Source, System};
 
 use crate::Failure;
 use crate::arguments::{Kept, Queues};
+use crate::aws::Sqs;
 use crate::secret::Secret;
-use crate::storage::{bare, is_address};
+use crate::storage::Opened;
 
 /// Who may use queues that are in the data directory, beside a table elsewhere.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -25,7 +25,7 @@ pub(crate) enum Reach {
 
 /// Systems that run.
 pub(crate) struct Running {
-    pub(crate) backend: Backend,
+    pub(crate) opened: Opened,
     pub(crate) runtimes: Vec<Runtime>,
     /// The store of the data directory, if it is open: of items, or of messages alone.
     pub(crate) local: Option<Arc<Store>>,
@@ -42,11 +42,11 @@ impl Running {
     ) -> Result<Running, Failure> {
         let secret = Secret::find(&kept.data)?;
         kept.queues.refuse_alone()?;
-        let backend = kept.storage.open(&kept.data).await?;
+        let opened = kept.storage.open(&kept.data).await?;
         let queued = systems.iter().any(|system| system.queues().next().is_some());
-        let local = match &backend {
-            Backend::Embedded(store) => Some(Arc::clone(store)),
-            Backend::DynamoDb(_) if queued && !kept.queues.sqs && reach != Reach::Others => {
+        let local = match &opened.local {
+            Some(store) => Some(Arc::clone(store)),
+            None if queued && !kept.queues.sqs && reach != Reach::Others => {
                 let store = Store::open(&kept.data, &latchkey_embedded::Options::default());
                 Some(Arc::new(store.map_err(|error| {
                     Failure::Unusable(format!(
@@ -54,18 +54,20 @@ impl Running {
                     ))
                 })?))
             }
-            Backend::DynamoDb(_) => None,
+            None => None,
         };
         let names = kept.queues.names(&systems)?;
         let sqs = match kept.queues.sqs && queued {
-            true => Some(kept.queues.connect().await?),
+            true => Some(Sqs::connect(&kept.queues).await?),
             false => None,
         };
         let mut runtimes = Vec::new();
         for system in systems {
-            let outside = match (&sqs, &backend, &local) {
-                (Some(sqs), ..) => kept.queues.find(sqs, &system, &names, source).await?,
-                (None, Backend::DynamoDb(_), Some(store)) => {
+            let outside = match (&sqs, &opened.local, &local) {
+                (Some(sqs), ..) => sqs.queues(&system, &names, source).await?,
+                // Its queues are in the store of its items.
+                (None, Some(_), _) => Vec::new(),
+                (None, None, Some(store)) => {
                     let in_store = Outside::in_store(&system, store, source).await;
                     let mut queues = in_store.map_err(Failure::unusable)?;
                     if reach == Reach::OwnByHand {
@@ -73,23 +75,22 @@ impl Running {
                     }
                     queues
                 }
-                (None, Backend::DynamoDb(_), None) => Outside::elsewhere(&system),
-                (None, Backend::Embedded(_), _) => Vec::new(),
+                (None, None, None) => Outside::elsewhere(&system),
             };
             let options =
                 Options { cursor_secret: secret.for_cursors(), source: Arc::clone(source) };
             let (name, table) = (system.name().to_owned(), system.table().name.clone());
-            let started = Runtime::start_with(system, backend.clone(), options, outside).await;
+            let started = Runtime::start_with(system, opened.clone(), options, outside).await;
             runtimes.push(
                 started.map_err(|error| kept.storage.refused(&error, documents, &name, &table))?,
             );
         }
-        Ok(Running { backend, runtimes, local })
+        Ok(Running { opened, runtimes, local })
     }
 }
 
 /// The SQS queue of each queue, by its name in a document.
-type Names<'a> = Vec<(&'a str, &'a str)>;
+pub(crate) type Names<'a> = Vec<(&'a str, &'a str)>;
 
 impl Queues {
     /// Flags of SQS are for SQS.
@@ -136,43 +137,6 @@ impl Queues {
             }
         }
         Ok(names)
-    }
-
-    /// Finds SQS, or what speaks its protocol.
-    pub(crate) async fn connect(&self) -> Result<SqsService, Failure> {
-        if let Some(endpoint) = self.sqs_endpoint.as_deref().filter(|url| !is_address(url)) {
-            return Err(Failure::Unusable(format!(
-                "the endpoint `{}` is no address such as http://127.0.0.1:5000",
-                bare(endpoint)
-            )));
-        }
-        Ok(SqsService::connect(self.sqs_endpoint.as_deref()).await)
-    }
-
-    /// The queues of a system on SQS.
-    async fn find(
-        &self,
-        sqs: &SqsService,
-        system: &System,
-        names: &Names<'_>,
-        source: &Arc<dyn Source>,
-    ) -> Result<Vec<Outside>, Failure> {
-        let mut found = Vec::new();
-        for queue in system.queues() {
-            let source = Arc::clone(source);
-            let clock = Clock::new(move || source.now());
-            let options = SqsOptions { lease_ms: queue.lease_ms, group: None };
-            let name = on_sqs(names, queue.name);
-            let opened = sqs.queue(name, options, clock).await;
-            let opened = opened.map_err(|error| match error {
-                Error::Refused { reason } => Failure::Unusable(format!(
-                    "SQS has no queue `{name}` for us: {reason}; `latchkey queue create --sqs` makes it"
-                )),
-                error => Failure::Unusable(format!("SQS: {error}")),
-            })?;
-            found.push(Outside::new(queue.name, Queue::Sqs(Box::new(opened))));
-        }
-        Ok(found)
     }
 }
 

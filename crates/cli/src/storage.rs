@@ -1,16 +1,16 @@
 //! Which store a command works on, and which table each system has there.
 
+use std::error::Error;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::Duration;
 
 use hyper::Uri;
-use latchkey_dynamodb::{DynamoDb, Settings, TableError};
 use latchkey_embedded::Store;
-use latchkey_runtime::{Backend, PrepareError, System};
+use latchkey_runtime::{StartError, System};
+use latchkey_table::{Backend, PrepareError};
 
-use crate::Failure;
 use crate::arguments::{Remote, Storage};
+use crate::{Failure, aws};
 
 /// The variable that names the table of a lone system.
 const VARIABLE: &str = "DYNAMODB_TABLE_NAME";
@@ -18,8 +18,24 @@ const VARIABLE: &str = "DYNAMODB_TABLE_NAME";
 /// The variables the SDK finds an endpoint in, the one that counts first.
 const ENDPOINT_VARIABLES: [&str; 2] = ["AWS_ENDPOINT_URL_DYNAMODB", "AWS_ENDPOINT_URL"];
 
-/// How long it may take to find out where DynamoDB is.
-const FIND_TIME_MAX: Duration = Duration::from_secs(10);
+/// A store that was opened.
+#[derive(Debug, Clone)]
+pub(crate) struct Opened {
+    pub(crate) backend: Arc<dyn Backend>,
+    /// The store itself, if it is that of a data directory.
+    pub(crate) local: Option<Arc<Store>>,
+    /// The store, for people: on AWS with its region.
+    pub(crate) shown: String,
+}
+
+impl From<Opened> for latchkey_runtime::Storage {
+    fn from(opened: Opened) -> latchkey_runtime::Storage {
+        match opened.local {
+            Some(store) => store.into(),
+            None => latchkey_runtime::Storage::on(opened.backend),
+        }
+    }
+}
 
 impl Storage {
     /// Puts systems on their tables.
@@ -40,45 +56,37 @@ impl Storage {
     }
 
     /// Opens the store: that of a data directory, or DynamoDB.
-    pub(crate) async fn open(&self, data: &Path) -> Result<Backend, Failure> {
+    pub(crate) async fn open(&self, data: &Path) -> Result<Opened, Failure> {
         if self.dynamodb {
-            return Ok(Backend::DynamoDb(self.remote.connect().await?));
+            return aws::open(&self.remote).await;
         }
         let store = Store::open(data, &latchkey_embedded::Options::default());
-        Ok(Backend::Embedded(Arc::new(store.map_err(Failure::unusable)?)))
+        let store = Arc::new(store.map_err(Failure::unusable)?);
+        let shown = format!("{}, on this machine", data.display());
+        Ok(Opened { backend: store.clone(), local: Some(store), shown })
     }
 
     /// Why a system does not start, and what helps.
     pub(crate) fn refused(
         &self,
-        error: &PrepareError,
+        error: &StartError,
         documents: &[PathBuf],
         system: &str,
         table: &str,
     ) -> Failure {
         match error {
-            PrepareError::Store(error) => Failure::unusable(error),
-            PrepareError::Queue(_) | PrepareError::NoQueues => Failure::unusable(error),
-            PrepareError::Table(error) => {
-                Failure::Unusable(self.remote.explained(error, documents, system, table))
+            StartError::Table(PrepareError::Service(error)) => {
+                Failure::Unusable(self.remote.explained(&**error, documents, system, table))
             }
-            PrepareError::NoTransactions { .. } => Failure::Unusable(format!(
-                "{}: {error}; use AWS, or a service that has them",
-                self.remote.told()
-            )),
-        }
-    }
-
-    /// The store that was opened, for people: on AWS with its region.
-    pub(crate) fn told(&self, data: &Path, backend: &Backend) -> String {
-        match backend {
-            Backend::Embedded(_) => format!("{}, on this machine", data.display()),
-            Backend::DynamoDb(service) => match service.region() {
-                Some(region) if self.remote.endpoint().is_none() => {
-                    format!("{} in {region}", self.remote.told())
-                }
-                _ => self.remote.told(),
-            },
+            StartError::Table(PrepareError::NoTransactions) | StartError::NoTransactions { .. } => {
+                Failure::Unusable(format!(
+                    "{}: {error}; use AWS, or a service that has them",
+                    self.remote.told()
+                ))
+            }
+            StartError::Table(PrepareError::Store(_))
+            | StartError::Queue(_)
+            | StartError::NoQueues => Failure::unusable(error),
         }
     }
 }
@@ -95,7 +103,7 @@ impl Remote {
     }
 
     /// The endpoint that was given, as the SDK would find it.
-    fn endpoint(&self) -> Option<String> {
+    pub(crate) fn endpoint(&self) -> Option<String> {
         let variable = |name: &str| std::env::var(name).ok().filter(|url| !url.is_empty());
         let endpoint = self.endpoint.clone();
         endpoint.or_else(|| ENDPOINT_VARIABLES.iter().copied().find_map(variable))
@@ -110,13 +118,13 @@ impl Remote {
     /// What is wrong with a table, and what to run.
     pub(crate) fn explained(
         &self,
-        error: &TableError,
+        error: &(dyn Error + Send + Sync + 'static),
         documents: &[PathBuf],
         system: &str,
         table: &str,
     ) -> String {
         let place = self.told();
-        match error.advice(&self.arguments(documents, system, table)) {
+        match aws::advice(error, &self.arguments(documents, system, table)) {
             Some(advice) => format!("{place}: {error}; {advice}"),
             None => format!("{place}: {error}"),
         }
@@ -137,23 +145,6 @@ impl Remote {
             arguments.extend(["--table".to_owned(), format!("{system}={table}")]);
         }
         arguments.iter().map(|argument| format!(" {}", quoted(argument))).collect()
-    }
-
-    /// Finds DynamoDB, or what speaks its protocol.
-    pub(crate) async fn connect(&self) -> Result<DynamoDb, Failure> {
-        if let Some(endpoint) = self.endpoint().filter(|endpoint| !is_address(endpoint)) {
-            return Err(Failure::Unusable(format!(
-                "the endpoint `{}` is no address such as http://127.0.0.1:8000",
-                bare(&endpoint)
-            )));
-        }
-        let settings = Settings { endpoint: self.endpoint.clone() };
-        let found = tokio::time::timeout(FIND_TIME_MAX, DynamoDb::connect(&settings)).await;
-        found.map_err(|_| {
-            Failure::unusable(
-                "no region was found in time; set AWS_REGION, or choose an AWS_PROFILE",
-            )
-        })
     }
 }
 

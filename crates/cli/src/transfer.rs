@@ -8,23 +8,20 @@ mod write;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
-use latchkey_dynamodb::{Mismatch, TableError};
-use latchkey_embedded::Scan;
-use latchkey_runtime::{Backend, PrepareError, System};
-use latchkey_table::{Consistency, Error, Get, Invalid, Item, Key, Schema, Text};
-use tokio::time::Instant;
+use latchkey_runtime::{StartError, System};
+use latchkey_table::{
+    Consistency, Error, Get, Got, Key, Need, PrepareError, Scan, Scanned, Schema, Text,
+};
 
 use crate::Failure;
 use crate::arguments::Storage;
 use crate::document;
+use crate::storage::Opened;
 
 /// How long a service that takes nothing is waited for.
 const WAIT_TIME_MAX: Duration = Duration::from_secs(5 * 60);
-
-/// How many items of the store on this machine are read at once; their bytes are bounded by the store.
-const PAGE_ITEMS: usize = 1000;
 
 /// What a command was told of the table it moves.
 pub(crate) struct Told<'a> {
@@ -54,11 +51,6 @@ impl Told<'_> {
         let placed = self.storage.place(vec![chosen])?;
         placed.into_iter().next().ok_or(Failure::Told)
     }
-
-    fn refused(&self, error: TableError, system: &System) -> Failure {
-        let (name, table) = (system.name(), &system.table().name);
-        self.storage.refused(&PrepareError::Table(error), self.documents, name, table)
-    }
 }
 
 /// A path with something behind its name.
@@ -70,7 +62,7 @@ pub(crate) fn beside(path: &Path, suffix: &str) -> PathBuf {
 
 /// A table to read or to fill.
 pub(crate) struct Table {
-    backend: Backend,
+    opened: Opened,
     schema: Arc<Schema>,
     /// Which table it is, for people.
     pub(crate) shown: String,
@@ -78,13 +70,6 @@ pub(crate) struct Table {
     pub(crate) identity: String,
     /// How many items it has, or so; where the service says it.
     items_about: Option<u64>,
-}
-
-/// A part of a table.
-pub(crate) struct Page {
-    pub(crate) items: Vec<Item>,
-    /// Where to go on, unless the table ended.
-    pub(crate) resume: Option<Key>,
 }
 
 impl Table {
@@ -97,72 +82,43 @@ impl Table {
                 told.data.display()
             )));
         }
-        let table = Table::open(told, system).await?;
-        match &table.backend {
-            Backend::Embedded(store) => match table.page(None, 1).await {
-                Err(Error::NoTable { name }) => Err(Failure::Unusable(format!(
-                    "there is no table `{name}` in `{}`; has it been served from there?",
-                    told.data.display()
-                ))),
-                // The document has other indexes than it had: as `serve` would, give the table these.
-                Err(Error::Invalid { reason: Invalid::OtherSchema { .. }, .. }) => {
-                    store.create_table(&table.schema).await.map_err(Failure::unusable)?;
-                    Ok(table)
-                }
-                Err(error) => Err(Failure::unusable(error)),
-                Ok(_) => Ok(table),
-            },
-            Backend::DynamoDb(service) => {
-                let name = table.schema.name.to_string();
-                let found = service.difference(&table.schema).await;
-                let refused = |error| told.refused(error, system);
-                let Some(mut differences) = found.map_err(refused)? else {
-                    return Err(refused(TableError::Missing { table: name }));
-                };
-                // Items can be read whatever the indexes.
-                differences.retain(|one| matches!(one, Mismatch::Key { .. }));
-                if differences.is_empty() {
-                    Ok(table)
-                } else {
-                    Err(refused(TableError::Differs { table: name, differences }))
-                }
-            }
-        }
+        Table::open(told, system, Need::Read).await
     }
 
     /// A table that is as the document needs it; on this machine, it is made so.
     pub(crate) async fn to_fill(told: &Told<'_>, system: &System) -> Result<Table, Failure> {
-        let table = Table::open(told, system).await?;
-        match &table.backend {
-            Backend::Embedded(store) => {
-                store.create_table(&table.schema).await.map_err(Failure::unusable)?;
-            }
-            Backend::DynamoDb(service) => {
-                let examined = service.examine(&table.schema).await;
-                examined.map_err(|error| told.refused(error, system))?;
-            }
-        }
-        Ok(table)
+        Table::open(told, system, Need::Write).await
     }
 
-    async fn open(told: &Told<'_>, system: &System) -> Result<Table, Failure> {
+    async fn open(told: &Told<'_>, system: &System, need: Need) -> Result<Table, Failure> {
         let data = told.data;
         let schema = Arc::clone(system.table());
-        let backend = told.storage.open(data).await?;
+        let opened = told.storage.open(data).await?;
         let name = &schema.name;
-        let (shown, identity, items_about) = match &backend {
-            Backend::Embedded(_) => {
+        opened.backend.prepare(&schema, need).await.map_err(|error| match error {
+            PrepareError::Store(Error::NoTable { name }) => Failure::Unusable(format!(
+                "there is no table `{name}` in `{}`; has it been served from there?",
+                data.display()
+            )),
+            error => {
+                let error = StartError::Table(error);
+                told.storage.refused(&error, told.documents, system.name(), name)
+            }
+        })?;
+        let about = opened.backend.about(&schema).await;
+        let (shown, identity) = match opened.local {
+            Some(_) => {
                 let shown = format!("table `{name}` in `{}`", data.display());
                 let data = data.canonicalize().map_err(Failure::unusable)?;
-                (shown, format!("{name} in {}", data.display()), None)
+                (shown, format!("{name} in {}", data.display()))
             }
-            Backend::DynamoDb(service) => {
-                let (store, about) = (told.storage.remote.told(), service.about(&schema).await);
+            None => {
+                let store = told.storage.remote.told();
                 let identity = format!("{name} of {store} {}", about.identity);
-                (format!("table `{name}` of {store}"), identity, about.items)
+                (format!("table `{name}` of {store}"), identity)
             }
         };
-        Ok(Table { backend, schema, shown, identity, items_about })
+        Ok(Table { opened, schema, shown, identity, items_about: about.items })
     }
 
     pub(crate) fn schema(&self) -> &Arc<Schema> {
@@ -170,50 +126,36 @@ impl Table {
     }
 
     /// The part of the table behind a key.
-    pub(crate) async fn read(&self, after: Option<&Key>) -> Result<Page, Error> {
-        self.page(after, PAGE_ITEMS).await
+    pub(crate) async fn read(&self, after: Option<&Key>) -> Result<Scanned, Error> {
+        self.scan(after, Scan::ITEMS_MAX).await
     }
 
-    async fn page(&self, after: Option<&Key>, items_max: usize) -> Result<Page, Error> {
-        match &self.backend {
-            Backend::Embedded(store) => {
-                let scan = Scan {
-                    table: Arc::clone(&self.schema),
-                    partition_prefix: Text::default(),
-                    after: after.cloned(),
-                    items_max,
-                };
-                let scanned = store.scan(&scan)?;
-                Ok(Page { items: scanned.items, resume: scanned.resume })
-            }
-            Backend::DynamoDb(service) => {
-                // A full page is as much as one scan reads.
-                let few = u16::try_from(items_max).ok().filter(|_| items_max < PAGE_ITEMS);
-                let scanned = service.scan(&self.schema, after, few, patience()).await?;
-                Ok(Page { items: scanned.items, resume: scanned.resume })
-            }
-        }
+    async fn scan(&self, after: Option<&Key>, items_max: usize) -> Result<Scanned, Error> {
+        let scan = Scan {
+            table: Arc::clone(&self.schema),
+            partition_prefix: Text::default(),
+            after: after.cloned(),
+            items_max,
+        };
+        self.opened.backend.scan(scan, patience()).await
     }
 
     /// Whether the table has nothing in it.
     pub(crate) async fn is_empty(&self) -> Result<bool, Error> {
-        Ok(self.page(None, 1).await?.items.is_empty())
+        Ok(self.scan(None, 1).await?.items.is_empty())
     }
 
     /// Whether an item is there.
     pub(crate) async fn has(&self, key: &Key) -> Result<bool, Error> {
         let (table, key) = (Arc::clone(&self.schema), key.clone());
         let get = Get { table, key, consistency: Consistency::Strong };
-        let got = match &self.backend {
-            Backend::Embedded(store) => store.get(&get)?,
-            Backend::DynamoDb(service) => service.get(&get, patience()).await?,
-        };
+        let got: Got = self.opened.backend.ask(get, patience()).await?;
         Ok(got.item.is_some())
     }
 
     /// How many items there are, or so.
     pub(crate) async fn count(&self) -> Result<Option<u64>, Error> {
-        if let Backend::DynamoDb(_) = &self.backend {
+        if self.opened.local.is_none() {
             return Ok(self.items_about.filter(|count| *count > 0));
         }
         let (mut count, mut after) = (0, None);

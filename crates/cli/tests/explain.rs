@@ -5,10 +5,9 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
-use std::sync::Arc;
 
 use latchkey_embedded::Store;
-use latchkey_runtime::{Asked, Backend, Call, Caller, Options, Runtime, System, explain, time};
+use latchkey_runtime::{Asked, Call, Caller, Options, Runtime, System, explain, time};
 use latchkey_table::render::Rendered;
 use serde_json::{Map, Value};
 
@@ -201,7 +200,7 @@ struct Witness {
 impl Witness {
     async fn new(document: &str) -> Witness {
         let store = Store::in_memory(&latchkey_embedded::Options::default()).unwrap();
-        let backend = Backend::Embedded(Arc::new(store));
+        let backend = store;
         let system = System::read(document).unwrap();
         let runtime = Runtime::start(system, backend, Options::default()).await.unwrap();
         Witness { runtime, seen: Vec::new() }

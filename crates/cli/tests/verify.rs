@@ -15,7 +15,7 @@ use std::sync::atomic::{AtomicI64, Ordering};
 use std::time::Duration;
 
 use latchkey_embedded::Store;
-use latchkey_runtime::{Backend, Call, Caller, Options, Runtime, Source, System, SystemSource};
+use latchkey_runtime::{Call, Caller, Options, Runtime, Source, System, SystemSource};
 use serde_json::{Value as Json, json};
 
 const SYSTEM: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../systems/participation.md");
@@ -71,7 +71,7 @@ async fn hold(directory: &Path) -> Held {
     let store = Store::open(directory, &latchkey_embedded::Options::default()).unwrap();
     let clock = Arc::new(Clock(AtomicI64::new(OPEN)));
     let options = Options { cursor_secret: b"the same for all".to_vec(), source: clock.clone() };
-    let backend = Backend::Embedded(store.into());
+    let backend = store;
     let runtime = Runtime::start(system, backend, options).await.unwrap();
     let mut commitment = String::new();
     for event in ["autumn", "spring"] {

@@ -3,15 +3,13 @@
 use std::collections::HashMap;
 
 use aws_sdk_dynamodb::types::{PutRequest, WriteRequest};
-use latchkey_table::{Error, Item, Schema};
+use latchkey_table::limits::BATCH_ITEMS_MAX;
+use latchkey_table::{Error, Invalid, Item, Schema};
 use tokio::time::Instant;
 
 use crate::client::{DynamoDb, Patience};
 use crate::convert::to_item;
 use crate::error::{Effect, meaning, told};
-
-/// The most items of one request.
-pub const BATCH_ITEMS_MAX: usize = 25;
 
 /// How often a request that nobody answered is sent again in a row: a service may be away for some seconds.
 const RESENDS_MAX: u32 = 30;
@@ -58,8 +56,11 @@ impl DynamoDb {
         items: Vec<Item>,
         deadline: Instant,
     ) -> Result<(), Error> {
-        for item in &items {
-            table.validate_item(item)?;
+        if items.len() > BATCH_ITEMS_MAX {
+            return Err(Invalid::BatchItems { count: items.len() }.into());
+        }
+        for (at, item) in items.iter().enumerate() {
+            table.validate_item(item).map_err(|reason| Error::from(reason).of_leg(at))?;
         }
         let mut left: Vec<WriteRequest> = items.into_iter().map(put).collect::<Result<_, _>>()?;
         let mut persistence = Persistence::until(deadline);

@@ -2,6 +2,7 @@
 //!
 //! Requests are those of `latchkey_table`, rendered by it; answers mean the same as the embedded store's.
 
+mod backend;
 mod batch;
 mod client;
 mod convert;
@@ -12,9 +13,5 @@ mod scan;
 mod tables;
 mod write;
 
-pub use batch::BATCH_ITEMS_MAX;
 pub use client::{DynamoDb, Settings};
-pub use scan::{About, Scanned};
-pub use tables::{
-    Description, EXPIRY_ATTRIBUTE, IndexDescription, Mismatch, Setting, TableError, key_attributes,
-};
+pub use tables::{Description, IndexDescription, Mismatch, Setting, TableError};

@@ -1,70 +1,48 @@
 //! A walk through a whole table, for export. No contract scans.
 
-use latchkey_table::{Error, Item, Key, Schema};
+use latchkey_table::{About, Error, Item, Scan, Scanned, Schema};
 use tokio::time::Instant;
 
 use crate::batch::Persistence;
 use crate::client::DynamoDb;
-use crate::convert::{from_item, to_item};
+use crate::convert::{from_item, to_item, to_value};
 use crate::error::{Effect, meaning};
 use crate::read::foreign;
 
-/// A part of a table.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Scanned {
-    /// The items, in the service's own order.
-    pub items: Vec<Item>,
-    /// The last key read, unless the table ended. There need not be more.
-    pub resume: Option<Key>,
-}
-
-/// What the service tells of a table.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct About {
-    /// What no other table is called, and not this one either once it was made anew; empty where the service
-    /// does not say.
-    pub identity: String,
-    /// How many items it has, or had some hours ago.
-    pub items: Option<u64>,
-}
-
 impl DynamoDb {
     /// Reads the next part of a table, strongly: every write acknowledged before it is seen.
-    ///
-    /// An item that stays is met once in a walk; one created or removed meanwhile may be met or not.
-    /// Without `items_max` a part is as much as one scan reads.
-    pub async fn scan(
-        &self,
-        table: &Schema,
-        after: Option<&Key>,
-        items_max: Option<u16>,
-        deadline: Instant,
-    ) -> Result<Scanned, Error> {
+    pub async fn scan(&self, scan: &Scan, deadline: Instant) -> Result<Scanned, Error> {
+        scan.validate()?;
         let mut persistence = Persistence::until(deadline);
         loop {
-            match self.scan_once(table, after, items_max).await {
+            match self.scan_once(scan).await {
                 Err(error) => persistence.wait(error).await?,
                 scanned => return scanned,
             }
         }
     }
 
-    async fn scan_once(
-        &self,
-        table: &Schema,
-        after: Option<&Key>,
-        items_max: Option<u16>,
-    ) -> Result<Scanned, Error> {
-        let start = after.map(|key| to_item(table.key.item(key)));
-        let sent = self
+    async fn scan_once(&self, scan: &Scan) -> Result<Scanned, Error> {
+        let table = &scan.table;
+        let start = scan.after.as_ref().map(|key| to_item(table.key.item(key)));
+        let mut asked = self
             .client
             .scan()
             .table_name(table.name.as_str())
             .set_exclusive_start_key(start)
-            .set_limit(items_max.map(i32::from))
-            .consistent_read(true)
-            .send();
-        let answer = sent.await.map_err(|error| meaning(&error, &table.name, Effect::None))?;
+            .set_limit(i32::try_from(scan.items_max).ok())
+            .consistent_read(true);
+        if !scan.partition_prefix.is_empty() {
+            asked = asked
+                .filter_expression("begins_with(#pk, :prefix)")
+                .expression_attribute_names("#pk", table.key.partition.as_str())
+                .expression_attribute_values(
+                    ":prefix",
+                    to_value(scan.partition_prefix.clone().into()),
+                );
+        }
+        let answer =
+            asked.send().await.map_err(|error| meaning(&error, &table.name, Effect::None))?;
         let items = answer.items.unwrap_or_default().into_iter().map(from_item);
         let items: Vec<Item> = items.collect::<Result<_, _>>().map_err(foreign)?;
         let last = answer.last_evaluated_key.filter(|key| !key.is_empty());

@@ -14,7 +14,7 @@ use aws_sdk_dynamodb::types::{
     KeyType, PointInTimeRecoverySpecification, Projection, ProjectionType, ScalarAttributeType,
     TableDescription, TimeToLiveSpecification, TransactWriteItem,
 };
-use latchkey_table::{Key, KeyNames, Schema};
+use latchkey_table::{EXPIRY_ATTRIBUTE, Key, KeyNames, Schema};
 use tokio::time::Instant;
 
 use crate::client::DynamoDb;
@@ -23,9 +23,6 @@ pub use description::{Description, IndexDescription, Setting};
 pub use difference::Mismatch;
 use difference::differences;
 pub use error::TableError;
-
-/// The attribute that says when an item is over: a number of seconds since 1970.
-pub const EXPIRY_ATTRIBUTE: &str = "expires";
 
 /// How long a question about a table may take, asked again where that may help.
 const ASK_TIME_MAX: Duration = Duration::from_secs(6);
@@ -242,7 +239,7 @@ fn attributes(schema: &Schema) -> Result<Vec<AttributeDefinition>, BuildError> {
             .attribute_type(ScalarAttributeType::S)
             .build()
     };
-    key_attributes(schema).into_iter().map(define).collect()
+    schema.key_attributes().into_iter().map(define).collect()
 }
 
 /// The indexes; each holds whole items.
@@ -263,15 +260,4 @@ fn key_schema(names: &KeyNames) -> Result<Vec<KeySchemaElement>, BuildError> {
         KeySchemaElement::builder().attribute_name(name).key_type(kind).build()
     };
     Ok(vec![element(&names.partition, KeyType::Hash)?, element(&names.sort, KeyType::Range)?])
-}
-
-/// The attributes that are keys of a table or of its indexes, each once.
-pub fn key_attributes(schema: &Schema) -> Vec<&str> {
-    let mut names = vec![schema.key.partition.as_str(), schema.key.sort.as_str()];
-    for index in &schema.indexes {
-        names.extend([index.key.partition.as_str(), index.key.sort.as_str()]);
-    }
-    names.sort_unstable();
-    names.dedup();
-    names
 }

@@ -3,6 +3,7 @@
 //! One writer thread commits writes in groups, one sync a group; reads run on the caller's thread
 //! from the last durable commit. See [`Store`].
 
+mod backend;
 mod catalog;
 mod directory;
 mod engine;
@@ -22,7 +23,6 @@ mod writer;
 pub use error::OpenError;
 pub use pending::Pending;
 pub use redb::StorageBackend;
-pub use scan::{Scan, Scanned};
 pub use store::{Options, Store};
 pub use verify::Verified;
 

@@ -5,8 +5,8 @@ use std::sync::{Arc, PoisonError, RwLock};
 use std::thread::{self, JoinHandle};
 
 use latchkey_table::{
-    BatchGet, Delete, Error, Get, Got, GotMany, Leg, Page, Put, Query, Returning, Schema,
-    SnapshotGet, Transact, Transacted, Update, Wrote,
+    BatchGet, Delete, Error, Get, Got, GotMany, Leg, Page, Put, Query, Returning, Scan, Scanned,
+    Schema, SnapshotGet, Transact, Transacted, Update, Wrote,
 };
 use redb::StorageBackend;
 use tokio::sync::oneshot;
@@ -16,7 +16,6 @@ use crate::engine::{OpenFailure, Source};
 use crate::error::OpenError;
 use crate::pending::Pending;
 use crate::queue::Queue;
-use crate::scan::{Scan, Scanned};
 use crate::verify::Verified;
 use crate::write::Write;
 use crate::writer::{Job, Open, Seen, Shared, Task, Writer};

@@ -3,7 +3,7 @@
 #![expect(clippy::print_stdout, reason = "it is an example")]
 
 use latchkey_embedded::Store;
-use latchkey_runtime::{Backend, Call, Caller, Options, Runtime, System};
+use latchkey_runtime::{Call, Caller, Options, Runtime, System};
 
 const DOORS: &str = include_str!("../tests/doors.md");
 
@@ -11,8 +11,7 @@ const DOORS: &str = include_str!("../tests/doors.md");
 async fn main() -> Result<(), Box<dyn std::error::Error>> {
     let system = System::read(DOORS)?;
     let store = Store::in_memory(&latchkey_embedded::Options::default())?;
-    let runtime =
-        Runtime::start(system, Backend::Embedded(store.into()), Options::default()).await?;
+    let runtime = Runtime::start(system, store, Options::default()).await?;
 
     let alice = Caller::new("alice");
     for call in [

@@ -22,7 +22,7 @@ use latchkey_model::model::Place;
 pub(crate) const PARTITION: &str = "LATCHKEY#IDEM#";
 
 /// The attribute that says when a record is over, in seconds since 1970: DynamoDB's own expiry reads it.
-pub(crate) const EXPIRES: &str = "expires";
+pub(crate) const EXPIRES: &str = latchkey_table::EXPIRY_ATTRIBUTE;
 
 /// The attribute of a record that has no answer yet.
 const CLAIM: &str = "claim";

@@ -1,10 +1,9 @@
 //! Executes checked contracts: a call in, an outcome out.
 //!
 //! A [`System`] is a document that was checked and planned, once. A [`Runtime`] runs its contracts on a
-//! [`Backend`]; HTTP, the command line, workers and libraries all come in through [`Runtime::call`].
+//! [`Backend`](latchkey_table::Backend); HTTP, the command line, workers and libraries all come in through [`Runtime::call`].
 
 mod answer;
-mod backend;
 mod call;
 mod clock;
 mod cursor;
@@ -21,13 +20,13 @@ mod relay;
 mod request;
 mod run;
 mod runtime;
+mod storage;
 mod sweep;
 mod trace;
 mod upkeep;
 mod work;
 
 pub use answer::{Answer, Outcome};
-pub use backend::{Backend, PrepareError};
 pub use call::{Call, Caller, Given, IfMatch};
 pub use clock::{Source, SystemSource};
 pub use explain::{Asked, Explanation, explain};
@@ -40,6 +39,7 @@ pub use problem::{FieldError, Problem};
 pub use queues::{Outside, Sending, Sent};
 pub use relay::Relayed;
 pub use runtime::{Options, Runtime};
+pub use storage::{StartError, Storage};
 pub use sweep::{Swept, sweep};
 pub use trace::{Step, Trace};
 pub use upkeep::Purged;

@@ -5,11 +5,11 @@ use std::sync::Arc;
 use latchkey_embedded::Store;
 use latchkey_model::model::{IdVec, QueueId};
 use latchkey_queue::{Clock, Embedded, Home, Queue};
-use latchkey_table::Text;
+use latchkey_table::{PrepareError, Text};
 
-use crate::backend::{Backend, PrepareError};
 use crate::clock::Source;
 use crate::plan::{self, System};
+use crate::storage::StartError;
 
 /// A queue of a system.
 #[derive(Debug, Clone)]
@@ -44,8 +44,8 @@ impl Outside {
         system: &System,
         store: &Arc<Store>,
         source: &Arc<dyn Source>,
-    ) -> Result<Vec<Outside>, PrepareError> {
-        store.create_table(&system.table).await?;
+    ) -> Result<Vec<Outside>, StartError> {
+        store.create_table(&system.table).await.map_err(PrepareError::from)?;
         let queue = |queue: &plan::Queue| {
             let name = queue.name.clone();
             Ok(Outside::new(name, embedded(system, queue, store, source)?))
@@ -65,7 +65,7 @@ fn embedded(
     queue: &plan::Queue,
     store: &Arc<Store>,
     source: &Arc<dyn Source>,
-) -> Result<Queue, PrepareError> {
+) -> Result<Queue, StartError> {
     let source = Arc::clone(source);
     let clock = Clock::new(move || source.now());
     let home = system.home(queue)?;
@@ -76,24 +76,24 @@ fn embedded(
 /// The queues of a system, in its order.
 pub(crate) fn lines(
     system: &System,
-    backend: &Backend,
+    store: Option<&Arc<Store>>,
     source: &Arc<dyn Source>,
     mut outside: Vec<Outside>,
-) -> Result<IdVec<QueueId, Line>, PrepareError> {
+) -> Result<IdVec<QueueId, Line>, StartError> {
     let mut lines = IdVec::default();
     for queue in &system.queues {
         let home = system.home(queue)?;
         let given = outside.iter().position(|given| given.name == queue.name);
-        lines.push(match (given, backend) {
+        lines.push(match (given, store) {
             (Some(at), _) => {
                 let Outside { queue, ahead_ms, .. } = outside.swap_remove(at);
                 Line { queue, home, ahead_ms: Some(ahead_ms) }
             }
-            (None, Backend::Embedded(store)) => {
+            (None, Some(store)) => {
                 let queue = embedded(system, queue, store, source)?;
                 Line { queue, home, ahead_ms: None }
             }
-            (None, Backend::DynamoDb(_)) => return Err(PrepareError::NoQueues),
+            (None, None) => return Err(StartError::NoQueues),
         });
     }
     Ok(lines)

@@ -7,7 +7,7 @@ use std::time::Duration;
 use latchkey_model::model::Told;
 use latchkey_queue::outbox::{self, Record};
 use latchkey_queue::{Error as QueueError, Stranded};
-use latchkey_table::{Capacity, Error, Map, Resume, Returning, Value};
+use latchkey_table::{Capacity, Error, Map, Page, Resume, Value, Wrote};
 use tokio::time::{Instant, timeout_at};
 
 use crate::call::CALL_TIME_MAX;
@@ -101,7 +101,7 @@ pub(crate) fn relay(of: Following<'_>, record: Record) -> Followed<'_> {
         if over {
             worked.ending = Ending::Done;
             let delete = record.delete(&line.home);
-            match runtime.backend.delete(delete, Returning::Nothing, deadline).await {
+            match runtime.backend.ask::<Wrote>(delete, deadline.into_std()).await {
                 Ok(wrote) => worked.capacity += wrote.capacity,
                 // It is relayed again, which everything behind it can take.
                 Err(error) => tracing::warn!(%error, "what was sent could not be struck off"),
@@ -142,7 +142,7 @@ impl Runtime {
         let mut adopted = 0;
         for query in Stranded::queries(&line.home, self.source.now().saturating_add(ahead_ms)) {
             loop {
-                let page = self.backend.query(&query, Instant::now() + CALL_TIME_MAX).await?;
+                let page: Page = self.ask(query.clone()).await?;
                 let read = |item| Stranded::read(&line.home, item);
                 let stranded: Vec<Stranded> = page.items.into_iter().filter_map(read).collect();
                 let before = adopted;
@@ -156,8 +156,7 @@ impl Runtime {
                         }
                         Err(error) => return Err(error),
                     }
-                    let deadline = Instant::now() + CALL_TIME_MAX;
-                    self.backend.delete(delete, Returning::Nothing, deadline).await?;
+                    self.ask::<Wrote>(delete).await?;
                     adopted += 1;
                 }
                 if adopted == before {
@@ -180,7 +179,7 @@ impl Runtime {
         let Ok(line) = self.line(queue) else { return Ok(relayed) };
         let now = self.source.now();
         let query = outbox::due(&line.home, shard, now, STEP_RECORDS, after);
-        let page = self.backend.query(&query, Instant::now() + CALL_TIME_MAX).await?;
+        let page: Page = self.ask(query).await?;
         relayed.after = page.resume;
         for record in page.items.into_iter().filter_map(|item| Record::read(&line.home, item)) {
             if record.is_claimed(now) {
@@ -194,7 +193,7 @@ impl Runtime {
             }
             let deadline = Instant::now() + CALL_TIME_MAX;
             let claim = record.claim(&line.home, now);
-            match self.backend.update(claim, Returning::Nothing, deadline).await {
+            match self.backend.ask::<Wrote>(claim, deadline.into_std()).await {
                 Ok(_) => {}
                 // It is gone, or another is at it.
                 Err(Error::ConditionFailed(_)) => continue,
@@ -229,7 +228,7 @@ impl Runtime {
             return false;
         }
         let delete = record.delete(&line.home);
-        self.backend.delete(delete, Returning::Nothing, deadline).await.is_ok()
+        self.backend.ask::<Wrote>(delete, deadline.into_std()).await.is_ok()
     }
 }
 

@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use latchkey_model::model::BindingId;
 use latchkey_queue::Failure as TryFailure;
-use latchkey_table::{Capacity, Error, Request, Text, Value};
+use latchkey_table::{Answer as TableAnswer, Capacity, Error, Request, Text, Value};
 use tokio::time::{Instant, sleep, timeout};
 
 use crate::answer::{Answer, Outcome, answer};
@@ -24,7 +24,7 @@ use crate::problem::{FieldError, Problem, title};
 use crate::request::Filler;
 use crate::runtime::Runtime;
 use crate::time;
-use crate::trace::{Step, Trace, blackened};
+use crate::trace::{Step, Trace, blackened, consumed, outcome};
 use crate::work::{CLASS_FAILED, Ending};
 
 pub(crate) use task::{Task, perform};
@@ -455,13 +455,25 @@ impl<'a> Session<'a> {
         Filler { system: self.system, scope: &self.frame }
     }
 
-    /// Keeps what was asked, if someone wants to know.
-    fn note(&mut self, request: impl FnOnce() -> Request, outcome: &str, capacity: Capacity) {
-        self.capacity += capacity;
-        if let Some(trace) = &mut self.trace {
-            let request = blackened(self.system, request());
-            trace.push(Step { request, outcome: outcome.to_owned(), capacity });
+    /// Asks the table, counts what that consumed, and keeps it if someone wants to know.
+    async fn ask<T>(&mut self, request: impl Into<Request>) -> Result<T, Error>
+    where
+        T: TryFrom<TableAnswer, Error = Error>,
+    {
+        let request = request.into();
+        let kept = self.trace.is_some().then(|| request.clone());
+        self.writing = request.writes();
+        let answer = self.runtime.backend.execute(request, self.deadline.into_std()).await;
+        self.writing = false;
+        if let Some(capacity) = consumed(&answer) {
+            self.capacity += capacity;
+            if let (Some(trace), Some(request)) = (&mut self.trace, kept) {
+                let outcome = outcome(&request, &answer);
+                let request = blackened(self.system, request);
+                trace.push(Step { request, outcome, capacity });
+            }
         }
+        T::try_from(answer?)
     }
 
     /// What a table's refusal means to the caller. What is behind it stays in the log.

@@ -5,18 +5,20 @@ use std::time::Duration;
 
 use latchkey_model::model::{IdVec, QueueId};
 use latchkey_queue::{Embedded, Queue};
-use latchkey_table::{Capacity, Consistency, Error, Get, Key};
+use latchkey_table::{
+    Answer, Backend, Capacity, Consistency, Error, Get, Got, Key, Need, PrepareError, Request,
+};
 use tokio::time::Instant;
 
 use crate::answer::Outcome;
-use crate::backend::{Backend, PrepareError};
-use crate::call::Call;
+use crate::call::{CALL_TIME_MAX, Call};
 use crate::clock::{Source, SystemSource};
 use crate::cursor::Sealer;
 use crate::plan::System;
 use crate::problem::Problem;
 use crate::queues::{self, Line, Outside, Sending};
 use crate::run;
+use crate::storage::{StartError, Storage};
 
 /// How long a store may take to show that it answers.
 const READY_TIME_MAX: Duration = Duration::from_secs(2);
@@ -25,13 +27,13 @@ const READY_TIME_MAX: Duration = Duration::from_secs(2);
 ///
 /// ```
 /// use latchkey_embedded::Store;
-/// use latchkey_runtime::{Backend, Call, Caller, Options, Runtime, System};
+/// use latchkey_runtime::{Call, Caller, Options, Runtime, System};
 ///
 /// # const DOORS: &str = include_str!("../tests/doors.md");
 /// # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), Box<dyn std::error::Error>> {
 /// let system = System::read(DOORS)?;
 /// let store = Store::in_memory(&latchkey_embedded::Options::default())?;
-/// let runtime = Runtime::start(system, Backend::Embedded(store.into()), Options::default()).await?;
+/// let runtime = Runtime::start(system, store, Options::default()).await?;
 ///
 /// let alice = Caller::new("alice");
 /// runtime.call(Call::new("D-02", alice.clone()).input("doorId", "D1")).await;
@@ -43,7 +45,7 @@ const READY_TIME_MAX: Duration = Duration::from_secs(2);
 #[derive(Clone)]
 pub struct Runtime {
     pub(crate) system: Arc<System>,
-    pub(crate) backend: Backend,
+    pub(crate) backend: Arc<dyn Backend>,
     pub(crate) source: Arc<dyn Source>,
     pub(crate) sealer: Sealer,
     /// The queues of the system, by their ids in the model.
@@ -75,26 +77,27 @@ impl Runtime {
     /// Sees that the system's table is there, on this machine by making it, and stands ready.
     pub async fn start(
         system: impl Into<Arc<System>>,
-        backend: Backend,
+        storage: impl Into<Storage>,
         options: Options,
-    ) -> Result<Runtime, PrepareError> {
-        Runtime::start_with(system, backend, options, Vec::new()).await
+    ) -> Result<Runtime, StartError> {
+        Runtime::start_with(system, storage, options, Vec::new()).await
     }
 
     /// The same, with some of its queues, by their names, outside the store: what is sent to them waits in
     /// an outbox in the table. All others are in the store itself.
     pub async fn start_with(
         system: impl Into<Arc<System>>,
-        backend: Backend,
+        storage: impl Into<Storage>,
         options: Options,
         outside: Vec<Outside>,
-    ) -> Result<Runtime, PrepareError> {
+    ) -> Result<Runtime, StartError> {
         let system = system.into();
-        backend.prepare(&system.table, &system.transacting()).await?;
+        let storage = storage.into();
+        prepare(&system, &*storage.backend).await?;
         let sealer = Sealer::new(&options.cursor_secret);
         let source = options.source;
-        let lines = queues::lines(&system, &backend, &source, outside)?;
-        let sending = Sending::default();
+        let lines = queues::lines(&system, storage.queues.as_ref(), &source, outside)?;
+        let (backend, sending) = (storage.backend, Sending::default());
         Ok(Runtime { system, backend, source, sealer, lines, sending })
     }
 
@@ -125,7 +128,7 @@ impl Runtime {
     }
 
     /// The backend it runs on.
-    pub fn backend(&self) -> &Backend {
+    pub fn backend(&self) -> &Arc<dyn Backend> {
         &self.backend
     }
 
@@ -134,7 +137,17 @@ impl Runtime {
         let table = self.system.table.clone();
         let key = Key::new("LATCHKEY#READY", "READY");
         let get = Get { table, key, consistency: Consistency::Eventual };
-        self.backend.get(&get, Instant::now() + READY_TIME_MAX).await.map(drop)
+        let deadline = Instant::now() + READY_TIME_MAX;
+        self.backend.ask::<Got>(get, deadline.into_std()).await.map(drop)
+    }
+
+    /// Asks the table something that belongs to no call.
+    pub(crate) async fn ask<T>(&self, request: impl Into<Request> + Send) -> Result<T, Error>
+    where
+        T: TryFrom<Answer, Error = Error>,
+    {
+        let deadline = Instant::now() + CALL_TIME_MAX;
+        self.backend.ask(request, deadline.into_std()).await
     }
 
     /// Carries a call out.
@@ -153,6 +166,19 @@ impl Runtime {
             }
         }
     }
+}
+
+/// Sees that a system's table can be used.
+async fn prepare(system: &System, backend: &dyn Backend) -> Result<(), StartError> {
+    let transacting = system.transacting();
+    let need = if transacting.is_empty() { Need::Write } else { Need::Transact };
+    backend.prepare(&system.table, need).await.map_err(|error| match error {
+        PrepareError::NoTransactions => {
+            let contracts = transacting.iter().map(|id| (*id).to_owned()).collect();
+            StartError::NoTransactions { contracts }
+        }
+        error => StartError::Table(error),
+    })
 }
 
 impl std::fmt::Debug for Runtime {

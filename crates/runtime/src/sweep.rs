@@ -1,10 +1,9 @@
-//! Removes what is over from the embedded store. DynamoDB does so by itself.
+//! Removes what is over from the embedded store. DynamoDB removes it by itself.
 
-use std::sync::Arc;
+use latchkey_table::{Backend, Delete, Error, Key, Scan, Text, Value, Wrote};
+use tokio::time::Instant;
 
-use latchkey_embedded::{Scan, Store};
-use latchkey_table::{Delete, Error, Key, Returning, Text, Value};
-
+use crate::call::CALL_TIME_MAX;
 use crate::idempotency::{EXPIRES, PARTITION, expired};
 use crate::plan::System;
 
@@ -22,7 +21,7 @@ pub struct Swept {
 
 /// Looks at some of the records of a system's calls, and removes those that are over.
 pub async fn sweep(
-    store: &Arc<Store>,
+    backend: &dyn Backend,
     system: &System,
     after: Option<Key>,
     now: i64,
@@ -34,7 +33,8 @@ pub async fn sweep(
         after,
         items_max: STEP_ITEMS,
     };
-    let scanned = store.scan(&scan)?;
+    let deadline = || (Instant::now() + CALL_TIME_MAX).into_std();
+    let scanned = backend.scan(scan, deadline()).await?;
     let mut removed = 0;
     for item in &scanned.items {
         let expires = item.get(EXPIRES).and_then(Value::as_number).and_then(|n| n.to_i64());
@@ -45,7 +45,7 @@ pub async fn sweep(
         // It may have been written anew since it was read.
         let condition = Some(expired(now_seconds));
         let delete = Delete { table: system.table.clone(), key, condition };
-        match store.delete(delete, Returning::Nothing).await {
+        match backend.ask::<Wrote>(delete, deadline()).await {
             Ok(_) => removed += 1,
             Err(Error::ConditionFailed(_)) => {}
             Err(error) => return Err(error),

@@ -1,7 +1,8 @@
 //! What a call asked of the table.
 
 use latchkey_table::{
-    Action, Capacity, Condition, Expression, Item, Leg, Operand, Path, Put, Request, Update, Value,
+    Action, Answer, Capacity, Condition, Error, Expression, Leg, Operand, Path, Put, Request,
+    Update, Value,
 };
 
 use crate::plan::System;
@@ -116,11 +117,32 @@ impl Ink<'_> {
     }
 }
 
-/// How many items an answer has, for a trace.
-pub(crate) fn found(items: &[Item]) -> String {
-    match items.len() {
+/// What a request consumed, if it was carried out or its condition was tested.
+pub(crate) fn consumed(answer: &Result<Answer, Error>) -> Option<Capacity> {
+    match answer {
+        Ok(answer) => Some(answer.capacity()),
+        Err(Error::ConditionFailed(failed)) => Some(failed.capacity),
+        Err(_) => None,
+    }
+}
+
+/// What became of a request, for a trace.
+pub(crate) fn outcome(request: &Request, answer: &Result<Answer, Error>) -> String {
+    let items = |count: usize| match count {
         1 => "1 item".to_owned(),
         count => format!("{count} items"),
+    };
+    match (answer, request) {
+        (Ok(Answer::Got(got)), _) if got.item.is_some() => "found".to_owned(),
+        (Ok(Answer::Got(_)), _) => "nothing there".to_owned(),
+        (Ok(Answer::GotMany(got)), _) => items(got.items.iter().flatten().count()),
+        (Ok(Answer::Page(page)), _) => items(page.items.len()),
+        (Ok(Answer::Wrote(_) | Answer::Transacted(_)), _) => "written".to_owned(),
+        (Err(Error::ConditionFailed(failed)), Request::Transact(_)) => {
+            format!("the condition of leg {} did not hold", failed.leg + 1)
+        }
+        (Err(Error::ConditionFailed(_)), _) => "the condition did not hold".to_owned(),
+        (Err(error), _) => error.to_string(),
     }
 }
 

@@ -1,10 +1,8 @@
 //! Looking into queues and cleaning them up, wherever they are.
 
 use latchkey_queue::{Count, Depth, Error, Peeked, Queue, Sqs, Which, dead, limits};
-use latchkey_table::{Consistency, Error as TableError, Query, Resume, Returning};
-use tokio::time::Instant;
+use latchkey_table::{Consistency, Error as TableError, Got, Page, Query, Resume, Wrote};
 
-use crate::call::CALL_TIME_MAX;
 use crate::queues::Line;
 use crate::runtime::Runtime;
 
@@ -32,7 +30,7 @@ impl Runtime {
         // As far as one cheap look goes: whoever watches asks often.
         let query = dead::query(&line.home, limits::PAGE_MAX, None);
         let query = Query { consistency: Consistency::Eventual, ..query };
-        let page = self.backend.query(&query, Instant::now() + CALL_TIME_MAX).await?;
+        let page: Page = self.ask(query).await?;
         let counted = u64::try_from(page.items.len()).unwrap_or(u64::MAX);
         Ok(Count { counted, more: page.resume.is_some() })
     }
@@ -63,8 +61,8 @@ impl Runtime {
             (Queue::Embedded(queue), None) => queue.redrive_all().await,
             (_, Some(id)) => {
                 let get = dead::get(&line.home, id);
-                let item = self.backend.get(&get, Instant::now() + CALL_TIME_MAX).await?.item;
-                let Some(letter) = item.and_then(dead::read) else { return Ok(0) };
+                let got: Got = self.ask(get).await?;
+                let Some(letter) = got.item.and_then(dead::read) else { return Ok(0) };
                 self.resend(line, vec![letter]).await
             }
             (_, None) => {
@@ -121,7 +119,7 @@ impl Runtime {
         resume: Option<Resume>,
     ) -> Result<(Vec<dead::Letter>, Option<Resume>), Error> {
         let query = dead::query(&line.home, limit, resume);
-        let page = self.backend.query(&query, Instant::now() + CALL_TIME_MAX).await?;
+        let page: Page = self.ask(query).await?;
         Ok((page.items.into_iter().filter_map(dead::read).collect(), page.resume))
     }
 
@@ -138,8 +136,7 @@ impl Runtime {
     /// Removes a letter, and says whether it was there.
     async fn strike(&self, line: &Line, letter: &dead::Letter) -> Result<bool, Error> {
         let delete = dead::delete(&line.home, letter.message.id());
-        let deadline = Instant::now() + CALL_TIME_MAX;
-        match self.backend.delete(delete, Returning::Nothing, deadline).await {
+        match self.ask::<Wrote>(delete).await {
             Ok(_) => Ok(true),
             Err(TableError::ConditionFailed(_)) => Ok(false),
             Err(error) => Err(error.into()),

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use latchkey_model::model::Told;
 use latchkey_queue::{Error, Failure, Message, Received, dead};
-use latchkey_table::{Capacity, Returning, Text, Value};
+use latchkey_table::{Capacity, Text, Value, Wrote};
 use tokio::time::Instant;
 
 use crate::plan::{Contract, Queue};
@@ -225,8 +225,7 @@ impl Runtime {
         if !line.queue.keeps_letters() {
             let (message, now) = (&received.message, self.source.now());
             let put = dead::put(&line.home, message, received.tries, failure, now);
-            let deadline = Instant::now() + crate::call::CALL_TIME_MAX;
-            self.backend.put(put, Returning::Nothing, deadline).await?;
+            self.ask::<Wrote>(put).await?;
         }
         line.queue.dead(received, failure).await
     }

@@ -1,6 +1,62 @@
 //! What a table answers, and how it can fail.
 
-use crate::{Capacity, Invalid, Item, Resume, Text};
+use crate::{Capacity, Invalid, Item, Key, Resume, Text};
+
+/// Any answer to a [`Request`](crate::Request).
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Answer {
+    /// To a get.
+    Got(Got),
+    /// To a batch or snapshot get.
+    GotMany(GotMany),
+    /// To a query.
+    Page(Page),
+    /// To a put, an update or a delete.
+    Wrote(Wrote),
+    /// To a transaction.
+    Transacted(Transacted),
+}
+
+impl Answer {
+    /// What the request consumed.
+    pub fn capacity(&self) -> Capacity {
+        match self {
+            Answer::Got(got) => got.capacity,
+            Answer::GotMany(got) => got.capacity,
+            Answer::Page(page) => page.capacity,
+            Answer::Wrote(wrote) => wrote.capacity,
+            Answer::Transacted(done) => done.capacity,
+        }
+    }
+}
+
+/// Converts an answer to the kind its request has; any other kind is the backend's mistake.
+macro_rules! is_an_answer {
+    ($($kind:ident),*) => {$(
+        impl From<$kind> for Answer {
+            fn from(answer: $kind) -> Answer {
+                Answer::$kind(answer)
+            }
+        }
+
+        impl TryFrom<Answer> for $kind {
+            type Error = Error;
+
+            fn try_from(answer: Answer) -> Result<$kind, Error> {
+                match answer {
+                    Answer::$kind(answer) => Ok(answer),
+                    other => {
+                        let wanted = stringify!($kind);
+                        let reason = format!("a backend's mistake: {wanted} was due, not {other:?}");
+                        Err(Error::OutcomeUnknown { reason })
+                    }
+                }
+            }
+        }
+    )*};
+}
+
+is_an_answer!(Got, GotMany, Page, Wrote, Transacted);
 
 /// The answer to a get.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -48,6 +104,16 @@ pub struct Transacted {
     pub capacity: Capacity,
 }
 
+/// The answer to a scan.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Scanned {
+    /// The items; together no more than one query can read.
+    pub items: Vec<Item>,
+    /// The last key read, when the scan stopped before the end of the table. There need not be more: items that
+    /// fit exactly have one too.
+    pub resume: Option<Key>,
+}
+
 /// Why a request was not carried out.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Error {
@@ -86,6 +152,17 @@ pub enum Error {
         /// What happened, for the log.
         reason: String,
     },
+}
+
+impl Error {
+    /// The same, where the request at fault is one part of several.
+    #[must_use]
+    pub fn of_leg(self, leg: usize) -> Error {
+        match self {
+            Error::Invalid { reason, .. } => Error::Invalid { leg: Some(leg), reason },
+            error => error,
+        }
+    }
 }
 
 fn leg_suffix(leg: Option<usize>) -> String {

@@ -91,6 +91,8 @@ pub enum Invalid {
     Resume,
     #[error("{count} keys: there are 1 to {}", limits::KEYS_MAX)]
     Keys { count: usize },
+    #[error("{count} items in one batch: the most is {}", limits::BATCH_ITEMS_MAX)]
+    BatchItems { count: usize },
     #[error("{count} legs: a transaction has 1 to {}", limits::LEGS_MAX)]
     Legs { count: usize },
     #[error("two parts of the request are on one item")]

@@ -15,6 +15,7 @@ mod action;
 mod answer;
 #[cfg(test)]
 mod arbitrary;
+mod backend;
 mod capacity;
 mod condition;
 mod invalid;
@@ -27,7 +28,8 @@ mod schema;
 mod validate;
 
 pub use action::{Action, Expression, apply};
-pub use answer::{Error, Failed, Got, GotMany, Page, Transacted, Wrote};
+pub use answer::{Answer, Error, Failed, Got, GotMany, Page, Scanned, Transacted, Wrote};
+pub use backend::{About, Answering, Backend, Need, PrepareError};
 pub use capacity::{Image, index_write};
 pub use condition::{Comparator, Condition, Operand, holds};
 pub use invalid::Invalid;
@@ -37,7 +39,7 @@ pub use latchkey_value::{
 pub use path::{Path, Step};
 pub use range::{SortRange, successor};
 pub use request::{
-    BatchGet, Check, Delete, Direction, Get, Leg, Put, Query, Request, Resume, Returning,
+    BatchGet, Check, Delete, Direction, Get, Leg, Put, Query, Request, Resume, Returning, Scan,
     SnapshotGet, Transact, Update,
 };
-pub use schema::{Index, Key, KeyNames, Schema};
+pub use schema::{EXPIRY_ATTRIBUTE, Index, Key, KeyNames, Schema};

@@ -1,5 +1,8 @@
 //! What can be asked of a table.
 
+mod convert;
+mod scan;
+
 use std::sync::Arc;
 
 use crate::limits::{KEYS_MAX, LEGS_MAX, PARTITION_KEY_BYTES_MAX, TRANSACTION_BYTES_MAX};
@@ -8,7 +11,9 @@ use crate::{
     action, render,
 };
 
-/// Any request, as a plan, a trace or a renderer sees it.
+pub use scan::Scan;
+
+/// Any request of a contract. A [`Backend`](crate::Backend) carries it out.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Request {
     /// Reads one item.
@@ -265,6 +270,21 @@ impl Query {
             return Err(Invalid::Resume);
         }
         Ok(())
+    }
+}
+
+impl Request {
+    /// Whether it may change what is stored.
+    pub fn writes(&self) -> bool {
+        match self {
+            Request::Get(_)
+            | Request::BatchGet(_)
+            | Request::SnapshotGet(_)
+            | Request::Query(_) => false,
+            Request::Put(..) | Request::Update(..) | Request::Delete(..) | Request::Transact(_) => {
+                true
+            }
+        }
     }
 }
 

@@ -6,6 +6,9 @@ use crate::limits::{
 };
 use crate::{Invalid, Item, Text, Value, validate};
 
+/// The attribute that says when an item is over: a number of seconds since 1970. A table removes what is over.
+pub const EXPIRY_ATTRIBUTE: &str = "expires";
+
 /// A table's name, its key attributes and its indexes. Every key is a text.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Schema {
@@ -118,6 +121,17 @@ impl Schema {
     /// The index of a name.
     pub fn index(&self, name: &str) -> Option<&Index> {
         self.indexes.iter().find(|index| index.name == name)
+    }
+
+    /// The attributes that are keys of the table or of its indexes, each once.
+    pub fn key_attributes(&self) -> Vec<&str> {
+        let mut names = vec![self.key.partition.as_str(), self.key.sort.as_str()];
+        for index in &self.indexes {
+            names.extend([index.key.partition.as_str(), index.key.sort.as_str()]);
+        }
+        names.sort_unstable();
+        names.dedup();
+        names
     }
 
     /// Refuses a schema no table can have.

@@ -40,6 +40,9 @@ pub const QUERY_BYTES_MAX: usize = 1024 * 1024;
 /// The most keys of a batch or snapshot get.
 pub const KEYS_MAX: usize = 100;
 
+/// The most items of one batch of puts.
+pub const BATCH_ITEMS_MAX: usize = 25;
+
 /// How much a snapshot get can answer.
 pub const SNAPSHOT_BYTES_MAX: usize = 4 * 1024 * 1024;
 

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use latchkey_embedded::Store;
-use latchkey_runtime::{Backend, Call, Caller, Options, Runtime, System, json};
+use latchkey_runtime::{Call, Caller, Options, Runtime, System, json};
 use latchkey_table::Value;
 use latchkey_worker::{Meters, Settings, Workers};
 
@@ -16,7 +16,7 @@ const QUEUE: &str = "participations";
 
 async fn open(store: &Arc<Store>) -> Runtime {
     let system = System::read(DOCUMENT).unwrap();
-    let backend = Backend::Embedded(Arc::clone(store));
+    let backend = Arc::clone(store);
     Runtime::start(system, backend, Options::default()).await.unwrap()
 }
 

@@ -9,6 +9,7 @@ use latchkey_runtime::{Source, SystemSource};
 use serde_json::Value;
 
 use crate::arguments::{self, Queue, Queues};
+use crate::aws::Sqs;
 use crate::running::{Reach, Running, on_sqs};
 use crate::upkeep::Order;
 use crate::{Failure, control, document};
@@ -99,12 +100,11 @@ async fn create(documents: &[PathBuf], queues: &Queues, colour: bool) -> Result<
     }
     let systems = document::systems(&document::all(documents)?, colour)?;
     let names = queues.names(&systems)?;
-    let sqs = queues.connect().await?;
+    let sqs = Sqs::connect(queues).await?;
     for system in &systems {
         for queue in system.queues() {
             let name = on_sqs(&names, queue.name);
-            let made = sqs.create(name, queue.lease_ms, queue.tries).await;
-            made.map_err(|error| Failure::Unusable(format!("SQS: `{name}`: {error}")))?;
+            sqs.create(name, queue.lease_ms, queue.tries).await?;
             println!("{}/{}: {name} is there", system.name(), queue.name);
         }
     }

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use latchkey_embedded::Store;
 use latchkey_http::{Claims, Limits, MoreMetrics, Server, Service, Settings, TestClock};
-use latchkey_runtime::{Backend, Runtime, Source, SystemSource, sweep};
+use latchkey_runtime::{Runtime, Source, SystemSource, sweep};
 use latchkey_table::Text;
 use latchkey_worker::{Meters, Workers};
 use tokio::signal::unix::{SignalKind, signal};
@@ -82,7 +82,7 @@ async fn serve(
     secret: &Secret,
     test_clock: Option<Arc<TestClock>>,
 ) -> Result<(), Failure> {
-    let Running { backend, runtimes, local } = running;
+    let Running { opened, runtimes, local } = running;
     let tokens = secret.tokens(&arguments.trust)?;
     let token = secret.development.then(|| {
         let (sub, roles) = (Text::from("dev"), all_roles(&runtimes));
@@ -111,13 +111,12 @@ async fn serve(
     };
     // Heard from here on: whoever reads the greeting may tell it to stop.
     let stop = stopped();
-    let store = arguments.kept.storage.told(&arguments.kept.data, &backend);
-    logging.told.add(&greeting(documents, &store, &service, &server, token.as_deref()));
-    let sweeper = match backend {
-        Backend::Embedded(store) => Some(tokio::spawn(sweep_forever(store, Arc::clone(&service)))),
-        // It removes by itself what is over.
-        Backend::DynamoDb(_) => None,
-    };
+    let told = greeting(documents, &opened.shown, &service, &server, token.as_deref());
+    logging.told.add(&told);
+    // DynamoDB removes by itself what is over.
+    let sweep = |store| tokio::spawn(sweep_forever(store, Arc::clone(&service)));
+    let sweeper = opened.local.clone().map(sweep);
+    drop(opened);
     until_stopped(server, service, stop, workers).await;
     drop(control);
     if let Some(sweeper) = sweeper {
@@ -239,7 +238,7 @@ async fn sweep_forever(store: Arc<Store>, service: Arc<Service>) {
     loop {
         tokio::time::sleep(SWEEP_EVERY).await;
         for (runtime, after) in service.runtimes().iter().zip(&mut after) {
-            match sweep(&store, runtime.system(), after.take(), SystemSource.now()).await {
+            match sweep(&*store, runtime.system(), after.take(), SystemSource.now()).await {
                 Ok(swept) => *after = swept.after,
                 Err(error) => tracing::warn!(%error, "what is over could not be removed"),
             }

@@ -1,12 +1,11 @@
 //! `latchkey test`
 
-use std::sync::Arc;
+#[cfg(feature = "aws")]
+mod own_table;
 
-use latchkey_dynamodb::TableError;
-use latchkey_runtime::{Backend, Source, System, SystemSource};
-use tokio::signal::unix::{SignalKind, signal};
+use latchkey_runtime::System;
 
-use crate::arguments::{Remote, Test};
+use crate::arguments::Test;
 use crate::document::{self, Document};
 use crate::example::{self, Report, Target, TargetError};
 use crate::secret::Secret;
@@ -45,7 +44,10 @@ async fn examples(
     system: System,
 ) -> Result<Report, TargetError> {
     let target = match &arguments.against {
-        None if arguments.dynamodb => return on_own_table(arguments, document, system).await,
+        #[cfg(feature = "aws")]
+        None if arguments.dynamodb => return own_table::run(arguments, document, system).await,
+        #[cfg(not(feature = "aws"))]
+        None if arguments.dynamodb => return Err(unusable(crate::aws::NO_DYNAMODB)),
         None => Target::in_memory(system).await?,
         Some(url) => {
             let tokens = Secret::find(&arguments.data)
@@ -57,62 +59,6 @@ async fn examples(
         }
     };
     example::run(&document.text, &target).await
-}
-
-/// Runs the examples of a document on a DynamoDB table that is made for them, and removed whatever comes of
-/// them.
-async fn on_own_table(
-    arguments: &Test,
-    document: &Document,
-    system: System,
-) -> Result<Report, TargetError> {
-    let remote = Remote { endpoint: arguments.endpoint.clone(), tables: Vec::new() };
-    let service = remote.connect().await.map_err(|failure| match failure {
-        Failure::Unusable(message) => TargetError::Unusable(message),
-        Failure::Told => unusable("DynamoDB was not found"),
-    })?;
-    let name = own_name().map_err(|error| unusable(&error.to_string()))?;
-    let system = system.on_table(&name);
-    let (table, system_name) = (Arc::clone(system.table()), system.name().to_owned());
-    let told = |error: TableError| {
-        unusable(&remote.explained(&error, &arguments.documents, &system_name, &name))
-    };
-    // A service that cannot be asked is found out before there is anything to remove.
-    service.difference(&table).await.map_err(told)?;
-    let run = async {
-        service.make(&table, |_| {}).await.map_err(told)?;
-        let target = Target::on(system, Backend::DynamoDb(service.clone())).await?;
-        example::run(&document.text, &target).await
-    };
-    let ran = tokio::select! {
-        ran = run => ran,
-        () = stopped() => Err(unusable("stopped")),
-    };
-    if let Err(error) = service.delete_table(&name).await {
-        eprintln!("{}: table `{name}` is left behind: {error}", remote.told());
-        eprintln!("remove it with `aws dynamodb delete-table --table-name {name}`");
-    }
-    ran
-}
-
-/// The name of a table nobody else has.
-fn own_name() -> std::io::Result<String> {
-    let mut random = [0; 10];
-    SystemSource.random(&mut random)?;
-    let random: String = random.iter().map(|byte| format!("{byte:02x}")).collect();
-    Ok(format!("latchkey-test-{random}"))
-}
-
-/// Waits until the process is told to stop.
-async fn stopped() {
-    let signals = (signal(SignalKind::interrupt()), signal(SignalKind::terminate()));
-    let (Ok(mut interrupted), Ok(mut terminated)) = signals else {
-        return std::future::pending().await;
-    };
-    tokio::select! {
-        _ = interrupted.recv() => {}
-        _ = terminated.recv() => {}
-    }
 }
 
 /// A contract, and a problem it can answer.

@@ -43,7 +43,7 @@ fn prepare(arguments: &Work, logging: &Logging, colour: bool) -> Result<(), Fail
 }
 
 async fn work(arguments: &Work, logging: &Logging, running: Running) -> Result<(), Failure> {
-    let Running { backend, runtimes, local } = running;
+    let Running { opened, runtimes, local } = running;
     let meters = Arc::new(Meters::new(runtimes.clone()));
     let told = match arguments.listen {
         None => None,
@@ -70,8 +70,7 @@ async fn work(arguments: &Work, logging: &Logging, running: Running) -> Result<(
             }
         }
     }
-    let store = arguments.kept.storage.told(&arguments.kept.data, &backend);
-    lines.push(format!("  store      {store}"));
+    lines.push(format!("  store      {}", opened.shown));
     if let Some((server, _)) = &told {
         lines.push(format!("  metrics    http://{}/metrics", server.address()));
     }

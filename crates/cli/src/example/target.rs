@@ -10,7 +10,8 @@ use hyper_util::rt::TokioIo;
 use latchkey_embedded::Store;
 use latchkey_http::{Service, Settings, TestClock, Tokens};
 use latchkey_language::ast::QueueMode;
-use latchkey_runtime::{Backend, Options, Outside, Runtime, Source, System, time};
+use latchkey_runtime::{Options, Outside, Runtime, Source, Storage, System, time};
+use latchkey_table::Backend;
 use tokio::net::TcpStream;
 
 use super::BEGINNING;
@@ -61,19 +62,26 @@ impl Target {
     pub async fn in_memory(system: System) -> Result<Target, TargetError> {
         let store = Store::in_memory(&latchkey_embedded::Options::default());
         let store = store.map_err(unusable)?;
-        Target::on(system, Backend::Embedded(Arc::new(store))).await
+        Target::start(system, store.into(), clock(), Vec::new()).await
     }
 
-    /// A backend, in this process.
-    pub async fn on(system: System, backend: Backend) -> Result<Target, TargetError> {
-        let clock = Arc::new(TestClock::at(time::parse(BEGINNING).unwrap_or(0)));
+    /// A backend, in this process, with queues in memory.
+    pub async fn on(system: System, backend: Arc<dyn Backend>) -> Result<Target, TargetError> {
+        let clock = clock();
         let source: Arc<dyn Source> = clock.clone();
-        let outside = match &backend {
-            Backend::Embedded(_) => Vec::new(),
-            Backend::DynamoDb(_) => queues_of_its_own(&system, &source).await?,
-        };
+        let outside = queues_of_its_own(&system, &source).await?;
+        Target::start(system, Storage::on(backend), clock, outside).await
+    }
+
+    async fn start(
+        system: System,
+        storage: Storage,
+        clock: Arc<TestClock>,
+        outside: Vec<Outside>,
+    ) -> Result<Target, TargetError> {
+        let source: Arc<dyn Source> = clock.clone();
         let options = Options { source, ..Options::default() };
-        let runtime = Runtime::start_with(system, backend, options, outside).await;
+        let runtime = Runtime::start_with(system, storage, options, outside).await;
         let runtime = runtime.map_err(unusable)?;
         let tokens = || Tokens::new(SECRET, "latchkey", "latchkey").map_err(unusable);
         let settings = Settings { test_clock: Some(clock), ..Settings::default() };
@@ -150,6 +158,11 @@ impl Target {
             }
         }
     }
+}
+
+/// The clock of examples, where they begin.
+fn clock() -> Arc<TestClock> {
+    Arc::new(TestClock::at(time::parse(BEGINNING).unwrap_or(0)))
 }
 
 /// Queues in memory, beside a table elsewhere. All that is sent goes there at once, whenever it is due.

@@ -1,9 +1,9 @@
 //! Filling a table.
 
-use latchkey_dynamodb::{BATCH_ITEMS_MAX, DynamoDb};
-use latchkey_runtime::Backend;
-use latchkey_table::{Error, Item, Put, Returning, Schema};
 use std::sync::Arc;
+
+use latchkey_table::limits::BATCH_ITEMS_MAX;
+use latchkey_table::{Backend, Error, Item, Schema};
 use tokio::task::JoinSet;
 
 use super::lines::Entry;
@@ -33,44 +33,19 @@ impl From<Error> for Refused {
 impl Table {
     /// Writes items, no two of one key, in place of any that are there. On an error, any of them may have been.
     pub(crate) async fn write(&self, entries: Vec<Entry>) -> Result<(), Refused> {
-        match &self.backend {
-            Backend::Embedded(store) => {
-                // All are handed in before the first is waited for: they share their commits.
-                let put = |entry: Entry| {
-                    let (table, item) = (Arc::clone(&self.schema), entry.item);
-                    let put = Put { table, item, condition: None };
-                    (entry.line, store.put(put, Returning::Nothing))
-                };
-                let pending: Vec<_> = entries.into_iter().map(put).collect();
-                for (line, pending) in pending {
-                    if let Err(error) = pending.await {
-                        let line = matches!(error, Error::Invalid { .. }).then_some(line);
-                        return Err(Refused { line, error });
-                    }
-                }
-                Ok(())
+        let mut requests: JoinSet<Result<(), Refused>> = JoinSet::new();
+        for chunk in chunks(entries) {
+            if requests.len() >= REQUESTS_MAX {
+                joined(requests.join_next().await)?;
             }
-            Backend::DynamoDb(service) => write_remote(service, &self.schema, entries).await,
+            let (backend, schema) = (Arc::clone(&self.opened.backend), Arc::clone(&self.schema));
+            requests.spawn(write_chunk(backend, schema, chunk));
         }
-    }
-}
-
-async fn write_remote(
-    service: &DynamoDb,
-    schema: &Arc<Schema>,
-    entries: Vec<Entry>,
-) -> Result<(), Refused> {
-    let mut requests: JoinSet<Result<(), Refused>> = JoinSet::new();
-    for chunk in chunks(entries) {
-        if requests.len() >= REQUESTS_MAX {
+        while !requests.is_empty() {
             joined(requests.join_next().await)?;
         }
-        requests.spawn(write_chunk(service.clone(), Arc::clone(schema), chunk));
+        Ok(())
     }
-    while !requests.is_empty() {
-        joined(requests.join_next().await)?;
-    }
-    Ok(())
 }
 
 type Joined = Result<Result<(), Refused>, tokio::task::JoinError>;
@@ -103,18 +78,21 @@ fn chunks(entries: Vec<Entry>) -> Vec<Vec<Entry>> {
 }
 
 async fn write_chunk(
-    service: DynamoDb,
+    backend: Arc<dyn Backend>,
     schema: Arc<Schema>,
     entries: Vec<Entry>,
 ) -> Result<(), Refused> {
     let items: Vec<Item> = entries.iter().map(|entry| entry.item.clone()).collect();
-    match service.put_all(&schema, items, patience()).await {
+    match backend.put_all(&schema, items, patience()).await {
+        Err(error @ Error::Invalid { leg: Some(at), .. }) => {
+            return Err(Refused { line: entries.get(at).map(|entry| entry.line), error });
+        }
         Err(Error::Invalid { .. }) => {}
         done => return Ok(done?),
     }
-    // The service does not say which of them it would not take: one by one, it does.
+    // A service does not say which of them it would not take: one by one, it does.
     for entry in entries {
-        let written = service.put_all(&schema, vec![entry.item], patience()).await;
+        let written = backend.put_all(&schema, vec![entry.item], patience()).await;
         let line = matches!(written, Err(Error::Invalid { .. })).then_some(entry.line);
         written.map_err(|error| Refused { line, error })?;
     }

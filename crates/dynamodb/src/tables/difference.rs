@@ -8,8 +8,6 @@ use aws_sdk_dynamodb::types::{
 };
 use latchkey_table::{KeyNames, Schema};
 
-use super::key_attributes;
-
 /// What a table lacks, or has otherwise.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Mismatch {
@@ -78,7 +76,7 @@ pub(super) fn differences(schema: &Schema, table: &TableDescription) -> Vec<Mism
     if !same {
         differences.push(Mismatch::Key { wanted: schema.key.clone(), found });
     }
-    for name in key_attributes(schema) {
+    for name in schema.key_attributes() {
         let named = |one: &&AttributeDefinition| one.attribute_name == name;
         let Some(found) = table.attribute_definitions().iter().find(named) else { continue };
         if found.attribute_type != ScalarAttributeType::S {

@@ -9,9 +9,9 @@ use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use latchkey_embedded::{Options, Scan, Store};
+use latchkey_embedded::{Options, Store};
 use latchkey_queue::{Clock, Embedded, Which, leg};
-use latchkey_table::{Action, Item, Key, Leg, Put, Returning, Transact, Update, Value};
+use latchkey_table::{Action, Item, Key, Leg, Put, Returning, Scan, Transact, Update, Value};
 
 use crate::world::{failure, home, message, table};
 

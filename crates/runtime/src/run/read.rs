@@ -1,6 +1,6 @@
 //! Reads of a call.
 
-use latchkey_table::{Item, Query, Request};
+use latchkey_table::{Error, Got, GotMany, Item, Page, Query};
 
 use super::{Ended, Session};
 use crate::cursor::Scope;
@@ -8,17 +8,12 @@ use crate::evaluate::Bound;
 use crate::pages::Found;
 use crate::plan::{BatchOp, Failure, GetOp, QueryOp};
 use crate::problem::Problem;
-use crate::trace::found;
 
 impl Session<'_> {
     pub(super) async fn get(&mut self, op: &GetOp, at: usize) -> Result<usize, Ended> {
         let request = self.filler().get(op)?;
-        let got = match self.runtime.backend.get(&request, self.deadline).await {
-            Ok(got) => got,
-            Err(error) => return Err(self.refused(&error)),
-        };
-        let outcome = if got.item.is_some() { "found" } else { "nothing there" };
-        self.note(|| Request::Get(request), outcome, got.capacity);
+        let got: Result<Got, Error> = self.ask(request).await;
+        let got = got.map_err(|error| self.refused(&error))?;
         match got.item {
             Some(item) => {
                 if let Some(binding) = op.binding {
@@ -32,18 +27,9 @@ impl Session<'_> {
 
     pub(super) async fn batch(&mut self, op: &BatchOp, at: usize) -> Result<usize, Ended> {
         let request = self.filler().batch(op)?;
-        let backend = &self.runtime.backend;
-        let got = match &request {
-            Request::SnapshotGet(get) => backend.snapshot_get(get, self.deadline).await,
-            Request::BatchGet(get) => backend.batch_get(get, self.deadline).await,
-            _ => return Err(Ended::Again),
-        };
-        let got = match got {
-            Ok(got) => got,
-            Err(error) => return Err(self.refused(&error)),
-        };
+        let got: Result<GotMany, Error> = self.ask(request).await;
+        let got = got.map_err(|error| self.refused(&error))?;
         let items: Vec<Item> = got.items.into_iter().flatten().collect();
-        self.note(|| request, &found(&items), got.capacity);
         let empty = items.is_empty();
         if let Some(binding) = op.binding {
             self.frame.bind(binding, Bound::Page(Found { items, next: None }));
@@ -96,11 +82,8 @@ impl Session<'_> {
         loop {
             let missing = (wanted + usize::from(paged)).saturating_sub(items.len());
             query.limit = u32::try_from(missing).ok();
-            let page = match self.runtime.backend.query(&query, self.deadline).await {
-                Ok(page) => page,
-                Err(error) => return Err(self.refused(&error)),
-            };
-            self.note(|| Request::Query(query.clone()), &found(&page.items), page.capacity);
+            let page: Result<Page, Error> = self.ask(query.clone()).await;
+            let page = page.map_err(|error| self.refused(&error))?;
             items.extend(page.items);
             match page.resume {
                 Some(resume) if items.len() < wanted + usize::from(paged) => {

@@ -2,7 +2,7 @@
 
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD as BASE64;
-use latchkey_table::{Error, Put, Request, Returning, Text};
+use latchkey_table::{Error, Got, Put, Text, Wrote};
 
 use super::write::too_long;
 use super::{Ended, Session, unknown};
@@ -26,12 +26,8 @@ impl Session<'_> {
     pub(super) async fn replay(&mut self) -> Result<Option<Ended>, Ended> {
         let Some(named) = self.named.clone() else { return Ok(None) };
         let request = named.get(self.system);
-        let got = match self.runtime.backend.get(&request, self.deadline).await {
-            Ok(got) => got,
-            Err(error) => return Err(self.refused(&error)),
-        };
-        let outcome = if got.item.is_some() { "found" } else { "nothing there" };
-        self.note(|| Request::Get(request), outcome, got.capacity);
+        let got: Result<Got, Error> = self.ask(request).await;
+        let got = got.map_err(|error| self.refused(&error))?;
         Ok(match got.item.and_then(|item| named.read(&item)) {
             None => None,
             Some(Recorded::Answer(answer)) => Some(Ended::Replayed(answer)),
@@ -97,19 +93,9 @@ impl Session<'_> {
         let Some(put) = named.put(self.system, &answer, self.claim.as_ref()) else {
             return too_long();
         };
-        let kept = self.trace.is_some().then(|| Request::Put(put.clone(), Returning::Nothing));
-        self.writing = true;
-        let wrote = self.runtime.backend.put(put, Returning::Nothing, self.deadline).await;
-        self.writing = false;
-        match wrote {
-            Ok(wrote) => {
-                self.noted(kept, "written", wrote.capacity);
-                Ended::Answered(answer)
-            }
-            Err(Error::ConditionFailed(failed)) => {
-                self.noted(kept, "the condition did not hold", failed.capacity);
-                Ended::Again
-            }
+        match self.ask::<Wrote>(put).await {
+            Ok(_) => Ended::Answered(answer),
+            Err(Error::ConditionFailed(_)) => Ended::Again,
             Err(error) => self.refused(&error),
         }
     }

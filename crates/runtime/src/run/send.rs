@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use latchkey_queue::outbox::Record;
 use latchkey_queue::{Message, Queue};
-use latchkey_table::{Leg, Map, Returning};
+use latchkey_table::{Leg, Map, Wrote};
 use tokio::time::Instant;
 
 use super::write::Legs;
@@ -133,7 +133,8 @@ impl Session<'_> {
         let line = &self.runtime.lines[send.queue];
         if let Some(Leg::Put(put)) = again.then(|| record.leg(&line.home)) {
             let deadline = Instant::now() + FOLLOW_LATER_TIME_MAX;
-            if let Err(error) = self.runtime.backend.put(put, Returning::Nothing, deadline).await {
+            let put = self.runtime.backend.ask::<Wrote>(put, deadline.into_std()).await;
+            if let Err(error) = put {
                 tracing::warn!(send = %send.id, %error, "what follows a send is not done");
             }
         }

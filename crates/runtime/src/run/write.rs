@@ -2,8 +2,8 @@
 
 use latchkey_model::model::{BindingId, Verb};
 use latchkey_table::{
-    Action, Capacity, Condition, Consistency, Error, Get, Item, Leg, Path, Request, Returning,
-    Text, Transact, Transacted, Update, Wrote, holds,
+    Action, Capacity, Condition, Consistency, Error, Get, Got, Item, Leg, Path, Returning, Text,
+    Transact, Transacted, Update, Wrote, holds,
 };
 
 use super::send::Sending;
@@ -51,14 +51,8 @@ impl<'a> Session<'a> {
         let filled = self.filler().leg(leg)?;
         let wants = leg.result.is_some() && leg.verb != Verb::Put;
         let returning = if wants { Returning::New } else { Returning::Nothing };
-        let kept = self.trace.is_some().then(|| filled.leg.clone());
-        self.writing = true;
-        let wrote = self.single(filled.leg, returning).await;
-        self.writing = false;
-        let note = |leg: Leg| leg.alone(returning);
-        match wrote {
+        match self.ask::<Wrote>(filled.leg.alone(returning)).await {
             Ok(wrote) => {
-                self.noted(kept.map(note), "written", wrote.capacity);
                 let image = if wants { wrote.item } else { filled.image };
                 if let (Some(binding), Some(image)) = (leg.result, image) {
                     self.frame.bind(binding, Bound::Item(image));
@@ -66,7 +60,6 @@ impl<'a> Session<'a> {
                 Ok(at + 1)
             }
             Err(Error::ConditionFailed(failed)) => {
-                self.noted(kept.map(note), "the condition did not hold", failed.capacity);
                 if leaves_bounds(filled.asked.as_ref(), failed.item.as_ref()) {
                     return Err(out_of_bounds());
                 }
@@ -84,31 +77,14 @@ impl<'a> Session<'a> {
     ) -> Result<Option<Option<Condition>>, Ended> {
         let (table, key) = (update.table.clone(), update.key.clone());
         let get = Get { table, key, consistency: Consistency::Strong };
-        let got = match self.runtime.backend.get(&get, self.deadline).await {
-            Ok(got) => got,
-            Err(error) => return Err(self.refused(&error)),
-        };
-        let outcome = if got.item.is_some() { "found" } else { "nothing there" };
-        self.note(|| Request::Get(get), outcome, got.capacity);
+        let got: Result<Got, Error> = self.ask(get).await;
+        let got = got.map_err(|error| self.refused(&error))?;
         let read = got.item.unwrap_or_else(|| update.table.key.item(&update.key));
         // What cannot be computed with is refused by the table, unless the condition is first.
         if let Ok(image) = self.frame.image(&update.actions, &read) {
             self.frame.bind(result, Bound::Item(image));
         }
         Ok(pin(update, &read))
-    }
-
-    async fn single(&self, leg: Leg, returning: Returning) -> Result<Wrote, Error> {
-        let backend = &self.runtime.backend;
-        match leg {
-            Leg::Put(put) => backend.put(put, returning, self.deadline).await,
-            Leg::Update(update) => backend.update(update, returning, self.deadline).await,
-            Leg::Delete(delete) => backend.delete(delete, returning, self.deadline).await,
-            check @ Leg::Check(_) => {
-                let done = backend.transact(Transact { legs: vec![check] }, self.deadline).await?;
-                Ok(Wrote { item: None, capacity: done.capacity })
-            }
-        }
     }
 
     pub(super) async fn transact(
@@ -160,17 +136,14 @@ impl<'a> Session<'a> {
         // First, so that a call of the same name that was faster is what decides.
         sent.legs.splice(0..0, record.map(|record| Leg::Put(record.put)));
         let transact = Transact { legs: sent.legs };
-        let kept = self.trace.is_some().then(|| Request::Transact(transact.clone()));
-        self.writing = true;
-        let done = match transact.legs.is_empty() {
-            false => self.runtime.backend.transact(transact, self.deadline).await,
+        let done: Result<Transacted, Error> = match transact.legs.is_empty() {
+            false => self.ask(transact).await,
             true => Ok(Transacted { capacity: Capacity::ZERO }),
         };
         // Whoever is cut off while queues are asked has had its effect.
         self.writing = done.is_ok() && !sent.sends.is_empty();
         match done {
-            Ok(done) => {
-                self.noted(kept, "written", done.capacity);
+            Ok(_) => {
                 self.recorded |= offset == 1 && claim.is_none();
                 self.claim = claim.or(self.claim.take());
                 self.sent(sent.sends).await;
@@ -178,8 +151,6 @@ impl<'a> Session<'a> {
                 Ok(at + 1)
             }
             Err(Error::ConditionFailed(failed)) => {
-                let outcome = format!("the condition of leg {} did not hold", failed.leg + 1);
-                self.noted(kept, &outcome, failed.capacity);
                 for (binding, before) in sent.before.into_iter().rev() {
                     self.frame.bind(binding, before);
                 }
@@ -197,13 +168,6 @@ impl<'a> Session<'a> {
                 }
             }
             Err(error) => Err(self.refused(&error)),
-        }
-    }
-
-    pub(super) fn noted(&mut self, request: Option<Request>, outcome: &str, capacity: Capacity) {
-        match request {
-            Some(request) => self.note(|| request, outcome, capacity),
-            None => self.capacity += capacity,
         }
     }
 }

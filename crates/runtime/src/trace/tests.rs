@@ -1,6 +1,9 @@
 use std::sync::Arc;
 
-use latchkey_table::{Check, Comparator, Delete, Get, Key, Query, Returning, SortRange, Transact};
+use latchkey_table::{
+    Check, Comparator, Delete, Failed, Get, Got, Item, Key, Page, Query, Returning, SortRange,
+    Transact,
+};
 
 use super::*;
 
@@ -136,9 +139,16 @@ fn what_has_no_secret_is_shown_as_it_is() {
 }
 
 #[test]
-fn items_are_counted_as_people_do() {
-    let item = Item::new();
-    assert_eq!(found(&[]), "0 items");
-    assert_eq!(found(std::slice::from_ref(&item)), "1 item");
-    assert_eq!(found(&[item.clone(), item]), "2 items");
+fn outcomes_are_told_as_people_would() {
+    let capacity = Capacity::ZERO;
+    let request = Request::Transact(Transact { legs: Vec::new() });
+    let told = |answer| outcome(&request, &answer);
+    let page =
+        |count| Ok(Answer::Page(Page { items: vec![Item::new(); count], resume: None, capacity }));
+    assert_eq!(told(page(0)), "0 items");
+    assert_eq!(told(page(1)), "1 item");
+    assert_eq!(told(page(2)), "2 items");
+    assert_eq!(told(Ok(Answer::Got(Got { item: None, capacity }))), "nothing there");
+    let failed = Error::ConditionFailed(Box::new(Failed { leg: 1, item: None, capacity }));
+    assert_eq!(told(Err(failed)), "the condition of leg 2 did not hold");
 }

@@ -8,8 +8,7 @@ use latchkey_embedded::Store;
 use latchkey_queue::outbox::Record;
 use latchkey_queue::{Clock, Embedded, Home, Message, Queue, Which};
 use latchkey_runtime::{
-    Backend, Ending, OUTBOX_SHARDS, Options, Outside, Relayed, Runtime, Sending, Sent, Source,
-    System,
+    Ending, OUTBOX_SHARDS, Options, Outside, Relayed, Runtime, Sending, Sent, Source, System,
 };
 use latchkey_table::{Map, Schema, Transact};
 
@@ -39,7 +38,7 @@ impl Apart {
         let system = System::read(&document(SHOP)).unwrap();
         let options = Options { source: clock.clone(), ..Options::default() };
         let outside = vec![Outside::new(QUEUE, Queue::Embedded(queue.clone()))];
-        let backend = Backend::Embedded(store.clone());
+        let backend = store.clone();
         let runtime = Runtime::start_with(system, backend, options, outside).await.unwrap();
         Apart { world: World { runtime, store }, queue, clock }
     }
@@ -152,7 +151,7 @@ async fn what_nobody_got_to_is_swept() {
 async fn reopened(store: &Arc<Store>, clock: &Arc<Moved>, outside: Vec<Outside>) -> Runtime {
     let system = System::read(&document(SHOP)).unwrap();
     let options = Options { source: clock.clone(), ..Options::default() };
-    let backend = Backend::Embedded(Arc::clone(store));
+    let backend = Arc::clone(store);
     Runtime::start_with(system, backend, options, outside).await.unwrap()
 }
 
@@ -288,7 +287,7 @@ async fn what_follows_later_is_swept() {
     let clock = Arc::new(Moved(AtomicI64::new(NOW)));
     let options = Options { source: clock.clone(), ..Options::default() };
     let system = System::read(&document(JOBS)).unwrap();
-    let backend = Backend::Embedded(Arc::clone(&store));
+    let backend = Arc::clone(&store);
     let runtime = Runtime::start(system, backend, options).await.unwrap();
     let world = World { runtime, store };
     let sweep = async || {

@@ -480,15 +480,15 @@ async fn a_sweep_removes_what_is_over() {
         assert_eq!(world.made(call).await.status(), 201);
     }
     let system = world.runtime.system().clone();
-    let swept = sweep(&world.store, &system, None, NOW).await.unwrap();
+    let swept = sweep(&*world.store, &system, None, NOW).await.unwrap();
     assert_eq!((swept.removed, swept.after), (0, None), "none is over yet");
-    let swept = sweep(&world.store, &system, None, NOW + day + 2_000).await.unwrap();
+    let swept = sweep(&*world.store, &system, None, NOW + day + 2_000).await.unwrap();
     assert_eq!((swept.removed, records(&world)), (3, 4), "those of 0, 1 and 2 seconds");
     assert_eq!((world.all("ORDER#").len(), world.all("SHOP#").len()), (7, 1));
     let mut kept = named("ORDER", r#"{"shopId": "s", "total": 5}"#, "k5");
     kept.at = Some(NOW + day);
     assert!(world.made(kept).await.0.replayed, "it is as good as before");
-    let swept = sweep(&world.store, &system, None, NOW + 9 * day).await.unwrap();
+    let swept = sweep(&*world.store, &system, None, NOW + 9 * day).await.unwrap();
     assert_eq!((swept.removed, records(&world)), (4, 0));
 }
 

@@ -2,12 +2,12 @@
 
 use std::sync::Arc;
 
-use latchkey_embedded::{Scan, Store};
+use latchkey_embedded::Store;
 use latchkey_runtime::{
-    Answer, Backend, Call, Caller, Given, Mistakes, Options, Outcome, Problem, Runtime, Source,
-    System, json, time,
+    Answer, Call, Caller, Given, Mistakes, Options, Outcome, Problem, Runtime, Source, System,
+    json, time,
 };
-use latchkey_table::{Consistency, Get, Item, Key, Text, Value};
+use latchkey_table::{Consistency, Get, Item, Key, Scan, Text, Value};
 use proptest::prelude::ProptestConfig;
 
 /// The instant of a call that does not say another: 2026-02-25T10:00:00.000Z.
@@ -105,7 +105,7 @@ impl World {
         let store = Store::in_memory(&latchkey_embedded::Options::default()).unwrap();
         let store = Arc::new(store);
         let options = Options { cursor_secret: b"the same for all tests".to_vec(), source };
-        let backend = Backend::Embedded(store.clone());
+        let backend = store.clone();
         let runtime = Runtime::start(system, backend, options).await.unwrap();
         World { runtime, store }
     }

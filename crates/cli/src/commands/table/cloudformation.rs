@@ -1,8 +1,7 @@
 //! Tables as a CloudFormation template.
 
-use latchkey_dynamodb::{EXPIRY_ATTRIBUTE, key_attributes};
 use latchkey_runtime::System;
-use latchkey_table::{KeyNames, Schema};
+use latchkey_table::{EXPIRY_ATTRIBUTE, KeyNames, Schema};
 
 /// The most of a system's name that goes into a logical id.
 const ID_CHARS_MAX: usize = 200;
@@ -64,7 +63,7 @@ impl Yaml {
         self.line(4, &format!("AttributeName: {}", text(EXPIRY_ATTRIBUTE)));
         self.line(4, "Enabled: true");
         self.line(3, "AttributeDefinitions:");
-        for name in key_attributes(schema) {
+        for name in schema.key_attributes() {
             self.line(4, &format!("- AttributeName: {}", text(name)));
             self.line(5, "AttributeType: S");
         }

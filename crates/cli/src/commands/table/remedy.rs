@@ -1,8 +1,8 @@
 //! What to run so that a table becomes as its document needs it.
 
-use latchkey_dynamodb::{EXPIRY_ATTRIBUTE, Mismatch};
+use latchkey_dynamodb::Mismatch;
 use latchkey_runtime::System;
-use latchkey_table::Index;
+use latchkey_table::{EXPIRY_ATTRIBUTE, Index};
 
 use crate::storage::{bare, quoted};
 

@@ -1,0 +1,106 @@
+//! Reaching AWS: DynamoDB and SQS. A build without the feature `aws` has `no_aws.rs` in this place.
+
+use std::error::Error as StdError;
+use std::sync::Arc;
+use std::time::Duration;
+
+use latchkey_dynamodb::{DynamoDb, Settings, TableError};
+use latchkey_runtime::queue::{Clock, Error, Queue, SqsOptions, SqsService};
+use latchkey_runtime::{Outside, Source, System};
+
+use crate::Failure;
+use crate::arguments::{Queues, Remote};
+use crate::running::{Names, on_sqs};
+use crate::storage::{Opened, bare, is_address};
+
+/// How long it may take to find out where DynamoDB is.
+const FIND_TIME_MAX: Duration = Duration::from_secs(10);
+
+/// Opens DynamoDB, or what speaks its protocol.
+pub(crate) async fn open(remote: &Remote) -> Result<Opened, Failure> {
+    let service = remote.connect().await?;
+    let shown = match service.region() {
+        Some(region) if remote.endpoint().is_none() => format!("{} in {region}", remote.told()),
+        _ => remote.told(),
+    };
+    Ok(Opened { backend: Arc::new(service), local: None, shown })
+}
+
+/// What helps against what a service says of a table. `arguments` are those of `latchkey table` that lead to it.
+pub(crate) fn advice(
+    error: &(dyn StdError + Send + Sync + 'static),
+    arguments: &str,
+) -> Option<String> {
+    error.downcast_ref::<TableError>().and_then(|error| error.advice(arguments))
+}
+
+impl Remote {
+    /// Finds DynamoDB, or what speaks its protocol.
+    pub(crate) async fn connect(&self) -> Result<DynamoDb, Failure> {
+        if let Some(endpoint) = self.endpoint().filter(|endpoint| !is_address(endpoint)) {
+            return Err(Failure::Unusable(format!(
+                "the endpoint `{}` is no address such as http://127.0.0.1:8000",
+                bare(&endpoint)
+            )));
+        }
+        let settings = Settings { endpoint: self.endpoint.clone() };
+        let found = tokio::time::timeout(FIND_TIME_MAX, DynamoDb::connect(&settings)).await;
+        found.map_err(|_| {
+            Failure::unusable(
+                "no region was found in time; set AWS_REGION, or choose an AWS_PROFILE",
+            )
+        })
+    }
+}
+
+/// SQS, or what speaks its protocol.
+pub(crate) struct Sqs(SqsService);
+
+impl Sqs {
+    /// Finds it.
+    pub(crate) async fn connect(queues: &Queues) -> Result<Sqs, Failure> {
+        if let Some(endpoint) = queues.sqs_endpoint.as_deref().filter(|url| !is_address(url)) {
+            return Err(Failure::Unusable(format!(
+                "the endpoint `{}` is no address such as http://127.0.0.1:5000",
+                bare(endpoint)
+            )));
+        }
+        Ok(Sqs(SqsService::connect(queues.sqs_endpoint.as_deref()).await))
+    }
+
+    /// The queues of a system.
+    pub(crate) async fn queues(
+        &self,
+        system: &System,
+        names: &Names<'_>,
+        source: &Arc<dyn Source>,
+    ) -> Result<Vec<Outside>, Failure> {
+        let mut found = Vec::new();
+        for queue in system.queues() {
+            let source = Arc::clone(source);
+            let clock = Clock::new(move || source.now());
+            let options = SqsOptions { lease_ms: queue.lease_ms, group: None };
+            let name = on_sqs(names, queue.name);
+            let opened = self.0.queue(name, options, clock).await;
+            let opened = opened.map_err(|error| match error {
+                Error::Refused { reason } => Failure::Unusable(format!(
+                    "SQS has no queue `{name}` for us: {reason}; `latchkey queue create --sqs` makes it"
+                )),
+                error => Failure::Unusable(format!("SQS: {error}")),
+            })?;
+            found.push(Outside::new(queue.name, Queue::Sqs(Box::new(opened))));
+        }
+        Ok(found)
+    }
+
+    /// Makes a queue. One that is there stays as it is.
+    pub(crate) async fn create(
+        &self,
+        name: &str,
+        lease_ms: u32,
+        tries: u32,
+    ) -> Result<(), Failure> {
+        let made = self.0.create(name, lease_ms, tries).await;
+        made.map_err(|error| Failure::Unusable(format!("SQS: `{name}`: {error}")))
+    }
+}

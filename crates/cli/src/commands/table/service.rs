@@ -1,0 +1,183 @@
+//! The tables of documents on a service: making them, showing them, comparing them.
+
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+
+use latchkey_dynamodb::{Description, DynamoDb, Mismatch, Setting, TableError};
+use latchkey_runtime::System;
+use latchkey_table::EXPIRY_ATTRIBUTE;
+
+use super::remedy::Remedies;
+use super::systems;
+use crate::Failure;
+use crate::arguments::{Remote, Tables};
+
+/// How often it is told what is waited for.
+const TELL_EVERY: Duration = Duration::from_secs(5);
+
+pub(super) fn create(tables: Tables, colour: bool) -> Result<(), Failure> {
+    Work::new(tables, colour)?.run(Work::create)
+}
+
+pub(super) fn describe(tables: Tables, colour: bool) -> Result<(), Failure> {
+    Work::new(tables, colour)?.run(Work::describe)
+}
+
+pub(super) fn diff(tables: Tables, colour: bool) -> Result<(), Failure> {
+    Work::new(tables, colour)?.run(Work::diff)
+}
+
+/// What a command does with the tables of systems.
+struct Work {
+    documents: Vec<PathBuf>,
+    remote: Remote,
+    systems: Vec<System>,
+}
+
+/// What a command found of one table.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Found {
+    Right,
+    Wrong,
+}
+
+impl Work {
+    fn new(tables: Tables, colour: bool) -> Result<Work, Failure> {
+        let Tables { documents, remote } = tables;
+        let systems = systems(&documents, &remote, colour)?;
+        Ok(Work { documents, remote, systems })
+    }
+
+    /// Does something with each table.
+    fn run<F>(&self, each: F) -> Result<(), Failure>
+    where
+        F: AsyncFn(&Work, &DynamoDb, &System) -> Result<Found, TableError>,
+    {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+        runtime.map_err(Failure::unusable)?.block_on(async {
+            let service = self.remote.connect().await?;
+            let mut right = true;
+            for system in &self.systems {
+                match each(self, &service, system).await {
+                    Ok(found) => right &= found == Found::Right,
+                    Err(error) => return Err(Failure::Unusable(self.explained(&error, system))),
+                }
+            }
+            if right { Ok(()) } else { Err(Failure::Told) }
+        })
+    }
+
+    fn explained(&self, error: &TableError, system: &System) -> String {
+        self.remote.explained(error, &self.documents, system.name(), &system.table().name)
+    }
+
+    async fn create(&self, service: &DynamoDb, system: &System) -> Result<Found, TableError> {
+        let (name, table) = (system.name(), &system.table().name);
+        let mut told: Option<Instant> = None;
+        let made = service.make(system.table(), |waiting| {
+            if told.is_none_or(|at| at.elapsed() >= TELL_EVERY) {
+                eprintln!("{name}: waiting: {}", list(waiting));
+                told = Some(Instant::now());
+            }
+        });
+        match made.await {
+            Ok(true) => {
+                let problems = service.protect(table).await;
+                println!("{name}: made table `{table}`");
+                for problem in problems {
+                    eprintln!("{name}: {problem}");
+                }
+                Ok(Found::Right)
+            }
+            Ok(false) => {
+                println!("{name}: table `{table}` is there, and as it should be");
+                Ok(Found::Right)
+            }
+            Err(error @ TableError::Differs { .. }) => {
+                eprintln!("error: {}", self.explained(&error, system));
+                Ok(Found::Wrong)
+            }
+            Err(error) => Err(error),
+        }
+    }
+
+    async fn describe(&self, service: &DynamoDb, system: &System) -> Result<Found, TableError> {
+        let table = &system.table().name;
+        match service.describe(table).await? {
+            Some(description) => {
+                println!("{}: {}", system.name(), shown(&description));
+                Ok(Found::Right)
+            }
+            None => {
+                let error = TableError::Missing { table: table.to_string() };
+                eprintln!("error: {}", self.explained(&error, system));
+                Ok(Found::Wrong)
+            }
+        }
+    }
+
+    async fn diff(&self, service: &DynamoDb, system: &System) -> Result<Found, TableError> {
+        let (name, table) = (system.name(), &system.table().name);
+        let arguments = self.remote.arguments(&self.documents, name, table);
+        let remedies =
+            Remedies { system, arguments: &arguments, endpoint: self.remote.endpoint.as_deref() };
+        let Some(mismatches) = service.difference(system.table()).await? else {
+            println!("{name}: there is no table `{table}`; run");
+            println!("  latchkey table create{arguments}");
+            return Ok(Found::Wrong);
+        };
+        let mut told: Vec<String> = mismatches.iter().map(ToString::to_string).collect();
+        let mut remedies_told = remedies.of(&mismatches);
+        if service.recovery(table).await == Setting::Off {
+            told.push("point-in-time recovery is off".to_owned());
+            remedies_told.push(remedies.recovery());
+        }
+        match service.expiry(table).await {
+            Setting::Off => {
+                told.push("records that are over are not removed: time to live is off".to_owned());
+                remedies_told.push(remedies.expiry());
+            }
+            Setting::On(attribute) if attribute != EXPIRY_ATTRIBUTE => {
+                told.push(format!("time to live is by `{attribute}`, not `{EXPIRY_ATTRIBUTE}`"));
+                remedies_told.extend([remedies.no_expiry(&attribute), remedies.expiry()]);
+            }
+            Setting::On(_) | Setting::Unknown(_) => {}
+        }
+        if told.is_empty() {
+            println!("{name}: table `{table}` is as it should be");
+            return Ok(Found::Right);
+        }
+        println!("{name}: table `{table}` is not as it should be");
+        told.iter().for_each(|one| println!("  {one}"));
+        println!("run, one after the other, each when the one before is done:");
+        remedies_told.iter().for_each(|one| println!("  {one}"));
+        Ok(Found::Wrong)
+    }
+}
+
+fn list(mismatches: &[Mismatch]) -> String {
+    mismatches.iter().map(ToString::to_string).collect::<Vec<_>>().join("; ")
+}
+
+/// A table, for people.
+fn shown(table: &Description) -> String {
+    let mut lines = vec![format!("table `{}`, {}", table.table, table.status)];
+    let mut line = |name: &str, value: &str| lines.push(format!("  {name:<10}{value}"));
+    line("key", &table.key);
+    for index in &table.indexes {
+        let (name, key, holds) = (&index.index, &index.key, &index.projection);
+        line("index", &format!("{name}: {key}, {holds}, {}", index.status));
+    }
+    line("billing", &table.billing);
+    let setting = |setting: &Setting| match setting {
+        Setting::On(by) if by.is_empty() => "on".to_owned(),
+        Setting::On(by) => format!("on, by `{by}`"),
+        Setting::Off => "off".to_owned(),
+        Setting::Unknown(reason) => format!("unknown: {reason}"),
+    };
+    line("recovery", &setting(&table.recovery));
+    line("expiry", &setting(&table.expiry));
+    let (items, bytes) = (table.items, table.bytes);
+    line("items", &format!("{items}, of {bytes} bytes, when they were last counted"));
+    lines.join("\n")
+}

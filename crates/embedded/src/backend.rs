@@ -1,0 +1,86 @@
+//! The store as a [`Backend`]. It needs no deadline: its reads wait for nothing, and its writes are refused or
+//! done.
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use latchkey_table::limits::BATCH_ITEMS_MAX;
+use latchkey_table::{
+    Answer, Answering, Backend, Error, Invalid, Item, Need, PrepareError, Put, Request, Returning,
+    Scan, Scanned, Schema, Text,
+};
+
+use crate::pending::Pending;
+use crate::store::Store;
+
+impl Backend for Store {
+    fn execute(&self, request: Request, _: Instant) -> Answering<'_, Result<Answer, Error>> {
+        Answering::ready(match request {
+            Request::Get(get) => self.get(&get).map(Answer::Got),
+            Request::BatchGet(get) => self.batch_get(&get).map(Answer::GotMany),
+            Request::SnapshotGet(get) => self.snapshot_get(&get).map(Answer::GotMany),
+            Request::Query(query) => self.query(&query).map(Answer::Page),
+            Request::Put(put, returning) => return written(self.put(put, returning)),
+            Request::Update(update, returning) => return written(self.update(update, returning)),
+            Request::Delete(delete, returning) => return written(self.delete(delete, returning)),
+            Request::Transact(transact) => return written(self.transact(transact)),
+        })
+    }
+
+    fn prepare<'a>(
+        &'a self,
+        table: &'a Arc<Schema>,
+        need: Need,
+    ) -> Answering<'a, Result<(), PrepareError>> {
+        if need == Need::Read {
+            let look = Scan {
+                table: Arc::clone(table),
+                partition_prefix: Text::default(),
+                after: None,
+                items_max: 1,
+            };
+            match self.scan(&look) {
+                Ok(_) => return Answering::ready(Ok(())),
+                // The document has other indexes than it had: the table is given these.
+                Err(Error::Invalid { reason: Invalid::OtherSchema { .. }, .. }) => {}
+                Err(error) => return Answering::ready(Err(error.into())),
+            }
+        }
+        let made = self.create_table(table);
+        Answering::waiting(async { Ok(made.await?) })
+    }
+
+    fn scan(&self, scan: Scan, _: Instant) -> Answering<'_, Result<Scanned, Error>> {
+        Answering::ready(Store::scan(self, &scan))
+    }
+
+    fn put_all<'a>(
+        &'a self,
+        table: &'a Arc<Schema>,
+        items: Vec<Item>,
+        _: Instant,
+    ) -> Answering<'a, Result<(), Error>> {
+        if items.len() > BATCH_ITEMS_MAX {
+            return Answering::ready(Err(Invalid::BatchItems { count: items.len() }.into()));
+        }
+        // All are handed in before the first is waited for: they share their commits.
+        let put = |item| {
+            let put = Put { table: Arc::clone(table), item, condition: None };
+            self.put(put, Returning::Nothing)
+        };
+        let pending: Vec<_> = items.into_iter().map(put).collect();
+        Answering::waiting(async {
+            for (at, pending) in pending.into_iter().enumerate() {
+                pending.await.map_err(|error| error.of_leg(at))?;
+            }
+            Ok(())
+        })
+    }
+}
+
+fn written<T>(pending: Pending<T>) -> Answering<'static, Result<Answer, Error>>
+where
+    T: Into<Answer> + 'static,
+{
+    Answering::waiting(async { pending.await.map(Into::into) })
+}

@@ -1,0 +1,169 @@
+//! The seam to storage: everything that reads or writes items goes through [`Backend`].
+//!
+//! The embedded store and DynamoDB implement it; so can a test, or a program that decides when each request
+//! happens. No I/O here.
+
+use std::error::Error as StdError;
+use std::fmt;
+use std::future::{Future, Ready, ready};
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+use std::time::Instant;
+
+use crate::{Answer, Error, Item, Request, Scan, Scanned, Schema};
+
+/// Carries requests out.
+///
+/// ```
+/// use std::sync::Arc;
+/// use std::time::Instant;
+/// use latchkey_table::{Answer, Answering, Backend, Error, Need, PrepareError, Request, Schema};
+///
+/// /// Counts what is asked of another backend.
+/// #[derive(Debug)]
+/// struct Counted {
+///     inner: Arc<dyn Backend>,
+///     count: std::sync::atomic::AtomicU64,
+/// }
+///
+/// impl Backend for Counted {
+///     fn execute(&self, request: Request, deadline: Instant) -> Answering<'_, Result<Answer, Error>> {
+///         self.count.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+///         self.inner.execute(request, deadline)
+///     }
+///
+///     fn prepare<'a>(&'a self, table: &'a Arc<Schema>, need: Need) -> Answering<'a, Result<(), PrepareError>> {
+///         self.inner.prepare(table, need)
+///     }
+/// }
+/// ```
+pub trait Backend: fmt::Debug + Send + Sync {
+    /// Carries a request out. A backend that has to wait gives up at the deadline.
+    fn execute(&self, request: Request, deadline: Instant) -> Answering<'_, Result<Answer, Error>>;
+
+    /// Sees that a table can be used; a backend that makes its own tables makes it so.
+    fn prepare<'a>(
+        &'a self,
+        table: &'a Arc<Schema>,
+        need: Need,
+    ) -> Answering<'a, Result<(), PrepareError>>;
+
+    /// Reads the next part of a table. Only upkeep and export ask for it.
+    fn scan(&self, _: Scan, _: Instant) -> Answering<'_, Result<Scanned, Error>> {
+        Answering::ready(Err(unable("scan a table")))
+    }
+
+    /// Writes items, no two of one key, in place of any that are there: at most
+    /// [`BATCH_ITEMS_MAX`](crate::limits::BATCH_ITEMS_MAX). Only import asks for it.
+    ///
+    /// After an error any of the items may have been written. The leg of [`Error::Invalid`] is the item at fault,
+    /// where the backend knows which.
+    fn put_all<'a>(
+        &'a self,
+        _: &'a Arc<Schema>,
+        _: Vec<Item>,
+        _: Instant,
+    ) -> Answering<'a, Result<(), Error>> {
+        Answering::ready(Err(unable("write a batch of items")))
+    }
+
+    /// What the backend knows of a table beside its items; nothing by default.
+    fn about<'a>(&'a self, _: &'a Schema) -> Answering<'a, About> {
+        Answering::ready(About::default())
+    }
+}
+
+fn unable(what: &str) -> Error {
+    Error::Unavailable { reason: format!("this backend does not {what}") }
+}
+
+impl dyn Backend + '_ {
+    /// Carries a request out, and has the answer as the kind the request has.
+    pub async fn ask<T>(
+        &self,
+        request: impl Into<Request> + Send,
+        deadline: Instant,
+    ) -> Result<T, Error>
+    where
+        T: TryFrom<Answer, Error = Error>,
+    {
+        T::try_from(self.execute(request.into(), deadline).await?)
+    }
+}
+
+/// What a table is prepared for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Need {
+    /// Reading all its items. The table must be there; indexes do not matter.
+    Read,
+    /// Reading and writing, by indexes too.
+    Write,
+    /// The same, with transactions.
+    Transact,
+}
+
+/// Why a table cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub enum PrepareError {
+    /// The store refuses the table.
+    #[error(transparent)]
+    Store(#[from] Error),
+    /// A service refuses it, or cannot be asked; its own error says what helps.
+    #[error(transparent)]
+    Service(Box<dyn StdError + Send + Sync>),
+    /// The service has no transactions.
+    #[error("this service has no transactions")]
+    NoTransactions,
+}
+
+/// What a backend knows of a table beside its items.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct About {
+    /// What no other table is called, and not this one either once it was made anew; empty where the backend
+    /// does not say.
+    pub identity: String,
+    /// How many items it has, or had some hours ago.
+    pub items: Option<u64>,
+}
+
+/// An answer, at once or later. One that is there at once costs no allocation.
+#[must_use = "nothing may be done before it is awaited"]
+pub struct Answering<'a, T>(State<'a, T>);
+
+enum State<'a, T> {
+    Ready(Ready<T>),
+    Waiting(Pin<Box<dyn Future<Output = T> + Send + 'a>>),
+}
+
+impl<'a, T> Answering<'a, T> {
+    /// An answer that is there.
+    pub fn ready(answer: T) -> Answering<'a, T> {
+        Answering(State::Ready(ready(answer)))
+    }
+
+    /// An answer that is waited for.
+    pub fn waiting(answer: impl Future<Output = T> + Send + 'a) -> Answering<'a, T> {
+        Answering(State::Waiting(Box::pin(answer)))
+    }
+}
+
+impl<T> Future for Answering<'_, T> {
+    type Output = T;
+
+    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<T> {
+        match &mut self.0 {
+            State::Ready(answer) => Pin::new(answer).poll(context),
+            State::Waiting(answer) => answer.as_mut().poll(context),
+        }
+    }
+}
+
+impl<T> fmt::Debug for Answering<'_, T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self.0 {
+            State::Ready(_) => "Answering::Ready",
+            State::Waiting(_) => "Answering::Waiting",
+        })
+    }
+}
