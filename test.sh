@@ -19,3 +19,5 @@ cargo test --workspace --locked --doc
 # On this machine's own store, then on what speaks DynamoDB's protocol.
 tests/services/with.sh cargo nextest run --workspace --locked --no-fail-fast
 tests/on-backends.sh
+# The command as those build it who need no AWS.
+tests/without-aws.sh

@@ -4,6 +4,7 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::process::Command;
 
 /// Long enough for one thing, short enough to read in one go.
 const LINES_MAX: usize = 600;
@@ -97,4 +98,20 @@ fn links_between_documents_lead_somewhere() {
             assert!(folder.join(path).exists(), "{name} links to {target}");
         }
     }
+}
+
+/// The packages of the command, by `cargo tree`.
+fn tree(features: &[&str]) -> String {
+    let asked = ["tree", "-p", "latchkey-cli", "--edges", "normal", "--locked", "--offline"];
+    let mut cargo = Command::new(env!("CARGO"));
+    let told = cargo.args(asked).args(features).current_dir(root()).output().unwrap();
+    assert!(told.status.success(), "{}", String::from_utf8_lossy(&told.stderr));
+    String::from_utf8(told.stdout).unwrap()
+}
+
+#[test]
+fn a_build_without_aws_has_no_crate_of_aws() {
+    let (with, without) = (tree(&[]), tree(&["--no-default-features"]));
+    assert!(with.contains("aws-sdk-dynamodb") && with.contains("aws-sdk-sqs"), "{with}");
+    assert!(without.contains("latchkey-runtime") && !without.contains("aws"), "{without}");
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use latchkey_dynamodb::{DynamoDb, Settings, TableError};
-use latchkey_runtime::queue::{Clock, Error, Queue, SqsOptions, SqsService};
+use latchkey_queue::{Clock, Error, Queue, SqsOptions, SqsService};
 use latchkey_runtime::{Outside, Source, System};
 
 use crate::Failure;

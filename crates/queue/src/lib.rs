@@ -14,7 +14,15 @@ pub mod limits;
 mod message;
 pub mod outbox;
 mod queue;
+#[cfg_attr(
+    not(feature = "sqs"),
+    expect(dead_code, reason = "nobody but SQS hands out messages by a receipt")
+)]
 mod received;
+#[cfg(feature = "sqs")]
+mod sqs;
+#[cfg(not(feature = "sqs"))]
+#[path = "no_sqs.rs"]
 mod sqs;
 
 pub use clock::Clock;
@@ -25,4 +33,6 @@ pub use home::Home;
 pub use message::{Failure, Message};
 pub use queue::Queue;
 pub use received::Received;
-pub use sqs::{Sqs, SqsOptions, SqsService};
+pub use sqs::Sqs;
+#[cfg(feature = "sqs")]
+pub use sqs::{SqsOptions, SqsService};
