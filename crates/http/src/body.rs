@@ -32,7 +32,7 @@ where
         return Ok(Bytes::new());
     }
     let too_long = || {
-        let detail = format!("the body has more than {BODY_BYTES_MAX} bytes");
+        let detail = format!("the body has more than {BODY_BYTES_MAX} bytes; send less at once");
         Problem::new(413, "body-too-large", detail)
     };
     let length = headers.get(CONTENT_LENGTH).and_then(|length| length.to_str().ok());
@@ -44,15 +44,20 @@ where
     match tokio::time::timeout(BODY_TIME_MAX, collected).await {
         Ok(Ok(collected)) => Ok(collected.to_bytes()),
         Ok(Err(error)) if error.is::<LengthLimitError>() => Err(too_long()),
-        Ok(Err(_)) => Err(Problem::bad("the body broke off")),
-        Err(_) => Err(Problem::new(408, "request-timeout", "the body took too long")),
+        Ok(Err(_)) => Err(Problem::bad("the body broke off before its end; send all of it")),
+        Err(_) => {
+            let seconds = BODY_TIME_MAX.as_secs();
+            let detail = format!("the body did not arrive within {seconds} seconds; send it again");
+            Err(Problem::new(408, "request-timeout", detail))
+        }
     }
 }
 
 /// Refuses a head that is too large.
 pub(crate) fn too_large<B>(request: &Request<B>) -> Option<Response> {
     (head_bytes(request) > HEAD_BYTES_MAX).then(|| {
-        let detail = format!("path and headers have more than {HEAD_BYTES_MAX} bytes");
+        let detail =
+            format!("path and headers have more than {HEAD_BYTES_MAX} bytes; send less in them");
         respond::problem(&Problem::new(431, "head-too-large", detail), None)
     })
 }

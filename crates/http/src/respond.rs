@@ -50,7 +50,7 @@ pub(crate) fn not_allowed(allow: &[&str], asked: bool) -> Response {
         *response.status_mut() = StatusCode::NO_CONTENT;
         response
     } else {
-        let detail = format!("this path knows {}", allow.join(", "));
+        let detail = format!("this path takes {}, and nothing else", allow.join(", "));
         problem(&Problem::new(405, "method-not-allowed", detail), None)
     };
     if let Ok(allow) = HeaderValue::from_str(&allow.join(", ")) {

@@ -225,7 +225,7 @@ impl Service {
         let (method, path) = (parts.method.as_str(), parts.uri.path());
         match self.router.find(method, path) {
             Found::Nothing => {
-                let detail = "there is nothing here; `latchkey check` lists a document's contracts";
+                let detail = "no contract has this path; the document that is served has all paths";
                 respond::problem(&Problem::new(404, "not-found", detail), None)
             }
             Found::Method { allow } => respond::not_allowed(&allow, method == "OPTIONS"),
@@ -276,7 +276,10 @@ impl Service {
             ..Call::new(target.info.id.clone(), caller)
         };
         let Some(runtime) = self.runtimes.get(target.runtime) else {
-            return Err(Problem::later("store-unavailable", "the system is gone"));
+            return Err(Problem::later(
+                "store-unavailable",
+                "the system of this contract is not served any more",
+            ));
         };
         let outcome = runtime.call(call).await;
         seen.capacity = outcome.capacity;

@@ -29,7 +29,8 @@ pub struct Checked {
 /// Checks a system document.
 pub fn check(text: &str) -> Checked {
     let parsed = latchkey_language::parse(text);
-    let Lowered { model, mut diagnostics, untold } = lower::lower(&parsed.document);
+    let Lowered { mut model, mut diagnostics, untold } = lower::lower(&parsed.document);
+    text.clone_into(&mut model.text);
     diagnostics.extend(parsed.diagnostics);
     diagnostics.extend(check::check(&model));
     let untold = told_once(&model, &diagnostics, untold);

@@ -123,7 +123,7 @@ fn write_member(name: &str, out: &mut String) {
 }
 
 /// `version-conflict` as people write it.
-pub(crate) fn title(code: &str) -> String {
+fn title(code: &str) -> String {
     let mut title = code.replace('-', " ");
     if let Some(first) = title.get_mut(..1) {
         first.make_ascii_uppercase();

@@ -5,6 +5,8 @@
 
 mod bounds;
 
+pub(crate) use bounds::Breach;
+
 use latchkey_model::model::Verb;
 use latchkey_table::{
     Action, BatchGet, Check, Comparator, Condition, Consistency, Delete, Direction, Expression,
@@ -169,6 +171,24 @@ impl<S: Scope> Filler<'_, S> {
                 Ok(Filled { leg, image: None, asked: None })
             }
         }
+    }
+
+    /// The attributes that a leg would take beyond their bounds, on the item that is stored.
+    pub(crate) fn breaches(
+        &self,
+        leg: &plan::Leg,
+        stored: Option<&Item>,
+    ) -> Result<Vec<Breach>, Fault> {
+        let entity = &self.system.entities[leg.entity];
+        let key = self.key(&leg.key)?;
+        Ok(match leg.verb {
+            Verb::Put => bounds::broken(entity, &self.item(leg, entity, &key)?),
+            Verb::Update | Verb::Upsert => {
+                let (actions, _) = self.changes(leg, entity, &key)?;
+                bounds::left(entity, &actions, stored, || self.never())
+            }
+            Verb::Delete | Verb::Check => Vec::new(),
+        })
     }
 
     /// What holds of no item.

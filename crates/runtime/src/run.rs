@@ -20,7 +20,7 @@ use crate::evaluate::{Bound, Fault, Frame, Inputs, Scope};
 use crate::idempotency::{KEY_CHARS_MAX, Named};
 use crate::input;
 use crate::plan::{Code, Contract, EndOp, Failure, New, Op, ProblemOp, System};
-use crate::problem::{FieldError, Problem, title};
+use crate::problem::{FieldError, Problem};
 use crate::request::Filler;
 use crate::runtime::Runtime;
 use crate::time;
@@ -108,7 +108,10 @@ pub(crate) async fn run(runtime: &Runtime, contract: &Contract, call: Call) -> O
     let ended = match timeout(time_max + GRACE, session.attempts()).await {
         Ok(ended) => ended,
         Err(_) if session.writing => Ended::Refused(unknown()),
-        Err(_) => Ended::Refused(Problem::later("busy", "it took too long")),
+        Err(_) => Ended::Refused(Problem::later(
+            "busy",
+            "the call took longer than it may; try again in a moment",
+        )),
     };
     let (result, replayed) = match ended {
         Ended::Answered(answer) => (Ok(answer), false),
@@ -178,7 +181,9 @@ impl<'a> Session<'a> {
         let contract = self.contract;
         let safe = contract.info.method == "GET";
         if if_match.is_some() && contract.version_input.is_none() && !safe {
-            return Err(Problem::bad("`If-Match` means nothing to this contract"));
+            return Err(Problem::bad(
+                "this contract has no version to match; leave `If-Match` out",
+            ));
         }
         let versioned = contract.version_input.filter(|_| if_match.is_some());
         let typed = input::read(contract, inputs, versioned)?;
@@ -230,7 +235,10 @@ impl<'a> Session<'a> {
             let mut random = [0; KEY_BYTES];
             if let Err(error) = self.runtime.source.random(&mut random) {
                 tracing::error!(%error, "there are no random bytes");
-                return Err(Problem::later("store-unavailable", "the machine has no chance left"));
+                return Err(Problem::later(
+                    "store-unavailable",
+                    "no random bytes are available; try again in a moment",
+                ));
             }
             let value = match new {
                 New::Key => Value::Bytes(random.to_vec()),
@@ -321,7 +329,7 @@ impl<'a> Session<'a> {
                 if self.frame.test(test)? {
                     return Ok(at + 1);
                 }
-                let detail = "the caller may not do this";
+                let detail = "the caller does not have the right to do this";
                 Err(Ended::Refused(Problem::new(403, "forbidden", detail)))
             }
             Op::Require(test, failure) => {
@@ -414,7 +422,7 @@ impl<'a> Session<'a> {
             Failure::End(op) => Err(Ended::Over(self.ending(op)?)),
             Failure::Goto { start, .. } => Ok(*start),
             Failure::Nothing => {
-                let detail = "what is stored does not allow it";
+                let detail = "what is stored does not allow this; read it before you try again";
                 Err(Ended::Refused(Problem::new(409, "conflict", detail)))
             }
         }
@@ -437,7 +445,7 @@ impl<'a> Session<'a> {
     fn problem(&self, op: &ProblemOp) -> Result<Problem, Fault> {
         let detail = match &op.message {
             Some(message) => self.frame.text(message)?.into(),
-            None => title(&op.code).to_lowercase(),
+            None => op.detail.clone(),
         };
         let mut problem = Problem::new(op.status, op.code.clone(), detail);
         for assign in &op.with {
@@ -485,10 +493,14 @@ impl<'a> Session<'a> {
                 tracing::warn!(%contract, %error, "the table refused a request");
                 Problem::bad(reason.to_string())
             }
-            Error::Throttled => Problem::later("busy", "more is asked than can be done now"),
+            Error::Throttled => {
+                let detail =
+                    "the store is asked for more than it can do now; try again in a moment";
+                Problem::later("busy", detail)
+            }
             Error::NoTable { .. } | Error::Unavailable { .. } => {
                 tracing::error!(%contract, %error, "the store is unavailable");
-                Problem::later("store-unavailable", "the store cannot be used now")
+                Problem::later("store-unavailable", UNAVAILABLE)
             }
             Error::OutcomeUnknown { .. } => {
                 tracing::error!(%contract, %error, "the outcome of a write is unknown");
@@ -497,6 +509,9 @@ impl<'a> Session<'a> {
         })
     }
 }
+
+const UNAVAILABLE: &str =
+    "the store cannot be used now, and nothing was done; try again in a moment";
 
 fn unknown() -> Problem {
     let detail = "it is not known whether this was done; read before you try again";

@@ -30,7 +30,16 @@ impl Service {
                 return respond::problem(&Problem::bad("`Latchkey-Now` says up to when"), None);
             }
             (_, Some(path), _) if clock.set(path, &self.runtimes) => Ok(()),
-            _ => return respond::problem(&Problem::new(404, "not-found", "there is none"), None),
+            _ => {
+                return respond::problem(
+                    &Problem::new(
+                        404,
+                        "not-found",
+                        "the test clock has no such path, or there is no such queue",
+                    ),
+                    None,
+                );
+            }
         };
         let plain = HeaderValue::from_static("text/plain; charset=utf-8");
         match passed {

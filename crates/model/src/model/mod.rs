@@ -27,6 +27,8 @@ pub use step::each_step;
 /// A document whose names and types are right.
 #[derive(Debug, Default)]
 pub struct Model {
+    /// The document it was made of, which spans point into.
+    pub text: String,
     /// The system's name.
     pub system: String,
     /// The table.

@@ -66,6 +66,20 @@ pub(crate) enum Code {
 /// Which words may follow which.
 type Moves = Arc<[(Text, Vec<Text>)]>;
 
+impl Code {
+    /// The inputs that a sum or a difference is made of.
+    pub(crate) fn summands(&self, inputs: &mut Vec<InputId>) {
+        match self {
+            Code::Input(input) => inputs.push(*input),
+            Code::Add(a, _, b) => {
+                a.summands(inputs);
+                b.summands(inputs);
+            }
+            _ => {}
+        }
+    }
+}
+
 /// Plus or minus.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Sign {

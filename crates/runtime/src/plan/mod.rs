@@ -1,5 +1,6 @@
 //! A checked document as the runtime runs it: everything that can be settled before a call is.
 
+mod detail;
 mod entity;
 mod expression;
 mod input;

@@ -89,7 +89,10 @@ pub(crate) enum EndOp {
 pub(crate) struct ProblemOp {
     pub(crate) status: u16,
     pub(crate) code: Text,
+    /// What the document says of it.
     pub(crate) message: Option<Code>,
+    /// What is told where the document says nothing.
+    pub(crate) detail: String,
     pub(crate) with: Vec<Assign>,
 }
 

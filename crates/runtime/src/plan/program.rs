@@ -9,6 +9,7 @@ use latchkey_model::model::{
 };
 use latchkey_table::Text;
 
+use super::detail::{Cause, detail};
 use super::entity::value_type;
 use super::expression::Expressions;
 use super::input::{Input, InputType, nullable};
@@ -99,16 +100,24 @@ impl Planner<'_> {
     fn step(&mut self, step: &StepKind) -> Planned<()> {
         let op = match step {
             StepKind::Allow(test) => Op::Allow(self.expressions.code(test)?),
-            StepKind::Require(test, failure) => {
-                let test = self.expressions.code(test)?;
-                return self
-                    .place(|planner| Ok(Op::Require(test, planner.failure(failure.as_ref())?)));
+            StepKind::Require(required, failure) => {
+                let test = self.expressions.code(required)?;
+                return self.place(|planner| {
+                    Ok(Op::Require(
+                        test,
+                        planner.failure(failure.as_ref(), &Cause::Require(required))?,
+                    ))
+                });
             }
             StepKind::Match(test, failure) => {
                 let versioned = self.find_version(test);
                 let test = self.expressions.code(test)?;
                 return self.place(|planner| {
-                    Ok(Op::Match(test, planner.failure(failure.as_ref())?, versioned))
+                    Ok(Op::Match(
+                        test,
+                        planner.failure(failure.as_ref(), &Cause::Match)?,
+                        versioned,
+                    ))
                 });
             }
             StepKind::When(test, then, otherwise) => return self.when(test, then, otherwise),
@@ -160,7 +169,11 @@ impl Planner<'_> {
         self.replace(jump, Op::Jump(self.program.len()))
     }
 
-    pub(super) fn failure(&mut self, failure: Option<&model::Failure>) -> Planned<Failure> {
+    pub(super) fn failure(
+        &mut self,
+        failure: Option<&model::Failure>,
+        cause: &Cause<'_>,
+    ) -> Planned<Failure> {
         Ok(match failure.map(|failure| &failure.kind) {
             None => Failure::Nothing,
             Some(FailureKind::Retry) => Failure::Retry,
@@ -170,7 +183,8 @@ impl Planner<'_> {
                 let message = message.transpose()?;
                 let with = assigns(&mut self.expressions, with)?;
                 let (status, code) = (*status, code.as_str().into());
-                Failure::Problem(Box::new(ProblemOp { status, code, message, with }))
+                let detail = detail(self.expressions.model, status, cause);
+                Failure::Problem(Box::new(ProblemOp { status, code, message, detail, with }))
             }
             Some(FailureKind::Steps(steps)) => {
                 let (mut start, mut end) = (0, 0);
@@ -197,7 +211,7 @@ impl Planner<'_> {
     }
 
     fn leg(&mut self, leg: &model::Leg) -> Planned<Leg> {
-        let failure = self.failure(leg.failure.as_ref())?;
+        let failure = self.failure(leg.failure.as_ref(), &Cause::Leg(leg))?;
         Leg::plan(&mut self.expressions, &self.entities[leg.entity], leg, failure)
     }
 

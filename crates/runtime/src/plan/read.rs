@@ -3,6 +3,7 @@
 use latchkey_model::model::{self, Expr, Limit, Order, Range, Strong, What};
 use latchkey_table::{Direction, Text, Value};
 
+use super::detail::Cause;
 use super::leg::{Key, assigns};
 use super::op::{BatchOp, Bounds, Failure, GetOp, Op, Paging, QueryOp, Strength};
 use super::program::Planner;
@@ -11,7 +12,7 @@ use super::{Assign, Code};
 
 impl Planner<'_> {
     pub(super) fn read(&mut self, read: &model::Read) -> Planned<Op> {
-        let failure = self.failure(read.failure.as_ref())?;
+        let failure = self.failure(read.failure.as_ref(), &Cause::Read(read.entity))?;
         let strong = match &read.strong {
             Strong::No => Strength::Never,
             Strong::Yes => Strength::Always,

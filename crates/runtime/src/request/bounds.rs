@@ -1,17 +1,69 @@
 //! Declared bounds, kept by the store: what a write computes with is known there alone.
 
 use latchkey_table::{
-    Action, Comparator, Condition, Expression, Item, Number, Operand, Path, Value,
+    Action, Comparator, Condition, Expression, Item, Number, Operand, Path, Text, Value,
 };
 
 use crate::plan::Entity;
 
+/// An attribute that would leave its bounds.
+pub(crate) struct Breach {
+    pub(crate) name: Text,
+    room: Room,
+}
+
+impl Breach {
+    /// The bounds, in words.
+    pub(crate) fn room(&self) -> String {
+        match (self.room.low, self.room.high) {
+            (Some(low), Some(high)) => format!("{low} to {high}"),
+            (Some(low), None) => format!("{low} or more"),
+            (None, Some(high)) => format!("{high} or less"),
+            (None, None) => "none".to_owned(),
+        }
+    }
+}
+
 /// Whether every number of an item lies within its bounds.
 pub(super) fn holds(entity: &Entity, item: &Item) -> bool {
-    entity.bounds.iter().all(|(name, low, high)| match item.get(name) {
-        Some(Value::Number(number)) => Room { low: *low, high: *high }.has(*number),
-        _ => true,
+    outside(entity, item).next().is_none()
+}
+
+/// The numbers of an item that do not lie within their bounds.
+pub(super) fn broken(entity: &Entity, item: &Item) -> Vec<Breach> {
+    outside(entity, item).collect()
+}
+
+fn outside<'a>(entity: &'a Entity, item: &'a Item) -> impl Iterator<Item = Breach> + 'a {
+    entity.bounds.iter().filter_map(|(name, low, high)| {
+        let room = Room { low: *low, high: *high };
+        match item.get(name) {
+            Some(Value::Number(number)) if !room.has(*number) => {
+                Some(Breach { name: name.clone(), room })
+            }
+            _ => None,
+        }
     })
+}
+
+/// The attributes that actions would take beyond their bounds, on the item that is stored.
+pub(super) fn left(
+    entity: &Entity,
+    actions: &[Action],
+    stored: Option<&Item>,
+    never: impl Fn() -> Condition,
+) -> Vec<Breach> {
+    let mut breaches = Vec::new();
+    for action in actions {
+        let kept = kept(entity, std::slice::from_ref(action), &never);
+        if kept.is_some_and(|kept| !latchkey_table::holds(&kept, stored))
+            && let Some((name, low, high)) =
+                entity.bounds.iter().find(|(name, ..)| name == action.target())
+        {
+            breaches.push(Breach { name: name.clone(), room: Room { low: *low, high: *high } });
+        }
+    }
+    breaches
 }
 
 /// Joins what the document asks of the stored item with what the bounds ask, if they do.

@@ -73,6 +73,7 @@ impl<'a> Session<'a> {
                 None => latchkey_queue::leg(&line.home, sending.message.clone(), due),
             });
             legs.failures.push(&NEVER_REFUSED);
+            legs.plans.push(None);
             legs.asked.push(None);
         }
         legs.sends.push(sending);

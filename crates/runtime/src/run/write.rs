@@ -10,13 +10,15 @@ use super::send::Sending;
 use super::{Ended, Session};
 use crate::evaluate::{Bound, Scope};
 use crate::plan::{self, Failure, LegNode};
-use crate::problem::Problem;
+use crate::problem::{FieldError, Problem};
 
 /// The legs of a transaction as they are sent, and what to do about each that fails.
 #[derive(Default)]
 pub(super) struct Legs<'a> {
     pub(super) legs: Vec<Leg>,
     pub(super) failures: Vec<&'a Failure>,
+    /// Of each leg, what it was filled from; a message that is sent has none.
+    pub(super) plans: Vec<Option<&'a plan::Leg>>,
     /// What the names stood for before, should none of it happen.
     before: Vec<(BindingId, Bound)>,
     /// Of each leg, whether more is asked than the document does, and what the document asks.
@@ -61,7 +63,7 @@ impl<'a> Session<'a> {
             }
             Err(Error::ConditionFailed(failed)) => {
                 if leaves_bounds(filled.asked.as_ref(), failed.item.as_ref()) {
-                    return Err(out_of_bounds());
+                    return Err(self.out_of_bounds(leg, failed.item.as_ref()));
                 }
                 self.fail(&leg.failure)
             }
@@ -120,6 +122,7 @@ impl<'a> Session<'a> {
         let filled = self.filler().leg(leg)?;
         legs.legs.push(filled.leg);
         legs.failures.push(&leg.failure);
+        legs.plans.push(Some(leg));
         legs.asked.push(filled.asked);
         if let (Some(binding), Some(image)) = (leg.result, filled.image) {
             let before = self.frame.bind(binding, Bound::Item(image));
@@ -151,34 +154,61 @@ impl<'a> Session<'a> {
                 Ok(at + 1)
             }
             Err(Error::ConditionFailed(failed)) => {
+                let leg = failed.leg.checked_sub(offset);
+                let item = failed.item.as_ref();
+                let asked = leg.and_then(|leg| sent.asked.get(leg)).and_then(Option::as_ref);
+                let plan = leg.and_then(|leg| *sent.plans.get(leg)?);
+                // Legs see what those before them would have left, until that is taken back.
+                let breach = plan
+                    .filter(|_| leaves_bounds(asked, item))
+                    .map(|plan| self.out_of_bounds(plan, item));
                 for (binding, before) in sent.before.into_iter().rev() {
                     self.frame.bind(binding, before);
                 }
-                let Some(leg) = failed.leg.checked_sub(offset) else { return Err(Ended::Again) };
-                let item = failed.item.as_ref();
+                let Some(leg) = leg else { return Err(Ended::Again) };
                 if sent.pinned.is_some_and(|asked| asked.is_none_or(|asked| holds(&asked, item))) {
                     return Err(Ended::Again);
                 }
-                if leaves_bounds(sent.asked.get(leg).and_then(Option::as_ref), item) {
-                    return Err(out_of_bounds());
-                }
-                match sent.failures.get(leg) {
-                    Some(failure) => self.fail(failure),
-                    None => Err(Ended::Again),
+                match (breach, sent.failures.get(leg)) {
+                    (Some(breach), _) => Err(breach),
+                    (None, Some(failure)) => self.fail(failure),
+                    (None, None) => Err(Ended::Again),
                 }
             }
             Err(error) => Err(self.refused(&error)),
         }
+    }
+
+    /// Names the attributes that a leg would take beyond their bounds, by the inputs they are computed from if
+    /// there are any.
+    fn out_of_bounds(&self, leg: &plan::Leg, stored: Option<&Item>) -> Ended {
+        let breaches = match self.filler().breaches(leg, stored) {
+            Ok(breaches) => breaches,
+            Err(fault) => return fault.into(),
+        };
+        let mut errors = Vec::new();
+        for breach in breaches {
+            let detail = format!("takes `{}` out of its bounds: {}", breach.name, breach.room());
+            let values = leg.values.iter().chain(&leg.adds);
+            let mut inputs = Vec::new();
+            values
+                .filter(|assign| assign.attribute == breach.name)
+                .for_each(|assign| assign.value.summands(&mut inputs));
+            let named: Vec<&Text> =
+                inputs.into_iter().map(|input| &self.contract.inputs[input].name).collect();
+            let names = if named.is_empty() { vec![&breach.name] } else { named };
+            errors.extend(names.into_iter().map(|name| FieldError::named(name, detail.as_str())));
+        }
+        Ended::Refused(match errors.is_empty() {
+            true => Problem::bad("a value would leave the bounds it is declared with"),
+            false => Problem::invalid(errors),
+        })
     }
 }
 
 /// Whether a leg was refused for the bounds alone: all that the document asks does hold.
 fn leaves_bounds(asked: Option<&Option<Condition>>, item: Option<&Item>) -> bool {
     asked.is_some_and(|asked| asked.as_ref().is_none_or(|asked| holds(asked, item)))
-}
-
-fn out_of_bounds() -> Ended {
-    Ended::Refused(Problem::bad("a value would leave the bounds it is declared with"))
 }
 
 /// Insists that what an update computes with is as it was read, so that what it leaves can be told: alone

@@ -7,6 +7,7 @@
 #![expect(clippy::indexing_slicing, reason = "a test that goes wrong should fail")]
 
 mod conditions;
+mod details;
 mod differential;
 mod expressions;
 mod fuzz;

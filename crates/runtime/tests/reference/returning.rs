@@ -110,7 +110,7 @@ async fn a_problem_says_what_its_else_says() {
     assert_eq!((&body["bookId"], &body["count"]), (&"b".into(), &2.into()));
     assert_eq!(body["at"], after(0));
     let told = world.call("GET", r#"{"bookId": "none"}"#).await;
-    assert_eq!(told.json()["detail"], "not found", "its name, where nothing else is said");
+    assert_eq!(told.json()["detail"], "nothing was found for what was sent; check the ids");
 }
 
 const VERSIONS: &str = r#"

@@ -1,0 +1,54 @@
+//! What a problem tells a person where its document does not: what happened, and what to do.
+
+use latchkey_model::model::{self, EntityId, Expr, Model, Verb};
+
+/// What a problem is answered to.
+pub(super) enum Cause<'a> {
+    /// A read of an entity found nothing.
+    Read(EntityId),
+    /// A requirement does not hold.
+    Require(&'a Expr),
+    /// The caller's version is not the current one.
+    Match,
+    /// A write was refused.
+    Leg(&'a model::Leg),
+}
+
+/// What happened, and what to do.
+///
+/// Within a status that hides things, 403 and 404, every cause is told alike: whether something is there and not
+/// the caller's must not show.
+pub(super) fn detail(model: &Model, status: u16, cause: &Cause<'_>) -> String {
+    let name = |entity: EntityId| &model.entities[entity].name;
+    match (status, cause) {
+        (401 | 403, _) => "the caller does not have the right to do this".to_owned(),
+        (404, _) => "nothing was found for what was sent; check the ids".to_owned(),
+        (_, Cause::Read(entity)) => {
+            format!("there is no {} for what was sent", name(*entity))
+        }
+        (_, Cause::Match) => {
+            "the version that was sent is not the current one; read again, and send the version that is there now"
+                .to_owned()
+        }
+        (_, Cause::Require(test)) => {
+            format!("this needs `{}`, which does not hold", text(model, test))
+        }
+        (_, Cause::Leg(leg)) => {
+            let name = name(leg.entity);
+            match (&leg.condition, leg.verb) {
+                (Some(test), _) => format!(
+                    "the {name} that is stored must be so: `{}`; read it before you try again",
+                    text(model, test)
+                ),
+                (None, Verb::Put) => format!("the key is taken: the {name} of it is there already"),
+                (None, _) => format!("there is no {name} to change for what was sent"),
+            }
+        }
+    }
+}
+
+/// An expression as the document has it, in one line.
+fn text(model: &Model, expression: &Expr) -> String {
+    let words = model.text.get(expression.span.range()).unwrap_or_default().split_whitespace();
+    words.collect::<Vec<_>>().join(" ")
+}
