@@ -1,10 +1,14 @@
 //! The syntax tree of a document: what is written, where, and nothing of what it means.
 
 mod example;
+mod expression;
+mod operation;
 
 use crate::{Comment, Name, Span, Spanned};
 
 pub use example::{Example, ExampleCall, ExampleStep, QueueMode};
+pub use expression::{BinaryOp, Expr, ExprKind};
+pub use operation::{Assign, Clause, ClauseKind, Operation, Verb};
 
 /// A whole document.
 #[derive(Debug, Clone, Default)]
@@ -371,103 +375,6 @@ pub enum ElseKind {
     End(Ending),
 }
 
-/// A request to the table.
-#[derive(Debug, Clone)]
-pub struct Operation {
-    /// What it does.
-    pub verb: Spanned<Verb>,
-    /// The entity it is on, or a binding of one.
-    pub target: Name,
-    /// `(a = x, b)`: attributes of the key.
-    pub key: Vec<Assign>,
-    /// `of b`: where the other attributes come from.
-    pub of: Option<Name>,
-    /// What follows, in order.
-    pub clauses: Vec<Clause>,
-    /// What happens if it is refused or finds nothing.
-    pub otherwise: Option<Else>,
-}
-
-/// What an operation does.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Verb {
-    /// Reads one item.
-    Get,
-    /// Reads a range.
-    Query,
-    /// Writes a whole item.
-    Put,
-    /// Changes an item that is there.
-    Update,
-    /// Changes an item, or makes it.
-    Upsert,
-    /// Removes an item.
-    Delete,
-    /// Requires something of an item.
-    Check,
-}
-
-/// A part of an operation.
-pub type Clause = Spanned<ClauseKind>;
-
-/// What a part of an operation says.
-#[derive(Debug, Clone)]
-pub enum ClauseKind {
-    /// `strong [when CONDITION]`
-    Strong(Option<Expr>),
-    /// `snapshot`
-    Snapshot,
-    /// `shard in 0..15`
-    Through(Name, Bounds),
-    /// `by INDEX`
-    By(Name),
-    /// `where CONDITION`
-    Where(Expr),
-    /// `order ascending` or `order descending [when CONDITION]`
-    Order {
-        /// Whether the highest comes first.
-        descending: bool,
-        /// The condition for that; the other way otherwise.
-        when: Option<Expr>,
-    },
-    /// `page N [max M] [as NAME]`
-    Page {
-        /// How many unless the caller says.
-        size: Spanned<String>,
-        /// The most the caller may ask for.
-        max: Option<Spanned<String>>,
-        /// What the caller asks by, unless that is `pageSize`.
-        asked: Option<Name>,
-    },
-    /// `first N`
-    First(Spanned<String>),
-    /// `{ a, b = x }`
-    Fields(Vec<Assign>),
-    /// `set a = x, b ?= y`
-    Set(Vec<Assign>),
-    /// `remove a, b`
-    Remove(Vec<Name>),
-    /// `add a = 1`
-    Add(Vec<Assign>),
-    /// `replace`
-    Replace,
-    /// `if absent`
-    IfAbsent,
-    /// `if CONDITION`
-    If(Expr),
-}
-
-/// `a = x`, `a ?= x`, or `a` for `a = a`.
-#[derive(Debug, Clone)]
-pub struct Assign {
-    /// The attribute.
-    pub name: Name,
-    /// Its value.
-    pub value: Expr,
-    /// Whether it is left alone when the value is absent.
-    pub maybe: bool,
-}
-
 /// `return [STATUS] NAME [{ a, b }] [with { a = x }] [at /path]`
 #[derive(Debug, Clone)]
 pub struct Return {
@@ -506,73 +413,4 @@ pub enum Fact {
     Cost(Vec<(Spanned<String>, Name)>),
     /// `idempotent by Lock`
     Idempotent(Name),
-}
-
-/// An expression and where it stands.
-pub type Expr = Spanned<ExprKind>;
-
-/// A value, or a test.
-#[derive(Debug, Clone)]
-pub enum ExprKind {
-    /// An input, a binding, a built-in or a value of an enum.
-    Name(String),
-    /// `.x`: the stored attribute.
-    Stored(Name),
-    /// `b.x`
-    Member(Box<Expr>, Name),
-    /// A text, perhaps with holes.
-    Text(Template),
-    /// Digits, perhaps with a decimal point.
-    Number(String),
-    /// `30s`
-    Duration(String),
-    /// `f(a, b)`
-    Call(Name, Vec<Expr>),
-    /// `page by status`, within a call.
-    By(Box<Expr>, Name),
-    /// `{ a = x, b = y }`
-    Object(Vec<Assign>),
-    /// `new ulid`
-    New(Name),
-    /// `not a`
-    Not(Box<Expr>),
-    /// `a and b` and the like.
-    Binary(Box<Expr>, Spanned<BinaryOp>, Box<Expr>),
-    /// `a is absent`, `a is present`, `caller is operator`
-    Is(Box<Expr>, Name),
-    /// `caller owns a`
-    Owns(Box<Expr>, Box<Expr>),
-    /// `a moves to b`
-    MovesTo(Box<Expr>, Box<Expr>),
-    /// `a begins_with b`
-    BeginsWith(Box<Expr>, Box<Expr>),
-    /// `a between b and c`
-    Between(Box<Expr>, Box<Expr>, Box<Expr>),
-    /// `a in (b, c)`
-    In(Box<Expr>, Vec<Expr>),
-}
-
-/// An operator between two expressions.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum BinaryOp {
-    /// `or`
-    Or,
-    /// `and`
-    And,
-    /// `==`, and `=` in a `where`
-    Equal,
-    /// `!=`
-    NotEqual,
-    /// `<`
-    Less,
-    /// `<=`
-    LessOrEqual,
-    /// `>`
-    Greater,
-    /// `>=`
-    GreaterOrEqual,
-    /// `+`
-    Plus,
-    /// `-`
-    Minus,
 }

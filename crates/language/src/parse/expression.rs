@@ -4,7 +4,8 @@
 use crate::ast::{Assign, BinaryOp, Expr, ExprKind};
 use crate::{Mark, Spanned, TokenKind};
 
-use super::{DEPTH_MAX, Parser, Read, STATEMENTS};
+use super::recover::STATEMENTS;
+use super::{DEPTH_MAX, Parser, Read};
 
 /// How many operators an expression may have, those within its parentheses too.
 const TERMS_MAX: usize = 500;

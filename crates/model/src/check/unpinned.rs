@@ -9,15 +9,18 @@
 use latchkey_language::{Diagnostic, Rule, Span};
 
 use super::changes::Changes;
-use super::flow::{Group, fixes, groups, within};
-use super::truth::{Passed, Supposed, each, plain};
+use super::flow::{Group, groups};
+use super::truth::{Passed, each};
 use super::{Report, each_send, each_step};
 use crate::model::{
-    BindingId, Contract, EntityId, Expr, ExprKind, Leg, Model, Op, PutMode, Send, StepKind, Verb,
-    What,
+    BindingId, Contract, EntityId, Expr, ExprKind, Leg, Model, Send, StepKind, Verb, What,
 };
 
+mod pin;
 mod story;
+
+use pin::is_pinned;
+pub(super) use pin::needs_item;
 
 /// Something that was read and relied on.
 #[derive(Clone, PartialEq, Eq)]
@@ -326,195 +329,4 @@ fn finders<'a>(
         all.extend(changes.attribute(id, part));
     }
     all
-}
-
-fn is_pinned<'a>(
-    model: &'a Model,
-    contract: &'a Contract,
-    group: &Group<'a>,
-    (act, guards): Site<'a, '_>,
-    used: &Use<'a>,
-) -> bool {
-    let binding = used.fact.binding();
-    let sure = || group.legs.iter().filter(|other| within(guards, &other.guards));
-    // Removing what is gone already does no harm.
-    if let Act::Write(leg) = act
-        && leg.verb == Verb::Delete
-        && matches!(used.fact, Fact::There(_))
-        && group.is_on(leg, binding)
-    {
-        return true;
-    }
-    let by_leg = sure().any(|other| {
-        group.is_on(other.leg, binding) && leg_pins(model, group, guards, other.leg, used)
-    });
-    by_leg || is_guarded(model, contract, group, binding, || sure().map(|other| other.leg))
-}
-
-/// Whether a leg on the item of a fact insists on it.
-fn leg_pins<'a>(
-    model: &'a Model,
-    group: &Group<'a>,
-    guards: &[Passed<'a>],
-    pin: &'a Leg,
-    used: &Use<'a>,
-) -> bool {
-    let insists = group.insists(pin);
-    let binding = used.fact.binding();
-    let counter = model.entities[pin.entity].counter();
-    let unchanged = counter.is_some_and(|counter| {
-        insists.iter().any(|test| {
-            let said = matches!(test.test.kind, ExprKind::Unchanged) && test.truth;
-            // Which is short for the counter's being as it was read.
-            let fixed = fixes(test).filter(|(name, _)| *name == counter.name);
-            (said && pin.target == Some(binding))
-                || fixed
-                    .is_some_and(|(name, value)| is_as_read(group, guards, (binding, name), value))
-        })
-    });
-    let kept = unchanged || pin.verb == Verb::Update || insists.iter().any(needs_item);
-    let in_key = |name: &str| pin.key.iter().any(|given| given.attribute == name);
-    match &used.fact {
-        Fact::NotThere(_) => pin.put == Some(PutMode::IfAbsent),
-        Fact::There(_) => kept,
-        Fact::Attribute(binding, name) => {
-            unchanged
-                || (kept && in_key(name))
-                || insists.iter().any(|test| {
-                    repeats(group, test, used, *binding)
-                        || fixes(test).filter(|(fixed, _)| fixed == name).is_some_and(
-                            |(_, value)| {
-                                is_as_read(group, guards, (*binding, name), value)
-                                    || suffices(model, group, pin, used, value)
-                            },
-                        )
-                })
-        }
-    }
-}
-
-/// Whether a condition is false of an item that is not there.
-pub(super) fn needs_item(test: &Passed<'_>) -> bool {
-    let stored = |expr: &Expr| matches!(expr.kind, ExprKind::Stored(_));
-    match (&test.test.kind, test.truth) {
-        (ExprKind::Unchanged, true) => true,
-        (ExprKind::Present(thing), true) | (ExprKind::Absent(thing), false) => stored(thing),
-        (ExprKind::Binary(Op::NotEqual, a, b), false) => stored(a) || stored(b),
-        (ExprKind::Binary(Op::NotEqual | Op::Or, ..), _) => false,
-        (ExprKind::Binary(_, a, b) | ExprKind::BeginsWith(a, b), true) => stored(a) || stored(b),
-        (ExprKind::Between(a, ..) | ExprKind::In(a, _), true) => stored(a),
-        _ => false,
-    }
-}
-
-/// Whether a condition asks of what is stored just what a test asked of what was read.
-fn repeats<'a>(group: &Group<'a>, condition: &Passed<'a>, used: &Use<'a>, item: BindingId) -> bool {
-    use ExprKind as E;
-    let Some(test) = used.test else { return false };
-    let alike = |a: &'a Expr, b: &'a Expr| group.alike(a, b, Some(item));
-    let same_way = test.truth == condition.truth;
-    match (&test.test.kind, &condition.test.kind) {
-        _ if same_way && alike(test.test, condition.test) => true,
-        (E::Present(a), E::Absent(b)) | (E::Absent(a), E::Present(b)) => !same_way && alike(a, b),
-        // `item.done` and `.done == true` ask the same.
-        (E::Attribute(..), E::Binary(Op::Equal, a, b)) => {
-            matches!(b.kind, E::Bool(value) if value == (test.truth == condition.truth))
-                && alike(test.test, a)
-        }
-        (E::Binary(one, a, b), E::Binary(other, c, d)) => {
-            let (one, a, b) = facing_up(*one, a, b);
-            let (other, c, d) = facing_up(*other, c, d);
-            let opposite =
-                matches!((one, other), (Op::Equal, Op::NotEqual) | (Op::NotEqual, Op::Equal));
-            let even = matches!(one, Op::Equal | Op::NotEqual);
-            let agree = if same_way { one == other } else { opposite };
-            agree && ((alike(a, c) && alike(b, d)) || (even && alike(a, d) && alike(b, c)))
-        }
-        _ => false,
-    }
-}
-
-/// A comparison with its lesser side first.
-fn facing_up<'a>(op: Op, a: &'a Expr, b: &'a Expr) -> (Op, &'a Expr, &'a Expr) {
-    match op {
-        Op::Greater => (Op::Less, b, a),
-        Op::GreaterOrEqual => (Op::LessOrEqual, b, a),
-        op => (op, a, b),
-    }
-}
-
-/// Whether a value is what an attribute was read as: the attribute itself, or what a test found equal to it.
-fn is_as_read<'a>(
-    group: &Group<'a>,
-    guards: &[Passed<'a>],
-    (binding, name): (BindingId, &str),
-    value: &'a Expr,
-) -> bool {
-    let itself = |expr: &'a Expr| {
-        matches!(&plain(&group.lets, expr).kind, ExprKind::Attribute(other, attribute)
-            if *other == binding && attribute == name)
-    };
-    itself(value)
-        || group.known(guards).iter().any(|passed| match (&passed.test.kind, passed.truth) {
-            (ExprKind::Binary(Op::Equal, a, b), true)
-            | (ExprKind::Binary(Op::NotEqual, a, b), false) => {
-                (itself(a) && group.alike(b, value, None))
-                    || (itself(b) && group.alike(a, value, None))
-            }
-            _ => false,
-        })
-}
-
-/// Whether the test that asks for an attribute comes out the same with the word a condition fixes it to.
-fn suffices<'a>(
-    model: &'a Model,
-    group: &Group<'a>,
-    pin: &'a Leg,
-    used: &Use<'a>,
-    value: &'a Expr,
-) -> bool {
-    let (Some(test), Fact::Attribute(binding, name)) = (used.test, &used.fact) else {
-        return false;
-    };
-    let ExprKind::Word(word) = &plain(&group.lets, value).kind else { return false };
-    let attribute = model.entities[pin.entity].attribute(name);
-    let moves = attribute.and_then(|attribute| attribute.moves.as_deref()).unwrap_or_default();
-    let is_it = |expr: &'a Expr| {
-        let it = matches!(&expr.kind, ExprKind::Attribute(other, attribute)
-            if other == binding && attribute == name);
-        it.then_some(word.as_str())
-    };
-    let supposed = Supposed { lets: &group.lets, moves, word: &is_it, there: &|_| None };
-    supposed.outcome(test.test) == Some(test.truth)
-}
-
-/// Whether the guard of an entity was read before it and is unchanged in the transaction.
-fn is_guarded<'a, L: Iterator<Item = &'a Leg>>(
-    model: &'a Model,
-    contract: &'a Contract,
-    group: &Group<'a>,
-    binding: BindingId,
-    legs: impl Fn() -> L,
-) -> bool {
-    let entity = entity_of(contract, binding).map(|entity| &model.entities[entity]);
-    let Some(id) = entity.and_then(|entity| entity.guarded_by) else { return false };
-    let guard = &model.entities[id];
-    let Some((at, _)) = group.read_of(binding) else { return false };
-    let its_own = |read: BindingId| {
-        guard.key.attributes().iter().all(|name| {
-            let (of_guard, of_item) = (group.key_part(read, name), group.key_part(binding, name));
-            of_guard.zip(of_item).is_some_and(|(a, b)| group.alike(a, b, None))
-        })
-    };
-    let held = |read: BindingId| {
-        legs().any(|leg| {
-            let insists = group.insists(leg);
-            let mut unchanged =
-                insists.iter().filter(|test| matches!(test.test.kind, ExprKind::Unchanged));
-            leg.target == Some(read) && unchanged.any(|test| test.truth)
-        })
-    };
-    let mut before = group.way.reads.iter().take(at).filter(|read| read.entity == id);
-    guard.counter().is_some()
-        && before.any(|read| read.binding.is_some_and(|read| its_own(read) && held(read)))
 }

@@ -1,13 +1,12 @@
 //! Expressions: names, types and whether what they use is there.
 
-use latchkey_language::ast::{self, BinaryOp, ExprKind as Written};
+use latchkey_language::ast::{self, ExprKind as Written};
 use latchkey_language::{Diagnostic, Name, Rule, Span};
 use latchkey_value::Number;
 use latchkey_value::id;
 
 use super::field::is_between;
-use super::function::is_draw;
-use super::scope::{Access, Scope, narrow, unknown};
+use super::scope::{Access, Scope, unknown};
 use super::{Lowering, suggestion};
 use crate::model::{EntityId, Expr, ExprKind, Kind, New, TextPiece, Trigger};
 use crate::types::Type;
@@ -294,7 +293,7 @@ impl Lowering {
         id
     }
 
-    fn must_have_caller(&mut self, span: Span, scope: &Scope) {
+    pub(super) fn must_have_caller(&mut self, span: Span, scope: &Scope) {
         if scope.trigger != Trigger::Request {
             let message = "there is no caller here";
             let help = "whoever sent the message was allowed to; send what is needed of them";
@@ -360,138 +359,6 @@ impl Lowering {
                 let message = format!("`{text}` is no span of time");
                 self.report(Diagnostic::new(Rule::Type, span, message).help(help));
                 (ExprKind::Unknown, Kind::Unknown)
-            }
-        }
-    }
-
-    fn is(&mut self, thing: &ast::Expr, word: &Name, scope: &mut Scope) -> (ExprKind, Kind) {
-        if let Written::Name(name) = &thing.node
-            && name == "caller"
-        {
-            self.must_have_caller(word.span, scope);
-            return match self.role(word) {
-                Some(role) => (ExprKind::HasRole(role), Kind::Test),
-                None => (ExprKind::Unknown, Kind::Unknown),
-            };
-        }
-        let thing = self.expr(thing, scope, None);
-        match word.node.as_str() {
-            "present" => (ExprKind::Present(Box::new(thing)), Kind::Test),
-            "absent" => (ExprKind::Absent(Box::new(thing)), Kind::Test),
-            _ => {
-                let help = Some("write `is present`, `is absent` or `caller is ROLE`".to_owned());
-                self.unknown("test", word, help);
-                (ExprKind::Unknown, Kind::Unknown)
-            }
-        }
-    }
-
-    fn owns(&mut self, who: &ast::Expr, what: &ast::Expr, scope: &mut Scope) -> (ExprKind, Kind) {
-        if !matches!(&who.node, Written::Name(name) if name == "caller") {
-            let message = "only the caller owns things";
-            self.report(
-                Diagnostic::new(Rule::Type, who.span, message).help("write `caller owns …`"),
-            );
-        }
-        self.must_have_caller(who.span, scope);
-        let what = self.sure(what, scope, Some(&Type::Id));
-        (ExprKind::Owns(Box::new(what)), Kind::Test)
-    }
-
-    fn moves_to(
-        &mut self,
-        from: &ast::Expr,
-        to: &ast::Expr,
-        scope: &mut Scope,
-    ) -> (ExprKind, Kind) {
-        let from = self.sure(from, scope, None);
-        let declared = match (&from.kind, &from.of) {
-            (ExprKind::Attribute(id, name), _) => {
-                let declared = self.attribute_read(*id, name, scope);
-                declared.is_some_and(|attribute| attribute.moves.is_some())
-            }
-            (_, Kind::Unknown) => true,
-            _ => false,
-        };
-        if !declared {
-            let message = "nothing says how this moves";
-            let help = "declare `status moves { A -> B }` in its entity";
-            self.report(Diagnostic::new(Rule::Type, from.span, message).help(help));
-        }
-        let kind = value_type(&from).cloned();
-        let to = self.sure(to, scope, kind.as_ref());
-        (ExprKind::MovesTo(Box::new(from), Box::new(to)), Kind::Test)
-    }
-
-    fn binary(
-        &mut self,
-        left: &ast::Expr,
-        op: BinaryOp,
-        right: &ast::Expr,
-        scope: &mut Scope,
-        span: Span,
-    ) -> (ExprKind, Kind) {
-        if matches!(op, BinaryOp::And | BinaryOp::Or) {
-            let left = self.test(left, scope);
-            // The right side is asked only if the left did not decide.
-            let before = scope.present.clone();
-            narrow(&left, op == BinaryOp::And, &mut scope.present);
-            let right = self.test(right, scope);
-            scope.present = before;
-            return (ExprKind::Binary(op, Box::new(left), Box::new(right)), Kind::Test);
-        }
-        if is_draw(left) || is_draw(right) {
-            return self.drawn((left, right), op, span, scope);
-        }
-        // A bare word takes its meaning from the other side.
-        let word_first =
-            matches!(&left.node, Written::Name(name) if name != "now" && !scope.knows(name));
-        let (left, right) = if word_first {
-            let right = self.value(right, scope, None);
-            let kind = value_type(&right).cloned();
-            (self.value(left, scope, kind.as_ref()), right)
-        } else {
-            let left = self.value(left, scope, None);
-            let kind = value_type(&left).cloned().filter(|kind| matches!(kind, Type::Enum(_)));
-            let right = self.value(right, scope, kind.as_ref());
-            (left, right)
-        };
-        self.must_have(&left, scope);
-        self.must_have(&right, scope);
-        let of = match (value_type(&left), value_type(&right)) {
-            (Some(a), Some(b)) => self.result(op, a, b, span),
-            _ => match op {
-                BinaryOp::Plus | BinaryOp::Minus => Kind::Unknown,
-                _ => Kind::Test,
-            },
-        };
-        (ExprKind::Binary(op, Box::new(left), Box::new(right)), of)
-    }
-
-    fn result(&mut self, op: BinaryOp, a: &Type, b: &Type, span: Span) -> Kind {
-        let number = Type::Number { low: None, high: None };
-        match op {
-            BinaryOp::Plus | BinaryOp::Minus => match (a, b) {
-                (Type::Time, Type::Duration) => Kind::Value(Type::Time),
-                (Type::Time, Type::Time) if op == BinaryOp::Minus => Kind::Value(Type::Duration),
-                (a, b) if a.fits(&Type::Int { low: None, high: None }) && b.fits(a) => {
-                    Kind::Value(Type::Int { low: None, high: None })
-                }
-                (a, b) if a.fits(&number) && b.fits(&number) => Kind::Value(number),
-                _ => {
-                    let message = format!("{a} and {b} do not add up");
-                    self.report(Diagnostic::new(Rule::Type, span, message));
-                    Kind::Unknown
-                }
-            },
-            _ => {
-                let ordered = matches!(op, BinaryOp::Equal | BinaryOp::NotEqual)
-                    || (a.is_ordered() && b.is_ordered());
-                if !a.compares_with(b) || !ordered {
-                    let message = format!("{a} and {b} do not compare");
-                    self.report(Diagnostic::new(Rule::Type, span, message));
-                }
-                Kind::Test
             }
         }
     }
@@ -569,6 +436,6 @@ pub(super) fn milliseconds(text: &str) -> Option<u64> {
     digits.parse::<u64>().ok()?.checked_mul(unit)
 }
 
-fn value_type(expr: &Expr) -> Option<&Type> {
+pub(super) fn value_type(expr: &Expr) -> Option<&Type> {
     if let Kind::Value(kind) = &expr.of { Some(kind) } else { None }
 }

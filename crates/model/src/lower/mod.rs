@@ -10,6 +10,7 @@ mod field;
 mod function;
 mod inline;
 mod operation;
+mod operator;
 mod scope;
 mod send;
 mod statement;
