@@ -129,7 +129,7 @@ async fn traced(runtime: &Runtime, call: Call) -> Result<Vec<Request>> {
 
 /// Works on all that waits.
 async fn record_work(runtime: &Arc<Runtime>) -> Result<Vec<Vec<Request>>> {
-    let queue = runtime.embedded_queue(QUEUE).ok_or("no queue")?;
+    let queue = runtime.queue(QUEUE).and_then(|queue| queue.embedded()).ok_or("no queue")?;
     let mut work = Vec::new();
     loop {
         let received = queue.receive(50, Duration::ZERO).await?;

@@ -1,7 +1,7 @@
 //! What `latchkey queue` has done: by this process, or by the one that has the store open.
 
 use latchkey_runtime::queue::{Count, Peeked, Which};
-use latchkey_runtime::{Purged, Runtime, json, time};
+use latchkey_runtime::{Purged, QueueHandle, Runtime, json, time};
 use latchkey_table::{Map, Value as Stored};
 use serde_json::{Value, json};
 
@@ -59,19 +59,19 @@ impl Order {
         match self {
             Order::List => list(runtimes).await,
             Order::Peek { queue, which, limit } => {
-                let (runtime, name) = found(runtimes, queue)?;
-                let peeked = runtime.peek(name, *which, *limit).await.map_err(told)?;
+                let (runtime, queue) = found(runtimes, queue)?;
+                let peeked = queue.peek(*which, *limit).await.map_err(told)?;
                 let shown: Vec<Value> = peeked.iter().map(|one| shown(runtime, one)).collect();
                 Ok(json!(shown))
             }
             Order::Redrive { queue, id } => {
-                let (runtime, name) = found(runtimes, queue)?;
-                let count = runtime.redrive(name, id.as_deref()).await.map_err(told)?;
+                let (_, queue) = found(runtimes, queue)?;
+                let count = queue.redrive(id.as_deref()).await.map_err(told)?;
                 Ok(json!(count))
             }
             Order::Purge { queue, which } => {
-                let (runtime, name) = found(runtimes, queue)?;
-                match runtime.purge(name, *which).await.map_err(told)? {
+                let (_, queue) = found(runtimes, queue)?;
+                match queue.purge(*which).await.map_err(told)? {
                     Purged::Counted(count) => Ok(json!(count)),
                     Purged::All => Ok(Value::Null),
                 }
@@ -93,17 +93,19 @@ fn told(error: impl std::fmt::Display) -> String {
 }
 
 /// The queue that is meant by `NAME` or `SYSTEM/NAME`.
-fn found<'a>(runtimes: &'a [Runtime], queue: &'a str) -> Result<(&'a Runtime, &'a str), String> {
+fn found<'a>(
+    runtimes: &'a [Runtime],
+    queue: &str,
+) -> Result<(&'a Runtime, QueueHandle<'a>), String> {
     let (system, name) = match queue.split_once('/') {
         Some((system, name)) => (Some(system), name),
         None => (None, queue),
     };
-    let mut named = runtimes.iter().filter(|runtime| {
-        system.is_none_or(|system| runtime.system().name() == system)
-            && runtime.queue(name).is_some()
-    });
+    let meant = |runtime: &&Runtime| system.is_none_or(|system| runtime.system().name() == system);
+    let of = |runtime: &'a Runtime| Some((runtime, runtime.queue(name)?));
+    let mut named = runtimes.iter().filter(meant).filter_map(of);
     match (named.next(), named.next()) {
-        (Some(runtime), None) => Ok((runtime, name)),
+        (Some(found), None) => Ok(found),
         (Some(_), Some(_)) => {
             Err(format!("several systems have a queue `{name}`; write SYSTEM/{name}"))
         }
@@ -125,8 +127,9 @@ async fn list(runtimes: &[Runtime]) -> Result<Value, String> {
         let system = runtime.system();
         for queue in system.queues() {
             let told = |error| format!("`{}`: {error}", queue.name);
-            let depth = runtime.depth(queue.name).await.map_err(told)?;
-            let letters = runtime.letters(queue.name).await.map_err(told)?;
+            let (_, held) = found(std::slice::from_ref(runtime), queue.name)?;
+            let depth = held.depth().await.map_err(told)?;
+            let letters = held.letters().await.map_err(told)?;
             all.push(json!({
                 "system": system.name(),
                 "queue": queue.name,

@@ -85,14 +85,14 @@ async fn hold(directory: &Path) -> Held {
             asked(&runtime, Call::new("EP-01", caller).input("eventId", event)).await;
         }
     }
-    let queue = runtime.embedded_queue(QUEUE).unwrap();
+    let queue = runtime.queue(QUEUE).unwrap().embedded().unwrap();
     loop {
         let received = queue.receive(50, Duration::ZERO).await.unwrap();
         if received.is_empty() {
             break;
         }
         for one in received {
-            runtime.handle(QUEUE, &one).await.unwrap();
+            runtime.queue(QUEUE).unwrap().handle(&one).await.unwrap();
             let again = latchkey_runtime::Work::new(QUEUE, one.message.clone());
             drop(runtime.work(&again).await);
         }

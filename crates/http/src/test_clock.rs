@@ -102,9 +102,9 @@ impl TestClock {
                     return Err(Error::Unavailable { reason });
                 }
                 self.now.fetch_max(at, Ordering::SeqCst);
-                let Some(held) = runtime.embedded_queue(&queue) else { break };
-                for received in held.receive(1, Duration::ZERO).await? {
-                    runtime.handle(&queue, &received).await?;
+                let Some(queue) = runtime.queue(&queue) else { break };
+                for received in queue.queue().receive(1, Duration::ZERO).await? {
+                    queue.handle(&received).await?;
                 }
             }
         }
@@ -119,7 +119,8 @@ impl TestClock {
             if self.mode(name) == Mode::Holds {
                 continue;
             }
-            let Some(queue) = runtime.embedded_queue(name) else { continue };
+            let queue = runtime.queue(name).and_then(|queue| queue.embedded());
+            let Some(queue) = queue else { continue };
             let (first, _) = queue.peek(Which::Waiting, 1, None)?;
             let due = first.first().map(|first| first.at).filter(|at| *at <= instant);
             next = next.into_iter().chain(due.map(|at| (at, name.to_owned()))).min();

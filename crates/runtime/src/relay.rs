@@ -12,6 +12,7 @@ use tokio::time::{Instant, timeout_at};
 
 use crate::call::CALL_TIME_MAX;
 use crate::plan;
+use crate::queue_handle::QueueHandle;
 use crate::queues::{Line, Sent};
 use crate::run::{Task, perform};
 use crate::runtime::Runtime;
@@ -133,16 +134,16 @@ async fn ask(of: &Following<'_>, line: &Line, record: &Record) -> Option<Sent> {
     }
 }
 
-impl Runtime {
+impl QueueHandle<'_> {
     /// Brings messages to a queue outside the store that lie in the table as if it were within: the items of
     /// an embedded store were moved. Says how many. A message may be brought twice, never lost.
-    pub async fn adopt(&self, queue: &str) -> Result<usize, QueueError> {
-        let line = self.line(queue)?;
+    pub async fn adopt(&self) -> Result<usize, QueueError> {
+        let (runtime, line) = (self.runtime, self.line);
         let Some(ahead_ms) = line.ahead_ms else { return Ok(0) };
         let mut adopted = 0;
-        for query in Stranded::queries(&line.home, self.source.now().saturating_add(ahead_ms)) {
+        for query in Stranded::queries(&line.home, runtime.source.now().saturating_add(ahead_ms)) {
             loop {
-                let page: Page = self.ask(query.clone()).await?;
+                let page: Page = runtime.ask(query.clone()).await?;
                 let read = |item| Stranded::read(&line.home, item);
                 let stranded: Vec<Stranded> = page.items.into_iter().filter_map(read).collect();
                 let before = adopted;
@@ -151,12 +152,13 @@ impl Runtime {
                         Ok(()) => {}
                         // It stays where it is, and keeps no other from its turn.
                         Err(error) if error.is_refusal() => {
+                            let queue = line.home.queue();
                             tracing::error!(%queue, id = %message.id(), %error, "it cannot be sent");
                             continue;
                         }
                         Err(error) => return Err(error),
                     }
-                    self.ask::<Wrote>(delete).await?;
+                    runtime.ask::<Wrote>(delete).await?;
                     adopted += 1;
                 }
                 if adopted == before {
@@ -169,45 +171,40 @@ impl Runtime {
 
     /// Looks at some of what is due to be sent to a queue, in one shard of its outbox, and relays what nobody
     /// else is at. A queue in the store has an outbox only where its items were moved there.
-    pub async fn sweep_outbox(
-        &self,
-        queue: &str,
-        shard: u64,
-        after: Option<Resume>,
-    ) -> Result<Relayed, Error> {
+    pub async fn sweep_outbox(&self, shard: u64, after: Option<Resume>) -> Result<Relayed, Error> {
+        let (runtime, line) = (self.runtime, self.line);
         let mut relayed = Relayed::default();
-        let Ok(line) = self.line(queue) else { return Ok(relayed) };
-        let now = self.source.now();
+        let now = runtime.source.now();
         let query = outbox::due(&line.home, shard, now, STEP_RECORDS, after);
-        let page: Page = self.ask(query).await?;
+        let page: Page = runtime.ask(query).await?;
         relayed.after = page.resume;
         for record in page.items.into_iter().filter_map(|item| Record::read(&line.home, item)) {
             if record.is_claimed(now) {
                 continue;
             }
-            let now = self.source.now();
-            let send = self.system.send(record.send());
+            let now = runtime.source.now();
+            let send = runtime.system.send(record.send());
             if send.is_none() && record.sweep_at().saturating_add(UNKNOWN_MS) > now {
                 relayed.left += 1;
                 continue;
             }
             let deadline = Instant::now() + CALL_TIME_MAX;
             let claim = record.claim(&line.home, now);
-            match self.backend.ask::<Wrote>(claim, deadline.into_std()).await {
+            match runtime.backend.ask::<Wrote>(claim, deadline.into_std()).await {
                 Ok(_) => {}
                 // It is gone, or another is at it.
                 Err(Error::ConditionFailed(_)) => continue,
                 Err(error) => return Err(error),
             }
             let Some(send) = send else {
-                match self.relay_alone(line, &record, deadline).await {
+                match self.relay_alone(&record, deadline).await {
                     true => relayed.relayed += 1,
                     false => relayed.left += 1,
                 }
                 continue;
             };
             let following =
-                Following { runtime: self, send, now, given_now: false, deadline, trace: false };
+                Following { runtime, send, now, given_now: false, deadline, trace: false };
             match relay(following, record).await.ending {
                 Ending::Done => relayed.relayed += 1,
                 _ => relayed.left += 1,
@@ -217,18 +214,19 @@ impl Runtime {
     }
 }
 
-impl Runtime {
+impl QueueHandle<'_> {
     /// Sends what a record says whose statement is in no document any more: it was to be sent, and nobody is
     /// left to do what would follow. False if it stays.
-    async fn relay_alone(&self, line: &Line, record: &Record, deadline: Instant) -> bool {
+    async fn relay_alone(&self, record: &Record, deadline: Instant) -> bool {
+        let (runtime, line) = (self.runtime, self.line);
         tracing::warn!(send = %record.send(), id = %record.message().id(), "no document has this send");
-        let message = record.message().sent_again(self.source.now());
+        let message = record.message().sent_again(runtime.source.now());
         let sent = timeout_at(deadline, line.queue.send(&message, record.due())).await;
         if !matches!(sent, Ok(Ok(()))) {
             return false;
         }
         let delete = record.delete(&line.home);
-        self.backend.ask::<Wrote>(delete, deadline.into_std()).await.is_ok()
+        runtime.backend.ask::<Wrote>(delete, deadline.into_std()).await.is_ok()
     }
 }
 

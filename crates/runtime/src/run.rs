@@ -463,7 +463,7 @@ impl<'a> Session<'a> {
         Filler { system: self.system, scope: &self.frame }
     }
 
-    /// Asks the table, counts what that consumed, and keeps it if someone wants to know.
+    /// Asks the table.
     async fn ask<T>(&mut self, request: impl Into<Request>) -> Result<T, Error>
     where
         T: TryFrom<TableAnswer, Error = Error>,
@@ -473,6 +473,18 @@ impl<'a> Session<'a> {
         self.writing = request.writes();
         let answer = self.runtime.backend.execute(request, self.deadline.into_std()).await;
         self.writing = false;
+        self.note(kept, answer)
+    }
+
+    /// Counts what a request consumed, and keeps it with what became of it if someone wants to know.
+    fn note<T>(
+        &mut self,
+        kept: Option<Request>,
+        answer: Result<TableAnswer, Error>,
+    ) -> Result<T, Error>
+    where
+        T: TryFrom<TableAnswer, Error = Error>,
+    {
         if let Some(capacity) = consumed(&answer) {
             self.capacity += capacity;
             if let (Some(trace), Some(request)) = (&mut self.trace, kept) {

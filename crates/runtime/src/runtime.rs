@@ -4,7 +4,6 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use latchkey_model::model::{IdVec, QueueId};
-use latchkey_queue::{Embedded, Queue};
 use latchkey_table::{
     Answer, Backend, Capacity, Consistency, Error, Get, Got, Key, Need, PrepareError, Request,
 };
@@ -16,6 +15,7 @@ use crate::clock::{Source, SystemSource};
 use crate::cursor::Sealer;
 use crate::plan::System;
 use crate::problem::Problem;
+use crate::queue_handle::QueueHandle;
 use crate::queues::{self, Line, Outside, Sending};
 use crate::run;
 use crate::storage::{StartError, Storage};
@@ -109,17 +109,15 @@ impl Runtime {
     }
 
     /// The queue of a name.
-    pub fn queue(&self, name: &str) -> Option<&Queue> {
+    pub fn queue(&self, name: &str) -> Option<QueueHandle<'_>> {
         let (id, _) = self.system.queue(name)?;
-        Some(&self.lines[id].queue)
+        Some(QueueHandle { runtime: self, line: &self.lines[id] })
     }
 
-    /// The queue of a name, if it is an embedded one.
-    pub fn embedded_queue(&self, name: &str) -> Option<&Embedded> {
-        match self.queue(name)? {
-            Queue::Embedded(queue) => Some(queue),
-            Queue::Sqs(_) | Queue::Elsewhere => None,
-        }
+    /// A queue of a name, as a message that was received is settled with.
+    pub(crate) fn line(&self, queue: &str) -> Result<&Line, latchkey_queue::Error> {
+        let line = self.system.queue(queue).map(|(id, _)| &self.lines[id]);
+        line.ok_or_else(|| latchkey_queue::Error::Name { name: queue.to_owned() })
     }
 
     /// The system it runs.

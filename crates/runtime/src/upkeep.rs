@@ -3,8 +3,7 @@
 use latchkey_queue::{Count, Depth, Error, Peeked, Queue, Sqs, Which, dead, limits};
 use latchkey_table::{Consistency, Error as TableError, Got, Page, Query, Resume, Wrote};
 
-use crate::queues::Line;
-use crate::runtime::Runtime;
+use crate::queue_handle::QueueHandle;
 
 /// How many messages were removed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -15,38 +14,33 @@ pub enum Purged {
     All,
 }
 
-impl Runtime {
-    /// How full a queue is. What waits in an outbox is not in it yet.
-    pub async fn depth(&self, queue: &str) -> Result<Depth, Error> {
-        self.line(queue)?.queue.depth().await
+impl QueueHandle<'_> {
+    /// How full the queue is. What waits in an outbox is not in it yet.
+    pub async fn depth(&self) -> Result<Depth, Error> {
+        self.line.queue.depth().await
     }
 
-    /// How many messages of a queue were given up and are kept; of one on SQS, counted to 100.
-    pub async fn letters(&self, queue: &str) -> Result<Count, Error> {
-        let line = self.line(queue)?;
+    /// How many messages were given up and are kept; of one on SQS, counted to 100.
+    pub async fn letters(&self) -> Result<Count, Error> {
+        let line = self.line;
         if let Queue::Embedded(queue) = &line.queue {
             return queue.letters().await;
         }
         // As far as one cheap look goes: whoever watches asks often.
         let query = dead::query(&line.home, limits::PAGE_MAX, None);
         let query = Query { consistency: Consistency::Eventual, ..query };
-        let page: Page = self.ask(query).await?;
+        let page: Page = self.runtime.ask(query).await?;
         let counted = u64::try_from(page.items.len()).unwrap_or(u64::MAX);
         Ok(Count { counted, more: page.resume.is_some() })
     }
 
-    /// Looks at some messages of a queue, which stay where they are.
-    pub async fn peek(
-        &self,
-        queue: &str,
-        which: Which,
-        limit: usize,
-    ) -> Result<Vec<Peeked>, Error> {
-        let line = self.line(queue)?;
+    /// Looks at some messages, which stay where they are.
+    pub async fn peek(&self, which: Which, limit: usize) -> Result<Vec<Peeked>, Error> {
+        let line = self.line;
         match (&line.queue, which) {
             (Queue::Embedded(queue), _) => Ok(queue.peek(which, limit, None)?.0),
             (_, Which::Dead) => {
-                let (letters, _) = self.some_letters(line, limit, None).await?;
+                let (letters, _) = self.some_letters(limit, None).await?;
                 Ok(letters.into_iter().map(Peeked::from).collect())
             }
             _ => Err(unseen()),
@@ -54,23 +48,22 @@ impl Runtime {
     }
 
     /// Sends the dead letter of an id again, or all of them, and says how many there were.
-    pub async fn redrive(&self, queue: &str, id: Option<&str>) -> Result<u64, Error> {
-        let line = self.line(queue)?;
+    pub async fn redrive(&self, id: Option<&str>) -> Result<u64, Error> {
+        let line = self.line;
         match (&line.queue, id) {
             (Queue::Embedded(queue), Some(id)) => Ok(u64::from(queue.redrive(id).await?)),
             (Queue::Embedded(queue), None) => queue.redrive_all().await,
             (_, Some(id)) => {
                 let get = dead::get(&line.home, id);
-                let got: Got = self.ask(get).await?;
+                let got: Got = self.runtime.ask(get).await?;
                 let Some(letter) = got.item.and_then(dead::read) else { return Ok(0) };
-                self.resend(line, vec![letter]).await
+                self.resend(vec![letter]).await
             }
             (_, None) => {
                 let (mut count, mut resume) = (0, None);
                 loop {
-                    let (letters, after) =
-                        self.some_letters(line, limits::PAGE_MAX, resume).await?;
-                    count += self.resend(line, letters).await?;
+                    let (letters, after) = self.some_letters(limits::PAGE_MAX, resume).await?;
+                    count += self.resend(letters).await?;
                     resume = after;
                     if resume.is_none() {
                         return Ok(count);
@@ -80,18 +73,17 @@ impl Runtime {
         }
     }
 
-    /// Removes messages of a queue for good.
-    pub async fn purge(&self, queue: &str, which: Which) -> Result<Purged, Error> {
-        let line = self.line(queue)?;
+    /// Removes messages for good.
+    pub async fn purge(&self, which: Which) -> Result<Purged, Error> {
+        let line = self.line;
         match (&line.queue, which) {
             (Queue::Embedded(queue), _) => Ok(Purged::Counted(queue.purge(which).await?)),
             (_, Which::Dead) => {
                 let (mut count, mut resume) = (0, None);
                 loop {
-                    let (letters, after) =
-                        self.some_letters(line, limits::PAGE_MAX, resume).await?;
+                    let (letters, after) = self.some_letters(limits::PAGE_MAX, resume).await?;
                     for letter in letters {
-                        count += u64::from(self.strike(line, &letter).await?);
+                        count += u64::from(self.strike(&letter).await?);
                     }
                     resume = after;
                     if resume.is_none() {
@@ -107,36 +99,30 @@ impl Runtime {
         }
     }
 
-    pub(crate) fn line(&self, queue: &str) -> Result<&Line, Error> {
-        let line = self.system.queue(queue).map(|(id, _)| &self.lines[id]);
-        line.ok_or_else(|| Error::Name { name: queue.to_owned() })
-    }
-
     async fn some_letters(
         &self,
-        line: &Line,
         limit: usize,
         resume: Option<Resume>,
     ) -> Result<(Vec<dead::Letter>, Option<Resume>), Error> {
-        let query = dead::query(&line.home, limit, resume);
-        let page: Page = self.ask(query).await?;
+        let query = dead::query(&self.line.home, limit, resume);
+        let page: Page = self.runtime.ask(query).await?;
         Ok((page.items.into_iter().filter_map(dead::read).collect(), page.resume))
     }
 
     /// A letter goes once its message is taken: sent twice is better than lost.
-    async fn resend(&self, line: &Line, letters: Vec<dead::Letter>) -> Result<u64, Error> {
+    async fn resend(&self, letters: Vec<dead::Letter>) -> Result<u64, Error> {
         let mut count = 0;
         for letter in letters {
-            line.queue.send(&letter.message, self.source.now()).await?;
-            count += u64::from(self.strike(line, &letter).await?);
+            self.line.queue.send(&letter.message, self.runtime.source.now()).await?;
+            count += u64::from(self.strike(&letter).await?);
         }
         Ok(count)
     }
 
     /// Removes a letter, and says whether it was there.
-    async fn strike(&self, line: &Line, letter: &dead::Letter) -> Result<bool, Error> {
-        let delete = dead::delete(&line.home, letter.message.id());
-        match self.ask::<Wrote>(delete).await {
+    async fn strike(&self, letter: &dead::Letter) -> Result<bool, Error> {
+        let delete = dead::delete(&self.line.home, letter.message.id());
+        match self.runtime.ask::<Wrote>(delete).await {
             Ok(_) => Ok(true),
             Err(TableError::ConditionFailed(_)) => Ok(false),
             Err(error) => Err(error.into()),

@@ -138,7 +138,7 @@ impl Runtime {
     }
 
     /// Works on a message that was received, and says to its queue what came of it.
-    pub async fn handle(&self, queue: &str, received: &Received) -> Result<Handled, Error> {
+    pub(crate) async fn handle(&self, queue: &str, received: &Received) -> Result<Handled, Error> {
         let (planned, line) = self.planned(queue)?;
         if let Some(failure) = given_up(planned, received) {
             return self.end(queue, received, failure, Capacity::ZERO).await;
@@ -161,7 +161,7 @@ impl Runtime {
     }
 
     /// Gives up a message that its queue has given up by itself, without asking anyone.
-    pub async fn give_up(&self, queue: &str, received: &Received) -> Result<Handled, Error> {
+    pub(crate) async fn give_up(&self, queue: &str, received: &Received) -> Result<Handled, Error> {
         let failure = received.failure.clone().unwrap_or_else(crashed);
         self.end(queue, received, failure, Capacity::ZERO).await
     }

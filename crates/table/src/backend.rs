@@ -40,6 +40,9 @@ use crate::{Answer, Error, Item, Request, Scan, Scanned, Schema};
 /// ```
 pub trait Backend: fmt::Debug + Send + Sync {
     /// Carries a request out. A backend that has to wait gives up at the deadline.
+    ///
+    /// The embedded store begins when this is called and not when the answer is awaited: its writes happen in the
+    /// order of the calls.
     fn execute(&self, request: Request, deadline: Instant) -> Answering<'_, Result<Answer, Error>>;
 
     /// Sees that a table can be used; a backend that makes its own tables makes it so.

@@ -117,13 +117,11 @@ impl Meters {
     }
 
     async fn ask(&self, meter: &Meter) -> Told {
-        let Some(runtime) = self.runtimes.get(meter.runtime) else {
+        let runtime = self.runtimes.get(meter.runtime);
+        let Some(queue) = runtime.and_then(|runtime| runtime.queue(&meter.name)) else {
             return Told { depth: None, letters: None };
         };
-        let asked = async {
-            let depth = runtime.depth(&meter.name).await;
-            (depth, runtime.letters(&meter.name).await)
-        };
+        let asked = async { (queue.depth().await, queue.letters().await) };
         match tokio::time::timeout(ASK_TIME_MAX, asked).await {
             Ok((depth, letters)) => Told { depth: depth.ok(), letters: letters.ok() },
             Err(_) => Told { depth: None, letters: None },

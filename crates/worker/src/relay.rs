@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use latchkey_runtime::{OUTBOX_SHARDS, Runtime};
+use latchkey_runtime::{OUTBOX_SHARDS, QueueHandle};
 use tokio::sync::watch;
 
 use crate::Meters;
@@ -22,17 +22,18 @@ const STEPS_MAX: usize = 40;
 pub(crate) async fn sweep(meters: Arc<Meters>, at: usize, mut stop: watch::Receiver<bool>) {
     let Some(meter) = meters.queues().get(at) else { return };
     let Some(runtime) = meters.runtimes().get(meter.runtime) else { return };
+    let Some(queue) = runtime.queue(&meter.name) else { return };
     let mut afters = vec![None; usize::try_from(OUTBOX_SHARDS).unwrap_or(0)];
     for round in 0_u64.. {
         if round.is_multiple_of(ADOPT_EVERY) {
-            adopt(runtime, meter).await;
+            adopt(queue, meter).await;
         }
         for (shard, after) in (0..OUTBOX_SHARDS).zip(&mut afters) {
             for _ in 0..STEPS_MAX {
                 if *stop.borrow() {
                     return;
                 }
-                match runtime.sweep_outbox(&meter.name, shard, after.take()).await {
+                match queue.sweep_outbox(shard, after.take()).await {
                     Ok(step) => {
                         meter.relayed(step.relayed);
                         *after = step.after;
@@ -54,8 +55,8 @@ pub(crate) async fn sweep(meters: Arc<Meters>, at: usize, mut stop: watch::Recei
     }
 }
 
-async fn adopt(runtime: &Runtime, meter: &Meter) {
-    match runtime.adopt(&meter.name).await {
+async fn adopt(queue: QueueHandle<'_>, meter: &Meter) {
+    match queue.adopt().await {
         Ok(0) => {}
         Ok(count) => {
             tracing::info!(queue = %meter.name, count, "messages of a moved table were taken over");

@@ -54,6 +54,7 @@ impl Workers {
         for (at, meter) in meters.queues().iter().enumerate() {
             let Some(runtime) = meters.runtimes().get(meter.runtime) else { continue };
             let Some(queue) = runtime.queue(&meter.name) else { continue };
+            let queue = queue.queue();
             if let Queue::Embedded(queue) = queue {
                 queue.recover().await?;
             }
@@ -152,8 +153,9 @@ impl Line {
             };
             for message in received {
                 let Some(meter) = self.meters.queues().get(self.at) else { return };
+                let Some(settled) = self.runtime.queue(&meter.name) else { return };
                 let (started, _in_flight) = (Instant::now(), meter.start(message.tries));
-                match self.runtime.give_up(&meter.name, &message).await {
+                match settled.give_up(&message).await {
                     Ok(handled) => meter.record(&handled, started.elapsed()),
                     Err(error) => {
                         let queue = self.name();
@@ -176,8 +178,9 @@ impl Line {
 
     async fn handle_once(&self, received: &Received) {
         let Some(meter) = self.meters.queues().get(self.at) else { return };
+        let Some(queue) = self.runtime.queue(&meter.name) else { return };
         let (started, _in_flight) = (Instant::now(), meter.start(received.tries));
-        match self.runtime.handle(&meter.name, received).await {
+        match queue.handle(received).await {
             Ok(handled) => {
                 if handled.dead && !handled.stale {
                     let (queue, id) = (&meter.name, received.message.id());

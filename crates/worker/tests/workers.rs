@@ -53,14 +53,14 @@ async fn count(runtime: &Runtime, status: &str) -> i64 {
 /// Waits until nothing is left to be done, but not forever.
 async fn emptied(runtime: &Runtime) {
     for _ in 0..6_000 {
-        let depth = runtime.depth(QUEUE).await.unwrap();
+        let depth = runtime.queue(QUEUE).unwrap().depth().await.unwrap();
         let left = depth.visible.counted + depth.delayed.counted + depth.in_flight.counted;
         if left == 0 {
             return;
         }
         tokio::time::sleep(Duration::from_millis(50)).await;
     }
-    panic!("the queue is not empty: {:?}", runtime.depth(QUEUE).await);
+    panic!("the queue is not empty: {:?}", runtime.queue(QUEUE).unwrap().depth().await);
 }
 
 fn metric(text: &str, name: &str, label: &str) -> u64 {
@@ -104,7 +104,7 @@ async fn what_is_at_hand_is_finished_and_the_rest_is_left() {
     }
     workers.stop().await;
     assert_eq!(count(&runtime, "PROCESSING").await, 0, "none is left half-way");
-    let depth = runtime.depth(QUEUE).await.unwrap();
+    let depth = runtime.queue(QUEUE).unwrap().depth().await.unwrap();
     assert_eq!(depth.in_flight.counted, 0);
     let (left, done) = (depth.visible.counted, count(&runtime, "SUCCEEDED").await);
     assert_eq!(i64::try_from(left).unwrap() + done, 200);
@@ -122,7 +122,7 @@ async fn what_a_dead_process_held_is_taken_up_at_once() {
     let runtime = open(&store).await;
     ask(&runtime, 5, 10).await;
     // Received, and never heard of again.
-    let held = runtime.queue(QUEUE).unwrap().receive(10, Duration::ZERO).await.unwrap();
+    let held = runtime.queue(QUEUE).unwrap().queue().receive(10, Duration::ZERO).await.unwrap();
     assert_eq!(held.len(), 10);
     let again = open(&store).await;
     let meters = Arc::new(Meters::new(vec![again.clone()]));

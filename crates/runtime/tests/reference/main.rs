@@ -24,6 +24,7 @@ mod refusals;
 mod replay;
 mod retries;
 mod returning;
+mod seam;
 mod secrets;
 mod support;
 mod transactions;

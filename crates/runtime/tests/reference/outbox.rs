@@ -64,7 +64,14 @@ impl Apart {
         for shard in 0..OUTBOX_SHARDS {
             let mut after = None;
             loop {
-                let swept = self.world.runtime.sweep_outbox(QUEUE, shard, after).await.unwrap();
+                let swept = self
+                    .world
+                    .runtime
+                    .queue(QUEUE)
+                    .unwrap()
+                    .sweep_outbox(shard, after)
+                    .await
+                    .unwrap();
                 all.relayed += swept.relayed;
                 all.left += swept.left;
                 after = swept.after;
@@ -84,7 +91,7 @@ async fn what_is_due_is_relayed_before_the_answer() {
     assert_eq!((told.status(), told.member("state")), (202, "QUEUED".into()));
     assert_eq!((apart.waiting(), apart.unsent()), (1, 0));
     let received = apart.queue.receive(1, Duration::ZERO).await.unwrap().pop().unwrap();
-    let handled = apart.world.runtime.handle(QUEUE, &received).await.unwrap();
+    let handled = apart.world.runtime.queue(QUEUE).unwrap().handle(&received).await.unwrap();
     assert_eq!(handled.worked.ending, Ending::Done);
     assert_eq!(apart.state("a").as_deref(), Some("\"PACKED\""));
     assert_eq!(apart.waiting(), 0);
@@ -169,15 +176,15 @@ async fn a_table_that_is_moved_takes_its_messages_along() {
     let timer = format!(r#"{{"orderId": "t", "dueAt": {:?}}}"#, after(2 * day));
     assert_eq!(within.call(call("ORDER-AT", &timer)).await.status(), 202);
     // One was being worked on.
-    within.embedded_queue(QUEUE).unwrap().receive(1, Duration::ZERO).await.unwrap();
+    within.queue(QUEUE).unwrap().embedded().unwrap().receive(1, Duration::ZERO).await.unwrap();
 
     let runtime = &apart.world.runtime;
-    assert_eq!(runtime.adopt(QUEUE).await.unwrap(), 3);
-    assert_eq!(runtime.adopt(QUEUE).await.unwrap(), 0, "each once");
+    assert_eq!(runtime.queue(QUEUE).unwrap().adopt().await.unwrap(), 3);
+    assert_eq!(runtime.queue(QUEUE).unwrap().adopt().await.unwrap(), 0, "each once");
     assert_eq!(apart.waiting(), 3);
     assert_eq!(apart.world.all("LATCHKEY#QUEUE#packing").len(), 1, "the timer has time");
     apart.pass(2 * day);
-    assert_eq!(runtime.adopt(QUEUE).await.unwrap(), 1);
+    assert_eq!(runtime.queue(QUEUE).unwrap().adopt().await.unwrap(), 1);
     assert_eq!(apart.waiting(), 4);
 
     // And back: what waits in the outbox is found by a queue in the store.
@@ -187,10 +194,10 @@ async fn a_table_that_is_moved_takes_its_messages_along() {
     let within = reopened(store, &apart.clock, Vec::new()).await;
     apart.pass(2 * day);
     for shard in 0..OUTBOX_SHARDS {
-        within.sweep_outbox(QUEUE, shard, None).await.unwrap();
+        within.queue(QUEUE).unwrap().sweep_outbox(shard, None).await.unwrap();
     }
     assert_eq!(apart.unsent(), 0);
-    let queue = within.embedded_queue(QUEUE).unwrap();
+    let queue = within.queue(QUEUE).unwrap().embedded().unwrap();
     assert_eq!(queue.peek(Which::Waiting, 10, None).unwrap().0.len(), 1);
 }
 
@@ -202,7 +209,7 @@ async fn a_message_that_does_not_fit_becomes_a_letter() {
     apart.queue.send(message, NOW).await.unwrap();
     for _ in 0..20 {
         for received in apart.queue.receive(1, Duration::ZERO).await.unwrap() {
-            apart.world.runtime.handle(QUEUE, &received).await.unwrap();
+            apart.world.runtime.queue(QUEUE).unwrap().handle(&received).await.unwrap();
         }
         apart.pass(5 * 60 * 1000);
     }
@@ -293,7 +300,7 @@ async fn what_follows_later_is_swept() {
     let sweep = async || {
         clock.0.fetch_add(20_000, Ordering::SeqCst);
         for shard in 0..OUTBOX_SHARDS {
-            world.runtime.sweep_outbox("jobs", shard, None).await.unwrap();
+            world.runtime.queue("jobs").unwrap().sweep_outbox(shard, None).await.unwrap();
         }
     };
     let taken = || world.attribute("JOB#a", "META", "taken");

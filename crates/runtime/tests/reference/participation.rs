@@ -64,7 +64,8 @@ impl Hall {
         let again = async { drop(runtime.work(&work).await) };
         let and_again = async { drop(runtime.work(&work).await) };
         let handled = async {
-            let handled = runtime.handle(QUEUE, received);
+            let queue = runtime.queue(QUEUE).unwrap();
+            let handled = queue.handle(received);
             match polls {
                 Some(polls) => drop(dies_after(polls, handled).await),
                 None => drop(handled.await.unwrap()),
@@ -74,7 +75,7 @@ impl Hall {
     }
 
     async fn work_off(&self) {
-        let queue = self.world.runtime.embedded_queue(QUEUE).unwrap();
+        let queue = self.world.runtime.queue(QUEUE).unwrap().embedded().unwrap();
         for round in 0..60 {
             let received = queue.receive(50, Duration::ZERO).await.unwrap();
             let waits = |which| !queue.peek(which, 1, None).unwrap().0.is_empty();
@@ -140,8 +141,16 @@ async fn as_many_win_as_there_are_seats() {
     let by_status =
         r#"{"FAILED_FINAL":0,"PROCESSING":0,"QUEUED":0,"RECEIVED":0,"REJECTED":90,"SUCCEEDED":10}"#;
     assert_eq!(summary["byStatus"].to_string(), by_status);
-    let letters =
-        hall.world.runtime.embedded_queue(QUEUE).unwrap().peek(Which::Dead, 1, None).unwrap().0;
+    let letters = hall
+        .world
+        .runtime
+        .queue(QUEUE)
+        .unwrap()
+        .embedded()
+        .unwrap()
+        .peek(Which::Dead, 1, None)
+        .unwrap()
+        .0;
     assert_eq!(letters, []);
 }
 
@@ -157,12 +166,12 @@ async fn a_poisoned_message_is_given_up() {
     let key = latchkey_table::Key::new("EVENT#e", "META");
     let delete = latchkey_table::Delete { table, key, condition: None };
     hall.world.store.delete(delete, latchkey_table::Returning::Nothing).await.unwrap();
-    let queue = hall.world.runtime.embedded_queue(QUEUE).unwrap();
+    let queue = hall.world.runtime.queue(QUEUE).unwrap().embedded().unwrap();
     let mut tries = 0;
     while tries < 5 {
         for received in queue.receive(1, Duration::ZERO).await.unwrap() {
             tries = received.tries;
-            hall.world.runtime.handle(QUEUE, &received).await.unwrap();
+            hall.world.runtime.queue(QUEUE).unwrap().handle(&received).await.unwrap();
         }
         hall.clock.0.fetch_add(31_000, Ordering::SeqCst);
     }

@@ -154,7 +154,7 @@ impl Shop {
     }
 
     fn queue(&self) -> &Embedded {
-        self.world.runtime.embedded_queue("packing").unwrap()
+        self.world.runtime.queue("packing").unwrap().embedded().unwrap()
     }
 
     fn waiting(&self) -> usize {
@@ -167,7 +167,7 @@ impl Shop {
 
     async fn handle(&self) -> Option<Handled> {
         let received = self.receive().await?;
-        Some(self.world.runtime.handle("packing", &received).await.unwrap())
+        Some(self.world.runtime.queue("packing").unwrap().handle(&received).await.unwrap())
     }
 
     fn order(&self, id: &str, attribute: &str) -> Option<String> {
@@ -312,9 +312,9 @@ async fn who_comes_too_late_decides_nothing() {
     shop.pass(30_001);
     let fast = shop.receive().await.unwrap();
     let runtime = &shop.world.runtime;
-    assert!(runtime.handle("packing", &slow).await.unwrap().stale);
+    assert!(runtime.queue("packing").unwrap().handle(&slow).await.unwrap().stale);
     assert_eq!(shop.waiting(), 0, "it is still held");
-    assert!(!runtime.handle("packing", &fast).await.unwrap().stale);
+    assert!(!runtime.queue("packing").unwrap().handle(&fast).await.unwrap().stale);
     assert_eq!(shop.waiting(), 1);
 }
 
