@@ -15,7 +15,7 @@ use latchkey_table::{
 };
 use tokio::runtime::Runtime;
 
-use crate::services::{Kind, Service};
+use latchkey_testing::services::{Kind, Service};
 
 /// How long a request may take.
 const TIME_MAX: Duration = Duration::from_secs(120);

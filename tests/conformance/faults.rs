@@ -13,8 +13,8 @@ use self::scene::{
     first, is_unavailable, is_unknown, n,
 };
 use crate::backend::{client, runtime, table};
-use crate::proxy::Fate;
-use crate::services::{Kind, Service};
+use latchkey_testing::fate::Fate;
+use latchkey_testing::services::{Kind, Service};
 
 #[test]
 fn a_single_write_nobody_answered_is_of_unknown_outcome_and_sent_once() {

@@ -4,19 +4,13 @@
 
 #![expect(
     clippy::unwrap_used,
-    clippy::panic,
     clippy::indexing_slicing,
     reason = "a test that goes wrong should fail, where it went wrong"
 )]
 
-#[path = "../serve/services.rs"]
-#[expect(dead_code, reason = "other suites use the rest of it")]
-mod services;
-
 mod backend;
 mod capability;
 mod faults;
-mod proxy;
 mod scenario;
 
 use std::sync::Arc;
@@ -24,7 +18,7 @@ use std::sync::Arc;
 use crate::backend::Backend;
 use crate::capability::Capability;
 use crate::scenario::Scenario;
-use crate::services::Kind;
+use latchkey_testing::services::Kind;
 
 /// Runs every scenario, and tells of all that go wrong at once.
 fn run(backend: Backend, lacking: &[Capability]) {

@@ -2,14 +2,10 @@
 
 #![expect(
     clippy::unwrap_used,
-    clippy::panic,
     clippy::indexing_slicing,
     clippy::print_stdout,
     reason = "a test that goes wrong should fail, where it went wrong"
 )]
-
-#[path = "../serve/mod.rs"]
-mod serve;
 
 mod cloudformation;
 mod examples;
@@ -18,3 +14,5 @@ mod impostor;
 mod startup;
 mod tables;
 mod world;
+
+use latchkey_testing as serve;

@@ -8,9 +8,6 @@
     reason = "a test that goes wrong should fail, where it went wrong"
 )]
 
-#[path = "../serve/mod.rs"]
-mod serve;
-
 mod books;
 mod disk;
 mod endpoint;
@@ -25,3 +22,5 @@ mod shutdown;
 mod windows;
 mod wire;
 mod world;
+
+use latchkey_testing as serve;

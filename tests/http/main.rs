@@ -18,7 +18,6 @@ mod headers;
 mod hostile;
 mod idempotency;
 mod inputs;
-mod jwt;
 mod lists;
 mod locations;
 mod locations_changed;
@@ -39,8 +38,6 @@ mod timers_model;
 mod times;
 mod tokens;
 mod transfer;
-mod verdict;
 mod windows;
 
-#[path = "../serve/mod.rs"]
-mod serve;
+use latchkey_testing::{self as serve, jwt, verdict};

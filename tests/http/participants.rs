@@ -55,22 +55,6 @@ impl Scene {
     }
 }
 
-impl Reply {
-    #[track_caller]
-    pub(crate) fn request_id(&self) -> String {
-        let id = self.json()["requestId"].as_str().unwrap_or_default().to_owned();
-        assert_eq!(id.len(), 26, "a request's id is a ULID; {self}");
-        id
-    }
-
-    /// The items of a page that may have more beside them.
-    #[track_caller]
-    pub(crate) fn items(&self) -> Vec<Value> {
-        assert_eq!(self.status, 200, "the status; {self}");
-        self.json()["items"].as_array().cloned().unwrap_or_default()
-    }
-}
-
 /// Takes part, with no body.
 pub(crate) fn join(client: &mut Client, event: &str) -> Reply {
     client.send("POST", &format!("/events/{event}/participations"), &[], None)

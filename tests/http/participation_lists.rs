@@ -89,8 +89,12 @@ fn ones_participations_are_listed_newest_first_20_at_a_time() {
     scene.nobody().get("/me/participations").refuses(401, "unauthenticated");
 }
 
-impl Reply {
-    /// A page whose items all have this value of a member.
+/// A page whose items all have this value of a member.
+trait ListsJust {
+    fn lists_just(self, member: &str, value: &str, count: usize) -> Reply;
+}
+
+impl ListsJust for Reply {
     #[track_caller]
     fn lists_just(self, member: &str, value: &str, count: usize) -> Reply {
         assert_eq!(each(&self.items(), member), vec![value; count], "`{member}`; {self}");

@@ -4,8 +4,8 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-use crate::services::Service;
 use crate::{Place, done, file, plain, sorted, write};
+use latchkey_testing::services::Service;
 
 /// Enough for a second or two of work.
 const ITEMS: usize = 60_000;

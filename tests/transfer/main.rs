@@ -4,18 +4,9 @@
 #![expect(
     clippy::unwrap_used,
     clippy::indexing_slicing,
-    clippy::panic,
     clippy::as_conversions,
     reason = "a test that goes wrong should fail, where it went wrong"
 )]
-
-#[path = "../serve/services.rs"]
-#[expect(dead_code, reason = "other suites use the rest of it")]
-mod services;
-
-#[path = "../conformance/proxy.rs"]
-#[expect(dead_code, reason = "another suite uses the rest of it")]
-mod proxy;
 
 mod awkward;
 mod kill;
@@ -29,7 +20,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use services::{ENVIRONMENT, Kind, Service};
+use latchkey_testing::services::{ENVIRONMENT, Kind, Service};
 
 /// A document with one index: the language's own reference.
 fn document() -> &'static str {

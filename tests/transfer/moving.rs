@@ -3,8 +3,8 @@
 use std::io::Write as _;
 use std::process::Stdio;
 
-use crate::services::{Kind, Service};
 use crate::{Place, SERVICES, awkward, done, file, plain, sorted, write};
+use latchkey_testing::services::{Kind, Service};
 
 /// Empty texts are refused by the DynamoDB Local we have, which is older than they are.
 fn items(kind: Kind) -> Vec<String> {

@@ -2,8 +2,8 @@
 
 use std::fs;
 
-use crate::services::Service;
 use crate::{Place, done, file, latchkey, plain, refused, sorted, write};
+use latchkey_testing::services::Service;
 
 /// All of these must be in what was told.
 fn says(told: &str, all: &[&str]) {

@@ -9,8 +9,8 @@ use latchkey_dynamodb::{DynamoDb, Settings};
 use latchkey_table::{Error, Item, Scan, Schema, Text};
 use tokio::time::Instant;
 
-use crate::proxy::{Fate, Proxy};
-use crate::services::Service;
+use latchkey_testing::fate::{Fate, Proxy};
+use latchkey_testing::services::Service;
 
 const TIME_MAX: Duration = Duration::from_secs(120);
 

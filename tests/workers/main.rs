@@ -7,11 +7,6 @@
     reason = "a test that goes wrong should fail, where it went wrong"
 )]
 
-#[path = "../http/jwt.rs"]
-mod jwt;
-#[path = "../serve/mod.rs"]
-mod serve;
-
 mod clicks;
 mod drain;
 mod event;
@@ -22,3 +17,5 @@ mod race;
 mod refused;
 mod timers;
 mod world;
+
+use latchkey_testing::{self as serve, jwt};

@@ -10,8 +10,8 @@ use super::scene::{
     BRIEF, Request, Scene, TIME_MAX, always, ask, ends_with, first, is_unavailable,
 };
 use crate::backend::{client, runtime, table};
-use crate::proxy::{Fate, Proxy};
-use crate::services::Service;
+use latchkey_testing::fate::{Fate, Proxy};
+use latchkey_testing::services::Service;
 
 /// What a service says that read some keys of a batch, and left others.
 fn partly(table: &Schema, read: &[&str], left: &[&str]) -> Fate {

@@ -11,8 +11,8 @@ use latchkey_table::{
 use tokio::time::Instant;
 
 use crate::backend::{client, table};
-use crate::proxy::{Fate, Proxy};
-use crate::services::Service;
+use latchkey_testing::fate::{Fate, Proxy};
+use latchkey_testing::services::Service;
 
 /// The deadline of a request that is answered before it. Nobody waits for it unless something hangs.
 pub(super) const TIME_MAX: Duration = Duration::from_secs(120);

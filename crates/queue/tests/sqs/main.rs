@@ -2,8 +2,6 @@
 
 #![expect(clippy::unwrap_used, reason = "a test that goes wrong should fail, where it went wrong")]
 
-#[path = "../../../../tests/serve/moto.rs"]
-mod moto;
 mod service;
 
 use std::sync::Arc;

@@ -6,7 +6,7 @@ use aws_sdk_sqs::config::Credentials;
 use aws_sdk_sqs::types::QueueAttributeName as Attribute;
 use latchkey_queue::{Clock, Sqs, SqsOptions, SqsService};
 
-use crate::moto::Moto;
+use latchkey_testing::moto::Moto;
 
 /// A service of the test's own, ended when it is dropped.
 pub(crate) struct Service {

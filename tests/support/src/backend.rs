@@ -7,14 +7,14 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::{Mutex, OnceLock};
 
-use super::latchkey;
-use super::services::{ENVIRONMENT, Kind, Service};
+use crate::latchkey;
+use crate::services::{ENVIRONMENT, Kind, Service};
 
 /// The variable that chooses.
 const VARIABLE: &str = "LATCHKEY_TEST_BACKEND";
 
 /// The service that holds the tables; none if they are on this machine.
-pub(crate) fn service() -> Option<&'static Service> {
+pub fn service() -> Option<&'static Service> {
     // Never dropped: one of our own ends with this process.
     static SERVICE: OnceLock<Option<Service>> = OnceLock::new();
     let service = SERVICE.get_or_init(|| {
@@ -28,7 +28,7 @@ pub(crate) fn service() -> Option<&'static Service> {
 }
 
 /// How many times as long as on this machine's store the same work takes.
-pub(crate) fn pace() -> u32 {
+pub fn pace() -> u32 {
     match service().map(Service::kind) {
         None => 1,
         Some(Kind::Dynoxide) => 2,
@@ -37,13 +37,13 @@ pub(crate) fn pace() -> u32 {
 }
 
 /// So many rounds of a race, or as many as take no longer.
-pub(crate) fn rounds(count: usize) -> usize {
+pub fn rounds(count: usize) -> usize {
     count.div_ceil(usize::try_from(pace()).unwrap())
 }
 
 /// A command that keeps items on the backend: `serve` or `call`. Its tables are made, and are those of the
 /// data directory: whoever is started on it again meets them.
-pub(crate) fn on_backend(command: &str, data: &Path, documents: &[PathBuf]) -> Command {
+pub fn on_backend(command: &str, data: &Path, documents: &[PathBuf]) -> Command {
     match service() {
         Some(service) => on(service.endpoint(), command, data, documents),
         None => bare(command, data, documents),
@@ -51,7 +51,7 @@ pub(crate) fn on_backend(command: &str, data: &Path, documents: &[PathBuf]) -> C
 }
 
 /// The same, at this endpoint.
-pub(crate) fn on(endpoint: &str, command: &str, data: &Path, documents: &[PathBuf]) -> Command {
+pub fn on(endpoint: &str, command: &str, data: &Path, documents: &[PathBuf]) -> Command {
     let mut started = bare(command, data, documents);
     started.arg("--dynamodb").args(tables(endpoint, data, documents)).envs(ENVIRONMENT);
     started
@@ -82,7 +82,7 @@ fn tables(endpoint: &str, data: &Path, documents: &[PathBuf]) -> Vec<String> {
 }
 
 /// The table of a system, named after the data directory of its server.
-pub(crate) fn table(data: &Path, system: &str) -> String {
+pub fn table(data: &Path, system: &str) -> String {
     let mut hasher = DefaultHasher::new();
     data.hash(&mut hasher);
     format!("{system}-{:016x}", hasher.finish())
@@ -91,7 +91,7 @@ pub(crate) fn table(data: &Path, system: &str) -> String {
 /// The names of the systems of documents; without any, of those that are shipped.
 fn systems(documents: &[PathBuf]) -> Vec<String> {
     let shipped = || {
-        let directory = concat!(env!("CARGO_MANIFEST_DIR"), "/../systems");
+        let directory = concat!(env!("CARGO_MANIFEST_DIR"), "/../../systems");
         let files = std::fs::read_dir(directory).unwrap().map(|file| file.unwrap().path());
         files.filter(|file| file.extension().is_some_and(|end| end == "md")).collect()
     };

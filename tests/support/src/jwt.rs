@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use sha2::Sha256;
 
 /// A token of this header and this payload, signed with HMAC-SHA256.
-pub(crate) fn signed(secret: &str, header: &str, payload: &str) -> String {
+pub fn signed(secret: &str, header: &str, payload: &str) -> String {
     let text = format!("{}.{}", BASE64.encode(header), BASE64.encode(payload));
     let mut mac = Hmac::<Sha256>::new_from_slice(secret.as_bytes()).unwrap();
     mac.update(text.as_bytes());
@@ -17,12 +17,12 @@ pub(crate) fn signed(secret: &str, header: &str, payload: &str) -> String {
 }
 
 /// A token with these claims under the usual header.
-pub(crate) fn token(secret: &str, claims: &Value) -> String {
+pub fn token(secret: &str, claims: &Value) -> String {
     signed(secret, r#"{"alg":"HS256","typ":"JWT"}"#, &claims.to_string())
 }
 
 /// What a good token claims.
-pub(crate) fn claims(sub: &str, roles: &[&str], orgs: &[&str]) -> Value {
+pub fn claims(sub: &str, roles: &[&str], orgs: &[&str]) -> Value {
     json!({
         "iss": "latchkey", "aud": "latchkey", "exp": now() + 3600,
         "sub": sub, "roles": roles, "orgs": orgs,
@@ -30,6 +30,6 @@ pub(crate) fn claims(sub: &str, roles: &[&str], orgs: &[&str]) -> Value {
 }
 
 /// The seconds since 1970.
-pub(crate) fn now() -> u64 {
+pub fn now() -> u64 {
     SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_secs()
 }

@@ -9,7 +9,7 @@ use tokio::task::JoinHandle;
 
 /// What becomes of a request.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Fate {
+pub enum Fate {
     /// It is carried out and answered.
     Pass,
     /// It is carried out, and the connection closed in place of an answer.
@@ -24,13 +24,13 @@ pub(crate) enum Fate {
 
 impl Fate {
     /// An error as DynamoDB tells it.
-    pub(crate) fn error(status: u16, code: &str) -> Fate {
+    pub fn error(status: u16, code: &str) -> Fate {
         let name = format!("com.amazonaws.dynamodb.v20120810#{code}");
         Fate::Answer(status, format!(r#"{{"__type":"{name}","message":"told so"}}"#))
     }
 
     /// A transaction cancelled for such reasons, leg by leg.
-    pub(crate) fn cancelled(reasons: &[&str]) -> Fate {
+    pub fn cancelled(reasons: &[&str]) -> Fate {
         let name = "com.amazonaws.dynamodb.v20120810#TransactionCanceledException";
         let reasons: Vec<_> =
             reasons.iter().map(|code| format!(r#"{{"Code":"{code}"}}"#)).collect();
@@ -44,17 +44,17 @@ impl Fate {
 
 /// A request as it came by.
 #[derive(Debug, Clone)]
-pub(crate) struct Seen {
+pub struct Seen {
     /// `PutItem` and so on.
-    pub(crate) operation: String,
-    pub(crate) body: String,
+    pub operation: String,
+    pub body: String,
 }
 
 type Decide = dyn Fn(usize) -> Fate + Send + Sync;
 
 /// The proxy. Dropped, it is gone.
-pub(crate) struct Proxy {
-    pub(crate) endpoint: String,
+pub struct Proxy {
+    pub endpoint: String,
     seen: Arc<Mutex<Vec<Seen>>>,
     task: JoinHandle<()>,
 }
@@ -67,7 +67,7 @@ impl Drop for Proxy {
 
 impl Proxy {
     /// Stands before a service. What becomes of a request is decided by how many came before it.
-    pub(crate) async fn start(
+    pub async fn start(
         service: &str,
         decide: impl Fn(usize) -> Fate + Send + Sync + 'static,
     ) -> Proxy {
@@ -90,7 +90,7 @@ impl Proxy {
     }
 
     /// What came by.
-    pub(crate) fn seen(&self) -> Vec<Seen> {
+    pub fn seen(&self) -> Vec<Seen> {
         self.seen.lock().unwrap().clone()
     }
 }

@@ -3,7 +3,7 @@
 
 use std::fs::{self, File};
 use std::io::{BufRead, BufReader};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::{Child, ChildStdin, Command, Stdio};
 
 const MOTO: &str = "moto[server]==5.2.5";
@@ -19,16 +19,17 @@ sys.stdin.read()
 ";
 
 /// A service of the test's own, ended when it is dropped.
-pub(crate) struct Moto {
+pub struct Moto {
     child: Child,
     input: Option<ChildStdin>,
     /// `http://127.0.0.1:PORT`
-    pub(crate) endpoint: String,
+    pub endpoint: String,
 }
 
 /// Where moto is installed, once for all tests.
 fn python() -> PathBuf {
-    let folder = Path::new(env!("CARGO_TARGET_TMPDIR"));
+    let folder = crate::target().join("tmp");
+    fs::create_dir_all(&folder).unwrap();
     let (ready, python) = (folder.join("moto.ready"), folder.join("moto/bin/python"));
     let lock = File::create(folder.join("moto.lock")).unwrap();
     lock.lock().unwrap();
@@ -42,7 +43,7 @@ fn python() -> PathBuf {
 }
 
 impl Moto {
-    pub(crate) fn start() -> Moto {
+    pub fn start() -> Moto {
         let mut child = Command::new(python())
             .args(["-c", PROGRAM])
             .stdin(Stdio::piped())

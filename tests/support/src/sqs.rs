@@ -5,22 +5,22 @@ use std::net::TcpStream;
 
 use serde_json::{Value, json};
 
-use super::moto::Moto;
+use crate::moto::Moto;
 
 /// A service of the test's own, ended when it is dropped.
-pub(crate) struct Sqs(Moto);
+pub struct Sqs(Moto);
 
 impl Sqs {
-    pub(crate) fn start() -> Sqs {
+    pub fn start() -> Sqs {
         Sqs(Moto::start())
     }
 
-    pub(crate) fn endpoint(&self) -> &str {
+    pub fn endpoint(&self) -> &str {
         &self.0.endpoint
     }
 
     /// Asks it directly, behind the back of whoever works with it.
-    pub(crate) fn ask(&self, operation: &str, request: &Value) -> Value {
+    pub fn ask(&self, operation: &str, request: &Value) -> Value {
         let (host, body) = (self.0.endpoint.strip_prefix("http://").unwrap(), request.to_string());
         let head = format!(
             "POST / HTTP/1.1\r\nhost: {host}\r\nconnection: close\r\ncontent-length: {}\r\n\
@@ -43,24 +43,24 @@ impl Sqs {
         self.ask("GetQueueUrl", &json!({"QueueName": queue}))["QueueUrl"].clone()
     }
 
-    pub(crate) fn delete(&self, queue: &str) {
+    pub fn delete(&self, queue: &str) {
         self.ask("DeleteQueue", &json!({"QueueUrl": self.url(queue)}));
     }
 
     /// An attribute of a queue.
-    pub(crate) fn attribute(&self, queue: &str, name: &str) -> String {
+    pub fn attribute(&self, queue: &str, name: &str) -> String {
         let request = json!({"QueueUrl": self.url(queue), "AttributeNames": [name]});
         let answer = self.ask("GetQueueAttributes", &request);
         answer["Attributes"][name].as_str().unwrap().to_owned()
     }
 
-    pub(crate) fn set_attribute(&self, queue: &str, name: &str, value: &str) {
+    pub fn set_attribute(&self, queue: &str, name: &str, value: &str) {
         let request = json!({"QueueUrl": self.url(queue), "Attributes": {name: value}});
         self.ask("SetQueueAttributes", &request);
     }
 
     /// How many messages are due, held and due later.
-    pub(crate) fn depth(&self, queue: &str) -> [u64; 3] {
+    pub fn depth(&self, queue: &str) -> [u64; 3] {
         let names = ["", "NotVisible", "Delayed"];
         names.map(|name| {
             let name = format!("ApproximateNumberOfMessages{name}");

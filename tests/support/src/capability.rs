@@ -1,12 +1,12 @@
 //! What the services of the suites do otherwise than DynamoDB, and why that is theirs and not ours. A test
 //! that meets such a thing asserts what is done instead; none is left out for it.
 
-use super::backend;
-use super::services::Kind;
+use crate::backend;
+use crate::services::Kind;
 
 /// Something that DynamoDB does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Capability {
+pub enum Capability {
     /// Says what a transaction consumed: for each leg twice what it would alone, and its index writes.
     TransactionCapacity,
     /// Says that a query which finds nothing consumed half a unit, or one.
@@ -31,12 +31,12 @@ const LACKS: &[(Kind, Capability, &str)] = &[
 ];
 
 /// Whether the backend of this run has it.
-pub(crate) fn has(capability: Capability) -> bool {
+pub fn has(capability: Capability) -> bool {
     let Some(service) = backend::service() else { return true };
     !LACKS.iter().any(|(kind, lack, _)| (*kind, *lack) == (service.kind(), capability))
 }
 
 /// What is expected of a backend that has it, or of one that lacks it.
-pub(crate) fn or<T>(capability: Capability, has_it: T, lacks_it: T) -> T {
+pub fn or<T>(capability: Capability, has_it: T, lacks_it: T) -> T {
     if has(capability) { has_it } else { lacks_it }
 }

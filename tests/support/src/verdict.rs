@@ -2,15 +2,30 @@
 
 use serde_json::Value;
 
-use crate::serve::Reply;
+use crate::Reply;
 
 /// What every problem has.
 const PROBLEM: [&str; 5] = ["type", "title", "status", "detail", "code"];
 
 impl Reply {
+    /// The id of the request it tells of.
+    #[track_caller]
+    pub fn request_id(&self) -> String {
+        let id = self.json()["requestId"].as_str().unwrap_or_default().to_owned();
+        assert_eq!(id.len(), 26, "a request's id is a ULID; {self}");
+        id
+    }
+
+    /// The items of a page that may have more beside them.
+    #[track_caller]
+    pub fn items(&self) -> Vec<Value> {
+        assert_eq!(self.status, 200, "the status; {self}");
+        self.json()["items"].as_array().cloned().unwrap_or_default()
+    }
+
     /// It has this status, and is JSON.
     #[track_caller]
-    pub(crate) fn is(self, status: u16) -> Reply {
+    pub fn is(self, status: u16) -> Reply {
         assert_eq!(self.status, status, "the status; {self}");
         if status < 300 {
             assert_eq!(self.header("content-type"), "application/json", "the media type; {self}");
@@ -22,14 +37,14 @@ impl Reply {
 
     /// It is a problem of this status and this code, with all that a problem has.
     #[track_caller]
-    pub(crate) fn refuses(self, status: u16, code: &str) -> Reply {
+    pub fn refuses(self, status: u16, code: &str) -> Reply {
         assert_eq!((self.status, self.code().as_str()), (status, code), "{self}");
         self.tells_a_problem()
     }
 
     /// It is `application/problem+json`, as RFC 9457 and we ask of it.
     #[track_caller]
-    pub(crate) fn tells_a_problem(self) -> Reply {
+    pub fn tells_a_problem(self) -> Reply {
         let body = self.json();
         assert_eq!(self.header("content-type"), "application/problem+json", "{self}");
         for name in PROBLEM {
@@ -45,7 +60,7 @@ impl Reply {
 
     /// It says which contract answered and what it cost.
     #[track_caller]
-    pub(crate) fn names_its_contract(self) -> Reply {
+    pub fn names_its_contract(self) -> Reply {
         let contract = self.header("latchkey-contract");
         let known = ["QC-", "LOC-", "EP-", "AD-"].iter().any(|system| contract.starts_with(system));
         assert!(known, "`Latchkey-Contract`; {self}");
@@ -62,7 +77,7 @@ impl Reply {
 
     /// It is 400 `invalid-input`, and these fields, no others, are told to be wrong.
     #[track_caller]
-    pub(crate) fn blames(self, pointers: &[&str]) -> Reply {
+    pub fn blames(self, pointers: &[&str]) -> Reply {
         let reply = self.refuses(400, "invalid-input");
         let errors = reply.json()["errors"].as_array().cloned().unwrap_or_default();
         let text = |error: &Value, name: &str| error[name].as_str().unwrap_or_default().to_owned();
@@ -79,7 +94,7 @@ impl Reply {
 
     /// Its body has at least what is expected of it.
     #[track_caller]
-    pub(crate) fn shows(self, expected: &Value) -> Reply {
+    pub fn shows(self, expected: &Value) -> Reply {
         let body = self.json();
         let Value::Object(members) = expected else {
             assert_eq!(&body, expected, "the body; {self}");
@@ -93,28 +108,28 @@ impl Reply {
 
     /// Its body is this and no more.
     #[track_caller]
-    pub(crate) fn shows_just(self, expected: &Value) -> Reply {
+    pub fn shows_just(self, expected: &Value) -> Reply {
         assert_eq!(&self.json(), expected, "the body; {self}");
         self
     }
 
     /// A header has this value.
     #[track_caller]
-    pub(crate) fn has(self, name: &str, value: &str) -> Reply {
+    pub fn has(self, name: &str, value: &str) -> Reply {
         assert_eq!(self.header(name), value, "the header `{name}`; {self}");
         self
     }
 
     /// There is no such header.
     #[track_caller]
-    pub(crate) fn lacks(self, name: &str) -> Reply {
+    pub fn lacks(self, name: &str) -> Reply {
         assert!(!self.headers.contains_key(name), "the header `{name}`; {self}");
         self
     }
 
     /// It is a page of these, by one of their members, with or without more to come.
     #[track_caller]
-    pub(crate) fn lists(self, member: &str, expected: &[&str], more: bool) -> Reply {
+    pub fn lists(self, member: &str, expected: &[&str], more: bool) -> Reply {
         assert_eq!(self.listed(member), expected, "the items by `{member}`; {self}");
         assert_eq!(self.next().is_some(), more, "whether there is more; {self}");
         self
@@ -122,7 +137,7 @@ impl Reply {
 
     /// It is a page of so many, and the last.
     #[track_caller]
-    pub(crate) fn counts(self, expected: usize) -> Reply {
+    pub fn counts(self, expected: usize) -> Reply {
         assert_eq!(self.listed("").len(), expected, "the number of items; {self}");
         assert_eq!(self.next(), None, "whether there is more; {self}");
         self
@@ -130,7 +145,7 @@ impl Reply {
 
     /// One member of each item of a page.
     #[track_caller]
-    pub(crate) fn listed(&self, member: &str) -> Vec<String> {
+    pub fn listed(&self, member: &str) -> Vec<String> {
         let body = self.json();
         assert_eq!(self.status, 200, "the status; {self}");
         let names: Vec<&str> = body.as_object().unwrap().keys().map(String::as_str).collect();
@@ -141,7 +156,7 @@ impl Reply {
 
     /// The cursor of a page, unless it is the last.
     #[track_caller]
-    pub(crate) fn next(&self) -> Option<String> {
+    pub fn next(&self) -> Option<String> {
         let next = self.json()["nextCursor"].clone();
         let well = next.is_null() || next.as_str().is_some_and(|cursor| !cursor.is_empty());
         assert!(well, "`nextCursor` is neither text nor null; {self}");
@@ -150,14 +165,14 @@ impl Reply {
 
     /// The units it read and wrote.
     #[track_caller]
-    pub(crate) fn cost(self, expected: &str) -> Reply {
+    pub fn cost(self, expected: &str) -> Reply {
         self.has("latchkey-capacity", expected)
     }
 }
 
 /// One of them acted, with this status, and each of the others was told this.
 #[track_caller]
-pub(crate) fn one_acted(replies: &[Reply], status: u16, refusal: (u16, &str)) {
+pub fn one_acted(replies: &[Reply], status: u16, refusal: (u16, &str)) {
     let acted = replies.iter().filter(|reply| reply.status == status).count();
     assert_eq!(acted, 1, "how many acted; {replies:?}");
     for reply in replies.iter().filter(|reply| reply.status != status) {

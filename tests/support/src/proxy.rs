@@ -8,7 +8,7 @@ use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
 /// Connections to one port, passed on to another.
-pub(crate) struct Proxy {
+pub struct Proxy {
     port: u16,
     /// Where to, as `127.0.0.1:PORT`.
     to: String,
@@ -24,19 +24,19 @@ struct Way {
 }
 
 impl Proxy {
-    pub(crate) fn to(endpoint: &str) -> Proxy {
+    pub fn to(endpoint: &str) -> Proxy {
         let to = endpoint.strip_prefix("http://").unwrap().to_owned();
         let mut proxy = Proxy { port: 0, to, way: None, hung: None };
         proxy.mend();
         proxy
     }
 
-    pub(crate) fn endpoint(&self) -> String {
+    pub fn endpoint(&self) -> String {
         format!("http://127.0.0.1:{}", self.port)
     }
 
     /// Refuses connections, and ends those there are, whatever is under way on them.
-    pub(crate) fn cut(&mut self) {
+    pub fn cut(&mut self) {
         let Some(way) = self.way.take() else { return };
         way.cut.store(true, Ordering::Relaxed);
         for stream in way.accepting.join().unwrap() {
@@ -46,13 +46,13 @@ impl Proxy {
     }
 
     /// Ends the connections there are. New ones can be made, but nothing comes of them.
-    pub(crate) fn hang(&mut self) {
+    pub fn hang(&mut self) {
         self.cut();
         self.hung = Some(TcpListener::bind(("127.0.0.1", self.port)).unwrap());
     }
 
     /// Takes connections again, at the same port.
-    pub(crate) fn mend(&mut self) {
+    pub fn mend(&mut self) {
         self.hung = None;
         let listener = TcpListener::bind(("127.0.0.1", self.port)).unwrap();
         listener.set_nonblocking(true).unwrap();

@@ -5,18 +5,18 @@
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, Command, Stdio};
 
 use serde_json::Value;
 
 /// What credentials and region a local service is asked with: any will do.
-pub(crate) const ENVIRONMENT: [(&str, &str); 3] =
+pub const ENVIRONMENT: [(&str, &str); 3] =
     [("AWS_ACCESS_KEY_ID", "test"), ("AWS_SECRET_ACCESS_KEY", "test"), ("AWS_REGION", "us-east-1")];
 
 /// Which service.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Kind {
+pub enum Kind {
     /// AWS's own, in Java.
     DynamoDbLocal,
     /// dynoxide-rs, on SQLite.
@@ -25,7 +25,7 @@ pub(crate) enum Kind {
 
 impl Kind {
     /// As `LATCHKEY_TEST_BACKEND` names it.
-    pub(crate) fn name(self) -> &'static str {
+    pub fn name(self) -> &'static str {
         match self {
             Kind::DynamoDbLocal => "dynamodb-local",
             Kind::Dynoxide => "dynoxide",
@@ -40,19 +40,19 @@ impl Kind {
         }
     }
 
-    fn program(self) -> &'static str {
+    fn program(self) -> PathBuf {
         match self {
             Kind::DynamoDbLocal => {
-                concat!(env!("CARGO_MANIFEST_DIR"), "/services/dynamodb-local.sh")
+                concat!(env!("CARGO_MANIFEST_DIR"), "/../services/dynamodb-local.sh").into()
             }
-            Kind::Dynoxide => env!("CARGO_BIN_EXE_dynoxide-service"),
+            Kind::Dynoxide => crate::program("dynoxide-service"),
         }
     }
 }
 
 /// A service that can be asked. One of our own is ended when it is dropped.
 #[derive(Debug)]
-pub(crate) struct Service {
+pub struct Service {
     kind: Kind,
     endpoint: String,
     /// None if it is shared.
@@ -69,16 +69,16 @@ struct Own {
 
 impl Service {
     /// AWS's DynamoDB Local: the one that is shared, or one of our own. Names of tables must be unique.
-    pub(crate) fn dynamodb_local() -> Service {
+    pub fn dynamodb_local() -> Service {
         Service::of(Kind::DynamoDbLocal)
     }
 
     /// dynoxide-rs: the one that is shared, or one of our own. Names of tables must be unique.
-    pub(crate) fn dynoxide() -> Service {
+    pub fn dynoxide() -> Service {
         Service::of(Kind::Dynoxide)
     }
 
-    pub(crate) fn of(kind: Kind) -> Service {
+    pub fn of(kind: Kind) -> Service {
         match std::env::var(kind.shared()) {
             Ok(endpoint) => Service { kind, endpoint, own: None },
             Err(_) => Service::start(kind, 0, None),
@@ -86,7 +86,7 @@ impl Service {
     }
 
     /// One of our own. Port 0 takes a free one; without a directory its tables are in memory.
-    pub(crate) fn start(kind: Kind, port: u16, data: Option<&Path>) -> Service {
+    pub fn start(kind: Kind, port: u16, data: Option<&Path>) -> Service {
         let mut child = Command::new(kind.program())
             .arg(port.to_string())
             .args(data)
@@ -104,20 +104,20 @@ impl Service {
     }
 
     /// `http://127.0.0.1:PORT`
-    pub(crate) fn endpoint(&self) -> &str {
+    pub fn endpoint(&self) -> &str {
         &self.endpoint
     }
 
-    pub(crate) fn kind(&self) -> Kind {
+    pub fn kind(&self) -> Kind {
         self.kind
     }
 
-    pub(crate) fn port(&self) -> u16 {
+    pub fn port(&self) -> u16 {
         self.endpoint.rsplit(':').next().unwrap().parse().unwrap()
     }
 
     /// Asks it directly, behind the back of whoever serves from it.
-    pub(crate) fn ask(&self, operation: &str, request: &Value) -> Value {
+    pub fn ask(&self, operation: &str, request: &Value) -> Value {
         let (host, body) = (&self.endpoint.strip_prefix("http://").unwrap(), request.to_string());
         let head = format!(
             "POST / HTTP/1.1\r\nhost: {host}\r\nconnection: close\r\ncontent-length: {}\r\n\
@@ -137,7 +137,7 @@ impl Service {
     }
 
     /// Ends one of our own as a power cut would, and waits until it is gone.
-    pub(crate) fn kill(self) {
+    pub fn kill(self) {
         assert!(self.own.is_some(), "a service that others use is not killed");
     }
 }

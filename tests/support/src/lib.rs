@@ -1,6 +1,12 @@
 //! A real server in a process of its own, and a client that says exactly what it sends.
 
-#![expect(dead_code, reason = "no suite uses all of it")]
+#![expect(
+    missing_docs,
+    clippy::unwrap_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    reason = "only the suites use it, and a test that goes wrong should fail where it went wrong"
+)]
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -13,49 +19,64 @@ use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
-pub(crate) mod backend;
-pub(crate) mod capability;
-mod moto;
-pub(crate) mod proxy;
-pub(crate) mod services;
-pub(crate) mod sqs;
+pub mod backend;
+pub mod capability;
+pub mod fate;
+pub mod jwt;
+pub mod moto;
+pub mod proxy;
+pub mod services;
+pub mod sqs;
+pub mod verdict;
 
-const LATCHKEY: &str = env!("CARGO_BIN_EXE_latchkey-under-test");
+/// The directory that cargo builds into: that of the running test is `PROFILE/deps` in it.
+fn target() -> PathBuf {
+    let test = std::env::current_exe().unwrap();
+    test.ancestors().nth(3).unwrap().to_owned()
+}
+
+/// A program of the suites' own package, which cargo builds with them.
+fn program(name: &str) -> PathBuf {
+    let test = std::env::current_exe().unwrap();
+    let program = test.ancestors().nth(2).unwrap().join(name);
+    assert!(program.exists(), "{} is not built", program.display());
+    program
+}
 
 /// A running `latchkey serve`. Dropped, it is killed.
-pub(crate) struct Server {
+pub struct Server {
     child: Child,
     /// `127.0.0.1:PORT`
-    pub(crate) address: String,
-    pub(crate) data: PathBuf,
+    pub address: String,
+    pub data: PathBuf,
     /// What it printed before it answered.
-    pub(crate) greeting: String,
+    pub greeting: String,
 }
 
 /// What came back.
 #[derive(Clone)]
-pub(crate) struct Reply {
+pub struct Reply {
     /// What was sent for it, cut short where it is long.
-    pub(crate) request: String,
-    pub(crate) status: u16,
+    pub request: String,
+    pub status: u16,
     /// By their lowercase names.
-    pub(crate) headers: BTreeMap<String, String>,
-    pub(crate) text: String,
+    pub headers: BTreeMap<String, String>,
+    pub text: String,
 }
 
 impl Reply {
     /// The body as JSON; null if it is none.
-    pub(crate) fn json(&self) -> Value {
+    pub fn json(&self) -> Value {
         serde_json::from_str(&self.text).unwrap_or(Value::Null)
     }
 
     /// The problem's code.
-    pub(crate) fn code(&self) -> String {
+    pub fn code(&self) -> String {
         let body = self.json();
         body.get("code").and_then(Value::as_str).unwrap_or_default().to_owned()
     }
 
-    pub(crate) fn header(&self, name: &str) -> &str {
+    pub fn header(&self, name: &str) -> &str {
         self.headers.get(name).map_or("", String::as_str)
     }
 }
@@ -79,17 +100,17 @@ impl fmt::Debug for Reply {
 
 impl Server {
     /// Serves the shipped systems from a directory, with a clock that requests may set.
-    pub(crate) fn start(data: &Path) -> Server {
+    pub fn start(data: &Path) -> Server {
         Server::start_on(data, &[])
     }
 
     /// Serves documents so.
-    pub(crate) fn start_on(data: &Path, documents: &[PathBuf]) -> Server {
+    pub fn start_on(data: &Path, documents: &[PathBuf]) -> Server {
         Server::start_by(backend::on_backend("serve", data, documents), data)
     }
 
     /// Starts a server by a command that has all but where to listen.
-    pub(crate) fn start_by(mut command: Command, data: &Path) -> Server {
+    pub fn start_by(mut command: Command, data: &Path) -> Server {
         let mut child = command
             .args(["--listen", "127.0.0.1:0", "--test-clock"])
             .env("LATCHKEY_LOG", "warn")
@@ -117,34 +138,34 @@ impl Server {
     }
 
     /// The process, for signals.
-    pub(crate) fn id(&self) -> u32 {
+    pub fn id(&self) -> u32 {
         self.child.id()
     }
 
     /// Ends it as a power cut would.
-    pub(crate) fn kill(mut self) {
+    pub fn kill(mut self) {
         self.child.kill().unwrap();
         self.child.wait().unwrap();
     }
 
     /// Asks it to stop, and waits until it has.
-    pub(crate) fn stop(&mut self) -> std::process::ExitStatus {
+    pub fn stop(&mut self) -> std::process::ExitStatus {
         let id = self.child.id().to_string();
         assert!(Command::new("kill").args(["-TERM", &id]).status().unwrap().success());
         self.wait()
     }
 
     /// Waits until it has ended.
-    pub(crate) fn wait(&mut self) -> std::process::ExitStatus {
+    pub fn wait(&mut self) -> std::process::ExitStatus {
         self.child.wait().unwrap()
     }
 
-    pub(crate) fn token(&self, sub: &str, roles: &[&str], orgs: &[&str]) -> String {
+    pub fn token(&self, sub: &str, roles: &[&str], orgs: &[&str]) -> String {
         token(&self.data, sub, roles, orgs)
     }
 
     /// A connection of its own.
-    pub(crate) fn client(&self) -> Client {
+    pub fn client(&self) -> Client {
         Client::new(&self.address)
     }
 }
@@ -157,8 +178,8 @@ impl Drop for Server {
 }
 
 /// What `latchkey token` prints.
-pub(crate) fn token(data: &Path, sub: &str, roles: &[&str], orgs: &[&str]) -> String {
-    let mut command = Command::new(LATCHKEY);
+pub fn token(data: &Path, sub: &str, roles: &[&str], orgs: &[&str]) -> String {
+    let mut command = Command::new(program("latchkey-under-test"));
     command.args(["token", "--sub", sub, "--data"]).arg(data).env_remove("LATCHKEY_SECRET");
     for role in roles {
         command.args(["--role", role]);
@@ -172,17 +193,17 @@ pub(crate) fn token(data: &Path, sub: &str, roles: &[&str], orgs: &[&str]) -> St
 }
 
 /// The command itself, for its other uses.
-pub(crate) fn latchkey() -> Command {
-    let mut command = Command::new(LATCHKEY);
+pub fn latchkey() -> Command {
+    let mut command = Command::new(program("latchkey-under-test"));
     command.env_remove("LATCHKEY_SECRET");
     command
 }
 
 /// How long a test waits before it takes something for hanging. No other verdict rests on it.
-pub(crate) const HANG: Duration = Duration::from_secs(300);
+pub const HANG: Duration = Duration::from_secs(300);
 
 /// Waits until something is true.
-pub(crate) fn until(what: &str, mut done: impl FnMut() -> bool) {
+pub fn until(what: &str, mut done: impl FnMut() -> bool) {
     let started = Instant::now();
     while !done() {
         assert!(started.elapsed() < HANG, "it hangs, waiting until {what}");
@@ -191,45 +212,45 @@ pub(crate) fn until(what: &str, mut done: impl FnMut() -> bool) {
 }
 
 /// A client of one connection, kept open, that sends what it is told and no more.
-pub(crate) struct Client {
+pub struct Client {
     address: String,
     stream: Option<BufReader<TcpStream>>,
-    pub(crate) token: Option<String>,
+    pub token: Option<String>,
     /// The instant requests are made at, on a server that lets them.
-    pub(crate) now: Option<String>,
+    pub now: Option<String>,
 }
 
 impl Client {
-    pub(crate) fn new(address: &str) -> Client {
+    pub fn new(address: &str) -> Client {
         Client { address: address.to_owned(), stream: None, token: None, now: None }
     }
 
     #[must_use]
-    pub(crate) fn with_token(mut self, token: &str) -> Client {
+    pub fn with_token(mut self, token: &str) -> Client {
         self.token = Some(token.to_owned());
         self
     }
 
     #[must_use]
-    pub(crate) fn at(mut self, now: &str) -> Client {
+    pub fn at(mut self, now: &str) -> Client {
         self.now = Some(now.to_owned());
         self
     }
 
-    pub(crate) fn get(&mut self, path: &str) -> Reply {
+    pub fn get(&mut self, path: &str) -> Reply {
         self.send("GET", path, &[], None)
     }
 
-    pub(crate) fn post(&mut self, path: &str, body: &Value) -> Reply {
+    pub fn post(&mut self, path: &str, body: &Value) -> Reply {
         self.send("POST", path, &[], Some(&body.to_string()))
     }
 
-    pub(crate) fn put(&mut self, path: &str, body: &Value) -> Reply {
+    pub fn put(&mut self, path: &str, body: &Value) -> Reply {
         self.send("PUT", path, &[], Some(&body.to_string()))
     }
 
     /// Sends a request with a JSON body, if any, and panics if no answer comes.
-    pub(crate) fn send(
+    pub fn send(
         &mut self,
         method: &str,
         path: &str,
@@ -240,7 +261,7 @@ impl Client {
     }
 
     /// The same, but a server may be gone.
-    pub(crate) fn try_send(
+    pub fn try_send(
         &mut self,
         method: &str,
         path: &str,
@@ -260,7 +281,7 @@ impl Client {
     }
 
     /// Sends a body of any bytes in one piece, or in chunks whose number of bytes nothing tells before.
-    pub(crate) fn send_bytes(
+    pub fn send_bytes(
         &mut self,
         method: &str,
         path: &str,
@@ -289,7 +310,7 @@ impl Client {
     }
 
     /// The head of a request, but for what tells of its body and the empty line.
-    pub(crate) fn head(&self, method: &str, path: &str, headers: &[(&str, &str)]) -> String {
+    pub fn head(&self, method: &str, path: &str, headers: &[(&str, &str)]) -> String {
         let mut head = format!("{method} {path} HTTP/1.1\r\nhost: {}\r\n", self.address);
         let mut add = |name: &str, value: &str| head.push_str(&format!("{name}: {value}\r\n"));
         if let Some(token) = &self.token {
@@ -303,7 +324,7 @@ impl Client {
     }
 
     /// Sends bytes as they are, and reads one answer.
-    pub(crate) fn raw(&mut self, bytes: &[u8], head_alone: bool) -> std::io::Result<Reply> {
+    pub fn raw(&mut self, bytes: &[u8], head_alone: bool) -> std::io::Result<Reply> {
         if self.stream.is_none() {
             let stream = TcpStream::connect(&self.address)?;
             stream.set_nodelay(true)?;
