@@ -4,6 +4,7 @@ use std::error::Error as StdError;
 use std::sync::Arc;
 use std::time::Duration;
 
+use hyper::Uri;
 use latchkey_dynamodb::{DynamoDb, Settings, TableError};
 use latchkey_queue::{Clock, Error, Queue, SqsOptions, SqsService};
 use latchkey_runtime::{Outside, Source, System};
@@ -11,7 +12,7 @@ use latchkey_runtime::{Outside, Source, System};
 use crate::Failure;
 use crate::arguments::{Queues, Remote};
 use crate::running::{Names, on_sqs};
-use crate::storage::{Opened, bare, is_address};
+use crate::storage::{Opened, bare};
 
 /// How long it may take to find out where DynamoDB is.
 const FIND_TIME_MAX: Duration = Duration::from_secs(10);
@@ -102,5 +103,25 @@ impl Sqs {
     ) -> Result<(), Failure> {
         let made = self.0.create(name, lease_ms, tries).await;
         made.map_err(|error| Failure::Unusable(format!("SQS: `{name}`: {error}")))
+    }
+}
+
+fn is_address(endpoint: &str) -> bool {
+    endpoint.parse::<Uri>().is_ok_and(|uri| {
+        matches!(uri.scheme_str(), Some("http" | "https"))
+            && uri.host().is_some_and(|host| !host.is_empty())
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::is_address;
+
+    #[test]
+    fn endpoints_are_addresses() {
+        assert!(is_address("http://127.0.0.1:8000") && is_address("https://here/there"));
+        for none in ["", "127.0.0.1:8000", "ftp://here", "http://", "http://a b", "/here"] {
+            assert!(!is_address(none), "{none}");
+        }
     }
 }

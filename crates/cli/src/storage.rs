@@ -4,7 +4,6 @@ use std::error::Error;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use hyper::Uri;
 use latchkey_embedded::Store;
 use latchkey_runtime::{StartError, System};
 use latchkey_table::{Backend, PrepareError};
@@ -148,13 +147,6 @@ impl Remote {
     }
 }
 
-pub(crate) fn is_address(endpoint: &str) -> bool {
-    endpoint.parse::<Uri>().is_ok_and(|uri| {
-        matches!(uri.scheme_str(), Some("http" | "https"))
-            && uri.host().is_some_and(|host| !host.is_empty())
-    })
-}
-
 /// An argument as a shell reads it.
 pub(crate) fn quoted(argument: &str) -> String {
     let plain = |c: char| c.is_ascii_alphanumeric() || "-_./:=@%+,".contains(c);
@@ -237,7 +229,7 @@ fn apart(systems: Vec<System>) -> Result<Vec<System>, String> {
 
 #[cfg(test)]
 mod tests {
-    use super::{System, bare, is_address, placed, quoted};
+    use super::{System, bare, placed, quoted};
 
     /// A system of a name, on a table of a name.
     fn system(name: &str, table: &str) -> System {
@@ -310,11 +302,7 @@ mod tests {
     }
 
     #[test]
-    fn endpoints_are_addresses_and_shown_without_their_password() {
-        assert!(is_address("http://127.0.0.1:8000") && is_address("https://here/there"));
-        for none in ["", "127.0.0.1:8000", "ftp://here", "http://", "http://a b", "/here"] {
-            assert!(!is_address(none), "{none}");
-        }
+    fn endpoints_are_shown_without_their_password() {
         assert_eq!(bare("http://dana:secret@here:1/there@x"), "http://here:1/there@x");
         assert_eq!(bare("http://here:1"), "http://here:1");
         assert_eq!(bare("nothing"), "nothing");
