@@ -13,7 +13,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use latchkey_language::Rule;
-use latchkey_model::{check, rules};
+use latchkey_model::{check, rules, waiver_refusal};
 use page::{Page, Part};
 
 fn folder() -> PathBuf {
@@ -91,5 +91,39 @@ fn the_index_lists_every_rule_once() {
     for rule in rules() {
         let link = format!("[`{rule}`]({rule}.md)");
         assert_eq!(index.matches(&link).count(), 1, "README.md links to {rule}");
+    }
+}
+
+#[test]
+fn a_rule_is_waived_with_a_meaning_or_not_at_all() {
+    // `waive filter` dropped the condition, `waive unbounded` read one item, `waive scan` a partition of the time.
+    for page in pages() {
+        let rule = rules().find(|rule| rule.slug() == page.slug).unwrap();
+        let refused = waiver_refusal(rule);
+        let waiver = format!("waive {} \"a reason\"\n", page.slug);
+        let (mut excused, mut told_so) = (false, false);
+        for sample in page.parts(Part::Fails) {
+            let breaches = told(sample).0.len();
+            for (at, _) in sample.match_indices('\n') {
+                let (before, after) = sample.split_at(at + 1);
+                let found = check(&format!("{before}{waiver}{after}")).diagnostics;
+                excused |= found.len() < breaches && found.iter().all(|one| one.rule == rule);
+                let said = format!("`{}` cannot be waived", page.slug);
+                told_so |= found.iter().any(|one| one.rule == Rule::Waive && one.message == said);
+            }
+        }
+        let slug = &page.slug;
+        assert_eq!((excused, told_so), (refused.is_none(), refused.is_some()), "{slug}");
+        assert!(page.text.contains("\n## Waiving it\n"), "{slug} says what a waiver does");
+    }
+}
+
+#[test]
+fn the_index_says_which_rules_can_be_waived() {
+    let index = fs::read_to_string(folder().join("README.md")).unwrap();
+    for rule in rules() {
+        let waivable = if waiver_refusal(rule).is_some() { "no" } else { "yes" };
+        let row = format!("| `{rule}` | {waivable} | ");
+        assert_eq!(index.matches(&row).count(), 1, "a row that begins with {row}");
     }
 }

@@ -12,7 +12,7 @@ mod types;
 use latchkey_language::{Diagnostic, Rule};
 use lower::Lowered;
 
-pub use check::rules;
+pub use check::{rules, waiver_refusal};
 pub use lower::pattern;
 pub use model::Model;
 pub use types::Type;

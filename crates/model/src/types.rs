@@ -130,6 +130,11 @@ impl Type {
         }
     }
 
+    /// Whether every value of the type can be written into a text or a key.
+    pub(crate) fn has_text(&self) -> bool {
+        !matches!(self, Type::List | Type::Map { .. } | Type::Key)
+    }
+
     /// Whether values of the type have an order.
     pub(crate) fn is_ordered(&self) -> bool {
         !matches!(self, Type::Bool | Type::Enum(_) | Type::List | Type::Map { .. } | Type::Key)

@@ -320,19 +320,25 @@ impl<S: Scope> Filler<'_, S> {
         actions: &mut Vec<Action>,
     ) {
         let changed: Vec<Text> = actions.iter().map(|action| action.target().clone()).collect();
+        let touched = |parts: &[Part]| {
+            parts.iter().any(|part| match part {
+                Part::Attribute(attribute, _) => changed.contains(attribute),
+                Part::Literal(_) => false,
+            })
+        };
         for index in leg.indexes.iter().filter_map(|at| entity.indexes.get(*at)) {
+            // `?=` has left its part alone.
+            if leg.verb == Verb::Update
+                && !index.key.attributes().any(|name| changed.contains(name))
+            {
+                continue;
+            }
             let halves = [(&index.partition, &index.key.partition), (&index.sort, &index.key.sort)];
             let made = halves.map(|(name, parts)| (name, parts, filled(parts, image)));
             if index.always && leg.verb == Verb::Update {
                 // It is there whatever happens; the half that changes is made anew.
-                let touched = made.into_iter().filter(|(_, parts, _)| {
-                    parts.iter().any(|part| match part {
-                        Part::Attribute(attribute, _) => changed.contains(attribute),
-                        Part::Literal(_) => false,
-                    })
-                });
-                let set =
-                    touched.filter_map(|(name, _, text)| Some(Action::set(name.clone(), text?)));
+                let made = made.into_iter().filter(|(_, parts, _)| touched(parts));
+                let set = made.filter_map(|(name, _, text)| Some(Action::set(name.clone(), text?)));
                 actions.extend(set);
                 continue;
             }

@@ -33,6 +33,7 @@ pub use backend::{About, Answering, Backend, Need, PrepareError};
 pub use capacity::{Image, index_write};
 pub use condition::{Comparator, Condition, Operand, holds};
 pub use invalid::Invalid;
+pub use latchkey_value::name::EXPIRY_ATTRIBUTE;
 pub use latchkey_value::{
     Capacity, Consistency, Item, Map, Number, NumberError, Text, Value, ValueType, limits,
 };
@@ -42,4 +43,4 @@ pub use request::{
     BatchGet, Check, Delete, Direction, Get, Leg, Put, Query, Request, Resume, Returning, Scan,
     SnapshotGet, Transact, Update,
 };
-pub use schema::{EXPIRY_ATTRIBUTE, Index, Key, KeyNames, Schema};
+pub use schema::{Index, Key, KeyNames, Schema};

@@ -5,9 +5,7 @@ use crate::limits::{
     TABLE_NAME_BYTES,
 };
 use crate::{Invalid, Item, Text, Value, validate};
-
-/// The attribute that says when an item is over: a number of seconds since 1970. A table removes what is over.
-pub const EXPIRY_ATTRIBUTE: &str = "expires";
+use latchkey_value::name::key_attributes;
 
 /// A table's name, its key attributes and its indexes. Every key is a text.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -67,6 +65,12 @@ impl Key {
 }
 
 impl KeyNames {
+    /// The names that a table, or an index, has unless it says otherwise.
+    fn standard(index: Option<&str>) -> KeyNames {
+        let [partition, sort] = key_attributes(index);
+        KeyNames::new(partition, sort)
+    }
+
     /// The names of a partition and a sort attribute.
     pub fn new(partition: impl Into<Text>, sort: impl Into<Text>) -> KeyNames {
         KeyNames { partition: partition.into(), sort: sort.into() }
@@ -107,13 +111,13 @@ impl KeyNames {
 impl Schema {
     /// A table keyed by `PK` and `SK`.
     pub fn new(name: impl Into<Text>) -> Schema {
-        Schema { name: name.into(), key: KeyNames::new("PK", "SK"), indexes: Vec::new() }
+        Schema { name: name.into(), key: KeyNames::standard(None), indexes: Vec::new() }
     }
 
     /// Adds an index keyed by `{name}PK` and `{name}SK`.
     #[must_use]
     pub fn with_index(mut self, name: &str) -> Schema {
-        let key = KeyNames::new(format!("{name}PK"), format!("{name}SK"));
+        let key = KeyNames::standard(Some(name));
         self.indexes.push(Index { name: name.into(), key });
         self
     }

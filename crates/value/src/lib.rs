@@ -1,4 +1,4 @@
-//! Values, and what every layer knows about them: exact numbers, maps, JSON, instants, ids,
+//! Values, and what every layer knows about them: exact numbers, maps, JSON, instants, ids, names,
 //! capacity, and the limits that DynamoDB sets.
 //!
 //! This crate is the bottom of the workspace. It does no I/O, reads no clock and knows no request. What
@@ -19,6 +19,7 @@ mod capacity;
 pub mod id;
 pub mod json;
 pub mod limits;
+pub mod name;
 mod number;
 pub mod time;
 mod value;

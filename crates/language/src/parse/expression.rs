@@ -155,7 +155,7 @@ impl Parser<'_> {
         // A dot at the start of a line would begin nothing; it goes on with the line before.
         while self.eat_mark(Mark::Dot) {
             self.term()?;
-            let name = self.name("an attribute")?;
+            let name = self.operand("an attribute")?;
             let span = expression.span.to(name.span);
             expression = Spanned::new(ExprKind::Member(Box::new(expression), name), span);
         }
@@ -180,7 +180,7 @@ impl Parser<'_> {
             }
             TokenKind::Mark(Mark::Dot) => {
                 self.advance();
-                let name = self.name("a stored attribute")?;
+                let name = self.operand("a stored attribute")?;
                 let span = token.span.to(name.span);
                 return Ok(Spanned::new(ExprKind::Stored(name), span));
             }
@@ -205,7 +205,7 @@ impl Parser<'_> {
 
     /// A name, a call or `new`.
     fn named(&mut self) -> Read<Expr> {
-        let name = self.name("a value")?;
+        let name = self.operand("a value")?;
         let start = name.span;
         if name.node == "new" && self.token().kind == TokenKind::Word && !self.token().first {
             let what = self.name("what is to be new")?;

@@ -301,17 +301,33 @@ impl<'a> Parser<'a> {
         self.kind(TokenKind::Word, what)
     }
 
-    /// A name: a word without dashes.
+    /// A name: a word without dashes. One with dashes is reported, and read on as the name it could have been.
     fn name(&mut self, what: &str) -> Read<Name> {
-        let name = self.slug(what)?;
+        let mut name = self.slug(what)?;
         if name.node.contains('-') {
-            let spaced = name.node.replace('-', " - ");
-            let diagnostic =
-                Diagnostic::new(Rule::Syntax, name.span, format!("`{}` is no name", name.node))
-                    .help(format!("write `{spaced}` to subtract, or `_` for a name of two words"));
-            self.diagnostics.push(diagnostic);
+            let joined = name.node.replace('-', "_");
+            self.no_name(&name.node, name.span, format!("write `{joined}`"));
+            name.node = joined;
         }
         Ok(name)
+    }
+
+    /// A name in an expression, where a dash may be meant to subtract. One with dashes is reported and keeps them, so
+    /// that nothing is found under it.
+    fn operand(&mut self, what: &str) -> Read<Name> {
+        let name = self.slug(what)?;
+        if name.node.contains('-') {
+            let (joined, spaced) = (name.node.replace('-', "_"), name.node.replace('-', " - "));
+            let help = format!("write `{joined}` for a name, or `{spaced}` to subtract");
+            self.no_name(&name.node, name.span, help);
+        }
+        Ok(name)
+    }
+
+    fn no_name(&mut self, written: &str, span: Span, help: String) {
+        let message =
+            format!("`{written}` has a dash, and a name has only letters, digits and `_`");
+        self.diagnostics.push(Diagnostic::new(Rule::Syntax, span, message).help(help));
     }
 
     /// A text in quotes, without holes.

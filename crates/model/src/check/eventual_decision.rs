@@ -47,13 +47,8 @@ fn decisions<'a>(
             _ => return,
         };
         if let Some(span) = uses(test) {
-            raise(
-                read,
-                span,
-                "a decision rests on a read that may be out of date",
-                &step.waivers,
-                report,
-            );
+            let message = "a decision rests on a read that may be out of date";
+            raise(contract, read, span, message, &step.waivers, report);
         }
     });
     each_leg(contract, |leg, step: &Step| {
@@ -62,20 +57,15 @@ fn decisions<'a>(
         let named = [leg.of, leg.target].iter().flatten().any(|id| doubtful.contains(id));
         let used = used.or_else(|| named.then_some(leg.span));
         if let Some(span) = used {
-            raise(
-                read,
-                span,
-                "a write rests on a read that may be out of date",
-                &step.waivers,
-                report,
-            );
+            let message = "a write rests on a read that may be out of date";
+            raise(contract, read, span, message, &step.waivers, report);
         }
     });
     each_send(contract, |send, step| {
         let values = send.values.iter().chain(&send.record).map(|given| &given.value);
         if let Some(span) = values.chain(&send.at).find_map(uses) {
             let message = "a message rests on a read that may be out of date";
-            raise(read, span, message, &step.waivers, report);
+            raise(contract, read, span, message, &step.waivers, report);
         }
     });
 }
@@ -143,10 +133,28 @@ fn uses<'a>(lets: &Lets<'a>, expr: &'a Expr, bindings: &[BindingId]) -> Option<S
     found
 }
 
-fn raise(read: &Read, span: Span, message: &str, waivers: &[Waiver], report: &mut Report) {
+fn raise(
+    contract: &Contract,
+    read: &Read,
+    span: Span,
+    message: &str,
+    waivers: &[Waiver],
+    report: &mut Report,
+) {
+    let by_index = matches!(&read.what, What::Query(query) if query.index.is_some());
+    let help = match (by_index, only_reads(contract)) {
+        (false, _) => "write `strong` behind the read",
+        (true, true) => {
+            "a query by an index is never strong: `get` the item it found, `strong`, and decide on that"
+        }
+        (true, false) => {
+            "a query by an index is never strong: find the item by its key with `get … strong`, such as a key that \
+             the caller names"
+        }
+    };
     let diagnostic = Diagnostic::new(Rule::EventualDecision, span, message)
         .other(read.span, "read here, and perhaps a moment behind")
         .why("a right that was taken away, or a state that has passed, would still count")
-        .help("write `strong` behind the read");
+        .help(help);
     report.raise(diagnostic, waivers);
 }

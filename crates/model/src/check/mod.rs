@@ -35,47 +35,90 @@ use latchkey_language::{Diagnostic, Rule, Span};
 
 use crate::model::{Contract, Leg, Model, Read, Send, Step, StepKind, Waiver, each_step};
 
-/// A rule, and what looks for breaches of it.
-type Check = (Rule, fn(&Model, &mut Report));
+/// A rule, and how it is kept.
+struct Check {
+    rule: Rule,
+    /// Looks for breaches.
+    check: fn(&Model, &mut Report),
+    /// Why it cannot be waived; `None` where the waived document has a meaning, which stands on the rule's page.
+    refusal: Option<&'static str>,
+}
+
+impl Check {
+    const fn waivable(rule: Rule, check: fn(&Model, &mut Report)) -> Check {
+        Check { rule, check, refusal: None }
+    }
+
+    const fn strict(rule: Rule, check: fn(&Model, &mut Report), refusal: &'static str) -> Check {
+        Check { rule, check, refusal: Some(refusal) }
+    }
+}
 
 /// Every rule, in the order of `docs/rules`.
 const RULES: &[Check] = &[
-    (Rule::BlindPut, blind_put::check),
-    (Rule::Cost, cost::check),
-    (Rule::EventualDecision, eventual_decision::check),
-    (Rule::Filter, filter::check),
-    (Rule::ForeignItems, foreign_items::check),
-    (Rule::ForgedKey, forged_key::check),
-    (Rule::HotPartition, hot_partition::check),
-    (Rule::IllegalMove, illegal_move::check),
-    (Rule::ItemSize, item_size::check),
-    (Rule::KeyOrder, key_order::check),
-    (Rule::MissingBump, missing_bump::check),
-    (Rule::MovingIndexKey, moving_index_key::check),
-    (Rule::NoAllow, no_allow::check),
-    (Rule::NotIdempotent, not_idempotent::check),
-    (Rule::RouteClash, route_clash::check),
-    (Rule::Scan, scan::check),
-    (Rule::SharedKey, shared_key::check),
-    (Rule::StaleCopy, stale_copy::check),
-    (Rule::Transaction, transaction::check),
-    (Rule::Unbounded, unbounded::check),
-    (Rule::Undeclared, undeclared::check),
-    (Rule::UnmappedFailure, unmapped_failure::check),
-    (Rule::Unpinned, unpinned::check),
-    (Rule::Unused, unused::check),
+    Check::strict(
+        Rule::BlindPut,
+        blind_put::check,
+        "where overwriting is meant, `replace` says so, and the other rules look for it",
+    ),
+    Check::waivable(Rule::Cost, cost::check),
+    Check::waivable(Rule::EventualDecision, eventual_decision::check),
+    Check::strict(
+        Rule::Filter,
+        filter::check,
+        "no query leaves out items by a condition on anything but its keys, so the condition would do nothing",
+    ),
+    Check::strict(
+        Rule::ForeignItems,
+        foreign_items::check,
+        "a query answers items of one entity, and does not go on reading where it meets others",
+    ),
+    Check::waivable(Rule::ForgedKey, forged_key::check),
+    Check::waivable(Rule::HotPartition, hot_partition::check),
+    Check::waivable(Rule::IllegalMove, illegal_move::check),
+    Check::waivable(Rule::ItemSize, item_size::check),
+    Check::waivable(Rule::KeyOrder, key_order::check),
+    Check::waivable(Rule::MissingBump, missing_bump::check),
+    Check::waivable(Rule::MovingIndexKey, moving_index_key::check),
+    Check::waivable(Rule::NoAllow, no_allow::check),
+    Check::waivable(Rule::NotIdempotent, not_idempotent::check),
+    Check::strict(
+        Rule::RouteClash,
+        route_clash::check,
+        "one request is answered by one contract, and no route comes before another",
+    ),
+    Check::strict(Rule::Scan, scan::check, "no query reads the whole table"),
+    Check::waivable(Rule::SharedKey, shared_key::check),
+    Check::waivable(Rule::StaleCopy, stale_copy::check),
+    Check::waivable(Rule::Transaction, transaction::check),
+    Check::strict(Rule::Unbounded, unbounded::check, "no query reads more than 100 items at once"),
+    Check::waivable(Rule::Undeclared, undeclared::check),
+    Check::strict(Rule::UnmappedFailure, unmapped_failure::check, "every failure has an answer"),
+    Check::waivable(Rule::Unpinned, unpinned::check),
+    Check::waivable(Rule::Unused, unused::check),
 ];
+
+/// Why `waive` itself cannot be waived.
+const WAIVE_REFUSAL: &str = "a waiver that nothing needs is deleted";
 
 /// The rules that a model is held to: those that a waiver can name.
 pub fn rules() -> impl Iterator<Item = Rule> {
-    RULES.iter().map(|(rule, _)| *rule).chain([Rule::Waive])
+    RULES.iter().map(|check| check.rule).chain([Rule::Waive])
+}
+
+/// Why a rule cannot be waived, if it cannot.
+pub fn waiver_refusal(rule: Rule) -> Option<&'static str> {
+    match RULES.iter().find(|check| check.rule == rule) {
+        Some(check) => check.refusal,
+        None => (rule == Rule::Waive).then_some(WAIVE_REFUSAL),
+    }
 }
 
 /// Holds a model to every rule.
 pub(crate) fn check(model: &Model) -> Vec<Diagnostic> {
     let mut report = Report::default();
-    for (_, rule) in RULES {
-        rule(model, &mut report);
+    for rule in RULES {
+        (rule.check)(model, &mut report);
     }
     waivers(model, &mut report);
     report.diagnostics
@@ -90,9 +133,10 @@ pub(crate) struct Report {
 }
 
 impl Report {
-    /// Reports a breach, unless one of the waivers is for its rule.
+    /// Reports a breach, unless one of the waivers is for its rule and the rule can be waived.
     fn raise(&mut self, diagnostic: Diagnostic, waivers: &[Waiver]) {
-        match waivers.iter().find(|waiver| waiver.rule == diagnostic.rule) {
+        let refused = waiver_refusal(diagnostic.rule).is_some();
+        match waivers.iter().find(|waiver| waiver.rule == diagnostic.rule && !refused) {
             Some(waiver) => self.used.push(waiver.span),
             None => self.diagnostics.push(diagnostic),
         }
@@ -111,7 +155,12 @@ fn waivers(model: &Model, report: &mut Report) {
     all.sort_by_key(|waiver| waiver.span);
     all.dedup_by_key(|waiver| waiver.span);
     for waiver in all {
-        if waiver.reason.trim().is_empty() {
+        if let Some(why) = waiver_refusal(waiver.rule) {
+            let message = format!("`{}` cannot be waived", waiver.rule);
+            let help = "delete the waiver, and write what the rule asks for";
+            let diagnostic = Diagnostic::new(Rule::Waive, waiver.span, message).why(why);
+            report.diagnostics.push(diagnostic.help(help));
+        } else if waiver.reason.trim().is_empty() {
             let message = "a waiver without a reason";
             let why = "whoever reads this next must be able to judge whether it still holds";
             report.diagnostics.push(Diagnostic::new(Rule::Waive, waiver.span, message).why(why));

@@ -4,7 +4,8 @@
 //! it if a test on the way to the write asked for it, if the write's own key or values hold it, or if it said
 //! which item to read. It is *pinned* if no contract can change it; if a leg that happens whenever the write
 //! does insists on it; or if its entity is guarded, and the guard was read first and is unchanged in the
-//! transaction.
+//! transaction. What a query found, and how many items there are, is a fact about a range: a leg that only checks
+//! one of its items does not pin it.
 
 use latchkey_language::{Diagnostic, Rule, Span};
 
@@ -19,8 +20,8 @@ use crate::model::{
 mod pin;
 mod story;
 
-use pin::is_pinned;
 pub(super) use pin::needs_item;
+use pin::{Pin, pin};
 
 /// Something that was read and relied on.
 #[derive(Clone, PartialEq, Eq)]
@@ -31,14 +32,17 @@ enum Fact<'a> {
     There(BindingId),
     /// That the item is not there.
     NotThere(BindingId),
+    /// How many items there are, or what an attribute of them adds up to.
+    Items(BindingId, Option<&'a str>),
 }
 
 impl Fact<'_> {
     fn binding(&self) -> BindingId {
         match self {
-            Fact::Attribute(binding, _) | Fact::There(binding) | Fact::NotThere(binding) => {
-                *binding
-            }
+            Fact::Attribute(binding, _)
+            | Fact::There(binding)
+            | Fact::NotThere(binding)
+            | Fact::Items(binding, _) => *binding,
         }
     }
 }
@@ -71,10 +75,16 @@ pub(super) fn check(model: &Model, report: &mut Report) {
             for site in legs.chain(sends) {
                 for used in uses(model, contract, &group, site) {
                     let told = loose.iter().any(|other| other.fact == used.fact);
-                    if told || is_pinned(model, contract, &group, site, &used) {
+                    let pin = pin(model, contract, &group, site, &used);
+                    if told || pin == Pin::Whole {
                         continue;
                     }
-                    let mut culprits = culprits(model, contract, &changes, &used.fact);
+                    let mut culprits = match pin {
+                        Pin::Item => Vec::new(),
+                        Pin::Whole | Pin::Nothing => {
+                            culprits(model, contract, &changes, &used.fact)
+                        }
+                    };
                     let another = culprits.is_empty();
                     if another {
                         culprits = finders(model, contract, &group, &changes, &used.fact);
@@ -233,6 +243,13 @@ fn collect<'a>(
                 found.push(Use { fact, span: part.span, test: None });
             }
         }
+        ExprKind::Count(binding) => {
+            found.push(Use { fact: Fact::Items(*binding, None), span: part.span, test: None });
+        }
+        ExprKind::CountBy(binding, name, _) | ExprKind::Sum(binding, name) => {
+            let fact = Fact::Items(*binding, Some(name));
+            found.push(Use { fact, span: part.span, test: None });
+        }
         _ => {}
     });
 }
@@ -301,6 +318,10 @@ fn culprits<'a>(
         Fact::Attribute(_, name) => changes.attribute(id, name),
         Fact::There(_) => changes.removal(id).to_vec(),
         Fact::NotThere(_) => changes.making(id).to_vec(),
+        Fact::Items(_, name) => {
+            let changed = name.map(|name| changes.attribute(id, name)).unwrap_or_default();
+            [changes.making(id), changes.removal(id), &changed].concat()
+        }
     }
 }
 
@@ -319,7 +340,10 @@ fn finders<'a>(
     let (Some(query), Some(id)) = (query, entity_of(contract, fact.binding())) else {
         return Vec::new();
     };
-    if matches!(fact, Fact::There(_)) {
+    let key = model.entities[id].key.attributes();
+    let one_item = query.index.is_none()
+        && key.into_iter().all(|part| group.key_part(fact.binding(), part).is_some());
+    if one_item || matches!(fact, Fact::There(_)) {
         return Vec::new();
     }
     let mut all = [changes.making(id), changes.removal(id)].concat();

@@ -85,15 +85,35 @@ impl Lowering {
         let mut shown = Vec::new();
         for assign in with {
             let value = self.expr(&assign.value, scope, None);
-            if value.of == Kind::Draw {
-                let message = "what is drawn compares with a number, and does nothing else";
-                self.report(Diagnostic::new(Rule::Type, value.span, message));
-            }
+            self.can_be_shown(&value, &assign.name);
             self.keeps_secrets(&value, scope);
             let (attribute, span) = (assign.name.node.clone(), assign.name.span);
             shown.push(Given { attribute, value, maybe: assign.maybe, span });
         }
         shown
+    }
+
+    /// Refuses what has no place in a `with`: it shows values, and what was read is returned by itself.
+    fn can_be_shown(&mut self, value: &Expr, name: &Name) {
+        let (message, help) = match &value.of {
+            Kind::Draw => {
+                let message =
+                    "what is drawn compares with a number, and does nothing else".to_owned();
+                (message, "write `draw(key, subject) < rate`".to_owned())
+            }
+            Kind::Item(_) => {
+                let message =
+                    format!("a `with` shows values, and this is {}", self.describe(&value.of));
+                (message, format!("name what to show of it: `{} = {{ a = item.a }}`", name.node))
+            }
+            Kind::Page(_) => {
+                let message =
+                    format!("a `with` shows values, and this is {}", self.describe(&value.of));
+                (message, "`return` it, or show `count(…)` or `sum(…)` of it".to_owned())
+            }
+            Kind::Value(_) | Kind::Test | Kind::Object | Kind::Unknown => return,
+        };
+        self.report(Diagnostic::new(Rule::Type, value.span, message).help(help));
     }
 
     /// Refuses to show what is secret.

@@ -9,26 +9,58 @@ use super::scope::Scope;
 use super::statement::{count, ends};
 use super::{Lowering, suggestion};
 use crate::model::{
-    Contract, EntityId, Facts, IdVec, Input, InputId, Limit, Place, Route, Segment, Step, StepKind,
-    Trigger, What, each_step,
+    Contract, EntityId, Facts, FailureKind, IdVec, Input, InputId, Limit, Place, Route, Segment,
+    Step, StepKind, Trigger, What, each_step,
 };
 use crate::types::Type;
 
 /// The most statements of a contract: what the check does with one grows with their square.
 pub(super) const STATEMENTS_MAX: usize = 200;
 
-/// Every page that is read anywhere in these steps, as the name a caller sizes it by.
-pub(super) fn pages(steps: &[Step]) -> Vec<&str> {
+/// Every page that is read anywhere in these steps, and where.
+pub(super) fn pages(steps: &[Step]) -> Vec<(&Limit, Span)> {
     let mut pages = Vec::new();
-    each_step(steps, &mut |step| {
-        if let StepKind::Read(read) = &step.kind
-            && let What::Query(query) = &read.what
-            && let Some(Limit::Page { sized_by, .. }) = &query.limit
-        {
-            pages.push(sized_by.as_deref().unwrap_or("pageSize"));
-        }
-    });
+    each_step(steps, &mut |step| pages.extend(page(step)));
     pages
+}
+
+/// The page a step reads, and where.
+fn page(step: &Step) -> Option<(&Limit, Span)> {
+    let StepKind::Read(read) = &step.kind else { return None };
+    let What::Query(query) = &read.what else { return None };
+    let page = query.limit.as_ref().filter(|limit| matches!(limit, Limit::Page { .. }));
+    page.map(|page| (page, read.span))
+}
+
+/// Two pages that one call can read; `seen` is one that is read on the way to these steps, and then to what follows.
+fn two_pages(steps: &[Step], seen: &mut Option<Span>) -> Option<[Span; 2]> {
+    for step in steps {
+        if let Some((_, second)) = page(step) {
+            if let Some(first) = *seen {
+                return Some([first, second]);
+            }
+            *seen = Some(second);
+        }
+        let found = match &step.kind {
+            StepKind::When(_, yes, no) => {
+                let (mut one, mut other) = (*seen, *seen);
+                let found = two_pages(yes, &mut one).or_else(|| two_pages(no, &mut other));
+                // A way that ends is no way to what follows.
+                let goes_on = |block: &[Step], seen: Option<Span>| seen.filter(|_| !ends(block));
+                *seen = goes_on(yes, one).or(goes_on(no, other));
+                found
+            }
+            StepKind::Transact(legs) => two_pages(legs, &mut seen.clone()),
+            _ => match step.failure().map(|failure| &failure.kind) {
+                Some(FailureKind::Steps(steps)) => two_pages(steps, &mut seen.clone()),
+                _ => None,
+            },
+        };
+        if found.is_some() {
+            return found;
+        }
+    }
+    None
 }
 
 impl Lowering {
@@ -93,6 +125,7 @@ impl Lowering {
             let help = "end it, and every way through it, with `return NAME`";
             self.report(Diagnostic::new(Rule::Name, contract.id.span, message).help(help));
         }
+        self.one_page(&steps);
         self.paging_is_free(&scope, &steps);
         self.unused_inputs(&scope.inputs, &scope.used_inputs);
         Contract {
@@ -123,11 +156,36 @@ impl Lowering {
         }
     }
 
+    /// A call answers one page: its cursor and its size are for that one alone.
+    fn one_page(&mut self, steps: &[Step]) {
+        if let Some([first, second]) = two_pages(steps, &mut None) {
+            let message = "a second page in one call";
+            let diagnostic = Diagnostic::new(Rule::Name, second, message)
+                .other(first, "the first is here")
+                .why("a caller goes on with one cursor, which is good for one of the two alone")
+                .help("read one of them with `first N`, or make two contracts of them");
+            self.report(diagnostic);
+            return;
+        }
+        let mut pages = pages(steps).into_iter();
+        let Some((first, size)) = pages.next() else { return };
+        if let Some((_, span)) = pages.find(|(page, _)| *page != first) {
+            let message = "the pages of a contract differ in their size";
+            let diagnostic = Diagnostic::new(Rule::Name, span, message)
+                .other(size, "the other is here")
+                .why("a caller asks for a size before it is known which of them is answered")
+                .help("give both the same `page … max … as …`");
+            self.report(diagnostic);
+        }
+    }
+
     /// Every page has two inputs of its own.
     fn paging_is_free(&mut self, scope: &Scope, steps: &[Step]) {
         let mut own: Vec<&str> = Vec::new();
-        for page in pages(steps) {
-            own.extend([page, "nextCursor"]);
+        for (page, _) in pages(steps) {
+            if let Limit::Page { sized_by, .. } = page {
+                own.extend([sized_by.as_deref().unwrap_or("pageSize"), "nextCursor"]);
+            }
         }
         let taken = |input: &&Input| own.contains(&input.name.as_str());
         if let Some(input) = scope.inputs.iter().find(taken) {
@@ -172,10 +230,18 @@ impl Lowering {
     fn path_input(&mut self, name: &Name, scope: &mut Scope) -> InputId {
         let kind = self.key_types.get(&name.node).cloned();
         if kind.is_none() {
-            let help = suggestion(&name.node, self.key_types.keys().map(String::as_str));
-            self.unknown("attribute of a key named", name, help);
+            let message =
+                format!("`{}` in the path is no attribute of a key or an index", name.node);
+            let close = suggestion(&name.node, self.key_types.keys().map(String::as_str));
+            let help = close.unwrap_or_else(|| {
+                "name an attribute of the key of what the contract reads; take anything else as an `input`"
+                    .to_owned()
+            });
+            let why = "the path says which item is meant, and an item is found by its key";
+            self.report(Diagnostic::new(Rule::Name, name.span, message).why(why).help(help));
         }
-        scope.inputs.push(Input {
+        let misnamed = kind.is_none();
+        let input = scope.inputs.push(Input {
             name: name.node.clone(),
             kind: kind.unwrap_or(Type::Id),
             optional: false,
@@ -183,7 +249,12 @@ impl Lowering {
             secret: false,
             place: Place::Path,
             span: name.span,
-        })
+        });
+        if misnamed {
+            scope.misnamed.insert(input);
+            scope.used_inputs.insert(input);
+        }
+        input
     }
 
     fn inputs(&mut self, contract: &ast::Contract, route: Option<&Route>, scope: &mut Scope) {
@@ -195,7 +266,10 @@ impl Lowering {
                 if let Some(first) = scope.inputs.iter().find(|input| input.name == field.name.node)
                 {
                     let span = first.span;
-                    self.twice("input", &field.name, span);
+                    let id = scope.input_named(&field.name.node);
+                    if !id.is_some_and(|id| scope.misnamed.contains(&id)) {
+                        self.twice("input", &field.name, span);
+                    }
                     continue;
                 }
                 let kind = self.field_type(field).unwrap_or(Type::Id);

@@ -148,7 +148,6 @@ impl Lowering {
 
     fn own_attributes(&mut self, entity: &ast::Entity, all: &Declared<'_>) -> Vec<Attribute> {
         let mut attributes: Vec<Attribute> = Vec::new();
-        let discriminator = self.model.table.discriminator.clone();
         for member in &entity.members {
             let Member::Field(field) = member else { continue };
             if let Some(first) = attributes.iter().find(|other| other.name == field.name.node) {
@@ -156,11 +155,7 @@ impl Lowering {
                 self.twice("attribute", &field.name, span);
                 continue;
             }
-            if field.name.node == discriminator {
-                let message = format!("`{discriminator}` holds the type of every item");
-                let help = "choose another name";
-                self.report(Diagnostic::new(Rule::Name, field.name.span, message).help(help));
-            }
+            self.not_reserved(&field.name);
             let kind =
                 self.attribute_type(field, all).unwrap_or(Type::Text { max: None, like: None });
             self.never_both(field);
@@ -293,6 +288,13 @@ impl Lowering {
                         continue;
                     };
                     match attributes.iter().find(|attribute| attribute.name == *name) {
+                        Some(attribute) if !attribute.kind.has_text() => {
+                            let message = format!(
+                                "`{name}` is a {}, which cannot stand in a key",
+                                attribute.kind
+                            );
+                            self.report(Diagnostic::new(Rule::Type, value.span, message));
+                        }
                         Some(attribute) => pieces.push(Piece::Hole(Hole {
                             attribute: name.clone(),
                             kind: attribute.kind.clone(),

@@ -38,29 +38,36 @@ impl Lowering {
         expected: Option<&Type>,
     ) -> Expr {
         let value = self.expr(written, scope, expected);
+        self.must_be_value(&value, expected);
+        value
+    }
+
+    /// Refuses what is no value, or one of another type than expected.
+    pub(super) fn must_be_value(&mut self, value: &Expr, expected: Option<&Type>) {
+        let span = value.span;
         match (&value.of, expected) {
             (Kind::Value(found), Some(expected)) if !found.fits(expected) => {
                 let message = format!("this is {found}, and {expected} is expected");
-                self.report(Diagnostic::new(Rule::Type, written.span, message));
+                self.report(Diagnostic::new(Rule::Type, span, message));
             }
-            (Kind::Item(_) | Kind::Page(_), Some(expected)) => {
+            (Kind::Item(_) | Kind::Page(_), _) => {
+                let wanted = expected.map_or_else(|| "a value".to_owned(), Type::to_string);
                 let message =
-                    format!("this is {}, and {expected} is expected", self.describe(&value.of));
-                self.report(Diagnostic::new(Rule::Type, written.span, message));
+                    format!("this is {}, and {wanted} is expected", self.describe(&value.of));
+                self.report(Diagnostic::new(Rule::Type, span, message));
             }
             (Kind::Draw, _) => {
                 let message = "what is drawn compares with a number, and does nothing else";
                 let help = "write `draw(key, subject) < rate`";
-                self.report(Diagnostic::new(Rule::Type, written.span, message).help(help));
+                self.report(Diagnostic::new(Rule::Type, span, message).help(help));
             }
             (Kind::Object, _) => {
                 let message = "this can be shown, and nothing else";
                 let help = "write it in the `with { … }` of a `return`";
-                self.report(Diagnostic::new(Rule::Type, written.span, message).help(help));
+                self.report(Diagnostic::new(Rule::Type, span, message).help(help));
             }
             _ => {}
         }
-        value
     }
 
     /// Refuses a value that is put where not all of its kind can be.
@@ -73,7 +80,7 @@ impl Lowering {
         }
     }
 
-    fn describe(&self, kind: &Kind) -> String {
+    pub(super) fn describe(&self, kind: &Kind) -> String {
         let name = |id: &EntityId| &self.model.entities[*id].name;
         match kind {
             Kind::Value(kind) => format!("of type {kind}"),
@@ -329,11 +336,22 @@ impl Lowering {
                 ast::Piece::Literal(text) => TextPiece::Literal(text.node.clone()),
                 ast::Piece::Hole { value, width } => {
                     let value = self.sure(value, scope, None);
+                    self.has_text(&value);
                     TextPiece::Value(value, width.as_ref().map(|width| width.node))
                 }
             });
         }
         pieces
+    }
+
+    /// Refuses a value that no text stands for.
+    fn has_text(&mut self, value: &Expr) {
+        if let Kind::Value(kind) = &value.of
+            && !kind.has_text()
+        {
+            let message = format!("this is a {kind}, which cannot stand in a text");
+            self.report(Diagnostic::new(Rule::Type, value.span, message));
+        }
     }
 
     fn number(&mut self, text: &str, span: Span) -> (ExprKind, Kind) {

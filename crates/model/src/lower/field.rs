@@ -194,8 +194,11 @@ impl Lowering {
     /// The default of an attribute: a constant of its type. One of another type is reported, and null.
     pub(super) fn constant(&mut self, default: &ast::Expr, kind: &Type) -> Value {
         constant_of(default, kind).unwrap_or_else(|| {
-            let message = format!("this is no constant of type {kind}");
-            self.report(Diagnostic::new(Rule::Type, default.span, message));
+            // The parser has said that a word with a dash is no name.
+            if !matches!(&default.node, ExprKind::Name(word) if word.contains('-')) {
+                let message = format!("this is no constant of type {kind}");
+                self.report(Diagnostic::new(Rule::Type, default.span, message));
+            }
             Value::Null
         })
     }

@@ -11,6 +11,7 @@ mod function;
 mod inline;
 mod operation;
 mod operator;
+mod reserved;
 mod scope;
 mod send;
 mod statement;
@@ -28,6 +29,7 @@ use crate::model::{EntityId, Model, QueueId, Role, RoleId, Table};
 use crate::types::Type;
 
 pub use field::pattern;
+use reserved::Reserved;
 pub(crate) use statement::ends;
 
 /// A document, as far as it has a meaning.
@@ -42,7 +44,7 @@ pub(crate) struct Lowered {
 
 /// Resolves the names and types of a document.
 pub(crate) fn lower(document: &Document) -> Lowered {
-    let mut lowering = Lowering::default();
+    let mut lowering = Lowering { reserved: Reserved::new(document), ..Lowering::default() };
     lowering.declare(document);
     lowering.entities(document);
     lowering.queues(document);
@@ -57,6 +59,8 @@ pub(super) struct Lowering {
     pub(super) diagnostics: Vec<Diagnostic>,
     /// What is told unless `unpinned` is broken.
     pub(super) untold: Vec<Diagnostic>,
+    /// The names of attributes that the table itself uses.
+    reserved: Reserved,
     /// Entities by name.
     pub(super) entity_ids: HashMap<String, EntityId>,
     /// The types of the attributes that make keys, by name.
@@ -86,6 +90,9 @@ impl Lowering {
                 Item::Table(declared) => {
                     self.once("table", declared.name.span, &mut table);
                     let discriminator = declared.discriminator.as_ref();
+                    if let Some(name) = discriminator {
+                        self.reserve_type(name);
+                    }
                     if discriminator.is_none() {
                         let message =
                             "the table does not say which attribute tells its items apart";
@@ -160,6 +167,10 @@ impl Lowering {
     }
 
     pub(super) fn unknown(&mut self, what: &str, name: &Name, help: Option<String>) {
+        if name.node.contains('-') {
+            // The parser has said that this is no name.
+            return;
+        }
         let mut diagnostic =
             Diagnostic::new(Rule::Name, name.span, format!("there is no {what} `{}`", name.node));
         diagnostic.help = help;

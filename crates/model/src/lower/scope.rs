@@ -28,6 +28,8 @@ pub(super) struct Scope {
     pub(super) inputs: IdVec<InputId, Input>,
     /// The inputs that something makes use of.
     pub(super) used_inputs: HashSet<InputId>,
+    /// The inputs of the path whose names are no attributes of a key, which was reported.
+    pub(super) misnamed: HashSet<InputId>,
     pub(super) bindings: IdVec<BindingId, Binding>,
     /// The bindings that can be named here, by the end of their block.
     pub(super) visible: Vec<BindingId>,
@@ -79,6 +81,9 @@ impl Scope {
             return Some(Expr { span, ..value.clone() });
         }
         let input = self.input_named(name)?;
+        if self.misnamed.contains(&input) {
+            return Some(unknown(span));
+        }
         let of = Kind::Value(self.inputs[input].kind.clone());
         Some(Expr { kind: ExprKind::Input(input), of, span })
     }

@@ -129,11 +129,14 @@ impl Lowering {
                 self.when(condition, then, otherwise, scope, facts)
             }
             StatementKind::Let(name, value) => {
-                let value = self.sure(value, scope, None);
+                let value = self.expr(value, scope, None);
                 if matches!(value.of, Kind::Item(_) | Kind::Page(_)) {
                     let message = "what was read has a name already";
                     let second = Diagnostic::new(Rule::Name, name.span, message);
                     self.report(second.help("use the name it was read by"));
+                } else {
+                    self.must_be_value(&value, None);
+                    self.must_have(&value, scope);
                 }
                 let secret = self.is_secret(&value, scope);
                 let binding = self.bind(name, value.of.clone(), true, scope);

@@ -228,7 +228,7 @@ fn types_say_what_they_take() {
         ("a int? = 1", "type: `a` has a default and is never absent"),
         ("a X | Y | X", "name: value `X` is declared twice"),
         ("a Door.nme", "name: there is no attribute of `Door` named `nme`"),
-        ("kind id", "name: `kind` holds the type of every item"),
+        ("kind id", "name: `kind` is reserved: it holds the type of every item"),
         ("PK = \"B#{doorId}\"", "name: a second template for one key"),
         (
             "index A { PK = \"LATCHKEY#\" SK = \"{doorId}\" }",

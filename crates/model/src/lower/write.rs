@@ -94,18 +94,32 @@ impl Lowering {
             let value = leg.values.iter().find(|given| given.attribute == name);
             value.is_some_and(|given| !given.maybe && !stored::mentions(&given.value))
         };
-        let changed = |name: &str| {
-            leg.values.iter().chain(&leg.adds).any(|given| given.attribute == name)
-                || leg.removes.iter().any(|removed| removed == name)
+        let changed =
+            |name: &str| leg.values.iter().chain(&leg.adds).any(|given| given.attribute == name);
+        let maybe = |name: &str| {
+            let value = leg.values.iter().find(|given| given.attribute == name);
+            value.is_some_and(|given| given.maybe && !stored::mentions(&given.value))
+        };
+        // A part that may be left alone leaves its text alone, if the rest of it is the item's own key.
+        let lone = |parts: &[&str]| {
+            let mut open = parts.iter().filter(|part| !key.contains(part));
+            leg.verb == Verb::Update
+                && open.next().is_some_and(|part| maybe(part))
+                && open.next().is_none()
         };
         let mut unknown = None;
         for index in &entity.indexes {
             let parts = index.key.attributes();
+            // Without one of its parts an item is not in the index, whatever the others are.
+            if leg.removes.iter().any(|removed| parts.contains(&removed.as_str())) {
+                continue;
+            }
             let always = parts
                 .iter()
                 .all(|part| entity.attribute(part).is_some_and(|attribute| !attribute.optional));
             let missing = |parts: &[&str]| {
                 let unknown = parts.iter().find(|part| !set(part) && !key.contains(part));
+                let unknown = unknown.filter(|_| !lone(parts));
                 unknown.map(|part| (index.name.clone(), (*part).to_owned()))
             };
             if leg.verb == Verb::Upsert || (!always && parts.iter().any(|part| changed(part))) {

@@ -5,14 +5,25 @@ use crate::check::flow::{Group, fixes, within};
 use crate::check::truth::{Passed, Supposed, plain};
 use crate::model::{BindingId, Contract, Expr, ExprKind, Leg, Model, Op, PutMode, Verb};
 
-/// Whether a fact still holds when the write happens.
-pub(super) fn is_pinned<'a>(
+/// What holds a fact until the write is made.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Pin {
+    /// Nothing.
+    Nothing,
+    /// The item is held as it was found; a query may find another by now.
+    Item,
+    /// All of it.
+    Whole,
+}
+
+/// How much of a fact still holds when the write happens.
+pub(super) fn pin<'a>(
     model: &'a Model,
     contract: &'a Contract,
     group: &Group<'a>,
     (act, guards): Site<'a, '_>,
     used: &Use<'a>,
-) -> bool {
+) -> Pin {
     let binding = used.fact.binding();
     let sure = || group.legs.iter().filter(|other| within(guards, &other.guards));
     // Removing what is gone already does no harm.
@@ -21,12 +32,22 @@ pub(super) fn is_pinned<'a>(
         && matches!(used.fact, Fact::There(_))
         && group.is_on(leg, binding)
     {
-        return true;
+        return Pin::Whole;
+    }
+    if is_guarded(model, contract, group, binding, || sure().map(|other| other.leg)) {
+        return Pin::Whole;
     }
     let by_leg = sure().any(|other| {
         group.is_on(other.leg, binding) && leg_pins(model, group, guards, other.leg, used)
     });
-    by_leg || is_guarded(model, contract, group, binding, || sure().map(|other| other.leg))
+    // Of those who found one item, one alone writes it: which of several it was does not matter then.
+    let claimed =
+        || sure().any(|other| other.leg.verb != Verb::Check && group.is_on(other.leg, binding));
+    match by_leg {
+        true if claimed() => Pin::Whole,
+        true => Pin::Item,
+        false => Pin::Nothing,
+    }
 }
 
 /// Whether a leg on the item of a fact insists on it.
@@ -55,6 +76,8 @@ fn leg_pins<'a>(
     match &used.fact {
         Fact::NotThere(_) => pin.put == Some(PutMode::IfAbsent),
         Fact::There(_) => kept,
+        // No condition on one item holds a range.
+        Fact::Items(..) => false,
         Fact::Attribute(binding, name) => {
             unchanged
                 || (kept && in_key(name))

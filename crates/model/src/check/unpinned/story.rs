@@ -3,8 +3,8 @@
 use latchkey_language::{Diagnostic, Rule, Span};
 
 use super::{Fact, Loose, entity_of};
-use crate::check::flow::Group;
-use crate::model::{Contract, Entity, Model, StepKind};
+use crate::check::flow::{Group, Placed};
+use crate::model::{Contract, Entity, Model, StepKind, Verb, What};
 
 /// How many attributes a message names.
 const NAMED_MAX: usize = 3;
@@ -30,7 +30,7 @@ pub(super) fn tell(
             }
             Fact::Attribute(..) if loose.iter().take(at).any(|other| of_item(&other)) => continue,
             Fact::Attribute(..) => loose.iter().filter(of_item).collect(),
-            Fact::There(_) | Fact::NotThere(_) => vec![first],
+            Fact::There(_) | Fact::NotThere(_) | Fact::Items(..) => vec![first],
         };
         told.push(story(model, contract, group, first, &all));
     }
@@ -72,7 +72,7 @@ fn story(
             "between {since} and this write, {}; the write would then act on something that is no longer so",
             happening(model, contract, first, name)
         ))
-        .help(remedy(model, contract, &first.fact, name))
+        .help(remedy(model, contract, group, &first.fact, name))
 }
 
 fn what(name: &str, all: &[&Loose<'_>]) -> String {
@@ -82,6 +82,8 @@ fn what(name: &str, all: &[&Loose<'_>]) -> String {
             Fact::Attribute(_, attribute) => format!("`{name}.{attribute}`"),
             Fact::There(_) => format!("`{name}` being there"),
             Fact::NotThere(_) => format!("`{name}` being absent"),
+            Fact::Items(_, None) => format!("how many there are in `{name}`"),
+            Fact::Items(_, Some(attribute)) => format!("every `{attribute}` in `{name}`"),
         })
         .collect();
     let more = named.len().saturating_sub(NAMED_MAX);
@@ -109,6 +111,10 @@ fn happening(model: &Model, contract: &Contract, loose: &Loose<'_>, name: &str) 
         Fact::Attribute(_, attribute) => format!("{culprit} may change `{attribute}`"),
         Fact::There(_) => format!("{culprit} may remove `{name}`"),
         Fact::NotThere(_) => format!("{culprit} may make such a `{shown}`"),
+        Fact::Items(_, None) => format!("{culprit} may make or remove a `{shown}`"),
+        Fact::Items(_, Some(attribute)) => {
+            format!("{culprit} may make, change or remove a `{shown}` with its `{attribute}`")
+        }
     }
 }
 
@@ -116,7 +122,13 @@ fn entity<'a>(model: &'a Model, contract: &Contract, fact: &Fact<'_>) -> Option<
     entity_of(contract, fact.binding()).map(|entity| &model.entities[entity])
 }
 
-fn remedy(model: &Model, contract: &Contract, fact: &Fact<'_>, name: &str) -> String {
+fn remedy(
+    model: &Model,
+    contract: &Contract,
+    group: &Group<'_>,
+    fact: &Fact<'_>,
+    name: &str,
+) -> String {
     let entity = entity(model, contract, fact);
     let counted = entity.is_some_and(|entity| entity.counter().is_some());
     let guard = entity.and_then(|entity| entity.guarded_by).map(|id| &model.entities[id]);
@@ -125,6 +137,13 @@ fn remedy(model: &Model, contract: &Contract, fact: &Fact<'_>, name: &str) -> St
             "read its `{}` before it, and `update` that in the transaction `if unchanged else retry`",
             guard.name
         ),
+        (_, None) if is_of_range(group, fact) => {
+            let shown = entity.map_or("", |entity| &entity.name);
+            format!(
+                "no condition on one item holds what a range holds: write `entity {shown} … guarded by` an entity with a \
+                 counter, `get` its item before this read, and `update` it in the transaction `if unchanged else retry`"
+            )
+        }
         (Fact::NotThere(_), None) => {
             "`put` it `if absent else …` in the same transaction".to_owned()
         }
@@ -142,4 +161,15 @@ fn remedy(model: &Model, contract: &Contract, fact: &Fact<'_>, name: &str) -> St
             format!("add `check {name} if .{part} is present else …`, in one transaction with this")
         }
     }
+}
+
+/// Whether a fact is about a range of items, none of which is written here.
+fn is_of_range(group: &Group<'_>, fact: &Fact<'_>) -> bool {
+    let binding = fact.binding();
+    let written =
+        |placed: &Placed<'_>| placed.leg.verb != Verb::Check && group.is_on(placed.leg, binding);
+    let read = group.read_of(binding).map(|(_, read)| &read.what);
+    matches!(read, Some(What::Query(_) | What::Batch(_)))
+        && !matches!(fact, Fact::There(_))
+        && !group.legs.iter().any(written)
 }
