@@ -8,7 +8,9 @@ use latchkey_runtime::{Options, Runtime, Storage, System};
 use latchkey_table::{Answer, Answering, Backend, Error, Need, PrepareError, Request, Schema};
 use tokio::sync::watch;
 
-use crate::support::{Told, call, document};
+use crate::support::{NOW, Told, after, call, document};
+
+const SMARTLOCKER: &str = include_str!("../../../../systems/smartlocker.md");
 
 const TILLS: &str = r#"
 entity Till "TILL" {
@@ -98,9 +100,9 @@ impl Backend for Scheduled {
 }
 
 /// Two callers of one system, whose requests happen in the order of their letters.
-async fn two(turns: &str) -> (Arc<watch::Sender<String>>, [Runtime; 2], Arc<Store>) {
+async fn two(text: &str, turns: &str) -> (Arc<watch::Sender<String>>, [Runtime; 2], Arc<Store>) {
     let store = Arc::new(Store::in_memory(&latchkey_embedded::Options::default()).unwrap());
-    let system = Arc::new(System::read(&document(TILLS)).unwrap());
+    let system = Arc::new(System::read(text).unwrap());
     let turns = Arc::new(watch::Sender::new(turns.to_owned()));
     let start = async |who| {
         let (turns, items) = (Arc::clone(&turns), Arc::clone(&store));
@@ -120,7 +122,7 @@ async fn requests_of_two_calls_happen_in_the_order_that_is_chosen() {
     let orders = [("aab", 'a'), ("bba", 'b'), ("ababb", 'a'), ("abbaa", 'b'), ("baabb", 'a')];
     for (order, paid) in orders {
         let opened = if order.starts_with('b') { "b" } else { "a" };
-        let (turns, [a, b], _) = two(opened).await;
+        let (turns, [a, b], _) = two(&document(TILLS), opened).await;
         let opener = if opened == "b" { &b } else { &a };
         let told = Told(opener.call(call("OPEN", r#"{"tillId": "t", "left": 5}"#)).await);
         assert_eq!(told.status(), 201, "{}", told.body());
@@ -137,7 +139,7 @@ async fn requests_of_two_calls_happen_in_the_order_that_is_chosen() {
 /// The queue of such a system is in the store behind the backend: a message is a leg of its transaction.
 #[tokio::test]
 async fn queues_are_in_the_store_behind_such_a_backend() {
-    let (_, [a, _], _) = two("aaaa").await;
+    let (_, [a, _], _) = two(&document(TILLS), "aaaa").await;
     let told = Told(a.call(call("TELL", r#"{"noteId": "n"}"#)).await);
     assert_eq!(told.status(), 201, "{}", told.body());
     let queue = a.queue("notes").unwrap();
@@ -145,4 +147,29 @@ async fn queues_are_in_the_store_behind_such_a_backend() {
     assert_eq!(received.len(), 1);
     assert!(!queue.handle(&received[0]).await.unwrap().stale);
     assert!(queue.queue().receive(10, Duration::ZERO).await.unwrap().is_empty());
+}
+
+/// A reservation that was cancelled between the reads of its slot and of itself used to be answered as the active one.
+#[tokio::test]
+async fn a_reservation_that_is_cancelled_while_it_is_read_is_not_the_active_one() {
+    let (turns, [a, b], _) = two(SMARTLOCKER, "aaaaa").await;
+    let made = Told(a.call(call("QC-11", r#"{"lockerId": "L1", "ownerId": "alice"}"#)).await);
+    assert_eq!(made.status(), 201, "{}", made.body());
+    let reserved = format!(
+        r#"{{"lockerId": "L1", "reservationId": "R1", "ownerId": "alice", "startAt": "{}", "endAt": "{}"}}"#,
+        after(1_000),
+        after(9_000)
+    );
+    let made = Told(a.call(call("QC-04", &reserved)).await);
+    assert_eq!(made.status(), 201, "{}", made.body());
+    // Its timer is late, so the slot is asked. It is cancelled before the reservation is read; all is read again.
+    turns.send_replace("aaabbbbbbaaaa".to_owned());
+    let mut active = call("QC-07", r#"{"lockerId": "L1"}"#);
+    let mut cancel = call("QC-12", r#"{"lockerId": "L1", "reservationId": "R1"}"#);
+    (active.at, cancel.at) = (Some(NOW + 2_000), Some(NOW + 2_000));
+    let (active, cancel) = tokio::join!(a.call(active), b.call(cancel));
+    let (active, cancel) = (Told(active), Told(cancel));
+    assert_eq!(cancel.status(), 200, "{}", cancel.body());
+    assert_eq!(active.told(), (404, "no-active-reservation".to_owned()), "{}", active.body());
+    assert_eq!(*turns.borrow(), "", "each asked as often as its letters say");
 }
