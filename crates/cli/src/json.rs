@@ -45,6 +45,7 @@ pub fn model(model: &Model) -> Value {
         "entities": model.entities.iter().map(|it| entity(model, it)).collect::<Vec<_>>(),
         "contracts": model.contracts.iter().map(|it| Writer { model, contract: it }.contract()).collect::<Vec<_>>(),
         "queues": model.queues.iter().map(|it| json!({
+            "orderedBy": it.group().map(|field| field.name.clone()),
             "name": it.name,
             "fields": it.fields.iter().map(|field| json!({
                 "name": field.name,

@@ -34,7 +34,7 @@ pub enum Item {
     Entity(Entity),
     /// `contract ID "TITLE" { … }`
     Contract(Contract),
-    /// `queue NAME { … }`
+    /// `queue NAME [ordered by FIELD] { … }`
     Queue(Queue),
     /// `worker ID "TITLE" { … }`, which begins with `on QUEUE { … }`
     Worker(Contract),
@@ -229,11 +229,13 @@ pub struct Contract {
     pub span: Span,
 }
 
-/// `queue NAME { … }`
+/// `queue NAME [ordered by FIELD] { … }`
 #[derive(Debug, Clone)]
 pub struct Queue {
     /// Its name.
     pub name: Name,
+    /// The field whose value names a message's group.
+    pub ordered_by: Option<Name>,
     /// What its messages are made of.
     pub fields: Vec<Field>,
     /// `lease 30s`, each time it is said.

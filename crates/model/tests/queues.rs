@@ -486,6 +486,19 @@ fn a_queue_is_used_and_its_settings_are_within_bounds() {
             "type: a field of a message has no default: whoever sends it gives it",
         ),
         ("queue lost { x key }", "type: a message keeps no secrets"),
+        ("queue lost ordered by y { x id }", "name: there is no field of `lost` named `y`"),
+        (
+            "queue lost ordered by x { x id? }",
+            "type: `x` may be absent, so a message may have no group",
+        ),
+        (
+            "queue lost ordered by x { x text(20) }",
+            "type: a queue cannot be ordered by `x`, a field of type `text(20)`",
+        ),
+        (
+            "queue lost ordered by x { x time }",
+            "type: a queue cannot be ordered by `x`, a field of type `time`",
+        ),
         (
             "queue lost { x map(200000, 5) }",
             "item-size: a message of `lost` can have 1800024 bytes as it is sent; the most is 262144",
@@ -504,6 +517,29 @@ fn a_queue_is_used_and_its_settings_are_within_bounds() {
             .replace("BODY", "put Done { orderId } if absent else done\ndone"),
     );
     assert_eq!(said, ["unused: no worker asks for `hint` of `packing`"]);
+}
+
+#[test]
+fn a_queue_is_ordered_by_a_field_that_no_worker_need_ask_for() {
+    let around = AROUND.replace(
+        "queue packing { orderId id, hint id? }",
+        "queue packing ordered by orderId { orderId id }",
+    );
+    assert_ne!(around, AROUND);
+    let worker = PACKER.replace("orderId, hint", "").replace("BODY", "done");
+    let checked = check(&format!("{around}\n```contract\n{worker}\n```\n"));
+    let told: Vec<String> = checked.diagnostics.iter().map(|d| d.message.clone()).collect();
+    assert_eq!(told, [""; 0]);
+    let packing = checked.model.queues.iter().find(|queue| queue.name == "packing").unwrap();
+    assert_eq!(packing.group().unwrap().name, "orderId");
+    for kind in ["id", "ulid", "NORTH | SOUTH"] {
+        let said = told_of_order(kind);
+        assert!(!said.iter().any(|one| one.contains("ordered")), "{kind}: {said:?}");
+    }
+}
+
+fn told_of_order(kind: &str) -> Vec<String> {
+    told(&format!("queue lost ordered by x {{ x {kind} }}"))
 }
 
 #[test]

@@ -450,6 +450,17 @@ const SNIPPETS = {
       ["dead", "keyword.control.dead"],
     ],
   ],
+  "an ordered queue": [
+    'table T { type itemType }\nqueue mails ordered by mailId {\n  mailId id\n}',
+    [
+      ["queue", "storage.type.queue"],
+      ["mails", "variable.other.queue"],
+      ["ordered by", "storage.modifier.ordered"],
+      ["mailId", "variable.other.property"],
+      ["id", "support.type"],
+      ["}", "punctuation.section.block.end"],
+    ],
+  ],
   "what is no token": [
     inContract("require a ; 3weeks"),
     [

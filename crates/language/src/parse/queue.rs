@@ -9,8 +9,16 @@ impl Parser<'_> {
     pub(super) fn queue(&mut self) -> Read<Queue> {
         let start = self.advance().span;
         let name = self.name("the queue's name")?;
+        let ordered_by = match self.eat_word("ordered") {
+            true => {
+                self.word("by")?;
+                Some(self.name("the field that messages are ordered by")?)
+            }
+            false => None,
+        };
         let mut queue = Queue {
             name,
+            ordered_by,
             fields: Vec::new(),
             leases: Vec::new(),
             tries: Vec::new(),

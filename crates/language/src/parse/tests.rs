@@ -341,7 +341,7 @@ proptest! {
 #[test]
 fn queues_workers_and_steps_are_read() {
     let block = "\
-queue mails {
+queue mails ordered by mailId {
   mailId id, at time?
   lease id
 
@@ -376,6 +376,7 @@ worker W-1 \"Mail\" {
     // A field may be called as a setting is.
     let fields: Vec<&str> = queue.fields.iter().map(|field| field.name.node.as_str()).collect();
     assert_eq!(fields, ["mailId", "at", "lease"]);
+    assert_eq!(queue.ordered_by.as_ref().map(|name| name.node.as_str()), Some("mailId"));
     assert_eq!((queue.leases.len(), queue.tries.len(), queue.waivers.len()), (1, 1, 1));
     assert_eq!(steps.parameters.len(), 2);
     let StatementKind::Transact(legs) = &worker.body[3].node else { panic!("a transaction") };

@@ -79,6 +79,7 @@ fn queues(model: &Model, report: &mut Report) {
         }
         let asked = |name: &str| {
             worker.is_some_and(|worker| worker.body.inputs.iter().any(|input| input.name == name))
+                || queue.group().is_some_and(|group| group.name == name)
         };
         for field in queue.fields.iter().filter(|field| !asked(&field.name)) {
             let message = format!("no worker asks for `{}` of `{}`", field.name, queue.name);

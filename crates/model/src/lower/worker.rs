@@ -54,12 +54,14 @@ impl Lowering {
             self.report(Diagnostic::new(Rule::Name, queue.name.span, message));
         }
         let fields = self.queue_fields(queue);
+        let ordered_by = self.ordered_by(queue, &fields);
         let lease_ms = self.lease(queue);
         let tries = self.tries(queue);
         let waivers = queue.waivers.iter().filter_map(|waive| self.waiver(waive)).collect();
         let id = self.model.queues.push(Queue {
             name: queue.name.node.clone(),
             fields,
+            ordered_by,
             lease_ms,
             tries,
             outbox: outbox(&queue.name),
@@ -99,6 +101,33 @@ impl Lowering {
             });
         }
         fields
+    }
+
+    /// `ordered by FIELD`: which field that is. Its value becomes part of a key, and the name of a group on SQS.
+    fn ordered_by(&mut self, queue: &ast::Queue, fields: &[QueueField]) -> Option<usize> {
+        let name = queue.ordered_by.as_ref()?;
+        let Some(at) = fields.iter().position(|field| field.name == name.node) else {
+            let help = suggestion(&name.node, fields.iter().map(|field| field.name.as_str()));
+            self.unknown(&format!("field of `{}` named", queue.name.node), name, help);
+            return None;
+        };
+        let field = fields.get(at)?;
+        let (message, help) = match &field.kind {
+            Type::Id | Type::Ulid | Type::Enum(_) if !field.optional => return Some(at),
+            Type::Id | Type::Ulid | Type::Enum(_) => (
+                format!("`{}` may be absent, so a message may have no group", name.node),
+                "make the field required: leave out its `?`",
+            ),
+            kind => (
+                format!("a queue cannot be ordered by `{}`, a field of type `{kind}`", name.node),
+                "order by a required field of type `id` or `ulid`, or one of a few words",
+            ),
+        };
+        let why = "the messages of one group are worked on one after the other, and the field names the group";
+        let diagnostic =
+            Diagnostic::new(Rule::Type, name.span, message).other(field.span, "declared here");
+        self.report(diagnostic.why(why).help(help));
+        None
     }
 
     /// A setting, and a second of it reported.

@@ -12,6 +12,8 @@ pub struct Queue {
     pub name: String,
     /// What its messages are made of.
     pub fields: Vec<QueueField>,
+    /// Which of its fields names the group of a message, where the messages of a group are worked on in order.
+    pub ordered_by: Option<usize>,
     /// For how long a worker has a message to itself, in milliseconds.
     pub lease_ms: u64,
     /// How often a message is tried before it is given up.
@@ -28,6 +30,11 @@ impl Queue {
     /// The field of a name.
     pub fn field(&self, name: &str) -> Option<&QueueField> {
         self.fields.iter().find(|field| field.name == name)
+    }
+
+    /// The field that names a message's group, where the queue is ordered.
+    pub fn group(&self) -> Option<&QueueField> {
+        self.ordered_by.and_then(|at| self.fields.get(at))
     }
 }
 
