@@ -20,5 +20,6 @@ mod kill;
 mod model;
 mod reference;
 mod scan;
+mod stamps;
 mod tables;
 mod torn;

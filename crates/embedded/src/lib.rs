@@ -15,6 +15,7 @@ pub mod private;
 mod queue;
 mod read;
 mod scan;
+mod stamp;
 mod store;
 mod verify;
 mod write;
@@ -23,6 +24,7 @@ mod writer;
 pub use error::OpenError;
 pub use pending::Pending;
 pub use redb::StorageBackend;
+pub use stamp::{Stamp, Stamping};
 pub use store::{Options, Store};
 pub use verify::Verified;
 

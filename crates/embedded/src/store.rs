@@ -16,6 +16,7 @@ use crate::engine::{OpenFailure, Source};
 use crate::error::OpenError;
 use crate::pending::Pending;
 use crate::queue::Queue;
+use crate::stamp::{Stamp, Stamping};
 use crate::verify::Verified;
 use crate::write::Write;
 use crate::writer::{Job, Open, Seen, Shared, Task, Writer};
@@ -111,9 +112,11 @@ impl Store {
             OpenFailure::Unusable(error) => unusable(error.0),
         })?;
         let seen = open.seen().map_err(|error| unusable(error.0))?;
+        let stamps = open.stamps();
         let shared = Arc::new(Shared {
             view: RwLock::new(Ok(seen)),
             queue: Queue::new(options.queue_writes_max, options.queue_bytes_max),
+            stamps,
         });
         let writer = Writer {
             source,
@@ -186,6 +189,33 @@ impl Store {
             }
             Err(error) => Pending::refused(error, finish),
         }
+    }
+
+    /// A place for the next write, among all writes that are given one: `now`, or later if the clock went back.
+    ///
+    /// ```
+    /// # use std::sync::Arc;
+    /// # use latchkey_embedded::{Options, Store};
+    /// # use latchkey_table::{Item, Put, Returning, Schema};
+    /// # let store = Store::in_memory(&Options::default())?;
+    /// # let table = Arc::new(Schema::new("Doors"));
+    /// # store.create_table(&table).wait()?;
+    /// let opened = {
+    ///     let stamping = store.stamp(1_000);
+    ///     let item = Item::from([("PK", "OPENED"), ("SK", &format!("{:?}", stamping.stamp()))]);
+    ///     store.put(Put { table, item, condition: None }, Returning::Nothing)
+    /// };
+    /// opened.wait()?;
+    /// assert_eq!(store.last_stamp().at, 1_000);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn stamp(&self, now: i64) -> Stamping<'_> {
+        self.shared.stamps.next(now)
+    }
+
+    /// The last stamp that was given. No write that is handed in from here on has it or one below it.
+    pub fn last_stamp(&self) -> Stamp {
+        self.shared.stamps.last()
     }
 
     /// Reads a whole table and its indexes, and fails if they disagree.

@@ -14,6 +14,7 @@ use crate::catalog::Catalog;
 use crate::engine::{Engine, EngineError, Group, OpenFailure, Snapshot, Source, WriteFailure};
 use crate::queue::{Queue, Taken};
 use crate::read::unavailable;
+use crate::stamp::{Stamp, Stamps};
 use crate::write::{Write, carry_out};
 
 /// How long a store that failed waits before it tries to open again.
@@ -46,6 +47,7 @@ pub(crate) struct Seen {
 pub(crate) struct Shared {
     pub(crate) view: RwLock<View>,
     pub(crate) queue: Queue<Job>,
+    pub(crate) stamps: Stamps,
 }
 
 /// The writer's own state.
@@ -61,6 +63,8 @@ pub(crate) struct Writer {
 pub(crate) struct Open {
     engine: Engine,
     catalog: Arc<Catalog>,
+    /// The stamp that was kept last.
+    kept: Stamp,
 }
 
 impl Open {
@@ -68,7 +72,13 @@ impl Open {
     pub(crate) fn new(source: &Source, cache_bytes: usize) -> Result<Open, OpenFailure> {
         let engine = Engine::open(source, cache_bytes)?;
         let catalog = Arc::new(Catalog::load(&engine)?);
-        Ok(Open { engine, catalog })
+        let kept = Stamp::load(&engine)?;
+        Ok(Open { engine, catalog, kept })
+    }
+
+    /// The stamps of the store, which go on where they were.
+    pub(crate) fn stamps(&self) -> Stamps {
+        Stamps::above(self.kept)
     }
 
     /// The last commit, for readers.
@@ -110,6 +120,12 @@ impl Writer {
         let written = open.engine.write(|group| {
             for task in tasks {
                 answers.push(work(task, &mut catalog, group, buffer)?);
+            }
+            // Not below that of any write of the group: each was given before its write was handed in.
+            let last = self.shared.stamps.last();
+            if last != open.kept && answers.iter().any(Result::is_ok) {
+                last.keep(group)?;
+                open.kept = last;
             }
             Ok(())
         });
