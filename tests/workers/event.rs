@@ -109,6 +109,9 @@ impl Event<'_> {
 
         let winners: Vec<&Value> = requests.iter().filter(|one| won(one)).collect();
         assert_eq!(winners.len(), self.seats.min(told.len()), "winners");
+        if world.sqs.is_none() {
+            seats_went_to_the_first(&requests);
+        }
         for one in requests.iter().filter(|one| !won(one)) {
             assert_eq!(
                 (&one["status"], &one["uiResult"]),
@@ -118,7 +121,7 @@ impl Event<'_> {
         }
         for one in &requests {
             assert!(TIMES.is_sorted_by(|a, b| text(one, a) <= text(one, b)), "{one}");
-            for absent in ["failureClass", "errorCode", "errorMessage", "leaseUntil"] {
+            for absent in ["failureClass", "errorCode", "errorMessage"] {
                 assert!(one.get(absent).is_none(), "{one}");
             }
         }
@@ -156,6 +159,16 @@ pub(crate) fn text(of: &Value, name: &str) -> String {
 
 fn won(request: &Value) -> bool {
     request["status"] == "SUCCEEDED" && request["uiResult"] == "SUCCESS"
+}
+
+/// Nobody won who was accepted after one who lost; within one millisecond any may be first.
+pub(crate) fn seats_went_to_the_first(requests: &[Value]) {
+    let last = requests.iter().filter(|one| won(one)).map(|one| text(one, "queuedAt")).max();
+    let first = requests.iter().filter(|one| !won(one)).map(|one| text(one, "queuedAt")).min();
+    if let (Some(last), Some(first)) = (last, first) {
+        let places: Vec<usize> = (0..requests.len()).filter(|at| won(&requests[*at])).collect();
+        assert!(last <= first, "places that won: {places:?}");
+    }
 }
 
 /// They come by when they were accepted, each once.

@@ -15,6 +15,7 @@ mod outside;
 mod poison;
 mod race;
 mod refused;
+mod seats;
 mod timers;
 mod world;
 

@@ -50,6 +50,33 @@ fn as_many_win_as_there_are_seats_on_a_standard_queue() {
 }
 
 #[test]
+fn a_standard_queue_is_refused_for_an_ordered_one() {
+    let world = World::on_sqs("participation", &SHORT, QUEUE, "race.fifo");
+    let sqs = world.sqs.as_ref().unwrap();
+    for (attribute, value) in
+        [("DeduplicationScope", "messageGroup"), ("FifoThroughputLimit", "perMessageGroupId")]
+    {
+        assert_eq!(sqs.attribute("race.fifo", attribute), value);
+    }
+    let standard = format!("{QUEUE}=race");
+    for command in [["serve", "--no-workers"], ["work", "--workers=1"]] {
+        let mut refused = world.on(command[0], &command[1..]);
+        let arguments: Vec<_> = refused.get_args().map(std::ffi::OsStr::to_owned).collect();
+        let arguments = arguments.iter().map(|one| match one.to_str() {
+            Some("participations=race.fifo") => standard.clone().into(),
+            _ => one.clone(),
+        });
+        let arguments: Vec<std::ffi::OsString> = arguments.collect();
+        refused = world.command();
+        let output = refused.args(arguments).output().unwrap();
+        let told = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert!(!output.status.success(), "{told}");
+        assert!(told.contains("is ordered by `eventId`, and `race` is a standard queue"), "{told}");
+        assert!(told.contains("latchkey queue create --sqs"), "{told}");
+    }
+}
+
+#[test]
 fn the_first_win_on_a_fifo_queue() {
     // Killed so often with the same message in hand, it would be given up: an order has no way around it.
     let edits = tries("\n  tries 20\n");

@@ -24,16 +24,21 @@ const SECRET: &str = "the secret of tests, known to all of them";
 const PATIENCE: Duration = HANG;
 
 /// Leases of the shipped document are long; these are over soon after whoever held them was killed.
-pub(crate) const SHORT: [(&str, &str); 3] = [
-    ("\n  lease 30s\n", "\n  lease 4s\n"),
-    ("startedAt = at, leaseUntil = now + 30s", "startedAt = at, leaseUntil = now + 4s"),
-    ("set leaseUntil = now + 30s", "set leaseUntil = now + 4s"),
+pub(crate) const SHORT: [(&str, &str); 1] = [("\n  lease 30s\n", "\n  lease 4s\n")];
+
+/// The shipped document without its order, for a queue that keeps none.
+const UNORDERED: [(&str, &str); 2] = [
+    (
+        "queue participations ordered by eventId {\n  requestId ulid\n  eventId   id\n",
+        "queue participations {\n  requestId ulid\n",
+    ),
+    ("send participations { requestId, eventId }", "send participations { requestId }"),
 ];
 
 /// Fewer tries than the shipped document has.
-pub(crate) fn tries(count: &'static str) -> [(&'static str, &'static str); 4] {
-    let [a, b, c] = SHORT;
-    [a, b, c, ("\n  tries 5\n", count)]
+pub(crate) fn tries(count: &'static str) -> [(&'static str, &'static str); 2] {
+    let [lease] = SHORT;
+    [lease, ("\n  tries 5\n", count)]
 }
 
 /// Where a system runs.
@@ -65,6 +70,13 @@ impl World {
         World { directory, document, system, flags, service: None, sqs: None }
     }
 
+    /// Replaces some words of the document, for the processes that are started from here on.
+    pub(crate) fn edit(&self, old: &str, new: &str) {
+        let text = fs::read_to_string(&self.document).unwrap();
+        assert_eq!(text.matches(old).count(), 1, "the document says once: {old}");
+        fs::write(&self.document, text.replace(old, new)).unwrap();
+    }
+
     /// The same with its table on DynamoDB Local; the messages are in the directory.
     pub(crate) fn on_dynamodb(system: &str, edits: &[(&str, &str)]) -> World {
         let world = World::embedded(system, edits);
@@ -78,11 +90,14 @@ impl World {
         World { flags, service: Some(service), ..world }
     }
 
-    /// The same with its messages on SQS, under this name.
+    /// The same with its messages on SQS, under this name. A standard queue keeps no order, and its document
+    /// asks for none.
     pub(crate) fn on_sqs(system: &str, edits: &[(&str, &str)], queue: &str, name: &str) -> World {
         let sqs = Sqs::start();
         let endpoint = sqs.endpoint().to_owned();
-        let world = World { sqs: Some(sqs), ..World::on_dynamodb(system, edits) };
+        let unordered: &[_] = if name.ends_with(".fifo") { &[] } else { &UNORDERED };
+        let edits = [edits, unordered].concat();
+        let world = World { sqs: Some(sqs), ..World::on_dynamodb(system, &edits) };
         world.with_queues_at(&endpoint, &format!("{queue}={name}"))
     }
 

@@ -11,7 +11,7 @@ use latchkey_runtime::{Outside, Source, System};
 
 use crate::Failure;
 use crate::arguments::{Queues, Remote};
-use crate::running::{Names, on_sqs};
+use crate::running::{Names, on_sqs, refuse_standard};
 use crate::storage::{Opened, bare};
 
 /// How long it may take to find out where DynamoDB is.
@@ -80,8 +80,10 @@ impl Sqs {
         for queue in system.queues() {
             let source = Arc::clone(source);
             let clock = Clock::new(move || source.now());
-            let options = SqsOptions { lease_ms: queue.lease_ms, group: None };
-            let name = on_sqs(names, queue.name);
+            let group = queue.ordered_by.map(Into::into);
+            let options = SqsOptions { lease_ms: queue.lease_ms, group };
+            let name = &on_sqs(names, &queue);
+            refuse_standard(&queue, name)?;
             let opened = self.0.queue(name, options, clock).await;
             let opened = opened.map_err(|error| match error {
                 Error::Refused { reason } => Failure::Unusable(format!(

@@ -1,16 +1,20 @@
 //! Systems that run: on their tables, with their queues, wherever both are.
 
+use std::borrow::Cow;
 use std::path::PathBuf;
 use std::sync::Arc;
 
 use latchkey_embedded::Store;
-use latchkey_runtime::{Options, Outside, Runtime, Source, System};
+use latchkey_runtime::{Options, Outside, QueueInfo, Runtime, Source, System};
 
 use crate::Failure;
 use crate::arguments::{Kept, Queues};
 use crate::aws::Sqs;
 use crate::secret::Secret;
 use crate::storage::Opened;
+
+/// How the name of a FIFO queue of SQS ends.
+const FIFO: &str = ".fifo";
 
 /// Who may use queues that are in the data directory, beside a table elsewhere.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -127,7 +131,8 @@ impl Queues {
             names.push((queue, name));
         }
         if self.sqs {
-            let mut taken: Vec<&str> = all.iter().map(|queue| on_sqs(&names, queue)).collect();
+            let queues = systems.iter().flat_map(System::queues);
+            let mut taken: Vec<Cow<'_, str>> = queues.map(|queue| on_sqs(&names, &queue)).collect();
             taken.sort_unstable();
             if let Some([twice, _]) = taken.windows(2).find(|pair| matches!(pair, [a, b] if a == b))
             {
@@ -140,7 +145,24 @@ impl Queues {
     }
 }
 
-/// The name of a queue on SQS.
-pub(crate) fn on_sqs<'a>(names: &Names<'a>, queue: &'a str) -> &'a str {
-    names.iter().find(|(own, _)| *own == queue).map_or(queue, |(_, name)| name)
+/// The name of a queue on SQS. One that is ordered is a FIFO queue there, unless another is named.
+pub(crate) fn on_sqs<'a>(names: &Names<'a>, queue: &QueueInfo<'a>) -> Cow<'a, str> {
+    let named = names.iter().find(|(own, _)| *own == queue.name);
+    match (named, queue.ordered_by) {
+        (Some((_, name)), _) => Cow::Borrowed(name),
+        (None, Some(_)) => Cow::Owned(format!("{}{FIFO}", queue.name)),
+        (None, None) => Cow::Borrowed(queue.name),
+    }
+}
+
+/// A standard queue keeps no order.
+pub(crate) fn refuse_standard(queue: &QueueInfo<'_>, name: &str) -> Result<(), Failure> {
+    match queue.ordered_by {
+        Some(field) if !name.ends_with(FIFO) => Err(Failure::Unusable(format!(
+            "the queue `{}` is ordered by `{field}`, and `{name}` is a standard queue of SQS, which keeps no order; \
+             leave `--sqs-queue {}=…` out or name a queue that ends with `{FIFO}`, and run `latchkey queue create --sqs`",
+            queue.name, queue.name
+        ))),
+        _ => Ok(()),
+    }
 }

@@ -1,6 +1,6 @@
 //! What `latchkey queue` has done: by this process, or by the one that has the store open.
 
-use latchkey_runtime::queue::{Count, Peeked, Which};
+use latchkey_runtime::queue::{Blocked, Count, Peeked, Which};
 use latchkey_runtime::{Purged, QueueHandle, Runtime, json, time};
 use latchkey_table::{Map, Value as Stored};
 use serde_json::{Value, json};
@@ -130,6 +130,7 @@ async fn list(runtimes: &[Runtime]) -> Result<Value, String> {
             let (_, held) = found(std::slice::from_ref(runtime), queue.name)?;
             let depth = held.depth().await.map_err(told)?;
             let letters = held.letters().await.map_err(told)?;
+            let blocked = held.blocked().await.map_err(told)?;
             all.push(json!({
                 "system": system.name(),
                 "queue": queue.name,
@@ -139,10 +140,24 @@ async fn list(runtimes: &[Runtime]) -> Result<Value, String> {
                 "inFlight": count(depth.in_flight),
                 "oldestMs": depth.oldest_ms,
                 "dead": count(letters),
+                "orderedBy": queue.ordered_by,
+                "blocked": blocked.iter().map(blocked_group).collect::<Vec<_>>(),
             }));
         }
     }
     Ok(json!(all))
+}
+
+/// A group that its first message holds up.
+fn blocked_group(blocked: &Blocked) -> Value {
+    let failure = blocked.failure.as_ref();
+    json!({
+        "group": blocked.group.as_str(),
+        "id": blocked.id.as_str(),
+        "tries": blocked.tries,
+        "since": time::format(blocked.since).map(|text| text.to_string()),
+        "failure": failure.map(|failure| format!("{} {}: {}", failure.class, failure.code, failure.message)),
+    })
 }
 
 /// A message for people; what is secret in an entity is not shown.

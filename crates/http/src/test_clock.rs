@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicI64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use latchkey_runtime::queue::{Error, Which};
+use latchkey_runtime::queue::Error;
 use latchkey_runtime::{Runtime, Sending, Sent, Source, SystemSource};
 
 /// How the paths begin.
@@ -94,7 +94,7 @@ impl TestClock {
         let _alone = self.passing.lock().await;
         for runtime in runtimes {
             for worked in 0.. {
-                let Some((at, queue)) = self.next(runtime, instant)? else { break };
+                let Some((at, queue)) = self.next(runtime, instant).await? else { break };
                 if worked == MESSAGES_MAX {
                     let reason = format!(
                         "{MESSAGES_MAX} messages fell due at once: let less time pass, or see whether they send each other"
@@ -103,9 +103,13 @@ impl TestClock {
                 }
                 self.now.fetch_max(at, Ordering::SeqCst);
                 let Some(queue) = runtime.queue(&queue) else { break };
-                for received in queue.queue().receive(1, Duration::ZERO).await? {
-                    queue.handle(&received).await?;
+                let mut run = queue.queue().receive(1, Duration::ZERO).await?.into_iter();
+                for received in run.by_ref() {
+                    if !queue.handle(&received).await?.over {
+                        break;
+                    }
                 }
+                queue.queue().release(run.collect()).await;
             }
         }
         self.now.store(instant, Ordering::SeqCst);
@@ -113,7 +117,7 @@ impl TestClock {
     }
 
     /// The message that is due first, if that is not after an instant: when, and of which queue.
-    fn next(&self, runtime: &Runtime, instant: i64) -> Result<Option<(i64, String)>, Error> {
+    async fn next(&self, runtime: &Runtime, instant: i64) -> Result<Option<(i64, String)>, Error> {
         let mut next: Option<(i64, String)> = None;
         for name in runtime.system().queues().map(|queue| queue.name) {
             if self.mode(name) == Mode::Holds {
@@ -121,8 +125,7 @@ impl TestClock {
             }
             let queue = runtime.queue(name).and_then(|queue| queue.embedded());
             let Some(queue) = queue else { continue };
-            let (first, _) = queue.peek(Which::Waiting, 1, None)?;
-            let due = first.first().map(|first| first.at).filter(|at| *at <= instant);
+            let due = queue.first_due().await?.filter(|at| *at <= instant);
             next = next.into_iter().chain(due.map(|at| (at, name.to_owned()))).min();
         }
         Ok(next)

@@ -13,6 +13,8 @@ pub struct Depth {
     pub in_flight: Count,
     /// For how long the oldest of the visible has been due, in milliseconds, where the queue tells.
     pub oldest_ms: Option<u64>,
+    /// How many groups their first message holds up, where an ordered queue tells.
+    pub blocked: Option<usize>,
 }
 
 /// A number of messages, counted as far as is cheap.

@@ -2,10 +2,16 @@
 
 use std::sync::Arc;
 
-use latchkey_table::{Consistency, Direction, Item, Key, Query, Resume, Schema, SortRange, Text};
+use latchkey_table::{
+    Consistency, Direction, Item, Key, Query, Resume, Schema, SortRange, Text, Value,
+};
+use latchkey_value::id::is_id;
 
-use crate::Error;
 use crate::limits::{NAME_BYTES_MAX, TIME_MAX};
+use crate::{Error, Message};
+
+/// The group of messages that name none.
+const NO_GROUP: &str = "latchkey";
 
 /// The items of one queue in a table, all of them under keys that begin with `LATCHKEY#`.
 #[derive(Debug, Clone)]
@@ -13,6 +19,7 @@ pub struct Home {
     table: Arc<Schema>,
     discriminator: Text,
     queue: Text,
+    ordered_by: Option<Text>,
 }
 
 impl Home {
@@ -22,7 +29,27 @@ impl Home {
         if !(1..=NAME_BYTES_MAX).contains(&queue.len()) || !queue.bytes().all(fits) {
             return Err(Error::Name { name: queue.to_owned() });
         }
-        Ok(Home { table, discriminator: discriminator.into(), queue: queue.into() })
+        let (discriminator, queue) = (discriminator.into(), queue.into());
+        Ok(Home { table, discriminator, queue, ordered_by: None })
+    }
+
+    /// The same, of a queue that keeps the order of messages that have the same value in a field.
+    #[must_use]
+    pub fn ordered_by(self, field: Option<Text>) -> Home {
+        Home { ordered_by: field, ..self }
+    }
+
+    /// Whether the queue keeps an order.
+    pub fn is_ordered(&self) -> bool {
+        self.ordered_by.is_some()
+    }
+
+    /// The group of a message, where the queue keeps an order. A message that names none, or one that could
+    /// forge a key, fits no worker's types; all such messages are one group.
+    pub fn group(&self, message: &Message) -> Option<Text> {
+        let field = self.ordered_by.as_ref()?;
+        let group = message.body().get(field).and_then(Value::as_text);
+        Some(group.filter(|group| is_id(group)).cloned().unwrap_or_else(|| Text::from(NO_GROUP)))
     }
 
     /// The table.

@@ -27,12 +27,13 @@ mod sqs;
 
 pub use clock::Clock;
 pub use depth::{Count, Depth};
-pub use embedded::{Embedded, Peeked, Stranded, Which, leg};
+pub use embedded::{Blocked, Embedded, Peeked, Stranded, Which, leg};
 pub use error::Error;
 pub use home::Home;
+pub use latchkey_embedded::Stamp;
 pub use message::{Failure, Message};
 pub use queue::Queue;
-pub use received::Received;
+pub use received::{Received, runs};
 pub use sqs::Sqs;
 #[cfg(feature = "sqs")]
 pub use sqs::{SqsOptions, SqsService};

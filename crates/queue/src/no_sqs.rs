@@ -10,15 +10,11 @@ pub enum Sqs {}
 
 #[expect(missing_docs, reason = "the real ones are those of a build with the feature `sqs`")]
 impl Sqs {
-    pub fn is_fifo(&self) -> bool {
-        match *self {}
-    }
-
     pub fn ahead_ms(&self) -> i64 {
         match *self {}
     }
 
-    pub async fn send(&self, _: &Message, _: i64) -> Result<(), Error> {
+    pub async fn send(&self, _: &Message, _: i64) -> Result<i64, Error> {
         match *self {}
     }
 
@@ -42,7 +38,7 @@ impl Sqs {
         match *self {}
     }
 
-    pub async fn extend(&self, _: &Received) -> Result<Received, Error> {
+    pub async fn release(&self, _: Vec<Received>) {
         match *self {}
     }
 

@@ -36,13 +36,9 @@ impl Queue {
         }
     }
 
-    /// Whether it keeps an order, which only whoever works on one message at a time keeps too.
-    pub fn is_ordered(&self) -> bool {
-        matches!(self, Queue::Sqs(queue) if queue.is_fifo())
-    }
-
-    /// Sends a message by itself, to be received from a time on. It may be sent again if the answer is lost.
-    pub async fn send(&self, message: &Message, due: i64) -> Result<(), Error> {
+    /// Sends a message by itself, to be received from a time on, and says when it was sent. It may be sent
+    /// again if the answer is lost.
+    pub async fn send(&self, message: &Message, due: i64) -> Result<i64, Error> {
         match self {
             Queue::Embedded(queue) => queue.send(message.clone(), due).await,
             Queue::Sqs(queue) => Box::pin(queue.send(message, due)).await,
@@ -52,6 +48,9 @@ impl Queue {
 
     /// Messages that are due: at most `max`, and none if none comes in time. Nobody else gets them until
     /// their leases are over.
+    ///
+    /// Of an ordered queue these are [runs](crate::runs), at most `max`: several messages of one group, in
+    /// their order.
     pub async fn receive(&self, max: usize, wait: Duration) -> Result<Vec<Received>, Error> {
         match self {
             Queue::Embedded(queue) => queue.receive(max, wait).await,
@@ -107,12 +106,12 @@ impl Queue {
         }
     }
 
-    /// Holds the message for another lease from now on; what was received before may then be stale.
-    pub async fn extend(&self, received: &Received) -> Result<Received, Error> {
+    /// Gives back messages that were received and not worked on.
+    pub async fn release(&self, received: Vec<Received>) {
         match self {
-            Queue::Embedded(queue) => queue.extend(received).await,
-            Queue::Sqs(queue) => Box::pin(queue.extend(received)).await,
-            Queue::Elsewhere => elsewhere(),
+            Queue::Embedded(queue) => queue.release(received).await,
+            Queue::Sqs(queue) => Box::pin(queue.release(received)).await,
+            Queue::Elsewhere => {}
         }
     }
 

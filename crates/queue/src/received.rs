@@ -3,6 +3,8 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use latchkey_table::Text;
+
 use crate::embedded::Stored;
 use crate::{Failure, Message};
 
@@ -33,6 +35,10 @@ enum Hold {
 pub(crate) struct Handle {
     /// The queue it came from: the queue itself, or that of its dead letters.
     pub(crate) url: Arc<str>,
+    /// Its group, on a FIFO queue.
+    pub(crate) group: Option<Text>,
+    /// When it was to be received.
+    pub(crate) due: i64,
     /// This delivery of it.
     pub(crate) receipt: String,
     /// Whether it was said what became of this delivery.
@@ -69,6 +75,24 @@ impl Received {
         }
     }
 
+    /// Its group, on an ordered queue: whoever received several messages of one works on them one after the
+    /// other, and gives the rest back if one is not over.
+    pub fn group(&self) -> Option<&Text> {
+        match &self.hold {
+            Hold::Embedded(stored) => stored.group(),
+            Hold::Sqs(handle) => handle.group.as_ref(),
+        }
+    }
+
+    /// Since when it has been due, or has had its place.
+    pub fn since(&self) -> i64 {
+        match &self.hold {
+            Hold::Embedded(stored) if stored.group().is_some() => stored.place.at(),
+            Hold::Embedded(stored) => stored.due_at,
+            Hold::Sqs(handle) => handle.due,
+        }
+    }
+
     /// How the embedded queue stored it.
     pub(crate) fn stored(&self) -> Option<&Stored> {
         if let Hold::Embedded(stored) = &self.hold { Some(stored) } else { None }
@@ -83,4 +107,20 @@ impl Received {
     pub(crate) fn handle(&self) -> Option<&Handle> {
         if let Hold::Sqs(handle) = &self.hold { Some(handle) } else { None }
     }
+}
+
+/// Messages that were received, by group and each group's in their order; a message without a group is for itself.
+pub fn runs(received: Vec<Received>) -> Vec<Vec<Received>> {
+    let mut runs: Vec<Vec<Received>> = Vec::new();
+    for one in received {
+        let group = one.group();
+        let same = |run: &&mut Vec<Received>| {
+            group.is_some() && run.first().map(Received::group) == Some(group)
+        };
+        match runs.iter_mut().find(same) {
+            Some(run) => run.push(one),
+            None => runs.push(vec![one]),
+        }
+    }
+    runs
 }

@@ -146,6 +146,9 @@ impl<'a> Explainer<'a> {
             self.line(&format!(
                 "on {name}: a message is leased for {seconds} s, and tried {tries} times at most"
             ));
+            if let Some(group) = &queue.ordered_by {
+                self.line(&format!("messages of one {group} are worked on one after the other"));
+            }
         }
         let path = info.path.iter().map(|segment| match segment {
             Segment::Literal(text) => format!("/{text}"),

@@ -22,6 +22,17 @@ pub(crate) struct Line {
     pub(crate) ahead_ms: Option<i64>,
 }
 
+impl Line {
+    /// The queue, if its messages are items of the system's own table, so that a send or a removal is a leg of
+    /// a transaction there.
+    pub(crate) fn within(&self) -> Option<&Embedded> {
+        match (&self.queue, self.ahead_ms) {
+            (Queue::Embedded(queue), None) => Some(queue),
+            _ => None,
+        }
+    }
+}
+
 /// A queue of a system that is outside its store.
 #[derive(Debug, Clone)]
 pub struct Outside {

@@ -63,18 +63,18 @@ impl Following<'_> {
 type Followed<'a> = Pin<Box<dyn Future<Output = Worked> + Send + 'a>>;
 
 /// Does what follows the answer of a queue. It ends by itself, whatever becomes of the call.
-pub(crate) fn follow(of: Following<'_>, sent: Sent, kept: Map) -> Followed<'_> {
+pub(crate) fn follow(of: Following<'_>, sent: Sent, sent_at: i64, kept: Map) -> Followed<'_> {
     Box::pin(async move {
         let contract = match sent {
             Sent::Accepted => of.send.accepted.as_ref(),
             Sent::Refused => of.send.refused.as_ref(),
         };
         let Some(contract) = contract else { return Worked::nothing(Ending::Done) };
-        let now = of.answered_at();
-        let sent_at = Value::Text(time::format(now).unwrap_or_default());
+        let now = of.answered_at().max(sent_at);
+        let sent_at = Value::Text(time::format(sent_at).unwrap_or_default());
         let told = vec![(Told::SentAt, sent_at)];
         let Following { deadline, trace, .. } = of;
-        let task = Task { contract, given: &kept, told, now, deadline, trace };
+        let task = Task { contract, given: &kept, told, now, deadline, trace, held: None };
         let worked = perform(of.runtime, task).await;
         if worked.ending != Ending::Done {
             let (send, ending) = (&of.send.id, &worked.ending);
@@ -89,10 +89,10 @@ pub(crate) fn relay(of: Following<'_>, record: Record) -> Followed<'_> {
     Box::pin(async move {
         let line = &of.runtime.lines[of.send.queue];
         let (runtime, deadline) = (of.runtime, of.deadline);
-        let Some(sent) = ask(&of, line, &record).await else {
+        let Some((sent, sent_at)) = ask(&of, line, &record).await else {
             return Worked::nothing(Ending::Later);
         };
-        let mut worked = follow(of, sent, record.kept().clone()).await;
+        let mut worked = follow(of, sent, sent_at, record.kept().clone()).await;
         let over = match &worked.ending {
             Ending::Done => true,
             // What follows can never be done: the record is of another version of the document.
@@ -112,17 +112,17 @@ pub(crate) fn relay(of: Following<'_>, record: Record) -> Followed<'_> {
     })
 }
 
-/// What the queue says; nothing if it could not be asked, or will not and nobody says what then.
-async fn ask(of: &Following<'_>, line: &Line, record: &Record) -> Option<Sent> {
-    let refusable = of.send.refused.is_some();
+/// What the queue says, and when; nothing if it could not be asked, or will not and nobody says what then.
+async fn ask(of: &Following<'_>, line: &Line, record: &Record) -> Option<(Sent, i64)> {
+    let (refusable, now) = (of.send.refused.is_some(), of.answered_at());
     if refusable && of.runtime.sending.says(line.home.queue()) == Sent::Refused {
-        return Some(Sent::Refused);
+        return Some((Sent::Refused, now));
     }
-    let message = record.message().sent_again(of.answered_at());
+    let message = record.message().sent_again(now);
     let until = of.deadline.min(Instant::now() + ASK_TIME_MAX);
     match timeout_at(until, line.queue.send(&message, record.due())).await {
-        Ok(Ok(())) => Some(Sent::Accepted),
-        Ok(Err(error)) if error.is_refusal() && refusable => Some(Sent::Refused),
+        Ok(Ok(sent_at)) => Some((Sent::Accepted, sent_at)),
+        Ok(Err(error)) if error.is_refusal() && refusable => Some((Sent::Refused, now)),
         Ok(Err(error)) => {
             tracing::warn!(send = %of.send.id, %error, "a queue could not be sent to");
             None
@@ -149,7 +149,7 @@ impl QueueHandle<'_> {
                 let before = adopted;
                 for Stranded { message, due, delete } in stranded {
                     match line.queue.send(&message, due).await {
-                        Ok(()) => {}
+                        Ok(_) => {}
                         // It stays where it is, and keeps no other from its turn.
                         Err(error) if error.is_refusal() => {
                             let queue = line.home.queue();
@@ -222,7 +222,7 @@ impl QueueHandle<'_> {
         tracing::warn!(send = %record.send(), id = %record.message().id(), "no document has this send");
         let message = record.message().sent_again(runtime.source.now());
         let sent = timeout_at(deadline, line.queue.send(&message, record.due())).await;
-        if !matches!(sent, Ok(Ok(()))) {
+        if !matches!(sent, Ok(Ok(_))) {
             return false;
         }
         let delete = record.delete(&line.home);
@@ -233,6 +233,7 @@ impl QueueHandle<'_> {
 impl Worked {
     /// Nothing was to be done.
     pub(crate) fn nothing(ending: Ending) -> Worked {
-        Worked { ending, capacity: Capacity::ZERO, trace: Vec::new() }
+        let (capacity, trace) = (Capacity::ZERO, Vec::new());
+        Worked { ending, capacity, trace, removed: false, unavailable: false }
     }
 }

@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use latchkey_model::model::BindingId;
 use latchkey_queue::Failure as TryFailure;
-use latchkey_table::{Answer as TableAnswer, Capacity, Error, Request, Text, Value};
+use latchkey_table::{Answer as TableAnswer, Answering, Capacity, Error, Request, Text, Value};
 use tokio::time::{Instant, sleep, timeout};
 
 use crate::answer::{Answer, Outcome, answer};
@@ -27,7 +27,7 @@ use crate::time;
 use crate::trace::{Step, Trace, blackened, consumed, outcome};
 use crate::work::{CLASS_FAILED, Ending};
 
-pub(crate) use task::{Task, perform};
+pub(crate) use task::{Held, Task, perform};
 
 /// How often a contract is run again when it finds its ground changed.
 const RETRIES_MAX: u32 = 5;
@@ -38,6 +38,9 @@ const WAIT_MS: u32 = 5;
 /// How much longer than its time a call may take, for a backend that keeps to the time to say how it
 /// ended.
 const GRACE: Duration = Duration::from_millis(250);
+
+/// A request on its way.
+type Asking<'a> = Answering<'a, Result<TableAnswer, Error>>;
 
 /// How an attempt ends.
 enum Ended {
@@ -84,6 +87,10 @@ struct Session<'a> {
     deadline: Instant,
     /// Whether a write is on its way, so that nobody can tell whether it happens.
     writing: bool,
+    /// The message it works on, where that lies in the same table.
+    held: Option<Held<'a>>,
+    /// Whether the message was removed with the last write.
+    removed: bool,
 }
 
 /// Carries a call out.
@@ -167,6 +174,8 @@ impl<'a> Session<'a> {
             trace: None,
             deadline,
             writing: false,
+            held: None,
+            removed: false,
         }
     }
 
@@ -468,10 +477,27 @@ impl<'a> Session<'a> {
     where
         T: TryFrom<TableAnswer, Error = Error>,
     {
-        let request = request.into();
+        let (kept, answering) = self.begin_to_ask(request.into());
+        self.answered(kept, answering).await
+    }
+
+    /// Asks the table. The request is kept if someone wants to know.
+    fn begin_to_ask(&mut self, request: Request) -> (Option<Request>, Asking<'a>) {
         let kept = self.trace.is_some().then(|| request.clone());
         self.writing = request.writes();
-        let answer = self.runtime.backend.execute(request, self.deadline.into_std()).await;
+        (kept, self.runtime.backend.execute(request, self.deadline.into_std()))
+    }
+
+    /// Waits for the answer, and counts what it consumed.
+    async fn answered<T>(
+        &mut self,
+        kept: Option<Request>,
+        answering: Asking<'a>,
+    ) -> Result<T, Error>
+    where
+        T: TryFrom<TableAnswer, Error = Error>,
+    {
+        let answer = answering.await;
         self.writing = false;
         self.note(kept, answer)
     }

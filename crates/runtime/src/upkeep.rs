@@ -1,6 +1,6 @@
 //! Looking into queues and cleaning them up, wherever they are.
 
-use latchkey_queue::{Count, Depth, Error, Peeked, Queue, Sqs, Which, dead, limits};
+use latchkey_queue::{Blocked, Count, Depth, Error, Peeked, Queue, Sqs, Which, dead, limits};
 use latchkey_table::{Consistency, Error as TableError, Got, Page, Query, Resume, Wrote};
 
 use crate::queue_handle::QueueHandle;
@@ -18,6 +18,14 @@ impl QueueHandle<'_> {
     /// How full the queue is. What waits in an outbox is not in it yet.
     pub async fn depth(&self) -> Result<Depth, Error> {
         self.line.queue.depth().await
+    }
+
+    /// The groups of an ordered queue that their first message holds up. SQS does not tell.
+    pub async fn blocked(&self) -> Result<Vec<Blocked>, Error> {
+        match &self.line.queue {
+            Queue::Embedded(queue) => queue.blocked().await,
+            Queue::Sqs(_) | Queue::Elsewhere => Ok(Vec::new()),
+        }
     }
 
     /// How many messages were given up and are kept; of one on SQS, counted to 100.

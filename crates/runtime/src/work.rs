@@ -10,7 +10,7 @@ use tokio::time::Instant;
 
 use crate::plan::{Contract, Queue};
 use crate::queues::Line;
-use crate::run::{Task, perform};
+use crate::run::{Held, Task, perform};
 use crate::runtime::Runtime;
 use crate::time;
 use crate::trace::Trace;
@@ -32,6 +32,15 @@ const LATER_MS: i64 = 1_000;
 
 /// The longest wait before a message is tried again; it doubles from the above.
 const BACKOFF_MS_MAX: i64 = 5 * 60 * 1_000;
+
+/// The same, where others wait behind it.
+const BACKOFF_ORDERED_MS_MAX: i64 = 1_000;
+
+/// After how short a time a message comes again that was put off and that others wait behind.
+const LATER_ORDERED_MS_MIN: i64 = 10;
+
+/// For how long a message that others wait behind may say `later`: from then on that is a failed try.
+const LATER_ORDERED_AGE_MS_MAX: i64 = 15 * 60 * 1_000;
 
 /// A message to be worked on.
 #[derive(Debug, Clone)]
@@ -59,6 +68,10 @@ pub struct Worked {
     pub capacity: Capacity,
     /// What was asked of the table, if that was to be kept.
     pub trace: Trace,
+    /// Whether the message was removed with the last write.
+    pub(crate) removed: bool,
+    /// Whether it ended for want of a store.
+    pub(crate) unavailable: bool,
 }
 
 /// How the work on a message ended.
@@ -81,6 +94,8 @@ pub struct Handled {
     pub dead: bool,
     /// Whether it was no longer held at the end: another has received it, and decides.
     pub stale: bool,
+    /// Whether the message is gone, so that those behind it in its group can be worked on.
+    pub over: bool,
 }
 
 impl Work {
@@ -102,7 +117,7 @@ impl Runtime {
     pub async fn work(&self, work: &Work) -> Worked {
         let worker = self.system.queue(&work.queue).and_then(|(_, queue)| queue.worker.as_ref());
         match worker {
-            Some(worker) => self.run(&worker.body, work, Vec::new()).await,
+            Some(worker) => self.run(&worker.body, work, Vec::new(), None).await,
             // It waits for a document that has one.
             None => Worked::nothing(Ending::Later),
         }
@@ -110,6 +125,10 @@ impl Runtime {
 
     /// Has a queue's worker give a message up. Nothing becomes of the message itself.
     pub async fn dead(&self, work: &Work, failure: &Failure) -> Worked {
+        self.run_dead(work, failure, None).await
+    }
+
+    async fn run_dead(&self, work: &Work, failure: &Failure, held: Option<Held<'_>>) -> Worked {
         let worker = self.system.queue(&work.queue).and_then(|(_, queue)| queue.worker.as_ref());
         let Some(dead) = worker.and_then(|worker| worker.dead.as_ref()) else {
             return Worked::nothing(Ending::Done);
@@ -119,10 +138,16 @@ impl Runtime {
             (Told::FailureCode, Value::Text(failure.code.clone())),
             (Told::FailureMessage, Value::Text(failure.message.clone())),
         ];
-        self.run(dead, work, told).await
+        self.run(dead, work, told, held).await
     }
 
-    async fn run(&self, contract: &Contract, work: &Work, mut told: Vec<(Told, Value)>) -> Worked {
+    async fn run(
+        &self,
+        contract: &Contract,
+        work: &Work,
+        mut told: Vec<(Told, Value)>,
+        held: Option<Held<'_>>,
+    ) -> Worked {
         let sent_at = time::format(work.message.sent_at()).unwrap_or_default();
         told.push((Told::MessageSentAt, Value::Text(sent_at)));
         told.push((Told::MessageTries, Value::from(i64::from(work.tries))));
@@ -133,6 +158,7 @@ impl Runtime {
             now: work.at.unwrap_or_else(|| self.source.now()),
             deadline: Instant::now() + work.time_max,
             trace: work.trace,
+            held,
         };
         perform(self, task).await
     }
@@ -143,21 +169,52 @@ impl Runtime {
         if let Some(failure) = given_up(planned, received) {
             return self.end(queue, received, failure, Capacity::ZERO).await;
         }
+        let Some(worker) = &planned.worker else {
+            let said = line.queue.later(received, self.source.now() + LATER_MS).await;
+            return handled(said, Worked::nothing(Ending::Later), false);
+        };
         let work = as_work(queue, planned, received);
-        let worked = self.work(&work).await;
-        let held = &line.queue;
-        let said = match &worked.ending {
-            Ending::Done => held.done(received).await,
-            Ending::Later => held.later(received, self.source.now() + LATER_MS).await,
+        let held = held(planned, line, received, true);
+        let worked = self.run(&worker.body, &work, Vec::new(), held).await;
+        let now = self.source.now();
+        let said = match self.ending(planned, received, &worked, now) {
+            _ if worked.removed => {
+                line.within().into_iter().for_each(|queue| queue.removed(received));
+                Ok(())
+            }
+            Ending::Done => line.queue.done(received).await,
+            Ending::Later => {
+                let after = match planned.ordered_by {
+                    None => LATER_MS,
+                    // Those behind it wait too: a message that has just come is soon looked at again.
+                    Some(_) => age(received, now).clamp(LATER_ORDERED_MS_MIN, LATER_MS),
+                };
+                line.queue.later(received, now.saturating_add(after)).await
+            }
             Ending::Failed(failure) if received.tries >= planned.tries => {
-                return self.end(queue, received, failure.clone(), worked.capacity).await;
+                return self.end(queue, received, failure, worked.capacity).await;
             }
             Ending::Failed(failure) => {
-                let until = self.source.now().saturating_add(backoff(received.tries));
-                held.failed(received, until, failure.clone()).await
+                let until = now.saturating_add(backoff(planned, received.tries));
+                line.queue.failed(received, until, failure).await
             }
         };
         handled(said, worked, false)
+    }
+
+    /// How the work on a message ended, as far as the message goes: one that others wait behind is not put off
+    /// for ever. A store that could not be used is not the message's fault.
+    fn ending(&self, planned: &Queue, received: &Received, worked: &Worked, now: i64) -> Ending {
+        let overdue = planned.ordered_by.is_some()
+            && !worked.unavailable
+            && age(received, now) > LATER_ORDERED_AGE_MS_MAX;
+        match &worked.ending {
+            Ending::Later if overdue => {
+                let message = "it said `later` for too long, and others wait behind it";
+                Ending::Failed(Failure::new(CLASS_TIMEOUT, "later", message))
+            }
+            ending => ending.clone(),
+        }
     }
 
     /// Gives up a message that its queue has given up by itself, without asking anyone.
@@ -174,7 +231,8 @@ impl Runtime {
         tried: Capacity,
     ) -> Result<Handled, Error> {
         let (planned, line) = self.planned(queue)?;
-        let mut worked = self.dead(&as_work(queue, planned, received), &failure).await;
+        let held = held(planned, line, received, false);
+        let mut worked = self.run_dead(&as_work(queue, planned, received), &failure, held).await;
         worked.capacity += tried;
         let dead = match &worked.ending {
             Ending::Done => true,
@@ -210,13 +268,31 @@ fn as_work(queue: &str, planned: &Queue, received: &Received) -> Work {
     }
 }
 
+/// A message in hand, where it lies in the table its worker writes to.
+fn held<'a>(
+    planned: &Queue,
+    line: &'a Line,
+    received: &'a Received,
+    removes: bool,
+) -> Option<Held<'a>> {
+    let queue = line.within()?;
+    Some(Held { queue, received, ordered: planned.ordered_by.is_some(), removes })
+}
+
+/// For how long a message has had its place.
+fn age(received: &Received, now: i64) -> i64 {
+    now.saturating_sub(received.since())
+}
+
 /// What became of a message, by what its queue answered.
 fn handled(said: Result<(), Error>, worked: Worked, dead: bool) -> Result<Handled, Error> {
-    match said {
-        Ok(()) => Ok(Handled { worked, dead, stale: false }),
-        Err(Error::Stale) => Ok(Handled { worked, dead, stale: true }),
-        Err(error) => Err(error),
-    }
+    let stale = match said {
+        Ok(()) => false,
+        Err(Error::Stale) => true,
+        Err(error) => return Err(error),
+    };
+    let over = !stale && (dead || worked.removed || worked.ending == Ending::Done);
+    Ok(Handled { worked, dead, stale, over })
 }
 
 impl Runtime {
@@ -248,6 +324,10 @@ fn time_max(queue: &Queue) -> Duration {
 }
 
 /// How long a message waits that failed so often.
-fn backoff(tries: u32) -> i64 {
-    LATER_MS.saturating_mul(1 << tries.saturating_sub(1).min(20)).min(BACKOFF_MS_MAX)
+fn backoff(queue: &Queue, tries: u32) -> i64 {
+    let most = match queue.ordered_by {
+        None => BACKOFF_MS_MAX,
+        Some(_) => BACKOFF_ORDERED_MS_MAX,
+    };
+    LATER_MS.saturating_mul(1 << tries.saturating_sub(1).min(20)).min(most)
 }

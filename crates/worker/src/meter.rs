@@ -165,6 +165,16 @@ impl Meters {
                 ms % 1_000
             )?;
         }
+        family(
+            out,
+            "queue_blocked_groups",
+            "gauge",
+            "Groups of an ordered queue that their first message holds up.",
+        )?;
+        for (meter, told) in both() {
+            let Some(blocked) = told.depth.and_then(|depth| depth.blocked) else { continue };
+            writeln!(out, "latchkey_queue_blocked_groups{{{}}} {blocked}", meter.labels)?;
+        }
         family(out, "queue_dead_letters", "gauge", "Messages that were given up and are kept.")?;
         for (meter, told) in both() {
             let Some(letters) = &told.letters else { continue };

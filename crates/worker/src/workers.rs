@@ -4,7 +4,7 @@ use std::pin::pin;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use latchkey_queue::{Error, Queue, Received};
+use latchkey_queue::{Error, Queue, Received, runs};
 use latchkey_runtime::Runtime;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
 use tokio::task::JoinSet;
@@ -100,8 +100,7 @@ struct Line {
 impl Line {
     /// Works through the queue until it is told to stop.
     async fn work(self, queue: Queue, mut stop: watch::Receiver<bool>) {
-        let at_once = if queue.is_ordered() { 1 } else { self.settings.at_once.max(1) };
-        let free = Arc::new(Semaphore::new(at_once));
+        let free = Arc::new(Semaphore::new(self.settings.at_once.max(1)));
         let mut handling = JoinSet::new();
         let mut pause = PAUSE_MIN;
         let grace = if matches!(queue, Queue::Sqs(_)) { ANSWER_TIME_MAX } else { Duration::ZERO };
@@ -114,9 +113,9 @@ impl Line {
             match received {
                 Ok(messages) => {
                     pause = PAUSE_MIN;
-                    for message in messages {
-                        let permit = permits.split(1);
-                        handling.spawn(self.clone().handle(message, permit));
+                    for run in runs(messages) {
+                        let (permit, queue) = (permits.split(1), queue.clone());
+                        handling.spawn(self.clone().handle_run(queue, run, stop.clone(), permit));
                     }
                 }
                 Err(error) => {
@@ -166,19 +165,42 @@ impl Line {
         }
     }
 
-    async fn handle(self, received: Received, _permit: Option<OwnedSemaphorePermit>) {
+    /// Works on the messages of a group one after the other. Where one is not over, those behind it are given
+    /// back; so they are when it is told to stop.
+    async fn handle_run(
+        self,
+        queue: Queue,
+        run: Vec<Received>,
+        stop: watch::Receiver<bool>,
+        _permit: Option<OwnedSemaphorePermit>,
+    ) {
+        let mut run = run.into_iter();
+        while let Some(received) = run.next() {
+            let over = self.handle(received).await;
+            if (!over || *stop.borrow()) && run.len() > 0 {
+                queue.release(run.collect()).await;
+                return;
+            }
+        }
+    }
+
+    /// Works on a message, and says whether it is over.
+    async fn handle(&self, received: Received) -> bool {
         let mut copies = JoinSet::new();
         for _ in 1..self.settings.deliveries {
             let (line, received) = (self.clone(), received.clone());
             copies.spawn(async move { line.handle_once(&received).await });
         }
-        self.handle_once(&received).await;
-        while copies.join_next().await.is_some() {}
+        let mut over = self.handle_once(&received).await;
+        while let Some(copy) = copies.join_next().await {
+            over |= copy.unwrap_or(false);
+        }
+        over
     }
 
-    async fn handle_once(&self, received: &Received) {
-        let Some(meter) = self.meters.queues().get(self.at) else { return };
-        let Some(queue) = self.runtime.queue(&meter.name) else { return };
+    async fn handle_once(&self, received: &Received) -> bool {
+        let Some(meter) = self.meters.queues().get(self.at) else { return false };
+        let Some(queue) = self.runtime.queue(&meter.name) else { return false };
         let (started, _in_flight) = (Instant::now(), meter.start(received.tries));
         match queue.handle(received).await {
             Ok(handled) => {
@@ -187,10 +209,12 @@ impl Line {
                     tracing::warn!(%queue, id = %id, "a message was given up");
                 }
                 meter.record(&handled, started.elapsed());
+                handled.over
             }
             Err(error) => {
                 let (queue, id) = (&meter.name, received.message.id());
                 tracing::warn!(%queue, id = %id, %error, "a queue was not told what became of it");
+                false
             }
         }
     }

@@ -10,7 +10,7 @@ use serde_json::Value;
 
 use crate::arguments::{self, Queue, Queues};
 use crate::aws::Sqs;
-use crate::running::{Reach, Running, on_sqs};
+use crate::running::{Reach, Running, on_sqs, refuse_standard};
 use crate::upkeep::Order;
 use crate::{Failure, control, document};
 
@@ -103,7 +103,8 @@ async fn create(documents: &[PathBuf], queues: &Queues, colour: bool) -> Result<
     let sqs = Sqs::connect(queues).await?;
     for system in &systems {
         for queue in system.queues() {
-            let name = on_sqs(&names, queue.name);
+            let name = &on_sqs(&names, &queue);
+            refuse_standard(&queue, name)?;
             sqs.create(name, queue.lease_ms, queue.tries).await?;
             println!("{}/{}: {name} is there", system.name(), queue.name);
         }
@@ -159,7 +160,35 @@ fn table(listed: &Value) -> String {
         out.push_str(cells.collect::<Vec<_>>().join("  ").trim_end());
         out.push('\n');
     }
+    out.push_str(&blocked(listed));
     if rows.len() == 1 { "no document has a queue\n".to_owned() } else { out }
+}
+
+/// The groups that a message holds up, one a line.
+fn blocked(listed: &Value) -> String {
+    let mut out = String::new();
+    for queue in listed.as_array().into_iter().flatten() {
+        for group in queue.get("blocked").and_then(Value::as_array).into_iter().flatten() {
+            let text = |of: &Value, name: &str| {
+                of.get(name).and_then(Value::as_str).unwrap_or("?").escape_debug().to_string()
+            };
+            let tries = group.get("tries").and_then(Value::as_u64).unwrap_or(0);
+            let why = match group.get("failure").and_then(Value::as_str) {
+                Some(failure) => format!("tried {tries} times, last {}", failure.escape_debug()),
+                None => "put off".to_owned(),
+            };
+            out.push_str(&format!(
+                "{}/{}: {} {} is blocked by {}, in its place since {}: {why}\n",
+                text(queue, "system"),
+                text(queue, "queue"),
+                text(queue, "orderedBy"),
+                text(group, "group"),
+                text(group, "id"),
+                text(group, "since"),
+            ));
+        }
+    }
+    out
 }
 
 /// A duration in the unit that says most.
@@ -216,10 +245,16 @@ mod tests {
         let listed = json!([{
             "system": "doors", "queue": "orders", "worker": "D-09", "visible": {"counted": 10000, "more": true},
             "delayed": none, "inFlight": none, "oldestMs": 61_000, "dead": {"counted": 2, "more": false},
+            "orderedBy": "doorId", "blocked": [
+                {"group": "d1", "id": "01J", "tries": 2, "since": "2026-03-01T10:00:00.000Z", "failure": "FAILED JAM: it jams"},
+                {"group": "d2", "id": "01K", "tries": 0, "since": "2026-03-01T10:00:00.000Z", "failure": null},
+            ],
         }]);
         let wanted = "\
 QUEUE         WORKER  WAITING  OLDEST  HELD  LATER  DEAD
 doors/orders  D-09    10,000+     61s     0      0     2
+doors/orders: doorId d1 is blocked by 01J, in its place since 2026-03-01T10:00:00.000Z: tried 2 times, last FAILED JAM: it jams
+doors/orders: doorId d2 is blocked by 01K, in its place since 2026-03-01T10:00:00.000Z: put off
 ";
         assert_eq!(table(&listed), wanted);
         assert_eq!(table(&json!([])), "no document has a queue\n");

@@ -2,12 +2,14 @@
 
 use std::sync::Arc;
 
+use latchkey_embedded::{Pending, Stamp};
 use latchkey_table::{
-    Delete, Error as TableError, Item, Resume, Returning, SortRange, Text, Transact,
+    Delete, Error as TableError, Item, Leg, Resume, Returning, SortRange, Text, Transact,
+    Transacted,
 };
 
-use super::stored::{Part, Stored};
-use super::{Embedded, leg};
+use super::stored::{Part, Place, Stored, grouped};
+use super::{Blocked, Embedded, again};
 use crate::limits::{COUNT_MAX, COUNT_QUERIES_MAX, PAGE_MAX};
 use crate::{Count, Depth, Error, Failure, Message, dead};
 
@@ -41,6 +43,19 @@ impl Embedded {
         let now = self.shared.clock.now();
         let messages = self.shared.home.messages();
         let count = async |range| self.count(messages.clone(), range).await;
+        if self.shared.home.is_ordered() {
+            let in_hand = u64::try_from(self.shared.in_hand(now)).unwrap_or(u64::MAX);
+            let placed = count(grouped()).await? + count(Part::Waiting.until(now)).await?;
+            let heads = self.shared.heads().await?;
+            let oldest = heads.iter().map(|head| head.place.at()).min();
+            return Ok(Depth {
+                visible: Count { counted: placed.counted.saturating_sub(in_hand), ..placed },
+                delayed: count(Part::Waiting.after(now)).await?,
+                in_flight: Count::exactly(in_hand),
+                oldest_ms: oldest.map(|at| u64::try_from(now.saturating_sub(at)).unwrap_or(0)),
+                blocked: Some(heads.into_iter().filter_map(Blocked::by).count()),
+            });
+        }
         let mut oldest: Option<i64> = None;
         for part in [Part::Waiting, Part::Held] {
             let first = self.messages(part.until(now), 1, None)?.0.pop();
@@ -51,7 +66,21 @@ impl Embedded {
             delayed: count(Part::Waiting.after(now)).await?,
             in_flight: count(Part::Held.after(now)).await?,
             oldest_ms: oldest.map(|due| u64::try_from(now.saturating_sub(due)).unwrap_or(0)),
+            blocked: None,
         })
+    }
+
+    /// The groups of an ordered queue that their first message holds up, of the first 10,000 groups.
+    pub async fn blocked(&self) -> Result<Vec<Blocked>, Error> {
+        Ok(self.shared.heads().await?.into_iter().filter_map(Blocked::by).collect())
+    }
+
+    /// When the first of the messages that wait could be received, or could have been; nothing if none waits.
+    pub async fn first_due(&self) -> Result<Option<i64>, Error> {
+        let (first, _) = self.messages(Part::Waiting.all(), 1, None)?;
+        let heads = self.shared.heads().await?;
+        let heads = heads.iter().map(|head| head.again_at.unwrap_or(head.due_at));
+        Ok(first.iter().map(|first| first.place.at()).chain(heads).min())
     }
 
     /// How many dead letters there are, counted as far as [`Embedded::depth`] does.
@@ -90,17 +119,32 @@ impl Embedded {
         resume: Option<Resume>,
     ) -> Result<(Vec<Peeked>, Option<Resume>), Error> {
         let limit = limit.clamp(1, PAGE_MAX);
-        let part = match which {
-            Which::Waiting => Part::Waiting,
-            Which::Held => Part::Held,
+        let range = match which {
+            Which::Waiting if self.shared.home.is_ordered() => SortRange::All,
+            Which::Held if self.shared.home.is_ordered() => grouped(),
+            Which::Waiting => Part::Waiting.all(),
+            Which::Held => Part::Held.all(),
             Which::Dead => {
                 let page = self.shared.store.query(&dead::query(self.home(), limit, resume))?;
                 let letters = page.items.into_iter().filter_map(dead::read);
                 return Ok((letters.map(Peeked::from).collect(), page.resume));
             }
         };
-        let (found, resume) = self.messages(part.all(), limit, resume)?;
-        Ok((found.into_iter().map(Peeked::from).collect(), resume))
+        let (found, resume) = self.messages(range, limit, resume)?;
+        let found = found.into_iter().filter(|stored| self.is_meant(which, stored));
+        Ok((found.map(Peeked::from).collect(), resume))
+    }
+
+    /// Whether a message is of those that are meant. On an ordered queue all lie in one place.
+    fn is_meant(&self, which: Which, stored: &Stored) -> bool {
+        let in_hand = self.shared.is_in_hand(stored, self.shared.clock.now());
+        match (which, &stored.place) {
+            (Which::Waiting, Place::Group(..)) => !in_hand,
+            (Which::Held, Place::Group(..)) => in_hand,
+            (Which::Waiting, Place::At(part, _)) => *part == Part::Waiting,
+            (Which::Held, Place::At(part, _)) => *part == Part::Held,
+            (Which::Dead, _) => false,
+        }
     }
 
     /// Sends a dead letter again, due now and with all its tries before it. False if there is none of
@@ -127,13 +171,17 @@ impl Embedded {
     }
 
     async fn redrive_each(&self, letters: Vec<dead::Letter>) -> Result<u64, Error> {
-        let now = self.shared.clock.now();
         let home = self.home();
-        let moves = letters.into_iter().map(|letter| {
-            let send = leg(home, letter.message.clone(), now);
-            dead::redrive(home, &letter, send)
+        let sent = letters.into_iter().map(|letter| {
+            // Its place is that of the stamp: it goes last.
+            let now = self.shared.clock.now();
+            let redrive = |stamp: Stamp| {
+                let message = letter.message.clone();
+                dead::redrive(home, &letter, again(home, message, now, stamp))
+            };
+            self.stamped(now, redrive).1
         });
-        let count = self.transact_each(moves.collect()).await?;
+        let count = each(sent.collect()).await?;
         self.look_again();
         Ok(count)
     }
@@ -141,6 +189,9 @@ impl Embedded {
     /// Removes messages, and says how many. What comes or moves meanwhile may stay.
     pub async fn purge(&self, which: Which) -> Result<u64, Error> {
         let (partition, range) = match which {
+            Which::Waiting | Which::Held if self.shared.home.is_ordered() => {
+                return self.purge_groups(which).await;
+            }
             Which::Waiting => (self.shared.home.messages(), Part::Waiting.all()),
             Which::Held => (self.shared.home.messages(), Part::Held.all()),
             Which::Dead => (self.shared.home.letters(), SortRange::All),
@@ -152,6 +203,21 @@ impl Embedded {
             count += self.delete_each(&page.items).await?;
             resume = page.resume;
             if resume.is_none() {
+                return Ok(count);
+            }
+        }
+    }
+
+    async fn purge_groups(&self, which: Which) -> Result<u64, Error> {
+        let (mut count, mut resume) = (0, None);
+        loop {
+            let (mut found, after) = self.messages(SortRange::All, PAGE_MAX, resume)?;
+            found.retain(|stored| self.is_meant(which, stored));
+            let legs = |stored: &Stored| vec![Leg::Delete(stored.delete(self.home()))];
+            count += self.transact_each(found.iter().map(|s| Transact { legs: legs(s) })).await?;
+            resume = after;
+            if resume.is_none() {
+                self.look_again();
                 return Ok(count);
             }
         }
@@ -174,39 +240,39 @@ impl Embedded {
         Ok(count)
     }
 
-    /// Ends every lease. For the start of a process: a store has one, so whoever held them is gone.
+    /// Ends every lease. For the start of a process: a store has one, so whoever held them is gone. Messages of
+    /// a queue that has an order since, or has none any more, go where they belong by now.
     pub async fn recover(&self) -> Result<u64, Error> {
-        let (mut count, mut resume) = (0, None);
-        loop {
-            let (held, next) = self.messages(Part::Held.all(), PAGE_MAX, resume)?;
-            let now = self.shared.clock.now();
-            let home = self.home();
-            let moves = held.iter().filter(|held| held.at > now).map(|held| {
-                // The lease may have begun by a clock that was ahead.
-                Transact { legs: held.moved_to(&held.waiting(held.due_at.min(now)), home) }
-            });
-            count += self.transact_each(moves.collect()).await?;
-            resume = next;
-            if resume.is_none() {
-                self.look_again();
-                return Ok(count);
+        let mut count = 0;
+        let ordered = self.shared.home.is_ordered();
+        // What has its place in a group of an ordered queue keeps it; nobody in this process holds it yet.
+        let left = if ordered { None } else { Some(grouped()) };
+        for range in [Part::Held.all()].into_iter().chain(left) {
+            let mut resume = None;
+            loop {
+                let (found, after) = self.messages(range.clone(), PAGE_MAX, resume)?;
+                let now = self.shared.clock.now();
+                let moves = found.iter().filter_map(|held| {
+                    let is_over = matches!(held.place, Place::At(_, until) if until <= now);
+                    // The lease may have begun by a clock that was ahead.
+                    let waiting = held.ungrouped(held.due_at.min(now));
+                    let legs = held.moved_to(&waiting, self.home());
+                    (ordered || !is_over).then_some(Transact { legs })
+                });
+                count += self.transact_each(moves).await?;
+                resume = after;
+                if resume.is_none() {
+                    break;
+                }
             }
         }
+        self.look_again();
+        Ok(count)
     }
 
     /// Makes each move whose message is still there, and says how many were.
-    async fn transact_each(&self, moves: Vec<Transact>) -> Result<u64, Error> {
-        let pending: Vec<_> =
-            moves.into_iter().map(|transact| self.shared.store.transact(transact)).collect();
-        let mut count = 0;
-        for pending in pending {
-            match pending.await {
-                Ok(_) => count += 1,
-                Err(TableError::ConditionFailed(_)) => {}
-                Err(error) => return Err(error.into()),
-            }
-        }
-        Ok(count)
+    async fn transact_each(&self, moves: impl Iterator<Item = Transact>) -> Result<u64, Error> {
+        each(moves.map(|transact| self.shared.store.transact(transact)).collect()).await
     }
 
     fn messages(
@@ -222,13 +288,26 @@ impl Embedded {
     }
 }
 
+/// How many writes were made; those whose message is gone were not.
+async fn each(pending: Vec<Pending<Transacted>>) -> Result<u64, Error> {
+    let mut count = 0;
+    for pending in pending {
+        match pending.await {
+            Ok(_) => count += 1,
+            Err(TableError::ConditionFailed(_)) => {}
+            Err(error) => return Err(error.into()),
+        }
+    }
+    Ok(count)
+}
+
 impl From<Stored> for Peeked {
     fn from(stored: Stored) -> Peeked {
         Peeked {
             message: stored.message,
             tries: u32::try_from(stored.tries).unwrap_or(u32::MAX),
             failure: stored.failure,
-            at: stored.at,
+            at: stored.again_at.unwrap_or_else(|| stored.place.at()),
         }
     }
 }

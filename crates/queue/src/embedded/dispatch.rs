@@ -19,6 +19,7 @@ use tokio::time::{Instant, sleep};
 use super::Shared;
 use super::stored::{Part, Stored};
 use crate::limits::{RECEIVE_MAX, TIME_MAX};
+use crate::received::runs;
 use crate::{Error, Received};
 
 /// How many messages are leased in one round.
@@ -133,10 +134,16 @@ async fn run(mut running: Running) {
         let now = shared.clock.now();
         let wanted = demands.iter().map(|demand| demand.max).sum();
         let found = match std::mem::take(&mut returned) {
+            none if none.is_empty() && shared.home.is_ordered() => {
+                shared.take_runs(now, wanted).await
+            }
             none if none.is_empty() => shared.take(now, wanted).await,
             some => Ok(some),
         };
         let next = match found {
+            Ok(received) if received.is_empty() && shared.home.is_ordered() => {
+                shared.next_of_groups(now)
+            }
             Ok(received) if received.is_empty() => shared.next_due(now),
             Ok(received) => {
                 returned = hand_out(&mut demands, received);
@@ -157,20 +164,20 @@ async fn run(mut running: Running) {
 }
 
 /// Gives each receiver its share: as even as can be, for who takes more than others keeps what they
-/// could begin with. Returns what nobody took.
+/// could begin with. A run stays whole. Returns what nobody took.
 fn hand_out(demands: &mut Vec<Demand>, received: Vec<Received>) -> Vec<Received> {
-    let mut left = VecDeque::from(received);
+    let mut left = VecDeque::from(runs(received));
     let mut waiting = std::mem::take(demands).into_iter();
     while !left.is_empty()
         && let Some(demand) = waiting.next()
     {
         let share = left.len().div_ceil(waiting.len() + 1).min(demand.max);
-        if let Err(Ok(refused)) = demand.reply.send(Ok(left.drain(..share).collect())) {
-            refused.into_iter().rev().for_each(|received| left.push_front(received));
+        if let Err(Ok(refused)) = demand.reply.send(Ok(left.drain(..share).flatten().collect())) {
+            runs(refused).into_iter().rev().for_each(|run| left.push_front(run));
         }
     }
     demands.extend(waiting);
-    left.into()
+    left.into_iter().flatten().collect()
 }
 
 /// Tells those whose time is up that there is nothing. All of them waited while it was looked.
@@ -265,7 +272,8 @@ impl Shared {
             let items = self.store.query(&query)?.items;
             found.extend(items.into_iter().filter_map(|item| Stored::read(&self.home, item)));
         }
-        found.sort_by(|a, b| (a.at, a.message.id()).cmp(&(b.at, b.message.id())));
+        let by = |stored: &Stored| (stored.place.at(), stored.message.id().clone());
+        found.sort_by_cached_key(by);
         // Of two under one id, the second waits for the next round: their leases would lie in one place.
         let mut ids = HashSet::new();
         found.retain(|stored| ids.insert(stored.message.id().clone()));
@@ -280,26 +288,22 @@ impl Shared {
             let query = self.home.query(self.home.messages(), part.after(now), 1, None);
             let items = self.store.query(&query)?.items;
             let found = items.into_iter().find_map(|item| Stored::read(&self.home, item));
-            next = next.into_iter().chain(found.map(|stored| stored.at)).min();
+            next = next.into_iter().chain(found.map(|stored| stored.place.at())).min();
         }
         Ok(next)
     }
 
     /// Lets messages wait again that nobody came to see.
-    async fn give_back(&self, received: Vec<Received>) {
-        let pending: Vec<_> = received
-            .iter()
-            .filter_map(Received::stored)
-            .map(|held| {
-                let tries = held.tries.saturating_sub(1);
-                let waiting = Stored { tries, ..held.waiting(held.due_at) };
-                self.store.transact(Transact { legs: held.moved_to(&waiting, &self.home) })
-            })
-            .collect();
+    pub(super) async fn give_back(&self, received: Vec<Received>) {
+        let held: Vec<&Stored> = received.iter().filter_map(Received::stored).collect();
+        let legs = |held: &&Stored| held.moved_to(&held.returned(), &self.home);
+        let pending: Vec<_> =
+            held.iter().map(|held| self.store.transact(Transact { legs: legs(held) })).collect();
         for pending in pending {
             // If the store does not take it, it comes back when its lease is over.
             drop(pending.await);
         }
+        held.into_iter().for_each(|held| self.over(held));
     }
 
     /// Sleeps until there may be something to do.

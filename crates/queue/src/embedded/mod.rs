@@ -5,6 +5,7 @@
 
 mod admin;
 mod dispatch;
+mod ordered;
 mod stored;
 mod stranded;
 
@@ -13,17 +14,20 @@ use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use latchkey_embedded::Store;
-use latchkey_table::{Error as TableError, Leg, Returning, Transact};
+use latchkey_embedded::{Pending, Stamp, Stamping, Store};
+use latchkey_table::{Error as TableError, Leg, Returning, Transact, Transacted};
 use tokio::sync::Notify;
 
 pub use admin::{Peeked, Which};
+pub use ordered::Blocked;
 pub(crate) use stored::Stored;
 pub use stranded::Stranded;
 
 use crate::limits::TIME_MAX;
 use crate::{Clock, Error, Failure, Home, Message, Received, dead};
 use dispatch::Waiting;
+use ordered::Groups;
+use stored::{Part, Place};
 
 /// A durable queue in the embedded store.
 ///
@@ -43,7 +47,11 @@ use dispatch::Waiting;
 ///
 /// // A send is a leg among others; whoever commits it tells the queue.
 /// let message = Message::new("01J", Map::from([("orderId", "7")]), 1_000)?;
-/// store.transact(Transact { legs: vec![leg(&home, message, 1_000)] }).await?;
+/// let sending = {
+///     let stamping = store.stamp(1_000);
+///     store.transact(Transact { legs: vec![leg(&home, message, 1_000, stamping.stamp())] })
+/// };
+/// sending.await?;
 /// queue.sent(1_000);
 ///
 /// let received = queue.receive(10, Duration::from_secs(20)).await?;
@@ -66,6 +74,10 @@ pub(crate) struct Shared {
     lease_ms: i64,
     clock: Clock,
     waiting: Mutex<Waiting>,
+    /// Of an ordered queue.
+    groups: Mutex<Groups>,
+    /// The latest time there has been, by the clock or by the places of what is stored.
+    seen: AtomicI64,
     /// Tells the task to look again.
     look: Notify,
     /// When the task looks again by itself; while it is awake, the end of time.
@@ -76,22 +88,40 @@ pub(crate) struct Shared {
     looks: AtomicU64,
 }
 
-/// Sends a message as a leg of a transaction on the queue's own table.
-pub fn leg(home: &Home, message: Message, due: i64) -> Leg {
-    Leg::Put(Stored::new(message, due.clamp(0, TIME_MAX)).put(home))
+/// Sends a message as a leg of a stamped transaction on the queue's own table. The stamp is when it was sent,
+/// and on an ordered queue its place, unless it is due later.
+pub fn leg(home: &Home, message: Message, due: i64, stamp: Stamp) -> Leg {
+    let due = due.clamp(0, TIME_MAX);
+    let place = match home.group(&message) {
+        Some(group) if due <= stamp.at => Place::Group(group, stamp),
+        _ => Place::At(Part::Waiting, due),
+    };
+    Leg::Put(Stored::new(message.sent_again(stamp.at), due, place).put(home))
+}
+
+/// Sends a message that was sent before: it goes last, and was sent when it was.
+fn again(home: &Home, message: Message, now: i64, stamp: Stamp) -> Leg {
+    let place = match home.group(&message) {
+        Some(group) => Place::Group(group, stamp),
+        None => Place::At(Part::Waiting, now),
+    };
+    Leg::Put(Stored::new(message, now, place).put(home))
 }
 
 impl Embedded {
     /// The queue of a home, which the store's table already has room for. Whoever receives a message
     /// has it to itself for `lease_ms`.
     pub fn new(store: Arc<Store>, home: Home, lease_ms: u32, clock: Clock) -> Embedded {
+        let seen = AtomicI64::new(store.last_stamp().at);
         Embedded {
             shared: Arc::new(Shared {
+                seen,
                 store,
                 home,
                 lease_ms: i64::from(lease_ms.max(1)),
                 clock,
                 waiting: Mutex::default(),
+                groups: Mutex::default(),
                 look: Notify::new(),
                 wakes_at: AtomicI64::new(i64::MAX),
                 leases: AtomicU64::new(RandomState::new().hash_one(())),
@@ -105,13 +135,31 @@ impl Embedded {
         &self.shared.home
     }
 
-    /// Sends a message by itself. Sent again under the same time, it is sent once, unless it has been
-    /// received in between.
-    pub async fn send(&self, message: Message, due: i64) -> Result<(), Error> {
-        let put = Stored::new(message, due.clamp(0, TIME_MAX)).put(&self.shared.home);
-        self.shared.store.put(put, Returning::Nothing).await?;
+    /// Sends a message by itself, and says when. On a queue without an order a message that is sent again under
+    /// the same time is sent once, unless it has been received in between.
+    pub async fn send(&self, message: Message, due: i64) -> Result<i64, Error> {
+        let (stamp, sending) = self.stamped(self.shared.clock.now(), |stamp| Transact {
+            legs: vec![leg(&self.shared.home, message, due, stamp)],
+        });
+        sending.await?;
         self.sent(due);
-        Ok(())
+        Ok(stamp.at)
+    }
+
+    /// Hands in a transaction with a stamp of its own.
+    fn stamped(
+        &self,
+        now: i64,
+        build: impl FnOnce(Stamp) -> Transact,
+    ) -> (Stamp, Pending<Transacted>) {
+        let stamping = self.shared.store.stamp(now);
+        let stamp = stamping.stamp();
+        (stamp, self.shared.store.transact(build(stamp)))
+    }
+
+    /// A place for a transaction with sends in it, to be dropped once it is handed in.
+    pub fn stamp(&self, now: i64) -> Stamping<'_> {
+        self.shared.store.stamp(now)
     }
 
     /// Tells those who wait that a transaction with a send in it was committed.
@@ -144,9 +192,34 @@ impl Embedded {
         let held = received.stored().ok_or(Error::Stale)?;
         let delete = held.delete(&self.shared.home);
         match self.shared.store.delete(delete, Returning::Nothing).await {
-            Ok(_) => Ok(()),
+            Ok(_) => {
+                self.shared.over(held);
+                Ok(())
+            }
             Err(error) => Err(stale_or(error)),
         }
+    }
+
+    /// Removes the message as a leg of the last transaction of the work on it. It fails if another holds the
+    /// message by then. Whoever commits it says so by [`Embedded::removed`].
+    pub fn removal(&self, received: &Received) -> Option<Leg> {
+        received.stored().map(|held| Leg::Delete(held.delete(&self.shared.home)))
+    }
+
+    /// Has any other transaction of the work on the message fail if another holds the message by then.
+    pub fn fence(&self, received: &Received) -> Option<Leg> {
+        received.stored().map(|held| Leg::Check(held.check(&self.shared.home)))
+    }
+
+    /// A transaction with the message's removal in it was committed.
+    pub fn removed(&self, received: &Received) {
+        received.stored().into_iter().for_each(|held| self.shared.over(held));
+    }
+
+    /// Gives back messages that were received and not worked on.
+    pub async fn release(&self, received: Vec<Received>) {
+        self.shared.give_back(received).await;
+        self.look_again();
     }
 
     /// Not yet: the message comes again, and this was no try.
@@ -173,26 +246,25 @@ impl Embedded {
         let held = received.stored().ok_or(Error::Stale)?;
         let Shared { home, clock, .. } = &*self.shared;
         let letter = dead::put(home, &held.message, received.tries, failure, clock.now());
-        self.transact(vec![Leg::Delete(held.delete(home)), Leg::Put(letter)]).await
-    }
-
-    /// Holds the message for another lease from now on. What was received before is then stale.
-    pub async fn extend(&self, received: &Received) -> Result<Received, Error> {
-        let held = received.stored().ok_or(Error::Stale)?;
-        let until = self.shared.clock.now().saturating_add(self.shared.lease_ms).min(TIME_MAX);
-        let extended = Stored { at: until, ..held.clone() };
-        self.transact(held.moved_to(&extended, &self.shared.home)).await?;
-        Ok(Received::leased(extended))
-    }
-
-    async fn wait_again(&self, held: &Stored, waiting: Stored) -> Result<(), Error> {
-        self.transact(held.moved_to(&waiting, &self.shared.home)).await?;
-        self.sent(waiting.at);
+        self.change(vec![Leg::Delete(held.delete(home)), Leg::Put(letter)]).await?;
+        self.shared.over(held);
         Ok(())
     }
 
-    async fn transact(&self, legs: Vec<Leg>) -> Result<(), Error> {
-        match self.shared.store.transact(Transact { legs }).await {
+    async fn wait_again(&self, held: &Stored, waiting: Stored) -> Result<(), Error> {
+        self.change(held.moved_to(&waiting, &self.shared.home)).await?;
+        self.shared.stop_run(held);
+        self.sent(waiting.again_at.unwrap_or_else(|| waiting.place.at()));
+        Ok(())
+    }
+
+    /// Hands in a transaction on the store the queue is in.
+    pub fn transact(&self, transact: Transact) -> Pending<Transacted> {
+        self.shared.store.transact(transact)
+    }
+
+    async fn change(&self, legs: Vec<Leg>) -> Result<(), Error> {
+        match self.transact(Transact { legs }).await {
             Ok(_) => Ok(()),
             Err(error) => Err(stale_or(error)),
         }

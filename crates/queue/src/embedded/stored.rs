@@ -1,11 +1,16 @@
-//! A message as an item, and its two places: where it waits, and where it is held.
+//! A message as an item, and its three places: where it waits, where it is held, and its place in a group.
 //!
-//! A message lies under `DUE#{when}#{id}` while it waits and under `LEASE#{until}#{id}` while someone
-//! holds it. Moving it is one transaction: a message is never in both, nor in neither.
+//! On a queue without an order a message lies under `DUE#{when}#{id}` while it waits and under
+//! `LEASE#{until}#{id}` while someone holds it. On an ordered queue a message that is due lies under
+//! `GROUP#{group}#{when}#{sequence}#{id}` until it is done, whoever holds it; a timer lies under `DUE#` until
+//! it falls due. Moving a message is one transaction: it is never in two places, nor in none.
 
 use std::sync::Arc;
 
-use latchkey_table::{Condition, Delete, Item, Key, Leg, Number, Put, SortRange, Text, Value};
+use latchkey_embedded::Stamp;
+use latchkey_table::{
+    Check, Condition, Delete, Item, Key, Leg, Number, Put, SortRange, Text, Value,
+};
 
 use crate::home::{Home, stamp};
 use crate::message::{Failure, Message, number};
@@ -20,7 +25,13 @@ const DUE_AT: &str = "dueAt";
 /// longer holds the message.
 const LEASE: &str = "lease";
 
-/// One of the two places.
+/// When a message that holds its group is worked on again.
+const AGAIN_AT: &str = "againAt";
+
+/// How the keys of messages in groups begin.
+const GROUP: &str = "GROUP#";
+
+/// Where messages lie by a time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Part {
     /// Those that wait, by when they are due.
@@ -35,10 +46,6 @@ impl Part {
             Part::Waiting => "DUE#",
             Part::Held => "LEASE#",
         }
-    }
-
-    fn sort(self, at: i64, id: &str) -> Text {
-        Text::from(format!("{}{}#{id}", self.prefix(), stamp(at)))
     }
 
     /// The keys up to a time. No key ends with its time, so none equals a bound.
@@ -60,6 +67,59 @@ impl Part {
     }
 }
 
+/// The keys of all messages in groups.
+pub(crate) fn grouped() -> SortRange {
+    SortRange::BeginsWith(GROUP.into())
+}
+
+/// The keys of all groups behind one, in the order of their names. `$` is the byte after `#`, and no group has
+/// a byte below it in its name.
+pub(crate) fn behind(group: &str) -> SortRange {
+    let low = if group.is_empty() { GROUP.to_owned() } else { format!("{GROUP}{group}$") };
+    SortRange::Between(low.into(), format!("{GROUP}~").into())
+}
+
+/// Where a message lies.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Place {
+    /// By a time.
+    At(Part, i64),
+    /// In a group, until it is done.
+    Group(Text, Stamp),
+}
+
+impl Place {
+    fn sort(&self, id: &str) -> Text {
+        Text::from(match self {
+            Place::At(part, at) => format!("{}{}#{id}", part.prefix(), stamp(*at)),
+            Place::Group(group, place) => {
+                format!("{GROUP}{group}#{}#{:06}#{id}", stamp(place.at), place.seq)
+            }
+        })
+    }
+
+    fn read(sort: &str) -> Option<Place> {
+        if let Some(rest) = sort.strip_prefix(GROUP) {
+            let mut parts = rest.split('#');
+            let group = Text::from(parts.next()?);
+            let (at, seq) = (parts.next()?.parse().ok()?, parts.next()?.parse().ok()?);
+            return Some(Place::Group(group, Stamp { at, seq }));
+        }
+        let (part, rest) = [Part::Waiting, Part::Held]
+            .into_iter()
+            .find_map(|part| Some((part, sort.strip_prefix(part.prefix())?)))?;
+        Some(Place::At(part, rest.split('#').next()?.parse().ok()?))
+    }
+
+    /// The time of the place.
+    pub(crate) fn at(&self) -> i64 {
+        match self {
+            Place::At(_, at) => *at,
+            Place::Group(_, place) => place.at,
+        }
+    }
+}
+
 /// A message as it is stored.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Stored {
@@ -72,39 +132,36 @@ pub(crate) struct Stored {
     pub(crate) lease: Option<Number>,
     /// How the last try failed.
     pub(crate) failure: Option<Failure>,
+    /// When it is worked on again, where it holds its group.
+    pub(crate) again_at: Option<i64>,
     /// Where it lies.
-    pub(crate) part: Part,
-    /// The time of its place.
-    pub(crate) at: i64,
+    pub(crate) place: Place,
 }
 
 impl Stored {
     /// A message that was never received.
-    pub(crate) fn new(message: Message, due: i64) -> Stored {
-        let (message, part, failure) = (Arc::new(message), Part::Waiting, None);
-        Stored { message, due_at: due, tries: 0, lease: None, failure, part, at: due }
+    pub(crate) fn new(message: Message, due: i64, place: Place) -> Stored {
+        let message = Arc::new(message);
+        Stored { message, due_at: due, tries: 0, lease: None, failure: None, again_at: None, place }
     }
 
     /// The message of an item; nothing if it is none.
     pub(crate) fn read(home: &Home, mut item: Item) -> Option<Stored> {
         let sort = home.table().key.of(&item)?.sort;
-        let (part, rest) = [Part::Waiting, Part::Held]
-            .into_iter()
-            .find_map(|part| Some((part, sort.strip_prefix(part.prefix())?)))?;
         Some(Stored {
-            part,
-            at: rest.split('#').next()?.parse().ok()?,
+            place: Place::read(&sort)?,
             due_at: number(&item, DUE_AT)?,
             tries: number(&item, "tries")?,
             lease: item.get(LEASE).and_then(Value::as_number),
             failure: Failure::read(&item),
+            again_at: number(&item, AGAIN_AT),
             message: Arc::new(Message::read(&mut item)?),
         })
     }
 
     /// Its key.
     pub(crate) fn key(&self, home: &Home) -> Key {
-        Key::new(home.messages(), self.part.sort(self.at, self.message.id()))
+        Key::new(home.messages(), self.place.sort(self.message.id()))
     }
 
     /// Writes it where it lies.
@@ -116,20 +173,33 @@ impl Stored {
         if let Some(lease) = self.lease {
             item.insert(LEASE, lease);
         }
+        if let Some(again_at) = self.again_at {
+            item.insert(AGAIN_AT, again_at);
+        }
         if let Some(failure) = &self.failure {
             failure.write(&mut item);
         }
         Put { table: Arc::clone(home.table()), item, condition: None }
     }
 
-    /// Takes it away, if it is still there, and held by the same lease if it is held.
-    pub(crate) fn delete(&self, home: &Home) -> Delete {
-        let condition = match self.lease {
+    /// That it is still there, and held by the same lease if it is held.
+    fn unmoved(&self) -> Condition {
+        match self.lease {
             Some(lease) => Condition::equals(LEASE, lease),
             None => Condition::Exists(DUE_AT.into()),
-        };
+        }
+    }
+
+    /// Takes it away, if it is still there, and held by the same lease if it is held.
+    pub(crate) fn delete(&self, home: &Home) -> Delete {
         let (table, key) = (Arc::clone(home.table()), self.key(home));
-        Delete { table, key, condition: Some(condition) }
+        Delete { table, key, condition: Some(self.unmoved()) }
+    }
+
+    /// Insists that it is still there, and held by the same lease if it is held.
+    pub(crate) fn check(&self, home: &Home) -> Check {
+        let (table, key) = (Arc::clone(home.table()), self.key(home));
+        Check { table, key, condition: self.unmoved() }
     }
 
     /// Moves it from where it lies to where another says. Two legs, for an item's key does not change;
@@ -142,25 +212,50 @@ impl Stored {
         if delete.key == new.key(home) {
             return vec![Leg::Put(Put { condition: delete.condition, ..put })];
         }
-        if new.part == Part::Held {
+        if matches!(new.place, Place::At(Part::Held, _)) {
             put.condition = Some(Condition::Absent(DUE_AT.into()));
         }
         vec![Leg::Delete(delete), Leg::Put(put)]
     }
 
-    /// It, held by a new lease.
+    /// It, held by a new lease until a time.
     pub(crate) fn held(&self, lease: u64, until: i64) -> Stored {
-        Stored {
-            tries: self.tries.saturating_add(1),
-            lease: Some(lease.into()),
-            part: Part::Held,
-            at: until,
-            ..self.clone()
-        }
+        let place = match &self.place {
+            Place::At(..) => Place::At(Part::Held, until),
+            place @ Place::Group(..) => place.clone(),
+        };
+        let tries = self.tries.saturating_add(1);
+        Stored { tries, lease: Some(lease.into()), again_at: None, place, ..self.clone() }
     }
 
-    /// It, waiting again.
+    /// It, waiting again: in its place, where it has one.
     pub(crate) fn waiting(&self, until: i64) -> Stored {
-        Stored { part: Part::Waiting, lease: None, at: until, ..self.clone() }
+        let (place, again_at) = match &self.place {
+            Place::At(..) => (Place::At(Part::Waiting, until), None),
+            place @ Place::Group(..) => (place.clone(), Some(until)),
+        };
+        Stored { place, lease: None, again_at, ..self.clone() }
+    }
+
+    /// It, waiting by a time, wherever it lies.
+    pub(crate) fn ungrouped(&self, until: i64) -> Stored {
+        let place = Place::At(Part::Waiting, until);
+        Stored { place, lease: None, again_at: None, ..self.clone() }
+    }
+
+    /// It, as if it had not been handed out.
+    pub(crate) fn returned(&self) -> Stored {
+        let waiting = self.waiting(self.due_at);
+        Stored { tries: self.tries.saturating_sub(1), again_at: None, ..waiting }
+    }
+
+    /// It, in its group by a place.
+    pub(crate) fn placed(&self, group: Text, place: Stamp) -> Stored {
+        Stored { place: Place::Group(group, place), lease: None, ..self.clone() }
+    }
+
+    /// Its group, if it has its place in one.
+    pub(crate) fn group(&self) -> Option<&Text> {
+        if let Place::Group(group, _) = &self.place { Some(group) } else { None }
     }
 }

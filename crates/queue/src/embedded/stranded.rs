@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use latchkey_table::{Delete, Item, Query};
 
-use super::stored::{Part, Stored};
+use super::stored::{Part, Place, Stored, grouped};
 use crate::limits::PAGE_MAX;
 use crate::{Home, Message};
 
@@ -21,8 +21,8 @@ pub struct Stranded {
 
 impl Stranded {
     /// Asks for messages that are due up to a time, those that were held when the table was moved among them.
-    pub fn queries(home: &Home, until: i64) -> [Query; 2] {
-        [Part::Waiting.until(until), Part::Held.all()]
+    pub fn queries(home: &Home, until: i64) -> [Query; 3] {
+        [grouped(), Part::Waiting.until(until), Part::Held.all()]
             .map(|range| home.query(home.messages(), range, PAGE_MAX, None))
     }
 
@@ -30,7 +30,10 @@ impl Stranded {
     pub fn read(home: &Home, item: Item) -> Option<Stranded> {
         let stored = Stored::read(home, item)?;
         let (table, key) = (Arc::clone(home.table()), stored.key(home));
-        let due = if stored.part == Part::Held { stored.due_at } else { stored.at };
+        let due = match stored.place {
+            Place::At(Part::Waiting, due) => due,
+            Place::At(Part::Held, _) | Place::Group(..) => stored.due_at,
+        };
         let delete = Delete { table, key, condition: None };
         Some(Stranded { message: stored.message, due, delete })
     }

@@ -4,7 +4,7 @@ use aws_sdk_sqs::error::BuildError;
 use aws_sdk_sqs::types::{
     Message as Carried, MessageAttributeValue, MessageSystemAttributeName as System,
 };
-use latchkey_table::{Map, Value};
+use latchkey_table::{Map, Text, Value};
 use latchkey_value::json;
 use latchkey_value::limits::MESSAGE_BYTES_MAX;
 
@@ -29,6 +29,8 @@ pub(crate) struct Envelope {
     pub(crate) due: i64,
     /// The tries it has behind it that SQS does not count.
     pub(crate) tries: u32,
+    /// The group SQS has it in, on a FIFO queue that handed it out.
+    pub(crate) group: Option<Text>,
 }
 
 impl Envelope {
@@ -76,6 +78,7 @@ impl Envelope {
             message: Message::new(id, body, sent_at)?,
             due: number(own(DUE_AT)).unwrap_or(0),
             tries: u32::try_from(tries.max(1)).unwrap_or(u32::MAX),
+            group: system(System::MessageGroupId).map(Text::from),
         })
     }
 }

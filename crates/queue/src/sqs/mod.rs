@@ -158,7 +158,14 @@ impl SqsService {
         let mut make = self.client.create_queue().queue_name(name);
         make = make.attributes(Attribute::MessageRetentionPeriod, RETENTION_SECONDS.to_string());
         if name.ends_with(FIFO) {
-            make = make.attributes(Attribute::FifoQueue, "true");
+            // Groups do not share the rate of the queue.
+            for (attribute, value) in [
+                (Attribute::FifoQueue, "true"),
+                (Attribute::DeduplicationScope, "messageGroup"),
+                (Attribute::FifoThroughputLimit, "perMessageGroupId"),
+            ] {
+                make = make.attributes(attribute, value);
+            }
         }
         for (attribute, value) in own {
             make = make.attributes(attribute, value);
@@ -213,20 +220,16 @@ fn dead_target(policy: &str) -> Option<(String, String)> {
 }
 
 impl Sqs {
-    /// Whether it is a FIFO queue.
-    pub fn is_fifo(&self) -> bool {
-        self.fifo
-    }
-
     /// How far ahead of its time it can be sent a message, in milliseconds. A FIFO queue holds nothing
     /// back by itself.
     pub fn ahead_ms(&self) -> i64 {
         if self.fifo { 0 } else { DELAY_SECONDS_MAX * 1_000 }
     }
 
-    /// Sends a message. One that is due later than SQS can wait comes back in between, and is put off.
-    pub async fn send(&self, message: &Message, due: i64) -> Result<(), Error> {
-        self.post(&Envelope { message: message.clone(), due, tries: 0 }).await
+    /// Sends a message, and says when it was sent by its own account: SQS does not say. One that is due later than SQS can wait comes back in between, and is put off.
+    pub async fn send(&self, message: &Message, due: i64) -> Result<i64, Error> {
+        self.post(&Envelope { message: message.clone(), due, tries: 0, group: None }).await?;
+        Ok(message.sent_at())
     }
 
     async fn post(&self, envelope: &Envelope) -> Result<(), Error> {
@@ -260,7 +263,9 @@ impl Sqs {
             let tries = if self.fifo { count.saturating_add(1) } else { envelope.tries.max(1) };
             let mut received = Received::handed_out(envelope.message, tries, handle);
             received.failure = failure;
-            if envelope.due > now {
+            // What a FIFO queue has was due when it was sent, by the sender's clock; to put it off would let
+            // those behind it pass.
+            if envelope.due > now && !self.fifo {
                 // Where that fails it comes again when its lease is over, as those do that came with it.
                 let _ = self.later(&received, envelope.due).await;
             } else {
@@ -307,7 +312,8 @@ impl Sqs {
             let receipt = carried.receipt_handle().unwrap_or_default().to_owned();
             // What cannot be a message of ours comes back until SQS gives it up.
             if let Ok(envelope) = Envelope::read(carried) {
-                let handle = Handle { url: Arc::clone(url), receipt, ended: Ended::default() };
+                let (url, group, due) = (Arc::clone(url), envelope.group.clone(), envelope.due);
+                let handle = Handle { url, group, due, receipt, ended: Ended::default() };
                 fetched.push((envelope, handle));
             }
         }
@@ -333,7 +339,7 @@ impl Sqs {
         let tries = received.tries.saturating_sub(1);
         if !self.fifo {
             let message = Message::clone(&received.message);
-            self.post(&Envelope { message, due: until, tries }).await?;
+            self.post(&Envelope { message, due: until, tries, group: None }).await?;
             return self.done(received).await;
         }
         self.hide(received, self.seconds_until(until, HIDE_SECONDS_MAX)).await
@@ -351,10 +357,14 @@ impl Sqs {
         self.hide(received, self.seconds_until(until, HIDE_SECONDS_MAX)).await
     }
 
-    /// Holds the message for another lease from now on.
-    pub async fn extend(&self, received: &Received) -> Result<Received, Error> {
-        self.hide(received, self.lease_seconds()).await?;
-        Ok(received.clone())
+    /// Gives back messages that were received and not worked on: they can be received at once.
+    pub async fn release(&self, received: Vec<Received>) {
+        for received in received {
+            // Where that fails it comes again when its lease is over.
+            if end(&received).is_ok() {
+                let _ = self.hide(&received, 0).await;
+            }
+        }
     }
 
     async fn hide(&self, received: &Received, seconds: i32) -> Result<(), Error> {
@@ -379,7 +389,7 @@ impl Sqs {
             Count::exactly(text.and_then(|text| text.parse().ok()).unwrap_or(0))
         };
         let [visible, delayed, in_flight] = names.each_ref().map(count);
-        Ok(Depth { visible, delayed, in_flight, oldest_ms: None })
+        Ok(Depth { visible, delayed, in_flight, oldest_ms: None, blocked: None })
     }
 
     /// Removes all messages of the queue; SQS takes up to a minute for it.

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use latchkey_queue::{Error, Failure, Which, leg};
+use latchkey_queue::{Error, Failure, Stamp, Which, leg};
 use latchkey_table::{Check, Condition, Key, Leg, Transact};
 
 use crate::world::{LEASE_MS, World, failure, home, ids, message, table};
@@ -37,7 +37,7 @@ async fn a_send_happens_exactly_if_its_transaction_does() {
         key: Key::new("DOOR#1", "META"),
         condition: Condition::Exists("PK".into()),
     };
-    let send = leg(&home(), message("A", 0), 0);
+    let send = leg(&home(), message("A", 0), 0, Stamp::default());
     let refused = Transact { legs: vec![send.clone(), Leg::Check(there)] };
     assert!(world.store.transact(refused).await.is_err());
     assert_eq!(ids(&world.receive(1).await), [""; 0]);
@@ -62,7 +62,6 @@ async fn a_lease_that_runs_out_lets_the_message_come_back_and_fences_its_holder(
     assert_eq!(queue.later(&first, 0).await, Err(Error::Stale));
     assert_eq!(queue.failed(&first, 0, failure()).await, Err(Error::Stale));
     assert_eq!(queue.dead(&first, &failure()).await, Err(Error::Stale));
-    assert_eq!(queue.extend(&first).await, Err(Error::Stale));
     assert_eq!(queue.done(&second).await, Ok(()));
     assert_eq!(queue.done(&second).await, Err(Error::Stale));
     world.set(10 * LEASE);
@@ -112,22 +111,6 @@ async fn later_is_no_try_and_failed_is_one() {
     let received = world.receive_one().await;
     assert_eq!((received.tries, received.failure), (2, Some(failure())));
     assert_eq!(received.message.sent_at(), 0);
-}
-
-#[tokio::test]
-async fn a_lease_can_be_extended() {
-    let world = World::new();
-    world.send("A", 0).await;
-    let first = world.receive_one().await;
-    world.set(LEASE - 1);
-    let extended = world.queue.extend(&first).await.unwrap();
-    assert_eq!(extended.tries, 1);
-    world.set(LEASE);
-    assert_eq!(world.receive(1).await, []);
-    assert_eq!(world.queue.done(&first).await, Err(Error::Stale));
-    let again = world.queue.extend(&extended).await.unwrap();
-    let same = world.queue.extend(&again).await.unwrap();
-    assert_eq!(world.queue.done(&same).await, Ok(()));
 }
 
 #[tokio::test]

@@ -10,7 +10,7 @@ use std::thread;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use latchkey_embedded::{Options, Store};
-use latchkey_queue::{Clock, Embedded, Which, leg};
+use latchkey_queue::{Clock, Embedded, Stamp, Which, leg};
 use latchkey_table::{Action, Item, Key, Leg, Put, Returning, Scan, Transact, Update, Value};
 
 use crate::world::{failure, home, message, table};
@@ -45,7 +45,7 @@ async fn send_on(store: Arc<Store>, queue: Embedded, sender: u64, round: u64) {
             ("SK", Value::from("SENT")),
         ]);
         let effect = Leg::Put(Put { table: table(), item, condition: None });
-        let send = leg(&home(), message(&id, 0), 0);
+        let send = leg(&home(), message(&id, 0), 0, Stamp::default());
         store.transact(Transact { legs: vec![send, effect] }).await.unwrap();
         queue.sent(0);
         say(&format!("sent {id}"));

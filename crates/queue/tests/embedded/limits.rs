@@ -1,7 +1,7 @@
 //! What is bounded stays bounded.
 
 use latchkey_queue::limits::{COUNT_MAX, PAGE_MAX, RECEIVE_MAX};
-use latchkey_queue::{Message, Which, leg};
+use latchkey_queue::{Message, Stamp, Which, leg};
 use latchkey_table::{Map, Transact, Value};
 use latchkey_value::limits::MESSAGE_BYTES_MAX;
 
@@ -10,8 +10,9 @@ use crate::world::{World, home, message};
 async fn fill(world: &World, count: u64, due: i64) {
     let numbers: Vec<u64> = (0..count).collect();
     for batch in numbers.chunks(100) {
-        let legs = batch.iter().map(|n| leg(&home(), message(&format!("M{n:08}"), 0), due));
-        world.store.transact(Transact { legs: legs.collect() }).await.unwrap();
+        let send = |n| leg(&home(), message(&format!("M{n:08}"), 0), due, Stamp::default());
+        let legs = batch.iter().map(send).collect();
+        world.store.transact(Transact { legs }).await.unwrap();
     }
 }
 

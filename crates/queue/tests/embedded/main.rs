@@ -14,5 +14,6 @@ mod concurrency;
 mod kill;
 mod limits;
 mod model;
+mod ordered;
 mod waiting;
 mod world;

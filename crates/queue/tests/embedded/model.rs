@@ -20,7 +20,6 @@ enum Step {
     Later(prop::sample::Index, i64),
     Failed(prop::sample::Index, i64),
     Dead(prop::sample::Index),
-    Extend(prop::sample::Index),
     /// Backwards too.
     Pass(i64),
     RedriveAll,
@@ -37,7 +36,6 @@ fn step() -> impl Strategy<Value = Step> {
         2 => (at(), delay()).prop_map(|(at, delay)| Step::Later(at, delay)),
         2 => (at(), delay()).prop_map(|(at, delay)| Step::Failed(at, delay)),
         1 => at().prop_map(Step::Dead),
-        1 => at().prop_map(Step::Extend),
         5 => prop_oneof![-200..0_i64, 0..1_500_i64].prop_map(Step::Pass),
         1 => Just(Step::RedriveAll),
         1 => Just(Step::Recover),
@@ -102,12 +100,7 @@ impl Model {
 
 /// Ends or moves what a receipt stands for, on both sides.
 async fn with_receipt(world: &World, model: &mut Model, step: &Step, now: i64) {
-    let (Step::Done(at)
-    | Step::Later(at, _)
-    | Step::Failed(at, _)
-    | Step::Dead(at)
-    | Step::Extend(at)) = step
-    else {
+    let (Step::Done(at) | Step::Later(at, _) | Step::Failed(at, _) | Step::Dead(at)) = step else {
         return;
     };
     if model.receipts.is_empty() {
@@ -119,14 +112,6 @@ async fn with_receipt(world: &World, model: &mut Model, step: &Step, now: i64) {
         Step::Later(_, delay) => queue.later(&received, now + delay).await,
         Step::Failed(_, delay) => queue.failed(&received, now + delay, failure()).await,
         Step::Dead(_) => queue.dead(&received, &failure()).await,
-        Step::Extend(_) => match queue.extend(&received).await {
-            Ok(extended) => {
-                let until = now + i64::from(LEASE_MS);
-                model.receipts.push((extended, (receipt.0.clone(), receipt.1, until)));
-                Ok(())
-            }
-            Err(error) => Err(error),
-        },
         _ => queue.done(&received).await,
     };
     let Some(known) = model.held(&receipt) else {
@@ -143,7 +128,6 @@ async fn with_receipt(world: &World, model: &mut Model, step: &Step, now: i64) {
             Known { place: Place::Waiting, at: (now + delay).max(0), ..*known }
         }
         Step::Dead(_) => Known { place: Place::Dead, at: now, ..*known },
-        Step::Extend(_) => Known { at: now + i64::from(LEASE_MS), ..*known },
         _ => Known { place: Place::Done, ..*known },
     };
 }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use latchkey_embedded::{Options, Store};
-use latchkey_queue::{Clock, Embedded, leg};
+use latchkey_queue::{Clock, Embedded, Stamp, leg};
 use latchkey_table::Transact;
 use tokio::time::{Instant, timeout};
 
@@ -41,7 +41,7 @@ async fn an_hour_of_waiting_takes_a_handful_of_looks() {
 async fn a_timer_wakes_its_receiver_on_time_and_not_before() {
     let (store, queue) = queue(1_000);
     for (id, due) in [("NOT_YET", 2 * HOUR_MS), ("A", HOUR_MS / 2)] {
-        let legs = vec![leg(&home(), message(id, 0), due)];
+        let legs = vec![leg(&home(), message(id, 0), due, Stamp::default())];
         store.transact(Transact { legs }).wait().unwrap();
     }
     let received = queue.receive(10, Duration::from_secs(3_600)).await.unwrap();

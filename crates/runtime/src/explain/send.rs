@@ -1,6 +1,6 @@
 //! Sends, explained: the leg a send is on the queue in the store, and what follows it.
 
-use latchkey_queue::Message;
+use latchkey_queue::{Message, Stamp};
 use latchkey_table::{Leg, Map, ValueType};
 
 use super::symbol::Symbol;
@@ -27,19 +27,29 @@ impl<'a> Explainer<'a> {
         let queue = &self.system().queues[send.queue];
         let home = self.system().home(queue).ok()?;
         let nameless = Message::new("0", Map::new(), 0).ok()?;
-        let Leg::Put(mut put) = latchkey_queue::leg(&home, nameless, 0) else { return None };
+        let Leg::Put(mut put) = latchkey_queue::leg(&home, nameless, 0, Stamp::default()) else {
+            return None;
+        };
         let unknown =
             |name: &str, value_type| self.scope.symbols.value(Symbol::named(name, value_type));
         let id = self.scope.value(&send.message).ok()??.into_owned();
         let at = send.at.as_ref().map_or_else(|| "now".to_owned(), |at| self.words.code(at));
-        let place = format!("DUE#{{{at}, in milliseconds:015}}#{}", self.scope.symbol(&id).shown);
+        let shown = self.scope.symbol(&id).shown;
+        let place = match (&queue.ordered_by, &send.at) {
+            (Some(group), None) => {
+                format!(
+                    "GROUP#{{{group}}}#{{sent.at, in milliseconds:015}}#{{sequence:06}}#{shown}"
+                )
+            }
+            _ => format!("DUE#{{{at}, in milliseconds:015}}#{shown}"),
+        };
         let place = self.scope.symbols.token(Symbol::text(place));
         let filler = Filler { system: self.system(), scope: &self.scope };
         let body = filler.map(&send.values).ok()?;
         put.item.insert(self.system().table.key.sort.clone(), place);
         put.item.insert("id", id);
         put.item.insert("body", body);
-        put.item.insert("sentAt", unknown("now, in milliseconds", ValueType::Number));
+        put.item.insert("sentAt", unknown("sent.at, in milliseconds", ValueType::Number));
         put.item.insert("dueAt", unknown(&format!("{at}, in milliseconds"), ValueType::Number));
         self.as_leg(Leg::Put(put))
     }

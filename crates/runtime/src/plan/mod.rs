@@ -265,7 +265,8 @@ impl System {
 
     /// Where the messages of a queue lie.
     pub(crate) fn home(&self, queue: &Queue) -> Result<Home, latchkey_queue::Error> {
-        Home::new(self.table.clone(), &self.discriminator, &queue.name)
+        let home = Home::new(self.table.clone(), &self.discriminator, &queue.name)?;
+        Ok(home.ordered_by(queue.ordered_by.clone()))
     }
 
     /// Its queues, in the order of the document.
@@ -274,6 +275,7 @@ impl System {
             name: &queue.name,
             lease_ms: queue.lease_ms,
             tries: queue.tries,
+            ordered_by: queue.ordered_by.as_deref(),
             worker: queue.worker.as_ref().map(|worker| worker.body.info.id.as_str()),
         })
     }

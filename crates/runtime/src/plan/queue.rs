@@ -17,6 +17,8 @@ pub(crate) struct Queue {
     pub(crate) lease_ms: u32,
     /// How often a message is tried before it is given up.
     pub(crate) tries: u32,
+    /// The field that names the group of a message, where the queue is ordered.
+    pub(crate) ordered_by: Option<Text>,
     pub(crate) worker: Option<Worker>,
 }
 
@@ -29,6 +31,8 @@ pub struct QueueInfo<'a> {
     pub lease_ms: u32,
     /// How often a message is tried before it is given up.
     pub tries: u32,
+    /// The field that names the group of a message, where the queue is ordered.
+    pub ordered_by: Option<&'a str>,
     /// The worker that works through it.
     pub worker: Option<&'a str>,
 }
@@ -114,7 +118,8 @@ pub(super) fn plan(
     let lease_ms = u32::try_from(queue.lease_ms).map_err(|_| {
         Box::new(Unplanned::new("no lease is that long").diagnostic(&queue.name, queue.span))
     })?;
-    Ok(Queue { name: queue.name.as_str().into(), lease_ms, tries: queue.tries, worker })
+    let ordered_by = queue.group().map(|field| field.name.as_str().into());
+    Ok(Queue { name: queue.name.as_str().into(), lease_ms, tries: queue.tries, ordered_by, worker })
 }
 
 /// The send of an id in a contract, or in what follows its sends.

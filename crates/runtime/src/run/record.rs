@@ -48,7 +48,11 @@ impl Session<'_> {
     /// The record to write with an effect: the answer, if nothing but that comes after it, or else a claim.
     pub(super) fn record(&mut self, next: usize) -> Result<Option<Record>, Ended> {
         let Some(named) = self.named.clone() else { return Ok(None) };
-        match self.preview(next) {
+        let answer = match self.preview(next) {
+            Some(Ended::Answered(answer)) => Some(answer),
+            _ => None,
+        };
+        match answer {
             Some(answer) => match named.put(self.system, &answer, self.claim.as_ref()) {
                 Some(put) => Ok(Some(Record { put, claim: None })),
                 None => Err(too_long()),
@@ -68,8 +72,8 @@ impl Session<'_> {
         }
     }
 
-    /// What will be answered from here on, if the table is asked nothing more.
-    fn preview(&mut self, mut at: usize) -> Option<Answer> {
+    /// How it will end from here on, if the table is asked nothing more.
+    pub(super) fn preview(&mut self, mut at: usize) -> Option<Ended> {
         let contract = self.contract;
         loop {
             match contract.program.get(at)? {
@@ -78,8 +82,7 @@ impl Session<'_> {
                 }
                 op => match self.decide(op, at) {
                     Ok(next) => at = next,
-                    Err(Ended::Answered(answer)) => return Some(answer),
-                    Err(_) => return None,
+                    Err(ended) => return Some(ended),
                 },
             }
         }

@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use latchkey_queue::outbox::Record;
-use latchkey_queue::{Message, Queue};
-use latchkey_table::{Leg, Map, Wrote};
+use latchkey_queue::{Home, Message, Stamp};
+use latchkey_table::{Error, Leg, Map, Request, Transact, Transacted, Wrote};
 use tokio::time::Instant;
 
 use super::write::Legs;
@@ -22,11 +22,14 @@ use crate::work::{CLASS_TIMEOUT, Ending};
 pub(super) struct Sending<'a> {
     send: &'a plan::Send,
     message: Message,
-    due: i64,
+    /// When it is due; when it is sent, unless that is said.
+    at: Option<i64>,
     /// What the queue in the store says to it.
     sent: Sent,
-    /// Its leg, where it waits in an outbox.
+    /// Its leg; a queue in the store that refuses it has none.
     leg: Option<usize>,
+    /// Whether it waits in an outbox.
+    outside: bool,
     /// Whether it is relayed once it is committed, or else when it is due.
     at_once: bool,
     /// What is kept for what follows it.
@@ -53,9 +56,9 @@ impl<'a> Session<'a> {
             input::kept(&worker.body, &body).map_err(Ended::Refused)?;
         }
         let id = self.frame.text(&send.message)?;
-        let due = match &send.at {
-            Some(at) => time::parse(&self.frame.text(at)?).ok_or(Fault::OutOfRange)?,
-            None => self.now,
+        let at = match &send.at {
+            Some(at) => Some(time::parse(&self.frame.text(at)?).ok_or(Fault::OutOfRange)?),
+            None => None,
         };
         let message = Message::new(id, body, self.now);
         let message = message.map_err(|error| Ended::Refused(Problem::bad(error.to_string())))?;
@@ -64,13 +67,18 @@ impl<'a> Session<'a> {
             // Without a way to refuse it, it is sent until it is taken.
             _ => Sent::Accepted,
         };
-        let leg = line.ahead_ms.is_some().then_some(legs.legs.len());
-        let at_once = line.ahead_ms.is_none_or(|ahead| due <= self.now.saturating_add(ahead));
-        let sending = Sending { send, message, due, sent, leg, at_once, kept: Map::new() };
-        if sent == Sent::Accepted {
-            legs.legs.push(match leg {
-                Some(_) => sending.record().leg(&line.home),
-                None => latchkey_queue::leg(&line.home, sending.message.clone(), due),
+        let outside = line.ahead_ms.is_some();
+        let leg = (sent == Sent::Accepted).then_some(legs.legs.len());
+        let soon = |ahead| at.is_none_or(|at| at <= self.now.saturating_add(ahead));
+        let at_once = line.ahead_ms.is_none_or(soon);
+        let sending = Sending { send, message, at, sent, leg, outside, at_once, kept: Map::new() };
+        if leg.is_some() {
+            // The queue in the store gives a message its place when the transaction is handed in.
+            let stamp = Stamp { at: self.now, seq: 0 };
+            legs.legs.push(if outside {
+                sending.record().leg(&line.home)
+            } else {
+                sending.placed(&line.home, stamp)
             });
             legs.failures.push(&NEVER_REFUSED);
             legs.plans.push(None);
@@ -85,20 +93,52 @@ impl<'a> Session<'a> {
         for sending in &mut legs.sends {
             sending.kept = self.filler().map(&sending.send.kept)?;
             let line = &self.runtime.lines[sending.send.queue];
-            if let Some(leg) = sending.leg.and_then(|at| legs.legs.get_mut(at)) {
+            let leg = sending.leg.filter(|_| sending.outside);
+            if let Some(leg) = leg.and_then(|at| legs.legs.get_mut(at)) {
                 *leg = sending.record().leg(&line.home);
             }
         }
         Ok(())
     }
 
+    /// Hands a transaction in, with the messages it sends in their places: whoever wants a place meanwhile has a
+    /// later one. Says when they were sent.
+    pub(super) async fn hand_in(
+        &mut self,
+        mut transact: Transact,
+        sends: &[Sending<'a>],
+        offset: usize,
+    ) -> (i64, Result<Transacted, Error>) {
+        let within = sends.iter().filter(|sending| !sending.outside && sending.leg.is_some());
+        let queue =
+            within.clone().find_map(|sending| self.runtime.lines[sending.send.queue].within());
+        let Some(queue) = queue else {
+            return (self.now, self.ask(transact).await);
+        };
+        let now = self.runtime.source.now();
+        let now = if self.given_now { self.now } else { now.max(self.now) };
+        let (stamp, kept, answering) = {
+            let stamping = queue.stamp(now);
+            for sending in within {
+                let home = &self.runtime.lines[sending.send.queue].home;
+                let leg = sending.leg.and_then(|at| transact.legs.get_mut(at + offset));
+                if let Some(leg) = leg {
+                    *leg = sending.placed(home, stamping.stamp());
+                }
+            }
+            // The store has it before the next can have a place.
+            let (kept, answering) = self.begin_to_ask(Request::Transact(transact));
+            (stamping.stamp(), kept, answering)
+        };
+        (stamp.at, self.answered(kept, answering).await)
+    }
+
     /// Tells the queues what was sent, and does what follows.
-    pub(super) async fn sent(&mut self, sends: Vec<Sending<'a>>) {
+    pub(super) async fn sent(&mut self, sends: Vec<Sending<'a>>, sent_at: i64) {
         // At once: whoever is cut off below has sent all the same.
-        for Sending { send, due, sent, leg, .. } in &sends {
-            let line = &self.runtime.lines[send.queue];
-            if let (Queue::Embedded(queue), None, Sent::Accepted) = (&line.queue, leg, sent) {
-                queue.sent(*due);
+        for sending in sends.iter().filter(|sending| sending.leg.is_some()) {
+            if let Some(queue) = self.runtime.lines[sending.send.queue].within() {
+                queue.sent(sending.at.unwrap_or(sent_at));
             }
         }
         for sending in sends {
@@ -106,12 +146,12 @@ impl<'a> Session<'a> {
             let (runtime, send) = (self.runtime, sending.send);
             let given_now = self.given_now;
             let following = Following { runtime, send, now, given_now, deadline, trace };
-            let relayed = match sending.leg {
-                Some(_) if !sending.at_once => continue,
-                Some(_) => relay(following, sending.record()).await,
-                None => {
+            let relayed = match sending.outside {
+                true if !sending.at_once => continue,
+                true => relay(following, sending.record()).await,
+                false => {
                     let record = sending.record();
-                    let followed = follow(following, sending.sent, sending.kept).await;
+                    let followed = follow(following, sending.sent, sent_at, sending.kept).await;
                     self.follow_later(send, record, &followed.ending).await;
                     followed
                 }
@@ -145,7 +185,15 @@ impl Session<'_> {
 impl Sending<'_> {
     fn record(&self) -> Record {
         let (message, id, kept) = (self.message.clone(), self.send.id.clone(), self.kept.clone());
-        let record = Record::new(message, self.due, id, kept);
+        let due = self.at.unwrap_or_else(|| message.sent_at());
+        let record = Record::new(message, due, id, kept);
         if self.at_once { record.relayed_at_once() } else { record }
+    }
+
+    /// The message in its place, on the queue in the store.
+    fn placed(&self, home: &Home, stamp: Stamp) -> Leg {
+        // By the clock: a place may be ahead of it.
+        let due = self.at.unwrap_or_else(|| self.message.sent_at());
+        latchkey_queue::leg(home, self.message.clone(), due, stamp)
     }
 }

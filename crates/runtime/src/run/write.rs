@@ -11,6 +11,7 @@ use super::{Ended, Session};
 use crate::evaluate::{Bound, Scope};
 use crate::plan::{self, Failure, LegNode};
 use crate::problem::{FieldError, Problem};
+use crate::work::Ending;
 
 /// The legs of a transaction as they are sent, and what to do about each that fails.
 #[derive(Default)]
@@ -37,7 +38,8 @@ impl<'a> Session<'a> {
         at: usize,
     ) -> Result<usize, Ended> {
         // A check writes nothing, so no backend has it alone; and a record goes with its effect.
-        if leg.verb == Verb::Check || self.named.is_some() {
+        let fenced = self.held.as_ref().is_some_and(|held| held.ordered);
+        if leg.verb == Verb::Check || self.named.is_some() || fenced {
             let mut legs = Legs::default();
             let read = leg.target.and_then(|target| self.frame.item(target)).cloned();
             self.fill(leg, &mut legs)?;
@@ -134,22 +136,27 @@ impl<'a> Session<'a> {
     /// Sends a transaction, with the record of the call if this is its last write.
     async fn send(&mut self, mut sent: Legs<'a>, at: usize) -> Result<usize, Ended> {
         let record = self.record(at + 1)?;
-        let offset = usize::from(record.is_some());
         let claim = record.as_ref().and_then(|record| record.claim.clone());
-        // First, so that a call of the same name that was faster is what decides.
-        sent.legs.splice(0..0, record.map(|record| Leg::Put(record.put)));
+        let fence = self.fence(at + 1);
+        let (recorded, fenced) = (record.is_some(), fence.is_some());
+        let removes = matches!(&fence, Some(Leg::Delete(_)));
+        // First, so that a call of the same name that was faster, or whoever has the message now, is what decides.
+        let before = record.map(|record| Leg::Put(record.put)).into_iter().chain(fence);
+        let offset = usize::from(recorded) + usize::from(fenced);
+        sent.legs.splice(0..0, before);
         let transact = Transact { legs: sent.legs };
-        let done: Result<Transacted, Error> = match transact.legs.is_empty() {
-            false => self.ask(transact).await,
-            true => Ok(Transacted { capacity: Capacity::ZERO }),
+        let (sent_at, done) = match transact.legs.is_empty() {
+            false => self.hand_in(transact, &sent.sends, offset).await,
+            true => (self.now, Ok(Transacted { capacity: Capacity::ZERO })),
         };
         // Whoever is cut off while queues are asked has had its effect.
         self.writing = done.is_ok() && !sent.sends.is_empty();
         match done {
             Ok(_) => {
-                self.recorded |= offset == 1 && claim.is_none();
+                self.recorded |= recorded && claim.is_none();
                 self.claim = claim.or(self.claim.take());
-                self.sent(sent.sends).await;
+                self.removed |= removes;
+                self.sent(sent.sends, sent_at).await;
                 self.writing = false;
                 Ok(at + 1)
             }
@@ -165,7 +172,10 @@ impl<'a> Session<'a> {
                 for (binding, before) in sent.before.into_iter().rev() {
                     self.frame.bind(binding, before);
                 }
-                let Some(leg) = leg else { return Err(Ended::Again) };
+                let Some(leg) = leg else {
+                    // Another has the message now; what it is put off to is no longer this one's to say.
+                    return Err(if fenced { Ended::Over(Ending::Later) } else { Ended::Again });
+                };
                 if sent.pinned.is_some_and(|asked| asked.is_none_or(|asked| holds(&asked, item))) {
                     return Err(Ended::Again);
                 }

@@ -14,6 +14,7 @@ mod fuzz;
 mod images;
 mod indexes;
 mod inputs;
+mod ordered;
 mod outbox;
 mod paging;
 mod participation;
