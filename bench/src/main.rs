@@ -203,13 +203,13 @@ fn measure(measure: Measure) -> Result<()> {
         Measure::Participation { common, users, rounds, connections } => {
             let (few, often, contenders) =
                 if common.quick { (40, 1, 10) } else { (10_000, 3, 300) };
-            let (workers, milliseconds): (Vec<usize>, Vec<u64>) =
-                if common.quick { (vec![32], vec![1]) } else { (vec![8, 32, 128], vec![5, 10]) };
+            let (events, milliseconds): (Vec<u64>, Vec<u64>) =
+                if common.quick { (vec![1, 2], vec![1]) } else { (vec![1, 16], vec![5, 10]) };
             let extent = participation::Extent {
                 users: users.unwrap_or(few),
                 rounds: rounds.unwrap_or(often),
                 connections,
-                workers,
+                events,
                 contenders,
                 transactions: milliseconds.into_iter().map(Duration::from_millis).collect(),
             };

@@ -14,16 +14,15 @@ use std::time::{Duration, Instant};
 
 use crate::Result;
 use crate::dynamodb::Service;
-use crate::http::copy;
 use crate::load::{median, percentile, runtime};
 use crate::report::{Table, count, micros, progress, ratio, whole};
 use contention::Place;
 use cost::Costs;
 use hall::{Hall, Mode, Workers};
-use recorded::{Recorded, replay};
+use recorded::{Recorded, event_name, replay, replay_work};
 use rush::{Rush, Rushed};
 
-/// How many messages are worked on at once unless told otherwise.
+/// How many events are worked on at once unless told otherwise.
 const WORKERS: usize = 32;
 
 /// How much is measured.
@@ -32,8 +31,8 @@ pub(crate) struct Extent {
     pub(crate) users: u64,
     pub(crate) rounds: u32,
     pub(crate) connections: u64,
-    /// How many workers are compared.
-    pub(crate) workers: Vec<usize>,
+    /// How many events are decided side by side.
+    pub(crate) events: Vec<u64>,
     /// How many take part where seats are contended for on a store that speaks DynamoDB's protocol.
     pub(crate) contenders: u64,
     /// How long a transaction takes where conflicts are made as AWS documents them.
@@ -73,12 +72,20 @@ struct Intake {
     decided: Vec<f64>,
 }
 
-/// Messages a second of one mode and number of workers.
+/// Decisions a second of one mode and number of events.
 struct Work {
     mode: Mode,
-    workers: usize,
+    events: u64,
+    recorded: Recorded,
     alone: Vec<f64>,
     served: Vec<f64>,
+}
+
+impl Work {
+    /// How many take part in each event, of so many in all.
+    fn users(events: u64, all: u64) -> u64 {
+        (all / events.max(1)).max(1)
+    }
 }
 
 /// Measures, and prints what came of it.
@@ -87,14 +94,16 @@ pub(crate) fn measure(directory: &Path, extent: &Extent) -> Result<()> {
     let (mut intake, mut costs) = (Intake::default(), Costs::default());
     let mut works = Vec::new();
     for mode in Mode::ALL {
-        let recorded = runtime.block_on(async {
+        let mut of_mode = Vec::new();
+        for events in extent.events.iter().copied() {
             progress(&format!("{}: recording", mode.name()));
-            let recorded = Recorded::record(mode, extent.users).await?;
-            costs.record(mode, &recorded).await?;
-            Result::Ok(recorded)
-        })?;
-        let work = |workers| Work { mode, workers, alone: Vec::new(), served: Vec::new() };
-        let mut of_mode: Vec<Work> = extent.workers.iter().copied().map(work).collect();
+            let users = Work::users(events, extent.users);
+            let recorded = runtime.block_on(Recorded::record(mode, events, users))?;
+            of_mode.push(Work { mode, events, recorded, alone: Vec::new(), served: Vec::new() });
+        }
+        if let Some(first) = of_mode.first() {
+            runtime.block_on(costs.record(mode, &first.recorded))?;
+        }
         for round in 0..extent.rounds {
             progress(&format!("{}: round {} of {}", mode.name(), round + 1, extent.rounds));
             let scratch = directory.join(format!("{mode:?}-{round}"));
@@ -102,11 +111,11 @@ pub(crate) fn measure(directory: &Path, extent: &Extent) -> Result<()> {
             runtime.block_on(async {
                 // Whoever comes second meets a disk that is still busy: each does every other time.
                 if round % 2 == 0 {
-                    one.alone(&recorded, &mut of_mode).await?;
+                    one.alone(&mut of_mode).await?;
                     one.served(&mut of_mode).await
                 } else {
                     one.served(&mut of_mode).await?;
-                    one.alone(&recorded, &mut of_mode).await
+                    one.alone(&mut of_mode).await
                 }
             })?;
             std::fs::remove_dir_all(&one.scratch)?;
@@ -118,7 +127,7 @@ pub(crate) fn measure(directory: &Path, extent: &Extent) -> Result<()> {
     report(extent, &intake, &works);
     println!("{}", costs.table()?);
     println!(
-        "One event with a seat for everyone: {} take part on this machine's store, {} on others\n\n{}",
+        "Events with a seat for everyone: {} take part on this machine's store, {} on others\n\n{}",
         count(extent.users),
         count(extent.contenders),
         contention::table(&contended)
@@ -137,44 +146,40 @@ struct Round<'a> {
 
 impl Round<'_> {
     /// What the store does alone of what is asked of it.
-    async fn alone(&mut self, recorded: &Recorded, works: &mut [Work]) -> Result<()> {
-        let filled = self.scratch.join("alone");
-        std::fs::create_dir_all(&filled)?;
-        let store = recorded.open(&filled).await?;
+    async fn alone(&mut self, works: &mut [Work]) -> Result<()> {
         let connections = usize::try_from(self.extent.connections)?;
-        let done = replay(&store, &recorded.intake, connections).await?;
-        self.intake.alone.push(Run::new(done.time, done.latencies, None));
-        drop(store);
         for work in works {
-            let place = copy(&filled, self.scratch.join(format!("alone-{}", work.workers)))?;
-            let store = recorded.reopen(&place)?;
-            let done = replay(&store, &recorded.work, work.workers).await?;
-            work.alone.push(Run::new(done.time, done.latencies, None).rate);
+            let place = self.scratch.join(format!("alone-{}", work.events));
+            std::fs::create_dir_all(&place)?;
+            let store = work.recorded.open(&place).await?;
+            let done = replay(&store, &work.recorded.intake, connections).await?;
+            if work.events == 1 {
+                self.intake.alone.push(Run::new(done.time, done.latencies, None));
+            }
+            let all = work.events * Work::users(work.events, self.extent.users);
+            work.alone.push(rate(all, replay_work(&store, &work.recorded).await?));
         }
         Ok(())
     }
 
     /// What is served, first without workers, then by them alone, then both at once.
     async fn served(&mut self, works: &mut [Work]) -> Result<()> {
-        let filled = self.scratch.join("served");
-        let mut hall = Hall::open(&filled, Workers::None, None).await?;
-        hall.make("event", self.mode).await?;
-        let (run, rushed) = self.rush(&hall).await?;
-        self.intake.served.push(run);
-        drop(hall);
         for work in works {
-            let place = copy(&filled, self.scratch.join(format!("served-{}", work.workers)))?;
-            let start = Instant::now();
-            let mut hall = Hall::open(&place, Workers::Some(work.workers), None).await?;
-            let first = hall.progress("event").await?;
-            let end = hall.until_decided("event", self.extent.users).await?;
-            // All may be over before the first look.
-            let (left, since) = match self.extent.users.saturating_sub(first.decided) {
-                0 => (self.extent.users, start),
-                left => (left, first.at),
-            };
-            work.served.push(rate(left, end - since));
-            if work.workers == WORKERS {
+            let place = self.scratch.join(format!("served-{}", work.events));
+            let users = Work::users(work.events, self.extent.users);
+            let names: Vec<String> = (0..work.events).map(event_name).collect();
+            let mut hall = Hall::open(&place, Workers::None, None).await?;
+            let mut last = None;
+            for name in &names {
+                hall.make(name, self.mode).await?;
+                last = Some(self.rush(&hall, name, users).await?);
+            }
+            let (run, rushed) = last.ok_or("no event")?;
+            drop(hall);
+            let mut hall = Hall::open(&place, Workers::Some(WORKERS), None).await?;
+            work.served.push(hall.rate_of_deciding(&names, users).await?);
+            if work.events == 1 {
+                self.intake.served.push(run);
                 self.costs.metered(self.mode, &rushed, &hall.used().await?);
             }
         }
@@ -182,15 +187,15 @@ impl Round<'_> {
             Hall::open(&self.scratch.join("beside"), Workers::Some(WORKERS), None).await?;
         hall.make("event", self.mode).await?;
         let start = Instant::now();
-        let (run, _) = self.rush(&hall).await?;
+        let (run, _) = self.rush(&hall, "event", self.extent.users).await?;
         let end = hall.until_decided("event", self.extent.users).await?;
         self.intake.beside.push(run);
         self.intake.decided.push(rate(self.extent.users, end - start));
         Ok(())
     }
 
-    async fn rush(&self, hall: &Hall) -> Result<(Run, Rushed)> {
-        let rush = Rush::prepare("event", self.extent.connections, self.extent.users)?;
+    async fn rush(&self, hall: &Hall, event: &str, users: u64) -> Result<(Run, Rushed)> {
+        let rush = Rush::prepare(event, self.extent.connections, users)?;
         let before = hall.server.cpu();
         let mut rushed = rush.run(hall.address()).await?;
         let used =
@@ -200,7 +205,7 @@ impl Round<'_> {
     }
 }
 
-fn rate(of: u64, time: Duration) -> f64 {
+pub(crate) fn rate(of: u64, time: Duration) -> f64 {
     f64::from(u32::try_from(of).unwrap_or(u32::MAX)) / time.as_secs_f64()
 }
 
@@ -223,10 +228,10 @@ async fn contend(directory: &Path, extent: &Extent) -> Result<Vec<contention::De
     }
     let mut all = Vec::new();
     for (at, place) in places.iter().enumerate() {
-        for workers in &extent.workers {
+        for events in &extent.events {
             let users = if place.remote.is_none() { extent.users } else { extent.contenders };
-            let scratch = directory.join(format!("contention-{at}-{workers}"));
-            let decided = contention::decide(&scratch, place, *workers, users).await?;
+            let scratch = directory.join(format!("contention-{at}-{events}"));
+            let decided = contention::decide(&scratch, place, *events, users).await?;
             progress(&decided.told());
             all.push(decided);
         }
@@ -275,16 +280,16 @@ fn report(extent: &Extent, intake: &Intake, works: &[Work]) {
 
     let mut table = Table::new([
         "deciding",
-        "workers",
-        "store alone, messages/s",
-        "latchkey, messages/s",
+        "events",
+        "store alone, decisions/s",
+        "latchkey, decisions/s",
         "ratio",
     ]);
     for work in works {
         let pairs = work.alone.iter().zip(&work.served);
         table.row([
             work.mode.name().to_owned(),
-            work.workers.to_string(),
+            work.events.to_string(),
             whole(median(work.alone.clone())),
             whole(median(work.served.clone())),
             ratio(median(pairs.map(|(alone, served)| served / alone).collect())),

@@ -1,11 +1,14 @@
-//! Decisions of one first-come event, all of which write its seats: how often they get into each other's way.
+//! Decisions of first-come events, each of which writes the seats of its event: how fast one event and several
+//! are decided, and how often transactions get into each other's way.
 
 use std::path::Path;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use super::hall::{Hall, Mode, Remote, Used, Workers};
+use super::recorded::event_name;
 use super::rush::Rush;
 use super::stand_in::StandIn;
+use super::{WORKERS, Work};
 use crate::Result;
 use crate::report::{Table, progress, whole};
 
@@ -25,7 +28,7 @@ pub(crate) struct Place {
 #[derive(Debug)]
 pub(crate) struct Decided {
     name: String,
-    workers: usize,
+    events: u64,
     /// Calls of EP-01 a second, before.
     intake: f64,
     /// Decisions a second.
@@ -38,20 +41,22 @@ pub(crate) struct Decided {
 impl Decided {
     /// For whoever waits for the rest.
     pub(crate) fn told(&self) -> String {
-        let Decided { name, workers, intake, rate, conflicts, .. } = self;
+        let Decided { name, events, intake, rate, conflicts, .. } = self;
         let (intake, rate) = (whole(*intake), whole(*rate));
-        format!("{name}: {intake}/s, {workers} workers {rate}/s, conflicts {conflicts:?}")
+        format!("{name}: {intake}/s, {events} events {rate}/s, conflicts {conflicts:?}")
     }
 }
 
-/// Has so many ask, and then decides them by so many workers.
+/// Has so many ask in all to take part in some events, and then decides them.
 pub(crate) async fn decide(
     directory: &Path,
     place: &Place,
-    workers: usize,
+    events: u64,
     all: u64,
 ) -> Result<Decided> {
-    progress(&format!("{}: {workers} workers", place.name));
+    progress(&format!("{}: {events} events", place.name));
+    let users = Work::users(events, all);
+    let names: Vec<String> = (0..events).map(event_name).collect();
     let stand_in = match &place.remote {
         None => None,
         Some((endpoint, time)) => Some(StandIn::open(endpoint, *time).await?),
@@ -67,29 +72,29 @@ pub(crate) async fn decide(
         remote.create()?;
     }
     let mut hall = Hall::open(directory, Workers::None, remote.as_ref()).await?;
-    hall.make("seats", Mode::Seats).await?;
     let conflicts = || stand_in.as_ref().map(StandIn::conflicts);
+    let mut time = Duration::ZERO;
+    for name in &names {
+        hall.make(name, Mode::Seats).await?;
+    }
     let begun = conflicts();
-    let rushed = Rush::prepare("seats", CONNECTIONS.min(all), all)?.run(hall.address()).await?;
+    for name in &names {
+        let rush = Rush::prepare(name, CONNECTIONS.min(users), users)?;
+        time += rush.run(hall.address()).await?.time;
+    }
     drop(hall);
     let taken = conflicts();
 
-    let start = Instant::now();
-    let mut hall = Hall::open(directory, Workers::Some(workers), remote.as_ref()).await?;
-    let first = hall.progress("seats").await?;
-    let end = hall.until_decided("seats", all).await?;
+    let mut hall = Hall::open(directory, Workers::Some(WORKERS), remote.as_ref()).await?;
+    let rate = hall.rate_of_deciding(&names, users).await?;
     let used = hall.used().await?;
-    // All may be over before the first look.
-    let (left, since) = match all.saturating_sub(first.decided) {
-        0 => (all, start),
-        left => (left, first.at),
-    };
+    let all = users * events;
     let number = |count: u64| f64::from(u32::try_from(count).unwrap_or(u32::MAX));
     Ok(Decided {
         name: place.name.clone(),
-        workers,
-        intake: number(all) / rushed.time.as_secs_f64(),
-        rate: number(left) / (end - since).as_secs_f64(),
+        events,
+        intake: number(all) / time.as_secs_f64(),
+        rate,
         used,
         conflicts: begun.zip(taken).zip(conflicts()).map(|((begun, taken), end)| {
             (number(taken - begun) / number(all), number(end - taken) / number(all))
@@ -102,7 +107,7 @@ pub(crate) fn table(all: &[Decided]) -> Table {
         "store",
         "taken/s",
         "conflicts each",
-        "workers",
+        "events",
         "decided/s",
         "conflicts each",
         "a decision takes",
@@ -118,7 +123,7 @@ pub(crate) fn table(all: &[Decided]) -> Table {
             one.name.clone(),
             whole(one.intake),
             taking,
-            one.workers.to_string(),
+            one.events.to_string(),
             whole(one.rate),
             deciding,
             format!("{:.1} ms", one.used.seconds / handled * 1e3),

@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 use serde_json::{Value as Json, json};
 
 use super::connection::Admin;
+use super::rate;
 use crate::Result;
 use crate::http::process::{Server, latchkey};
 
@@ -180,6 +181,27 @@ impl Hall {
             }
             tokio::time::sleep(LOOK_EVERY).await;
         }
+    }
+
+    /// Waits until all are decided, so many of each event, and says how many a second that was, from the first
+    /// look on.
+    pub(crate) async fn rate_of_deciding(&mut self, events: &[String], users: u64) -> Result<f64> {
+        let (start, mut before, mut since) = (Instant::now(), 0, None);
+        for event in events {
+            let progress = self.progress(event).await?;
+            before += progress.decided;
+            since.get_or_insert(progress.at);
+        }
+        let mut end = start;
+        for event in events {
+            end = self.until_decided(event, users).await?;
+        }
+        let all = users * u64::try_from(events.len())?;
+        // All may be over before the first look.
+        Ok(match (all.saturating_sub(before), since) {
+            (0, _) | (_, None) => rate(all, end - start),
+            (left, Some(since)) => rate(left, end - since),
+        })
     }
 
     /// What its workers have used so far.

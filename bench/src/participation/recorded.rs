@@ -13,21 +13,20 @@ use tokio::task::JoinSet;
 use super::hall::{DOCUMENT, Mode};
 use crate::Result;
 
-const EVENT: &str = "recorded";
 const QUEUE: &str = "participations";
 
 /// How many are recorded at once.
 const AT_ONCE: u64 = 250;
 
-/// The requests of all participations in an event of one mode.
+/// The requests of all participations in events of one mode.
 #[derive(Debug)]
 pub(crate) struct Recorded {
     pub(crate) table: Arc<Schema>,
     event: Vec<Request>,
     /// What each call of EP-01 asks.
     pub(crate) intake: Arc<Vec<Vec<Request>>>,
-    /// What each message's work asks.
-    pub(crate) work: Arc<Vec<Vec<Request>>>,
+    /// What each message's work asks: those of one event after the other, an event for each place.
+    pub(crate) work: Vec<Arc<Vec<Vec<Request>>>>,
 }
 
 /// What a part of it came to on the store alone.
@@ -38,42 +37,45 @@ pub(crate) struct Replayed {
 }
 
 impl Recorded {
-    /// Carries out so many participations on a store in memory.
-    pub(crate) async fn record(mode: Mode, users: u64) -> Result<Recorded> {
+    /// Carries out so many participations in each of some events on a store in memory.
+    pub(crate) async fn record(mode: Mode, events: u64, users: u64) -> Result<Recorded> {
         let text = std::fs::read_to_string(DOCUMENT)?;
         let system = System::read(&text).map_err(|mistakes| mistakes.to_string())?;
         let store = Arc::new(Store::in_memory(&StoreOptions::default())?);
         let runtime = Runtime::start(system, store, Options::default()).await?;
-        let admin = Caller::new("ada").role("admin");
-        let mut make = Call::new("AD-04", admin);
-        for (name, value) in json_members(&mode.event(EVENT))? {
-            make = make.json(name, value);
-        }
-        let event = traced(&runtime, make).await?;
         let runtime = Arc::new(runtime);
-        let (mut intake, mut work) = (Vec::new(), Vec::new());
-        let mut user = 0;
-        while user < users {
-            // The first alone, so that the first of the calls and the first of the work are one participation.
-            let end = if user == 0 { 1 } else { (user + AT_ONCE).min(users) };
-            let mut tasks = JoinSet::new();
-            for user in user..end {
-                let runtime = Arc::clone(&runtime);
-                let caller = Caller::new(format!("user-{user:06}").as_str());
-                let call = Call::new("EP-01", caller).input("eventId", EVENT);
-                tasks.spawn(async move { traced(&runtime, call).await });
+        let (mut made, mut intake, mut work) = (Vec::new(), Vec::new(), Vec::new());
+        for event in (0..events).map(event_name) {
+            let mut make = Call::new("AD-04", Caller::new("ada").role("admin"));
+            for (name, value) in json_members(&mode.event(&event))? {
+                make = make.json(name, value);
             }
-            while let Some(recorded) = tasks.join_next().await {
-                intake.push(recorded??);
+            made.append(&mut traced(&runtime, make).await?);
+            let mut own = Vec::new();
+            let mut user = 0;
+            while user < users {
+                // The first alone, so that the first of the calls and the first of the work are one participation.
+                let end = if user == 0 { 1 } else { (user + AT_ONCE).min(users) };
+                let mut tasks = JoinSet::new();
+                for user in user..end {
+                    let runtime = Arc::clone(&runtime);
+                    let caller = Caller::new(format!("user-{user:06}").as_str());
+                    let call = Call::new("EP-01", caller).input("eventId", event.as_str());
+                    tasks.spawn(async move { traced(&runtime, call).await });
+                }
+                while let Some(recorded) = tasks.join_next().await {
+                    intake.push(recorded??);
+                }
+                own.append(&mut record_work(&runtime).await?);
+                user = end;
             }
-            work.append(&mut record_work(&runtime).await?);
-            user = end;
-        }
-        if work.len() != intake.len() {
-            return Err(format!("{} of {} were worked on", work.len(), intake.len()).into());
+            if u64::try_from(own.len())? != users {
+                return Err(format!("{} of {users} were worked on", own.len()).into());
+            }
+            work.push(Arc::new(own));
         }
         let table = Arc::clone(runtime.system().table());
-        Ok(Recorded { table, event, intake: intake.into(), work: work.into() })
+        Ok(Recorded { table, event: made, intake: intake.into(), work })
     }
 
     /// A store with the event in it and nobody who takes part.
@@ -86,11 +88,6 @@ impl Recorded {
         Ok(store)
     }
 
-    /// A store that was opened before.
-    pub(crate) fn reopen(&self, directory: &Path) -> Result<Arc<Store>> {
-        Ok(Arc::new(Store::open(directory, &StoreOptions::default())?))
-    }
-
     /// What one participation consumes on a table with some of the indexes: the call, and the work.
     pub(crate) async fn cost(&self, table: Schema) -> Result<(Capacity, Capacity)> {
         let (store, table) = (Store::in_memory(&StoreOptions::default())?, Arc::new(table));
@@ -99,7 +96,7 @@ impl Recorded {
         let parts = [
             Some(self.event.as_slice()),
             self.intake.first().map(Vec::as_slice),
-            self.work.first().map(Vec::as_slice),
+            self.work.first().and_then(|work| work.first()).map(Vec::as_slice),
         ];
         for (part, consumed) in parts.into_iter().zip(&mut consumed) {
             for request in part.ok_or("nothing was recorded")? {
@@ -136,19 +133,11 @@ async fn record_work(runtime: &Arc<Runtime>) -> Result<Vec<Vec<Request>>> {
         if received.is_empty() {
             return Ok(work);
         }
-        let mut tasks = JoinSet::new();
         for received in received {
-            let (runtime, queue) = (Arc::clone(runtime), queue.clone());
-            tasks.spawn(async move {
-                let message = Arc::clone(&received.message);
-                let worked = runtime.work(&Work { trace: true, ..Work::new(QUEUE, message) }).await;
-                queue.done(&received).await?;
-                let requests = worked.trace.into_iter().map(|step| step.request);
-                Result::Ok(requests.collect::<Vec<_>>())
-            });
-        }
-        while let Some(recorded) = tasks.join_next().await {
-            work.push(recorded??);
+            let message = Arc::clone(&received.message);
+            let worked = runtime.work(&Work { trace: true, ..Work::new(QUEUE, message) }).await;
+            queue.done(&received).await?;
+            work.push(worked.trace.into_iter().map(|step| step.request).collect());
         }
     }
 }
@@ -180,6 +169,25 @@ pub(crate) async fn replay(
         latencies.extend(done??);
     }
     Ok(Replayed { time: start.elapsed(), latencies })
+}
+
+/// Asks a store what was recorded of the work: each event's one after the other, events side by side.
+pub(crate) async fn replay_work(store: &Arc<Store>, recorded: &Recorded) -> Result<Duration> {
+    let start = Instant::now();
+    let mut running = JoinSet::new();
+    for work in &recorded.work {
+        let (store, work) = (Arc::clone(store), Arc::clone(work));
+        running.spawn(async move { replay(&store, &work, 1).await });
+    }
+    while let Some(done) = running.join_next().await {
+        done??;
+    }
+    Ok(start.elapsed())
+}
+
+/// What an event is called.
+pub(crate) fn event_name(number: u64) -> String {
+    format!("event-{number:02}")
 }
 
 async fn ask(store: &Store, request: &Request) -> Result<Capacity> {
