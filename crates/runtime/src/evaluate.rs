@@ -7,12 +7,12 @@ use std::cmp::Ordering;
 use std::fmt::Write;
 
 use latchkey_model::model::{BindingId, IdVec, InputId, Told};
-use latchkey_table::{Action, Comparator, Invalid, Item, Map, Number, Text, Value, apply};
+use latchkey_table::{Action, Comparator, Datum, Invalid, Item, Map, Number, Text, Value, apply};
 
 use crate::call::Caller;
 use crate::draw::{self, Draw};
 use crate::pages::Found;
-use crate::plan::{Code, Piece, Sign};
+use crate::plan::{Code, Part, Piece, Sign};
 use crate::problem::Problem;
 use crate::time;
 
@@ -48,48 +48,53 @@ impl From<Fault> for Problem {
 
 /// What is given for `set a ?= x`.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) enum Maybe {
+pub(crate) enum Maybe<V = Value> {
     /// Nothing: the attribute is left alone.
     Left,
     /// `null`: the attribute is taken out.
     TakenOut,
     /// A value.
-    Set(Value),
+    Set(V),
 }
 
 /// What evaluates to nothing is absent.
-pub(crate) type Evaluated<'a> = Result<Option<Cow<'a, Value>>, Fault>;
+pub(crate) type Evaluated<'a, V = Value> = Result<Option<Cow<'a, V>>, Fault>;
+
+/// A text in a key, as a scope gives it.
+pub(crate) type KeyText<S> = <<S as Scope>::Value as Datum>::Text;
 
 /// Where expressions get their values: a call, or an explanation of one.
 pub(crate) trait Scope {
+    /// What an expression evaluates to: a value, or a name for one.
+    type Value: Datum;
+
     /// The value of an expression that mentions nothing stored.
-    fn value<'a>(&'a self, code: &'a Code) -> Evaluated<'a>;
+    fn value<'a>(&'a self, code: &'a Code) -> Evaluated<'a, Self::Value>;
 
     /// Whether a test that mentions nothing stored holds.
     fn test(&self, code: &Code) -> Result<bool, Fault>;
 
     /// The item of a binding.
-    fn item(&self, binding: BindingId) -> Option<&Item>;
+    fn item(&self, binding: BindingId) -> Option<&Map<Self::Value>>;
 
     /// What is given for `set a ?= x`.
-    fn maybe(&self, code: &Code) -> Result<Maybe, Fault>;
+    fn maybe(&self, code: &Code) -> Result<Maybe<Self::Value>, Fault>;
 
     /// An item as changes leave it.
-    fn image(&self, actions: &[Action], base: &Item) -> Result<Item, Fault>;
+    fn image(
+        &self,
+        actions: &[Action<Self::Value>],
+        base: &Map<Self::Value>,
+    ) -> Result<Map<Self::Value>, Fault>;
+
+    /// The sum of two numbers, or their difference, if there is such a number.
+    fn sum(&self, a: &Self::Value, sign: Sign, b: &Self::Value) -> Option<Self::Value>;
 
     /// A value that must be there, as a text.
-    fn text(&self, code: &Code) -> Result<Text, Fault> {
-        match self.value(code)? {
-            Some(Cow::Owned(Value::Text(text))) => Ok(text),
-            Some(Cow::Borrowed(Value::Text(text))) => Ok(text.clone()),
-            Some(other) => {
-                let mut text = Text::default();
-                push(&mut text, &other, None);
-                Ok(text)
-            }
-            None => Err(Fault::Absent),
-        }
-    }
+    fn text(&self, code: &Code) -> Result<KeyText<Self>, Fault>;
+
+    /// A key of an item, if the item has all the parts of the key.
+    fn place(&self, parts: &[Part], item: &Map<Self::Value>) -> Option<KeyText<Self>>;
 }
 
 /// What a name stands for by now.
@@ -241,6 +246,8 @@ impl Frame<'_> {
 }
 
 impl Scope for Frame<'_> {
+    type Value = Value;
+
     fn value<'a>(&'a self, code: &'a Code) -> Evaluated<'a> {
         let owned = |value: Value| Ok(Some(Cow::Owned(value)));
         match code {
@@ -260,12 +267,8 @@ impl Scope for Frame<'_> {
             Code::New(at) => Ok(self.new_values.get(*at).map(Cow::Borrowed)),
             Code::Text(pieces) => owned(Value::Text(self.joined(pieces)?)),
             Code::Add(a, sign, b) => {
-                let (a, b) = (self.number(a)?, self.number(b)?);
-                let sum = match sign {
-                    Sign::Plus => a.checked_add(b),
-                    Sign::Minus => a.checked_sub(b),
-                };
-                owned(Value::Number(sum.map_err(|_| Fault::OutOfRange)?))
+                let sum = sign.applied(self.number(a)?, self.number(b)?);
+                owned(Value::Number(sum.ok_or(Fault::OutOfRange)?))
             }
             Code::Shift(instant, sign, by) => {
                 let instant = self.text(instant)?;
@@ -339,6 +342,34 @@ impl Scope for Frame<'_> {
 
     fn image(&self, actions: &[Action], base: &Item) -> Result<Item, Fault> {
         Ok(apply(actions, base)?)
+    }
+
+    fn sum(&self, a: &Value, sign: Sign, b: &Value) -> Option<Value> {
+        sign.applied(a.as_number()?, b.as_number()?).map(Value::Number)
+    }
+
+    fn text(&self, code: &Code) -> Result<Text, Fault> {
+        match self.value(code)? {
+            Some(Cow::Owned(Value::Text(text))) => Ok(text),
+            Some(Cow::Borrowed(Value::Text(text))) => Ok(text.clone()),
+            Some(other) => {
+                let mut text = Text::default();
+                push(&mut text, &other, None);
+                Ok(text)
+            }
+            None => Err(Fault::Absent),
+        }
+    }
+
+    fn place(&self, parts: &[Part], item: &Item) -> Option<Text> {
+        let mut text = Text::default();
+        for part in parts {
+            match part {
+                Part::Literal(literal) => text.push_str(literal),
+                Part::Attribute(name, width) => push(&mut text, item.get(name)?, *width),
+            }
+        }
+        Some(text)
     }
 }
 

@@ -1,7 +1,8 @@
 //! What a contract asks of the table, before there are values.
 //!
-//! The plan is walked from its start, both ways at every branch, and requests are filled by the code that
-//! fills them for a call, with names for values.
+//! The plan is walked from its start, both ways at every branch. Requests are filled and rendered by the code
+//! that does so for a call, with symbols in the place of values: a type of its own, so no name is ever taken
+//! for a value, and no request of names can be carried out.
 
 mod read;
 mod record;
@@ -17,10 +18,10 @@ use latchkey_model::model::{Place, Segment};
 use latchkey_table::Request;
 use latchkey_table::render::Rendered;
 
-use crate::evaluate::{Bound, Fault, Scope};
+use crate::evaluate::{Fault, Scope};
 use crate::plan::{Code, Contract, Failure, Op, Queue, ReturnOp, System};
 use record::Kept;
-use scope::{Symbolic, Way};
+use scope::{Bound, Symbolic, Way};
 use symbol::Symbol;
 use words::Words;
 
@@ -231,8 +232,8 @@ impl<'a> Explainer<'a> {
             Op::Let(binding, code) => {
                 let name = self.words.binding(*binding);
                 self.statement(number, &format!("{name} = {}", self.words.code(code)));
-                let value = self.scope.value(code).ok().flatten().map(|value| value.into_owned());
-                let value = value.map(|value| self.named(name, value));
+                let value = self.scope.value(code).ok().flatten();
+                let value = value.map(|value| value.into_owned().renamed(name));
                 self.scope.bind(*binding, value.map_or(Bound::Nothing, Bound::Value));
             }
             Op::Get(op) => self.get(op, number),
@@ -250,15 +251,6 @@ impl<'a> Explainer<'a> {
             }
         }
         Some(at + 1)
-    }
-
-    /// A value under the name it was given.
-    fn named(&self, name: &str, value: latchkey_table::Value) -> latchkey_table::Value {
-        let symbols = &self.scope.symbols;
-        match symbols.of(&value) {
-            Some(symbol) => symbols.value(Symbol::named(name, symbol.value_type)),
-            None => value,
-        }
     }
 
     fn when(&mut self, test: &Code, at: usize, target: usize, number: &str) -> Option<usize> {
@@ -318,14 +310,14 @@ impl<'a> Explainer<'a> {
             page.statement("answers", &format!("{what} {shown}"));
             let item = op.binding.and_then(|id| page.scope.item(id));
             let version = op.counter.as_ref().and_then(|counter| item?.get(counter));
-            if let Some(version) = version.map(|version| page.scope.symbol(version).shown) {
+            if let Some(version) = version.map(Symbol::shown) {
                 page.line(&format!("ETag: \"{version}\""));
             }
         });
     }
 
     /// Shows the ways a request can be made in.
-    fn requests(&mut self, ways: Result<Vec<Way<Request>>, Fault>) {
+    fn requests(&mut self, ways: Result<Vec<Way<Request<Symbol>>>, Fault>) {
         let Ok(ways) = ways else {
             self.line("(what it asks for cannot be told before the call)");
             return;
@@ -334,8 +326,7 @@ impl<'a> Explainer<'a> {
         for way in ways {
             match Rendered::of(&way.made) {
                 Ok(rendered) => {
-                    let operation = rendered.operation();
-                    let json = self.scope.symbols.json(rendered);
+                    let (operation, json) = (rendered.operation(), rendered.to_json());
                     shown.push((way.when, Asked { operation, json }));
                 }
                 Err(error) => self.line(&format!("(it has no rendering: {error})")),

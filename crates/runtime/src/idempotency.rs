@@ -8,7 +8,7 @@
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD as BASE64;
 use latchkey_table::{
-    Comparator, Condition, Consistency, Get, Item, Key, Number, Operand, Path, Put, Text, Value,
+    Comparator, Condition, Consistency, Datum, Get, Item, Key, Map, Operand, Path, Put, Text, Value,
 };
 use sha2::{Digest, Sha256};
 
@@ -21,6 +21,9 @@ use latchkey_model::model::Place;
 /// The partition keys of records begin with this.
 pub(crate) const PARTITION: &str = "LATCHKEY#IDEM#";
 
+/// The sort key of every record.
+pub(crate) const SORT: &str = "IDEM";
+
 /// The attribute that says when a record is over, in seconds since 1970: DynamoDB's own expiry reads it.
 pub(crate) const EXPIRES: &str = latchkey_table::EXPIRY_ATTRIBUTE;
 
@@ -28,7 +31,7 @@ pub(crate) const EXPIRES: &str = latchkey_table::EXPIRY_ATTRIBUTE;
 const CLAIM: &str = "claim";
 
 /// How long a record is kept.
-const KEPT_SECONDS: i64 = 24 * 60 * 60;
+pub(crate) const KEPT_SECONDS: i64 = 24 * 60 * 60;
 
 /// The longest key a caller can choose.
 pub(crate) const KEY_CHARS_MAX: usize = 255;
@@ -43,6 +46,17 @@ pub(crate) struct Named {
     /// What was given: another body under the same name is a mistake.
     given: String,
     now_seconds: i64,
+}
+
+/// What a record is written with: the values of a call, or names for them.
+#[derive(Debug)]
+pub(crate) struct Written<V: Datum = Value> {
+    pub(crate) key: Key<V::Text>,
+    pub(crate) given: V,
+    /// Now, in seconds.
+    pub(crate) now: V,
+    /// When the record is over, in seconds.
+    pub(crate) expires: V,
 }
 
 /// What a record says of a call.
@@ -83,7 +97,7 @@ impl Named {
         }
         let partition = format!("{PARTITION}{}", BASE64.encode(name.finalize()));
         Named {
-            key: Key::new(partition, "IDEM"),
+            key: Key::new(partition, SORT),
             given: BASE64.encode(given.finalize()),
             now_seconds: now.div_euclid(1000),
         }
@@ -94,10 +108,19 @@ impl Named {
         self.now_seconds.saturating_sub(then)
     }
 
+    /// What the call writes into its record.
+    fn written(&self) -> Written {
+        Written {
+            key: self.key.clone(),
+            given: Value::from(self.given.as_str()),
+            now: Value::from(self.now_seconds),
+            expires: Value::from(self.now_seconds.saturating_add(KEPT_SECONDS)),
+        }
+    }
+
     /// Asks for the record.
     pub(crate) fn get(&self, system: &System) -> Get {
-        let (table, key) = (system.table.clone(), self.key.clone());
-        Get { table, key, consistency: Consistency::Strong }
+        self.written().get(system)
     }
 
     /// What a record says, if it still counts.
@@ -124,25 +147,9 @@ impl Named {
 
     /// Claims the call with its first effect, where its answer cannot be told yet.
     pub(crate) fn claim(&self, system: &System, claim: &Text) -> Put {
-        let mut item = self.item(system);
-        item.insert(CLAIM, claim.clone());
-        Put { table: system.table.clone(), item, condition: Some(self.free(system)) }
-    }
-
-    /// What every record has.
-    fn item(&self, system: &System) -> Item {
-        let mut item = system.table.key.item(&self.key);
-        item.insert(system.discriminator.clone(), "LATCHKEY_IDEM");
-        item.insert("given", self.given.as_str());
-        item.insert(EXPIRES, self.now_seconds.saturating_add(KEPT_SECONDS));
-        item
-    }
-
-    /// Whether there is no record that counts.
-    fn free(&self, system: &System) -> Condition {
-        let partition = system.table.key.partition.clone();
-        let absent = Condition::Absent(Path::attribute(partition));
-        Condition::Or(vec![absent, expired(self.now_seconds)])
+        let mut put = self.written().put(system);
+        put.item.insert(CLAIM, claim.clone());
+        put
     }
 
     /// Writes the record, unless there is one that counts and is not our own claim; nothing if the answer
@@ -156,27 +163,63 @@ impl Named {
         if answer.body.len() > ANSWER_BYTES_MAX {
             return None;
         }
-        let mut item = self.item(system);
-        item.insert("status", i64::from(answer.status));
-        item.insert("body", answer.body.as_str());
-        if let Some(etag) = &answer.etag {
-            item.insert("etag", etag.as_str());
+        let mut put = self.written().answered(
+            system,
+            Value::from(i64::from(answer.status)),
+            Value::from(answer.body.as_str()),
+            answer.etag.as_deref().map(Value::from),
+            answer.found_at.as_deref().map(Value::from),
+        );
+        if let Some(claim) = claim {
+            put.condition = Some(Condition::equals(Path::attribute(CLAIM), claim.clone()));
         }
-        if let Some(at) = &answer.found_at {
-            item.insert("at", at.as_str());
+        Some(put)
+    }
+}
+impl<V: Datum> Written<V> {
+    /// Asks for the record.
+    pub(crate) fn get(&self, system: &System) -> Get<V> {
+        let (table, key) = (system.table.clone(), self.key.clone());
+        Get { table, key, consistency: Consistency::Strong }
+    }
+
+    /// The record of an answer, unless there is one that counts.
+    pub(crate) fn answered(
+        &self,
+        system: &System,
+        status: V,
+        body: V,
+        etag: Option<V>,
+        found_at: Option<V>,
+    ) -> Put<V> {
+        let mut put = self.put(system);
+        let members =
+            [("status", Some(status)), ("body", Some(body)), ("etag", etag), ("at", found_at)];
+        for (name, value) in members {
+            if let Some(value) = value {
+                put.item.insert(name, value);
+            }
         }
-        let condition = Some(match claim {
-            Some(claim) => Condition::equals(Path::attribute(CLAIM), claim.clone()),
-            None => self.free(system),
-        });
-        Some(Put { table: system.table.clone(), item, condition })
+        put
+    }
+
+    /// What every record has, unless there is one that counts.
+    fn put(&self, system: &System) -> Put<V> {
+        let names = &system.table.key;
+        let mut item: Map<V> = names.item(&self.key);
+        item.insert(system.discriminator.clone(), Value::from("LATCHKEY_IDEM"));
+        item.insert("given", self.given.clone());
+        item.insert(EXPIRES, self.expires.clone());
+        let absent = Condition::Absent(Path::attribute(names.partition.clone()));
+        let condition = Condition::Or(vec![absent, expired(self.now.clone())]);
+        Put { table: system.table.clone(), item, condition: Some(condition) }
     }
 }
 
-/// Whether a record is over by now.
-pub(crate) fn expired(now_seconds: i64) -> Condition {
-    let now = Operand::Value(Value::Number(Number::from(now_seconds)));
-    Condition::Compare(Operand::Path(Path::attribute(EXPIRES)), Comparator::LessOrEqual, now)
+/// Whether a record is over by now, in seconds.
+pub(crate) fn expired<V>(now: V) -> Condition<V> {
+    let expires = Operand::Path(Path::attribute(EXPIRES));
+    Condition::Compare(expires, Comparator::LessOrEqual, Operand::Value(now))
 }
 
 /// Each part with its length, or two parts could be told as two others.

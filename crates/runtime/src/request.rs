@@ -1,7 +1,8 @@
 //! Table requests, filled with the values of a call.
 //!
 //! What an expression says of stored attributes becomes a condition or an action; the rest is evaluated
-//! here. The same code fills them for [`explain`](crate::explain()), so that what is shown is what is done.
+//! here. The same code fills them for [`explain`](crate::explain()), so that what is shown is what is done:
+//! a call's requests hold values, those of an explanation names.
 
 mod bounds;
 
@@ -9,12 +10,12 @@ pub(crate) use bounds::Breach;
 
 use latchkey_model::model::Verb;
 use latchkey_table::{
-    Action, BatchGet, Check, Comparator, Condition, Consistency, Delete, Direction, Expression,
-    Get, Item, Key, Leg, Map, Operand, Path, Put, Query, Request, SnapshotGet, SortRange, Text,
-    Update, Value,
+    Action, BatchGet, Check, Comparator, Condition, Consistency, Datum, Delete, Direction,
+    Expression, Get, Item, Key, Leg, Map, Operand, Path, Put, Query, Request, SnapshotGet,
+    SortRange, Text, Update, Value,
 };
 
-use crate::evaluate::{Fault, Maybe, Scope, push};
+use crate::evaluate::{Fault, KeyText, Maybe, Scope};
 use crate::plan::{self, Assign, Bounds, Code, Entity, Part, Sign, Strength, System};
 
 /// Fills requests of one system.
@@ -24,37 +25,43 @@ pub(crate) struct Filler<'a, S> {
 }
 
 /// A leg and what it leaves.
-pub(crate) struct Filled {
-    pub(crate) leg: Leg,
+pub(crate) struct Filled<V: Datum = Value> {
+    pub(crate) leg: Leg<V>,
     /// The item after it, if that can be told and is needed.
-    pub(crate) image: Option<Item>,
+    pub(crate) image: Option<Map<V>>,
     /// Where more is asked of the stored item than the document does, so that no attribute leaves its
     /// bounds: what the document asks.
-    pub(crate) asked: Option<Option<Condition>>,
+    pub(crate) asked: Option<Option<Condition<V>>>,
 }
 
+/// The key of an item.
+type KeyOf<S> = Key<KeyText<S>>;
+
+/// The actions of an update, and the item they leave where that can be told.
+type Changes<V> = (Vec<Action<V>>, Option<Map<V>>);
+
 /// What is left of a test once all that is not stored is known.
-enum Residue {
+enum Residue<V> {
     Decided(bool),
-    Asked(Condition),
+    Asked(Condition<V>),
 }
 
 impl<S: Scope> Filler<'_, S> {
-    pub(crate) fn key(&self, key: &plan::Key) -> Result<Key, Fault> {
+    pub(crate) fn key(&self, key: &plan::Key) -> Result<KeyOf<S>, Fault> {
         let (partition, sort) = (self.scope.text(&key.partition)?, self.scope.text(&key.sort)?);
         let key = Key { partition, sort };
         key.validate()?;
         Ok(key)
     }
 
-    pub(crate) fn get(&self, op: &plan::GetOp) -> Result<Get, Fault> {
+    pub(crate) fn get(&self, op: &plan::GetOp) -> Result<Get<S::Value>, Fault> {
         let consistency = self.consistency(&op.strong)?;
         Ok(Get { table: self.system.table.clone(), key: self.key(&op.key)?, consistency })
     }
 
     /// A read of several items: their keys, and how they are read.
-    pub(crate) fn batch(&self, op: &plan::BatchOp) -> Result<Request, Fault> {
-        let keys: Result<Vec<Key>, Fault> = op.keys.iter().map(|key| self.key(key)).collect();
+    pub(crate) fn batch(&self, op: &plan::BatchOp) -> Result<Request<S::Value>, Fault> {
+        let keys: Result<Vec<_>, Fault> = op.keys.iter().map(|key| self.key(key)).collect();
         let (table, keys) = (self.system.table.clone(), keys?);
         if op.snapshot {
             return Ok(Request::SnapshotGet(SnapshotGet { table, keys }));
@@ -64,14 +71,14 @@ impl<S: Scope> Filler<'_, S> {
     }
 
     /// Values by their names; those that are absent are left out.
-    pub(crate) fn map(&self, assigns: &[Assign]) -> Result<Map, Fault> {
-        let mut map = Map::new();
+    pub(crate) fn map(&self, assigns: &[Assign]) -> Result<Map<S::Value>, Fault> {
+        let mut pairs = Vec::with_capacity(assigns.len());
         for assign in assigns {
             if let Some(value) = self.scope.value(&assign.value)? {
-                map.insert(assign.attribute.clone(), value.into_owned());
+                pairs.push((assign.attribute.clone(), value.into_owned()));
             }
         }
-        Ok(map)
+        Ok(pairs.into_iter().collect())
     }
 
     fn consistency(&self, strong: &Strength) -> Result<Consistency, Fault> {
@@ -84,7 +91,7 @@ impl<S: Scope> Filler<'_, S> {
     }
 
     /// A query without a limit, or nothing if its range is empty.
-    pub(crate) fn query(&self, op: &plan::QueryOp) -> Result<Option<Query>, Fault> {
+    pub(crate) fn query(&self, op: &plan::QueryOp) -> Result<Option<Query<S::Value>>, Fault> {
         let Some(range) = self.range(&op.range)? else { return Ok(None) };
         let turned = match &op.turned {
             Some(test) => self.scope.test(test)?,
@@ -100,11 +107,11 @@ impl<S: Scope> Filler<'_, S> {
             resume: None,
             consistency: self.consistency(&op.strong)?,
         };
-        query.validate()?;
+        query.validate_range()?;
         Ok(Some(query))
     }
 
-    fn range(&self, bounds: &Bounds) -> Result<Option<SortRange>, Fault> {
+    fn range(&self, bounds: &Bounds) -> Result<Option<SortRange<KeyText<S>>>, Fault> {
         let text = |code: &Code| self.scope.text(code);
         Ok(Some(match bounds {
             Bounds::All => SortRange::All,
@@ -131,7 +138,7 @@ impl<S: Scope> Filler<'_, S> {
         }))
     }
 
-    pub(crate) fn leg(&self, leg: &plan::Leg) -> Result<Filled, Fault> {
+    pub(crate) fn leg(&self, leg: &plan::Leg) -> Result<Filled<S::Value>, Fault> {
         let entity = &self.system.entities[leg.entity];
         let table = self.system.table.clone();
         let key = self.key(&leg.key)?;
@@ -140,7 +147,7 @@ impl<S: Scope> Filler<'_, S> {
                 let item = self.item(leg, entity, &key)?;
                 let absent = leg.if_absent.then(|| Condition::Absent(self.exists()));
                 let condition = self.condition(leg, absent)?;
-                let breach = !bounds::holds(entity, &item);
+                let breach = !bounds::broken(self.scope, entity, &item).is_empty();
                 let (condition, asked) = bounds::ask(condition, breach.then(|| self.never()));
                 let image = leg.result.map(|_| item.clone());
                 Ok(Filled { leg: Leg::Put(Put { table, item, condition }), image, asked })
@@ -150,7 +157,7 @@ impl<S: Scope> Filler<'_, S> {
                 // An update creates what is missing, unless it insists.
                 let exists = (leg.verb == Verb::Update).then(|| Condition::Exists(self.exists()));
                 let condition = self.condition(leg, exists)?;
-                let kept = bounds::kept(entity, &actions, || self.never());
+                let kept = bounds::kept(self.scope, entity, &actions, || self.never());
                 let (condition, asked) = bounds::ask(condition, kept);
                 let update = Update { table, key, actions, condition };
                 Ok(Filled { leg: Leg::Update(update), image, asked })
@@ -173,26 +180,8 @@ impl<S: Scope> Filler<'_, S> {
         }
     }
 
-    /// The attributes that a leg would take beyond their bounds, on the item that is stored.
-    pub(crate) fn breaches(
-        &self,
-        leg: &plan::Leg,
-        stored: Option<&Item>,
-    ) -> Result<Vec<Breach>, Fault> {
-        let entity = &self.system.entities[leg.entity];
-        let key = self.key(&leg.key)?;
-        Ok(match leg.verb {
-            Verb::Put => bounds::broken(entity, &self.item(leg, entity, &key)?),
-            Verb::Update | Verb::Upsert => {
-                let (actions, _) = self.changes(leg, entity, &key)?;
-                bounds::left(entity, &actions, stored, || self.never())
-            }
-            Verb::Delete | Verb::Check => Vec::new(),
-        })
-    }
-
     /// What holds of no item.
-    fn never(&self) -> Condition {
+    fn never(&self) -> Condition<S::Value> {
         let path = self.exists();
         Condition::And(vec![Condition::Exists(path.clone()), Condition::Absent(path)])
     }
@@ -202,14 +191,19 @@ impl<S: Scope> Filler<'_, S> {
     }
 
     /// The item a put leaves.
-    fn item(&self, leg: &plan::Leg, entity: &Entity, key: &Key) -> Result<Item, Fault> {
+    fn item(
+        &self,
+        leg: &plan::Leg,
+        entity: &Entity,
+        key: &KeyOf<S>,
+    ) -> Result<Map<S::Value>, Fault> {
         let names = &self.system.table.key;
-        let mut pairs: Vec<(Text, Value)> = vec![
-            (names.partition.clone(), Value::Text(key.partition.clone())),
-            (names.sort.clone(), Value::Text(key.sort.clone())),
-            (self.system.discriminator.clone(), entity.kind.clone()),
+        let mut pairs: Vec<(Text, S::Value)> = vec![
+            (names.partition.clone(), key.partition.clone().into()),
+            (names.sort.clone(), key.sort.clone().into()),
+            (self.system.discriminator.clone(), entity.kind.clone().into()),
         ];
-        pairs.extend(leg.defaults.iter().cloned());
+        pairs.extend(leg.defaults.iter().map(|(name, value)| (name.clone(), value.clone().into())));
         if let Some((source, attributes)) = &leg.of {
             let source = self.scope.item(*source).ok_or(Fault::Absent)?;
             let taken = attributes.iter().filter_map(|name| Some((name, source.get(name)?)));
@@ -221,7 +215,7 @@ impl<S: Scope> Filler<'_, S> {
             }
         }
         // Of two of one name the last stays: what is given replaces what is taken or assumed.
-        let mut item: Item = pairs.into_iter().collect();
+        let mut item: Map<S::Value> = pairs.into_iter().collect();
         for (partition, sort, key) in self.index_keys(leg, entity, &item) {
             if let Some(key) = key {
                 item.insert(partition.clone(), key.partition);
@@ -236,12 +230,12 @@ impl<S: Scope> Filler<'_, S> {
         &self,
         leg: &plan::Leg,
         entity: &'e Entity,
-        item: &Item,
-    ) -> Vec<(&'e Text, &'e Text, Option<Key>)> {
+        item: &Map<S::Value>,
+    ) -> Vec<(&'e Text, &'e Text, Option<KeyOf<S>>)> {
         let shapes = leg.indexes.iter().filter_map(|at| entity.indexes.get(*at));
         let keys = shapes.map(|index| {
-            let partition = filled(&index.key.partition, item);
-            let key = partition.zip(filled(&index.key.sort, item));
+            let partition = self.scope.place(&index.key.partition, item);
+            let key = partition.zip(self.scope.place(&index.key.sort, item));
             let key = key.map(|(partition, sort)| Key { partition, sort });
             (&index.partition, &index.sort, key)
         });
@@ -253,18 +247,18 @@ impl<S: Scope> Filler<'_, S> {
         &self,
         leg: &plan::Leg,
         entity: &Entity,
-        key: &Key,
-    ) -> Result<(Vec<Action>, Option<Item>), Fault> {
+        key: &KeyOf<S>,
+    ) -> Result<Changes<S::Value>, Fault> {
         let mut actions = Vec::new();
         if leg.verb == Verb::Upsert {
-            actions.push(Action::set(self.system.discriminator.clone(), entity.kind.clone()));
+            actions.push(set(&self.system.discriminator, entity.kind.clone()));
             for assign in &leg.key_values {
                 let value = self.scope.value(&assign.value)?.ok_or(Fault::Absent)?;
-                actions.push(Action::set(assign.attribute.clone(), value.into_owned()));
+                actions.push(set(&assign.attribute, value.into_owned()));
             }
             for (name, value) in &leg.defaults {
                 let path = Path::attribute(name.clone());
-                let default = Box::new(Expression::Value(value.clone()));
+                let default = Box::new(Expression::Value(value.clone().into()));
                 actions.push(Action::Set(path.clone(), Expression::OrElse(path, default)));
             }
         }
@@ -294,8 +288,8 @@ impl<S: Scope> Filler<'_, S> {
         for (partition, sort, key) in self.index_keys(leg, entity, &image) {
             match key {
                 Some(key) => {
-                    actions.push(Action::set(partition.clone(), key.partition.clone()));
-                    actions.push(Action::set(sort.clone(), key.sort.clone()));
+                    actions.push(set(partition, key.partition.clone()));
+                    actions.push(set(sort, key.sort.clone()));
                     image.insert(partition.clone(), key.partition);
                     image.insert(sort.clone(), key.sort);
                 }
@@ -316,8 +310,8 @@ impl<S: Scope> Filler<'_, S> {
         &self,
         leg: &plan::Leg,
         entity: &Entity,
-        image: &Item,
-        actions: &mut Vec<Action>,
+        image: &Map<S::Value>,
+        actions: &mut Vec<Action<S::Value>>,
     ) {
         let changed: Vec<Text> = actions.iter().map(|action| action.target().clone()).collect();
         let touched = |parts: &[Part]| {
@@ -334,25 +328,25 @@ impl<S: Scope> Filler<'_, S> {
                 continue;
             }
             let halves = [(&index.partition, &index.key.partition), (&index.sort, &index.key.sort)];
-            let made = halves.map(|(name, parts)| (name, parts, filled(parts, image)));
+            let made = halves.map(|(name, parts)| (name, parts, self.scope.place(parts, image)));
             if index.always && leg.verb == Verb::Update {
                 // It is there whatever happens; the half that changes is made anew.
                 let made = made.into_iter().filter(|(_, parts, _)| touched(parts));
-                let set = made.filter_map(|(name, _, text)| Some(Action::set(name.clone(), text?)));
+                let set = made.filter_map(|(name, _, text)| Some(set(name, text?)));
                 actions.extend(set);
                 continue;
             }
             let whole = made.iter().all(|(_, _, text)| text.is_some());
             actions.extend(made.into_iter().map(|(name, _, text)| match text.filter(|_| whole) {
-                Some(text) => Action::set(name.clone(), text),
+                Some(text) => set(name, text),
                 None => Action::Remove(Path::attribute(name.clone())),
             }));
         }
     }
 
     /// What is known of an item that was not read.
-    fn key_alone(&self, leg: &plan::Leg, key: &Key) -> Result<Item, Fault> {
-        let mut item = self.system.table.key.item(key);
+    fn key_alone(&self, leg: &plan::Leg, key: &KeyOf<S>) -> Result<Map<S::Value>, Fault> {
+        let mut item: Map<S::Value> = self.system.table.key.item(key);
         for assign in &leg.key_values {
             if let Some(value) = self.scope.value(&assign.value)? {
                 item.insert(assign.attribute.clone(), value.into_owned());
@@ -366,7 +360,7 @@ impl<S: Scope> Filler<'_, S> {
         leg: &plan::Leg,
         entity: &Entity,
         assign: &Assign,
-    ) -> Result<Option<Action>, Fault> {
+    ) -> Result<Option<Action<S::Value>>, Fault> {
         let path = Path::attribute(assign.attribute.clone());
         if assign.maybe {
             return Ok(match self.scope.maybe(&assign.value)? {
@@ -393,7 +387,12 @@ impl<S: Scope> Filler<'_, S> {
         }))
     }
 
-    fn term(&self, leg: &plan::Leg, entity: &Entity, code: &Code) -> Result<Expression, Fault> {
+    fn term(
+        &self,
+        leg: &plan::Leg,
+        entity: &Entity,
+        code: &Code,
+    ) -> Result<Expression<S::Value>, Fault> {
         match code {
             Code::Stored(path) if leg.verb == Verb::Upsert => {
                 // Where the item is not there yet, a counter counts from 0 and others from their default.
@@ -406,7 +405,7 @@ impl<S: Scope> Filler<'_, S> {
                 };
                 Ok(match start {
                     Some(value) => {
-                        Expression::OrElse(path.clone(), Box::new(Expression::Value(value)))
+                        Expression::OrElse(path.clone(), Box::new(Expression::Value(value.into())))
                     }
                     None => Expression::Path(path.clone()),
                 })
@@ -423,8 +422,8 @@ impl<S: Scope> Filler<'_, S> {
     fn condition(
         &self,
         leg: &plan::Leg,
-        implied: Option<Condition>,
-    ) -> Result<Option<Condition>, Fault> {
+        implied: Option<Condition<S::Value>>,
+    ) -> Result<Option<Condition<S::Value>>, Fault> {
         let residue = match &leg.condition {
             None => Residue::Decided(true),
             Some(code) => self.residue(code)?,
@@ -446,7 +445,7 @@ impl<S: Scope> Filler<'_, S> {
         })
     }
 
-    fn residue(&self, code: &Code) -> Result<Residue, Fault> {
+    fn residue(&self, code: &Code) -> Result<Residue<S::Value>, Fault> {
         use Residue::{Asked, Decided};
         Ok(match code {
             // The right side is asked only if the left did not decide.
@@ -473,7 +472,7 @@ impl<S: Scope> Filler<'_, S> {
                 (Asked(Condition::Exists(path)), _) => Asked(Condition::Absent(path)),
                 (Asked(condition), _) => Asked(Condition::Not(Box::new(condition))),
             },
-            Code::Stored(path) => Asked(Condition::equals(path.clone(), true)),
+            Code::Stored(path) => Asked(equals(path.clone(), Value::Bool(true).into())),
             Code::Present(thing) if let Code::Stored(path) = thing.as_ref() => {
                 Asked(Condition::Exists(path.clone()))
             }
@@ -481,7 +480,7 @@ impl<S: Scope> Filler<'_, S> {
                 let read = self.scope.item(*target).and_then(|item| item.get(counter));
                 let path = Path::attribute(counter.clone());
                 Asked(match read {
-                    Some(value) => Condition::equals(path, value.clone()),
+                    Some(value) => equals(path, value.clone()),
                     None => Condition::Absent(path),
                 })
             }
@@ -509,7 +508,7 @@ impl<S: Scope> Filler<'_, S> {
             }
             Code::In(a, values) if is_stored(a) || values.iter().any(is_stored) => {
                 let operands: Result<Vec<_>, _> = values.iter().map(|v| self.operand(v)).collect();
-                let operands: Vec<Operand> = operands?.into_iter().flatten().collect();
+                let operands: Vec<_> = operands?.into_iter().flatten().collect();
                 match self.operand(a)? {
                     Some(a) if !operands.is_empty() => Asked(Condition::In(a, operands)),
                     _ => Decided(false),
@@ -519,10 +518,30 @@ impl<S: Scope> Filler<'_, S> {
         })
     }
 
-    fn operand(&self, code: &Code) -> Result<Option<Operand>, Fault> {
+    fn operand(&self, code: &Code) -> Result<Option<Operand<S::Value>>, Fault> {
         Ok(match code {
             Code::Stored(path) => Some(Operand::Path(path.clone())),
             other => self.scope.value(other)?.map(|value| Operand::Value(value.into_owned())),
+        })
+    }
+}
+
+impl<S: Scope<Value = Value>> Filler<'_, S> {
+    /// The attributes that a leg would take beyond their bounds, on the item that is stored.
+    pub(crate) fn breaches(
+        &self,
+        leg: &plan::Leg,
+        stored: Option<&Item>,
+    ) -> Result<Vec<Breach>, Fault> {
+        let entity = &self.system.entities[leg.entity];
+        let key = self.key(&leg.key)?;
+        Ok(match leg.verb {
+            Verb::Put => bounds::broken(self.scope, entity, &self.item(leg, entity, &key)?),
+            Verb::Update | Verb::Upsert => {
+                let (actions, _) = self.changes(leg, entity, &key)?;
+                bounds::left(self.scope, entity, &actions, stored, || self.never())
+            }
+            Verb::Delete | Verb::Check => Vec::new(),
         })
     }
 }
@@ -531,11 +550,19 @@ fn is_stored(code: &Code) -> bool {
     matches!(code, Code::Stored(_))
 }
 
-fn compare(a: Operand, comparator: Comparator, b: Operand) -> Condition {
+fn compare<V>(a: Operand<V>, comparator: Comparator, b: Operand<V>) -> Condition<V> {
     Condition::Compare(a, comparator, b)
 }
 
-fn both(a: Condition, b: Condition) -> Condition {
+fn equals<V>(path: Path, value: V) -> Condition<V> {
+    compare(Operand::Path(path), Comparator::Equal, Operand::Value(value))
+}
+
+fn set<V>(name: &Text, value: impl Into<V>) -> Action<V> {
+    Action::Set(Path::attribute(name.clone()), Expression::Value(value.into()))
+}
+
+fn both<V>(a: Condition<V>, b: Condition<V>) -> Condition<V> {
     match (a, b) {
         (Condition::And(mut all), b) => {
             all.push(b);
@@ -543,16 +570,4 @@ fn both(a: Condition, b: Condition) -> Condition {
         }
         (a, b) => Condition::And(vec![a, b]),
     }
-}
-
-/// A key of an item, if it has all the parts of it.
-fn filled(parts: &[Part], item: &Item) -> Option<Text> {
-    let mut text = Text::default();
-    for part in parts {
-        match part {
-            Part::Literal(literal) => text.push_str(literal),
-            Part::Attribute(name, width) => push(&mut text, item.get(name)?, *width),
-        }
-    }
-    Some(text)
 }

@@ -43,7 +43,7 @@ pub async fn sweep(
             continue;
         }
         // It may have been written anew since it was read.
-        let condition = Some(expired(now_seconds));
+        let condition = Some(expired(now_seconds.into()));
         let delete = Delete { table: system.table.clone(), key, condition };
         match backend.ask::<Wrote>(delete, deadline()).await {
             Ok(_) => removed += 1,

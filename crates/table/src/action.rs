@@ -3,37 +3,37 @@
 use std::borrow::Cow;
 
 use crate::limits::EXPRESSION_BYTES_MAX;
-use crate::{Invalid, Item, Number, Path, Step, Text, Value, ValueType, validate};
+use crate::{Datum, Invalid, Item, Number, Path, Step, Text, Value, ValueType, validate};
 
 /// One change to an item. All of an update's changes see the item as it was before.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Action {
+pub enum Action<V = Value> {
     /// Sets a place to a value; the map or list it lies in must be there. Past the end of a list, the
     /// value is appended.
-    Set(Path, Expression),
+    Set(Path, Expression<V>),
     /// Takes an attribute, an entry or an element out, if it is there.
     Remove(Path),
     /// Adds to a number, or elements to a set; what is absent is taken for 0 or an empty set.
-    Add(Text, Value),
+    Add(Text, V),
     /// Takes elements out of a set; the attribute goes with the last of them.
-    Delete(Text, Value),
+    Delete(Text, V),
 }
 
 /// The value of a `set`.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Expression {
+pub enum Expression<V = Value> {
     /// A constant.
-    Value(Value),
+    Value(V),
     /// What is stored at a path, which must be there.
     Path(Path),
     /// What is stored at a path, or else the other.
-    OrElse(Path, Box<Expression>),
+    OrElse(Path, Box<Expression<V>>),
     /// The sum of two numbers.
-    Sum(Box<Expression>, Box<Expression>),
+    Sum(Box<Expression<V>>, Box<Expression<V>>),
     /// The difference of two numbers.
-    Difference(Box<Expression>, Box<Expression>),
+    Difference(Box<Expression<V>>, Box<Expression<V>>),
     /// Two lists, one after the other.
-    Append(Box<Expression>, Box<Expression>),
+    Append(Box<Expression<V>>, Box<Expression<V>>),
 }
 
 impl<V: Into<Value>> From<V> for Expression {
@@ -42,7 +42,7 @@ impl<V: Into<Value>> From<V> for Expression {
     }
 }
 
-impl Expression {
+impl<V> Expression<V> {
     /// Collects the attributes it reads.
     pub fn roots<'a>(&'a self, names: &mut Vec<&'a Text>) {
         match self {
@@ -73,14 +73,6 @@ impl Action {
         Action::Set(Path::attribute(name), Expression::Sum(stored, by))
     }
 
-    /// The attribute the action changes.
-    pub fn target(&self) -> &Text {
-        match self {
-            Action::Set(path, _) | Action::Remove(path) => path.root(),
-            Action::Add(name, _) | Action::Delete(name, _) => name,
-        }
-    }
-
     /// The attribute that becomes a constant, whatever is stored, and the constant.
     pub(crate) fn constant(&self) -> Option<(&Text, &Value)> {
         match self {
@@ -88,6 +80,16 @@ impl Action {
                 Some((path.root(), value))
             }
             _ => None,
+        }
+    }
+}
+
+impl<V> Action<V> {
+    /// The attribute the action changes.
+    pub fn target(&self) -> &Text {
+        match self {
+            Action::Set(path, _) | Action::Remove(path) => path.root(),
+            Action::Add(name, _) | Action::Delete(name, _) => name,
         }
     }
 
@@ -106,19 +108,19 @@ impl Action {
 const TERMS_MAX: usize = EXPRESSION_BYTES_MAX / 4;
 
 /// Refuses actions DynamoDB would refuse whatever is stored.
-pub(crate) fn validate(actions: &[Action]) -> Result<(), Invalid> {
+pub(crate) fn validate<V: Datum>(actions: &[Action<V>]) -> Result<(), Invalid> {
     let mut left = TERMS_MAX;
     for action in actions {
         left = left.checked_sub(1).ok_or(Invalid::ExpressionSize)?;
         match action {
             Action::Set(_, expression) => left = computed(expression, left)?,
             Action::Remove(_) => {}
-            Action::Add(_, Value::Number(_)) => {}
-            Action::Add(_, value) | Action::Delete(_, value) => match value {
-                Value::TextSet(_) | Value::NumberSet(_) | Value::BytesSet(_) => {
+            Action::Add(_, value) if value.type_of() == ValueType::Number => {}
+            Action::Add(_, value) | Action::Delete(_, value) => match value.type_of() {
+                ValueType::TextSet | ValueType::NumberSet | ValueType::BytesSet => {
                     validate::value(value)?
                 }
-                _ => return Err(Invalid::Operand { found: value.value_type() }),
+                found => return Err(Invalid::Operand { found }),
             },
         }
     }
@@ -138,7 +140,7 @@ pub(crate) fn validate(actions: &[Action]) -> Result<(), Invalid> {
 }
 
 /// What a `set` computes: a term, or one sum, difference or list of two.
-fn computed(expression: &Expression, left: usize) -> Result<usize, Invalid> {
+fn computed<V: Datum>(expression: &Expression<V>, left: usize) -> Result<usize, Invalid> {
     let (a, b, value_type) = match expression {
         Expression::Sum(a, b) | Expression::Difference(a, b) => (a, b, ValueType::Number),
         Expression::Append(a, b) => (a, b, ValueType::List),
@@ -150,7 +152,7 @@ fn computed(expression: &Expression, left: usize) -> Result<usize, Invalid> {
 }
 
 /// Counts an expression's terms down from `left`, which bounds the depth of the walk too.
-fn term(expression: &Expression, left: usize) -> Result<usize, Invalid> {
+fn term<V: Datum>(expression: &Expression<V>, left: usize) -> Result<usize, Invalid> {
     let left = left.checked_sub(1).ok_or(Invalid::ExpressionSize)?;
     match expression {
         Expression::Value(value) => validate::value(value).map(|()| left),
@@ -166,10 +168,10 @@ fn term(expression: &Expression, left: usize) -> Result<usize, Invalid> {
 }
 
 /// Refuses a constant of another type, whether or not it would come to be computed with.
-fn can_be(expression: &Expression, value_type: ValueType) -> Result<(), Invalid> {
+fn can_be<V: Datum>(expression: &Expression<V>, value_type: ValueType) -> Result<(), Invalid> {
     match expression {
-        Expression::Value(value) if value.value_type() != value_type => {
-            Err(Invalid::Operand { found: value.value_type() })
+        Expression::Value(value) if value.type_of() != value_type => {
+            Err(Invalid::Operand { found: value.type_of() })
         }
         _ => Ok(()),
     }

@@ -4,11 +4,11 @@ use std::borrow::Cow;
 use std::cmp::Ordering;
 
 use crate::limits::{ALTERNATIVES_MAX, CONDITION_OPERATORS_MAX};
-use crate::{Invalid, Item, Map, Number, Path, Text, Value, ValueType, validate};
+use crate::{Datum, Invalid, Item, Map, Number, Path, Text, Value, ValueType, validate};
 
 /// What must be true of the stored item for a write to happen.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Condition {
+pub enum Condition<V = Value> {
     /// The attribute is there.
     Exists(Path),
     /// The attribute is not there.
@@ -16,28 +16,28 @@ pub enum Condition {
     /// The attribute is there and of a type.
     HasType(Path, ValueType),
     /// Two operands compare as stated.
-    Compare(Operand, Comparator, Operand),
+    Compare(Operand<V>, Comparator, Operand<V>),
     /// The first operand lies between the other two, both included.
-    Between(Operand, Operand, Operand),
+    Between(Operand<V>, Operand<V>, Operand<V>),
     /// The operand equals one of the alternatives.
-    In(Operand, Vec<Operand>),
+    In(Operand<V>, Vec<Operand<V>>),
     /// The attribute is a text or bytes that begin with the operand.
-    BeginsWith(Path, Operand),
+    BeginsWith(Path, Operand<V>),
     /// The attribute is a text with the operand in it, or a set or list with it as an element.
-    Contains(Path, Operand),
+    Contains(Path, Operand<V>),
     /// Every one holds.
-    And(Vec<Condition>),
+    And(Vec<Condition<V>>),
     /// At least one holds.
-    Or(Vec<Condition>),
+    Or(Vec<Condition<V>>),
     /// It does not hold.
-    Not(Box<Condition>),
+    Not(Box<Condition<V>>),
 }
 
 /// A side of a comparison.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Operand {
+pub enum Operand<V = Value> {
     /// A constant.
-    Value(Value),
+    Value(V),
     /// What is stored at a path.
     Path(Path),
     /// The length of a text (in UTF-16 units) or of bytes, the count of a list, map or set.
@@ -93,7 +93,9 @@ impl Condition {
         let (path, value) = (Operand::Path(path.into()), Operand::Value(value.into()));
         Condition::Compare(path, Comparator::Equal, value)
     }
+}
 
+impl<V: Datum> Condition<V> {
     /// Refuses a condition DynamoDB would refuse whatever is stored.
     pub fn validate(&self) -> Result<(), Invalid> {
         self.spend(CONDITION_OPERATORS_MAX).map(drop)
@@ -128,6 +130,7 @@ impl Condition {
             Condition::Between(value, low, high) => {
                 [value, low, high].into_iter().try_for_each(ordered)?;
                 if let (Operand::Value(low), Operand::Value(high)) = (low, high)
+                    && let (Some(low), Some(high)) = (low.known(), high.known())
                     && !order(low, high).is_some_and(Ordering::is_le)
                 {
                     return Err(Invalid::ReversedBounds);
@@ -161,8 +164,8 @@ impl Condition {
     }
 
     /// The operands of the condition itself, paths apart that can be nothing else.
-    fn operands(&self) -> impl Iterator<Item = &Operand> {
-        let (few, many): ([Option<&Operand>; 3], &[Operand]) = match self {
+    fn operands(&self) -> impl Iterator<Item = &Operand<V>> {
+        let (few, many): ([Option<&Operand<V>>; 3], &[Operand<V>]) = match self {
             Condition::Compare(a, _, b) => ([Some(a), Some(b), None], &[]),
             Condition::Between(value, low, high) => ([Some(value), Some(low), Some(high)], &[]),
             Condition::In(value, alternatives) => ([Some(value), None, None], alternatives),
@@ -180,17 +183,17 @@ fn spend(left: usize, operators: usize) -> Result<usize, Invalid> {
 }
 
 /// Refuses to order a constant that has no order.
-fn ordered(operand: &Operand) -> Result<(), Invalid> {
+fn ordered<V: Datum>(operand: &Operand<V>) -> Result<(), Invalid> {
     match operand {
-        Operand::Value(value) if !has_order(value) => {
-            Err(Invalid::Unordered { found: value.value_type() })
+        Operand::Value(value) if !has_order(value.type_of()) => {
+            Err(Invalid::Unordered { found: value.type_of() })
         }
         _ => Ok(()),
     }
 }
 
 /// Refuses to compare what is stored at a path with itself.
-fn distinct(path: &Path, operand: &Operand) -> Result<(), Invalid> {
+fn distinct<V>(path: &Path, operand: &Operand<V>) -> Result<(), Invalid> {
     match operand {
         Operand::Path(other) if other == path => {
             Err(Invalid::SameOperand { path: path.to_string() })
@@ -200,9 +203,9 @@ fn distinct(path: &Path, operand: &Operand) -> Result<(), Invalid> {
 }
 
 /// Refuses a prefix that is known to be neither text nor bytes.
-fn can_begin(prefix: &Operand) -> Result<(), Invalid> {
+fn can_begin<V: Datum>(prefix: &Operand<V>) -> Result<(), Invalid> {
     let found = match prefix {
-        Operand::Value(value) => value.value_type(),
+        Operand::Value(value) => value.type_of(),
         Operand::Size(_) => ValueType::Number,
         Operand::Path(_) => return Ok(()),
     };
@@ -212,8 +215,8 @@ fn can_begin(prefix: &Operand) -> Result<(), Invalid> {
     }
 }
 
-fn has_order(value: &Value) -> bool {
-    matches!(value, Value::Text(_) | Value::Number(_) | Value::Bytes(_))
+fn has_order(value_type: ValueType) -> bool {
+    matches!(value_type, ValueType::Text | ValueType::Number | ValueType::Bytes)
 }
 
 static NOTHING: Map = Map::new();

@@ -18,6 +18,7 @@ mod arbitrary;
 mod backend;
 mod capacity;
 mod condition;
+mod datum;
 mod invalid;
 pub mod line;
 mod path;
@@ -32,6 +33,7 @@ pub use answer::{Answer, Error, Failed, Got, GotMany, Page, Scanned, Transacted,
 pub use backend::{About, Answering, Backend, Need, PrepareError};
 pub use capacity::{Image, index_write};
 pub use condition::{Comparator, Condition, Operand, holds};
+pub use datum::{Datum, KeyText, View};
 pub use invalid::Invalid;
 pub use latchkey_value::name::EXPIRY_ATTRIBUTE;
 pub use latchkey_value::{

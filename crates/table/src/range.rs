@@ -1,32 +1,32 @@
 //! Which part of a partition a query reads.
 
-use crate::{Invalid, Text};
+use crate::{Invalid, KeyText, Text, validate};
 
 /// A range of sort keys, ordered by their UTF-8 bytes.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum SortRange {
+pub enum SortRange<T = Text> {
     /// The whole partition.
     All,
     /// This sort key alone.
-    Equal(Text),
+    Equal(T),
     /// Below this.
-    Less(Text),
+    Less(T),
     /// Up to this.
-    LessOrEqual(Text),
+    LessOrEqual(T),
     /// Above this.
-    Greater(Text),
+    Greater(T),
     /// From this on.
-    GreaterOrEqual(Text),
+    GreaterOrEqual(T),
     /// From the first to the second, both included.
-    Between(Text, Text),
+    Between(T, T),
     /// All that begin with this.
-    BeginsWith(Text),
+    BeginsWith(T),
 }
 
-impl SortRange {
+impl<T: KeyText> SortRange<T> {
     /// Refuses reversed bounds, and bounds no sort key can have.
     pub fn validate(&self) -> Result<(), Invalid> {
-        let bounds: &[&Text] = match self {
+        let bounds: &[&T] = match self {
             SortRange::All => &[],
             SortRange::Equal(text)
             | SortRange::Less(text)
@@ -37,14 +37,11 @@ impl SortRange {
             SortRange::Between(low, high) if low > high => return Err(Invalid::ReversedBounds),
             SortRange::Between(low, high) => &[low, high],
         };
-        for bound in bounds {
-            if bound.is_empty() || bound.len() > crate::limits::SORT_KEY_BYTES_MAX {
-                return Err(Invalid::SortKey { bytes: bound.len() });
-            }
-        }
-        Ok(())
+        bounds.iter().try_for_each(|bound| validate::sort(*bound))
     }
+}
 
+impl SortRange {
     /// Whether a sort key lies in the range.
     pub fn contains(&self, sort: &str) -> bool {
         match self {

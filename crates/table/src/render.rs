@@ -29,41 +29,42 @@ mod json;
 
 use crate::request::{self, Direction};
 use crate::{
-    BatchGet, Check, Condition, Consistency, Delete, Error, Get, Invalid, Item, KeyNames, Leg, Put,
-    Request, Resume, Returning, SnapshotGet, Text, Transact, Update, Value, validate,
+    BatchGet, Check, Condition, Consistency, Datum, Delete, Error, Get, Invalid, Item, KeyNames,
+    Leg, Map, Put, Request, Resume, Returning, SnapshotGet, Text, Transact, Update, Value,
+    validate,
 };
 use expression::Expressions;
 pub(crate) use expression::validate_size;
 
 /// A request as one operation of DynamoDB.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Rendered {
+pub enum Rendered<V = Value> {
     /// A get.
-    GetItem(GetItem),
+    GetItem(GetItem<V>),
     /// A batch get.
-    BatchGetItem(BatchGetItem),
+    BatchGetItem(BatchGetItem<V>),
     /// A snapshot get.
-    TransactGetItems(TransactGetItems),
+    TransactGetItems(TransactGetItems<V>),
     /// A query.
-    Query(Query),
+    Query(Query<V>),
     /// A put by itself.
-    PutItem(PutItem),
+    PutItem(PutItem<V>),
     /// An update by itself.
-    UpdateItem(UpdateItem),
+    UpdateItem(UpdateItem<V>),
     /// A delete by itself.
-    DeleteItem(DeleteItem),
+    DeleteItem(DeleteItem<V>),
     /// A transaction.
-    TransactWriteItems(TransactWriteItems),
+    TransactWriteItems(TransactWriteItems<V>),
 }
 
 /// What the placeholders of an operation's expressions stand for. Each is used, and each used one is
 /// here; DynamoDB refuses anything else, an empty map of them included.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Placeholders {
+pub struct Placeholders<V = Value> {
     /// The name of an attribute or of a map's entry for each `#n0`, `#n1` …, no name twice.
     pub names: Vec<(String, Text)>,
     /// The value for each `:v0`, `:v1` ….
-    pub values: Vec<(String, Value)>,
+    pub values: Vec<(String, V)>,
 }
 
 /// Which image of an item DynamoDB answers a write with.
@@ -77,38 +78,38 @@ pub enum ReturnValues {
 
 /// `GetItem`
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct GetItem {
+pub struct GetItem<V = Value> {
     /// The table.
     pub table_name: Text,
     /// The key attributes.
-    pub key: Item,
+    pub key: Map<V>,
     /// Whether the read is a strong one.
     pub consistent_read: bool,
 }
 
 /// `BatchGetItem`, on one table.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct BatchGetItem {
+pub struct BatchGetItem<V = Value> {
     /// The table.
     pub table_name: Text,
     /// The key attributes of each item.
-    pub keys: Vec<Item>,
+    pub keys: Vec<Map<V>>,
     /// Whether the reads are strong ones.
     pub consistent_read: bool,
 }
 
 /// `TransactGetItems`, on one table.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct TransactGetItems {
+pub struct TransactGetItems<V = Value> {
     /// The table.
     pub table_name: Text,
     /// The key attributes of each item.
-    pub keys: Vec<Item>,
+    pub keys: Vec<Map<V>>,
 }
 
 /// `Query`
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Query {
+pub struct Query<V = Value> {
     /// The table.
     pub table_name: Text,
     /// The index, unless the table itself is queried.
@@ -116,7 +117,7 @@ pub struct Query {
     /// Which keys to read.
     pub key_condition: String,
     /// What stands in the condition.
-    pub placeholders: Placeholders,
+    pub placeholders: Placeholders<V>,
     /// Whether the lowest sort key comes first.
     pub scan_index_forward: bool,
     /// The most items to read.
@@ -129,15 +130,15 @@ pub struct Query {
 
 /// `PutItem`, or the `Put` of a transaction.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct PutItem {
+pub struct PutItem<V = Value> {
     /// The table.
     pub table_name: Text,
     /// The item.
-    pub item: Item,
+    pub item: Map<V>,
     /// What must hold of the item that is there.
     pub condition: Option<String>,
     /// What stands in the condition.
-    pub placeholders: Placeholders,
+    pub placeholders: Placeholders<V>,
     /// The image to answer with. A put cannot be asked for the new one, which is the item itself.
     pub return_values: Option<ReturnValues>,
     /// The image to fail with, where there is a condition to fail.
@@ -146,17 +147,17 @@ pub struct PutItem {
 
 /// `UpdateItem`, or the `Update` of a transaction.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct UpdateItem {
+pub struct UpdateItem<V = Value> {
     /// The table.
     pub table_name: Text,
     /// The key attributes.
-    pub key: Item,
+    pub key: Map<V>,
     /// The changes, unless there are none: the item is then made of its key alone.
     pub update: Option<String>,
     /// What must hold of the item that is there.
     pub condition: Option<String>,
     /// What stands in both expressions.
-    pub placeholders: Placeholders,
+    pub placeholders: Placeholders<V>,
     /// The image to answer with.
     pub return_values: Option<ReturnValues>,
     /// The image to fail with, where there is a condition to fail.
@@ -165,15 +166,15 @@ pub struct UpdateItem {
 
 /// `DeleteItem`, or the `Delete` of a transaction.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct DeleteItem {
+pub struct DeleteItem<V = Value> {
     /// The table.
     pub table_name: Text,
     /// The key attributes.
-    pub key: Item,
+    pub key: Map<V>,
     /// What must hold of the item that is there.
     pub condition: Option<String>,
     /// What stands in the condition.
-    pub placeholders: Placeholders,
+    pub placeholders: Placeholders<V>,
     /// The image to answer with. A delete leaves no new one.
     pub return_values: Option<ReturnValues>,
     /// The image to fail with, where there is a condition to fail.
@@ -182,42 +183,42 @@ pub struct DeleteItem {
 
 /// The `ConditionCheck` of a transaction.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct ConditionCheck {
+pub struct ConditionCheck<V = Value> {
     /// The table.
     pub table_name: Text,
     /// The key attributes.
-    pub key: Item,
+    pub key: Map<V>,
     /// What must hold of the item.
     pub condition: String,
     /// What stands in the condition.
-    pub placeholders: Placeholders,
+    pub placeholders: Placeholders<V>,
     /// The image to fail with.
     pub return_values_on_condition_check_failure: ReturnValues,
 }
 
 /// `TransactWriteItems`
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct TransactWriteItems {
+pub struct TransactWriteItems<V = Value> {
     /// The legs, each with placeholders of its own.
-    pub legs: Vec<TransactWriteItem>,
+    pub legs: Vec<TransactWriteItem<V>>,
 }
 
 /// One leg of a transaction.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum TransactWriteItem {
+pub enum TransactWriteItem<V = Value> {
     /// `Put`
-    Put(PutItem),
+    Put(PutItem<V>),
     /// `Update`
-    Update(UpdateItem),
+    Update(UpdateItem<V>),
     /// `Delete`
-    Delete(DeleteItem),
+    Delete(DeleteItem<V>),
     /// `ConditionCheck`
-    ConditionCheck(ConditionCheck),
+    ConditionCheck(ConditionCheck<V>),
 }
 
-impl Rendered {
+impl<V: Datum> Rendered<V> {
     /// Renders any request.
-    pub fn of(request: &Request) -> Result<Rendered, Error> {
+    pub fn of(request: &Request<V>) -> Result<Rendered<V>, Error> {
         Ok(match request {
             Request::Get(get) => Rendered::GetItem(GetItem::of(get)),
             Request::BatchGet(get) => Rendered::BatchGetItem(BatchGetItem::of(get)),
@@ -261,9 +262,9 @@ impl ReturnValues {
     }
 }
 
-impl GetItem {
+impl<V: Datum> GetItem<V> {
     /// Renders a get.
-    pub fn of(get: &Get) -> GetItem {
+    pub fn of(get: &Get<V>) -> GetItem<V> {
         GetItem {
             table_name: get.table.name.clone(),
             key: get.table.key.item(&get.key),
@@ -272,9 +273,9 @@ impl GetItem {
     }
 }
 
-impl BatchGetItem {
+impl<V: Datum> BatchGetItem<V> {
     /// Renders a batch get.
-    pub fn of(get: &BatchGet) -> BatchGetItem {
+    pub fn of(get: &BatchGet<V>) -> BatchGetItem<V> {
         BatchGetItem {
             table_name: get.table.name.clone(),
             keys: get.keys.iter().map(|key| get.table.key.item(key)).collect(),
@@ -283,9 +284,9 @@ impl BatchGetItem {
     }
 }
 
-impl TransactGetItems {
+impl<V: Datum> TransactGetItems<V> {
     /// Renders a snapshot get.
-    pub fn of(get: &SnapshotGet) -> TransactGetItems {
+    pub fn of(get: &SnapshotGet<V>) -> TransactGetItems<V> {
         TransactGetItems {
             table_name: get.table.name.clone(),
             keys: get.keys.iter().map(|key| get.table.key.item(key)).collect(),
@@ -293,9 +294,9 @@ impl TransactGetItems {
     }
 }
 
-impl Query {
+impl<V: Datum> Query<V> {
     /// Renders a query. Its index must be one of the table's, and it goes on from a key of its own.
-    pub fn of(query: &request::Query) -> Result<Query, Invalid> {
+    pub fn of(query: &request::Query<V>) -> Result<Query<V>, Invalid> {
         let table = &query.table;
         let index = match &query.index {
             None => None,
@@ -323,9 +324,9 @@ impl Query {
     }
 }
 
-impl PutItem {
+impl<V: Datum> PutItem<V> {
     /// Renders a put.
-    pub fn of(put: &Put, returning: Returning) -> Result<PutItem, Invalid> {
+    pub fn of(put: &Put<V>, returning: Returning) -> Result<PutItem<V>, Invalid> {
         put.item.iter().try_for_each(|(name, value)| {
             validate::name(name)?;
             validate::value(value)
@@ -343,10 +344,10 @@ impl PutItem {
     }
 }
 
-impl UpdateItem {
+impl<V: Datum> UpdateItem<V> {
     /// Renders an update. DynamoDB computes one sum, difference or list at a time: an update that
     /// computes with such a result has no rendering.
-    pub fn of(update: &Update, returning: Returning) -> Result<UpdateItem, Invalid> {
+    pub fn of(update: &Update<V>, returning: Returning) -> Result<UpdateItem<V>, Invalid> {
         let mut expressions = Expressions::default();
         let changes = expressions.update(&update.actions)?;
         let condition = optional(&mut expressions, update.condition.as_ref())?;
@@ -366,9 +367,9 @@ impl UpdateItem {
     }
 }
 
-impl DeleteItem {
+impl<V: Datum> DeleteItem<V> {
     /// Renders a delete.
-    pub fn of(delete: &Delete, returning: Returning) -> Result<DeleteItem, Invalid> {
+    pub fn of(delete: &Delete<V>, returning: Returning) -> Result<DeleteItem<V>, Invalid> {
         let mut expressions = Expressions::default();
         let condition = optional(&mut expressions, delete.condition.as_ref())?;
         Ok(DeleteItem {
@@ -382,9 +383,9 @@ impl DeleteItem {
     }
 }
 
-impl ConditionCheck {
+impl<V: Datum> ConditionCheck<V> {
     /// Renders a check.
-    pub fn of(check: &Check) -> Result<ConditionCheck, Invalid> {
+    pub fn of(check: &Check<V>) -> Result<ConditionCheck<V>, Invalid> {
         let mut expressions = Expressions::default();
         let condition = expressions.condition(&check.condition)?;
         Ok(ConditionCheck {
@@ -397,9 +398,9 @@ impl ConditionCheck {
     }
 }
 
-impl TransactWriteItems {
+impl<V: Datum> TransactWriteItems<V> {
     /// Renders a transaction.
-    pub fn of(transact: &Transact) -> Result<TransactWriteItems, Error> {
+    pub fn of(transact: &Transact<V>) -> Result<TransactWriteItems<V>, Error> {
         let leg = |(at, leg)| {
             TransactWriteItem::of(leg).map_err(|reason| Error::Invalid { leg: Some(at), reason })
         };
@@ -408,9 +409,9 @@ impl TransactWriteItems {
     }
 }
 
-impl TransactWriteItem {
+impl<V: Datum> TransactWriteItem<V> {
     /// Renders a leg, which answers with no image.
-    pub fn of(leg: &Leg) -> Result<TransactWriteItem, Invalid> {
+    pub fn of(leg: &Leg<V>) -> Result<TransactWriteItem<V>, Invalid> {
         Ok(match leg {
             Leg::Put(put) => TransactWriteItem::Put(PutItem::of(put, Returning::Nothing)?),
             // A leg without its expression is no update to DynamoDB; alone, an item is made of its key.
@@ -440,9 +441,9 @@ fn is_strong(consistency: Consistency) -> bool {
     consistency == Consistency::Strong
 }
 
-fn optional(
-    expressions: &mut Expressions,
-    condition: Option<&Condition>,
+fn optional<V: Datum>(
+    expressions: &mut Expressions<V>,
+    condition: Option<&Condition<V>>,
 ) -> Result<Option<String>, Invalid> {
     condition.map(|condition| expressions.condition(condition)).transpose()
 }
@@ -463,7 +464,7 @@ fn failure_image(condition: Option<&String>) -> Option<ReturnValues> {
 /// The key attributes of the item to go on behind. An attribute may be part of both keys; it has one
 /// value all the same.
 fn start_key(table: &KeyNames, index: Option<&KeyNames>, resume: &Resume) -> Result<Item, Invalid> {
-    let mut attributes = table.item(&resume.key);
+    let mut attributes: Item = table.item(&resume.key);
     let of_index = match (index, &resume.index_key) {
         (None, None) => return Ok(attributes),
         (Some(names), Some(key)) => names.item(key),

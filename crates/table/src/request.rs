@@ -5,77 +5,76 @@ mod scan;
 
 use std::sync::Arc;
 
-use crate::limits::{KEYS_MAX, LEGS_MAX, PARTITION_KEY_BYTES_MAX, TRANSACTION_BYTES_MAX};
+use crate::limits::{KEYS_MAX, LEGS_MAX, TRANSACTION_BYTES_MAX};
 use crate::{
-    Action, Condition, Consistency, Error, Invalid, Item, Key, KeyNames, Schema, SortRange, Text,
-    action, render,
+    Action, Condition, Consistency, Datum, Error, Invalid, Item, Key, KeyNames, Map, Schema,
+    SortRange, Text, Value, action, render, validate,
 };
-
 pub use scan::Scan;
 
-/// Any request of a contract. A [`Backend`](crate::Backend) carries it out.
+/// Any request of a contract. A [`Backend`](crate::Backend) carries out one of values.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Request {
+pub enum Request<V: Datum = Value> {
     /// Reads one item.
-    Get(Get),
+    Get(Get<V>),
     /// Reads several items, each for itself.
-    BatchGet(BatchGet),
+    BatchGet(BatchGet<V>),
     /// Reads several items as of one instant.
-    SnapshotGet(SnapshotGet),
+    SnapshotGet(SnapshotGet<V>),
     /// Reads a range of a partition.
-    Query(Query),
+    Query(Query<V>),
     /// Writes a whole item.
-    Put(Put, Returning),
+    Put(Put<V>, Returning),
     /// Changes an item.
-    Update(Update, Returning),
+    Update(Update<V>, Returning),
     /// Removes an item.
-    Delete(Delete, Returning),
+    Delete(Delete<V>, Returning),
     /// Writes several items or none.
-    Transact(Transact),
+    Transact(Transact<V>),
 }
 
 /// Reads one item.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Get {
+pub struct Get<V: Datum = Value> {
     /// The table.
     pub table: Arc<Schema>,
     /// The item's key.
-    pub key: Key,
+    pub key: Key<V::Text>,
     /// How fresh the answer must be.
     pub consistency: Consistency,
 }
 
 /// Reads several items, each for itself.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct BatchGet {
+pub struct BatchGet<V: Datum = Value> {
     /// The table.
     pub table: Arc<Schema>,
     /// The items' keys, no two the same.
-    pub keys: Vec<Key>,
+    pub keys: Vec<Key<V::Text>>,
     /// How fresh the answers must be.
     pub consistency: Consistency,
 }
 
 /// Reads several items as of one instant.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct SnapshotGet {
+pub struct SnapshotGet<V: Datum = Value> {
     /// The table.
     pub table: Arc<Schema>,
     /// The items' keys, no two the same.
-    pub keys: Vec<Key>,
+    pub keys: Vec<Key<V::Text>>,
 }
 
 /// Reads a range of a partition of the table or of an index.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Query {
+pub struct Query<V: Datum = Value> {
     /// The table.
     pub table: Arc<Schema>,
     /// The index, or else the table itself.
     pub index: Option<Text>,
     /// The partition.
-    pub partition: Text,
+    pub partition: V::Text,
     /// The sort keys to read.
-    pub range: SortRange,
+    pub range: SortRange<V::Text>,
     /// From which end.
     pub direction: Direction,
     /// The most items to read, or else as many as one query can.
@@ -106,68 +105,68 @@ pub struct Resume {
 
 /// Writes a whole item, in place of any that was there.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Put {
+pub struct Put<V: Datum = Value> {
     /// The table.
     pub table: Arc<Schema>,
     /// The item, with its key.
-    pub item: Item,
+    pub item: Map<V>,
     /// What must hold of the item that is there.
-    pub condition: Option<Condition>,
+    pub condition: Option<Condition<V>>,
 }
 
 /// Changes an item; one that is not there is created, unless the condition asks for it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Update {
+pub struct Update<V: Datum = Value> {
     /// The table.
     pub table: Arc<Schema>,
     /// The item's key.
-    pub key: Key,
+    pub key: Key<V::Text>,
     /// The changes.
-    pub actions: Vec<Action>,
+    pub actions: Vec<Action<V>>,
     /// What must hold of the item that is there.
-    pub condition: Option<Condition>,
+    pub condition: Option<Condition<V>>,
 }
 
 /// Removes an item, if it is there.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Delete {
+pub struct Delete<V: Datum = Value> {
     /// The table.
     pub table: Arc<Schema>,
     /// The item's key.
-    pub key: Key,
+    pub key: Key<V::Text>,
     /// What must hold of the item that is there.
-    pub condition: Option<Condition>,
+    pub condition: Option<Condition<V>>,
 }
 
 /// Requires something of an item without changing it; only within a transaction.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Check {
+pub struct Check<V: Datum = Value> {
     /// The table.
     pub table: Arc<Schema>,
     /// The item's key.
-    pub key: Key,
+    pub key: Key<V::Text>,
     /// What must hold of it.
-    pub condition: Condition,
+    pub condition: Condition<V>,
 }
 
 /// Writes several items or none. The first leg whose condition fails is the one reported.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Transact {
+pub struct Transact<V: Datum = Value> {
     /// The legs, no two of them on one item.
-    pub legs: Vec<Leg>,
+    pub legs: Vec<Leg<V>>,
 }
 
 /// One part of a transaction.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Leg {
+pub enum Leg<V: Datum = Value> {
     /// Writes a whole item.
-    Put(Put),
+    Put(Put<V>),
     /// Changes an item.
-    Update(Update),
+    Update(Update<V>),
     /// Removes an item.
-    Delete(Delete),
+    Delete(Delete<V>),
     /// Requires something of an item.
-    Check(Check),
+    Check(Check<V>),
 }
 
 /// Which image of the item a single write answers with.
@@ -218,13 +217,10 @@ fn has_twins<T: PartialEq>(sorted: &[T]) -> bool {
     sorted.windows(2).any(|pair| matches!(pair, [a, b] if a == b))
 }
 
-impl Query {
-    /// Refuses a query no backend would carry out.
-    pub fn validate(&self) -> Result<(), Invalid> {
-        match self.partition.len() {
-            1..=PARTITION_KEY_BYTES_MAX => {}
-            bytes => return Err(Invalid::PartitionKey { bytes }),
-        }
+impl<V: Datum> Query<V> {
+    /// Refuses a query no backend would carry out, whatever it goes on from.
+    pub fn validate_range(&self) -> Result<(), Invalid> {
+        validate::partition(&self.partition)?;
         self.range.validate()?;
         if self.limit == Some(0) {
             return Err(Invalid::Limit);
@@ -237,6 +233,14 @@ impl Query {
                 return Err(Invalid::StrongIndex { name: name.clone() });
             }
         }
+        Ok(())
+    }
+}
+
+impl Query {
+    /// Refuses a query no backend would carry out.
+    pub fn validate(&self) -> Result<(), Invalid> {
+        self.validate_range()?;
         self.resume.as_ref().map_or(Ok(()), |resume| self.validate_resume(resume))
     }
 
@@ -288,10 +292,10 @@ impl Request {
     }
 }
 
-impl Leg {
+impl<V: Datum> Leg<V> {
     /// The leg as a request of its own, which answers with an image of the item. A check is never alone: it is a
     /// transaction of one leg, and answers with no image.
-    pub fn alone(self, returning: Returning) -> Request {
+    pub fn alone(self, returning: Returning) -> Request<V> {
         match self {
             Leg::Put(put) => Request::Put(put, returning),
             Leg::Update(update) => Request::Update(update, returning),
@@ -311,7 +315,7 @@ impl Leg {
     }
 
     /// What must hold of the stored item.
-    pub fn condition(&self) -> Option<&Condition> {
+    pub fn condition(&self) -> Option<&Condition<V>> {
         match self {
             Leg::Put(put) => put.condition.as_ref(),
             Leg::Update(update) => update.condition.as_ref(),
@@ -319,7 +323,9 @@ impl Leg {
             Leg::Check(check) => Some(&check.condition),
         }
     }
+}
 
+impl Leg {
     /// The key of the item.
     pub fn key(&self) -> Result<Key, Invalid> {
         match self {

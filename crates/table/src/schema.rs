@@ -4,7 +4,7 @@ use crate::limits::{
     INDEXES_MAX, ITEM_BYTES_MAX, KEY_NAME_BYTES_MAX, PARTITION_KEY_BYTES_MAX, SORT_KEY_BYTES_MAX,
     TABLE_NAME_BYTES,
 };
-use crate::{Invalid, Item, Text, Value, validate};
+use crate::{Datum, Invalid, Item, KeyText, Map, Text, Value, validate};
 use latchkey_value::name::key_attributes;
 
 /// A table's name, its key attributes and its indexes. Every key is a text.
@@ -38,11 +38,11 @@ pub struct Index {
 
 /// A place in a table or an index.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Key {
+pub struct Key<T = Text> {
     /// The partition.
-    pub partition: Text,
+    pub partition: T,
     /// The place within the partition.
-    pub sort: Text,
+    pub sort: T,
 }
 
 impl Key {
@@ -50,17 +50,13 @@ impl Key {
     pub fn new(partition: impl Into<Text>, sort: impl Into<Text>) -> Key {
         Key { partition: partition.into(), sort: sort.into() }
     }
+}
 
+impl<T: KeyText> Key<T> {
     /// Refuses a key that is empty or too long.
     pub fn validate(&self) -> Result<(), Invalid> {
-        match self.partition.len() {
-            1..=PARTITION_KEY_BYTES_MAX => {}
-            bytes => return Err(Invalid::PartitionKey { bytes }),
-        }
-        match self.sort.len() {
-            1..=SORT_KEY_BYTES_MAX => Ok(()),
-            bytes => Err(Invalid::SortKey { bytes }),
-        }
+        validate::partition(&self.partition)?;
+        validate::sort(&self.sort)
     }
 }
 
@@ -100,11 +96,9 @@ impl KeyNames {
     }
 
     /// An item of a key and nothing else.
-    pub fn item(&self, key: &Key) -> Item {
-        Item::from([
-            (self.partition.clone(), key.partition.clone()),
-            (self.sort.clone(), key.sort.clone()),
-        ])
+    pub fn item<V: Datum>(&self, key: &Key<V::Text>) -> Map<V> {
+        let (partition, sort) = (key.partition.clone(), key.sort.clone());
+        [(self.partition.clone(), partition), (self.sort.clone(), sort)].into_iter().collect()
     }
 }
 

@@ -1,12 +1,35 @@
 //! Which values and names DynamoDB refuses, whatever is stored.
 
-use crate::limits::{NAME_BYTES_MAX, VALUE_LEVELS_MAX};
-use crate::{Invalid, Value};
+use crate::limits::{
+    NAME_BYTES_MAX, PARTITION_KEY_BYTES_MAX, SORT_KEY_BYTES_MAX, VALUE_LEVELS_MAX,
+};
+use crate::{Datum, Invalid, KeyText, Value, View};
 
 /// Refuses a value no attribute can have, stored or not: one that nests too deep, or with an empty
 /// set or a bad name anywhere in it.
-pub(crate) fn value(value: &Value) -> Result<(), Invalid> {
-    if value.nests_within(VALUE_LEVELS_MAX) { parts(value) } else { Err(Invalid::TooDeep) }
+pub(crate) fn value<V: Datum>(value: &V) -> Result<(), Invalid> {
+    match value.view() {
+        View::Value(value) if value.nests_within(VALUE_LEVELS_MAX) => parts(value),
+        View::Value(_) => Err(Invalid::TooDeep),
+        // What is not known yet is validated once it is.
+        View::Name(..) | View::Map(_) => Ok(()),
+    }
+}
+
+/// Refuses a partition key that is empty or too long.
+pub(crate) fn partition(key: &impl KeyText) -> Result<(), Invalid> {
+    match key.key_bytes() {
+        None | Some(1..=PARTITION_KEY_BYTES_MAX) => Ok(()),
+        Some(bytes) => Err(Invalid::PartitionKey { bytes }),
+    }
+}
+
+/// Refuses a sort key that is empty or too long.
+pub(crate) fn sort(key: &impl KeyText) -> Result<(), Invalid> {
+    match key.key_bytes() {
+        None | Some(1..=SORT_KEY_BYTES_MAX) => Ok(()),
+        Some(bytes) => Err(Invalid::SortKey { bytes }),
+    }
 }
 
 /// The value is known not to nest too deep, which bounds the walk.

@@ -176,11 +176,12 @@ impl From<Map> for Value {
 /// Attributes by name, in the order of their names.
 ///
 /// Kept as a sorted run, for it is read far more often than changed; [`FromIterator`] builds a large
-/// one in one sort, [`Map::insert`] is for a few.
+/// one in one sort, [`Map::insert`] is for a few. A map of something else than values stands for an item
+/// whose values are not known yet.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Map {
+pub struct Map<V = Value> {
     // Invariant: sorted by name, no name twice.
-    entries: Vec<(Text, Value)>,
+    entries: Vec<(Text, V)>,
 }
 
 /// A stored record: its attributes, those of its key among them.
@@ -197,6 +198,13 @@ impl Map {
         Map { entries: Vec::with_capacity(capacity) }
     }
 
+    /// The bytes DynamoDB counts for the attributes and their names.
+    pub fn size(&self) -> usize {
+        self.entries.iter().map(|(name, value)| name.len() + value.size()).sum()
+    }
+}
+
+impl<V> Map<V> {
     /// How many attributes there are.
     pub fn len(&self) -> usize {
         self.entries.len()
@@ -208,19 +216,19 @@ impl Map {
     }
 
     /// The value of an attribute.
-    pub fn get(&self, name: &str) -> Option<&Value> {
+    pub fn get(&self, name: &str) -> Option<&V> {
         let at = self.position(name).ok()?;
         self.entries.get(at).map(|(_, value)| value)
     }
 
     /// The value of an attribute, to be changed.
-    pub fn get_mut(&mut self, name: &str) -> Option<&mut Value> {
+    pub fn get_mut(&mut self, name: &str) -> Option<&mut V> {
         let at = self.position(name).ok()?;
         self.entries.get_mut(at).map(|(_, value)| value)
     }
 
     /// Sets an attribute and returns what it was.
-    pub fn insert(&mut self, name: impl Into<Text>, value: impl Into<Value>) -> Option<Value> {
+    pub fn insert(&mut self, name: impl Into<Text>, value: impl Into<V>) -> Option<V> {
         let (name, value) = (name.into(), value.into());
         match self.position(&name) {
             Ok(at) => self.entries.get_mut(at).map(|(_, old)| std::mem::replace(old, value)),
@@ -232,26 +240,21 @@ impl Map {
     }
 
     /// Takes an attribute out and returns what it was.
-    pub fn remove(&mut self, name: &str) -> Option<Value> {
+    pub fn remove(&mut self, name: &str) -> Option<V> {
         let at = self.position(name).ok()?;
         Some(self.entries.remove(at).1)
     }
 
     /// Adds an attribute whose name sorts after every other. The caller has made sure of it: only a debug
     /// build looks again.
-    pub fn push_last(&mut self, name: Text, value: Value) {
+    pub fn push_last(&mut self, name: Text, value: V) {
         debug_assert!(self.entries.last().is_none_or(|(last, _)| *last < name), "out of order");
         self.entries.push((name, value));
     }
 
     /// The attributes in the order of their names.
-    pub fn iter(&self) -> impl ExactSizeIterator<Item = (&Text, &Value)> {
+    pub fn iter(&self) -> impl ExactSizeIterator<Item = (&Text, &V)> {
         self.entries.iter().map(|(name, value)| (name, value))
-    }
-
-    /// The bytes DynamoDB counts for the attributes and their names.
-    pub fn size(&self) -> usize {
-        self.entries.iter().map(|(name, value)| name.len() + value.size()).sum()
     }
 
     fn position(&self, name: &str) -> Result<usize, usize> {
@@ -259,10 +262,10 @@ impl Map {
     }
 }
 
-impl<N: Into<Text>, V: Into<Value>> FromIterator<(N, V)> for Map {
+impl<N: Into<Text>, T: Into<V>, V> FromIterator<(N, T)> for Map<V> {
     /// Of two attributes of one name, the last stays.
-    fn from_iter<I: IntoIterator<Item = (N, V)>>(pairs: I) -> Map {
-        let mut entries: Vec<(Text, Value)> =
+    fn from_iter<I: IntoIterator<Item = (N, T)>>(pairs: I) -> Map<V> {
+        let mut entries: Vec<(Text, V)> =
             pairs.into_iter().map(|(name, value)| (name.into(), value.into())).collect();
         entries.sort_by(|(a, _), (b, _)| a.cmp(b));
         entries.dedup_by(|later, earlier| {
@@ -282,9 +285,9 @@ impl<N: Into<Text>, V: Into<Value>, const COUNT: usize> From<[(N, V); COUNT]> fo
     }
 }
 
-impl IntoIterator for Map {
-    type Item = (Text, Value);
-    type IntoIter = std::vec::IntoIter<(Text, Value)>;
+impl<V> IntoIterator for Map<V> {
+    type Item = (Text, V);
+    type IntoIter = std::vec::IntoIter<(Text, V)>;
 
     fn into_iter(self) -> Self::IntoIter {
         self.entries.into_iter()

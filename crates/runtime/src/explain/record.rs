@@ -1,14 +1,12 @@
 //! The record behind an `Idempotency-Key`, explained: the requests a contract does not say.
 
-use latchkey_table::{Condition, Key, Leg, Operand, Put, Request, Returning, Value, ValueType};
+use latchkey_table::{Key, Leg, Put, Request, Returning, Value, ValueType};
 
 use super::Explainer;
 use super::scope::Way;
-use super::symbol::Symbol;
+use super::symbol::{Joined, Symbol};
 use super::words::AGAIN;
-use crate::answer::Answer;
-use crate::evaluate::Inputs;
-use crate::idempotency::{EXPIRES, Named, PARTITION};
+use crate::idempotency::{KEPT_SECONDS, PARTITION, SORT, Written};
 use crate::plan::{Failure, Op, ReturnOp};
 
 /// Whether the record of the call has been written.
@@ -40,13 +38,19 @@ impl<'a> Explainer<'a> {
         self.contract().takes_names()
     }
 
-    fn nameless(&self) -> Named {
-        Named::new(self.system(), self.contract(), "", &Inputs::default(), "", "", 0)
-    }
-
-    fn partition(&self) -> latchkey_table::Text {
-        let shown = format!("{PARTITION}{{hash of caller, contract, path and key}}");
-        self.scope.symbols.token(Symbol::text(shown))
+    /// What the record of a call is written with.
+    fn written(&self) -> Written<Symbol> {
+        let (mut partition, mut sort) = (Joined::default(), Joined::default());
+        partition.literal(PARTITION);
+        partition.name("hash of caller, contract, path and key", None);
+        sort.literal(SORT);
+        let expires = format!("now + {}h, in seconds", KEPT_SECONDS / 3600);
+        Written {
+            key: Key { partition, sort },
+            given: Symbol::named("hash of what was given", ValueType::Text),
+            now: Symbol::named("now, in seconds", ValueType::Number),
+            expires: Symbol::named(&expires, ValueType::Number),
+        }
     }
 
     /// What every attempt begins with.
@@ -63,8 +67,7 @@ impl<'a> Explainer<'a> {
         }
         self.gap();
         self.line("With an Idempotency-Key, at the start of each attempt and before a refusal is answered:");
-        let mut get = self.nameless().get(self.system());
-        get.key = Key { partition: self.partition(), sort: get.key.sort };
+        let get = self.written().get(self.system());
         self.indented(3, |page| {
             page.requests(Ok(vec![Way { when: None, made: Request::Get(get) }]));
             page.line("if one is there that has not expired: its answer again");
@@ -91,7 +94,7 @@ impl<'a> Explainer<'a> {
         self.line(&format!("with an Idempotency-Key{when}, the record of the call; {place}"));
         let put = self.record(&behind.returns);
         self.indented(3, |page| {
-            let asked = put.and_then(|put| page.as_leg(Leg::Put(put)));
+            let asked = put.and_then(|put| page.as_leg(&Leg::Put(put)));
             page.show(asked.map(|asked| (None, asked)).into_iter().collect());
             page.line(&format!("if refused: {AGAIN}"));
         });
@@ -113,35 +116,18 @@ impl<'a> Explainer<'a> {
         });
     }
 
-    /// The record as it is written, with names for what only a call can tell.
-    fn record(&self, returns: &[&ReturnOp]) -> Option<Put> {
-        let token = |name: &str| self.scope.symbols.token(Symbol::named(name, ValueType::Text));
-        let unknown =
-            |name: &str, value_type| self.scope.symbols.value(Symbol::named(name, value_type));
+    /// The record as it is written, of one of these answers.
+    fn record(&self, returns: &[&ReturnOp]) -> Option<Put<Symbol>> {
         let first = returns.first()?;
-        let answer = Answer {
-            status: first.status,
-            body: token("answer").to_string(),
-            etag: returns.iter().any(|op| op.counter.is_some()).then(|| token("ETag").into()),
-            found_at: returns.iter().any(|op| op.at.is_some()).then(|| token("its path").into()),
+        let named = |name: &str| Symbol::named(name, ValueType::Text);
+        let status = if returns.iter().all(|op| op.status == first.status) {
+            Symbol::Known(Value::from(i64::from(first.status)))
+        } else {
+            Symbol::named("status", ValueType::Number)
         };
-        let mut put = self.nameless().put(self.system(), &answer, None)?;
-        let hours = put.item.get(EXPIRES).and_then(Value::as_number)?.to_i64()? / 3600;
-        let expires = unknown(&format!("now + {hours}h, in seconds"), ValueType::Number);
-        put.item.insert(EXPIRES, expires);
-        put.item.insert(self.system().table.key.partition.clone(), self.partition());
-        put.item.insert("given", unknown("hash of what was given", ValueType::Text));
-        if returns.iter().any(|op| op.status != first.status) {
-            put.item.insert("status", unknown("status", ValueType::Number));
-        }
-        if let Some(Condition::Or(any)) = &mut put.condition {
-            for condition in any {
-                if let Condition::Compare(_, _, Operand::Value(value)) = condition {
-                    *value = unknown("now, in seconds", ValueType::Number);
-                }
-            }
-        }
-        Some(put)
+        let etag = returns.iter().any(|op| op.counter.is_some()).then(|| named("ETag"));
+        let found_at = returns.iter().any(|op| op.at.is_some()).then(|| named("its path"));
+        Some(self.written().answered(self.system(), status, named("answer"), etag, found_at))
     }
 
     /// What can come from an operation on, until the table is asked or an answer is given.

@@ -3,12 +3,12 @@
 use std::borrow::Cow;
 use std::cell::RefCell;
 
-use latchkey_model::model::{BindingId, Told};
-use latchkey_table::{Action, Expression, Item, Text, Value, ValueType};
+use latchkey_model::model::{BindingId, IdVec, Told};
+use latchkey_table::{Action, Datum, Expression, Map, Text, ValueType};
 
-use super::symbol::{Given, Symbol, Symbols};
-use super::words::{Words, constant, hole, word};
-use crate::evaluate::{Bindings, Bound, Evaluated, Fault, Maybe, Scope, push};
+use super::symbol::{Given, Joined, Named, Symbol};
+use super::words::{Words, word};
+use crate::evaluate::{Evaluated, Fault, Maybe, Scope};
 use crate::plan::{Code, Entity, New, Part, Piece, Sign};
 
 /// The most ways a request is shown in. There are as many as its undecided tests have outcomes.
@@ -17,9 +17,19 @@ const WAYS_MAX: usize = 16;
 /// The values of a call that was not made.
 pub(super) struct Symbolic<'a> {
     pub(super) words: Words<'a>,
-    pub(super) symbols: Symbols,
     pub(super) bound: Bindings,
     choices: RefCell<Choices>,
+}
+
+/// What each name of a contract stands for by now.
+pub(super) type Bindings = IdVec<BindingId, Bound>;
+
+/// What a name stands for by now.
+#[derive(Clone)]
+pub(super) enum Bound {
+    Nothing,
+    Item(Map<Symbol>),
+    Value(Symbol),
 }
 
 /// How tests come out that nobody can decide yet.
@@ -47,8 +57,7 @@ pub(super) struct Way<T> {
 impl<'a> Symbolic<'a> {
     pub(super) fn new(words: Words<'a>) -> Symbolic<'a> {
         let bound = words.contract.bindings.map(|_, _| Bound::Nothing);
-        let (symbols, choices) = (Symbols::default(), RefCell::default());
-        Symbolic { words, symbols, bound, choices }
+        Symbolic { words, bound, choices: RefCell::default() }
     }
 
     /// Makes a request in every way the tests within it can come out.
@@ -74,10 +83,8 @@ impl<'a> Symbolic<'a> {
         let Some((id, entity)) = binding.and_then(|id| Some((id, self.entity(id)?))) else {
             return;
         };
-        let attributes = entity.attributes.iter();
-        let item =
-            attributes.map(|attribute| (attribute.name.clone(), self.read(id, &attribute.name)));
-        let item = item.collect();
+        let names = entity.attributes.iter().map(|attribute| &attribute.name);
+        let item = names.map(|name| (name.clone(), self.read(id, name))).collect();
         self.bind(id, Bound::Item(item));
     }
 
@@ -91,23 +98,24 @@ impl<'a> Symbolic<'a> {
     }
 
     /// An attribute of an item, as it was read.
-    fn read(&self, binding: BindingId, name: &str) -> Value {
+    fn read(&self, binding: BindingId, name: &str) -> Symbol {
         let entity = self.entity(binding);
         let attribute = entity.and_then(|entity| entity.attributes.iter().find(|a| a.name == name));
+        // What no entity declares is an index's key, or the type.
         let (value_type, optional) = attribute.map_or((ValueType::Text, false), |attribute| {
             (attribute.value_type, attribute.optional)
         });
         let name = format!("{}.{name}", self.words.binding(binding));
-        self.symbols.value(Symbol::named(&name, value_type).optional(optional))
+        Symbol::optional(&name, value_type, optional)
     }
 
     /// What names stand for when two ways meet: where they differ, something of that name.
     pub(super) fn meet(&mut self, one: &Bindings, other: &Bindings) {
-        let met = one.map(|id, bound| match (bound, &other[id]) {
+        self.bound = one.map(|id, bound| match (bound, &other[id]) {
             (Bound::Item(a), Bound::Item(b)) => {
                 let names = a.iter().chain(b.iter()).map(|(name, _)| name);
                 let value = |name: &Text| match (a.get(name), b.get(name)) {
-                    (Some(a), Some(b)) if self.symbol(a).shown == self.symbol(b).shown => a.clone(),
+                    (Some(a), Some(b)) if a.shown() == b.shown() => a.clone(),
                     _ => self.read(id, name),
                 };
                 Bound::Item(names.map(|name| (name.clone(), value(name))).collect())
@@ -115,179 +123,118 @@ impl<'a> Symbolic<'a> {
             (Bound::Nothing, b) => b.clone(),
             (a, _) => a.clone(),
         });
-        self.bound = met;
-    }
-
-    /// A symbol of a value: itself, or what a constant is.
-    pub(super) fn symbol(&self, value: &Value) -> Symbol {
-        let known = || Symbol::text(constant(value)).of_type(value.value_type());
-        self.symbols.of(value).unwrap_or_else(known)
-    }
-
-    fn unknown(&self, name: &str, value_type: ValueType) -> Value {
-        self.symbols.value(Symbol::named(name, value_type))
     }
 
     /// A text of literals and values.
-    fn joined(&self, pieces: &[Piece]) -> Result<Symbol, Fault> {
-        let mut joined = Symbol::text(String::new());
+    fn joined(&self, pieces: &[Piece]) -> Result<Joined, Fault> {
+        let mut joined = Joined::default();
         for piece in pieces {
             match piece {
-                Piece::Literal(literal) => joined.shown.push_str(literal),
-                Piece::Value(code, width) => {
-                    let value = self.value(code)?.ok_or(Fault::Absent)?;
-                    self.push(&mut joined, &value, *width);
-                }
+                Piece::Literal(literal) => joined.literal(literal),
+                Piece::Value(code, width) => joined.push(&self.present(code)?, *width),
             }
         }
         Ok(joined)
     }
 
-    fn push(&self, joined: &mut Symbol, value: &Value, width: Option<usize>) {
-        match self.symbols.of(value) {
-            Some(symbol) => {
-                match width {
-                    Some(_) => joined.shown.push_str(&hole(symbol.bare(), width)),
-                    None => joined.shown.push_str(&symbol.shown),
-                }
-                joined.absent.extend(symbol.absent);
-            }
-            None => {
-                let mut text = Text::default();
-                push(&mut text, value, width);
-                joined.shown.push_str(&text);
-            }
-        }
+    fn present(&self, code: &Code) -> Result<Symbol, Fault> {
+        self.value(code)?.map(Cow::into_owned).ok_or(Fault::Absent)
     }
 
-    /// A place in an index, whose parts a request has as tokens: with their widths.
-    pub(super) fn place(&self, parts: &[Part], text: &str) -> Value {
-        let mut joined = Symbol::text(String::new());
-        let mut rest = text;
-        let mut parts = parts.iter().peekable();
-        while let Some(part) = parts.next() {
-            let piece = match (part, parts.peek()) {
-                (Part::Literal(literal), _) => {
-                    rest = rest.strip_prefix(literal.as_str()).unwrap_or(rest);
-                    joined.shown.push_str(literal);
-                    continue;
-                }
-                // What has a name ends with its token, what has none where the next part begins.
-                (Part::Attribute(..), next) => {
-                    let (piece, behind) = self.symbols.first(rest).unwrap_or_else(|| match next {
-                        Some(Part::Literal(next)) => rest
-                            .split_at_checked(rest.find(next.as_str()).unwrap_or(rest.len()))
-                            .unwrap_or((rest, "")),
-                        _ => (rest, ""),
-                    });
-                    rest = behind;
-                    piece
-                }
-            };
-            let width = if let Part::Attribute(_, width) = part { *width } else { None };
-            self.push(&mut joined, &Value::from(piece), width);
-        }
-        self.symbols.value(joined)
-    }
-
-    /// What an attribute is set to.
-    fn computed(&self, name: &Text, expression: &Expression, base: &Item) -> Value {
-        let stored = |name: &Text| match base.get(name) {
-            Some(value) => value.clone(),
-            None => self.unknown(&format!(".{name}"), ValueType::Number),
-        };
-        let term = |expression: &Expression| self.computed(name, expression, base);
-        match expression {
-            Expression::Value(value) => match self.symbols.of(value) {
-                Some(symbol) if symbol.given != Given::Always => {
-                    let before = self.symbol(&stored(name));
-                    let shown = format!("{{{} or {}}}", symbol.bare(), before.bare());
-                    let removed = symbol.given == Given::MaybeNull || !before.absent.is_empty();
-                    let either = Symbol::text(shown).of_type(symbol.value_type);
-                    self.symbols.value(either.optional(removed))
-                }
-                _ => value.clone(),
-            },
-            Expression::Path(path) => stored(path.root()),
-            Expression::OrElse(path, _) => stored(path.root()),
-            Expression::Sum(a, b) => self.sum(&term(a), Sign::Plus, &term(b)),
-            Expression::Difference(a, b) => self.sum(&term(a), Sign::Minus, &term(b)),
-            Expression::Append(..) => stored(name),
-        }
-    }
-
-    fn sum(&self, a: &Value, sign: Sign, b: &Value) -> Value {
-        if let (Value::Number(a), Value::Number(b)) = (a, b) {
-            let sum = if sign == Sign::Plus { a.checked_add(*b) } else { a.checked_sub(*b) };
-            if let Ok(sum) = sum {
-                return Value::Number(sum);
-            }
-        }
-        self.combined(a, sign, self.symbol(b), ValueType::Number)
-    }
-
-    fn combined(&self, a: &Value, sign: Sign, b: Symbol, value_type: ValueType) -> Value {
-        let a = self.symbol(a);
-        let right = b.bare();
-        let right = if right.contains(' ') { format!("({right})") } else { right.to_owned() };
-        let shown = format!("{{{} {} {right}}}", a.bare(), word(sign));
-        let absent = a.absent.into_iter().chain(b.absent).collect();
-        self.symbols.value(Symbol { shown, value_type, absent, given: Given::Always })
+    /// A value that is not known before the call, named as the document writes it.
+    fn unknown(&self, code: &Code, value_type: ValueType) -> Symbol {
+        Symbol::named(&self.words.code(code), value_type)
     }
 
     /// A value that is not known before the call.
-    fn made(&self, code: &Code) -> Result<Value, Fault> {
-        let evaluated = |code: &Code| self.value(code)?.map(Cow::into_owned).ok_or(Fault::Absent);
+    fn made(&self, code: &Code) -> Result<Symbol, Fault> {
         Ok(match code {
             Code::Input(at) => {
                 let input = &self.words.contract.inputs[*at];
-                let symbol = Symbol::named(&input.name, input.value_type);
-                self.symbols.value(symbol.optional(input.optional))
+                Symbol::optional(&input.name, input.value_type, input.optional)
             }
             Code::New(at) => {
                 let key = self.words.contract.new_values.get(*at) == Some(&New::Key);
-                let value_type = if key { ValueType::Bytes } else { ValueType::Text };
-                self.unknown(&self.words.new_value(*at), value_type)
+                self.unknown(code, if key { ValueType::Bytes } else { ValueType::Text })
             }
-            Code::Binding(id) => self.unknown(self.words.binding(*id), ValueType::Text),
             Code::Attribute(id, name) => self.read(*id, name),
-            Code::Now | Code::CallerId => self.unknown(&self.words.code(code), ValueType::Text),
-            Code::Text(pieces) => self.symbols.value(self.joined(pieces)?),
-            Code::Add(a, sign, b) => self.sum(&evaluated(a)?, *sign, &evaluated(b)?),
+            Code::Text(pieces) => self.joined(pieces)?.into(),
+            Code::Add(a, sign, b) => sum(&self.present(a)?, *sign, &self.present(b)?),
             Code::Shift(a, sign, by) => {
                 let by = match by.as_ref() {
-                    Code::Constant(_) => Symbol::text(self.words.measured(by, true)),
-                    by => self.symbol(&evaluated(by)?),
+                    Code::Constant(_) => {
+                        Symbol::named(&self.words.measured(by, true), ValueType::Number)
+                    }
+                    by => self.present(by)?,
                 };
-                self.combined(&evaluated(a)?, *sign, by, ValueType::Text)
+                combined(&self.present(a)?, *sign, &by, ValueType::Text)
             }
             Code::Elapsed(a, b) => {
-                let b = self.symbol(&evaluated(b)?);
-                self.combined(&evaluated(a)?, Sign::Minus, b, ValueType::Number)
+                combined(&self.present(a)?, Sign::Minus, &self.present(b)?, ValueType::Number)
             }
             Code::Told(Told::MessageTries) | Code::Shard(..) | Code::Count(_) | Code::Sum(..) => {
-                self.unknown(&self.words.code(code), ValueType::Number)
+                self.unknown(code, ValueType::Number)
             }
-            Code::Told(_) | Code::Commitment(_) | Code::Reveal(_) => {
-                self.unknown(&self.words.code(code), ValueType::Text)
-            }
+            Code::Binding(_)
+            | Code::Now
+            | Code::CallerId
+            | Code::Told(_)
+            | Code::Commitment(_)
+            | Code::Reveal(_) => self.unknown(code, ValueType::Text),
             Code::Extreme(_, of) => {
-                let first = of.first().map(evaluated).transpose()?.ok_or(Fault::Absent)?;
-                let value_type = self.symbol(&first).value_type;
-                self.unknown(&self.words.code(code), value_type)
+                let first = of.first().ok_or(Fault::Absent)?;
+                self.unknown(code, self.present(first)?.type_of())
             }
-            Code::CountBy(..) | Code::Object(_) => {
-                self.unknown(&self.words.code(code), ValueType::Map)
-            }
-            test => self.unknown(&self.words.code(test), ValueType::Bool),
+            Code::CountBy(..) | Code::Object(_) => self.unknown(code, ValueType::Map),
+            test => self.unknown(test, ValueType::Bool),
         })
     }
 }
 
+/// What an attribute is set to.
+fn computed(name: &Text, expression: &Expression<Symbol>, base: &Map<Symbol>) -> Symbol {
+    let stored = |name: &Text| match base.get(name) {
+        Some(value) => value.clone(),
+        None => Symbol::named(&format!(".{name}"), ValueType::Number),
+    };
+    let term = |expression: &Expression<Symbol>| computed(name, expression, base);
+    match expression {
+        Expression::Value(Symbol::Named(named)) if named.given != Given::Always => {
+            let before = stored(name);
+            let either = format!("{} or {}", named.name, before.bare());
+            let removed = named.given == Given::MaybeNull || !before.absent().is_empty();
+            Symbol::optional(&either, named.value_type, removed)
+        }
+        Expression::Value(value) => value.clone(),
+        Expression::Path(path) | Expression::OrElse(path, _) => stored(path.root()),
+        Expression::Sum(a, b) => sum(&term(a), Sign::Plus, &term(b)),
+        Expression::Difference(a, b) => sum(&term(a), Sign::Minus, &term(b)),
+        Expression::Append(..) => stored(name),
+    }
+}
+
+fn sum(a: &Symbol, sign: Sign, b: &Symbol) -> Symbol {
+    let known = a.known_number().zip(b.known_number());
+    match known.and_then(|(a, b)| sign.applied(a, b)) {
+        Some(sum) => Symbol::Known(sum.into()),
+        None => combined(a, sign, b, ValueType::Number),
+    }
+}
+
+fn combined(a: &Symbol, sign: Sign, b: &Symbol, value_type: ValueType) -> Symbol {
+    let right = b.bare();
+    let right = if right.contains(' ') { format!("({right})").into() } else { right };
+    let name = format!("{} {} {right}", a.bare(), word(sign));
+    let absent = [a.absent(), b.absent()].concat();
+    Symbol::Named(Named { name, value_type, absent, given: Given::Always })
+}
+
 impl Scope for Symbolic<'_> {
-    fn value<'v>(&'v self, code: &'v Code) -> Evaluated<'v> {
+    type Value = Symbol;
+
+    fn value<'v>(&'v self, code: &'v Code) -> Evaluated<'v, Symbol> {
         let known = match code {
-            Code::Constant(value) => Some(value),
+            Code::Constant(value) => return Ok(Some(Cow::Owned(value.clone().into()))),
             Code::Binding(id) => match &self.bound[*id] {
                 Bound::Value(value) => Some(value),
                 _ => None,
@@ -310,41 +257,41 @@ impl Scope for Symbolic<'_> {
         Ok(self.choices.borrow_mut().ask(test, negated))
     }
 
-    fn item(&self, binding: BindingId) -> Option<&Item> {
+    fn item(&self, binding: BindingId) -> Option<&Map<Symbol>> {
         match &self.bound[binding] {
             Bound::Item(item) => Some(item),
             _ => None,
         }
     }
 
-    fn maybe(&self, code: &Code) -> Result<Maybe, Fault> {
+    fn maybe(&self, code: &Code) -> Result<Maybe<Symbol>, Fault> {
         let Some(value) = self.value(code)? else { return Ok(Maybe::Left) };
-        Ok(Maybe::Set(match self.symbols.of(&value) {
-            Some(symbol) => {
+        Ok(Maybe::Set(match value.into_owned() {
+            Symbol::Named(named) => {
                 let inputs = &self.words.contract.inputs;
                 let nullable = match code {
                     Code::Input(at) => inputs[*at].nullable,
                     _ => false,
                 };
                 let given = if nullable { Given::MaybeNull } else { Given::Maybe };
-                self.symbols.value(Symbol { given, ..symbol })
+                Symbol::Named(Named { given, ..named })
             }
-            None => value.into_owned(),
+            value => value,
         }))
     }
 
-    fn image(&self, actions: &[Action], base: &Item) -> Result<Item, Fault> {
+    fn image(&self, actions: &[Action<Symbol>], base: &Map<Symbol>) -> Result<Map<Symbol>, Fault> {
         let mut image = base.clone();
         for action in actions {
             let name = action.target();
             match action {
                 Action::Set(_, expression) => {
-                    image.insert(name.clone(), self.computed(name, expression, base));
+                    image.insert(name.clone(), computed(name, expression, base));
                 }
                 Action::Add(_, value) => {
                     let before = Expression::Path(latchkey_table::Path::attribute(name.clone()));
-                    let sum = self.sum(&self.computed(name, &before, base), Sign::Plus, value);
-                    image.insert(name.clone(), sum);
+                    let before = computed(name, &before, base);
+                    image.insert(name.clone(), sum(&before, Sign::Plus, value));
                 }
                 Action::Remove(_) | Action::Delete(..) => drop(image.remove(name)),
             }
@@ -352,12 +299,25 @@ impl Scope for Symbolic<'_> {
         Ok(image)
     }
 
-    /// A text of its own each time, so that of two bounds the first is never above the second.
-    fn text(&self, code: &Code) -> Result<Text, Fault> {
-        let value = self.value(code)?.ok_or(Fault::Absent)?;
-        let mut text = Symbol::text(String::new());
-        self.push(&mut text, &value, None);
-        Ok(self.symbols.token(text))
+    fn sum(&self, a: &Symbol, sign: Sign, b: &Symbol) -> Option<Symbol> {
+        Some(sum(a, sign, b))
+    }
+
+    fn text(&self, code: &Code) -> Result<Joined, Fault> {
+        let mut text = Joined::default();
+        text.push(&self.present(code)?, None);
+        Ok(text)
+    }
+
+    fn place(&self, parts: &[Part], item: &Map<Symbol>) -> Option<Joined> {
+        let mut place = Joined::default();
+        for part in parts {
+            match part {
+                Part::Literal(literal) => place.literal(literal),
+                Part::Attribute(name, width) => place.push(item.get(name)?, *width),
+            }
+        }
+        Some(place)
     }
 }
 

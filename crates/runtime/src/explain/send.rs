@@ -1,9 +1,9 @@
 //! Sends, explained: the leg a send is on the queue in the store, and what follows it.
 
 use latchkey_queue::{Message, Stamp};
-use latchkey_table::{Leg, Map, ValueType};
+use latchkey_table::{Leg, Map, Put, ValueType};
 
-use super::symbol::Symbol;
+use super::symbol::{Joined, Symbol};
 use super::{Asked, Explainer, Explanation, Symbolic, Words};
 use crate::evaluate::Scope;
 use crate::plan::{Contract, LegNode, Send};
@@ -27,31 +27,39 @@ impl<'a> Explainer<'a> {
         let queue = &self.system().queues[send.queue];
         let home = self.system().home(queue).ok()?;
         let nameless = Message::new("0", Map::new(), 0).ok()?;
-        let Leg::Put(mut put) = latchkey_queue::leg(&home, nameless, 0, Stamp::default()) else {
+        let Leg::Put(put) = latchkey_queue::leg(&home, nameless, 0, Stamp::default()) else {
             return None;
         };
-        let unknown =
-            |name: &str, value_type| self.scope.symbols.value(Symbol::named(name, value_type));
         let id = self.scope.value(&send.message).ok()??.into_owned();
         let at = send.at.as_ref().map_or_else(|| "now".to_owned(), |at| self.words.code(at));
-        let shown = self.scope.symbol(&id).shown;
-        let place = match (&queue.ordered_by, &send.at) {
-            (Some(group), None) => {
-                format!(
-                    "GROUP#{{{group}}}#{{sent.at, in milliseconds:015}}#{{sequence:06}}#{shown}"
-                )
-            }
-            _ => format!("DUE#{{{at}, in milliseconds:015}}#{shown}"),
-        };
-        let place = self.scope.symbols.token(Symbol::text(place));
         let filler = Filler { system: self.system(), scope: &self.scope };
         let body = filler.map(&send.values).ok()?;
-        put.item.insert(self.system().table.key.sort.clone(), place);
-        put.item.insert("id", id);
-        put.item.insert("body", body);
-        put.item.insert("sentAt", unknown("sent.at, in milliseconds", ValueType::Number));
-        put.item.insert("dueAt", unknown(&format!("{at}, in milliseconds"), ValueType::Number));
-        self.as_leg(Leg::Put(put))
+        let mut place = Joined::default();
+        match (&queue.ordered_by, &send.at) {
+            (Some(group), None) => {
+                place.literal("GROUP#");
+                place.push(body.get(group)?, None);
+                place.literal("#");
+                place.name("sent.at, in milliseconds", Some(15));
+                place.literal("#");
+                place.name("sequence", Some(6));
+            }
+            _ => {
+                place.literal("DUE#");
+                place.name(format!("{at}, in milliseconds"), Some(15));
+            }
+        }
+        place.literal("#");
+        place.push(&id, None);
+        let milliseconds =
+            |name: &str| Symbol::named(&format!("{name}, in milliseconds"), ValueType::Number);
+        let mut item: Map<Symbol> = put.item.into_iter().collect();
+        item.insert(self.system().table.key.sort.clone(), place);
+        item.insert("id", id);
+        item.insert("body", Symbol::Map(body));
+        item.insert("sentAt", milliseconds("sent.at"));
+        item.insert("dueAt", milliseconds(&at));
+        self.as_leg(&Leg::Put(Put { table: put.table, item, condition: None }))
     }
 
     /// What follows the sends of a transaction, once it has happened.

@@ -1,30 +1,31 @@
-//! Symbols: what stands for a value before there is one.
+//! Symbols: what stands for a value before there is a call.
 //!
-//! Requests hold values, so a symbol travels as a text that no document has, a *token*. Once a request is
-//! rendered, each token is replaced by what it stands for, and given the type it has.
+//! A symbol is a type of its own, so a name is never mistaken for a value. Where both are shown, names stand
+//! in braces, and the braces of a text that is known are doubled, as a document writes them.
 
-use std::cell::RefCell;
+use std::borrow::Cow;
+use std::cmp::Ordering;
 
-use latchkey_table::render::{Placeholders, Rendered, TransactWriteItem};
-use latchkey_table::{Action, Expression, Text, Value, ValueType};
+use latchkey_table::{Datum, KeyText, Map, Text, Value, ValueType, View};
 
-use crate::json;
+use super::words::{braced, constant, hole};
+use crate::evaluate::push;
 
-// Unicode sets these aside for a program's own use: no text that is exchanged has them.
-const START: char = '\u{FDD0}';
-const END: char = '\u{FDD1}';
-const PAD: char = '\u{FDD2}';
+/// A value that is known before the call, or what is known of it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Symbol {
+    Known(Value),
+    Named(Named),
+    Joined(Joined),
+    Map(Map<Symbol>),
+}
 
-/// A token is as long as what it stands for, so that lines break where they should; up to here.
-const PADS_MAX: usize = 100;
-
-/// What stands for a value.
-#[derive(Debug, Clone)]
-pub(super) struct Symbol {
-    /// `{name}`, or a text with such in it.
-    pub(super) shown: String,
+/// A value with a name.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Named {
+    pub(super) name: String,
     pub(super) value_type: ValueType,
-    /// Those of its parts that may be absent.
+    /// The names of what makes it absent when absent itself.
     pub(super) absent: Vec<String>,
     pub(super) given: Given,
 }
@@ -40,167 +41,162 @@ pub(super) enum Given {
     MaybeNull,
 }
 
+/// A text of literals and names.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(super) struct Joined {
+    pieces: Vec<Piece>,
+    absent: Vec<String>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Piece {
+    Literal(Text),
+    /// A name, and the width its value is padded to.
+    Name(String, Option<usize>),
+}
+
 impl Symbol {
-    /// A value with a name.
     pub(super) fn named(name: &str, value_type: ValueType) -> Symbol {
-        Symbol::text(format!("{{{name}}}")).of_type(value_type)
+        Symbol::optional(name, value_type, false)
     }
 
-    /// A text.
-    pub(super) fn text(shown: String) -> Symbol {
-        Symbol { shown, value_type: ValueType::Text, absent: Vec::new(), given: Given::Always }
+    /// A named value that may be absent, by its own name.
+    pub(super) fn optional(name: &str, value_type: ValueType, optional: bool) -> Symbol {
+        let absent = if optional { vec![name.to_owned()] } else { Vec::new() };
+        Symbol::Named(Named { name: name.to_owned(), value_type, absent, given: Given::Always })
     }
 
-    pub(super) fn of_type(self, value_type: ValueType) -> Symbol {
-        Symbol { value_type, ..self }
-    }
-
-    /// It may be absent, by its own name.
-    pub(super) fn optional(mut self, optional: bool) -> Symbol {
-        if optional {
-            self.absent.push(self.bare().to_owned());
+    /// The same value under a name it was given; one that is known needs none.
+    pub(super) fn renamed(self, name: &str) -> Symbol {
+        match self {
+            Symbol::Known(_) => self,
+            other => Symbol::named(name, other.type_of()),
         }
-        self
     }
 
-    /// The name without its braces.
-    pub(super) fn bare(&self) -> &str {
-        let inner = self.shown.strip_prefix('{').and_then(|rest| rest.strip_suffix('}'));
-        inner.filter(|inner| !inner.contains(['{', '}'])).unwrap_or(&self.shown)
+    /// What it is called within an expression.
+    pub(super) fn bare(&self) -> Cow<'_, str> {
+        match self {
+            Symbol::Known(value) => constant(value).into(),
+            Symbol::Named(named) => named.name.as_str().into(),
+            Symbol::Joined(joined) => match joined.pieces.as_slice() {
+                [Piece::Name(name, None)] => name.as_str().into(),
+                _ => joined.shown().into(),
+            },
+            Symbol::Map(_) => "map".into(),
+        }
+    }
+
+    /// What is shown in its place.
+    pub(super) fn shown(&self) -> String {
+        match self {
+            Symbol::Known(value) => constant(value),
+            Symbol::Joined(joined) => joined.shown(),
+            Symbol::Named(_) | Symbol::Map(_) => hole(&self.bare(), None),
+        }
+    }
+
+    /// The names of what makes it absent when absent itself.
+    pub(super) fn absent(&self) -> &[String] {
+        match self {
+            Symbol::Named(named) => &named.absent,
+            Symbol::Joined(joined) => &joined.absent,
+            Symbol::Known(_) | Symbol::Map(_) => &[],
+        }
     }
 }
 
-/// The symbols of one explanation.
-#[derive(Debug, Default)]
-pub(super) struct Symbols {
-    all: RefCell<Vec<Symbol>>,
-}
-
-impl Symbols {
-    /// A token for a symbol. A later one sorts behind those before it.
-    pub(super) fn token(&self, symbol: Symbol) -> Text {
-        let mut all = self.all.borrow_mut();
-        let id = format!("{:06}", all.len());
-        let pads = symbol.shown.chars().count().saturating_sub(id.len() + 2).min(PADS_MAX);
-        all.push(symbol);
-        let pads = std::iter::repeat_n(PAD, pads);
-        [START].into_iter().chain(id.chars()).chain(pads).chain([END]).collect()
-    }
-
-    pub(super) fn value(&self, symbol: Symbol) -> Value {
-        Value::Text(self.token(symbol))
-    }
-
-    /// What a value stands for, if it is a token.
-    pub(super) fn of(&self, value: &Value) -> Option<Symbol> {
-        let text = value.as_text()?.strip_prefix(START)?.strip_suffix(END)?;
-        self.find(text)
-    }
-
-    /// The token a text begins with, and what is behind it.
-    pub(super) fn first<'t>(&self, text: &'t str) -> Option<(&'t str, &'t str)> {
-        let end = text.strip_prefix(START)?.find(END)?;
-        text.split_at_checked(START.len_utf8() + end + END.len_utf8())
-    }
-
-    fn find(&self, inner: &str) -> Option<Symbol> {
-        let id: usize = inner.trim_end_matches(PAD).parse().ok()?;
-        self.all.borrow().get(id).cloned()
-    }
-
-    fn replaced(&self, text: &str, mut replace: impl FnMut(Symbol, &mut String)) -> String {
-        let mut out = String::with_capacity(text.len());
-        let mut rest = text;
-        while let Some((before, behind)) = rest.split_once(START) {
-            out.push_str(before);
-            rest = behind;
-            if let Some((inner, behind)) = behind.split_once(END)
-                && let Some(symbol) = self.find(inner)
-            {
-                replace(symbol, &mut out);
-                rest = behind;
-            }
+impl Joined {
+    pub(super) fn literal(&mut self, text: &str) {
+        match self.pieces.last_mut() {
+            Some(Piece::Literal(last)) => last.push_str(text),
+            _ => self.pieces.push(Piece::Literal(text.into())),
         }
-        out.push_str(rest);
-        out
     }
 
-    /// A request as JSON, with each value in the type it has.
-    pub(super) fn json(&self, mut rendered: Rendered) -> String {
-        let all = placeholders(&mut rendered);
-        for (_, value) in all.into_iter().flat_map(|each| &mut each.values) {
-            if let Some(token) = self.of_number(value) {
-                *value = token;
-            }
-        }
-        const TEXT: &str = "\"S\": \"";
-        self.replaced(&rendered.to_json(), |symbol, out| {
-            if symbol.value_type != ValueType::Text && out.ends_with(TEXT) {
-                out.truncate(out.len() - TEXT.len());
-                out.push_str(&format!("\"{}\": \"", symbol.value_type));
-            }
-            let mut quoted = String::new();
-            json::write_text(&symbol.shown, &mut quoted);
-            quoted.pop();
-            out.extend(quoted.chars().skip(1));
-        })
+    pub(super) fn name(&mut self, name: impl Into<String>, width: Option<usize>) {
+        self.pieces.push(Piece::Name(name.into(), width));
     }
 
-    /// Makes numbers of the tokens that are computed with, for no rendering adds texts.
-    pub(super) fn as_operands(&self, actions: &mut [Action]) {
-        for action in actions {
-            match action {
-                Action::Set(_, Expression::Sum(a, b) | Expression::Difference(a, b)) => {
-                    for term in [a, b] {
-                        if let Expression::Value(value) = term.as_mut() {
-                            self.as_number(value);
-                        }
+    pub(super) fn push(&mut self, symbol: &Symbol, width: Option<usize>) {
+        match symbol {
+            Symbol::Known(value) => {
+                let mut text = Text::default();
+                push(&mut text, value, width);
+                self.literal(&text);
+            }
+            Symbol::Joined(joined) => {
+                for piece in &joined.pieces {
+                    match piece {
+                        Piece::Literal(text) => self.literal(text),
+                        Piece::Name(..) => self.pieces.push(piece.clone()),
                     }
                 }
-                Action::Add(_, value) => self.as_number(value),
-                _ => {}
             }
+            Symbol::Named(_) | Symbol::Map(_) => self.name(symbol.bare(), width),
         }
+        self.absent.extend_from_slice(symbol.absent());
     }
 
-    fn as_number(&self, value: &mut Value) {
-        if let Some(symbol) = self.of(value) {
-            let id = self.all.borrow().len();
-            let number = i64::try_from(id).ok().and_then(|id| i64::MIN.checked_add(id));
-            if let Some(number) = number {
-                self.token(symbol);
-                *value = Value::from(number);
-            }
-        }
+    fn shown(&self) -> String {
+        let piece = |piece: &Piece| match piece {
+            Piece::Literal(text) => braced(text),
+            Piece::Name(name, width) => hole(name, *width),
+        };
+        self.pieces.iter().map(piece).collect()
     }
 
-    /// The token a number stands for. No document has numbers this low.
-    fn of_number(&self, value: &Value) -> Option<Value> {
-        let id = value.as_number()?.to_i64()?.checked_sub(i64::MIN)?;
-        let symbol = self.all.borrow().get(usize::try_from(id).ok()?).cloned()?;
-        Some(self.value(symbol))
+    /// The text, if there are no names in it.
+    fn known(&self) -> Option<&str> {
+        match self.pieces.as_slice() {
+            [] => Some(""),
+            [Piece::Literal(text)] => Some(text),
+            _ => None,
+        }
     }
 }
 
-/// The placeholders of a request, of all its legs.
-fn placeholders(rendered: &mut Rendered) -> Vec<&mut Placeholders> {
-    match rendered {
-        Rendered::GetItem(_) | Rendered::BatchGetItem(_) | Rendered::TransactGetItems(_) => {
-            Vec::new()
+impl Datum for Symbol {
+    type Text = Joined;
+
+    fn view(&self) -> View<'_, Symbol> {
+        match self {
+            Symbol::Known(Value::Text(text)) => View::Name(ValueType::Text, braced(text).into()),
+            Symbol::Known(value) => View::Value(value),
+            Symbol::Named(named) => View::Name(named.value_type, self.shown().into()),
+            Symbol::Joined(joined) => View::Name(ValueType::Text, joined.shown().into()),
+            Symbol::Map(map) => View::Map(map),
         }
-        Rendered::Query(query) => vec![&mut query.placeholders],
-        Rendered::PutItem(put) => vec![&mut put.placeholders],
-        Rendered::UpdateItem(update) => vec![&mut update.placeholders],
-        Rendered::DeleteItem(delete) => vec![&mut delete.placeholders],
-        Rendered::TransactWriteItems(transact) => transact
-            .legs
-            .iter_mut()
-            .map(|leg| match leg {
-                TransactWriteItem::Put(put) => &mut put.placeholders,
-                TransactWriteItem::Update(update) => &mut update.placeholders,
-                TransactWriteItem::Delete(delete) => &mut delete.placeholders,
-                TransactWriteItem::ConditionCheck(check) => &mut check.placeholders,
-            })
-            .collect(),
+    }
+
+    fn known(&self) -> Option<&Value> {
+        if let Symbol::Known(value) = self { Some(value) } else { None }
+    }
+}
+
+impl KeyText for Joined {
+    fn key_bytes(&self) -> Option<usize> {
+        self.known().map(str::len)
+    }
+}
+
+impl PartialOrd for Joined {
+    fn partial_cmp(&self, other: &Joined) -> Option<Ordering> {
+        self.known()?.partial_cmp(other.known()?)
+    }
+}
+
+impl From<Value> for Symbol {
+    fn from(value: Value) -> Symbol {
+        Symbol::Known(value)
+    }
+}
+
+impl From<Joined> for Symbol {
+    fn from(joined: Joined) -> Symbol {
+        match joined.known() {
+            Some(text) => Symbol::Known(Value::from(text)),
+            None => Symbol::Joined(joined),
+        }
     }
 }

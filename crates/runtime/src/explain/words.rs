@@ -1,19 +1,13 @@
-//! Plans in words, close to the language they are written in.
+//! Plans in words, close to the language they are written in: expressions here, statements in `statement.rs`.
 
-use latchkey_model::model::{BindingId, EntityId, InputId, Told, Verb};
-use latchkey_table::{Comparator, Direction, Text, Value};
+mod statement;
+
+use latchkey_model::model::{BindingId, InputId, Told};
+use latchkey_table::{Comparator, Text, Value};
 
 use crate::json;
-use crate::plan::{
-    Assign, BatchOp, Bounds, Code, Contract, EndOp, Failure, GetOp, Key, Leg, New, Part, Piece,
-    ProblemOp, QueryOp, ReturnOp, Send, Sign, Strength, System,
-};
-
-/// What happens on `retry`.
-pub(super) const AGAIN: &str = "run again from the start, at most 5 times, then 503 busy";
-
-/// What happens on `retry` where nobody waits for an answer.
-const AGAIN_LATER: &str = "run again from the start, at most 5 times, then later";
+use crate::plan::{Assign, Code, Contract, New, Piece, Sign, System};
+pub(super) use statement::AGAIN;
 
 /// The units of a duration, the largest first, in milliseconds.
 const UNITS: [(&str, i64); 5] =
@@ -40,10 +34,6 @@ pub(super) struct Words<'a> {
 impl<'a> Words<'a> {
     pub(super) fn binding(&self, id: BindingId) -> &'a str {
         &self.contract.bindings[id]
-    }
-
-    fn entity(&self, id: EntityId) -> &'a str {
-        &self.system.entities[id].name
     }
 
     /// An expression.
@@ -138,37 +128,10 @@ impl<'a> Words<'a> {
             Code::Sum(id, name) => format!("sum({}.{name})", self.binding(*id)),
             Code::Object(members) => {
                 let pairs = members.iter().map(|(name, code)| (name, code));
-                self.braced(pairs).trim_start().to_owned()
+                self.members(pairs).trim_start().to_owned()
             }
             _ => String::new(),
         }
-    }
-
-    /// What is sent.
-    pub(super) fn send(&self, send: &Send) -> String {
-        let queue = &self.system.queues[send.queue].name;
-        let at = send.at.as_ref().map(|at| format!(" at {}", self.code(at)));
-        format!("send {queue}{}{}", self.fields(&send.values), at.unwrap_or_default())
-    }
-
-    pub(super) fn ending(&self, op: &EndOp) -> String {
-        match op {
-            EndOp::Done => "done".to_owned(),
-            EndOp::Later => "later".to_owned(),
-            EndOp::Fail { code, message } => {
-                let message = message.as_ref().map(|message| format!(" {}", self.code(message)));
-                format!("fail {code}{}", message.unwrap_or_default())
-            }
-        }
-    }
-
-    pub(super) fn batch(&self, op: &BatchOp) -> String {
-        let (attribute, low, high) = &op.through;
-        let givens = op.keys.first().map(|key| self.givens(op.entity, key)).unwrap_or_default();
-        let givens: Vec<_> = givens.into_iter().filter(|(name, _)| *name != attribute).collect();
-        let of = self.key(&givens);
-        let how = if op.snapshot { " snapshot".to_owned() } else { self.strength(&op.strong) };
-        format!("get {}{of} {attribute} in {low}..{high}{how}", self.entity(op.entity))
     }
 
     fn negation(&self, test: &Code, around: Tightness) -> String {
@@ -211,7 +174,7 @@ impl<'a> Words<'a> {
         for piece in pieces {
             match piece {
                 Piece::Literal(literal) => {
-                    let literal = quoted(&literal.replace('{', "{{").replace('}', "}}"));
+                    let literal = quoted(&braced(literal));
                     text.extend(literal.chars().skip(1));
                     // The quote it ends with.
                     text.pop();
@@ -225,154 +188,13 @@ impl<'a> Words<'a> {
         text
     }
 
-    pub(super) fn get(&self, op: &GetOp) -> String {
-        let of = self.key(&self.givens(op.entity, &op.key));
-        format!("get {}{of}{}", self.entity(op.entity), self.strength(&op.strong))
-    }
-
-    fn strength(&self, strength: &Strength) -> String {
-        match strength {
-            Strength::Never => String::new(),
-            Strength::Always => " strong".to_owned(),
-            Strength::When(test) => format!(" strong when {}", self.code(test)),
-        }
-    }
-
-    pub(super) fn query(&self, op: &QueryOp) -> String {
-        let by = op.index.as_ref().map(|index| format!(" by {index}")).unwrap_or_default();
-        let mut text = format!("query {}{by}{}", self.entity(op.entity), self.strength(&op.strong));
-        text.push_str(&format!(" where PK = {}", self.code(&op.partition)));
-        let range = match &op.range {
-            Bounds::All => None,
-            Bounds::Equal(key) => Some(format!("= {}", self.code(key))),
-            Bounds::BeginsWith(prefix) => Some(format!("begins_with {}", self.code(prefix))),
-            Bounds::Between(low, high) => {
-                Some(format!("between {} and {}", self.code(low), self.code(high)))
-            }
-            Bounds::Side { below, inclusive, bound } => {
-                let symbol = if *below { "<" } else { ">" };
-                let equal = if *inclusive { "=" } else { "" };
-                Some(format!("{symbol}{equal} {}", self.code(bound)))
-            }
-        };
-        text.extend(range.map(|range| format!(" and SK {range}")));
-        match &op.turned {
-            Some(test) => text.push_str(&format!(" order descending when {}", self.code(test))),
-            None if op.direction == Direction::Descending => text.push_str(" order descending"),
-            None => {}
-        }
-        match op.paging {
-            Some(paging) if paging.size == paging.size_max => {
-                text.push_str(&format!(" page {}", paging.size));
-            }
-            Some(paging) => {
-                text.push_str(&format!(" page {} max {}", paging.size, paging.size_max))
-            }
-            None => text.push_str(&format!(" first {}", op.items_max)),
-        }
-        text
-    }
-
-    pub(super) fn leg(&self, leg: &Leg) -> String {
-        let verb = leg.verb.word();
-        let entity = self.entity(leg.entity);
-        let key: Vec<_> = leg.key_values.iter().map(|a| (&a.attribute, &a.value)).collect();
-        let mut text = match (leg.verb, leg.target, &leg.of) {
-            (Verb::Put, _, Some((source, _))) => {
-                format!("put {entity} of {}{}", self.binding(*source), self.fields(&leg.values))
-            }
-            (Verb::Put, ..) => {
-                let mut fields: Vec<&Assign> = leg.key_values.iter().collect();
-                let given = |name: &Text| leg.values.iter().any(|other| other.attribute == *name);
-                fields.retain(|assign| !given(&assign.attribute));
-                fields.extend(&leg.values);
-                format!("put {entity}{}", self.fields(fields))
-            }
-            (_, Some(target), _) => format!("{verb} {}", self.binding(target)),
-            (_, None, _) => format!("{verb} {entity}{}", self.key(&key)),
-        };
-        if leg.verb != Verb::Put {
-            text.push_str(&self.assigns(" set ", &leg.values));
-            if !leg.removes.is_empty() {
-                text.push_str(&format!(" remove {}", leg.removes.join(", ")));
-            }
-            text.push_str(&self.assigns(" add ", &leg.adds));
-        }
-        let absent = leg.if_absent.then(|| "absent".to_owned());
-        let test = leg.condition.as_ref().map(|test| self.within(test, Tightness::And));
-        let tests: Vec<String> = absent.into_iter().chain(test).collect();
-        if !tests.is_empty() {
-            text.push_str(&format!(" if {}", tests.join(" and ")));
-        } else if leg.verb == Verb::Put {
-            text.push_str(" replace");
-        }
-        match leg.result.filter(|result| leg.target != Some(*result)) {
-            Some(result) => format!("{} = {text}", self.binding(result)),
-            None => text,
-        }
-    }
-
-    /// What a key is made of, by the attributes of its entity.
-    fn givens<'k>(&self, entity: EntityId, key: &'k Key) -> Vec<(&'a Text, &'k Code)> {
-        let entity = &self.system.entities[entity];
-        let mut givens: Vec<(&Text, &Code)> = Vec::new();
-        for (parts, code) in
-            [(&entity.key.partition, &key.partition), (&entity.key.sort, &key.sort)]
-        {
-            let Code::Text(pieces) = code else { continue };
-            let names = parts.iter().filter_map(|part| match part {
-                Part::Attribute(name, _) => Some(name),
-                Part::Literal(_) => None,
-            });
-            let codes = pieces.iter().filter_map(|piece| match piece {
-                Piece::Value(code, _) => Some(code),
-                Piece::Literal(_) => None,
-            });
-            for (name, code) in names.zip(codes) {
-                if givens.iter().all(|(other, _)| *other != name) {
-                    givens.push((name, code));
-                }
-            }
-        }
-        givens
-    }
-
-    /// How a key is given, unless by inputs of the same names.
-    fn key(&self, givens: &[(&Text, &Code)]) -> String {
-        let source = |(name, code): &(&Text, &Code)| match code {
-            Code::Attribute(id, attribute) if attribute == *name => Some(*id),
-            _ => None,
-        };
-        let first = givens.first().and_then(source);
-        if let Some(id) = first
-            && givens.iter().all(|given| source(given) == Some(id))
-        {
-            return format!(" of {}", self.binding(id));
-        }
-        let others = givens.iter().map(|(name, code)| (name, self.code(code)));
-        let others: Vec<String> = others
-            .filter(|(name, code)| **name != code.as_str())
-            .map(|(name, code)| format!("{name} = {code}"))
-            .collect();
-        if others.is_empty() { String::new() } else { format!("({})", others.join(", ")) }
-    }
-
-    fn assigns(&self, lead: &str, assigns: &[Assign]) -> String {
-        let assign = |assign: &Assign| {
-            let sign = if assign.maybe { "?=" } else { "=" };
-            format!("{} {sign} {}", assign.attribute, self.code(&assign.value))
-        };
-        let all: Vec<String> = assigns.iter().map(assign).collect();
-        if all.is_empty() { String::new() } else { format!("{lead}{}", all.join(", ")) }
-    }
-
     /// Attributes in braces, with nothing said twice.
     fn fields<'f>(&self, assigns: impl IntoIterator<Item = &'f Assign>) -> String {
         let pairs = assigns.into_iter().map(|assign| (&assign.attribute, &assign.value));
-        self.braced(pairs)
+        self.members(pairs)
     }
 
-    fn braced<'f>(&self, pairs: impl Iterator<Item = (&'f Text, &'f Code)>) -> String {
+    fn members<'f>(&self, pairs: impl Iterator<Item = (&'f Text, &'f Code)>) -> String {
         let field = |(name, code): (&Text, &Code)| {
             let value = self.code(code);
             if *name == value.as_str() { value } else { format!("{name} = {value}") }
@@ -380,44 +202,12 @@ impl<'a> Words<'a> {
         let fields: Vec<String> = pairs.map(field).collect();
         if fields.is_empty() { String::new() } else { format!(" {{ {} }}", fields.join(", ")) }
     }
-
-    pub(super) fn problem(&self, op: &ProblemOp) -> String {
-        let message = op.message.as_ref().map(|message| format!(" {}", self.code(message)));
-        let with = self.fields(&op.with);
-        let with = if with.is_empty() { with } else { format!(" with{with}") };
-        format!("{} {}{}{with}", op.status, op.code, message.unwrap_or_default())
-    }
-
-    /// What a failure comes to, unless it goes on elsewhere or is none.
-    pub(super) fn failure(&self, failure: &Failure) -> Option<String> {
-        match failure {
-            Failure::Problem(op) => Some(self.problem(op)),
-            Failure::Retry if self.contract.info.method.is_empty() => Some(AGAIN_LATER.to_owned()),
-            Failure::Retry => Some(AGAIN.to_owned()),
-            Failure::End(op) => Some(self.ending(op)),
-            Failure::Goto { .. } | Failure::Nothing => None,
-        }
-    }
-
-    pub(super) fn returned(&self, op: &ReturnOp) -> String {
-        let name = op.binding.map_or("", |id| self.binding(id));
-        let with = self.braced(op.with.iter().map(|(shown, code)| (&shown.attribute, code)));
-        let with = if with.is_empty() { with } else { format!(" with{with}") };
-        let at = op.at.as_ref().map(|pieces| {
-            let path = pieces.iter().map(|piece| match piece {
-                Piece::Literal(literal) => literal.to_string(),
-                Piece::Value(code, width) => hole(&self.code(code), *width),
-            });
-            format!(" at {}", path.collect::<String>())
-        });
-        format!("return {} {name}{with}{}", op.status, at.unwrap_or_default())
-    }
 }
 
 /// A value in a text, with its width if it has one.
 pub(super) fn hole(name: &str, width: Option<usize>) -> String {
     match width {
-        Some(width) => format!("{{{name}:{width:02}}}"),
+        Some(width) => format!("{{{name}:0{width}}}"),
         None => format!("{{{name}}}"),
     }
 }
@@ -425,13 +215,18 @@ pub(super) fn hole(name: &str, width: Option<usize>) -> String {
 /// A value as it is written in a document.
 pub(super) fn constant(value: &Value) -> String {
     match value {
-        Value::Text(text) => quoted(text),
+        Value::Text(text) => quoted(&braced(text)),
         other => {
             let mut text = String::new();
             json::write(other, &mut text);
             text
         }
     }
+}
+
+/// A text with its own braces doubled, for a single one begins or ends a name.
+pub(super) fn braced(text: &str) -> String {
+    text.replace('{', "{{").replace('}', "}}")
 }
 
 fn quoted(text: &str) -> String {

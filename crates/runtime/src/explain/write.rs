@@ -1,17 +1,18 @@
 //! Writes, explained.
 
 use latchkey_model::model::Verb;
-use latchkey_table::render::{Rendered, TransactWriteItem};
-use latchkey_table::{Action, Expression, Leg, Path, Request, Returning, Text, Transact, Value};
+use latchkey_table::render::TransactWriteItem;
+use latchkey_table::{Action, Expression, Leg, Map, Returning, Text};
 
-use super::symbol::Given;
+use super::scope::{Bindings, Bound, Way};
+use super::symbol::{Given, Symbol};
 use super::{Asked, Explainer};
-use crate::evaluate::{Bindings, Bound, Fault};
-use crate::plan::{self, Entity, Failure, LegNode};
+use crate::evaluate::Fault;
+use crate::plan::{self, Failure, LegNode};
 use crate::request::Filler;
 
-/// A leg in one of the ways it can be made, and when it is that one.
-type LegWay = (Option<String>, Leg);
+/// A leg in one of the ways it can be made.
+type LegWay = Way<Leg<Symbol>>;
 
 impl<'a> Explainer<'a> {
     /// A write of one item for itself.
@@ -23,14 +24,9 @@ impl<'a> Explainer<'a> {
             let Ok((ways, image)) = filled else { return page.untold() };
             let returned = leg.result.filter(|_| leg.verb != Verb::Put);
             let returning = if returned.is_some() { Returning::New } else { Returning::Nothing };
-            let (notes, asks) = (page.notes(&ways), asks(&ways));
-            let shown = ways.into_iter().filter_map(|(when, leg)| {
-                let rendered = Rendered::of(&leg.alone(returning)).ok()?;
-                let operation = rendered.operation();
-                Some((when, Asked { operation, json: page.scope.symbols.json(rendered) }))
-            });
-            let shown = shown.collect();
-            page.show(shown);
+            let (notes, asks) = (notes(&ways), asks(&ways));
+            let alone = |way: LegWay| Way { when: way.when, made: way.made.alone(returning) };
+            page.requests(Ok(ways.into_iter().map(alone).collect()));
             notes.iter().for_each(|note| page.line(note));
             let kept = page.record_with(at, "this write is then a leg behind it");
             page.refused(leg, asks, number, before);
@@ -47,7 +43,7 @@ impl<'a> Explainer<'a> {
         self.line("(what it asks for cannot be told before the call)");
     }
 
-    fn leaves(&mut self, leg: &plan::Leg, image: latchkey_table::Item) {
+    fn leaves(&mut self, leg: &plan::Leg, image: Map<Symbol>) {
         if let Some(result) = leg.result {
             self.scope.bind(result, Bound::Item(image));
         }
@@ -113,9 +109,9 @@ impl<'a> Explainer<'a> {
         let filled = self.filled(leg);
         self.indented(3, |page| {
             let Ok((ways, image)) = filled else { return page.untold() };
-            let (notes, asks) = (page.notes(&ways), asks(&ways));
+            let (notes, asks) = (notes(&ways), asks(&ways));
             let shown = ways.into_iter();
-            let shown = shown.filter_map(|(when, leg)| Some((when, page.as_leg(leg)?))).collect();
+            let shown = shown.filter_map(|way| Some((way.when, page.as_leg(&way.made)?))).collect();
             page.show(shown);
             notes.iter().for_each(|note| page.line(note));
             page.refused(leg, asks, &format!("{number}{count}."), before.clone());
@@ -126,110 +122,63 @@ impl<'a> Explainer<'a> {
     }
 
     /// A leg as it stands in a transaction.
-    pub(super) fn as_leg(&self, leg: Leg) -> Option<Asked> {
-        let rendered = Rendered::of(&Request::Transact(Transact { legs: vec![leg] })).ok()?;
-        let operation = match &rendered {
-            Rendered::TransactWriteItems(transact) => {
-                transact.legs.first().map(TransactWriteItem::operation)?
-            }
-            _ => return None,
-        };
-        let whole = self.scope.symbols.json(rendered);
-        // It is the one element of `{"TransactItems": [ … ]}`, on lines of its own, 4 columns in.
-        let lines = whole.lines().filter_map(|line| line.strip_prefix("    "));
-        let json = lines.collect::<Vec<_>>().join("\n");
-        Some(Asked { operation, json })
+    pub(super) fn as_leg(&self, leg: &Leg<Symbol>) -> Option<Asked> {
+        let rendered = TransactWriteItem::of(leg).ok()?;
+        Some(Asked { operation: rendered.operation(), json: rendered.to_json() })
     }
 
     /// A leg in every way it can be made, and the item it leaves.
-    fn filled(
-        &self,
-        leg: &plan::Leg,
-    ) -> Result<(Vec<LegWay>, Option<latchkey_table::Item>), Fault> {
+    fn filled(&self, leg: &plan::Leg) -> Result<(Vec<LegWay>, Option<Map<Symbol>>), Fault> {
         let filler = Filler { system: self.system(), scope: &self.scope };
         let mut image = None;
-        let ways = self.scope.ways(|| filler.leg(leg))?;
-        let ways = ways.into_iter().map(|way| {
-            let mut filled = way.made;
-            self.with_places(&mut filled.leg, leg, &self.system().entities[leg.entity]);
-            if let Leg::Update(update) = &mut filled.leg {
-                self.scope.symbols.as_operands(&mut update.actions);
-            }
-            image = image.take().or(filled.image);
-            (way.when, filled.leg)
+        let ways = self.scope.ways(|| filler.leg(leg))?.into_iter().map(|way| {
+            image = image.take().or(way.made.image);
+            Way { when: way.when, made: way.made.leg }
         });
         let ways = ways.collect();
         Ok((ways, image))
     }
+}
 
-    /// Shows places in indexes with the widths of their parts.
-    fn with_places(&self, filled: &mut Leg, leg: &plan::Leg, entity: &Entity) {
-        let indexes = leg.indexes.iter().filter_map(|at| entity.indexes.get(*at));
-        let places = indexes.flat_map(|index| {
-            [(&index.partition, &index.key.partition), (&index.sort, &index.key.sort)]
-        });
-        for (name, parts) in places {
-            let place = |value: &Value| Some(self.scope.place(parts, value.as_text()?));
-            match filled {
-                Leg::Put(put) => {
-                    if let Some(value) = put.item.get(name).and_then(place) {
-                        put.item.insert(name.clone(), value);
-                    }
-                }
-                Leg::Update(update) => {
-                    let path = Path::attribute(name.clone());
-                    for action in &mut update.actions {
-                        if let Action::Set(target, Expression::Value(value)) = action
-                            && *target == path
-                            && let Some(place) = place(value)
-                        {
-                            *value = place;
-                        }
-                    }
-                }
-                Leg::Delete(_) | Leg::Check(_) => {}
+/// What becomes of values that are absent.
+fn notes(ways: &[LegWay]) -> Vec<String> {
+    let Some(Way { made: leg, .. }) = ways.first() else { return Vec::new() };
+    let values: Vec<(&Text, &Symbol)> = match leg {
+        Leg::Put(put) => put.item.iter().collect(),
+        Leg::Update(update) => update
+            .actions
+            .iter()
+            .filter_map(|action| match action {
+                Action::Set(path, Expression::Value(value)) => Some((path.root(), value)),
+                _ => None,
+            })
+            .collect(),
+        Leg::Delete(_) | Leg::Check(_) => return Vec::new(),
+    };
+    let put = matches!(leg, Leg::Put(_));
+    let absent = if put { "left out if absent" } else { "REMOVE instead of SET if absent" };
+    let leads =
+        [absent, "left as it is if not given", "left as it is if not given, REMOVE if null"];
+    let mut names = [const { Vec::new() }; 3];
+    let [absent, maybe, maybe_null] = &mut names;
+    for (name, value) in values {
+        match value {
+            Symbol::Named(named) if named.given == Given::Maybe => maybe.push(name.to_string()),
+            Symbol::Named(named) if named.given == Given::MaybeNull => {
+                maybe_null.push(name.to_string());
             }
+            value => absent.extend_from_slice(value.absent()),
         }
     }
-
-    /// What becomes of values that are absent.
-    fn notes(&self, ways: &[LegWay]) -> Vec<String> {
-        let values: Vec<(&Text, &Value)> = match ways.first() {
-            Some((_, Leg::Put(put))) => put.item.iter().collect(),
-            Some((_, Leg::Update(update))) => update
-                .actions
-                .iter()
-                .filter_map(|action| match action {
-                    Action::Set(path, Expression::Value(value)) => Some((path.root(), value)),
-                    _ => None,
-                })
-                .collect(),
-            _ => return Vec::new(),
-        };
-        let put = matches!(ways.first(), Some((_, Leg::Put(_))));
-        let absent = if put { "left out if absent" } else { "REMOVE instead of SET if absent" };
-        let leads =
-            [absent, "left as it is if not given", "left as it is if not given, REMOVE if null"];
-        let mut names = [const { Vec::new() }; 3];
-        let [absent, maybe, maybe_null] = &mut names;
-        for (name, value) in values {
-            let Some(symbol) = self.scope.symbols.of(value) else { continue };
-            match symbol.given {
-                Given::Always => absent.extend(symbol.absent),
-                Given::Maybe => maybe.push(name.to_string()),
-                Given::MaybeNull => maybe_null.push(name.to_string()),
-            }
-        }
-        let told = leads.into_iter().zip(names).filter_map(|(lead, mut names)| {
-            names.sort_unstable();
-            names.dedup();
-            (!names.is_empty()).then(|| format!("{lead}: {}", names.join(", ")))
-        });
-        told.collect()
-    }
+    let told = leads.into_iter().zip(names).filter_map(|(lead, mut names)| {
+        names.sort_unstable();
+        names.dedup();
+        (!names.is_empty()).then(|| format!("{lead}: {}", names.join(", ")))
+    });
+    told.collect()
 }
 
 /// Whether a leg has something to insist on, and so to be refused for.
 fn asks(ways: &[LegWay]) -> bool {
-    ways.iter().any(|(_, leg)| leg.condition().is_some())
+    ways.iter().any(|way| way.made.condition().is_some())
 }

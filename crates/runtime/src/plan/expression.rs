@@ -7,7 +7,7 @@ use latchkey_model::Type;
 use latchkey_model::model::{
     self, BindingId, Expr, ExprKind, InputId, Kind, Model, New, Op, RoleId, TextPiece, Told,
 };
-use latchkey_table::{Comparator, Path, Text, Value};
+use latchkey_table::{Comparator, Number, Path, Text, Value};
 
 use super::refusal::{Planned, Unplanned};
 
@@ -85,6 +85,23 @@ impl Code {
 pub(crate) enum Sign {
     Plus,
     Minus,
+}
+
+impl Sign {
+    /// The sum or the difference of two numbers, if there is such a number.
+    pub(crate) fn applied(self, a: Number, b: Number) -> Option<Number> {
+        match self {
+            Sign::Plus => a.checked_add(b).ok(),
+            Sign::Minus => a.checked_sub(b).ok(),
+        }
+    }
+
+    pub(crate) fn opposite(self) -> Sign {
+        match self {
+            Sign::Plus => Sign::Minus,
+            Sign::Minus => Sign::Plus,
+        }
+    }
 }
 
 /// A piece of a text.

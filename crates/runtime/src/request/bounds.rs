@@ -1,21 +1,24 @@
 //! Declared bounds, kept by the store: what a write computes with is known there alone.
 
 use latchkey_table::{
-    Action, Comparator, Condition, Expression, Item, Number, Operand, Path, Text, Value,
+    Action, Comparator, Condition, Datum, Expression, Item, Map, Number, Operand, Path, Text,
+    Value, ValueType,
 };
 
-use crate::plan::Entity;
+use crate::evaluate::Scope;
+use crate::plan::{Entity, Sign};
 
 /// An attribute that would leave its bounds.
 pub(crate) struct Breach {
     pub(crate) name: Text,
-    room: Room,
+    low: Option<Number>,
+    high: Option<Number>,
 }
 
 impl Breach {
     /// The bounds, in words.
     pub(crate) fn room(&self) -> String {
-        match (self.room.low, self.room.high) {
+        match (self.low, self.high) {
             (Some(low), Some(high)) => format!("{low} to {high}"),
             (Some(low), None) => format!("{low} or more"),
             (None, Some(high)) => format!("{high} or less"),
@@ -24,30 +27,19 @@ impl Breach {
     }
 }
 
-/// Whether every number of an item lies within its bounds.
-pub(super) fn holds(entity: &Entity, item: &Item) -> bool {
-    outside(entity, item).next().is_none()
-}
-
-/// The numbers of an item that do not lie within their bounds.
-pub(super) fn broken(entity: &Entity, item: &Item) -> Vec<Breach> {
-    outside(entity, item).collect()
-}
-
-fn outside<'a>(entity: &'a Entity, item: &'a Item) -> impl Iterator<Item = Breach> + 'a {
-    entity.bounds.iter().filter_map(|(name, low, high)| {
-        let room = Room { low: *low, high: *high };
-        match item.get(name) {
-            Some(Value::Number(number)) if !room.has(*number) => {
-                Some(Breach { name: name.clone(), room })
-            }
-            _ => None,
-        }
-    })
+/// The numbers of an item that do not lie within their bounds. One that is not known yet is taken to.
+pub(super) fn broken<S: Scope>(scope: &S, entity: &Entity, item: &Map<S::Value>) -> Vec<Breach> {
+    let breaches = entity.bounds.iter().filter_map(|(name, low, high)| {
+        let room = Room { scope, low: low.map(datum), high: high.map(datum) };
+        let outside = item.get(name).is_some_and(|value| !room.has(value));
+        outside.then(|| Breach { name: name.clone(), low: *low, high: *high })
+    });
+    breaches.collect()
 }
 
 /// The attributes that actions would take beyond their bounds, on the item that is stored.
-pub(super) fn left(
+pub(super) fn left<S: Scope<Value = Value>>(
+    scope: &S,
     entity: &Entity,
     actions: &[Action],
     stored: Option<&Item>,
@@ -55,22 +47,22 @@ pub(super) fn left(
 ) -> Vec<Breach> {
     let mut breaches = Vec::new();
     for action in actions {
-        let kept = kept(entity, std::slice::from_ref(action), &never);
+        let kept = kept(scope, entity, std::slice::from_ref(action), &never);
         if kept.is_some_and(|kept| !latchkey_table::holds(&kept, stored))
             && let Some((name, low, high)) =
                 entity.bounds.iter().find(|(name, ..)| name == action.target())
         {
-            breaches.push(Breach { name: name.clone(), room: Room { low: *low, high: *high } });
+            breaches.push(Breach { name: name.clone(), low: *low, high: *high });
         }
     }
     breaches
 }
 
 /// Joins what the document asks of the stored item with what the bounds ask, if they do.
-pub(super) fn ask(
-    asked: Option<Condition>,
-    kept: Option<Condition>,
-) -> (Option<Condition>, Option<Option<Condition>>) {
+pub(super) fn ask<V: Clone>(
+    asked: Option<Condition<V>>,
+    kept: Option<Condition<V>>,
+) -> (Option<Condition<V>>, Option<Option<Condition<V>>>) {
     match kept {
         None => (asked, None),
         Some(kept) => {
@@ -88,28 +80,30 @@ pub(super) fn ask(
 }
 
 /// What must hold of the stored item for actions to leave every number within its bounds.
-pub(super) fn kept(
+pub(super) fn kept<S: Scope>(
+    scope: &S,
     entity: &Entity,
-    actions: &[Action],
-    never: impl Fn() -> Condition,
-) -> Option<Condition> {
+    actions: &[Action<S::Value>],
+    never: impl Fn() -> Condition<S::Value>,
+) -> Option<Condition<S::Value>> {
     let mut all = Vec::new();
     for action in actions {
         let bounds = entity.bounds.iter().find(|(name, ..)| name == action.target());
         let Some((_, low, high)) = bounds else { continue };
-        let room = Room { low: *low, high: *high };
+        let room = Room { scope, low: low.map(datum), high: high.map(datum) };
         match action {
-            Action::Set(_, Expression::Value(Value::Number(number))) => {
-                if !room.has(*number) {
+            Action::Set(_, Expression::Value(value)) => {
+                if !room.has(value) {
                     all.push(never());
                 }
             }
-            Action::Set(_, expression) => all.extend(computed(expression, room)),
-            Action::Add(name, Value::Number(number)) => {
+            Action::Set(_, expression) => all.extend(room.computed(expression)),
+            Action::Add(name, value) => {
                 let path = Path::attribute(name.clone());
-                all.extend(or_else(path, Number::ZERO, *number, room));
+                let start = datum(Number::ZERO);
+                all.extend(number(value).and_then(|n| room.or_else(&path, &start, Sign::Plus, n)));
             }
-            Action::Add(..) | Action::Delete(..) | Action::Remove(_) => {}
+            Action::Delete(..) | Action::Remove(_) => {}
         }
     }
     match all.len() {
@@ -119,39 +113,53 @@ pub(super) fn kept(
     }
 }
 
-/// The least and the greatest.
-#[derive(Clone, Copy)]
-struct Room {
-    low: Option<Number>,
-    high: Option<Number>,
+fn datum<V: Datum>(number: Number) -> V {
+    Value::Number(number).into()
 }
 
-impl Room {
-    fn has(self, number: Number) -> bool {
-        self.low.is_none_or(|low| low <= number) && self.high.is_none_or(|high| number <= high)
+/// A value that is a number, known or not.
+fn number<V: Datum>(value: &V) -> Option<&V> {
+    Some(value).filter(|value| value.type_of() == ValueType::Number)
+}
+
+/// A number that a value is computed with.
+fn constant<V: Datum>(expression: &Expression<V>) -> Option<&V> {
+    if let Expression::Value(value) = expression { number(value) } else { None }
+}
+
+/// The least and the greatest.
+struct Room<'a, S: Scope> {
+    scope: &'a S,
+    low: Option<S::Value>,
+    high: Option<S::Value>,
+}
+
+impl<S: Scope> Room<'_, S> {
+    /// Whether a number lies within. One that is not known yet is taken to.
+    fn has(&self, value: &S::Value) -> bool {
+        let Some(number) = value.known_number() else { return true };
+        let bound = |bound: &Option<S::Value>| bound.as_ref().and_then(Datum::known_number);
+        bound(&self.low).is_none_or(|low| low <= number)
+            && bound(&self.high).is_none_or(|high| number <= high)
     }
 
-    /// The room a number has to which another is added.
-    fn without(self, added: Number) -> Room {
+    /// The room of a number from which another was taken, or to which it was added.
+    fn shifted(&self, sign: Sign, by: &S::Value) -> Self {
         // Beyond all numbers there is no bound to keep.
-        let less = |bound: Number| bound.checked_sub(added).ok();
-        Room { low: self.low.and_then(less), high: self.high.and_then(less) }
+        let shift = |bound: &Option<S::Value>| self.scope.sum(bound.as_ref()?, sign, by);
+        Room { scope: self.scope, low: shift(&self.low), high: shift(&self.high) }
     }
 
-    /// The room a number has that is taken from another.
-    fn taken_from(self, whole: Number) -> Room {
-        let rest = |bound: Number| whole.checked_sub(bound).ok();
-        Room { low: self.high.and_then(rest), high: self.low.and_then(rest) }
+    /// The room of a number that is taken from another.
+    fn taken_from(&self, whole: &S::Value) -> Self {
+        let rest = |bound: &Option<S::Value>| self.scope.sum(whole, Sign::Minus, bound.as_ref()?);
+        Room { scope: self.scope, low: rest(&self.high), high: rest(&self.low) }
     }
 
     /// That what is stored lies within.
-    fn asks(self, path: &Path) -> Option<Condition> {
-        let side = |comparator, bound: Number| {
-            Condition::Compare(
-                Operand::Path(path.clone()),
-                comparator,
-                Operand::Value(bound.into()),
-            )
+    fn asks(self, path: &Path) -> Option<Condition<S::Value>> {
+        let side = |comparator, bound| {
+            Condition::Compare(Operand::Path(path.clone()), comparator, Operand::Value(bound))
         };
         let low = self.low.map(|low| side(Comparator::GreaterOrEqual, low));
         let high = self.high.map(|high| side(Comparator::LessOrEqual, high));
@@ -160,40 +168,48 @@ impl Room {
             (low, high) => low.or(high),
         }
     }
-}
 
-/// What a value that is computed by the store asks. Of two stored numbers nothing can be asked.
-fn computed(expression: &Expression, room: Room) -> Option<Condition> {
-    use Expression::{Difference, OrElse, Path, Sum, Value as Constant};
-    let number = |expression: &Expression| match expression {
-        Constant(Value::Number(number)) => Some(*number),
-        _ => None,
-    };
-    match expression {
-        Path(path) => room.asks(path),
-        Sum(a, b) => match (a.as_ref(), b.as_ref()) {
-            (Path(path), other) | (other, Path(path)) => room.without(number(other)?).asks(path),
-            (OrElse(path, start), other) | (other, OrElse(path, start)) => {
-                or_else(path.clone(), number(start)?, number(other)?, room)
-            }
+    /// What a value that is computed by the store asks. Of two stored numbers nothing can be asked.
+    fn computed(self, expression: &Expression<S::Value>) -> Option<Condition<S::Value>> {
+        use Expression::{Difference, OrElse, Path, Sum};
+        match expression {
+            Path(path) => self.asks(path),
+            Sum(a, b) => match (a.as_ref(), b.as_ref()) {
+                (Path(path), other) | (other, Path(path)) => {
+                    self.shifted(Sign::Minus, constant(other)?).asks(path)
+                }
+                (OrElse(path, start), other) | (other, OrElse(path, start)) => {
+                    self.or_else(path, constant(start)?, Sign::Plus, constant(other)?)
+                }
+                _ => None,
+            },
+            Difference(a, b) => match (a.as_ref(), b.as_ref()) {
+                (Path(path), less) => self.shifted(Sign::Plus, constant(less)?).asks(path),
+                (whole, Path(path)) => self.taken_from(constant(whole)?).asks(path),
+                (OrElse(path, start), less) => {
+                    self.or_else(path, constant(start)?, Sign::Minus, constant(less)?)
+                }
+                _ => None,
+            },
             _ => None,
-        },
-        Difference(a, b) => match (a.as_ref(), b.as_ref()) {
-            (Path(path), less) => room.without(number(less)?.negated()).asks(path),
-            (whole, Path(path)) => room.taken_from(number(whole)?).asks(path),
-            (OrElse(path, start), less) => {
-                or_else(path.clone(), number(start)?, number(less)?.negated(), room)
-            }
-            _ => None,
-        },
-        _ => None,
+        }
     }
-}
 
-/// What a sum asks whose stored part counts as something else where it is absent.
-fn or_else(path: Path, start: Number, added: Number, room: Room) -> Option<Condition> {
-    let stored = room.without(added).asks(&path)?;
-    let fresh = start.checked_add(added).is_ok_and(|sum| room.has(sum));
-    // A comparison with what is absent does not hold.
-    Some(if fresh { Condition::Or(vec![Condition::Absent(path), stored]) } else { stored })
+    /// What a sum asks whose stored part counts as something else where it is absent.
+    fn or_else(
+        &self,
+        path: &Path,
+        start: &S::Value,
+        sign: Sign,
+        by: &S::Value,
+    ) -> Option<Condition<S::Value>> {
+        let stored = self.shifted(sign.opposite(), by).asks(path)?;
+        let fresh = self.scope.sum(start, sign, by).is_some_and(|sum| self.has(&sum));
+        // A comparison with what is absent does not hold.
+        Some(if fresh {
+            Condition::Or(vec![Condition::Absent(path.clone()), stored])
+        } else {
+            stored
+        })
+    }
 }

@@ -371,7 +371,7 @@ fn no_walk_through_an_update_is_deeper_than_an_expression_is_long() {
     assert_eq!(validate(&[set(path("a"), nested(1022))]), Ok(()));
     assert_eq!(validate(&[set(path("a"), nested(1023))]), Err(Invalid::ExpressionSize));
     let removals = |count: usize| {
-        (0..count).map(|n| Action::Remove(path(&format!("a{n}")))).collect::<Vec<_>>()
+        (0..count).map(|n| Action::<Value>::Remove(path(&format!("a{n}")))).collect::<Vec<_>>()
     };
     assert_eq!(validate(&removals(1024)), Ok(()));
     assert_eq!(validate(&removals(1025)), Err(Invalid::ExpressionSize));

@@ -326,7 +326,7 @@ fn what_is_odd_but_allowed_is_not_refused() {
 
 #[test]
 fn a_condition_has_at_most_300_operators_and_functions() {
-    let exists = || Condition::Exists(path("a"));
+    let exists = || Condition::<Value>::Exists(path("a"));
     let all = |count: usize| Condition::And(vec![exists(); count]);
     // Each of them, and what stands between them.
     assert_eq!(all(150).validate(), Ok(()));

@@ -5,14 +5,14 @@ use std::collections::HashMap;
 use super::Placeholders;
 use crate::limits::{EXPRESSION_BYTES_MAX, SUBSTITUTED_BYTES_MAX};
 use crate::{
-    Action, Condition, Expression, Invalid, KeyNames, Operand, Path, SortRange, Step, Text, Value,
-    action,
+    Action, Condition, Datum, Expression, Invalid, KeyNames, Operand, Path, SortRange, Step, Text,
+    Value, action,
 };
 
 /// Writes the expressions of one operation, which share their placeholders.
-#[derive(Debug, Default)]
-pub(super) struct Expressions {
-    placeholders: Placeholders,
+#[derive(Debug)]
+pub(super) struct Expressions<V> {
+    placeholders: Placeholders<V>,
     /// The placeholder of each name so far.
     names: HashMap<Text, String>,
 }
@@ -28,15 +28,22 @@ enum Binding {
 /// The clauses of an update, in the order they are written.
 const CLAUSES: [&str; 4] = ["SET", "REMOVE", "ADD", "DELETE"];
 
-impl Expressions {
+impl<V> Default for Expressions<V> {
+    fn default() -> Expressions<V> {
+        let placeholders = Placeholders { names: Vec::new(), values: Vec::new() };
+        Expressions { placeholders, names: HashMap::new() }
+    }
+}
+
+impl<V: Datum> Expressions<V> {
     /// What the placeholders of everything written stand for.
-    pub(super) fn into_placeholders(self) -> Placeholders {
+    pub(super) fn into_placeholders(self) -> Placeholders<V> {
         self.placeholders
     }
 
     /// A condition on an item, once it is known to be none that DynamoDB would refuse unseen: the depth
     /// of the walk is bounded, and there is no `and` of nothing.
-    pub(super) fn condition(&mut self, condition: &Condition) -> Result<String, Invalid> {
+    pub(super) fn condition(&mut self, condition: &Condition<V>) -> Result<String, Invalid> {
         condition.validate()?;
         Ok(self.bound(condition, Binding::Or))
     }
@@ -45,8 +52,8 @@ impl Expressions {
     pub(super) fn key_condition(
         &mut self,
         names: &KeyNames,
-        partition: &Text,
-        range: &SortRange,
+        partition: &V::Text,
+        range: &SortRange<V::Text>,
     ) -> String {
         let partition = format!("{} = {}", self.name(&names.partition), self.text(partition));
         let comparison = match range {
@@ -72,7 +79,7 @@ impl Expressions {
     }
 
     /// The changes of an update, if there are any.
-    pub(super) fn update(&mut self, actions: &[Action]) -> Result<Option<String>, Invalid> {
+    pub(super) fn update(&mut self, actions: &[Action<V>]) -> Result<Option<String>, Invalid> {
         action::validate(actions)?;
         let mut clauses = Vec::new();
         for clause in CLAUSES {
@@ -90,12 +97,13 @@ impl Expressions {
     /// Writes a condition, in parentheses if it would otherwise fall apart among what is around it.
     ///
     /// Only where they are needed: DynamoDB refuses some that are not.
-    fn bound(&mut self, condition: &Condition, around: Binding) -> String {
+    fn bound(&mut self, condition: &Condition<V>, around: Binding) -> String {
         match unwrapped(condition) {
             Condition::Exists(path) => format!("attribute_exists({})", self.path(path)),
             Condition::Absent(path) => format!("attribute_not_exists({})", self.path(path)),
             Condition::HasType(path, value_type) => {
-                let (path, code) = (self.path(path), self.value(value_type.code().into()));
+                let (path, code) =
+                    (self.path(path), self.value(Value::from(value_type.code()).into()));
                 format!("attribute_type({path}, {code})")
             }
             Condition::Compare(a, comparator, b) => {
@@ -131,7 +139,7 @@ impl Expressions {
 
     fn joined(
         &mut self,
-        conditions: &[Condition],
+        conditions: &[Condition<V>],
         word: &str,
         own: Binding,
         around: Binding,
@@ -141,7 +149,7 @@ impl Expressions {
         if own < around { format!("({text})") } else { text }
     }
 
-    fn operand(&mut self, operand: &Operand) -> String {
+    fn operand(&mut self, operand: &Operand<V>) -> String {
         match operand {
             Operand::Value(value) => self.value(value.clone()),
             Operand::Path(path) => self.path(path),
@@ -149,7 +157,7 @@ impl Expressions {
         }
     }
 
-    fn action(&mut self, action: &Action) -> Result<String, Invalid> {
+    fn action(&mut self, action: &Action<V>) -> Result<String, Invalid> {
         Ok(match action {
             Action::Set(path, expression) => {
                 format!("{} = {}", self.path(path), self.computed(expression)?)
@@ -162,7 +170,7 @@ impl Expressions {
     }
 
     /// What an attribute is set to: a term, or one sum, difference or list made of two.
-    fn computed(&mut self, expression: &Expression) -> Result<String, Invalid> {
+    fn computed(&mut self, expression: &Expression<V>) -> Result<String, Invalid> {
         Ok(match expression {
             Expression::Sum(a, b) => format!("{} + {}", self.term(a)?, self.term(b)?),
             Expression::Difference(a, b) => format!("{} - {}", self.term(a)?, self.term(b)?),
@@ -174,7 +182,7 @@ impl Expressions {
     }
 
     /// DynamoDB takes `if_not_exists` within another function or a sum, and nothing else.
-    fn term(&mut self, expression: &Expression) -> Result<String, Invalid> {
+    fn term(&mut self, expression: &Expression<V>) -> Result<String, Invalid> {
         match expression {
             Expression::Value(value) => Ok(self.value(value.clone())),
             Expression::Path(path) => Ok(self.path(path)),
@@ -214,14 +222,14 @@ impl Expressions {
 
     /// A placeholder for a value. Equal values have one each: DynamoDB refuses to compare an operand with
     /// itself, and two constants may be compared.
-    fn value(&mut self, value: Value) -> String {
+    fn value(&mut self, value: V) -> String {
         let placeholder = format!(":v{}", self.placeholders.values.len());
         self.placeholders.values.push((placeholder.clone(), value));
         placeholder
     }
 
-    fn text(&mut self, text: &Text) -> String {
-        self.value(Value::Text(text.clone()))
+    fn text(&mut self, text: &V::Text) -> String {
+        self.value(text.clone().into())
     }
 }
 
@@ -359,7 +367,7 @@ impl Most {
 }
 
 /// An `and` or `or` of one condition is that condition.
-fn unwrapped(mut condition: &Condition) -> &Condition {
+fn unwrapped<V>(mut condition: &Condition<V>) -> &Condition<V> {
     while let Condition::And(all) | Condition::Or(all) = condition
         && let [only] = all.as_slice()
     {
@@ -368,7 +376,7 @@ fn unwrapped(mut condition: &Condition) -> &Condition {
     condition
 }
 
-fn clause_of(action: &Action) -> &'static str {
+fn clause_of<V>(action: &Action<V>) -> &'static str {
     match action {
         Action::Set(..) => "SET",
         Action::Remove(_) => "REMOVE",

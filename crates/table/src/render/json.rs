@@ -10,10 +10,13 @@ use super::{
     BatchGetItem, ConditionCheck, DeleteItem, GetItem, Placeholders, PutItem, Query, Rendered,
     ReturnValues, TransactGetItems, TransactWriteItem, TransactWriteItems, UpdateItem,
 };
-use crate::{Item, Value};
+use crate::{Datum, Map, Value, View};
 
 /// A list or object that ends within so many columns stays on one line.
 const COLUMNS_MAX: usize = 80;
+
+/// How far a leg is indented within its transaction.
+const LEG_COLUMNS: usize = 4;
 
 enum Json<'a> {
     Text(Cow<'a, str>),
@@ -25,7 +28,7 @@ enum Json<'a> {
     Body(Vec<(&'a str, Json<'a>)>),
 }
 
-impl Rendered {
+impl<V: Datum> Rendered<V> {
     /// The body of the operation as the low-level API takes it, indented, without a newline at the end.
     pub fn to_json(&self) -> String {
         let json = match self {
@@ -38,13 +41,19 @@ impl Rendered {
             Rendered::DeleteItem(delete) => delete_item(delete),
             Rendered::TransactWriteItems(transact) => transact_write_items(transact),
         };
-        let mut out = String::new();
-        json.write_lines(0, &mut out);
-        out
+        json.lines(COLUMNS_MAX)
     }
 }
 
-fn get_item(get: &GetItem) -> Json<'_> {
+impl<V: Datum> TransactWriteItem<V> {
+    /// The leg as one of a transaction's, indented as if it stood alone. Its lines break where they break
+    /// within [`Rendered::to_json`].
+    pub fn to_json(&self) -> String {
+        leg(self).lines(COLUMNS_MAX - LEG_COLUMNS)
+    }
+}
+
+fn get_item<V: Datum>(get: &GetItem<V>) -> Json<'_> {
     Json::Body(vec![
         ("TableName", text(&get.table_name)),
         ("Key", item(&get.key)),
@@ -52,7 +61,7 @@ fn get_item(get: &GetItem) -> Json<'_> {
     ])
 }
 
-fn batch_get_item(get: &BatchGetItem) -> Json<'_> {
+fn batch_get_item<V: Datum>(get: &BatchGetItem<V>) -> Json<'_> {
     let of_table = Json::Body(vec![
         ("Keys", Json::List(get.keys.iter().map(item).collect())),
         ("ConsistentRead", bare(get.consistent_read)),
@@ -60,7 +69,7 @@ fn batch_get_item(get: &BatchGetItem) -> Json<'_> {
     Json::Body(vec![("RequestItems", Json::Object(vec![(&get.table_name, of_table)]))])
 }
 
-fn transact_get_items(get: &TransactGetItems) -> Json<'_> {
+fn transact_get_items<V: Datum>(get: &TransactGetItems<V>) -> Json<'_> {
     let leg = |key| {
         let leg = vec![("TableName", text(&get.table_name)), ("Key", item(key))];
         Json::Object(vec![("Get", Json::Body(leg))])
@@ -68,7 +77,7 @@ fn transact_get_items(get: &TransactGetItems) -> Json<'_> {
     Json::Body(vec![("TransactItems", Json::List(get.keys.iter().map(leg).collect()))])
 }
 
-fn query(query: &Query) -> Json<'_> {
+fn query<V: Datum>(query: &Query<V>) -> Json<'_> {
     let [names, values] = placeholders(&query.placeholders);
     body([
         ("TableName", Some(text(&query.table_name))),
@@ -83,7 +92,7 @@ fn query(query: &Query) -> Json<'_> {
     ])
 }
 
-fn put_item(put: &PutItem) -> Json<'_> {
+fn put_item<V: Datum>(put: &PutItem<V>) -> Json<'_> {
     let [names, values] = placeholders(&put.placeholders);
     body([
         ("TableName", Some(text(&put.table_name))),
@@ -96,7 +105,7 @@ fn put_item(put: &PutItem) -> Json<'_> {
     ])
 }
 
-fn update_item(update: &UpdateItem) -> Json<'_> {
+fn update_item<V: Datum>(update: &UpdateItem<V>) -> Json<'_> {
     let [names, values] = placeholders(&update.placeholders);
     body([
         ("TableName", Some(text(&update.table_name))),
@@ -110,7 +119,7 @@ fn update_item(update: &UpdateItem) -> Json<'_> {
     ])
 }
 
-fn delete_item(delete: &DeleteItem) -> Json<'_> {
+fn delete_item<V: Datum>(delete: &DeleteItem<V>) -> Json<'_> {
     let [names, values] = placeholders(&delete.placeholders);
     body([
         ("TableName", Some(text(&delete.table_name))),
@@ -123,7 +132,7 @@ fn delete_item(delete: &DeleteItem) -> Json<'_> {
     ])
 }
 
-fn condition_check(check: &ConditionCheck) -> Json<'_> {
+fn condition_check<V: Datum>(check: &ConditionCheck<V>) -> Json<'_> {
     let [names, values] = placeholders(&check.placeholders);
     body([
         ("TableName", Some(text(&check.table_name))),
@@ -135,18 +144,18 @@ fn condition_check(check: &ConditionCheck) -> Json<'_> {
     ])
 }
 
-fn transact_write_items(transact: &TransactWriteItems) -> Json<'_> {
-    let legs = transact.legs.iter().map(|leg| Json::Object(vec![(leg.operation(), leg_body(leg))]));
-    Json::Body(vec![("TransactItems", Json::List(legs.collect()))])
+fn transact_write_items<V: Datum>(transact: &TransactWriteItems<V>) -> Json<'_> {
+    Json::Body(vec![("TransactItems", Json::List(transact.legs.iter().map(leg).collect()))])
 }
 
-fn leg_body(leg: &TransactWriteItem) -> Json<'_> {
-    match leg {
+fn leg<V: Datum>(leg: &TransactWriteItem<V>) -> Json<'_> {
+    let body = match leg {
         TransactWriteItem::Put(put) => put_item(put),
         TransactWriteItem::Update(update) => update_item(update),
         TransactWriteItem::Delete(delete) => delete_item(delete),
         TransactWriteItem::ConditionCheck(check) => condition_check(check),
-    }
+    };
+    Json::Object(vec![(leg.operation(), body)])
 }
 
 /// A member that may be absent.
@@ -158,9 +167,9 @@ fn body<'a>(members: impl IntoIterator<Item = Member<'a>>) -> Json<'a> {
 }
 
 /// The maps of names and of values, if there is anything in them.
-fn placeholders(placeholders: &Placeholders) -> [Member<'_>; 2] {
+fn placeholders<V: Datum>(placeholders: &Placeholders<V>) -> [Member<'_>; 2] {
     let names = placeholders.names.iter().map(|(name, it)| (name.as_str(), text(it)));
-    let values = placeholders.values.iter().map(|(name, it)| (name.as_str(), value(it)));
+    let values = placeholders.values.iter().map(|(name, it)| (name.as_str(), datum(it)));
     let map = |members: Vec<_>| (!members.is_empty()).then_some(Json::Object(members));
     [
         ("ExpressionAttributeNames", map(names.collect())),
@@ -184,8 +193,17 @@ fn bare<'a>(scalar: impl ToString) -> Json<'a> {
     Json::Bare(scalar.to_string())
 }
 
-fn item(item: &Item) -> Json<'_> {
-    Json::Object(item.iter().map(|(name, it)| (name.as_str(), value(it))).collect())
+fn item<V: Datum>(item: &Map<V>) -> Json<'_> {
+    Json::Object(item.iter().map(|(name, it)| (name.as_str(), datum(it))).collect())
+}
+
+fn datum<V: Datum>(datum: &V) -> Json<'_> {
+    let inner = match datum.view() {
+        View::Value(value) => return self::value(value),
+        View::Name(_, shown) => Json::Text(shown),
+        View::Map(map) => item(map),
+    };
+    Json::Object(vec![(datum.type_of().code(), inner)])
 }
 
 fn value(value: &Value) -> Json<'_> {
@@ -230,31 +248,38 @@ impl Json<'_> {
         }
     }
 
+    /// The value on lines of its own, as short as `columns_max` where they can be broken.
+    fn lines(&self, columns_max: usize) -> String {
+        let mut out = String::new();
+        self.write_lines(0, columns_max, &mut out);
+        out
+    }
+
     /// Writes the value where `column` columns of the line are taken; further lines have an indentation.
-    fn write(&self, indent: usize, column: usize, out: &mut String) {
+    fn write(&self, indent: usize, column: usize, columns_max: usize, out: &mut String) {
         if !self.has_body() {
             let start = out.len();
             self.write_flat(out);
-            let fits = column.saturating_add(columns(out, start)) <= COLUMNS_MAX;
+            let fits = column.saturating_add(columns(out, start)) <= columns_max;
             if fits || self.is_short() {
                 return;
             }
             out.truncate(start);
         }
-        self.write_lines(indent, out);
+        self.write_lines(indent, columns_max, out);
     }
 
     /// Writes each element or member on a line of its own.
-    fn write_lines(&self, indent: usize, out: &mut String) {
+    fn write_lines(&self, indent: usize, columns_max: usize, out: &mut String) {
         match self {
             Json::Text(_) | Json::Bare(_) => self.write_flat(out),
             Json::List(elements) => {
                 let members = elements.iter().map(|element| (None, element));
-                write_members(['[', ']'], members, indent, out);
+                write_members(['[', ']'], members, indent, columns_max, out);
             }
             Json::Object(members) | Json::Body(members) => {
                 let members = members.iter().map(|(name, value)| (Some(*name), value));
-                write_members(['{', '}'], members, indent, out);
+                write_members(['{', '}'], members, indent, columns_max, out);
             }
         }
     }
@@ -289,6 +314,7 @@ fn write_members<'a>(
     [open, close]: [char; 2],
     members: impl Iterator<Item = (Option<&'a str>, &'a Json<'a>)>,
     indent: usize,
+    columns_max: usize,
     out: &mut String,
 ) {
     let inner = indent.saturating_add(2);
@@ -302,7 +328,7 @@ fn write_members<'a>(
             out.push_str(": ");
         }
         let column = inner.saturating_add(columns(out, start));
-        value.write(inner, column, out);
+        value.write(inner, column, columns_max, out);
     }
     out.push('\n');
     out.extend(std::iter::repeat_n(' ', indent));

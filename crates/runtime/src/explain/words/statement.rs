@@ -1,0 +1,222 @@
+//! Statements in words: reads, writes, sends and endings, as a document writes them.
+
+use latchkey_model::model::{EntityId, Verb};
+use latchkey_table::{Direction, Text};
+
+use super::{Tightness, Words, hole};
+use crate::plan::{
+    Assign, BatchOp, Bounds, Code, EndOp, Failure, GetOp, Key, Leg, Part, Piece, ProblemOp,
+    QueryOp, ReturnOp, Send, Strength,
+};
+
+/// What happens on `retry`.
+pub(crate) const AGAIN: &str = "run again from the start, at most 5 times, then 503 busy";
+
+/// What happens on `retry` where nobody waits for an answer.
+const AGAIN_LATER: &str = "run again from the start, at most 5 times, then later";
+
+impl<'a> Words<'a> {
+    fn entity(&self, id: EntityId) -> &'a str {
+        &self.system.entities[id].name
+    }
+
+    /// What is sent.
+    pub(in crate::explain) fn send(&self, send: &Send) -> String {
+        let queue = &self.system.queues[send.queue].name;
+        let at = send.at.as_ref().map(|at| format!(" at {}", self.code(at)));
+        format!("send {queue}{}{}", self.fields(&send.values), at.unwrap_or_default())
+    }
+
+    pub(in crate::explain) fn ending(&self, op: &EndOp) -> String {
+        match op {
+            EndOp::Done => "done".to_owned(),
+            EndOp::Later => "later".to_owned(),
+            EndOp::Fail { code, message } => {
+                let message = message.as_ref().map(|message| format!(" {}", self.code(message)));
+                format!("fail {code}{}", message.unwrap_or_default())
+            }
+        }
+    }
+
+    pub(in crate::explain) fn batch(&self, op: &BatchOp) -> String {
+        let (attribute, low, high) = &op.through;
+        let givens = op.keys.first().map(|key| self.givens(op.entity, key)).unwrap_or_default();
+        let givens: Vec<_> = givens.into_iter().filter(|(name, _)| *name != attribute).collect();
+        let of = self.key(&givens);
+        let how = if op.snapshot { " snapshot".to_owned() } else { self.strength(&op.strong) };
+        format!("get {}{of} {attribute} in {low}..{high}{how}", self.entity(op.entity))
+    }
+
+    pub(in crate::explain) fn get(&self, op: &GetOp) -> String {
+        let of = self.key(&self.givens(op.entity, &op.key));
+        format!("get {}{of}{}", self.entity(op.entity), self.strength(&op.strong))
+    }
+
+    fn strength(&self, strength: &Strength) -> String {
+        match strength {
+            Strength::Never => String::new(),
+            Strength::Always => " strong".to_owned(),
+            Strength::When(test) => format!(" strong when {}", self.code(test)),
+        }
+    }
+
+    pub(in crate::explain) fn query(&self, op: &QueryOp) -> String {
+        let by = op.index.as_ref().map(|index| format!(" by {index}")).unwrap_or_default();
+        let mut text = format!("query {}{by}{}", self.entity(op.entity), self.strength(&op.strong));
+        text.push_str(&format!(" where PK = {}", self.code(&op.partition)));
+        let range = match &op.range {
+            Bounds::All => None,
+            Bounds::Equal(key) => Some(format!("= {}", self.code(key))),
+            Bounds::BeginsWith(prefix) => Some(format!("begins_with {}", self.code(prefix))),
+            Bounds::Between(low, high) => {
+                Some(format!("between {} and {}", self.code(low), self.code(high)))
+            }
+            Bounds::Side { below, inclusive, bound } => {
+                let symbol = if *below { "<" } else { ">" };
+                let equal = if *inclusive { "=" } else { "" };
+                Some(format!("{symbol}{equal} {}", self.code(bound)))
+            }
+        };
+        text.extend(range.map(|range| format!(" and SK {range}")));
+        match &op.turned {
+            Some(test) => text.push_str(&format!(" order descending when {}", self.code(test))),
+            None if op.direction == Direction::Descending => text.push_str(" order descending"),
+            None => {}
+        }
+        match op.paging {
+            Some(paging) if paging.size == paging.size_max => {
+                text.push_str(&format!(" page {}", paging.size));
+            }
+            Some(paging) => {
+                text.push_str(&format!(" page {} max {}", paging.size, paging.size_max))
+            }
+            None => text.push_str(&format!(" first {}", op.items_max)),
+        }
+        text
+    }
+
+    pub(in crate::explain) fn leg(&self, leg: &Leg) -> String {
+        let verb = leg.verb.word();
+        let entity = self.entity(leg.entity);
+        let key: Vec<_> = leg.key_values.iter().map(|a| (&a.attribute, &a.value)).collect();
+        let mut text = match (leg.verb, leg.target, &leg.of) {
+            (Verb::Put, _, Some((source, _))) => {
+                format!("put {entity} of {}{}", self.binding(*source), self.fields(&leg.values))
+            }
+            (Verb::Put, ..) => {
+                let mut fields: Vec<&Assign> = leg.key_values.iter().collect();
+                let given = |name: &Text| leg.values.iter().any(|other| other.attribute == *name);
+                fields.retain(|assign| !given(&assign.attribute));
+                fields.extend(&leg.values);
+                format!("put {entity}{}", self.fields(fields))
+            }
+            (_, Some(target), _) => format!("{verb} {}", self.binding(target)),
+            (_, None, _) => format!("{verb} {entity}{}", self.key(&key)),
+        };
+        if leg.verb != Verb::Put {
+            text.push_str(&self.assigns(" set ", &leg.values));
+            if !leg.removes.is_empty() {
+                text.push_str(&format!(" remove {}", leg.removes.join(", ")));
+            }
+            text.push_str(&self.assigns(" add ", &leg.adds));
+        }
+        let absent = leg.if_absent.then(|| "absent".to_owned());
+        let test = leg.condition.as_ref().map(|test| self.within(test, Tightness::And));
+        let tests: Vec<String> = absent.into_iter().chain(test).collect();
+        if !tests.is_empty() {
+            text.push_str(&format!(" if {}", tests.join(" and ")));
+        } else if leg.verb == Verb::Put {
+            text.push_str(" replace");
+        }
+        match leg.result.filter(|result| leg.target != Some(*result)) {
+            Some(result) => format!("{} = {text}", self.binding(result)),
+            None => text,
+        }
+    }
+
+    /// What a key is made of, by the attributes of its entity.
+    fn givens<'k>(&self, entity: EntityId, key: &'k Key) -> Vec<(&'a Text, &'k Code)> {
+        let entity = &self.system.entities[entity];
+        let mut givens: Vec<(&Text, &Code)> = Vec::new();
+        for (parts, code) in
+            [(&entity.key.partition, &key.partition), (&entity.key.sort, &key.sort)]
+        {
+            let Code::Text(pieces) = code else { continue };
+            let names = parts.iter().filter_map(|part| match part {
+                Part::Attribute(name, _) => Some(name),
+                Part::Literal(_) => None,
+            });
+            let codes = pieces.iter().filter_map(|piece| match piece {
+                Piece::Value(code, _) => Some(code),
+                Piece::Literal(_) => None,
+            });
+            for (name, code) in names.zip(codes) {
+                if givens.iter().all(|(other, _)| *other != name) {
+                    givens.push((name, code));
+                }
+            }
+        }
+        givens
+    }
+
+    /// How a key is given, unless by inputs of the same names.
+    fn key(&self, givens: &[(&Text, &Code)]) -> String {
+        let source = |(name, code): &(&Text, &Code)| match code {
+            Code::Attribute(id, attribute) if attribute == *name => Some(*id),
+            _ => None,
+        };
+        let first = givens.first().and_then(source);
+        if let Some(id) = first
+            && givens.iter().all(|given| source(given) == Some(id))
+        {
+            return format!(" of {}", self.binding(id));
+        }
+        let others = givens.iter().map(|(name, code)| (name, self.code(code)));
+        let others: Vec<String> = others
+            .filter(|(name, code)| **name != code.as_str())
+            .map(|(name, code)| format!("{name} = {code}"))
+            .collect();
+        if others.is_empty() { String::new() } else { format!("({})", others.join(", ")) }
+    }
+
+    fn assigns(&self, lead: &str, assigns: &[Assign]) -> String {
+        let assign = |assign: &Assign| {
+            let sign = if assign.maybe { "?=" } else { "=" };
+            format!("{} {sign} {}", assign.attribute, self.code(&assign.value))
+        };
+        let all: Vec<String> = assigns.iter().map(assign).collect();
+        if all.is_empty() { String::new() } else { format!("{lead}{}", all.join(", ")) }
+    }
+
+    pub(in crate::explain) fn problem(&self, op: &ProblemOp) -> String {
+        let message = op.message.as_ref().map(|message| format!(" {}", self.code(message)));
+        let with = self.fields(&op.with);
+        let with = if with.is_empty() { with } else { format!(" with{with}") };
+        format!("{} {}{}{with}", op.status, op.code, message.unwrap_or_default())
+    }
+
+    /// What a failure comes to, unless it goes on elsewhere or is none.
+    pub(in crate::explain) fn failure(&self, failure: &Failure) -> Option<String> {
+        match failure {
+            Failure::Problem(op) => Some(self.problem(op)),
+            Failure::Retry if self.contract.info.method.is_empty() => Some(AGAIN_LATER.to_owned()),
+            Failure::Retry => Some(AGAIN.to_owned()),
+            Failure::End(op) => Some(self.ending(op)),
+            Failure::Goto { .. } | Failure::Nothing => None,
+        }
+    }
+
+    pub(in crate::explain) fn returned(&self, op: &ReturnOp) -> String {
+        let name = op.binding.map_or("", |id| self.binding(id));
+        let with = self.members(op.with.iter().map(|(shown, code)| (&shown.attribute, code)));
+        let with = if with.is_empty() { with } else { format!(" with{with}") };
+        let at = op.at.as_ref().map(|pieces| {
+            let path = pieces.iter().map(|piece| match piece {
+                Piece::Literal(literal) => literal.to_string(),
+                Piece::Value(code, width) => hole(&self.code(code), *width),
+            });
+            format!(" at {}", path.collect::<String>())
+        });
+        format!("return {} {name}{with}{}", op.status, at.unwrap_or_default())
+    }
+}
