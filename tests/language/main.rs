@@ -36,7 +36,9 @@ fn quoted(text: &str) -> impl Iterator<Item = &str> {
 }
 
 fn is_word(text: &str) -> bool {
-    !text.is_empty() && text.chars().all(|c| c.is_ascii_alphabetic() || c == '_')
+    // A lone `_` stands in for the dash of a wrong name.
+    text.contains(|c: char| c.is_ascii_alphabetic())
+        && text.chars().all(|c| c.is_ascii_alphabetic() || c == '_')
 }
 
 fn grammar() -> &'static str {
