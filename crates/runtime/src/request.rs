@@ -275,16 +275,19 @@ impl<S: Scope> Filler<'_, S> {
             return Ok((actions, None));
         }
         let read = leg.target.and_then(|target| self.scope.item(target));
-        let base = match read {
-            Some(item) => item.clone(),
-            None => self.key_alone(leg, key)?,
-        };
-        let mut image = self.scope.image(&actions, &base)?;
-        if read.is_none() {
-            // Only its index keys are wanted; what was not read is left as it is.
+        let Some(read) = read else {
+            // Only its index keys are wanted, and what they are made of is known; the rest may be computed with what is
+            // stored, which is not.
+            let shapes = || leg.indexes.iter().filter_map(|at| entity.indexes.get(*at));
+            let is_part = |action: &&Action<S::Value>| {
+                shapes().any(|index| index.key.attributes().any(|name| name == action.target()))
+            };
+            let parts: Vec<Action<S::Value>> = actions.iter().filter(is_part).cloned().collect();
+            let image = self.scope.image(&parts, &self.key_alone(leg, key)?)?;
             self.unread_index_keys(leg, entity, &image, &mut actions);
             return Ok((actions, None));
-        }
+        };
+        let mut image = self.scope.image(&actions, read)?;
         for (partition, sort, key) in self.index_keys(leg, entity, &image) {
             match key {
                 Some(key) => {
