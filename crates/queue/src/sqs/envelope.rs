@@ -71,14 +71,18 @@ impl Envelope {
             _ => Map::from([(TEXT, text)]),
         };
         let id = own(ID).or(carried.message_id()).unwrap_or_default();
-        let sent_at = number(own(SENT_AT)).or(number(system(System::SentTimestamp))).unwrap_or(0);
+        let group = system(System::MessageGroupId).map(Text::from);
+        let (said, taken) = (number(own(SENT_AT)), number(system(System::SentTimestamp)));
+        // Where SQS keeps an order, its own instant is that of the message's place.
+        let sent_at = if group.is_some() { taken.or(said) } else { said.or(taken) };
+        let sent_at = sent_at.unwrap_or(0);
         let begun = number(system(System::ApproximateReceiveCount)).unwrap_or(1);
         let tries = number(own(TRIES)).unwrap_or(0).saturating_add(begun);
         Ok(Envelope {
             message: Message::new(id, body, sent_at)?,
             due: number(own(DUE_AT)).unwrap_or(0),
             tries: u32::try_from(tries.max(1)).unwrap_or(u32::MAX),
-            group: system(System::MessageGroupId).map(Text::from),
+            group,
         })
     }
 }
