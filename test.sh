@@ -3,10 +3,15 @@
 set -euo pipefail
 cd "$(dirname "$0")"
 
-command -v cargo-nextest > /dev/null || cargo install --locked cargo-nextest
+for tool in cargo-nextest cargo-deny cargo-machete; do
+  command -v "$tool" > /dev/null || cargo install --locked "$tool"
+done
 
 cargo fmt --all --check
 cargo clippy --workspace --all-targets --locked -- -D warnings
+# Licences, sources and wildcards; advisories need a database that not every machine can fetch.
+cargo deny --locked --offline check --hide-inclusion-graph licenses bans sources
+cargo machete
 RUSTDOCFLAGS="-D warnings" cargo doc --workspace --no-deps --locked --quiet
 # Everything below is of this one build: with other packages chosen, dependencies have other features and are built anew.
 cargo build --workspace --all-targets --locked

@@ -1,5 +1,7 @@
 //! Starts that are refused, each with a message that says what to do.
 
+use std::fs::Permissions;
+use std::os::unix::fs::PermissionsExt;
 use std::net::TcpListener;
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -140,6 +142,11 @@ fn what_is_no_data_directory_is_refused() {
     std::fs::remove_file(&file).unwrap();
     std::fs::create_dir(&file).unwrap();
     std::fs::write(file.join("store.redb"), "no store").unwrap();
+    let message = refused(&mut serve(&file, "127.0.0.1:0"));
+    assert!(message.contains("chmod -R go-rwx"), "others may read it: {message}");
+    for (path, mode) in [(&file, 0o700), (&file.join("store.redb"), 0o600)] {
+        std::fs::set_permissions(path, Permissions::from_mode(mode)).unwrap();
+    }
     let message = refused(&mut serve(&file, "127.0.0.1:0"));
     assert!(message.contains("store.redb"), "{message}");
     assert_eq!(std::fs::read(file.join("store.redb")).unwrap(), b"no store", "it is left alone");

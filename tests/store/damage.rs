@@ -1,5 +1,7 @@
 //! Files that are not what was written: an error, never a panic.
 
+use std::fs::Permissions;
+use std::os::unix::fs::PermissionsExt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
@@ -12,6 +14,9 @@ fn a_file_that_is_no_store_is_refused() {
         let directory = tempfile::tempdir().unwrap();
         let file = directory.path().join("store.redb");
         std::fs::write(&file, &bytes).unwrap();
+        for (path, mode) in [(directory.path(), 0o700), (&*file, 0o600)] {
+            std::fs::set_permissions(path, Permissions::from_mode(mode)).unwrap();
+        }
         let error = Store::open(directory.path(), &Options::default()).unwrap_err();
         assert!(matches!(error, OpenError::Unusable { .. }), "{error}");
         assert_eq!(std::fs::read(&file).unwrap(), bytes, "left as it was");

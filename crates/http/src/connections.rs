@@ -146,7 +146,8 @@ impl Connections {
 
     fn try_place(self: &Arc<Connections>) -> Option<Place> {
         let mut all = self.lock();
-        let reserve = all.lives.len() >= self.max && !all.cut_one();
+        // Who takes another's place takes it as it was: one of the reserve stays one.
+        let reserve = all.lives.len() >= self.max && all.cut_one().is_none_or(|cut| cut.reserve);
         if reserve && all.lives.len() >= self.max + RESERVE {
             return None;
         }
@@ -163,7 +164,7 @@ impl Connections {
 
     /// Cuts a connection that waits for its peer, if there is one.
     pub(crate) fn cut_one(&self) -> bool {
-        self.lock().cut_one()
+        self.lock().cut_one().is_some()
     }
 
     /// Waits until all have ended.
@@ -179,22 +180,19 @@ impl Connections {
 }
 
 impl All {
-    fn cut_one(&mut self) -> bool {
+    fn cut_one(&mut self) -> Option<Arc<Life>> {
         loop {
             let states = self.lives.iter().map(|(number, life)| {
                 let state = life.state.load(Ordering::Relaxed);
                 (state, *number)
             });
-            let Some((state, number)) = states.min().filter(|(state, _)| *state < WORKING) else {
-                return false;
-            };
-            let Some(life) = self.lives.get(&number) else { return false };
+            let (state, number) = states.min().filter(|(state, _)| *state < WORKING)?;
+            let life = self.lives.get(&number)?;
             let order = Ordering::Relaxed;
             // It may have begun something meanwhile; then another has to go.
             if life.state.compare_exchange(state, GONE, order, order).is_ok() {
                 life.cut.notify_one();
-                self.lives.remove(&number);
-                return true;
+                return self.lives.remove(&number);
             }
         }
     }
@@ -267,11 +265,16 @@ mod tests {
             std::mem::forget(newcomer);
         }
         // All four work now: what comes is of the reserve, and cuts nobody.
-        let reserve: Vec<_> = (0..RESERVE).map(|_| connections.try_place().unwrap()).collect();
-        for place in &reserve {
+        // One of the reserve that idles gives its place to the next, which is of the reserve as well.
+        let idle = connections.try_place().unwrap();
+        let mut reserve = Vec::new();
+        for _ in 0..RESERVE {
+            let place = connections.try_place().unwrap();
             assert!(place.life.reserve);
             place.life.begin(false).unwrap();
+            reserve.push(place);
         }
+        assert!(is_gone(&idle));
         assert!(connections.try_place().is_none());
         drop(reserve);
         assert!(connections.try_place().is_some());
