@@ -1,8 +1,8 @@
 //! Starts that are refused, each with a message that says what to do.
 
 use std::fs::Permissions;
-use std::os::unix::fs::PermissionsExt;
 use std::net::TcpListener;
+use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::process::{Command, Stdio};
 

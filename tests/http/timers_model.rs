@@ -113,8 +113,7 @@ impl<'a> Story<'a> {
             assert_eq!(reply.code(), "reservation-overlap", "{}{reply}", self.told);
         } else {
             assert_eq!(reply.status, 201, "{}{reply}", self.told);
-            let (expires, status) =
-                if over { (self.now, "EXPIRED") } else { (end, "ACTIVE") };
+            let (expires, status) = if over { (self.now, "EXPIRED") } else { (end, "ACTIVE") };
             self.windows.push(Window { id, start, end, expires, status });
         }
     }
