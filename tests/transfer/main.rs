@@ -53,7 +53,15 @@ impl Place {
         Place { flags }
     }
 
+    /// Loads lines of whatever items a table can hold.
     fn import(&self, from: &Path) -> Command {
+        let mut command = self.import_checked(from);
+        command.arg("--as-is");
+        command
+    }
+
+    /// Loads lines that are held to the document.
+    fn import_checked(&self, from: &Path) -> Command {
         let mut command = latchkey();
         command.args(["import", document(), "--from"]).arg(from).args(&self.flags);
         command

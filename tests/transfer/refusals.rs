@@ -165,3 +165,46 @@ fn a_store_that_is_served_is_told_to_be_in_use() {
     drop(store.unwrap());
     assert_eq!(here.lines(), plain(5, 5));
 }
+
+/// A line of the document's own: what an owner got so far.
+fn tally(owner: &str, received: &str) -> String {
+    format!(
+        "{{\"Item\":{{\"PK\":{{\"S\":\"OWNER#{owner}\"}},\"SK\":{{\"S\":\"TALLY\"}},\"kind\":{{\"S\":\"TALLY\"}},\
+         \"ownerId\":{{\"S\":\"{owner}\"}},\"received\":{{\"N\":\"{received}\"}}}}}}\n"
+    )
+}
+
+// Lines that no contract could have written were loaded, and read as half items later.
+#[test]
+fn every_line_is_held_to_the_document() {
+    let directory = tempfile::tempdir().unwrap();
+    let source = file(&directory, "source.json");
+    let here = Place::here(&file(&directory, "here"));
+    let housekeeping = "{\"Item\":{\"PK\":{\"S\":\"LATCHKEY#IDEM#x\"},\"SK\":{\"S\":\"IDEM\"}}}\n";
+    let first = format!("{}{housekeeping}", tally("ann", "1"));
+    let mut wrong = tally("bob", "-1");
+    wrong.push_str(
+        &tally("cid", "1").replace("\"S\":\"TALLY\"},\"ownerId", "\"S\":\"TALLI\"},\"ownerId"),
+    );
+    wrong.push_str("not json\n");
+    wrong.push_str(&tally("dan", "2"));
+    wrong.push_str(&tally("eva", "3").replace("OWNER#eva", "OWNER#eve"));
+    let more: String = (0..30).map(|at| tally(&format!("o{at}"), "1.5")).collect();
+    write(&source, &format!("{first}{wrong}{more}"));
+    let told = refused(&mut here.import_checked(&source));
+    let all = [
+        "line 3: Tally: `received` must be a whole number of 0 or more",
+        "line 4: `kind` names no entity of the document",
+        "line 5: column 1",
+        "line 7: Tally: `PK` must be `OWNER#eva`",
+        "line 24: Tally: `received`",
+        "and 13 more lines",
+        "before line 3 is loaded",
+    ];
+    says(&told, &all);
+    assert!(!told.contains("line 6:"), "{told}");
+    assert_eq!(sorted(&here.lines()), sorted(&first));
+    write(&source, &format!("{first}{}", tally("bob", "1")));
+    done(&mut here.import_checked(&source));
+    assert_eq!(here.lines().lines().count(), 3);
+}

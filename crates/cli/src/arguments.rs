@@ -407,6 +407,9 @@ pub(crate) struct Import {
     /// Load into a table that has items: those of the same key are replaced, others stay.
     #[arg(long)]
     pub(crate) merge: bool,
+    /// Load lines as they are, without holding them to the document.
+    #[arg(long)]
+    pub(crate) as_is: bool,
     /// Begin anew, at the first line.
     #[arg(long)]
     pub(crate) restart: bool,

@@ -85,6 +85,7 @@ impl Storage {
             }
             StartError::Table(PrepareError::Store(_))
             | StartError::Queue(_)
+            | StartError::NoSecret
             | StartError::NoQueues => Failure::unusable(error),
         }
     }

@@ -85,7 +85,7 @@ pub(crate) fn answer(frame: &Frame<'_>, op: &ReturnOp) -> Result<Answer, Fault> 
                 None => body.push_str("null"),
             }
         }
-        _ => return Err(Fault::Absent),
+        _ => return Err(Fault::bug("what is returned is neither an item nor a page")),
     }
     for (shown, code) in &op.with {
         if let Some(value) = frame.value(code)? {
@@ -121,9 +121,10 @@ fn path(frame: &Frame<'_>, pieces: &[Piece]) -> Result<String, Fault> {
         match piece {
             Piece::Literal(text) => path.push_str(text),
             Piece::Value(code, width) => {
-                let value = frame.value(code)?.ok_or(Fault::Absent)?;
+                let value = frame.value(code)?;
+                let value = value.ok_or_else(|| Fault::bug("a part of a path is absent"))?;
                 let mut text = Text::default();
-                push(&mut text, &value, *width);
+                push(&mut text, &value, *width)?;
                 encode(&text, &mut path);
             }
         }

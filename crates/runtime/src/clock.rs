@@ -1,7 +1,7 @@
 //! Where time and chance come from.
 
 use std::io;
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 /// Time and chance, for `now` and `new`. A call looks at the clock once.
 pub trait Source: Send + Sync {
@@ -18,8 +18,11 @@ pub struct SystemSource;
 
 impl Source for SystemSource {
     fn now(&self) -> i64 {
-        let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-        i64::try_from(since.as_millis()).unwrap_or(i64::MAX)
+        let milliseconds = |time: Duration| i64::try_from(time.as_millis()).unwrap_or(i64::MAX);
+        match SystemTime::now().duration_since(UNIX_EPOCH) {
+            Ok(since) => milliseconds(since),
+            Err(before) => -milliseconds(before.duration()),
+        }
     }
 
     fn random(&self, bytes: &mut [u8]) -> io::Result<()> {

@@ -119,8 +119,7 @@ pub fn revealed(text: &str) -> Option<[u8; KEY_BYTES]> {
 /// stand in a text is nothing.
 pub fn part(value: &Value, width: Option<usize>) -> Option<Text> {
     let mut text = Text::default();
-    crate::evaluate::push(&mut text, value, width);
-    matches!(value, Value::Text(_) | Value::Number(_) | Value::Bool(_)).then_some(text)
+    crate::evaluate::push(&mut text, value, width).ok().map(|()| text)
 }
 
 /// The first 8 bytes of a hash, big-endian.

@@ -9,11 +9,12 @@ use std::fmt::Write;
 use latchkey_model::model::{BindingId, IdVec, InputId, Told};
 use latchkey_table::{Action, Comparator, Datum, Invalid, Item, Map, Number, Text, Value, apply};
 
+use crate::bug::Bug;
 use crate::call::Caller;
 use crate::draw::{self, Draw};
 use crate::pages::Found;
 use crate::plan::{Code, Part, Piece, Sign};
-use crate::problem::Problem;
+use crate::shape::Seen;
 use crate::time;
 
 /// Why an expression has no value.
@@ -21,8 +22,8 @@ use crate::time;
 pub(crate) enum Fault {
     /// A sum no number or instant can hold.
     OutOfRange,
-    /// Something is not there that the check has shown to be: the item was not written by this document.
-    Absent,
+    /// It cannot be: the check has shown otherwise, and what is read is as the document declares it.
+    Bug(Bug),
     /// No table would take it.
     Invalid(Invalid),
 }
@@ -33,16 +34,16 @@ impl From<Invalid> for Fault {
     }
 }
 
-impl From<Fault> for Problem {
-    fn from(fault: Fault) -> Problem {
-        Problem::bad(match fault {
-            Fault::OutOfRange => "a value computed from the inputs is out of range".to_owned(),
-            Fault::Absent => {
-                tracing::error!("an item lacks what the document says it has");
-                "a stored item lacks what this needs".to_owned()
-            }
-            Fault::Invalid(invalid) => invalid.to_string(),
-        })
+impl From<Bug> for Fault {
+    fn from(bug: Bug) -> Fault {
+        Fault::Bug(bug)
+    }
+}
+
+impl Fault {
+    /// Something is not there, or not of the type, that the check has shown it to be.
+    pub(crate) fn bug(what: &'static str) -> Fault {
+        Fault::Bug(Bug::new(what))
     }
 }
 
@@ -94,7 +95,12 @@ pub(crate) trait Scope {
     fn text(&self, code: &Code) -> Result<KeyText<Self>, Fault>;
 
     /// A key of an item, if the item has all the parts of the key.
-    fn place(&self, parts: &[Part], item: &Map<Self::Value>) -> Option<KeyText<Self>>;
+    fn place(&self, parts: &[Part], item: &Map<Self::Value>) -> Result<Option<KeyText<Self>>, Bug>;
+
+    /// An attribute of an item as it is stored: nothing where its default was assumed.
+    fn stored(&self, binding: BindingId, name: &str) -> Option<&Self::Value> {
+        self.item(binding).and_then(|item| item.get(name))
+    }
 }
 
 /// What a name stands for by now.
@@ -118,12 +124,15 @@ pub(crate) type Bindings = IdVec<BindingId, Bound>;
 pub(crate) struct Frame<'a> {
     pub(crate) caller: &'a Caller,
     pub(crate) caller_id: Value,
-    pub(crate) now: Value,
+    /// The instant of the call, if it is one that can be written.
+    pub(crate) now: Option<Value>,
     pub(crate) inputs: Inputs,
     pub(crate) new_values: Vec<Value>,
     /// What is told of the message or the send it runs for.
     pub(crate) told: Vec<(Told, Value)>,
     pub(crate) bound: Bindings,
+    /// Attributes that are not stored and have their declared default, by the binding of their item.
+    pub(crate) assumed: Vec<(BindingId, Text)>,
 }
 
 impl Frame<'_> {
@@ -133,11 +142,28 @@ impl Frame<'_> {
     }
 
     pub(crate) fn bind(&mut self, binding: BindingId, bound: Bound) -> Bound {
+        self.assumed.retain(|(other, _)| *other != binding);
         std::mem::replace(&mut self.bound[binding], bound)
     }
 
+    /// The item of a binding as it is stored, without what is assumed.
+    pub(crate) fn as_stored(&self, binding: BindingId) -> Option<Item> {
+        let mut item = self.item(binding)?.clone();
+        for (_, name) in self.assumed.iter().filter(|(of, _)| *of == binding) {
+            item.remove(name);
+        }
+        Some(item)
+    }
+
+    /// Has a name stand for an item that was read.
+    pub(crate) fn bind_seen(&mut self, binding: BindingId, seen: Seen) {
+        self.bind(binding, Bound::Item(seen.item));
+        self.assumed.extend(seen.assumed.into_iter().map(|name| (binding, name)));
+    }
+
     fn number(&self, code: &Code) -> Result<Number, Fault> {
-        self.value(code)?.and_then(|value| value.as_number()).ok_or(Fault::Absent)
+        let number = self.value(code)?.and_then(|value| value.as_number());
+        number.ok_or_else(|| Fault::bug("a number is absent"))
     }
 
     fn milliseconds(&self, code: &Code) -> Result<i64, Fault> {
@@ -150,8 +176,9 @@ impl Frame<'_> {
             match piece {
                 Piece::Literal(literal) => text.push_str(literal),
                 Piece::Value(code, width) => {
-                    let value = self.value(code)?.ok_or(Fault::Absent)?;
-                    push(&mut text, &value, *width);
+                    let value = self.value(code)?;
+                    let value = value.ok_or_else(|| Fault::bug("a part of a text is absent"))?;
+                    push(&mut text, &value, *width)?;
                 }
             }
         }
@@ -166,24 +193,27 @@ impl Frame<'_> {
     }
 
     /// The items a name stands for.
-    fn items(&self, binding: BindingId) -> &[Item] {
+    fn items(&self, binding: BindingId) -> Result<&[Item], Fault> {
         match &self.bound[binding] {
-            Bound::Page(found) => &found.items,
-            Bound::Item(item) => std::slice::from_ref(item),
-            _ => &[],
+            Bound::Page(found) => Ok(&found.items),
+            Bound::Item(item) => Ok(std::slice::from_ref(item)),
+            // A `first 1` that found nothing.
+            Bound::Nothing => Ok(&[]),
+            Bound::Value(_) => Err(Fault::bug("a value is taken for items")),
         }
     }
 
     fn key(&self, code: &Code) -> Result<Vec<u8>, Fault> {
         match self.value(code)?.map(Cow::into_owned) {
             Some(Value::Bytes(key)) => Ok(key),
-            _ => Err(Fault::Absent),
+            _ => Err(Fault::bug("a key is absent")),
         }
     }
 
     /// How what is drawn lies to a number.
     fn drawn(&self, key: &Code, subject: &Code, number: &Code) -> Result<Ordering, Fault> {
-        let draw = Draw::of(&self.key(key)?, &self.text(subject)?).ok_or(Fault::Absent)?;
+        let draw = Draw::of(&self.key(key)?, &self.text(subject)?);
+        let draw = draw.ok_or_else(|| Fault::bug("a key draws nothing"))?;
         Ok(draw.compare(&self.number(number)?))
     }
 
@@ -192,23 +222,27 @@ impl Frame<'_> {
         Ok(Some(match code {
             Code::Told(what) => {
                 let told = self.told.iter().find(|(told, _)| told == what);
-                return Ok(told.map(|(_, value)| value.clone()));
+                let (_, value) = told.ok_or_else(|| Fault::bug("nothing is told of it"))?;
+                value.clone()
             }
             Code::Shard(of, shards) => {
-                Value::Number(function::shard(&self.text(of)?, *shards).into())
+                Value::Number(function::shard(&self.text(of)?, *shards)?.into())
             }
             Code::Commitment(key) => Value::Text(draw::commitment(&self.key(key)?)),
             Code::Reveal(key) => Value::Text(draw::hexadecimal(&self.key(key)?)),
             Code::Extreme(wanted, of) => {
-                let value = |code| Ok(self.value(code)?.ok_or(Fault::Absent)?.into_owned());
+                let value = |code| {
+                    let value = self.value(code)?.map(Cow::into_owned);
+                    value.ok_or_else(|| Fault::bug("a value to choose from is absent"))
+                };
                 let values: Result<Vec<Value>, Fault> = of.iter().map(value).collect();
                 function::extreme(*wanted, values?)?
             }
-            Code::Count(id) => Value::Number(function::u64_of(self.items(*id).len())),
+            Code::Count(id) => Value::Number(function::u64_of(self.items(*id)?.len())),
             Code::CountBy(id, name, words) => {
-                Value::Map(function::count_by(self.items(*id), name, words))
+                Value::Map(function::count_by(self.items(*id)?, name, words))
             }
-            Code::Sum(id, name) => Value::Number(function::sum(self.items(*id), name)?),
+            Code::Sum(id, name) => Value::Number(function::sum(self.items(*id)?, name)?),
             Code::Object(members) => {
                 let mut map = Map::new();
                 for (name, code) in members {
@@ -233,14 +267,17 @@ impl Frame<'_> {
             }
             _ => {}
         }
-        let (Some(a), Some(b)) = (self.value(a)?, self.value(b)?) else { return Ok(false) };
+        let (Some(a), Some(b)) = (self.value(a)?, self.value(b)?) else {
+            return Err(Fault::bug("a side of a comparison is absent"));
+        };
         Ok(match comparator {
             Comparator::Equal => a == b,
             Comparator::NotEqual => a != b,
-            Comparator::Less => order(&a, &b) == Some(Ordering::Less),
-            Comparator::Greater => order(&a, &b) == Some(Ordering::Greater),
-            Comparator::LessOrEqual => order(&a, &b).is_some_and(Ordering::is_le),
-            Comparator::GreaterOrEqual => order(&a, &b).is_some_and(Ordering::is_ge),
+            ordered => {
+                let found = order(&a, &b);
+                let found = found.ok_or_else(|| Fault::bug("two values have no order"))?;
+                function::holds(found, ordered)
+            }
         })
     }
 }
@@ -255,16 +292,26 @@ impl Scope for Frame<'_> {
             Code::Input(input) => {
                 Ok(self.given(*input).filter(|value| **value != Value::Null).map(Cow::Borrowed))
             }
-            Code::Binding(id) => Ok(match &self.bound[*id] {
-                Bound::Value(value) => Some(Cow::Borrowed(value)),
-                _ => None,
-            }),
-            Code::Attribute(id, name) => {
-                Ok(self.item(*id).and_then(|item| item.get(name)).map(Cow::Borrowed))
-            }
-            Code::Now => Ok(Some(Cow::Borrowed(&self.now))),
+            Code::Binding(id) => match &self.bound[*id] {
+                Bound::Value(value) => Ok(Some(Cow::Borrowed(value))),
+                Bound::Nothing => Ok(None),
+                Bound::Item(_) | Bound::Page(_) => Err(Fault::bug("an item is taken for a value")),
+            },
+            Code::Attribute(id, name) => match &self.bound[*id] {
+                Bound::Item(item) => Ok(item.get(name).map(Cow::Borrowed)),
+                Bound::Nothing | Bound::Page(_) | Bound::Value(_) => {
+                    Err(Fault::bug("an attribute is asked of what is no item"))
+                }
+            },
+            Code::Now => match &self.now {
+                Some(now) => Ok(Some(Cow::Borrowed(now))),
+                None => Err(Fault::OutOfRange),
+            },
             Code::CallerId => Ok(Some(Cow::Borrowed(&self.caller_id))),
-            Code::New(at) => Ok(self.new_values.get(*at).map(Cow::Borrowed)),
+            Code::New(at) => match self.new_values.get(*at) {
+                Some(value) => Ok(Some(Cow::Borrowed(value))),
+                None => Err(Fault::bug("something new was not made")),
+            },
             Code::Text(pieces) => owned(Value::Text(self.joined(pieces)?)),
             Code::Add(a, sign, b) => {
                 let sum = sign.applied(self.number(a)?, self.number(b)?);
@@ -279,7 +326,7 @@ impl Scope for Frame<'_> {
             }
             Code::Elapsed(later, earlier) => {
                 let (later, earlier) = (self.text(later)?, self.text(earlier)?);
-                let elapsed = time::between(&later, &earlier).ok_or(Fault::Absent)?;
+                let elapsed = time::between(&later, &earlier).ok_or(Fault::OutOfRange)?;
                 owned(Value::from(elapsed))
             }
             other => Ok(self.called(other)?.map(Cow::Owned)),
@@ -293,7 +340,7 @@ impl Scope for Frame<'_> {
             Code::Not(inner) => !self.test(inner)?,
             Code::Owns(what) => match self.value(what)?.as_deref() {
                 Some(Value::Text(owner)) => self.caller.owns(owner),
-                _ => false,
+                _ => return Err(Fault::bug("an owner is absent")),
             },
             Code::HasRole(roles) => roles.iter().any(|role| self.caller.roles.contains(role)),
             Code::Present(thing) => self.present(thing)?,
@@ -315,9 +362,13 @@ impl Scope for Frame<'_> {
                 }
                 false
             }
-            // What is stored is never asked here; requests hand it to the table.
-            Code::Stored(_) | Code::Unchanged(..) | Code::Draw(..) => false,
-            value => self.value(value)?.as_deref() == Some(&Value::Bool(true)),
+            Code::Stored(_) | Code::Unchanged(..) | Code::Draw(..) => {
+                return Err(Fault::bug("what the table is to be asked is asked here"));
+            }
+            value => match self.value(value)?.as_deref() {
+                Some(Value::Bool(value)) => *value,
+                _ => return Err(Fault::bug("a test is neither true nor false")),
+            },
         })
     }
 
@@ -326,6 +377,13 @@ impl Scope for Frame<'_> {
             Bound::Item(item) => Some(item),
             _ => None,
         }
+    }
+
+    fn stored(&self, binding: BindingId, name: &str) -> Option<&Value> {
+        if self.assumed.iter().any(|(other, assumed)| *other == binding && assumed == name) {
+            return None;
+        }
+        self.item(binding).and_then(|item| item.get(name))
     }
 
     fn maybe(&self, code: &Code) -> Result<Maybe, Fault> {
@@ -354,23 +412,31 @@ impl Scope for Frame<'_> {
             Some(Cow::Borrowed(Value::Text(text))) => Ok(text.clone()),
             Some(other) => {
                 let mut text = Text::default();
-                push(&mut text, &other, None);
+                push(&mut text, &other, None)?;
                 Ok(text)
             }
-            None => Err(Fault::Absent),
+            None => Err(Fault::bug("a text is absent")),
         }
     }
 
-    fn place(&self, parts: &[Part], item: &Item) -> Option<Text> {
-        let mut text = Text::default();
-        for part in parts {
-            match part {
-                Part::Literal(literal) => text.push_str(literal),
-                Part::Attribute(name, width) => push(&mut text, item.get(name)?, *width),
-            }
-        }
-        Some(text)
+    fn place(&self, parts: &[Part], item: &Item) -> Result<Option<Text>, Bug> {
+        filled(parts, item)
     }
+}
+
+/// A key of an item, if it has all the parts of it.
+pub(crate) fn filled(parts: &[Part], item: &Item) -> Result<Option<Text>, Bug> {
+    let mut text = Text::default();
+    for part in parts {
+        match part {
+            Part::Literal(literal) => text.push_str(literal),
+            Part::Attribute(name, width) => match item.get(name) {
+                Some(value) => push(&mut text, value, *width)?,
+                None => return Ok(None),
+            },
+        }
+    }
+    Ok(Some(text))
 }
 
 /// How two values of one type lie to each other.
@@ -383,7 +449,7 @@ pub(crate) fn order(a: &Value, b: &Value) -> Option<Ordering> {
 }
 
 /// Appends a value as it stands in keys and messages.
-pub(crate) fn push(text: &mut Text, value: &Value, width: Option<usize>) {
+pub(crate) fn push(text: &mut Text, value: &Value, width: Option<usize>) -> Result<(), Bug> {
     match (value, width) {
         (Value::Text(value), _) => text.push_str(value),
         (Value::Number(number), Some(width)) => {
@@ -396,8 +462,9 @@ pub(crate) fn push(text: &mut Text, value: &Value, width: Option<usize>) {
         // Writing to a text does not fail.
         (Value::Number(number), None) => drop(write!(text, "{number}")),
         (Value::Bool(value), _) => text.push_str(if *value { "true" } else { "false" }),
-        _ => {}
+        _ => return Err(Bug::new("a value that has no text stands in one")),
     }
+    Ok(())
 }
 
 #[cfg(test)]

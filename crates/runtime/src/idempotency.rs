@@ -13,6 +13,7 @@ use latchkey_table::{
 use sha2::{Digest, Sha256};
 
 use crate::answer::Answer;
+use crate::bug::Damage;
 use crate::evaluate::Inputs;
 use crate::json;
 use crate::plan::{Contract, System};
@@ -26,6 +27,9 @@ pub(crate) const SORT: &str = "IDEM";
 
 /// The attribute that says when a record is over, in seconds since 1970: DynamoDB's own expiry reads it.
 pub(crate) const EXPIRES: &str = latchkey_table::EXPIRY_ATTRIBUTE;
+
+/// What records carry in the discriminator.
+const TYPE: &str = "LATCHKEY_IDEM";
 
 /// The attribute of a record that has no answer yet.
 const CLAIM: &str = "claim";
@@ -123,26 +127,37 @@ impl Named {
         self.written().get(system)
     }
 
+    /// Where the record is.
+    pub(crate) fn key(&self) -> &Key {
+        &self.key
+    }
+
     /// What a record says, if it still counts.
-    pub(crate) fn read(&self, item: &Item) -> Option<Recorded> {
+    pub(crate) fn read(&self, system: &System, item: &Item) -> Result<Option<Recorded>, Damage> {
         let text = |name: &str| item.get(name).and_then(Value::as_text).map(|text| text.as_str());
         let number = |name: &str| item.get(name).and_then(Value::as_number)?.to_i64();
-        if number(EXPIRES)? <= self.now_seconds {
-            return None;
+        let missing = |name: &'static str| Damage::Missing(Text::const_new(name));
+        if text(&system.discriminator) != Some(TYPE) {
+            return Err(Damage::OtherType);
         }
-        if text("given")? != self.given {
-            return Some(Recorded::Other);
+        let expires = number(EXPIRES).ok_or_else(|| missing(EXPIRES))?;
+        if expires <= self.now_seconds {
+            return Ok(None);
+        }
+        if text("given").ok_or_else(|| missing("given"))? != self.given {
+            return Ok(Some(Recorded::Other));
         }
         if let (Some(claim), None) = (text(CLAIM), number("status")) {
-            let since = number(EXPIRES)?.saturating_sub(KEPT_SECONDS);
-            return Some(Recorded::Claimed(claim.into(), since));
+            let since = expires.saturating_sub(KEPT_SECONDS);
+            return Ok(Some(Recorded::Claimed(claim.into(), since)));
         }
-        Some(Recorded::Answer(Answer {
-            status: u16::try_from(number("status")?).ok()?,
-            body: text("body")?.to_owned(),
+        let status = number("status").and_then(|status| u16::try_from(status).ok());
+        Ok(Some(Recorded::Answer(Answer {
+            status: status.ok_or_else(|| missing("status"))?,
+            body: text("body").ok_or_else(|| missing("body"))?.to_owned(),
             etag: text("etag").map(str::to_owned),
             found_at: text("at").map(str::to_owned),
-        }))
+        })))
     }
 
     /// Claims the call with its first effect, where its answer cannot be told yet.
@@ -207,7 +222,7 @@ impl<V: Datum> Written<V> {
     fn put(&self, system: &System) -> Put<V> {
         let names = &system.table.key;
         let mut item: Map<V> = names.item(&self.key);
-        item.insert(system.discriminator.clone(), Value::from("LATCHKEY_IDEM"));
+        item.insert(system.discriminator.clone(), Value::from(TYPE));
         item.insert("given", self.given.clone());
         item.insert(EXPIRES, self.expires.clone());
         let absent = Condition::Absent(Path::attribute(names.partition.clone()));

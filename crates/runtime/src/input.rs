@@ -152,7 +152,7 @@ fn read_one(input: &Input, given: Given) -> Result<Value, String> {
     }
 }
 
-fn read_as(kind: &InputType, given: Given) -> Result<Value, String> {
+pub(crate) fn read_as(kind: &InputType, given: Given) -> Result<Value, String> {
     let must = |what: &str| Err(format!("must be {what}"));
     let given = match given {
         Given::Undecodable => return must("percent-encoded UTF-8"),

@@ -4,11 +4,13 @@
 //! [`Backend`](latchkey_table::Backend); HTTP, the command line, workers and libraries all come in through [`Runtime::call`].
 
 mod answer;
+mod bug;
 mod call;
 mod clock;
 mod cursor;
 pub mod draw;
 mod evaluate;
+mod examine;
 mod explain;
 mod idempotency;
 mod input;
@@ -21,13 +23,16 @@ mod relay;
 mod request;
 mod run;
 mod runtime;
+mod shape;
 mod storage;
 mod sweep;
 mod trace;
+mod ulids;
 mod upkeep;
 mod work;
 
 pub use answer::{Answer, Outcome};
+pub use bug::Faults;
 pub use call::{Call, Caller, Given, IfMatch};
 pub use clock::{Source, SystemSource};
 pub use explain::{Asked, Explanation, explain};

@@ -71,8 +71,8 @@ pub(crate) fn follow(of: Following<'_>, sent: Sent, sent_at: i64, kept: Map) -> 
         };
         let Some(contract) = contract else { return Worked::nothing(Ending::Done) };
         let now = of.answered_at().max(sent_at);
-        let sent_at = Value::Text(time::format(sent_at).unwrap_or_default());
-        let told = vec![(Told::SentAt, sent_at)];
+        let sent_at = time::format(sent_at).map(|at| (Told::SentAt, Value::Text(at)));
+        let told = sent_at.into_iter().collect();
         let Following { deadline, trace, .. } = of;
         let task = Task { contract, given: &kept, told, now, deadline, trace, held: None };
         let worked = perform(of.runtime, task).await;

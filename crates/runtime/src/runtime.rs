@@ -10,6 +10,7 @@ use latchkey_table::{
 use tokio::time::Instant;
 
 use crate::answer::Outcome;
+use crate::bug::Faults;
 use crate::call::{CALL_TIME_MAX, Call};
 use crate::clock::{Source, SystemSource};
 use crate::cursor::Sealer;
@@ -19,6 +20,7 @@ use crate::queue_handle::QueueHandle;
 use crate::queues::{self, Line, Outside, Sending};
 use crate::run;
 use crate::storage::{StartError, Storage};
+use crate::ulids::Ulids;
 
 /// How long a store may take to show that it answers.
 const READY_TIME_MAX: Duration = Duration::from_secs(2);
@@ -51,6 +53,8 @@ pub struct Runtime {
     /// The queues of the system, by their ids in the model.
     pub(crate) lines: IdVec<QueueId, Line>,
     pub(crate) sending: Sending,
+    pub(crate) ulids: Arc<Ulids>,
+    pub(crate) faults: Faults,
 }
 
 /// What a runtime needs beside its system and its backend.
@@ -67,7 +71,8 @@ impl Default for Options {
         let source = SystemSource;
         let mut cursor_secret = vec![0; 32];
         if source.random(&mut cursor_secret).is_err() {
-            tracing::error!("there are no random bytes: cursors are not safe");
+            // A runtime does not start without one.
+            cursor_secret.clear();
         }
         Options { cursor_secret, source: Arc::new(source) }
     }
@@ -91,6 +96,9 @@ impl Runtime {
         options: Options,
         outside: Vec<Outside>,
     ) -> Result<Runtime, StartError> {
+        if options.cursor_secret.is_empty() {
+            return Err(StartError::NoSecret);
+        }
         let system = system.into();
         let storage = storage.into();
         prepare(&system, &*storage.backend).await?;
@@ -98,7 +106,8 @@ impl Runtime {
         let source = options.source;
         let lines = queues::lines(&system, storage.queues.as_ref(), &source, outside)?;
         let (backend, sending) = (storage.backend, Sending::default());
-        Ok(Runtime { system, backend, source, sealer, lines, sending })
+        let (ulids, faults) = (Arc::default(), Faults::default());
+        Ok(Runtime { system, backend, source, sealer, lines, sending, ulids, faults })
     }
 
     /// The same, where queues may refuse what is sent to them. The queue in the store takes everything; a
@@ -118,6 +127,12 @@ impl Runtime {
     pub(crate) fn line(&self, queue: &str) -> Result<&Line, latchkey_queue::Error> {
         let line = self.system.queue(queue).map(|(id, _)| &self.lines[id]);
         line.ok_or_else(|| latchkey_queue::Error::Name { name: queue.to_owned() })
+    }
+
+    /// How often it has met what should not be: bugs of its own, and stored items that are not as the document
+    /// declares them. Each is in the log.
+    pub fn faults(&self) -> &Faults {
+        &self.faults
     }
 
     /// The system it runs.

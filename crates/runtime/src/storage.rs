@@ -54,6 +54,9 @@ pub enum StartError {
         /// The contracts.
         contracts: Vec<String>,
     },
+    /// There is nothing to seal cursors with.
+    #[error("the secret that seals cursors is empty, or no random bytes are available to make one")]
+    NoSecret,
     /// A queue cannot be had.
     #[error(transparent)]
     Queue(#[from] latchkey_queue::Error),

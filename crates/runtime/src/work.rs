@@ -148,8 +148,8 @@ impl Runtime {
         mut told: Vec<(Told, Value)>,
         held: Option<Held<'_>>,
     ) -> Worked {
-        let sent_at = time::format(work.message.sent_at()).unwrap_or_default();
-        told.push((Told::MessageSentAt, Value::Text(sent_at)));
+        let sent_at = time::format(work.message.sent_at());
+        told.extend(sent_at.map(|at| (Told::MessageSentAt, Value::Text(at))));
         told.push((Told::MessageTries, Value::from(i64::from(work.tries))));
         let task = Task {
             contract,

@@ -129,6 +129,7 @@ impl Meters {
     }
 
     fn write(&self, told: &[Told], out: &mut String) -> fmt::Result {
+        self.write_faults(out)?;
         if self.queues.is_empty() {
             return Ok(());
         }
@@ -181,6 +182,22 @@ impl Meters {
             writeln!(out, "latchkey_queue_dead_letters{{{}}} {}", meter.labels, letters.counted)?;
         }
         self.write_work(out)
+    }
+
+    /// What should not be, by system: from the start, so that the first can be seen to come.
+    fn write_faults(&self, out: &mut String) -> fmt::Result {
+        family(out, "bugs_total", "counter", "States that cannot be, each in the log.")?;
+        for runtime in &self.runtimes {
+            let (system, count) = (runtime.system().name(), runtime.faults().bugs());
+            writeln!(out, "latchkey_bugs_total{{system=\"{system}\"}} {count}")?;
+        }
+        let help = "Reads of items that are not as the document declares them.";
+        family(out, "damaged_items_total", "counter", help)?;
+        for runtime in &self.runtimes {
+            let (system, count) = (runtime.system().name(), runtime.faults().damaged_items());
+            writeln!(out, "latchkey_damaged_items_total{{system=\"{system}\"}} {count}")?;
+        }
+        Ok(())
     }
 
     fn write_work(&self, out: &mut String) -> fmt::Result {

@@ -5,12 +5,13 @@ use std::io::{self, BufRead, BufReader};
 use std::path::Path;
 use std::sync::Arc;
 
+use latchkey_runtime::System;
 use latchkey_table::Schema;
 use tokio::sync::mpsc;
 
 use crate::Failure;
 use crate::arguments::Import;
-use crate::transfer::lines::{Lines, Part, Position, Stop};
+use crate::transfer::lines::{Lines, Others, Part, Position, Stop};
 use crate::transfer::mark::{Mark, MarkFile};
 use crate::transfer::meter::{Meter, Total, grouped, size};
 use crate::transfer::{Table, Told, beside};
@@ -25,7 +26,8 @@ pub(crate) fn run(arguments: &Import, colour: bool) -> Result<(), Failure> {
         storage: &arguments.storage,
         data: &arguments.data,
     };
-    let system = told.system(colour)?;
+    let system = Arc::new(told.system(colour)?);
+    let examined = (!arguments.as_is).then(|| Arc::clone(&system));
     let stream = arguments.from.as_os_str() == "-";
     let file = if stream { None } else { Some(open(&arguments.from)?) };
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build();
@@ -41,10 +43,11 @@ pub(crate) fn run(arguments: &Import, colour: bool) -> Result<(), Failure> {
                 }
                 refuse_full(&table, arguments.merge, None).await?;
                 let lines = Lines::new(BufReader::with_capacity(BUFFER_BYTES, io::stdin()));
+                let lines = lines.of(examined);
                 let mut load = Load::new(&table, "standard input", None, Total::Unknown);
                 load.all(lines).await
             }
-            Some(file) => import(arguments, &table, file).await,
+            Some(file) => import(arguments, &table, file, examined).await,
         }
     });
     // Standard input may never end.
@@ -63,11 +66,16 @@ fn open(path: &Path) -> Result<File, Failure> {
     })
 }
 
-async fn import(arguments: &Import, table: &Table, file: File) -> Result<(), Failure> {
+async fn import(
+    arguments: &Import,
+    table: &Table,
+    file: File,
+    examined: Option<Arc<System>>,
+) -> Result<(), Failure> {
     let shown = format!("`{}`", arguments.from.display());
     let unreadable = |error: io::Error| Failure::Unusable(format!("cannot read {shown}: {error}"));
     let length = file.metadata().map_err(unreadable)?.len();
-    let mut lines = Lines::new(BufReader::with_capacity(BUFFER_BYTES, file));
+    let mut lines = Lines::new(BufReader::with_capacity(BUFFER_BYTES, file)).of(examined);
     let marks = MarkFile::of(&arguments.from);
     let mark = begun(&marks, table, arguments.restart)?;
     refuse_full(table, arguments.merge, mark.as_ref()).await?;
@@ -153,8 +161,8 @@ impl<'t> Load<'t> {
         let mut parts = read_ahead(lines, Arc::clone(self.table.schema()));
         while let Some((part, stop)) = parts.recv().await {
             self.part(part).await?;
-            if let Some(stop) = stop {
-                return Err(self.give_up(&stop));
+            if let Some((stop, others)) = stop {
+                return Err(self.give_up(&stop, &others));
             }
         }
         if let Some(marks) = &self.marks {
@@ -198,14 +206,14 @@ impl<'t> Load<'t> {
         }
     }
 
-    fn give_up(&mut self, stop: &Stop) -> Failure {
+    fn give_up(&mut self, stop: &Stop, others: &Others) -> Failure {
         self.meter.clear();
         let kept = self.keep(true).is_ok();
         let rest = self.rest(kept, matches!(stop, Stop::Bad { .. }));
         Failure::Unusable(match stop {
             Stop::Unreadable(error) => format!("cannot read {}: {error}; {rest}", self.shown),
             Stop::Bad { line, message } => {
-                format!("{}, line {line}: {message}; {rest}", self.shown)
+                format!("{}, line {line}: {message}{}; {rest}", self.shown, told(others))
             }
         })
     }
@@ -223,15 +231,38 @@ impl<'t> Load<'t> {
     }
 }
 
+/// The bad lines behind the first, for people.
+fn told(others: &Others) -> String {
+    let mut told = String::new();
+    for (line, message) in &others.shown {
+        told.push_str(&format!("\n  line {line}: {message}"));
+    }
+    let shown = u64::try_from(others.shown.len()).unwrap_or(u64::MAX);
+    match others.count.saturating_sub(shown) {
+        0 if shown == 0 => {}
+        0 => told.push('\n'),
+        more => told.push_str(&format!("\n  and {more} more lines\n")),
+    }
+    told
+}
+
+/// Why reading stopped, and what else is wrong behind that.
+type Stopped = Option<(Stop, Others)>;
+
 /// Reads parts while others are written: one waits at most.
 fn read_ahead<R: BufRead + Send + 'static>(
     mut lines: Lines<R>,
     schema: Arc<Schema>,
-) -> mpsc::Receiver<(Part, Option<Stop>)> {
+) -> mpsc::Receiver<(Part, Stopped)> {
     let (sender, receiver) = mpsc::channel(1);
     tokio::task::spawn_blocking(move || {
         loop {
             let (part, stop) = lines.part(&schema);
+            let stop = stop.map(|stop| {
+                let bad = matches!(stop, Stop::Bad { .. });
+                let others = if bad { lines.others(&schema) } else { Others::default() };
+                (stop, others)
+            });
             let last = stop.is_some();
             if part.lines == 0 && !last {
                 return;

@@ -2,8 +2,9 @@
 
 use std::collections::HashMap;
 use std::io::{self, BufRead, Read};
+use std::sync::Arc;
 
-use latchkey_runtime::json;
+use latchkey_runtime::{System, json};
 use latchkey_table::limits::ITEM_BYTES_MAX;
 use latchkey_table::{Item, Key, Schema, line};
 
@@ -76,20 +77,60 @@ impl Digest {
 pub(crate) enum Stop {
     /// The input cannot be read.
     Unreadable(io::Error),
-    /// A line is no item of the table.
+    /// A line is no item of the table, or none of the document.
     Bad { line: u64, message: String },
 }
+
+/// Lines that are bad behind the first that is.
+#[derive(Debug, Default)]
+pub(crate) struct Others {
+    /// Some of them: which, and why.
+    pub(crate) shown: Vec<(u64, String)>,
+    /// How many there are.
+    pub(crate) count: u64,
+}
+
+/// The most bad lines that are shown, beside the first.
+const OTHERS_SHOWN_MAX: usize = 20;
 
 /// Reads lines up to the end of the input, or the first that is bad.
 pub(crate) struct Lines<R> {
     source: R,
     at: Position,
     buffer: Vec<u8>,
+    /// What items are held to, beside what the table can hold.
+    system: Option<Arc<System>>,
 }
 
 impl<R: BufRead> Lines<R> {
     pub(crate) fn new(source: R) -> Lines<R> {
-        Lines { source, at: Position::default(), buffer: Vec::new() }
+        Lines { source, at: Position::default(), buffer: Vec::new(), system: None }
+    }
+
+    /// The same, with items held to a document.
+    pub(crate) fn of(self, system: Option<Arc<System>>) -> Lines<R> {
+        Lines { system, ..self }
+    }
+
+    /// Reads on behind a bad line, for other bad ones.
+    pub(crate) fn others(&mut self, schema: &Schema) -> Others {
+        let mut others = Others::default();
+        // A line that is longer than any is not read to its end, and what is compressed has no lines.
+        while self.buffer.ends_with(b"\n") && !self.buffer.starts_with(&GZIP) {
+            self.at.lines = self.at.lines.saturating_add(1);
+            let (line, message) = loop {
+                match self.entry(schema) {
+                    Ok(Some(_)) => {}
+                    Ok(None) | Err(Stop::Unreadable(_)) => return others,
+                    Err(Stop::Bad { line, message }) => break (line, message),
+                }
+            };
+            others.count += 1;
+            if others.shown.len() < OTHERS_SHOWN_MAX {
+                others.shown.push((line, message));
+            }
+        }
+        others
     }
 
     /// Passes over what was read before; false if it is not the same any more.
@@ -165,6 +206,10 @@ impl<R: BufRead> Lines<R> {
             let item = read(self.buffer.trim_ascii_end()).map_err(bad)?;
             schema.validate_item(&item).map_err(|invalid| bad(invalid.to_string()))?;
             let key = schema.key_of(&item).map_err(|invalid| bad(invalid.to_string()))?;
+            let wrong = self.system.as_ref().map(|system| system.examine(&item));
+            if let Some(wrong) = wrong.filter(|wrong| !wrong.is_empty()) {
+                return Err(bad(wrong.join("; ")));
+            }
             Some((key, Entry { item, line, bytes: count }))
         };
         self.at.bytes += u64::try_from(count).unwrap_or(0);

@@ -10,8 +10,9 @@ use crate::draw::first_bytes;
 
 /// Into which of so many shards a text falls: the first 8 bytes of its SHA-256, big-endian, modulo their
 /// number. It never changes, for what was counted in a shard stays there.
-pub(super) fn shard(text: &str, shards: u64) -> u64 {
-    first_bytes(&Sha256::digest(text)).checked_rem(shards).unwrap_or(0)
+pub(super) fn shard(text: &str, shards: u64) -> Result<u64, Fault> {
+    let shard = first_bytes(&Sha256::digest(text)).checked_rem(shards);
+    shard.ok_or_else(|| Fault::bug("there are no shards"))
 }
 
 /// Whether two that lie so to each other compare so.
@@ -39,10 +40,15 @@ pub(super) fn turned(comparator: Comparator) -> Comparator {
 
 /// Of several values, the one that lies so to all others.
 pub(super) fn extreme(wanted: Ordering, values: Vec<Value>) -> Result<Value, Fault> {
-    let further = |best: Value, other: Value| {
-        if order(&other, &best) == Some(wanted) { other } else { best }
-    };
-    values.into_iter().reduce(further).ok_or(Fault::Absent)
+    let mut values = values.into_iter();
+    let mut best = values.next().ok_or_else(|| Fault::bug("there is nothing to choose from"))?;
+    for other in values {
+        let found = order(&other, &best);
+        if found.ok_or_else(|| Fault::bug("two values have no order"))? == wanted {
+            best = other;
+        }
+    }
+    Ok(best)
 }
 
 /// How many items have each of some values, all of these among them.
@@ -79,7 +85,7 @@ mod tests {
     // FIPS 180-2: the SHA-256 of "abc".
     #[test]
     fn shards_are_known_vectors() {
-        assert_eq!(shard("abc", 1 << 32), 0x8f01_cfea);
+        assert_eq!(shard("abc", 1 << 32), Ok(0x8f01_cfea));
     }
 
     #[test]

@@ -4,7 +4,7 @@ use super::*;
 
 fn pushed(value: impl Into<Value>, width: Option<usize>) -> String {
     let mut text = Text::from("x");
-    push(&mut text, &value.into(), width);
+    push(&mut text, &value.into(), width).unwrap();
     text.strip_prefix('x').unwrap().to_owned()
 }
 
@@ -42,11 +42,7 @@ fn values_are_written_as_they_stand_in_keys() {
 }
 
 #[test]
-fn no_fault_is_an_internal_error() {
-    let faults = [Fault::OutOfRange, Fault::Absent, Fault::Invalid(Invalid::EmptyCondition)];
-    for fault in faults {
-        let problem = Problem::from(fault.clone());
-        assert_eq!((problem.status, problem.code.as_str()), (400, "invalid-input"), "{fault:?}");
-        assert!(!problem.detail.is_empty());
-    }
+fn what_has_no_text_is_a_bug_in_one() {
+    let mut text = Text::default();
+    assert!(push(&mut text, &Value::List(Vec::new()), None).is_err());
 }

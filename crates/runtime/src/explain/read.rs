@@ -57,7 +57,8 @@ impl Explainer<'_> {
         // One more than the page: one that fits exactly is the last.
         let limit = op.paging.map_or(op.items_max, |paging| paging.size.saturating_add(1));
         let ways = self.scope.ways(|| {
-            let query = filler.query(op)?.ok_or(crate::evaluate::Fault::Absent)?;
+            let query =
+                filler.query(op)?.ok_or_else(|| crate::evaluate::Fault::bug("a range is empty"))?;
             Ok(Request::Query(latchkey_table::Query { limit: Some(limit), ..query }))
         });
         let single = op.paging.is_none() && op.items_max == 1;

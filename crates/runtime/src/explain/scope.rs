@@ -8,6 +8,7 @@ use latchkey_table::{Action, Datum, Expression, Map, Text, ValueType};
 
 use super::symbol::{Given, Joined, Named, Symbol};
 use super::words::{Words, word};
+use crate::bug::Bug;
 use crate::evaluate::{Evaluated, Fault, Maybe, Scope};
 use crate::plan::{Code, Entity, New, Part, Piece, Sign};
 
@@ -138,7 +139,7 @@ impl<'a> Symbolic<'a> {
     }
 
     fn present(&self, code: &Code) -> Result<Symbol, Fault> {
-        self.value(code)?.map(Cow::into_owned).ok_or(Fault::Absent)
+        self.value(code)?.map(Cow::into_owned).ok_or_else(|| Fault::bug("a value is absent"))
     }
 
     /// A value that is not known before the call, named as the document writes it.
@@ -182,7 +183,7 @@ impl<'a> Symbolic<'a> {
             | Code::Commitment(_)
             | Code::Reveal(_) => self.unknown(code, ValueType::Text),
             Code::Extreme(_, of) => {
-                let first = of.first().ok_or(Fault::Absent)?;
+                let first = of.first().ok_or_else(|| Fault::bug("a value is absent"))?;
                 self.unknown(code, self.present(first)?.type_of())
             }
             Code::CountBy(..) | Code::Object(_) => self.unknown(code, ValueType::Map),
@@ -309,15 +310,18 @@ impl Scope for Symbolic<'_> {
         Ok(text)
     }
 
-    fn place(&self, parts: &[Part], item: &Map<Symbol>) -> Option<Joined> {
+    fn place(&self, parts: &[Part], item: &Map<Symbol>) -> Result<Option<Joined>, Bug> {
         let mut place = Joined::default();
         for part in parts {
             match part {
                 Part::Literal(literal) => place.literal(literal),
-                Part::Attribute(name, width) => place.push(item.get(name)?, *width),
+                Part::Attribute(name, width) => match item.get(name) {
+                    Some(value) => place.push(value, *width),
+                    None => return Ok(None),
+                },
             }
         }
-        Some(place)
+        Ok(Some(place))
     }
 }
 

@@ -122,7 +122,9 @@ impl Joined {
         match symbol {
             Symbol::Known(value) => {
                 let mut text = Text::default();
-                push(&mut text, value, width);
+                if push(&mut text, value, width).is_err() {
+                    text.push_str("{?}");
+                }
                 self.literal(&text);
             }
             Symbol::Joined(joined) => {

@@ -211,9 +211,9 @@ fn a_condition_is_shown_as_it_is_with_each_outcome_of_what_is_not_stored() {
     assert_eq!(
         conditions,
         [
-            Some("attribute_exists(#n2) AND #n1 = :v2"),
-            Some("attribute_exists(#n2) AND #n1 = :v2 AND attribute_not_exists(#n3)"),
-            Some("attribute_exists(#n9) AND #n3 = :v6"),
+            Some("#n2 = :v2 AND #n1 = :v3"),
+            Some("#n2 = :v2 AND #n1 = :v3 AND attribute_not_exists(#n3)"),
+            Some("#n9 = :v6 AND #n3 = :v7"),
         ]
     );
     assert!(text.contains("when force\n"), "{text}");

@@ -24,12 +24,12 @@ impl<'a> Explainer<'a> {
             let Ok((ways, image)) = filled else { return page.untold() };
             let returned = leg.result.filter(|_| leg.verb != Verb::Put);
             let returning = if returned.is_some() { Returning::New } else { Returning::Nothing };
-            let (notes, asks) = (notes(&ways), asks(&ways));
+            let notes = notes(&ways);
             let alone = |way: LegWay| Way { when: way.when, made: way.made.alone(returning) };
             page.requests(Ok(ways.into_iter().map(alone).collect()));
             notes.iter().for_each(|note| page.line(note));
             let kept = page.record_with(at, "this write is then a leg behind it");
-            page.refused(leg, asks, number, before);
+            page.refused(leg, number, before);
             page.kept = kept;
             match image {
                 Some(image) => page.leaves(leg, image),
@@ -50,11 +50,15 @@ impl<'a> Explainer<'a> {
     }
 
     /// How a refusal ends. Names stand for what they stood for before.
-    fn refused(&mut self, leg: &plan::Leg, asks: bool, number: &str, before: Bindings) {
+    fn refused(&mut self, leg: &plan::Leg, number: &str, before: Bindings) {
         let after = std::mem::replace(&mut self.scope.bound, before);
         match &leg.failure {
-            Failure::Nothing if asks => self.line("if refused: 409 conflict"),
-            Failure::Nothing => {}
+            Failure::Nothing => {
+                if leg.condition.is_some() {
+                    self.line("if refused: 409 conflict");
+                }
+                self.line("if an item of another type is there: 500 damaged-item");
+            }
             failure => self.failure("if refused", failure, number),
         }
         self.scope.bound = after;
@@ -109,12 +113,12 @@ impl<'a> Explainer<'a> {
         let filled = self.filled(leg);
         self.indented(3, |page| {
             let Ok((ways, image)) = filled else { return page.untold() };
-            let (notes, asks) = (notes(&ways), asks(&ways));
+            let notes = notes(&ways);
             let shown = ways.into_iter();
             let shown = shown.filter_map(|way| Some((way.when, page.as_leg(&way.made)?))).collect();
             page.show(shown);
             notes.iter().for_each(|note| page.line(note));
-            page.refused(leg, asks, &format!("{number}{count}."), before.clone());
+            page.refused(leg, &format!("{number}{count}."), before.clone());
             if let Some(image) = image {
                 page.leaves(leg, image);
             }
@@ -176,9 +180,4 @@ fn notes(ways: &[LegWay]) -> Vec<String> {
         (!names.is_empty()).then(|| format!("{lead}: {}", names.join(", ")))
     });
     told.collect()
-}
-
-/// Whether a leg has something to insist on, and so to be refused for.
-fn asks(ways: &[LegWay]) -> bool {
-    ways.iter().any(|way| way.made.condition().is_some())
 }

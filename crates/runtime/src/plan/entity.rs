@@ -4,6 +4,7 @@ use latchkey_model::Type;
 use latchkey_model::model::{self, KeyShape, Template};
 use latchkey_table::{Number, Schema, Text, Value, ValueType};
 
+use super::input::InputType;
 use super::refusal::{Planned, Unplanned};
 
 /// A kind of item.
@@ -16,9 +17,11 @@ pub(crate) struct Entity {
     pub(crate) indexes: Vec<IndexShape>,
     /// The attributes a new item has unless another value is given.
     pub(crate) defaults: Vec<(Text, Value)>,
-    /// All attributes, in the order they are declared.
+    /// All attributes, in the order of their names.
     pub(crate) attributes: Vec<Attribute>,
     pub(crate) counter: Option<Text>,
+    /// Whether some statement lets the counter start again, by a delete or a replacing put.
+    pub(crate) restarts: bool,
     /// What is shown of an item, unless a return says otherwise.
     pub(crate) shown: Vec<Shown>,
     pub(crate) secrets: Vec<Text>,
@@ -32,7 +35,11 @@ pub(crate) struct Attribute {
     pub(crate) name: Text,
     /// What it is stored as.
     pub(crate) value_type: ValueType,
+    /// Which values it can have.
+    pub(crate) kind: InputType,
     pub(crate) optional: bool,
+    /// Whether an item without it counts as having its default.
+    pub(crate) has_default: bool,
 }
 
 /// An attribute as it is shown.
@@ -70,7 +77,7 @@ pub(crate) struct IndexShape {
 }
 
 impl Entity {
-    pub(super) fn plan(entity: &model::Entity, table: &Schema) -> Planned<Entity> {
+    pub(super) fn plan(entity: &model::Entity, table: &Schema, restarts: bool) -> Planned<Entity> {
         let text = |name: &str| Text::from(name);
         let indexes = entity.indexes.iter().map(|shape| {
             let index = table.index(&shape.name);
@@ -87,10 +94,18 @@ impl Entity {
         let counter = entity.counter().map(|counter| text(&counter.name));
         let mut defaults = Vec::new();
         let mut bounded = Vec::new();
+        let mut attributes = Vec::new();
         for attribute in &entity.attributes {
             if let Some(default) = &attribute.default {
                 defaults.push((text(&attribute.name), default.clone()));
             }
+            attributes.push(Attribute {
+                name: text(&attribute.name),
+                value_type: value_type(&attribute.kind),
+                kind: InputType::plan(&attribute.kind).map_err(|error| error.at(attribute.span))?,
+                optional: attribute.optional,
+                has_default: attribute.default.is_some() || attribute.kind == Type::Counter,
+            });
             let (low, high) = bounds(&attribute.kind);
             if low.is_some() || high.is_some() {
                 bounded.push((text(&attribute.name), low, high));
@@ -100,19 +115,16 @@ impl Entity {
         defaults.extend(counter.iter().map(|name| (name.clone(), Value::from(1))));
         let visible = entity.attributes.iter().filter(|attribute| !attribute.secret);
         let secret = entity.attributes.iter().filter(|attribute| attribute.secret);
-        let attributes = entity.attributes.iter().map(|attribute| Attribute {
-            name: text(&attribute.name),
-            value_type: value_type(&attribute.kind),
-            optional: attribute.optional,
-        });
+        attributes.sort_by(|a, b| a.name.cmp(&b.name));
         Ok(Entity {
             name: text(&entity.name),
             kind: Value::from(entity.discriminator.as_str()),
             key: Shape::plan(&entity.key),
             indexes,
             defaults,
-            attributes: attributes.collect(),
+            attributes,
             counter,
+            restarts,
             shown: visible.map(|attribute| Shown::new(&attribute.name)).collect(),
             secrets: secret.map(|attribute| text(&attribute.name)).collect(),
             bounds: bounded,

@@ -9,7 +9,9 @@ use latchkey_model::model::{
 };
 use latchkey_table::{Comparator, Number, Path, Text, Value};
 
+use super::Entities;
 use super::refusal::{Planned, Unplanned};
+use super::unchanged::rested_on;
 
 /// An expression.
 #[derive(Debug, Clone)]
@@ -30,8 +32,8 @@ pub(crate) enum Code {
     /// Whether the caller has one of these roles.
     HasRole(Vec<Text>),
     Present(Box<Code>),
-    /// Whether an item's counter is as it was read.
-    Unchanged(BindingId, Text),
+    /// Whether these attributes of an item are as they were read; the counter is the first.
+    Unchanged(BindingId, Arc<[Text]>),
     Not(Box<Code>),
     And(Box<Code>, Box<Code>),
     Or(Box<Code>, Box<Code>),
@@ -116,6 +118,7 @@ pub(crate) enum Piece {
 pub(super) struct Expressions<'a> {
     pub(super) model: &'a Model,
     pub(super) contract: &'a latchkey_model::model::Contract,
+    pub(super) entities: &'a Entities,
     /// The binding whose item `.x` and `unchanged` are about.
     pub(super) target: Option<BindingId>,
     /// The values it makes.
@@ -227,9 +230,17 @@ impl Expressions<'_> {
 
     fn unchanged(&self) -> Planned<Code> {
         let target = self.target.ok_or_else(|| Unplanned::new("nothing was read before"))?;
-        let counter = self.item_entity(target)?.counter();
+        let entity = self.contract.bindings[target].kind.item();
+        let entity = entity.ok_or_else(|| Unplanned::new("this is no item"))?;
+        let counter = self.model.entities[entity].counter();
         let counter = counter.ok_or_else(|| Unplanned::new("nothing counts its changes"))?;
-        Ok(Code::Unchanged(target, counter.name.as_str().into()))
+        let mut names = vec![Text::from(counter.name.as_str())];
+        if self.entities[entity].restarts {
+            let mut others = rested_on(self.model, self.contract, entity)?;
+            others.retain(|name| !names.contains(name));
+            names.extend(others);
+        }
+        Ok(Code::Unchanged(target, names.into()))
     }
 
     fn binary(&mut self, op: Op, a: &Expr, b: &Expr) -> Planned<Code> {

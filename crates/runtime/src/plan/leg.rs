@@ -1,6 +1,6 @@
 //! Writes: what a leg does to its item.
 
-use latchkey_model::model::{self, BindingId, EntityId, PutMode, Verb};
+use latchkey_model::model::{self, BindingId, EntityId, Expr, ExprKind, Op, PutMode, Verb};
 use latchkey_table::{Text, Value};
 
 use super::entity::{Entity, Part, Shape};
@@ -40,6 +40,7 @@ pub(crate) struct Leg {
     pub(crate) removes: Vec<Text>,
     pub(crate) adds: Vec<Assign>,
     pub(crate) if_absent: bool,
+    pub(crate) place: Place,
     pub(crate) condition: Option<Code>,
     /// The binding of the item as it was read.
     pub(crate) target: Option<BindingId>,
@@ -48,6 +49,39 @@ pub(crate) struct Leg {
     /// The indexes in which it may move the item.
     pub(crate) indexes: Vec<usize>,
     pub(crate) failure: Failure,
+}
+
+/// What must be where a write writes. An item of another type there is damage: the check lets no two entities share
+/// a key.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Place {
+    /// Nothing.
+    Empty,
+    /// An item of the entity.
+    Own,
+    /// An item of the entity, or nothing.
+    OwnOrEmpty,
+}
+
+impl Place {
+    fn of(leg: &model::Leg) -> Place {
+        let insists = leg.condition.as_ref().is_some_and(insists);
+        match leg.verb {
+            Verb::Put if leg.put == Some(PutMode::IfAbsent) => Place::Empty,
+            Verb::Update => Place::Own,
+            Verb::Delete | Verb::Check if insists => Place::Own,
+            Verb::Put | Verb::Upsert | Verb::Delete | Verb::Check => Place::OwnOrEmpty,
+        }
+    }
+}
+
+/// Whether a condition holds only of an item that was read.
+fn insists(condition: &Expr) -> bool {
+    match &condition.kind {
+        ExprKind::Unchanged => true,
+        ExprKind::Binary(Op::And, a, b) => insists(a) || insists(b),
+        _ => false,
+    }
 }
 
 /// A part of a transaction.
@@ -117,6 +151,7 @@ impl Leg {
             removes,
             adds,
             if_absent: leg.put == Some(PutMode::IfAbsent),
+            place: Place::of(leg),
             condition,
             target: leg.target,
             result: leg.result.filter(|_| !matches!(leg.verb, Verb::Delete | Verb::Check)),

@@ -10,6 +10,7 @@ mod program;
 mod queue;
 mod read;
 mod refusal;
+mod unchanged;
 
 use std::collections::HashMap;
 use std::fmt;
@@ -20,11 +21,11 @@ use latchkey_model::model::{self, BindingId, EntityId, IdVec, InputId, QueueId, 
 use latchkey_queue::Home;
 use latchkey_table::{Schema, Text};
 
-pub(crate) use entity::{Entity, Part, Shown};
+pub(crate) use entity::{Attribute, Entity, IndexShape, Part, Shown};
 pub(crate) use expression::{Code, Piece, Sign};
 pub(crate) use input::{Input, InputType};
 pub(crate) use latchkey_model::model::New;
-pub(crate) use leg::{Assign, Key, Leg, LegNode};
+pub(crate) use leg::{Assign, Key, Leg, LegNode, Place};
 pub(crate) use op::{
     BatchOp, Bounds, EndOp, Failure, GetOp, Op, Paging, ProblemOp, QueryOp, ReturnOp, Strength,
 };
@@ -143,8 +144,9 @@ impl System {
         let table = Arc::new(names.into_iter().fold(schema, Schema::with_index));
         let mut mistakes = Vec::new();
         let mut entities = Entities::default();
-        for entity in &model.entities {
-            match Entity::plan(entity, &table) {
+        let restarting = unchanged::restarting(model);
+        for (id, entity) in model.entities.enumerate() {
+            match Entity::plan(entity, &table, restarting.contains(&id)) {
                 // In the order of the model, so that an id means the same in both.
                 Ok(planned) => drop(entities.push(planned)),
                 Err(error) => mistakes.push(error.diagnostic(&entity.name, entity.span)),

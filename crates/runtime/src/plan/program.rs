@@ -25,7 +25,8 @@ pub(super) fn plan(
     entities: &Entities,
     contract: &model::Contract,
 ) -> Planned<Contract> {
-    let expressions = Expressions { model, contract, target: None, new_values: Vec::new() };
+    let expressions =
+        Expressions { model, contract, entities, target: None, new_values: Vec::new() };
     let mut planner = Planner {
         entities,
         expressions,

@@ -5,6 +5,7 @@ use latchkey_table::{
     Value, ValueType,
 };
 
+use super::condition::both;
 use crate::evaluate::Scope;
 use crate::plan::{Entity, Sign};
 
@@ -60,22 +61,12 @@ pub(super) fn left<S: Scope<Value = Value>>(
 
 /// Joins what the document asks of the stored item with what the bounds ask, if they do.
 pub(super) fn ask<V: Clone>(
-    asked: Option<Condition<V>>,
+    asked: Condition<V>,
     kept: Option<Condition<V>>,
-) -> (Option<Condition<V>>, Option<Option<Condition<V>>>) {
+) -> (Condition<V>, Option<Condition<V>>) {
     match kept {
         None => (asked, None),
-        Some(kept) => {
-            let both = match asked.clone() {
-                None => kept,
-                Some(Condition::And(mut all)) => {
-                    all.push(kept);
-                    Condition::And(all)
-                }
-                Some(other) => Condition::And(vec![other, kept]),
-            };
-            (Some(both), Some(asked))
-        }
+        Some(kept) => (both(asked.clone(), kept), Some(asked)),
     }
 }
 

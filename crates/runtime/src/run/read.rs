@@ -1,23 +1,31 @@
 //! Reads of a call.
 
+use latchkey_model::model::EntityId;
 use latchkey_table::{Error, Got, GotMany, Item, Page, Query};
+use tokio::time::Instant;
 
-use super::{Ended, Session};
+use super::{Ended, Session, too_late};
+use crate::bug::Bug;
 use crate::cursor::Scope;
 use crate::evaluate::Bound;
 use crate::pages::Found;
 use crate::plan::{BatchOp, Failure, GetOp, QueryOp};
 use crate::problem::Problem;
+use crate::shape::Seen;
+
+/// How many items are read at once where some were passed over.
+const PASSED_OVER_ITEMS: usize = 100;
 
 impl Session<'_> {
     pub(super) async fn get(&mut self, op: &GetOp, at: usize) -> Result<usize, Ended> {
         let request = self.filler().get(op)?;
         let got: Result<Got, Error> = self.ask(request).await;
         let got = got.map_err(|error| self.refused(&error))?;
-        match got.item {
-            Some(item) => {
+        let seen = got.item.map(|item| self.seen(op.entity, item)).transpose()?.flatten();
+        match seen {
+            Some(seen) => {
                 if let Some(binding) = op.binding {
-                    self.frame.bind(binding, Bound::Item(item));
+                    self.frame.bind_seen(binding, seen);
                 }
                 Ok(at + 1)
             }
@@ -30,11 +38,22 @@ impl Session<'_> {
         let got: Result<GotMany, Error> = self.ask(request).await;
         let got = got.map_err(|error| self.refused(&error))?;
         let items: Vec<Item> = got.items.into_iter().flatten().collect();
+        let seen = self.seen_all(op.entity, items)?;
+        let items: Vec<Item> = seen.into_iter().map(|seen| seen.item).collect();
         let empty = items.is_empty();
         if let Some(binding) = op.binding {
             self.frame.bind(binding, Bound::Page(Found { items, next: None }));
         }
         if empty { self.nothing(&op.failure, at) } else { Ok(at + 1) }
+    }
+
+    /// Those of several items that are of an entity, as the contract sees them.
+    fn seen_all(&self, entity: EntityId, items: Vec<Item>) -> Result<Vec<Seen>, Ended> {
+        let mut all = Vec::with_capacity(items.len());
+        for item in items {
+            all.extend(self.seen(entity, item)?);
+        }
+        Ok(all)
     }
 
     /// Nothing was found, which may be no failure.
@@ -51,54 +70,70 @@ impl Session<'_> {
             Some(paging) => self.page_size.unwrap_or(paging.size).min(paging.size_max),
             None => op.items_max,
         };
-        let found = match request {
-            Some(request) => self.page(request, size, op.paging.is_some()).await?,
+        let (items, next) = match request {
+            Some(request) => self.page(op.entity, request, size, op.paging.is_some()).await?,
             // A cursor of a range with nothing in it was never made.
             None if op.paging.is_some() && self.cursor.is_some() => return Err(bad_cursor()),
-            None => Found::default(),
+            None => (Vec::new(), None),
         };
-        let empty = found.items.is_empty();
+        let empty = items.is_empty();
         let single = op.paging.is_none() && op.items_max == 1;
         if let Some(binding) = op.binding {
-            let bound = if single {
-                found.items.into_iter().next().map_or(Bound::Nothing, Bound::Item)
-            } else {
-                Bound::Page(found)
-            };
-            self.frame.bind(binding, bound);
+            match items.into_iter() {
+                mut items if single => match items.next() {
+                    Some(seen) => self.frame.bind_seen(binding, seen),
+                    None => drop(self.frame.bind(binding, Bound::Nothing)),
+                },
+                items => {
+                    let items = items.map(|seen| seen.item).collect();
+                    self.frame.bind(binding, Bound::Page(Found { items, next }));
+                }
+            }
         }
         if empty { self.nothing(&op.failure, at) } else { Ok(at + 1) }
     }
 
     /// Reads until the page is full, whatever the store's own cut, and one more: a page that fits exactly
-    /// is the last.
-    async fn page(&mut self, mut query: Query, size: u32, paged: bool) -> Result<Found, Ended> {
+    /// is the last. Items of another type are passed over.
+    async fn page(
+        &mut self,
+        entity: EntityId,
+        mut query: Query,
+        size: u32,
+        paged: bool,
+    ) -> Result<(Vec<Seen>, Option<String>), Ended> {
         if paged && let Some(cursor) = self.cursor.clone() {
             let resume = self.runtime.sealer.open(&self.scope(&query), &cursor);
             query.resume = Some(resume.ok_or_else(bad_cursor)?);
         }
-        let wanted = usize::try_from(size).unwrap_or(usize::MAX);
-        let mut items = Vec::new();
+        let wanted = usize::try_from(size).map_err(|_| Bug::new("a page is larger than memory"))?;
+        let most = wanted + usize::from(paged);
+        let (mut items, mut passed_over) = (Vec::new(), false);
         loop {
-            let missing = (wanted + usize::from(paged)).saturating_sub(items.len());
-            query.limit = u32::try_from(missing).ok();
+            let missing = most.saturating_sub(items.len());
+            let limit = if passed_over { missing.max(PASSED_OVER_ITEMS) } else { missing };
+            query.limit = u32::try_from(limit).ok();
             let page: Result<Page, Error> = self.ask(query.clone()).await;
             let page = page.map_err(|error| self.refused(&error))?;
-            items.extend(page.items);
+            let read = page.items.len();
+            let seen = self.seen_all(entity, page.items)?;
+            passed_over |= seen.len() < read;
+            items.extend(seen);
             match page.resume {
-                Some(resume) if items.len() < wanted + usize::from(paged) => {
-                    query.resume = Some(resume);
+                Some(_) if items.len() < most && Instant::now() > self.deadline => {
+                    return Err(Ended::Refused(too_late()));
                 }
+                Some(resume) if items.len() < most => query.resume = Some(resume),
                 _ => break,
             }
         }
         let more = items.len() > wanted;
         items.truncate(wanted);
         let last = items.last().filter(|_| more && paged);
-        let resume = last.map(|last| query.behind(last)).transpose();
+        let resume = last.map(|last| query.behind(&last.item)).transpose();
         let resume = resume.map_err(|reason| self.refused(&reason.into()))?;
         let next = resume.map(|resume| self.runtime.sealer.seal(&self.scope(&query), &resume));
-        Ok(Found { items, next })
+        Ok((items, next))
     }
 
     fn scope<'s>(&'s self, query: &'s Query) -> Scope<'s> {

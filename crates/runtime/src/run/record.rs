@@ -7,6 +7,7 @@ use latchkey_table::{Error, Got, Put, Text, Wrote};
 use super::write::too_long;
 use super::{Ended, Session, unknown};
 use crate::answer::Answer;
+use crate::bug::Bug;
 use crate::idempotency::Recorded;
 use crate::plan::Op;
 use crate::problem::Problem;
@@ -28,7 +29,13 @@ impl Session<'_> {
         let request = named.get(self.system);
         let got: Result<Got, Error> = self.ask(request).await;
         let got = got.map_err(|error| self.refused(&error))?;
-        Ok(match got.item.and_then(|item| named.read(&item)) {
+        let recorded = match &got.item {
+            Some(item) => named
+                .read(self.system, item)
+                .map_err(|damage| self.damaged("the record of a call", named.key(), &damage))?,
+            None => None,
+        };
+        Ok(match recorded {
             None => None,
             Some(Recorded::Answer(answer)) => Some(Ended::Replayed(answer)),
             Some(Recorded::Claimed(claim, _)) if self.claim.as_ref() == Some(&claim) => None,
@@ -50,6 +57,8 @@ impl Session<'_> {
         let Some(named) = self.named.clone() else { return Ok(None) };
         let answer = match self.preview(next) {
             Some(Ended::Answered(answer)) => Some(answer),
+            // Better before the effect than after it.
+            Some(Ended::Bug(bug)) => return Err(Ended::Bug(bug)),
             _ => None,
         };
         match answer {
@@ -59,12 +68,7 @@ impl Session<'_> {
             },
             None if self.claim.is_some() => Ok(None),
             None => {
-                let mut random = [0; 16];
-                if let Err(error) = self.runtime.source.random(&mut random) {
-                    tracing::error!(%error, "there are no random bytes");
-                    let detail = "the machine has no chance left";
-                    return Err(Ended::Refused(Problem::later("store-unavailable", detail)));
-                }
+                let random: [u8; 16] = self.random()?;
                 let claim = Text::from(BASE64.encode(random));
                 let put = named.claim(self.system, &claim);
                 Ok(Some(Record { put, claim: Some(claim) }))
@@ -76,11 +80,12 @@ impl Session<'_> {
     pub(super) fn preview(&mut self, mut at: usize) -> Option<Ended> {
         let contract = self.contract;
         loop {
-            match contract.program.get(at)? {
-                Op::Get(_) | Op::Batch(_) | Op::Query(_) | Op::Write(_) | Op::Transact(_) => {
+            match contract.program.get(at) {
+                None => return Some(Bug::new("the contract goes on past its end").into()),
+                Some(Op::Get(_) | Op::Batch(_) | Op::Query(_) | Op::Write(_) | Op::Transact(_)) => {
                     return None;
                 }
-                op => match self.decide(op, at) {
+                Some(op) => match self.decide(op, at) {
                     Ok(next) => at = next,
                     Err(ended) => return Some(ended),
                 },

@@ -6,6 +6,7 @@ use latchkey_table::{Leg, Map, Value};
 use tokio::time::{Instant, timeout_at};
 
 use super::{Ended, GRACE, Session};
+use crate::bug::Bug;
 use crate::call::Caller;
 use crate::input;
 use crate::plan::Contract;
@@ -57,7 +58,7 @@ pub(crate) async fn perform(runtime: &Runtime, task: Task<'_>) -> Worked {
     session.trace = trace.then(Vec::new);
     session.held = held;
     session.frame.told = told;
-    let begun = input::kept(contract, given).and_then(|inputs| {
+    let begun = input::kept(contract, given).map_err(Ended::Refused).and_then(|inputs| {
         session.frame.inputs = inputs;
         session.make_values(now)
     });
@@ -66,19 +67,21 @@ pub(crate) async fn perform(runtime: &Runtime, task: Task<'_>) -> Worked {
         unavailable = problem.status == 503;
         refused(problem)
     };
-    let ending = match begun {
-        Err(problem) => refused(&problem),
-        Ok(()) => match timeout_at(deadline + GRACE, session.attempts()).await {
-            Ok(Ended::Over(ending)) => ending,
-            // Others kept changing what it depends on.
-            Ok(Ended::Again) => Ending::Later,
-            Ok(Ended::Refused(problem)) => refused(&problem),
-            Ok(Ended::Answered(_) | Ended::Replayed(_)) => {
-                tracing::error!(contract = %contract.info.id, "nobody waits for this answer");
-                Ending::Done
-            }
-            Err(_) => Ending::Failed(TryFailure::new(CLASS_TIMEOUT, "timeout", "it took too long")),
-        },
+    let ended = match begun {
+        Err(ended) => Ok(ended),
+        Ok(()) => timeout_at(deadline + GRACE, session.attempts()).await,
+    };
+    let bug = |bug: &Bug| runtime.faults.bug(&contract.info.id, bug);
+    let ending = match ended {
+        Ok(Ended::Over(ending)) => ending,
+        // Others kept changing what it depends on.
+        Ok(Ended::Again) => Ending::Later,
+        Ok(Ended::Refused(problem)) => refused(&problem),
+        Ok(Ended::Bug(found)) => refused(&bug(&found)),
+        Ok(Ended::Answered(_) | Ended::Replayed(_)) => {
+            refused(&bug(&Bug::new("a worker ended as a contract does")))
+        }
+        Err(_) => Ending::Failed(TryFailure::new(CLASS_TIMEOUT, "timeout", "it took too long")),
     };
     let (capacity, removed) = (session.capacity, session.removed);
     let trace = session.trace.unwrap_or_default();

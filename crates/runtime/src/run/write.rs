@@ -2,15 +2,17 @@
 
 use latchkey_model::model::{BindingId, Verb};
 use latchkey_table::{
-    Action, Capacity, Condition, Consistency, Error, Get, Got, Item, Leg, Path, Returning, Text,
+    Action, Capacity, Condition, Consistency, Error, Get, Got, Item, Leg, Returning, Text,
     Transact, Transacted, Update, Wrote, holds,
 };
 
 use super::send::Sending;
 use super::{Ended, Session};
+use crate::bug::{Bug, Damage};
 use crate::evaluate::{Bound, Scope};
 use crate::plan::{self, Failure, LegNode};
 use crate::problem::{FieldError, Problem};
+use crate::request::as_stored;
 use crate::work::Ending;
 
 /// The legs of a transaction as they are sent, and what to do about each that fails.
@@ -22,10 +24,12 @@ pub(super) struct Legs<'a> {
     pub(super) plans: Vec<Option<&'a plan::Leg>>,
     /// What the names stood for before, should none of it happen.
     before: Vec<(BindingId, Bound)>,
-    /// Of each leg, whether more is asked than the document does, and what the document asks.
-    pub(super) asked: Vec<Option<Option<Condition>>>,
+    /// Of each leg that asks more than the document does, what the document asks.
+    pub(super) asked: Vec<Option<Condition>>,
     /// Of the only leg, the same, so that its image can be told.
-    pinned: Option<Option<Condition>>,
+    pinned: Option<Condition>,
+    /// What was assumed before, should none of it happen.
+    assumed: Vec<(BindingId, Text)>,
     /// What is sent with it.
     pub(super) sends: Vec<Sending<'a>>,
 }
@@ -40,13 +44,15 @@ impl<'a> Session<'a> {
         // A check writes nothing, so no backend has it alone; and a record goes with its effect.
         let fenced = self.held.as_ref().is_some_and(|held| held.ordered);
         if leg.verb == Verb::Check || self.named.is_some() || fenced {
-            let mut legs = Legs::default();
-            let read = leg.target.and_then(|target| self.frame.item(target)).cloned();
+            let mut legs = Legs { assumed: self.frame.assumed.clone(), ..Legs::default() };
+            let read = leg.target.and_then(|target| self.frame.as_stored(target));
             self.fill(leg, &mut legs)?;
             if let Some(Leg::Update(update)) = legs.legs.first_mut() {
                 match (read, leg.result) {
                     (Some(read), _) => legs.pinned = pin(update, &read),
-                    (None, Some(result)) => legs.pinned = self.pin_unread(update, result).await?,
+                    (None, Some(result)) => {
+                        legs.pinned = self.pin_unread(leg, update, result).await?;
+                    }
                     (None, None) => {}
                 }
             }
@@ -57,9 +63,18 @@ impl<'a> Session<'a> {
         let returning = if wants { Returning::New } else { Returning::Nothing };
         match self.ask::<Wrote>(filled.leg.alone(returning)).await {
             Ok(wrote) => {
-                let image = if wants { wrote.item } else { filled.image };
-                if let (Some(binding), Some(image)) = (leg.result, image) {
-                    self.frame.bind(binding, Bound::Item(image));
+                match (leg.result, wrote.item.filter(|_| wants), filled.image) {
+                    (None, ..) => {}
+                    (Some(binding), Some(left), _) => match self.seen(leg.entity, left)? {
+                        Some(seen) => self.frame.bind_seen(binding, seen),
+                        None => return Err(Bug::new("a write left an item of another type").into()),
+                    },
+                    (Some(binding), None, Some(image)) if !wants => {
+                        drop(self.bind_image(leg, binding, image));
+                    }
+                    (Some(_), None, _) => {
+                        return Err(Bug::new("the store did not tell what a write left").into());
+                    }
                 }
                 Ok(at + 1)
             }
@@ -67,28 +82,65 @@ impl<'a> Session<'a> {
                 if leaves_bounds(filled.asked.as_ref(), failed.item.as_ref()) {
                     return Err(self.out_of_bounds(leg, failed.item.as_ref()));
                 }
-                self.fail(&leg.failure)
+                self.leg_failed(Some(leg), failed.item.as_ref(), &leg.failure)
             }
             Err(error) => Err(self.refused(&error)),
         }
     }
 
+    /// What happens when a leg is refused. One without an `else` that has met an item of another type is damage.
+    fn leg_failed(
+        &self,
+        leg: Option<&plan::Leg>,
+        item: Option<&Item>,
+        failure: &Failure,
+    ) -> Result<usize, Ended> {
+        if let (Failure::Nothing, Some(leg), Some(item)) = (failure, leg, item) {
+            let entity = &self.system.entities[leg.entity];
+            let key = self.system.table.key.of(item);
+            let key = key.ok_or_else(|| Bug::new("an item was met that has no key"))?;
+            if item.get(&self.system.discriminator) != Some(&entity.kind) {
+                return Err(self.damaged(&entity.name, &key, &Damage::OtherType));
+            }
+        }
+        self.fail(failure)
+    }
+
+    /// Has a name stand for what a write leaves. What the item lacked it still lacks, unless it was written.
+    fn bind_image(&mut self, leg: &plan::Leg, binding: BindingId, image: Item) -> Bound {
+        let written = |name: &Text| {
+            let mut written = leg.values.iter().chain(&leg.adds);
+            written.any(|assign| assign.attribute == *name)
+        };
+        let lacked = self.frame.assumed.iter().filter(|(of, _)| Some(*of) == leg.target);
+        let lacked = lacked.filter(|(_, name)| !written(name)).map(|(_, name)| name.clone());
+        let lacked: Vec<Text> = lacked.collect();
+        let before = self.frame.bind(binding, Bound::Item(image));
+        self.frame.assumed.extend(lacked.into_iter().map(|name| (binding, name)));
+        before
+    }
+
     /// Reads what an update is about to change, for a record has to hold what it leaves.
     async fn pin_unread(
         &mut self,
+        leg: &plan::Leg,
         update: &mut Update,
         result: BindingId,
-    ) -> Result<Option<Option<Condition>>, Ended> {
+    ) -> Result<Option<Condition>, Ended> {
         let (table, key) = (update.table.clone(), update.key.clone());
         let get = Get { table, key, consistency: Consistency::Strong };
         let got: Result<Got, Error> = self.ask(get).await;
         let got = got.map_err(|error| self.refused(&error))?;
-        let read = got.item.unwrap_or_else(|| update.table.key.item(&update.key));
+        let key_alone = || update.table.key.item(&update.key);
+        let stored = got.item.clone().unwrap_or_else(key_alone);
+        // An item of another type is not changed: the condition fails.
+        let seen = got.item.map(|item| self.seen(leg.entity, item)).transpose()?.flatten();
+        let read = seen.map_or_else(key_alone, |seen| seen.item);
         // What cannot be computed with is refused by the table, unless the condition is first.
         if let Ok(image) = self.frame.image(&update.actions, &read) {
             self.frame.bind(result, Bound::Item(image));
         }
-        Ok(pin(update, &read))
+        Ok(pin(update, &stored))
     }
 
     pub(super) async fn transact(
@@ -96,7 +148,7 @@ impl<'a> Session<'a> {
         nodes: &'a [LegNode],
         at: usize,
     ) -> Result<usize, Ended> {
-        let mut legs = Legs::default();
+        let mut legs = Legs { assumed: self.frame.assumed.clone(), ..Legs::default() };
         self.fill_all(nodes, &mut legs)?;
         if legs.legs.is_empty() && legs.sends.is_empty() {
             return Ok(at + 1);
@@ -127,7 +179,7 @@ impl<'a> Session<'a> {
         legs.plans.push(Some(leg));
         legs.asked.push(filled.asked);
         if let (Some(binding), Some(image)) = (leg.result, filled.image) {
-            let before = self.frame.bind(binding, Bound::Item(image));
+            let before = self.bind_image(leg, binding, image);
             legs.before.push((binding, before));
         }
         Ok(())
@@ -172,17 +224,18 @@ impl<'a> Session<'a> {
                 for (binding, before) in sent.before.into_iter().rev() {
                     self.frame.bind(binding, before);
                 }
+                self.frame.assumed = sent.assumed;
                 let Some(leg) = leg else {
                     // Another has the message now; what it is put off to is no longer this one's to say.
                     return Err(if fenced { Ended::Over(Ending::Later) } else { Ended::Again });
                 };
-                if sent.pinned.is_some_and(|asked| asked.is_none_or(|asked| holds(&asked, item))) {
+                if sent.pinned.is_some_and(|asked| holds(&asked, item)) {
                     return Err(Ended::Again);
                 }
                 match (breach, sent.failures.get(leg)) {
                     (Some(breach), _) => Err(breach),
-                    (None, Some(failure)) => self.fail(failure),
-                    (None, None) => Err(Ended::Again),
+                    (None, Some(failure)) => self.leg_failed(plan, item, failure),
+                    (None, None) => Err(Bug::new("a leg failed that was not sent").into()),
                 }
             }
             Err(error) => Err(self.refused(&error)),
@@ -217,13 +270,13 @@ impl<'a> Session<'a> {
 }
 
 /// Whether a leg was refused for the bounds alone: all that the document asks does hold.
-fn leaves_bounds(asked: Option<&Option<Condition>>, item: Option<&Item>) -> bool {
-    asked.is_some_and(|asked| asked.as_ref().is_none_or(|asked| holds(asked, item)))
+fn leaves_bounds(asked: Option<&Condition>, item: Option<&Item>) -> bool {
+    asked.is_some_and(|asked| holds(asked, item))
 }
 
 /// Insists that what an update computes with is as it was read, so that what it leaves can be told: alone
 /// the store tells, but a transaction does not. Returns what was asked before, if more is asked now.
-fn pin(update: &mut Update, read: &Item) -> Option<Option<Condition>> {
+fn pin(update: &mut Update, stored: &Item) -> Option<Condition> {
     let mut names: Vec<&Text> = Vec::new();
     for action in &update.actions {
         match action {
@@ -237,15 +290,11 @@ fn pin(update: &mut Update, read: &Item) -> Option<Option<Condition>> {
     if names.is_empty() {
         return None;
     }
-    let mut all: Vec<Condition> = names
-        .into_iter()
-        .map(|name| match read.get(name) {
-            Some(value) => Condition::equals(Path::attribute(name.clone()), value.clone()),
-            None => Condition::Absent(Path::attribute(name.clone())),
-        })
-        .collect();
-    let asked = update.condition.take();
-    all.extend(asked.clone());
+    let mut all: Vec<Condition> =
+        names.into_iter().map(|name| as_stored(name, stored.get(name))).collect();
+    // Every write asks something of its place.
+    let asked = update.condition.take()?;
+    all.push(asked.clone());
     update.condition = Some(Condition::And(all));
     Some(asked)
 }

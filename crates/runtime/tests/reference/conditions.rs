@@ -199,7 +199,8 @@ async fn what_is_decided_is_not_asked() {
         let Request::Update(update, _) = &step.request else { panic!("an update: {step:?}") };
         let count = match update.condition.as_ref().expect("it must be there") {
             Condition::And(all) => all.len(),
-            Condition::Exists(_) => 1,
+            // That the item is one of this entity.
+            Condition::Compare(..) => 1,
             other => panic!("{other:?}"),
         };
         assert_eq!(count, expected, "{}: {:?}", tests[at], update.condition);

@@ -27,6 +27,7 @@ mod retries;
 mod returning;
 mod seam;
 mod secrets;
+mod stored;
 mod support;
 mod transactions;
 mod types;

@@ -1,0 +1,292 @@
+//! What a write leaves: whole items, actions, and places in indexes.
+
+use latchkey_model::model::Verb;
+use latchkey_table::{Action, Expression, Key, Map, Path, Text, Value};
+
+use super::condition::is_stored;
+use super::{Filler, KeyOf};
+use crate::bug::Bug;
+use crate::evaluate::{Fault, Maybe, Scope};
+use crate::plan::{self, Assign, Code, Entity, IndexShape, Part, Sign};
+
+/// The actions of an update, and the item they leave where that can be told.
+pub(super) type Changes<V> = (Vec<Action<V>>, Option<Map<V>>);
+
+/// The names of an index's attributes, and an item's place there if it has one.
+type IndexKey<'e, S> = (&'e Text, &'e Text, Option<KeyOf<S>>);
+
+impl<S: Scope> Filler<'_, S> {
+    /// The item a put leaves.
+    pub(super) fn item(
+        &self,
+        leg: &plan::Leg,
+        entity: &Entity,
+        key: &KeyOf<S>,
+    ) -> Result<Map<S::Value>, Fault> {
+        let names = &self.system.table.key;
+        let mut pairs: Vec<(Text, S::Value)> = vec![
+            (names.partition.clone(), key.partition.clone().into()),
+            (names.sort.clone(), key.sort.clone().into()),
+            (self.system.discriminator.clone(), entity.kind.clone().into()),
+        ];
+        pairs.extend(leg.defaults.iter().map(|(name, value)| (name.clone(), value.clone().into())));
+        if let Some((source, attributes)) = &leg.of {
+            let source = self.scope.item(*source);
+            let source = source.ok_or_else(|| Fault::bug("the item to copy from is absent"))?;
+            let taken = attributes.iter().filter_map(|name| Some((name, source.get(name)?)));
+            pairs.extend(taken.map(|(name, value)| (name.clone(), value.clone())));
+        }
+        for assign in leg.key_values.iter().chain(&leg.values) {
+            if let Some(value) = self.scope.value(&assign.value)? {
+                pairs.push((assign.attribute.clone(), value.into_owned()));
+            }
+        }
+        // Of two of one name the last stays: what is given replaces what is taken or assumed.
+        let mut item: Map<S::Value> = pairs.into_iter().collect();
+        for (partition, sort, key) in self.index_keys(leg, entity, &item)? {
+            if let Some(key) = key {
+                item.insert(partition.clone(), key.partition);
+                item.insert(sort.clone(), key.sort);
+            }
+        }
+        Ok(item)
+    }
+
+    /// The actions of an update, and the item they leave where that can be told.
+    pub(super) fn changes(
+        &self,
+        leg: &plan::Leg,
+        entity: &Entity,
+        key: &KeyOf<S>,
+    ) -> Result<Changes<S::Value>, Fault> {
+        let mut actions = Vec::new();
+        if leg.verb == Verb::Upsert {
+            actions.push(set(&self.system.discriminator, entity.kind.clone()));
+            for assign in &leg.key_values {
+                actions.push(set(&assign.attribute, self.known(&assign.value)?));
+            }
+            for (name, value) in &leg.defaults {
+                let path = Path::attribute(name.clone());
+                let default = Box::new(Expression::Value(value.clone().into()));
+                actions.push(Action::Set(path.clone(), Expression::OrElse(path, default)));
+            }
+        }
+        for assign in &leg.values {
+            actions.extend(self.assignment(leg, entity, assign)?);
+        }
+        actions
+            .extend(leg.removes.iter().map(|name| Action::Remove(Path::attribute(name.clone()))));
+        for assign in &leg.adds {
+            actions.push(Action::Add(assign.attribute.clone(), self.known(&assign.value)?));
+        }
+        if leg.target.is_none() && leg.indexes.is_empty() {
+            return Ok((actions, None));
+        }
+        let read = leg.target.and_then(|target| self.scope.item(target));
+        let Some(read) = read else {
+            // Only its index keys are wanted, and what they are made of is known; the rest may be computed with what is
+            // stored, which is not.
+            let shapes = indexes(leg, entity)?;
+            let is_part = |action: &&Action<S::Value>| {
+                shapes
+                    .iter()
+                    .any(|index| index.key.attributes().any(|name| name == action.target()))
+            };
+            let parts: Vec<Action<S::Value>> = actions.iter().filter(is_part).cloned().collect();
+            let image = self.scope.image(&parts, &self.key_alone(leg, key)?)?;
+            self.unread_index_keys(leg, entity, &image, &mut actions)?;
+            return Ok((actions, None));
+        };
+        let mut image = self.scope.image(&actions, read)?;
+        for (partition, sort, key) in self.index_keys(leg, entity, &image)? {
+            match key {
+                Some(key) => {
+                    actions.push(set(partition, key.partition.clone()));
+                    actions.push(set(sort, key.sort.clone()));
+                    image.insert(partition.clone(), key.partition);
+                    image.insert(sort.clone(), key.sort);
+                }
+                None => {
+                    for name in [partition, sort] {
+                        actions.push(Action::Remove(Path::attribute(name.clone())));
+                        image.remove(name);
+                    }
+                }
+            }
+        }
+        Ok((actions, Some(image)))
+    }
+
+    /// The names of each index's attributes, and the item's place there if it has one.
+    fn index_keys<'e>(
+        &self,
+        leg: &plan::Leg,
+        entity: &'e Entity,
+        item: &Map<S::Value>,
+    ) -> Result<Vec<IndexKey<'e, S>>, Bug> {
+        let mut keys = Vec::new();
+        for index in indexes(leg, entity)? {
+            let partition = self.scope.place(&index.key.partition, item)?;
+            let key = partition.zip(self.scope.place(&index.key.sort, item)?);
+            let key = key.map(|(partition, sort)| Key { partition, sort });
+            keys.push((&index.partition, &index.sort, key));
+        }
+        Ok(keys)
+    }
+
+    /// The index attributes of an item that was not read; the model has seen to it that what they are
+    /// made of is known.
+    fn unread_index_keys(
+        &self,
+        leg: &plan::Leg,
+        entity: &Entity,
+        image: &Map<S::Value>,
+        actions: &mut Vec<Action<S::Value>>,
+    ) -> Result<(), Bug> {
+        let changed: Vec<Text> = actions.iter().map(|action| action.target().clone()).collect();
+        let touched = |parts: &[Part]| {
+            parts.iter().any(|part| match part {
+                Part::Attribute(attribute, _) => changed.contains(attribute),
+                Part::Literal(_) => false,
+            })
+        };
+        for index in indexes(leg, entity)? {
+            // `?=` has left its part alone.
+            if leg.verb == Verb::Update
+                && !index.key.attributes().any(|name| changed.contains(name))
+            {
+                continue;
+            }
+            let halves = [(&index.partition, &index.key.partition), (&index.sort, &index.key.sort)];
+            if index.always && leg.verb == Verb::Update {
+                // It is there whatever happens; the half that changes is made anew.
+                for (name, parts) in halves.into_iter().filter(|(_, parts)| touched(parts)) {
+                    let text = self.scope.place(parts, image)?;
+                    let text =
+                        text.ok_or_else(|| Bug::new("a part of an index key is not known"))?;
+                    actions.push(set(name, text));
+                }
+                continue;
+            }
+            let partition = self.scope.place(&index.key.partition, image)?;
+            match partition.zip(self.scope.place(&index.key.sort, image)?) {
+                Some((partition, sort)) => {
+                    actions.push(set(&index.partition, partition));
+                    actions.push(set(&index.sort, sort));
+                }
+                None => {
+                    for name in [&index.partition, &index.sort] {
+                        actions.push(Action::Remove(Path::attribute(name.clone())));
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// What is known of an item that was not read.
+    fn key_alone(&self, leg: &plan::Leg, key: &KeyOf<S>) -> Result<Map<S::Value>, Fault> {
+        let mut item: Map<S::Value> = self.system.table.key.item(key);
+        for assign in &leg.key_values {
+            if let Some(value) = self.scope.value(&assign.value)? {
+                item.insert(assign.attribute.clone(), value.into_owned());
+            }
+        }
+        Ok(item)
+    }
+
+    fn assignment(
+        &self,
+        leg: &plan::Leg,
+        entity: &Entity,
+        assign: &Assign,
+    ) -> Result<Option<Action<S::Value>>, Fault> {
+        let path = Path::attribute(assign.attribute.clone());
+        if assign.maybe {
+            return Ok(match self.scope.maybe(&assign.value)? {
+                Maybe::Left => None,
+                Maybe::TakenOut => Some(Action::Remove(path)),
+                Maybe::Set(value) => Some(Action::Set(path, Expression::Value(value))),
+            });
+        }
+        let expression = match &assign.value {
+            Code::Add(a, sign, b) if is_stored(a) || is_stored(b) => {
+                let term = |code: &Code| self.term(leg, entity, code).map(Box::new);
+                Some(match sign {
+                    Sign::Plus => Expression::Sum(term(a)?, term(b)?),
+                    Sign::Minus => Expression::Difference(term(a)?, term(b)?),
+                })
+            }
+            Code::Stored(_) => Some(self.term(leg, entity, &assign.value)?),
+            value => self.scope.value(value)?.map(|value| Expression::Value(value.into_owned())),
+        };
+        // A value that is absent leaves no attribute.
+        Ok(Some(match expression {
+            Some(expression) => Action::Set(path, expression),
+            None => Action::Remove(path),
+        }))
+    }
+
+    fn term(
+        &self,
+        leg: &plan::Leg,
+        entity: &Entity,
+        code: &Code,
+    ) -> Result<Expression<S::Value>, Fault> {
+        match code {
+            Code::Stored(path) if leg.verb == Verb::Upsert => {
+                // Where the item is not there yet, a counter counts from 0 and others from their default.
+                let name = path.root();
+                let is_counter = entity.counter.as_ref() == Some(name);
+                let default = entity.defaults.iter().find(|(other, _)| other == name);
+                let start = match default {
+                    _ if is_counter => Some(Value::from(0)),
+                    default => default.map(|(_, value)| value.clone()),
+                };
+                Ok(match start {
+                    Some(value) => {
+                        Expression::OrElse(path.clone(), Box::new(Expression::Value(value.into())))
+                    }
+                    None => Expression::Path(path.clone()),
+                })
+            }
+            Code::Stored(path) => Ok(match self.assumed(leg, entity, path.root()) {
+                Some(default) => {
+                    let default = Box::new(Expression::Value(default.clone().into()));
+                    Expression::OrElse(path.clone(), default)
+                }
+                None => Expression::Path(path.clone()),
+            }),
+            other => Ok(Expression::Value(self.known(other)?)),
+        }
+    }
+
+    /// What an attribute counts as that the item may lack: its default, where the item is from before the
+    /// attribute was declared. Of an item that was read it is known whether it is.
+    fn assumed<'e>(&self, leg: &plan::Leg, entity: &'e Entity, name: &str) -> Option<&'e Value> {
+        let lacks = match leg.target {
+            Some(target) => self.scope.stored(target, name).is_none(),
+            None => entity.counter.as_deref() != Some(name),
+        };
+        let default = entity.defaults.iter().find(|(other, _)| other == name);
+        default.filter(|_| lacks).map(|(_, value)| value)
+    }
+
+    /// A value that is there.
+    fn known(&self, code: &Code) -> Result<S::Value, Fault> {
+        let value = self.scope.value(code)?.map(|value| value.into_owned());
+        value.ok_or_else(|| Fault::bug("a value to write is absent"))
+    }
+}
+
+/// The indexes in which a leg may move its item.
+fn indexes<'e>(leg: &plan::Leg, entity: &'e Entity) -> Result<Vec<&'e IndexShape>, Bug> {
+    let index = |at: &usize| {
+        entity.indexes.get(*at).ok_or_else(|| Bug::new("a write is in an index that is not there"))
+    };
+    leg.indexes.iter().map(index).collect()
+}
+
+fn set<V>(name: &Text, value: impl Into<V>) -> Action<V> {
+    Action::Set(Path::attribute(name.clone()), Expression::Value(value.into()))
+}

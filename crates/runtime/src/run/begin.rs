@@ -1,0 +1,116 @@
+//! How a call begins: its inputs, its name, and what it makes.
+
+use latchkey_table::{Text, Value};
+
+use super::{Ended, Session};
+use crate::call::IfMatch;
+use crate::draw::KEY_BYTES;
+use crate::evaluate::{Fault, Inputs, Scope};
+use crate::idempotency::{KEY_CHARS_MAX, Named};
+use crate::input;
+use crate::plan::{Code, New};
+use crate::problem::{FieldError, Problem};
+
+impl Session<'_> {
+    /// Reads the inputs, and fixes what must not change while the contract runs again.
+    pub(super) fn begin(
+        &mut self,
+        inputs: Vec<(Text, crate::call::Given)>,
+        if_match: Option<IfMatch>,
+        key: Option<&str>,
+        now: i64,
+    ) -> Result<(), Ended> {
+        let contract = self.contract;
+        let safe = contract.info.method == "GET";
+        if if_match.is_some() && contract.version_input.is_none() && !safe {
+            let detail = "this contract has no version to match; leave `If-Match` out";
+            return Err(Ended::Refused(Problem::bad(detail)));
+        }
+        let versioned = contract.version_input.filter(|_| if_match.is_some());
+        let typed = input::read(contract, inputs, versioned).map_err(Ended::Refused)?;
+        if let Some(input) = versioned.filter(|input| typed.given[*input].is_some()) {
+            let detail = "is given in `If-Match` too; give it once";
+            let wrong = vec![FieldError::named(&contract.inputs[input].name, detail)];
+            return Err(Ended::Refused(Problem::invalid(wrong)));
+        }
+        if contract.info.method == "POST"
+            && let Some(key) = key
+        {
+            let key = bare(key)?;
+            let named = || self.name(key, &typed.given, if_match.as_ref(), now);
+            self.named = contract.takes_names().then(named);
+        }
+        self.if_match = if_match.filter(|_| versioned.is_some());
+        self.page_size = typed.page_size;
+        self.cursor = typed.cursor;
+        self.make_values(now)?;
+        self.frame.inputs = typed.given;
+        for (id, input) in contract.inputs.enumerate() {
+            let constant = matches!(&input.default, None | Some(Code::Constant(_)));
+            let given = self.frame.given(id).is_some();
+            if let Some(code) = input.default.as_ref().filter(|_| !given) {
+                let value = self.frame.value(code)?.map(|value| value.into_owned());
+                if let (Some(value), false) = (&value, constant) {
+                    input::fits(input, value).map_err(Ended::Refused)?;
+                }
+                self.frame.inputs[id] = value;
+            }
+            if contract.paging.is_some() {
+                // What is made anew in every call cannot bind the next.
+                let sealed = if given || constant { self.frame.given(id).cloned() } else { None };
+                self.sealed_inputs.push(sealed);
+            }
+        }
+        Ok(())
+    }
+
+    fn name(&self, key: &str, given: &Inputs, if_match: Option<&IfMatch>, now: i64) -> Named {
+        let caller = &self.frame.caller.id;
+        let tag = if_match.map(|tag| format!("{tag:?}")).unwrap_or_default();
+        Named::new(self.system, self.contract, caller, given, &tag, key, now)
+    }
+
+    /// What `new` makes is made once.
+    pub(super) fn make_values(&mut self, now: i64) -> Result<(), Ended> {
+        for new in &self.contract.new_values {
+            let random: [u8; KEY_BYTES] = self.random()?;
+            let value = match new {
+                New::Key => Value::Bytes(random.to_vec()),
+                New::Ulid => {
+                    let mut low = [0; 16];
+                    low.iter_mut().zip(random).for_each(|(to, from)| *to = from);
+                    // No ULID is of an instant before 1970.
+                    let milliseconds = u64::try_from(now).map_err(|_| Fault::OutOfRange)?;
+                    let ulid = self.runtime.ulids.next(milliseconds, low);
+                    Value::from(ulid.to_string().as_str())
+                }
+            };
+            self.frame.new_values.push(value);
+        }
+        Ok(())
+    }
+
+    /// Bytes nobody can guess.
+    pub(super) fn random<const N: usize>(&self) -> Result<[u8; N], Ended> {
+        let mut random = [0; N];
+        match self.runtime.source.random(&mut random) {
+            Ok(()) => Ok(random),
+            Err(error) => {
+                tracing::error!(%error, "no random bytes are available");
+                let detail = "no random bytes are available; try again in a moment";
+                Err(Ended::Refused(Problem::later("store-unavailable", detail)))
+            }
+        }
+    }
+}
+
+/// An `Idempotency-Key` without its quotes.
+fn bare(key: &str) -> Result<&str, Ended> {
+    let bare = key.strip_prefix('"').and_then(|key| key.strip_suffix('"')).unwrap_or(key);
+    let visible = bare.bytes().all(|b| (b' '..=b'~').contains(&b));
+    if bare.is_empty() || bare.len() > KEY_CHARS_MAX || !visible {
+        let detail = format!("`Idempotency-Key` must have 1 to {KEY_CHARS_MAX} visible characters");
+        return Err(Ended::Refused(Problem::bad(detail)));
+    }
+    Ok(bare)
+}

@@ -1,0 +1,78 @@
+//! Whether a stored item is one of an entity, and is as the document declares it.
+//!
+//! Every item a contract reads passes here once: one walk through its attributes, which both lists have in the order
+//! of their names.
+
+use latchkey_table::{Item, Text, Value};
+
+use crate::bug::Damage;
+use crate::plan::{Entity, InputType};
+use crate::time;
+
+/// How long an instant is as it is stored.
+const TIME_BYTES: usize = 24;
+
+/// An item as contracts see it.
+pub(crate) struct Seen {
+    pub(crate) item: Item,
+    /// The attributes that are not stored and have their declared default: the item is from before they were declared.
+    pub(crate) assumed: Vec<Text>,
+}
+
+impl Entity {
+    /// The item as contracts see it; nothing, if it is of another type.
+    pub(crate) fn seen(&self, discriminator: &str, mut item: Item) -> Result<Option<Seen>, Damage> {
+        if item.get(discriminator) != Some(&self.kind) {
+            return Ok(None);
+        }
+        let assumed = self.examine(&item)?;
+        for name in &assumed {
+            if let Some((_, default)) = self.defaults.iter().find(|(other, _)| other == name) {
+                item.insert(name.clone(), default.clone());
+            }
+        }
+        Ok(Some(Seen { item, assumed }))
+    }
+
+    /// Walks through the attributes of an item of this entity, and says which are left to their default.
+    fn examine(&self, item: &Item) -> Result<Vec<Text>, Damage> {
+        let mut assumed = Vec::new();
+        let mut stored = item.iter().peekable();
+        for attribute in &self.attributes {
+            while stored.next_if(|(name, _)| **name < attribute.name).is_some() {}
+            match stored.next_if(|(name, _)| **name == attribute.name) {
+                Some((_, value)) if attribute.kind.is_shape_of(value) => {}
+                Some(_) => return Err(Damage::Mistyped(attribute.name.clone())),
+                None if attribute.optional => {}
+                None if attribute.has_default => assumed.push(attribute.name.clone()),
+                None => return Err(Damage::Missing(attribute.name.clone())),
+            }
+        }
+        Ok(assumed)
+    }
+}
+
+impl InputType {
+    /// Whether a stored value is of this type. Bounds, lengths and patterns may have been others when it was written.
+    fn is_shape_of(&self, value: &Value) -> bool {
+        match (self, value) {
+            (InputType::Id | InputType::Ulid | InputType::Text { .. }, Value::Text(_)) => true,
+            (InputType::Enum(words), Value::Text(word)) => words.contains(word),
+            (InputType::Time, Value::Text(text)) => is_canonical(text),
+            (InputType::Int { .. }, Value::Number(number)) => number.exponent() >= 0,
+            (InputType::Number { .. }, Value::Number(_)) => true,
+            (InputType::Bool, Value::Bool(_)) => true,
+            (InputType::List, Value::List(_)) => true,
+            (InputType::Map { .. }, Value::Map(_)) => true,
+            // A key that draws, which no caller gives.
+            (InputType::Never, Value::Bytes(_)) => true,
+            _ => false,
+        }
+    }
+}
+
+/// Whether a text is an instant as it is stored: in UTC and in fixed width, so that texts sort as instants do.
+fn is_canonical(text: &str) -> bool {
+    let fixed = matches!(text.as_bytes(), [_, _, _, _, _, _, _, _, _, _, b'T', .., b'Z']);
+    fixed && text.len() == TIME_BYTES && time::parse(text).is_some()
+}
