@@ -10,7 +10,7 @@ done
 cargo fmt --all --check
 cargo clippy --workspace --all-targets --locked -- -D warnings
 # Licences, sources and wildcards; advisories need a database that not every machine can fetch.
-cargo deny --locked --offline check --hide-inclusion-graph licenses bans sources
+cargo deny --locked check --hide-inclusion-graph licenses bans sources
 cargo machete
 RUSTDOCFLAGS="-D warnings" cargo doc --workspace --no-deps --locked --quiet
 # Everything below is of this one build: with other packages chosen, dependencies have other features and are built anew.

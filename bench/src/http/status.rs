@@ -88,7 +88,7 @@ fn write(table: &Arc<Schema>, item: &Item, change: &Change) -> Result<Transact> 
             Action::increment("version", 1i64),
         ],
         condition: Some(Condition::And(vec![
-            Condition::Exists(Attribute::attribute("PK")),
+            Condition::equals("entityType", "LOCKER"),
             Condition::equals("version", version),
         ])),
     };
@@ -100,7 +100,11 @@ fn write(table: &Arc<Schema>, item: &Item, change: &Change) -> Result<Transact> 
     view.insert("status", change.status);
     view.insert("updatedAt", NOW);
     view.insert("version", version + 1);
-    let put = Put { table: Arc::clone(table), item: view, condition: None };
+    let condition = Some(Condition::Or(vec![
+        Condition::Absent(Attribute::attribute("PK")),
+        Condition::equals("entityType", "OWNER_LOCKER"),
+    ]));
+    let put = Put { table: Arc::clone(table), item: view, condition };
     Ok(Transact { legs: vec![Leg::Update(update), Leg::Put(put)] })
 }
 

@@ -21,7 +21,7 @@ fn the_shipped_document_is_read_whole() {
         |of: fn(&Item) -> bool| parsed.document.items.iter().filter(|item| of(item)).count();
     let blocks = SMARTLOCKER.matches("\nentity ").count();
     assert_eq!(count(|item| matches!(item, Item::Entity(_))), blocks);
-    let blocks = SMARTLOCKER.matches("\ncontract ").count();
+    let blocks = SMARTLOCKER.matches("\ncontract QC-").count();
     assert_eq!(count(|item| matches!(item, Item::Contract(_))), blocks);
 }
 
