@@ -171,7 +171,7 @@ fn like(reply: &Reply<'_>) -> Result<Peer> {
 
 /// Copies a store that no one has open.
 pub(crate) fn copy(from: &Path, to: PathBuf) -> Result<PathBuf> {
-    std::fs::create_dir_all(&to)?;
+    latchkey_embedded::private::make_directory(&to)?;
     for entry in std::fs::read_dir(from)? {
         let entry = entry?;
         // A server that was killed leaves the socket it was told things by.

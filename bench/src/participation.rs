@@ -150,7 +150,7 @@ impl Round<'_> {
         let connections = usize::try_from(self.extent.connections)?;
         for work in works {
             let place = self.scratch.join(format!("alone-{}", work.events));
-            std::fs::create_dir_all(&place)?;
+            latchkey_embedded::private::make_directory(&place)?;
             let store = work.recorded.open(&place).await?;
             let done = replay(&store, &work.recorded.intake, connections).await?;
             if work.events == 1 {

@@ -138,7 +138,7 @@ impl Hall {
         if let Some(remote) = remote {
             command.arg("--dynamodb").args(remote.arguments()).envs(ENVIRONMENT);
         }
-        std::fs::create_dir_all(directory)?;
+        latchkey_embedded::private::make_directory(directory)?;
         let server = Server::serve(command, directory)?;
         let admin = Admin::open(server.address).await?;
         Ok(Hall { server, admin })
