@@ -196,7 +196,7 @@ impl<'a> Story<'a> {
 fn whatever_happens_the_active_reservation_is_the_one_under_way() {
     let scene = Scene::start();
     let mut ended = [0; 3];
-    for number in 0..i64::try_from(backend::rounds(18)).unwrap() {
+    for number in 0..i64::try_from(backend::rounds(27)).unwrap() {
         let mut story = Story::begin(&scene, number);
         story.now = 60;
         for _ in 0..80 {

@@ -135,10 +135,11 @@ impl Embedded {
         &self.shared.home
     }
 
-    /// Sends a message by itself, and says when. On a queue without an order a message that is sent again under
-    /// the same time is sent once, unless it has been received in between.
+    /// Sends a message by itself, at its `sent_at` or behind the last stamp, and says when. On a queue without an
+    /// order a message that is sent again under the same time is sent once, unless it has been received in
+    /// between.
     pub async fn send(&self, message: Message, due: i64) -> Result<i64, Error> {
-        let (stamp, sending) = self.stamped(self.shared.clock.now(), |stamp| Transact {
+        let (stamp, sending) = self.stamped(message.sent_at(), |stamp| Transact {
             legs: vec![leg(&self.shared.home, message, due, stamp)],
         });
         sending.await?;

@@ -52,7 +52,8 @@ impl Ordered {
 
     async fn send(&self, ids: &[&str]) {
         for id in ids {
-            self.queue.send(message(id), 0).await.unwrap();
+            let now = self.now.load(Ordering::SeqCst);
+            self.queue.send(message(id).sent_again(now), 0).await.unwrap();
         }
     }
 
