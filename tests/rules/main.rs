@@ -12,7 +12,7 @@ mod traps;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use latchkey_language::Rule;
+use latchkey_language::{Level, Rule};
 use latchkey_model::{check, rules, waiver_refusal};
 use page::{Page, Part};
 
@@ -116,6 +116,18 @@ fn a_rule_is_waived_with_a_meaning_or_not_at_all() {
         assert_eq!((excused, told_so), (refused.is_none(), refused.is_some()), "{slug}");
         assert!(page.text.contains("\n## Waiving it\n"), "{slug} says what a waiver does");
     }
+}
+
+#[test]
+fn the_index_says_which_rules_are_warnings() {
+    let index = fs::read_to_string(folder().join("README.md")).unwrap();
+    let warnings: Vec<String> = rules()
+        .filter(|rule| rule.level() == Level::Warning)
+        .map(|rule| format!("`{rule}`"))
+        .collect();
+    let said = format!("These rules are warnings: {}.", warnings.join(", "));
+    let plain = index.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(plain.contains(&said), "README.md says: {said}");
 }
 
 #[test]

@@ -7,7 +7,7 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use clap::{Args, ColorChoice, Parser, Subcommand};
+use clap::{Args, ColorChoice, Parser, Subcommand, ValueEnum};
 
 use crate::commands::{
     call, check, explain, export, import, model, queue as queue_command, serve, table, test, token,
@@ -20,6 +20,7 @@ const EXAMPLES: &str = "\
 Examples:
   latchkey serve                             the shipped systems, on http://127.0.0.1:8080
   latchkey check doors.md                    is the document right?
+  latchkey check --deny warnings doors.md    and nothing in it doubtful? (for CI)
   latchkey test doors.md                     does it do what its examples say?
   latchkey serve doors.md --data ./doors     serve it, and keep its items there
   latchkey token --data ./doors --sub alice  a token for a caller
@@ -41,18 +42,28 @@ struct Arguments {
     command: Command,
 }
 
+/// What `check` does not let pass.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Deny {
+    /// Warnings, as if they were mistakes.
+    Warnings,
+}
+
 #[derive(Debug, Subcommand)]
 enum Command {
     /// Serves documents over HTTP; without any, the systems that are shipped.
     Serve(Serve),
-    /// Checks documents: names, types, and every rule. Prints all mistakes at once.
+    /// Checks documents: names, types, and every rule. Prints all mistakes and warnings at once.
     Check {
         /// The documents; without any, those that are shipped.
         #[arg(value_name = "DOC")]
         documents: Vec<PathBuf>,
-        /// Print the mistakes as JSON, one a line.
+        /// Print mistakes and warnings as JSON, one a line.
         #[arg(long)]
         json: bool,
+        /// Exit with 1 also if there are only warnings.
+        #[arg(long, value_name = "WHAT")]
+        deny: Option<Deny>,
     },
     /// Runs the examples of documents.
     Test(Test),
@@ -476,7 +487,9 @@ pub fn main() -> ExitCode {
     };
     let done = match arguments.command {
         Command::Serve(serve) => serve::run(serve, colour),
-        Command::Check { documents, json } => return check::run(&documents, json, colour),
+        Command::Check { documents, json, deny } => {
+            return check::run(&documents, json, deny, colour);
+        }
         Command::Test(test) => test::run(&test, colour),
         Command::Call(call) => call::run(call, colour),
         Command::Explain { contract, documents } => explain::run(&contract, &documents, colour),

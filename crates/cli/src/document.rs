@@ -4,10 +4,10 @@ use std::fs::File;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
-use latchkey_language::DOCUMENT_BYTES_MAX;
-use latchkey_runtime::System;
+use latchkey_language::{DOCUMENT_BYTES_MAX, Diagnostic};
+use latchkey_runtime::{Mistakes, System};
 
-use crate::{Failure, render};
+use crate::{Failure, line_and_column, render};
 
 /// The documents in `systems/`, by their path there.
 const SHIPPED: &[(&str, &str)] = include!(concat!(env!("OUT_DIR"), "/shipped.rs"));
@@ -54,16 +54,30 @@ pub(crate) fn all(paths: &[PathBuf]) -> Result<Vec<Document>, Failure> {
 }
 
 impl Document {
-    /// Plans the document, or tells its mistakes.
+    /// Plans the document, or tells its mistakes. Warnings go to the log, in commands that have one.
     #[expect(clippy::print_stderr, reason = "it is a command")]
     pub(crate) fn system(&self, colour: bool) -> Result<System, Failure> {
-        System::read(&self.text).map_err(|mistakes| {
+        let checked = latchkey_model::check(&self.text);
+        let planned = match checked.is_refused() {
+            true => Err(Mistakes(checked.diagnostics)),
+            false => {
+                checked.diagnostics.iter().for_each(|found| self.log(found));
+                System::plan(&checked.model)
+            }
+        };
+        planned.map_err(|mistakes| {
             for diagnostic in &mistakes.0 {
                 eprintln!("{}\n", render(&self.path, &self.text, diagnostic, colour));
             }
             eprintln!("a document with mistakes is not run; each rule has its page in docs/rules");
             Failure::Told
         })
+    }
+
+    fn log(&self, warning: &Diagnostic) {
+        let (line, column) = line_and_column(&self.text, warning.span.start);
+        let place = format!("{}:{line}:{column}", self.path);
+        tracing::warn!(place, rule = %warning.rule, "{}", warning.message);
     }
 }
 

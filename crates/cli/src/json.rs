@@ -1,6 +1,6 @@
 //! Diagnostics and models as JSON, for programs.
 
-use latchkey_language::Diagnostic;
+use latchkey_language::{Diagnostic, Level};
 use latchkey_model::Model;
 use latchkey_model::model::{
     Attribute, BindingId, Contract, Ending, Entity, EntityId, Expr, ExprKind, Failure, FailureKind,
@@ -23,6 +23,10 @@ pub fn diagnostic(path: &str, text: &str, diagnostic: &Diagnostic) -> Value {
     json!({
         "path": path,
         "rule": diagnostic.rule.slug(),
+        "level": match diagnostic.level {
+            Level::Error => "error",
+            Level::Warning => "warning",
+        },
         "message": diagnostic.message,
         "from": place(diagnostic.span.start),
         "to": place(diagnostic.span.end),

@@ -1,7 +1,7 @@
 //! Diagnostics as people read them: the source, the carets, the other place, why, and what to write.
 
 use annotate_snippets::{AnnotationKind, Group, Level, Renderer, Snippet};
-use latchkey_language::{Diagnostic, Span};
+use latchkey_language::{Diagnostic, Level as Severity, Span};
 
 /// Renders one diagnostic of a document; with colour if asked to.
 pub fn render(path: &str, text: &str, diagnostic: &Diagnostic, colour: bool) -> String {
@@ -11,7 +11,11 @@ pub fn render(path: &str, text: &str, diagnostic: &Diagnostic, colour: bool) -> 
     for (span, label) in &diagnostic.others {
         snippet = snippet.annotation(AnnotationKind::Context.span(clip(text, *span)).label(label));
     }
-    let title = Level::ERROR.primary_title(&diagnostic.message).id(diagnostic.rule.slug());
+    let level = match diagnostic.level {
+        Severity::Error => Level::ERROR,
+        Severity::Warning => Level::WARNING,
+    };
+    let title = level.primary_title(&diagnostic.message).id(diagnostic.rule.slug());
     let mut group: Group<'_> = title.element(snippet);
     if let Some(why) = &diagnostic.why {
         group = group.element(Level::NOTE.message(why));

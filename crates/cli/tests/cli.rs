@@ -47,6 +47,72 @@ fn mistakes_are_shown_with_their_source_and_counted_in_the_exit_code() {
     assert!(text(&output.stderr).contains('\u{1b}'));
 }
 
+/// An input that nothing uses, which is a warning.
+fn doubtful() -> String {
+    RIGHT.replace("  door = get", "  input hue text(9)?\n  door = get")
+}
+
+#[test]
+fn a_document_with_warnings_passes_unless_they_are_denied() {
+    let directory = tempfile::tempdir().unwrap();
+    std::fs::write(directory.path().join("doors.md"), doubtful()).unwrap();
+    let output = latchkey(&["check", "doors.md"], directory.path());
+    let shown = text(&output.stderr);
+    assert_eq!(output.status.code(), Some(0), "{shown}");
+    assert!(shown.contains("warning[unused]: nothing uses the input `hue`"), "{shown}");
+    assert!(shown.contains("1 warning;"), "{shown}");
+    assert_eq!(text(&output.stdout), "doors.md: 1 entity, 1 contract, no mistakes, 1 warning\n");
+    let output = latchkey(&["check", "--deny", "warnings", "doors.md"], directory.path());
+    assert_eq!(output.status.code(), Some(1));
+    let output = latchkey(&["check", "--json", "doors.md"], directory.path());
+    assert_eq!(output.status.code(), Some(0));
+    let line: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(line.pointer("/level").unwrap(), "warning");
+    // A document with warnings is run.
+    let output = latchkey(&["test", "doors.md"], directory.path());
+    assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+    let output = latchkey(&["model", "--json", "doors.md"], directory.path());
+    assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+}
+
+#[test]
+fn a_document_with_warnings_is_served_and_the_log_has_them() {
+    let directory = tempfile::tempdir().unwrap();
+    std::fs::write(directory.path().join("doors.md"), doubtful()).unwrap();
+    // The document is read; then the server stops, for it would serve others with the development secret.
+    let arguments = ["serve", "doors.md", "--data", "data", "--listen", "0.0.0.0:0"];
+    let output = latchkey(&arguments, directory.path());
+    assert_eq!(output.status.code(), Some(2));
+    let shown = text(&output.stderr);
+    let line = shown.lines().find(|line| line.contains("nothing uses the input")).unwrap();
+    let line: serde_json::Value = serde_json::from_str(line).unwrap();
+    assert_eq!(line.pointer("/rule").unwrap(), "unused", "{shown}");
+    assert_eq!(line.pointer("/place").unwrap(), "doors.md:12:9", "{shown}");
+}
+
+#[test]
+fn what_nothing_uses_is_not_told_beside_an_error() {
+    let directory = tempfile::tempdir().unwrap();
+    let wrong = doubtful().replace("allow caller owns door.doorId\n", "");
+    std::fs::write(directory.path().join("doors.md"), &wrong).unwrap();
+    let output = latchkey(&["check", "doors.md"], directory.path());
+    assert_eq!(output.status.code(), Some(1));
+    let shown = text(&output.stderr);
+    assert!(shown.contains("error[no-allow]"), "{shown}");
+    assert!(!shown.contains("unused"), "{shown}");
+    assert!(shown.contains("1 mistake;"), "{shown}");
+}
+
+#[test]
+fn an_unused_input_is_waived_above_it() {
+    let directory = tempfile::tempdir().unwrap();
+    let waived =
+        doubtful().replace("  input hue", "  waive unused \"old apps send it\"\n  input hue");
+    std::fs::write(directory.path().join("doors.md"), waived).unwrap();
+    let output = latchkey(&["check", "--deny", "warnings", "doors.md"], directory.path());
+    assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+}
+
 #[test]
 fn programs_get_json() {
     let directory = tempfile::tempdir().unwrap();

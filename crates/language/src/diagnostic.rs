@@ -2,11 +2,22 @@
 
 use crate::{Rule, Span};
 
+/// What a diagnostic means for its document.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Level {
+    /// The document is refused.
+    Error,
+    /// The document is served all the same.
+    Warning,
+}
+
 /// One thing that is wrong.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Diagnostic {
     /// The rule.
     pub rule: Rule,
+    /// Whether the document is refused.
+    pub level: Level,
     /// What is wrong, in lowercase, with the user's words in backticks.
     pub message: String,
     /// Where.
@@ -22,10 +33,11 @@ pub struct Diagnostic {
 }
 
 impl Diagnostic {
-    /// A diagnostic of a rule at a place.
+    /// A diagnostic of a rule at a place, with the rule's level.
     pub fn new(rule: Rule, span: Span, message: impl Into<String>) -> Diagnostic {
         Diagnostic {
             rule,
+            level: rule.level(),
             message: message.into(),
             span,
             label: String::new(),

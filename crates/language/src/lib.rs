@@ -12,7 +12,7 @@ mod rule;
 mod span;
 mod token;
 
-pub use diagnostic::Diagnostic;
+pub use diagnostic::{Diagnostic, Level};
 pub use markdown::{Block, BlockKind, blocks};
 pub use parse::{DOCUMENT_BYTES_MAX, Parsed, parse};
 pub use rule::Rule;

@@ -2,8 +2,10 @@
 
 use std::fmt;
 
+use crate::Level;
+
 macro_rules! rules {
-    ($($(#[$doc:meta])+ $name:ident = $slug:literal;)+) => {
+    ($($(#[$doc:meta])+ $name:ident = $slug:literal $(($level:ident))?;)+) => {
         /// A rule a document is held to, in the order of their slugs.
         #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
         pub enum Rule {
@@ -20,7 +22,24 @@ macro_rules! rules {
                     $(Rule::$name => $slug,)+
                 }
             }
+
+            /// Whether a document that breaks the rule is refused.
+            pub fn level(self) -> Level {
+                match self {
+                    $(Rule::$name => level!($($level)?),)+
+                }
+            }
         }
+    };
+}
+
+/// A rule is an error unless it says otherwise.
+macro_rules! level {
+    () => {
+        Level::Error
+    };
+    ($level:ident) => {
+        Level::$level
     };
 }
 
@@ -84,7 +103,7 @@ rules! {
     /// A write that rests on a fact which may have changed since it was read.
     Unpinned = "unpinned";
     /// Something that nothing uses.
-    Unused = "unused";
+    Unused = "unused" (Warning);
     /// A waiver that excuses nothing.
     Waive = "waive";
 }

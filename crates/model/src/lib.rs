@@ -9,7 +9,7 @@ pub mod model;
 mod regular;
 mod types;
 
-use latchkey_language::{Diagnostic, Rule};
+use latchkey_language::{Diagnostic, Level, Rule};
 use lower::Lowered;
 
 pub use check::{rules, waiver_refusal};
@@ -22,8 +22,16 @@ pub use types::Type;
 pub struct Checked {
     /// What it means, as far as it could be told.
     pub model: Model,
-    /// What is wrong with it, in the order of the text; nothing, if it can be served.
+    /// What is wrong with it: errors in the order of the text, then warnings, those of `unused` last. Where there is
+    /// an error, `unused` is left out: in a document that is half written, most of it is not used yet.
     pub diagnostics: Vec<Diagnostic>,
+}
+
+impl Checked {
+    /// Whether there is an error. A document that has only warnings is served.
+    pub fn is_refused(&self) -> bool {
+        self.diagnostics.iter().any(|found| found.level == Level::Error)
+    }
 }
 
 /// Checks a system document.
@@ -35,7 +43,12 @@ pub fn check(text: &str) -> Checked {
     diagnostics.extend(check::check(&model));
     let untold = told_once(&model, &diagnostics, untold);
     diagnostics.extend(untold);
-    diagnostics.sort_by(|a, b| (a.span, a.rule, &a.message).cmp(&(b.span, b.rule, &b.message)));
+    if diagnostics.iter().any(|found| found.level == Level::Error) {
+        diagnostics.retain(|found| found.rule != Rule::Unused);
+    }
+    let place =
+        |found: &Diagnostic| (found.level, found.rule == Rule::Unused, found.span, found.rule);
+    diagnostics.sort_by(|a, b| (place(a), &a.message).cmp(&(place(b), &b.message)));
     diagnostics.dedup();
     Checked { model, diagnostics }
 }

@@ -4,11 +4,20 @@ use std::io::Write;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
+use latchkey_language::Level;
+use latchkey_model::Model;
+
+use crate::arguments::Deny;
 use crate::document::{self, Document};
 use crate::{json, render};
 
-pub(crate) fn run(documents: &[PathBuf], as_json: bool, colour: bool) -> ExitCode {
-    let (mut mistakes, mut unreadable) = (0usize, false);
+pub(crate) fn run(
+    documents: &[PathBuf],
+    as_json: bool,
+    deny: Option<Deny>,
+    colour: bool,
+) -> ExitCode {
+    let (mut mistakes, mut warnings, mut unreadable) = (0usize, 0usize, false);
     for document in document::each(documents) {
         let Document { path: shown, text } = match document {
             Ok(document) => document,
@@ -19,10 +28,13 @@ pub(crate) fn run(documents: &[PathBuf], as_json: bool, colour: bool) -> ExitCod
             }
         };
         let checked = latchkey_model::check(&text);
-        mistakes += checked.diagnostics.len();
         for diagnostic in &checked.diagnostics {
+            match diagnostic.level {
+                Level::Error => mistakes += 1,
+                Level::Warning => warnings += 1,
+            }
             if as_json {
-                // Whoever reads may have seen enough.
+                // A reader may close the pipe before the end.
                 let _ =
                     writeln!(std::io::stdout(), "{}", json::diagnostic(&shown, &text, diagnostic));
             } else {
@@ -30,28 +42,43 @@ pub(crate) fn run(documents: &[PathBuf], as_json: bool, colour: bool) -> ExitCod
                 let _ = writeln!(std::io::stderr(), "{rendered}\n");
             }
         }
-        if checked.diagnostics.is_empty() && !as_json {
-            let model = &checked.model;
-            let entities = counted(model.entities.len(), "entity", "entities");
-            let contracts = counted(model.contracts.len(), "contract", "contracts");
-            let workers = match model.workers.len() {
-                0 => String::new(),
-                count => format!(", {}", counted(count, "worker", "workers")),
-            };
-            println!("{shown}: {entities}, {contracts}{workers}, no mistakes");
+        if !checked.is_refused() && !as_json {
+            println!("{shown}: {}", summary(&checked.model, checked.diagnostics.len()));
         }
     }
-    match (unreadable, mistakes) {
+    if mistakes + warnings > 0 && !as_json {
+        let found = match (mistakes, warnings) {
+            (0, warnings) => counted(warnings, "warning", "warnings"),
+            (mistakes, 0) => counted(mistakes, "mistake", "mistakes"),
+            (mistakes, warnings) => format!(
+                "{}, {}",
+                counted(mistakes, "mistake", "mistakes"),
+                counted(warnings, "warning", "warnings")
+            ),
+        };
+        eprintln!("{found}; each rule has its page in docs/rules");
+    }
+    let denied = deny == Some(Deny::Warnings) && warnings > 0;
+    match (unreadable, mistakes > 0 || denied) {
         (true, _) => ExitCode::from(2),
-        (false, 0) => ExitCode::SUCCESS,
-        (false, count) => {
-            if !as_json {
-                let mistakes = counted(count, "mistake", "mistakes");
-                eprintln!("{mistakes}; each rule has its page in docs/rules");
-            }
-            ExitCode::FAILURE
-        }
+        (false, true) => ExitCode::FAILURE,
+        (false, false) => ExitCode::SUCCESS,
     }
+}
+
+/// What a document without mistakes has.
+fn summary(model: &Model, warnings: usize) -> String {
+    let entities = counted(model.entities.len(), "entity", "entities");
+    let contracts = counted(model.contracts.len(), "contract", "contracts");
+    let workers = match model.workers.len() {
+        0 => String::new(),
+        count => format!(", {}", counted(count, "worker", "workers")),
+    };
+    let warnings = match warnings {
+        0 => String::new(),
+        count => format!(", {}", counted(count, "warning", "warnings")),
+    };
+    format!("{entities}, {contracts}{workers}, no mistakes{warnings}")
 }
 
 fn counted(count: usize, one: &str, many: &str) -> String {

@@ -19,7 +19,7 @@ pub(crate) fn run(documents: &[PathBuf], colour: bool) -> ExitCode {
             }
         };
         let checked = latchkey_model::check(&text);
-        if checked.diagnostics.is_empty() {
+        if !checked.is_refused() {
             // A reader may close the pipe before the end.
             let _ = writeln!(std::io::stdout(), "{:#}", json::model(&checked.model));
             continue;

@@ -7,7 +7,7 @@ use latchkey_language::{Diagnostic, Rule};
 use super::{Report, each_leg, each_read, each_send, each_step};
 use crate::model::{
     BindingId, Contract, Ending, Entity, EntityId, Expr, ExprKind, FailureKind, Model, Order,
-    QueueId, StepKind, Strong, What,
+    QueueId, StepKind, Strong, Trigger, What,
 };
 
 /// What the contracts make use of.
@@ -26,6 +26,10 @@ pub(super) fn check(model: &Model, report: &mut Report) {
         used.bindings.clear();
         take_in(model, contract, &mut used);
         reads(contract, &used, report);
+        // The other bodies have what a contract or a worker gives them.
+        if matches!(contract.trigger, Trigger::Request | Trigger::Message(_)) {
+            inputs(contract, report);
+        }
     }
     queues(model, report);
     for (id, entity) in model.entities.enumerate() {
@@ -87,6 +91,15 @@ fn queues(model: &Model, report: &mut Report) {
             let diagnostic = Diagnostic::new(Rule::Unused, field.span, message).help(help);
             report.raise(diagnostic, &queue.waivers);
         }
+    }
+}
+
+fn inputs(contract: &Contract, report: &mut Report) {
+    for input in contract.inputs.iter().filter(|input| !input.used) {
+        let message = format!("nothing uses the input `{}`", input.name);
+        let diagnostic =
+            Diagnostic::new(Rule::Unused, input.span, message).help("delete it, or use it");
+        report.raise(diagnostic, &contract.facts.waivers);
     }
 }
 

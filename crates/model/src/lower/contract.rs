@@ -32,6 +32,13 @@ fn page(step: &Step) -> Option<(&Limit, Span)> {
     page.map(|page| (page, read.span))
 }
 
+/// Notes which inputs statements use.
+pub(super) fn mark_used(inputs: &mut IdVec<InputId, Input>, used: &HashSet<InputId>) {
+    for id in used {
+        inputs[*id].used = true;
+    }
+}
+
 /// Two pages that one call can read; `seen` is one that is read on the way to these steps, and then to what follows.
 fn two_pages(steps: &[Step], seen: &mut Option<Span>) -> Option<[Span; 2]> {
     for step in steps {
@@ -127,7 +134,7 @@ impl Lowering {
         }
         self.one_page(&steps);
         self.paging_is_free(&scope, &steps);
-        self.unused_inputs(&scope.inputs, &scope.used_inputs);
+        mark_used(&mut scope.inputs, &scope.used_inputs);
         Contract {
             id: contract.id.node.clone(),
             title: contract.title.node.clone(),
@@ -138,21 +145,6 @@ impl Lowering {
             steps,
             facts,
             span: contract.id.span,
-        }
-    }
-
-    pub(super) fn unused_inputs(
-        &mut self,
-        inputs: &IdVec<InputId, Input>,
-        used: &HashSet<InputId>,
-    ) {
-        for (id, input) in inputs.enumerate() {
-            if !used.contains(&id) {
-                let message = format!("nothing uses the input `{}`", input.name);
-                let help = "delete it, or use it";
-                self.diagnostics
-                    .push(Diagnostic::new(Rule::Unused, input.span, message).help(help));
-            }
         }
     }
 
@@ -248,6 +240,7 @@ impl Lowering {
             default: None,
             secret: false,
             place: Place::Path,
+            used: false,
             span: name.span,
         });
         if misnamed {
@@ -286,6 +279,7 @@ impl Lowering {
                     optional: field.optional.is_some(),
                     default,
                     place,
+                    used: false,
                     span: field.name.span,
                 });
             }

@@ -159,7 +159,16 @@ impl Lowering {
         let input = scope.inputs.position(|input| input.name == name).unwrap_or_else(|| {
             let (default, secret, place) = (None, false, Place::Record);
             let (name, kind) = (name.clone(), kind.clone());
-            scope.inputs.push(Input { name, kind, optional, default, secret, place, span })
+            scope.inputs.push(Input {
+                name,
+                kind,
+                optional,
+                default,
+                secret,
+                place,
+                used: true,
+                span,
+            })
         });
         if !scope.record.iter().any(|given| given.attribute == name) {
             let attribute = name;

@@ -60,6 +60,7 @@ impl Lowering {
                 | StatementKind::On(..)
                 | StatementKind::OnDead(_) => {
                     self.heading(&statement.node, statement.span, scope, top);
+                    facts.waivers.append(&mut waivers);
                     continue;
                 }
                 StatementKind::Do(name, arguments) => {

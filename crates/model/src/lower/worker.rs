@@ -6,7 +6,7 @@ use latchkey_language::ast::{self, Document, Item, Statement, StatementKind};
 use latchkey_language::{Diagnostic, Name, Rule, Span};
 use latchkey_value::limits::OUTBOX_SHARDS;
 
-use super::contract::pages;
+use super::contract::{mark_used, pages};
 use super::expression::milliseconds;
 use super::scope::Scope;
 use super::statement::ends;
@@ -203,9 +203,9 @@ impl Lowering {
         }
         self.unpaged(&steps, worker.id.span);
         let mut used = std::mem::take(&mut scope.used_inputs);
-        let body = finish(scope, worker, worker.id.span, steps, facts);
-        let dead = self.dead(worker, queue, inputs.clone(), &mut used);
-        self.unused_inputs(&inputs, &used);
+        let mut body = finish(scope, worker, worker.id.span, steps, facts);
+        let dead = self.dead(worker, queue, inputs, &mut used);
+        mark_used(&mut body.inputs, &used);
         self.model.workers.push(Worker { queue, body, dead });
     }
 
@@ -244,6 +244,7 @@ impl Lowering {
                         default: None,
                         secret: false,
                         place: Place::Message,
+                        used: false,
                         span: name.span,
                     });
                 }

@@ -79,6 +79,8 @@ pub struct Input {
     pub secret: bool,
     /// Where a caller puts it.
     pub place: Place,
+    /// Whether a statement uses it; of a field of a message, one of the worker's or of its `on dead`.
+    pub used: bool,
     /// Where it is declared.
     pub span: Span,
 }

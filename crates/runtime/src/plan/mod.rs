@@ -123,10 +123,10 @@ impl fmt::Display for Mistakes {
 impl std::error::Error for Mistakes {}
 
 impl System {
-    /// Checks a document and plans it.
+    /// Checks a document and plans it. Warnings do not keep it from being planned: `latchkey_model::check` has them.
     pub fn read(text: &str) -> Result<System, Mistakes> {
         let checked = latchkey_model::check(text);
-        if !checked.diagnostics.is_empty() {
+        if checked.is_refused() {
             return Err(Mistakes(checked.diagnostics));
         }
         System::plan(&checked.model)
