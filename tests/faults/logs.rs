@@ -161,3 +161,14 @@ fn output_that_nobody_reads_holds_neither_requests_nor_a_stop_up() {
     until("it has stopped", || server.0.try_wait().unwrap().is_some());
     assert_eq!(server.0.wait().unwrap().code(), Some(0));
 }
+
+#[test]
+fn a_failure_that_nobody_reads_ends_the_process() {
+    // The last words of a server waited for a reader, where no signal could end the wait.
+    let directory = tempfile::tempdir().unwrap();
+    let (_errors, stderr) = full_pipe();
+    let mut command = on_backend("serve", directory.path(), &["missing.md".into()]);
+    let mut server = Killed(command.stderr(stderr).spawn().unwrap());
+    until("it has ended", || server.0.try_wait().unwrap().is_some());
+    assert_eq!(server.0.wait().unwrap().code(), Some(2));
+}

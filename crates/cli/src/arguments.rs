@@ -337,9 +337,10 @@ pub(crate) struct Tables {
 Examples:
   latchkey token --sub alice
   latchkey token --data ./doors --sub dana --role operator --org acme --hours 1
+  latchkey token --data ./doors --sub dana --role operator --doc doors.md    refuse a role it does not have
   curl -H \"authorization: Bearer $(latchkey token --sub alice)\" http://127.0.0.1:8080/…")]
 pub(crate) struct Token {
-    /// The data directory that keeps the secret.
+    /// The data directory of the server, which keeps the secret.
     #[arg(long, value_name = "DIR", default_value = "./latchkey-data")]
     pub(crate) data: PathBuf,
     /// The caller's id.
@@ -351,6 +352,9 @@ pub(crate) struct Token {
     /// An organisation of the caller.
     #[arg(long = "org", value_name = "ID")]
     pub(crate) orgs: Vec<String>,
+    /// The documents that the token is for. Roles that none of them has are refused.
+    #[arg(long = "doc", value_name = "DOC")]
+    pub(crate) documents: Vec<PathBuf>,
     /// How many hours it lasts.
     #[arg(long, value_name = "N", default_value_t = 24)]
     pub(crate) hours: u32,
@@ -496,7 +500,7 @@ pub fn main() -> ExitCode {
         Command::Work(work) => work::run(&work, colour),
         Command::Queue(queue) => queue_command::run(&queue, colour),
         Command::Table(table) => table::run(table, colour),
-        Command::Token(token) => token::run(&token),
+        Command::Token(token) => token::run(&token, colour),
         Command::Export(export) => export::run(&export, colour),
         Command::Import(import) => import::run(&import, colour),
         Command::Verify(verify) => verify::run(&verify),

@@ -25,6 +25,10 @@ const ORDER_BYTES_MAX: u64 = 16 * 1024;
 /// The longest answer.
 const ANSWER_BYTES_MAX: u64 = 64 * 1024 * 1024;
 
+/// What a command says of an answer that it cannot read.
+pub(crate) const STRANGE: &str =
+    "the server's answer cannot be read; is the server of another version of latchkey?";
+
 /// How long whoever asks may take to say what.
 const ASK_TIME_MAX: Duration = Duration::from_secs(5);
 
@@ -39,7 +43,8 @@ impl Control {
     /// until the store is free.
     pub(crate) fn listen(data: &Path, runtimes: &[Runtime]) -> Control {
         let path = data.join(SOCKET);
-        // Of a process that died: the store has one at a time.
+        // Of a process that died: the store has one at a time. What cannot be removed cannot be bound to, and that is
+        // logged.
         let _ = std::fs::remove_file(&path);
         let listener = match UnixListener::bind(&path) {
             Ok(listener) => listener,
@@ -98,9 +103,19 @@ async fn answer(mut stream: UnixStream, runtimes: &[Runtime]) -> io::Result<()> 
     write.shutdown().await
 }
 
-/// Has the process that has a directory open carry an order out. Nothing if there is none.
+/// Has the process that has a directory open carry an order out. Nothing if there is none: no socket, or one that a
+/// process has left behind.
 pub(crate) async fn ask(data: &Path, order: &Order) -> Option<Result<Value, String>> {
-    let mut stream = UnixStream::connect(data.join(SOCKET)).await.ok()?;
+    let path = data.join(SOCKET);
+    let mut stream = match UnixStream::connect(&path).await {
+        Ok(stream) => stream,
+        Err(error) => {
+            return match error.kind() {
+                io::ErrorKind::NotFound | io::ErrorKind::ConnectionRefused => None,
+                _ => Some(Err(format!("cannot ask the server at `{}`: {error}", path.display()))),
+            };
+        }
+    };
     let asked = async {
         stream.write_all(format!("{}\n", order.to_json()).as_bytes()).await?;
         let mut answer = Vec::new();
@@ -118,5 +133,8 @@ pub(crate) async fn ask(data: &Path, order: &Order) -> Option<Result<Value, Stri
     if let Some(error) = answer.get("error").and_then(Value::as_str) {
         return Some(Err(error.to_owned()));
     }
-    Some(Ok(answer.get_mut("done").map_or(Value::Null, Value::take)))
+    match answer.get_mut("done") {
+        Some(done) => Some(Ok(done.take())),
+        None => Some(Err(STRANGE.to_owned())),
+    }
 }

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use latchkey_language::{DOCUMENT_BYTES_MAX, Diagnostic};
 use latchkey_runtime::{Mistakes, System};
 
-use crate::{Failure, line_and_column, render};
+use crate::{Failure, line_and_column, render, wide};
 
 /// The documents in `systems/`, by their path there.
 const SHIPPED: &[(&str, &str)] = include!(concat!(env!("OUT_DIR"), "/shipped.rs"));
@@ -22,7 +22,7 @@ pub(crate) struct Document {
 fn read(path: &Path) -> Result<String, String> {
     let shown = path.display();
     let failed = |error: std::io::Error| format!("cannot read `{shown}`: {error}");
-    let limit = u64::try_from(DOCUMENT_BYTES_MAX).unwrap_or(u64::MAX);
+    let limit = wide(DOCUMENT_BYTES_MAX);
     let mut bytes = Vec::new();
     let file = File::open(path).map_err(failed)?;
     // One byte more than is allowed, to tell a document that is too large from one that just fits.
@@ -78,6 +78,23 @@ impl Document {
         let (line, column) = line_and_column(&self.text, warning.span.start);
         let place = format!("{}:{line}:{column}", self.path);
         tracing::warn!(place, rule = %warning.rule, "{}", warning.message);
+    }
+}
+
+/// Refuses roles that no system has.
+pub(crate) fn refuse_unknown_roles(roles: &[String], systems: &[System]) -> Result<(), Failure> {
+    let mut known: Vec<&str> = systems.iter().flat_map(System::roles).map(|r| r.as_str()).collect();
+    known.sort_unstable();
+    known.dedup();
+    match roles.iter().find(|role| !known.contains(&role.as_str())) {
+        None => Ok(()),
+        Some(role) if known.is_empty() => Err(Failure::Unusable(format!(
+            "there is no role `{role}`: the documents have no roles"
+        ))),
+        Some(role) => Err(Failure::Unusable(format!(
+            "there is no role `{role}`; the documents have {}",
+            known.join(", ")
+        ))),
     }
 }
 

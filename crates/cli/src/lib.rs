@@ -25,6 +25,11 @@ use std::process::ExitCode;
 pub use arguments::main;
 pub use render::{line_and_column, render};
 
+/// A length as a number of 64 bits. Rust has no machine whose lengths are longer.
+fn wide(length: usize) -> u64 {
+    u64::try_from(length).unwrap_or(u64::MAX)
+}
+
 /// Why a command could not do its work.
 enum Failure {
     /// A document has mistakes, or an example is not as it says. It has been told.
@@ -38,12 +43,11 @@ impl Failure {
         Failure::Unusable(message.to_string())
     }
 
-    #[expect(clippy::print_stderr, reason = "it is a command")]
     fn exit_code(self) -> ExitCode {
         match self {
             Failure::Told => ExitCode::FAILURE,
             Failure::Unusable(message) => {
-                eprintln!("error: {message}");
+                logging::tell_last(&format!("error: {message}\n"));
                 ExitCode::from(2)
             }
         }

@@ -2,6 +2,7 @@
 //!
 //! Neither waits for a reader: see [`Log`].
 
+use std::env::VarError;
 use std::io;
 use std::time::Duration;
 
@@ -13,6 +14,9 @@ use crate::Failure;
 
 /// How long a process that stops waits for its last lines to be read.
 const LAST_LINES_TIME_MAX: Duration = Duration::from_secs(1);
+
+/// The variable that says how much is logged.
+const VARIABLE: &str = "LATCHKEY_LOG";
 
 /// Where a process tells what it does.
 pub(crate) struct Logging {
@@ -30,13 +34,20 @@ impl Logging {
     pub(crate) fn start() -> Result<Logging, Failure> {
         let log = Log::start(io::stderr()).map_err(Failure::unusable)?;
         let told = Log::start(io::stdout()).map_err(Failure::unusable)?;
-        let level = std::env::var("LATCHKEY_LOG").unwrap_or_else(|_| "info".to_owned());
+        let level = match std::env::var(VARIABLE) {
+            Ok(level) if !level.trim().is_empty() => level,
+            Ok(_) | Err(VarError::NotPresent) => "info".to_owned(),
+            Err(error) => return Err(Failure::Unusable(format!("{VARIABLE}: {error}"))),
+        };
         let directives = match level.trim().to_ascii_lowercase().as_str() {
             own @ ("info" | "debug" | "trace") => format!("warn,latchkey={own}"),
             _ => level,
         };
-        let filter = EnvFilter::try_new(&directives)
-            .unwrap_or_else(|_| EnvFilter::new("warn,latchkey=info"));
+        let filter = EnvFilter::try_new(&directives).map_err(|error| {
+            Failure::Unusable(format!(
+                "{VARIABLE} is `{directives}`: {error}; give error, warn, info, debug or trace"
+            ))
+        })?;
         tracing_subscriber::fmt()
             .json()
             .flatten_event(true)
@@ -54,6 +65,16 @@ impl Logging {
     pub(crate) fn finish(&self) {
         self.told.finish(LAST_LINES_TIME_MAX);
         self.log.finish(LAST_LINES_TIME_MAX);
+    }
+}
+
+/// Writes the last words of a process to standard error. A server hears signals by then, so a write that waits for a
+/// reader could not be interrupted: the wait is bounded.
+pub(crate) fn tell_last(text: &str) {
+    // Without a thread for it nothing can be said, and the exit code says that something is wrong.
+    if let Ok(log) = Log::start(io::stderr()) {
+        log.add(text);
+        log.finish(LAST_LINES_TIME_MAX);
     }
 }
 

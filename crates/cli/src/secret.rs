@@ -26,6 +26,27 @@ pub(crate) struct Secret {
 impl Secret {
     /// The deployment's, or else the one of a data directory, which is made if there is none.
     pub(crate) fn find(data: &Path) -> Result<Secret, Failure> {
+        Secret::of_deployment().transpose().unwrap_or_else(|| Secret::of_directory(data))
+    }
+
+    /// The deployment's, or else the one that a data directory has: a server's, which has made it. A command that only
+    /// signs makes none, since a directory that is spelled wrong would get a secret that no server has.
+    pub(crate) fn find_made(data: &Path) -> Result<Secret, Failure> {
+        if let Some(secret) = Secret::of_deployment()? {
+            return Ok(secret);
+        }
+        let path = data.join(FILE);
+        let there = path.try_exists().map_err(|error| unusable(&path, &error))?;
+        if !there {
+            return Err(Failure::Unusable(format!(
+                "there is no secret in `{}`; name the data directory of the server with --data, or start the server, which makes the secret",
+                data.display()
+            )));
+        }
+        Secret::of_directory(data)
+    }
+
+    fn of_deployment() -> Result<Option<Secret>, Failure> {
         if let Some(value) = std::env::var_os(VARIABLE).filter(|value| !value.is_empty()) {
             let bytes = value.into_encoded_bytes();
             if bytes.len() < SECRET_BYTES_MIN {
@@ -33,17 +54,15 @@ impl Secret {
                     "{VARIABLE} must have {SECRET_BYTES_MIN} bytes or more; make one with `openssl rand -hex 32`"
                 )));
             }
-            return Ok(Secret { bytes, development: false });
+            return Ok(Some(Secret { bytes, development: false }));
         }
-        Secret::of_directory(data)
+        Ok(None)
     }
 
     /// The development secret of a data directory.
-    pub(crate) fn of_directory(data: &Path) -> Result<Secret, Failure> {
+    fn of_directory(data: &Path) -> Result<Secret, Failure> {
         let path = data.join(FILE);
-        let failed = |error: io::Error| {
-            Failure::Unusable(format!("cannot use the secret in `{}`: {error}", path.display()))
-        };
+        let failed = |error: io::Error| unusable(&path, &error);
         private::refuse_loose(&path, data).map_err(failed)?;
         let text = match fs::read_to_string(&path) {
             Ok(text) => text,
@@ -71,6 +90,10 @@ impl Secret {
     pub(crate) fn for_cursors(&self) -> Vec<u8> {
         [b"latchkey cursors: ".as_slice(), &self.bytes].concat()
     }
+}
+
+fn unusable(path: &Path, error: &io::Error) -> Failure {
+    Failure::Unusable(format!("cannot use the secret in `{}`: {error}", path.display()))
 }
 
 /// Makes a secret, under another name first: whoever reads it finds it whole.

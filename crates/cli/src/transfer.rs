@@ -15,10 +15,10 @@ use latchkey_table::{
     Consistency, Error, Get, Got, Key, Need, PrepareError, Scan, Scanned, Schema, Text,
 };
 
-use crate::Failure;
 use crate::arguments::Storage;
 use crate::document;
 use crate::storage::Opened;
+use crate::{Failure, wide};
 
 /// How long a service that takes nothing is waited for.
 const WAIT_TIME_MAX: Duration = Duration::from_secs(5 * 60);
@@ -161,7 +161,7 @@ impl Table {
         let (mut count, mut after) = (0, None);
         loop {
             let page = self.read(after.as_ref()).await?;
-            count += u64::try_from(page.items.len()).unwrap_or(u64::MAX);
+            count += wide(page.items.len());
             match page.resume {
                 Some(resume) => after = Some(resume),
                 None => return Ok(Some(count)),

@@ -61,8 +61,8 @@ impl Order {
             Order::Peek { queue, which, limit } => {
                 let (runtime, queue) = found(runtimes, queue)?;
                 let peeked = queue.peek(*which, *limit).await.map_err(told)?;
-                let shown: Vec<Value> = peeked.iter().map(|one| shown(runtime, one)).collect();
-                Ok(json!(shown))
+                let shown = peeked.iter().map(|one| shown(runtime, one));
+                Ok(Value::Array(shown.collect::<Result<_, _>>()?))
             }
             Order::Redrive { queue, id } => {
                 let (_, queue) = found(runtimes, queue)?;
@@ -161,7 +161,7 @@ fn blocked_group(blocked: &Blocked) -> Value {
 }
 
 /// A message for people; what is secret in an entity is not shown.
-fn shown(runtime: &Runtime, peeked: &Peeked) -> Value {
+fn shown(runtime: &Runtime, peeked: &Peeked) -> Result<Value, String> {
     let mut body = Map::new();
     for (name, value) in peeked.message.body().iter() {
         let value = if runtime.system().is_secret(name) { "…".into() } else { value.clone() };
@@ -169,6 +169,9 @@ fn shown(runtime: &Runtime, peeked: &Peeked) -> Value {
     }
     let mut text = String::new();
     json::write(&Stored::Map(body), &mut text);
+    let id = peeked.message.id().as_str();
+    let body: Value = serde_json::from_str(&text)
+        .map_err(|error| format!("message `{id}` cannot be shown: {error}"))?;
     let instant = |ms| time::format(ms).map(|text| text.to_string());
     let failure = peeked.failure.as_ref().map(|failure| {
         json!({
@@ -177,14 +180,14 @@ fn shown(runtime: &Runtime, peeked: &Peeked) -> Value {
             "message": failure.message.as_str(),
         })
     });
-    json!({
-        "id": peeked.message.id().as_str(),
+    Ok(json!({
+        "id": id,
         "sentAt": instant(peeked.message.sent_at()),
         "at": instant(peeked.at),
         "tries": peeked.tries,
-        "body": serde_json::from_str::<Value>(&text).unwrap_or(Value::Null),
+        "body": body,
         "failure": failure,
-    })
+    }))
 }
 
 #[cfg(test)]

@@ -184,3 +184,71 @@ fn help_has_examples() {
     assert!(shown.contains("latchkey check doors.md"), "{shown}");
     assert!(shown.contains("Exit codes"), "{shown}");
 }
+
+/// The command without the secret of a deployment.
+fn without_secret(arguments: &[&str], directory: &Path) -> Output {
+    let mut command = Command::new(LATCHKEY);
+    command.args(arguments).current_dir(directory).env_remove("LATCHKEY_SECRET").output().unwrap()
+}
+
+#[test]
+fn a_token_needs_the_secret_of_a_server() {
+    // A directory that was spelled wrong was made, with a secret that no server has.
+    let directory = tempfile::tempdir().unwrap();
+    let output = without_secret(&["token", "--sub", "alice", "--data", "dors"], directory.path());
+    assert_eq!(output.status.code(), Some(2));
+    let told = text(&output.stderr);
+    assert!(told.contains("there is no secret in `dors`"), "{told}");
+    assert!(!directory.path().join("dors").exists());
+    let mut command = Command::new(LATCHKEY);
+    command.args(["token", "--sub", "alice", "--data", "dors"]).current_dir(directory.path());
+    let output = command.env("LATCHKEY_SECRET", "0123456789abcdef0123456789abcdef").output();
+    assert!(output.unwrap().status.success(), "the secret of a deployment needs no directory");
+    assert!(!directory.path().join("dors").exists());
+}
+
+#[test]
+fn a_role_that_no_document_has_is_refused() {
+    // A role that was spelled wrong made a token that opened nothing.
+    let directory = tempfile::tempdir().unwrap();
+    let roles = RIGHT.replace("entity Door", "role operator\nentity Door");
+    let roles = roles.replace("owns door.doorId", "owns door.doorId or caller is operator");
+    std::fs::write(directory.path().join("doors.md"), roles).unwrap();
+    std::fs::create_dir(directory.path().join("data")).unwrap();
+    let secret = directory.path().join("data/development-secret");
+    std::fs::write(&secret, "0123456789abcdef0123456789abcdef").unwrap();
+    let private = std::os::unix::fs::PermissionsExt::from_mode(0o600);
+    std::fs::set_permissions(&secret, private).unwrap();
+    let with = |role: &str, rest: &[&str]| {
+        let start = ["token", "--sub", "dana", "--data", "data", "--role", role];
+        let output = without_secret(&[&start, rest].concat(), directory.path());
+        (output.status.code(), text(&output.stdout), text(&output.stderr))
+    };
+    let (code, token, told) = with("operater", &["--doc", "doors.md"]);
+    assert_eq!((code, token.as_str()), (Some(2), ""));
+    assert_eq!(told, "error: there is no role `operater`; the documents have operator\n");
+    let (code, token, told) = with("operator", &["--doc", "doors.md"]);
+    assert_eq!((code, told.as_str()), (Some(0), ""));
+    assert_eq!(token.matches('.').count(), 2, "{token}");
+    // Without a document nobody knows, and that is said beside the token.
+    let (code, token, told) = with("operater", &[]);
+    assert_eq!((code, token.matches('.').count()), (Some(0), 2));
+    assert!(told.starts_with("note: no document was given"), "{told}");
+    let start = ["call", "D-1", "doorId=D1", "--as", "dana", "--doc", "doors.md"];
+    let rest = ["--data", "data", "--role", "operater"];
+    let output = without_secret(&[start.as_slice(), &rest].concat(), directory.path());
+    assert_eq!(output.status.code(), Some(2));
+    assert!(text(&output.stderr).contains("there is no role `operater`"));
+}
+
+#[test]
+fn a_level_of_the_log_that_is_none_is_refused() {
+    // It was taken for `info`.
+    let directory = tempfile::tempdir().unwrap();
+    let mut command = Command::new(LATCHKEY);
+    command.args(["serve", "--listen", "127.0.0.1:0"]).current_dir(directory.path());
+    let output = command.env("LATCHKEY_LOG", "latchkey=loud").output().unwrap();
+    assert_eq!(output.status.code(), Some(2));
+    let told = text(&output.stderr);
+    assert!(told.contains("LATCHKEY_LOG is `latchkey=loud`"), "{told}");
+}

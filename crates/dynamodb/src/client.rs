@@ -83,10 +83,13 @@ impl Patience {
     pub(crate) async fn wait(&mut self) -> bool {
         let most = WAIT.saturating_mul(1 << self.attempt.min(10)).min(WAIT_MAX);
         self.attempt = self.attempt.saturating_add(1);
-        let mut chance = [0; 2];
-        // Without chance they wait alike, and some of them longer.
-        let _ = getrandom::fill(&mut chance);
-        let part = most.mul_f64(f64::from(u16::from_le_bytes(chance)) / f64::from(u16::MAX));
+        let mut random = [0; 2];
+        // Without random bytes every caller waits as long as it may.
+        let random = match getrandom::fill(&mut random) {
+            Ok(()) => u16::from_le_bytes(random),
+            Err(_) => u16::MAX,
+        };
+        let part = most.mul_f64(f64::from(random) / f64::from(u16::MAX));
         if Instant::now() + part >= self.deadline {
             return false;
         }

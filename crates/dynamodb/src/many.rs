@@ -70,7 +70,7 @@ impl DynamoDb {
         let answer =
             sent.await.map_err(|error| meaning(&error, &request.table.name, Effect::None))?;
         let schema = &request.table;
-        let items = answer.responses.unwrap_or_default().into_values().flatten();
+        let items = answer.responses.ok_or_else(|| foreign(Foreign))?.into_values().flatten();
         let items: Vec<(Key, Item)> =
             items.map(|item| keyed(schema, item)).collect::<Result<_, _>>().map_err(foreign)?;
         let left = answer.unprocessed_keys.unwrap_or_default().into_values();
@@ -109,7 +109,7 @@ impl DynamoDb {
             .return_consumed_capacity(ReturnConsumedCapacity::Total)
             .send();
         let answer = sent.await.map_err(|error| cancelled(&error, &table_name))?;
-        let items = answer.responses.unwrap_or_default().into_iter().map(|response| {
+        let items = answer.responses.ok_or_else(|| foreign(Foreign))?.into_iter().map(|response| {
             // Some services answer an item that is not there with an empty one.
             let item = response.item.filter(|item| !item.is_empty());
             item.map(from_item).transpose()

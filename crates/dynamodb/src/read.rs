@@ -60,7 +60,7 @@ impl DynamoDb {
             .send();
         let answer =
             sent.await.map_err(|error| meaning(&error, &request.table.name, Effect::None))?;
-        let items = answer.items.unwrap_or_default().into_iter().map(from_item);
+        let items = answer.items.ok_or_else(|| foreign(Foreign))?.into_iter().map(from_item);
         let items: Vec<Item> = items.collect::<Result<_, _>>().map_err(foreign)?;
         let last = answer.last_evaluated_key.filter(|key| !key.is_empty());
         let last = last.map(from_item).transpose().map_err(foreign)?;

@@ -5,7 +5,7 @@ use tokio::time::Instant;
 
 use crate::batch::Persistence;
 use crate::client::DynamoDb;
-use crate::convert::{from_item, to_item, to_value};
+use crate::convert::{Foreign, from_item, to_item, to_value};
 use crate::error::{Effect, meaning};
 use crate::read::foreign;
 
@@ -30,7 +30,7 @@ impl DynamoDb {
             .scan()
             .table_name(table.name.as_str())
             .set_exclusive_start_key(start)
-            .set_limit(i32::try_from(scan.items_max).ok())
+            .set_limit(Some(i32::try_from(scan.items_max).unwrap_or(i32::MAX)))
             .consistent_read(true);
         if !scan.partition_prefix.is_empty() {
             asked = asked
@@ -43,7 +43,7 @@ impl DynamoDb {
         }
         let answer =
             asked.send().await.map_err(|error| meaning(&error, &table.name, Effect::None))?;
-        let items = answer.items.unwrap_or_default().into_iter().map(from_item);
+        let items = answer.items.ok_or_else(|| foreign(Foreign))?.into_iter().map(from_item);
         let items: Vec<Item> = items.collect::<Result<_, _>>().map_err(foreign)?;
         let last = answer.last_evaluated_key.filter(|key| !key.is_empty());
         let last = last.map(from_item).transpose().map_err(foreign)?;

@@ -225,12 +225,16 @@ fn token() -> Result<String, Error> {
 
 /// The leg that failed first, in the order of the document, decides.
 fn cancelled(error: &SdkError<TransactWriteItemsError>, request: &Transact) -> Error {
-    let table = request.legs.first().map(|leg| leg.table().name.clone()).unwrap_or_default();
+    // A transaction was validated before it was sent, so it has a leg.
+    let Some(first) = request.legs.first() else {
+        return Error::OutcomeUnknown { reason: told(error) };
+    };
+    let table = &first.table().name;
     let reasons = match error.as_service_error() {
         Some(TransactWriteItemsError::TransactionCanceledException(cancelled)) => {
             cancelled.cancellation_reasons()
         }
-        _ => return meaning(error, &table, Effect::Once),
+        _ => return meaning(error, table, Effect::Once),
     };
     for (leg, reason) in reasons.iter().enumerate() {
         if reason.code.as_deref() == Some("ConditionalCheckFailed") {

@@ -1,6 +1,7 @@
 //! Contracts over HTTP: routes, tokens, limits, metrics.
 
 mod body;
+mod bug;
 mod connections;
 mod headers;
 mod log;

@@ -73,6 +73,7 @@ impl Log {
 
     /// Leaves the line of a request.
     pub(crate) fn add_request(&self, entry: &Entry<'_>) {
+        // A clock before the year 0 or after the year 9999 leaves the timestamp empty; the line is written all the same.
         let now = time::format(SystemSource.now()).unwrap_or_default();
         self.leave(|waiting| {
             // A `String` takes whatever is written.

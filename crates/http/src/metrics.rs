@@ -7,6 +7,8 @@ use std::fmt::{self, Write};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;
 
+use crate::bug::{self, bug};
+
 /// The upper bounds of the latency buckets, in microseconds, and as they are shown, in seconds.
 const BOUNDS: [(u64, &str); 14] = [
     (500, "0.0005"),
@@ -89,7 +91,10 @@ impl Metrics {
         read_halves: u64,
         write_units: u64,
     ) {
-        let counters = self.contracts.get(contract).unwrap_or(&self.unmatched);
+        let Some(counters) = self.contracts.get(contract) else {
+            drop(bug(format!("no contract has number {contract} in the metrics")));
+            return;
+        };
         counters.record(status, micros);
         // Most requests only read or only write.
         if read_halves > 0 {
@@ -136,6 +141,10 @@ impl Metrics {
         family(out, "requests_in_flight", "gauge", "Requests being answered now.")?;
         let in_flight = self.in_flight.load(Ordering::Relaxed);
         writeln!(out, "latchkey_requests_in_flight {in_flight}")?;
+
+        let help = "States of the server that cannot be, each in the log.";
+        family(out, "server_bugs_total", "counter", help)?;
+        writeln!(out, "latchkey_server_bugs_total {}", bug::count())?;
 
         if let Some(lost) = lines_lost {
             let help = "Lines of the log that were let go of because nobody reads it.";

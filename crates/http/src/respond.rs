@@ -6,9 +6,10 @@ use hyper::header::{
     ALLOW, CACHE_CONTROL, CONTENT_TYPE, ETAG, HeaderValue, LOCATION, RETRY_AFTER, WWW_AUTHENTICATE,
 };
 use hyper::{HeaderMap, StatusCode};
-use latchkey_runtime::{Outcome, Problem};
+use latchkey_runtime::{Answer, Outcome, Problem};
 use latchkey_table::Capacity;
 
+use crate::bug::bug;
 use crate::headers::{CAPACITY, CONTRACT, REPLAYED};
 
 /// A response, whose body is at hand.
@@ -29,9 +30,12 @@ pub(crate) fn text(status: StatusCode, kind: HeaderValue, body: impl Into<Bytes>
 
 /// The response to a problem.
 pub(crate) fn problem(problem: &Problem, contract: Option<&str>) -> Response {
+    let Ok(status) = StatusCode::from_u16(problem.status) else {
+        // The status of a bug is one.
+        return self::problem(&bug(format!("`{}` is no status", problem.status)), contract);
+    };
     let mut body = String::with_capacity(256);
     problem.write(contract, &mut body);
-    let status = StatusCode::from_u16(problem.status).unwrap_or(StatusCode::BAD_REQUEST);
     let mut response = text(status, PROBLEM, body);
     let headers = response.headers_mut();
     if let Some(seconds) = problem.retry_after {
@@ -53,39 +57,84 @@ pub(crate) fn not_allowed(allow: &[&str], asked: bool) -> Response {
         let detail = format!("this path takes {}, and nothing else", allow.join(", "));
         problem(&Problem::new(405, "method-not-allowed", detail), None)
     };
-    if let Ok(allow) = HeaderValue::from_str(&allow.join(", ")) {
-        response.headers_mut().insert(ALLOW, allow);
-    }
+    match HeaderValue::from_str(&allow.join(", ")) {
+        Ok(allow) => response.headers_mut().insert(ALLOW, allow),
+        Err(_) => return problem(&bug(format!("{allow:?} cannot be sent as a header")), None),
+    };
     response
 }
 
 /// The response to a call.
 pub(crate) fn outcome(outcome: Outcome) -> Response {
-    let contract = outcome.contract.as_deref();
-    let answer = match outcome.result {
-        Ok(answer) => answer,
-        Err(refusal) => return problem(&refusal, contract),
+    let answered = outcome.result.and_then(answer);
+    let mut response = match answered {
+        Ok(response) => response,
+        Err(refusal) => return problem(&refusal, outcome.contract.as_deref()),
     };
-    let status = StatusCode::from_u16(answer.status).unwrap_or(StatusCode::OK);
-    let mut response = text(status, JSON, answer.body);
-    let headers = response.headers_mut();
-    headers.insert(CACHE_CONTROL, PRIVATE);
-    if let Some(etag) = answer.etag.and_then(|etag| HeaderValue::try_from(etag).ok()) {
-        headers.insert(ETAG, etag);
-    }
-    if let Some(at) = answer.found_at.and_then(|at| HeaderValue::try_from(at).ok()) {
-        headers.insert(LOCATION, at);
-    }
     if outcome.replayed {
-        headers.insert(REPLAYED, HeaderValue::from_static("true"));
+        response.headers_mut().insert(REPLAYED, HeaderValue::from_static("true"));
     }
     response
 }
 
-/// Says which contract answered, and what it cost.
+fn answer(answer: Answer) -> Result<Response, Problem> {
+    let status = StatusCode::from_u16(answer.status)
+        .map_err(|_| bug(format!("`{}` is no status", answer.status)))?;
+    let mut response = text(status, JSON, answer.body);
+    let headers = response.headers_mut();
+    headers.insert(CACHE_CONTROL, PRIVATE);
+    for (name, value) in [(ETAG, answer.etag), (LOCATION, answer.found_at)] {
+        let Some(value) = value else { continue };
+        let sent = HeaderValue::from_str(&value)
+            .map_err(|_| bug(format!("`{name}: {value}` cannot be sent as a header")))?;
+        headers.insert(name, sent);
+    }
+    Ok(response)
+}
+
+/// Says which contract answered, and what it cost. The response is made already: a cost that cannot be sent is logged
+/// and counted, and left out.
 pub(crate) fn stamp(headers: &mut HeaderMap, contract: &HeaderValue, capacity: Capacity) {
     headers.insert(CONTRACT, contract.clone());
-    if let Ok(capacity) = HeaderValue::try_from(capacity.to_string()) {
-        headers.insert(CAPACITY, capacity);
+    match HeaderValue::try_from(capacity.to_string()) {
+        Ok(capacity) => drop(headers.insert(CAPACITY, capacity)),
+        Err(_) => drop(bug(format!("`{capacity}` cannot be sent as a header"))),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::bug;
+
+    fn outcome_of(status: u16, found_at: &str) -> Outcome {
+        let answer = Answer {
+            status,
+            body: "{}".into(),
+            etag: Some("\"1\"".into()),
+            found_at: Some(found_at.into()),
+        };
+        Outcome {
+            contract: Some("D-01".into()),
+            result: Ok(answer),
+            capacity: Capacity::default(),
+            replayed: false,
+            trace: Vec::new(),
+        }
+    }
+
+    // A status that HTTP does not know was answered as 200 or 400, and a `Location` that cannot be sent was left out.
+    #[test]
+    fn what_cannot_be_sent_is_a_bug_and_counted() {
+        let made = outcome(outcome_of(201, "/doors/D1"));
+        assert_eq!(made.status(), StatusCode::CREATED);
+        assert_eq!(made.headers().get(LOCATION).unwrap(), "/doors/D1");
+        let before = bug::count();
+        for (status, found_at) in [(0, "/doors/D1"), (201, "/doors/\n")] {
+            assert_eq!(outcome(outcome_of(status, found_at)).status().as_u16(), 500);
+        }
+        assert_eq!(problem(&Problem::new(7, "odd", "odd"), None).status().as_u16(), 500);
+        // Other tests of this process may meet bugs of their own meanwhile.
+        assert!(bug::count() >= before + 3);
     }
 }

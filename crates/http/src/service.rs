@@ -18,6 +18,7 @@ use latchkey_table::{Capacity, Text};
 
 use self::ids::RequestIds;
 use crate::body::{self, BoxError};
+use crate::bug::bug;
 use crate::headers;
 use crate::log::{Entry, Log};
 use crate::metrics::Metrics;
@@ -38,6 +39,12 @@ pub enum ServiceError {
     /// Two contracts can match one request.
     #[error("two contracts answer one request: {0}")]
     Clash(#[from] Clash<String>),
+    /// The id of a contract cannot be sent in the header `Latchkey-Contract`.
+    #[error("`{contract}` cannot be sent in a header; give the contract another id")]
+    Id {
+        /// The contract.
+        contract: Text,
+    },
     /// A contract has a path of the server's own.
     #[error("`/{path}` is the server's own; give contract {contract} another path")]
     Own {
@@ -91,7 +98,7 @@ impl Service {
                     runtime: at,
                     number: names.len(),
                     stamp: HeaderValue::from_str(&info.id)
-                        .unwrap_or(HeaderValue::from_static("unnamed")),
+                        .map_err(|_| ServiceError::Id { contract: info.id.clone() })?,
                     info: info.clone(),
                 };
                 if let [Segment::Literal(path)] = info.path.as_slice()
@@ -191,8 +198,9 @@ impl Service {
         if !seen.body_read {
             response.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
         }
-        if let Ok(id) = HeaderValue::from_str(&id) {
-            response.headers_mut().insert(headers::REQUEST_ID, id);
+        match HeaderValue::from_str(&id) {
+            Ok(id) => drop(response.headers_mut().insert(headers::REQUEST_ID, id)),
+            Err(_) => drop(bug(format!("`{id}` cannot be sent as a header"))),
         }
         let status = response.status().as_u16();
         let micros = u64::try_from(started.elapsed().as_micros()).unwrap_or(u64::MAX);
@@ -276,10 +284,7 @@ impl Service {
             ..Call::new(target.info.id.clone(), caller)
         };
         let Some(runtime) = self.runtimes.get(target.runtime) else {
-            return Err(Problem::later(
-                "store-unavailable",
-                "the system of this contract is not served any more",
-            ));
+            return Err(bug(format!("{} is a contract of no system", target.info.id)));
         };
         let outcome = runtime.call(call).await;
         seen.capacity = outcome.capacity;

@@ -60,6 +60,7 @@ impl TestClock {
         self.modes.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// A queue works until it is told otherwise.
     fn mode(&self, queue: &str) -> Mode {
         self.modes().get(queue).copied().unwrap_or(Mode::Works)
     }
@@ -102,7 +103,10 @@ impl TestClock {
                     return Err(Error::Unavailable { reason });
                 }
                 self.now.fetch_max(at, Ordering::SeqCst);
-                let Some(queue) = runtime.queue(&queue) else { break };
+                let Some(queue) = runtime.queue(&queue) else {
+                    let reason = format!("there is no queue `{queue}`, of which a message is due");
+                    return Err(Error::Unavailable { reason });
+                };
                 let mut run = queue.queue().receive(1, Duration::ZERO).await?.into_iter();
                 for received in run.by_ref() {
                     if !queue.handle(&received).await?.over {
@@ -124,6 +128,7 @@ impl TestClock {
                 continue;
             }
             let queue = runtime.queue(name).and_then(|queue| queue.embedded());
+            // A test clock moves the time of embedded queues alone.
             let Some(queue) = queue else { continue };
             let due = queue.first_due().await?.filter(|at| *at <= instant);
             next = next.into_iter().chain(due.map(|at| (at, name.to_owned()))).min();

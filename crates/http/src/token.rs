@@ -80,6 +80,9 @@ pub enum TokenError {
     /// `nbf` is yet to come.
     #[error("the token is not valid yet")]
     TooEarly,
+    /// The time of the server is no number of seconds: no token is believed then.
+    #[error("the server's clock is wrong, so no token can be believed")]
+    Clock,
     /// `iss` is another.
     #[error("the token is from another issuer")]
     Issuer,
@@ -240,10 +243,10 @@ impl Tokens {
 impl Believed {
     /// Whether it is believed at this time.
     fn check(&self, now_ms: i64) -> Result<(), TokenError> {
-        if self.expires <= seconds(now_ms.saturating_sub(LEEWAY_MS)) {
+        if self.expires <= seconds(now_ms.saturating_sub(LEEWAY_MS))? {
             return Err(TokenError::Expired);
         }
-        let latest = seconds(now_ms.saturating_add(LEEWAY_MS));
+        let latest = seconds(now_ms.saturating_add(LEEWAY_MS))?;
         if self.begins.as_ref().is_some_and(|begins| *begins > latest) {
             return Err(TokenError::TooEarly);
         }
@@ -295,9 +298,9 @@ fn check_header(header: &[u8]) -> Result<(), TokenError> {
 }
 
 /// Milliseconds as exact seconds.
-fn seconds(ms: i64) -> Number {
-    // Every i64 has at most 19 digits.
-    Number::from_parts(ms < 0, u128::from(ms.unsigned_abs()), -3).unwrap_or(Number::ZERO)
+fn seconds(ms: i64) -> Result<Number, TokenError> {
+    // Every i64 has at most 19 digits, so every i64 is such a number.
+    Number::from_parts(ms < 0, u128::from(ms.unsigned_abs()), -3).map_err(|_| TokenError::Clock)
 }
 
 fn number(payload: &Map, name: &'static str) -> Result<Option<Number>, TokenError> {

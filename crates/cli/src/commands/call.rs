@@ -3,37 +3,39 @@
 use std::io::Write as _;
 use std::sync::Arc;
 
-use latchkey_runtime::{Caller, Given, Outcome, Source, SystemSource, json, time};
+use latchkey_runtime::{Caller, Given, Outcome, Source, System, SystemSource, json, time};
 use latchkey_table::Text;
 use latchkey_table::render::Rendered;
 
 use crate::Failure;
 use crate::arguments::Call;
-use crate::document;
+use crate::document::{self, refuse_unknown_roles};
 use crate::running::{Reach, Running};
 
 pub(crate) fn run(arguments: Call, colour: bool) -> Result<(), Failure> {
     let documents = document::all(&arguments.documents)?;
     let systems = arguments.kept.storage.place(document::systems(&documents, colour)?)?;
-    let named = |id: &str| systems.iter().flat_map(|s| s.contracts()).any(|c| c.id == id);
-    if !named(&arguments.contract) {
-        let ids: Vec<&str> =
-            systems.iter().flat_map(|s| s.contracts()).map(|c| c.id.as_str()).collect();
-        let message =
-            format!("there is no contract `{}`; there are {}", arguments.contract, ids.join(", "));
-        return Err(Failure::Unusable(message));
-    }
+    refuse_unknown_roles(&arguments.roles, &systems)?;
     let call = call(&arguments)?;
-    let has = |system: &latchkey_runtime::System| {
-        system.contracts().any(|contract| contract.id == arguments.contract)
+    let ids: Vec<Text> =
+        systems.iter().flat_map(|system| system.contracts()).map(|one| one.id.clone()).collect();
+    let mut systems = systems.into_iter();
+    let has = |system: &System| system.contracts().any(|one| one.id == arguments.contract);
+    let Some(system) = systems.find(has) else {
+        return Err(Failure::Unusable(format!(
+            "there is no contract `{}`; there are {}",
+            arguments.contract,
+            ids.join(", ")
+        )));
     };
-    let Some(system) = systems.into_iter().find(has) else { return Err(Failure::Told) };
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     let outcome = runtime.map_err(Failure::unusable)?.block_on(async {
         let source: Arc<dyn Source> = Arc::new(SystemSource);
         let (kept, documents) = (&arguments.kept, &arguments.documents);
         let running = Running::start(kept, documents, vec![system], &source, Reach::Others).await?;
-        let Some(runtime) = running.runtimes.first() else { return Err(Failure::Told) };
+        let Some(runtime) = running.runtimes.first() else {
+            return Err(Failure::unusable("this is a bug in latchkey: the system did not start"));
+        };
         Ok::<_, Failure>(runtime.call(call).await)
     })?;
     show(&outcome);

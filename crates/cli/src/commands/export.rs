@@ -13,6 +13,7 @@ use crate::transfer::lines::Position;
 use crate::transfer::mark::{Mark, MarkFile};
 use crate::transfer::meter::{Meter, Total, grouped, size};
 use crate::transfer::{Table, Told, beside};
+use crate::wide;
 
 pub(crate) fn run(arguments: &Export, colour: bool) -> Result<(), Failure> {
     let told = Told {
@@ -61,10 +62,10 @@ async fn export(table: &Table, mut sink: Sink) -> Result<(), Failure> {
             meter.clear();
             return Err(sink.unwritable(&error));
         }
-        let count = u64::try_from(page.items.len()).unwrap_or(0);
+        let count = wide(page.items.len());
         mark.at.items += count;
         mark.at.lines += count;
-        mark.at.bytes += u64::try_from(text.len()).unwrap_or(0);
+        mark.at.bytes += wide(text.len());
         meter.tell(mark.at.items, mark.at.bytes);
         match page.resume {
             Some(last) => mark.last = Some(last),
@@ -197,8 +198,8 @@ impl Draft {
             Ok(()) | Err(TryLockError::Error(_)) => {}
         }
         let length = begun.as_ref().map_or(0, |mark| mark.at.bytes);
-        let there = file.metadata().map_or(0, |metadata| metadata.len());
-        if there < length {
+        let metadata = file.metadata().map_err(|error| unwritable(&path, &error))?;
+        if metadata.len() < length {
             return Err(Failure::Unusable(format!(
                 "`{}` has less than it had; begin anew with --restart",
                 path.display()

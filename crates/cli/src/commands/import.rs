@@ -15,6 +15,7 @@ use crate::transfer::lines::{Lines, Others, Part, Position, Stop};
 use crate::transfer::mark::{Mark, MarkFile};
 use crate::transfer::meter::{Meter, Total, grouped, size};
 use crate::transfer::{Table, Told, beside};
+use crate::wide;
 
 /// How much of a file is read at once.
 const BUFFER_BYTES: usize = 256 * 1024;
@@ -237,7 +238,7 @@ fn told(others: &Others) -> String {
     for (line, message) in &others.shown {
         told.push_str(&format!("\n  line {line}: {message}"));
     }
-    let shown = u64::try_from(others.shown.len()).unwrap_or(u64::MAX);
+    let shown = wide(others.shown.len());
     match others.count.saturating_sub(shown) {
         0 if shown == 0 => {}
         0 => told.push('\n'),

@@ -21,13 +21,22 @@ pub(crate) fn run(arguments: &Queue, colour: bool) -> Result<(), Failure> {
         match arguments {
             Queue::Ls { json, place } => {
                 let listed = carry_out(place, &Order::List, colour).await?;
-                show(if *json { format!("{listed:#}\n") } else { table(&listed) });
+                show(if *json {
+                    format!("{listed:#}\n")
+                } else {
+                    table(&listed).ok_or_else(strange)?
+                });
             }
             Queue::Peek { queue, which, limit, json, place } => {
                 let (queue, which) = (queue.clone(), which.meant());
                 let order = Order::Peek { queue, which, limit: *limit };
                 let peeked = carry_out(place, &order, colour).await?;
-                show(if *json { format!("{peeked:#}\n") } else { messages(&peeked, which) });
+                let text = if *json {
+                    format!("{peeked:#}\n")
+                } else {
+                    messages(&peeked, which).ok_or_else(strange)?
+                };
+                show(text);
             }
             Queue::Redrive { queue, id, place } => {
                 let order = Order::Redrive { queue: queue.clone(), id: id.clone() };
@@ -53,6 +62,11 @@ pub(crate) fn run(arguments: &Queue, colour: bool) -> Result<(), Failure> {
         }
         Ok(())
     })
+}
+
+/// The server answered in another shape than this command reads.
+fn strange() -> Failure {
+    Failure::unusable(control::STRANGE)
 }
 
 /// Whoever reads may have seen enough.
@@ -121,29 +135,40 @@ fn many(count: &Value) -> String {
     }
 }
 
-/// Queues, one a line.
-fn table(listed: &Value) -> String {
+/// A text of an answer.
+fn text<'a>(of: &'a Value, name: &str) -> Option<&'a str> {
+    of.get(name)?.as_str()
+}
+
+/// What an answer says, where it may say null.
+fn said<'a>(of: &'a Value, name: &str) -> Option<Option<&'a Value>> {
+    of.get(name).map(|value| Some(value).filter(|value| !value.is_null()))
+}
+
+/// Queues, one a line. Nothing if the answer has another shape.
+fn table(listed: &Value) -> Option<String> {
     let head = ["QUEUE", "WORKER", "WAITING", "OLDEST", "HELD", "LATER", "DEAD"];
     let mut rows = vec![head.map(str::to_owned)];
-    let text = |queue: &Value, name: &str| {
-        queue.get(name).and_then(Value::as_str).unwrap_or("-").to_owned()
-    };
-    for queue in listed.as_array().into_iter().flatten() {
+    for queue in listed.as_array()? {
         let count = |name: &str| {
-            let count = queue.get(name);
-            let counted = count.and_then(|count| count.get("counted")?.as_u64()).unwrap_or(0);
-            let more = count.and_then(|count| count.get("more")?.as_bool()).unwrap_or(false);
-            Count { counted, more }.to_string()
+            let count = queue.get(name)?;
+            let (counted, more) = (count.get("counted")?.as_u64()?, count.get("more")?.as_bool()?);
+            Some(Count { counted, more }.to_string())
         };
-        let oldest = queue.get("oldestMs").and_then(Value::as_u64);
         rows.push([
-            format!("{}/{}", text(queue, "system"), text(queue, "queue")),
-            text(queue, "worker"),
-            count("visible"),
-            oldest.map_or_else(|| "-".to_owned(), age),
-            count("inFlight"),
-            count("delayed"),
-            count("dead"),
+            format!("{}/{}", text(queue, "system")?, text(queue, "queue")?),
+            match said(queue, "worker")? {
+                Some(worker) => worker.as_str()?.to_owned(),
+                None => "-".to_owned(),
+            },
+            count("visible")?,
+            match said(queue, "oldestMs")? {
+                Some(oldest) => age(oldest.as_u64()?),
+                None => "-".to_owned(),
+            },
+            count("inFlight")?,
+            count("delayed")?,
+            count("dead")?,
         ]);
     }
     let mut widths = [0; 7];
@@ -160,35 +185,42 @@ fn table(listed: &Value) -> String {
         out.push_str(cells.collect::<Vec<_>>().join("  ").trim_end());
         out.push('\n');
     }
-    out.push_str(&blocked(listed));
-    if rows.len() == 1 { "no document has a queue\n".to_owned() } else { out }
+    out.push_str(&blocked(listed)?);
+    Some(if rows.len() == 1 { "no document has a queue\n".to_owned() } else { out })
 }
 
-/// The groups that a message holds up, one a line.
-fn blocked(listed: &Value) -> String {
+/// The groups that a message holds up, one a line. Nothing if the answer has another shape.
+fn blocked(listed: &Value) -> Option<String> {
     let mut out = String::new();
-    for queue in listed.as_array().into_iter().flatten() {
-        for group in queue.get("blocked").and_then(Value::as_array).into_iter().flatten() {
-            let text = |of: &Value, name: &str| {
-                of.get(name).and_then(Value::as_str).unwrap_or("?").escape_debug().to_string()
-            };
-            let tries = group.get("tries").and_then(Value::as_u64).unwrap_or(0);
-            let why = match group.get("failure").and_then(Value::as_str) {
-                Some(failure) => format!("tried {tries} times, last {}", failure.escape_debug()),
+    for queue in listed.as_array()? {
+        for group in queue.get("blocked")?.as_array()? {
+            let tries = group.get("tries")?.as_u64()?;
+            let why = match said(group, "failure")? {
+                Some(failure) => {
+                    format!("tried {tries} times, last {}", failure.as_str()?.escape_debug())
+                }
                 None => "put off".to_owned(),
             };
             out.push_str(&format!(
                 "{}/{}: {} {} is blocked by {}, in its place since {}: {why}\n",
-                text(queue, "system"),
-                text(queue, "queue"),
-                text(queue, "orderedBy"),
-                text(group, "group"),
-                text(group, "id"),
-                text(group, "since"),
+                text(queue, "system")?,
+                text(queue, "queue")?,
+                text(queue, "orderedBy")?,
+                text(group, "group")?.escape_debug(),
+                text(group, "id")?.escape_debug(),
+                instant(group, "since")?,
             ));
         }
     }
-    out
+    Some(out)
+}
+
+/// An instant of an answer; a question mark for one that no calendar has.
+fn instant<'a>(of: &'a Value, name: &str) -> Option<&'a str> {
+    match said(of, name)? {
+        Some(instant) => instant.as_str(),
+        None => Some("?"),
+    }
 }
 
 /// A duration in the unit that says most.
@@ -202,35 +234,33 @@ fn age(ms: u64) -> String {
     }
 }
 
-/// Messages, a block each.
-fn messages(peeked: &Value, which: Which) -> String {
+/// Messages, a block each. Nothing if the answer has another shape.
+fn messages(peeked: &Value, which: Which) -> Option<String> {
     let at = match which {
         Which::Waiting => "due",
         Which::Held => "held until",
         Which::Dead => "given up",
     };
     let mut out = String::new();
-    for message in peeked.as_array().into_iter().flatten() {
-        let text = |name: &str| message.get(name).and_then(Value::as_str).unwrap_or("?");
-        let tries = message.get("tries").and_then(Value::as_u64).unwrap_or(0);
-        let body = message.get("body").unwrap_or(&Value::Null);
+    for message in peeked.as_array()? {
         out.push_str(&format!(
-            "{}  sent {}, {at} {}, tried {tries} times\n  {body}\n",
-            text("id"),
-            text("sentAt"),
-            text("at")
+            "{}  sent {}, {at} {}, tried {} times\n  {}\n",
+            text(message, "id")?,
+            instant(message, "sentAt")?,
+            instant(message, "at")?,
+            message.get("tries")?.as_u64()?,
+            message.get("body")?
         ));
-        if let Some(failure) = message.get("failure").filter(|failure| !failure.is_null()) {
-            let part = |name: &str| failure.get(name).and_then(Value::as_str).unwrap_or("?");
+        if let Some(failure) = said(message, "failure")? {
             out.push_str(&format!(
                 "  {} {}: {}\n",
-                part("class"),
-                part("code"),
-                part("message").escape_debug()
+                text(failure, "class")?,
+                text(failure, "code")?,
+                text(failure, "message")?.escape_debug()
             ));
         }
     }
-    if out.is_empty() { "none\n".to_owned() } else { out }
+    Some(if out.is_empty() { "none\n".to_owned() } else { out })
 }
 
 #[cfg(test)]
@@ -256,8 +286,17 @@ doors/orders  D-09    10,000+     61s     0      0     2
 doors/orders: doorId d1 is blocked by 01J, in its place since 2026-03-01T10:00:00.000Z: tried 2 times, last FAILED JAM: it jams
 doors/orders: doorId d2 is blocked by 01K, in its place since 2026-03-01T10:00:00.000Z: put off
 ";
-        assert_eq!(table(&listed), wanted);
-        assert_eq!(table(&json!([])), "no document has a queue\n");
+        assert_eq!(table(&listed).unwrap(), wanted);
+        assert_eq!(table(&json!([])).unwrap(), "no document has a queue\n");
+    }
+
+    // An answer in another shape was shown as `-`, `?` and 0.
+    #[test]
+    fn an_answer_in_another_shape_is_not_shown() {
+        for strange in [json!({}), json!([{"system": "doors", "queue": "orders"}])] {
+            assert_eq!(table(&strange), None);
+            assert_eq!(messages(&strange, Which::Waiting), None);
+        }
     }
 
     #[test]

@@ -50,9 +50,12 @@ async fn examples(
         None if arguments.dynamodb => return Err(unusable(crate::aws::NO_DYNAMODB)),
         None => Target::in_memory(system).await?,
         Some(url) => {
-            let tokens = Secret::find(&arguments.data)
+            let tokens = Secret::find_made(&arguments.data)
                 .and_then(|secret| secret.tokens(&arguments.trust))
-                .map_err(|_| unusable("there is no secret to sign tokens with"))?;
+                .map_err(|failure| match failure {
+                    Failure::Unusable(message) => TargetError::Unusable(message),
+                    Failure::Told => unusable("there is no secret to sign tokens with"),
+                })?;
             let target = Target::server(url, tokens)?;
             clock_is_ours(&target, url).await?;
             target

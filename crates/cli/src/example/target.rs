@@ -62,12 +62,12 @@ impl Target {
     pub async fn in_memory(system: System) -> Result<Target, TargetError> {
         let store = Store::in_memory(&latchkey_embedded::Options::default());
         let store = store.map_err(unusable)?;
-        Target::start(system, store.into(), clock(), Vec::new()).await
+        Target::start(system, store.into(), clock()?, Vec::new()).await
     }
 
     /// A backend, in this process, with queues in memory.
     pub async fn on(system: System, backend: Arc<dyn Backend>) -> Result<Target, TargetError> {
-        let clock = clock();
+        let clock = clock()?;
         let source: Arc<dyn Source> = clock.clone();
         let outside = queues_of_its_own(&system, &source).await?;
         Target::start(system, Storage::on(backend), clock, outside).await
@@ -98,6 +98,7 @@ impl Target {
         let uri: Uri = url.parse().map_err(|_| wrong())?;
         let address = uri.authority().filter(|_| uri.scheme_str() == Some("http"));
         let address = address.ok_or_else(wrong)?;
+        // The port of `http` where the URL names none.
         let port = address.port_u16().unwrap_or(80);
         let address = format!("{}:{port}", address.host());
         Ok(Target { tokens, place: Place::Server { address } })
@@ -161,8 +162,9 @@ impl Target {
 }
 
 /// The clock of examples, where they begin.
-fn clock() -> Arc<TestClock> {
-    Arc::new(TestClock::at(time::parse(BEGINNING).unwrap_or(0)))
+fn clock() -> Result<Arc<TestClock>, TargetError> {
+    let at = time::parse(BEGINNING).ok_or_else(|| unusable(format!("`{BEGINNING}` is no time")))?;
+    Ok(Arc::new(TestClock::at(at)))
 }
 
 /// Queues in memory, beside a table elsewhere. All that is sent goes there at once, whenever it is due.

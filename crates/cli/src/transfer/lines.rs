@@ -8,6 +8,8 @@ use latchkey_runtime::{System, json};
 use latchkey_table::limits::ITEM_BYTES_MAX;
 use latchkey_table::{Item, Key, Schema, line};
 
+use crate::wide;
+
 /// The longest line. Nothing takes more of a line for each byte it counts than a set of numbers near zero: 68.
 pub(crate) const LINE_BYTES_MAX: usize = 80 * ITEM_BYTES_MAX;
 
@@ -144,7 +146,7 @@ impl<R: BufRead> Lines<R> {
             }
             digest.add(some);
             let count = some.len();
-            bytes += u64::try_from(count).unwrap_or(0);
+            bytes += wide(count);
             left.consume(count);
         }
         self.at = to;
@@ -184,7 +186,7 @@ impl<R: BufRead> Lines<R> {
         let line = self.at.lines.saturating_add(1);
         let bad = |message: String| Stop::Bad { line, message };
         self.buffer.clear();
-        let limit = u64::try_from(LINE_BYTES_MAX).unwrap_or(u64::MAX).saturating_add(1);
+        let limit = wide(LINE_BYTES_MAX).saturating_add(1);
         let mut source = (&mut self.source).take(limit);
         let count = source.read_until(b'\n', &mut self.buffer).map_err(Stop::Unreadable)?;
         if count == 0 {
@@ -212,7 +214,7 @@ impl<R: BufRead> Lines<R> {
             }
             Some((key, Entry { item, line, bytes: count }))
         };
-        self.at.bytes += u64::try_from(count).unwrap_or(0);
+        self.at.bytes += wide(count);
         self.at.lines = line;
         self.at.items += u64::from(!blank);
         self.at.digest.add(&self.buffer);

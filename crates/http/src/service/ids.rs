@@ -14,8 +14,10 @@ pub(super) struct RequestIds {
 impl RequestIds {
     pub(super) fn new() -> RequestIds {
         let mut bytes = [0; 4];
-        // Without chance, two processes may name requests alike.
-        let _ = getrandom::fill(&mut bytes);
+        // Without random bytes the prefix is zero: two processes may then give two requests the same id.
+        if let Err(error) = getrandom::fill(&mut bytes) {
+            tracing::warn!(%error, "request ids begin with 00000000");
+        }
         RequestIds { process: u32::from_le_bytes(bytes), count: AtomicU64::new(0) }
     }
 

@@ -7,6 +7,7 @@ use hyper::{HeaderMap, Method, StatusCode};
 use latchkey_runtime::Problem;
 
 use super::{MoreMetrics, Service};
+use crate::bug::bug;
 use crate::headers;
 use crate::log::Log;
 use crate::respond::{self, Response};
@@ -68,7 +69,7 @@ impl Service {
                 let kind = HeaderValue::from_static("text/plain; version=0.0.4; charset=utf-8");
                 respond::text(StatusCode::OK, kind, text)
             }
-            _ => {
+            "ready" => {
                 let (status, text) = self.readiness().await;
                 let mut response = respond::text(status, plain, text);
                 if self.settings.test_clock.is_some() {
@@ -77,6 +78,7 @@ impl Service {
                 }
                 response
             }
+            other => respond::problem(&bug(format!("`/{other}` is not the server's own")), None),
         }
     }
 

@@ -181,7 +181,8 @@ impl<'t> Reader<'t> {
                 return self.comma(wanted).map(|()| None);
             }
             // There is one to close: the value was just put into it.
-            value = self.around.pop().map_or(Value::Null, Container::into_value);
+            let closed = self.around.pop().ok_or_else(|| self.unexpected("a value"))?;
+            value = closed.into_value();
         }
         Ok(Some(value))
     }

@@ -7,6 +7,7 @@ use latchkey_runtime::json;
 use latchkey_table::{Map, Value, line};
 
 use crate::transfer::lines::{GZIP, LINE_BYTES_MAX, Stop};
+use crate::wide;
 
 /// The longest object or array at the outermost level: that of the longest line an import takes.
 const BYTES_MAX: usize = LINE_BYTES_MAX;
@@ -74,7 +75,7 @@ impl<R: BufRead> Records<R> {
             }
             let limits = json::Limits { levels_max: LEVELS_MAX };
             let value = json::read(&self.buffer, limits).map_err(|error| {
-                let further = u64::try_from(error.line.saturating_sub(1)).unwrap_or(0);
+                let further = wide(error.line.saturating_sub(1));
                 let before = if error.line > 1 { 0 } else { before };
                 let column = error.column.saturating_add(before);
                 let message = format!("column {column}: {}", error.message);
@@ -88,13 +89,17 @@ impl<R: BufRead> Records<R> {
     fn take(&mut self, line: u64, value: Value) {
         let (list, in_list) = match value {
             Value::List(list) => (list, true),
-            Value::Map(mut page) if matches!(page.get("items"), Some(Value::List(_))) => {
-                self.more = matches!(page.get("nextCursor"), Some(Value::Text(_)));
-                match page.remove("items") {
-                    Some(Value::List(list)) => (list, true),
-                    _ => (Vec::new(), true),
+            Value::Map(mut page) => match page.remove("items") {
+                Some(Value::List(list)) => {
+                    self.more = matches!(page.get("nextCursor"), Some(Value::Text(_)));
+                    (list, true)
                 }
-            }
+                Some(items) => {
+                    page.insert("items", items);
+                    (vec![Value::Map(page)], false)
+                }
+                None => (vec![Value::Map(page)], false),
+            },
             other => (vec![other], false),
         };
         self.list = list.into_iter();

@@ -10,6 +10,7 @@ use serde_json::{Value as Json, json};
 use super::records::Place;
 use super::rule::{Decided, Judged, Rule};
 use crate::transfer::meter::grouped;
+use crate::wide;
 
 /// How many outcomes that do not follow are shown; all are counted.
 const SHOWN_MAX: usize = 20;
@@ -142,7 +143,7 @@ impl Report {
         for (place, decided) in &self.shown {
             say(wrong(*place, decided, rule));
         }
-        if self.wrong > u64::try_from(self.shown.len()).unwrap_or(0) {
+        if self.wrong > wide(self.shown.len()) {
             say(format!("  …, the first {SHOWN_MAX} are shown"));
         }
         if self.contradicting > 0 {
