@@ -1,5 +1,6 @@
 //! The command line.
 
+mod moving;
 mod queue;
 
 use std::io::IsTerminal;
@@ -14,6 +15,7 @@ use crate::commands::{
     verify, work,
 };
 
+pub(crate) use moving::{Export, Import, Verify};
 pub(crate) use queue::{Kept, Place, Queue, Queues, Which, Work, Working};
 
 const EXAMPLES: &str = "\
@@ -360,122 +362,6 @@ pub(crate) struct Token {
     pub(crate) hours: u32,
     #[command(flatten)]
     pub(crate) trust: Trust,
-}
-
-/// What `export` is told.
-#[derive(Debug, Args)]
-#[command(after_help = "\
-Examples:
-  latchkey export doors.md --data ./doors --out doors.json
-  latchkey export doors.md --dynamodb --out doors.json
-  latchkey export doors.md --data ./doors --out - | gzip > doors.json.gz
-
-Each line is one item in the shape of a DynamoDB export: {\"Item\": {\"PK\": {\"S\": \"…\"}, …}}. The file has its name
-once it is whole. Stopped half-way, the same command goes on where it stopped. The store is opened in place, so
-no server may have it open; on DynamoDB stop the writers, or what they write meanwhile may be in it or not.")]
-pub(crate) struct Export {
-    /// The documents; without any, those that are shipped.
-    #[arg(value_name = "DOC")]
-    pub(crate) documents: Vec<PathBuf>,
-    /// Which system's table, when there are several.
-    #[arg(long, value_name = "NAME")]
-    pub(crate) system: Option<String>,
-    /// The file to write; `-` is standard output, which cannot be gone on with.
-    #[arg(long, value_name = "FILE")]
-    pub(crate) out: PathBuf,
-    /// Where items are kept.
-    #[arg(long, value_name = "DIR", default_value = "./latchkey-data")]
-    pub(crate) data: PathBuf,
-    #[command(flatten)]
-    pub(crate) storage: Storage,
-    /// Begin anew, and replace a file that is there.
-    #[arg(long)]
-    pub(crate) restart: bool,
-}
-
-/// What `import` is told.
-#[derive(Debug, Args)]
-#[command(after_help = "\
-Examples:
-  latchkey import doors.md --data ./doors --from doors.json
-  latchkey import doors.md --dynamodb --from doors.json
-  gunzip -c doors.json.gz | latchkey import doors.md --data ./doors --from -
-
-It stops at the first line that is no item, with those before it loaded; the same command goes on there, also
-after it was killed. A table that has items is left alone, unless --merge is given. Tables of DynamoDB are made
-by `latchkey table create`.")]
-pub(crate) struct Import {
-    /// The documents; without any, those that are shipped.
-    #[arg(value_name = "DOC")]
-    pub(crate) documents: Vec<PathBuf>,
-    /// Which system's table, when there are several.
-    #[arg(long, value_name = "NAME")]
-    pub(crate) system: Option<String>,
-    /// The file to read; `-` is standard input, which cannot be gone on with.
-    #[arg(long, value_name = "FILE")]
-    pub(crate) from: PathBuf,
-    /// Where items are kept.
-    #[arg(long, value_name = "DIR", default_value = "./latchkey-data")]
-    pub(crate) data: PathBuf,
-    #[command(flatten)]
-    pub(crate) storage: Storage,
-    /// Load into a table that has items: those of the same key are replaced, others stay.
-    #[arg(long)]
-    pub(crate) merge: bool,
-    /// Load lines as they are, without holding them to the document.
-    #[arg(long)]
-    pub(crate) as_is: bool,
-    /// Begin anew, at the first line.
-    #[arg(long)]
-    pub(crate) restart: bool,
-}
-
-/// What `verify` is told.
-#[derive(Debug, Args)]
-#[command(after_help = "\
-Examples:
-  latchkey verify outcomes.json --key 4f0c…9a --commitment 77b1…e2 --rate 0.25 \\
-    --subject '{drawId}#{userId}' --won result=WIN --lost result=LOSE
-  latchkey verify export.json … --where kind=TICKET --where drawId=spring    some of an export's items
-  curl …/tickets | latchkey verify - …                                       the page of an answer
-  latchkey verify outcomes.json … --json                                     for programs
-
-A contract draws `draw(key, subject) < rate`: the first 8 bytes of HMAC-SHA256, big-endian, over 2^64. The file has
-the lines of `latchkey export`, JSON objects, arrays of them, or answers with their `items`, one after the other.
-Nothing but the file is asked. docs/draws.md says what this proves, and what it does not.
-
-Exit codes: 0 if every outcome follows, 1 if one does not or the key is another, 2 if nothing can be said.")]
-pub(crate) struct Verify {
-    /// The outcomes; `-` is standard input.
-    #[arg(value_name = "FILE")]
-    pub(crate) outcomes: PathBuf,
-    /// The key that was revealed: 64 hexadecimal digits.
-    #[arg(long, value_name = "HEX")]
-    pub(crate) key: String,
-    /// What was published before anything was drawn: the SHA-256 of the key, 64 hexadecimal digits.
-    #[arg(long, value_name = "HEX", required_unless_present = "no_commitment")]
-    pub(crate) commitment: Option<String>,
-    /// Do without: it then stays open whether the key was there before the outcomes.
-    #[arg(long, conflicts_with = "commitment")]
-    pub(crate) no_commitment: bool,
-    /// Whoever draws less than this wins: a decimal from 0 to 1, taken exactly.
-    #[arg(long, value_name = "DECIMAL")]
-    pub(crate) rate: String,
-    /// What is drawn for, as the contract writes it: a text with attributes in braces.
-    #[arg(long, value_name = "TEXT")]
-    pub(crate) subject: String,
-    /// The attribute that has the outcome, and what it is for those who won.
-    #[arg(long, value_name = "NAME=VALUE")]
-    pub(crate) won: String,
-    /// The same attribute, and what it is for those who lost.
-    #[arg(long, value_name = "NAME=VALUE")]
-    pub(crate) lost: String,
-    /// Only records that have this; all others are passed over, and counted.
-    #[arg(long = "where", value_name = "NAME=VALUE")]
-    pub(crate) filters: Vec<String>,
-    /// Print what was found as JSON.
-    #[arg(long)]
-    pub(crate) json: bool,
 }
 
 /// Runs the command the process was started with.

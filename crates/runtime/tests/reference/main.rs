@@ -9,6 +9,7 @@
 mod conditions;
 mod details;
 mod differential;
+mod draws;
 mod expressions;
 mod fuzz;
 mod images;

@@ -354,3 +354,44 @@ proptest! {
         prop_assert!(json::read(told.body().as_bytes(), Default::default()).is_ok());
     }
 }
+
+const LIST: &str = r#"
+entity Line "LINE" {
+  PK = "LIST#{listId}"
+  SK = "LINE#{n:03}"
+  listId id, n int 1..999, state OPEN | SHUT = OPEN
+}
+contract ADD "Add" {
+  POST /lists/{listId}/{n}
+  input state Line.state = OPEN
+  allow true
+  line = put Line { listId, n, state } if absent else 409 there
+  return 201 line
+  facts
+}
+contract LINES "Lines" {
+  GET /lists/{listId}
+  allow true
+  lines = query Line where PK = "LIST#{listId}" and SK begins_with "LINE#" page 2 max 3 as limit
+  return lines { n } with { tally = count(lines by state), count = count(lines), total = sum(lines.n) }
+  facts
+}
+"#;
+
+// `page 25 max 100 as limit` lets the caller ask by `limit` instead; `count(page by state)` has every word.
+#[tokio::test]
+async fn pages_are_sized_by_another_name_and_counted() {
+    let world = World::start(LIST).await;
+    for (n, state) in [(1, "OPEN"), (2, "OPEN"), (3, "OPEN"), (4, "SHUT")] {
+        let line = format!(r#"{{"listId": "l", "n": {n}, "state": {state:?}}}"#);
+        world.ok("ADD", &line).await;
+    }
+    let told = world.ok("LINES", r#"{"listId": "l"}"#).await;
+    assert_eq!((&told["count"], &told["total"]), (&2.into(), &3.into()));
+    assert_eq!(told["tally"].to_string(), r#"{"OPEN":2,"SHUT":0}"#);
+    let told = world.ok("LINES", r#"{"listId": "l", "limit": 3}"#).await;
+    assert_eq!((&told["count"], &told["total"]), (&3.into(), &6.into()));
+    for inputs in [r#"{"listId": "l", "limit": 4}"#, r#"{"listId": "l", "pageSize": 2}"#] {
+        assert_eq!(world.call("LINES", inputs).await.status(), 400, "{inputs}");
+    }
+}

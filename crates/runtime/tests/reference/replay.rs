@@ -1,6 +1,9 @@
 //! `Idempotency-Key`: the same key and body replays the first answer; the record is a leg of the effect's
 //! transaction; refusals are not recorded.
 
+mod at_once;
+mod own_idempotency;
+
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
@@ -363,83 +366,6 @@ async fn a_key_means_nothing_to_a_put() {
     assert_eq!(records(&world), 0);
 }
 
-/// One call, made by many at the same time.
-async fn together(world: &Arc<World>, call: Call) -> Vec<Told> {
-    let under_way = (0..12).map(|_| {
-        let (world, call) = (world.clone(), call.clone());
-        tokio::spawn(async move { world.made(call).await })
-    });
-    let mut told = Vec::new();
-    for one in under_way.collect::<Vec<_>>() {
-        told.push(one.await.unwrap());
-    }
-    told
-}
-
-// Of two concurrent calls one acts and the other replays.
-#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
-async fn of_many_calls_of_one_name_one_acts() {
-    let world = Arc::new(shop().await);
-    for (round, (contract, inputs)) in [
-        ("ORDER", r#"{"shopId": "s", "total": 5}"#),
-        ("BUY", r#"{"shopId": "s", "total": 5}"#),
-        ("QUIET", r#"{"shopId": "s"}"#),
-        ("ORDER", r#"{"shopId": "s", "orderId": "mine", "total": 5}"#),
-    ]
-    .into_iter()
-    .enumerate()
-    {
-        let (orders, before) = (world.all("ORDER#").len(), sold(&world));
-        let told = together(&world, named(contract, inputs, &format!("same{round}"))).await;
-        let mut acted = 0;
-        let mut answers = BTreeSet::new();
-        for one in &told {
-            assert!(one.status() < 300 || one.status() == 503, "{contract}: {}", one.body());
-            if one.status() < 300 {
-                answers.insert(one.body());
-                acted += usize::from(!one.0.replayed);
-            }
-        }
-        assert_eq!((acted, answers.len()), (1, 1), "{contract} {round}: {answers:?}");
-        let made = world.all("ORDER#").len() - orders;
-        let counted = sold(&world).parse::<usize>().unwrap() - before.parse::<usize>().unwrap();
-        let expected = match contract {
-            "ORDER" | "THEN" => (1, 0),
-            "BUY" => (1, 1),
-            _ => (0, 1),
-        };
-        assert_eq!((made, counted), expected, "{contract}");
-    }
-}
-
-// The same of a contract of two writes: neither is made twice.
-#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
-async fn of_many_calls_of_two_writes_one_acts() {
-    for _ in 0..20 {
-        let world = Arc::new(shop().await);
-        let inputs = r#"{"shopId": "s", "orderId": "two", "total": 5}"#;
-        for told in together(&world, named("TWO", inputs, "same")).await {
-            assert!(told.status() == 201 || told.status() == 503, "{}", told.body());
-        }
-        assert_eq!(sold(&world), "1", "one acts, and once");
-    }
-}
-
-// The same of a contract that looks after it has written.
-#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
-async fn of_many_calls_that_look_after_they_write_one_acts() {
-    for _ in 0..20 {
-        let world = Arc::new(shop().await);
-        let inputs = r#"{"shopId": "s", "orderId": "then", "total": 5}"#;
-        let mut acted = 0;
-        for told in together(&world, named("THEN", inputs, "same")).await {
-            assert!(told.status() == 201 || told.status() == 503, "{}", told.body());
-            acted += usize::from(told.status() == 201 && !told.0.replayed);
-        }
-        assert_eq!(acted, 1);
-    }
-}
-
 // An answer that is too long to be kept is refused before anything is done.
 #[tokio::test]
 async fn what_cannot_be_kept_is_not_done() {
@@ -490,77 +416,4 @@ async fn a_sweep_removes_what_is_over() {
     assert!(world.made(kept).await.0.replayed, "it is as good as before");
     let swept = sweep(&*world.store, &system, None, NOW + 9 * day).await.unwrap();
     assert_eq!((swept.removed, records(&world)), (4, 0));
-}
-
-const OWN: &str = r#"
-entity Ticket "TICKET" {
-  PK = "TICKET#{ticketId}"
-  SK = "META"
-  ticketId ulid, ownerId id, note text(20)?
-}
-entity Lock "LOCK" {
-  PK = "OWNER#{ownerId}"
-  SK = "LOCK"
-  ownerId id, ticketId ulid
-}
-contract TAKE "Take a ticket" {
-  POST /tickets
-  input note text(20)?
-  allow true
-  lock = get Lock(ownerId = caller.id) strong
-  when lock is present {
-    first = get Ticket(ticketId = lock.ticketId) strong else 503 try-again
-    return 200 first
-  }
-  ticketId = new ulid
-  transact {
-    put Lock { ownerId = caller.id, ticketId } if absent else retry
-    ticket = put Ticket { ticketId, ownerId = caller.id, note } if absent else retry
-  }
-  return 201 ticket
-  facts
-  idempotent by Lock
-}
-"#;
-
-// A contract that knows a repeated call by itself has no record, whatever the key and the body.
-#[tokio::test]
-async fn a_contract_with_an_idempotency_of_its_own_answers_itself() {
-    let world = World::start(OWN).await;
-    let mut take = named("TAKE", r#"{"note": "a"}"#, "k");
-    take.trace = true;
-    let first = world.made(take.clone()).await;
-    assert_eq!(first.status(), 201, "{}", first.body());
-    for step in &first.0.trace {
-        assert!(!format!("{:?}", step.request).contains("LATCHKEY#IDEM"), "{:?}", step.request);
-    }
-    for again in [take.clone(), named("TAKE", r#"{"note": "b"}"#, "k"), call("TAKE", "{}")] {
-        let told = world.made(again).await;
-        assert_eq!((told.status(), told.0.replayed), (200, false), "{}", told.body());
-        assert_eq!(told.member("ticketId"), first.member("ticketId"));
-        assert_eq!(told.member("note"), "a");
-    }
-    assert_eq!((records(&world), world.all("TICKET#").len()), (0, 1));
-    // A key must be one all the same.
-    for key in ["", "\"\"", "a\nb", &"k".repeat(256)] {
-        assert_eq!(world.made(named("TAKE", "{}", key)).await.status(), 400, "{key:?}");
-    }
-    let told = latchkey_runtime::explain(world.runtime.system(), "TAKE").unwrap().to_string();
-    assert!(
-        told.contains("With an Idempotency-Key: no record; a repeated call is known by its Lock.")
-    );
-    assert!(!told.contains("LATCHKEY#IDEM") && !told.contains("record of the call"), "{told}");
-}
-
-// Of many at once one acts, and the others find what it has left.
-#[tokio::test]
-async fn of_many_calls_of_such_a_contract_one_acts() {
-    for _ in 0..20 {
-        let world = Arc::new(World::start(OWN).await);
-        let told = together(&world, named("TAKE", "{}", "same")).await;
-        let acted = told.iter().filter(|told| told.status() == 201).count();
-        let found = told.iter().filter(|told| told.status() == 200).count();
-        assert_eq!((acted, acted + found), (1, told.len()));
-        assert_eq!((records(&world), world.all("TICKET#").len()), (0, 1));
-    }
 }
