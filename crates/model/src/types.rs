@@ -4,7 +4,7 @@ use std::fmt;
 
 use latchkey_value::{Number, id};
 
-use crate::regular::{Atom, Bytes, Language};
+use crate::regular::{Atom, Bytes, Language, of_pattern};
 
 /// What values an attribute or an input can have.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -61,36 +61,37 @@ impl Type {
     /// What a value of the type becomes in a key, padded to a width if one is given.
     pub(crate) fn language(&self, width: Option<usize>) -> Language {
         let digits = Bytes::of(b'0'..=b'9');
+        let signed = Bytes::of((b'0'..=b'9').chain([b'-']));
         let atoms = match self {
-            Type::Id => vec![Atom::Many(Bytes::that(id::is_id_byte))],
+            Type::Id => vec![Atom::many(Bytes::that(id::is_id_byte))],
             Type::Ulid => vec![Atom::One(Bytes::that(id::is_ulid_byte)); id::ULID_BYTES],
             Type::Time => "0000-00-00T00:00:00.000Z"
                 .bytes()
                 .map(|byte| Atom::One(if byte == b'0' { digits } else { Bytes::of([byte]) }))
                 .collect(),
-            Type::Int { .. } | Type::Counter => match width {
-                Some(width) => {
-                    let mut atoms = vec![Atom::One(digits); width];
-                    // Longer numbers than the width are not cut.
-                    if !self.fits_width(width) {
-                        atoms.push(Atom::Any(digits));
-                    }
-                    atoms
+            Type::Int { .. } | Type::Counter => {
+                let unsigned = matches!(self, Type::Counter | Type::Int { low: Some(0..), .. });
+                let bytes = if unsigned { digits } else { signed };
+                let mut atoms = vec![Atom::One(bytes); width.unwrap_or(1)];
+                // Longer numbers than the width are not cut.
+                if !width.is_some_and(|width| self.fits_width(width)) {
+                    atoms.push(Atom::any(digits));
                 }
-                None => vec![Atom::Many(Bytes::of((b'0'..=b'9').chain([b'-'])))],
-            },
-            Type::Number { .. } => vec![Atom::Many(Bytes::of((b'0'..=b'9').chain(*b"-.")))],
-            Type::Bool => vec![Atom::Choice(vec![b"true".to_vec(), b"false".to_vec()])],
-            Type::Enum(values) => {
-                vec![Atom::Choice(values.iter().map(|value| value.clone().into_bytes()).collect())]
+                atoms
             }
-            Type::Text { like, .. } => match like.as_deref().and_then(alphabet) {
-                Some(bytes) => vec![Atom::Many(bytes)],
-                None => vec![Atom::Any(Bytes::ALL)],
+            Type::Number { .. } => vec![Atom::many(Bytes::of((b'0'..=b'9').chain(*b"-.")))],
+            Type::Bool => vec![words(&["true", "false"])],
+            Type::Enum(values) => vec![words(values)],
+            Type::Text { like: Some(like), .. } => match of_pattern(like) {
+                Ok(language) => return language,
+                // The pattern has been refused; any text stands in for its texts.
+                Err(_) => vec![Atom::any(Bytes::ALL)],
             },
-            Type::Duration | Type::List | Type::Map { .. } | Type::Key => {
-                vec![Atom::Any(Bytes::ALL)]
-            }
+            Type::Text { like: None, .. }
+            | Type::Duration
+            | Type::List
+            | Type::Map { .. }
+            | Type::Key => vec![Atom::any(Bytes::ALL)],
         };
         Language { atoms }
     }
@@ -130,6 +131,11 @@ impl Type {
         }
     }
 
+    /// Whether it is a text without a pattern.
+    pub(crate) fn is_any_text(&self) -> bool {
+        matches!(self, Type::Text { like: None, .. })
+    }
+
     /// Whether every value of the type can be written into a text or a key.
     pub(crate) fn has_text(&self) -> bool {
         !matches!(self, Type::List | Type::Map { .. } | Type::Key)
@@ -141,29 +147,9 @@ impl Type {
     }
 }
 
-/// The bytes a pattern of one class and a count admits: `[a-z0-9-]{3,64}`.
-pub(crate) fn alphabet(pattern: &str) -> Option<Bytes> {
-    let (class, count) = pattern.strip_prefix('[')?.split_once(']')?;
-    let counted = count == "+" || (count.starts_with('{') && count.ends_with('}'));
-    if !counted || class.is_empty() || class.contains(['\\', '[', '^']) {
-        return None;
-    }
-    let class: Vec<u8> = class.bytes().collect();
-    let mut bytes = Vec::new();
-    let mut at = 0;
-    while let Some(first) = class.get(at).copied() {
-        match (class.get(at + 1), class.get(at + 2)) {
-            (Some(b'-'), Some(last)) => {
-                bytes.extend(first..=*last);
-                at += 3;
-            }
-            _ => {
-                bytes.push(first);
-                at += 1;
-            }
-        }
-    }
-    Some(Bytes::of(bytes))
+/// One of a few words.
+fn words(words: &[impl AsRef<str>]) -> Atom {
+    Atom::Choice(words.iter().map(|word| Language::literal(word.as_ref())).collect())
 }
 
 impl fmt::Display for Type {

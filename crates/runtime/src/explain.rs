@@ -145,7 +145,7 @@ impl<'a> Explainer<'a> {
         if let Some(queue) = queue {
             let (name, tries, seconds) = (&queue.name, queue.tries, queue.lease_ms / 1000);
             self.line(&format!(
-                "on {name}: a message is leased for {seconds} s, and tried {tries} times at most"
+                "on {name}: a message is leased for {seconds} s; tries: {tries} at most"
             ));
             if let Some(group) = &queue.ordered_by {
                 self.line(&format!("messages of one {group} are worked on one after the other"));

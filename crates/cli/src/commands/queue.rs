@@ -197,7 +197,7 @@ fn blocked(listed: &Value) -> Option<String> {
             let tries = group.get("tries")?.as_u64()?;
             let why = match said(group, "failure")? {
                 Some(failure) => {
-                    format!("tried {tries} times, last {}", failure.as_str()?.escape_debug())
+                    format!("tries: {tries}, last {}", failure.as_str()?.escape_debug())
                 }
                 None => "put off".to_owned(),
             };
@@ -244,7 +244,7 @@ fn messages(peeked: &Value, which: Which) -> Option<String> {
     let mut out = String::new();
     for message in peeked.as_array()? {
         out.push_str(&format!(
-            "{}  sent {}, {at} {}, tried {} times\n  {}\n",
+            "{}  sent {}, {at} {}, tries: {}\n  {}\n",
             text(message, "id")?,
             instant(message, "sentAt")?,
             instant(message, "at")?,
@@ -283,7 +283,7 @@ mod tests {
         let wanted = "\
 QUEUE         WORKER  WAITING  OLDEST  HELD  LATER  DEAD
 doors/orders  D-09    10,000+     61s     0      0     2
-doors/orders: doorId d1 is blocked by 01J, in its place since 2026-03-01T10:00:00.000Z: tried 2 times, last FAILED JAM: it jams
+doors/orders: doorId d1 is blocked by 01J, in its place since 2026-03-01T10:00:00.000Z: tries: 2, last FAILED JAM: it jams
 doors/orders: doorId d2 is blocked by 01K, in its place since 2026-03-01T10:00:00.000Z: put off
 ";
         assert_eq!(table(&listed).unwrap(), wanted);

@@ -121,6 +121,9 @@ impl Parser<'_> {
                 field.optional = Some(self.advance().span);
             } else if self.is_word("secret") && !self.token().first {
                 field.secret = Some(self.advance().span);
+            } else if self.is_word("like") && !self.token().first {
+                let message = "`like` stands directly behind the type: `text(80) like \"…\"?`";
+                return Err(self.error_at(self.token().span, message));
             } else {
                 break;
             }

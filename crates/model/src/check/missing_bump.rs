@@ -54,7 +54,7 @@ fn guards(model: &Model, group: &Group<'_>, report: &mut Report) {
             continue;
         }
         let message = format!(
-            "this writes a `{}` and leaves its guard `{}` as it was",
+            "this writes an item of `{}` and leaves its guard `{}` as it was",
             entity.name, guard.name
         );
         let diagnostic = Diagnostic::new(Rule::MissingBump, placed.leg.span, message)

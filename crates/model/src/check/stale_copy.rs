@@ -81,14 +81,14 @@ fn source_changed(
     let (source, view_name) = (&source.name, &view.name);
     let (message, help) = match (placed.leg.verb, moved) {
         (Verb::Delete, _) if !removed_from(&group.legs) => (
-            format!("this removes a `{source}` and leaves its `{view_name}` behind"),
+            format!("this removes an item of `{source}` and leaves its `{view_name}` behind"),
             format!(
                 "add `delete {view_name} of …` to the transaction, with the item that was read"
             ),
         ),
         (Verb::Delete, _) => return,
         (Verb::Put, _) if !written => (
-            format!("this makes a `{source}` without its `{view_name}`"),
+            format!("this makes an item of `{source}` without its `{view_name}`"),
             format!(
                 "name what it leaves, `x = put {source} …`, and add `put {view_name} of x replace` behind it in \
                  one transaction"

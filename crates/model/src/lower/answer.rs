@@ -62,7 +62,7 @@ impl Lowering {
     /// Refuses a name that every answer of this kind has already.
     fn not_taken(&mut self, with: &[ast::Assign], taken: &[&str], what: &str) {
         for assign in with.iter().filter(|assign| taken.contains(&assign.name.node.as_str())) {
-            let message = format!("{what} has a `{}` of its own", assign.name.node);
+            let message = format!("{what} has its own `{}`", assign.name.node);
             let diagnostic = Diagnostic::new(Rule::Name, assign.name.span, message);
             self.report(diagnostic.help("choose another name"));
         }

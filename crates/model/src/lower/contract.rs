@@ -181,7 +181,7 @@ impl Lowering {
         }
         let taken = |input: &&Input| own.contains(&input.name.as_str());
         if let Some(input) = scope.inputs.iter().find(taken) {
-            let message = format!("a page has a `{}` of its own", input.name);
+            let message = format!("a page has its own `{}`", input.name);
             let diagnostic = Diagnostic::new(Rule::Name, input.span, message);
             self.report(diagnostic.help("choose another name"));
         }
@@ -202,6 +202,9 @@ impl Lowering {
                 match part.strip_prefix('{').and_then(|part| part.strip_suffix('}')) {
                     Some(name) => {
                         let name = Name::new(name.to_owned(), path.span);
+                        if scope.input_named(&name.node).is_some() {
+                            self.stands_twice(&name);
+                        }
                         segments.push(Segment::Input(self.path_input(&name, scope)));
                     }
                     None => segments.push(Segment::Literal(part.to_owned())),
@@ -216,6 +219,13 @@ impl Lowering {
             self.report(missing.help(help));
         }
         found
+    }
+
+    /// Two places in the path have two values, and an input has one.
+    fn stands_twice(&mut self, name: &Name) {
+        let message = format!("`{{{}}}` stands twice in the path", name.node);
+        let help = "give each place in the path a name of its own";
+        self.report(Diagnostic::new(Rule::Name, name.span, message).help(help));
     }
 
     /// An input of the path has the type of the attribute of its name.

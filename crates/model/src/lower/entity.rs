@@ -13,6 +13,9 @@ use crate::types::Type;
 /// How the keys of what Latchkey keeps for itself begin.
 const RESERVED: &str = "LATCHKEY#";
 
+/// The largest language of a key: what it costs to compare two keys grows with the product of their sizes.
+const TEMPLATE_SIZE_MAX: usize = 4096;
+
 /// Entities as they are declared, each name once.
 pub(super) type Declared<'a> = IdVec<EntityId, &'a ast::Entity>;
 
@@ -130,8 +133,16 @@ impl Lowering {
             let found = attributes.iter().find(|attribute| attribute.name == *name);
             if let Some(attribute) = found.filter(|attribute| attribute.optional) {
                 let message = format!("`{name}` may be absent, and the key needs it");
+                let (declared, remedy) = match attribute.copied {
+                    true => ("copied from an optional attribute", "make it no copy"),
+                    false => ("declared optional here", "leave out its `?`"),
+                };
+                let help = format!(
+                    "{remedy}, or use `{name}` in an `index`: an item without it is not in the index"
+                );
                 let optional = Diagnostic::new(Rule::Type, value.span, message)
-                    .other(attribute.span, "declared optional here");
+                    .other(attribute.span, declared)
+                    .help(help);
                 self.report(optional);
             }
         }
@@ -312,7 +323,27 @@ impl Lowering {
             }
         }
         let whole = pieces.len() == template.pieces.len();
-        Template { pieces, whole, span: template.span }
+        let template = Template { pieces, whole, span: template.span };
+        if whole {
+            self.key_is_fit(&template);
+        }
+        template
+    }
+
+    /// Refuses a key that can be empty, which no table takes, and one that is too large to be told from others.
+    fn key_is_fit(&mut self, template: &Template) {
+        let language = template.language();
+        let (message, help) = if language.size() > TEMPLATE_SIZE_MAX {
+            ("the patterns of this key are too large together", "shorten them, or use an `id`")
+        } else if language.has_empty() && !template.holes().any(|hole| hole.kind.is_any_text()) {
+            (
+                "this key can be empty, and a table takes no empty key",
+                "begin it with a word of its own, such as `\"META\"` or `\"LOG#…\"`",
+            )
+        } else {
+            return;
+        };
+        self.report(Diagnostic::new(Rule::Type, template.span, message).help(help));
     }
 }
 

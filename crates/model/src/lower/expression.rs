@@ -196,7 +196,7 @@ impl Lowering {
     fn must_count(&mut self, span: Span, scope: &Scope) {
         let Some(entity) = scope.stored.map(|id| &self.model.entities[id]) else { return };
         if entity.counter().is_none() {
-            let message = format!("nothing counts the changes of a `{}`", entity.name);
+            let message = format!("`{}` has no counter that tells of changes", entity.name);
             let help = "add an attribute such as `version counter`, or write `if .x == item.x`";
             self.report(Diagnostic::new(Rule::Type, span, message).help(help));
         }
@@ -404,6 +404,15 @@ fn too_wide(value: &Expr, found: &Type, expected: &Type) -> Option<(String, Stri
             (message, "write one within, or widen them".to_owned())
         });
     }
+    wider(constant, found, expected)
+}
+
+/// What is wrong with a text, an id or a map that is put where not all of its type can be.
+pub(super) fn wider(
+    constant: Option<&str>,
+    found: &Type,
+    expected: &Type,
+) -> Option<(String, String)> {
     match (found, expected) {
         (Type::Text { max, like }, Type::Text { max: room, like: wanted }) => {
             let longest = match constant {

@@ -6,6 +6,7 @@ use latchkey_value::{Number, Value};
 
 use super::entity::Declared;
 use super::{Lowering, suggestion};
+use crate::regular::{Unreadable, of_pattern};
 use crate::types::Type;
 
 /// How large a compiled pattern may become.
@@ -17,13 +18,23 @@ pub(crate) const NAMED: &[&str] =
 
 /// The pattern of a text, for the whole of it.
 pub fn pattern(like: &str) -> Result<regex::Regex, String> {
-    let compiled =
-        regex::RegexBuilder::new(&format!(r"\A(?:{like})\z")).size_limit(PATTERN_BYTES_MAX).build();
+    let too_large = || "it is too large".to_owned();
+    // By itself first: `a)|(b` is no pattern, although it is one between parentheses.
+    of_pattern(like).map_err(|error| match error {
+        Unreadable::Syntax(error) => last_line(&error.to_string()),
+        Unreadable::TooLarge => too_large(),
+    })?;
+    let whole = format!(r"\A(?:{like})\z");
+    let compiled = regex::RegexBuilder::new(&whole).size_limit(PATTERN_BYTES_MAX).build();
     compiled.map_err(|error| match error {
-        regex::Error::CompiledTooBig(_) => "it is too large".to_owned(),
-        // The last line says what is wrong; those above draw it.
-        error => error.to_string().lines().last().unwrap_or_default().trim().to_owned(),
+        regex::Error::CompiledTooBig(_) => too_large(),
+        error => last_line(&error.to_string()),
     })
+}
+
+/// The last line of an error, which says what is wrong; the lines above draw it.
+fn last_line(error: &str) -> String {
+    error.lines().last().map_or(error, str::trim).to_owned()
 }
 
 /// Whether a number lies between two others.

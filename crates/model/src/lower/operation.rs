@@ -279,7 +279,7 @@ impl Lowering {
             ClauseKind::Replace => "replace",
             ClauseKind::IfAbsent | ClauseKind::If(_) => "if",
         };
-        let message = format!("a `{verb}` has no `{word}`");
+        let message = format!("`{verb}` takes no `{word}`");
         self.report(Diagnostic::new(Rule::Name, span, message));
     }
 
@@ -384,13 +384,12 @@ impl Lowering {
             let span = written.map_or(operation.target.span, |written| written.name.span);
             let kind = self.attribute_of(entity, &Name::new(attribute.clone(), span));
             let value = match (written, of.or(target)) {
-                (Some(written), _) => self.value(&written.value, scope, kind.as_ref()),
-                (None, Some(id)) if self.item_has(id, &attribute, scope) => {
-                    let of = kind.clone().map_or(Kind::Unknown, Kind::Value);
-                    Expr { kind: ExprKind::Attribute(id, attribute.clone()), of, span }
-                }
-                _ => self.input_of_key(&attribute, operation.target.span, scope),
+                (Some(written), _) => self.expr(&written.value, scope, kind.as_ref()),
+                (None, from) => from
+                    .and_then(|id| self.attribute_of_item(id, &attribute, span, scope))
+                    .unwrap_or_else(|| self.input_of_key(&attribute, operation.target.span, scope)),
             };
+            self.must_be_value(&value, kind.as_ref());
             self.must_have(&value, scope);
             self.must_fit(&value, kind.as_ref());
             key.push(Given { attribute, value, maybe: false, span });
@@ -398,9 +397,18 @@ impl Lowering {
         key
     }
 
-    fn item_has(&self, binding: BindingId, attribute: &str, scope: &Scope) -> bool {
-        let entity = scope.bindings[binding].kind.item();
-        entity.is_some_and(|entity| self.model.entities[entity].attribute(attribute).is_some())
+    /// The attribute of an item, if its entity has one of that name.
+    fn attribute_of_item(
+        &self,
+        id: BindingId,
+        attribute: &str,
+        span: Span,
+        scope: &Scope,
+    ) -> Option<Expr> {
+        let entity = scope.bindings[id].kind.item()?;
+        let found = self.model.entities[entity].attribute(attribute)?;
+        let of = Kind::Value(found.kind.clone());
+        Some(Expr { kind: ExprKind::Attribute(id, attribute.to_owned()), of, span })
     }
 
     fn input_of_key(&mut self, attribute: &str, span: Span, scope: &mut Scope) -> Expr {

@@ -77,9 +77,12 @@ fn a_put_leaves_a_whole_item() {
     assert_eq!(done("put Door { name = \"a\" } if absent else 409 taken"), [""; 0]);
     assert_eq!(
         done("put Door if absent else 409 taken"),
-        ["type: this leaves a `Door` without `name`"]
+        ["type: this leaves an item of `Door` without `name`"]
     );
-    assert_eq!(done("upsert Door add opened = 1"), ["type: this leaves a `Door` without `name`"]);
+    assert_eq!(
+        done("upsert Door add opened = 1"),
+        ["type: this leaves an item of `Door` without `name`"]
+    );
     assert_eq!(
         done("put Door { name = \"a\", version = 1 } if absent else 409 taken"),
         ["type: `version` is a counter, which starts at 1 by itself"]
@@ -91,7 +94,7 @@ fn a_put_leaves_a_whole_item() {
 fn a_change_keeps_the_item_whole() {
     let update = |change: &str| done(&format!("update door {change} if unchanged else retry"));
     assert_eq!(update("remove note"), [""; 0]);
-    assert_eq!(update("remove name"), ["type: a `name` is never absent"]);
+    assert_eq!(update("remove name"), ["type: `name` is never absent"]);
     assert_eq!(
         update("set doorId = caller.id"),
         ["type: `doorId` is part of the key, which never changes"]
@@ -131,7 +134,7 @@ fn what_may_be_absent_is_tested_first() {
 
 #[test]
 fn a_clause_stands_where_it_means_something() {
-    assert_eq!(done("other = get Door page 25\n"), ["name: a `get` has no `page`"]);
+    assert_eq!(done("other = get Door page 25\n"), ["name: `get` takes no `page`"]);
     assert_eq!(
         done("others = query Door of door where PK = \"DOOR#{doorId}\" page 25"),
         ["name: a query is by its `where` alone"]
@@ -151,7 +154,7 @@ fn a_counter_tells_whether_an_item_changed() {
     let entity = "}\nentity Log \"LOG\" {\nPK = \"LOG#{doorId}\"\nSK = \"LOG\"\ndoorId id";
     let body = "log = get Log strong else 404 not-found\nallow caller is porter\n\
                 check log if unchanged else retry\nreturn log";
-    assert_eq!(told(entity, body), ["type: nothing counts the changes of a `Log`"]);
+    assert_eq!(told(entity, body), ["type: `Log` has no counter that tells of changes"]);
 }
 
 #[test]
@@ -258,7 +261,7 @@ fn types_say_what_they_take() {
 #[test]
 fn what_nobody_can_tell_is_not_named() {
     let cases = [
-        ("gone = delete door", "type: a `delete` leaves nothing to name"),
+        ("gone = delete door", "type: `delete` leaves nothing to name"),
         (
             "transact { other = upsert Door(doorId = door.doorId) set name = \"a\", version = .version + 1 }",
             "type: nobody tells what this `upsert` leaves",
@@ -301,12 +304,12 @@ fn a_pattern_must_be_one() {
 #[test]
 fn names_that_answers_have_already_are_taken() {
     let told = done("require door.state == OPEN else 409 shut with { status = door.state }");
-    assert_eq!(told, ["name: a problem has a `status` of its own"]);
+    assert_eq!(told, ["name: a problem has its own `status`"]);
     let page = "input pageSize int\n allow caller is porter\n doors = query Door where PK = \"DOOR#{doorId}\" page 5\n\
                 return doors with { items = pageSize }";
     let told = self::told("", page);
-    assert!(told.contains(&"name: a page has a `items` of its own".to_owned()), "{told:?}");
-    assert!(told.contains(&"name: a page has a `pageSize` of its own".to_owned()), "{told:?}");
+    assert!(told.contains(&"name: a page has its own `items`".to_owned()), "{told:?}");
+    assert!(told.contains(&"name: a page has its own `pageSize`".to_owned()), "{told:?}");
 }
 
 #[test]

@@ -3,6 +3,7 @@
 use latchkey_language::ast::{self, ClauseKind};
 use latchkey_language::{Diagnostic, Name, Rule, Span};
 
+use super::expression::wider;
 use super::scope::{Access, Scope};
 use super::{Lowering, stored};
 use crate::model::{
@@ -71,7 +72,7 @@ impl Lowering {
         let (message, help) = match leg.verb {
             Verb::Put => return,
             Verb::Delete | Verb::Check => {
-                (format!("a `{verb}` leaves nothing to name"), "leave the name out")
+                (format!("`{verb}` leaves nothing to name"), "leave the name out")
             }
             Verb::Update | Verb::Upsert if scope.in_transaction && leg.target.is_none() => {
                 let message = format!("nobody tells what this `{verb}` leaves");
@@ -297,7 +298,7 @@ impl Lowering {
     fn may_remove(&mut self, name: &Name, entity: EntityId) {
         self.attribute_of(entity, name);
         if self.declared(entity, &name.node).is_some_and(|attribute| !attribute.optional) {
-            let message = format!("a `{}` is never absent", name.node);
+            let message = format!("`{}` is never absent", name.node);
             let help = format!("leave it, or make it optional: `{} …?`", name.node);
             self.report(Diagnostic::new(Rule::Type, name.span, message).help(help));
         }
@@ -334,7 +335,7 @@ impl Lowering {
             .map(|attribute| format!("`{}`", attribute.name))
             .collect();
         if !missing.is_empty() {
-            let message = format!("this leaves a `{name}` without {}", missing.join(", "));
+            let message = format!("this leaves an item of `{name}` without {}", missing.join(", "));
             let help = match leg.verb {
                 Verb::Put => "give it in the braces, give it a default, or make it optional",
                 _ => "give it in the `set`, give it a default, or make it optional",
@@ -367,6 +368,9 @@ impl Lowering {
                 attribute.name, found.kind, attribute.kind
             );
             self.report(Diagnostic::new(Rule::Type, span, message));
+        } else if let Some((message, help)) = wider(None, &found.kind, &attribute.kind) {
+            let message = format!("`{}`: {message}", attribute.name);
+            self.report(Diagnostic::new(Rule::Type, span, message).help(help));
         }
         true
     }

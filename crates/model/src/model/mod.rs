@@ -200,7 +200,12 @@ impl Template {
 
     /// The texts it can become.
     pub(crate) fn language(&self) -> Language {
-        self.pieces.iter().fold(Language::default(), |language, piece| {
+        Template::language_of(&self.pieces)
+    }
+
+    /// The texts that pieces of a template can become.
+    pub(crate) fn language_of(pieces: &[Piece]) -> Language {
+        pieces.iter().fold(Language::default(), |language, piece| {
             language.then(match piece {
                 Piece::Literal(text) => Language::literal(text),
                 Piece::Hole(hole) => hole.kind.language(hole.width),

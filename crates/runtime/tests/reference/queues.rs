@@ -403,7 +403,7 @@ async fn sends_are_explained_and_traced() {
     }
     let worker = explain(shop.world.runtime.system(), "PACK").unwrap().to_string();
     for part in [
-        "on packing: a message is leased for 30 s, and tried 3 times at most",
+        "on packing: a message is leased for 30 s; tries: 3 at most",
         "inputs: orderId (message), hint (message, optional)",
         "fail TORN \"the box of {orderId} is torn\"",
         "packedAt = max(now, message.sentAt)",

@@ -1,0 +1,162 @@
+//! Keys: which patterns can stand in them, which texts they can become, what is refused about them.
+
+use latchkey_model::check;
+
+/// What a document is told whose entity has these attributes and keys.
+fn told(members: &str) -> Vec<String> {
+    with(members, "")
+}
+
+/// The same, with more declarations.
+fn with(members: &str, more: &str) -> Vec<String> {
+    let text = format!(
+        "```contract\nsystem shop\ntable Shop {{ type kind }}\nrole clerk\n\
+         entity Article \"ARTICLE\" {{\n{members}\n}}\n{more}\n```\n"
+    );
+    let found = check(&text).diagnostics;
+    let found = found.iter().filter(|one| one.rule.slug() != "unused");
+    found.map(|one| format!("{}: {}", one.rule, one.message)).collect()
+}
+
+const NONE: [&str; 0] = [];
+
+/// Two parts of a key by their types, the text between them, and whether two fillings can make one key.
+const PARTS: &[(&str, &str, &str, bool)] = &[
+    // Honest.
+    ("text(50) like \"[^#]{1,50}\"", "#", "text(50) like \"[^#]{1,50}\"", false),
+    ("text(50) like \"[a-z][a-z0-9-]{0,30}\"", "#", "id", false),
+    ("text(50) like \"[a-z]+\"", "#", "text(9) like \".*\"", false),
+    ("text(50) like \"^[a-z]+$\"", "#", "id", false),
+    ("text(50) like \"(?i)[a-z]{2}|none\"", "#", "id", false),
+    ("text(50) like \"[0-9]{4}\"", "", "id", false),
+    ("text(50) like \"[0-9]{4}-[0-9]{2}\"", "", "text(50) like \"[0-9]{4}\"", false),
+    ("text(50) like \"[A-Z]{2}|[A-Z]{3}x\"", "", "text(9) like \"[0-9]+\"", false),
+    ("text(50) like \"[a-z]+\"", "", "text(9) like \"[0-9]+\"", false),
+    ("text(50) like \"[a-z]{1,20}#[a-z]{1,20}\"", "#", "id", false),
+    ("text(50) like \"[a-z]{1,20}#[a-z]{1,20}\"", "#", "text(50) like \".*\"", false),
+    ("text(50) like \"\\\\w{1,8}\"", "#", "id", false),
+    ("ulid", "", "ulid", false),
+    ("ON | OFF", "", "id", false),
+    ("A | AB", "#", "id", false),
+    ("A | AB", "", "int 0..9", false),
+    ("int 0..", "#", "int 0..", false),
+    // Two fillings, one key.
+    ("text(50) like \"[a-z]{1,20}#[a-z]{1,20}\"", "", "id", true),
+    ("text(50) like \"[a-z]{1,9}(#[a-z]{1,9})?\"", "#", "text(50) like \"[a-z#]{1,9}\"", true),
+    ("text(50) like \"[a-z0-9]{1,30}.[a-z]{2,20}\"", "#", "text(50) like \"[^-]+\"", true),
+    ("text(50) like \"[0-9]{1}.*[0-9]{1}\"", "#", "text(50) like \".+\"", true),
+    ("text(50) like \"[0-9]{1}.*[0-9]{1}\"", "", "text(50) like \"[0-9]+\"", true),
+    ("text(50) like \"[!-0]{1,5}\"", "#", "text(50) like \"[!-0]{1,5}\"", true),
+    ("text(50) like \"[a-z]{1,20}\"", "", "id", true),
+    ("text(50) like \"[a-z]{0,20}\"", "", "text(50) like \"[a-z]{0,20}\"", true),
+    ("text(50) like \"ü|üb\"", "", "text(50) like \"b?c\"", true),
+    ("text(50) like \"[^a]+\"", "ä", "text(50) like \"[^a]+\"", true),
+    ("A | AB", "", "id", true),
+    ("id", "-", "id", true),
+    ("int 0..", "", "int 0..", true),
+];
+
+#[test]
+fn a_part_of_a_key_ends_where_its_pattern_says() {
+    for (first, between, second, forged) in PARTS {
+        let entity =
+            format!("PK = \"A#{{one}}{between}{{two}}\"\nSK = \"META\"\none {first}\ntwo {second}");
+        let found = told(&entity);
+        assert_eq!(!found.is_empty(), *forged, "{first} {between} {second}: {found:?}");
+        assert!(found.iter().all(|one| one.starts_with("forged-key")), "{found:?}");
+        let indexed = format!(
+            "PK = \"A#{{key}}\"\nSK = \"META\"\nkey id\none {first}\ntwo {second}\n\
+             index ByTwo {{ PK = \"T#{{key}}\" SK = \"B#{{one}}{between}{{two}}\" }}"
+        );
+        let sorted: Vec<String> =
+            told(&indexed).into_iter().filter(|one| !one.starts_with("key-order")).collect();
+        assert_eq!(!sorted.is_empty(), *forged, "in an index: {sorted:?}");
+    }
+}
+
+#[test]
+fn entities_share_a_key_only_if_their_patterns_share_a_text() {
+    let cases = [
+        ("[a-z]{1,20}", "[a-z]{1,20}", true),
+        ("[a-z]{1,20}", "[0-9]{1,20}", false),
+        ("[a-z]{1,3}", "[a-z]{4,9}", false),
+        ("[a-z]{1,4}", "[a-z]{4,9}", true),
+        ("a.*", "b.*", false),
+        ("[^b].*", "[^a].*", true),
+        (r"\\d{4}", "[a-z]+|20[0-9]{2}", true),
+    ];
+    for (one, other, shared) in cases {
+        let entity = |name: &str, like: &str| {
+            format!(
+                "entity {name} \"{name}\" {{ PK = \"A#{{x}}\" SK = \"META\" x text(9) like \"{like}\" }}"
+            )
+        };
+        let article = "PK = \"ARTICLE#{id}\"\nSK = \"META\"\nid id";
+        let found = with(article, &[entity("One", one), entity("Two", other)].join("\n"));
+        let expected: &[&str] =
+            if shared { &["shared-key: `Two` and `One` can have the same key"] } else { &NONE };
+        assert_eq!(found, expected, "{one} and {other}");
+    }
+}
+
+#[test]
+fn a_pattern_is_one_by_itself() {
+    // Between parentheses `a)|(b` is a pattern, which matches whatever begins with `a`.
+    for like in ["a)|(b", "(a", "(?x)a#"] {
+        let entity = format!("PK = \"A#{{one}}\"\nSK = \"META\"\none text(9) like \"{like}\"");
+        assert_eq!(told(&entity), ["type: this is no pattern"], "{like}");
+    }
+}
+
+#[test]
+fn a_key_is_never_empty() {
+    let empty = ["type: this key can be empty, and a table takes no empty key"];
+    assert_eq!(told("PK = \"A#{one}\"\nSK = \"\"\none id"), empty);
+    let entity = |sort: &str, like: &str| {
+        told(&format!("PK = \"A#{{one}}\"\nSK = \"{sort}\"\none text(9) like \"{like}\""))
+    };
+    assert_eq!(entity("{one}", "[a-z]*"), empty);
+    assert_eq!(entity("{one}", "[a-z]+"), NONE);
+    assert_eq!(entity("S#{one}", "[a-z]*"), NONE);
+}
+
+#[test]
+fn a_key_is_of_the_type_its_parts_have_where_they_come_from() {
+    // The part of a key that came from an item was taken to be of the key's type, whatever the item had.
+    let more = "entity Price \"PRICE\" { PK = \"PRICE#{code}\" SK = \"META\" code text(9) like \"[a-z]+\" cents int 0.. }\n\
+        contract S-1 \"Price\" {\nPUT /articles/{articleId}\n\
+        article = get Article strong else 404 not-found\nallow caller is clerk\n\
+        put Price of article { cents = 1 } replace\nreturn article\n\
+        consistency strong\nexpect 1 item\nrate 1/s\n}";
+    let article = |code: &str| {
+        with(
+            &format!("PK = \"ARTICLE#{{articleId}}\"\nSK = \"META\"\narticleId id\ncode {code}"),
+            more,
+        )
+    };
+    assert_eq!(article("text(9) like \"[a-z]+\""), NONE);
+    assert_eq!(article("text(9)"), ["type: this need not be like `[a-z]+`"]);
+    assert_eq!(article("id"), ["type: this need not be like `[a-z]+`"]);
+    assert_eq!(article("int 0.."), ["type: this is int, and text(9) is expected"]);
+}
+
+#[test]
+fn a_name_stands_once_in_a_path() {
+    let more = "contract S-1 \"Get\" {\nGET /articles/{articleId}/again/{articleId}\nallow caller is clerk\n\
+        article = get Article strong else 404 not-found\nreturn article\n\
+        consistency strong\nexpect 1 item\nrate 1/s\n}";
+    let found = with("PK = \"ARTICLE#{articleId}\"\nSK = \"META\"\narticleId id", more);
+    assert_eq!(found, ["name: `{articleId}` stands twice in the path"]);
+}
+
+#[test]
+fn a_pattern_stands_behind_its_type() {
+    for after in ["?", " secret", "? secret"] {
+        let found = told(&format!(
+            "PK = \"A#{{id}}\"\nSK = \"META\"\nid id\none text(9){after} like \"[a-z]+\""
+        ));
+        let message =
+            "syntax: `like` stands directly behind the type: `text(80) like \"…\"?`".to_owned();
+        assert_eq!(found, [message], "text(9){after}");
+    }
+}
