@@ -27,6 +27,7 @@ mod shape;
 mod storage;
 mod sweep;
 mod trace;
+mod turn;
 mod ulids;
 mod upkeep;
 mod work;

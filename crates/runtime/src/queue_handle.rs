@@ -1,15 +1,16 @@
 //! One queue of a running system: a part of the runtime's door.
 
-use latchkey_queue::{Embedded, Error, Queue, Received};
+use latchkey_queue::{Embedded, Queue};
 
+use crate::plan;
 use crate::queues::Line;
 use crate::runtime::Runtime;
-use crate::work::Handled;
 
 /// A queue of a running system, from [`Runtime::queue`].
 #[derive(Debug, Clone, Copy)]
 pub struct QueueHandle<'a> {
     pub(crate) runtime: &'a Runtime,
+    pub(crate) planned: &'a plan::Queue,
     pub(crate) line: &'a Line,
 }
 
@@ -25,15 +26,5 @@ impl<'a> QueueHandle<'a> {
             Queue::Embedded(queue) => Some(queue),
             Queue::Sqs(_) | Queue::Elsewhere => None,
         }
-    }
-
-    /// Has the worker work on a message that was received, and tells the queue what became of it.
-    pub async fn handle(&self, received: &Received) -> Result<Handled, Error> {
-        self.runtime.handle(self.line.home.queue(), received).await
-    }
-
-    /// Gives up a message that the queue has given up by itself, without asking anyone.
-    pub async fn give_up(&self, received: &Received) -> Result<Handled, Error> {
-        self.runtime.give_up(self.line.home.queue(), received).await
     }
 }

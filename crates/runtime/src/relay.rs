@@ -234,6 +234,6 @@ impl Worked {
     /// Nothing was to be done.
     pub(crate) fn nothing(ending: Ending) -> Worked {
         let (capacity, trace) = (Capacity::ZERO, Vec::new());
-        Worked { ending, capacity, trace, removed: false, unavailable: false }
+        Worked { ending, capacity, trace, removed: false, unavailable: false, skipped: false }
     }
 }

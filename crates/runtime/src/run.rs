@@ -55,6 +55,8 @@ enum Ended {
     Again,
     /// Nobody waits for an answer.
     Over(Ending),
+    /// Nothing was written, for the message before this one is not gone.
+    Early,
     /// A state that cannot be. Nothing is tried again.
     Bug(Bug),
 }
@@ -104,7 +106,7 @@ struct Session<'a> {
     deadline: Instant,
     /// Whether a write is on its way, so that nobody can tell whether it happens.
     writing: bool,
-    /// The message it works on, where that lies in the same table.
+    /// The message it works on.
     held: Option<Held<'a>>,
     /// Whether the message was removed with the last write.
     removed: bool,
@@ -121,7 +123,7 @@ pub(crate) async fn run(runtime: &Runtime, contract: &Contract, call: Call) -> O
     session.given_now = at.is_some();
     let ended = match session.begin(inputs, if_match, idempotency_key.as_deref(), now) {
         Err(ended) => ended,
-        Ok(()) => match timeout(time_max + GRACE, session.attempts()).await {
+        Ok(()) => match timeout(time_max + GRACE, session.attempts(None)).await {
             Ok(ended) => ended,
             Err(_) if session.writing => Ended::Refused(unknown()),
             Err(_) => Ended::Refused(too_late()),
@@ -132,7 +134,9 @@ pub(crate) async fn run(runtime: &Runtime, contract: &Contract, call: Call) -> O
         Ended::Answered(answer) => (Ok(answer), false),
         Ended::Replayed(answer) => (Ok(answer), true),
         Ended::Refused(problem) => (Err(problem), false),
-        Ended::Over(_) => (bug(&Bug::new("a contract ended as a worker does")), false),
+        Ended::Over(_) | Ended::Early => {
+            (bug(&Bug::new("a contract ended as a worker does")), false)
+        }
         Ended::Bug(found) => (bug(&found), false),
         Ended::Again => {
             let detail = "others kept changing what this depends on; try again in a moment";
@@ -189,16 +193,18 @@ impl<'a> Session<'a> {
         }
     }
 
-    /// Runs the contract until it ends, but not forever.
-    async fn attempts(&mut self) -> Ended {
+    /// Runs the contract until it ends, but not forever. The first attempt may go on at an operation.
+    async fn attempts(&mut self, mut from: Option<usize>) -> Ended {
         for attempt in 0..=RETRIES_MAX {
             if attempt > 1 {
                 sleep(self.wait(attempt)).await;
             }
-            self.recorded = false;
-            self.frame.bound.iter_mut().for_each(|bound| *bound = Bound::Nothing);
-            self.frame.assumed.clear();
-            match self.attempt().await {
+            if from.is_none() {
+                self.recorded = false;
+                self.frame.bound.iter_mut().for_each(|bound| *bound = Bound::Nothing);
+                self.frame.assumed.clear();
+            }
+            match self.attempt(from.take().unwrap_or(0)).await {
                 Ended::Again => {}
                 Ended::Refused(problem) if problem.status < 500 => {
                     // A call of the same name may have had its effect in between, and be the reason.
@@ -224,12 +230,11 @@ impl<'a> Session<'a> {
         Duration::from_micros(part)
     }
 
-    async fn attempt(&mut self) -> Ended {
+    async fn attempt(&mut self, mut at: usize) -> Ended {
         match self.replay().await {
             Ok(None) => {}
             Ok(Some(ended)) | Err(ended) => return ended,
         }
-        let mut at = 0;
         loop {
             match self.step(at).await {
                 Ok(next) => at = next,
@@ -269,6 +274,7 @@ impl<'a> Session<'a> {
     /// Asks the table. The request is kept if someone wants to know.
     fn begin_to_ask(&mut self, request: Request) -> (Option<Request>, Asking<'a>) {
         let kept = self.trace.is_some().then(|| request.clone());
+        self.held.and_then(|held| held.turn).into_iter().for_each(|turn| turn.note(&request));
         self.writing = request.writes();
         (kept, self.runtime.backend.execute(request, self.deadline.into_std()))
     }

@@ -119,14 +119,8 @@ impl Runtime {
 
     /// The queue of a name.
     pub fn queue(&self, name: &str) -> Option<QueueHandle<'_>> {
-        let (id, _) = self.system.queue(name)?;
-        Some(QueueHandle { runtime: self, line: &self.lines[id] })
-    }
-
-    /// A queue of a name, as a message that was received is settled with.
-    pub(crate) fn line(&self, queue: &str) -> Result<&Line, latchkey_queue::Error> {
-        let line = self.system.queue(queue).map(|(id, _)| &self.lines[id]);
-        line.ok_or_else(|| latchkey_queue::Error::Name { name: queue.to_owned() })
+        let (id, planned) = self.system.queue(name)?;
+        Some(QueueHandle { runtime: self, planned, line: &self.lines[id] })
     }
 
     /// How often it has met what should not be: bugs of its own, and stored items that are not as the document

@@ -9,11 +9,12 @@ use latchkey_table::{Capacity, Text, Value, Wrote};
 use tokio::time::Instant;
 
 use crate::plan::{Contract, Queue};
-use crate::queues::Line;
+use crate::queue_handle::QueueHandle;
 use crate::run::{Held, Task, perform};
 use crate::runtime::Runtime;
 use crate::time;
 use crate::trace::Trace;
+use crate::turn::{InTurn, Progress, Stage, Turn};
 
 /// The class of a failure the worker itself has declared.
 pub(crate) const CLASS_FAILED: &str = "FAILED";
@@ -72,6 +73,8 @@ pub struct Worked {
     pub(crate) removed: bool,
     /// Whether it ended for want of a store.
     pub(crate) unavailable: bool,
+    /// Whether its turn did not come, for the message before it in its group stays.
+    pub(crate) skipped: bool,
 }
 
 /// How the work on a message ended.
@@ -162,41 +165,114 @@ impl Runtime {
         };
         perform(self, task).await
     }
+}
 
-    /// Works on a message that was received, and says to its queue what came of it.
-    pub(crate) async fn handle(&self, queue: &str, received: &Received) -> Result<Handled, Error> {
-        let (planned, line) = self.planned(queue)?;
+impl QueueHandle<'_> {
+    /// Has the worker work on a message that was received, and tells the queue what became of it.
+    pub async fn handle(&self, received: &Received) -> Result<Handled, Error> {
+        self.handle_in_turn(received, None).await
+    }
+
+    /// Has the worker work on messages of one group in their order, and tells the queue what became of each. Reports
+    /// each message with what became of it and how long that took. Where one is not over, or the report says to stop,
+    /// those that were not begun are given back.
+    pub async fn handle_run(
+        &self,
+        run: Vec<Received>,
+        mut report: impl FnMut(&Received, Result<Handled, Error>, Duration) -> bool,
+    ) {
+        let (mut left, mut not_begun) = (run.into_iter(), Vec::new());
+        let Some(first) = left.next() else { return };
+        let (mut current, mut since, mut go_on) = (self.begin(first, None), Instant::now(), true);
+        loop {
+            let next = if go_on { left.next() } else { None };
+            let mut ahead = next.map(|next| self.begin(next, Some(&current.progress)));
+            let handled = current.ends(ahead.as_mut()).await;
+            let received = &current.progress.received;
+            match handled {
+                Ok(handled) if handled.worked.skipped => not_begun.push(received.clone()),
+                handled => {
+                    go_on &= handled.as_ref().is_ok_and(|handled| handled.over);
+                    go_on &= report(received, handled, since.elapsed());
+                    since = Instant::now();
+                }
+            }
+            match ahead {
+                Some(next) => current = next,
+                None => break,
+            }
+        }
+        not_begun.extend(left);
+        if !not_begun.is_empty() {
+            self.queue().release(not_begun).await;
+        }
+    }
+
+    /// Begins the work on a message, which waits for the message before it.
+    fn begin(
+        &self,
+        received: Received,
+        before: Option<&Arc<Progress>>,
+    ) -> InTurn<'_, Result<Handled, Error>> {
+        let (own, before) = (Progress::new(received), before.map(Arc::clone));
+        let turn = Turn { own: Arc::clone(&own), before };
+        InTurn::new(own, async move {
+            let handled = self.handle_in_turn(&turn.own.received, Some(&turn)).await;
+            let over = handled.as_ref().is_ok_and(|handled| handled.over);
+            turn.own.reach(if over { Stage::Over } else { Stage::Held });
+            handled
+        })
+    }
+
+    async fn handle_in_turn(
+        &self,
+        received: &Received,
+        turn: Option<&Turn>,
+    ) -> Result<Handled, Error> {
+        let (runtime, planned, queue) = (self.runtime, self.planned, self.queue());
+        let is_free = async || match turn {
+            Some(turn) => turn.is_free().await,
+            None => true,
+        };
         if let Some(failure) = given_up(planned, received) {
-            return self.end(queue, received, failure, Capacity::ZERO).await;
+            return match is_free().await {
+                true => self.end(received, turn, failure, Capacity::ZERO).await,
+                false => Ok(Handled::skipped(Capacity::ZERO)),
+            };
         }
         let Some(worker) = &planned.worker else {
-            let said = line.queue.later(received, self.source.now() + LATER_MS).await;
+            // It waits for a document that has one.
+            let said = queue.later(received, runtime.source.now() + LATER_MS).await;
             return handled(said, Worked::nothing(Ending::Later), false);
         };
-        let work = as_work(queue, planned, received);
-        let held = held(planned, line, received, true);
-        let worked = self.run(&worker.body, &work, Vec::new(), held).await;
-        let now = self.source.now();
-        let said = match self.ending(planned, received, &worked, now) {
+        let held = self.held(received, turn, true);
+        let work = self.as_work(received);
+        let worked = runtime.run(&worker.body, &work, Vec::new(), Some(held)).await;
+        // It is not for a message to say what becomes of it while the one before it is there.
+        if worked.skipped || !(worked.removed || is_free().await) {
+            return Ok(Handled::skipped(worked.capacity));
+        }
+        let now = runtime.source.now();
+        let said = match self.ending(received, &worked, now) {
             _ if worked.removed => {
-                line.within().into_iter().for_each(|queue| queue.removed(received));
+                self.line.within().into_iter().for_each(|queue| queue.removed(received));
                 Ok(())
             }
-            Ending::Done => line.queue.done(received).await,
+            Ending::Done => queue.done(received).await,
             Ending::Later => {
                 let after = match planned.ordered_by {
                     None => LATER_MS,
                     // Those behind it wait too: a message that has just come is soon looked at again.
                     Some(_) => age(received, now).clamp(LATER_ORDERED_MS_MIN, LATER_MS),
                 };
-                line.queue.later(received, now.saturating_add(after)).await
+                queue.later(received, now.saturating_add(after)).await
             }
             Ending::Failed(failure) if received.tries >= planned.tries => {
-                return self.end(queue, received, failure, worked.capacity).await;
+                return self.end(received, turn, failure, worked.capacity).await;
             }
             Ending::Failed(failure) => {
                 let until = now.saturating_add(backoff(planned, received.tries));
-                line.queue.failed(received, until, failure).await
+                queue.failed(received, until, failure).await
             }
         };
         handled(said, worked, false)
@@ -204,8 +280,8 @@ impl Runtime {
 
     /// How the work on a message ended, as far as the message goes: one that others wait behind is not put off
     /// for ever. A store that could not be used is not the message's fault.
-    fn ending(&self, planned: &Queue, received: &Received, worked: &Worked, now: i64) -> Ending {
-        let overdue = planned.ordered_by.is_some()
+    fn ending(&self, received: &Received, worked: &Worked, now: i64) -> Ending {
+        let overdue = self.planned.ordered_by.is_some()
             && !worked.unavailable
             && age(received, now) > LATER_ORDERED_AGE_MS_MAX;
         match &worked.ending {
@@ -217,66 +293,72 @@ impl Runtime {
         }
     }
 
-    /// Gives up a message that its queue has given up by itself, without asking anyone.
-    pub(crate) async fn give_up(&self, queue: &str, received: &Received) -> Result<Handled, Error> {
+    /// Gives up a message that the queue has given up by itself, without asking anyone.
+    pub async fn give_up(&self, received: &Received) -> Result<Handled, Error> {
         let failure = received.failure.clone().unwrap_or_else(crashed);
-        self.end(queue, received, failure, Capacity::ZERO).await
+        self.end(received, None, failure, Capacity::ZERO).await
     }
 
     async fn end(
         &self,
-        queue: &str,
         received: &Received,
+        turn: Option<&Turn>,
         failure: Failure,
         tried: Capacity,
     ) -> Result<Handled, Error> {
-        let (planned, line) = self.planned(queue)?;
-        let held = held(planned, line, received, false);
-        let mut worked = self.run_dead(&as_work(queue, planned, received), &failure, held).await;
+        let (runtime, queue) = (self.runtime, self.queue());
+        let held = self.held(received, turn, false);
+        let mut worked = runtime.run_dead(&self.as_work(received), &failure, Some(held)).await;
         worked.capacity += tried;
         let dead = match &worked.ending {
             Ending::Done => true,
             // It will never be otherwise: better a letter without its `on dead` than none.
             Ending::Failed(why) if why.class == CLASS_REFUSED => {
-                tracing::error!(%queue, id = %received.message.id(), ?why, "`on dead` was not done");
+                let (queue, id) = (self.line.home.queue(), received.message.id());
+                tracing::error!(%queue, %id, ?why, "`on dead` was not done");
                 true
             }
             Ending::Failed(_) | Ending::Later => false,
         };
         let said = if dead {
-            self.bury(line, received, &failure).await
+            self.bury(received, &failure).await
         } else {
             // It was tried often enough; what is left is to give it up.
-            line.queue.failed(received, self.source.now() + LATER_MS, failure).await
+            queue.failed(received, runtime.source.now() + LATER_MS, failure).await
         };
         handled(said, worked, dead)
     }
 
-    fn planned(&self, queue: &str) -> Result<(&Queue, &Line), Error> {
-        let planned = self.system.queue(queue).map(|(_, planned)| planned);
-        let planned = planned.ok_or_else(|| Error::Name { name: queue.to_owned() })?;
-        Ok((planned, self.line(queue)?))
+    /// Gives a message up for good. It is kept before it goes; two letters of one message are one.
+    async fn bury(&self, received: &Received, failure: &Failure) -> Result<(), Error> {
+        let (runtime, queue) = (self.runtime, self.queue());
+        if !queue.keeps_letters() {
+            let (message, now) = (&received.message, runtime.source.now());
+            let put = dead::put(&self.line.home, message, received.tries, failure, now);
+            runtime.ask::<Wrote>(put).await?;
+        }
+        queue.dead(received, failure).await
     }
-}
 
-/// A message that was received, as work.
-fn as_work(queue: &str, planned: &Queue, received: &Received) -> Work {
-    Work {
-        tries: received.tries,
-        time_max: time_max(planned),
-        ..Work::new(queue, Arc::clone(&received.message))
+    /// A message that was received, as work.
+    fn as_work(&self, received: &Received) -> Work {
+        Work {
+            tries: received.tries,
+            time_max: time_max(self.planned),
+            ..Work::new(self.planned.name.clone(), Arc::clone(&received.message))
+        }
     }
-}
 
-/// A message in hand, where it lies in the table its worker writes to.
-fn held<'a>(
-    planned: &Queue,
-    line: &'a Line,
-    received: &'a Received,
-    removes: bool,
-) -> Option<Held<'a>> {
-    let queue = line.within()?;
-    Some(Held { queue, received, ordered: planned.ordered_by.is_some(), removes })
+    /// A message in hand.
+    fn held<'a>(
+        &'a self,
+        received: &'a Received,
+        turn: Option<&'a Turn>,
+        removes: bool,
+    ) -> Held<'a> {
+        let (within, ordered) = (self.line.within(), self.planned.ordered_by.is_some());
+        Held { within, received, ordered, removes, turn, behind: false }
+    }
 }
 
 /// For how long a message has had its place.
@@ -295,15 +377,11 @@ fn handled(said: Result<(), Error>, worked: Worked, dead: bool) -> Result<Handle
     Ok(Handled { worked, dead, stale, over })
 }
 
-impl Runtime {
-    /// Gives a message up for good. It is kept before it goes; two letters of one message are one.
-    async fn bury(&self, line: &Line, received: &Received, failure: &Failure) -> Result<(), Error> {
-        if !line.queue.keeps_letters() {
-            let (message, now) = (&received.message, self.source.now());
-            let put = dead::put(&line.home, message, received.tries, failure, now);
-            self.ask::<Wrote>(put).await?;
-        }
-        line.queue.dead(received, failure).await
+impl Handled {
+    /// Its turn did not come: the message before it stays, and so does this one.
+    fn skipped(capacity: Capacity) -> Handled {
+        let worked = Worked { capacity, skipped: true, ..Worked::nothing(Ending::Later) };
+        Handled { worked, dead: false, stale: false, over: false }
     }
 }
 

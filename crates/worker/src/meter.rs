@@ -50,12 +50,16 @@ impl Drop for InFlight<'_> {
 }
 
 impl Meter {
-    pub(crate) fn start(&self, tries: u32) -> InFlight<'_> {
+    pub(crate) fn start(&self) -> InFlight<'_> {
         self.in_flight.fetch_add(1, Ordering::Relaxed);
+        InFlight(self)
+    }
+
+    /// A message came that was worked on so often, this time included.
+    pub(crate) fn received(&self, tries: u32) {
         if tries > 1 {
             self.redeliveries.fetch_add(1, Ordering::Relaxed);
         }
-        InFlight(self)
     }
 
     pub(crate) fn record(&self, handled: &Handled, took: Duration) {

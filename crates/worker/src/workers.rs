@@ -5,11 +5,12 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use latchkey_queue::{Error, Queue, Received, runs};
-use latchkey_runtime::Runtime;
+use latchkey_runtime::{Handled, Runtime};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
 use tokio::task::JoinSet;
 use tokio::time::sleep;
 
+use crate::meter::Meter;
 use crate::{Meters, relay};
 
 /// How long one look for messages waits: as long as SQS can.
@@ -114,8 +115,8 @@ impl Line {
                 Ok(messages) => {
                     pause = PAUSE_MIN;
                     for run in runs(messages) {
-                        let (permit, queue) = (permits.split(1), queue.clone());
-                        handling.spawn(self.clone().handle_run(queue, run, stop.clone(), permit));
+                        let permit = permits.split(1);
+                        handling.spawn(self.clone().handle_run(run, stop.clone(), permit));
                     }
                 }
                 Err(error) => {
@@ -153,7 +154,8 @@ impl Line {
             for message in received {
                 let Some(meter) = self.meters.queues().get(self.at) else { return };
                 let Some(settled) = self.runtime.queue(&meter.name) else { return };
-                let (started, _in_flight) = (Instant::now(), meter.start(message.tries));
+                let (started, _in_flight) = (Instant::now(), meter.start());
+                meter.received(message.tries);
                 match settled.give_up(&message).await {
                     Ok(handled) => meter.record(&handled, started.elapsed()),
                     Err(error) => {
@@ -169,58 +171,75 @@ impl Line {
     /// back; so they are when it is told to stop.
     async fn handle_run(
         self,
-        queue: Queue,
         run: Vec<Received>,
         stop: watch::Receiver<bool>,
         _permit: Option<OwnedSemaphorePermit>,
     ) {
-        let mut run = run.into_iter();
-        while let Some(received) = run.next() {
-            let over = self.handle(received).await;
-            if (!over || *stop.borrow()) && run.len() > 0 {
-                queue.release(run.collect()).await;
-                return;
-            }
+        let Some(meter) = self.meters.queues().get(self.at) else { return };
+        let Some(queue) = self.runtime.queue(&meter.name) else { return };
+        if self.settings.deliveries > 1 {
+            return self.handle_copies(queue.queue(), run, &stop).await;
         }
+        let _in_flight = meter.start();
+        let report = |received: &Received, handled, took| {
+            record(meter, received, handled, took);
+            !*stop.borrow()
+        };
+        queue.handle_run(run, report).await;
     }
 
-    /// Works on a message, and says whether it is over.
-    async fn handle(&self, received: Received) -> bool {
-        let mut copies = JoinSet::new();
-        for _ in 1..self.settings.deliveries {
-            let (line, received) = (self.clone(), received.clone());
-            copies.spawn(async move { line.handle_once(&received).await });
+    /// The same, with several copies of each message at once.
+    async fn handle_copies(&self, queue: &Queue, run: Vec<Received>, stop: &watch::Receiver<bool>) {
+        let mut run = run.into_iter();
+        while let Some(received) = run.next() {
+            let mut copies = JoinSet::new();
+            for _ in 0..self.settings.deliveries {
+                let (line, received) = (self.clone(), received.clone());
+                copies.spawn(async move { line.handle_once(&received).await });
+            }
+            let mut over = false;
+            while let Some(copy) = copies.join_next().await {
+                over |= copy.unwrap_or(false);
+            }
+            if (!over || *stop.borrow()) && run.len() > 0 {
+                return queue.release(run.collect()).await;
+            }
         }
-        let mut over = self.handle_once(&received).await;
-        while let Some(copy) = copies.join_next().await {
-            over |= copy.unwrap_or(false);
-        }
-        over
     }
 
     async fn handle_once(&self, received: &Received) -> bool {
         let Some(meter) = self.meters.queues().get(self.at) else { return false };
         let Some(queue) = self.runtime.queue(&meter.name) else { return false };
-        let (started, _in_flight) = (Instant::now(), meter.start(received.tries));
-        match queue.handle(received).await {
-            Ok(handled) => {
-                if handled.dead && !handled.stale {
-                    let (queue, id) = (&meter.name, received.message.id());
-                    tracing::warn!(%queue, id = %id, "a message was given up");
-                }
-                meter.record(&handled, started.elapsed());
-                handled.over
-            }
-            Err(error) => {
-                let (queue, id) = (&meter.name, received.message.id());
-                tracing::warn!(%queue, id = %id, %error, "a queue was not told what became of it");
-                false
-            }
-        }
+        let (started, _in_flight) = (Instant::now(), meter.start());
+        record(meter, received, queue.handle(received).await, started.elapsed())
     }
 
     fn name(&self) -> &str {
         self.meters.queues().get(self.at).map_or("", |meter| &meter.name)
+    }
+}
+
+/// Counts what became of a message, and says whether it is over.
+fn record(
+    meter: &Meter,
+    received: &Received,
+    handled: Result<Handled, Error>,
+    took: Duration,
+) -> bool {
+    meter.received(received.tries);
+    let (queue, id) = (&meter.name, received.message.id());
+    match handled {
+        Ok(handled) => {
+            if handled.dead && !handled.stale {
+                tracing::warn!(%queue, %id, "a message was given up");
+            }
+            meter.record(&handled, took);
+            handled.over
+        }
+        Err(error) => {
+            tracing::warn!(%queue, %id, %error, "the queue was not told what became of a message");
+            false
+        }
     }
 }
 

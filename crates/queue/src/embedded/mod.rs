@@ -212,6 +212,11 @@ impl Embedded {
         received.stored().map(|held| Leg::Check(held.check(&self.shared.home)))
     }
 
+    /// Has a transaction of the work on the next message fail if this one is still there.
+    pub fn gone(&self, received: &Received) -> Option<Leg> {
+        received.stored().map(|held| Leg::Check(held.gone(&self.shared.home)))
+    }
+
     /// A transaction with the message's removal in it was committed.
     pub fn removed(&self, received: &Received) {
         received.stored().into_iter().for_each(|held| self.shared.over(held));

@@ -202,6 +202,12 @@ impl Stored {
         Check { table, key, condition: self.unmoved() }
     }
 
+    /// Insists that it is gone.
+    pub(crate) fn gone(&self, home: &Home) -> Check {
+        let (table, key) = (Arc::clone(home.table()), self.key(home));
+        Check { table, key, condition: Condition::Absent(DUE_AT.into()) }
+    }
+
     /// Moves it from where it lies to where another says. Two legs, for an item's key does not change;
     /// one, where it stays.
     ///

@@ -16,6 +16,7 @@ use crate::problem::Problem;
 use crate::queues::Sent;
 use crate::relay::{Following, follow, relay};
 use crate::time;
+use crate::turn::Turn;
 use crate::work::{CLASS_TIMEOUT, Ending};
 
 /// Something that is sent with a transaction.
@@ -102,13 +103,21 @@ impl<'a> Session<'a> {
     }
 
     /// Hands a transaction in, with the messages it sends in their places: whoever wants a place meanwhile has a
-    /// later one. Says when they were sent.
+    /// later one. Says when they were sent. If it removes the message that is worked on, the next one's turn comes.
     pub(super) async fn hand_in(
         &mut self,
         mut transact: Transact,
         sends: &[Sending<'a>],
         offset: usize,
+        removes: bool,
     ) -> (i64, Result<Transacted, Error>) {
+        let turn = self.held.and_then(|held| held.turn);
+        if sends.is_empty() {
+            let (kept, answering) = self.begin_to_ask(Request::Transact(transact));
+            turn.filter(|_| removes).into_iter().for_each(Turn::leaves);
+            return (self.now, self.answered(kept, answering).await);
+        }
+        turn.into_iter().for_each(Turn::writes_more);
         let within = sends.iter().filter(|sending| !sending.outside && sending.leg.is_some());
         let queue =
             within.clone().find_map(|sending| self.runtime.lines[sending.send.queue].within());

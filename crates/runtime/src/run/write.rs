@@ -1,12 +1,14 @@
 //! Writes of a call.
 
 use latchkey_model::model::{BindingId, Verb};
+use latchkey_table::limits::LEGS_MAX;
 use latchkey_table::{
     Action, Capacity, Condition, Consistency, Error, Get, Got, Item, Leg, Returning, Text,
     Transact, Transacted, Update, Wrote, holds,
 };
 
 use super::send::Sending;
+use super::task::Fence;
 use super::{Ended, Session};
 use crate::bug::{Bug, Damage};
 use crate::evaluate::{Bound, Scope};
@@ -42,7 +44,7 @@ impl<'a> Session<'a> {
         at: usize,
     ) -> Result<usize, Ended> {
         // A check writes nothing, so no backend has it alone; and a record goes with its effect.
-        let fenced = self.held.as_ref().is_some_and(|held| held.ordered);
+        let fenced = self.held.is_some_and(|held| held.ordered && held.within.is_some());
         if leg.verb == Verb::Check || self.named.is_some() || fenced {
             let mut legs = Legs { assumed: self.frame.assumed.clone(), ..Legs::default() };
             let read = leg.target.and_then(|target| self.frame.as_stored(target));
@@ -189,22 +191,25 @@ impl<'a> Session<'a> {
     async fn send(&mut self, mut sent: Legs<'a>, at: usize) -> Result<usize, Ended> {
         let record = self.record(at + 1)?;
         let claim = record.as_ref().and_then(|record| record.claim.clone());
-        let fence = self.fence(at + 1);
-        let (recorded, fenced) = (record.is_some(), fence.is_some());
-        let removes = matches!(&fence, Some(Leg::Delete(_)));
+        let Fence { before, own, removes } = self.fence(at + 1);
+        let (recorded, behind, fenced) = (record.is_some(), before.is_some(), own.is_some());
         // First, so that a call of the same name that was faster, or whoever has the message now, is what decides.
-        let before = record.map(|record| Leg::Put(record.put)).into_iter().chain(fence);
-        let offset = usize::from(recorded) + usize::from(fenced);
-        sent.legs.splice(0..0, before);
+        let first = record.map(|record| Leg::Put(record.put)).into_iter().chain(before).chain(own);
+        let offset = usize::from(recorded) + usize::from(behind) + usize::from(fenced);
+        if behind && offset + sent.legs.len() > LEGS_MAX {
+            return Err(Ended::Early);
+        }
+        sent.legs.splice(0..0, first);
         let transact = Transact { legs: sent.legs };
         let (sent_at, done) = match transact.legs.is_empty() {
-            false => self.hand_in(transact, &sent.sends, offset).await,
+            false => self.hand_in(transact, &sent.sends, offset, removes).await,
             true => (self.now, Ok(Transacted { capacity: Capacity::ZERO })),
         };
         // Whoever is cut off while queues are asked has had its effect.
         self.writing = done.is_ok() && !sent.sends.is_empty();
         match done {
             Ok(_) => {
+                self.stand_first();
                 self.recorded |= recorded && claim.is_none();
                 self.claim = claim.or(self.claim.take());
                 self.removed |= removes;
@@ -225,6 +230,10 @@ impl<'a> Session<'a> {
                     self.frame.bind(binding, before);
                 }
                 self.frame.assumed = sent.assumed;
+                if behind && failed.leg == usize::from(recorded) {
+                    return Err(Ended::Early);
+                }
+                self.stand_first();
                 let Some(leg) = leg else {
                     // Another has the message now; what it is put off to is no longer this one's to say.
                     return Err(if fenced { Ended::Over(Ending::Later) } else { Ended::Again });

@@ -6,6 +6,7 @@
 #![expect(clippy::panic, reason = "a test that goes wrong should fail, where it went wrong")]
 #![expect(clippy::indexing_slicing, reason = "a test that goes wrong should fail")]
 
+mod ahead;
 mod conditions;
 mod details;
 mod differential;
