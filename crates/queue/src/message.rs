@@ -87,6 +87,12 @@ impl Failure {
         }
     }
 
+    /// The failure of a try of which nobody said how it ended.
+    pub fn crashed() -> Failure {
+        let message = "its worker died, or was not done when its lease was over";
+        Failure::new("CRASHED", "crashed", message)
+    }
+
     /// Writes it into an item.
     pub(crate) fn write(&self, item: &mut Item) {
         item.insert("failureClass", self.class.clone());

@@ -18,6 +18,8 @@ pub struct Received {
     pub tries: u32,
     /// How the last try failed, where the queue remembers it and it did not end by itself.
     pub failure: Option<Failure>,
+    /// When it was first put off. An ordered queue keeps this with the message, SQS in this process.
+    pub put_off_since: Option<i64>,
     hold: Hold,
 }
 
@@ -37,8 +39,6 @@ pub(crate) struct Handle {
     pub(crate) url: Arc<str>,
     /// Its group, on a FIFO queue.
     pub(crate) group: Option<Text>,
-    /// When it was to be received.
-    pub(crate) due: i64,
     /// This delivery of it.
     pub(crate) receipt: String,
     /// Whether it was said what became of this delivery.
@@ -71,6 +71,7 @@ impl Received {
             message: Arc::clone(&stored.message),
             tries: u32::try_from(stored.tries).unwrap_or(u32::MAX),
             failure: stored.failure.clone(),
+            put_off_since: stored.put_off_since,
             hold: Hold::Embedded(Box::new(stored)),
         }
     }
@@ -84,15 +85,6 @@ impl Received {
         }
     }
 
-    /// Since when it has been due, or has had its place.
-    pub fn since(&self) -> i64 {
-        match &self.hold {
-            Hold::Embedded(stored) if stored.group().is_some() => stored.place.at(),
-            Hold::Embedded(stored) => stored.due_at,
-            Hold::Sqs(handle) => handle.due,
-        }
-    }
-
     /// How the embedded queue stored it.
     pub(crate) fn stored(&self) -> Option<&Stored> {
         if let Hold::Embedded(stored) = &self.hold { Some(stored) } else { None }
@@ -100,7 +92,8 @@ impl Received {
 
     /// A message SQS has handed out.
     pub(crate) fn handed_out(message: Message, tries: u32, handle: Handle) -> Received {
-        Received { message: Arc::new(message), tries, failure: None, hold: Hold::Sqs(handle) }
+        let (message, hold) = (Arc::new(message), Hold::Sqs(handle));
+        Received { message, tries, failure: None, put_off_since: None, hold }
     }
 
     /// How SQS knows it.

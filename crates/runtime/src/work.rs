@@ -25,9 +25,6 @@ pub(crate) const CLASS_REFUSED: &str = "REFUSED";
 /// The class of a failure for want of time.
 pub(crate) const CLASS_TIMEOUT: &str = "TIMEOUT";
 
-/// The class of a failure nobody could tell of.
-const CLASS_CRASHED: &str = "CRASHED";
-
 /// After how long a message comes again that was put off.
 const LATER_MS: i64 = 1_000;
 
@@ -40,8 +37,8 @@ const BACKOFF_ORDERED_MS_MAX: i64 = 1_000;
 /// After how short a time a message comes again that was put off and that others wait behind.
 const LATER_ORDERED_MS_MIN: i64 = 10;
 
-/// For how long a message that others wait behind may say `later`: from then on that is a failed try.
-const LATER_ORDERED_AGE_MS_MAX: i64 = 15 * 60 * 1_000;
+/// For how long a message may say `later` that others may wait behind: from then on that is a failed try.
+const LATER_ORDERED_MS_MAX: i64 = 15 * 60 * 1_000;
 
 /// A message to be worked on.
 #[derive(Debug, Clone)]
@@ -262,10 +259,14 @@ impl QueueHandle<'_> {
             Ending::Later => {
                 let after = match planned.ordered_by {
                     None => LATER_MS,
-                    // Those behind it wait too: a message that has just come is soon looked at again.
-                    Some(_) => age(received, now).clamp(LATER_ORDERED_MS_MIN, LATER_MS),
+                    // Those behind it wait too: a message that was just put off is soon looked at again.
+                    Some(_) => put_off_for(received, now).clamp(LATER_ORDERED_MS_MIN, LATER_MS),
                 };
-                queue.later(received, now.saturating_add(after)).await
+                let mut put_off = received.clone();
+                if !worked.unavailable {
+                    put_off.put_off_since.get_or_insert(now);
+                }
+                queue.later(&put_off, now.saturating_add(after)).await
             }
             Ending::Failed(failure) if received.tries >= planned.tries => {
                 return self.end(received, turn, failure, worked.capacity).await;
@@ -283,10 +284,10 @@ impl QueueHandle<'_> {
     fn ending(&self, received: &Received, worked: &Worked, now: i64) -> Ending {
         let overdue = self.planned.ordered_by.is_some()
             && !worked.unavailable
-            && age(received, now) > LATER_ORDERED_AGE_MS_MAX;
+            && put_off_for(received, now) > LATER_ORDERED_MS_MAX;
         match &worked.ending {
             Ending::Later if overdue => {
-                let message = "it said `later` for too long, and others wait behind it";
+                let message = "it has said `later` for more than 15 minutes";
                 Ending::Failed(Failure::new(CLASS_TIMEOUT, "later", message))
             }
             ending => ending.clone(),
@@ -295,7 +296,7 @@ impl QueueHandle<'_> {
 
     /// Gives up a message that the queue has given up by itself, without asking anyone.
     pub async fn give_up(&self, received: &Received) -> Result<Handled, Error> {
-        let failure = received.failure.clone().unwrap_or_else(crashed);
+        let failure = received.failure.clone().unwrap_or_else(Failure::crashed);
         self.end(received, None, failure, Capacity::ZERO).await
     }
 
@@ -361,9 +362,9 @@ impl QueueHandle<'_> {
     }
 }
 
-/// For how long a message has had its place.
-fn age(received: &Received, now: i64) -> i64 {
-    now.saturating_sub(received.since())
+/// For how long a message has been put off. That it waited behind others before is not its own doing.
+fn put_off_for(received: &Received, now: i64) -> i64 {
+    received.put_off_since.map_or(0, |since| now.saturating_sub(since))
 }
 
 /// What became of a message, by what its queue answered.
@@ -387,12 +388,8 @@ impl Handled {
 
 /// How the last try failed of a message that was tried too often.
 fn given_up(queue: &Queue, received: &Received) -> Option<Failure> {
-    (received.tries > queue.tries).then(|| received.failure.clone().unwrap_or_else(crashed))
-}
-
-fn crashed() -> Failure {
-    let message = "its worker died, or was not done when its lease was over";
-    Failure::new(CLASS_CRASHED, "crashed", message)
+    (received.tries > queue.tries)
+        .then(|| received.failure.clone().unwrap_or_else(Failure::crashed))
 }
 
 /// Less than the lease, so that whoever works on a message still holds it at the end.

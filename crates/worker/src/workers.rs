@@ -131,6 +131,10 @@ impl Line {
             }
         }
         while handling.join_next().await.is_some() {}
+        // What was leased as this left is not held for a whole lease.
+        if let Queue::Embedded(queue) = &queue {
+            queue.settled().await;
+        }
     }
 
     /// Gives up what SQS has given up by itself, until it is told to stop.

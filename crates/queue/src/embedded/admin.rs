@@ -48,9 +48,12 @@ impl Embedded {
             let placed = count(grouped()).await? + count(Part::Waiting.until(now)).await?;
             let heads = self.shared.heads().await?;
             let oldest = heads.iter().map(|head| head.place.at()).min();
+            let put_off = heads.iter().filter(|head| head.again_at.is_some_and(|at| at > now));
+            let put_off = u64::try_from(put_off.count()).unwrap_or(u64::MAX);
+            let not_waiting = in_hand.saturating_add(put_off);
             return Ok(Depth {
-                visible: Count { counted: placed.counted.saturating_sub(in_hand), ..placed },
-                delayed: count(Part::Waiting.after(now)).await?,
+                visible: Count { counted: placed.counted.saturating_sub(not_waiting), ..placed },
+                delayed: count(Part::Waiting.after(now)).await? + Count::exactly(put_off),
                 in_flight: Count::exactly(in_hand),
                 oldest_ms: oldest.map(|at| u64::try_from(now.saturating_sub(at)).unwrap_or(0)),
                 blocked: Some(heads.into_iter().filter_map(Blocked::by).count()),

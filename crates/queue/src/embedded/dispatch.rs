@@ -51,6 +51,8 @@ pub(crate) struct Waiting {
     demands: Vec<Demand>,
     /// Messages whose receiver left before it saw them.
     returned: Vec<Received>,
+    /// Those who wait until such messages are given back.
+    leaving: Vec<oneshot::Sender<()>>,
     /// Whether the task runs.
     running: bool,
 }
@@ -75,6 +77,21 @@ pub(crate) async fn receive(shared: &Arc<Shared>, max: usize, wait: Duration) ->
     asking.answered = true;
     let stopped = || TableError::Unavailable { reason: "the queue stopped".to_owned() };
     answer.unwrap_or_else(|_| Err(stopped().into()))
+}
+
+/// Waits until nothing is leased for receivers that have left.
+pub(crate) async fn settled(shared: &Shared) {
+    let (reply, answer) = oneshot::channel();
+    {
+        let mut waiting = shared.waiting();
+        if !waiting.running {
+            return;
+        }
+        waiting.leaving.push(reply);
+    }
+    shared.look.notify_one();
+    // A task that ended leases nothing any more.
+    let _ = answer.await;
 }
 
 struct Asking<'a> {
@@ -200,6 +217,12 @@ impl Shared {
         demands.append(&mut waiting.demands);
         returned.append(&mut waiting.returned);
         demands.retain(|demand| !demand.reply.is_closed());
+        if returned.is_empty() {
+            // Whoever waits may have left, too.
+            waiting.leaving.drain(..).for_each(|leaving| {
+                let _ = leaving.send(());
+            });
+        }
         waiting.running = !demands.is_empty() || !returned.is_empty();
         waiting.running
     }

@@ -183,6 +183,11 @@ impl Embedded {
         dispatch::receive(&self.shared, max, wait).await
     }
 
+    /// Waits until nothing is leased any more for futures of [`Embedded::receive`] that were dropped.
+    pub async fn settled(&self) {
+        dispatch::settled(&self.shared).await;
+    }
+
     /// How often it was looked for messages: no more often than something was sent, received or due.
     pub fn looks(&self) -> u64 {
         self.shared.looks.load(Ordering::Relaxed)
@@ -231,8 +236,8 @@ impl Embedded {
     /// Not yet: the message comes again, and this was no try.
     pub async fn later(&self, received: &Received, until: i64) -> Result<(), Error> {
         let held = received.stored().ok_or(Error::Stale)?;
-        let tries = held.tries.saturating_sub(1);
-        self.wait_again(held, Stored { tries, ..held.waiting(until.clamp(0, TIME_MAX)) }).await
+        let until = until.clamp(0, TIME_MAX);
+        self.wait_again(held, held.put_off(received.put_off_since, until)).await
     }
 
     /// The try failed: the message comes again.

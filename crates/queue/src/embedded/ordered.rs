@@ -133,7 +133,8 @@ impl Shared {
                 let held = stored.held(self.leases.fetch_add(1, Ordering::Relaxed), until);
                 // A process that died held it, but was not at it yet: that was no try.
                 let untried = at > 0 && stored.lease.is_some();
-                if untried { Stored { tries: stored.tries, ..held } } else { held }
+                let (tries, failure) = (stored.tries, stored.failure.clone());
+                if untried { Stored { tries, failure, ..held } } else { held }
             })
             .collect();
         if let Some(group) = run.first().and_then(Stored::group) {

@@ -28,6 +28,9 @@ const LEASE: &str = "lease";
 /// When a message that holds its group is worked on again.
 const AGAIN_AT: &str = "againAt";
 
+/// When a message that holds its group was first put off.
+const PUT_OFF_SINCE: &str = "putOffSince";
+
 /// How the keys of messages in groups begin.
 const GROUP: &str = "GROUP#";
 
@@ -134,6 +137,8 @@ pub(crate) struct Stored {
     pub(crate) failure: Option<Failure>,
     /// When it is worked on again, where it holds its group.
     pub(crate) again_at: Option<i64>,
+    /// When it was first put off, where it holds its group.
+    pub(crate) put_off_since: Option<i64>,
     /// Where it lies.
     pub(crate) place: Place,
 }
@@ -141,8 +146,16 @@ pub(crate) struct Stored {
 impl Stored {
     /// A message that was never received.
     pub(crate) fn new(message: Message, due: i64, place: Place) -> Stored {
-        let message = Arc::new(message);
-        Stored { message, due_at: due, tries: 0, lease: None, failure: None, again_at: None, place }
+        Stored {
+            message: Arc::new(message),
+            due_at: due,
+            tries: 0,
+            lease: None,
+            failure: None,
+            again_at: None,
+            put_off_since: None,
+            place,
+        }
     }
 
     /// The message of an item; nothing if it is none.
@@ -155,6 +168,7 @@ impl Stored {
             lease: item.get(LEASE).and_then(Value::as_number),
             failure: Failure::read(&item),
             again_at: number(&item, AGAIN_AT),
+            put_off_since: number(&item, PUT_OFF_SINCE),
             message: Arc::new(Message::read(&mut item)?),
         })
     }
@@ -175,6 +189,9 @@ impl Stored {
         }
         if let Some(again_at) = self.again_at {
             item.insert(AGAIN_AT, again_at);
+        }
+        if let Some(since) = self.put_off_since {
+            item.insert(PUT_OFF_SINCE, since);
         }
         if let Some(failure) = &self.failure {
             failure.write(&mut item);
@@ -224,14 +241,18 @@ impl Stored {
         vec![Leg::Delete(delete), Leg::Put(put)]
     }
 
-    /// It, held by a new lease until a time.
+    /// It, held by a new lease until a time. Whoever held it before has not said what became of it.
     pub(crate) fn held(&self, lease: u64, until: i64) -> Stored {
         let place = match &self.place {
             Place::At(..) => Place::At(Part::Held, until),
             place @ Place::Group(..) => place.clone(),
         };
         let tries = self.tries.saturating_add(1);
-        Stored { tries, lease: Some(lease.into()), again_at: None, place, ..self.clone() }
+        let failure = match self.lease {
+            Some(_) => Some(Failure::crashed()),
+            None => self.failure.clone(),
+        };
+        Stored { tries, lease: Some(lease.into()), again_at: None, failure, place, ..self.clone() }
     }
 
     /// It, waiting again: in its place, where it has one.
@@ -255,9 +276,17 @@ impl Stored {
         Stored { tries: self.tries.saturating_sub(1), again_at: None, ..waiting }
     }
 
-    /// It, in its group by a place.
+    /// It, in its group by a place. It counts as sent when it takes its place.
     pub(crate) fn placed(&self, group: Text, place: Stamp) -> Stored {
-        Stored { place: Place::Group(group, place), lease: None, ..self.clone() }
+        let message = Arc::new(self.message.sent_again(place.at));
+        Stored { message, place: Place::Group(group, place), lease: None, ..self.clone() }
+    }
+
+    /// It, put off until an instant, and since when. This was no try.
+    pub(crate) fn put_off(&self, since: Option<i64>, until: i64) -> Stored {
+        let put_off_since = since.filter(|_| self.group().is_some());
+        let tries = self.tries.saturating_sub(1);
+        Stored { tries, put_off_since, ..self.waiting(until) }
     }
 
     /// Its group, if it has its place in one.

@@ -53,8 +53,8 @@ const RECEIVES_PER_TRY: u32 = 20;
 /// The most often SQS hands a message out.
 const RECEIVES_MAX: u32 = 1_000;
 
-/// Of how many messages it is known how their tries failed.
-const FAILED_MAX: usize = 10_000;
+/// Of how many messages it is known what became of them so far.
+const PAST_MAX: usize = 10_000;
 
 /// The group of messages that name none.
 const GROUP: &str = "latchkey";
@@ -84,9 +84,20 @@ pub struct Sqs {
     dead: Option<Arc<str>>,
     options: SqsOptions,
     clock: Clock,
-    /// How often messages have failed in this process, and how the last time. On a FIFO queue nothing else
-    /// tells: SQS counts what was put off as well.
-    failed: Arc<Mutex<HashMap<Text, (u32, Failure)>>>,
+    /// What is known in this process of messages that are not over. On a FIFO queue nothing else tells: SQS
+    /// counts what was put off as well.
+    past: Arc<Mutex<HashMap<Text, Past>>>,
+}
+
+/// What became of a message so far.
+#[derive(Debug, Clone, Default)]
+struct Past {
+    /// How often it failed.
+    failed: u32,
+    /// How the last time.
+    failure: Option<Failure>,
+    /// When it was first put off.
+    put_off_since: Option<i64>,
 }
 
 impl SqsService {
@@ -122,7 +133,7 @@ impl SqsService {
             None => None,
         };
         let (client, fifo) = (self.client.clone(), name.ends_with(FIFO));
-        Ok(Sqs { client, url, fifo, dead, options, clock, failed: Arc::default() })
+        Ok(Sqs { client, url, fifo, dead, options, clock, past: Arc::default() })
     }
 
     /// Makes a queue, and one for what SQS gives up by itself. Those that are there stay as they are.
@@ -258,11 +269,12 @@ impl Sqs {
         let now = self.clock.now();
         let mut due = Vec::new();
         for (envelope, handle) in fetched {
-            let failed = self.failures().get(envelope.message.id()).cloned();
-            let (count, failure) = failed.map_or((0, None), |(count, last)| (count, Some(last)));
-            let tries = if self.fifo { count.saturating_add(1) } else { envelope.tries.max(1) };
+            let past = self.past().get(envelope.message.id()).cloned().unwrap_or_default();
+            let tries =
+                if self.fifo { past.failed.saturating_add(1) } else { envelope.tries.max(1) };
             let mut received = Received::handed_out(envelope.message, tries, handle);
-            received.failure = failure;
+            received.failure = past.failure;
+            received.put_off_since = past.put_off_since;
             // What a FIFO queue has was due when it was sent, by the sender's clock; to put it off would let
             // those behind it pass.
             if envelope.due > now && !self.fifo {
@@ -312,8 +324,8 @@ impl Sqs {
             let receipt = carried.receipt_handle().unwrap_or_default().to_owned();
             // What cannot be a message of ours comes back until SQS gives it up.
             if let Ok(envelope) = Envelope::read(carried) {
-                let (url, group, due) = (Arc::clone(url), envelope.group.clone(), envelope.due);
-                let handle = Handle { url, group, due, receipt, ended: Ended::default() };
+                let (url, group) = (Arc::clone(url), envelope.group.clone());
+                let handle = Handle { url, group, receipt, ended: Ended::default() };
                 fetched.push((envelope, handle));
             }
         }
@@ -327,7 +339,7 @@ impl Sqs {
         let delete = self.client.delete_message().queue_url(&*handle.url);
         let answer = delete.receipt_handle(&handle.receipt).send().await;
         answer.map_err(|error| stale_or(&error))?;
-        self.failures().remove(received.message.id());
+        self.past().remove(received.message.id());
         Ok(())
     }
 
@@ -342,6 +354,8 @@ impl Sqs {
             self.post(&Envelope { message, due: until, tries, group: None }).await?;
             return self.done(received).await;
         }
+        let since = received.put_off_since;
+        self.remember(received.message.id(), |past| past.put_off_since = since);
         self.hide(received, self.seconds_until(until, HIDE_SECONDS_MAX)).await
     }
 
@@ -353,7 +367,10 @@ impl Sqs {
         failure: Failure,
     ) -> Result<(), Error> {
         end(received)?;
-        self.remember(received.message.id(), failure);
+        self.remember(received.message.id(), |past| {
+            past.failed = past.failed.saturating_add(1);
+            past.failure = Some(failure);
+        });
         self.hide(received, self.seconds_until(until, HIDE_SECONDS_MAX)).await
     }
 
@@ -398,19 +415,18 @@ impl Sqs {
         purge.send().await.map(drop).map_err(|error| meaning(&error))
     }
 
-    /// Keeps how a message failed. Those that others have ended since are forgotten with the rest: a try too
+    /// Keeps what became of a message. Those that others have ended since are forgotten with the rest: a try too
     /// many is better than one too few.
-    fn remember(&self, id: &Text, failure: Failure) {
-        let mut failed = self.failures();
-        if failed.len() >= FAILED_MAX && !failed.contains_key(id) {
-            failed.clear();
+    fn remember(&self, id: &Text, change: impl FnOnce(&mut Past)) {
+        let mut all = self.past();
+        if all.len() >= PAST_MAX && !all.contains_key(id) {
+            all.clear();
         }
-        let count = failed.get(id).map_or(0, |(count, _)| *count);
-        failed.insert(id.clone(), (count.saturating_add(1), failure));
+        change(all.entry(id.clone()).or_default());
     }
 
-    fn failures(&self) -> MutexGuard<'_, HashMap<Text, (u32, Failure)>> {
-        self.failed.lock().unwrap_or_else(PoisonError::into_inner)
+    fn past(&self) -> MutexGuard<'_, HashMap<Text, Past>> {
+        self.past.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn lease_seconds(&self) -> i32 {

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicI64, Ordering};
 use std::time::Duration;
 
 use latchkey_embedded::{Options, Store};
-use latchkey_queue::{Clock, Embedded, Error, Home, Message, Received, Which, runs};
+use latchkey_queue::{Clock, Embedded, Error, Failure, Home, Message, Received, Which, runs};
 use latchkey_table::{Map, Transact};
 
 use crate::world::{LEASE_MS, failure, ids, table};
@@ -115,7 +115,8 @@ async fn what_fails_or_is_put_off_holds_its_group_and_no_other() {
     assert_eq!(blocked.iter().map(told).collect::<Vec<_>>(), [("a".into(), "a1".into(), 1)]);
     assert_eq!(blocked[0].failure, Some(failure()));
     let depth = world.queue.depth().await.unwrap();
-    assert_eq!((depth.visible.counted, depth.blocked), (4, Some(1)));
+    assert_eq!((depth.visible.counted, depth.delayed.counted), (3, 1), "one is tried again later");
+    assert_eq!((depth.in_flight.counted, depth.blocked), (0, Some(1)));
 
     let other = world.receive(10).await;
     assert_eq!(ids(&other), ["b1", "b2"]);
@@ -156,7 +157,10 @@ async fn a_timer_takes_its_place_when_it_falls_due() {
     world.send(&["a-before"]).await;
     world.set(200);
     world.send(&["a-after"]).await;
-    assert_eq!(ids(&world.receive(10).await), ["a-before", "a-timer", "a-after"]);
+    let received = world.receive(10).await;
+    assert_eq!(ids(&received), ["a-before", "a-timer", "a-after"]);
+    let sent: Vec<i64> = received.iter().map(|one| one.message.sent_at()).collect();
+    assert_eq!(sent, [99, 100, 200], "a timer counts as sent when it takes its place");
     assert_eq!(world.queue.first_due().await.unwrap(), Some(0), "as it was sent");
     world.set(300);
     assert_eq!(ids(&world.receive(10).await), ["b-timer"]);
@@ -206,6 +210,12 @@ async fn a_process_that_begins_goes_on_at_once_and_in_order() {
     assert_eq!(ids(&held), ["a2", "a3", "a0"]);
     let tries: Vec<u32> = held.iter().map(|one| one.tries).collect();
     assert_eq!(tries, [2, 1, 1], "the one that may have been worked on counts it as a try");
+    let failed = [Some(Failure::crashed()), None, None];
+    assert!(held.iter().map(|one| &one.failure).eq(&failed), "{held:?}");
+    // Put off, it blocks its group, and the last thing known of it is that its worker died.
+    next.queue.later(&held[0], -999_000).await.unwrap();
+    let blocked = next.queue.blocked().await.unwrap();
+    assert_eq!(blocked[0].failure, Some(Failure::crashed()));
     assert_eq!(world.queue.done(&lost[1]).await, Err(Error::Stale));
 }
 
@@ -228,6 +238,35 @@ async fn a_queue_gets_an_order_or_loses_it() {
     let without = plain();
     without.recover().await.unwrap();
     assert_eq!(without.receive(10, Duration::ZERO).await.unwrap().len(), 3);
+}
+
+#[tokio::test]
+async fn what_was_leased_for_a_receiver_that_left_is_given_back() {
+    let world = Ordered::new();
+    for wait in [Duration::ZERO, Duration::from_secs(3600)] {
+        world.send(&["a1", "a2"]).await;
+        // It is dropped at each point where it can be.
+        for polls in 0..20 {
+            let mut receiving = Box::pin(world.queue.receive(1, wait));
+            let mut received = None;
+            for _ in 0..polls {
+                let mut once = std::pin::pin!(tokio::task::yield_now());
+                tokio::select! {
+                    biased;
+                    some = &mut receiving => { received = Some(some.unwrap()); break }
+                    () = &mut once => {}
+                }
+            }
+            drop(receiving);
+            if let Some(received) = received {
+                world.queue.release(received).await;
+            }
+            world.queue.settled().await;
+            let depth = world.queue.depth().await.unwrap();
+            assert_eq!((depth.visible.counted, depth.in_flight.counted), (2, 0), "{polls}");
+        }
+        world.queue.purge(Which::Waiting).await.unwrap();
+    }
 }
 
 #[tokio::test]

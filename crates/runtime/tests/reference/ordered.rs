@@ -220,3 +220,24 @@ async fn what_is_put_off_for_too_long_has_failed() {
     }
     assert_eq!(hall.ticket("a", "problem"), quoted("later"));
 }
+
+// A message that waited behind one that was put off for too long has its own time to say `later`.
+#[tokio::test]
+async fn one_that_is_put_off_does_not_take_those_behind_it_along() {
+    let hall = Hall::open().await;
+    hall.take("a", "later").await;
+    hall.take("b", "later").await;
+    assert_eq!(hall.handle_first().await.unwrap().worked.ending, Ending::Later);
+    hall.pass(15 * 60 * 1_000 + 1);
+    for dead in [false, false, true] {
+        assert_eq!(hall.handle_first().await.unwrap().dead, dead);
+        hall.pass(1_000);
+    }
+    for _ in 0..3 {
+        let handled = hall.handle_first().await.unwrap();
+        assert_eq!((handled.worked.ending, handled.over), (Ending::Later, false));
+        hall.pass(14 * 60 * 1_000 / 3);
+    }
+    assert_eq!(hall.queue().blocked().await.unwrap()[0].failure, None);
+    assert_eq!(hall.ticket("b", "problem"), None);
+}
