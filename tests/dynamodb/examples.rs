@@ -67,6 +67,6 @@ fn a_run_that_is_stopped_removes_its_table_too() {
 fn a_service_that_is_away_is_told_and_nothing_is_left_behind() {
     let world = World::new();
     let done = world.run(&["test", "doors.md", "--dynamodb", "--endpoint", "http://127.0.0.1:1"]);
-    done.is(2, &["DynamoDB at http://127.0.0.1:1", "cannot be asked"]);
+    done.is(2, &["DynamoDB at http://127.0.0.1:1", "cannot be reached"]);
     assert!(!done.errors.contains("left behind"), "{}", done.errors);
 }

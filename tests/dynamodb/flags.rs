@@ -58,12 +58,12 @@ fn flags_that_do_not_go_together_are_refused_and_told_why() {
         (
             &serve,
             &["doors.md", "--dynamodb", "--endpoint", "127.0.0.1:8000"],
-            "no address such as http://",
+            "not an address such as http://",
         ),
         (
             &serve,
             &["doors.md", "--dynamodb", "--endpoint", "ftp://here"],
-            "no address such as http://",
+            "not an address such as http://",
         ),
         (&["table", "diff"], &["doors.md", "--table", "gates=G"], "there is no system `gates`"),
         (

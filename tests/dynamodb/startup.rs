@@ -69,10 +69,15 @@ fn what_cannot_be_reached_is_told_soon() {
     };
     serve(&World::new(), &closed).is(
         2,
-        &[&closed, "cannot be asked", "Connection refused", "is the endpoint right (`--endpoint`"],
+        &[
+            &closed,
+            "cannot be reached",
+            "Connection refused",
+            "is the endpoint right (`--endpoint`",
+        ],
     );
     let silent = silence();
-    serve(&World::new(), &silent).is(2, &[&silent, "cannot be asked", "timeout"]);
+    serve(&World::new(), &silent).is(2, &[&silent, "cannot be reached", "timeout"]);
     let stranger = impostor(|_| (200, json!("hello")));
     serve(&World::new(), &stranger).is(2, &["what answers there is not DynamoDB"]);
     let html = impostor(|_| (404, json!("not here")));

@@ -82,7 +82,7 @@ fn an_import_goes_on_only_with_the_same_file_and_the_same_table() {
     says(&refused(&mut other.import(&source)), &["another table", "--restart"]);
     // Another file of that name.
     write(&source, &plain(4000, 12));
-    says(&refused(&mut here.import(&source)), &["not what it was", "--restart"]);
+    says(&refused(&mut here.import(&source)), &["has changed before line 3000", "--restart"]);
     // The same file, and a table that was made anew.
     write(&source, &half.replace("bad\n", ""));
     fs::remove_dir_all(&data).unwrap();

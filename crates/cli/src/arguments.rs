@@ -53,7 +53,7 @@ pub(crate) enum Deny {
 
 #[derive(Debug, Subcommand)]
 enum Command {
-    /// Serves documents over HTTP; without any, the systems that are shipped.
+    /// Serves documents over HTTP; without any, the shipped systems.
     Serve(Serve),
     /// Checks documents: names, types, and every rule. Prints all mistakes and warnings at once.
     Check {
@@ -80,12 +80,12 @@ enum Command {
         #[arg(value_name = "DOC")]
         documents: Vec<PathBuf>,
     },
-    /// Works through the queues of documents, and serves nothing.
+    /// Works on the messages of the queues of documents, and serves no contract.
     Work(Work),
-    /// Looks into queues, tries again what was given up, and cleans up.
+    /// Shows queues and their messages, sends dead messages again, and removes messages.
     #[command(subcommand)]
     Queue(Queue),
-    /// Makes the DynamoDB tables of documents, or looks at them.
+    /// Makes, shows and compares the DynamoDB tables of documents.
     #[command(subcommand)]
     Table(Table),
     /// Prints a token for a caller, signed with the development secret of a data directory.
@@ -94,7 +94,7 @@ enum Command {
     Export(Export),
     /// Loads the lines of an export into a table.
     Import(Import),
-    /// Verifies what was drawn by lot: that every outcome follows from the key that was committed to.
+    /// Verifies a lottery: that every outcome follows from the key that was committed to.
     Verify(Verify),
     /// Prints the checked models of documents, for other programs.
     Model {
@@ -107,7 +107,7 @@ enum Command {
     },
 }
 
-/// What `serve` is told.
+/// The arguments of `serve`.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -136,22 +136,21 @@ pub(crate) struct Serve {
     pub(crate) kept: Kept,
     #[command(flatten)]
     pub(crate) working: Working,
-    /// Work on no messages; `latchkey work` does, beside it.
+    /// Work on no messages; leave them to `latchkey work`.
     #[arg(long, conflicts_with = "workers")]
     pub(crate) no_workers: bool,
     #[command(flatten)]
     pub(crate) trust: Trust,
-    /// Let requests bring the instant they are made at in `Latchkey-Now`; queues are worked off when they are
-    /// told to (`POST /test-clock/pass`). For tests, on loopback alone.
+    /// Let requests give their instant in `Latchkey-Now`. Messages are worked on only during `POST /test-clock/pass`.
+    /// For tests, on loopback only.
     #[arg(long)]
     pub(crate) test_clock: bool,
 }
 
-/// Which store items are kept in.
+/// Which store has the items.
 #[derive(Debug, Args)]
 pub(crate) struct Storage {
-    /// Keep items in DynamoDB, not in the data directory. Credentials and region are found as by every
-    /// program of the AWS SDK.
+    /// Keep items in DynamoDB, not in the data directory. Credentials and region are found as the AWS SDK finds them.
     #[arg(long)]
     pub(crate) dynamodb: bool,
     #[command(flatten)]
@@ -164,16 +163,16 @@ pub(crate) struct Remote {
     /// A service that speaks DynamoDB's protocol, instead of AWS's; also AWS_ENDPOINT_URL_DYNAMODB.
     #[arg(long, value_name = "URL")]
     pub(crate) endpoint: Option<String>,
-    /// The DynamoDB table of a system, instead of the one its document names; for a lone system also
+    /// The DynamoDB table of a system, instead of the one in its document; for a single system also
     /// DYNAMODB_TABLE_NAME.
     #[arg(long = "table", value_name = "SYSTEM=NAME")]
     pub(crate) tables: Vec<String>,
 }
 
-/// The issuer and the audience of tokens, unless told.
+/// The default issuer and audience of tokens.
 const OURS: &str = "latchkey";
 
-/// Which tokens count.
+/// Which tokens are accepted.
 #[derive(Debug, Args)]
 pub(crate) struct Trust {
     /// The `iss` of tokens.
@@ -190,7 +189,7 @@ impl Default for Trust {
     }
 }
 
-/// What `test` is told.
+/// The arguments of `test`.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -206,10 +205,10 @@ pub(crate) struct Test {
     /// The documents; without any, those that are shipped.
     #[arg(value_name = "DOC")]
     pub(crate) documents: Vec<PathBuf>,
-    /// A running server, instead of one of its own.
+    /// Run the examples against a running server.
     #[arg(long, value_name = "URL")]
     pub(crate) against: Option<String>,
-    /// DynamoDB, instead of a store in memory: a table of its own, removed afterwards.
+    /// Run the examples on DynamoDB, on a new table that is removed afterwards.
     #[arg(long, conflicts_with = "against")]
     pub(crate) dynamodb: bool,
     /// A service that speaks DynamoDB's protocol, instead of AWS's; also AWS_ENDPOINT_URL_DYNAMODB.
@@ -225,7 +224,7 @@ pub(crate) struct Test {
     pub(crate) complete: bool,
 }
 
-/// What `call` is told.
+/// The arguments of `call`.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -256,18 +255,18 @@ pub(crate) struct Call {
     pub(crate) documents: Vec<PathBuf>,
     #[command(flatten)]
     pub(crate) kept: Kept,
-    /// Show the requests that were made of the table.
+    /// Show the requests to the table.
     #[arg(long)]
     pub(crate) trace: bool,
     /// The instant of the call, instead of now.
     #[arg(long, value_name = "TIME")]
     pub(crate) at: Option<String>,
-    /// The call's own name, as `Idempotency-Key` gives it.
+    /// The `Idempotency-Key` of the call.
     #[arg(long, value_name = "KEY")]
     pub(crate) idempotency_key: Option<String>,
 }
 
-/// What `table` is told.
+/// The arguments of `table`.
 #[derive(Debug, Subcommand)]
 #[command(after_help = "\
 Examples:
@@ -279,7 +278,7 @@ Examples:
 
 Credentials, region and endpoint are found as by every program of the AWS SDK.")]
 pub(crate) enum Table {
-    /// Makes tables: on-demand billing, point-in-time recovery, expiry. Those that are there stay as they are.
+    /// Makes tables: on-demand billing, point-in-time recovery, expiry. Existing tables are not changed.
     #[command(after_help = "\
 Examples:
   latchkey table create doors.md
@@ -316,8 +315,7 @@ Nothing is asked of AWS. The tables stay when the stack is removed.")]
         /// The documents; without any, those that are shipped.
         #[arg(value_name = "DOC")]
         documents: Vec<PathBuf>,
-        /// The table of a system, instead of the one its document names; for a lone system also
-        /// DYNAMODB_TABLE_NAME.
+        /// The table of a system, instead of the one in its document; for a single system also DYNAMODB_TABLE_NAME.
         #[arg(long = "table", value_name = "SYSTEM=NAME")]
         tables: Vec<String>,
     },
@@ -333,7 +331,7 @@ pub(crate) struct Tables {
     pub(crate) remote: Remote,
 }
 
-/// What `token` is told.
+/// The arguments of `token`.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -342,7 +340,7 @@ Examples:
   latchkey token --data ./doors --sub dana --role operator --doc doors.md    refuse a role it does not have
   curl -H \"authorization: Bearer $(latchkey token --sub alice)\" http://127.0.0.1:8080/…")]
 pub(crate) struct Token {
-    /// The data directory of the server, which keeps the secret.
+    /// The data directory of the server, which has the secret.
     #[arg(long, value_name = "DIR", default_value = "./latchkey-data")]
     pub(crate) data: PathBuf,
     /// The caller's id.
@@ -357,7 +355,7 @@ pub(crate) struct Token {
     /// The documents that the token is for. Roles that none of them has are refused.
     #[arg(long = "doc", value_name = "DOC")]
     pub(crate) documents: Vec<PathBuf>,
-    /// How many hours it lasts.
+    /// How many hours the token is valid.
     #[arg(long, value_name = "N", default_value_t = 24)]
     pub(crate) hours: u32,
     #[command(flatten)]

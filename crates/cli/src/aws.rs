@@ -14,10 +14,10 @@ use crate::arguments::{Queues, Remote};
 use crate::running::{Names, on_sqs, refuse_standard};
 use crate::storage::{Opened, bare};
 
-/// How long it may take to find out where DynamoDB is.
+/// How long it may take to find region and credentials.
 const FIND_TIME_MAX: Duration = Duration::from_secs(10);
 
-/// Opens DynamoDB, or what speaks its protocol.
+/// Opens DynamoDB, or a service with its protocol.
 pub(crate) async fn open(remote: &Remote) -> Result<Opened, Failure> {
     let service = remote.connect().await?;
     let shown = match service.region() {
@@ -27,7 +27,7 @@ pub(crate) async fn open(remote: &Remote) -> Result<Opened, Failure> {
     Ok(Opened { backend: Arc::new(service), local: None, shown })
 }
 
-/// What helps against what a service says of a table. `arguments` are those of `latchkey table` that lead to it.
+/// What to do about an error of a table. `arguments` are those of `latchkey table` for this table.
 pub(crate) fn advice(
     error: &(dyn StdError + Send + Sync + 'static),
     arguments: &str,
@@ -36,11 +36,11 @@ pub(crate) fn advice(
 }
 
 impl Remote {
-    /// Finds DynamoDB, or what speaks its protocol.
+    /// Connects to DynamoDB, or to a service with its protocol.
     pub(crate) async fn connect(&self) -> Result<DynamoDb, Failure> {
         if let Some(endpoint) = self.endpoint().filter(|endpoint| !is_address(endpoint)) {
             return Err(Failure::Unusable(format!(
-                "the endpoint `{}` is no address such as http://127.0.0.1:8000",
+                "the endpoint `{}` is not an address such as http://127.0.0.1:8000",
                 bare(&endpoint)
             )));
         }
@@ -54,15 +54,15 @@ impl Remote {
     }
 }
 
-/// SQS, or what speaks its protocol.
+/// SQS, or a service with its protocol.
 pub(crate) struct Sqs(SqsService);
 
 impl Sqs {
-    /// Finds it.
+    /// Connects to SQS.
     pub(crate) async fn connect(queues: &Queues) -> Result<Sqs, Failure> {
         if let Some(endpoint) = queues.sqs_endpoint.as_deref().filter(|url| !is_address(url)) {
             return Err(Failure::Unusable(format!(
-                "the endpoint `{}` is no address such as http://127.0.0.1:5000",
+                "the endpoint `{}` is not an address such as http://127.0.0.1:5000",
                 bare(endpoint)
             )));
         }
@@ -96,7 +96,7 @@ impl Sqs {
         Ok(found)
     }
 
-    /// Makes a queue. One that is there stays as it is.
+    /// Makes a queue. An existing queue is not changed.
     pub(crate) async fn create(
         &self,
         name: &str,

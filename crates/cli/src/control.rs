@@ -1,5 +1,5 @@
-//! How a command asks the process that has a data directory open: by a socket in the directory, which is its
-//! owner's alone.
+//! A socket in the data directory, by which a command asks the process that has the directory open. Only the owner of
+//! the directory can use it.
 
 use std::fs::Permissions;
 use std::io;
@@ -29,7 +29,7 @@ const ANSWER_BYTES_MAX: u64 = 64 * 1024 * 1024;
 pub(crate) const STRANGE: &str =
     "the server's answer cannot be read; is the server of another version of latchkey?";
 
-/// How long whoever asks may take to say what.
+/// How long a command may take to send its order.
 const ASK_TIME_MAX: Duration = Duration::from_secs(5);
 
 /// Listens to commands until it is dropped.
@@ -39,12 +39,12 @@ pub(crate) struct Control {
 }
 
 impl Control {
-    /// Listens in a directory whose store this process has open. Where that cannot be, commands have to wait
-    /// until the store is free.
+    /// Listens in a directory whose store this process has open. If that fails, commands must wait until the store is
+    /// free.
     pub(crate) fn listen(data: &Path, runtimes: &[Runtime]) -> Control {
         let path = data.join(SOCKET);
-        // Of a process that died: the store has one at a time. What cannot be removed cannot be bound to, and that is
-        // logged.
+        // A socket here is left from a process that died, because only one process has the store. If it cannot be
+        // removed, `bind` fails and says so.
         let _ = std::fs::remove_file(&path);
         let listener = match UnixListener::bind(&path) {
             Ok(listener) => listener,
@@ -53,7 +53,7 @@ impl Control {
                 return Control { path, task: None };
             }
         };
-        // Its owner's alone, whatever the directory allows others.
+        // For the owner only, whatever the mode of the directory.
         if let Err(error) = std::fs::set_permissions(&path, Permissions::from_mode(0o600)) {
             tracing::warn!(%error, "`latchkey queue` cannot ask this process");
             return Control { path, task: None };
@@ -65,7 +65,7 @@ impl Control {
                     Ok((stream, _)) => {
                         let runtimes = Arc::clone(&runtimes);
                         tokio::spawn(async move {
-                            // Whoever asked is gone if it fails.
+                            // If this fails, the command that asked is gone.
                             let _ = answer(stream, &runtimes).await;
                         });
                     }
@@ -103,8 +103,8 @@ async fn answer(mut stream: UnixStream, runtimes: &[Runtime]) -> io::Result<()> 
     write.shutdown().await
 }
 
-/// Has the process that has a directory open carry an order out. Nothing if there is none: no socket, or one that a
-/// process has left behind.
+/// Asks the process that has a directory open to carry out an order. Nothing if there is no such process: no socket, or
+/// one that a dead process left.
 pub(crate) async fn ask(data: &Path, order: &Order) -> Option<Result<Value, String>> {
     let path = data.join(SOCKET);
     let mut stream = match UnixStream::connect(&path).await {

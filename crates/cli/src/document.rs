@@ -1,4 +1,4 @@
-//! Documents: reading them, checking them, and those that are shipped.
+//! Reads and checks documents, and has the shipped ones.
 
 use std::fs::File;
 use std::io::Read;
@@ -54,7 +54,7 @@ pub(crate) fn all(paths: &[PathBuf]) -> Result<Vec<Document>, Failure> {
 }
 
 impl Document {
-    /// Plans the document, or tells its mistakes. Warnings go to the log, in commands that have one.
+    /// Plans the document, or prints its mistakes. Warnings go to the log, in commands that have one.
     #[expect(clippy::print_stderr, reason = "it is a command")]
     pub(crate) fn system(&self, colour: bool) -> Result<System, Failure> {
         let checked = latchkey_model::check(&self.text);
@@ -98,7 +98,7 @@ pub(crate) fn refuse_unknown_roles(roles: &[String], systems: &[System]) -> Resu
     }
 }
 
-/// Plans all documents, or tells the mistakes of all.
+/// Plans all documents, or prints the mistakes of all.
 pub(crate) fn systems(documents: &[Document], colour: bool) -> Result<Vec<System>, Failure> {
     let planned: Vec<_> = documents.iter().map(|document| document.system(colour)).collect();
     let systems: Vec<System> = planned.into_iter().collect::<Result<_, _>>()?;

@@ -15,29 +15,29 @@ use latchkey_table::{Text, Value};
 use matching::{Bindings, differs, filled};
 pub use target::{Reply, Target, TargetError};
 
-/// The instant an example begins at unless it says another.
+/// The instant at which examples begin, unless they set another.
 const BEGINNING: &str = "2026-01-01T00:00:00.000Z";
 
 /// How long the tokens of examples last.
 const TOKEN_LASTS: Duration = Duration::from_secs(60 * 60);
 
-/// How much of an answer is shown when it is not as it should be.
+/// How much of a wrong answer is shown.
 const SHOWN_CHARS_MAX: usize = 500;
 
-/// What came of the examples of a document.
+/// The result of the examples of a document.
 #[derive(Debug, Default)]
 pub struct Report {
     /// How many blocks there are.
     pub blocks: usize,
     /// How many requests were made.
     pub requests: usize,
-    /// What was not as an example says.
+    /// Answers that differ from their example.
     pub failures: Vec<Diagnostic>,
     /// Which contracts answered, and with which problem; `None` is no problem.
     pub seen: BTreeSet<(String, Option<String>)>,
 }
 
-/// Runs the examples of a document, in order, on whatever is there.
+/// Runs the examples of a document, in order, on a target.
 pub async fn run(text: &str, target: &Target) -> Result<Report, TargetError> {
     let parsed = latchkey_language::parse(text);
     let mut report = Report { blocks: parsed.document.examples.len(), ..Report::default() };
@@ -50,7 +50,7 @@ pub async fn run(text: &str, target: &Target) -> Result<Report, TargetError> {
         bindings: BTreeMap::new(),
     };
     for example in &parsed.document.examples {
-        // A block says for itself who asks.
+        // Each block sets its own caller.
         run.caller = None;
         for step in &example.steps {
             run.step(step).await?;
@@ -63,7 +63,7 @@ struct Run<'a> {
     target: &'a Target,
     report: Report,
     instant: String,
-    /// Who asks: nobody yet, nobody at all, or a token.
+    /// The caller: not set yet, nobody, or a token.
     caller: Option<Option<String>>,
     bindings: Bindings,
 }
@@ -175,7 +175,7 @@ impl Run<'_> {
         Ok(())
     }
 
-    /// Keeps in mind which contract answered what.
+    /// Records which contract answered, and with which problem.
     fn note(&mut self, reply: &Reply, answer: Option<&Value>) {
         let code = match answer {
             Some(Value::Map(map)) if reply.status >= 400 => {

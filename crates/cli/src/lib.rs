@@ -1,4 +1,4 @@
-//! What the `latchkey` command is made of, for tests and for tools of your own.
+//! The parts of the `latchkey` command, for tests and for your own tools.
 
 mod arguments;
 #[cfg(feature = "aws")]
@@ -25,14 +25,14 @@ use std::process::ExitCode;
 pub use arguments::main;
 pub use render::{line_and_column, render};
 
-/// A length as a number of 64 bits. Rust has no machine whose lengths are longer.
+/// A length as a `u64`. No target of Rust has a longer `usize`.
 fn wide(length: usize) -> u64 {
     u64::try_from(length).unwrap_or(u64::MAX)
 }
 
 /// Why a command could not do its work.
 enum Failure {
-    /// A document has mistakes, or an example is not as it says. It has been told.
+    /// A document has mistakes, or an example fails. The message has been printed.
     Told,
     /// The call is wrong, or a file cannot be used.
     Unusable(String),

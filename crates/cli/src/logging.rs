@@ -1,4 +1,4 @@
-//! What a process that runs for long tells: JSON lines on standard error, and a few for people on standard output.
+//! The output of `serve` and `work`: JSON lines on standard error, and a few lines for people on standard output.
 //!
 //! Neither waits for a reader: see [`Log`].
 
@@ -12,13 +12,13 @@ use tracing_subscriber::fmt::MakeWriter;
 
 use crate::Failure;
 
-/// How long a process that stops waits for its last lines to be read.
+/// How long a process that stops waits for a reader of its last lines.
 const LAST_LINES_TIME_MAX: Duration = Duration::from_secs(1);
 
 /// The variable that says how much is logged.
 const VARIABLE: &str = "LATCHKEY_LOG";
 
-/// Where a process tells what it does.
+/// The two outputs of a process.
 pub(crate) struct Logging {
     /// Standard error, for programs.
     pub(crate) log: Log,
@@ -27,10 +27,10 @@ pub(crate) struct Logging {
 }
 
 impl Logging {
-    /// Logs JSON lines from here on, panics among them.
+    /// Starts the log. Panics are logged too.
     ///
-    /// A level is that of our own lines. Those of others are warnings: at the lowest levels the SDK's hold what
-    /// it sends and is sent.
+    /// The level is for Latchkey's own lines. Libraries log warnings only: at lower levels the AWS SDK logs the content
+    /// of requests and answers.
     pub(crate) fn start() -> Result<Logging, Failure> {
         let log = Log::start(io::stderr()).map_err(Failure::unusable)?;
         let told = Log::start(io::stdout()).map_err(Failure::unusable)?;
@@ -56,7 +56,7 @@ impl Logging {
             .with_env_filter(filter)
             .with_writer(Lines(log.clone()))
             .init();
-        // The standard hook writes to standard error itself, and would wait there for a reader.
+        // The default hook writes to standard error directly, and would wait for a reader.
         std::panic::set_hook(Box::new(|panic| tracing::error!(%panic, "a task panicked")));
         Ok(Logging { log, told })
     }
@@ -68,20 +68,20 @@ impl Logging {
     }
 }
 
-/// Writes the last words of a process to standard error. A server hears signals by then, so a write that waits for a
-/// reader could not be interrupted: the wait is bounded.
+/// Writes the last message of a process to standard error, and waits a bounded time for it. `eprintln!` would wait for
+/// ever if nobody reads, and a server has replaced the default action of SIGTERM by then.
 pub(crate) fn tell_last(text: &str) {
-    // Without a thread for it nothing can be said, and the exit code says that something is wrong.
+    // Without a thread the message is lost, but the exit code still shows the failure.
     if let Ok(log) = Log::start(io::stderr()) {
         log.add(text);
         log.finish(LAST_LINES_TIME_MAX);
     }
 }
 
-/// Leaves each event as a line in the log.
+/// Adds each event to the log as a line.
 struct Lines(Log);
 
-/// Takes the line of one event.
+/// The writer of one event.
 struct Line<'a>(&'a Log);
 
 impl<'a> MakeWriter<'a> for Lines {

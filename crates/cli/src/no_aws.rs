@@ -1,4 +1,4 @@
-//! What a build without the feature `aws` says where AWS is asked for.
+//! The errors of a build without the feature `aws`.
 
 use std::error::Error as StdError;
 use std::sync::Arc;
@@ -26,7 +26,7 @@ pub(crate) fn advice(_: &(dyn StdError + Send + Sync + 'static), _: &str) -> Opt
     None
 }
 
-/// There is none.
+/// Never: this build has no SQS.
 pub(crate) enum Sqs {}
 
 impl Sqs {

@@ -1,4 +1,4 @@
-//! Diagnostics as people read them: the source, the carets, the other place, why, and what to write.
+//! Shows diagnostics to people: the source with carets, the reason, and what to write instead.
 
 use annotate_snippets::{AnnotationKind, Group, Level, Renderer, Snippet};
 use latchkey_language::{Diagnostic, Level as Severity, Span};
@@ -27,7 +27,7 @@ pub fn render(path: &str, text: &str, diagnostic: &Diagnostic, colour: bool) -> 
     renderer.render(&[group])
 }
 
-/// A span within the text, one character long at least, on its first line alone.
+/// A span cut to its first line, within the text.
 fn clip(text: &str, span: Span) -> std::ops::Range<usize> {
     let start = span.start.min(text.len());
     let rest = text.get(start..span.end.clamp(start, text.len())).unwrap_or_default();

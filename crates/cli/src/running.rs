@@ -1,4 +1,4 @@
-//! Systems that run: on their tables, with their queues, wherever both are.
+//! Starts systems on their tables, with their queues.
 
 use std::borrow::Cow;
 use std::path::PathBuf;
@@ -16,14 +16,14 @@ use crate::storage::Opened;
 /// How the name of a FIFO queue of SQS ends.
 const FIFO: &str = ".fifo";
 
-/// Who may use queues that are in the data directory, beside a table elsewhere.
+/// Who works on queues in the data directory, for a table on DynamoDB.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Reach {
-    /// This process, and nobody else meanwhile.
+    /// This process only.
     Own,
-    /// This process, which moves time by hand and sweeps nothing.
+    /// This process, with a test clock; it does not sweep the outbox.
     OwnByHand,
-    /// Whoever serves; what this process sends waits in the outbox.
+    /// The process that serves. What this process sends waits in the outbox.
     Others,
 }
 
@@ -31,7 +31,7 @@ pub(crate) enum Reach {
 pub(crate) struct Running {
     pub(crate) opened: Opened,
     pub(crate) runtimes: Vec<Runtime>,
-    /// The store of the data directory, if it is open: of items, or of messages alone.
+    /// The store of the data directory, if it is open: for items and messages, or for messages only.
     pub(crate) local: Option<Arc<Store>>,
 }
 
@@ -69,7 +69,7 @@ impl Running {
         for system in systems {
             let outside = match (&sqs, &opened.local, &local) {
                 (Some(sqs), ..) => sqs.queues(&system, &names, source).await?,
-                // Its queues are in the store of its items.
+                // The queues are in the same store as the items.
                 (None, Some(_), _) => Vec::new(),
                 (None, None, Some(store)) => {
                     let in_store = Outside::in_store(&system, store, source).await;
@@ -97,7 +97,7 @@ impl Running {
 pub(crate) type Names<'a> = Vec<(&'a str, &'a str)>;
 
 impl Queues {
-    /// Flags of SQS are for SQS.
+    /// Refuses the flags of SQS without `--sqs`.
     fn refuse_alone(&self) -> Result<(), Failure> {
         let given = [
             ("--sqs-endpoint", self.sqs_endpoint.is_some()),
@@ -145,7 +145,7 @@ impl Queues {
     }
 }
 
-/// The name of a queue on SQS. One that is ordered is a FIFO queue there, unless another is named.
+/// The name of a queue on SQS. By default an ordered queue is a FIFO queue.
 pub(crate) fn on_sqs<'a>(names: &Names<'a>, queue: &QueueInfo<'a>) -> Cow<'a, str> {
     let named = names.iter().find(|(own, _)| *own == queue.name);
     match (named, queue.ordered_by) {
@@ -155,7 +155,7 @@ pub(crate) fn on_sqs<'a>(names: &Names<'a>, queue: &QueueInfo<'a>) -> Cow<'a, st
     }
 }
 
-/// A standard queue keeps no order.
+/// Refuses a standard queue of SQS for an ordered queue.
 pub(crate) fn refuse_standard(queue: &QueueInfo<'_>, name: &str) -> Result<(), Failure> {
     match queue.ordered_by {
         Some(field) if !name.ends_with(FIFO) => Err(Failure::Unusable(format!(

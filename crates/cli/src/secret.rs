@@ -17,20 +17,20 @@ const VARIABLE: &str = "LATCHKEY_SECRET";
 /// The file of a data directory that holds the development secret.
 const FILE: &str = "development-secret";
 
-/// A secret, and whether it is good for development alone.
+/// A secret, and whether it is for development only.
 pub(crate) struct Secret {
     bytes: Vec<u8>,
     pub(crate) development: bool,
 }
 
 impl Secret {
-    /// The deployment's, or else the one of a data directory, which is made if there is none.
+    /// The secret of the deployment, or else that of a data directory, which is made if there is none.
     pub(crate) fn find(data: &Path) -> Result<Secret, Failure> {
         Secret::of_deployment().transpose().unwrap_or_else(|| Secret::of_directory(data))
     }
 
-    /// The deployment's, or else the one that a data directory has: a server's, which has made it. A command that only
-    /// signs makes none, since a directory that is spelled wrong would get a secret that no server has.
+    /// The secret of the deployment, or else the one that a server has made in a data directory. A command that signs
+    /// tokens makes no secret: in a directory that is spelled wrong it would be one that no server has.
     pub(crate) fn find_made(data: &Path) -> Result<Secret, Failure> {
         if let Some(secret) = Secret::of_deployment()? {
             return Ok(secret);
@@ -81,12 +81,12 @@ impl Secret {
         Ok(Secret { bytes, development: true })
     }
 
-    /// What makes and reads tokens.
+    /// Makes and verifies tokens.
     pub(crate) fn tokens(&self, trust: &Trust) -> Result<Tokens, Failure> {
         Tokens::new(&self.bytes, &trust.issuer, &trust.audience).map_err(Failure::unusable)
     }
 
-    /// What seals cursors: not the key that signs tokens, but as secret.
+    /// The key that seals cursors. It differs from the key that signs tokens.
     pub(crate) fn for_cursors(&self) -> Vec<u8> {
         [b"latchkey cursors: ".as_slice(), &self.bytes].concat()
     }
@@ -96,7 +96,7 @@ fn unusable(path: &Path, error: &io::Error) -> Failure {
     Failure::Unusable(format!("cannot use the secret in `{}`: {error}", path.display()))
 }
 
-/// Makes a secret, under another name first: whoever reads it finds it whole.
+/// Makes a secret, under another name first, so that no reader finds a part of it.
 fn make(path: &Path) -> io::Result<String> {
     let mut random = [0; 32];
     SystemSource.random(&mut random)?;
@@ -105,7 +105,7 @@ fn make(path: &Path) -> io::Result<String> {
     let mut file = private::options().write(true).create(true).truncate(true).open(&draft)?;
     file.write_all(text.as_bytes())?;
     file.sync_all()?;
-    // Of two who make one at once, the first wins and both use it.
+    // If two processes make one at the same time, both use that of the first.
     let linked = fs::hard_link(&draft, path);
     fs::remove_file(&draft)?;
     match linked {

@@ -1,4 +1,4 @@
-//! Which store a command works on, and which table each system has there.
+//! Opens the store of a command, and finds the table of each system.
 
 use std::error::Error;
 use std::path::{Path, PathBuf};
@@ -11,17 +11,17 @@ use latchkey_table::{Backend, PrepareError};
 use crate::arguments::{Remote, Storage};
 use crate::{Failure, aws};
 
-/// The variable that names the table of a lone system.
+/// The variable that names the table of a single system.
 const VARIABLE: &str = "DYNAMODB_TABLE_NAME";
 
-/// The variables the SDK finds an endpoint in, the one that counts first.
+/// The variables in which the SDK looks for an endpoint, in this order.
 const ENDPOINT_VARIABLES: [&str; 2] = ["AWS_ENDPOINT_URL_DYNAMODB", "AWS_ENDPOINT_URL"];
 
 /// A store that was opened.
 #[derive(Debug, Clone)]
 pub(crate) struct Opened {
     pub(crate) backend: Arc<dyn Backend>,
-    /// The store itself, if it is that of a data directory.
+    /// The embedded store, if items are in a data directory.
     pub(crate) local: Option<Arc<Store>>,
     /// The store, for people: on AWS with its region.
     pub(crate) shown: String,
@@ -65,7 +65,7 @@ impl Storage {
         Ok(Opened { backend: store.clone(), local: Some(store), shown })
     }
 
-    /// Why a system does not start, and what helps.
+    /// Why a system does not start, and what to do.
     pub(crate) fn refused(
         &self,
         error: &StartError,
@@ -92,7 +92,7 @@ impl Storage {
 }
 
 impl Remote {
-    /// Puts systems on their tables: those that are given, or else those their documents name.
+    /// Puts systems on their tables: those of the arguments, or else those of the documents.
     pub(crate) fn place(&self, systems: Vec<System>) -> Result<Vec<System>, Failure> {
         let variable = match std::env::var(VARIABLE) {
             Ok(name) if !name.is_empty() => Some(name),
@@ -130,7 +130,7 @@ impl Remote {
         }
     }
 
-    /// The arguments of `latchkey table` that lead to the same tables, each behind a space.
+    /// The arguments of `latchkey table` for the same tables, each after a space.
     pub(crate) fn arguments(&self, documents: &[PathBuf], system: &str, table: &str) -> String {
         let mut arguments: Vec<String> =
             documents.iter().map(|path| path.display().to_string()).collect();
@@ -148,7 +148,7 @@ impl Remote {
     }
 }
 
-/// An argument as a shell reads it.
+/// An argument, quoted for a shell.
 pub(crate) fn quoted(argument: &str) -> String {
     let plain = |c: char| c.is_ascii_alphanumeric() || "-_./:=@%+,".contains(c);
     if !argument.is_empty() && argument.chars().all(plain) {
@@ -165,7 +165,7 @@ pub(crate) fn bare(endpoint: &str) -> String {
     format!("{scheme}://{host}{path}")
 }
 
-/// Systems on their tables: as given, or as the variable says, or as their documents say.
+/// Puts systems on their tables: by the arguments, by the variable, or by the documents.
 fn placed(
     systems: Vec<System>,
     given: &[String],
@@ -194,7 +194,7 @@ fn placed(
         && let Some(system) = systems.iter().find(unnamed)
     {
         return Err(format!(
-            "{VARIABLE} is `{table}`, and {} systems cannot share a table; unset it, and use `--table {}=NAME` and the like",
+            "{VARIABLE} is `{table}`, and {} systems cannot share a table; unset it, and use `--table {}=NAME` for each system",
             systems.len(),
             system.name()
         ));
@@ -210,7 +210,7 @@ fn placed(
     apart(systems)
 }
 
-/// Systems that share no table.
+/// Refuses systems that share a table.
 fn apart(systems: Vec<System>) -> Result<Vec<System>, String> {
     for (at, system) in systems.iter().enumerate() {
         system.table().validate().map_err(|error| error.to_string())?;

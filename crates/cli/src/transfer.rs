@@ -1,4 +1,4 @@
-//! Moving whole tables: what export and import share.
+//! What export and import share.
 
 pub(crate) mod lines;
 pub(crate) mod mark;
@@ -20,10 +20,10 @@ use crate::document;
 use crate::storage::Opened;
 use crate::{Failure, wide};
 
-/// How long a service that takes nothing is waited for.
+/// How long a command waits for a service that throttles every request.
 const WAIT_TIME_MAX: Duration = Duration::from_secs(5 * 60);
 
-/// What a command was told of the table it moves.
+/// The arguments that say which table is moved.
 pub(crate) struct Told<'a> {
     pub(crate) documents: &'a [PathBuf],
     /// The system, when there are several.
@@ -53,7 +53,7 @@ impl Told<'_> {
     }
 }
 
-/// A path with something behind its name.
+/// A path with a suffix.
 pub(crate) fn beside(path: &Path, suffix: &str) -> PathBuf {
     let mut name = OsString::from(path);
     name.push(suffix);
@@ -66,16 +66,17 @@ pub(crate) struct Table {
     schema: Arc<Schema>,
     /// Which table it is, for people.
     pub(crate) shown: String,
-    /// Which table it is: another, or one that was made anew, is called otherwise where that can be known.
+    /// The identity of the table. Another table, or the same one after it was made again, has another identity, where
+    /// the service shows that.
     pub(crate) identity: String,
-    /// How many items it has, or so; where the service says it.
+    /// About how many items it has, if the service says so.
     items_about: Option<u64>,
 }
 
 impl Table {
-    /// A table that is there.
+    /// An existing table.
     pub(crate) async fn to_read(told: &Told<'_>, system: &System) -> Result<Table, Failure> {
-        // Opening makes a store where there is none; reading should not.
+        // Opening a store makes it; an export must not.
         if !told.storage.dynamodb && !told.data.is_dir() {
             return Err(Failure::Unusable(format!(
                 "there is no data directory `{}`; name the one that is served, by `--data DIR`",
@@ -85,7 +86,7 @@ impl Table {
         Table::open(told, system, Need::Read).await
     }
 
-    /// A table that is as the document needs it; on this machine, it is made so.
+    /// A table that fits the document. A table on this machine is made.
     pub(crate) async fn to_fill(told: &Told<'_>, system: &System) -> Result<Table, Failure> {
         Table::open(told, system, Need::Write).await
     }
@@ -125,7 +126,7 @@ impl Table {
         &self.schema
     }
 
-    /// The part of the table behind a key.
+    /// The next items after a key.
     pub(crate) async fn read(&self, after: Option<&Key>) -> Result<Scanned, Error> {
         self.scan(after, Scan::ITEMS_MAX).await
     }
@@ -140,7 +141,7 @@ impl Table {
         self.opened.backend.scan(scan, patience()).await
     }
 
-    /// Whether the table has nothing in it.
+    /// Whether the table is empty.
     pub(crate) async fn is_empty(&self) -> Result<bool, Error> {
         Ok(self.scan(None, 1).await?.items.is_empty())
     }
@@ -153,7 +154,7 @@ impl Table {
         Ok(got.item.is_some())
     }
 
-    /// How many items there are, or so.
+    /// About how many items the table has.
     pub(crate) async fn count(&self) -> Result<Option<u64>, Error> {
         if self.opened.local.is_none() {
             return Ok(self.items_about.filter(|count| *count > 0));

@@ -1,25 +1,25 @@
-//! What `latchkey queue` has done: by this process, or by the one that has the store open.
+//! The orders of `latchkey queue`, carried out by this process or by the one that has the store open.
 
 use latchkey_runtime::queue::{Blocked, Count, Peeked, Which};
 use latchkey_runtime::{Purged, QueueHandle, Runtime, json, time};
 use latchkey_table::{Map, Value as Stored};
 use serde_json::{Value, json};
 
-/// What is to be done.
+/// An order.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Order {
-    /// Say how full each queue is.
+    /// List the queues with their numbers of messages.
     List,
     /// Show messages of a queue.
     Peek { queue: String, which: Which, limit: usize },
-    /// Send what was given up again: the message of an id, or all.
+    /// Send dead messages again: the one with an id, or all.
     Redrive { queue: String, id: Option<String> },
     /// Remove messages of a queue.
     Purge { queue: String, which: Which },
 }
 
 impl Order {
-    /// The order as it is handed to another process.
+    /// The order as JSON, for another process.
     pub(crate) fn to_json(&self) -> Value {
         match self {
             Order::List => json!({"do": "list"}),
@@ -33,7 +33,7 @@ impl Order {
         }
     }
 
-    /// The order of another process.
+    /// Reads the order of another process.
     pub(crate) fn from_json(value: &Value) -> Option<Order> {
         let text = |name| value.get(name).and_then(Value::as_str).map(str::to_owned);
         let which = || match value.get("which")?.as_str()? {
@@ -54,7 +54,7 @@ impl Order {
         })
     }
 
-    /// Carries it out.
+    /// Carries out the order.
     pub(crate) async fn carry_out(&self, runtimes: &[Runtime]) -> Result<Value, String> {
         match self {
             Order::List => list(runtimes).await,
@@ -92,7 +92,7 @@ fn told(error: impl std::fmt::Display) -> String {
     error.to_string()
 }
 
-/// The queue that is meant by `NAME` or `SYSTEM/NAME`.
+/// The queue of `NAME` or `SYSTEM/NAME`.
 fn found<'a>(
     runtimes: &'a [Runtime],
     queue: &str,
@@ -148,7 +148,7 @@ async fn list(runtimes: &[Runtime]) -> Result<Value, String> {
     Ok(json!(all))
 }
 
-/// A group that its first message holds up.
+/// A group that its first message blocks.
 fn blocked_group(blocked: &Blocked) -> Value {
     let failure = blocked.failure.as_ref();
     json!({
@@ -160,7 +160,7 @@ fn blocked_group(blocked: &Blocked) -> Value {
     })
 }
 
-/// A message for people; what is secret in an entity is not shown.
+/// A message for people. Attributes that are secret in an entity are not shown.
 fn shown(runtime: &Runtime, peeked: &Peeked) -> Result<Value, String> {
     let mut body = Map::new();
     for (name, value) in peeked.message.body().iter() {

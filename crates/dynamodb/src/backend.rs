@@ -1,7 +1,6 @@
 //! DynamoDB as a [`Backend`].
 //!
-//! Each operation is put on the heap by itself, or every call would be as large as the largest of the SDK's
-//! futures.
+//! Each operation is boxed. Otherwise every call would be as large as the largest future of the SDK.
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -92,7 +91,7 @@ impl From<TableError> for PrepareError {
 }
 
 impl DynamoDb {
-    /// Whether a table is there and has its key: items can be read whatever the indexes.
+    /// Checks that a table exists and has the right key. Items can then be read, whatever the indexes.
     async fn examine_key(&self, schema: &Schema) -> Result<(), TableError> {
         match self.examine(schema).await {
             Err(TableError::Differs { table, mut differences }) => {

@@ -1,4 +1,4 @@
-//! Many puts at once, for import. Nothing tests a condition here, so everything can be sent again.
+//! Many puts at once, for import. They have no conditions, so they can be sent again.
 
 use std::collections::HashMap;
 
@@ -11,10 +11,10 @@ use crate::client::{DynamoDb, Patience};
 use crate::convert::to_item;
 use crate::error::{Effect, meaning, told};
 
-/// How often a request that nobody answered is sent again in a row: a service may be away for some seconds.
+/// How often a request without an answer is sent again in a row: a service may be down for some seconds.
 const RESENDS_MAX: u32 = 30;
 
-/// Keeps on where a call would have given up: nobody waits for an answer here.
+/// Retries for longer than a call does, because no caller waits for an answer.
 pub(crate) struct Persistence {
     deadline: Instant,
     patience: Patience,
@@ -26,7 +26,7 @@ impl Persistence {
         Persistence { deadline, patience: Patience::until(deadline), resends: 0 }
     }
 
-    /// Waits after an error that may pass, and fails with any other, or when the time is up.
+    /// Waits after a temporary error. Fails with any other error, or at the deadline.
     pub(crate) async fn wait(&mut self, error: Error) -> Result<(), Error> {
         let may_pass = match &error {
             Error::Throttled | Error::Conflict => true,
@@ -39,17 +39,17 @@ impl Persistence {
         if may_pass && self.patience.wait().await { Ok(()) } else { Err(error) }
     }
 
-    /// Something was done: waits are short again.
+    /// Starts again with short waits, after some progress.
     fn refresh(&mut self) {
         *self = Persistence::until(self.deadline);
     }
 }
 
 impl DynamoDb {
-    /// Writes items, no two of one key, in place of any that are there: at most [`BATCH_ITEMS_MAX`].
+    /// Writes at most [`BATCH_ITEMS_MAX`] items with different keys, and replaces existing ones.
     ///
-    /// What the service leaves undone is sent again, later each time, until the deadline. After an error
-    /// any of the items may have been written.
+    /// Items that the service leaves unprocessed are sent again, after longer and longer waits, until the deadline.
+    /// After an error, any of the items may be written.
     pub async fn put_all(
         &self,
         table: &Schema,
@@ -80,7 +80,7 @@ impl DynamoDb {
         Ok(())
     }
 
-    /// Sends the puts and returns those that were not done.
+    /// Sends the puts and returns the unprocessed ones.
     async fn put_all_once(
         &self,
         table: &Schema,

@@ -1,4 +1,4 @@
-//! The client, and how long it keeps trying.
+//! The client, and how long it retries.
 
 use std::time::Duration;
 
@@ -12,38 +12,54 @@ use tokio::time::{Instant, sleep, timeout_at};
 
 use crate::error::Effect;
 
-/// How long one request may take; what is slower is given up.
+/// How long one request may take.
 const REQUEST_TIME_MAX: Duration = Duration::from_secs(5);
 
-/// How long a connection may take to be made.
+/// How long connecting may take.
 const CONNECT_TIME_MAX: Duration = Duration::from_secs(2);
 
-/// The longest first wait of a request that was throttled; it doubles with each.
+/// The longest first wait after a request was throttled. It doubles each time.
 const WAIT: Duration = Duration::from_millis(25);
 
 /// The longest wait.
 const WAIT_MAX: Duration = Duration::from_secs(1);
 
-/// How to reach the service, beside what the AWS SDK finds by itself.
+/// How to reach the service, apart from what the AWS SDK finds itself.
 #[derive(Debug, Clone, Default)]
 pub struct Settings {
     /// Another endpoint than AWS's: a compatible service.
     pub endpoint: Option<String>,
 }
 
-/// DynamoDB, or what speaks its protocol.
+/// DynamoDB, or a service with its protocol.
+///
+/// ```no_run
+/// use std::sync::Arc;
+/// use latchkey_dynamodb::{DynamoDb, Settings};
+/// use latchkey_table::{Consistency, Get, Key, Schema};
+/// use tokio::time::{Duration, Instant};
+///
+/// async fn door() -> Result<(), latchkey_table::Error> {
+///     let service = DynamoDb::connect(&Settings::default()).await;
+///     let (table, key) = (Arc::new(Schema::new("Doors")), Key::new("DOOR#1", "META"));
+///     let get = Get { table, key, consistency: Consistency::Strong };
+///     let got = service.get(&get, Instant::now() + Duration::from_secs(10)).await?;
+///     println!("{:?}, at {}", got.item, got.capacity);
+///     Ok(())
+/// }
+/// ```
 #[derive(Debug, Clone)]
 pub struct DynamoDb {
     pub(crate) client: Client,
 }
 
 impl DynamoDb {
-    /// Finds credentials, region and endpoint as every program of the AWS SDK does.
+    /// Connects, with the credentials, region and endpoint that the AWS SDK finds.
     pub async fn connect(settings: &Settings) -> DynamoDb {
         DynamoDb::connect_from(aws_config::defaults(BehaviorVersion::latest()), settings).await
     }
 
-    /// As [`DynamoDb::connect`], but for what the caller has settled: whom to sign as, in which region.
+    /// Like [`DynamoDb::connect`], with a configuration of the caller, such as credentials and a region.
     pub async fn connect_from(config: ConfigLoader, settings: &Settings) -> DynamoDb {
         let timeouts = TimeoutConfig::builder()
             .connect_timeout(CONNECT_TIME_MAX)
@@ -54,13 +70,13 @@ impl DynamoDb {
             .build_https();
         let config = config
             .http_client(http)
-            // A conditional write that is sent again meets its own effect: we decide what is sent again.
+            // A conditional write that is sent again meets its own effect, so this crate decides what is sent again.
             .retry_config(RetryConfig::disabled())
             .timeout_config(timeouts)
             .load()
             .await;
         let mut own = aws_sdk_dynamodb::config::Builder::from(&config);
-        // Its own alone: credentials may have to be asked for elsewhere.
+        // Only for requests to this service: credentials may come from another host.
         if let Some(endpoint) = &settings.endpoint {
             own = own.endpoint_url(endpoint);
         }
@@ -68,7 +84,7 @@ impl DynamoDb {
     }
 }
 
-/// Waits longer each time, by chance, until the deadline.
+/// Waits a random time that grows with each attempt, until the deadline.
 pub(crate) struct Patience {
     deadline: Instant,
     attempt: u32,
@@ -79,7 +95,7 @@ impl Patience {
         Patience { deadline, attempt: 0 }
     }
 
-    /// Waits; false if no time is left to ask again. What was answered last is then the answer.
+    /// Waits; false if no time is left for another attempt. The last answer is then the result.
     pub(crate) async fn wait(&mut self) -> bool {
         let most = WAIT.saturating_mul(1 << self.attempt.min(10)).min(WAIT_MAX);
         self.attempt = self.attempt.saturating_add(1);
@@ -94,11 +110,11 @@ impl Patience {
             return false;
         }
         sleep(part).await;
-        // A busy machine may wake us late.
+        // A busy machine may resume this task late.
         Instant::now() < self.deadline
     }
 
-    /// Asks once, for no longer than there is time.
+    /// Sends one request, until the deadline at most.
     pub(crate) async fn ask<T>(
         &self,
         effect: Effect,
@@ -114,10 +130,11 @@ impl Patience {
     }
 }
 
-/// How often a request that was not carried out is sent again: a connection may just have been closed.
+/// How often a request that had no effect is sent again: its connection may have been closed.
 pub(crate) const RESENDS_MAX: u32 = 2;
 
-/// Asks until it is answered, or the time is up. What is asked again has no effect, or had none.
+/// Sends a request until it is answered, or until the deadline. Only a request that has no effect, or had none, is sent
+/// again.
 pub(crate) async fn patiently<T, F, A>(
     deadline: Instant,
     effect: Effect,

@@ -7,7 +7,7 @@ use aws_sdk_dynamodb::types::AttributeValue;
 use latchkey_table::render::Placeholders;
 use latchkey_table::{Item, Map, Number, Text, Value};
 
-/// What the service answered is none of its types.
+/// An answer of the service that cannot be read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Foreign;
 

@@ -10,17 +10,17 @@ use latchkey_table::{Error, Invalid, Text};
 
 use crate::convert::Foreign;
 
-/// Whether a request may have had an effect when nobody answered it.
+/// Whether a request without an answer may have had an effect.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Effect {
-    /// It reads.
+    /// A read.
     None,
-    /// It writes, and must not be sent again.
+    /// A write, which must not be sent again.
     Once,
 }
 
 impl Effect {
-    /// What it means that nobody knows how a request ended.
+    /// The error for a request whose outcome is not known.
     pub(crate) fn lost(self, reason: String) -> Error {
         match self {
             Effect::None => Error::Unavailable { reason },
@@ -28,13 +28,13 @@ impl Effect {
         }
     }
 
-    /// What it means that the service did what it was asked, and its answer is none.
+    /// The error for an answer that cannot be read: the service has carried out the request.
     pub(crate) fn foreign(self, _: Foreign) -> Error {
         self.lost("the service answered what is no item of ours".to_owned())
     }
 }
 
-/// What a failure means. Only what is known to have had no effect is called `Unavailable`.
+/// The error for a failed request. `Unavailable` means that the request had no effect.
 pub(crate) fn meaning<E>(error: &SdkError<E>, table: &Text, effect: Effect) -> Error
 where
     E: ProvideErrorMetadata + StdError + 'static,
@@ -53,7 +53,7 @@ where
     }
 }
 
-/// What a service says by its error's code and its status.
+/// The error for a code and a status of the service.
 fn coded(
     error: &(impl ProvideErrorMetadata + ?Sized),
     status: u16,
@@ -67,7 +67,7 @@ fn coded(
         | "RequestLimitExceeded"
         | "LimitExceededException" => Error::Throttled,
         "TransactionConflictException" | "ReplicatedWriteConflictException" => Error::Conflict,
-        // What was sent first under its token is not done yet, or was done and is not recognised.
+        // The first request with this token is still running, or it is done and not recognised.
         "TransactionInProgressException" | "IdempotentParameterMismatchException" => {
             Error::OutcomeUnknown { reason: told }
         }
@@ -76,13 +76,13 @@ fn coded(
             leg: None,
             reason: Invalid::Service { message: error.message().unwrap_or_default().to_owned() },
         },
-        // It may have written before it failed. What the caller is at fault for, it did not do.
+        // The service may have written before it failed. A request with a mistake of the caller was not carried out.
         _ if !(400..500).contains(&status) => effect.lost(told),
         _ => Error::Unavailable { reason: told },
     }
 }
 
-/// What it means that one part of a transaction had it cancelled; nothing where the part had not.
+/// The error for a leg that cancelled its transaction; nothing for a leg that did not.
 pub(crate) fn cancelled_by(reason: &CancellationReason) -> Option<Error> {
     let code = reason.code.as_deref().unwrap_or_default();
     let message = || reason.message.clone().unwrap_or_default();
@@ -95,7 +95,7 @@ pub(crate) fn cancelled_by(reason: &CancellationReason) -> Option<Error> {
     })
 }
 
-/// Whether it failed before there was a connection: nobody to sign as, nobody to speak to.
+/// Whether the request failed before it was sent: no credentials, or no connection.
 fn never_sent(error: &(dyn StdError + 'static)) -> bool {
     causes(error).any(|cause| {
         cause.is::<CredentialsError>()

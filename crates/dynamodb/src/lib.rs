@@ -1,6 +1,7 @@
-//! Single-table requests on DynamoDB, and on what speaks its protocol.
+//! Single-table requests on DynamoDB, and on services with its protocol.
 //!
-//! Requests are those of `latchkey_table`, rendered by it; answers mean the same as the embedded store's.
+//! Requests are those of `latchkey_table`, which also renders them. Answers mean the same as those of the embedded
+//! store.
 
 mod backend;
 mod batch;

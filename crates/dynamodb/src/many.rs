@@ -1,4 +1,4 @@
-//! Gets of several items, each for itself or all at one instant.
+//! Gets of several items, one by one or all at one instant.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -16,10 +16,10 @@ use crate::convert::{Foreign, SdkItem, from_item, to_item};
 use crate::error::{Effect, cancelled_by, meaning, told};
 use crate::read::{foreign, read_units};
 
-/// What one sending of a batch get answered.
+/// The answer to one request of a batch get.
 struct Part {
     items: Vec<(Key, Item)>,
-    /// What was not looked at.
+    /// The keys that the service did not read.
     left: Vec<Key>,
     capacity: Capacity,
 }
@@ -27,7 +27,7 @@ struct Part {
 impl DynamoDb {
     /// Reads several items, each for itself.
     ///
-    /// What the service leaves unread is asked again, later each time, until the deadline.
+    /// Keys that the service leaves unread are sent again, after longer and longer waits, until the deadline.
     pub async fn batch_get(&self, request: &BatchGet, deadline: Instant) -> Result<GotMany, Error> {
         request.validate()?;
         let mut found = BTreeMap::new();
@@ -42,7 +42,7 @@ impl DynamoDb {
                 break;
             }
             if part.left.len() < asked.keys.len() {
-                // Something was read: waits are short again.
+                // After some progress, waits are short again.
                 patience = Patience::until(deadline);
             }
             asked.keys = part.left;
@@ -110,12 +110,12 @@ impl DynamoDb {
             .send();
         let answer = sent.await.map_err(|error| cancelled(&error, &table_name))?;
         let items = answer.responses.ok_or_else(|| foreign(Foreign))?.into_iter().map(|response| {
-            // Some services answer an item that is not there with an empty one.
+            // Some services answer a missing item with an empty one.
             let item = response.item.filter(|item| !item.is_empty());
             item.map(from_item).transpose()
         });
         let items: Vec<Option<Item>> = items.collect::<Result<_, _>>().map_err(foreign)?;
-        // They are told by their places alone.
+        // The answer has no keys: an item belongs to the key at the same position.
         if items.len() != request.keys.len() {
             return Err(foreign(Foreign));
         }
@@ -127,14 +127,14 @@ impl DynamoDb {
     }
 }
 
-/// What the service answered, under its key.
+/// An item of the answer, with its key.
 fn keyed(schema: &Schema, item: SdkItem) -> Result<(Key, Item), Foreign> {
     let item = from_item(item)?;
     Ok((schema.key.of(&item).ok_or(Foreign)?, item))
 }
 
-/// What a sending of a batch get cost, where the service does not say. What is not there costs too, and
-/// what was left unread does not.
+/// The capacity of one request of a batch get, if the service does not say it. A missing item counts, an unread key
+/// does not.
 fn counted(request: &BatchGet, items: &[(Key, Item)], left: &[Key]) -> Capacity {
     let sizes: HashMap<&Key, usize> = items.iter().map(|(key, item)| (key, item.size())).collect();
     let read = request.keys.iter().filter(|key| !left.contains(key));
@@ -143,7 +143,7 @@ fn counted(request: &BatchGet, items: &[(Key, Item)], left: &[Key]) -> Capacity 
         .sum()
 }
 
-/// What the service says it consumed, if it does.
+/// The consumed capacity, if the service says it.
 fn read_in_all(consumed: Option<&[ConsumedCapacity]>) -> Option<Capacity> {
     let consumed = consumed.filter(|all| !all.is_empty())?;
     consumed.iter().map(|one| read_units(Some(one))).sum()

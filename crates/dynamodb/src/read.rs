@@ -77,15 +77,15 @@ pub(crate) fn foreign(found: Foreign) -> Error {
     Effect::None.foreign(found)
 }
 
-/// What the service says a read consumed.
+/// The capacity of a read, if the service says it.
 pub(crate) fn read_units(consumed: Option<&ConsumedCapacity>) -> Option<Capacity> {
     let consumed = consumed?;
     let units = consumed.read_capacity_units.or(consumed.capacity_units)?;
     Some(Capacity { read_halves: whole(units * 2.0)?, write: 0 })
 }
 
-/// What the service says a write consumed. A transaction that is sent again and was done already
-/// reads.
+/// The capacity of a write, if the service says it. A transaction that was done before and is sent again consumes read
+/// units.
 pub(crate) fn write_units(consumed: Option<&ConsumedCapacity>) -> Option<Capacity> {
     let consumed = consumed?;
     let (read, write) = match (consumed.read_capacity_units, consumed.write_capacity_units) {
@@ -95,7 +95,7 @@ pub(crate) fn write_units(consumed: Option<&ConsumedCapacity>) -> Option<Capacit
     Some(Capacity { read_halves: whole(read * 2.0)?, write: whole(write)? })
 }
 
-/// Units as a count: a small number by its nature, and never a negative one.
+/// Units as a whole number; a negative number counts as 0.
 fn whole(units: f64) -> Option<u64> {
     format!("{:.0}", units.max(0.0)).parse().ok()
 }

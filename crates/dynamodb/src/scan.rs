@@ -1,4 +1,4 @@
-//! A walk through a whole table, for export. No contract scans.
+//! Reads a whole table, for export. No contract scans.
 
 use latchkey_table::{About, Error, Item, Scan, Scanned, Schema};
 use tokio::time::Instant;
@@ -10,7 +10,7 @@ use crate::error::{Effect, meaning};
 use crate::read::foreign;
 
 impl DynamoDb {
-    /// Reads the next part of a table, strongly: every write acknowledged before it is seen.
+    /// Reads the next part of a table with strong consistency.
     pub async fn scan(&self, scan: &Scan, deadline: Instant) -> Result<Scanned, Error> {
         scan.validate()?;
         let mut persistence = Persistence::until(deadline);
@@ -51,7 +51,7 @@ impl DynamoDb {
         Ok(Scanned { items, resume })
     }
 
-    /// What the service tells of a table; nothing where it cannot be asked.
+    /// What the service says about a table; nothing if it cannot be asked.
     pub async fn about(&self, table: &Schema) -> About {
         let sent = self.client.describe_table().table_name(table.name.as_str()).send();
         let Some(table) = sent.await.ok().and_then(|answer| answer.table) else {

@@ -1,4 +1,4 @@
-//! Tables: making them, looking at them, and whether they are as a document needs them.
+//! Makes, describes and deletes tables, and compares them with what a document needs.
 
 mod description;
 mod difference;
@@ -24,19 +24,19 @@ pub use difference::Mismatch;
 use difference::differences;
 pub use error::TableError;
 
-/// How long a question about a table may take, asked again where that may help.
+/// How long a request about a table may take, with its retries.
 const ASK_TIME_MAX: Duration = Duration::from_secs(6);
 
-/// How often a question about a table is asked.
+/// How often a request about a table is sent.
 const ASKED_MAX: u32 = 3;
 
-/// How long a table may take to be made: one with indexes takes DynamoDB a minute or so.
+/// How long making a table may take: with indexes DynamoDB takes about a minute.
 const MAKE_TIME_MAX: Duration = Duration::from_secs(600);
 
-/// How often it is looked whether it is.
+/// How often the command asks whether the table is ready.
 const LOOK_EVERY: Duration = Duration::from_millis(500);
 
-/// How the requests that change nothing of an item are sent: they may be sent again.
+/// The settings of requests that change no item: they may be sent again.
 fn patient() -> aws_sdk_dynamodb::config::Builder {
     aws_sdk_dynamodb::Config::builder()
         .retry_config(RetryConfig::standard().with_max_attempts(ASKED_MAX))
@@ -44,12 +44,12 @@ fn patient() -> aws_sdk_dynamodb::config::Builder {
 }
 
 impl DynamoDb {
-    /// The region it is asked in.
+    /// The region.
     pub fn region(&self) -> Option<&str> {
         self.client.config().region().map(AsRef::as_ref)
     }
 
-    /// Whether a table is there and as it should be.
+    /// Checks that a table exists and fits its schema.
     pub async fn examine(&self, schema: &Schema) -> Result<(), TableError> {
         let table = schema.name.to_string();
         match self.difference(schema).await? {
@@ -59,13 +59,13 @@ impl DynamoDb {
         }
     }
 
-    /// What a table lacks, or has otherwise; nothing if there is none.
+    /// How a table differs from its schema; nothing if there is no table.
     pub async fn difference(&self, schema: &Schema) -> Result<Option<Vec<Mismatch>>, TableError> {
         let found = self.find(&schema.name).await?;
         Ok(found.map(|found| differences(schema, &found)))
     }
 
-    /// A table as it is; nothing if there is none.
+    /// Describes a table; nothing if there is no table.
     pub async fn describe(&self, table: &str) -> Result<Option<Description>, TableError> {
         let Some(found) = self.find(table).await? else { return Ok(None) };
         let recovery = self.recovery(table).await;
@@ -85,8 +85,8 @@ impl DynamoDb {
         }
     }
 
-    /// Makes a table, with on-demand billing, point-in-time recovery and expiry, and waits for it. One
-    /// that is there is left alone. True if it was made.
+    /// Makes a table with on-demand billing, point-in-time recovery and expiry, and waits for it. An existing table is
+    /// not changed. True if the table was made.
     pub async fn create(&self, schema: &Schema) -> Result<bool, TableError> {
         let made = self.make(schema, |_| {}).await?;
         if made {
@@ -97,8 +97,8 @@ impl DynamoDb {
         Ok(made)
     }
 
-    /// Makes a table with on-demand billing, and waits for it. While it does, it tells what is not there
-    /// yet. One that is there is left alone. True if it was made.
+    /// Makes a table with on-demand billing, and waits for it. Meanwhile it reports what is not ready. An existing
+    /// table is not changed. True if the table was made.
     pub async fn make(
         &self,
         schema: &Schema,
@@ -119,7 +119,7 @@ impl DynamoDb {
             .send();
         let made = match sent.await {
             Ok(_) => true,
-            // Someone else makes it at this moment.
+            // Another process is making it.
             Err(error) if code(&error) == Some("ResourceInUseException") => false,
             Err(error) => return Err(TableError::of(&error)),
         };
@@ -146,8 +146,8 @@ impl DynamoDb {
         }
     }
 
-    /// Turns on recovery and expiry; what the service refuses is told. Some that speak its protocol have
-    /// neither, and serve as well.
+    /// Turns on recovery and expiry, and returns what the service refuses. Some compatible services have neither, and
+    /// can be used all the same.
     pub async fn protect(&self, table: &str) -> Vec<String> {
         let mut problems = Vec::new();
         if let Err(reason) = self.recover(table).await {
@@ -182,8 +182,7 @@ impl DynamoDb {
         sent.map(drop).map_err(|error| TableError::of(&error))
     }
 
-    /// Removes a table with all that is in it. False if there is none. One that is being made is removed
-    /// once it is.
+    /// Deletes a table with its items. False if there is no table. Waits for a table that is being made.
     pub async fn delete_table(&self, table: &str) -> Result<bool, TableError> {
         let deadline = Instant::now() + MAKE_TIME_MAX;
         loop {
@@ -201,8 +200,7 @@ impl DynamoDb {
         }
     }
 
-    /// Whether the service does transactions; not all that speak its protocol do. Asks for one that
-    /// writes nothing.
+    /// Whether the service has transactions; not all compatible services do. Sends a transaction that writes nothing.
     pub async fn has_transactions(&self, schema: &Schema) -> Result<bool, TableError> {
         let key = schema.key.item(&Key::new("LATCHKEY#READY", "READY"));
         let check = ConditionCheck::builder()
@@ -217,7 +215,7 @@ impl DynamoDb {
         let Err(error) = asked.config_override(patient()).send().await else { return Ok(true) };
         let status = error.raw_response().map(|response| response.status().as_u16());
         match (code(&error), status) {
-            // It was weighed, so they are there.
+            // The service tested the condition, so it has transactions.
             (Some("TransactionCanceledException" | "TransactionConflictException"), _) => Ok(true),
             (Some("UnknownOperationException" | "ValidationException"), _)
             | (None, Some(404 | 501)) => Ok(false),

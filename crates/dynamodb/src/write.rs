@@ -65,7 +65,7 @@ impl DynamoDb {
         let consumed = answer.consumed_capacity.as_ref();
         let mut wrote = wrote(answer.attributes, consumed, |old| Capacity::write(old, bytes))?;
         if returning == Returning::New {
-            // The service tells of what was there alone.
+            // The service returns only the old item.
             wrote.item = Some(request.item.clone());
         }
         Ok(wrote)
@@ -148,8 +148,8 @@ impl DynamoDb {
 
     /// Writes several items or none.
     ///
-    /// Sent again under one token where nobody answered, so that the service does it once, and byte for byte
-    /// as before: some take another order of names for another transaction.
+    /// A transaction without an answer is sent again with the same token, so that the service carries it out once. It
+    /// is sent with the same bytes: some services take another order of names for another transaction.
     pub async fn transact(
         &self,
         request: &Transact,
@@ -172,10 +172,10 @@ impl DynamoDb {
             match &answer {
                 Err(Error::Throttled | Error::Conflict) => {}
                 Err(Error::OutcomeUnknown { reason }) => unknown = Some(reason.clone()),
-                // What was sent before may have been done, and only the service can tell.
+                // The earlier request may have been carried out. Only the service knows.
                 Err(Error::Unavailable { .. }) if unknown.is_some() => {}
                 Err(Error::Unavailable { .. }) if resends < RESENDS_MAX => resends += 1,
-                // A service that has forgotten the token meets its own effect.
+                // A service that has forgotten the token meets the effect of the earlier request.
                 Err(Error::ConditionFailed(_)) if unknown.is_some() => {
                     return unknown.map_or(answer, |reason| Err(Error::OutcomeUnknown { reason }));
                 }
@@ -205,7 +205,7 @@ async fn transact_once(
     }
 }
 
-/// What a transaction costs at least, where the service does not say.
+/// The least capacity of a transaction, if the service does not say it.
 fn least(request: &Transact) -> Capacity {
     let bytes = |leg: &Leg| match leg {
         Leg::Put(put) => put.item.size(),
@@ -214,10 +214,10 @@ fn least(request: &Transact) -> Capacity {
     request.legs.iter().map(|leg| Capacity::transact_write(bytes(leg), bytes(leg))).sum()
 }
 
-/// Names a transaction, so that the service does it once.
+/// The token of a transaction, with which the service carries it out once.
 fn token() -> Result<String, Error> {
     let mut random = [0; 16];
-    // Without chance, two transactions that are alike would be taken for one.
+    // Without random bytes, two equal transactions would have the same token and count as one.
     getrandom::fill(&mut random)
         .map_err(|error| Error::Unavailable { reason: format!("no random bytes: {error}") })?;
     Ok(random.iter().map(|byte| format!("{byte:02x}")).collect())
@@ -241,7 +241,7 @@ fn cancelled(error: &SdkError<TransactWriteItemsError>, request: &Transact) -> E
             return failed(leg, reason.item.clone(), |_| least(request))
                 .unwrap_or_else(|error| error);
         }
-        // In conflict it was not looked at; an earlier leg may fail once it is.
+        // A leg in conflict was not tested. The whole transaction is sent again, and then an earlier leg may fail.
         match cancelled_by(reason) {
             None => {}
             Some(Error::Invalid { reason, .. }) => {
@@ -253,8 +253,8 @@ fn cancelled(error: &SdkError<TransactWriteItemsError>, request: &Transact) -> E
     Error::Unavailable { reason: told(error) }
 }
 
-/// What a single write did. Where the service does not say what it consumed, it is counted by the bytes of
-/// the item it tells of.
+/// The result of a single write. If the service does not say the capacity, it is computed from the size of the returned
+/// item.
 fn wrote(
     attributes: Option<SdkItem>,
     consumed: Option<&ConsumedCapacity>,
@@ -267,7 +267,7 @@ fn wrote(
     Ok(Wrote { item, capacity })
 }
 
-/// Why a single write was not done: its condition failed, or what else the error means.
+/// Why a single write failed: its condition, or another error.
 fn refused<E>(
     error: &SdkError<E>,
     table: &Text,
@@ -283,7 +283,7 @@ where
     failed(0, refused.item.clone(), counted).unwrap_or_else(|error| error)
 }
 
-/// A condition that failed, on which item, and what it cost by the bytes of that item.
+/// The error for a failed condition, with the stored item and the capacity by its size.
 fn failed(
     leg: usize,
     item: Option<SdkItem>,

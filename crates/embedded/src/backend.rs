@@ -1,5 +1,5 @@
-//! The store as a [`Backend`]. It needs no deadline: its reads wait for nothing, and its writes are refused or
-//! done.
+//! The store as a [`Backend`]. It ignores deadlines: its reads wait for nothing, and its writes are refused or carried
+//! out.
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -41,7 +41,7 @@ impl Backend for Store {
             };
             match self.scan(&look) {
                 Ok(_) => return Answering::ready(Ok(())),
-                // The document has other indexes than it had: the table is given these.
+                // The indexes of the document have changed, so the table gets the new ones.
                 Err(Error::Invalid { reason: Invalid::OtherSchema { .. }, .. }) => {}
                 Err(error) => return Answering::ready(Err(error.into())),
             }
@@ -63,7 +63,7 @@ impl Backend for Store {
         if items.len() > BATCH_ITEMS_MAX {
             return Answering::ready(Err(Invalid::BatchItems { count: items.len() }.into()));
         }
-        // All are handed in before the first is waited for: they share their commits.
+        // All writes are queued before the first is awaited, so that they share commits.
         let put = |item| {
             let put = Put { table: Arc::clone(table), item, condition: None };
             self.put(put, Returning::Nothing)

@@ -9,7 +9,7 @@ use crate::engine::{Engine, EngineError, Group};
 use crate::item_codec::{self, Damaged};
 use crate::key_codec::{Space, read_item_key};
 
-/// Under which names the tables are kept.
+/// The prefix of the names of tables in the catalog.
 const PREFIX: &str = "table/";
 
 /// How many items are read between writes when an index is filled.
@@ -55,7 +55,7 @@ impl Catalog {
         Ok(catalog)
     }
 
-    /// The table a request is on, if it is still of the shape the request assumes.
+    /// The table of a request, if it still has the schema of the request.
     pub(crate) fn find(&self, schema: &Arc<Schema>) -> Result<&Arc<Entry>, Error> {
         let name = &schema.name;
         match self.tables.get(name) {
@@ -67,8 +67,8 @@ impl Catalog {
         }
     }
 
-    /// Makes a table, or gives an existing one the indexes of the schema: new ones are filled from
-    /// its items, those no longer named are dropped. Returns the catalog as it is then.
+    /// Makes a table, or gives an existing one the indexes of the schema. New indexes are filled from the items, and
+    /// indexes that the schema no longer has are dropped. Returns the new catalog.
     pub(crate) fn ensure(
         &self,
         group: &mut Group<'_>,
@@ -128,7 +128,7 @@ impl Catalog {
         catalog
     }
 
-    /// The spaces no table uses, from 1 on; the last is left out, for nothing sorts after it.
+    /// The spaces that no table uses, from 1 on. The last space is never used, because nothing sorts after it.
     fn free_spaces(&self) -> impl Iterator<Item = Space> {
         let used: Vec<Space> = self
             .tables
@@ -158,7 +158,7 @@ fn fill(
             let item = item_codec::decode(bytes, &schema.key, key.clone(), None)
                 .map_err(|Damaged| damaged(key_bytes))?;
             if let Err(reason) = schema.validate_item(&item) {
-                // Nothing may stay behind in a space that the next index will be given.
+                // The space will be given to another index, so it must be empty.
                 group.clear(&index_space.whole())?;
                 return Ok(Err(reason.into()));
             }
@@ -179,7 +179,7 @@ fn encode(entry: &Entry) -> Vec<u8> {
     let mut table = shape(&entry.schema.name, &entry.schema.key, entry.space);
     table.insert("indexes", Value::List(indexes.map(Value::Map).collect()));
     let mut bytes = Vec::new();
-    // No attribute is left out as a key: these names are none of the shape's.
+    // These names are no attributes, so no attribute is left out as a key.
     item_codec::encode(&table, &KeyNames::new("PK", "SK"), &mut bytes);
     bytes
 }

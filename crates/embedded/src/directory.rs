@@ -6,8 +6,8 @@
 //! store.new    a store that was being made when the process ended; of no use
 //! ```
 //!
-//! A store is made under the second name, synced, and only then given the first: whatever happens in
-//! between, a full disk or a crash, the next start finds a whole store or none.
+//! A store is made as `store.new`, synced, and then renamed to `store.redb`. Whatever happens in between, a full disk
+//! or a crash, the next start finds a whole store or none.
 
 use std::fs::{self, File, TryLockError};
 use std::io::{self, Read, Seek, Write};
@@ -21,7 +21,7 @@ const LOCK: &str = "lock";
 const STORE: &str = "store.redb";
 const UNFINISHED: &str = "store.new";
 
-/// A directory no other process can open while this lives.
+/// A locked directory: no other process can open it while this lives.
 #[derive(Debug)]
 pub(crate) struct Directory {
     path: PathBuf,
@@ -47,7 +47,7 @@ impl Directory {
             }
             Err(TryLockError::Error(error)) => return Err(failed(error)),
         }
-        // The name is for people; a full disk must not keep a store from opening.
+        // The process id in the lock is for people. A full disk must not keep a store from opening.
         let _ = write_holder(&mut lock);
         Ok(Directory { path: path.to_owned(), _lock: lock })
     }
@@ -75,7 +75,7 @@ impl Directory {
             sync_directory(&self.path).map_err(failed)
         });
         if made.is_err() {
-            // What is left of it takes room on a disk that may be full.
+            // The rest of the attempt takes room on a disk that may be full.
             let _ = remove_if_there(&unfinished);
         }
         made.map(|()| store)

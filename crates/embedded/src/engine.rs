@@ -29,11 +29,11 @@ pub(crate) const FORMAT_VERSION: u32 = 1;
 pub(crate) enum Source {
     /// In a file.
     File(PathBuf),
-    /// Wherever the function says, each time the store opens.
+    /// In storage that the function returns, each time the store opens.
     Custom(Box<dyn Fn() -> Box<dyn StorageBackend> + Send>),
 }
 
-/// What the engine could not do, in words for the log.
+/// An error of the engine, for the log.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
 pub(crate) struct EngineError(pub(crate) String);
@@ -44,7 +44,7 @@ impl<E: Into<redb::Error>> From<E> for EngineError {
     }
 }
 
-/// Runs what may meet a damaged page, which redb answers with a panic.
+/// Runs code that may meet a damaged page, for which redb panics.
 fn guard<T, E: From<EngineError>>(run: impl FnOnce() -> Result<T, E>) -> Result<T, E> {
     catch_unwind(AssertUnwindSafe(run))
         .unwrap_or_else(|_| Err(EngineError("the store's file is damaged".to_owned()).into()))

@@ -43,8 +43,8 @@ fn is_key(names: &KeyNames, name: &str) -> bool {
 
 /// The item stored under a key.
 ///
-/// A query passes the item before as `like`: its neighbours mostly have the same names, which then need
-/// neither be checked nor made anew.
+/// A query passes the item before as `like`: neighbours mostly have the same names, which then are neither checked nor
+/// allocated again.
 pub(crate) fn decode(
     mut bytes: &[u8],
     names: &KeyNames,
@@ -88,7 +88,7 @@ pub(crate) fn decode(
     if rest.is_empty() { Ok(item) } else { Err(Damaged) }
 }
 
-/// Deeper than any item that was let in, shallow enough for any stack.
+/// Deeper than any item that the store accepts, and shallow enough for any stack.
 const LEVELS_MAX: usize = latchkey_table::limits::VALUE_LEVELS_MAX + 1;
 
 fn push_value(out: &mut Vec<u8>, value: &Value) {
@@ -349,7 +349,7 @@ mod tests {
             let mut bytes = Vec::new();
             encode(&item, &names, &mut bytes);
             let key = names.of(&item).unwrap();
-            // Whatever item came before makes no difference.
+            // The item before makes no difference.
             for like in [None, Some(&item), Some(&Item::from([("a", 1)])), Some(&other)] {
                 prop_assert_eq!(decode(&bytes, &names, key.clone(), like), Ok(item.clone()));
             }

@@ -1,17 +1,16 @@
-//! Files and directories that are their owner's alone.
+//! Files and directories that only their owner can use.
 //!
-//! A store holds what no answer shows: secrets, and the keys of draws that are still open. So all that we make is
-//! for its owner alone, 0600 and 0700, and what exists and is open to others is refused, with the command that
-//! mends it.
+//! A store has secrets that no answer shows, such as the keys of open lotteries. So new files have mode 0600 and new
+//! directories 0700. An existing one that others can use is refused, with the command that corrects it.
 
 use std::fs::{self, DirBuilder, Metadata, OpenOptions, Permissions};
 use std::io;
 use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _, PermissionsExt as _};
 use std::path::Path;
 
-/// Makes a directory that is its owner's alone, and those above it that are missing.
+/// Makes a directory with mode 0700, and the missing ones above it.
 ///
-/// One that exists must be its owner's alone already. If it is empty, it is made so.
+/// An existing directory must not be open to others. If it is empty, its mode is corrected.
 pub fn make_directory(path: &Path) -> io::Result<()> {
     DirBuilder::new().recursive(true).mode(0o700).create(path)?;
     match refuse_loose(path, path) {
@@ -22,15 +21,15 @@ pub fn make_directory(path: &Path) -> io::Result<()> {
     }
 }
 
-/// How to open a file that is its owner's alone if it is made.
+/// Options that make a file with mode 0600.
 pub fn options() -> OpenOptions {
     let mut options = OpenOptions::new();
     options.mode(0o600);
     options
 }
 
-/// Refuses a file or a directory that others on this machine can use. `whole` is what the command that mends it
-/// is run on: the path itself, or the directory it is in.
+/// Refuses a file or a directory that others on this machine can use. `whole` is the path in the command that corrects
+/// it: the path itself, or its directory.
 pub fn refuse_loose(path: &Path, whole: &Path) -> io::Result<()> {
     let mode = match fs::metadata(path) {
         Ok(found) => mode(&found),
@@ -51,7 +50,7 @@ fn mode(metadata: &Metadata) -> u32 {
     metadata.permissions().mode() & 0o777
 }
 
-/// A path as a shell takes it.
+/// A path, quoted for a shell.
 fn quoted(path: &Path) -> String {
     let text = path.display().to_string();
     let plain = |c: char| c.is_ascii_alphanumeric() || "/._-".contains(c);

@@ -1,4 +1,4 @@
-//! Reads, all from one snapshot each.
+//! Reads. Each read uses one snapshot.
 
 use latchkey_table::limits::{QUERY_BYTES_MAX, SNAPSHOT_BYTES_MAX};
 use latchkey_table::{

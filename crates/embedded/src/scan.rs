@@ -1,4 +1,4 @@
-//! An ordered walk through a table, for upkeep and export. No contract scans.
+//! Reads a table in the order of its keys, for upkeep and export. No contract scans.
 
 use latchkey_table::{Error, Scan, Scanned};
 

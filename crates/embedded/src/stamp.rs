@@ -1,9 +1,9 @@
 //! Stamps: the places of writes in the order in which they are made.
 //!
-//! A stamp is held while its write is handed to the writer, by one at a time, and the writer makes writes in
-//! the order they are handed in. So whoever sees a stamped write sees every write with a lower stamp that was
-//! made at all. The last stamp is kept with every group of writes: a store that opens again goes on above it,
-//! whatever the clock says.
+//! One caller at a time holds a stamp, until its write is in the writer's queue, and the writer carries out writes in
+//! the order of the queue. So a reader that sees a stamped write also sees every write with a lower stamp that was
+//! carried out. Every commit saves the last stamp, so that a store that opens again gives higher ones, whatever the
+//! clock says.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -51,8 +51,8 @@ impl Stamps {
     }
 }
 
-/// A stamp for the next write. Whoever else wants one waits until this is dropped: it is dropped once the write
-/// is handed to the store, and before it is awaited.
+/// A stamp for the next write. Other callers wait for their stamp until this is dropped. Drop it when the write is in
+/// the queue of the store, before you await the write.
 #[derive(Debug)]
 pub struct Stamping<'a>(MutexGuard<'a, Stamp>);
 
@@ -75,7 +75,7 @@ impl Stamp {
         Ok(Stamp { at, seq: SEQ_MAX })
     }
 
-    /// The next stamp by a clock that may have gone back.
+    /// The next stamp, by a clock that may have gone back.
     pub(crate) fn next(self, now: i64) -> Stamp {
         match self {
             Stamp { at, .. } if now > at => Stamp { at: now, seq: 0 },

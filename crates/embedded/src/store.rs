@@ -1,4 +1,4 @@
-//! The store's door.
+//! The public interface of the store.
 
 use std::path::Path;
 use std::sync::{Arc, PoisonError, RwLock};
@@ -21,14 +21,14 @@ use crate::verify::Verified;
 use crate::write::Write;
 use crate::writer::{Job, Open, Seen, Shared, Task, Writer};
 
-/// What a store may use.
+/// The limits of a store.
 #[derive(Debug, Clone)]
 pub struct Options {
     /// Memory for pages of the file.
     pub cache_bytes: usize,
     /// How many writes may wait for the writer.
     pub queue_writes_max: usize,
-    /// How much the waiting writes may bring.
+    /// How many bytes the waiting writes may have.
     pub queue_bytes_max: usize,
 }
 
@@ -71,7 +71,7 @@ impl Default for Options {
 pub struct Store {
     shared: Arc<Shared>,
     writer: Option<JoinHandle<()>>,
-    // Let go of last.
+    // Dropped last.
     _directory: Option<Directory>,
 }
 
@@ -83,7 +83,7 @@ impl Store {
         Store::start(source, Some(directory), options)
     }
 
-    /// Opens a store that lasts as long as the process keeps it.
+    /// Opens a store in memory.
     pub fn in_memory(options: &Options) -> Result<Store, OpenError> {
         Store::open_on(|| Box::new(redb::backends::InMemoryBackend::new()), options)
     }
@@ -251,7 +251,7 @@ impl Drop for Store {
     fn drop(&mut self) {
         self.shared.queue.close();
         if let Some(writer) = self.writer.take() {
-            // A writer that panicked has told those who waited.
+            // If the writer panicked, its callers have got an error.
             let _ = writer.join();
         }
     }

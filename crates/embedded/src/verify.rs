@@ -1,4 +1,4 @@
-//! Whether a table's indexes say what its items say.
+//! Checks that the indexes of a table agree with its items.
 
 use std::sync::Arc;
 
@@ -47,7 +47,7 @@ impl Seen {
             }
             Ok(Walk::On)
         })?;
-        // Every item has its entry; with as many entries as that, there is none beside them.
+        // Every item has its entry. If there are no more entries than that, there is no other.
         for ((index, space), expected) in entry.indexes().zip(expected) {
             let found = self.count(space)?;
             verified.entries += found;

@@ -1,4 +1,4 @@
-//! Carrying out a write within a group: read what is stored, decide every leg, then change it all.
+//! Carries out a write within a group: reads the stored items, decides every leg, then makes all changes.
 
 use latchkey_table::{
     Capacity, Error, Failed, Image, Invalid, Item, Key, Leg, Returning, Wrote, apply, holds,
@@ -109,7 +109,7 @@ impl<'a> Target<'a> {
         let decode = |bytes: &[u8]| item_codec::decode(bytes, names, key.clone(), None);
         let old = match group.get(&key_bytes, decode)?.transpose() {
             Ok(old) => old.map(Stored::new),
-            // The item's own trouble: the rest of the group goes on.
+            // Only this write fails. The rest of the group goes on.
             Err(Damaged) => return Ok(Err(unavailable(damaged(&key_bytes)))),
         };
         Ok(Ok(Target { entry, key, key_bytes, old }))

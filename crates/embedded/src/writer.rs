@@ -1,8 +1,8 @@
 //! The one thread that writes.
 //!
-//! It takes every write that waits, tests and makes each on top of those before it, commits them with
-//! one sync, shows the result to readers, and only then answers them all. A refusal is held back too:
-//! it may rest on a write of its own group that is not durable yet.
+//! The thread takes every write that waits, tests and makes each on top of those before it, commits them with one sync,
+//! shows the result to readers, and then answers all callers. A refusal waits for the commit too: it may rest on a
+//! write of its own group that is not durable yet.
 
 use std::sync::{Arc, PoisonError, RwLock};
 use std::time::Duration;
@@ -91,7 +91,7 @@ impl Open {
 impl Writer {
     /// Writes until the queue is closed and empty.
     pub(crate) fn run(mut self) {
-        // Should the thread end by a panic, those who wait are told, and no one waits in vain.
+        // If the thread panics, every caller that waits gets an error.
         let _guard = CloseOnDrop(Arc::clone(&self.shared));
         let mut jobs = Vec::new();
         let mut buffer = Vec::new();
@@ -136,7 +136,7 @@ impl Writer {
         match seen {
             Ok(seen) => {
                 self.publish(Ok(seen));
-                // Whoever asked may have gone.
+                // The caller may have gone.
                 replies
                     .into_iter()
                     .zip(answers)
@@ -146,8 +146,8 @@ impl Writer {
         }
     }
 
-    /// Opens the store again, for after an error of its storage redb answers nothing more, and tells
-    /// everyone that the group failed.
+    /// Opens the store again, and answers every caller that the group failed. After an error of its storage, redb
+    /// refuses all further requests.
     fn fail(&mut self, failure: WriteFailure, replies: Vec<Reply>, answers: &[Answer]) {
         let (error, in_doubt) = match failure {
             WriteFailure::Aborted(error) => (error, false),

@@ -1,4 +1,4 @@
-//! What a request may be at most: its head and its body.
+//! The limits of a request: the size of its head, the size and the time of its body.
 
 use std::time::Duration;
 
@@ -22,7 +22,7 @@ const BODY_BYTES_MAX: usize = 1024 * 1024;
 /// How long a body may take to arrive.
 const BODY_TIME_MAX: Duration = Duration::from_secs(10);
 
-/// Reads a body that is neither too long nor too slow.
+/// Reads a body. A body that is too long or too slow is refused.
 pub(crate) async fn read<B>(headers: &HeaderMap, body: B) -> Result<Bytes, Problem>
 where
     B: Body<Data = Bytes>,

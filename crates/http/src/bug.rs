@@ -1,4 +1,4 @@
-//! States that cannot be, met while a request is answered: logged and counted, never guessed at.
+//! States that are impossible, met while a request is answered. Each is logged and counted.
 
 use std::fmt;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -8,7 +8,7 @@ use latchkey_runtime::Problem;
 /// The bugs that this process has met outside of contracts. The runtime counts those of contracts.
 static BUGS: AtomicU64 = AtomicU64::new(0);
 
-/// Logs and counts a bug. Returns what the caller is told.
+/// Logs and counts a bug. Returns the answer for the caller.
 pub(crate) fn bug(bug: impl fmt::Display) -> Problem {
     BUGS.fetch_add(1, Ordering::Relaxed);
     tracing::error!(%bug, "this is a bug in latchkey: please report it");

@@ -1,8 +1,8 @@
-//! The connections a server has, and which of them has to go when there are too many.
+//! The connections of a server, and which one is closed when there are too many.
 //!
-//! A connection waits for its peer or works for it. One that works is never cut. Of those that wait, a newcomer
-//! takes the place of the one that has been idle the longest; if none is idle, of the one that has been sending
-//! or not reading the longest. So nobody locks others out by holding connections open.
+//! A connection waits for its peer, or works for its peer. A connection that works is never closed. A new connection
+//! takes the place of the one that has been idle the longest; if none is idle, of the one that has been sending, or not
+//! reading, the longest. So nobody locks others out by holding connections open.
 
 use std::collections::HashMap;
 use std::pin::Pin;
@@ -14,16 +14,15 @@ use std::time::Instant;
 use hyper::body::{Body, Bytes, Frame, Incoming, SizeHint};
 use tokio::sync::Notify;
 
-/// Connections beyond the limit that are still taken, if all others work: the server's own paths are answered
-/// on them.
+/// Connections beyond the limit, accepted while all others work. Only the server's own paths are answered on them.
 pub(crate) const RESERVE: usize = 64;
 
-/// The phases of a connection, in the order in which they are given up. From `WORKING` on they are not; before it,
-/// the rest of a state is when the phase began, in microseconds.
+/// The phases of a connection, in the order in which connections are closed. From `WORKING` on a connection is not
+/// closed; before it, the lower bits are the time when the phase began, in microseconds.
 const IDLE: u64 = 0;
 /// The peer does not read.
 const WRITING: u64 = 1 << 58;
-/// A body is on its way.
+/// The peer is sending a body.
 const RECEIVING: u64 = 1 << 59;
 const WORKING: u64 = 1 << 60;
 /// The answer is still to be written.
@@ -34,9 +33,9 @@ const GONE: u64 = 1 << 61;
 #[derive(Debug)]
 pub(crate) struct Life {
     state: AtomicU64,
-    /// Told to a connection that has to go.
+    /// Notified when the connection must close.
     pub(crate) cut: Notify,
-    /// It is one of the reserve: only the server's own paths are answered.
+    /// Whether this connection is one of the reserve: only the server's own paths are answered.
     pub(crate) reserve: bool,
     started: Instant,
 }
@@ -47,7 +46,7 @@ impl Life {
         phase | micros.min(WRITING - 1)
     }
 
-    /// Enters another state, if the one it is in allows that.
+    /// Enters another state, if the current state allows it.
     fn enter(&self, next: u64, from: impl Fn(u64) -> bool) -> Result<(), Gone> {
         let entered = self.state.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |state| {
             (state != GONE && from(state)).then_some(next)
@@ -58,13 +57,13 @@ impl Life {
         }
     }
 
-    /// A request has come, with a body or without.
+    /// A request has begun, with a body or without.
     pub(crate) fn begin(&self, has_body: bool) -> Result<(), Gone> {
         let next = if has_body { self.since_now(RECEIVING) } else { WORKING };
         self.enter(next, |_| true)
     }
 
-    /// All of a request has come.
+    /// The whole request has arrived.
     fn work(&self) -> Result<(), Gone> {
         self.enter(WORKING, |_| true)
     }
@@ -79,9 +78,9 @@ impl Life {
         self.enter(self.since_now(WRITING), |state| state == ANSWERED)
     }
 
-    /// All that was to be written is.
+    /// The answer is written.
     pub(crate) fn flushed(&self) -> Result<(), Gone> {
-        // Asked often, and mostly with nothing to do.
+        // Called often, and mostly with nothing to do.
         match self.state.load(Ordering::Relaxed) {
             state @ (ANSWERED | WRITING..RECEIVING) => {
                 self.enter(self.since_now(IDLE), |now| now == state)
@@ -91,7 +90,7 @@ impl Life {
     }
 }
 
-/// The connection had to make room for another.
+/// The connection was closed to make room for another.
 #[derive(Debug, thiserror::Error)]
 #[error("the connection makes room for another")]
 pub(crate) struct Gone;
@@ -101,7 +100,7 @@ pub(crate) struct Gone;
 pub(crate) struct Connections {
     max: usize,
     all: Mutex<All>,
-    /// Told when one has ended.
+    /// Notified when a connection has ended.
     ended: Notify,
     started: Instant,
 }
@@ -112,7 +111,7 @@ struct All {
     next: u64,
 }
 
-/// A connection's place among all; given back when it is dropped.
+/// The place of a connection. Dropping it frees the place.
 #[derive(Debug)]
 pub(crate) struct Place {
     connections: Arc<Connections>,
@@ -121,18 +120,18 @@ pub(crate) struct Place {
 }
 
 impl Connections {
-    /// At most so many, and the reserve.
+    /// At most `max` connections, and the reserve.
     pub(crate) fn new(max: usize) -> Arc<Connections> {
         let (all, ended) = (Mutex::default(), Notify::new());
         Arc::new(Connections { max, all, ended, started: Instant::now() })
     }
 
-    /// Nothing that holds the lock can break off half-way.
+    /// No code that holds the lock can panic half-way.
     fn lock(&self) -> MutexGuard<'_, All> {
         self.all.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// A place for a new connection: a free one, or that of one that waits for its peer, or one of the reserve.
+    /// A place for a new connection: a free one, that of a connection that waits for its peer, or one of the reserve.
     /// Waits if there is none.
     pub(crate) async fn place(self: &Arc<Connections>) -> Place {
         loop {
@@ -146,7 +145,7 @@ impl Connections {
 
     fn try_place(self: &Arc<Connections>) -> Option<Place> {
         let mut all = self.lock();
-        // Who takes another's place takes it as it was: one of the reserve stays one.
+        // A place keeps its kind: a place of the reserve stays one.
         let reserve = all.lives.len() >= self.max && all.cut_one().is_none_or(|cut| cut.reserve);
         if reserve && all.lives.len() >= self.max + RESERVE {
             return None;
@@ -162,7 +161,7 @@ impl Connections {
         Some(Place { connections: Arc::clone(self), number, life })
     }
 
-    /// Cuts a connection that waits for its peer, if there is one.
+    /// Closes a connection that waits for its peer, if there is one.
     pub(crate) fn cut_one(&self) -> bool {
         self.lock().cut_one().is_some()
     }
@@ -189,7 +188,7 @@ impl All {
             let (state, number) = states.min().filter(|(state, _)| *state < WORKING)?;
             let life = self.lives.get(&number)?;
             let order = Ordering::Relaxed;
-            // It may have begun something meanwhile; then another has to go.
+            // The connection may have begun to work meanwhile; then another one is closed.
             if life.state.compare_exchange(state, GONE, order, order).is_ok() {
                 life.cut.notify_one();
                 return self.lives.remove(&number);
@@ -205,7 +204,7 @@ impl Drop for Place {
     }
 }
 
-/// The body of a request, whose last frame begins the work on it.
+/// The body of a request. Its last frame begins the work on the request.
 #[derive(Debug)]
 pub(crate) struct Received {
     pub(crate) body: Incoming,

@@ -1,4 +1,4 @@
-//! What the headers of a request say.
+//! Reads the headers of a request.
 
 use hyper::HeaderMap;
 use hyper::header::{AUTHORIZATION, CONTENT_TYPE, HeaderName, IF_MATCH, IF_NONE_MATCH};
@@ -9,9 +9,9 @@ use latchkey_value::id::is_id;
 pub(crate) const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 pub(crate) const CONTRACT: HeaderName = HeaderName::from_static("latchkey-contract");
 pub(crate) const CAPACITY: HeaderName = HeaderName::from_static("latchkey-capacity");
-/// The instant of a call, for a server whose clock is under control.
+/// The instant of a call, on a server with a test clock.
 pub(crate) const NOW: HeaderName = HeaderName::from_static("latchkey-now");
-/// Tells that the clock is under control.
+/// Says that the server has a test clock.
 pub(crate) const TEST_CLOCK: HeaderName = HeaderName::from_static("latchkey-test-clock");
 pub(crate) const IDEMPOTENCY_KEY: HeaderName = HeaderName::from_static("idempotency-key");
 pub(crate) const REPLAYED: HeaderName = HeaderName::from_static("idempotency-replayed");
@@ -28,7 +28,7 @@ pub(crate) fn bearer(headers: &HeaderMap) -> Option<&str> {
     only.then(|| token.trim_start_matches(' '))
 }
 
-/// Whether a body is said to be JSON.
+/// Whether `Content-Type` says JSON in UTF-8.
 pub(crate) fn is_json(headers: &HeaderMap) -> bool {
     let Some(value) = headers.get(CONTENT_TYPE).and_then(|value| value.to_str().ok()) else {
         return false;
@@ -60,7 +60,7 @@ pub(crate) fn if_match(headers: &HeaderMap) -> Result<Option<IfMatch>, Problem> 
             let weak = rest.strip_prefix("W/");
             let opened = weak.unwrap_or(rest).strip_prefix('"').ok_or_else(bad)?;
             let (tag, after) = opened.split_once('"').ok_or_else(bad)?;
-            // A weak tag never matches here, nor one that is no version as we write it.
+            // A weak tag never matches, and neither does a tag that the server would not write for any version.
             if weak.is_none()
                 && let Ok(version) = tag.parse::<Number>()
                 && version.to_string() == tag
@@ -80,7 +80,7 @@ pub(crate) fn if_match(headers: &HeaderMap) -> Result<Option<IfMatch>, Problem> 
     Ok(given.then_some(IfMatch::OneOf(versions)))
 }
 
-/// Whether the caller has the version of this tag already.
+/// Whether `If-None-Match` names this tag: the caller has this version already.
 pub(crate) fn has_already(headers: &HeaderMap, etag: &str) -> bool {
     headers.get_all(IF_NONE_MATCH).iter().filter_map(|value| value.to_str().ok()).any(|value| {
         let same = |tag: &str| tag.strip_prefix("W/").unwrap_or(tag) == etag;
@@ -88,7 +88,7 @@ pub(crate) fn has_already(headers: &HeaderMap, etag: &str) -> bool {
     })
 }
 
-/// The caller's own name for the call.
+/// The `Idempotency-Key`.
 pub(crate) fn idempotency_key(headers: &HeaderMap) -> Result<Option<Text>, Problem> {
     let mut all = headers.get_all(IDEMPOTENCY_KEY).iter();
     let Some(value) = all.next() else { return Ok(None) };
@@ -99,7 +99,7 @@ pub(crate) fn idempotency_key(headers: &HeaderMap) -> Result<Option<Text>, Probl
     }
 }
 
-/// A request's id, if it brought a fit one.
+/// The id that the request brings, if it is a valid one.
 pub(crate) fn request_id(headers: &HeaderMap) -> Option<&str> {
     let id = headers.get(REQUEST_ID)?.to_str().ok()?;
     is_id(id).then_some(id)

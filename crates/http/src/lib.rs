@@ -1,4 +1,20 @@
 //! Contracts over HTTP: routes, tokens, limits, metrics.
+//!
+//! ```no_run
+//! use std::sync::Arc;
+//! use latchkey_http::{Limits, Server, Service, Settings, Tokens};
+//! use latchkey_runtime::Runtime;
+//!
+//! async fn serve(runtime: Runtime, secret: &[u8]) -> Result<(), Box<dyn std::error::Error>> {
+//!     let tokens = Tokens::new(secret, "latchkey", "latchkey")?;
+//!     let service = Arc::new(Service::new(vec![runtime], tokens, Settings::default())?);
+//!     let server = Server::listen("127.0.0.1:8080".parse()?, Limits::default()).await?;
+//!     println!("http://{}", server.address());
+//!     let stop = std::future::pending(); // or a future that is ready when the server must stop
+//!     server.run(service, stop).await;
+//!     Ok(())
+//! }
+//! ```
 
 mod body;
 mod bug;

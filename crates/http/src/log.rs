@@ -1,9 +1,9 @@
-//! Lines for standard error or output, written by a thread of their own.
+//! Lines for standard error or standard output, written by a thread.
 //!
-//! Whoever has something to tell leaves a line and goes on; a thread writes what has gathered. Written at once, the
-//! line of a request would cost as much as the rest of a small read, and a pipe that nobody reads would hold up
-//! whoever writes to it. What nobody reads is counted and let go of. A process that is killed takes the lines of
-//! its last moment along; one that stops waits a bounded time for them to be written.
+//! A request adds its line to a buffer and goes on; the thread writes the buffer. A write by the request itself would
+//! take as long as the rest of a small read, and would wait for ever on a pipe that nobody reads. If the buffer is
+//! full, further lines are dropped and counted. A process that is killed loses the lines of its last milliseconds. A
+//! process that stops waits a bounded time for its lines to be written.
 
 use std::fmt::{self, Write as _};
 use std::fs::File;
@@ -19,10 +19,10 @@ use latchkey_table::Capacity;
 /// How long lines gather.
 const GATHER: Duration = Duration::from_millis(20);
 
-/// How many bytes may wait when nobody reads. The lines that come then are counted, and let go of.
+/// How many bytes the buffer holds. Lines beyond that are counted and dropped.
 const WAITING_BYTES_MAX: usize = 4 * 1024 * 1024;
 
-/// What is told of a request. None of it can hold a quote, a backslash or a control character.
+/// What the log says of a request. No field can have a quote, a backslash or a control character.
 pub(crate) struct Entry<'a> {
     pub(crate) id: &'a str,
     pub(crate) contract: &'a str,
@@ -32,7 +32,7 @@ pub(crate) struct Entry<'a> {
     pub(crate) capacity: Capacity,
 }
 
-/// Where lines are left. Nothing that leaves one waits for a reader.
+/// A log. Adding a line never waits for a reader.
 #[derive(Debug, Clone)]
 pub struct Log(Arc<Shared>);
 
@@ -41,14 +41,14 @@ struct Shared {
     waiting: Mutex<Waiting>,
     /// There are lines to be written.
     wake: Condvar,
-    /// What was taken has been written.
+    /// The lines that were taken are written.
     written: Condvar,
 }
 
 #[derive(Debug, Default)]
 struct Waiting {
     lines: String,
-    /// How many were let go of since the last was told.
+    /// How many lines were dropped since the log last said so.
     lost: u64,
     lost_in_all: u64,
     /// Some lines were taken and are being written.
@@ -58,7 +58,7 @@ struct Waiting {
 impl Log {
     /// Starts the thread that writes to a stream, for as long as the process runs.
     pub fn start(output: impl AsFd) -> io::Result<Log> {
-        // Not by the standard library's handle, which whoever writes holds for as long as that takes.
+        // Not through the handle of the standard library: a thread that writes holds its lock until the write is done.
         let output = File::from(output.as_fd().try_clone_to_owned()?);
         let shared = Arc::new(Shared::default());
         let writer = Arc::clone(&shared);
@@ -66,12 +66,12 @@ impl Log {
         Ok(Log(shared))
     }
 
-    /// Leaves lines as they are, each with its end.
+    /// Adds lines as they are. Each line has its line end.
     pub fn add(&self, lines: &str) {
         self.leave(|waiting| waiting.push_str(lines));
     }
 
-    /// Leaves the line of a request.
+    /// Adds the line of a request.
     pub(crate) fn add_request(&self, entry: &Entry<'_>) {
         // A clock before the year 0 or after the year 9999 leaves the timestamp empty; the line is written all the same.
         let now = time::format(SystemSource.now()).unwrap_or_default();
@@ -96,7 +96,7 @@ impl Log {
         }
     }
 
-    /// How many lines were let go of because nobody read those before them.
+    /// How many lines were dropped because nobody read the lines before them.
     pub fn lines_lost(&self) -> u64 {
         self.0.lock().lost_in_all
     }
@@ -126,12 +126,12 @@ impl Entry<'_> {
 }
 
 impl Shared {
-    /// A thread that broke off while it held the lock left whole lines, or one that is cut short.
+    /// A thread that panicked while it held the lock has left whole lines, or one line that is cut short.
     fn lock(&self) -> MutexGuard<'_, Waiting> {
         self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Writes whole lines at once, so that they stay whole among others.
+    /// Writes whole lines in one write, so that lines of other processes do not cut them.
     fn run(&self, mut output: File) {
         loop {
             let waiting = self.lock();
@@ -142,7 +142,7 @@ impl Shared {
             let lines = waiting.take();
             waiting.writing = true;
             drop(waiting);
-            // Where they cannot be written, there is nobody to tell.
+            // If the write fails, there is no other place to report it.
             let _ = output.write_all(lines.as_bytes());
             self.lock().writing = false;
             self.written.notify_all();
@@ -155,7 +155,7 @@ impl Waiting {
         self.lines.is_empty() && self.lost == 0
     }
 
-    /// Takes the lines, and a last one on those that are missing.
+    /// Takes the lines, with a last line that says how many are missing.
     fn take(&mut self) -> String {
         let room = String::with_capacity(self.lines.len());
         let mut lines = std::mem::replace(&mut self.lines, room);

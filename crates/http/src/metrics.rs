@@ -1,4 +1,4 @@
-//! What the server has done, for Prometheus.
+//! The counters of the server, for Prometheus.
 //!
 //! Every counter exists from the start, so recording is a few atomic additions: no lock, no look-up, no
 //! allocation.
@@ -29,7 +29,7 @@ const BOUNDS: [(u64, &str); 14] = [
 
 const STATUS_MIN: u16 = 100;
 
-/// One counter for each status that HTTP knows, and a last one for what is none.
+/// One counter for each status from 100 to 599, and a last one for all others.
 const STATUSES: usize = 501;
 
 /// The name under which requests that no contract matched are counted.
@@ -55,7 +55,7 @@ struct Counters {
     /// `system="…",contract="…"`, escaped once.
     labels: String,
     statuses: Box<[AtomicU64]>,
-    /// Requests by the first bound they are within; the last are beyond all.
+    /// Requests by the lowest bound that they are within. The last counter is for those above all bounds.
     buckets: [AtomicU64; BOUNDS.len() + 1],
     micros: AtomicU64,
     read_halves: AtomicU64,
@@ -63,8 +63,8 @@ struct Counters {
 }
 
 impl Metrics {
-    /// Counters for these contracts, each named by its system and its id. The order is that of the numbers
-    /// by which [`Metrics::record`] knows them.
+    /// Counters for contracts, each named by its system and its id. A contract's position is its number for
+    /// [`Metrics::record`].
     pub(crate) fn new<'a>(contracts: impl IntoIterator<Item = (&'a str, &'a str)>) -> Metrics {
         let contracts = contracts.into_iter().map(|(system, id)| Counters::new(system, id));
         Metrics {
@@ -112,8 +112,7 @@ impl Metrics {
 
     /// Writes everything in Prometheus's text format, version 0.0.4.
     ///
-    /// Requests that end meanwhile may be in some of the figures and not yet in others; a histogram
-    /// agrees with itself.
+    /// A request that ends meanwhile may be in some figures and not in others. The parts of one histogram always agree.
     pub(crate) fn render(&self, lines_lost: Option<u64>, out: &mut String) {
         // A `String` takes whatever is written.
         let _ = self.write(lines_lost, out);
@@ -147,7 +146,7 @@ impl Metrics {
         writeln!(out, "latchkey_server_bugs_total {}", bug::count())?;
 
         if let Some(lost) = lines_lost {
-            let help = "Lines of the log that were let go of because nobody reads it.";
+            let help = "Log lines that were dropped because nobody reads the log.";
             family(out, "log_lines_lost_total", "counter", help)?;
             writeln!(out, "latchkey_log_lines_lost_total {lost}")?;
         }
@@ -195,7 +194,7 @@ impl Counters {
         self.micros.fetch_add(micros, Ordering::Relaxed);
     }
 
-    /// The statuses answered so far and how often each was; none for what is no status of HTTP.
+    /// The statuses answered so far with their counts; no status for those outside 100 to 599.
     fn seen(&self) -> impl Iterator<Item = (Option<u16>, u64)> {
         let known = (STATUS_MIN..600).map(Some).chain([None]);
         let counts = self.statuses.iter().map(|count| count.load(Ordering::Relaxed));
@@ -245,7 +244,7 @@ impl Counters {
     }
 }
 
-/// A label's value as the format wants it.
+/// A label's value, escaped for the text format.
 struct Escaped<'a>(&'a str);
 
 impl fmt::Display for Escaped<'_> {

@@ -1,4 +1,4 @@
-//! From a request's parts to a call's inputs.
+//! Turns the parts of a request into the inputs of a call.
 
 use latchkey_runtime::json::{self, JsonError};
 use latchkey_runtime::model::{Place, Segment};
@@ -7,7 +7,7 @@ use latchkey_table::{Text, Value};
 
 use crate::router::{Bad, Decoded, query};
 
-/// How much of a pointer is told.
+/// How much of a pointer an answer shows.
 const POINTER_CHARS_MAX: usize = 200;
 
 /// The inputs of a call.

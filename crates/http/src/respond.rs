@@ -12,12 +12,12 @@ use latchkey_table::Capacity;
 use crate::bug::bug;
 use crate::headers::{CAPACITY, CONTRACT, REPLAYED};
 
-/// A response, whose body is at hand.
+/// A response with its whole body in memory.
 pub type Response = hyper::Response<Full<Bytes>>;
 
 const JSON: HeaderValue = HeaderValue::from_static("application/json");
 const PROBLEM: HeaderValue = HeaderValue::from_static("application/problem+json");
-/// What is answered is the caller's own, and is asked about again each time.
+/// An answer is for its caller only, and a cache must ask again each time.
 const PRIVATE: HeaderValue = HeaderValue::from_static("private, no-cache");
 
 /// A response of bytes.
@@ -31,7 +31,7 @@ pub(crate) fn text(status: StatusCode, kind: HeaderValue, body: impl Into<Bytes>
 /// The response to a problem.
 pub(crate) fn problem(problem: &Problem, contract: Option<&str>) -> Response {
     let Ok(status) = StatusCode::from_u16(problem.status) else {
-        // The status of a bug is one.
+        // The status of a bug is valid, so this ends.
         return self::problem(&bug(format!("`{}` is no status", problem.status)), contract);
     };
     let mut body = String::with_capacity(256);
@@ -47,7 +47,7 @@ pub(crate) fn problem(problem: &Problem, contract: Option<&str>) -> Response {
     response
 }
 
-/// The response to a method the path is not known under.
+/// The response to a method that no route of the path has.
 pub(crate) fn not_allowed(allow: &[&str], asked: bool) -> Response {
     let mut response = if asked {
         let mut response = Response::new(Full::default());
@@ -92,8 +92,8 @@ fn answer(answer: Answer) -> Result<Response, Problem> {
     Ok(response)
 }
 
-/// Says which contract answered, and what it cost. The response is made already: a cost that cannot be sent is logged
-/// and counted, and left out.
+/// Adds the contract and the consumed capacity to a response. The response exists already: a capacity that cannot be
+/// sent is logged and counted, and left out.
 pub(crate) fn stamp(headers: &mut HeaderMap, contract: &HeaderValue, capacity: Capacity) {
     headers.insert(CONTRACT, contract.clone());
     match HeaderValue::try_from(capacity.to_string()) {

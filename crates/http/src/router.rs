@@ -1,8 +1,8 @@
-//! From a method and a path to what answers it, and the encoded texts of paths and queries.
+//! Finds the contract for a method and a path, and decodes paths and query strings.
 //!
-//! A path can be known under several methods by routes of different shapes: `/a/{}` for one and `/a/b` for
-//! another. Routers that follow the most literal branch alone would then refuse a method that a route
-//! does have; this one looks at every route the path can mean.
+//! Routes of different shapes can match one path under different methods: `GET /a/{}` and `PUT /a/b`. A router that
+//! follows only the most literal branch would refuse `GET /a/b`. This router looks at every route that the path
+//! matches.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -25,18 +25,18 @@ pub(crate) enum Bad {
     /// A `%` that two hexadecimal digits do not follow.
     #[error("`%` must be followed by two hexadecimal digits")]
     Percent,
-    /// The decoded bytes are no text.
+    /// The decoded bytes are not UTF-8.
     #[error("not UTF-8 once decoded")]
     Utf8,
-    /// The query goes on beyond the pairs that are read.
+    /// The query has more pairs than are read.
     #[error("more than {PAIRS_MAX} parameters in the query")]
     TooMany,
 }
 
-/// A text once decoded, or why it cannot be.
+/// A decoded text, or why it cannot be decoded.
 pub(crate) type Decoded<'a> = Result<Cow<'a, str>, Bad>;
 
-/// Two routes of one method that one path can mean.
+/// Two routes of one method match the same path.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("`{method} {path}` can mean `{earlier}` or `{later}`")]
 pub struct Clash<T> {
@@ -44,36 +44,36 @@ pub struct Clash<T> {
     pub method: String,
     /// A path that both match, with `{}` for any text.
     pub path: String,
-    /// What the route added first leads to.
+    /// The target of the route that was added first.
     pub earlier: T,
-    /// What the refused route would have led to.
+    /// The target of the route that was refused.
     pub later: T,
 }
 
 impl<T> Clash<T> {
-    /// The same clash, its targets told otherwise.
+    /// The same clash with other names for the targets.
     pub fn map<U>(self, tell: impl Fn(T) -> U) -> Clash<U> {
         let Clash { method, path, earlier, later } = self;
         Clash { method, path, earlier: tell(earlier), later: tell(later) }
     }
 }
 
-/// What a method and a path mean.
+/// What was found for a method and a path.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Found<'a, T> {
     /// A route.
     Route {
-        /// What the route leads to.
+        /// The target of the route.
         target: &'a T,
         /// The texts at the route's parameters, in order.
         parameters: Vec<Decoded<'a>>,
     },
-    /// The path is known, but not under this method.
+    /// Routes match the path, but none has this method.
     Method {
-        /// The methods it is known under, sorted.
+        /// The methods of these routes, sorted.
         allow: Vec<&'a str>,
     },
-    /// No route has such a path.
+    /// No route matches the path.
     Nothing,
 }
 
@@ -85,19 +85,19 @@ struct Route<T> {
     target: T,
 }
 
-/// Where the routes that begin alike part.
+/// A node of the tree of segments: routes with the same beginning share it.
 #[derive(Debug, Default)]
 struct Node {
     literals: BTreeMap<String, Node>,
     parameter: Option<Box<Node>>,
-    /// The routes that end here, by their place in the router.
+    /// The routes that end here, by their index in the router.
     ends: Vec<usize>,
 }
 
-/// Every route there is.
+/// All routes.
 ///
-/// Invariant: no path matches two routes of one method, but for routes of one group of which one is
-/// more literal; that one goes first.
+/// Invariant: no path matches two routes of one method, except for two routes of one group. Of those, the more literal
+/// one wins.
 #[derive(Debug)]
 pub(crate) struct Router<T> {
     routes: Vec<Route<T>>,
@@ -116,11 +116,10 @@ impl<T> Router<T> {
         Router::default()
     }
 
-    /// Adds a route, unless some path would then match two of this method. A refused route leaves the
-    /// router as it was.
+    /// Adds a route, unless a path would then match two routes of this method. A refused route changes nothing.
     ///
-    /// Routes of one group, which is one document, may meet where a literal stands for a parameter of
-    /// the other: the check has shown that the parameter's type does not have that text.
+    /// Routes of one group, which is one document, may overlap where one has a literal and the other a parameter: the
+    /// check has shown that the type of the parameter excludes that text.
     pub(crate) fn add(
         &mut self,
         group: usize,
@@ -147,7 +146,7 @@ impl<T> Router<T> {
         Ok(())
     }
 
-    /// What a method and a path, without its query, mean. `HEAD` means `GET` where there is no `HEAD`.
+    /// Finds the route for a method and a path without its query. `HEAD` means `GET` where no route has `HEAD`.
     ///
     /// A path is compared decoded: `/%61` is `/a`. An encoded slash stays within its segment. A slash at
     /// the end leaves an empty segment, which only a parameter matches; `/` alone has no segment.
@@ -156,7 +155,7 @@ impl<T> Router<T> {
         let rest = (!rest.is_empty()).then_some(rest);
         let (mut exact, mut stand_in) = (None, None);
         self.visit(rest, |route| {
-            // The most literal is shown first.
+            // The most literal route is visited first.
             if route.method == method {
                 exact = exact.or(Some(route));
             } else if method == "HEAD" && route.method == "GET" {
@@ -184,7 +183,7 @@ impl<T> Router<T> {
         if allow.is_empty() { Found::Nothing } else { Found::Method { allow } }
     }
 
-    /// Shows every route, of whatever method, that the path matches.
+    /// Visits every route that matches the path, of any method.
     fn visit<'a>(&'a self, rest: Option<&str>, mut see: impl FnMut(&'a Route<T>)) {
         self.root.visit(rest, &mut |at| {
             if let Some(route) = self.routes.get(at) {
@@ -195,7 +194,7 @@ impl<T> Router<T> {
 }
 
 impl<T> Route<T> {
-    /// The texts at the parameters, given a path that matches.
+    /// The texts of the parameters, for a path that matches.
     fn parameters<'a>(&self, rest: Option<&'a str>) -> Vec<Decoded<'a>> {
         let texts = rest.into_iter().flat_map(|rest| rest.split('/'));
         let pairs = self.segments.iter().zip(texts);
@@ -205,8 +204,8 @@ impl<T> Route<T> {
 }
 
 impl Node {
-    /// Shows the routes that match what is left of a path. Goes no deeper than the routes do, and meets
-    /// each node at most once, however long the path.
+    /// Visits the routes that match the rest of a path. It goes no deeper than the routes, and to each node at most
+    /// once, whatever the length of the path.
     fn visit(&self, rest: Option<&str>, see: &mut impl FnMut(usize)) {
         let Some(rest) = rest else {
             self.ends.iter().for_each(|end| see(*end));
@@ -216,7 +215,7 @@ impl Node {
             Some((text, rest)) => (text, Some(rest)),
             None => (rest, None),
         };
-        // A text that cannot be decoded is no literal, but may stand at a parameter.
+        // A text that cannot be decoded matches no literal, but it matches a parameter.
         let literal = decode(text, false).ok().and_then(|text| self.literals.get(&*text));
         if let Some(next) = literal {
             next.visit(rest, see);
@@ -247,7 +246,7 @@ fn meeting(one: &[Segment], other: &[Segment]) -> Option<String> {
     Some(path)
 }
 
-/// The pairs of a query, decoded, `+` being a space. A name without `=` has the empty value.
+/// The decoded pairs of a query. `+` is a space. A name without `=` has an empty value.
 ///
 /// After the hundredth pair comes one [`Bad::TooMany`], and no more.
 pub(crate) fn query(query: &str) -> impl Iterator<Item = (Decoded<'_>, Decoded<'_>)> {
@@ -261,7 +260,7 @@ pub(crate) fn query(query: &str) -> impl Iterator<Item = (Decoded<'_>, Decoded<'
     })
 }
 
-/// Decodes percent signs, and `+` as a space where that is the custom.
+/// Decodes percent signs, and `+` as a space if `plus` is set.
 fn decode(text: &str, plus: bool) -> Decoded<'_> {
     if !text.bytes().any(|byte| byte == b'%' || (plus && byte == b'+')) {
         return Ok(Cow::Borrowed(text));

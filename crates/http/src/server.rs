@@ -1,4 +1,4 @@
-//! Connections: taking them, bounding them, and letting them finish.
+//! Accepts connections, bounds them, and lets them finish.
 
 use std::io;
 use std::net::SocketAddr;
@@ -22,19 +22,20 @@ use crate::respond::Response;
 use crate::service::Service;
 use crate::stream::{Stream, Unread};
 
-/// How much of a head is read before it is given up. The service has a limit of its own, which can say why.
+/// How much of a head is read before the connection is closed. The service has a lower limit, which it can answer with
+/// a reason.
 const HEAD_READ_MAX: usize = 2 * HEAD_BYTES_MAX;
 
-/// How long requests that were sent before the server was told to stop may take to be seen.
+/// How long the server looks for requests that were sent before it was told to stop.
 const LAST_LOOK: Duration = Duration::from_millis(250);
 
-/// How long connections are still taken meanwhile, if one comes after the other.
+/// How long it accepts connections meanwhile, if one follows another.
 const LAST_LOOKS: Duration = Duration::from_secs(2);
 
-/// How long to wait when no connection can be taken, for want of file handles say.
+/// How long to wait when no connection can be accepted, for example because no file handle is left.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
 
-/// What a server bounds.
+/// The limits of a server.
 #[derive(Debug, Clone)]
 pub struct Limits {
     /// The most connections at once. A newcomer takes the place of the one that has been idle the longest.
@@ -43,7 +44,7 @@ pub struct Limits {
     pub head_time: Duration,
     /// How long a peer may take to read an answer; a long one, each 64 KiB of it.
     pub write_time: Duration,
-    /// How long what was accepted may take to finish once the server is told to stop.
+    /// How long accepted requests may take to finish once the server is told to stop.
     pub drain_time: Duration,
 }
 
@@ -58,13 +59,13 @@ impl Default for Limits {
 #[derive(Debug, thiserror::Error)]
 #[error("cannot listen on {address}: {error}")]
 pub struct ServerError {
-    /// Where it was to listen.
+    /// The address.
     pub address: SocketAddr,
-    /// Why it cannot.
+    /// Why the server cannot listen there.
     pub error: io::Error,
 }
 
-/// A server that listens, and does not answer yet.
+/// A server that listens and does not answer yet.
 #[derive(Debug)]
 pub struct Server {
     listener: TcpListener,
@@ -104,8 +105,8 @@ impl Server {
                 taken = take(&listener, &connections) => serving.start(taken),
             }
         }
-        // What was sent by now may lie unread, or on a connection that is not taken yet. Each connection has the
-        // time of a look to be seen. Whoever is answered from here on is told to come no more.
+        // Requests may lie unread on a connection, or on one that is not accepted yet. Each connection is read once
+        // more. Every answer from here on closes its connection.
         serving.service.drain();
         let last = Instant::now() + LAST_LOOKS;
         loop {
@@ -130,7 +131,7 @@ async fn take(listener: &TcpListener, connections: &Arc<Connections>) -> (TcpStr
             Ok((stream, _)) => return (stream, connections.place().await),
             Err(error) => {
                 tracing::warn!(%error, "a connection could not be taken");
-                // Whatever there is too little of, a connection that idles holds some of it.
+                // An idle connection holds some of the resource that is missing.
                 connections.cut_one();
                 sleep(ACCEPT_PAUSE).await;
             }
@@ -163,7 +164,7 @@ impl Serving {
             let mut connection = pin!(connection);
             let mut ending = pin!(ended.changed());
             let mut told = false;
-            // The connection first: what it has read by now is served, and told to be the last.
+            // The connection first: a request that it has read is answered, as the last one.
             let served = loop {
                 tokio::select! {
                     biased;
@@ -175,7 +176,7 @@ impl Serving {
                     }
                 }
             };
-            // A peer that goes away, does not read or breaks the protocol has ended its own connection.
+            // A peer that leaves, does not read or breaks the protocol has ended its own connection.
             if let Err(error) = served {
                 tracing::debug!(%error, "a connection ended");
             }
@@ -209,7 +210,7 @@ async fn answer(
     Ok(response)
 }
 
-/// Small answers are not held back.
+/// Turns off Nagle's algorithm, which delays small answers.
 fn prompt(stream: TcpStream) -> TcpStream {
     if let Err(error) = stream.set_nodelay(true) {
         tracing::debug!(%error, "a connection holds small answers back");

@@ -1,4 +1,4 @@
-//! One request, from its head to its response.
+//! Answers one request: routing, token, inputs, the call, the response.
 
 mod ids;
 mod own;
@@ -30,7 +30,7 @@ use crate::token::Tokens;
 
 pub use self::settings::{MoreMetrics, Settings};
 
-/// The paths that are the server's own.
+/// The paths of the server itself.
 const OWN: [&str; 3] = ["health", "ready", "metrics"];
 
 /// Why systems cannot be served together.
@@ -45,7 +45,7 @@ pub enum ServiceError {
         /// The contract.
         contract: Text,
     },
-    /// A contract has a path of the server's own.
+    /// A contract has one of the server's own paths.
     #[error("`/{path}` is the server's own; give contract {contract} another path")]
     Own {
         /// The path.
@@ -55,7 +55,7 @@ pub enum ServiceError {
     },
 }
 
-/// Where a route leads.
+/// The target of a route: a contract of a runtime.
 #[derive(Debug, Clone)]
 struct Target {
     runtime: usize,
@@ -65,7 +65,7 @@ struct Target {
     stamp: HeaderValue,
 }
 
-/// The systems that are served, and what it takes.
+/// Answers requests to the contracts of systems.
 #[derive(Debug)]
 pub struct Service {
     runtimes: Vec<Runtime>,
@@ -73,14 +73,14 @@ pub struct Service {
     tokens: Tokens,
     metrics: Metrics,
     settings: Settings,
-    /// Whether new requests had better go elsewhere.
+    /// Whether the server is stopping, so that new requests should go to another one.
     draining: AtomicBool,
     ids: RequestIds,
     log: Option<Log>,
 }
 
 impl Service {
-    /// Serves the contracts of systems.
+    /// A service for the contracts of systems.
     pub fn new(
         runtimes: Vec<Runtime>,
         tokens: Tokens,
@@ -135,22 +135,22 @@ impl Service {
         &self.runtimes
     }
 
-    /// From now on `/ready` says that requests had better go elsewhere.
+    /// From now on `/ready` answers 503, so that new requests go to another server.
     pub fn drain(&self) {
         self.draining.store(true, Ordering::Relaxed);
     }
 
-    /// Whether it has been told that it stops.
+    /// Whether the server is stopping.
     pub(crate) fn is_draining(&self) -> bool {
         self.draining.load(Ordering::Relaxed)
     }
 
-    /// Whether a path is the server's own: such are answered whatever else there is to do.
+    /// Whether a path is one of the server's own, which are answered even if all connections work.
     pub(crate) fn is_own(path: &str) -> bool {
         path.strip_prefix('/').is_some_and(|path| OWN.contains(&path))
     }
 
-    /// The answer to a request that there is no room for.
+    /// The answer to a request when all connections are at work.
     pub(crate) fn overloaded(&self) -> Response {
         self.metrics.record_unmatched(StatusCode::SERVICE_UNAVAILABLE.as_u16(), 0);
         let detail =
@@ -170,7 +170,7 @@ impl Service {
             && let Some(path) = path.and_then(|path| path.strip_prefix(test_clock::PREFIX))
         {
             let (method, headers) = (request.method(), request.headers());
-            // Apart, so that others need no room for it.
+            // Boxed, so that the future of other requests stays small.
             return Box::pin(self.move_clock(clock, path, method, headers)).await;
         }
         let own = OWN.into_iter().find(|own| path == Some(own));
@@ -194,7 +194,7 @@ impl Service {
         let id = headers::request_id(request.headers()).map_or_else(|| self.ids.next(), Text::from);
         let mut seen = Seen { body_read: request.body().is_end_stream(), ..Seen::default() };
         let mut response = self.route(request, &mut seen).await;
-        // Behind a body that was not read nothing else can be.
+        // After a body that was not read, no other request can be read.
         if !seen.body_read {
             response.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
         }
@@ -302,14 +302,14 @@ impl Service {
         let unauthenticated = |detail: String| Problem::new(401, "unauthenticated", detail);
         let token = headers::bearer(headers)
             .ok_or_else(|| unauthenticated("send `authorization: Bearer TOKEN`".to_owned()))?;
-        // Tokens run by the real clock, even where calls do not.
+        // Tokens are checked by the system's clock, also on a server with a test clock.
         let now = latchkey_runtime::Source::now(&latchkey_runtime::SystemSource);
         let claims =
             self.tokens.verify(token, now).map_err(|error| unauthenticated(error.to_string()))?;
         Ok(Caller { id: claims.sub, roles: claims.roles, orgs: claims.orgs })
     }
 
-    /// The instant a request brings, where it may.
+    /// The instant in `Latchkey-Now`, on a server with a test clock.
     fn instant(&self, headers: &HeaderMap) -> Result<Option<i64>, Problem> {
         let Some(value) = headers.get(headers::NOW).filter(|_| self.settings.test_clock.is_some())
         else {
@@ -320,7 +320,7 @@ impl Service {
     }
 }
 
-/// What is known of a request by the time it is answered.
+/// What is known of a request when it is answered.
 #[derive(Default)]
 struct Seen {
     target: Option<Arc<Target>>,
@@ -329,7 +329,7 @@ struct Seen {
     body_read: bool,
 }
 
-/// The head of a response, with the length its body would have.
+/// A response without its body, with the length of that body.
 fn without_body(response: Response) -> Response {
     let (mut parts, body) = response.into_parts();
     if let Some(length) = body.size_hint().exact() {

@@ -1,10 +1,10 @@
-//! The stream of a connection: a peer that does not read is not waited for, and one that still sends is heard out.
+//! The stream of a connection: writes have a deadline, and the rest of a request is read before a close.
 //!
-//! A peer that sends requests and reads no answers would hold its connection for ever: writes have a deadline.
+//! A peer that sends requests and reads no answers would hold its connection for ever. So writes have a deadline.
 //!
-//! A request may be refused before its body is read. Were the connection closed there and then, the rest of
-//! the body would be met by a reset, and a reset can overtake the answer. So the answer goes out, and what
-//! still comes is heard out, up to a bound.
+//! A request may be refused before its body is read. If the connection closed at once, the rest of the body would be
+//! answered with a reset, which can overtake the answer. So the answer is sent first, and the rest is read and dropped,
+//! up to a limit.
 
 use std::io;
 use std::pin::Pin;
@@ -19,19 +19,19 @@ use tokio::time::{Instant, Sleep, sleep};
 
 use crate::connections::{Gone, Life};
 
-/// How many bytes a peer has to read, once it makes us wait, to be waited for once more as long.
+/// How many bytes a slow peer must read to get a new deadline.
 const READ_BYTES_MIN: usize = 64 * 1024;
 
-/// How much is heard out.
+/// How much of the rest is read.
 const BYTES_MAX: usize = 64 * 1024 * 1024;
 
-/// How long a peer may be silent.
+/// How long a peer may send nothing meanwhile.
 const SILENCE_MAX: Duration = Duration::from_secs(1);
 
-/// How long it may go on.
+/// How long a peer may go on sending.
 const TIME_MAX: Duration = Duration::from_secs(30);
 
-/// Whether a peer may still be sending what nobody wants.
+/// Whether a peer may still be sending a request that was refused.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Unread(Arc<AtomicBool>);
 
@@ -52,10 +52,10 @@ pub(crate) struct Stream {
     closing: Option<Closing>,
 }
 
-/// A peer makes us wait until it has read.
+/// A write that waits until the peer reads.
 #[derive(Debug)]
 struct Blocked {
-    /// How much it has read since.
+    /// How much the peer has read since.
     bytes: usize,
     end: Pin<Box<Sleep>>,
 }
@@ -77,7 +77,7 @@ impl Stream {
         Stream { stream, life, unread, write_time_max, blocked: None, closing: None }
     }
 
-    /// What a write came to, or that the peer has not read for too long.
+    /// The result of a write, or an error if the peer has not read for too long.
     fn in_time(
         &mut self,
         wrote: Poll<io::Result<usize>>,
@@ -142,13 +142,13 @@ impl AsyncWrite for Stream {
     }
 
     fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
-        // Asked once nothing is left to be written.
+        // Called once everything is written.
         self.blocked = None;
         self.life.flushed().map_err(gone)?;
         Pin::new(&mut self.stream).poll_flush(context)
     }
 
-    /// Says that nothing more is coming, and hears the peer out if it may still be sending.
+    /// Ends the sending side, and reads the rest if the peer may still be sending.
     fn poll_shutdown(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
         let Stream { stream, unread, closing, .. } = &mut *self;
         if closing.is_none() {
@@ -173,7 +173,7 @@ impl AsyncWrite for Stream {
                     let wait = (Instant::now() + SILENCE_MAX).min(closing.end);
                     closing.silence.as_mut().reset(wait);
                 }
-                // Whatever it did, it is over.
+                // Whatever the peer did, the connection is over.
                 Poll::Ready(_) => return Poll::Ready(Ok(())),
                 Poll::Pending => return closing.silence.as_mut().poll(context).map(Ok),
             }

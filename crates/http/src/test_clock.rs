@@ -1,8 +1,8 @@
-//! A clock that tests move, and queues that are worked off by hand, so that time stands still in between.
+//! A clock that tests move. Between two moves time stands still, and no message is worked on.
 //!
-//! With it a server has paths of its own, for `POST` alone:
-//! `/test-clock/pass` lets time pass up to the instant in `Latchkey-Now`, with all that falls due until then;
-//! `/test-clock/queues/NAME/works`, `…/holds` and `…/refuses` have a queue do something else from here on.
+//! A server with a test clock has more paths, for `POST` only. `/test-clock/pass` moves the clock to the instant in
+//! `Latchkey-Now` and works on each message that falls due until then. `/test-clock/queues/NAME/works`, `…/holds` and
+//! `…/refuses` set what a queue does from then on.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicI64, Ordering};
@@ -15,37 +15,38 @@ use latchkey_runtime::{Runtime, Sending, Sent, Source, SystemSource};
 /// How the paths begin.
 pub(crate) const PREFIX: &str = "test-clock/";
 
-/// How many messages are worked off at once: more can only be a circle.
+/// How many messages one move of the clock works on. More can only be messages that send each other.
 const MESSAGES_MAX: usize = 10_000;
 
-/// The clock has not been moved yet.
+/// The instant of a clock that has not been moved.
 const UNMOVED: i64 = i64::MIN;
 
-/// A clock that tests move. Until then it goes as clocks do; chance is as it is.
+/// A clock that tests move. Before the first move it shows the time of the system. Random bytes are those of the
+/// system.
 #[derive(Debug)]
 pub struct TestClock {
     now: AtomicI64,
     modes: Mutex<Modes>,
-    /// One passes time at once.
+    /// Held while time passes: one move at a time.
     passing: tokio::sync::Mutex<()>,
 }
 
-/// Queues that do something else than they do unless told otherwise.
+/// The queues whose mode was set.
 type Modes = BTreeMap<String, Mode>;
 
 /// What a queue does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Mode {
-    /// Takes what is sent, and has it worked off.
+    /// Takes messages and delivers them.
     Works,
-    /// Takes what is sent, and keeps it.
+    /// Takes messages and delivers none.
     Holds,
-    /// Takes nothing.
+    /// Takes no messages.
     Refuses,
 }
 
 impl TestClock {
-    /// A clock that nobody has moved yet.
+    /// A clock that has not been moved.
     pub fn new() -> TestClock {
         TestClock::at(UNMOVED)
     }
@@ -65,7 +66,7 @@ impl TestClock {
         self.modes().get(queue).copied().unwrap_or(Mode::Works)
     }
 
-    /// The same runtime, with queues that do as this clock says.
+    /// The same runtime, with queues that follow the modes of this clock.
     pub(crate) fn sends(self: &Arc<TestClock>, runtime: Runtime) -> Runtime {
         let clock = Arc::clone(self);
         runtime.with_sending(Sending::new(move |queue| match clock.mode(queue) {
@@ -74,7 +75,7 @@ impl TestClock {
         }))
     }
 
-    /// Has a queue do something else from here on, by the rest of a path. False if there is no such thing.
+    /// Sets the mode of a queue by the rest of a path, `NAME/MODE`. False if there is no such queue or mode.
     pub(crate) fn set(&self, path: &str, runtimes: &[Runtime]) -> bool {
         let Some((queue, mode)) = path.split_once('/') else { return false };
         let mode = match mode {
@@ -90,7 +91,8 @@ impl TestClock {
         known
     }
 
-    /// Works off what is due up to an instant, each message when it is due, and stays there.
+    /// Works on the messages that are due up to an instant, each at the time it is due, and leaves the clock at that
+    /// instant.
     pub(crate) async fn pass(&self, runtimes: &[Runtime], instant: i64) -> Result<(), Error> {
         let _alone = self.passing.lock().await;
         for runtime in runtimes {
@@ -120,7 +122,7 @@ impl TestClock {
         Ok(())
     }
 
-    /// The message that is due first, if that is not after an instant: when, and of which queue.
+    /// When the first message is due, and its queue; nothing if that is after an instant.
     async fn next(&self, runtime: &Runtime, instant: i64) -> Result<Option<(i64, String)>, Error> {
         let mut next: Option<(i64, String)> = None;
         for name in runtime.system().queues().map(|queue| queue.name) {
@@ -128,7 +130,7 @@ impl TestClock {
                 continue;
             }
             let queue = runtime.queue(name).and_then(|queue| queue.embedded());
-            // A test clock moves the time of embedded queues alone.
+            // A test clock moves the time of embedded queues only.
             let Some(queue) = queue else { continue };
             let due = queue.first_due().await?.filter(|at| *at <= instant);
             next = next.into_iter().chain(due.map(|at| (at, name.to_owned()))).min();

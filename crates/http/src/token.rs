@@ -1,7 +1,6 @@
 //! Bearer tokens: JSON Web Tokens under HMAC-SHA256, and nothing else.
 //!
-//! A token chooses neither its algorithm nor its key, and nothing of it but its signature is looked at
-//! before the signature is known to be right.
+//! A token chooses neither its algorithm nor its key. Nothing of a token is read before its signature is verified.
 
 mod cache;
 
@@ -19,13 +18,13 @@ use sha2::Sha256;
 
 use cache::Cache;
 
-/// The longest token that is looked at, in bytes.
+/// The longest token that is accepted, in bytes.
 pub const TOKEN_BYTES_MAX: usize = 8 * 1024;
 
 /// The shortest secret: RFC 7518 wants a key of at least the hash's length.
 pub const SECRET_BYTES_MIN: usize = 32;
 
-/// By how much the clocks of those who make and those who check tokens may differ.
+/// By how much the clock of the issuer and the clock of the server may differ.
 const LEEWAY_MS: i64 = 5_000;
 
 /// The longest `sub`, role or organisation, in bytes.
@@ -40,15 +39,15 @@ const HEADER: &str = "eyJhbGciOiJIUzI1NiIsInR5cCI6IkpXVCJ9";
 /// Who a token says the caller is.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Claims {
-    /// The caller; an `id`.
+    /// The caller: an `id`.
     pub sub: Text,
-    /// What the caller may act as.
+    /// The roles of the caller.
     pub roles: Vec<Text>,
-    /// The organisations whose things the caller owns too; each an `id`.
+    /// The organisations of the caller, each an `id`. The caller owns what they own.
     pub orgs: Vec<Text>,
 }
 
-/// Why a token is refused. The messages are for the one who sent it, and show nothing of it.
+/// Why a token is refused. The caller sees the message, which has nothing of the token.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum TokenError {
     /// More bytes than [`TOKEN_BYTES_MAX`].
@@ -68,30 +67,30 @@ pub enum TokenError {
     /// The payload is not a JSON object.
     #[error("the token's payload is not a JSON object")]
     Payload,
-    /// A claim that must be there is not.
+    /// A required claim is missing.
     #[error("the token has no `{0}`")]
     Missing(&'static str),
-    /// A claim is not what it has to be.
+    /// A claim has another type or value than required.
     #[error("the token's `{0}` must be {1}")]
     Claim(&'static str, &'static str),
     /// `exp` is past.
     #[error("the token has expired")]
     Expired,
-    /// `nbf` is yet to come.
+    /// `nbf` is in the future.
     #[error("the token is not valid yet")]
     TooEarly,
-    /// The time of the server is no number of seconds: no token is believed then.
+    /// The server's clock cannot be compared with the times of a token. No token is accepted then.
     #[error("the server's clock is wrong, so no token can be believed")]
     Clock,
-    /// `iss` is another.
+    /// `iss` is not the issuer that the server trusts.
     #[error("the token is from another issuer")]
     Issuer,
-    /// `aud` has not ours in it.
+    /// `aud` does not name this service.
     #[error("the token is for another audience")]
     Audience,
 }
 
-/// A secret that is too short to be one.
+/// The secret is too short.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("the token secret has {bytes} bytes; give at least {SECRET_BYTES_MIN}")]
 pub struct WeakSecret {
@@ -100,6 +99,18 @@ pub struct WeakSecret {
 }
 
 /// Makes and checks the tokens of one deployment.
+///
+/// ```
+/// use std::time::Duration;
+/// use latchkey_http::{Claims, TokenError, Tokens};
+///
+/// let tokens = Tokens::new(b"0123456789abcdef0123456789abcdef", "latchkey", "latchkey")?;
+/// let claims = Claims { sub: "alice".into(), roles: vec!["operator".into()], orgs: Vec::new() };
+/// let token = tokens.sign(&claims, 0, Duration::from_secs(60))?;
+/// assert_eq!(tokens.verify(&token, 30_000), Ok(claims));
+/// assert_eq!(tokens.verify(&token, 90_000), Err(TokenError::Expired));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone)]
 pub struct Tokens {
     /// Keyed once; a check clones it.
@@ -109,7 +120,7 @@ pub struct Tokens {
     believed: Arc<Cache>,
 }
 
-/// What a token of ours says: all that does not depend on the time.
+/// What a valid token says, apart from what depends on the time.
 #[derive(Debug, Clone)]
 struct Believed {
     claims: Claims,
@@ -143,7 +154,7 @@ impl Tokens {
         Ok(Tokens { mac, issuer: issuer.into(), audience: audience.into(), believed })
     }
 
-    /// Who a token says the caller is, if it is to be believed at this time, in milliseconds since 1970.
+    /// The claims of a token that is valid at a time, in milliseconds since 1970.
     pub fn verify(&self, token: &str, now_ms: i64) -> Result<Claims, TokenError> {
         if token.len() > TOKEN_BYTES_MAX {
             return Err(TokenError::TooLong);
@@ -160,12 +171,12 @@ impl Tokens {
         Ok(believed.claims.clone())
     }
 
-    /// What a token says, if it is one of ours.
+    /// What a token says, if its signature, issuer and audience are right.
     fn believe(&self, token: &str) -> Result<Believed, TokenError> {
         let (signed, signature) = token.rsplit_once('.').ok_or(TokenError::Malformed)?;
         let (header, payload) = signed.split_once('.').ok_or(TokenError::Malformed)?;
         let (payload, signature) = (decode(payload)?, decode(signature)?);
-        // Nearly every header is the one made here, of which all is known.
+        // Nearly every header is the one that this service writes, which needs no reading.
         let header = if header == HEADER { None } else { Some(decode(header)?) };
 
         let mac = self.mac.clone().chain_update(signed);
@@ -188,7 +199,7 @@ impl Tokens {
         })
     }
 
-    /// A token with these claims, valid from now, in milliseconds since 1970, for so many seconds.
+    /// A token with these claims, valid for a time from `now_ms`, in milliseconds since 1970.
     ///
     /// Refuses what [`Tokens::verify`] would refuse.
     pub fn sign(
@@ -221,7 +232,7 @@ impl Tokens {
         if token.len() > TOKEN_BYTES_MAX { Err(TokenError::TooLong) } else { Ok(token) }
     }
 
-    /// Whether the token was made by the issuer we trust, and for us.
+    /// Checks that the token comes from the trusted issuer and is for this service.
     fn check_scope(&self, payload: &Map) -> Result<(), TokenError> {
         let issuer = text(payload, "iss")?.ok_or(TokenError::Missing("iss"))?;
         if *issuer != self.issuer {
@@ -241,7 +252,7 @@ impl Tokens {
 }
 
 impl Believed {
-    /// Whether it is believed at this time.
+    /// Checks the times of a token.
     fn check(&self, now_ms: i64) -> Result<(), TokenError> {
         if self.expires <= seconds(now_ms.saturating_sub(LEEWAY_MS))? {
             return Err(TokenError::Expired);
@@ -272,8 +283,7 @@ impl Claims {
     }
 }
 
-/// The engine takes neither padding, nor white space, nor bits left over at the end: a token has one
-/// spelling.
+/// Refuses padding, white space and bits left over at the end, so that a token has one spelling.
 fn decode(part: &str) -> Result<Vec<u8>, TokenError> {
     URL_SAFE_NO_PAD.decode(part).map_err(|_| TokenError::Malformed)
 }
@@ -292,14 +302,14 @@ fn check_header(header: &[u8]) -> Result<(), TokenError> {
     };
     let algorithm = is("alg", |text| text == "HS256") == Some(true);
     let kind = is("typ", |text| text.eq_ignore_ascii_case("JWT")) != Some(false);
-    // Whatever `crit` asks for, we do not do it.
+    // `crit` names extensions that a server must know. This one knows none.
     let plain = header.get("crit").is_none();
     if algorithm && kind && plain { Ok(()) } else { Err(TokenError::Header) }
 }
 
 /// Milliseconds as exact seconds.
 fn seconds(ms: i64) -> Result<Number, TokenError> {
-    // Every i64 has at most 19 digits, so every i64 is such a number.
+    // An i64 has at most 19 digits, so the number always exists.
     Number::from_parts(ms < 0, u128::from(ms.unsigned_abs()), -3).map_err(|_| TokenError::Clock)
 }
 

@@ -12,6 +12,12 @@ pub enum Level {
 }
 
 /// One thing that is wrong.
+///
+/// ```
+/// let parsed = latchkey_language::parse("```contract\nsystem\n```\n");
+/// let found = parsed.diagnostics.first().expect("the name is missing");
+/// assert_eq!(found.rule.to_string(), "syntax");
+/// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Diagnostic {
     /// The rule.
@@ -24,7 +30,7 @@ pub struct Diagnostic {
     pub span: Span,
     /// What to say at that place, if anything.
     pub label: String,
-    /// Other places involved, each with what it has to do with it.
+    /// Other places that are involved, each with a message.
     pub others: Vec<(Span, String)>,
     /// Why it matters.
     pub why: Option<String>,

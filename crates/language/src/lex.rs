@@ -1,4 +1,4 @@
-//! From the text of a block to its tokens.
+//! Splits the text of a block into tokens.
 
 use crate::{Comment, Diagnostic, Mark, Rule, Span, Token, TokenKind};
 
@@ -57,7 +57,7 @@ impl<'a> Lexer<'a> {
         self.at += rest.find(|c| !of_kind(c)).unwrap_or(rest.len());
     }
 
-    /// Reads one token, or reports that there is none here and moves on.
+    /// Reads one token, or reports a character that begins no token and skips it.
     fn token(&mut self, next: char) -> Option<TokenKind> {
         match next {
             'a'..='z' | 'A'..='Z' | '_' => Some(self.word()),
@@ -95,7 +95,7 @@ impl<'a> Lexer<'a> {
         if self.at > digits { TokenKind::Duration } else { TokenKind::Number }
     }
 
-    /// A text ends at its quote or, for want of one, at the end of the line.
+    /// A text ends at its quote or, without one, at the end of the line.
     fn text(&mut self) -> TokenKind {
         let start = self.at;
         self.at += 1;

@@ -1,7 +1,7 @@
 //! The contract language: from the Markdown of a system document to its syntax tree.
 //!
-//! No I/O, and no panic on any text. [`parse`] reads as much as it can and reports every mistake, with
-//! its place in the Markdown file; what the tree means is another crate's business.
+//! No I/O, and no panic on any text. [`parse`] reads as much as it can and reports every mistake, with its place in the
+//! Markdown file. The meaning of the tree is in `latchkey-model`.
 
 pub mod ast;
 mod diagnostic;

@@ -41,12 +41,12 @@ impl BlockKind {
 
 /// The blocks of a file that Latchkey reads, in order.
 ///
-/// What is fenced within a quotation or an HTML comment is not read: the one is somebody else's, the other is
-/// no longer there.
+/// A fence within a quotation or an HTML comment is not read: the first quotes another document, the second is
+/// commented out.
 pub fn blocks(text: &str) -> Vec<Block> {
     let mut blocks = Vec::new();
     let mut quotations = 0usize;
-    // The block that is being read, and where the last of its text ends.
+    // The current block, and where its text ends so far.
     let mut open: Option<(BlockKind, Range<usize>, usize)> = None;
     for (event, range) in Parser::new(text).into_offset_iter() {
         match event {
@@ -70,7 +70,7 @@ pub fn blocks(text: &str) -> Vec<Block> {
     blocks
 }
 
-/// A block that takes a range of the file, and whose text ends where it is said.
+/// A block of a range of the file, with the end of its text.
 fn block(text: &str, kind: BlockKind, range: Range<usize>, text_end: usize) -> Block {
     let line_start = |at: usize| {
         let before = text.get(..at).unwrap_or_default();
@@ -81,7 +81,7 @@ fn block(text: &str, kind: BlockKind, range: Range<usize>, text_end: usize) -> B
     let line = line.unwrap_or_default();
     let opening = Span::new(start, start + line.trim_end_matches(['\n', '\r']).len());
     let begin = start + line.len();
-    // Behind the text there is the closing fence, or nothing.
+    // The closing fence follows the text, if there is one.
     let rest = text.get(text_end.max(begin)..range.end).unwrap_or_default();
     let closed = !rest.trim().is_empty();
     let end = if closed { line_start(range.end) } else { range.end };

@@ -1,4 +1,4 @@
-//! The rules a document is held to, by name.
+//! The rules, by name.
 
 use std::fmt;
 
@@ -6,7 +6,7 @@ use crate::Level;
 
 macro_rules! rules {
     ($($(#[$doc:meta])+ $name:ident = $slug:literal $(($level:ident))?;)+) => {
-        /// A rule a document is held to, in the order of their slugs.
+        /// A rule, in the order of the slugs.
         #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
         pub enum Rule {
             $($(#[$doc])+ $name,)+

@@ -1,4 +1,4 @@
-//! What a request costs, by DynamoDB's rounding rules.
+//! The capacity that a request consumes, by DynamoDB's rounding rules.
 
 use std::fmt;
 use std::iter::Sum;
@@ -16,6 +16,14 @@ pub enum Consistency {
 }
 
 /// Capacity consumed: read units in halves, and write units.
+///
+/// ```
+/// use latchkey_value::{Capacity, Consistency};
+///
+/// let read = Capacity::read(5_000, Consistency::Eventual); // two times 4 KB, at half the price
+/// let write = Capacity::write(300, 1_500);                 // by the larger image, which has two times 1 KB
+/// assert_eq!((read + write).to_string(), "rcu=1, wcu=2");
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Capacity {
     /// Half read units: an eventual read of up to 4 KB is one.
@@ -28,7 +36,7 @@ impl Capacity {
     /// Nothing consumed.
     pub const ZERO: Capacity = Capacity { read_halves: 0, write: 0 };
 
-    /// A get of an item of so many bytes (0 when it is not there), or a query of so many in all.
+    /// A get of an item of so many bytes (0 if it is missing), or a query of items with so many bytes in all.
     pub fn read(bytes: usize, consistency: Consistency) -> Capacity {
         let halves = match consistency {
             Consistency::Eventual => 1,
@@ -42,12 +50,12 @@ impl Capacity {
         Capacity { read_halves: 4 * units(bytes, READ_UNIT_BYTES), write: 0 }
     }
 
-    /// A write that turns one image of an item into another: by the larger, indexes apart.
+    /// A write that turns one image of an item into another, by the larger image, without indexes.
     pub fn write(old_bytes: usize, new_bytes: usize) -> Capacity {
         Capacity { read_halves: 0, write: units(old_bytes.max(new_bytes), WRITE_UNIT_BYTES) }
     }
 
-    /// The same so many times.
+    /// This capacity, multiplied.
     #[must_use]
     pub fn times(self, count: u64) -> Capacity {
         Capacity {
@@ -56,7 +64,7 @@ impl Capacity {
         }
     }
 
-    /// A leg of a transaction: twice the write, indexes apart.
+    /// A leg of a transaction: twice the write, without indexes.
     pub fn transact_write(old_bytes: usize, new_bytes: usize) -> Capacity {
         Capacity::write(old_bytes, new_bytes).times(2)
     }

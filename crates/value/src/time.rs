@@ -25,9 +25,8 @@ const EPOCH_DAYS: i64 = 719_468;
 
 /// Reads an instant by RFC 3339: a date, `T`, a time with its seconds, and `Z` or an offset.
 ///
-/// What is finer than a millisecond is cut off. A leap second, `23:59:60` in UTC at the end of a month,
-/// is the last millisecond before it: no day is longer than another here. There is nothing outside
-/// [`MIN`] and [`MAX`], in UTC.
+/// Digits beyond the millisecond are cut off. A leap second, `23:59:60` in UTC at the end of a month, is read as the
+/// millisecond before it. An instant before [`MIN`] or after [`MAX`], in UTC, is refused.
 ///
 /// ```
 /// use latchkey_value::time::parse;
@@ -128,7 +127,7 @@ fn read_offset(bytes: &[u8]) -> Option<i64> {
     Some(sign * (below(24, [*h1, *h2])? * HOUR + below(60, [*n1, *n2])? * MINUTE))
 }
 
-/// The number that digits make; there are few enough of them.
+/// The number of a few digits.
 fn number(digits: &[u8]) -> Option<i64> {
     digits.iter().try_fold(0, |number, digit| {
         digit.is_ascii_digit().then(|| number * 10 + i64::from(digit - b'0'))

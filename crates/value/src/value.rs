@@ -175,9 +175,19 @@ impl From<Map> for Value {
 
 /// Attributes by name, in the order of their names.
 ///
-/// Kept as a sorted run, for it is read far more often than changed; [`FromIterator`] builds a large
-/// one in one sort, [`Map::insert`] is for a few. A map of something else than values stands for an item
-/// whose values are not known yet.
+/// ```
+/// use latchkey_value::{Item, Value};
+///
+/// let mut item = Item::from([("state", Value::from("OPEN")), ("openings", Value::from(3))]);
+/// item.insert("label", Value::from("front"));
+/// let names: Vec<&str> = item.iter().map(|(name, _)| name.as_str()).collect();
+/// assert_eq!(names, ["label", "openings", "state"]);
+/// assert_eq!(item.get("state").and_then(Value::as_text).map(|text| text.as_str()), Some("OPEN"));
+/// ```
+///
+/// A map is a sorted list, because it is read far more often than changed. [`FromIterator`] builds a large map with one
+/// sort; [`Map::insert`] is for a few attributes. A map of another type than [`Value`] is an item whose values are not
+/// known yet.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Map<V = Value> {
     // Invariant: sorted by name, no name twice.

@@ -6,7 +6,7 @@ use clap::Args;
 
 use super::Storage;
 
-/// What `export` is told.
+/// The arguments of `export`.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -24,7 +24,7 @@ pub(crate) struct Export {
     /// Which system's table, when there are several.
     #[arg(long, value_name = "NAME")]
     pub(crate) system: Option<String>,
-    /// The file to write; `-` is standard output, which cannot be gone on with.
+    /// The file to write; `-` is standard output, which cannot be resumed.
     #[arg(long, value_name = "FILE")]
     pub(crate) out: PathBuf,
     /// Where items are kept.
@@ -32,12 +32,12 @@ pub(crate) struct Export {
     pub(crate) data: PathBuf,
     #[command(flatten)]
     pub(crate) storage: Storage,
-    /// Begin anew, and replace a file that is there.
+    /// Start from the beginning, and replace an existing file.
     #[arg(long)]
     pub(crate) restart: bool,
 }
 
-/// What `import` is told.
+/// The arguments of `import`.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -55,7 +55,7 @@ pub(crate) struct Import {
     /// Which system's table, when there are several.
     #[arg(long, value_name = "NAME")]
     pub(crate) system: Option<String>,
-    /// The file to read; `-` is standard input, which cannot be gone on with.
+    /// The file to read; `-` is standard input, which cannot be resumed.
     #[arg(long, value_name = "FILE")]
     pub(crate) from: PathBuf,
     /// Where items are kept.
@@ -66,15 +66,15 @@ pub(crate) struct Import {
     /// Load into a table that has items: those of the same key are replaced, others stay.
     #[arg(long)]
     pub(crate) merge: bool,
-    /// Load lines as they are, without holding them to the document.
+    /// Load lines as they are, without checking them against the document.
     #[arg(long)]
     pub(crate) as_is: bool,
-    /// Begin anew, at the first line.
+    /// Start again at the first line.
     #[arg(long)]
     pub(crate) restart: bool,
 }
 
-/// What `verify` is told.
+/// The arguments of `verify`.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -96,28 +96,28 @@ pub(crate) struct Verify {
     /// The key that was revealed: 64 hexadecimal digits.
     #[arg(long, value_name = "HEX")]
     pub(crate) key: String,
-    /// What was published before anything was drawn: the SHA-256 of the key, 64 hexadecimal digits.
+    /// The commitment that was published before the draw: the SHA-256 of the key, 64 hexadecimal digits.
     #[arg(long, value_name = "HEX", required_unless_present = "no_commitment")]
     pub(crate) commitment: Option<String>,
-    /// Do without: it then stays open whether the key was there before the outcomes.
+    /// Verify without a commitment. Then nothing shows that the key existed before the outcomes.
     #[arg(long, conflicts_with = "commitment")]
     pub(crate) no_commitment: bool,
-    /// Whoever draws less than this wins: a decimal from 0 to 1, taken exactly.
+    /// The win rate: a draw below it wins. A decimal from 0 to 1, compared exactly.
     #[arg(long, value_name = "DECIMAL")]
     pub(crate) rate: String,
-    /// What is drawn for, as the contract writes it: a text with attributes in braces.
+    /// The text of a draw, as the contract writes it: a text with attributes in braces.
     #[arg(long, value_name = "TEXT")]
     pub(crate) subject: String,
-    /// The attribute that has the outcome, and what it is for those who won.
+    /// The attribute that has the outcome, and its value for a win.
     #[arg(long, value_name = "NAME=VALUE")]
     pub(crate) won: String,
-    /// The same attribute, and what it is for those who lost.
+    /// The same attribute, and its value for a loss.
     #[arg(long, value_name = "NAME=VALUE")]
     pub(crate) lost: String,
-    /// Only records that have this; all others are passed over, and counted.
+    /// Only records with this value; all others are skipped and counted.
     #[arg(long = "where", value_name = "NAME=VALUE")]
     pub(crate) filters: Vec<String>,
-    /// Print what was found as JSON.
+    /// Print the result as JSON.
     #[arg(long)]
     pub(crate) json: bool,
 }

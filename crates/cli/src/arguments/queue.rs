@@ -1,4 +1,4 @@
-//! What commands are told about queues.
+//! The arguments about queues.
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -7,20 +7,20 @@ use clap::{Args, Subcommand};
 
 use super::Storage;
 
-/// How many messages of a queue are worked on at once, unless told.
+/// How many messages of a queue are worked on at once by default.
 const AT_ONCE: usize = 32;
 
 /// Where queues are.
 #[derive(Debug, Default, Args)]
 pub(crate) struct Queues {
-    /// Keep messages on SQS, not in the data directory. Credentials and region are found as by every program
-    /// of the AWS SDK.
+    /// Keep messages on SQS, not in the data directory. Credentials and region are found as the AWS SDK finds them.
     #[arg(long)]
     pub(crate) sqs: bool,
     /// A service that speaks SQS's protocol, instead of AWS's; also AWS_ENDPOINT_URL_SQS.
     #[arg(long, value_name = "URL")]
     pub(crate) sqs_endpoint: Option<String>,
-    /// The SQS queue of a queue, instead of the one of its own name; one that ends with `.fifo` keeps its order.
+    /// The SQS queue for a queue of the document, instead of the one with its name. A name that ends with `.fifo` is a
+    /// FIFO queue.
     #[arg(long = "sqs-queue", value_name = "QUEUE=NAME")]
     pub(crate) sqs_queues: Vec<String>,
 }
@@ -43,7 +43,7 @@ pub(crate) struct Working {
     /// How many messages of a queue are worked on at once.
     #[arg(long, value_name = "N", default_value_t = AT_ONCE, value_parser = at_once)]
     pub(crate) workers: usize,
-    /// Work on every message so often, at once: nothing else may come of it. For tests, on loopback alone.
+    /// Deliver every message this many times at once, which must not change the result. For tests, on loopback only.
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = at_once, hide = true)]
     pub(crate) test_deliveries: usize,
 }
@@ -64,7 +64,7 @@ fn shown_at_once(text: &str) -> Result<usize, String> {
     }
 }
 
-/// What `work` is told.
+/// The arguments of `work`.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -82,12 +82,12 @@ pub(crate) struct Work {
     pub(crate) kept: Kept,
     #[command(flatten)]
     pub(crate) working: Working,
-    /// Where `/health` and `/metrics` are told; nowhere, unless given.
+    /// The address for `/health` and `/metrics`; without it they are not served.
     #[arg(long, value_name = "ADDR")]
     pub(crate) listen: Option<SocketAddr>,
 }
 
-/// What `queue` is told.
+/// The arguments of `queue`.
 #[derive(Debug, Subcommand)]
 #[command(after_help = "\
 Examples:
@@ -99,7 +99,7 @@ Examples:
 
 A server that has the data directory open is asked to do it.")]
 pub(crate) enum Queue {
-    /// Lists queues: how many messages wait, for how long, are held, are due later, were given up.
+    /// Lists queues: how many messages wait, for how long, are being worked on, are due later, are dead.
     #[command(after_help = "\
 Examples:
   latchkey queue ls
@@ -112,7 +112,7 @@ Examples:
         #[command(flatten)]
         place: Place,
     },
-    /// Shows messages, and leaves them where they are.
+    /// Shows messages without removing them.
     #[command(after_help = "\
 Examples:
   latchkey queue peek orders                           those that wait
@@ -133,7 +133,7 @@ Examples:
         #[command(flatten)]
         place: Place,
     },
-    /// Sends messages again that were given up, with all their tries before them.
+    /// Sends dead messages again, with all their tries.
     #[command(after_help = "\
 Examples:
   latchkey queue redrive orders
@@ -159,13 +159,13 @@ Examples:
         queue: String,
         #[command(flatten)]
         which: Which,
-        /// Yes, remove them.
+        /// Confirm the removal.
         #[arg(long)]
         yes: bool,
         #[command(flatten)]
         place: Place,
     },
-    /// Makes queues on SQS, each with one for what SQS gives up by itself. Those that are there stay as they are.
+    /// Makes queues on SQS, each with a dead-letter queue. Existing queues are not changed.
     #[command(after_help = "\
 Examples:
   latchkey queue create --doc doors.md --sqs
@@ -184,10 +184,10 @@ Examples:
 #[derive(Debug, Clone, Copy, Args)]
 #[group(multiple = false)]
 pub(crate) struct Which {
-    /// Those that were given up.
+    /// The dead messages.
     #[arg(long)]
     pub(crate) dead: bool,
-    /// Those that someone works on.
+    /// The messages that a worker has.
     #[arg(long)]
     pub(crate) held: bool,
 }

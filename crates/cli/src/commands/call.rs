@@ -89,6 +89,6 @@ fn show(outcome: &Outcome) {
     let body = outcome.body();
     let read = json::read(body.as_bytes(), json::Limits { levels_max: json::LEVELS_CEILING });
     let shown = read.map_or_else(|_| body.to_string(), |value| json::pretty(&value));
-    // Whoever reads may have seen enough.
+    // A reader may close the pipe before the end.
     let _ = writeln!(std::io::stdout(), "{shown}");
 }

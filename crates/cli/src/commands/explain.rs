@@ -20,7 +20,7 @@ pub(crate) fn run(contract: &str, documents: &[PathBuf], colour: bool) -> Result
         return Err(Failure::Unusable(message));
     }
     let texts: Vec<String> = explanations.iter().map(ToString::to_string).collect();
-    // Whoever reads may have seen enough.
+    // A reader may close the pipe before the end.
     let _ = write!(std::io::stdout(), "{}", texts.join("\n"));
     Ok(())
 }

@@ -38,7 +38,7 @@ pub(crate) fn run(arguments: &Export, colour: bool) -> Result<(), Failure> {
 
 async fn export(table: &Table, mut sink: Sink) -> Result<(), Failure> {
     let mut mark = sink.begin(table);
-    // Counting reads the whole table, which is worth it only if someone watches.
+    // Counting reads the whole table, so it is done only for a progress bar.
     let total = match Meter::is_watched() {
         true => table.count().await.map_err(Failure::unusable)?,
         false => None,
@@ -86,7 +86,7 @@ enum Sink {
 }
 
 impl Sink {
-    /// Where to go on.
+    /// The mark to start from.
     fn begin(&self, table: &Table) -> Mark {
         let anew = || Mark {
             command: "export".to_owned(),
@@ -107,7 +107,7 @@ impl Sink {
         }
     }
 
-    /// Makes a mark, if it is time to.
+    /// Writes a mark, if one is due.
     fn keep(&mut self, mark: &Mark) -> Result<(), Failure> {
         match self {
             Sink::File(draft) if draft.marks.is_due() => draft.keep(mark),
@@ -120,7 +120,8 @@ impl Sink {
             Sink::Stream(_) => Failure::unusable(why),
             Sink::File(draft) => {
                 let kept = draft.keep(mark).is_ok() && mark.last.is_some();
-                let rest = if kept { "; the same command goes on where this stopped" } else { "" };
+                let rest =
+                    if kept { "; the same command continues where this stopped" } else { "" };
                 Failure::Unusable(format!("{why}{rest}"))
             }
         }
@@ -133,7 +134,7 @@ impl Sink {
         }
     }
 
-    /// Ends, and says where the lines are.
+    /// Finishes, and returns the place of the lines, for people.
     fn end(self) -> Result<String, Failure> {
         match self {
             Sink::Stream(mut stdout) => {
@@ -145,19 +146,19 @@ impl Sink {
     }
 }
 
-/// A file that gets its name when it is whole.
+/// A file that gets its final name when it is complete.
 struct Draft {
-    /// What it will be called.
+    /// The final name.
     out: PathBuf,
     path: PathBuf,
     file: File,
     marks: MarkFile,
-    /// How far it was, if it was begun before.
+    /// The mark of an earlier run.
     begun: Option<Mark>,
 }
 
 impl Draft {
-    /// Begins a file, or goes on with it; nothing if there is nothing left to do.
+    /// Starts or resumes a file; nothing if the file is complete.
     fn open(out: &Path, table: &Table, restart: bool) -> Result<Option<Draft>, Failure> {
         let (path, marks) = (beside(out, ".part"), MarkFile::of(out));
         let shown = out.display();
@@ -165,12 +166,12 @@ impl Draft {
         match &begun {
             Some(mark) if mark.command != "export" || mark.table != table.identity => {
                 return Err(Failure::Unusable(format!(
-                    "`{}` is of an {} of another table, or of one that was made anew; name another file, or begin anew with --restart",
+                    "`{}` belongs to an {} of another table, or of a table that was made again since; name another file, or start again with --restart",
                     marks.path().display(),
                     mark.command
                 )));
             }
-            // It has its name already: only the mark was left.
+            // The file has its final name: only the mark is left to remove.
             Some(_) if !path.exists() && out.exists() => {
                 marks.remove()?;
                 Meter::new(Total::Unknown, 0).end(&format!("`{shown}` was whole already"));
@@ -183,7 +184,7 @@ impl Draft {
             }
             _ => {}
         }
-        // It holds all that the store does, secrets included.
+        // The file has everything the store has, including secrets.
         let opened = private::refuse_loose(&path, &path)
             .and_then(|()| private::options().write(true).create(true).truncate(false).open(&path));
         let mut file = opened.map_err(|error| unwritable(&path, &error))?;
@@ -194,14 +195,14 @@ impl Draft {
                     path.display()
                 )));
             }
-            // Where nothing can be locked, nobody is kept from anything.
+            // A file system without locks does not protect against a second export.
             Ok(()) | Err(TryLockError::Error(_)) => {}
         }
         let length = begun.as_ref().map_or(0, |mark| mark.at.bytes);
         let metadata = file.metadata().map_err(|error| unwritable(&path, &error))?;
         if metadata.len() < length {
             return Err(Failure::Unusable(format!(
-                "`{}` has less than it had; begin anew with --restart",
+                "`{}` is shorter than it was; start again with --restart",
                 path.display()
             )));
         }
@@ -214,7 +215,7 @@ impl Draft {
         Ok(Some(Draft { out: out.to_owned(), path, file, marks, begun }))
     }
 
-    /// Makes a mark, once what it tells of is on the disk.
+    /// Syncs the file, then writes a mark.
     fn keep(&mut self, mark: &Mark) -> Result<(), Failure> {
         self.file.sync_data().map_err(|error| unwritable(&self.path, &error))?;
         self.marks.write(mark)

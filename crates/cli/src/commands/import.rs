@@ -84,7 +84,7 @@ async fn import(
     if let Some(mark) = &mark {
         if !lines.skip(mark.at).map_err(unreadable)? {
             return Err(Failure::Unusable(format!(
-                "{shown} is not what it was up to line {}, where the last import stopped; begin anew with --restart",
+                "{shown} has changed before line {}, where the last import stopped; start again with --restart",
                 mark.at.lines
             )));
         }
@@ -94,7 +94,7 @@ async fn import(
         };
         if !there {
             return Err(Failure::Unusable(format!(
-                "{} does not have what was loaded up to line {}; begin anew with --restart",
+                "{} does not have what was loaded up to line {}; start again with --restart",
                 table.shown, mark.at.lines
             )));
         }
@@ -104,7 +104,7 @@ async fn import(
         load.mark = mark;
         load.meter = Meter::new(Total::Bytes(length), load.mark.at.bytes);
     }
-    // From here on the table has items that are known to be ours.
+    // The mark shows that the items in the table come from this import.
     load.keep(true)?;
     load.all(lines).await
 }
@@ -118,7 +118,7 @@ fn begun(marks: &MarkFile, table: &Table, restart: bool) -> Result<Option<Mark>,
     let ours = |mark: &Mark| mark.command == "import" && mark.table == table.identity;
     match mark {
         Some(mark) if !ours(&mark) && !restart => Err(Failure::Unusable(format!(
-            "`{}` is of an {} with another table, or with one that was made anew; finish that, or begin anew with --restart",
+            "`{}` belongs to an {} with another table, or with a table that was made again since; finish that one, or start again with --restart",
             marks.path().display(),
             mark.command
         ))),
@@ -126,7 +126,7 @@ fn begun(marks: &MarkFile, table: &Table, restart: bool) -> Result<Option<Mark>,
     }
 }
 
-/// Refuses a table that has items, unless they are of the same import or may be replaced.
+/// Refuses a table that has items, unless they come from this import or may be replaced.
 async fn refuse_full(table: &Table, merge: bool, begun: Option<&Mark>) -> Result<(), Failure> {
     if merge || begun.is_some() || table.is_empty().await.map_err(Failure::unusable)? {
         return Ok(());
@@ -182,7 +182,7 @@ impl<'t> Load<'t> {
         let Part { entries, at, last, .. } = part;
         if let Err(refused) = self.table.write(entries).await {
             self.meter.clear();
-            // Some of the part may be written, which does no harm: it will be again.
+            // Some items of the part may be written. They are written again, with the same result.
             let kept = self.keep(true).is_ok();
             let mend = refused.line.is_some();
             let line = refused.line.map_or_else(String::new, |line| format!(", line {line}"));
@@ -199,7 +199,7 @@ impl<'t> Load<'t> {
         self.keep(false)
     }
 
-    /// Makes a mark, if it is time to or must be.
+    /// Writes a mark, if one is due or `now` is set.
     fn keep(&mut self, now: bool) -> Result<(), Failure> {
         match &mut self.marks {
             Some(marks) if now || marks.is_due() => marks.write(&self.mark),
@@ -224,15 +224,15 @@ impl<'t> Load<'t> {
         let done = format!("what stands before line {} is loaded", self.mark.at.lines + 1);
         match &self.marks {
             Some(_) if kept && mend => {
-                format!("{done}; mend it, and the same command goes on there")
+                format!("{done}; correct it, and the same command continues there")
             }
-            Some(_) if kept => format!("{done}; the same command goes on there"),
+            Some(_) if kept => format!("{done}; the same command continues there"),
             _ => format!("{done}; loading it again does no harm, with --merge"),
         }
     }
 }
 
-/// The bad lines behind the first, for people.
+/// The other bad lines, for people.
 fn told(others: &Others) -> String {
     let mut told = String::new();
     for (line, message) in &others.shown {
@@ -247,10 +247,10 @@ fn told(others: &Others) -> String {
     told
 }
 
-/// Why reading stopped, and what else is wrong behind that.
+/// Why reading stopped, and the other bad lines.
 type Stopped = Option<(Stop, Others)>;
 
-/// Reads parts while others are written: one waits at most.
+/// Reads the next part while one is written; at most one part waits.
 fn read_ahead<R: BufRead + Send + 'static>(
     mut lines: Lines<R>,
     schema: Arc<Schema>,
@@ -268,7 +268,7 @@ fn read_ahead<R: BufRead + Send + 'static>(
             if part.lines == 0 && !last {
                 return;
             }
-            // Whoever does not listen any more has told why.
+            // The receiver stops only after it has reported an error.
             if sender.blocking_send((part, stop)).is_err() || last {
                 return;
             }

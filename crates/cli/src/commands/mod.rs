@@ -1,4 +1,4 @@
-//! One file a command.
+//! One file for each command.
 
 #![expect(clippy::print_stdout, clippy::print_stderr, reason = "they are commands")]
 

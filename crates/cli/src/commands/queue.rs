@@ -69,7 +69,7 @@ fn strange() -> Failure {
     Failure::unusable(control::STRANGE)
 }
 
-/// Whoever reads may have seen enough.
+/// Prints a text. A reader may close the pipe before the end.
 fn show(text: String) {
     let _ = std::io::stdout().write_all(text.as_bytes());
 }
@@ -84,7 +84,7 @@ impl arguments::Which {
     }
 }
 
-/// By the process that has the store open, or else by this one.
+/// Carries out an order: in the process that has the store open, or else in this one.
 async fn carry_out(
     place: &arguments::Place,
     order: &Order,
@@ -189,7 +189,7 @@ fn table(listed: &Value) -> Option<String> {
     Some(if rows.len() == 1 { "no document has a queue\n".to_owned() } else { out })
 }
 
-/// The groups that a message holds up, one a line. Nothing if the answer has another shape.
+/// The blocked groups, one a line. Nothing if the answer has another shape.
 fn blocked(listed: &Value) -> Option<String> {
     let mut out = String::new();
     for queue in listed.as_array()? {
@@ -215,7 +215,7 @@ fn blocked(listed: &Value) -> Option<String> {
     Some(out)
 }
 
-/// An instant of an answer; a question mark for one that no calendar has.
+/// An instant of an answer; a question mark for one beyond the year 9999.
 fn instant<'a>(of: &'a Value, name: &str) -> Option<&'a str> {
     match said(of, name)? {
         Some(instant) => instant.as_str(),
@@ -223,7 +223,7 @@ fn instant<'a>(of: &'a Value, name: &str) -> Option<&'a str> {
     }
 }
 
-/// A duration in the unit that says most.
+/// A duration, in a unit that keeps the number short.
 fn age(ms: u64) -> String {
     match ms {
         0..1_000 => format!("{ms}ms"),

@@ -18,10 +18,10 @@ use crate::running::{Reach, Running};
 use crate::secret::Secret;
 use crate::{Failure, document::systems};
 
-/// How long the development token lasts.
+/// How long the development token is valid.
 const TOKEN_LASTS: Duration = Duration::from_secs(24 * 60 * 60);
 
-/// How often some of the records that may be over are looked at.
+/// How often the server looks for records that have expired.
 const SWEEP_EVERY: Duration = Duration::from_secs(20);
 
 pub(crate) fn run(arguments: Serve, colour: bool) -> Result<(), Failure> {
@@ -69,7 +69,7 @@ fn prepare(arguments: &Serve, logging: &Logging, colour: bool) -> Result<(), Fai
         let running = Running::start(kept, documents, systems, &source, reach).await?;
         serve(arguments, logging, &read, running, &secret, clock).await
     });
-    // Whoever still waits for an answer has waited long enough.
+    // Requests have had their time to finish.
     runtime.shutdown_timeout(Duration::from_secs(1));
     served
 }
@@ -109,11 +109,11 @@ async fn serve(
         true => Some(begin(&meters, &arguments.working).await?),
         false => None,
     };
-    // Heard from here on: whoever reads the greeting may tell it to stop.
+    // Before the greeting: a program that reads the greeting may send a signal at once.
     let stop = stopped();
     let told = greeting(documents, &opened.shown, &service, &server, token.as_deref());
     logging.told.add(&told);
-    // DynamoDB removes by itself what is over.
+    // DynamoDB removes expired records itself.
     let sweep = |store| tokio::spawn(sweep_forever(store, Arc::clone(&service)));
     let sweeper = opened.local.clone().map(sweep);
     drop(opened);
@@ -121,14 +121,14 @@ async fn serve(
     drop(control);
     if let Some(sweeper) = sweeper {
         sweeper.abort();
-        // It holds the store, which is let go of once nothing uses it.
+        // The task holds the store, which closes when nothing uses it.
         let _ = sweeper.await;
     }
     logging.told.add("stopped\n");
     Ok(())
 }
 
-/// Serves and works until it is told to stop. Both then take no more at once, and finish what they have.
+/// Serves and works until it is told to stop. Server and workers then accept nothing new, and finish what they have.
 pub(super) async fn until_stopped(
     server: Server,
     service: Arc<Service>,
@@ -149,7 +149,7 @@ pub(super) async fn until_stopped(
     tokio::join!(server.run(service, stop), drained);
 }
 
-/// Begins to work through queues.
+/// Starts the workers.
 pub(super) async fn begin(meters: &Arc<Meters>, working: &Working) -> Result<Workers, Failure> {
     let (at_once, deliveries) = (working.workers, working.test_deliveries);
     let settings = latchkey_worker::Settings { at_once, deliveries };
@@ -174,7 +174,7 @@ fn all_roles(runtimes: &[Runtime]) -> Vec<Text> {
     roles
 }
 
-/// What people are told once it listens.
+/// What the server prints once it listens.
 fn greeting(
     documents: &[Document],
     store: &str,
@@ -232,7 +232,7 @@ pub(super) fn stopped() -> impl Future<Output = ()> {
     }
 }
 
-/// Removes what is over, a little at a time.
+/// Removes expired records, a few at a time.
 async fn sweep_forever(store: Arc<Store>, service: Arc<Service>) {
     let mut after = vec![None; service.runtimes().len()];
     loop {

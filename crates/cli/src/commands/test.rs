@@ -37,7 +37,7 @@ pub(crate) fn run(arguments: &Test, colour: bool) -> Result<(), Failure> {
     if failed { Err(Failure::Told) } else { Ok(()) }
 }
 
-/// Runs the examples of a document where they are to run.
+/// Runs the examples of a document in memory, on DynamoDB or against a server.
 async fn examples(
     arguments: &Test,
     document: &Document,
@@ -67,7 +67,7 @@ async fn examples(
 /// A contract, and a problem it can answer.
 type Gap = (String, Option<String>);
 
-/// All that the contracts of a system can answer.
+/// Every contract of a system, and every problem that it can answer.
 fn gaps(system: &System) -> Vec<Gap> {
     let mut gaps = Vec::new();
     for contract in system.contracts() {
@@ -111,7 +111,7 @@ fn tell(
     !report.failures.is_empty()
 }
 
-/// A server whose clock goes its own way would answer otherwise.
+/// Refuses a server without a test clock, whose answers would depend on the time.
 async fn clock_is_ours(target: &Target, url: &str) -> Result<(), TargetError> {
     let headers = [("latchkey-now".to_owned(), "no time".to_owned())];
     let reply = target.send("GET", "/ready", &headers, String::new()).await?;

@@ -26,8 +26,8 @@ pub(crate) fn run(arguments: &Token, colour: bool) -> Result<(), Failure> {
     Ok(())
 }
 
-/// A role that no document has opens nothing, so a role that is spelled wrong is refused. Without a document nobody
-/// can tell, and whoever asks for the token is told so.
+/// Refuses a role that no document has: it is probably spelled wrong. Without a document the roles are not known, and
+/// the command says so.
 fn check_roles(arguments: &Token, colour: bool) -> Result<(), Failure> {
     if !arguments.documents.is_empty() {
         let documents = document::all(&arguments.documents)?;

@@ -28,7 +28,7 @@ pub(crate) fn run(arguments: &Verify) -> Result<(), Failure> {
         let file = file.map_err(|error| Failure::Unusable(records::unreadable(&shown, &error)))?;
         Box::new(BufReader::with_capacity(BUFFER_BYTES, file))
     };
-    // With another key every outcome would be called wrong, which says nothing of them.
+    // With another key every outcome would look wrong, which says nothing about the outcomes.
     if rule.key_matches() == Some(false) {
         say(&report::other_key(&rule, arguments.json));
         return Err(Failure::Told);
@@ -53,7 +53,7 @@ pub(crate) fn run(arguments: &Verify) -> Result<(), Failure> {
     if report.follows() { Ok(()) } else { Err(Failure::Told) }
 }
 
-/// The exit code has it too, for whoever does not read on.
+/// Prints the report. The exit code has the verdict too.
 fn say(text: &str) {
     let _ = io::stdout().write_all(text.as_bytes());
 }

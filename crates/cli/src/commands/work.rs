@@ -48,7 +48,7 @@ async fn work(arguments: &Work, logging: &Logging, running: Running) -> Result<(
     let told = match arguments.listen {
         None => None,
         Some(address) => {
-            // Without a contract: health and metrics are all it answers.
+            // Without contracts, the service answers only `/health`, `/ready` and `/metrics`.
             let (log, more) = (Some(logging.log.clone()), Some(more_metrics(&meters)));
             let settings = Settings { log, more_metrics: more, ..Settings::default() };
             let tokens = Secret::find(&arguments.kept.data)?.tokens(&Trust::default())?;

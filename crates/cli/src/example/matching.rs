@@ -1,14 +1,14 @@
-//! Whether an answer has what an example says, and the names an example gives to parts of answers.
+//! Compares answers with examples, and keeps the names that examples give to parts of answers.
 
 use std::collections::BTreeMap;
 
 use latchkey_runtime::json;
 use latchkey_table::Value;
 
-/// What names such as `$next` stand for.
+/// The values of names such as `$next`.
 pub(super) type Bindings = BTreeMap<String, String>;
 
-/// Puts what names stand for in their place.
+/// A text with each known name replaced by its value.
 pub(super) fn filled(text: &str, bindings: &Bindings) -> String {
     let mut filled = String::new();
     let mut rest = text;
@@ -30,10 +30,10 @@ pub(super) fn filled(text: &str, bindings: &Bindings) -> String {
     filled
 }
 
-/// Where an answer lacks what is wanted of it, if anywhere.
+/// The first difference between an answer and its example, if there is one.
 ///
-/// Objects may have more than is wanted; lists may not. `"$name"` takes any text and names it;
-/// `"$absent"` wants nothing there.
+/// An object of the answer may have more members; a list must have the same elements. `"$name"` matches any text and
+/// names it. `"$absent"` requires that the member is absent.
 pub(super) fn differs(
     wanted: &Value,
     found: Option<&Value>,

@@ -1,4 +1,4 @@
-//! What examples are run against: a store of their own, or a running server.
+//! Where examples run: a service in this process, or a running server.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -19,7 +19,7 @@ use super::BEGINNING;
 /// How long a server may take to answer.
 const ANSWER_TIME_MAX: Duration = Duration::from_secs(30);
 
-/// Signs the tokens of examples that run on a store of their own.
+/// Signs the tokens of examples that run in this process.
 const SECRET: &[u8] = b"examples run by themselves, in memory";
 
 /// Where examples are run.
@@ -35,7 +35,7 @@ enum Place {
     Server { address: String },
 }
 
-/// What came back.
+/// An answer.
 #[derive(Debug)]
 pub struct Reply {
     /// The status.
@@ -48,17 +48,17 @@ pub struct Reply {
     pub body: Bytes,
 }
 
-/// Why examples cannot be run, or one of them not be sent.
+/// Why examples cannot run, or why one request cannot be sent.
 #[derive(Debug)]
 pub enum TargetError {
-    /// The place cannot be used.
+    /// The store or the server cannot be used.
     Unusable(String),
-    /// The request is none.
+    /// The example is not a valid request.
     Request(String),
 }
 
 impl Target {
-    /// A store of its own, in memory, with nothing in it.
+    /// A new store in memory.
     pub async fn in_memory(system: System) -> Result<Target, TargetError> {
         let store = Store::in_memory(&latchkey_embedded::Options::default());
         let store = store.map_err(unusable)?;
@@ -90,15 +90,17 @@ impl Target {
         Ok(Target { tokens: tokens()?, place })
     }
 
-    /// A running server, and what signs its tokens.
+    /// A running server, with the secret that signs its tokens.
     pub fn server(url: &str, tokens: Tokens) -> Result<Target, TargetError> {
         let wrong = || {
-            TargetError::Unusable(format!("`{url}` is no address such as http://127.0.0.1:8080"))
+            TargetError::Unusable(format!(
+                "`{url}` is not an address such as http://127.0.0.1:8080"
+            ))
         };
         let uri: Uri = url.parse().map_err(|_| wrong())?;
         let address = uri.authority().filter(|_| uri.scheme_str() == Some("http"));
         let address = address.ok_or_else(wrong)?;
-        // The port of `http` where the URL names none.
+        // The default port of `http`.
         let port = address.port_u16().unwrap_or(80);
         let address = format!("{}:{port}", address.host());
         Ok(Target { tokens, place: Place::Server { address } })
@@ -108,7 +110,7 @@ impl Target {
         &self.tokens
     }
 
-    /// Has a queue do something else from here on.
+    /// Sets what a queue does from here on.
     pub(super) async fn set_queue(&self, name: &str, mode: QueueMode) -> Result<(), TargetError> {
         let mode = match mode {
             QueueMode::Works => "works",
@@ -119,11 +121,11 @@ impl Target {
         match self.send("POST", &path, &[], String::new()).await?.status {
             200 => Ok(()),
             404 => Err(TargetError::Request(format!("there is no queue `{name}`"))),
-            status => Err(unusable(format!("a queue cannot be told what to do: {status}"))),
+            status => Err(unusable(format!("the mode of a queue cannot be set: {status}"))),
         }
     }
 
-    /// Lets time pass up to an instant, with all that falls due until then.
+    /// Moves the clock to an instant, and works on each message that falls due until then.
     pub(super) async fn pass(&self, instant: &str) -> Result<(), TargetError> {
         let headers = [("latchkey-now".to_owned(), instant.to_owned())];
         let reply = self.send("POST", "/test-clock/pass", &headers, String::new()).await?;
@@ -161,13 +163,13 @@ impl Target {
     }
 }
 
-/// The clock of examples, where they begin.
+/// The clock of examples, at the instant where they begin.
 fn clock() -> Result<Arc<TestClock>, TargetError> {
     let at = time::parse(BEGINNING).ok_or_else(|| unusable(format!("`{BEGINNING}` is no time")))?;
     Ok(Arc::new(TestClock::at(at)))
 }
 
-/// Queues in memory, beside a table elsewhere. All that is sent goes there at once, whenever it is due.
+/// Queues in memory, for a table elsewhere. Every message goes there at once, also one that is due later.
 async fn queues_of_its_own(
     system: &System,
     source: &Arc<dyn Source>,
@@ -181,7 +183,7 @@ async fn queues_of_its_own(
 /// Sends a request on a connection of its own.
 async fn send_to(address: &str, request: Request<Full<Bytes>>) -> Result<Reply, TargetError> {
     let failed = |error: &dyn std::fmt::Display| {
-        TargetError::Unusable(format!("{address} cannot be asked: {error}"))
+        TargetError::Unusable(format!("{address} cannot be reached: {error}"))
     };
     let stream = TcpStream::connect(address).await.map_err(|error| failed(&error))?;
     let handshake = hyper::client::conn::http1::handshake(TokioIo::new(stream)).await;
@@ -190,7 +192,7 @@ async fn send_to(address: &str, request: Request<Full<Bytes>>) -> Result<Reply, 
     let answer = sender.send_request(request).await.map_err(|error| failed(&error))?;
     let reply = reply(answer).await;
     drop(sender);
-    // It has nothing more to say.
+    // The answer is complete.
     let _ = connection.await;
     reply
 }

@@ -1,4 +1,4 @@
-//! Reading items from lines, a bounded part at a time.
+//! Reads items from lines, one bounded part at a time.
 
 use std::collections::HashMap;
 use std::io::{self, BufRead, Read};
@@ -10,16 +10,16 @@ use latchkey_table::{Item, Key, Schema, line};
 
 use crate::wide;
 
-/// The longest line. Nothing takes more of a line for each byte it counts than a set of numbers near zero: 68.
+/// The longest line. A set of numbers near zero takes the most characters for each byte of its size: 68.
 pub(crate) const LINE_BYTES_MAX: usize = 80 * ITEM_BYTES_MAX;
 
 /// The most items of a part, which the store's queue takes at once.
 const PART_ITEMS_MAX: usize = 2000;
 
-/// The most bytes of the lines of a part, but for the last one's.
+/// The most bytes of the lines of a part, without the last line.
 const PART_BYTES_MAX: usize = 8 * 1024 * 1024;
 
-/// How a file that gzip made begins.
+/// The first bytes of a gzip file.
 pub(crate) const GZIP: [u8; 2] = [0x1f, 0x8b];
 
 /// An item and the line it is from.
@@ -34,13 +34,13 @@ pub(crate) struct Entry {
 /// Some lines.
 #[derive(Debug, Default, PartialEq)]
 pub(crate) struct Part {
-    /// Their items, no two of one key: the last line of a key counts.
+    /// The items, each key once: of several lines with one key, the last counts.
     pub(crate) entries: Vec<Entry>,
-    /// Where the input is read up to.
+    /// How far the input is read.
     pub(crate) at: Position,
     /// The key of the last item, if there is one.
     pub(crate) last: Option<Key>,
-    /// How many lines it is of, the empty ones among them.
+    /// How many lines the part has, including empty lines.
     pub(crate) lines: u64,
 }
 
@@ -50,7 +50,7 @@ pub(crate) struct Position {
     pub(crate) bytes: u64,
     pub(crate) lines: u64,
     pub(crate) items: u64,
-    /// Of all bytes so far: whether an input is the same is told by it.
+    /// A digest of all bytes so far. It shows whether the input has changed.
     pub(crate) digest: Digest,
 }
 
@@ -60,7 +60,7 @@ impl Default for Position {
     }
 }
 
-/// FNV-1a: fast, and good for telling a changed file from the same one. Nobody is to be kept from forging it.
+/// FNV-1a: fast, and good enough to notice a changed file. It is no protection against forgery.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Digest(pub(crate) u64);
 
@@ -79,28 +79,28 @@ impl Digest {
 pub(crate) enum Stop {
     /// The input cannot be read.
     Unreadable(io::Error),
-    /// A line is no item of the table, or none of the document.
+    /// A line is not an item of the table, or does not fit the document.
     Bad { line: u64, message: String },
 }
 
-/// Lines that are bad behind the first that is.
+/// The bad lines after the first one.
 #[derive(Debug, Default)]
 pub(crate) struct Others {
-    /// Some of them: which, and why.
+    /// Some of them, with the reason.
     pub(crate) shown: Vec<(u64, String)>,
-    /// How many there are.
+    /// How many bad lines there are.
     pub(crate) count: u64,
 }
 
-/// The most bad lines that are shown, beside the first.
+/// How many bad lines are shown beside the first.
 const OTHERS_SHOWN_MAX: usize = 20;
 
-/// Reads lines up to the end of the input, or the first that is bad.
+/// Reads lines up to the end of the input, or up to the first bad line.
 pub(crate) struct Lines<R> {
     source: R,
     at: Position,
     buffer: Vec<u8>,
-    /// What items are held to, beside what the table can hold.
+    /// The document that items must fit.
     system: Option<Arc<System>>,
 }
 
@@ -109,15 +109,15 @@ impl<R: BufRead> Lines<R> {
         Lines { source, at: Position::default(), buffer: Vec::new(), system: None }
     }
 
-    /// The same, with items held to a document.
+    /// The same, with items that must fit a document.
     pub(crate) fn of(self, system: Option<Arc<System>>) -> Lines<R> {
         Lines { system, ..self }
     }
 
-    /// Reads on behind a bad line, for other bad ones.
+    /// Reads on after a bad line, to report other bad lines.
     pub(crate) fn others(&mut self, schema: &Schema) -> Others {
         let mut others = Others::default();
-        // A line that is longer than any is not read to its end, and what is compressed has no lines.
+        // A line that is too long is not read to its end, and a compressed file has no lines.
         while self.buffer.ends_with(b"\n") && !self.buffer.starts_with(&GZIP) {
             self.at.lines = self.at.lines.saturating_add(1);
             let (line, message) = loop {
@@ -135,7 +135,7 @@ impl<R: BufRead> Lines<R> {
         others
     }
 
-    /// Passes over what was read before; false if it is not the same any more.
+    /// Skips what an earlier run has read; false if that has changed.
     pub(crate) fn skip(&mut self, to: Position) -> io::Result<bool> {
         let mut left = (&mut self.source).take(to.bytes);
         let (mut digest, mut bytes) = (Digest::START, 0u64);
@@ -153,7 +153,7 @@ impl<R: BufRead> Lines<R> {
         Ok(bytes == to.bytes && digest == to.digest)
     }
 
-    /// The next part; one of no lines at the end. What was read before a bad line is in the part beside it.
+    /// The next part; a part without lines at the end. Beside a bad line, the part has the lines before it.
     pub(crate) fn part(&mut self, schema: &Schema) -> (Part, Option<Stop>) {
         let mut part = Part { at: self.at, ..Part::default() };
         let mut places: HashMap<Key, usize> = HashMap::new();
@@ -181,7 +181,7 @@ impl<R: BufRead> Lines<R> {
         (part, None)
     }
 
-    /// The item of the next line; nothing for an empty line, and nothing at all at the end.
+    /// The item of the next line: `Some(None)` for an empty line, `None` at the end.
     fn entry(&mut self, schema: &Schema) -> Result<Option<Option<(Key, Entry)>>, Stop> {
         let line = self.at.lines.saturating_add(1);
         let bad = |message: String| Stop::Bad { line, message };

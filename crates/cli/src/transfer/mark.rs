@@ -1,4 +1,4 @@
-//! How far a transfer has come, in a file beside its own: whoever runs it again goes on there.
+//! Marks: how far a transfer has come, in a file beside the transferred one. The same command resumes there.
 
 use std::fs::{self, File};
 use std::io::{self, Read, Write};
@@ -13,10 +13,10 @@ use super::beside;
 use super::lines::{Digest, Position};
 use crate::Failure;
 
-/// How long after a mark the next is made: what a kill in between costs.
+/// The time between two marks. A killed transfer repeats at most this much.
 const MARK_EVERY: Duration = Duration::from_millis(250);
 
-/// More than any mark has.
+/// The largest mark that is read; real marks are smaller.
 const MARK_BYTES_MAX: u64 = 64 * 1024;
 
 /// How far a transfer has come.
@@ -40,7 +40,7 @@ impl Mark {
             "bytes": self.at.bytes,
             "lines": self.at.lines,
             "items": self.at.items,
-            // As text: not every reader of JSON has so large numbers.
+            // As text, because not every JSON reader can represent a number of 64 bits.
             "digest": format!("{:016x}", self.at.digest.0),
             "last": self.last.as_ref().map(|key| [key.partition.as_str(), key.sort.as_str()]),
         })
@@ -75,7 +75,7 @@ pub(crate) struct MarkFile {
 }
 
 impl MarkFile {
-    /// The one beside a file.
+    /// The mark file beside a file.
     pub(crate) fn of(path: &Path) -> MarkFile {
         MarkFile { path: beside(path, ".progress"), made: None }
     }
@@ -98,7 +98,7 @@ impl MarkFile {
         match json.as_ref().and_then(Mark::from_json) {
             Some(mark) => Ok(Some(mark)),
             None => Err(Failure::Unusable(format!(
-                "`{}` does not tell how far a transfer came; begin anew with --restart",
+                "`{}` is not a progress file; start again with --restart",
                 self.path.display()
             ))),
         }
@@ -109,10 +109,10 @@ impl MarkFile {
         self.made.is_none_or(|made| made.elapsed() >= MARK_EVERY)
     }
 
-    /// Makes a mark in place of the last: under another name first, so that there is always a whole one.
+    /// Replaces the mark. It is written under another name first, so that there is always a complete mark.
     pub(crate) fn write(&mut self, mark: &Mark) -> Result<(), Failure> {
         let draft = beside(&self.path, ".new");
-        // A mark names an item's key.
+        // A mark has the key of an item.
         let opened = private::options().write(true).create(true).truncate(true).open(&draft);
         let written = opened.and_then(|mut file| {
             file.write_all(mark.to_json().to_string().as_bytes())?;
@@ -124,7 +124,7 @@ impl MarkFile {
         written.map_err(|error| self.unusable(&error))
     }
 
-    /// Removes the mark: there is nothing to go on with.
+    /// Removes the mark: the transfer is complete.
     pub(crate) fn remove(&self) -> Result<(), Failure> {
         match fs::remove_file(&self.path) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => Err(self.unusable(&error)),
@@ -134,7 +134,7 @@ impl MarkFile {
 
     fn unusable(&self, error: &io::Error) -> Failure {
         Failure::Unusable(format!(
-            "`{}`, which tells how far this came, cannot be used: {error}; standard input and output, `-`, do without",
+            "the progress file `{}` cannot be used: {error}; standard input and output (`-`) need none",
             self.path.display()
         ))
     }

@@ -1,19 +1,19 @@
-//! How far a transfer is, for people: a bar on a terminal, a line now and then elsewhere.
+//! The progress of a transfer, for people: a bar on a terminal, a line now and then elsewhere.
 
 use std::fmt::Write as _;
 use std::io::{self, IsTerminal, Write};
 use std::time::{Duration, Instant};
 
-/// How often a terminal is told.
+/// How often a terminal is updated.
 const DRAW_EVERY: Duration = Duration::from_millis(100);
 
-/// How often anything else is.
+/// How often a line is printed elsewhere.
 const TELL_EVERY: Duration = Duration::from_secs(10);
 
 /// How wide the bar is.
 const BAR_COLUMNS: u64 = 24;
 
-/// What there is to do, as far as it is known.
+/// The size of the whole transfer, as far as it is known.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Total {
     Items(u64),
@@ -21,15 +21,15 @@ pub(crate) enum Total {
     Unknown,
 }
 
-/// Tells how far a transfer is, on standard error.
+/// Prints the progress of a transfer to standard error.
 pub(crate) struct Meter {
     total: Total,
     started: Instant,
     told: Instant,
-    /// What was done before this run, which is no merit of its speed.
+    /// Bytes of earlier runs, which do not count for the speed.
     bytes_before: u64,
     terminal: bool,
-    /// How many columns of the terminal's line are taken.
+    /// How many columns of the terminal's line are in use.
     drawn: usize,
 }
 
@@ -44,7 +44,7 @@ impl Meter {
         io::stderr().is_terminal()
     }
 
-    /// Tells, if it is time to.
+    /// Prints the progress, if an update is due.
     pub(crate) fn tell(&mut self, items: u64, bytes: u64) {
         let every = if self.terminal { DRAW_EVERY } else { TELL_EVERY };
         if self.told.elapsed() < every {
@@ -62,7 +62,7 @@ impl Meter {
         self.put(&line);
     }
 
-    /// Says what was done, and ends the line.
+    /// Prints what was done, and ends the line.
     pub(crate) fn end(&mut self, message: &str) {
         self.put(message);
         if self.terminal {
@@ -70,7 +70,7 @@ impl Meter {
         }
     }
 
-    /// Takes the bar away, for whatever comes next.
+    /// Clears the bar.
     pub(crate) fn clear(&mut self) {
         if self.drawn > 0 {
             self.put("");
@@ -81,19 +81,19 @@ impl Meter {
     fn put(&mut self, line: &str) {
         let columns = line.chars().count();
         let text = if self.terminal {
-            // What is left of a longer line is wiped out.
+            // Spaces clear the rest of a longer line.
             let blank = self.drawn.saturating_sub(columns);
             format!("\r{line}{}", " ".repeat(blank))
         } else {
             format!("{line}\n")
         };
         self.drawn = columns;
-        // Nobody can be told that nobody can be told.
+        // If standard error cannot be written, there is no other place to say so.
         let _ = io::stderr().write_all(text.as_bytes());
     }
 }
 
-/// How far it is at an instant.
+/// The progress at an instant.
 struct Done {
     items: u64,
     bytes: u64,
@@ -103,7 +103,7 @@ struct Done {
 }
 
 impl Done {
-    /// How much of what there is to do is done, in parts of a whole; never all before the end.
+    /// The part of the whole that is done, in units of `1/whole`; never all before the end.
     fn parts(&self, whole: u64) -> Option<u64> {
         let (done, total) = match self.total {
             Total::Items(total) => (self.items, total),
@@ -153,7 +153,7 @@ pub(crate) fn grouped(number: u64) -> String {
     text
 }
 
-/// A number of bytes, in three digits or so.
+/// A number of bytes, in about three digits.
 pub(crate) fn size(bytes: u64) -> String {
     let units = ["KiB", "MiB", "GiB", "TiB"];
     let mut unit = 1u64;

@@ -1,4 +1,4 @@
-//! Filling a table.
+//! Writes items into a table.
 
 use std::sync::Arc;
 
@@ -9,17 +9,17 @@ use tokio::task::JoinSet;
 use super::lines::Entry;
 use super::{Table, patience};
 
-/// How much of the input one request to DynamoDB brings, unless a single item is larger: a request is given
-/// up after some seconds, and not every line is fast.
+/// How much of the input one request to DynamoDB has, unless a single item is larger. A request times out after some
+/// seconds, and a connection may be slow.
 const REQUEST_BYTES_MAX: usize = 2 * 1024 * 1024;
 
-/// How many requests are on their way at once.
+/// How many requests run at once.
 const REQUESTS_MAX: usize = 16;
 
 /// Why items were not all written.
 #[derive(Debug)]
 pub(crate) struct Refused {
-    /// The line of the item at fault, if it is one's.
+    /// The line of the refused item, if one item was refused.
     pub(crate) line: Option<u64>,
     pub(crate) error: Error,
 }
@@ -31,7 +31,7 @@ impl From<Error> for Refused {
 }
 
 impl Table {
-    /// Writes items, no two of one key, in place of any that are there. On an error, any of them may have been.
+    /// Writes items with different keys, and replaces existing ones. After an error, any of the items may be written.
     pub(crate) async fn write(&self, entries: Vec<Entry>) -> Result<(), Refused> {
         let mut requests: JoinSet<Result<(), Refused>> = JoinSet::new();
         for chunk in chunks(entries) {
@@ -58,7 +58,7 @@ fn joined(done: Option<Joined>) -> Result<(), Refused> {
     }
 }
 
-/// Entries as requests bring them.
+/// The entries of each request.
 fn chunks(entries: Vec<Entry>) -> Vec<Vec<Entry>> {
     let mut chunks: Vec<Vec<Entry>> = Vec::new();
     let mut bytes = 0usize;
@@ -90,7 +90,7 @@ async fn write_chunk(
         Err(Error::Invalid { .. }) => {}
         done => return Ok(done?),
     }
-    // A service does not say which of them it would not take: one by one, it does.
+    // The service does not say which item it refuses. Sent one by one, the refused item is known.
     for entry in entries {
         let written = backend.put_all(&schema, vec![entry.item], patience()).await;
         let line = matches!(written, Err(Error::Invalid { .. })).then_some(entry.line);

@@ -1,4 +1,4 @@
-//! A table as it is, for people.
+//! The description of a table, for people.
 
 use aws_sdk_dynamodb::config::http::HttpResponse;
 use aws_sdk_dynamodb::error::{ProvideErrorMetadata, SdkError};
@@ -10,7 +10,7 @@ use aws_sdk_dynamodb::types::{
 use super::{TableError, code, patient};
 use crate::client::DynamoDb;
 
-/// A table as it is.
+/// The description of a table.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Description {
     /// Its name.
@@ -23,37 +23,37 @@ pub struct Description {
     pub indexes: Vec<IndexDescription>,
     /// How it is paid for, as DynamoDB writes it.
     pub billing: String,
-    /// Whether it can be put back to how it was.
+    /// Whether it has point-in-time recovery.
     pub recovery: Setting,
-    /// Whether items that are over are removed, and by which attribute.
+    /// Whether expired items are removed, and by which attribute.
     pub expiry: Setting,
-    /// How many items there are, by DynamoDB's count of the last hours.
+    /// How many items there are, by a count that DynamoDB updates every few hours.
     pub items: i64,
-    /// How many bytes they have, likewise.
+    /// How many bytes the items have, by the same count.
     pub bytes: i64,
 }
 
-/// A global index as it is.
+/// The description of a global index.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct IndexDescription {
     /// Its name.
     pub index: String,
     /// Its key attributes with their types.
     pub key: String,
-    /// What it holds of an item, as DynamoDB writes it.
+    /// Which attributes it has, as DynamoDB writes it.
     pub projection: String,
     /// Whether it is active, as DynamoDB writes it.
     pub status: String,
 }
 
-/// Something a table can do.
+/// A feature of a table.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Setting {
-    /// It does; and how.
+    /// On, with details.
     On(String),
-    /// It does not.
+    /// Off.
     Off,
-    /// The service does not say.
+    /// Not known, with the reason.
     Unknown(String),
 }
 
@@ -75,7 +75,7 @@ impl Description {
             status: table.table_status().map_or_else(unknown, ToString::to_string),
             key: key(table.key_schema(), attributes),
             indexes: indexes.collect(),
-            // DynamoDB leaves it out where it was never anything else.
+            // DynamoDB leaves it out for a table that has always been provisioned.
             billing: billing.map_or_else(|| "PROVISIONED".to_owned(), ToString::to_string),
             recovery,
             expiry,
@@ -113,7 +113,7 @@ fn key(elements: &[KeySchemaElement], attributes: &[AttributeDefinition]) -> Str
 }
 
 impl DynamoDb {
-    /// Whether a table can be put back to how it was.
+    /// Whether a table has point-in-time recovery.
     pub async fn recovery(&self, table: &str) -> Setting {
         let asked = self.client.describe_continuous_backups().table_name(table).customize();
         match asked.config_override(patient()).send().await {
@@ -129,7 +129,7 @@ impl DynamoDb {
         }
     }
 
-    /// Whether a table removes items that are over, and by which attribute.
+    /// Whether a table removes expired items, and by which attribute.
     pub async fn expiry(&self, table: &str) -> Setting {
         let asked = self.client.describe_time_to_live().table_name(table).customize();
         match asked.config_override(patient()).send().await {

@@ -1,4 +1,4 @@
-//! In what a table differs from the one a document needs.
+//! How a table differs from the one that a document needs.
 
 use std::fmt;
 
@@ -8,7 +8,7 @@ use aws_sdk_dynamodb::types::{
 };
 use latchkey_table::{KeyNames, Schema};
 
-/// What a table lacks, or has otherwise.
+/// A difference.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Mismatch {
     /// Another key.
@@ -18,14 +18,14 @@ pub enum Mismatch {
         /// What it is.
         found: String,
     },
-    /// A key that is no text.
+    /// A key attribute that is not a text.
     Type {
         /// The attribute.
         attribute: String,
         /// Its type, as DynamoDB writes it.
         found: String,
     },
-    /// No index of a name.
+    /// A missing index.
     NoIndex(String),
     /// An index with another key.
     IndexKey {
@@ -43,7 +43,7 @@ pub enum Mismatch {
         /// What it holds, as DynamoDB writes it.
         found: String,
     },
-    /// Something that is being made, or unmade.
+    /// A table or an index that is not active.
     NotActive(String),
 }
 
@@ -114,7 +114,7 @@ pub(super) fn differences(schema: &Schema, table: &TableDescription) -> Vec<Mism
     differences
 }
 
-/// Whether a key is of these names, and how it is told.
+/// Whether a key has these names, and the key for people.
 fn compared(wanted: &KeyNames, found: &[KeySchemaElement]) -> (bool, String) {
     let of = |kind: KeyType| {
         let element = found.iter().find(|element| element.key_type == kind);

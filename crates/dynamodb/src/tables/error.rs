@@ -1,4 +1,4 @@
-//! Why a table cannot be used, and what helps.
+//! Why a table cannot be used, and what to do.
 
 use std::error::Error;
 use std::fmt;
@@ -11,24 +11,24 @@ use super::Mismatch;
 /// Why a table cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum TableError {
-    /// There is none.
+    /// There is no table.
     #[error("there is no table `{table}`")]
     Missing {
         /// Its name.
         table: String,
     },
-    /// It is not as it should be.
+    /// The table differs from what the document needs.
     #[error("table `{table}` is not as its document needs it: {}", list(differences))]
     Differs {
         /// Its name.
         table: String,
-        /// In what.
+        /// The differences.
         differences: Vec<Mismatch>,
     },
     /// There are no credentials.
     #[error("there are no AWS credentials: {reason}")]
     NoCredentials {
-        /// Where they were looked for.
+        /// Where the SDK looked for them.
         reason: String,
     },
     /// The service does not know the caller.
@@ -37,7 +37,7 @@ pub enum TableError {
         /// What it says.
         reason: String,
     },
-    /// The caller may not.
+    /// The credentials do not allow the request.
     #[error("the service does not allow it: {reason}")]
     Denied {
         /// What it says.
@@ -46,13 +46,13 @@ pub enum TableError {
     /// There is no region.
     #[error("there is no AWS region")]
     NoRegion,
-    /// The service cannot be asked.
-    #[error("the service cannot be asked: {reason}")]
+    /// The service cannot be reached.
+    #[error("the service cannot be reached: {reason}")]
     Unreachable {
         /// Why.
         reason: String,
     },
-    /// The service does not do as it is asked.
+    /// The service refuses the request.
     #[error("the service refuses: {reason}")]
     Refused {
         /// What it says.
@@ -61,7 +61,7 @@ pub enum TableError {
 }
 
 impl TableError {
-    /// What helps. `arguments` are those of `latchkey table` that lead to this table.
+    /// What to do. `arguments` are those of `latchkey table` for this table.
     pub fn advice(&self, arguments: &str) -> Option<String> {
         let advice = match self {
             TableError::Missing { .. } => format!("make it with `latchkey table create{arguments}`"),
@@ -95,7 +95,7 @@ impl TableError {
         Some(advice)
     }
 
-    /// A request that the SDK does not even build.
+    /// The error for a request that the SDK cannot build.
     pub(super) fn unmade(error: BuildError) -> TableError {
         TableError::Refused { reason: error.to_string() }
     }
@@ -110,7 +110,7 @@ impl TableError {
             SdkError::ServiceError(failed) => TableError::answered(failed.err()),
             SdkError::ResponseError(_) => TableError::stranger(),
             _ => match credentials(error) {
-                // No place it may look at has any.
+                // No place where the SDK looks has any.
                 Some(CredentialsError::CredentialsNotLoaded(_)) => TableError::NoCredentials {
                     reason: "neither the environment, a profile nor this machine has any"
                         .to_owned(),
@@ -153,7 +153,7 @@ impl TableError {
     }
 }
 
-/// The innermost causes: those around them say that something failed, not what.
+/// The innermost causes. The outer ones only say that something failed.
 fn reason(error: &(dyn Error + 'static)) -> String {
     let mut causes = vec![error.to_string()];
     let mut cause = error.source();
@@ -165,7 +165,7 @@ fn reason(error: &(dyn Error + 'static)) -> String {
     causes.split_off(outer).join(": ")
 }
 
-/// What went wrong while credentials were looked for, if that is the cause.
+/// The error of the search for credentials, if that is the cause.
 fn credentials<'a>(error: &'a (dyn Error + 'static)) -> Option<&'a CredentialsError> {
     let mut cause = Some(error);
     while let Some(error) = cause {

@@ -1,10 +1,10 @@
-//! The names of requests that bring none.
+//! Ids for requests that bring none.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use latchkey_table::Text;
 
-/// Names requests that have none: by the start of the process, and a count.
+/// Makes ids of a random prefix for the process and a count.
 #[derive(Debug)]
 pub(super) struct RequestIds {
     process: u32,

@@ -1,4 +1,4 @@
-//! The paths that are the server's own.
+//! The paths of the server itself: `/health`, `/ready`, `/metrics` and those of the test clock.
 
 use std::sync::atomic::Ordering;
 
@@ -14,7 +14,7 @@ use crate::respond::{self, Response};
 use crate::test_clock::TestClock;
 
 impl Service {
-    /// Answers on a path of the clock that tests move.
+    /// Answers a path of the test clock.
     pub(super) async fn move_clock(
         &self,
         clock: &TestClock,
@@ -51,7 +51,7 @@ impl Service {
         }
     }
 
-    /// Answers on a path of the server's own.
+    /// Answers `/health`, `/ready` and `/metrics`.
     pub(super) async fn own(&self, path: &str, method: Method) -> Response {
         if !matches!(method, Method::GET | Method::HEAD) {
             return respond::not_allowed(&["GET", "HEAD"], method == Method::OPTIONS);

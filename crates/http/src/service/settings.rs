@@ -1,4 +1,4 @@
-//! What a service may be told.
+//! The settings of a service.
 
 use std::fmt;
 use std::pin::Pin;
@@ -8,29 +8,29 @@ use std::time::Duration;
 use crate::log::Log;
 use crate::test_clock::TestClock;
 
-/// What a service may be told.
+/// The settings of a service.
 #[derive(Debug, Clone)]
 pub struct Settings {
     /// How long a call may take.
     pub call_time_max: Duration,
-    /// The clock that requests may move, and whose instants they bring in `Latchkey-Now`. For tests alone.
+    /// A test clock: requests may move it, and give their instant in `Latchkey-Now`. For tests only.
     pub test_clock: Option<Arc<TestClock>>,
-    /// Where lines of the log are left. `/metrics` tells how many were lost.
+    /// The log. `/metrics` says how many of its lines were dropped.
     pub log: Option<Log>,
-    /// Whether every request is told there, as a JSON line.
+    /// Whether every request is logged, as a JSON line.
     pub log_requests: bool,
-    /// What else `/metrics` tells.
+    /// More metrics for `/metrics`.
     pub more_metrics: Option<MoreMetrics>,
 }
 
-/// Writes metrics of others, in Prometheus's text format.
+/// More metrics, in Prometheus's text format.
 #[derive(Clone)]
 pub struct MoreMetrics(pub(super) Arc<WriteMetrics>);
 
 type WriteMetrics = dyn Fn() -> Pin<Box<dyn Future<Output = String> + Send>> + Send + Sync;
 
 impl MoreMetrics {
-    /// Asks a function whenever `/metrics` is asked for.
+    /// Calls a function for each request of `/metrics`.
     pub fn new<F>(write: impl Fn() -> F + Send + Sync + 'static) -> MoreMetrics
     where
         F: Future<Output = String> + Send + 'static,

@@ -1,4 +1,4 @@
-//! The tokens that were believed lately. A caller brings the same one with every request.
+//! Tokens that were verified lately. A caller sends the same token with every request.
 
 use std::fmt;
 use std::hash::{BuildHasher, RandomState};
@@ -12,10 +12,10 @@ const SLOTS: usize = 1024;
 /// The longest token that is kept, in bytes.
 const KEPT_BYTES_MAX: usize = 2 * 1024;
 
-/// A token has one place by its hash, and takes it from whichever was there.
+/// The hash of a token decides its slot, and a new token replaces the one in that slot.
 ///
-/// The hash is keyed by chance: nobody can choose whom to displace, nor send a token that is compared with
-/// one like it.
+/// The hash has a random key: a caller cannot choose which token to replace, nor have a token compared with a similar
+/// one.
 pub(super) struct Cache {
     slots: Box<[Mutex<Option<Kept>>]>,
     hasher: RandomState,

@@ -105,7 +105,7 @@ impl Parser<'_> {
         Ok(Waive { rule, reason, span })
     }
 
-    /// An attribute or an input: a name, a type, and what else is known of it.
+    /// An attribute or an input: a name, a type, and its modifiers.
     pub(super) fn field(&mut self) -> Read<Field> {
         let name = self.name("a name")?;
         // The next line is another statement; without this it would be taken for the type.

@@ -1,4 +1,4 @@
-//! Example blocks, which are read by the line.
+//! Example blocks, which are read line by line.
 //!
 //! ```text
 //! at 2026-02-25T10:00:00Z as alice role operator
@@ -45,7 +45,7 @@ struct Reader<'a> {
 }
 
 impl<'a> Reader<'a> {
-    /// The next line that says something.
+    /// The next line that is not empty.
     fn line(&mut self) -> Option<Span> {
         loop {
             let rest = self.document.get(self.at..self.end).filter(|rest| !rest.is_empty())?;
@@ -180,7 +180,7 @@ impl<'a> Reader<'a> {
         }));
     }
 
-    /// `Name: value` and the like, up to what is none.
+    /// Headers, `Name: value`, up to the first word that is none.
     fn headers(&mut self, mut rest: Span) -> (Vec<(Name, Name)>, Span) {
         let mut headers = Vec::new();
         loop {

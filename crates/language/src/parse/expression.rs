@@ -28,7 +28,8 @@ impl Parser<'_> {
         expression
     }
 
-    /// Counts a term: what is joined grows to one side, and whoever walks it goes as deep as it is long.
+    /// Counts a term. A chain of operators is a tree that is as deep as the chain is long, so the count bounds the
+    /// depth.
     fn term(&mut self) -> Read<()> {
         self.terms += 1;
         if self.terms > TERMS_MAX {
@@ -152,7 +153,7 @@ impl Parser<'_> {
 
     fn postfix(&mut self) -> Read<Expr> {
         let mut expression = self.primary()?;
-        // A dot at the start of a line would begin nothing; it goes on with the line before.
+        // No statement begins with a dot, so a dot at the start of a line continues the line before.
         while self.eat_mark(Mark::Dot) {
             self.term()?;
             let name = self.operand("an attribute")?;
@@ -195,7 +196,7 @@ impl Parser<'_> {
                 let span = token.span.to(self.last_span());
                 return Ok(Spanned::new(ExprKind::Object(members), span));
             }
-            // A line that begins a statement is not the value that is missing.
+            // A line that begins a statement is not the missing value.
             TokenKind::Word if !self.begins(STATEMENTS) => return self.named(),
             _ => return Err(self.expected("a value")),
         };

@@ -1,7 +1,7 @@
-//! From tokens to the syntax tree, by recursive descent.
+//! Builds the syntax tree from tokens, by recursive descent.
 //!
-//! A mistake is reported once and skipped: to the next line that begins a statement, or to the brace
-//! that ends the block. What follows is read as if nothing had happened, so that one run reports all.
+//! After a mistake, the parser reports it and skips to the next line that begins a statement, or to the brace that ends
+//! the block. It then reads on, so that one run reports all mistakes.
 
 mod contract;
 mod entity;
@@ -19,7 +19,7 @@ use crate::lex::lex;
 use crate::markdown::{BlockKind, blocks};
 use crate::{Diagnostic, Mark, Name, Rule, Span, Spanned, Token, TokenKind};
 
-/// How deep blocks and expressions may lie in each other.
+/// How deep blocks and expressions may be nested.
 const DEPTH_MAX: usize = 64;
 
 /// How many mistakes of syntax are reported; after that many, the rest is likely noise.
@@ -31,12 +31,12 @@ pub const DOCUMENT_BYTES_MAX: usize = 4 * 1024 * 1024;
 /// How long the name of a table is, by DynamoDB's rule.
 const TABLE_NAME_BYTES: std::ops::RangeInclusive<usize> = 3..=255;
 
-/// A document as far as it could be read, and what is wrong with its syntax.
+/// A document as far as it could be read, and its mistakes of syntax.
 #[derive(Debug, Default)]
 pub struct Parsed {
     /// What could be read.
     pub document: Document,
-    /// What could not, in the order of the text.
+    /// The mistakes of syntax, in the order of the text.
     pub diagnostics: Vec<Diagnostic>,
 }
 
@@ -81,7 +81,7 @@ pub fn parse(text: &str) -> Parsed {
     parsed
 }
 
-/// What could not be read is reported by then; the rest of the statement goes unread.
+/// The error of a parser function: the mistake is already reported, and the rest of the statement is skipped.
 pub(crate) struct Unreadable;
 
 pub(crate) type Read<T> = Result<T, Unreadable>;
@@ -197,7 +197,7 @@ impl<'a> Parser<'a> {
             read += self.advance().span.range().len();
         }
         let name = self.slice(span).to_owned();
-        // What is no token was told when the tokens were read.
+        // Characters that begin no token were reported by the lexer.
         let told = read < length;
         let known = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '.' | '-');
         if !told && (!TABLE_NAME_BYTES.contains(&name.len()) || !name.chars().all(known)) {

@@ -1,10 +1,10 @@
-//! Going on after a mistake: to the next declaration, the next line or the next statement.
+//! Recovers after a mistake: skips to the next declaration, line or statement.
 
 use super::Parser;
 use crate::{Mark, TokenKind};
 
 impl Parser<'_> {
-    /// Whether a block within a contract must have ended: what a contract states stands in none of its blocks.
+    /// Whether a block within a contract must have ended: facts of a contract are never in its blocks.
     pub(super) fn is_back_in_contract(&self, resume: Resume) -> bool {
         matches!(resume, Resume::Statement) && self.depth > 1 && self.begins(FACTS)
     }

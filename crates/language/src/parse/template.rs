@@ -61,7 +61,7 @@ impl Parser<'_> {
         }
         let inner = Span::new(span.start + 1, span.end - 1);
         let mut lexed = lex(self.text, inner);
-        // Nothing begins within a text, so an attribute may be called as a statement begins.
+        // No statement begins within a text, so an attribute may have the name of a statement.
         if let Some(token) = lexed.tokens.first_mut().filter(|token| token.kind == TokenKind::Word)
         {
             token.first = false;

@@ -1,7 +1,7 @@
-//! JSON, straight between text and values.
+//! Reads and writes values as JSON.
 //!
-//! What RFC 8259 leaves open is closed here, so that a text has one meaning or none: UTF-8 without a
-//! mark, no key twice in an object, numbers exact or refused.
+//! Where RFC 8259 leaves a choice, this module is strict, so that a text has one meaning or none: UTF-8 without a byte
+//! order mark, no key twice in an object, numbers exact or refused.
 
 mod read;
 mod write;
@@ -13,17 +13,17 @@ use crate::{NumberError, Text};
 pub use read::read;
 pub use write::{pretty, write, write_map, write_number, write_text};
 
-/// How deep objects and arrays may lie in one another, if nothing else is said.
+/// The default limit for the nesting of objects and arrays.
 pub const LEVELS_MAX: usize = 32;
 
-/// The most levels that can be asked for. A value is walked and dropped by recursion, so its depth has
-/// to be one that every stack can bear.
+/// The highest limit for nesting. Values are walked and dropped by recursion, so every stack must have room for this
+/// depth.
 pub const LEVELS_CEILING: usize = 512;
 
 /// How much of a key a message shows, in characters.
 const KEY_SHOWN_MAX: usize = 40;
 
-/// What a text may be at most. Its length is for the caller to bound, before there is a text.
+/// The limits of a text. The caller bounds its length before it reads the text into memory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Limits {
     /// The most levels of objects and arrays; a scalar has none. Never more than [`LEVELS_CEILING`].
@@ -36,7 +36,7 @@ impl Default for Limits {
     }
 }
 
-/// Why a text is not read, and where.
+/// Why a text cannot be read, and where.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{message}, at line {line}, column {column}")]
 pub struct JsonError {
@@ -46,9 +46,9 @@ pub struct JsonError {
     pub line: usize,
     /// The character of that line, from 1.
     pub column: usize,
-    /// The value it goes wrong in, as a JSON pointer (RFC 6901); empty for the whole.
+    /// The value that has the mistake, as a JSON pointer (RFC 6901); empty for the whole text.
     ///
-    /// It has the text's keys whole: it can be as long as the text.
+    /// It contains whole keys of the text, so it can be as long as the text.
     pub pointer: String,
     /// What is wrong.
     pub message: Fault,
@@ -88,15 +88,15 @@ pub enum Fault {
     Trailing { found: char },
 }
 
-/// How many bytes at the beginning of a string stand for themselves: those before the first quote,
-/// backslash or control character. What follows them begins with ASCII, or is nothing.
+/// How many bytes at the beginning of a string need no escape: those before the first quote, backslash or control
+/// character. The rest begins with ASCII or is empty.
 fn plain_length(bytes: &[u8]) -> usize {
     const ONES: u64 = u64::from_le_bytes([1; 8]);
     let (words, last) = bytes.as_chunks::<8>();
     let mut length = 0;
     for word in words {
-        // Eight bytes at a time: the top bit of each tells whether it is below a limit. A borrow can
-        // mark bytes above one that is marked rightly, so that the lowest mark is always right.
+        // Eight bytes at a time: the top bit of each byte says whether the byte is below a limit. A borrow can mark a
+        // wrong byte only above a right one, so the lowest mark is always right.
         let word = u64::from_le_bytes(*word);
         let below = |word: u64, limit: u8| word.wrapping_sub(ONES * u64::from(limit)) & !word;
         let is = |byte: u8| below(word ^ (ONES * u64::from(byte)), 1);
@@ -110,7 +110,7 @@ fn plain_length(bytes: &[u8]) -> usize {
     length + last.iter().position(special).unwrap_or(last.len())
 }
 
-/// A character as messages show it: nothing ends their line.
+/// A character for a message, escaped so that it does not end the line.
 struct Shown<'a>(&'a char);
 
 impl fmt::Display for Shown<'_> {
@@ -122,7 +122,7 @@ impl fmt::Display for Shown<'_> {
     }
 }
 
-/// A key as messages show it: its beginning, when it is long.
+/// A key for a message, cut if it is long.
 struct ShownKey<'a>(&'a str);
 
 impl fmt::Display for ShownKey<'_> {

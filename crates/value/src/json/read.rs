@@ -1,4 +1,4 @@
-//! From text to a value.
+//! Reads a text into a value.
 
 use std::collections::HashSet;
 use std::mem;
@@ -7,7 +7,7 @@ use crate::{Map, Number, Text, Value};
 
 use super::{Fault, JsonError, LEVELS_CEILING, Limits, plain_length};
 
-/// Up to how many keys an object's are compared one by one, which is faster than hashing them.
+/// Up to this many keys of an object are compared one by one, which is faster than hashing.
 const KEYS_COMPARED_MAX: usize = 16;
 
 /// Reads a text that is one JSON value and nothing else.
@@ -22,7 +22,7 @@ const KEYS_COMPARED_MAX: usize = 16;
 /// # Ok::<(), latchkey_value::json::JsonError>(())
 /// ```
 pub fn read(text: &[u8], limits: Limits) -> Result<Value, JsonError> {
-    // What comes before a byte that is not UTF-8 is read all the same, to find the value it is in.
+    // The text before a byte that is not UTF-8 is read too, to find the value that contains the byte.
     let valid = str::from_utf8(text)
         .unwrap_or_else(|_| text.utf8_chunks().next().map_or("", |chunk| chunk.valid()));
     let mut reader = Reader {
@@ -35,7 +35,7 @@ pub fn read(text: &[u8], limits: Limits) -> Result<Value, JsonError> {
     match reader.document() {
         Ok(value) if valid.len() == text.len() => Ok(value),
         Ok(_) => Err(reader.error(Wrong { at: valid.len(), fault: Fault::NotUtf8 })),
-        // Where the reader ran out of text, the text goes on, though not in UTF-8.
+        // The reader reached the end of the valid part, where the text is not UTF-8.
         Err(wrong) if wrong.at >= valid.len() && valid.len() < text.len() => {
             Err(reader.error(Wrong { at: valid.len(), fault: Fault::NotUtf8 }))
         }
@@ -43,14 +43,14 @@ pub fn read(text: &[u8], limits: Limits) -> Result<Value, JsonError> {
     }
 }
 
-/// Reads without recursion: no text, however it nests, takes more of the stack than another.
+/// Reads without recursion, so that deep nesting takes no stack.
 struct Reader<'t> {
     text: &'t str,
     /// The next byte to read. Always at a character's first byte.
     at: usize,
     /// The objects and arrays that are open, the outermost first.
     around: Vec<Container>,
-    /// Whether what is read belongs to an element of the innermost of them, and not to itself.
+    /// Whether the current text belongs to an element of the innermost container, and not to the container itself.
     within: bool,
     levels_max: usize,
 }
@@ -134,8 +134,8 @@ impl<'t> Reader<'t> {
         }
     }
 
-    /// Reads a value that has no others in it, or nothing but the beginning of one that has, up to the
-    /// first value in it.
+    /// Reads a scalar or an empty container. Of another container it reads the beginning, up to its first value, and
+    /// returns nothing.
     fn begin(&mut self) -> Result<Option<Value>, Wrong> {
         self.skip_space();
         let value = match self.peek() {
@@ -170,8 +170,8 @@ impl<'t> Reader<'t> {
         self.key().map(|()| None)
     }
 
-    /// Puts a value where it belongs and closes what ends behind it. Returns the outermost when that is
-    /// closed, and nothing when another value follows.
+    /// Adds a value to its container and closes the containers that end after it. Returns the outermost value when it
+    /// is closed, and nothing if another value follows.
     fn end(&mut self, mut value: Value) -> Result<Option<Value>, Wrong> {
         while let Some(container) = self.around.last_mut() {
             let (close, wanted) = container.push(value);
@@ -180,7 +180,7 @@ impl<'t> Reader<'t> {
             if !self.take(close) {
                 return self.comma(wanted).map(|()| None);
             }
-            // There is one to close: the value was just put into it.
+            // The container exists: the value was just added to it.
             let closed = self.around.pop().ok_or_else(|| self.unexpected("a value"))?;
             value = closed.into_value();
         }
@@ -287,7 +287,7 @@ impl<'t> Reader<'t> {
         Ok(Text::from(text))
     }
 
-    /// Reads what stands for itself, up to a quote, a backslash, a control character or the end.
+    /// Reads plain characters, up to a quote, a backslash, a control character or the end.
     fn run(&mut self) -> &'t str {
         let start = self.at;
         self.at += plain_length(self.rest());

@@ -1,4 +1,4 @@
-//! From a value to text.
+//! Writes a value as text.
 
 use std::fmt::Write;
 
@@ -8,7 +8,7 @@ use base64::engine::general_purpose::STANDARD;
 
 use super::plain_length;
 
-/// Writes a value in as few bytes as it takes. Bytes become a string in Base64, sets become arrays.
+/// Writes a value without white space. Bytes become a string in Base64, sets become arrays.
 ///
 /// ```
 /// use latchkey_value::json::write;
@@ -27,14 +27,14 @@ pub fn write_map(map: &Map, out: &mut String) {
     write_object(map, None, out);
 }
 
-/// A value over as many lines as it has parts, for people.
+/// A value with one line for each part, for people.
 pub fn pretty(value: &Value) -> String {
     let mut out = String::new();
     write_value(value, Some(0), &mut out);
     out
 }
 
-/// Writes a text as a string, in quotes. Only what has to be escaped is.
+/// Writes a text as a string in quotes, and escapes only what must be escaped.
 pub fn write_text(text: &str, out: &mut String) {
     out.reserve(text.len() + 2);
     out.push('"');
@@ -97,8 +97,8 @@ fn write_escape(character: char, out: &mut String) {
     out.push_str(short);
 }
 
-/// Writes a value that lies so many levels deep, or in one line when no depth is given. Values are as
-/// deep as what made them allows, and are dropped by recursion too, so that none deeper comes here.
+/// Writes a value at a depth, or on one line if no depth is given. The recursion is bounded, because every value has a
+/// bounded depth.
 fn write_value(value: &Value, depth: Option<usize>, out: &mut String) {
     match value {
         Value::Text(text) => write_text(text, out),

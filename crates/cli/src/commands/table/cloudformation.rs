@@ -22,7 +22,7 @@ pub(super) fn template(systems: &[System]) -> String {
     yaml.text
 }
 
-/// A logical id is made of letters and digits, and unlike those before it.
+/// A logical id: letters and digits, different from those before it.
 fn logical_id(name: &str, others: &[String]) -> String {
     let mut id = String::new();
     for part in name.split(|c: char| !c.is_ascii_alphanumeric()) {
@@ -51,7 +51,7 @@ impl Yaml {
 
     fn table(&mut self, schema: &Schema) {
         self.line(2, "Type: AWS::DynamoDB::Table");
-        // What a template forgets is not lost.
+        // A table that is removed from the template is not deleted.
         self.line(2, "DeletionPolicy: Retain");
         self.line(2, "UpdateReplacePolicy: Retain");
         self.line(2, "Properties:");

@@ -1,4 +1,4 @@
-//! What to run so that a table becomes as its document needs it.
+//! The commands that change a table to what its document needs.
 
 use latchkey_dynamodb::Mismatch;
 use latchkey_runtime::System;
@@ -9,13 +9,13 @@ use crate::storage::{bare, quoted};
 /// The commands for one table.
 pub(super) struct Remedies<'a> {
     pub(super) system: &'a System,
-    /// The arguments of `latchkey table` that lead to it.
+    /// The arguments of `latchkey table` for this table.
     pub(super) arguments: &'a str,
     pub(super) endpoint: Option<&'a str>,
 }
 
 impl Remedies<'_> {
-    /// What to run, each once, in an order that works.
+    /// The commands, each once, in an order that works.
     pub(super) fn of(&self, mismatches: &[Mismatch]) -> Vec<String> {
         if mismatches.iter().any(|mismatch| self.is_key(mismatch)) {
             return vec![self.another_table()];
@@ -63,7 +63,7 @@ impl Remedies<'_> {
         self.aws("update-time-to-live", &format!("--time-to-live-specification {given}"))
     }
 
-    /// Whether a mismatch is of the table's own key, which nobody can change.
+    /// Whether a mismatch is in the key of the table, which cannot be changed.
     fn is_key(&self, mismatch: &Mismatch) -> bool {
         let key = &self.system.table().key;
         match mismatch {
@@ -113,7 +113,7 @@ impl Remedies<'_> {
     }
 }
 
-/// Whether an index must be made anew.
+/// Whether an index must be made again.
 fn is_wrong(mismatch: &Mismatch, wanted: &Index) -> bool {
     match mismatch {
         Mismatch::IndexKey { index, .. } | Mismatch::Projection { index, .. } => {

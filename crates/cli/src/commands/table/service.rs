@@ -1,4 +1,4 @@
-//! The tables of documents on a service: making them, showing them, comparing them.
+//! Makes, shows and compares the tables of documents on a service.
 
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
@@ -12,7 +12,7 @@ use super::systems;
 use crate::Failure;
 use crate::arguments::{Remote, Tables};
 
-/// How often it is told what is waited for.
+/// How often the command says what it waits for.
 const TELL_EVERY: Duration = Duration::from_secs(5);
 
 pub(super) fn create(tables: Tables, colour: bool) -> Result<(), Failure> {

@@ -1,4 +1,4 @@
-//! Examples on a DynamoDB table of their own.
+//! Runs examples on a new DynamoDB table.
 
 use std::sync::Arc;
 
@@ -12,8 +12,7 @@ use crate::arguments::{Remote, Test};
 use crate::document::Document;
 use crate::example::{self, Report, Target, TargetError};
 
-/// Runs the examples of a document on a DynamoDB table that is made for them, and removed whatever comes of
-/// them.
+/// Runs the examples of a document on a new DynamoDB table, which is always removed afterwards.
 pub(super) async fn run(
     arguments: &Test,
     document: &Document,
@@ -30,7 +29,7 @@ pub(super) async fn run(
     let told = |error: TableError| {
         unusable(&remote.explained(&error, &arguments.documents, &system_name, &name))
     };
-    // A service that cannot be asked is found out before there is anything to remove.
+    // Fails before the table is made if the service cannot be reached.
     service.difference(&table).await.map_err(told)?;
     let run = async {
         service.make(&table, |_| {}).await.map_err(told)?;
@@ -48,7 +47,7 @@ pub(super) async fn run(
     ran
 }
 
-/// The name of a table nobody else has.
+/// A random name for a table.
 fn own_name() -> std::io::Result<String> {
     let mut random = [0; 10];
     SystemSource.random(&mut random)?;

@@ -1,4 +1,4 @@
-//! The records of a file: lines of an export, JSON objects, arrays of them, pages of answers, one after the other.
+//! Reads the records of a file: lines of an export, JSON objects, arrays of objects, pages of answers, in any order.
 
 use std::io::{self, BufRead, ErrorKind};
 use std::{fmt, vec};
@@ -9,7 +9,7 @@ use latchkey_table::{Map, Value, line};
 use crate::transfer::lines::{GZIP, LINE_BYTES_MAX, Stop};
 use crate::wide;
 
-/// The longest object or array at the outermost level: that of the longest line an import takes.
+/// The longest object or array at the top level: as long as the longest line of an import.
 const BYTES_MAX: usize = LINE_BYTES_MAX;
 
 /// A line of an export may lie in the list of a page.
@@ -18,9 +18,9 @@ const LEVELS_MAX: usize = line::JSON_LEVELS_MAX + 2;
 /// Where in a file a record is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Place {
-    /// The line its object, or the list it is in, begins at.
+    /// The line where its object, or the list around it, begins.
     pub(super) line: u64,
-    /// Which it is in the list, from 1.
+    /// Its number in the list, from 1.
     pub(super) item: Option<usize>,
 }
 
@@ -31,18 +31,18 @@ impl fmt::Display for Place {
     }
 }
 
-/// Reads records up to the end of a file, or the first that is none.
+/// Reads records up to the end of a file, or up to the first bad one.
 pub(super) struct Records<R> {
     source: R,
-    /// The line that is read, from 1, and how many characters of it were.
+    /// The current line, from 1, and how many of its characters are read.
     line: u64,
     column: usize,
     buffer: Vec<u8>,
     /// The rest of a list.
     list: vec::IntoIter<Value>,
-    /// Where that list begins, and how many of it were had.
+    /// Where that list begins, and how many of its records were returned.
     at: Place,
-    /// Whether the last page says that there is one after it.
+    /// Whether the last page says that another one follows.
     pub(super) more: bool,
 }
 
@@ -85,7 +85,7 @@ impl<R: BufRead> Records<R> {
         }
     }
 
-    /// Takes what stands at the outermost level apart.
+    /// Splits a value of the top level into records.
     fn take(&mut self, line: u64, value: Value) {
         let (list, in_list) = match value {
             Value::List(list) => (list, true),
@@ -106,11 +106,10 @@ impl<R: BufRead> Records<R> {
         self.at = Place { line, item: in_list.then_some(0) };
     }
 
-    /// Reads what stands next at the outermost level into the buffer, and says at which line it begins and behind
-    /// how many characters of it; nothing at the end.
+    /// Reads the next value of the top level into the buffer. Returns the line where the value begins and how many
+    /// characters of that line are before it; nothing at the end.
     ///
-    /// Only its end is looked for: at the bracket that closes the first one. What else is wrong with it is told
-    /// by whoever reads the JSON.
+    /// This looks only for the bracket that closes the first one. The JSON reader reports other mistakes.
     fn value(&mut self) -> Result<Option<(u64, usize)>, Stop> {
         self.buffer.clear();
         let (mut scan, mut begun) = (Scan::default(), None);
@@ -151,9 +150,9 @@ impl<R: BufRead> Records<R> {
     }
 }
 
-/// Which line and column a place is at, once a byte is passed.
+/// The line and column after a byte.
 fn after(line: u64, column: usize, byte: u8) -> (u64, usize) {
-    // The later bytes of a character are none of their own.
+    // Only the first byte of a character counts.
     let one = usize::from(byte & 0xc0 != 0x80);
     if byte == b'\n' { (line.saturating_add(1), 0) } else { (line, column.saturating_add(one)) }
 }
@@ -168,10 +167,10 @@ struct Scan {
 }
 
 impl Scan {
-    /// Whether a value ends with this byte, the next of it.
+    /// Whether a value ends with its next byte.
     fn ends_with(&mut self, byte: u8) -> bool {
         match (byte, self.in_string) {
-            // No string goes over a line, and nothing without a bracket does.
+            // No string spans lines, and neither does a value without brackets.
             (b'\n', true) => return true,
             (b'\n', false) => return self.depth == 0,
             (_, true) if self.escaped => self.escaped = false,
@@ -188,7 +187,7 @@ impl Scan {
     }
 }
 
-/// A record as it is, or as the line of an export has it.
+/// A record, as it is or from a line of an export.
 fn record(value: Value) -> Result<Map, String> {
     let Value::Map(map) = value else { return Err("a record is an object, `{…}`".to_owned()) };
     match map.get("Item") {

@@ -1,4 +1,4 @@
-//! What was found, for people and for programs.
+//! The result, for people and for programs.
 
 use std::collections::{BTreeMap, HashMap};
 use std::fmt::Write;
@@ -12,10 +12,10 @@ use super::rule::{Decided, Judged, Rule};
 use crate::transfer::meter::grouped;
 use crate::wide;
 
-/// How many outcomes that do not follow are shown; all are counted.
+/// How many wrong outcomes are shown; all are counted.
 const SHOWN_MAX: usize = 20;
 
-/// How many values of undecided records are told apart; all are counted.
+/// How many different values of undecided records are listed; all records are counted.
 const VALUES_MAX: usize = 20;
 
 /// How much of a subject or a value is shown, in characters.
@@ -24,24 +24,24 @@ const CHARACTERS_MAX: usize = 120;
 /// How many decimals of a draw people see. No two draws share twenty.
 const PLACES: usize = 20;
 
-/// What was found so far. It grows by some forty bytes with each outcome, and by nothing else.
+/// The result so far. It grows by about forty bytes for each outcome.
 #[derive(Debug, Default)]
 pub(super) struct Report {
     won: u64,
     lost: u64,
-    /// By what they have for an outcome.
+    /// Undecided records, by their value.
     undecided: BTreeMap<Option<Text>, u64>,
-    /// With values beyond those that are told apart.
+    /// Undecided records with a value that is not listed.
     undecided_otherwise: u64,
     passed_over: u64,
-    /// What was first said of each subject. Its draw stands for it: two that share one are one in 2^64.
+    /// The first outcome of each subject, by its draw. Two subjects share a draw with a probability of 1 in 2^64.
     seen: HashMap<Draw, bool>,
-    /// Outcomes of a subject that had the same before.
+    /// Repeated outcomes: the subject had the same one before.
     repeated: u64,
-    /// Outcomes of a subject that had another before. One of the two does not follow.
+    /// Contradictions: the subject had another outcome before. One of the two is wrong.
     contradicting: u64,
     wrong: u64,
-    /// The first of those that do not follow.
+    /// The first wrong outcomes.
     shown: Vec<(Place, Decided)>,
     /// The last page says that there are more.
     pub(super) more: bool,
@@ -81,7 +81,7 @@ impl Report {
         }
     }
 
-    /// Whether there was an outcome at all.
+    /// Whether there was any outcome.
     pub(super) fn is_empty(&self) -> bool {
         self.seen.is_empty()
     }
@@ -95,7 +95,7 @@ impl Report {
         self.undecided.values().sum::<u64>().saturating_add(self.undecided_otherwise)
     }
 
-    /// Why nothing can be said.
+    /// Why there is no verdict.
     pub(super) fn nothing(&self, shown: &str, rule: &Rule) -> String {
         format!(
             "there is no outcome in {shown}: {} records are others, {} are undecided{}; look at the names in --subject, --where, --won and --lost",
@@ -105,7 +105,7 @@ impl Report {
         )
     }
 
-    /// What undecided records have for an outcome, in words.
+    /// The values of undecided records, in words.
     fn values(&self, rule: &Rule) -> String {
         let outcome = visible(&rule.outcome);
         let mut words: Vec<String> = self
@@ -209,7 +209,7 @@ fn wrong(place: Place, decided: &Decided, rule: &Rule) -> String {
     )
 }
 
-/// That a key is not the one that was committed to, for people or for programs.
+/// Says that the key does not match the commitment, for people or for programs.
 pub(super) fn other_key(rule: &Rule, as_json: bool) -> String {
     let (own, given) = (draw::commitment(&rule.key), rule.commitment.as_deref().unwrap_or(""));
     if as_json {
@@ -225,7 +225,7 @@ pub(super) fn other_key(rule: &Rule, as_json: bool) -> String {
     )
 }
 
-/// A text that others wrote: nothing in it ends a line or moves a cursor, and a long one is cut.
+/// A text from the file, safe to print: without line ends and control characters, and cut if it is long.
 fn visible(text: &str) -> String {
     let mut characters = text.chars();
     let mut shown: String =

@@ -1,15 +1,15 @@
-//! What an outcome is to follow from.
+//! The rule that outcomes must follow: key, commitment, rate, subject.
 
 use latchkey_runtime::draw::{self, Draw, KEY_BYTES};
 use latchkey_table::{Map, Number, Text};
 
 use crate::arguments::Verify;
 
-/// What is drawn, for whom, and how outcomes are told.
+/// The rule: how a record is drawn, and which value of a record is a win or a loss.
 #[derive(Debug)]
 pub(super) struct Rule {
     pub(super) key: [u8; KEY_BYTES],
-    /// What was committed to, in small letters.
+    /// The commitment, in lowercase.
     pub(super) commitment: Option<String>,
     pub(super) rate: Number,
     subject: Vec<Piece>,
@@ -20,7 +20,7 @@ pub(super) struct Rule {
     filters: Vec<(Text, Text)>,
 }
 
-/// A part of the text that is drawn for.
+/// A part of the text of a draw.
 #[derive(Debug, PartialEq, Eq)]
 enum Piece {
     Literal(String),
@@ -30,15 +30,15 @@ enum Piece {
 /// What a record is.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Judged {
-    /// Not what is looked for.
+    /// The record does not match `--where`.
     Other,
-    /// Nothing was drawn for it, or not yet: what it has for an outcome.
+    /// The record is neither a win nor a loss: its value.
     Undecided(Option<Text>),
     /// An outcome.
     Decided(Decided),
 }
 
-/// What was drawn for a subject, and what became of it.
+/// The draw of a subject, and its outcome.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Decided {
     pub(super) subject: Text,
@@ -50,12 +50,12 @@ pub(super) struct Decided {
 }
 
 impl Rule {
-    /// What the command was told, or what is wrong with it.
+    /// The rule of the arguments, or what is wrong with them.
     pub(super) fn new(told: &Verify) -> Result<Rule, String> {
         let key = draw::revealed(&told.key)
             .ok_or("--key is the revealed key: 64 hexadecimal digits".to_owned())?;
         let commitment = told.commitment.as_ref().map(|text| {
-            // It is as long as a key.
+            // A commitment is as long as a key.
             let digits = draw::revealed(text).map(|_| text.to_ascii_lowercase());
             digits.ok_or("--commitment is a SHA-256: 64 hexadecimal digits".to_owned())
         });
@@ -74,12 +74,12 @@ impl Rule {
         Ok(Rule { key, commitment, rate, subject, outcome, won, lost, filters: filters? })
     }
 
-    /// Whether the key is the one that was committed to, if any was.
+    /// Whether the key matches the commitment, if there is one.
     pub(super) fn key_matches(&self) -> Option<bool> {
         self.commitment.as_ref().map(|commitment| draw::commitment(&self.key) == *commitment)
     }
 
-    /// What a record is, and whether it is right.
+    /// Judges a record.
     pub(super) fn judge(&self, record: &Map) -> Judged {
         let text = |name: &Text, width| record.get(name).and_then(|value| draw::part(value, width));
         let passes = |(name, value): &(Text, Text)| text(name, None).as_ref() == Some(value);
