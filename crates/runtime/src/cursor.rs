@@ -1,29 +1,33 @@
-//! Cursors: where a list goes on, sealed.
+//! Cursors: the place where a list goes on, encrypted.
 //!
-//! A cursor is what a stranger hands in. It is good only for the contract, the inputs, the caller and the
-//! direction it was made for: these are not in it, but under its seal. What is in it is the place to go on at.
+//! A cursor comes back from a stranger. It is valid only for the contract, the inputs, the caller and the direction
+//! that it was made for: these are not in the cursor, but its tag covers them. Encrypted, it holds the keys of one item.
+//! These may have parts that the caller must not see: secret attributes, and attributes that the contract leaves out.
 
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD as BASE64;
-use hmac::{Hmac, KeyInit, Mac};
+use chacha20poly1305::aead::{Aead, Payload};
+use chacha20poly1305::{KeyInit, XChaCha20Poly1305, XNonce};
+use hmac::{Hmac, Mac};
 use latchkey_table::{Direction, Key, Query, Resume, Text, Value};
-use sha2::Sha256;
+use sha2::{Digest, Sha256};
 
+use crate::bug::Bug;
 use crate::json;
 
 /// The longest cursor that is looked at.
 pub(crate) const CURSOR_BYTES_MAX: usize = 8 * 1024;
 
-/// The form of what is under the seal and in the cursor. Another form makes old cursors invalid.
-const VERSION: u8 = 1;
+/// The first byte of a cursor. A cursor of another form is refused like one that was made elsewhere.
+const VERSION: u8 = 2;
 
-/// Half of the hash: nobody forges 128 bits.
-const SEAL_BYTES: usize = 16;
+const NONCE_BYTES: usize = 24;
 
 /// Makes and opens cursors.
 #[derive(Clone)]
 pub(crate) struct Sealer {
-    keyed: Hmac<Sha256>,
+    cipher: XChaCha20Poly1305,
+    nonces: Hmac<Sha256>,
 }
 
 impl std::fmt::Debug for Sealer {
@@ -32,91 +36,124 @@ impl std::fmt::Debug for Sealer {
     }
 }
 
-/// What a cursor is good for.
-pub(crate) struct Scope<'a> {
+/// The only use a cursor is valid for.
+pub(crate) struct CursorUse<'a> {
     pub(crate) system: &'a str,
     pub(crate) contract: &'a str,
     pub(crate) caller: &'a str,
     pub(crate) inputs: &'a [Option<Value>],
-    /// The query it goes on with: its partition, range and direction.
+    /// The query that goes on: its partition, range and direction.
     pub(crate) query: &'a Query,
 }
 
 impl Sealer {
     pub(crate) fn new(secret: &[u8]) -> Sealer {
-        // A hash of any key length: there is none it refuses.
-        let keyed = Hmac::new_from_slice(secret);
-        let keyed = keyed.or_else(|_| Hmac::new_from_slice(&[]));
-        match keyed {
-            Ok(keyed) => Sealer { keyed },
-            Err(_) => Sealer { keyed: <Hmac<Sha256> as KeyInit>::new(&Default::default()) },
+        let derived = |purpose: &[u8]| keyed(secret).chain_update(purpose).finalize().into_bytes();
+        Sealer {
+            cipher: XChaCha20Poly1305::new(&derived(b"latchkey cursor key")),
+            nonces: keyed(&derived(b"latchkey cursor nonce")),
         }
     }
 
     /// The cursor that goes on behind a place.
-    pub(crate) fn seal(&self, scope: &Scope<'_>, resume: &Resume) -> String {
+    ///
+    /// The nonce is a hash of all that is sealed, so that one list is answered with one cursor, however often it is
+    /// asked for, and no two texts share a nonce.
+    pub(crate) fn seal(&self, used: &CursorUse<'_>, resume: &Resume) -> Result<String, Bug> {
+        let mut place = Vec::new();
+        write_place(used.query, resume, &mut place)?;
+        let aad = used.bytes()?;
+        let hash = self.nonces.clone().chain_update(&aad).chain_update(&place).finalize();
+        let hash = hash.into_bytes();
+        let (nonce, _) = hash
+            .split_first_chunk::<NONCE_BYTES>()
+            .ok_or_else(|| Bug::new("a hash is shorter than a nonce"))?;
+        let payload = Payload { msg: &place, aad: &aad };
+        let sealed = self.cipher.encrypt(&XNonce::from(*nonce), payload);
+        let sealed = sealed.map_err(|_| Bug::new("a cursor is too long to be encrypted"))?;
         let mut bytes = vec![VERSION];
-        write_place(scope.query, resume, &mut bytes);
-        let seal = self.mac(scope, &bytes).finalize().into_bytes();
-        bytes.extend(seal.iter().take(SEAL_BYTES));
-        BASE64.encode(bytes)
+        bytes.extend(nonce);
+        bytes.extend(sealed);
+        Ok(BASE64.encode(bytes))
     }
 
-    /// The place a cursor leads to, if it was made here and for this.
-    pub(crate) fn open(&self, scope: &Scope<'_>, cursor: &str) -> Option<Resume> {
+    /// The place a cursor leads to, if it was made here and for this use.
+    pub(crate) fn open(&self, used: &CursorUse<'_>, cursor: &str) -> Result<Option<Resume>, Bug> {
+        let aad = used.bytes()?;
+        Ok(self.opened(used.query, &aad, cursor))
+    }
+
+    fn opened(&self, query: &Query, aad: &[u8], cursor: &str) -> Option<Resume> {
         if cursor.len() > CURSOR_BYTES_MAX {
             return None;
         }
         let bytes = BASE64.decode(cursor).ok()?;
-        let (place, seal) = bytes.split_at_checked(bytes.len().checked_sub(SEAL_BYTES)?)?;
-        self.mac(scope, place).verify_truncated_left(seal).ok()?;
-        let (&VERSION, place) = place.split_first()? else { return None };
-        let resume = read_place(scope.query, place)?;
-        // It was ours; it is asked again whether the table can go on there.
-        let query = Query { resume: Some(resume.clone()), ..scope.query.clone() };
+        let (&VERSION, rest) = bytes.split_first()? else { return None };
+        let (nonce, sealed) = rest.split_first_chunk::<NONCE_BYTES>()?;
+        let payload = Payload { msg: sealed, aad };
+        let place = self.cipher.decrypt(&XNonce::from(*nonce), payload).ok()?;
+        let resume = read_place(query, &place)?;
+        // The cursor is ours. Whether the table can go on there may have changed with the document.
+        let query = Query { resume: Some(resume.clone()), ..query.clone() };
         query.validate().ok().map(|()| resume)
     }
+}
 
-    fn mac(&self, scope: &Scope<'_>, place: &[u8]) -> Hmac<Sha256> {
-        let mut mac = self.keyed.clone();
-        let mut part = |bytes: &[u8]| {
-            // Each part with its length, or two parts could be told as two others.
-            mac.update(&u64::try_from(bytes.len()).unwrap_or(u64::MAX).to_le_bytes());
-            mac.update(bytes);
+impl CursorUse<'_> {
+    /// All that the cursor is bound to. Each part has its length before it, so that no two uses have the same bytes.
+    fn bytes(&self) -> Result<Vec<u8>, Bug> {
+        let mut bytes = Vec::new();
+        let mut part = |part: &[u8]| {
+            let length = u64::try_from(part.len());
+            let length = length.map_err(|_| Bug::new("an input is longer than memory"))?;
+            bytes.extend(length.to_le_bytes());
+            bytes.extend(part);
+            Ok::<(), Bug>(())
         };
-        for text in [scope.system, scope.contract, scope.caller, &scope.query.partition] {
-            part(text.as_bytes());
+        for text in [self.system, self.contract, self.caller, &self.query.partition] {
+            part(text.as_bytes())?;
         }
-        part(match scope.query.direction {
+        part(match self.query.direction {
             Direction::Ascending => b"ascending",
             Direction::Descending => b"descending",
-        });
+        })?;
         let mut text = String::new();
-        for input in scope.inputs {
+        for input in self.inputs {
             text.clear();
             if let Some(value) = input {
                 json::write(value, &mut text);
             }
-            part(text.as_bytes());
+            part(text.as_bytes())?;
         }
-        part(place);
-        mac
+        Ok(bytes)
     }
 }
 
-/// The partition that was queried is known; the rest of the place is written, text by text.
-fn write_place(query: &Query, resume: &Resume, bytes: &mut Vec<u8>) {
+/// A hash under a key of any length, which is hashed first: so there is none that is refused.
+fn keyed(key: &[u8]) -> Hmac<Sha256> {
+    let mut block = hmac::digest::Key::<Hmac<Sha256>>::default();
+    block.iter_mut().zip(Sha256::digest(key)).for_each(|(to, from)| *to = from);
+    Hmac::new(&block)
+}
+
+/// Writes a place, text by text, without the partition of the query, which is known.
+fn write_place(query: &Query, resume: &Resume, bytes: &mut Vec<u8>) -> Result<(), Bug> {
     let mut text = |text: &Text| {
-        let length = u16::try_from(text.len()).unwrap_or(u16::MAX);
+        let length = u16::try_from(text.len());
+        let length = length.map_err(|_| Bug::new("a key is longer than any table takes"))?;
         bytes.extend(length.to_le_bytes());
         bytes.extend(text.as_bytes());
+        Ok(())
     };
-    if let Some(index) = &resume.index_key {
-        text(&index.sort);
-        text(&resume.key.partition);
+    match &resume.index_key {
+        Some(index) => {
+            text(&index.sort)?;
+            text(&resume.key.partition)?;
+        }
+        None if resume.key.partition == query.partition => {}
+        None => return Err(Bug::new("a list goes on in another partition")),
     }
-    debug_assert!(resume.index_key.is_some() || resume.key.partition == query.partition);
-    text(&resume.key.sort);
+    text(&resume.key.sort)
 }
 
 fn read_place(query: &Query, mut bytes: &[u8]) -> Option<Resume> {

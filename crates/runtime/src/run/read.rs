@@ -6,7 +6,7 @@ use tokio::time::Instant;
 
 use super::{Ended, Session, too_late};
 use crate::bug::Bug;
-use crate::cursor::Scope;
+use crate::cursor::CursorUse;
 use crate::evaluate::Bound;
 use crate::pages::Found;
 use crate::plan::{BatchOp, Failure, GetOp, QueryOp};
@@ -103,7 +103,7 @@ impl Session<'_> {
         paged: bool,
     ) -> Result<(Vec<Seen>, Option<String>), Ended> {
         if paged && let Some(cursor) = self.cursor.clone() {
-            let resume = self.runtime.sealer.open(&self.scope(&query), &cursor);
+            let resume = self.runtime.sealer.open(&self.cursor_use(&query), &cursor)?;
             query.resume = Some(resume.ok_or_else(bad_cursor)?);
         }
         let wanted = usize::try_from(size).map_err(|_| Bug::new("a page is larger than memory"))?;
@@ -132,12 +132,12 @@ impl Session<'_> {
         let last = items.last().filter(|_| more && paged);
         let resume = last.map(|last| query.behind(&last.item)).transpose();
         let resume = resume.map_err(|reason| self.refused(&reason.into()))?;
-        let next = resume.map(|resume| self.runtime.sealer.seal(&self.scope(&query), &resume));
-        Ok((items, next))
+        let seal = |resume| self.runtime.sealer.seal(&self.cursor_use(&query), &resume);
+        Ok((items, resume.map(seal).transpose()?))
     }
 
-    fn scope<'s>(&'s self, query: &'s Query) -> Scope<'s> {
-        Scope {
+    fn cursor_use<'s>(&'s self, query: &'s Query) -> CursorUse<'s> {
+        CursorUse {
             system: &self.system.name,
             contract: &self.contract.info.id,
             caller: &self.frame.caller.id,
