@@ -147,7 +147,8 @@ fn an_if_match_stands_for_the_expected_version() {
     let tag = alice.get("/lockers/L1").header("etag").to_owned();
     change(&mut alice, "AVAILABLE", &tag).is(200).has("etag", "\"3\"");
     change(&mut alice, "OCCUPIED", "*").is(200).has("etag", "\"4\"");
-    change(&mut alice, "AVAILABLE", "\"9\", \"4\"").is(200).has("etag", "\"5\"");
+    // The hash that some answers have behind the version is not compared.
+    change(&mut alice, "AVAILABLE", "\"9-4\", \"4-a_-b\"").is(200).has("etag", "\"5\"");
     change(&mut alice, "OCCUPIED", "\"5\",\"9\" ").is(200).has("etag", "\"6\"");
     let before = alice.get("/lockers/L1").json();
     // A weak tag is no match where something is changed, nor is one of another make.
@@ -161,6 +162,7 @@ fn an_if_match_stands_for_the_expected_version() {
         "\"06\"",
         "\"6.0\"",
         "\"-6\"",
+        "\"5-6\"",
         "\"99999999999999999999999999\"",
     ] {
         let refused = change(&mut alice, "AVAILABLE", stale);

@@ -60,6 +60,8 @@ pub(crate) fn if_match(headers: &HeaderMap) -> Result<Option<IfMatch>, Problem> 
             let weak = rest.strip_prefix("W/");
             let opened = weak.unwrap_or(rest).strip_prefix('"').ok_or_else(bad)?;
             let (tag, after) = opened.split_once('"').ok_or_else(bad)?;
+            // The hash of a body behind a version is not compared.
+            let tag = tag.split_once('-').map_or(tag, |(version, _)| version);
             // A weak tag never matches, and neither does a tag that the server would not write for any version.
             if weak.is_none()
                 && let Ok(version) = tag.parse::<Number>()

@@ -1,12 +1,18 @@
 //! Answers: what a return shows, and what a call comes to.
 
+use base64::Engine;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD as BASE64;
 use latchkey_table::{Capacity, Item, Text, Value};
+use sha2::{Digest, Sha256};
 
 use crate::evaluate::{Bound, Fault, Frame, Scope, push};
 use crate::json;
-use crate::plan::{Piece, ReturnOp, Shown};
+use crate::plan::{Piece, ReturnOp, Shown, Tag};
 use crate::problem::Problem;
 use crate::trace::Trace;
+
+/// How much of the hash of a body stands in an `ETag`: nobody finds two bodies with 128 equal bits.
+const HASH_BYTES: usize = 16;
 
 /// What a call comes to.
 #[derive(Debug)]
@@ -30,7 +36,8 @@ pub struct Answer {
     pub status: u16,
     /// JSON.
     pub body: String,
-    /// The version of what is returned, quoted.
+    /// The version of what is returned, quoted. Behind it stands a hash of the body, unless the version alone tells
+    /// all that the body shows.
     pub etag: Option<String>,
     /// The path at which what is returned is to be found.
     pub found_at: Option<String>,
@@ -63,15 +70,8 @@ pub(crate) fn answer(frame: &Frame<'_>, op: &ReturnOp) -> Result<Answer, Fault> 
     let mut body = String::with_capacity(256);
     body.push('{');
     let bound = op.binding.map(|id| &frame.bound[id]);
-    let mut etag = None;
     match bound {
-        Some(Bound::Item(item)) => {
-            write_members(item, &op.shown, &mut body);
-            let version = op.counter.as_ref().and_then(|counter| item.get(counter));
-            if let Some(Value::Number(version)) = version {
-                etag = Some(format!("\"{version}\""));
-            }
-        }
+        Some(Bound::Item(item)) => write_members(item, &op.shown, &mut body),
         Some(Bound::Page(page)) => {
             body.push_str("\"items\":[");
             for (at, item) in page.items.iter().enumerate() {
@@ -93,8 +93,30 @@ pub(crate) fn answer(frame: &Frame<'_>, op: &ReturnOp) -> Result<Answer, Fault> 
         }
     }
     body.push('}');
+    let etag = etag(bound, &op.tag, &body)?;
     let found_at = op.at.as_ref().map(|pieces| path(frame, pieces)).transpose()?;
     Ok(Answer { status: op.status, body, etag, found_at })
+}
+
+/// The `ETag` of a body.
+fn etag(bound: Option<&Bound>, tag: &Tag, body: &str) -> Result<Option<String>, Fault> {
+    let (counter, hashed) = match tag {
+        Tag::None => return Ok(None),
+        Tag::Counter(counter) => (counter, false),
+        Tag::CounterAndBody(counter) => (counter, true),
+    };
+    let version = match bound {
+        Some(Bound::Item(item)) => item.get(counter).and_then(Value::as_number),
+        _ => None,
+    };
+    let version = version.ok_or_else(|| Fault::bug("a version is told of no item"))?;
+    if !hashed {
+        return Ok(Some(format!("\"{version}\"")));
+    }
+    let hash = Sha256::digest(body);
+    let hash = hash.first_chunk::<HASH_BYTES>();
+    let hash = hash.ok_or_else(|| Fault::bug("a hash is shorter than its part"))?;
+    Ok(Some(format!("\"{version}-{}\"", BASE64.encode(hash))))
 }
 
 /// Writes the attributes that are there.

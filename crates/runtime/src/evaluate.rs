@@ -78,6 +78,9 @@ pub(crate) trait Scope {
     /// The item of a binding.
     fn item(&self, binding: BindingId) -> Option<&Map<Self::Value>>;
 
+    /// What tells an item that is made now from others that stood in its place.
+    fn incarnation(&self) -> Result<Self::Value, Fault>;
+
     /// What is given for `set a ?= x`.
     fn maybe(&self, code: &Code) -> Result<Maybe<Self::Value>, Fault>;
 
@@ -128,6 +131,10 @@ pub(crate) struct Frame<'a> {
     pub(crate) now: Option<Value>,
     pub(crate) inputs: Inputs,
     pub(crate) new_values: Vec<Value>,
+    /// What tells the items that this call makes from all others, if it makes items that need it.
+    pub(crate) incarnation: Option<Text>,
+    /// How many writes of this call are committed, in all its attempts.
+    pub(crate) commits: u16,
     /// What is told of the message or the send it runs for.
     pub(crate) told: Vec<(Told, Value)>,
     pub(crate) bound: Bindings,
@@ -384,6 +391,16 @@ impl Scope for Frame<'_> {
             return None;
         }
         self.item(binding).and_then(|item| item.get(name))
+    }
+
+    fn incarnation(&self) -> Result<Value, Fault> {
+        let own = self.incarnation.as_ref();
+        let own = own.ok_or_else(|| Fault::bug("a call makes an item without an incarnation"))?;
+        // A call that is run again after a commit can make an item anew.
+        Ok(match self.commits {
+            0 => Value::Text(own.clone()),
+            commits => Value::from(format!("{own}.{commits}").as_str()),
+        })
     }
 
     fn maybe(&self, code: &Code) -> Result<Maybe, Fault> {

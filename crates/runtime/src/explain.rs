@@ -19,7 +19,7 @@ use latchkey_table::Request;
 use latchkey_table::render::Rendered;
 
 use crate::evaluate::{Fault, Scope};
-use crate::plan::{Code, Contract, Failure, Op, Queue, ReturnOp, System};
+use crate::plan::{Code, Contract, Failure, Op, Queue, ReturnOp, System, Tag};
 use record::Kept;
 use scope::{Bound, Symbolic, Way};
 use symbol::Symbol;
@@ -309,9 +309,13 @@ impl<'a> Explainer<'a> {
             let what = if op.page { "nextCursor, and items with" } else { "an item with" };
             page.statement("answers", &format!("{what} {shown}"));
             let item = op.binding.and_then(|id| page.scope.item(id));
-            let version = op.counter.as_ref().and_then(|counter| item?.get(counter));
-            if let Some(version) = version.map(Symbol::shown) {
-                page.line(&format!("ETag: \"{version}\""));
+            let (counter, hash) = match &op.tag {
+                Tag::None => return,
+                Tag::Counter(counter) => (counter, ""),
+                Tag::CounterAndBody(counter) => (counter, "-{hash of the body}"),
+            };
+            if let Some(version) = item.and_then(|item| item.get(counter)).map(Symbol::shown) {
+                page.line(&format!("ETag: \"{version}{hash}\""));
             }
         });
     }

@@ -166,6 +166,8 @@ impl<'a> Session<'a> {
             now: time::format(now).map(Value::Text),
             inputs: contract.inputs.map(|_, _| None),
             new_values: Vec::new(),
+            incarnation: None,
+            commits: 0,
             told: Vec::new(),
             assumed: Vec::new(),
             bound: contract.bindings.map(|_, _| Bound::Nothing),

@@ -3,6 +3,13 @@
 /// The attribute by which DynamoDB removes expired items (TTL), in seconds since 1970.
 pub const EXPIRY_ATTRIBUTE: &str = "expires";
 
+/// The attribute that tells an item from another that stood, or will stand, in its place: a text that no two items
+/// share. A document cannot declare it, because no name has a `#`.
+pub const INCARNATION_ATTRIBUTE: &str = "LATCHKEY#MADE";
+
+/// The longest text in [`INCARNATION_ATTRIBUTE`]: a ULID, a dot, and a number of four digits.
+pub const INCARNATION_BYTES_MAX: usize = 31;
+
 /// The attributes that hold the partition key and the sort key of a table, or of one of its indexes.
 pub fn key_attributes(index: Option<&str>) -> [String; 2] {
     ["PK", "SK"].map(|part| format!("{}{part}", index.unwrap_or("")))

@@ -1,6 +1,7 @@
 //! How large items can get, by what is declared. What has no declared bound counts for as little as it can have.
 
 use latchkey_value::id;
+use latchkey_value::name::{INCARNATION_ATTRIBUTE, INCARNATION_BYTES_MAX};
 
 use crate::model::{Entity, KeyShape, Kind, Model, Piece, Queue, Send, Template};
 use crate::types::Type;
@@ -19,7 +20,11 @@ pub(super) fn item_bytes_max(model: &Model, entity: &Entity) -> usize {
         // The attributes of an index are `{name}PK` and `{name}SK`.
         (2 * index.name.len()).saturating_add(key_bytes_max(&index.key))
     });
-    let key = kind.saturating_add(key_bytes_max(&entity.key));
+    let incarnation = match entity.remade && entity.counter().is_some() {
+        true => INCARNATION_ATTRIBUTE.len() + INCARNATION_BYTES_MAX,
+        false => 0,
+    };
+    let key = (kind + incarnation).saturating_add(key_bytes_max(&entity.key));
     own.chain(indexes).fold(key, usize::saturating_add)
 }
 

@@ -114,6 +114,8 @@ impl Lowering {
             indexes,
             view_of: entity.view_of.as_ref().and_then(|name| self.entity_id(name)),
             guarded_by: entity.guarded_by.as_ref().and_then(|name| self.entity_id(name)),
+            // Contracts are not read yet.
+            remade: false,
             span: entity.name.span,
             waivers,
         }

@@ -25,7 +25,9 @@ use std::rc::Rc;
 use latchkey_language::ast::{self, Document, Item};
 use latchkey_language::{Diagnostic, Name, Rule, Span};
 
-use crate::model::{EntityId, Model, QueueId, Role, RoleId, Table};
+use crate::model::{
+    EntityId, Model, PutMode, QueueId, Role, RoleId, StepKind, Table, Verb, each_step,
+};
 use crate::types::Type;
 
 pub use field::pattern;
@@ -49,8 +51,26 @@ pub(crate) fn lower(document: &Document) -> Lowered {
     lowering.entities(document);
     lowering.queues(document);
     lowering.contracts(document);
-    let Lowering { model, diagnostics, untold, .. } = lowering;
+    let Lowering { mut model, diagnostics, untold, .. } = lowering;
+    for entity in remade(&model) {
+        model.entities[entity].remade = true;
+    }
     Lowered { model, diagnostics, untold }
+}
+
+/// The entities of which a statement deletes an item, or replaces one.
+fn remade(model: &Model) -> HashSet<EntityId> {
+    let mut found = HashSet::new();
+    for body in model.bodies() {
+        each_step(&body.steps, &mut |step| {
+            if let StepKind::Write(leg) = &step.kind
+                && (leg.verb == Verb::Delete || leg.put == Some(PutMode::Replace))
+            {
+                found.insert(leg.entity);
+            }
+        });
+    }
+    found
 }
 
 #[derive(Default)]

@@ -82,6 +82,9 @@ pub struct Entity {
     pub view_of: Option<EntityId>,
     /// The entity every write of it must move.
     pub guarded_by: Option<EntityId>,
+    /// Whether a statement of the document deletes an item of it, or replaces one by a `put`: then another item can
+    /// come into its place, with a counter that starts again.
+    pub remade: bool,
     /// Where its name is declared.
     pub span: Span,
     /// Rules that are waived for it.

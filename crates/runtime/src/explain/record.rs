@@ -7,7 +7,7 @@ use super::scope::Way;
 use super::symbol::{Joined, Symbol};
 use super::words::AGAIN;
 use crate::idempotency::{KEPT_SECONDS, PARTITION, SORT, Written};
-use crate::plan::{Failure, Op, ReturnOp};
+use crate::plan::{Failure, Op, ReturnOp, Tag};
 
 /// Whether the record of the call has been written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -125,7 +125,7 @@ impl<'a> Explainer<'a> {
         } else {
             Symbol::named("status", ValueType::Number)
         };
-        let etag = returns.iter().any(|op| op.counter.is_some()).then(|| named("ETag"));
+        let etag = returns.iter().any(|op| !matches!(op.tag, Tag::None)).then(|| named("ETag"));
         let found_at = returns.iter().any(|op| op.at.is_some()).then(|| named("its path"));
         Some(self.written().answered(self.system(), status, named("answer"), etag, found_at))
     }

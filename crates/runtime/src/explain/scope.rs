@@ -5,6 +5,7 @@ use std::cell::RefCell;
 
 use latchkey_model::model::{BindingId, IdVec, Told};
 use latchkey_table::{Action, Datum, Expression, Map, Text, ValueType};
+use latchkey_value::name::INCARNATION_ATTRIBUTE;
 
 use super::symbol::{Given, Joined, Named, Symbol};
 use super::words::{Words, word};
@@ -84,8 +85,10 @@ impl<'a> Symbolic<'a> {
         let Some((id, entity)) = binding.and_then(|id| Some((id, self.entity(id)?))) else {
             return;
         };
-        let names = entity.attributes.iter().map(|attribute| &attribute.name);
-        let item = names.map(|name| (name.clone(), self.read(id, name))).collect();
+        let names = entity.attributes.iter().map(|attribute| attribute.name.clone());
+        let incarnation = entity.remade.then_some(Text::const_new(INCARNATION_ATTRIBUTE));
+        let item = names.chain(incarnation).map(|name| (name.clone(), self.read(id, &name)));
+        let item = item.collect();
         self.bind(id, Bound::Item(item));
     }
 
@@ -263,6 +266,10 @@ impl Scope for Symbolic<'_> {
             Bound::Item(item) => Some(item),
             _ => None,
         }
+    }
+
+    fn incarnation(&self) -> Result<Symbol, Fault> {
+        Ok(Symbol::named("incarnation", ValueType::Text))
     }
 
     fn maybe(&self, code: &Code) -> Result<Maybe<Symbol>, Fault> {

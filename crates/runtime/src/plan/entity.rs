@@ -20,8 +20,10 @@ pub(crate) struct Entity {
     /// All attributes, in the order of their names.
     pub(crate) attributes: Vec<Attribute>,
     pub(crate) counter: Option<Text>,
-    /// Whether some statement lets the counter start again, by a delete or a replacing put.
-    pub(crate) restarts: bool,
+    /// Whether the counter of an item can start again, so that its items carry `INCARNATION_ATTRIBUTE`.
+    pub(crate) remade: bool,
+    /// Whether every write of an item moves its counter.
+    pub(crate) counted: bool,
     /// What is shown of an item, unless a return says otherwise.
     pub(crate) shown: Vec<Shown>,
     pub(crate) secrets: Vec<Text>,
@@ -77,7 +79,7 @@ pub(crate) struct IndexShape {
 }
 
 impl Entity {
-    pub(super) fn plan(entity: &model::Entity, table: &Schema, restarts: bool) -> Planned<Entity> {
+    pub(super) fn plan(entity: &model::Entity, table: &Schema, counted: bool) -> Planned<Entity> {
         let text = |name: &str| Text::from(name);
         let indexes = entity.indexes.iter().map(|shape| {
             let index = table.index(&shape.name);
@@ -123,8 +125,9 @@ impl Entity {
             indexes,
             defaults,
             attributes,
+            remade: entity.remade && counter.is_some(),
+            counted,
             counter,
-            restarts,
             shown: visible.map(|attribute| Shown::new(&attribute.name)).collect(),
             secrets: secret.map(|attribute| text(&attribute.name)).collect(),
             bounds: bounded,

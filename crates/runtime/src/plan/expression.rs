@@ -8,10 +8,10 @@ use latchkey_model::model::{
     self, BindingId, Expr, ExprKind, InputId, Kind, Model, New, Op, RoleId, TextPiece, Told,
 };
 use latchkey_table::{Comparator, Number, Path, Text, Value};
+use latchkey_value::name::INCARNATION_ATTRIBUTE;
 
 use super::Entities;
 use super::refusal::{Planned, Unplanned};
-use super::unchanged::rested_on;
 
 /// An expression.
 #[derive(Debug, Clone)]
@@ -32,7 +32,8 @@ pub(crate) enum Code {
     /// Whether the caller has one of these roles.
     HasRole(Vec<Text>),
     Present(Box<Code>),
-    /// Whether these attributes of an item are as they were read; the counter is the first.
+    /// Whether these attributes of an item are as they were read: the counter, and the incarnation where the counter
+    /// can start again.
     Unchanged(BindingId, Arc<[Text]>),
     Not(Box<Code>),
     And(Box<Code>, Box<Code>),
@@ -235,10 +236,8 @@ impl Expressions<'_> {
         let counter = self.model.entities[entity].counter();
         let counter = counter.ok_or_else(|| Unplanned::new("nothing counts its changes"))?;
         let mut names = vec![Text::from(counter.name.as_str())];
-        if self.entities[entity].restarts {
-            let mut others = rested_on(self.model, self.contract, entity)?;
-            others.retain(|name| !names.contains(name));
-            names.extend(others);
+        if self.entities[entity].remade {
+            names.push(Text::const_new(INCARNATION_ATTRIBUTE));
         }
         Ok(Code::Unchanged(target, names.into()))
     }

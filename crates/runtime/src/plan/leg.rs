@@ -35,6 +35,8 @@ pub(crate) struct Leg {
     pub(crate) values: Vec<Assign>,
     /// The item a put takes attributes from, and which.
     pub(crate) of: Option<(BindingId, Vec<Text>)>,
+    /// Whether an item that it makes carries an incarnation.
+    pub(crate) incarnates: bool,
     /// What a new item has unless it was given.
     pub(crate) defaults: Vec<(Text, Value)>,
     pub(crate) removes: Vec<Text>,
@@ -145,6 +147,7 @@ impl Leg {
             key,
             key_values,
             of,
+            incarnates: entity.remade && matches!(leg.verb, Verb::Put | Verb::Upsert),
             defaults,
             indexes,
             values,

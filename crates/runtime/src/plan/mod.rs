@@ -10,7 +10,7 @@ mod program;
 mod queue;
 mod read;
 mod refusal;
-mod unchanged;
+mod tag;
 
 use std::collections::HashMap;
 use std::fmt;
@@ -31,6 +31,7 @@ pub(crate) use op::{
 };
 pub use queue::QueueInfo;
 pub(crate) use queue::{Queue, Send, Worker};
+pub(crate) use tag::Tag;
 
 /// Entities as they are planned, by the ids they have in the model.
 pub(crate) type Entities = IdVec<EntityId, Entity>;
@@ -60,6 +61,8 @@ pub(crate) struct Contract {
     pub(crate) program: Vec<Op>,
     /// The values it makes.
     pub(crate) new_values: Vec<New>,
+    /// Whether it makes items that carry an incarnation.
+    pub(crate) incarnates: bool,
     /// The page a caller can size and continue, if there is one.
     pub(crate) paging: Option<Paging>,
     /// The name under which a caller sizes it.
@@ -144,9 +147,9 @@ impl System {
         let table = Arc::new(names.into_iter().fold(schema, Schema::with_index));
         let mut mistakes = Vec::new();
         let mut entities = Entities::default();
-        let restarting = unchanged::restarting(model);
+        let uncounted = tag::uncounted(model);
         for (id, entity) in model.entities.enumerate() {
-            match Entity::plan(entity, &table, restarting.contains(&id)) {
+            match Entity::plan(entity, &table, !uncounted.contains(&id)) {
                 // In the order of the model, so that an id means the same in both.
                 Ok(planned) => drop(entities.push(planned)),
                 Err(error) => mistakes.push(error.diagnostic(&entity.name, entity.span)),

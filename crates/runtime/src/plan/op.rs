@@ -4,7 +4,7 @@ use latchkey_model::model::{BindingId, EntityId};
 use latchkey_table::{Direction, Text};
 
 use super::leg::{Assign, Key, Leg, LegNode};
-use super::{Code, Piece, Shown};
+use super::{Code, Piece, Shown, Tag};
 
 /// What a program does.
 #[derive(Debug)]
@@ -179,6 +179,5 @@ pub(crate) struct ReturnOp {
     pub(crate) with: Vec<(Shown, Code)>,
     /// Where the thing is to be found.
     pub(crate) at: Option<Vec<Piece>>,
-    /// The attribute that tells its version.
-    pub(crate) counter: Option<Text>,
+    pub(crate) tag: Tag,
 }

@@ -16,7 +16,8 @@ use super::input::{Input, InputType, nullable};
 use super::leg::{Leg, LegNode, assigns};
 use super::op::{EndOp, Failure, Op, Paging, ProblemOp, ReturnOp, TransactOp};
 use super::refusal::{Planned, Unplanned};
-use super::{Code, Contract, ContractInfo, Entities, InputInfo, Piece, Send, Shown};
+use super::tag::{Tag, is_whole, named_by_url};
+use super::{Code, Contract, ContractInfo, Entities, Entity, InputInfo, Piece, Send, Shown};
 use crate::input::PAGE_SIZE;
 
 /// Plans a contract.
@@ -34,6 +35,7 @@ pub(super) fn plan(
         paging: None,
         page_size: Text::const_new(PAGE_SIZE),
         version_input: None,
+        incarnates: false,
     };
     let mut inputs = IdVec::default();
     for (id, input) in contract.inputs.enumerate() {
@@ -41,7 +43,8 @@ pub(super) fn plan(
         inputs.push(planner.input(id, input)?);
     }
     planner.steps(&contract.steps)?;
-    let Planner { expressions, program, paging, page_size, version_input, .. } = planner;
+    let Planner { expressions, program, paging, page_size, version_input, incarnates, .. } =
+        planner;
     // Workers and what follows a send have no route.
     let route = contract.route.as_ref();
     let info = ContractInfo {
@@ -61,6 +64,7 @@ pub(super) fn plan(
         binding_entities: contract.bindings.map(|_, binding| binding.kind.entity()),
         program,
         new_values: expressions.new_values,
+        incarnates,
         paging,
         page_size,
         version_input,
@@ -75,6 +79,7 @@ pub(super) struct Planner<'a> {
     pub(super) paging: Option<Paging>,
     pub(super) page_size: Text,
     version_input: Option<InputId>,
+    incarnates: bool,
 }
 
 impl Planner<'_> {
@@ -213,7 +218,9 @@ impl Planner<'_> {
 
     fn leg(&mut self, leg: &model::Leg) -> Planned<Leg> {
         let failure = self.failure(leg.failure.as_ref(), &Cause::Leg(leg))?;
-        Leg::plan(&mut self.expressions, &self.entities[leg.entity], leg, failure)
+        let leg = Leg::plan(&mut self.expressions, &self.entities[leg.entity], leg, failure)?;
+        self.incarnates |= leg.incarnates;
+        Ok(leg)
     }
 
     fn legs(&mut self, steps: &[Step]) -> Planned<Vec<LegNode>> {
@@ -285,7 +292,7 @@ impl Planner<'_> {
             [] => entity.shown.clone(),
             fields => fields.iter().map(|field| Shown::new(field)).collect(),
         };
-        let counter = entity.counter.clone().filter(|_| !page);
+        let tag = self.tag(returned, entity, page);
         let mut with = Vec::with_capacity(returned.with.len());
         for given in &returned.with {
             with.push((Shown::new(&given.attribute), self.expressions.code(&given.value)?));
@@ -298,8 +305,21 @@ impl Planner<'_> {
             shown,
             with,
             at,
-            counter,
+            tag,
         })
+    }
+
+    /// What the `ETag` is made of.
+    fn tag(&self, returned: &model::Return, entity: &Entity, page: bool) -> Tag {
+        let Some(counter) = entity.counter.clone().filter(|_| !page) else { return Tag::None };
+        let contract = self.expressions.contract;
+        let asked = contract.route.as_ref().is_some_and(|route| route.method == "GET");
+        let named = |binding| !asked || named_by_url(contract, binding);
+        let counts_all = entity.counted && !entity.remade;
+        match counts_all && is_whole(returned) && returned.binding.is_some_and(named) {
+            true => Tag::Counter(counter),
+            false => Tag::CounterAndBody(counter),
+        }
     }
 
     /// The path to what is returned.

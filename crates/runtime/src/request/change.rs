@@ -2,6 +2,7 @@
 
 use latchkey_model::model::Verb;
 use latchkey_table::{Action, Expression, Key, Map, Path, Text, Value};
+use latchkey_value::name::INCARNATION_ATTRIBUTE;
 
 use super::condition::is_stored;
 use super::{Filler, KeyOf};
@@ -29,6 +30,9 @@ impl<S: Scope> Filler<'_, S> {
             (names.sort.clone(), key.sort.clone().into()),
             (self.system.discriminator.clone(), entity.kind.clone().into()),
         ];
+        if leg.incarnates {
+            pairs.push((Text::const_new(INCARNATION_ATTRIBUTE), self.scope.incarnation()?));
+        }
         pairs.extend(leg.defaults.iter().map(|(name, value)| (name.clone(), value.clone().into())));
         if let Some((source, attributes)) = &leg.of {
             let source = self.scope.item(*source);
@@ -66,9 +70,11 @@ impl<S: Scope> Filler<'_, S> {
                 actions.push(set(&assign.attribute, self.known(&assign.value)?));
             }
             for (name, value) in &leg.defaults {
-                let path = Path::attribute(name.clone());
-                let default = Box::new(Expression::Value(value.clone().into()));
-                actions.push(Action::Set(path.clone(), Expression::OrElse(path, default)));
+                actions.push(set_if_absent(name.clone(), value.clone().into()));
+            }
+            if leg.incarnates {
+                let name = Text::const_new(INCARNATION_ATTRIBUTE);
+                actions.push(set_if_absent(name, self.scope.incarnation()?));
             }
         }
         for assign in &leg.values {
@@ -285,6 +291,12 @@ fn indexes<'e>(leg: &plan::Leg, entity: &'e Entity) -> Result<Vec<&'e IndexShape
         entity.indexes.get(*at).ok_or_else(|| Bug::new("a write is in an index that is not there"))
     };
     leg.indexes.iter().map(index).collect()
+}
+
+fn set_if_absent<V>(name: Text, value: V) -> Action<V> {
+    let path = Path::attribute(name);
+    let value = Box::new(Expression::Value(value));
+    Action::Set(path.clone(), Expression::OrElse(path, value))
 }
 
 fn set<V>(name: &Text, value: impl Into<V>) -> Action<V> {

@@ -73,21 +73,23 @@ impl Session<'_> {
     /// What `new` makes is made once.
     pub(super) fn make_values(&mut self, now: i64) -> Result<(), Ended> {
         for new in &self.contract.new_values {
-            let random: [u8; KEY_BYTES] = self.random()?;
             let value = match new {
-                New::Key => Value::Bytes(random.to_vec()),
-                New::Ulid => {
-                    let mut low = [0; 16];
-                    low.iter_mut().zip(random).for_each(|(to, from)| *to = from);
-                    // No ULID is of an instant before 1970.
-                    let milliseconds = u64::try_from(now).map_err(|_| Fault::OutOfRange)?;
-                    let ulid = self.runtime.ulids.next(milliseconds, low);
-                    Value::from(ulid.to_string().as_str())
-                }
+                New::Key => Value::Bytes(self.random::<KEY_BYTES>()?.to_vec()),
+                New::Ulid => Value::Text(self.ulid(now)?),
             };
             self.frame.new_values.push(value);
         }
+        if self.contract.incarnates {
+            self.frame.incarnation = Some(self.ulid(now)?);
+        }
         Ok(())
+    }
+
+    fn ulid(&self, now: i64) -> Result<Text, Ended> {
+        // No ULID is of an instant before 1970.
+        let milliseconds = u64::try_from(now).map_err(|_| Fault::OutOfRange)?;
+        let ulid = self.runtime.ulids.next(milliseconds, self.random()?);
+        Ok(ulid.to_string().as_str().into())
     }
 
     /// Bytes nobody can guess.

@@ -65,6 +65,7 @@ impl<'a> Session<'a> {
         let returning = if wants { Returning::New } else { Returning::Nothing };
         match self.ask::<Wrote>(filled.leg.alone(returning)).await {
             Ok(wrote) => {
+                self.committed()?;
                 match (leg.result, wrote.item.filter(|_| wants), filled.image) {
                     (None, ..) => {}
                     (Some(binding), Some(left), _) => match self.seen(leg.entity, left)? {
@@ -88,6 +89,13 @@ impl<'a> Session<'a> {
             }
             Err(error) => Err(self.refused(&error)),
         }
+    }
+
+    /// Counts a write of this call that is done.
+    fn committed(&mut self) -> Result<(), Bug> {
+        let commits = self.frame.commits.checked_add(1);
+        self.frame.commits = commits.ok_or_else(|| Bug::new("a call writes without an end"))?;
+        Ok(())
     }
 
     /// What happens when a leg is refused. One without an `else` that has met an item of another type is damage.
@@ -210,6 +218,7 @@ impl<'a> Session<'a> {
         match done {
             Ok(_) => {
                 self.stand_first();
+                self.committed()?;
                 self.recorded |= recorded && claim.is_none();
                 self.claim = claim.or(self.claim.take());
                 self.removed |= removes;

@@ -24,6 +24,7 @@ mod presence;
 mod queues;
 mod reading;
 mod refusals;
+mod remade;
 mod replay;
 mod retries;
 mod returning;

@@ -4,11 +4,11 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use latchkey_embedded::Store;
-use latchkey_runtime::{Caller, Options, Runtime, Storage, System};
+use latchkey_runtime::{Options, Runtime, Storage, System};
 use latchkey_table::{Answer, Answering, Backend, Error, Need, PrepareError, Request, Schema};
 use tokio::sync::watch;
 
-use crate::support::{NOW, Told, after, call, call_by, document};
+use crate::support::{NOW, Told, after, call, document};
 
 const SMARTLOCKER: &str = include_str!("../../../../systems/smartlocker.md");
 
@@ -100,7 +100,10 @@ impl Backend for Scheduled {
 }
 
 /// Two callers of one system, whose requests happen in the order of their letters.
-async fn two(text: &str, turns: &str) -> (Arc<watch::Sender<String>>, [Runtime; 2], Arc<Store>) {
+pub(crate) async fn two(
+    text: &str,
+    turns: &str,
+) -> (Arc<watch::Sender<String>>, [Runtime; 2], Arc<Store>) {
     let store = Arc::new(Store::in_memory(&latchkey_embedded::Options::default()).unwrap());
     let system = Arc::new(System::read(text).unwrap());
     let turns = Arc::new(watch::Sender::new(turns.to_owned()));
@@ -172,68 +175,4 @@ async fn a_reservation_that_is_cancelled_while_it_is_read_is_not_the_active_one(
     assert_eq!(cancel.status(), 200, "{}", cancel.body());
     assert_eq!(active.told(), (404, "no-active-reservation".to_owned()), "{}", active.body());
     assert_eq!(*turns.borrow(), "", "each asked as often as its letters say");
-}
-
-const BOATS: &str = r#"
-entity Boat "BOAT" {
-  PK = "BOAT#{boatId}"
-  SK = "META"
-  boatId id, ownerId id, berth int 0..99, name text(20), version counter
-}
-contract BUY "Buy a boat" {
-  POST /boats
-  input boatId id, name text(20)
-  allow true
-  boat = put Boat { boatId, ownerId = caller.id, berth = 0, name } if absent else 409 there
-  return 201 boat
-  facts
-}
-contract MOOR "Moor a boat" {
-  POST /boats/{boatId}/moor
-  input berth Boat.berth
-  boat = get Boat strong                              else 404 gone
-  allow caller owns boat.ownerId
-  update boat set berth = berth, version = .version + 1 if unchanged    else retry
-  return boat
-  facts
-}
-contract SINK "Sink a boat" {
-  DELETE /boats/{boatId}
-  boat = get Boat strong                              else 404 gone
-  allow caller owns boat.ownerId
-  delete boat if unchanged                            else retry
-  return boat
-  facts
-}
-"#;
-
-// A boat that was sunk and bought again starts its counter at 1: whoever had read the old one moored the new
-// one, with the rights of its old owner.
-#[tokio::test]
-async fn an_item_that_was_made_again_is_not_unchanged() {
-    let (turns, [a, b], _) = two(&document(BOATS), "a").await;
-    let (ann, bob) = (|| Caller::new("ann"), || Caller::new("bob"));
-    let boat = r#"{"boatId": "B", "name": "Gull"}"#;
-    assert_eq!(a.call(call_by(ann(), "BUY", boat)).await.status(), 201);
-    turns.send_replace("abbbaa".to_owned());
-    let moor = a.call(call_by(ann(), "MOOR", r#"{"boatId": "B", "berth": 7}"#));
-    let again = async {
-        let sunk = b.call(call_by(ann(), "SINK", r#"{"boatId": "B"}"#)).await;
-        (sunk.status(), b.call(call_by(bob(), "BUY", boat)).await.status())
-    };
-    let (moored, again) = tokio::join!(moor, again);
-    assert_eq!(again, (200, 201));
-    let moored = Told(moored);
-    assert_eq!(moored.status(), 403, "{}", moored.body());
-    assert_eq!(*turns.borrow(), "", "each asked as often as its letters say");
-}
-
-#[test]
-fn explain_shows_what_unchanged_insists_on() {
-    let system = System::read(&document(BOATS)).unwrap();
-    let text = latchkey_runtime::explain(&system, "MOOR").unwrap().to_string();
-    for name in ["boat.version", "boat.ownerId", "boat.boatId", "\"BOAT\""] {
-        assert!(text.contains(name), "{name}: {text}");
-    }
-    assert!(!text.contains("boat.name"), "nothing rests on it: {text}");
 }

@@ -206,6 +206,12 @@ impl Told {
         (self.status(), code.unwrap_or_default())
     }
 
+    /// The version in the `ETag`, without the hash of the body where that stands behind it.
+    pub(crate) fn version(&self) -> Option<&str> {
+        let tag = self.answer().etag.as_deref()?.trim_matches('"');
+        Some(tag.split_once('-').map_or(tag, |(version, _)| version))
+    }
+
     /// A member of the body.
     pub(crate) fn member(&self, name: &str) -> serde_json::Value {
         self.json().get(name).cloned().unwrap_or(serde_json::Value::Null)
