@@ -94,7 +94,9 @@ fn a_location_is_answered_with_all_its_fields_and_where_it_is() {
     let mut rita = scene.person("rita");
     let found = rita.get(&format!("/locations/{id}")).is(200).has("latchkey-contract", "LOC-02");
     found.has("etag", "\"1\"").cost("rcu=0.5, wcu=0").shows_just(&location);
-    let found = rita.get("/locations/by-code/austin-main-01").is(200).has("etag", "\"1\"");
+    let found = rita.get("/locations/by-code/austin-main-01").is(200);
+    // Which location the code leads to can change, so the version alone does not tell the body.
+    assert!(found.header("etag").starts_with("\"1-"), "{found}");
     found.has("latchkey-contract", "LOC-03").cost("rcu=2, wcu=0").shows_just(&location);
     let page = json!({"items": [location], "nextCursor": null});
     let listed = rita.get("/locations").is(200).has("latchkey-contract", "LOC-04");

@@ -8,6 +8,7 @@ mod read;
 mod record;
 mod scope;
 mod send;
+mod size;
 mod symbol;
 mod words;
 mod write;
@@ -22,6 +23,7 @@ use crate::evaluate::{Fault, Scope};
 use crate::plan::{Code, Contract, Failure, Op, Queue, ReturnOp, System, Tag};
 use record::Kept;
 use scope::{Bound, Symbolic, Way};
+pub(crate) use size::check_expression_size;
 use symbol::Symbol;
 use words::Words;
 

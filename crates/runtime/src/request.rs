@@ -150,7 +150,8 @@ impl<S: Scope> Filler<'_, S> {
             Verb::Update | Verb::Upsert => {
                 let (actions, image) = self.changes(leg, entity, &key)?;
                 let condition = self.condition(leg, self.expected(leg, entity))?;
-                let kept = bounds::kept(self.scope, entity, &actions, || self.never());
+                let kept =
+                    bounds::kept(self.scope, entity, &actions, image.as_ref(), || self.never());
                 let (condition, asked) = bounds::ask(condition, kept);
                 let update = Update { table, key, actions, condition: Some(condition) };
                 Ok(Filled { leg: Leg::Update(update), image, asked })

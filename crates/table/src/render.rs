@@ -252,6 +252,18 @@ impl<V: Datum> Rendered<V> {
     }
 }
 
+/// The bytes of the longest expression of a leg: its condition, or its changes.
+pub fn expression_bytes<V: Datum>(leg: &Leg<V>) -> Result<usize, Invalid> {
+    let (changes, condition) = match TransactWriteItem::of(leg)? {
+        TransactWriteItem::Put(put) => (None, put.condition),
+        TransactWriteItem::Update(update) => (update.update, update.condition),
+        TransactWriteItem::Delete(delete) => (None, delete.condition),
+        TransactWriteItem::ConditionCheck(check) => (None, Some(check.condition)),
+    };
+    let bytes = |text: Option<String>| text.map_or(0, |text| text.len());
+    Ok(bytes(changes).max(bytes(condition)))
+}
+
 impl ReturnValues {
     /// DynamoDB's word for it.
     pub fn code(self) -> &'static str {

@@ -6,6 +6,7 @@ use std::process::ExitCode;
 
 use latchkey_language::Level;
 use latchkey_model::Model;
+use latchkey_runtime::{Mistakes, System};
 
 use crate::arguments::Deny;
 use crate::document::{self, Document};
@@ -27,7 +28,12 @@ pub(crate) fn run(
                 continue;
             }
         };
-        let checked = latchkey_model::check(&text);
+        let mut checked = latchkey_model::check(&text);
+        if !checked.is_refused()
+            && let Err(Mistakes(unplanned)) = System::plan(&checked.model)
+        {
+            checked.diagnostics.extend(unplanned);
+        }
         for diagnostic in &checked.diagnostics {
             match diagnostic.level {
                 Level::Error => mistakes += 1,

@@ -135,6 +135,17 @@ impl Entity {
     }
 }
 
+impl Entity {
+    /// The least and the greatest value of a number, where these are declared. A counter starts at 1.
+    pub(super) fn room(&self, name: &str) -> (Option<Number>, Option<Number>) {
+        if self.counter.as_deref() == Some(name) {
+            return (Some(Number::from(1_i64)), None);
+        }
+        let bounds = self.bounds.iter().find(|(other, ..)| other == name);
+        bounds.map_or((None, None), |(_, low, high)| (*low, *high))
+    }
+}
+
 impl Shown {
     pub(crate) fn new(attribute: &str) -> Shown {
         let mut member = String::new();

@@ -99,6 +99,11 @@ impl Sign {
         }
     }
 
+    /// The same, if both are known.
+    pub(crate) fn of(self, a: Option<Number>, b: Option<Number>) -> Option<Number> {
+        self.applied(a?, b?)
+    }
+
     pub(crate) fn opposite(self) -> Sign {
         match self {
             Sign::Plus => Sign::Minus,

@@ -6,7 +6,7 @@ use latchkey_table::{Text, Value};
 use super::entity::{Entity, Part, Shape};
 use super::expression::{Expressions, Piece, joined};
 use super::refusal::{Planned, Unplanned};
-use super::{Code, Failure, Send};
+use super::{Code, Failure, Send, Sign};
 
 /// The key of one item.
 #[derive(Debug)]
@@ -108,6 +108,7 @@ impl Leg {
         let adds = assigns(expressions, &leg.adds)?;
         let condition = leg.condition.as_ref().map(|test| expressions.code(test)).transpose()?;
         expressions.target = None;
+        bounded(entity, leg, &values)?;
         let removes: Vec<Text> = leg.removes.iter().map(|name| name.as_str().into()).collect();
         let given = |name: &Text| {
             let mut all = key_values.iter().chain(&values).chain(&adds);
@@ -179,6 +180,35 @@ impl Key {
         };
         Ok(Key { partition: fill(&shape.partition)?, sort: fill(&shape.sort)? })
     }
+}
+
+/// Refuses a sum of two stored numbers that can leave the bounds of its attribute, where no condition can prevent it. An
+/// item that was read and is unchanged shows what the sum is.
+fn bounded(entity: &Entity, leg: &model::Leg, values: &[Assign]) -> Planned<()> {
+    if leg.target.is_some() && leg.condition.as_ref().is_some_and(insists) {
+        return Ok(());
+    }
+    for assign in values {
+        let Code::Add(a, sign, b) = &assign.value else { continue };
+        let (Code::Stored(a), Code::Stored(b)) = (a.as_ref(), b.as_ref()) else { continue };
+        let ((a_low, a_high), (b_low, b_high)) = (entity.room(a.root()), entity.room(b.root()));
+        let (low, high) = match sign {
+            Sign::Plus => (sign.of(a_low, b_low), sign.of(a_high, b_high)),
+            Sign::Minus => (sign.of(a_low, b_high), sign.of(a_high, b_low)),
+        };
+        let (least, greatest) = entity.room(&assign.attribute);
+        let kept = least.is_none_or(|least| low.is_some_and(|low| low >= least))
+            && greatest.is_none_or(|greatest| high.is_some_and(|high| high <= greatest));
+        if !kept {
+            let what = format!(
+                "no store holds a sum of two stored numbers to the bounds of `{}`",
+                assign.attribute
+            );
+            let help = "read the item before, and write it `if unchanged`";
+            return Err(Unplanned::limit(what, help));
+        }
+    }
+    Ok(())
 }
 
 /// What is given for an attribute.

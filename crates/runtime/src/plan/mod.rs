@@ -16,7 +16,7 @@ use std::collections::HashMap;
 use std::fmt;
 use std::sync::Arc;
 
-use latchkey_language::Diagnostic;
+use latchkey_language::{Diagnostic, Span};
 use latchkey_model::model::{self, BindingId, EntityId, IdVec, InputId, QueueId, Segment, Verb};
 use latchkey_queue::Home;
 use latchkey_table::{Schema, Text};
@@ -31,7 +31,10 @@ pub(crate) use op::{
 };
 pub use queue::QueueInfo;
 pub(crate) use queue::{Queue, Send, Worker};
+pub(crate) use refusal::{Planned, Unplanned};
 pub(crate) use tag::Tag;
+
+use crate::explain::check_expression_size;
 
 /// Entities as they are planned, by the ids they have in the model.
 pub(crate) type Entities = IdVec<EntityId, Entity>;
@@ -178,7 +181,7 @@ impl System {
         }
         let ids = contracts.iter().enumerate();
         let by_id = ids.map(|(at, contract)| (contract.info.id.clone(), at)).collect();
-        Ok(System {
+        let system = System {
             name: Text::from(model.system.as_str()),
             table,
             discriminator: Text::from(model.table.discriminator.as_str()),
@@ -187,7 +190,22 @@ impl System {
             contracts,
             by_id,
             queues,
-        })
+        };
+        let mistakes = system.too_long(model);
+        if mistakes.is_empty() { Ok(system) } else { Err(Mistakes(mistakes)) }
+    }
+
+    /// The contracts and workers of which a write is longer than DynamoDB takes.
+    fn too_long(&self, model: &model::Model) -> Vec<Diagnostic> {
+        let workers = self.queues.iter().filter_map(|queue| queue.worker.as_ref());
+        let all = self.contracts.iter().chain(workers.flat_map(Worker::bodies));
+        let found = all.filter_map(|contract| {
+            let error = check_expression_size(self, contract).err()?;
+            let body = model.bodies().into_iter().find(|body| body.id == contract.info.id.as_str());
+            let span = body.map_or_else(Span::default, |body| body.span);
+            Some(error.diagnostic(&contract.info.id, span))
+        });
+        found.collect()
     }
 
     /// The contracts that need transactions. A POST may be given a name, whose record goes with its effect.

@@ -1,4 +1,4 @@
-//! Documents that passed the check and cannot be planned: each is a bug, and is refused as one.
+//! Documents that passed the check and cannot be planned. Most are bugs; some ask for more than a table can do.
 
 use latchkey_language::{Diagnostic, Rule, Span};
 
@@ -8,6 +8,8 @@ pub(crate) struct Unplanned {
     what: String,
     /// The expression or statement, once it is known.
     span: Option<Span>,
+    /// What to do, if this is a limit of the table; otherwise it is a bug.
+    help: Option<&'static str>,
 }
 
 /// What was planned, or why it cannot be.
@@ -15,7 +17,12 @@ pub(crate) type Planned<T> = Result<T, Unplanned>;
 
 impl Unplanned {
     pub(crate) fn new(what: impl Into<String>) -> Unplanned {
-        Unplanned { what: what.into(), span: None }
+        Unplanned { what: what.into(), span: None, help: None }
+    }
+
+    /// A statement that asks for more than a table can do.
+    pub(crate) fn limit(what: impl Into<String>, help: &'static str) -> Unplanned {
+        Unplanned { what: what.into(), span: None, help: Some(help) }
     }
 
     /// Where it is, unless a place within is known already.
@@ -26,7 +33,11 @@ impl Unplanned {
     /// The refusal of a document, which names the contract and points at the statement.
     pub(crate) fn diagnostic(self, contract: &str, span: Span) -> Diagnostic {
         let message = format!("`{contract}` cannot be run: {}", self.what);
-        Diagnostic::new(Rule::Plan, self.span.unwrap_or(span), message)
+        let refused = Diagnostic::new(Rule::Plan, self.span.unwrap_or(span), message);
+        if let Some(help) = self.help {
+            return refused.why("a call would be refused by the table each time").help(help);
+        }
+        refused
             .why("the check lets this through and the runtime cannot do it, so the document is not served")
             .help("this is a bug in Latchkey: report it with the document, and write the statement another way")
     }

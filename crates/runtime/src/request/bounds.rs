@@ -47,8 +47,10 @@ pub(super) fn left<S: Scope<Value = Value>>(
     never: impl Fn() -> Condition,
 ) -> Vec<Breach> {
     let mut breaches = Vec::new();
+    // What cannot be computed is refused by the table, and not for its bounds.
+    let image = stored.and_then(|stored| latchkey_table::apply(actions, stored).ok());
     for action in actions {
-        let kept = kept(scope, entity, std::slice::from_ref(action), &never);
+        let kept = kept(scope, entity, std::slice::from_ref(action), image.as_ref(), &never);
         if kept.is_some_and(|kept| !latchkey_table::holds(&kept, stored))
             && let Some((name, low, high)) =
                 entity.bounds.iter().find(|(name, ..)| name == action.target())
@@ -70,11 +72,13 @@ pub(super) fn ask<V: Clone>(
     }
 }
 
-/// What must hold of the stored item for actions to leave every number within its bounds.
+/// What must hold of the stored item for actions to leave every number within its bounds. A number that is made of two
+/// stored ones is looked at in the image: planning sees that such a write says `unchanged`.
 pub(super) fn kept<S: Scope>(
     scope: &S,
     entity: &Entity,
     actions: &[Action<S::Value>],
+    image: Option<&Map<S::Value>>,
     never: impl Fn() -> Condition<S::Value>,
 ) -> Option<Condition<S::Value>> {
     let mut all = Vec::new();
@@ -85,6 +89,12 @@ pub(super) fn kept<S: Scope>(
         match action {
             Action::Set(_, Expression::Value(value)) => {
                 if !room.has(value) {
+                    all.push(never());
+                }
+            }
+            Action::Set(path, expression) if of_two_stored(expression) => {
+                let left = image.and_then(|image| image.get(path.root()));
+                if left.is_some_and(|left| !room.has(left)) {
                     all.push(never());
                 }
             }
@@ -116,6 +126,13 @@ fn number<V: Datum>(value: &V) -> Option<&V> {
 /// A number that a value is computed with.
 fn constant<V: Datum>(expression: &Expression<V>) -> Option<&V> {
     if let Expression::Value(value) = expression { number(value) } else { None }
+}
+
+/// Whether a value is computed from two stored numbers.
+fn of_two_stored<V: Datum>(expression: &Expression<V>) -> bool {
+    use Expression::{Difference, OrElse, Path, Sum};
+    let stored = |part: &Expression<V>| matches!(part, Path(_) | OrElse(..));
+    matches!(expression, Sum(a, b) | Difference(a, b) if stored(a) && stored(b))
 }
 
 /// The least and the greatest.
@@ -160,7 +177,7 @@ impl<S: Scope> Room<'_, S> {
         }
     }
 
-    /// What a value that is computed by the store asks. Of two stored numbers nothing can be asked.
+    /// What a value that the store computes from one stored number asks.
     fn computed(self, expression: &Expression<S::Value>) -> Option<Condition<S::Value>> {
         use Expression::{Difference, OrElse, Path, Sum};
         match expression {

@@ -5,7 +5,7 @@ use latchkey_table::{Error, Got, GotMany, Item, Page, Query};
 use tokio::time::Instant;
 
 use super::{Ended, Session, too_late};
-use crate::bug::Bug;
+use crate::bug::{Bug, Damage};
 use crate::cursor::CursorUse;
 use crate::evaluate::Bound;
 use crate::pages::Found;
@@ -21,15 +21,22 @@ impl Session<'_> {
         let request = self.filler().get(op)?;
         let got: Result<Got, Error> = self.ask(request).await;
         let got = got.map_err(|error| self.refused(&error))?;
+        let there = got.item.is_some();
         let seen = got.item.map(|item| self.seen(op.entity, item)).transpose()?.flatten();
-        match seen {
-            Some(seen) => {
+        match (seen, &op.failure) {
+            (Some(seen), _) => {
                 if let Some(binding) = op.binding {
                     self.frame.bind_seen(binding, seen);
                 }
                 Ok(at + 1)
             }
-            None => self.nothing(&op.failure, at),
+            // It would be there each time.
+            (None, Failure::Retry) if there => {
+                let entity = &self.system.entities[op.entity].name;
+                let key = self.filler().key(&op.key)?;
+                Err(self.damaged(entity, &key, &Damage::OtherType))
+            }
+            (None, failure) => self.nothing(failure, at),
         }
     }
 

@@ -7,11 +7,11 @@ use latchkey_queue::{Home, Message, Stamp};
 use latchkey_table::{Error, Leg, Map, Request, Transact, Transacted, Wrote};
 use tokio::time::Instant;
 
-use super::write::Legs;
+use super::write::{FilledLeg, Legs};
 use super::{Ended, Session};
 use crate::evaluate::{Fault, Scope};
 use crate::input;
-use crate::plan::{self, Failure};
+use crate::plan;
 use crate::problem::Problem;
 use crate::queues::Sent;
 use crate::relay::{Following, follow, relay};
@@ -40,9 +40,6 @@ pub(super) struct Sending<'a> {
 /// How long it may take to leave something to a sweep.
 const FOLLOW_LATER_TIME_MAX: Duration = Duration::from_secs(2);
 
-/// A queue refuses no leg.
-static NEVER_REFUSED: Failure = Failure::Nothing;
-
 impl<'a> Session<'a> {
     /// Fills a send: on the queue in the store, the message itself; for any other, a record of it.
     pub(super) fn fill_send(
@@ -69,21 +66,19 @@ impl<'a> Session<'a> {
             _ => Sent::Accepted,
         };
         let outside = line.ahead_ms.is_some();
-        let leg = (sent == Sent::Accepted).then_some(legs.legs.len());
+        let leg = (sent == Sent::Accepted).then_some(legs.filled.len());
         let soon = |ahead| at.is_none_or(|at| at <= self.now.saturating_add(ahead));
         let at_once = line.ahead_ms.is_none_or(soon);
         let sending = Sending { send, message, at, sent, leg, outside, at_once, kept: Map::new() };
         if leg.is_some() {
             // The queue in the store gives a message its place when the transaction is handed in.
             let stamp = Stamp { at: self.now, seq: 0 };
-            legs.legs.push(if outside {
+            let leg = if outside {
                 sending.record().leg(&line.home)
             } else {
                 sending.placed(&line.home, stamp)
-            });
-            legs.failures.push(&NEVER_REFUSED);
-            legs.plans.push(None);
-            legs.asked.push(None);
+            };
+            legs.filled.push(FilledLeg { leg, plan: None, asked: None });
         }
         legs.sends.push(sending);
         Ok(())
@@ -95,8 +90,8 @@ impl<'a> Session<'a> {
             sending.kept = self.filler().map(&sending.send.kept)?;
             let line = &self.runtime.lines[sending.send.queue];
             let leg = sending.leg.filter(|_| sending.outside);
-            if let Some(leg) = leg.and_then(|at| legs.legs.get_mut(at)) {
-                *leg = sending.record().leg(&line.home);
+            if let Some(filled) = leg.and_then(|at| legs.filled.get_mut(at)) {
+                filled.leg = sending.record().leg(&line.home);
             }
         }
         Ok(())

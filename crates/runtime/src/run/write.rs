@@ -17,23 +17,27 @@ use crate::problem::{FieldError, Problem};
 use crate::request::as_stored;
 use crate::work::Ending;
 
-/// The legs of a transaction as they are sent, and what to do about each that fails.
+/// A transaction before it is handed in.
 #[derive(Default)]
 pub(super) struct Legs<'a> {
-    pub(super) legs: Vec<Leg>,
-    pub(super) failures: Vec<&'a Failure>,
-    /// Of each leg, what it was filled from; a message that is sent has none.
-    pub(super) plans: Vec<Option<&'a plan::Leg>>,
-    /// What the names stood for before, should none of it happen.
+    pub(super) filled: Vec<FilledLeg<'a>>,
+    /// What the names stood for before the transaction, to be restored if it is refused.
     before: Vec<(BindingId, Bound)>,
-    /// Of each leg that asks more than the document does, what the document asks.
-    pub(super) asked: Vec<Option<Condition>>,
-    /// Of the only leg, the same, so that its image can be told.
-    pinned: Option<Condition>,
-    /// What was assumed before, should none of it happen.
+    /// Which attributes were assumed before the transaction, to be restored if it is refused.
     assumed: Vec<(BindingId, Text)>,
-    /// What is sent with it.
+    /// If the only leg insists on what was read, so that its image is known: the condition without that.
+    pinned: Option<Condition>,
+    /// The messages it sends.
     pub(super) sends: Vec<Sending<'a>>,
+}
+
+/// One leg of a transaction, filled with the values of the call.
+pub(super) struct FilledLeg<'a> {
+    pub(super) leg: Leg,
+    /// The statement it was filled from. The leg of a message has none.
+    pub(super) plan: Option<&'a plan::Leg>,
+    /// If its condition also keeps declared bounds: the condition that the document asks for.
+    pub(super) asked: Option<Condition>,
 }
 
 impl<'a> Session<'a> {
@@ -49,7 +53,8 @@ impl<'a> Session<'a> {
             let mut legs = Legs { assumed: self.frame.assumed.clone(), ..Legs::default() };
             let read = leg.target.and_then(|target| self.frame.as_stored(target));
             self.fill(leg, &mut legs)?;
-            if let Some(Leg::Update(update)) = legs.legs.first_mut() {
+            let only = legs.filled.first_mut();
+            if let Some(FilledLeg { leg: Leg::Update(update), .. }) = only {
                 match (read, leg.result) {
                     (Some(read), _) => legs.pinned = pin(update, &read),
                     (None, Some(result)) => {
@@ -85,7 +90,7 @@ impl<'a> Session<'a> {
                 if leaves_bounds(filled.asked.as_ref(), failed.item.as_ref()) {
                     return Err(self.out_of_bounds(leg, failed.item.as_ref()));
                 }
-                self.leg_failed(Some(leg), failed.item.as_ref(), &leg.failure)
+                self.leg_failed(leg, failed.item.as_ref())
             }
             Err(error) => Err(self.refused(&error)),
         }
@@ -98,14 +103,10 @@ impl<'a> Session<'a> {
         Ok(())
     }
 
-    /// What happens when a leg is refused. One without an `else` that has met an item of another type is damage.
-    fn leg_failed(
-        &self,
-        leg: Option<&plan::Leg>,
-        item: Option<&Item>,
-        failure: &Failure,
-    ) -> Result<usize, Ended> {
-        if let (Failure::Nothing, Some(leg), Some(item)) = (failure, leg, item) {
+    /// What happens when a leg is refused. An item of another type is damage to a leg without an `else`, and to one that
+    /// would be tried again: it would meet that item each time.
+    fn leg_failed(&self, leg: &plan::Leg, item: Option<&Item>) -> Result<usize, Ended> {
+        if let (Failure::Nothing | Failure::Retry, Some(item)) = (&leg.failure, item) {
             let entity = &self.system.entities[leg.entity];
             let key = self.system.table.key.of(item);
             let key = key.ok_or_else(|| Bug::new("an item was met that has no key"))?;
@@ -113,7 +114,7 @@ impl<'a> Session<'a> {
                 return Err(self.damaged(&entity.name, &key, &Damage::OtherType));
             }
         }
-        self.fail(failure)
+        self.fail(&leg.failure)
     }
 
     /// Has a name stand for what a write leaves. What the item lacked it still lacks, unless it was written.
@@ -160,7 +161,7 @@ impl<'a> Session<'a> {
     ) -> Result<usize, Ended> {
         let mut legs = Legs { assumed: self.frame.assumed.clone(), ..Legs::default() };
         self.fill_all(nodes, &mut legs)?;
-        if legs.legs.is_empty() && legs.sends.is_empty() {
+        if legs.filled.is_empty() && legs.sends.is_empty() {
             return Ok(at + 1);
         }
         self.keep(&mut legs)?;
@@ -184,10 +185,7 @@ impl<'a> Session<'a> {
     /// Fills a leg. Those behind it see what it leaves.
     fn fill(&mut self, leg: &'a plan::Leg, legs: &mut Legs<'a>) -> Result<(), Ended> {
         let filled = self.filler().leg(leg)?;
-        legs.legs.push(filled.leg);
-        legs.failures.push(&leg.failure);
-        legs.plans.push(Some(leg));
-        legs.asked.push(filled.asked);
+        legs.filled.push(FilledLeg { leg: filled.leg, plan: Some(leg), asked: filled.asked });
         if let (Some(binding), Some(image)) = (leg.result, filled.image) {
             let before = self.bind_image(leg, binding, image);
             legs.before.push((binding, before));
@@ -196,19 +194,24 @@ impl<'a> Session<'a> {
     }
 
     /// Sends a transaction, with the record of the call if this is its last write.
-    async fn send(&mut self, mut sent: Legs<'a>, at: usize) -> Result<usize, Ended> {
+    async fn send(&mut self, sent: Legs<'a>, at: usize) -> Result<usize, Ended> {
         let record = self.record(at + 1)?;
         let claim = record.as_ref().and_then(|record| record.claim.clone());
         let Fence { before, own, removes } = self.fence(at + 1);
         let (recorded, behind, fenced) = (record.is_some(), before.is_some(), own.is_some());
         // First, so that a call of the same name that was faster, or whoever has the message now, is what decides.
         let first = record.map(|record| Leg::Put(record.put)).into_iter().chain(before).chain(own);
-        let offset = usize::from(recorded) + usize::from(behind) + usize::from(fenced);
-        if behind && offset + sent.legs.len() > LEGS_MAX {
+        let mut legs: Vec<Leg> = first.collect();
+        let offset = legs.len();
+        if behind && offset + sent.filled.len() > LEGS_MAX {
             return Err(Ended::Early);
         }
-        sent.legs.splice(0..0, first);
-        let transact = Transact { legs: sent.legs };
+        let mut origins = Vec::with_capacity(sent.filled.len());
+        for FilledLeg { leg, plan, asked } in sent.filled {
+            legs.push(leg);
+            origins.push((plan, asked));
+        }
+        let transact = Transact { legs };
         let (sent_at, done) = match transact.legs.is_empty() {
             false => self.hand_in(transact, &sent.sends, offset, removes).await,
             true => (self.now, Ok(Transacted { capacity: Capacity::ZERO })),
@@ -229,12 +232,14 @@ impl<'a> Session<'a> {
             Err(Error::ConditionFailed(failed)) => {
                 let leg = failed.leg.checked_sub(offset);
                 let item = failed.item.as_ref();
-                let asked = leg.and_then(|leg| sent.asked.get(leg)).and_then(Option::as_ref);
-                let plan = leg.and_then(|leg| *sent.plans.get(leg)?);
+                let origin = leg.and_then(|leg| origins.get(leg));
                 // Legs see what those before them would have left, until that is taken back.
-                let breach = plan
-                    .filter(|_| leaves_bounds(asked, item))
-                    .map(|plan| self.out_of_bounds(plan, item));
+                let breach = match origin {
+                    Some((Some(plan), asked)) if leaves_bounds(asked.as_ref(), item) => {
+                        Some(self.out_of_bounds(plan, item))
+                    }
+                    _ => None,
+                };
                 for (binding, before) in sent.before.into_iter().rev() {
                     self.frame.bind(binding, before);
                 }
@@ -243,16 +248,17 @@ impl<'a> Session<'a> {
                     return Err(Ended::Early);
                 }
                 self.stand_first();
-                let Some(leg) = leg else {
+                if leg.is_none() {
                     // Another has the message now; what it is put off to is no longer this one's to say.
                     return Err(if fenced { Ended::Over(Ending::Later) } else { Ended::Again });
-                };
+                }
                 if sent.pinned.is_some_and(|asked| holds(&asked, item)) {
                     return Err(Ended::Again);
                 }
-                match (breach, sent.failures.get(leg)) {
+                match (breach, origin) {
                     (Some(breach), _) => Err(breach),
-                    (None, Some(failure)) => self.leg_failed(plan, item, failure),
+                    (None, Some((Some(plan), _))) => self.leg_failed(plan, item),
+                    (None, Some((None, _))) => Err(Bug::new("the store refused a message").into()),
                     (None, None) => Err(Bug::new("a leg failed that was not sent").into()),
                 }
             }

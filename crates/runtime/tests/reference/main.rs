@@ -12,6 +12,7 @@ mod details;
 mod differential;
 mod draws;
 mod expressions;
+mod foreign;
 mod fuzz;
 mod images;
 mod indexes;

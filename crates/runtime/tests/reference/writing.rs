@@ -190,7 +190,6 @@ async fn stored_values_are_computed_with() {
         ("balance = 20 - .balance", "10"),
         ("balance = .version", "1"),
         ("balance = .balance + .version", "11"),
-        ("balance = .balance - .version", "9"),
         ("balance = by + by + 1", "7"),
         ("balance = .balance + (by - 1)", "12"),
     ];

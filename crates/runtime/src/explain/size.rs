@@ -1,0 +1,69 @@
+//! Writes that are too long for DynamoDB, found before there is a call.
+
+use latchkey_table::limits::EXPRESSION_BYTES_MAX;
+use latchkey_table::render::expression_bytes;
+
+use super::scope::{Bound, Symbolic};
+use super::words::Words;
+use crate::evaluate::Scope;
+use crate::plan::{Contract, Leg, LegNode, Op, Planned, System, Unplanned};
+use crate::request::Filler;
+
+/// Refuses a contract of which a write has a longer condition, or a longer list of changes, than DynamoDB takes. Each
+/// write is filled with names in the place of values: only the number of values decides how long it is.
+pub(crate) fn check_expression_size(system: &System, contract: &Contract) -> Planned<()> {
+    let words = Words { system, contract };
+    let mut scope = Symbolic::new(words);
+    for (binding, _) in contract.bindings.enumerate() {
+        scope.bind_item(Some(binding));
+    }
+    for op in &contract.program {
+        match op {
+            Op::Let(binding, code) => {
+                // What cannot be named is told by `explain`, and has no part in a write.
+                if let Ok(Some(value)) =
+                    scope.value(code).map(|value| value.map(|v| v.into_owned()))
+                {
+                    scope.bind(*binding, Bound::Value(value));
+                }
+            }
+            Op::Write(leg) => check_leg(&scope, leg)?,
+            Op::Transact(op) => check_legs(&scope, &op.legs)?,
+            _ => {}
+        }
+    }
+    Ok(())
+}
+
+fn check_legs(scope: &Symbolic<'_>, nodes: &[LegNode]) -> Planned<()> {
+    nodes.iter().try_for_each(|node| match node {
+        LegNode::Leg(leg) => check_leg(scope, leg),
+        LegNode::Send(send) => {
+            let mut behind = [&send.accepted, &send.refused].into_iter().flatten();
+            behind.try_for_each(|contract| check_expression_size(scope.words.system, contract))
+        }
+        LegNode::When(_, then, otherwise) => {
+            check_legs(scope, then)?;
+            check_legs(scope, otherwise)
+        }
+    })
+}
+
+fn check_leg(scope: &Symbolic<'_>, leg: &Leg) -> Planned<()> {
+    let filler = Filler { system: scope.words.system, scope };
+    // What cannot be filled before there is a call is held to the limit by the table.
+    let Ok(ways) = scope.ways(|| filler.leg(leg)) else { return Ok(()) };
+    for way in ways {
+        let wrong = match expression_bytes(&way.made.leg) {
+            Ok(bytes) if bytes <= EXPRESSION_BYTES_MAX => continue,
+            Ok(bytes) => {
+                format!("an expression of {bytes} bytes; the most is {EXPRESSION_BYTES_MAX}")
+            }
+            Err(invalid) => invalid.to_string(),
+        };
+        let entity = &scope.words.system.entities[leg.entity].name;
+        let what = format!("a write of `{entity}` is more than DynamoDB takes: {wrong}");
+        return Err(Unplanned::limit(what, "test or change fewer attributes in one write"));
+    }
+    Ok(())
+}
