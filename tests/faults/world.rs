@@ -1,7 +1,6 @@
 //! What the suites share: chance that repeats itself, races, and what a consistent locker is.
 
 use std::collections::BTreeMap;
-use std::io::{BufRead, BufReader};
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::Barrier;
 use std::thread;
@@ -202,21 +201,7 @@ impl Own {
     /// Starts it and reads until it has said where it can be asked for its health.
     pub(crate) fn start(command: &mut Command) -> Own {
         let mut child = command.stdout(Stdio::piped()).spawn().unwrap();
-        let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
-        let (mut greeting, mut address) = (String::new(), String::new());
-        for line in lines.by_ref() {
-            let line = line.unwrap();
-            greeting.push_str(&line);
-            greeting.push('\n');
-            if let Some(url) = line.trim().strip_prefix("listening") {
-                address = url.trim().strip_prefix("http://").unwrap().to_owned();
-            }
-            if line.trim().starts_with("health") {
-                break;
-            }
-        }
-        assert!(!address.is_empty(), "it does not listen: {greeting}");
-        thread::spawn(move || lines.for_each(drop));
+        let (greeting, address) = crate::serve::greeting(&mut child, "  health");
         Own { child, address, greeting }
     }
 

@@ -10,6 +10,8 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
+use latchkey_testing::chance::Chance;
+
 /// No document of this size takes a hundredth of this; one that does hangs.
 const HANG: Duration = Duration::from_secs(20);
 
@@ -27,22 +29,6 @@ const WORDS: &[&str] = &[
     "1ms", "id", "time", "text(80)", "map(1,2)", "counter", "consistency", "expect 0..",
     "rate 1/s", "cost 1 rcu", "idempotent by Door",
 ];
-
-/// A stream of numbers that is the same for the same seed.
-struct Chance(u64);
-
-impl Chance {
-    fn next(&mut self) -> u64 {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        self.0
-    }
-
-    fn below(&mut self, limit: usize) -> usize {
-        usize::try_from(self.next() % u64::try_from(limit.max(1)).unwrap()).unwrap()
-    }
-}
 
 fn corpus() -> Vec<Vec<char>> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap();
@@ -103,7 +89,7 @@ fn no_document_makes_the_check_panic_or_hang() {
     let corpus = corpus();
     assert!(!corpus.is_empty());
     let seed = setting("LATCHKEY_FUZZ_SEED", 0x1a7c_4ce7);
-    let mut chance = Chance(seed.max(1));
+    let mut chance = Chance::new(seed);
     for run in 0..setting("LATCHKEY_FUZZ_RUNS", 3000) {
         let mut text = corpus.get(chance.below(corpus.len())).unwrap().clone();
         for _ in 0..=chance.below(12) {

@@ -6,28 +6,8 @@ use std::net::TcpStream;
 use serde_json::{Value, json};
 
 use crate::scene::{Scene, clock};
+use crate::serve::chance::Chance;
 use crate::serve::{HANG, Reply};
-
-/// A small source of chance, the same in every run.
-struct Chance(u64);
-
-impl Chance {
-    fn next(&mut self) -> u64 {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        self.0
-    }
-
-    fn below(&mut self, limit: usize) -> usize {
-        usize::try_from(self.next() >> 33).unwrap() % limit
-    }
-
-    fn of<T: Copy>(&mut self, choices: &[T]) -> T {
-        let at = self.below(choices.len());
-        *choices.get(at).unwrap()
-    }
-}
 
 #[track_caller]
 fn survives(reply: Reply) {
@@ -137,7 +117,7 @@ fn no_value_in_any_field_makes_a_500() {
     scene.locker("L1", "alice");
     scene.reservation("L1", "R1", "alice", "09:30-10:30");
     let mut operator = scene.operator();
-    let mut chance = Chance(0x9e37_79b9_7f4a_7c15);
+    let mut chance = Chance::new(0x9e37_79b9_7f4a_7c15);
     for _ in 0..1500 {
         let (method, path) = (chance.of(&METHODS), chance.of(&PATHS));
         let path = match chance.below(4) {
@@ -164,7 +144,7 @@ fn no_bytes_in_a_body_make_a_500() {
     let scene = Scene::start();
     scene.locker("L1", "alice");
     let mut operator = scene.operator();
-    let mut chance = Chance(7);
+    let mut chance = Chance::new(7);
     let good = json!({
         "action": "OPEN", "actorId": "a", "result": "FAIL", "metadata": {"a": [1, 2.5e3, "é\n", null]},
         "timestamp": clock("10:00"),

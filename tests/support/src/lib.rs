@@ -19,8 +19,10 @@ use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
+mod aws;
 pub mod backend;
 pub mod capability;
+pub mod chance;
 pub mod fate;
 pub mod jwt;
 pub mod moto;
@@ -118,22 +120,7 @@ impl Server {
             .stderr(Stdio::inherit())
             .spawn()
             .unwrap();
-        let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
-        let (mut greeting, mut address) = (String::new(), String::new());
-        for line in lines.by_ref() {
-            let line = line.unwrap();
-            greeting.push_str(&line);
-            greeting.push('\n');
-            if let Some(url) = line.trim().strip_prefix("listening") {
-                address = url.trim().strip_prefix("http://").unwrap().to_owned();
-            }
-            if line.contains("`latchkey token") {
-                break;
-            }
-        }
-        assert!(!address.is_empty(), "it does not listen: {greeting}");
-        // Whatever else it prints is read, or it would wait for a reader.
-        thread::spawn(move || lines.for_each(drop));
+        let (greeting, address) = greeting(&mut child, "`latchkey token");
         Server { child, address, data: data.to_owned(), greeting }
     }
 
@@ -175,6 +162,27 @@ impl Drop for Server {
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
+}
+
+/// Reads what a server prints, up to a line with some words: all of it, and the address it listens on.
+pub fn greeting(child: &mut Child, last: &str) -> (String, String) {
+    let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
+    let (mut greeting, mut address) = (String::new(), String::new());
+    for line in lines.by_ref() {
+        let line = line.unwrap();
+        greeting.push_str(&line);
+        greeting.push('\n');
+        if let Some(url) = line.trim().strip_prefix("listening") {
+            address = url.trim().strip_prefix("http://").unwrap().to_owned();
+        }
+        if line.contains(last) {
+            break;
+        }
+    }
+    assert!(!address.is_empty(), "it does not listen: {greeting}");
+    // Later lines are read too, so that the server never waits for a reader.
+    thread::spawn(move || lines.for_each(drop));
+    (greeting, address)
 }
 
 /// What `latchkey token` prints.

@@ -3,12 +3,13 @@
 //! AWS's DynamoDB Local takes a second of two cores to start. Suites that need it share the one whose
 //! endpoint `tests/on-backends.sh` tells them in the environment, and start their own where there is none.
 
-use std::io::{BufRead, BufReader, Read, Write};
-use std::net::TcpStream;
+use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, Command, Stdio};
 
 use serde_json::Value;
+
+use crate::aws;
 
 /// What credentials and region a local service is asked with: any will do.
 pub const ENVIRONMENT: [(&str, &str); 3] =
@@ -118,22 +119,9 @@ impl Service {
 
     /// Asks it directly, behind the back of whoever serves from it.
     pub fn ask(&self, operation: &str, request: &Value) -> Value {
-        let (host, body) = (&self.endpoint.strip_prefix("http://").unwrap(), request.to_string());
-        let head = format!(
-            "POST / HTTP/1.1\r\nhost: {host}\r\nconnection: close\r\ncontent-length: {}\r\n\
-             content-type: application/x-amz-json-1.0\r\nx-amz-target: DynamoDB_20120810.{operation}\r\n\
-             x-amz-date: 20260101T000000Z\r\nauthorization: AWS4-HMAC-SHA256 \
-             Credential=test/20260101/us-east-1/dynamodb/aws4_request, SignedHeaders=host;x-amz-date, \
-             Signature=none\r\n\r\n",
-            body.len()
-        );
-        let mut stream = TcpStream::connect(host).unwrap();
-        stream.write_all((head + &body).as_bytes()).unwrap();
-        let mut answer = String::new();
-        stream.read_to_string(&mut answer).unwrap();
-        let (head, body) = answer.split_once("\r\n\r\n").unwrap();
-        assert!(head.starts_with("HTTP/1.1 200"), "{operation} {request}: {answer}");
-        serde_json::from_str(body).unwrap()
+        let target = format!("DynamoDB_20120810.{operation}");
+        let body = aws::ask(&self.endpoint, "dynamodb", &target, request);
+        serde_json::from_str(&body).unwrap()
     }
 
     /// Ends one of our own as a power cut would, and waits until it is gone.
