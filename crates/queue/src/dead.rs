@@ -53,13 +53,21 @@ pub fn get(home: &Home, id: &str) -> Get {
     Get { table, key, consistency: Consistency::Strong }
 }
 
-/// The letter of an item; nothing if it is none.
-pub fn read(mut item: Item) -> Option<Letter> {
+/// The letter of an item; nothing if it cannot be read, which is logged and counted.
+pub fn read(home: &Home, mut item: Item) -> Option<Letter> {
+    let letter = parse(&mut item);
+    if letter.is_none() {
+        home.cannot_read(&item);
+    }
+    letter
+}
+
+fn parse(item: &mut Item) -> Option<Letter> {
     Some(Letter {
-        tries: u32::try_from(number(&item, "tries")?).ok()?,
-        failure: Failure::read(&item)?,
-        died_at: number(&item, DIED_AT)?,
-        message: Message::read(&mut item)?,
+        tries: u32::try_from(number(item, "tries")?).ok()?,
+        failure: Failure::read(item)?,
+        died_at: number(item, DIED_AT)?,
+        message: Message::read(item)?,
     })
 }
 

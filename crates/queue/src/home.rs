@@ -1,6 +1,8 @@
 //! Where the items of a queue lie in a table.
 
-use std::sync::Arc;
+use std::collections::HashSet;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use latchkey_table::{
     Consistency, Direction, Item, Key, Query, Resume, Schema, SortRange, Text, Value,
@@ -20,7 +22,19 @@ pub struct Home {
     discriminator: Text,
     queue: Text,
     ordered_by: Option<Text>,
+    unreadable: Arc<Unreadable>,
 }
+
+/// Items that should be messages, records or letters and cannot be read.
+#[derive(Debug, Default)]
+struct Unreadable {
+    count: AtomicU64,
+    /// The keys that are in the log, so that a look that comes again does not fill it.
+    told: Mutex<HashSet<Key>>,
+}
+
+/// Of how many items it is remembered that they are in the log.
+const TOLD_MAX: usize = 1_000;
 
 impl Home {
     /// The items of a queue. `discriminator` is the attribute that tells the table's entities apart.
@@ -30,7 +44,8 @@ impl Home {
             return Err(Error::Name { name: queue.to_owned() });
         }
         let (discriminator, queue) = (discriminator.into(), queue.into());
-        Ok(Home { table, discriminator, queue, ordered_by: None })
+        let unreadable = Arc::default();
+        Ok(Home { table, discriminator, queue, ordered_by: None, unreadable })
     }
 
     /// The same, of a queue that keeps the order of messages that have the same value in a field.
@@ -50,6 +65,29 @@ impl Home {
         let field = self.ordered_by.as_ref()?;
         let group = message.body().get(field).and_then(Value::as_text);
         Some(group.filter(|group| is_id(group)).cloned().unwrap_or_else(|| Text::from(NO_GROUP)))
+    }
+
+    /// How many items were found that should be this queue's and cannot be read. Their keys are in the log. They
+    /// are left where they are.
+    pub fn unreadable(&self) -> u64 {
+        self.unreadable.count.load(Ordering::Relaxed)
+    }
+
+    /// Counts and logs an item that cannot be read, once.
+    pub(crate) fn cannot_read(&self, item: &Item) {
+        let mut told = self.unreadable.told.lock().unwrap_or_else(PoisonError::into_inner);
+        let key = self.table.key.of(item);
+        let known = key.as_ref().is_some_and(|key| told.contains(key));
+        if known {
+            return;
+        }
+        self.unreadable.count.fetch_add(1, Ordering::Relaxed);
+        let (queue, place) = (&self.queue, key.as_ref().map(|key| (&key.partition, &key.sort)));
+        tracing::error!(%queue, ?place, "an item of the queue cannot be read; it is left where it is");
+        if told.len() >= TOLD_MAX {
+            told.clear();
+        }
+        told.extend(key);
     }
 
     /// The table.

@@ -120,16 +120,24 @@ impl Record {
         Delete { table: Arc::clone(home.table()), key: self.key(home), condition: None }
     }
 
-    /// The record of an item; nothing if it is none.
+    /// The record of an item; nothing if it cannot be read, which is logged and counted.
     pub fn read(home: &Home, mut item: Item) -> Option<Record> {
-        let sweep_at = sweep_at(home, &item)?;
+        let record = Record::parse(home, &mut item);
+        if record.is_none() {
+            home.cannot_read(&item);
+        }
+        record
+    }
+
+    fn parse(home: &Home, item: &mut Item) -> Option<Record> {
+        let sweep_at = sweep_at(home, item)?;
         let Some(Value::Map(kept)) = item.remove("kept") else { return None };
         Some(Record {
-            due: number(&item, "dueAt")?,
+            due: number(item, "dueAt")?,
             send: item.get("send")?.as_text()?.clone(),
             kept,
-            claimed_until: number(&item, CLAIMED_UNTIL),
-            message: Message::read(&mut item)?,
+            claimed_until: number(item, CLAIMED_UNTIL),
+            message: Message::read(item)?,
             sweep_at,
         })
     }

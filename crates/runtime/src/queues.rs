@@ -59,7 +59,7 @@ impl Outside {
         store.create_table(&system.table).await.map_err(PrepareError::from)?;
         let queue = |queue: &plan::Queue| {
             let name = queue.name.clone();
-            Ok(Outside::new(name, embedded(system, queue, store, source)?))
+            Ok(Outside::new(name, embedded(queue, system.home(queue)?, store, source)))
         };
         system.queues.iter().map(queue).collect()
     }
@@ -72,16 +72,14 @@ impl Outside {
 }
 
 fn embedded(
-    system: &System,
     queue: &plan::Queue,
+    home: Home,
     store: &Arc<Store>,
     source: &Arc<dyn Source>,
-) -> Result<Queue, StartError> {
+) -> Queue {
     let source = Arc::clone(source);
     let clock = Clock::new(move || source.now());
-    let home = system.home(queue)?;
-    let queue = Embedded::new(Arc::clone(store), home, queue.lease_ms, clock);
-    Ok(Queue::Embedded(queue))
+    Queue::Embedded(Embedded::new(Arc::clone(store), home, queue.lease_ms, clock))
 }
 
 /// The queues of a system, in its order.
@@ -101,7 +99,7 @@ pub(crate) fn lines(
                 Line { queue, home, ahead_ms: Some(ahead_ms) }
             }
             (None, Some(store)) => {
-                let queue = embedded(system, queue, store, source)?;
+                let queue = embedded(queue, home.clone(), store, source);
                 Line { queue, home, ahead_ms: None }
             }
             (None, None) => return Err(StartError::NoQueues),

@@ -207,7 +207,7 @@ impl QueueHandle<'_> {
                 Following { runtime, send, now, given_now: false, deadline, trace: false };
             match relay(following, record).await.ending {
                 Ending::Done => relayed.relayed += 1,
-                _ => relayed.left += 1,
+                Ending::Later | Ending::Failed(_) => relayed.left += 1,
             }
         }
         Ok(relayed)
@@ -215,18 +215,36 @@ impl QueueHandle<'_> {
 }
 
 impl QueueHandle<'_> {
+    /// How many items of the queue could not be read. Their keys are in the log.
+    pub fn unreadable(&self) -> u64 {
+        let outside = self.embedded().filter(|_| self.line.ahead_ms.is_some());
+        self.line.home.unreadable() + outside.map_or(0, |queue| queue.home().unreadable())
+    }
+
     /// Sends what a record says whose statement is in no document any more: it was to be sent, and nobody is
     /// left to do what would follow. False if it stays.
     async fn relay_alone(&self, record: &Record, deadline: Instant) -> bool {
         let (runtime, line) = (self.runtime, self.line);
         tracing::warn!(send = %record.send(), id = %record.message().id(), "no document has this send");
         let message = record.message().sent_again(runtime.source.now());
-        let sent = timeout_at(deadline, line.queue.send(&message, record.due())).await;
-        if !matches!(sent, Ok(Ok(_))) {
-            return false;
+        let id = message.id();
+        match timeout_at(deadline, line.queue.send(&message, record.due())).await {
+            Ok(Ok(_)) => {}
+            Ok(Err(error)) => {
+                tracing::warn!(%id, %error, "a queue could not be sent to");
+                return false;
+            }
+            Err(_) => {
+                tracing::warn!(%id, "a queue did not answer in time");
+                return false;
+            }
         }
         let delete = record.delete(&line.home);
-        runtime.backend.ask::<Wrote>(delete, deadline.into_std()).await.is_ok()
+        let struck = runtime.backend.ask::<Wrote>(delete, deadline.into_std()).await;
+        if let Err(error) = &struck {
+            tracing::warn!(%id, %error, "what was sent could not be struck off");
+        }
+        struck.is_ok()
     }
 }
 

@@ -64,7 +64,8 @@ impl QueueHandle<'_> {
             (_, Some(id)) => {
                 let get = dead::get(&line.home, id);
                 let got: Got = self.runtime.ask(get).await?;
-                let Some(letter) = got.item.and_then(dead::read) else { return Ok(0) };
+                let letter = got.item.and_then(|item| dead::read(&line.home, item));
+                let Some(letter) = letter else { return Ok(0) };
                 self.resend(vec![letter]).await
             }
             (_, None) => {
@@ -114,7 +115,8 @@ impl QueueHandle<'_> {
     ) -> Result<(Vec<dead::Letter>, Option<Resume>), Error> {
         let query = dead::query(&self.line.home, limit, resume);
         let page: Page = self.runtime.ask(query).await?;
-        Ok((page.items.into_iter().filter_map(dead::read).collect(), page.resume))
+        let read = |item| dead::read(&self.line.home, item);
+        Ok((page.items.into_iter().filter_map(read).collect(), page.resume))
     }
 
     /// A letter goes once its message is taken: sent twice is better than lost.

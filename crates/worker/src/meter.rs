@@ -127,8 +127,13 @@ impl Meters {
         };
         let asked = async { (queue.depth().await, queue.letters().await) };
         match tokio::time::timeout(ASK_TIME_MAX, asked).await {
-            Ok((depth, letters)) => Told { depth: depth.ok(), letters: letters.ok() },
-            Err(_) => Told { depth: None, letters: None },
+            Ok((depth, letters)) => {
+                Told { depth: told(meter, depth), letters: told(meter, letters) }
+            }
+            Err(_) => {
+                tracing::warn!(queue = %meter.name, "a queue did not say in time how full it is");
+                Told { depth: None, letters: None }
+            }
         }
     }
 
@@ -195,10 +200,13 @@ impl Meters {
             let (system, count) = (runtime.system().name(), runtime.faults().bugs());
             writeln!(out, "latchkey_bugs_total{{system=\"{system}\"}} {count}")?;
         }
-        let help = "Reads of items that are not as the document declares them.";
+        let help = "Reads of items that are not as the document declares them; items of queues that cannot be read.";
         family(out, "damaged_items_total", "counter", help)?;
         for runtime in &self.runtimes {
-            let (system, count) = (runtime.system().name(), runtime.faults().damaged_items());
+            let system = runtime.system();
+            let queues = system.queues().filter_map(|queue| runtime.queue(queue.name));
+            let unreadable: u64 = queues.map(|queue| queue.unreadable()).sum();
+            let (system, count) = (system.name(), runtime.faults().damaged_items() + unreadable);
             writeln!(out, "latchkey_damaged_items_total{{system=\"{system}\"}} {count}")?;
         }
         Ok(())
@@ -277,6 +285,12 @@ impl Meter {
             write_units: AtomicU64::new(0),
         }
     }
+}
+
+/// What a queue said; that it could not be asked is in the log.
+fn told<T>(meter: &Meter, said: Result<T, latchkey_queue::Error>) -> Option<T> {
+    let queue = &meter.name;
+    said.inspect_err(|error| tracing::warn!(%queue, %error, "a queue could not be asked")).ok()
 }
 
 fn family(out: &mut String, name: &str, kind: &str, help: &str) -> fmt::Result {

@@ -23,7 +23,7 @@ pub(crate) async fn sweep(meters: Arc<Meters>, at: usize, mut stop: watch::Recei
     let Some(meter) = meters.queues().get(at) else { return };
     let Some(runtime) = meters.runtimes().get(meter.runtime) else { return };
     let Some(queue) = runtime.queue(&meter.name) else { return };
-    let mut afters = vec![None; usize::try_from(OUTBOX_SHARDS).unwrap_or(0)];
+    let mut afters: Vec<_> = (0..OUTBOX_SHARDS).map(|_| None).collect();
     for round in 0_u64.. {
         if round.is_multiple_of(ADOPT_EVERY) {
             adopt(queue, meter).await;

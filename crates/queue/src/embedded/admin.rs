@@ -129,7 +129,8 @@ impl Embedded {
             Which::Held => Part::Held.all(),
             Which::Dead => {
                 let page = self.shared.store.query(&dead::query(self.home(), limit, resume))?;
-                let letters = page.items.into_iter().filter_map(dead::read);
+                let letters =
+                    page.items.into_iter().filter_map(|item| dead::read(self.home(), item));
                 return Ok((letters.map(Peeked::from).collect(), page.resume));
             }
         };
@@ -154,7 +155,8 @@ impl Embedded {
     /// this id.
     pub async fn redrive(&self, id: &str) -> Result<bool, Error> {
         let item = self.shared.store.get(&dead::get(self.home(), id))?.item;
-        let Some(letter) = item.and_then(dead::read) else { return Ok(false) };
+        let letter = item.and_then(|item| dead::read(self.home(), item));
+        let Some(letter) = letter else { return Ok(false) };
         Ok(self.redrive_each(vec![letter]).await? == 1)
     }
 
@@ -164,7 +166,8 @@ impl Embedded {
         loop {
             let query = dead::query(self.home(), PAGE_MAX, resume);
             let page = self.shared.store.query(&query)?;
-            let letters = page.items.into_iter().filter_map(dead::read).collect();
+            let letters =
+                page.items.into_iter().filter_map(|item| dead::read(self.home(), item)).collect();
             count += self.redrive_each(letters).await?;
             resume = page.resume;
             if resume.is_none() {

@@ -11,7 +11,7 @@ use std::sync::{Arc, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use latchkey_embedded::Pending;
-use latchkey_table::{Error as TableError, Leg, Transact, Transacted};
+use latchkey_table::{Error as TableError, Leg, SortRange, Transact, Transacted};
 use tokio::runtime::Handle;
 use tokio::sync::oneshot;
 use tokio::time::{Instant, sleep};
@@ -291,9 +291,7 @@ impl Shared {
     fn due(&self, now: i64, limit: usize) -> Result<Vec<Stored>, Error> {
         let mut found = Vec::new();
         for part in [Part::Waiting, Part::Held] {
-            let query = self.home.query(self.home.messages(), part.until(now), limit, None);
-            let items = self.store.query(&query)?.items;
-            found.extend(items.into_iter().filter_map(|item| Stored::read(&self.home, item)));
+            found.append(&mut self.first(part.until(now), limit)?);
         }
         let by = |stored: &Stored| (stored.place.at(), stored.message.id().clone());
         found.sort_by_cached_key(by);
@@ -308,12 +306,25 @@ impl Shared {
     fn next_due(&self, now: i64) -> Result<Option<i64>, Error> {
         let mut next = None;
         for part in [Part::Waiting, Part::Held] {
-            let query = self.home.query(self.home.messages(), part.after(now), 1, None);
-            let items = self.store.query(&query)?.items;
-            let found = items.into_iter().find_map(|item| Stored::read(&self.home, item));
-            next = next.into_iter().chain(found.map(|stored| stored.place.at())).min();
+            let found = self.first(part.after(now), 1)?;
+            next = next.into_iter().chain(found.iter().map(|stored| stored.place.at())).min();
         }
         Ok(next)
+    }
+
+    /// The first messages of a range, as many as one query finds. A page of which none can be read is passed over.
+    pub(super) fn first(&self, range: SortRange, limit: usize) -> Result<Vec<Stored>, Error> {
+        let mut resume = None;
+        loop {
+            let query = self.home.query(self.home.messages(), range.clone(), limit, resume);
+            let page = self.store.query(&query)?;
+            let read = |item| Stored::read(&self.home, item);
+            let found: Vec<Stored> = page.items.into_iter().filter_map(read).collect();
+            resume = page.resume;
+            if !found.is_empty() || resume.is_none() {
+                return Ok(found);
+            }
+        }
     }
 
     /// Lets messages wait again that nobody came to see.

@@ -207,10 +207,7 @@ impl Shared {
         last: &str,
         horizon: Horizon,
     ) -> Result<Option<(Text, Vec<Stored>)>, Error> {
-        let query = self.home.query(self.home.messages(), behind(last), RUN_MAX, None);
-        let items = self.store.query(&query)?.items;
-        let mut found =
-            items.into_iter().filter_map(|item| Stored::read(&self.home, item)).peekable();
+        let mut found = self.first(behind(last), RUN_MAX)?.into_iter().peekable();
         let Some(group) = found.peek().and_then(Stored::group).cloned() else { return Ok(None) };
         let run =
             found.take_while(|stored| stored.group() == Some(&group) && horizon.reaches(stored));
@@ -221,11 +218,7 @@ impl Shared {
     /// Gives every timer that is due its place, by when it was due.
     async fn place_timers(&self, now: i64) -> Result<(), Error> {
         loop {
-            let query =
-                self.home.query(self.home.messages(), Part::Waiting.until(now), PAGE_MAX, None);
-            let items = self.store.query(&query)?.items;
-            let due: Vec<Stored> =
-                items.into_iter().filter_map(|item| Stored::read(&self.home, item)).collect();
+            let due = self.first(Part::Waiting.until(now), PAGE_MAX)?;
             if due.is_empty() {
                 return Ok(());
             }
@@ -253,10 +246,8 @@ impl Shared {
 
     /// When there may be something to do, as the last look found it.
     pub(super) fn next_of_groups(&self, now: i64) -> Result<Option<i64>, Error> {
-        let query = self.home.query(self.home.messages(), Part::Waiting.after(now), 1, None);
-        let items = self.store.query(&query)?.items;
-        let timer = items.into_iter().find_map(|item| Stored::read(&self.home, item));
-        let timer = timer.map(|stored| stored.place.at());
+        let timer = self.first(Part::Waiting.after(now), 1)?;
+        let timer = timer.iter().map(|stored| stored.place.at());
         Ok(self.groups().next.into_iter().chain(timer).min())
     }
 
@@ -308,10 +299,7 @@ impl Shared {
     pub(super) async fn heads(&self) -> Result<Vec<Stored>, Error> {
         let (mut heads, mut last) = (Vec::new(), Text::default());
         for looked in 1..=BLOCKED_LOOK_MAX {
-            let query = self.home.query(self.home.messages(), behind(&last), 1, None);
-            let items = self.store.query(&query)?.items;
-            let head = items.into_iter().find_map(|item| Stored::read(&self.home, item));
-            let Some(head) = head else { break };
+            let Some(head) = self.first(behind(&last), 1)?.pop() else { break };
             let Some(group) = head.group() else { break };
             last = group.clone();
             heads.push(head);

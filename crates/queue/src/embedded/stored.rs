@@ -158,18 +158,26 @@ impl Stored {
         }
     }
 
-    /// The message of an item; nothing if it is none.
+    /// The message of an item; nothing if it cannot be read, which is logged and counted.
     pub(crate) fn read(home: &Home, mut item: Item) -> Option<Stored> {
-        let sort = home.table().key.of(&item)?.sort;
+        let stored = Stored::parse(home, &mut item);
+        if stored.is_none() {
+            home.cannot_read(&item);
+        }
+        stored
+    }
+
+    fn parse(home: &Home, item: &mut Item) -> Option<Stored> {
+        let sort = home.table().key.of(item)?.sort;
         Some(Stored {
             place: Place::read(&sort)?,
-            due_at: number(&item, DUE_AT)?,
-            tries: number(&item, "tries")?,
+            due_at: number(item, DUE_AT)?,
+            tries: number(item, "tries")?,
             lease: item.get(LEASE).and_then(Value::as_number),
-            failure: Failure::read(&item),
-            again_at: number(&item, AGAIN_AT),
-            put_off_since: number(&item, PUT_OFF_SINCE),
-            message: Arc::new(Message::read(&mut item)?),
+            failure: Failure::read(item),
+            again_at: number(item, AGAIN_AT),
+            put_off_since: number(item, PUT_OFF_SINCE),
+            message: Arc::new(Message::read(item)?),
         })
     }
 

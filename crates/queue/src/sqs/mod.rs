@@ -279,7 +279,10 @@ impl Sqs {
             // those behind it pass.
             if envelope.due > now && !self.fifo {
                 // Where that fails it comes again when its lease is over, as those do that came with it.
-                let _ = self.later(&received, envelope.due).await;
+                if let Err(error) = self.later(&received, envelope.due).await {
+                    let id = received.message.id();
+                    tracing::warn!(%id, %error, "a message that is not due could not be put off");
+                }
             } else {
                 due.push(received);
             }
@@ -321,12 +324,16 @@ impl Sqs {
         let answer = asked.send().await.map_err(|error| meaning(&error))?;
         let mut fetched = Vec::new();
         for carried in answer.messages() {
-            let receipt = carried.receipt_handle().unwrap_or_default().to_owned();
-            // What cannot be a message of ours comes back until SQS gives it up.
-            if let Ok(envelope) = Envelope::read(carried) {
-                let (url, group) = (Arc::clone(url), envelope.group.clone());
-                let handle = Handle { url, group, receipt, ended: Ended::default() };
-                fetched.push((envelope, handle));
+            let (id, queue) = (carried.message_id(), &**url);
+            match (Envelope::read(carried), carried.receipt_handle()) {
+                (Ok(envelope), Some(receipt)) => {
+                    let (url, group) = (Arc::clone(url), envelope.group.clone());
+                    let (receipt, ended) = (receipt.to_owned(), Ended::default());
+                    fetched.push((envelope, Handle { url, group, receipt, ended }));
+                }
+                // It comes back until SQS gives it up.
+                (Err(error), _) => tracing::error!(%queue, ?id, %error, "this cannot be a message"),
+                (Ok(_), None) => tracing::error!(%queue, ?id, "SQS gave no receipt for a message"),
             }
         }
         Ok(fetched)
@@ -403,9 +410,12 @@ impl Sqs {
         let answer = asked.map_err(|error| meaning(&error))?;
         let count = |name: &Attribute| {
             let text = answer.attributes().and_then(|all| all.get(name));
-            Count::exactly(text.and_then(|text| text.parse().ok()).unwrap_or(0))
+            let reason = || format!("SQS does not say its {name}: {text:?}");
+            let counted = text.and_then(|text| text.parse().ok());
+            counted.map(Count::exactly).ok_or_else(|| Error::Unavailable { reason: reason() })
         };
         let [visible, delayed, in_flight] = names.each_ref().map(count);
+        let (visible, delayed, in_flight) = (visible?, delayed?, in_flight?);
         Ok(Depth { visible, delayed, in_flight, oldest_ms: None, blocked: None })
     }
 

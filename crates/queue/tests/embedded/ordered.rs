@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use latchkey_embedded::{Options, Store};
 use latchkey_queue::{Clock, Embedded, Error, Failure, Home, Message, Received, Which, runs};
-use latchkey_table::{Map, Transact};
+use latchkey_table::{Item, Map, Put, Returning, Transact};
 
 use crate::world::{LEASE_MS, failure, ids, table};
 
@@ -267,6 +267,29 @@ async fn what_was_leased_for_a_receiver_that_left_is_given_back() {
         }
         world.queue.purge(Which::Waiting).await.unwrap();
     }
+}
+
+// An item that cannot be read was passed over without a word; enough of them hid all messages behind them.
+#[tokio::test]
+async fn items_that_cannot_be_read_are_counted_and_hide_nothing() {
+    let world = Ordered::new();
+    world.send(&["a1", "a2", "b1"]).await;
+    world.queue.send(message("c-timer"), 500).await.unwrap();
+    for n in 0..120 {
+        for place in ["DUE#000000000000000", "GROUP#a#000000000000000#000000"] {
+            let sort = format!("{place}#0junk-{n:03}");
+            let item = Item::from([("PK", "LATCHKEY#QUEUE#orders"), ("SK", sort.as_str())]);
+            let put = Put { table: table(), item, condition: None };
+            world.store.put(put, Returning::Nothing).await.unwrap();
+        }
+    }
+    world.set(500);
+    let received = world.receive(10).await;
+    assert_eq!(ids(&received), ["a1", "a2", "b1", "c-timer"]);
+    assert_eq!(world.queue.home().unreadable(), 240);
+    world.queue.release(received).await;
+    assert_eq!(world.receive(10).await.len(), 4);
+    assert_eq!(world.queue.home().unreadable(), 240, "each once");
 }
 
 #[tokio::test]

@@ -57,10 +57,10 @@ async fn sends_that_are_due_later_wake_nobody() {
         let queue = world.queue.clone();
         tokio::spawn(async move { queue.receive(1, Duration::from_secs(600)).await.unwrap() })
     };
+    // On one thread, whoever has looked and found nothing sleeps before another runs.
     while world.queue.looks() == 0 {
         tokio::task::yield_now().await;
     }
-    tokio::time::sleep(Duration::from_millis(20)).await;
     let before = world.queue.looks();
     for n in 0..100 {
         world.send(&format!("T{n}"), 20_000 + n).await;
@@ -116,7 +116,7 @@ async fn what_was_leased_for_a_receiver_that_left_comes_to_the_next() {
             tokio::task::yield_now().await;
         }
         // Until the answer is there too; the receiver is not polled any more.
-        tokio::time::sleep(Duration::from_millis(20)).await;
+        world.queue.settled().await;
         let others: Vec<_> = (0..others)
             .map(|_| {
                 let queue = world.queue.clone();

@@ -28,7 +28,7 @@ impl Service {
         Service { moto, client: Client::new(&config) }
     }
 
-    /// Makes a queue and opens it, with a lease of a second.
+    /// Makes a queue and opens it, with a lease that ends in no test by itself.
     pub(crate) async fn queue(
         &self,
         name: &str,
@@ -50,7 +50,7 @@ impl Service {
     ) -> Result<Sqs, latchkey_queue::Error> {
         let service = SqsService::connect_from(config(), Some(&self.moto.endpoint)).await;
         let group = Some("group".into());
-        let options = SqsOptions { lease_ms: 1_000, group };
+        let options = SqsOptions { lease_ms: 600_000, group };
         service.queue(name, options, clock).await
     }
 
