@@ -251,7 +251,7 @@ impl Witness {
         let mut left = explanation.requests().iter();
         let mut values = Values::from([("now".to_owned(), Value::from(now))]);
         for (name, given) in given {
-            if let latchkey_runtime::Given::Text(text) = given {
+            if let latchkey_runtime::RawInput::Text(text) = given {
                 values.insert(name.to_string(), Value::from(text.as_str()));
             }
         }

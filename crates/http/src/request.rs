@@ -2,7 +2,7 @@
 
 use latchkey_runtime::json::{self, JsonError};
 use latchkey_runtime::model::{Place, Segment};
-use latchkey_runtime::{ContractInfo, FieldError, Given, Problem};
+use latchkey_runtime::{ContractInfo, FieldError, Problem, RawInput};
 use latchkey_table::{Text, Value};
 
 use crate::router::{Bad, Decoded, query};
@@ -11,7 +11,7 @@ use crate::router::{Bad, Decoded, query};
 const POINTER_CHARS_MAX: usize = 200;
 
 /// The inputs of a call.
-pub(crate) type Inputs = Vec<(Text, Given)>;
+pub(crate) type Inputs = Vec<(Text, RawInput)>;
 
 /// Takes the inputs of the path.
 pub(crate) fn from_path(contract: &ContractInfo, parameters: Vec<Decoded<'_>>) -> Inputs {
@@ -22,8 +22,8 @@ pub(crate) fn from_path(contract: &ContractInfo, parameters: Vec<Decoded<'_>>) -
     names.zip(parameters.into_iter().map(given)).collect()
 }
 
-fn given(text: Decoded<'_>) -> Given {
-    text.map_or(Given::Undecodable, |text| Given::Text(Text::from(text)))
+fn given(text: Decoded<'_>) -> RawInput {
+    text.map_or(RawInput::Undecodable, |text| RawInput::Text(Text::from(text)))
 }
 
 /// Takes the inputs of the query string.
@@ -36,8 +36,8 @@ pub(crate) fn from_query(
         let name = name.map_err(|bad: Bad| Problem::bad(format!("the query string: {bad}")))?;
         let place = contract.inputs.iter().find(|input| input.name == *name);
         let value = match place.map(|input| input.place) {
-            Some(Place::Body) => Given::Misplaced("belongs in the body"),
-            Some(Place::Path) => Given::Misplaced("belongs in the path alone"),
+            Some(Place::Body) => RawInput::Misplaced("belongs in the body"),
+            Some(Place::Path) => RawInput::Misplaced("belongs in the path alone"),
             Some(Place::Query | Place::Message | Place::Record) | None => given(value),
         };
         inputs.push((Text::from(name), value));
@@ -58,10 +58,10 @@ pub(crate) fn from_body(
     for (name, value) in map {
         let place = contract.inputs.iter().find(|input| input.name == name);
         let value = match place.map(|input| input.place) {
-            Some(Place::Query) => Given::Misplaced("belongs in the query string"),
-            Some(Place::Path) => Given::Misplaced("belongs in the path alone"),
-            None if contract.paged => Given::Misplaced("is no field of the body"),
-            Some(Place::Body | Place::Message | Place::Record) | None => Given::Json(value),
+            Some(Place::Query) => RawInput::Misplaced("belongs in the query string"),
+            Some(Place::Path) => RawInput::Misplaced("belongs in the path alone"),
+            None if contract.paged => RawInput::Misplaced("is no field of the body"),
+            Some(Place::Body | Place::Message | Place::Record) | None => RawInput::Json(value),
         };
         inputs.push((name, value));
     }

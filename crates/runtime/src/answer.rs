@@ -1,4 +1,6 @@
-//! Answers: what a return shows, and what a call comes to.
+//! Answers: the body and the headers of a `return`, and the outcome of a call.
+
+use std::fmt::Write;
 
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD as BASE64;
@@ -14,7 +16,7 @@ use crate::trace::Trace;
 /// How much of the hash of a body stands in an `ETag`: nobody finds two bodies with 128 equal bits.
 const HASH_BYTES: usize = 16;
 
-/// What a call comes to.
+/// The outcome of a call.
 #[derive(Debug)]
 pub struct Outcome {
     /// The contract, if there is one of that id.
@@ -65,7 +67,7 @@ impl Outcome {
     }
 }
 
-/// Writes what a return shows.
+/// Makes the answer of a `return`.
 pub(crate) fn answer(frame: &Frame<'_>, op: &ReturnOp) -> Result<Answer, Fault> {
     let mut body = String::with_capacity(256);
     body.push('{');
@@ -159,9 +161,8 @@ fn encode(text: &str, out: &mut String) {
         if byte.is_ascii_alphanumeric() || b"-._~:@".contains(&byte) {
             out.push(char::from(byte));
         } else {
-            let digit =
-                |n: u8| char::from_digit(u32::from(n), 16).unwrap_or('0').to_ascii_uppercase();
-            out.extend(['%', digit(byte >> 4), digit(byte & 15)]);
+            // Writing to a text does not fail.
+            let _ = write!(out, "%{byte:02X}");
         }
     }
 }

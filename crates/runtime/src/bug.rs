@@ -1,4 +1,4 @@
-//! States that cannot be, and items that are not as the document declares: counted and logged, never guessed at.
+//! Bugs, and items that are not as the document declares. Each is counted and logged, and no value takes its place.
 
 use std::borrow::Cow;
 use std::fmt;

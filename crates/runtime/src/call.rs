@@ -1,4 +1,4 @@
-//! What a caller asks for.
+//! A call: the contract, the caller and the inputs.
 
 use std::time::Duration;
 
@@ -19,9 +19,9 @@ pub struct Call {
     pub contract: Text,
     /// Who asks.
     pub caller: Caller,
-    /// What is given, by name.
-    pub inputs: Vec<(Text, Given)>,
-    /// Which versions of the thing the caller has in mind.
+    /// The inputs, by name.
+    pub inputs: Vec<(Text, RawInput)>,
+    /// The versions in the `If-Match` header.
     pub if_match: Option<IfMatch>,
     /// The name of this very call: made again, it is answered as the first time.
     pub idempotency_key: Option<Text>,
@@ -35,7 +35,7 @@ pub struct Call {
 
 /// An input as it came.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Given {
+pub enum RawInput {
     /// Text, from a path, a query string or a command line; it is read as its type asks.
     Text(Text),
     /// A JSON value, from a body.
@@ -57,10 +57,10 @@ pub struct Caller {
     pub orgs: Vec<Text>,
 }
 
-/// The versions a caller has in mind.
+/// The versions in an `If-Match` header.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum IfMatch {
-    /// Whichever there is.
+    /// Any version: `*`.
     Any,
     /// One of these. A tag that is no version is none of ours, and so is left out.
     OneOf(Vec<Number>),
@@ -84,16 +84,16 @@ impl Call {
     /// Gives an input as text.
     #[must_use]
     pub fn input(self, name: impl Into<Text>, text: impl Into<Text>) -> Call {
-        self.given(name, Given::Text(text.into()))
+        self.given(name, RawInput::Text(text.into()))
     }
 
     /// Gives an input as a JSON value.
     #[must_use]
     pub fn json(self, name: impl Into<Text>, value: impl Into<Value>) -> Call {
-        self.given(name, Given::Json(value.into()))
+        self.given(name, RawInput::Json(value.into()))
     }
 
-    fn given(mut self, name: impl Into<Text>, given: Given) -> Call {
+    fn given(mut self, name: impl Into<Text>, given: RawInput) -> Call {
         self.inputs.push((name.into(), given));
         self
     }

@@ -23,6 +23,9 @@ use sha2::{Digest, Sha256};
 /// How long a key is that `new key` makes.
 pub const KEY_BYTES: usize = 32;
 
+/// How long a SHA-256 is.
+const HASH_BYTES: usize = 32;
+
 /// What a key draws for a subject: a fraction from 0 up to, and never, 1.
 ///
 /// It is the first 8 bytes of their HMAC-SHA256, big-endian, over 2^64.
@@ -34,10 +37,10 @@ impl Draw {
     pub fn of(key: &[u8], subject: &str) -> Option<Draw> {
         let mut keyed = Hmac::<Sha256>::new_from_slice(key).ok()?;
         keyed.update(subject.as_bytes());
-        Some(Draw(first_bytes(&keyed.finalize().into_bytes())))
+        Some(Draw(first_bytes(keyed.finalize().into_bytes())))
     }
 
-    /// How it lies to a number, exactly: both are compared digit by decimal digit.
+    /// Its order to a number, exactly: both are compared digit by decimal digit.
     pub fn compare(self, number: &Number) -> Ordering {
         let digits = number.coefficient().to_string();
         let places = usize::try_from(-i32::from(number.exponent()));
@@ -102,8 +105,12 @@ pub fn commitment(key: &[u8]) -> Text {
 
 /// Bytes, two hexadecimal digits each: a key as it is revealed.
 pub fn hexadecimal(bytes: &[u8]) -> Text {
-    let digit = |n: u8| char::from_digit(u32::from(n), 16).unwrap_or('0');
-    bytes.iter().flat_map(|byte| [digit(byte >> 4), digit(byte & 15)]).collect()
+    let mut text = Text::default();
+    // Writing to a text does not fail.
+    for byte in bytes {
+        let _ = write!(text, "{byte:02x}");
+    }
+    text
 }
 
 /// The key of what was revealed, if that is one: 64 hexadecimal digits, of either case.
@@ -123,8 +130,9 @@ pub fn part(value: &Value, width: Option<usize>) -> Option<Text> {
 }
 
 /// The first 8 bytes of a hash, big-endian.
-pub(crate) fn first_bytes(hash: &[u8]) -> u64 {
-    hash.first_chunk().copied().map_or(0, u64::from_be_bytes)
+pub(crate) fn first_bytes(hash: impl Into<[u8; HASH_BYTES]>) -> u64 {
+    let [a, b, c, d, e, f, g, h, ..] = hash.into();
+    u64::from_be_bytes([a, b, c, d, e, f, g, h])
 }
 
 #[cfg(test)]

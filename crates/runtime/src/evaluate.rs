@@ -12,7 +12,7 @@ use latchkey_table::{Action, Comparator, Datum, Invalid, Item, Map, Number, Text
 use crate::bug::Bug;
 use crate::call::Caller;
 use crate::draw::{self, Draw};
-use crate::pages::Found;
+use crate::pages::ItemPage;
 use crate::plan::{Code, Part, Piece, Sign};
 use crate::shape::Seen;
 use crate::time;
@@ -106,20 +106,20 @@ pub(crate) trait Scope {
     }
 }
 
-/// What a name stands for by now.
+/// The meaning of a name at this operation.
 #[derive(Debug, Clone, Default)]
 pub(crate) enum Bound {
     #[default]
     Nothing,
     Item(Item),
-    Page(Found),
+    Page(ItemPage),
     Value(Value),
 }
 
 /// The inputs of a call, as they were given. `null` is kept apart from what was not given.
 pub(crate) type Inputs = IdVec<InputId, Option<Value>>;
 
-/// What all names of a contract stand for by now.
+/// The meaning of all names of a contract at this operation.
 pub(crate) type Bindings = IdVec<BindingId, Bound>;
 
 /// The values of one call.
@@ -217,14 +217,14 @@ impl Frame<'_> {
         }
     }
 
-    /// How what is drawn lies to a number.
+    /// The order of what a key draws and a number.
     fn drawn(&self, key: &Code, subject: &Code, number: &Code) -> Result<Ordering, Fault> {
         let draw = Draw::of(&self.key(key)?, &self.text(subject)?);
         let draw = draw.ok_or_else(|| Fault::bug("a key draws nothing"))?;
         Ok(draw.compare(&self.number(number)?))
     }
 
-    /// What is called by a name.
+    /// The value of a function.
     fn called(&self, code: &Code) -> Result<Option<Value>, Fault> {
         Ok(Some(match code {
             Code::Told(what) => {
@@ -456,7 +456,7 @@ pub(crate) fn filled(parts: &[Part], item: &Item) -> Result<Option<Text>, Bug> {
     Ok(Some(text))
 }
 
-/// How two values of one type lie to each other.
+/// The order of two values of one type.
 pub(crate) fn order(a: &Value, b: &Value) -> Option<Ordering> {
     match (a, b) {
         (Value::Text(a), Value::Text(b)) => Some(a.cmp(b)),

@@ -3,7 +3,7 @@
 use latchkey_table::{Item, Value};
 
 use crate::bug::Bug;
-use crate::call::Given;
+use crate::call::RawInput;
 use crate::draw::KEY_BYTES;
 use crate::evaluate::filled;
 use crate::input::read_as;
@@ -67,7 +67,7 @@ impl Attribute {
             (None, _) => "is missing".to_owned(),
             (Some(Value::Bytes(key)), InputType::Never) if key.len() == KEY_BYTES => return None,
             (Some(_), InputType::Never) => format!("must be {KEY_BYTES} bytes"),
-            (Some(value), kind) => match read_as(kind, Given::Json(value.clone())) {
+            (Some(value), kind) => match read_as(kind, RawInput::Json(value.clone())) {
                 Ok(read) if read == *value => return None,
                 Ok(_) => "must be written in UTC and in fixed width".to_owned(),
                 Err(detail) => detail,

@@ -20,7 +20,7 @@ use latchkey_table::Request;
 use latchkey_table::render::Rendered;
 
 use crate::evaluate::{Fault, Scope};
-use crate::plan::{Code, Contract, Failure, Op, Queue, ReturnOp, System, Tag};
+use crate::plan::{Code, Contract, OnFailure, Op, Queue, ReturnOp, System, Tag};
 use record::Kept;
 use scope::{Bound, Symbolic, Way};
 pub(crate) use size::check_expression_size;
@@ -224,7 +224,7 @@ impl<'a> Explainer<'a> {
                 self.statement(number, &format!("match {}", self.words.code(test)));
                 self.indented(3, |page| {
                     page.failure("otherwise", failure, number);
-                    if versioned.is_some() && matches!(failure, Failure::Problem(_)) {
+                    if versioned.is_some() && matches!(failure, OnFailure::Problem(_)) {
                         page.line("with If-Match: its versions instead, and status 412");
                     }
                 });
@@ -287,8 +287,8 @@ impl<'a> Explainer<'a> {
     }
 
     /// What happens when something did not.
-    fn failure(&mut self, when: &str, failure: &Failure, number: &str) {
-        if let Failure::Goto { start, end } = failure {
+    fn failure(&mut self, when: &str, failure: &OnFailure, number: &str) {
+        if let OnFailure::Goto { start, end } = failure {
             self.line(&format!("{when}:"));
             let before = (self.scope.bound.clone(), self.kept);
             let number = format!("{number}else.");

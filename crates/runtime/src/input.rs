@@ -4,7 +4,7 @@ use latchkey_model::model::{InputId, Place};
 use latchkey_table::{Map, Number, Text, Value};
 use latchkey_value::id::{is_id, is_ulid};
 
-use crate::call::Given;
+use crate::call::RawInput;
 use crate::evaluate::Inputs;
 use crate::json;
 use crate::plan::{Contract, Input, InputType, Paging};
@@ -28,7 +28,7 @@ pub(crate) struct Typed {
 /// Reads what was given; `versioned` is the input that is known from elsewhere.
 pub(crate) fn read(
     contract: &Contract,
-    inputs: Vec<(Text, Given)>,
+    inputs: Vec<(Text, RawInput)>,
     versioned: Option<InputId>,
 ) -> Result<Typed, Problem> {
     let mut errors = Errors::default();
@@ -38,7 +38,7 @@ pub(crate) fn read(
     let mut seen = contract.inputs.map(|_, _| false);
     let mut seen_paging = (false, false);
     for (name, given) in inputs {
-        if let Given::Misplaced(detail) = given {
+        if let RawInput::Misplaced(detail) = given {
             errors.push(&name, detail);
             continue;
         }
@@ -106,7 +106,7 @@ pub(crate) fn kept(contract: &Contract, given: &Map) -> Result<Inputs, Problem> 
 fn read_paging(
     paging: Option<Paging>,
     name: &str,
-    given: Given,
+    given: RawInput,
     seen: &mut bool,
     typed: &mut Typed,
     errors: &mut Errors,
@@ -119,17 +119,20 @@ fn read_paging(
     }
     if name == NEXT_CURSOR {
         match given {
-            Given::Text(text) | Given::Json(Value::Text(text)) => typed.cursor = Some(text),
+            RawInput::Text(text) | RawInput::Json(Value::Text(text)) => typed.cursor = Some(text),
             _ => errors.push(name, "must be a text"),
         }
         return;
     }
     let (low, high) = (Some(1), Some(i64::from(paging.size_max)));
     match read_as(&InputType::Int { low, high }, given) {
-        Ok(Value::Number(size)) => {
-            typed.page_size = size.to_i64().and_then(|size| u32::try_from(size).ok());
+        Ok(size) => {
+            let size = size.as_number().and_then(|size| size.to_i64());
+            match size.map(u32::try_from) {
+                Some(Ok(size)) => typed.page_size = Some(size),
+                _ => errors.push(name, "is no size of a page"),
+            }
         }
-        Ok(_) => {}
         Err(detail) => errors.push(name, detail),
     }
 }
@@ -140,23 +143,23 @@ pub(crate) fn fits(input: &Input, value: &Value) -> Result<(), Problem> {
     if matches!(input.kind, InputType::Never) {
         return Ok(());
     }
-    let read = read_as(&input.kind, Given::Json(value.clone()));
+    let read = read_as(&input.kind, RawInput::Json(value.clone()));
     let wrong = |detail| Problem::invalid(vec![FieldError::named(&input.name, detail)]);
     read.map(drop).map_err(wrong)
 }
 
-fn read_one(input: &Input, given: Given) -> Result<Value, String> {
+fn read_one(input: &Input, given: RawInput) -> Result<Value, String> {
     match given {
-        Given::Json(Value::Null) if input.nullable => Ok(Value::Null),
+        RawInput::Json(Value::Null) if input.nullable => Ok(Value::Null),
         given => read_as(&input.kind, given),
     }
 }
 
-pub(crate) fn read_as(kind: &InputType, given: Given) -> Result<Value, String> {
+pub(crate) fn read_as(kind: &InputType, given: RawInput) -> Result<Value, String> {
     let must = |what: &str| Err(format!("must be {what}"));
     let given = match given {
-        Given::Undecodable => return must("percent-encoded UTF-8"),
-        Given::Misplaced(detail) => return Err(detail.to_owned()),
+        RawInput::Undecodable => return must("percent-encoded UTF-8"),
+        RawInput::Misplaced(detail) => return Err(detail.to_owned()),
         given => given,
     };
     match kind {
@@ -193,9 +196,9 @@ pub(crate) fn read_as(kind: &InputType, given: Given) -> Result<Value, String> {
             _ => must(&format!("a number{}", between(low.as_ref(), high.as_ref()))),
         },
         InputType::Bool => match given {
-            Given::Json(value @ Value::Bool(_)) => Ok(value),
-            Given::Text(text) if text == "true" => Ok(Value::Bool(true)),
-            Given::Text(text) if text == "false" => Ok(Value::Bool(false)),
+            RawInput::Json(value @ Value::Bool(_)) => Ok(value),
+            RawInput::Text(text) if text == "true" => Ok(Value::Bool(true)),
+            RawInput::Text(text) if text == "false" => Ok(Value::Bool(false)),
             _ => must("`true` or `false`"),
         },
         InputType::Time => match text(given).and_then(|text| time::canonical(&text)) {
@@ -216,7 +219,7 @@ pub(crate) fn read_as(kind: &InputType, given: Given) -> Result<Value, String> {
     }
 }
 
-fn read_map(given: Given, bytes_max: usize, levels_max: usize) -> Result<Value, String> {
+fn read_map(given: RawInput, bytes_max: usize, levels_max: usize) -> Result<Value, String> {
     let Some(map @ Value::Map(_)) = structured(given) else {
         return Err("must be an object".to_owned());
     };
@@ -252,33 +255,33 @@ fn between<T: std::fmt::Display>(low: Option<&T>, high: Option<&T>) -> String {
     }
 }
 
-fn text(given: Given) -> Option<Text> {
+fn text(given: RawInput) -> Option<Text> {
     match given {
-        Given::Text(text) | Given::Json(Value::Text(text)) => Some(text),
+        RawInput::Text(text) | RawInput::Json(Value::Text(text)) => Some(text),
         _ => None,
     }
 }
 
 /// A number as JSON writes it, be it in a body or not.
-fn number(given: Given) -> Option<Number> {
+fn number(given: RawInput) -> Option<Number> {
     match given {
-        Given::Json(value) => value.as_number(),
+        RawInput::Json(value) => value.as_number(),
         // JSON may have blanks around it; a number by itself has none.
-        Given::Text(text) if text.trim() != text => None,
-        Given::Text(text) => match json::read(text.as_bytes(), json::Limits::default()) {
+        RawInput::Text(text) if text.trim() != text => None,
+        RawInput::Text(text) => match json::read(text.as_bytes(), json::Limits::default()) {
             Ok(Value::Number(number)) => Some(number),
             _ => None,
         },
-        Given::Undecodable | Given::Misplaced(_) => None,
+        RawInput::Undecodable | RawInput::Misplaced(_) => None,
     }
 }
 
 /// A list or an object, which as text is JSON.
-fn structured(given: Given) -> Option<Value> {
+fn structured(given: RawInput) -> Option<Value> {
     match given {
-        Given::Json(value) => Some(value),
-        Given::Text(text) => json::read(text.as_bytes(), json::Limits::default()).ok(),
-        Given::Undecodable | Given::Misplaced(_) => None,
+        RawInput::Json(value) => Some(value),
+        RawInput::Text(text) => json::read(text.as_bytes(), json::Limits::default()).ok(),
+        RawInput::Undecodable | RawInput::Misplaced(_) => None,
     }
 }
 

@@ -34,7 +34,7 @@ mod work;
 
 pub use answer::{Answer, Outcome};
 pub use bug::Faults;
-pub use call::{Call, Caller, Given, IfMatch};
+pub use call::{Call, Caller, IfMatch, RawInput};
 pub use clock::{Source, SystemSource};
 pub use explain::{Asked, Explanation, explain};
 pub use latchkey_model::model;

@@ -1,10 +1,10 @@
-//! Pages: what a query found, and how to go on.
+//! Pages: the items of a query, and the cursor of the next page.
 
 use latchkey_table::Item;
 
 /// The items of a query, and where the next begin.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Found {
+pub(crate) struct ItemPage {
     pub(crate) items: Vec<Item>,
     /// The cursor of the next page.
     pub(crate) next: Option<String>,

@@ -169,8 +169,8 @@ impl<S: Scope> Filler<'_, S> {
         }
     }
 
-    /// What a write asks of the place it is on, whatever the document asks: nothing there, an item of the entity,
-    /// or no item of another.
+    /// The condition that every write has, beside that of the document: no item is there, or an item of the entity, or
+    /// either of both.
     fn expected(&self, leg: &plan::Leg, entity: &Entity) -> Condition<S::Value> {
         let own = || {
             let path = Path::attribute(self.system.discriminator.clone());
@@ -184,7 +184,7 @@ impl<S: Scope> Filler<'_, S> {
         }
     }
 
-    /// What holds of no item.
+    /// A condition that holds for no item.
     fn never(&self) -> Condition<S::Value> {
         let path = self.exists();
         Condition::And(vec![Condition::Exists(path.clone()), Condition::Absent(path)])

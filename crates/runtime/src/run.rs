@@ -79,37 +79,46 @@ impl From<Fault> for Ended {
     }
 }
 
-/// One call under way.
-struct Session<'a> {
+/// What is fixed for a call, however often its contract is run.
+struct CallContext<'a> {
     runtime: &'a Runtime,
     system: &'a System,
     contract: &'a Contract,
-    frame: Frame<'a>,
     /// The instant of the call.
     now: i64,
-    /// Whether it was given, so that no clock tells anything else.
+    /// Whether the caller gave the instant, so that no clock is asked.
     given_now: bool,
-    /// The versions the caller has in mind, if the contract asks for one and they came in a header.
+    /// When the call must be over.
+    deadline: Instant,
+    /// The versions in the `If-Match` header, if the contract asks for a version.
     if_match: Option<IfMatch>,
+    /// The name that an `Idempotency-Key` gives the call.
     named: Option<Named>,
-    /// Whether the record of the call was written with its effect.
-    recorded: bool,
-    /// What the call is claimed by, once its first effect is had and its answer is not known.
-    claim: Option<Text>,
     page_size: Option<u32>,
     cursor: Option<Text>,
     /// The inputs a cursor is bound to.
     sealed_inputs: Vec<Option<Value>>,
-    capacity: Capacity,
-    trace: Option<Trace>,
-    /// When it must be over.
-    deadline: Instant,
+    /// The message the call works on.
+    held: Option<Held<'a>>,
+}
+
+/// One call under way: what is fixed, what it has done so far, and the values of the attempt that runs now.
+struct Session<'a> {
+    call: CallContext<'a>,
+    /// The values of the call and of this attempt. Each attempt begins with no name bound.
+    frame: Frame<'a>,
+    /// Whether this attempt has written the record of the call with its effect.
+    recorded: bool,
+    /// The claim of the call, once it has written and its answer is not known.
+    claim: Option<Text>,
     /// Whether a write is on its way, so that nobody can tell whether it happens.
     writing: bool,
-    /// The message it works on.
-    held: Option<Held<'a>>,
     /// Whether the message was removed with the last write.
     removed: bool,
+    /// What all attempts consumed.
+    capacity: Capacity,
+    /// What all attempts asked of the table, if the caller wants to know.
+    trace: Option<Trace>,
 }
 
 /// Carries a call out.
@@ -120,7 +129,7 @@ pub(crate) async fn run(runtime: &Runtime, contract: &Contract, call: Call) -> O
     let deadline = Instant::now() + time_max;
     let mut session = Session::new(runtime, contract, &caller, now, deadline);
     session.trace = trace.then(Vec::new);
-    session.given_now = at.is_some();
+    session.call.given_now = at.is_some();
     let ended = match session.begin(inputs, if_match, idempotency_key.as_deref(), now) {
         Err(ended) => ended,
         Ok(()) => match timeout(time_max + GRACE, session.attempts(None)).await {
@@ -172,27 +181,37 @@ impl<'a> Session<'a> {
             assumed: Vec::new(),
             bound: contract.bindings.map(|_, _| Bound::Nothing),
         };
-        Session {
+        let call = CallContext {
             runtime,
             system: &runtime.system,
             contract,
-            frame,
             now,
             given_now: false,
+            deadline,
             if_match: None,
             named: None,
-            recorded: false,
-            claim: None,
             page_size: None,
             cursor: None,
             sealed_inputs: Vec::new(),
+            held: None,
+        };
+        Session {
+            call,
+            frame,
+            recorded: false,
+            claim: None,
+            writing: false,
+            removed: false,
             capacity: Capacity::ZERO,
             trace: None,
-            deadline,
-            writing: false,
-            held: None,
-            removed: false,
         }
+    }
+
+    /// Forgets what the attempt before has read.
+    fn begin_attempt(&mut self) {
+        self.recorded = false;
+        self.frame.bound.iter_mut().for_each(|bound| *bound = Bound::Nothing);
+        self.frame.assumed.clear();
     }
 
     /// Runs the contract until it ends, but not forever. The first attempt may go on at an operation.
@@ -202,9 +221,7 @@ impl<'a> Session<'a> {
                 sleep(self.wait(attempt)).await;
             }
             if from.is_none() {
-                self.recorded = false;
-                self.frame.bound.iter_mut().for_each(|bound| *bound = Bound::Nothing);
-                self.frame.assumed.clear();
+                self.begin_attempt();
             }
             match self.attempt(from.take().unwrap_or(0)).await {
                 Ended::Again => {}
@@ -226,7 +243,7 @@ impl<'a> Session<'a> {
     fn wait(&self, attempt: u32) -> Duration {
         let mut random = [0; 2];
         // Without random bytes all wait equally long, which does no harm.
-        let _ = self.runtime.source.random(&mut random);
+        let _ = self.call.runtime.source.random(&mut random);
         let most = u64::from(WAIT_MS << attempt.min(8)) * 1000;
         let part = u64::from(u16::from_le_bytes(random)) * most / u64::from(u16::MAX);
         Duration::from_micros(part)
@@ -248,7 +265,7 @@ impl<'a> Session<'a> {
 
     /// Does one operation, and says which is next.
     async fn step(&mut self, at: usize) -> Result<usize, Ended> {
-        let contract: &'a Contract = self.contract;
+        let contract: &'a Contract = self.call.contract;
         match contract.program.get(at) {
             Some(Op::Get(op)) => self.get(op, at).await,
             Some(Op::Batch(op)) => self.batch(op, at).await,
@@ -261,7 +278,7 @@ impl<'a> Session<'a> {
     }
 
     fn filler(&self) -> Filler<'_, Frame<'a>> {
-        Filler { system: self.system, scope: &self.frame }
+        Filler { system: self.call.system, scope: &self.frame }
     }
 
     /// Asks the table.
@@ -276,9 +293,9 @@ impl<'a> Session<'a> {
     /// Asks the table. The request is kept if someone wants to know.
     fn begin_to_ask(&mut self, request: Request) -> (Option<Request>, Asking<'a>) {
         let kept = self.trace.is_some().then(|| request.clone());
-        self.held.and_then(|held| held.turn).into_iter().for_each(|turn| turn.note(&request));
+        self.call.held.and_then(|held| held.turn).into_iter().for_each(|turn| turn.note(&request));
         self.writing = request.writes();
-        (kept, self.runtime.backend.execute(request, self.deadline.into_std()))
+        (kept, self.call.runtime.backend.execute(request, self.call.deadline.into_std()))
     }
 
     /// Waits for the answer, and counts what it consumed.
@@ -308,7 +325,7 @@ impl<'a> Session<'a> {
             self.capacity += capacity;
             if let (Some(trace), Some(request)) = (&mut self.trace, kept) {
                 let outcome = outcome(&request, &answer);
-                let request = blackened(self.system, request);
+                let request = blackened(self.call.system, request);
                 trace.push(Step { request, outcome, capacity });
             }
         }
@@ -317,23 +334,28 @@ impl<'a> Session<'a> {
 
     /// An item that was read, as the contract sees it; nothing, if it is of another type.
     fn seen(&self, entity: EntityId, item: Item) -> Result<Option<Seen>, Ended> {
-        let entity = &self.system.entities[entity];
-        let key = self.system.table.key.of(&item);
-        let key = key.ok_or_else(|| Bug::new("an item was read that has no key"));
-        entity.seen(&self.system.discriminator, item).map_err(|damage| match key {
-            Ok(key) => self.damaged(&entity.name, &key, &damage),
-            Err(bug) => Ended::Bug(bug),
-        })
+        let entity = &self.call.system.entities[entity];
+        if !entity.is_type_of(&self.call.system.discriminator, &item) {
+            return Ok(None);
+        }
+        // The key is made for the log alone: this runs for every item that is read.
+        let assumed = entity.examine_shape(&item).map_err(|damage| {
+            match self.call.system.table.key.of(&item) {
+                Some(key) => self.damaged(&entity.name, &key, &damage),
+                None => Bug::new("an item was read that has no key").into(),
+            }
+        })?;
+        Ok(Some(entity.with_defaults(item, assumed)?))
     }
 
     fn damaged(&self, entity: &str, key: &Key, damage: &Damage) -> Ended {
-        let contract = &self.contract.info.id;
-        Ended::Refused(self.runtime.faults.damaged(contract, entity, key, damage))
+        let contract = &self.call.contract.info.id;
+        Ended::Refused(self.call.runtime.faults.damaged(contract, entity, key, damage))
     }
 
     /// What a table's refusal means to the caller. What is behind it stays in the log.
     fn refused(&self, error: &Error) -> Ended {
-        let contract = &self.contract.info.id;
+        let contract = &self.call.contract.info.id;
         Ended::Refused(match error {
             Error::Conflict | Error::ConditionFailed(_) => return Ended::Again,
             Error::Invalid { reason, .. } => {

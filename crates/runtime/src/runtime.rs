@@ -1,4 +1,4 @@
-//! The one door: a call in, an outcome out.
+//! The runtime of one system: a call in, an outcome out.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -79,7 +79,8 @@ impl Default for Options {
 }
 
 impl Runtime {
-    /// Sees that the system's table is there, on this machine by making it, and stands ready.
+    /// Starts a runtime. On this machine it makes the table of the system if there is none; elsewhere the table must
+    /// be there.
     pub async fn start(
         system: impl Into<Arc<System>>,
         storage: impl Into<Storage>,
@@ -129,12 +130,12 @@ impl Runtime {
         &self.faults
     }
 
-    /// The system it runs.
+    /// The system that this runtime runs.
     pub fn system(&self) -> &Arc<System> {
         &self.system
     }
 
-    /// The backend it runs on.
+    /// The backend that has the items.
     pub fn backend(&self) -> &Arc<dyn Backend> {
         &self.backend
     }

@@ -1,11 +1,11 @@
-//! Whether a stored item is one of an entity, and is as the document declares it.
+//! Whether a stored item is of an entity, and is as the document declares it.
 //!
 //! Every item a contract reads passes here once: one walk through its attributes, which both lists have in the order
 //! of their names.
 
 use latchkey_table::{Item, Text, Value};
 
-use crate::bug::Damage;
+use crate::bug::{Bug, Damage};
 use crate::plan::{Entity, InputType};
 use crate::time;
 
@@ -20,22 +20,24 @@ pub(crate) struct Seen {
 }
 
 impl Entity {
-    /// The item as contracts see it; nothing, if it is of another type.
-    pub(crate) fn seen(&self, discriminator: &str, mut item: Item) -> Result<Option<Seen>, Damage> {
-        if item.get(discriminator) != Some(&self.kind) {
-            return Ok(None);
-        }
-        let assumed = self.examine(&item)?;
-        for name in &assumed {
-            if let Some((_, default)) = self.defaults.iter().find(|(other, _)| other == name) {
-                item.insert(name.clone(), default.clone());
-            }
-        }
-        Ok(Some(Seen { item, assumed }))
+    /// Whether an item is of this entity.
+    pub(crate) fn is_type_of(&self, discriminator: &str, item: &Item) -> bool {
+        item.get(discriminator) == Some(&self.kind)
     }
 
-    /// Walks through the attributes of an item of this entity, and says which are left to their default.
-    fn examine(&self, item: &Item) -> Result<Vec<Text>, Damage> {
+    /// An item of this entity as contracts see it, with its defaults. `assumed` names these, as
+    /// [`Entity::examine_shape`] has found them.
+    pub(crate) fn with_defaults(&self, mut item: Item, assumed: Vec<Text>) -> Result<Seen, Bug> {
+        for name in &assumed {
+            let default = self.defaults.iter().find(|(other, _)| other == name);
+            let (_, default) = default.ok_or_else(|| Bug::new("an assumed default is missing"))?;
+            item.insert(name.clone(), default.clone());
+        }
+        Ok(Seen { item, assumed })
+    }
+
+    /// Walks through the attributes of an item of this entity, and returns those that are left to their default.
+    pub(crate) fn examine_shape(&self, item: &Item) -> Result<Vec<Text>, Damage> {
         let mut assumed = Vec::new();
         let mut stored = item.iter().peekable();
         for attribute in &self.attributes {

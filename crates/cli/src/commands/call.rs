@@ -3,7 +3,7 @@
 use std::io::Write as _;
 use std::sync::Arc;
 
-use latchkey_runtime::{Caller, Given, Outcome, Source, System, SystemSource, json, time};
+use latchkey_runtime::{Caller, Outcome, RawInput, Source, System, SystemSource, json, time};
 use latchkey_table::Text;
 use latchkey_table::render::Rendered;
 
@@ -58,9 +58,9 @@ fn call(arguments: &Call) -> Result<latchkey_runtime::Call, Failure> {
                 let value = json::read(value.as_bytes(), json::Limits::default());
                 let value =
                     value.map_err(|error| Failure::Unusable(format!("`{name}`: {error}")))?;
-                (name, Given::Json(value))
+                (name, RawInput::Json(value))
             }
-            None => (name, Given::Text(value.into())),
+            None => (name, RawInput::Text(value.into())),
         };
         call.inputs.push((name.into(), given));
     }

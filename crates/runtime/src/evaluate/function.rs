@@ -1,4 +1,4 @@
-//! What is called by a name: shards, extremes, counts.
+//! The functions of the language: shards, extremes, counts.
 
 use std::cmp::Ordering;
 
@@ -11,11 +11,11 @@ use crate::draw::first_bytes;
 /// Into which of so many shards a text falls: the first 8 bytes of its SHA-256, big-endian, modulo their
 /// number. It never changes, for what was counted in a shard stays there.
 pub(super) fn shard(text: &str, shards: u64) -> Result<u64, Fault> {
-    let shard = first_bytes(&Sha256::digest(text)).checked_rem(shards);
+    let shard = first_bytes(Sha256::digest(text)).checked_rem(shards);
     shard.ok_or_else(|| Fault::bug("there are no shards"))
 }
 
-/// Whether two that lie so to each other compare so.
+/// Whether the comparison holds for this ordering.
 pub(super) fn holds(found: Ordering, comparator: Comparator) -> bool {
     match comparator {
         Comparator::Equal => found.is_eq(),
@@ -27,7 +27,7 @@ pub(super) fn holds(found: Ordering, comparator: Comparator) -> bool {
     }
 }
 
-/// The other way round.
+/// The comparator with its two sides exchanged.
 pub(super) fn turned(comparator: Comparator) -> Comparator {
     match comparator {
         Comparator::Less => Comparator::Greater,
@@ -38,7 +38,7 @@ pub(super) fn turned(comparator: Comparator) -> Comparator {
     }
 }
 
-/// Of several values, the one that lies so to all others.
+/// The least or the greatest of several values: the one whose order to all others is this.
 pub(super) fn extreme(wanted: Ordering, values: Vec<Value>) -> Result<Value, Fault> {
     let mut values = values.into_iter();
     let mut best = values.next().ok_or_else(|| Fault::bug("there is nothing to choose from"))?;
@@ -51,7 +51,7 @@ pub(super) fn extreme(wanted: Ordering, values: Vec<Value>) -> Result<Value, Fau
     Ok(best)
 }
 
-/// How many items have each of some values, all of these among them.
+/// How many items have each of these words in an attribute.
 pub(super) fn count_by(items: &[Item], attribute: &Text, words: &[Text]) -> Map {
     let count = |word: &Text| {
         let having = |item: &&Item| item.get(attribute).and_then(Value::as_text) == Some(word);

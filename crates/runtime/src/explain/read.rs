@@ -4,7 +4,7 @@ use latchkey_model::model::BindingId;
 use latchkey_table::{Request, Schema};
 
 use super::Explainer;
-use crate::plan::{BatchOp, Bounds, Code, Failure, GetOp, QueryOp};
+use crate::plan::{BatchOp, Bounds, Code, GetOp, OnFailure, QueryOp};
 use crate::request::Filler;
 
 impl Explainer<'_> {
@@ -30,7 +30,7 @@ impl Explainer<'_> {
                 page.line("those the table leaves unread: asked again");
             }
             match &op.failure {
-                Failure::Nothing => {}
+                OnFailure::Nothing => {}
                 failure => page.nothing(op.binding, failure, number),
             }
         });
@@ -41,9 +41,9 @@ impl Explainer<'_> {
         binding.map(|id| format!("{} = ", self.words.binding(id))).unwrap_or_default()
     }
 
-    fn nothing(&mut self, binding: Option<BindingId>, failure: &Failure, number: &str) {
+    fn nothing(&mut self, binding: Option<BindingId>, failure: &OnFailure, number: &str) {
         match (failure, binding) {
-            (Failure::Nothing, Some(id)) => {
+            (OnFailure::Nothing, Some(id)) => {
                 let name = self.words.binding(id);
                 self.line(&format!("if nothing is there: goes on, {name} is absent"));
             }
@@ -67,7 +67,7 @@ impl Explainer<'_> {
             page.query_notes(op);
             match &op.failure {
                 // A page is always there.
-                Failure::Nothing if !single => {}
+                OnFailure::Nothing if !single => {}
                 failure => page.nothing(op.binding, failure, number),
             }
         });

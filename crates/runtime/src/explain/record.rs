@@ -7,7 +7,7 @@ use super::scope::Way;
 use super::symbol::{Joined, Symbol};
 use super::words::AGAIN;
 use crate::idempotency::{KEPT_SECONDS, PARTITION, SORT, Written};
-use crate::plan::{Failure, Op, ReturnOp, Tag};
+use crate::plan::{OnFailure, Op, ReturnOp, Tag};
 
 /// Whether the record of the call has been written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -149,8 +149,8 @@ impl<'a> Explainer<'a> {
                 Op::Return(op) => behind.returns.push(op),
                 Op::Jump(next) => open.push(*next),
                 Op::JumpUnless(_, target) => open.extend([at + 1, *target]),
-                Op::Require(_, Failure::Goto { start, .. })
-                | Op::Match(_, Failure::Goto { start, .. }, _) => open.extend([at + 1, *start]),
+                Op::Require(_, OnFailure::Goto { start, .. })
+                | Op::Match(_, OnFailure::Goto { start, .. }, _) => open.extend([at + 1, *start]),
                 Op::Allow(_) | Op::Require(..) | Op::Match(..) | Op::Let(..) => open.push(at + 1),
             }
         }

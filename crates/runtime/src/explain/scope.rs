@@ -7,7 +7,7 @@ use latchkey_model::model::{BindingId, IdVec, Told};
 use latchkey_table::{Action, Datum, Expression, Map, Text, ValueType};
 use latchkey_value::name::INCARNATION_ATTRIBUTE;
 
-use super::symbol::{Given, Joined, Named, Symbol};
+use super::symbol::{Joined, Named, Presence, Symbol};
 use super::words::{Words, word};
 use crate::bug::Bug;
 use crate::evaluate::{Evaluated, Fault, Maybe, Scope};
@@ -203,10 +203,10 @@ fn computed(name: &Text, expression: &Expression<Symbol>, base: &Map<Symbol>) ->
     };
     let term = |expression: &Expression<Symbol>| computed(name, expression, base);
     match expression {
-        Expression::Value(Symbol::Named(named)) if named.given != Given::Always => {
+        Expression::Value(Symbol::Named(named)) if named.given != Presence::Always => {
             let before = stored(name);
             let either = format!("{} or {}", named.name, before.bare());
-            let removed = named.given == Given::MaybeNull || !before.absent().is_empty();
+            let removed = named.given == Presence::MaybeNull || !before.absent().is_empty();
             Symbol::optional(&either, named.value_type, removed)
         }
         Expression::Value(value) => value.clone(),
@@ -230,7 +230,7 @@ fn combined(a: &Symbol, sign: Sign, b: &Symbol, value_type: ValueType) -> Symbol
     let right = if right.contains(' ') { format!("({right})").into() } else { right };
     let name = format!("{} {} {right}", a.bare(), word(sign));
     let absent = [a.absent(), b.absent()].concat();
-    Symbol::Named(Named { name, value_type, absent, given: Given::Always })
+    Symbol::Named(Named { name, value_type, absent, given: Presence::Always })
 }
 
 impl Scope for Symbolic<'_> {
@@ -281,7 +281,7 @@ impl Scope for Symbolic<'_> {
                     Code::Input(at) => inputs[*at].nullable,
                     _ => false,
                 };
-                let given = if nullable { Given::MaybeNull } else { Given::Maybe };
+                let given = if nullable { Presence::MaybeNull } else { Presence::Maybe };
                 Symbol::Named(Named { given, ..named })
             }
             value => value,

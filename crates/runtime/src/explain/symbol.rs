@@ -27,12 +27,12 @@ pub(super) struct Named {
     pub(super) value_type: ValueType,
     /// The names of what makes it absent when absent itself.
     pub(super) absent: Vec<String>,
-    pub(super) given: Given,
+    pub(super) given: Presence,
 }
 
 /// Whether a value is given.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Given {
+pub(super) enum Presence {
     /// It is, or is absent for good.
     Always,
     /// If not, its attribute is left alone.
@@ -63,7 +63,7 @@ impl Symbol {
     /// A named value that may be absent, by its own name.
     pub(super) fn optional(name: &str, value_type: ValueType, optional: bool) -> Symbol {
         let absent = if optional { vec![name.to_owned()] } else { Vec::new() };
-        Symbol::Named(Named { name: name.to_owned(), value_type, absent, given: Given::Always })
+        Symbol::Named(Named { name: name.to_owned(), value_type, absent, given: Presence::Always })
     }
 
     /// The same value under a name it was given; one that is known needs none.

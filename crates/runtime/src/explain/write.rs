@@ -5,10 +5,10 @@ use latchkey_table::render::TransactWriteItem;
 use latchkey_table::{Action, Expression, Leg, Map, Returning, Text};
 
 use super::scope::{Bindings, Bound, Way};
-use super::symbol::{Given, Symbol};
+use super::symbol::{Presence, Symbol};
 use super::{Asked, Explainer};
 use crate::evaluate::Fault;
-use crate::plan::{self, Failure, LegNode};
+use crate::plan::{self, LegNode, OnFailure};
 use crate::request::Filler;
 
 /// A leg in one of the ways it can be made.
@@ -53,7 +53,7 @@ impl<'a> Explainer<'a> {
     fn refused(&mut self, leg: &plan::Leg, number: &str, before: Bindings) {
         let after = std::mem::replace(&mut self.scope.bound, before);
         match &leg.failure {
-            Failure::Nothing => {
+            OnFailure::Nothing => {
                 if leg.condition.is_some() {
                     self.line("if refused: 409 conflict");
                 }
@@ -167,8 +167,8 @@ fn notes(ways: &[LegWay]) -> Vec<String> {
     let [absent, maybe, maybe_null] = &mut names;
     for (name, value) in values {
         match value {
-            Symbol::Named(named) if named.given == Given::Maybe => maybe.push(name.to_string()),
-            Symbol::Named(named) if named.given == Given::MaybeNull => {
+            Symbol::Named(named) if named.given == Presence::Maybe => maybe.push(name.to_string()),
+            Symbol::Named(named) if named.given == Presence::MaybeNull => {
                 maybe_null.push(name.to_string());
             }
             value => absent.extend_from_slice(value.absent()),

@@ -7,7 +7,7 @@ proptest! {
     fn what_is_accepted_is_within_the_bounds(n in any::<i64>(), low in -5_i64..5, more in 0_i64..5) {
         let high = low + more;
         let kind = InputType::Int { low: Some(low), high: Some(high) };
-        for given in [Given::Json(Value::from(n % 20)), Given::Text(format!("{}", n % 20).into())] {
+        for given in [RawInput::Json(Value::from(n % 20)), RawInput::Text(format!("{}", n % 20).into())] {
             let read = read_as(&kind, given);
             prop_assert_eq!(read.is_ok(), (low..=high).contains(&(n % 20)));
         }

@@ -1,4 +1,4 @@
-//! What a problem tells a person where its document does not: what happened, and what to do.
+//! The `detail` of a problem for which the document has no text: what happened, and what to do.
 
 use latchkey_model::model::{self, EntityId, Expr, Model, Verb};
 

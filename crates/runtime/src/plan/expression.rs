@@ -56,7 +56,7 @@ pub(crate) enum Code {
     Draw(Box<Code>, Box<Code>),
     Commitment(Box<Code>),
     Reveal(Box<Code>),
-    /// Of several values, the one that lies so to all others.
+    /// The least or the greatest of several values.
     Extreme(Ordering, Vec<Code>),
     /// How many items a name holds.
     Count(BindingId),
@@ -175,7 +175,7 @@ impl Expressions<'_> {
         })
     }
 
-    /// What is called by a name.
+    /// A function of the language.
     fn function(&mut self, expr: &Expr) -> Planned<Code> {
         Ok(match &expr.kind {
             ExprKind::Told(told) => Code::Told(*told),

@@ -6,7 +6,7 @@ use latchkey_table::{Text, Value};
 use super::entity::{Entity, Part, Shape};
 use super::expression::{Expressions, Piece, joined};
 use super::refusal::{Planned, Unplanned};
-use super::{Code, Failure, Send, Sign};
+use super::{Code, OnFailure, Send, Sign};
 
 /// The key of one item.
 #[derive(Debug)]
@@ -50,7 +50,7 @@ pub(crate) struct Leg {
     pub(crate) result: Option<BindingId>,
     /// The indexes in which it may move the item.
     pub(crate) indexes: Vec<usize>,
-    pub(crate) failure: Failure,
+    pub(crate) failure: OnFailure,
 }
 
 /// What must be where a write writes. An item of another type there is damage: the check lets no two entities share
@@ -99,7 +99,7 @@ impl Leg {
         expressions: &mut Expressions<'_>,
         entity: &Entity,
         leg: &model::Leg,
-        failure: Failure,
+        failure: OnFailure,
     ) -> Planned<Leg> {
         expressions.target = leg.target;
         let key_values = assigns(expressions, &leg.key)?;

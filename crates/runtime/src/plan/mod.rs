@@ -27,7 +27,7 @@ pub(crate) use input::{Input, InputType};
 pub(crate) use latchkey_model::model::New;
 pub(crate) use leg::{Assign, Key, Leg, LegNode, Place};
 pub(crate) use op::{
-    BatchOp, Bounds, EndOp, Failure, GetOp, Op, Paging, ProblemOp, QueryOp, ReturnOp, Strength,
+    BatchOp, Bounds, EndOp, GetOp, OnFailure, Op, Paging, ProblemOp, QueryOp, ReturnOp, Strength,
 };
 pub use queue::QueueInfo;
 pub(crate) use queue::{Queue, Send, Worker};

@@ -6,13 +6,13 @@ use latchkey_table::{Direction, Text};
 use super::leg::{Assign, Key, Leg, LegNode};
 use super::{Code, Piece, Shown, Tag};
 
-/// What a program does.
+/// One operation of a program.
 #[derive(Debug)]
 pub(crate) enum Op {
     Allow(Code),
-    Require(Code, Failure),
+    Require(Code, OnFailure),
     /// A caller's precondition; and of which item the test asks the version, by which attribute.
-    Match(Code, Failure, Option<(BindingId, Text)>),
+    Match(Code, OnFailure, Option<(BindingId, Text)>),
     JumpUnless(Code, usize),
     Jump(usize),
     Let(BindingId, Code),
@@ -52,9 +52,9 @@ fn leg_problems<'a>(node: &'a LegNode, codes: &mut Vec<&'a str>) {
     }
 }
 
-/// What happens when something did not.
+/// The answer when a test does not hold, a read finds nothing, or a write is refused.
 #[derive(Debug)]
-pub(crate) enum Failure {
+pub(crate) enum OnFailure {
     Problem(Box<ProblemOp>),
     Retry,
     /// Ends where nobody waits for an answer.
@@ -68,15 +68,15 @@ pub(crate) enum Failure {
     Nothing,
 }
 
-impl Failure {
+impl OnFailure {
     fn problem<'a>(&'a self, codes: &mut Vec<&'a str>) {
-        if let Failure::Problem(op) = self {
+        if let OnFailure::Problem(op) = self {
             codes.push(&op.code);
         }
     }
 }
 
-/// How a run ends that nobody waits for.
+/// How a worker ends, for which nobody waits.
 #[derive(Debug)]
 pub(crate) enum EndOp {
     Done,
@@ -103,7 +103,7 @@ pub(crate) struct GetOp {
     pub(crate) binding: Option<BindingId>,
     pub(crate) key: Key,
     pub(crate) strong: Strength,
-    pub(crate) failure: Failure,
+    pub(crate) failure: OnFailure,
 }
 
 /// Reads several items of one entity.
@@ -117,7 +117,7 @@ pub(crate) struct BatchOp {
     pub(crate) strong: Strength,
     /// Whether all are read at one instant.
     pub(crate) snapshot: bool,
-    pub(crate) failure: Failure,
+    pub(crate) failure: OnFailure,
 }
 
 /// When a read is strong.
@@ -143,7 +143,7 @@ pub(crate) struct QueryOp {
     /// The page a caller can size, or else how many there are at most.
     pub(crate) paging: Option<Paging>,
     pub(crate) items_max: u32,
-    pub(crate) failure: Failure,
+    pub(crate) failure: OnFailure,
 }
 
 /// A page: its size, and the largest.

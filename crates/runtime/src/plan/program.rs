@@ -14,7 +14,7 @@ use super::entity::value_type;
 use super::expression::Expressions;
 use super::input::{Input, InputType, nullable};
 use super::leg::{Leg, LegNode, assigns};
-use super::op::{EndOp, Failure, Op, Paging, ProblemOp, ReturnOp, TransactOp};
+use super::op::{EndOp, OnFailure, Op, Paging, ProblemOp, ReturnOp, TransactOp};
 use super::refusal::{Planned, Unplanned};
 use super::tag::{Tag, is_whole, named_by_url};
 use super::{Code, Contract, ContractInfo, Entities, Entity, InputInfo, Piece, Send, Shown};
@@ -179,18 +179,18 @@ impl Planner<'_> {
         &mut self,
         failure: Option<&model::Failure>,
         cause: &Cause<'_>,
-    ) -> Planned<Failure> {
+    ) -> Planned<OnFailure> {
         Ok(match failure.map(|failure| &failure.kind) {
-            None => Failure::Nothing,
-            Some(FailureKind::Retry) => Failure::Retry,
-            Some(FailureKind::End(ending)) => Failure::End(Box::new(self.ending(ending)?)),
+            None => OnFailure::Nothing,
+            Some(FailureKind::Retry) => OnFailure::Retry,
+            Some(FailureKind::End(ending)) => OnFailure::End(Box::new(self.ending(ending)?)),
             Some(FailureKind::Problem { status, code, message, with }) => {
                 let message = message.as_ref().map(|message| self.expressions.code(message));
                 let message = message.transpose()?;
                 let with = assigns(&mut self.expressions, with)?;
                 let (status, code) = (*status, code.as_str().into());
                 let detail = detail(self.expressions.model, status, cause);
-                Failure::Problem(Box::new(ProblemOp { status, code, message, detail, with }))
+                OnFailure::Problem(Box::new(ProblemOp { status, code, message, detail, with }))
             }
             Some(FailureKind::Steps(steps)) => {
                 let (mut start, mut end) = (0, 0);
@@ -200,7 +200,7 @@ impl Planner<'_> {
                     end = planner.program.len();
                     Ok(Op::Jump(end))
                 })?;
-                Failure::Goto { start, end }
+                OnFailure::Goto { start, end }
             }
         })
     }

@@ -5,7 +5,7 @@ use latchkey_table::{Direction, Text, Value};
 
 use super::detail::Cause;
 use super::leg::{Key, assigns};
-use super::op::{BatchOp, Bounds, Failure, GetOp, Op, Paging, QueryOp, Strength};
+use super::op::{BatchOp, Bounds, GetOp, OnFailure, Op, Paging, QueryOp, Strength};
 use super::program::Planner;
 use super::refusal::{Planned, Unplanned};
 use super::{Assign, Code};
@@ -41,7 +41,7 @@ impl Planner<'_> {
         batch: &model::Batch,
         read: &model::Read,
         strong: Strength,
-        failure: Failure,
+        failure: OnFailure,
     ) -> Planned<BatchOp> {
         let attribute = Text::from(batch.attribute.as_str());
         let mut given = assigns(&mut self.expressions, &batch.key)?;
@@ -72,7 +72,7 @@ impl Planner<'_> {
         query: &model::Query,
         read: &model::Read,
         strong: Strength,
-        failure: Failure,
+        failure: OnFailure,
     ) -> Planned<QueryOp> {
         if !query.filters.is_empty() {
             return Err(Unplanned::new("a query cannot keep items by a filter"));

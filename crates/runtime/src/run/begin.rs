@@ -1,4 +1,4 @@
-//! How a call begins: its inputs, its name, and what it makes.
+//! The begin of a call: it reads the inputs and the `Idempotency-Key`, and makes the `new` values.
 
 use latchkey_table::{Text, Value};
 
@@ -15,12 +15,12 @@ impl Session<'_> {
     /// Reads the inputs, and fixes what must not change while the contract runs again.
     pub(super) fn begin(
         &mut self,
-        inputs: Vec<(Text, crate::call::Given)>,
+        inputs: Vec<(Text, crate::call::RawInput)>,
         if_match: Option<IfMatch>,
         key: Option<&str>,
         now: i64,
     ) -> Result<(), Ended> {
-        let contract = self.contract;
+        let contract = self.call.contract;
         let safe = contract.info.method == "GET";
         if if_match.is_some() && contract.version_input.is_none() && !safe {
             let detail = "this contract has no version to match; leave `If-Match` out";
@@ -38,11 +38,11 @@ impl Session<'_> {
         {
             let key = bare(key)?;
             let named = || self.name(key, &typed.given, if_match.as_ref(), now);
-            self.named = contract.takes_names().then(named);
+            self.call.named = contract.takes_names().then(named);
         }
-        self.if_match = if_match.filter(|_| versioned.is_some());
-        self.page_size = typed.page_size;
-        self.cursor = typed.cursor;
+        self.call.if_match = if_match.filter(|_| versioned.is_some());
+        self.call.page_size = typed.page_size;
+        self.call.cursor = typed.cursor;
         self.make_values(now)?;
         self.frame.inputs = typed.given;
         for (id, input) in contract.inputs.enumerate() {
@@ -58,7 +58,7 @@ impl Session<'_> {
             if contract.paging.is_some() {
                 // What is made anew in every call cannot bind the next.
                 let sealed = if given || constant { self.frame.given(id).cloned() } else { None };
-                self.sealed_inputs.push(sealed);
+                self.call.sealed_inputs.push(sealed);
             }
         }
         Ok(())
@@ -67,19 +67,19 @@ impl Session<'_> {
     fn name(&self, key: &str, given: &Inputs, if_match: Option<&IfMatch>, now: i64) -> Named {
         let caller = &self.frame.caller.id;
         let tag = if_match.map(|tag| format!("{tag:?}")).unwrap_or_default();
-        Named::new(self.system, self.contract, caller, given, &tag, key, now)
+        Named::new(self.call.system, self.call.contract, caller, given, &tag, key, now)
     }
 
     /// What `new` makes is made once.
     pub(super) fn make_values(&mut self, now: i64) -> Result<(), Ended> {
-        for new in &self.contract.new_values {
+        for new in &self.call.contract.new_values {
             let value = match new {
                 New::Key => Value::Bytes(self.random::<KEY_BYTES>()?.to_vec()),
                 New::Ulid => Value::Text(self.ulid(now)?),
             };
             self.frame.new_values.push(value);
         }
-        if self.contract.incarnates {
+        if self.call.contract.incarnates {
             self.frame.incarnation = Some(self.ulid(now)?);
         }
         Ok(())
@@ -88,14 +88,14 @@ impl Session<'_> {
     fn ulid(&self, now: i64) -> Result<Text, Ended> {
         // No ULID is of an instant before 1970.
         let milliseconds = u64::try_from(now).map_err(|_| Fault::OutOfRange)?;
-        let ulid = self.runtime.ulids.next(milliseconds, self.random()?);
+        let ulid = self.call.runtime.ulids.next(milliseconds, self.random()?);
         Ok(ulid.to_string().as_str().into())
     }
 
     /// Bytes nobody can guess.
     pub(super) fn random<const N: usize>(&self) -> Result<[u8; N], Ended> {
         let mut random = [0; N];
-        match self.runtime.source.random(&mut random) {
+        match self.call.runtime.source.random(&mut random) {
             Ok(()) => Ok(random),
             Err(error) => {
                 tracing::error!(%error, "no random bytes are available");

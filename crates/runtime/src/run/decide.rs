@@ -1,4 +1,4 @@
-//! What a call decides by itself: tests, jumps, answers, failures.
+//! The operations that need no request: tests, jumps, answers, failures.
 
 use latchkey_model::model::BindingId;
 use latchkey_queue::Failure as TryFailure;
@@ -9,7 +9,7 @@ use crate::answer::answer;
 use crate::bug::Bug;
 use crate::call::IfMatch;
 use crate::evaluate::{Bound, Fault, Scope};
-use crate::plan::{Code, EndOp, Failure, Op, ProblemOp};
+use crate::plan::{Code, EndOp, OnFailure, Op, ProblemOp};
 use crate::problem::Problem;
 use crate::work::{CLASS_FAILED, Ending};
 
@@ -54,11 +54,11 @@ impl Session<'_> {
     fn matches(
         &mut self,
         test: &Code,
-        failure: &Failure,
+        failure: &OnFailure,
         versioned: Option<&(BindingId, Text)>,
         at: usize,
     ) -> Result<usize, Ended> {
-        let tags = match self.if_match.take_if(|_| versioned.is_some()) {
+        let tags = match self.call.if_match.take_if(|_| versioned.is_some()) {
             None => {
                 let holds = self.frame.test(test)?;
                 return if holds { Ok(at + 1) } else { self.fail(failure) };
@@ -76,7 +76,7 @@ impl Session<'_> {
             }
             IfMatch::OneOf(versions) => self.any_version(test, versions)?,
         };
-        self.if_match = Some(tags);
+        self.call.if_match = Some(tags);
         if holds {
             return Ok(at + 1);
         }
@@ -101,19 +101,19 @@ impl Session<'_> {
 
     /// The input that a version in `If-Match` stands for.
     fn version_place(&mut self) -> Result<&mut Option<Value>, Fault> {
-        let input = self.contract.version_input;
+        let input = self.call.contract.version_input;
         let input = input.ok_or_else(|| Fault::bug("a version is matched with no input"))?;
         Ok(&mut self.frame.inputs[input])
     }
 
     /// What happens when a test does not hold, a read finds nothing, or a write is refused.
-    pub(super) fn fail(&self, failure: &Failure) -> Result<usize, Ended> {
+    pub(super) fn fail(&self, failure: &OnFailure) -> Result<usize, Ended> {
         match failure {
-            Failure::Problem(op) => Err(Ended::Refused(self.problem(op)?)),
-            Failure::Retry => Err(Ended::Again),
-            Failure::End(op) => Err(Ended::Over(self.ending(op)?)),
-            Failure::Goto { start, .. } => Ok(*start),
-            Failure::Nothing => {
+            OnFailure::Problem(op) => Err(Ended::Refused(self.problem(op)?)),
+            OnFailure::Retry => Err(Ended::Again),
+            OnFailure::End(op) => Err(Ended::Over(self.ending(op)?)),
+            OnFailure::Goto { start, .. } => Ok(*start),
+            OnFailure::Nothing => {
                 let detail = "what is stored does not allow this; read it before you try again";
                 Err(Ended::Refused(Problem::new(409, "conflict", detail)))
             }

@@ -8,8 +8,8 @@ use super::{Ended, Session, too_late};
 use crate::bug::{Bug, Damage};
 use crate::cursor::CursorUse;
 use crate::evaluate::Bound;
-use crate::pages::Found;
-use crate::plan::{BatchOp, Failure, GetOp, QueryOp};
+use crate::pages::ItemPage;
+use crate::plan::{BatchOp, GetOp, OnFailure, QueryOp};
 use crate::problem::Problem;
 use crate::shape::Seen;
 
@@ -31,8 +31,8 @@ impl Session<'_> {
                 Ok(at + 1)
             }
             // It would be there each time.
-            (None, Failure::Retry) if there => {
-                let entity = &self.system.entities[op.entity].name;
+            (None, OnFailure::Retry) if there => {
+                let entity = &self.call.system.entities[op.entity].name;
                 let key = self.filler().key(&op.key)?;
                 Err(self.damaged(entity, &key, &Damage::OtherType))
             }
@@ -49,7 +49,7 @@ impl Session<'_> {
         let items: Vec<Item> = seen.into_iter().map(|seen| seen.item).collect();
         let empty = items.is_empty();
         if let Some(binding) = op.binding {
-            self.frame.bind(binding, Bound::Page(Found { items, next: None }));
+            self.frame.bind(binding, Bound::Page(ItemPage { items, next: None }));
         }
         if empty { self.nothing(&op.failure, at) } else { Ok(at + 1) }
     }
@@ -64,9 +64,9 @@ impl Session<'_> {
     }
 
     /// Nothing was found, which may be no failure.
-    fn nothing(&self, failure: &Failure, at: usize) -> Result<usize, Ended> {
+    fn nothing(&self, failure: &OnFailure, at: usize) -> Result<usize, Ended> {
         match failure {
-            Failure::Nothing => Ok(at + 1),
+            OnFailure::Nothing => Ok(at + 1),
             failure => self.fail(failure),
         }
     }
@@ -74,13 +74,13 @@ impl Session<'_> {
     pub(super) async fn query(&mut self, op: &QueryOp, at: usize) -> Result<usize, Ended> {
         let request = self.filler().query(op)?;
         let size = match op.paging {
-            Some(paging) => self.page_size.unwrap_or(paging.size).min(paging.size_max),
+            Some(paging) => self.call.page_size.unwrap_or(paging.size).min(paging.size_max),
             None => op.items_max,
         };
         let (items, next) = match request {
             Some(request) => self.page(op.entity, request, size, op.paging.is_some()).await?,
             // A cursor of a range with nothing in it was never made.
-            None if op.paging.is_some() && self.cursor.is_some() => return Err(bad_cursor()),
+            None if op.paging.is_some() && self.call.cursor.is_some() => return Err(bad_cursor()),
             None => (Vec::new(), None),
         };
         let empty = items.is_empty();
@@ -93,7 +93,7 @@ impl Session<'_> {
                 },
                 items => {
                     let items = items.map(|seen| seen.item).collect();
-                    self.frame.bind(binding, Bound::Page(Found { items, next }));
+                    self.frame.bind(binding, Bound::Page(ItemPage { items, next }));
                 }
             }
         }
@@ -109,8 +109,8 @@ impl Session<'_> {
         size: u32,
         paged: bool,
     ) -> Result<(Vec<Seen>, Option<String>), Ended> {
-        if paged && let Some(cursor) = self.cursor.clone() {
-            let resume = self.runtime.sealer.open(&self.cursor_use(&query), &cursor)?;
+        if paged && let Some(cursor) = self.call.cursor.clone() {
+            let resume = self.call.runtime.sealer.open(&self.cursor_use(&query), &cursor)?;
             query.resume = Some(resume.ok_or_else(bad_cursor)?);
         }
         let wanted = usize::try_from(size).map_err(|_| Bug::new("a page is larger than memory"))?;
@@ -119,7 +119,8 @@ impl Session<'_> {
         loop {
             let missing = most.saturating_sub(items.len());
             let limit = if passed_over { missing.max(PASSED_OVER_ITEMS) } else { missing };
-            query.limit = u32::try_from(limit).ok();
+            let limit = u32::try_from(limit);
+            query.limit = Some(limit.map_err(|_| Bug::new("a page is larger than any query"))?);
             let page: Result<Page, Error> = self.ask(query.clone()).await;
             let page = page.map_err(|error| self.refused(&error))?;
             let read = page.items.len();
@@ -127,7 +128,7 @@ impl Session<'_> {
             passed_over |= seen.len() < read;
             items.extend(seen);
             match page.resume {
-                Some(_) if items.len() < most && Instant::now() > self.deadline => {
+                Some(_) if items.len() < most && Instant::now() > self.call.deadline => {
                     return Err(Ended::Refused(too_late()));
                 }
                 Some(resume) if items.len() < most => query.resume = Some(resume),
@@ -139,16 +140,16 @@ impl Session<'_> {
         let last = items.last().filter(|_| more && paged);
         let resume = last.map(|last| query.behind(&last.item)).transpose();
         let resume = resume.map_err(|reason| self.refused(&reason.into()))?;
-        let seal = |resume| self.runtime.sealer.seal(&self.cursor_use(&query), &resume);
+        let seal = |resume| self.call.runtime.sealer.seal(&self.cursor_use(&query), &resume);
         Ok((items, resume.map(seal).transpose()?))
     }
 
     fn cursor_use<'s>(&'s self, query: &'s Query) -> CursorUse<'s> {
         CursorUse {
-            system: &self.system.name,
-            contract: &self.contract.info.id,
+            system: &self.call.system.name,
+            contract: &self.call.contract.info.id,
             caller: &self.frame.caller.id,
-            inputs: &self.sealed_inputs,
+            inputs: &self.call.sealed_inputs,
             query,
         }
     }

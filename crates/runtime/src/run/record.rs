@@ -25,13 +25,13 @@ pub(super) struct Record {
 impl Session<'_> {
     /// Looks whether a call of this name was made.
     pub(super) async fn replay(&mut self) -> Result<Option<Ended>, Ended> {
-        let Some(named) = self.named.clone() else { return Ok(None) };
-        let request = named.get(self.system);
+        let Some(named) = self.call.named.clone() else { return Ok(None) };
+        let request = named.get(self.call.system);
         let got: Result<Got, Error> = self.ask(request).await;
         let got = got.map_err(|error| self.refused(&error))?;
         let recorded = match &got.item {
             Some(item) => named
-                .read(self.system, item)
+                .read(self.call.system, item)
                 .map_err(|damage| self.damaged("the record of a call", named.key(), &damage))?,
             None => None,
         };
@@ -54,7 +54,7 @@ impl Session<'_> {
 
     /// The record to write with an effect: the answer, if nothing but that comes after it, or else a claim.
     pub(super) fn record(&mut self, next: usize) -> Result<Option<Record>, Ended> {
-        let Some(named) = self.named.clone() else { return Ok(None) };
+        let Some(named) = self.call.named.clone() else { return Ok(None) };
         let answer = match self.preview(next) {
             Some(Ended::Answered(answer)) => Some(answer),
             // Better before the effect than after it.
@@ -62,7 +62,7 @@ impl Session<'_> {
             _ => None,
         };
         match answer {
-            Some(answer) => match named.put(self.system, &answer, self.claim.as_ref()) {
+            Some(answer) => match named.put(self.call.system, &answer, self.claim.as_ref()) {
                 Some(put) => Ok(Some(Record { put, claim: None })),
                 None => Err(too_long()),
             },
@@ -70,7 +70,7 @@ impl Session<'_> {
             None => {
                 let random: [u8; 16] = self.random()?;
                 let claim = Text::from(BASE64.encode(random));
-                let put = named.claim(self.system, &claim);
+                let put = named.claim(self.call.system, &claim);
                 Ok(Some(Record { put, claim: Some(claim) }))
             }
         }
@@ -78,7 +78,7 @@ impl Session<'_> {
 
     /// How it will end from here on, if the table is asked nothing more.
     pub(super) fn preview(&mut self, mut at: usize) -> Option<Ended> {
-        let contract = self.contract;
+        let contract = self.call.contract;
         loop {
             match contract.program.get(at) {
                 None => return Some(Bug::new("the contract goes on past its end").into()),
@@ -95,10 +95,10 @@ impl Session<'_> {
 
     /// Keeps an answer that had no effect to be kept with.
     pub(super) async fn record_alone(&mut self, answer: Answer) -> Ended {
-        let Some(named) = self.named.clone().filter(|_| !self.recorded) else {
+        let Some(named) = self.call.named.clone().filter(|_| !self.recorded) else {
             return Ended::Answered(answer);
         };
-        let Some(put) = named.put(self.system, &answer, self.claim.as_ref()) else {
+        let Some(put) = named.put(self.call.system, &answer, self.claim.as_ref()) else {
             return too_long();
         };
         match self.ask::<Wrote>(put).await {

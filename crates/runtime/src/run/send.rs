@@ -47,9 +47,9 @@ impl<'a> Session<'a> {
         send: &'a plan::Send,
         legs: &mut Legs<'a>,
     ) -> Result<(), Ended> {
-        let line = &self.runtime.lines[send.queue];
+        let line = &self.call.runtime.lines[send.queue];
         let body = self.filler().map(&send.values)?;
-        if let Some(worker) = &self.system.queues[send.queue].worker {
+        if let Some(worker) = &self.call.system.queues[send.queue].worker {
             // Better refused now than given up later.
             input::kept(&worker.body, &body).map_err(Ended::Refused)?;
         }
@@ -58,21 +58,21 @@ impl<'a> Session<'a> {
             Some(at) => Some(time::parse(&self.frame.text(at)?).ok_or(Fault::OutOfRange)?),
             None => None,
         };
-        let message = Message::new(id, body, self.now);
+        let message = Message::new(id, body, self.call.now);
         let message = message.map_err(|error| Ended::Refused(Problem::bad(error.to_string())))?;
         let sent = match &send.refused {
-            Some(_) if line.ahead_ms.is_none() => self.runtime.sending.says(line.home.queue()),
+            Some(_) if line.ahead_ms.is_none() => self.call.runtime.sending.says(line.home.queue()),
             // Without a way to refuse it, it is sent until it is taken.
             _ => Sent::Accepted,
         };
         let outside = line.ahead_ms.is_some();
         let leg = (sent == Sent::Accepted).then_some(legs.filled.len());
-        let soon = |ahead| at.is_none_or(|at| at <= self.now.saturating_add(ahead));
+        let soon = |ahead| at.is_none_or(|at| at <= self.call.now.saturating_add(ahead));
         let at_once = line.ahead_ms.is_none_or(soon);
         let sending = Sending { send, message, at, sent, leg, outside, at_once, kept: Map::new() };
         if leg.is_some() {
             // The queue in the store gives a message its place when the transaction is handed in.
-            let stamp = Stamp { at: self.now, seq: 0 };
+            let stamp = Stamp { at: self.call.now, seq: 0 };
             let leg = if outside {
                 sending.record().leg(&line.home)
             } else {
@@ -88,7 +88,7 @@ impl<'a> Session<'a> {
     pub(super) fn keep(&self, legs: &mut Legs<'a>) -> Result<(), Ended> {
         for sending in &mut legs.sends {
             sending.kept = self.filler().map(&sending.send.kept)?;
-            let line = &self.runtime.lines[sending.send.queue];
+            let line = &self.call.runtime.lines[sending.send.queue];
             let leg = sending.leg.filter(|_| sending.outside);
             if let Some(filled) = leg.and_then(|at| legs.filled.get_mut(at)) {
                 filled.leg = sending.record().leg(&line.home);
@@ -106,25 +106,25 @@ impl<'a> Session<'a> {
         offset: usize,
         removes: bool,
     ) -> (i64, Result<Transacted, Error>) {
-        let turn = self.held.and_then(|held| held.turn);
+        let turn = self.call.held.and_then(|held| held.turn);
         if sends.is_empty() {
             let (kept, answering) = self.begin_to_ask(Request::Transact(transact));
             turn.filter(|_| removes).into_iter().for_each(Turn::leaves);
-            return (self.now, self.answered(kept, answering).await);
+            return (self.call.now, self.answered(kept, answering).await);
         }
         turn.into_iter().for_each(Turn::writes_more);
         let within = sends.iter().filter(|sending| !sending.outside && sending.leg.is_some());
         let queue =
-            within.clone().find_map(|sending| self.runtime.lines[sending.send.queue].within());
+            within.clone().find_map(|sending| self.call.runtime.lines[sending.send.queue].within());
         let Some(queue) = queue else {
-            return (self.now, self.ask(transact).await);
+            return (self.call.now, self.ask(transact).await);
         };
-        let now = self.runtime.source.now();
-        let now = if self.given_now { self.now } else { now.max(self.now) };
+        let now = self.call.runtime.source.now();
+        let now = if self.call.given_now { self.call.now } else { now.max(self.call.now) };
         let (stamp, kept, answering) = {
             let stamping = queue.stamp(now);
             for sending in within {
-                let home = &self.runtime.lines[sending.send.queue].home;
+                let home = &self.call.runtime.lines[sending.send.queue].home;
                 let leg = sending.leg.and_then(|at| transact.legs.get_mut(at + offset));
                 if let Some(leg) = leg {
                     *leg = sending.placed(home, stamping.stamp());
@@ -141,14 +141,14 @@ impl<'a> Session<'a> {
     pub(super) async fn sent(&mut self, sends: Vec<Sending<'a>>, sent_at: i64) {
         // At once: whoever is cut off below has sent all the same.
         for sending in sends.iter().filter(|sending| sending.leg.is_some()) {
-            if let Some(queue) = self.runtime.lines[sending.send.queue].within() {
+            if let Some(queue) = self.call.runtime.lines[sending.send.queue].within() {
                 queue.sent(sending.at.unwrap_or(sent_at));
             }
         }
         for sending in sends {
-            let (now, deadline, trace) = (self.now, self.deadline, self.trace.is_some());
-            let (runtime, send) = (self.runtime, sending.send);
-            let given_now = self.given_now;
+            let (now, deadline, trace) = (self.call.now, self.call.deadline, self.trace.is_some());
+            let (runtime, send) = (self.call.runtime, sending.send);
+            let given_now = self.call.given_now;
             let following = Following { runtime, send, now, given_now, deadline, trace };
             let relayed = match sending.outside {
                 true if !sending.at_once => continue,
@@ -175,10 +175,10 @@ impl Session<'_> {
             Ending::Failed(why) => why.class == CLASS_TIMEOUT,
             Ending::Done => false,
         };
-        let line = &self.runtime.lines[send.queue];
+        let line = &self.call.runtime.lines[send.queue];
         if let Some(Leg::Put(put)) = again.then(|| record.leg(&line.home)) {
             let deadline = Instant::now() + FOLLOW_LATER_TIME_MAX;
-            let put = self.runtime.backend.ask::<Wrote>(put, deadline.into_std()).await;
+            let put = self.call.runtime.backend.ask::<Wrote>(put, deadline.into_std()).await;
             if let Err(error) = put {
                 tracing::warn!(send = %send.id, %error, "what follows a send is not done");
             }

@@ -1,4 +1,4 @@
-//! What runs without a caller: a worker's message, and what follows a send.
+//! Runs without a caller: a worker with its message, and the `accepted` or `refused` of a send.
 
 use std::time::Duration;
 
@@ -60,7 +60,7 @@ pub(super) struct Fence {
 impl Session<'_> {
     /// The fence of a write. It removes the message if nothing comes after the write but that the message is done.
     pub(super) fn fence(&mut self, next: usize) -> Fence {
-        let Some(held) = self.held else { return Fence::default() };
+        let Some(held) = self.call.held else { return Fence::default() };
         let Some(queue) = held.within else { return Fence::default() };
         let before = held.turn.and_then(|turn| turn.before.as_ref()).filter(|_| held.behind);
         let before = before.and_then(|before| queue.gone(&before.received));
@@ -73,7 +73,7 @@ impl Session<'_> {
 
     /// The next write need not insist that the message before it is gone.
     pub(super) fn stand_first(&mut self) {
-        self.held.iter_mut().for_each(|held| held.behind = false);
+        self.call.held.iter_mut().for_each(|held| held.behind = false);
     }
 
     /// Runs up to the first operation that does more than read single items, and says which that is; nothing if it
@@ -81,7 +81,7 @@ impl Session<'_> {
     async fn run_ahead(&mut self) -> Option<usize> {
         let mut at = 0;
         loop {
-            match self.contract.program.get(at)? {
+            match self.call.contract.program.get(at)? {
                 Op::Query(_) | Op::Write(_) | Op::Transact(_) => return Some(at),
                 _ => at = self.step(at).await.ok()?,
             }
@@ -92,16 +92,16 @@ impl Session<'_> {
     /// does not come.
     async fn await_turn(&mut self) -> Option<Option<usize>> {
         // A message is given up in its turn alone, which has come.
-        let turn = self.held.filter(|held| held.removes).and_then(|held| held.turn);
+        let turn = self.call.held.filter(|held| held.removes).and_then(|held| held.turn);
         let turn = turn.filter(|turn| turn.before.is_some());
         let Some(turn) = turn else { return Some(None) };
         let from = self.run_ahead().await;
-        let next = from.and_then(|at| self.contract.program.get(at));
+        let next = from.and_then(|at| self.call.contract.program.get(at));
         match turn.comes(matches!(next, Some(Op::Write(_) | Op::Transact(_)))).await {
             Comes::Never => None,
             Comes::Over { stands } => Some(from.filter(|_| stands)),
             Comes::Behind => {
-                self.held.iter_mut().for_each(|held| held.behind = true);
+                self.call.held.iter_mut().for_each(|held| held.behind = true);
                 Some(from)
             }
         }
@@ -112,12 +112,12 @@ impl Session<'_> {
         let mut from = self.await_turn().await.ok_or(NotEnded::Skipped)?;
         loop {
             // Its time begins with its turn.
-            self.deadline = Instant::now() + time_max;
-            let attempts = timeout_at(self.deadline + GRACE, self.attempts(from.take()));
+            self.call.deadline = Instant::now() + time_max;
+            let attempts = timeout_at(self.call.deadline + GRACE, self.attempts(from.take()));
             match attempts.await.map_err(|_| NotEnded::Late)? {
                 Ended::Early => {
                     self.stand_first();
-                    let free = match self.held.and_then(|held| held.turn) {
+                    let free = match self.call.held.and_then(|held| held.turn) {
                         Some(turn) => turn.is_free().await,
                         None => return Ok(Bug::new("a message without a turn is early").into()),
                     };
@@ -145,7 +145,7 @@ pub(crate) async fn perform(runtime: &Runtime, task: Task<'_>) -> Worked {
     let caller = Caller::default();
     let mut session = Session::new(runtime, contract, &caller, now, deadline);
     session.trace = trace.then(Vec::new);
-    session.held = held;
+    session.call.held = held;
     session.frame.told = told;
     let begun = input::kept(contract, given).map_err(Ended::Refused).and_then(|inputs| {
         session.frame.inputs = inputs;

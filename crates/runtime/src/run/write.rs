@@ -12,7 +12,7 @@ use super::task::Fence;
 use super::{Ended, Session};
 use crate::bug::{Bug, Damage};
 use crate::evaluate::{Bound, Scope};
-use crate::plan::{self, Failure, LegNode};
+use crate::plan::{self, LegNode, OnFailure};
 use crate::problem::{FieldError, Problem};
 use crate::request::as_stored;
 use crate::work::Ending;
@@ -48,8 +48,8 @@ impl<'a> Session<'a> {
         at: usize,
     ) -> Result<usize, Ended> {
         // A check writes nothing, so no backend has it alone; and a record goes with its effect.
-        let fenced = self.held.is_some_and(|held| held.ordered && held.within.is_some());
-        if leg.verb == Verb::Check || self.named.is_some() || fenced {
+        let fenced = self.call.held.is_some_and(|held| held.ordered && held.within.is_some());
+        if leg.verb == Verb::Check || self.call.named.is_some() || fenced {
             let mut legs = Legs { assumed: self.frame.assumed.clone(), ..Legs::default() };
             let read = leg.target.and_then(|target| self.frame.as_stored(target));
             self.fill(leg, &mut legs)?;
@@ -106,11 +106,11 @@ impl<'a> Session<'a> {
     /// What happens when a leg is refused. An item of another type is damage to a leg without an `else`, and to one that
     /// would be tried again: it would meet that item each time.
     fn leg_failed(&self, leg: &plan::Leg, item: Option<&Item>) -> Result<usize, Ended> {
-        if let (Failure::Nothing | Failure::Retry, Some(item)) = (&leg.failure, item) {
-            let entity = &self.system.entities[leg.entity];
-            let key = self.system.table.key.of(item);
-            let key = key.ok_or_else(|| Bug::new("an item was met that has no key"))?;
-            if item.get(&self.system.discriminator) != Some(&entity.kind) {
+        if let (OnFailure::Nothing | OnFailure::Retry, Some(item)) = (&leg.failure, item) {
+            let entity = &self.call.system.entities[leg.entity];
+            if !entity.is_type_of(&self.call.system.discriminator, item) {
+                let key = self.call.system.table.key.of(item);
+                let key = key.ok_or_else(|| Bug::new("an item was met that has no key"))?;
                 return Err(self.damaged(&entity.name, &key, &Damage::OtherType));
             }
         }
@@ -214,7 +214,7 @@ impl<'a> Session<'a> {
         let transact = Transact { legs };
         let (sent_at, done) = match transact.legs.is_empty() {
             false => self.hand_in(transact, &sent.sends, offset, removes).await,
-            true => (self.now, Ok(Transacted { capacity: Capacity::ZERO })),
+            true => (self.call.now, Ok(Transacted { capacity: Capacity::ZERO })),
         };
         // Whoever is cut off while queues are asked has had its effect.
         self.writing = done.is_ok() && !sent.sends.is_empty();
@@ -282,7 +282,7 @@ impl<'a> Session<'a> {
                 .filter(|assign| assign.attribute == breach.name)
                 .for_each(|assign| assign.value.summands(&mut inputs));
             let named: Vec<&Text> =
-                inputs.into_iter().map(|input| &self.contract.inputs[input].name).collect();
+                inputs.into_iter().map(|input| &self.call.contract.inputs[input].name).collect();
             let names = if named.is_empty() { vec![&breach.name] } else { named };
             errors.extend(names.into_iter().map(|name| FieldError::named(name, detail.as_str())));
         }

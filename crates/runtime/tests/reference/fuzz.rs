@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use latchkey_runtime::{Call, Caller, Given, IfMatch, Options};
+use latchkey_runtime::{Call, Caller, IfMatch, Options, RawInput};
 use latchkey_table::{Item, Number, Text, Value};
 use proptest::prelude::*;
 
@@ -26,7 +26,7 @@ const CONTRACTS: [(&str, &[&str]); 10] = [
 ];
 
 /// Values a caller who knows the document might give.
-fn sensible(name: &str) -> BoxedStrategy<Given> {
+fn sensible(name: &str) -> BoxedStrategy<RawInput> {
     let texts: &[&str] = match name {
         "parcelId" => &["p1", "p2", "p3"],
         "ownerId" => &["ann", "bob"],
@@ -41,9 +41,9 @@ fn sensible(name: &str) -> BoxedStrategy<Given> {
     };
     let text = proptest::sample::select(texts.to_vec());
     text.prop_map(|text| match text.parse::<Number>() {
-        Ok(number) if text != "1234" => Given::Json(Value::Number(number)),
-        _ if text == "true" || text == "false" => Given::Json(Value::Bool(text == "true")),
-        _ => Given::Json(Value::from(text)),
+        Ok(number) if text != "1234" => RawInput::Json(Value::Number(number)),
+        _ if text == "true" || text == "false" => RawInput::Json(Value::Bool(text == "true")),
+        _ => RawInput::Json(Value::from(text)),
     })
     .boxed()
 }
@@ -70,18 +70,18 @@ fn value() -> BoxedStrategy<Value> {
     .boxed()
 }
 
-fn anything() -> BoxedStrategy<Given> {
+fn anything() -> BoxedStrategy<RawInput> {
     prop_oneof![
-        value().prop_map(Given::Json),
-        ".{0,60}".prop_map(|text| Given::Text(text.into())),
-        "[0-9.e+-]{0,50}".prop_map(|text| Given::Text(text.into())),
-        Just(Given::Undecodable),
-        Just(Given::Misplaced("belongs elsewhere")),
+        value().prop_map(RawInput::Json),
+        ".{0,60}".prop_map(|text| RawInput::Text(text.into())),
+        "[0-9.e+-]{0,50}".prop_map(|text| RawInput::Text(text.into())),
+        Just(RawInput::Undecodable),
+        Just(RawInput::Misplaced("belongs elsewhere")),
     ]
     .boxed()
 }
 
-fn inputs(names: &'static [&'static str], wild: u32) -> BoxedStrategy<Vec<(Text, Given)>> {
+fn inputs(names: &'static [&'static str], wild: u32) -> BoxedStrategy<Vec<(Text, RawInput)>> {
     let each: Vec<_> = names
         .iter()
         .map(|name| {

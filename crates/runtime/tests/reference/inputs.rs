@@ -1,6 +1,6 @@
 //! Inputs: every type, from text and from JSON; all that is wrong at once; defaults.
 
-use latchkey_runtime::{Call, Caller, Given};
+use latchkey_runtime::{Call, Caller, RawInput};
 use latchkey_table::{Text, Value};
 
 use crate::support::{NOW, Still, World, after, call, written};
@@ -36,7 +36,7 @@ contract PERHAPS "Echo what may be absent" {{
 }
 
 /// What a type makes of a value: the member as it is answered, or nothing where it is refused.
-async fn made(world: &World, given: Given) -> Option<String> {
+async fn made(world: &World, given: RawInput) -> Option<String> {
     let mut call = Call::new("ECHO", Caller::new("alice")).input("echoId", "e");
     call.inputs.push((Text::from("x"), given.clone()));
     let told = world.made(call).await;
@@ -51,16 +51,16 @@ async fn made(world: &World, given: Given) -> Option<String> {
     None
 }
 
-fn json(text: &str) -> Given {
+fn json(text: &str) -> RawInput {
     let read = latchkey_runtime::json::read(text.as_bytes(), Default::default());
-    Given::Json(read.unwrap_or_else(|error| panic!("{text}: {error:?}")))
+    RawInput::Json(read.unwrap_or_else(|error| panic!("{text}: {error:?}")))
 }
 
-fn text(text: &str) -> Given {
-    Given::Text(text.into())
+fn text(text: &str) -> RawInput {
+    RawInput::Text(text.into())
 }
 
-/// Given values of a type, as JSON, and what becomes of them.
+/// RawInput values of a type, as JSON, and what becomes of them.
 async fn holds(kind: &str, cases: &[(&str, Option<&str>)]) {
     let world = echo(kind).await;
     for (given, expected) in cases {
@@ -272,9 +272,9 @@ async fn what_is_too_deep_or_too_large_to_store_is_a_400() {
 #[tokio::test]
 async fn what_came_broken_is_told_of_its_field() {
     let world = echo("text(9)").await;
-    assert_eq!(made(&world, Given::Undecodable).await, None);
+    assert_eq!(made(&world, RawInput::Undecodable).await, None);
     let mut call = Call::new("ECHO", Caller::new("alice")).input("echoId", "e").input("x", "a");
-    call.inputs.push(("y".into(), Given::Misplaced("belongs in the body")));
+    call.inputs.push(("y".into(), RawInput::Misplaced("belongs in the body")));
     let told = world.made(call).await;
     assert_eq!(told.problem().errors[0].pointer, "/y");
     assert_eq!(told.problem().errors[0].detail, "belongs in the body");
@@ -351,7 +351,7 @@ async fn ever_so_many_wrong_fields_are_told_as_some() {
     let world = World::start(MANY).await;
     let mut call = call("SEND", r#"{"formId": "a", "age": 1}"#);
     for n in 0..10_000 {
-        call.inputs.push((format!("x{n}").into(), Given::Json(Value::Null)));
+        call.inputs.push((format!("x{n}").into(), RawInput::Json(Value::Null)));
     }
     let told = world.made(call).await;
     assert_eq!(told.status(), 400);

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use latchkey_embedded::Store;
 use latchkey_runtime::{
-    Answer, Call, Caller, Given, Mistakes, Options, Outcome, Problem, Runtime, Source, System,
+    Answer, Call, Caller, Mistakes, Options, Outcome, Problem, RawInput, Runtime, Source, System,
     json, time,
 };
 use latchkey_table::{Consistency, Get, Item, Key, Scan, Text, Value};
@@ -156,7 +156,7 @@ pub(crate) fn call_by(caller: Caller, contract: &str, inputs: &str) -> Call {
     let read = json::read(inputs.as_bytes(), json::Limits::default());
     let Ok(Value::Map(inputs)) = read else { panic!("no object: {inputs}") };
     let mut call = Call::new(contract, caller);
-    call.inputs = inputs.into_iter().map(|(name, value)| (name, Given::Json(value))).collect();
+    call.inputs = inputs.into_iter().map(|(name, value)| (name, RawInput::Json(value))).collect();
     call.at = Some(NOW);
     call
 }

@@ -5,7 +5,7 @@ use latchkey_table::{Direction, Text};
 
 use super::{Tightness, Words, hole};
 use crate::plan::{
-    Assign, BatchOp, Bounds, Code, EndOp, Failure, GetOp, Key, Leg, Part, Piece, ProblemOp,
+    Assign, BatchOp, Bounds, Code, EndOp, GetOp, Key, Leg, OnFailure, Part, Piece, ProblemOp,
     QueryOp, ReturnOp, Send, Strength,
 };
 
@@ -196,13 +196,15 @@ impl<'a> Words<'a> {
     }
 
     /// What a failure comes to, unless it goes on elsewhere or is none.
-    pub(in crate::explain) fn failure(&self, failure: &Failure) -> Option<String> {
+    pub(in crate::explain) fn failure(&self, failure: &OnFailure) -> Option<String> {
         match failure {
-            Failure::Problem(op) => Some(self.problem(op)),
-            Failure::Retry if self.contract.info.method.is_empty() => Some(AGAIN_LATER.to_owned()),
-            Failure::Retry => Some(AGAIN.to_owned()),
-            Failure::End(op) => Some(self.ending(op)),
-            Failure::Goto { .. } | Failure::Nothing => None,
+            OnFailure::Problem(op) => Some(self.problem(op)),
+            OnFailure::Retry if self.contract.info.method.is_empty() => {
+                Some(AGAIN_LATER.to_owned())
+            }
+            OnFailure::Retry => Some(AGAIN.to_owned()),
+            OnFailure::End(op) => Some(self.ending(op)),
+            OnFailure::Goto { .. } | OnFailure::Nothing => None,
         }
     }
 
