@@ -2,6 +2,7 @@
 
 mod moving;
 mod queue;
+mod race;
 
 use std::io::IsTerminal;
 use std::net::SocketAddr;
@@ -11,12 +12,13 @@ use std::process::ExitCode;
 use clap::{Args, ColorChoice, Parser, Subcommand, ValueEnum};
 
 use crate::commands::{
-    call, check, explain, export, import, model, queue as queue_command, serve, table, test, token,
-    verify, work,
+    call, check, explain, export, import, model, queue as queue_command, race as race_command,
+    serve, table, test, token, verify, work,
 };
 
 pub(crate) use moving::{Export, Import, Verify};
 pub(crate) use queue::{Kept, Place, Queue, Queues, Which, Work, Working};
+pub(crate) use race::Race;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -69,6 +71,8 @@ enum Command {
     },
     /// Runs the examples of documents.
     Test(Test),
+    /// Searches what the contracts of documents can do to each other.
+    Race(Race),
     /// Calls a contract.
     Call(Call),
     /// Shows the DynamoDB requests of a contract, on every path, with placeholders.
@@ -379,6 +383,7 @@ pub fn main() -> ExitCode {
             return check::run(&documents, json, deny, colour);
         }
         Command::Test(test) => test::run(&test, colour),
+        Command::Race(race) => race_command::run(&race, colour),
         Command::Call(call) => call::run(call, colour),
         Command::Explain { contract, documents } => explain::run(&contract, &documents, colour),
         Command::Work(work) => work::run(&work, colour),

@@ -1,6 +1,5 @@
 //! Runs the examples of a document: requests, and the answers they must get.
 
-mod matching;
 mod target;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -9,10 +8,10 @@ use std::time::Duration;
 use latchkey_http::Claims;
 use latchkey_language::ast::{ExampleCall, ExampleStep};
 use latchkey_language::{Diagnostic, Name, Rule, Span};
+use latchkey_race::matching::{Bindings, differs, filled};
 use latchkey_runtime::{Source, SystemSource, json, time};
 use latchkey_table::{Text, Value};
 
-use matching::{Bindings, differs, filled};
 pub use target::{Reply, Target, TargetError};
 
 /// The instant at which examples begin, unless they set another.

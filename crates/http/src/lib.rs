@@ -22,6 +22,7 @@ mod connections;
 mod headers;
 mod log;
 mod metrics;
+mod reading;
 mod request;
 mod respond;
 mod router;
@@ -32,6 +33,7 @@ mod test_clock;
 mod token;
 
 pub use log::Log;
+pub use reading::Routes;
 pub use respond::Response;
 pub use router::Clash;
 pub use server::{Limits, Server, ServerError};

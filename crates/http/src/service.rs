@@ -22,9 +22,10 @@ use crate::bug::bug;
 use crate::headers;
 use crate::log::{Entry, Log};
 use crate::metrics::Metrics;
+use crate::reading;
 use crate::request;
 use crate::respond::{self, Response};
-use crate::router::{self, Clash, Found, Router};
+use crate::router::{Clash, Found, Router};
 use crate::test_clock;
 use crate::token::Tokens;
 
@@ -107,12 +108,8 @@ impl Service {
                     let contract = info.id.clone();
                     return Err(ServiceError::Own { path: path.clone(), contract });
                 }
-                let segments = info.path.iter().map(|segment| match segment {
-                    Segment::Literal(text) => router::Segment::Literal(text.clone()),
-                    Segment::Input(_) => router::Segment::Parameter,
-                });
                 router
-                    .add(at, &info.method, segments.collect(), Arc::new(target))
+                    .add(at, &info.method, reading::shape(info), Arc::new(target))
                     .map_err(|clash| clash.map(|target| target.info.id.to_string()))?;
                 names.push((runtime.system().name().to_owned(), info.id.to_string()));
             }

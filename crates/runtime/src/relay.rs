@@ -134,6 +134,17 @@ async fn ask(of: &Following<'_>, line: &Line, record: &Record) -> Option<(Sent, 
     }
 }
 
+impl Runtime {
+    /// Does what follows a send whose queue has answered at an instant, and nothing else: neither the record nor
+    /// the queue changes. Nothing if no document has the send.
+    pub async fn follow(&self, record: &Record, sent: Sent, at: i64) -> Option<Worked> {
+        let (runtime, send) = (self, self.system.send(record.send())?);
+        let deadline = Instant::now() + CALL_TIME_MAX;
+        let of = Following { runtime, send, now: at, given_now: true, deadline, trace: false };
+        Some(follow(of, sent, at, record.kept().clone()).await)
+    }
+}
+
 impl QueueHandle<'_> {
     /// Brings messages to a queue outside the store that lie in the table as if it were within: the items of
     /// an embedded store were moved. Says how many. A message may be brought twice, never lost.

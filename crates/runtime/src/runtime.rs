@@ -118,6 +118,13 @@ impl Runtime {
         Runtime { sending, ..self }
     }
 
+    /// The same system on another backend, with time and chance of its own. The ULIDs it makes do not depend on those
+    /// that others make: a search runs one call in many orders, and each time the call makes the same.
+    #[must_use]
+    pub fn beside(&self, backend: Arc<dyn Backend>, source: Arc<dyn Source>) -> Runtime {
+        Runtime { backend, source, ulids: Arc::default(), ..self.clone() }
+    }
+
     /// The queue of a name.
     pub fn queue(&self, name: &str) -> Option<QueueHandle<'_>> {
         let (id, planned) = self.system.queue(name)?;

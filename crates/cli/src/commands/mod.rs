@@ -9,6 +9,7 @@ pub(crate) mod export;
 pub(crate) mod import;
 pub(crate) mod model;
 pub(crate) mod queue;
+pub(crate) mod race;
 pub(crate) mod serve;
 pub(crate) mod table;
 pub(crate) mod test;

@@ -6,10 +6,10 @@ use latchkey_runtime::json;
 use latchkey_table::Value;
 
 /// The values of names such as `$next`.
-pub(super) type Bindings = BTreeMap<String, String>;
+pub type Bindings = BTreeMap<String, String>;
 
 /// A text with each known name replaced by its value.
-pub(super) fn filled(text: &str, bindings: &Bindings) -> String {
+pub fn filled(text: &str, bindings: &Bindings) -> String {
     let mut filled = String::new();
     let mut rest = text;
     while let Some((before, after)) = rest.split_once('$') {
@@ -34,7 +34,7 @@ pub(super) fn filled(text: &str, bindings: &Bindings) -> String {
 ///
 /// An object of the answer may have more members; a list must have the same elements. `"$name"` matches any text and
 /// names it. `"$absent"` requires that the member is absent.
-pub(super) fn differs(
+pub fn differs(
     wanted: &Value,
     found: Option<&Value>,
     at: &str,

@@ -1,0 +1,112 @@
+//! What runs in a search: a call, a message's delivery, or what follows a send; and what it comes to.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use latchkey_queue::Message;
+use latchkey_queue::outbox::Record;
+use latchkey_runtime::{Call, Ending, Outcome, Runtime, Sent, Work, Worked, json};
+use latchkey_table::{Item, Text};
+
+/// Something that runs, at an instant.
+#[derive(Debug, Clone)]
+pub(crate) struct Act {
+    pub(crate) kind: Kind,
+    /// The instant, in milliseconds.
+    pub(crate) now: i64,
+    /// The contract or worker, by its id in the model.
+    pub(crate) body: Text,
+}
+
+/// What kind of thing runs.
+#[derive(Debug, Clone)]
+pub(crate) enum Kind {
+    /// A request of a caller.
+    Call(Arc<Call>),
+    /// A delivery of a message.
+    Work {
+        /// The queue.
+        queue: Text,
+        /// The message.
+        message: Arc<Message>,
+    },
+    /// What follows a send once the queue has answered.
+    Follow {
+        /// The record of the send.
+        record: Arc<Record>,
+        /// What the queue has answered.
+        sent: Sent,
+    },
+}
+
+/// What a call that ended tells.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Told {
+    /// The status; 0 where nobody waits for an answer.
+    pub(crate) status: u16,
+    /// The body, or how the work ended.
+    pub(crate) body: String,
+    pub(crate) etag: Option<String>,
+    pub(crate) location: Option<String>,
+    /// The code of a problem.
+    pub(crate) code: Option<Text>,
+}
+
+/// How long a call may take: a search decides by the schedule alone.
+const TIME_MAX: Duration = Duration::from_hours(24);
+
+impl Act {
+    /// A call at an instant.
+    pub(crate) fn call(call: Call, now: i64) -> Act {
+        let body = call.contract.clone();
+        let call = Call { at: Some(now), time_max: TIME_MAX, trace: false, ..call };
+        Act { kind: Kind::Call(Arc::new(call)), now, body }
+    }
+
+    /// Runs it to its end. Nothing is told by one that stopped before: 503, `later`.
+    pub(crate) async fn run(self, runtime: Runtime) -> Option<Told> {
+        match self.kind {
+            Kind::Call(call) => answered(&runtime.call(Call::clone(&call)).await),
+            Kind::Work { queue, message } => {
+                let at = Some(self.now);
+                let work = Work { at, time_max: TIME_MAX, ..Work::new(queue, message) };
+                worked(&runtime.work(&work).await)
+            }
+            Kind::Follow { record, sent } => {
+                worked(&runtime.follow(&record, sent, self.now).await?)
+            }
+        }
+    }
+}
+
+fn answered(outcome: &Outcome) -> Option<Told> {
+    let status = outcome.status();
+    if status == 503 {
+        return None;
+    }
+    Some(match &outcome.result {
+        Ok(answer) => {
+            let (etag, location) = (answer.etag.clone(), answer.found_at.clone());
+            Told { status, body: answer.body.clone(), etag, location, code: None }
+        }
+        Err(problem) => {
+            // What a person is told may differ between two statements of one code.
+            let with = problem.with.iter().map(|(name, value)| (name.clone(), value.clone()));
+            let mut members: Item = with.collect();
+            members.insert("code", problem.code.clone());
+            let mut body = String::new();
+            json::write_map(&members, &mut body);
+            let code = Some(problem.code.clone());
+            Told { status, body, etag: None, location: None, code }
+        }
+    })
+}
+
+fn worked(worked: &Worked) -> Option<Told> {
+    let (body, code) = match &worked.ending {
+        Ending::Later => return None,
+        Ending::Done => ("done".to_owned(), None),
+        Ending::Failed(why) => (format!("failed: {}", why.message), Some(why.code.clone())),
+    };
+    Some(Told { status: 0, body, etag: None, location: None, code })
+}

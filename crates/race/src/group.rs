@@ -1,0 +1,195 @@
+//! Groups of acts that are worth a search: one for each set of contracts, ways, and requests that meet.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::sync::Arc;
+
+use latchkey_runtime::Call;
+use latchkey_table::Key;
+
+use crate::act::{Act, Kind};
+use crate::lab::Lab;
+use crate::machine::{Effect, Stuck};
+use crate::table::Table;
+use crate::variant::acts;
+use crate::way::Alone;
+use crate::world::{State, World};
+
+/// How many acts of one caller and one contract that take one way and name the same items are kept.
+const TWINS_MAX: usize = 2;
+
+/// The same, of all callers.
+const TWINS_OF_ALL_MAX: usize = 6;
+
+/// The seed of the first act of a group.
+pub(crate) const SEED: u64 = 1;
+
+/// What is searched in a group.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(crate) enum Aim {
+    /// Whether some order of units comes to the same.
+    Together,
+    /// The same, and that the second changes nothing: a message delivered twice, a call with an `Idempotency-Key`
+    /// made twice.
+    Once,
+}
+
+/// Acts that begin in one state.
+#[derive(Debug, Clone)]
+pub(crate) struct Group {
+    /// The state, by its place.
+    pub(crate) state: usize,
+    pub(crate) acts: Vec<Act>,
+    pub(crate) aim: Aim,
+    /// What tells it from others, as far as the acts show it alone.
+    pub(crate) key: u64,
+}
+
+/// The groups of a state, each key as often as it may be tried.
+pub(crate) fn groups(
+    lab: &Lab,
+    world: &World,
+    at: usize,
+    state: &State,
+    tries_max: usize,
+) -> Result<Vec<Group>, Stuck> {
+    let kept = kept(lab, world, state)?;
+    let mut groups = Vec::new();
+    let mut count: BTreeMap<u64, usize> = BTreeMap::new();
+    let mut add = |key: u64, acts: Vec<Act>, aim: Aim, groups: &mut Vec<Group>| {
+        let count = count.entry(key).or_default();
+        *count += 1;
+        if *count <= tries_max {
+            groups.push(Group { state: at, acts, aim, key });
+        }
+    };
+    for (place, one) in kept.iter().enumerate() {
+        for other in kept.iter().skip(place) {
+            let met = one.meets(other, &state.table);
+            if !met.is_empty() {
+                let key = hashed(&(Aim::Together, one.way, other.way, met));
+                add(key, vec![one.act.clone(), other.act.clone()], Aim::Together, &mut groups);
+            }
+        }
+        if let Some(twice) = once(lab, one) {
+            add(hashed(&(Aim::Once, one.way)), vec![twice.clone(), twice], Aim::Once, &mut groups);
+        }
+    }
+    for (key, acts) in triples(lab, state, &kept)? {
+        add(key, acts, Aim::Together, &mut groups);
+    }
+    Ok(groups)
+}
+
+/// The acts of a state that ask something of the table, run alone.
+fn kept(lab: &Lab, world: &World, state: &State) -> Result<Vec<Alone>, Stuck> {
+    let mut kept: Vec<Alone> = Vec::new();
+    let mut twins: BTreeMap<(u64, u64), usize> = BTreeMap::new();
+    let mut of_all: BTreeMap<u64, usize> = BTreeMap::new();
+    for act in acts(lab, world, state) {
+        let alone = Alone::run(lab, &state.table, &act, SEED)?;
+        if alone.events.is_empty() {
+            continue;
+        }
+        let class = hashed(&(alone.way, &alone.keys));
+        let caller = match &alone.act.kind {
+            Kind::Call(call) => Some(&call.caller.id),
+            Kind::Work { .. } | Kind::Follow { .. } => None,
+        };
+        let own = twins.entry((class, hashed(&caller))).or_default();
+        let all = of_all.entry(class).or_default();
+        if *own < TWINS_MAX && *all < TWINS_OF_ALL_MAX {
+            *own += 1;
+            *all += 1;
+            kept.push(alone);
+        }
+    }
+    Ok(kept)
+}
+
+/// An act that has its effect once, however often it comes: a message, or a POST with an `Idempotency-Key`.
+fn once(lab: &Lab, alone: &Alone) -> Option<Act> {
+    match &alone.act.kind {
+        Kind::Work { .. } => Some(alone.act.clone()),
+        Kind::Follow { .. } => None,
+        Kind::Call(call) => {
+            let post = |info: &latchkey_runtime::ContractInfo| {
+                info.id == call.contract && info.method == "POST"
+            };
+            if alone.commits == 0 || !lab.system.contracts().any(post) {
+                return None;
+            }
+            let call = Call { idempotency_key: Some("once".into()), ..Call::clone(call) };
+            Some(Act { kind: Kind::Call(Arc::new(call)), ..alone.act.clone() })
+        }
+    }
+}
+
+/// The items whose presence an act changes, each with whether it is there afterwards.
+fn toggles(alone: &Alone) -> Vec<(Key, bool)> {
+    let committed = alone.events.iter().filter_map(|event| match &event.effect {
+        Effect::Committed(undone) => Some(undone),
+        Effect::Read(_) | Effect::Refused(_) | Effect::Failed(_) => None,
+    });
+    let there = |(key, before): &(Key, Option<_>)| {
+        let after = alone.table.get(key).is_some();
+        (after != before.is_some()).then(|| (key.clone(), after))
+    };
+    committed.flatten().filter_map(there).collect()
+}
+
+/// Three acts: one reads an item, one removes or makes it, and one makes or removes it again.
+fn triples(lab: &Lab, state: &State, kept: &[Alone]) -> Result<Vec<(u64, Vec<Act>)>, Stuck> {
+    let mut triples = Vec::new();
+    let mut ways = BTreeSet::new();
+    for first in kept.iter().filter(|alone| alone.commits > 0) {
+        let toggled: Vec<(Key, bool)> = toggles(first)
+            .into_iter()
+            .filter(|(key, _)| !crate::lab::is_ours(&key.partition))
+            .collect();
+        // One of each way is enough: who reads is what differs.
+        if toggled.is_empty() || !ways.insert(first.way) {
+            continue;
+        }
+        let names = |alone: &&Alone| toggled.iter().any(|(key, _)| alone.keys.contains(key));
+        for second in kept.iter().filter(names) {
+            let again = Alone::run(lab, &first.table, &second.act, SEED + 1)?;
+            let back = toggles(&again);
+            let undoes = |(key, there): &&(Key, bool)| back.contains(&(key.clone(), !there));
+            let Some((key, _)) = toggled.iter().find(undoes) else { continue };
+            for reader in kept.iter().filter(|reader| reader.keys.contains(key)) {
+                let met = (reader.meets(first, &state.table), first.way, again.way);
+                let key = hashed(&(3, reader.way, met));
+                let acts = vec![reader.act.clone(), first.act.clone(), again.act.clone()];
+                triples.push((key, acts));
+            }
+        }
+    }
+    Ok(triples)
+}
+
+/// What tells a group from others once its acts have also run one after the other.
+pub(crate) fn full_key(lab: &Lab, table: &Table, group: &Group) -> Result<u64, Stuck> {
+    let mut ways = vec![group.key];
+    let orders: &[&[usize]] = match group.acts.len() {
+        2 => &[&[0, 1], &[1, 0]],
+        _ => &[&[0, 1, 2], &[0, 2, 1], &[1, 0, 2], &[1, 2, 0], &[2, 0, 1], &[2, 1, 0]],
+    };
+    for order in orders {
+        let mut table = table.clone();
+        for at in order.iter().copied() {
+            let Some(act) = group.acts.get(at) else { continue };
+            let seed = SEED + u64::try_from(at).unwrap_or(0);
+            let alone = Alone::run(lab, &table, act, seed)?;
+            ways.push(alone.way);
+            table = alone.table;
+        }
+    }
+    Ok(hashed(&ways))
+}
+
+fn hashed(value: &impl Hash) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    value.hash(&mut hasher);
+    hasher.finish()
+}

@@ -1,0 +1,150 @@
+//! Whether what acts did together could have come of doing their units one after the other.
+
+use std::collections::BTreeSet;
+use std::ops::ControlFlow;
+
+use crate::explore::{Grain, Runs, Scene, explore};
+use crate::lab::Lab;
+use crate::machine::{Machine, Step, Stuck};
+use crate::outcome::{End, Left, Loose, Outcome};
+use crate::promise::{Breach, Promises};
+
+/// What is wrong with a run.
+#[derive(Debug, Clone)]
+pub(crate) enum Wrong {
+    /// No order of units comes to this. With the outcome of the order that is nearest.
+    NoOrder(Box<Outcome>),
+    /// Something that holds after every commit does not.
+    Broken(Breach),
+    /// It left something else than one clean run leaves, which is this.
+    Twice(Box<Left>),
+}
+
+/// A schedule that lost.
+#[derive(Debug, Clone)]
+pub(crate) struct Lost {
+    pub(crate) steps: Vec<Step>,
+    pub(crate) outcome: Outcome,
+    pub(crate) wrong: Wrong,
+}
+
+/// All that units come to in any order, each outcome once, also those cut off between two units.
+fn reference(lab: &Lab, scene: Scene<'_>) -> Result<(Vec<Outcome>, bool), Stuck> {
+    let mut outcomes: Vec<Outcome> = Vec::new();
+    let runs = explore(lab, scene, Grain::Units, |machine| {
+        let outcome = Outcome::of(lab, machine);
+        if !outcomes.contains(&outcome) {
+            outcomes.push(outcome);
+        }
+        ControlFlow::Continue(())
+    })?;
+    Ok((outcomes, runs.cut))
+}
+
+/// What a document holds a run to.
+#[derive(Debug)]
+pub(crate) struct Court {
+    pub(crate) promises: Promises,
+    pub(crate) loose: Loose,
+}
+
+/// Looks for a schedule that loses. With `clean`, every schedule must leave what one of these leaves.
+pub(crate) fn judge(
+    lab: &Lab,
+    court: &Court,
+    scene: Scene<'_>,
+    clean: &[Left],
+) -> Result<(Runs, Option<Lost>), Stuck> {
+    let (allowed, cut) = reference(lab, scene)?;
+    if cut {
+        // Without the whole reference nothing can be called a loss.
+        return Ok((Runs { schedules: 0, cut }, None));
+    }
+    let mut lost = None;
+    let runs = explore(lab, scene, Grain::Requests, |machine| {
+        let outcome = Outcome::of(lab, machine);
+        let wrong = broken(&court.promises, machine)
+            .or_else(|| twice(&court.loose, clean, &outcome))
+            .or_else(|| no_order(&allowed, &outcome));
+        match wrong {
+            None => ControlFlow::Continue(()),
+            Some(wrong) => {
+                lost = Some(Lost { steps: machine.steps.clone(), outcome, wrong });
+                ControlFlow::Break(())
+            }
+        }
+    })?;
+    Ok((runs, lost))
+}
+
+/// Has the first of two acts die after each of its requests, and the second run alone behind it.
+pub(crate) fn killed(
+    lab: &Lab,
+    court: &Court,
+    scene: Scene<'_>,
+    clean: &[Left],
+) -> Result<(Runs, Option<Lost>), Stuck> {
+    let mut runs = Runs::default();
+    for requests in 1.. {
+        let mut machine = Machine::start(lab, scene.table, scene.acts, scene.seed)?;
+        for _ in 0..requests {
+            if machine.pending(0).is_some() {
+                machine.step(Step::Run(0))?;
+            }
+        }
+        let over = machine.pending(0).is_none();
+        while machine.pending(1).is_some() {
+            machine.step(Step::Run(1))?;
+        }
+        runs.schedules += 1;
+        let outcome = Outcome::of(lab, &machine);
+        let ended = matches!(outcome.ends.get(1), Some(End::Told(_)));
+        let done = Outcome { ends: Vec::new(), left: outcome.left.clone() };
+        let wrong = broken(&court.promises, &machine)
+            .or_else(|| twice(&court.loose, clean, &done).filter(|_| ended));
+        if let Some(wrong) = wrong {
+            return Ok((runs, Some(Lost { steps: machine.steps, outcome, wrong })));
+        }
+        if over {
+            break;
+        }
+    }
+    Ok((runs, None))
+}
+
+fn broken(promises: &Promises, machine: &Machine<'_>) -> Option<Wrong> {
+    let versions = machine.versions.iter().skip(1);
+    versions.into_iter().find_map(|table| promises.broken(table)).map(Wrong::Broken)
+}
+
+/// Whether something was left that no clean run leaves. A run in which an act stopped early comes again.
+fn twice(loose: &Loose, clean: &[Left], outcome: &Outcome) -> Option<Wrong> {
+    let stopped = outcome.ends.iter().any(|end| matches!(end, End::Stopped(_)));
+    if stopped || clean.iter().any(|clean| loose.alike(clean, &outcome.left)) {
+        return None;
+    }
+    clean.first().map(|clean| Wrong::Twice(Box::new(clean.clone())))
+}
+
+fn no_order(allowed: &[Outcome], outcome: &Outcome) -> Option<Wrong> {
+    if allowed.contains(outcome) {
+        return None;
+    }
+    let nearest = allowed.iter().min_by_key(|allowed| distance(allowed, outcome));
+    nearest.map(|nearest| Wrong::NoOrder(Box::new(nearest.clone())))
+}
+
+/// In how many things two outcomes differ.
+fn distance(a: &Outcome, b: &Outcome) -> usize {
+    let ends = a.ends.iter().zip(&b.ends);
+    // Acts that did not end are no help to a reader.
+    let weight = |(a, b): (&End, &End)| match (a, b) {
+        (a, b) if a == b => 0,
+        (End::Told(_), End::Told(_)) => 1,
+        _ => 10,
+    };
+    let (left, other) = (&a.left, &b.left);
+    let keys: BTreeSet<_> = left.items.keys().chain(other.items.keys()).collect();
+    let items = keys.into_iter().filter(|key| left.items.get(key) != other.items.get(key)).count();
+    ends.map(weight).sum::<usize>() + items + usize::from(left.messages != other.messages)
+}

@@ -1,0 +1,277 @@
+//! Several acts on one table, each stopped at every request. The schedule says which goes on.
+
+use std::fmt;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll, Waker};
+use std::time::Duration;
+
+use latchkey_table::{Answer, Consistency, Error, Request};
+
+use crate::act::{Act, Told};
+use crate::conflict::met;
+use crate::lab::Lab;
+use crate::port::{Fixed, Port};
+use crate::table::{Table, Undone};
+
+/// One step of a schedule.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Step {
+    /// The request of an act that waits happens.
+    Run(usize),
+    /// The write of one act happens while another reads several items: it sees those of the mask, by their order
+    /// among the items that it looks at and the write changes, as they are afterwards.
+    Tear {
+        /// Who reads.
+        reader: usize,
+        /// Who writes.
+        writer: usize,
+        /// Which items are seen as they are afterwards.
+        mask: u32,
+    },
+    /// An eventual read sees the table as it was after so many commits.
+    Stale {
+        /// Who reads.
+        reader: usize,
+        /// After how many commits.
+        version: usize,
+    },
+}
+
+/// A request that happened.
+#[derive(Debug)]
+pub(crate) struct Event {
+    /// Whose it is.
+    pub(crate) who: usize,
+    pub(crate) request: Request,
+    pub(crate) effect: Effect,
+    /// Whether it saw something else than the table at that time.
+    pub(crate) apart: bool,
+}
+
+/// What a request came to.
+#[derive(Debug)]
+pub(crate) enum Effect {
+    Read(Answer),
+    /// A write happened; with what it changed, as it was before.
+    Committed(Undone),
+    /// A condition did not hold; which leg's.
+    Refused(usize),
+    Failed(Error),
+}
+
+type Running = Pin<Box<dyn Future<Output = Option<Told>> + Send>>;
+
+/// One act that has begun.
+pub(crate) struct Acting {
+    port: Arc<Port>,
+    /// None once it has ended.
+    running: Option<Running>,
+    /// The request that waits.
+    pub(crate) pending: Option<Request>,
+    /// What it told, once it has ended. None within: it stopped before its end.
+    pub(crate) told: Option<Option<Told>>,
+    /// How many of its writes have happened.
+    pub(crate) commits: usize,
+    /// Whether it has asked something since its last commit.
+    pub(crate) within_unit: bool,
+}
+
+/// Why a search cannot go on.
+#[derive(Debug, thiserror::Error)]
+#[error("{0}")]
+pub struct Stuck(pub(crate) String);
+
+/// Several acts on one table.
+pub(crate) struct Machine<'l> {
+    lab: &'l Lab,
+    pub(crate) table: Table,
+    /// The table at the beginning, and after each commit.
+    pub(crate) versions: Vec<Table>,
+    pub(crate) acting: Vec<Acting>,
+    pub(crate) events: Vec<Event>,
+    /// The steps that were taken.
+    pub(crate) steps: Vec<Step>,
+}
+
+impl fmt::Debug for Machine<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Machine").field("events", &self.events).finish_non_exhaustive()
+    }
+}
+
+/// How often an act that waits for no request may be looked at again, a millisecond apart.
+const WAITS_MAX: usize = 10_000;
+
+impl<'l> Machine<'l> {
+    /// Begins acts on a table. Each makes its own `new`, by its place among them and a seed.
+    pub(crate) fn start(
+        lab: &'l Lab,
+        table: &Table,
+        acts: &[Act],
+        seed: u64,
+    ) -> Result<Machine<'l>, Stuck> {
+        let mut machine = Machine {
+            lab,
+            table: table.clone(),
+            versions: vec![table.clone()],
+            acting: Vec::with_capacity(acts.len()),
+            events: Vec::new(),
+            steps: Vec::new(),
+        };
+        for (act, seed) in acts.iter().zip(seed..) {
+            let port = Arc::new(Port::default());
+            let runtime = lab.runtime.beside(port.clone(), Arc::new(Fixed::new(act.now, seed)));
+            let running: Running = Box::pin(act.clone().run(runtime));
+            machine.acting.push(Acting {
+                port,
+                running: Some(running),
+                pending: None,
+                told: None,
+                commits: 0,
+                within_unit: false,
+            });
+            machine.go_on(machine.acting.len().saturating_sub(1))?;
+        }
+        Ok(machine)
+    }
+
+    /// Whether all acts have ended.
+    pub(crate) fn is_over(&self) -> bool {
+        self.acting.iter().all(|acting| acting.told.is_some())
+    }
+
+    /// The request of an act that waits.
+    pub(crate) fn pending(&self, who: usize) -> Option<&Request> {
+        self.acting.get(who).and_then(|acting| acting.pending.as_ref())
+    }
+
+    /// Takes a step.
+    pub(crate) fn step(&mut self, step: Step) -> Result<(), Stuck> {
+        self.steps.push(step);
+        match step {
+            Step::Run(who) => {
+                let request = self.take(who)?;
+                let (answer, effect) = match self.table.read(&request) {
+                    Some(answer) => (answer.clone(), read_effect(answer)),
+                    None => self.write(who, &request),
+                };
+                self.settle(who, request, answer, effect, false)
+            }
+            Step::Stale { reader, version } => {
+                let request = self.take(reader)?;
+                let table = self.versions.get(version);
+                let answer = table.and_then(|table| table.read(&request));
+                let answer =
+                    answer.ok_or_else(|| Stuck("a stale read reads nothing".to_owned()))?;
+                let effect = read_effect(answer.clone());
+                self.settle(reader, request, answer, effect, true)
+            }
+            Step::Tear { reader, writer, mask } => self.tear(reader, writer, mask),
+        }
+    }
+
+    fn tear(&mut self, reader: usize, writer: usize, mask: u32) -> Result<(), Stuck> {
+        let (read, write) = (self.take(reader)?, self.take(writer)?);
+        let mut mixed = self.table.clone();
+        let met = met(&write, &read, &self.table);
+        let (answer, effect) = self.write(writer, &write);
+        for (at, key) in met.into_iter().enumerate() {
+            if mask & (1 << at.min(31)) != 0 {
+                let item = self.table.get(&key).cloned();
+                mixed.set(key, item);
+            }
+        }
+        self.settle(writer, write, answer, effect, false)?;
+        let answer = mixed.read(&read);
+        let answer = answer.ok_or_else(|| Stuck("a torn read reads nothing".to_owned()))?;
+        let effect = read_effect(answer.clone());
+        self.settle(reader, read, answer, effect, true)
+    }
+
+    fn take(&mut self, who: usize) -> Result<Request, Stuck> {
+        let pending = self.acting.get_mut(who).and_then(|acting| acting.pending.take());
+        pending.ok_or_else(|| Stuck("an act has no request to go on with".to_owned()))
+    }
+
+    /// Carries a write out.
+    fn write(&mut self, who: usize, request: &Request) -> (Result<Answer, Error>, Effect) {
+        let (answer, undone) = self.table.write(request);
+        let effect = match &answer {
+            Ok(_) => {
+                self.versions.push(self.table.clone());
+                if let Some(acting) = self.acting.get_mut(who) {
+                    acting.commits += 1;
+                }
+                Effect::Committed(undone)
+            }
+            Err(Error::ConditionFailed(failed)) => Effect::Refused(failed.leg),
+            Err(error) => Effect::Failed(error.clone()),
+        };
+        (answer, effect)
+    }
+
+    /// Answers a request, notes it, and lets its act go on to the next.
+    fn settle(
+        &mut self,
+        who: usize,
+        request: Request,
+        answer: Result<Answer, Error>,
+        effect: Effect,
+        apart: bool,
+    ) -> Result<(), Stuck> {
+        if let Some(acting) = self.acting.get_mut(who) {
+            acting.within_unit = !matches!(effect, Effect::Committed(_));
+            acting.port.answer(answer);
+        }
+        self.events.push(Event { who, request, effect, apart });
+        self.go_on(who)
+    }
+
+    /// Lets an act run until it asks something or ends.
+    fn go_on(&mut self, who: usize) -> Result<(), Stuck> {
+        let Some(acting) = self.acting.get_mut(who) else { return Ok(()) };
+        let mut context = Context::from_waker(Waker::noop());
+        for _ in 0..WAITS_MAX {
+            let Some(running) = &mut acting.running else { return Ok(()) };
+            let polled = {
+                let _timers = self.lab.clock.enter();
+                running.as_mut().poll(&mut context)
+            };
+            if let Poll::Ready(told) = polled {
+                acting.told = Some(told);
+                acting.running = None;
+                return Ok(());
+            }
+            acting.pending = acting.port.take();
+            if acting.pending.is_some() {
+                return Ok(());
+            }
+            // It waits before a retry.
+            let wait = Duration::from_millis(1);
+            self.lab.clock.block_on(async { tokio::time::sleep(wait).await });
+        }
+        Err(Stuck("an act waits for something that is no request".to_owned()))
+    }
+}
+
+fn read_effect(answer: Result<Answer, Error>) -> Effect {
+    match answer {
+        Ok(answer) => Effect::Read(answer),
+        Err(error) => Effect::Failed(error),
+    }
+}
+
+/// Whether a request may see an older version.
+pub(crate) fn is_eventual(request: &Request) -> bool {
+    match request {
+        Request::Get(get) => get.consistency == Consistency::Eventual,
+        Request::BatchGet(get) => get.consistency == Consistency::Eventual,
+        Request::Query(query) => query.consistency == Consistency::Eventual,
+        Request::SnapshotGet(_)
+        | Request::Put(..)
+        | Request::Update(..)
+        | Request::Delete(..)
+        | Request::Transact(_) => false,
+    }
+}

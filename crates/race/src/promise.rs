@@ -1,0 +1,220 @@
+//! What holds after every commit: views equal their sources, and values keep to their bounds.
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+use latchkey_model::Type;
+use latchkey_model::model::{Entity, KeyShape, Model, Piece, Template};
+use latchkey_runtime::draw::part;
+use latchkey_table::{Item, Key, Number, Text, Value};
+
+use crate::table::Table;
+
+/// What a document promises of its items.
+#[derive(Debug)]
+pub(crate) struct Promises {
+    discriminator: String,
+    /// By what items carry in the discriminator.
+    bounds: BTreeMap<String, Vec<Bound>>,
+    views: Vec<View>,
+}
+
+/// The bounds of an attribute.
+#[derive(Debug)]
+struct Bound {
+    attribute: String,
+    low: Option<Number>,
+    high: Option<Number>,
+}
+
+/// A view and its source.
+#[derive(Debug)]
+struct View {
+    view: Side,
+    source: Side,
+    copied: Vec<String>,
+}
+
+#[derive(Debug)]
+struct Side {
+    name: String,
+    discriminator: String,
+    key: KeyShape,
+}
+
+/// A promise that is broken.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Breach {
+    /// A value is out of its bounds.
+    Bound {
+        /// The item.
+        key: Key,
+        /// The attribute.
+        attribute: String,
+    },
+    /// A view differs from its source in an attribute, or one of the two is missing.
+    View {
+        /// The view's item.
+        key: Key,
+        /// The entity of the view.
+        view: String,
+        /// The attribute that differs; none if the view or its source is not there.
+        attribute: Option<String>,
+    },
+}
+
+impl fmt::Display for Breach {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Breach::Bound { key, attribute } => {
+                let Key { partition, sort } = key;
+                write!(f, "`{attribute}` of `{partition}` `{sort}` is out of its bounds")
+            }
+            Breach::View { key, view, attribute: Some(attribute) } => {
+                let Key { partition, sort } = key;
+                write!(
+                    f,
+                    "the view {view} `{partition}` `{sort}` differs from its source in `{attribute}`"
+                )
+            }
+            Breach::View { key, view, attribute: None } => {
+                let Key { partition, sort } = key;
+                write!(
+                    f,
+                    "of the view {view} `{partition}` `{sort}` and its source, one is missing"
+                )
+            }
+        }
+    }
+}
+
+impl Promises {
+    pub(crate) fn of(model: &Model) -> Promises {
+        let mut bounds: BTreeMap<String, Vec<Bound>> = BTreeMap::new();
+        let mut views = Vec::new();
+        for entity in &model.entities {
+            let own = bounds.entry(entity.discriminator.clone()).or_default();
+            for attribute in &entity.attributes {
+                let (low, high) = match &attribute.kind {
+                    Type::Int { low, high } => (low.map(Number::from), high.map(Number::from)),
+                    Type::Number { low, high } => (*low, *high),
+                    _ => continue,
+                };
+                if low.is_some() || high.is_some() {
+                    own.push(Bound { attribute: attribute.name.clone(), low, high });
+                }
+            }
+            if let Some(source) = entity.view_of {
+                let copied = entity.attributes.iter().filter(|attribute| attribute.copied);
+                let copied = copied.map(|attribute| attribute.name.clone()).collect();
+                let source = Side::of(&model.entities[source]);
+                views.push(View { view: Side::of(entity), source, copied });
+            }
+        }
+        Promises { discriminator: model.table.discriminator.clone(), bounds, views }
+    }
+
+    /// The first promise that is broken by what has changed in a table, and was not before.
+    pub(crate) fn broken(&self, table: &Table) -> Option<Breach> {
+        let base = table.base();
+        for (key, item) in table.changes() {
+            let old = base.get(key);
+            let mut now = Vec::new();
+            let mut before = Vec::new();
+            for image in item.into_iter().chain(old) {
+                self.breaches(table, image, &mut now);
+                self.breaches(&base, image, &mut before);
+            }
+            if let Some(item) = item {
+                self.out_of_bounds(key, item, &mut now);
+            }
+            if let Some(breach) = now.into_iter().find(|breach| !before.contains(breach)) {
+                return Some(breach);
+            }
+        }
+        None
+    }
+
+    fn kind<'a>(&self, item: &'a Item) -> Option<&'a Text> {
+        item.get(&self.discriminator).and_then(Value::as_text)
+    }
+
+    fn out_of_bounds(&self, key: &Key, item: &Item, breaches: &mut Vec<Breach>) {
+        let Some(kind) = self.kind(item) else { return };
+        for bound in self.bounds.get(kind.as_str()).into_iter().flatten() {
+            let Some(value) = item.get(&bound.attribute).and_then(Value::as_number) else {
+                continue;
+            };
+            let low = bound.low.is_some_and(|low| value < low);
+            if low || bound.high.is_some_and(|high| value > high) {
+                let (key, attribute) = (key.clone(), bound.attribute.clone());
+                breaches.push(Breach::Bound { key, attribute });
+            }
+        }
+    }
+
+    /// The breaches of the views that an item, as it is or was, has to do with.
+    fn breaches(&self, table: &Table, image: &Item, breaches: &mut Vec<Breach>) {
+        let Some(kind) = self.kind(image) else { return };
+        for view in &self.views {
+            if *kind != view.view.discriminator && *kind != view.source.discriminator {
+                continue;
+            }
+            let (Some(copy_key), Some(source_key)) =
+                (filled(&view.view.key, image), filled(&view.source.key, image))
+            else {
+                continue;
+            };
+            let of = |key: &Key, side: &Side| {
+                let item = table.get(key)?;
+                (self.kind(item)? == side.discriminator.as_str()).then_some(item)
+            };
+            let (copy, source) = (of(&copy_key, &view.view), of(&source_key, &view.source));
+            let attribute = match (copy, source) {
+                (None, None) => continue,
+                // The source may have gone on to another place of its view.
+                (None, Some(source))
+                    if filled(&view.view.key, source) != Some(copy_key.clone()) =>
+                {
+                    continue;
+                }
+                (Some(copy), Some(source)) => {
+                    let differs = |name: &&String| copy.get(name) != source.get(name);
+                    match view.copied.iter().find(differs) {
+                        None => continue,
+                        Some(name) => Some(name.clone()),
+                    }
+                }
+                (None, Some(_)) | (Some(_), None) => None,
+            };
+            let name = view.view.name.clone();
+            breaches.push(Breach::View { key: copy_key, view: name, attribute });
+        }
+    }
+}
+
+impl Side {
+    fn of(entity: &Entity) -> Side {
+        Side {
+            name: entity.name.clone(),
+            discriminator: entity.discriminator.clone(),
+            key: entity.key.clone(),
+        }
+    }
+}
+
+/// The key that an item's attributes make.
+fn filled(shape: &KeyShape, item: &Item) -> Option<Key> {
+    Some(Key::new(text(&shape.partition, item)?, text(&shape.sort, item)?))
+}
+
+fn text(template: &Template, item: &Item) -> Option<Text> {
+    let mut text = Text::default();
+    for piece in &template.pieces {
+        match piece {
+            Piece::Literal(literal) => text.push_str(literal),
+            Piece::Hole(hole) => text.push_str(&part(item.get(&hole.attribute)?, hole.width)?),
+        }
+    }
+    Some(text)
+}

@@ -1,0 +1,365 @@
+//! A loss, told to a person.
+
+use std::collections::BTreeSet;
+
+use latchkey_language::Span;
+use latchkey_model::model::{Contract, StepKind, Verb, each_step};
+use latchkey_runtime::{Given, json, time};
+use latchkey_table::{Answer, Item, Key, Request, Value};
+
+use crate::act::{Act, Kind, Told};
+use crate::conflict::keys;
+use crate::group::{Group, SEED};
+use crate::judge::{Lost, Wrong};
+use crate::lab::Lab;
+use crate::machine::{Effect, Event, Machine, Stuck};
+use crate::outcome::{End, Left, Outcome};
+use crate::world::State;
+
+/// How much of a value is shown.
+const SHOWN_CHARS_MAX: usize = 120;
+
+/// A schedule that lost.
+#[derive(Debug)]
+pub struct Loss {
+    /// What was lost, in a sentence.
+    pub headline: String,
+    /// The contracts and workers, each once, in the order of their letters.
+    pub contracts: Vec<String>,
+    /// The state it begins in.
+    pub state: String,
+    /// Who asks what, by a letter.
+    pub calls: Vec<(char, String)>,
+    /// The schedule, request by request.
+    pub rows: Vec<Row>,
+    /// How each ended.
+    pub ends: Vec<(char, String)>,
+    /// What is otherwise than in the order of units that comes nearest, or after one clean run.
+    pub differences: Vec<String>,
+    /// The statements that made it so.
+    pub statements: Vec<(Span, String)>,
+}
+
+/// A request of a schedule.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Row {
+    /// Whose it is.
+    pub who: char,
+    /// What it asked.
+    pub asked: String,
+    /// What came of it.
+    pub saw: String,
+    /// What is to be noticed.
+    pub note: String,
+}
+
+/// Runs a schedule that lost once more, and tells it.
+pub(crate) fn loss(lab: &Lab, state: &State, group: &Group, lost: &Lost) -> Result<Loss, Stuck> {
+    let mut machine = Machine::start(lab, &state.table, &group.acts, SEED)?;
+    for step in &lost.steps {
+        machine.step(*step)?;
+    }
+    let stale = stale_reads(&machine.events);
+    let rows = machine.events.iter().enumerate();
+    let rows = rows.map(|(at, event)| {
+        let note = stale.iter().find(|stale| stale.read == at || stale.write == at);
+        let note = note.map_or_else(String::new, |stale| stale.note(at));
+        row(lab, event, note)
+    });
+    let rows = rows.collect();
+    let mut contracts: Vec<String> = group.acts.iter().map(|act| act.body.to_string()).collect();
+    contracts.dedup();
+    let calls = group.acts.iter().enumerate().map(|(at, act)| (letter(at), asked(act)));
+    let ends = lost.outcome.ends.iter().enumerate().map(|(at, end)| (letter(at), ended(end)));
+    Ok(Loss {
+        headline: headline(&lost.wrong, &contracts),
+        state: format!("{}, at {}", state.label, instant(state.now)),
+        calls: calls.collect(),
+        rows,
+        ends: ends.collect(),
+        differences: differences(lab, lost),
+        statements: statements(lab, group, &machine.events, &stale),
+        contracts,
+    })
+}
+
+fn headline(wrong: &Wrong, contracts: &[String]) -> String {
+    let who = match contracts {
+        [one] => format!("{one} beside itself"),
+        [first, second] => format!("{first} beside {second}"),
+        more => more.join(" beside "),
+    };
+    match wrong {
+        Wrong::NoOrder(_) => format!("{who}: no order of these calls comes to this"),
+        Wrong::Broken(breach) => format!("{who}: {breach}"),
+        Wrong::Twice(_) => {
+            format!("{who}: done twice, or again after a crash, it leaves something else than once")
+        }
+    }
+}
+
+/// The letter of an act.
+pub(crate) fn letter(at: usize) -> char {
+    u8::try_from(at).ok().and_then(|at| b'A'.checked_add(at)).map_or('?', char::from)
+}
+
+fn instant(now: i64) -> String {
+    time::format(now).map_or_else(|| now.to_string(), Into::into)
+}
+
+/// What an act asks for.
+fn asked(act: &Act) -> String {
+    let now = instant(act.now);
+    match &act.kind {
+        Kind::Call(call) => {
+            let mut text = format!("{} as {}", call.contract, call.caller.id);
+            call.caller.roles.iter().for_each(|role| text.push_str(&format!(" role {role}")));
+            call.caller.orgs.iter().for_each(|org| text.push_str(&format!(" org {org}")));
+            for (name, given) in &call.inputs {
+                let value = match given {
+                    Given::Text(text) => text.to_string(),
+                    Given::Json(value) => written(value),
+                    Given::Undecodable | Given::Misplaced(_) => "(unreadable)".to_owned(),
+                };
+                text.push_str(&format!(" {name}={value}"));
+            }
+            if let Some(key) = &call.idempotency_key {
+                text.push_str(&format!(" Idempotency-Key: \"{key}\""));
+            }
+            format!("{text} at {now}")
+        }
+        Kind::Work { message, .. } => {
+            let body = written(&Value::Map(message.body().clone()));
+            format!("{} works on {body} at {now}", act.body)
+        }
+        Kind::Follow { .. } => format!("{} at {now}", act.body),
+    }
+}
+
+fn ended(end: &End) -> String {
+    match end {
+        End::Told(Told { status: 0, body, .. }) => body.clone(),
+        End::Told(told) => {
+            let tag = told.etag.as_ref().map(|tag| format!(" ETag: {tag}")).unwrap_or_default();
+            format!("{}{tag} {}", told.status, cut(&told.body))
+        }
+        End::Stopped(commits) => format!("stopped after {commits} commits"),
+    }
+}
+
+fn row(lab: &Lab, event: &Event, note: String) -> Row {
+    let mut asked = match &event.request {
+        Request::Get(_) => "get",
+        Request::BatchGet(_) => "batch get",
+        Request::SnapshotGet(_) => "snapshot",
+        Request::Query(_) => "query",
+        Request::Put(..) => "put",
+        Request::Update(..) => "update",
+        Request::Delete(..) => "delete",
+        Request::Transact(_) => "transact",
+    }
+    .to_owned();
+    for key in keys(&event.request) {
+        asked.push_str(&format!(" {}", place(&key)));
+    }
+    let mut saw = match &event.effect {
+        Effect::Read(answer) => seen(lab, answer),
+        Effect::Committed(_) => "done".to_owned(),
+        Effect::Refused(leg) => format!("refused by the condition of leg {}", leg + 1),
+        Effect::Failed(error) => error.to_string(),
+    };
+    if event.apart {
+        saw.push_str(" (not all as it is now)");
+    }
+    Row { who: letter(event.who), asked: cut(&asked), saw: cut(&saw), note }
+}
+
+fn place(key: &Key) -> String {
+    match key.sort.is_empty() {
+        true => key.partition.to_string(),
+        false => format!("{}/{}", key.partition, key.sort),
+    }
+}
+
+fn seen(lab: &Lab, answer: &Answer) -> String {
+    let items: Vec<&Item> = match answer {
+        Answer::Got(got) => got.item.iter().collect(),
+        Answer::GotMany(got) => got.items.iter().flatten().collect(),
+        Answer::Page(page) => page.items.iter().collect(),
+        Answer::Wrote(_) | Answer::Transacted(_) => Vec::new(),
+    };
+    match items.as_slice() {
+        [] => "nothing".to_owned(),
+        [one] => shown(lab, one),
+        many => format!(
+            "{} items: {}",
+            many.len(),
+            many.iter().map(|item| shown(lab, item)).collect::<Vec<_>>().join(" ")
+        ),
+    }
+}
+
+/// An item without its keys, and without secrets.
+fn shown(lab: &Lab, item: &Item) -> String {
+    let keys = lab.system.table().key_attributes();
+    let own = item
+        .iter()
+        .filter(|(name, _)| !keys.contains(&name.as_str()) && !lab.system.is_secret(name));
+    let own: Item = own.map(|(name, value)| (name.clone(), value.clone())).collect();
+    written(&Value::Map(own))
+}
+
+fn written(value: &Value) -> String {
+    let mut text = String::new();
+    json::write(value, &mut text);
+    text
+}
+
+fn cut(text: &str) -> String {
+    let start: String = text.chars().take(SHOWN_CHARS_MAX).collect();
+    if start.len() < text.len() { format!("{start}…") } else { start }
+}
+
+/// A read whose items another act changed before the reader's next commit, or its end.
+struct Stale {
+    read: usize,
+    write: usize,
+    key: Key,
+}
+
+impl Stale {
+    fn note(&self, at: usize) -> String {
+        match at == self.read {
+            true => format!("{} is changed in {}", place(&self.key), self.write + 1),
+            false => format!("changes what was read in {}", self.read + 1),
+        }
+    }
+}
+
+fn stale_reads(events: &[Event]) -> Vec<Stale> {
+    let mut stale = Vec::new();
+    for (read, event) in events.iter().enumerate().filter(|(_, event)| !event.request.writes()) {
+        let later = events.iter().enumerate().skip(read + 1);
+        let within = later.take_while(|(_, other)| {
+            other.who != event.who || !matches!(other.effect, Effect::Committed(_))
+        });
+        for (write, other) in within.filter(|(_, other)| other.who != event.who) {
+            let Effect::Committed(undone) = &other.effect else { continue };
+            let meets = |key: &Key| match &event.request {
+                Request::Query(query) if query.index.is_none() => {
+                    key.partition == query.partition && query.range.contains(&key.sort)
+                }
+                request => keys(request).contains(key),
+            };
+            if let Some((key, _)) = undone.iter().find(|(key, _)| meets(key)) {
+                stale.push(Stale { read, write, key: key.clone() });
+            }
+        }
+    }
+    stale
+}
+
+fn differences(lab: &Lab, lost: &Lost) -> Vec<String> {
+    match &lost.wrong {
+        Wrong::Broken(_) => Vec::new(),
+        Wrong::NoOrder(nearest) => {
+            let Outcome { ends, left } = &**nearest;
+            let mut told = Vec::new();
+            for (at, (here, there)) in lost.outcome.ends.iter().zip(ends).enumerate() {
+                if here != there {
+                    let (letter, here, there) = (letter(at), ended(here), ended(there));
+                    told.push(format!("{letter} is told {here}; in the nearest order, {there}"));
+                }
+            }
+            items(lab, &lost.outcome.left, left, "in the nearest order", &mut told);
+            told
+        }
+        Wrong::Twice(clean) => {
+            let mut told = Vec::new();
+            items(lab, &lost.outcome.left, clean, "after one clean run", &mut told);
+            told
+        }
+    }
+}
+
+fn items(lab: &Lab, here: &Left, there: &Left, other: &str, told: &mut Vec<String>) {
+    let keys: BTreeSet<&Key> = here.items.keys().chain(there.items.keys()).collect();
+    for key in keys {
+        let (a, b) = (here.items.get(key), there.items.get(key));
+        if a != b {
+            let text = |item: Option<&Option<std::sync::Arc<Item>>>| match item {
+                None => "as it was".to_owned(),
+                Some(None) => "gone".to_owned(),
+                Some(Some(item)) => shown(lab, item),
+            };
+            told.push(format!("{} is {}; {other}, {}", place(key), text(a), text(b)));
+        }
+    }
+    if here.messages != there.messages {
+        let (a, b) = (here.messages.join(", "), there.messages.join(", "));
+        told.push(format!("sent: {a}; {other}: {b}"));
+    }
+}
+
+/// The reads that were out of date when their call wrote or ended, and the writes that made them so.
+fn statements(lab: &Lab, group: &Group, events: &[Event], stale: &[Stale]) -> Vec<(Span, String)> {
+    let mut told: Vec<(Span, String)> = Vec::new();
+    let mut add = |spans: Vec<Span>, text: &str| {
+        for span in spans {
+            if !told.iter().any(|(other, _)| *other == span) {
+                told.push((span, text.to_owned()));
+            }
+        }
+    };
+    for stale in stale {
+        let (Some(read), Some(write)) = (events.get(stale.read), events.get(stale.write)) else {
+            continue;
+        };
+        let Some(entity) = entity_of(lab, write, &stale.key) else { continue };
+        let body = |who: usize| {
+            let act = group.acts.get(who)?;
+            lab.model.bodies().into_iter().find(|body| body.id == act.body.as_str())
+        };
+        let reader = body(read.who).map(|body| spans(lab, body, &entity, false));
+        add(reader.unwrap_or_default(), &format!("{} reads this here", letter(read.who)));
+        let writer = body(write.who).map(|body| spans(lab, body, &entity, true));
+        add(writer.unwrap_or_default(), &format!("{} changes it here", letter(write.who)));
+    }
+    told
+}
+
+/// What an item that was changed carries in the discriminator, before or after.
+fn entity_of(lab: &Lab, write: &Event, key: &Key) -> Option<String> {
+    let discriminator = &lab.model.table.discriminator;
+    let kind = |item: &Item| Some(item.get(discriminator)?.as_text()?.to_string());
+    let Effect::Committed(undone) = &write.effect else { return None };
+    let before = undone.iter().find(|(other, _)| other == key).and_then(|(_, item)| item.as_ref());
+    if let Some(kind) = before.and_then(|item| kind(item)) {
+        return Some(kind);
+    }
+    let put = |put: &latchkey_table::Put| {
+        put.table.key_of(&put.item).is_ok_and(|own| own == *key).then(|| kind(&put.item)).flatten()
+    };
+    match &write.request {
+        Request::Put(one, _) => put(one),
+        Request::Transact(transact) => transact.legs.iter().find_map(|leg| match leg {
+            latchkey_table::Leg::Put(one) => put(one),
+            _ => None,
+        }),
+        _ => None,
+    }
+}
+
+/// Where a contract reads, or writes, items of an entity.
+fn spans(lab: &Lab, body: &Contract, kind: &str, writes: bool) -> Vec<Span> {
+    let of = |entity| lab.model.entities[entity].discriminator == kind;
+    let mut spans = Vec::new();
+    each_step(&body.steps, &mut |step| match &step.kind {
+        StepKind::Read(read) if !writes && of(read.entity) => spans.push(step.span),
+        StepKind::Write(leg) if writes && of(leg.entity) && leg.verb != Verb::Check => {
+            spans.push(step.span);
+        }
+        _ => {}
+    });
+    spans
+}

@@ -1,0 +1,256 @@
+//! The whole search: states, groups, schedules, losses.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Mutex;
+use std::sync::PoisonError;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::thread;
+
+use latchkey_language::{Diagnostic, Rule};
+use latchkey_runtime::System;
+
+use crate::explore::{Runs, Scene};
+use crate::group::{self, Aim, Group, full_key};
+use crate::judge::{Court, Lost, judge, killed};
+use crate::lab::Lab;
+use crate::machine::Stuck;
+use crate::outcome::{Left, Loose};
+use crate::promise::Promises;
+use crate::report::Loss;
+use crate::way::Alone;
+use crate::world::{State, World, of_examples};
+use crate::{grow, report, variant};
+
+/// What to search, and how.
+#[derive(Debug, Clone, Default)]
+pub struct Options {
+    /// Only groups with one of these contracts or workers; all, if there are none.
+    pub contracts: Vec<String>,
+    /// Rules of the check that are switched off.
+    pub without: Vec<Rule>,
+    /// Whether reads are those of the embedded store.
+    pub embedded: bool,
+    /// Whether to try more of each kind.
+    pub deep: bool,
+}
+
+/// How far a search is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Progress {
+    /// What is being done.
+    pub doing: Doing,
+    /// How many of them are done.
+    pub done: usize,
+    /// How many there are.
+    pub of: usize,
+}
+
+/// What a search is doing.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Doing {
+    /// Looks which calls of a state meet.
+    States,
+    /// Runs groups of calls one after the other, to leave out those that are alike.
+    Choosing,
+    /// Runs the schedules of groups.
+    Groups,
+}
+
+/// What a search came to.
+#[derive(Debug, Default)]
+pub struct Report {
+    /// How many contracts and workers took part.
+    pub contracts: usize,
+    /// From how many states it started.
+    pub states: usize,
+    /// How many groups of calls it ran together.
+    pub groups: usize,
+    /// How many schedules it ran.
+    pub schedules: usize,
+    /// How many groups have more schedules than were run.
+    pub cut: usize,
+    /// What was lost, one for each set of contracts.
+    pub losses: Vec<Loss>,
+}
+
+/// Why there was no search.
+#[derive(Debug, thiserror::Error)]
+pub enum SearchError {
+    /// The check refuses the document.
+    #[error("the document has mistakes")]
+    Mistakes(Vec<Diagnostic>),
+    /// The search itself cannot go on.
+    #[error(transparent)]
+    Stuck(#[from] Stuck),
+    /// A contract to search for is not there.
+    #[error("there is no contract or worker `{0}`")]
+    NoContract(String),
+}
+
+/// How often groups that are alike, as far as their calls show alone, are looked at more closely.
+const TRIES_MAX: usize = 6;
+
+/// The same, of a search that goes further.
+const TRIES_DEEP_MAX: usize = 60;
+
+/// Searches what the contracts of a document do to each other.
+///
+/// ```
+/// let text = include_str!("../tests/tills.md");
+/// let report = latchkey_race::search(text, &latchkey_race::Options::default(), &|_| {})?;
+/// assert!(report.losses.is_empty());
+/// # Ok::<(), latchkey_race::SearchError>(())
+/// ```
+pub fn search(
+    text: &str,
+    options: &Options,
+    progress: &(dyn Fn(Progress) + Sync),
+) -> Result<Report, SearchError> {
+    let mut checked = latchkey_model::check(text);
+    checked.diagnostics.retain(|found| !options.without.contains(&found.rule));
+    if !checked.diagnostics.is_empty() {
+        return Err(SearchError::Mistakes(checked.diagnostics));
+    }
+    let model = checked.model;
+    let system = System::plan(&model).map_err(|mistakes| SearchError::Mistakes(mistakes.0))?;
+    for id in &options.contracts {
+        if !model.bodies().iter().any(|body| body.id == *id) {
+            return Err(SearchError::NoContract(id.clone()));
+        }
+    }
+    let examples = latchkey_language::parse(text).document.examples;
+    let lab = Lab::new(model, system, options.embedded)?;
+    let mut world = of_examples(&lab, &examples)?;
+    variant::add_from_types(&lab.model, &mut world);
+    if examples.is_empty() {
+        grow::walk(&lab, &mut world)?;
+    }
+    grow::grow(&lab, &mut world)?;
+    let tries_max = if options.deep { TRIES_DEEP_MAX } else { TRIES_MAX };
+    let search = Search { lab: &lab, world: &world, options, tries_max, progress };
+    let groups = search.choose()?;
+    let contracts: BTreeSet<_> =
+        groups.iter().flat_map(|group| &group.acts).map(|act| &act.body).collect();
+    let mut report = Report {
+        contracts: contracts.len(),
+        states: world.states.len(),
+        groups: groups.len(),
+        ..Report::default()
+    };
+    search.run(&groups, &mut report)?;
+    Ok(report)
+}
+
+struct Search<'a> {
+    lab: &'a Lab,
+    world: &'a World,
+    options: &'a Options,
+    tries_max: usize,
+    progress: &'a (dyn Fn(Progress) + Sync),
+}
+
+impl Search<'_> {
+    /// The groups to search, one of each kind.
+    fn choose(&self) -> Result<Vec<Group>, Stuck> {
+        let states: Vec<(usize, &State)> = self.world.states.iter().enumerate().collect();
+        let found = self.each(Doing::States, &states, |(at, state)| {
+            group::groups(self.lab, self.world, *at, state, self.tries_max)
+        })?;
+        let mut tries: BTreeMap<u64, usize> = BTreeMap::new();
+        let wanted = |group: &Group| {
+            let named = |act: &crate::act::Act| {
+                self.options.contracts.iter().any(|id| act.body.starts_with(id.as_str()))
+            };
+            self.options.contracts.is_empty() || group.acts.iter().any(named)
+        };
+        let mut candidates = Vec::new();
+        for group in found.into_iter().flatten().filter(wanted) {
+            let tried = tries.entry(group.key).or_default();
+            *tried += 1;
+            if *tried <= self.tries_max {
+                candidates.push(group);
+            }
+        }
+        let keys = self.each(Doing::Choosing, &candidates, |group| {
+            full_key(self.lab, &self.state(group)?.table, group)
+        })?;
+        let mut seen = BTreeSet::new();
+        let chosen = candidates.into_iter().zip(keys).filter(|(_, key)| seen.insert(*key));
+        Ok(chosen.map(|(group, _)| group).collect())
+    }
+
+    fn state(&self, group: &Group) -> Result<&State, Stuck> {
+        let state = self.world.states.get(group.state);
+        state.ok_or_else(|| Stuck("a group begins in no state".to_owned()))
+    }
+
+    fn run(&self, groups: &[Group], report: &mut Report) -> Result<(), Stuck> {
+        let (promises, loose) = (Promises::of(&self.lab.model), Loose::of(self.lab));
+        let court = Court { promises, loose };
+        let found = self.each(Doing::Groups, groups, |group| self.judge(&court, group))?;
+        let mut told = BTreeSet::new();
+        for (group, (runs, lost)) in groups.iter().zip(found) {
+            report.schedules += runs.schedules;
+            report.cut += usize::from(runs.cut);
+            let Some(lost) = lost else { continue };
+            let mut bodies: Vec<_> = group.acts.iter().map(|act| act.body.clone()).collect();
+            bodies.sort_unstable();
+            bodies.dedup();
+            if told.insert(bodies) {
+                let state = self.state(group)?;
+                report.losses.push(report::loss(self.lab, state, group, &lost)?);
+            }
+        }
+        Ok(())
+    }
+
+    fn judge(&self, court: &Court, group: &Group) -> Result<(Runs, Option<Lost>), Stuck> {
+        let table = &self.state(group)?.table;
+        let scene = Scene { table, acts: &group.acts, seed: group::SEED };
+        if group.aim == Aim::Together {
+            return judge(self.lab, court, scene, &[]);
+        }
+        let mut clean = Vec::new();
+        for (act, seed) in group.acts.iter().zip(group::SEED..) {
+            let alone = Alone::run(self.lab, table, act, seed)?;
+            clean.push(Left::of(self.lab, &alone.table));
+        }
+        let (runs, lost) = judge(self.lab, court, scene, &clean)?;
+        if lost.is_some() {
+            return Ok((runs, lost));
+        }
+        let (more, lost) = killed(self.lab, court, scene, &clean)?;
+        let schedules = runs.schedules + more.schedules;
+        Ok((Runs { schedules, cut: runs.cut }, lost))
+    }
+
+    /// Does something with each of several things, on all cores, and has the results in their order.
+    fn each<T: Sync, R: Send>(
+        &self,
+        doing: Doing,
+        things: &[T],
+        work: impl Fn(&T) -> Result<R, Stuck> + Sync,
+    ) -> Result<Vec<R>, Stuck> {
+        let threads = thread::available_parallelism().map_or(1, usize::from);
+        let (next, done) = (AtomicUsize::new(0), AtomicUsize::new(0));
+        let results: Mutex<BTreeMap<usize, Result<R, Stuck>>> = Mutex::default();
+        thread::scope(|scope| {
+            for _ in 0..threads {
+                scope.spawn(|| {
+                    loop {
+                        let at = next.fetch_add(1, Ordering::Relaxed);
+                        let Some(thing) = things.get(at) else { break };
+                        let result = work(thing);
+                        let mut all = results.lock().unwrap_or_else(PoisonError::into_inner);
+                        all.insert(at, result);
+                        drop(all);
+                        let done = done.fetch_add(1, Ordering::Relaxed) + 1;
+                        (self.progress)(Progress { doing, done, of: things.len() });
+                    }
+                });
+            }
+        });
+        let results = results.into_inner().unwrap_or_else(PoisonError::into_inner);
+        results.into_values().collect()
+    }
+}

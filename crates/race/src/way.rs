@@ -1,0 +1,101 @@
+//! The way an act takes: what it asks, what it finds, and how it ends, without the values.
+
+use std::hash::{DefaultHasher, Hash, Hasher};
+
+use latchkey_table::{Answer, Key, Request};
+
+use crate::act::{Act, Told};
+use crate::conflict::{dependent, keys};
+use crate::lab::Lab;
+use crate::machine::{Effect, Event, Machine, Step, Stuck};
+use crate::table::Table;
+
+/// An act that ran alone.
+#[derive(Debug)]
+pub(crate) struct Alone {
+    pub(crate) act: Act,
+    pub(crate) events: Vec<Event>,
+    pub(crate) told: Option<Told>,
+    /// The table it left.
+    pub(crate) table: Table,
+    /// The way it took.
+    pub(crate) way: u64,
+    /// The items it named.
+    pub(crate) keys: Vec<Key>,
+    pub(crate) commits: usize,
+}
+
+impl Alone {
+    /// Runs an act alone.
+    pub(crate) fn run(lab: &Lab, table: &Table, act: &Act, seed: u64) -> Result<Alone, Stuck> {
+        let mut machine = Machine::start(lab, table, std::slice::from_ref(act), seed)?;
+        while !machine.is_over() {
+            machine.step(Step::Run(0))?;
+        }
+        let Machine { table, mut acting, events, .. } = machine;
+        let acting = acting.pop().ok_or_else(|| Stuck("nothing ran".to_owned()))?;
+        let told = acting.told.flatten();
+        let way = way(act, &events, told.as_ref());
+        let mut keys: Vec<Key> = events.iter().flat_map(|event| keys(&event.request)).collect();
+        keys.sort_unstable();
+        keys.dedup();
+        let commits = acting.commits;
+        Ok(Alone { act: act.clone(), events, told, table, way, keys, commits })
+    }
+
+    /// Whether it did what it is for.
+    pub(crate) fn succeeded(&self) -> bool {
+        self.told.as_ref().is_some_and(|told| told.code.is_none())
+    }
+
+    /// Which request of this meets which of the other, where the order can matter.
+    pub(crate) fn meets(&self, other: &Alone, table: &Table) -> Vec<(usize, usize)> {
+        let mut met = Vec::new();
+        for (at, mine) in self.events.iter().enumerate() {
+            for (there, its) in other.events.iter().enumerate() {
+                if dependent(&mine.request, &its.request, table) {
+                    met.push((at, there));
+                }
+            }
+        }
+        met
+    }
+}
+
+/// The way an act took, as a number.
+fn way(act: &Act, events: &[Event], told: Option<&Told>) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    act.body.hash(&mut hasher);
+    for event in events {
+        std::mem::discriminant(&event.request).hash(&mut hasher);
+        for key in keys(&event.request) {
+            shape(&key.partition).hash(&mut hasher);
+            shape(&key.sort).hash(&mut hasher);
+        }
+        match &event.effect {
+            Effect::Read(answer) => found(&event.request, answer).hash(&mut hasher),
+            Effect::Committed(changed) => (10, changed.len()).hash(&mut hasher),
+            Effect::Refused(leg) => (11, leg).hash(&mut hasher),
+            Effect::Failed(_) => 12.hash(&mut hasher),
+        }
+    }
+    told.map(|told| (told.status, &told.code)).hash(&mut hasher);
+    hasher.finish()
+}
+
+/// How many items a read found: none, one, or several.
+fn found(request: &Request, answer: &Answer) -> usize {
+    let count = match answer {
+        Answer::Got(got) => usize::from(got.item.is_some()),
+        Answer::GotMany(got) => got.items.iter().flatten().count(),
+        Answer::Page(page) => page.items.len(),
+        Answer::Wrote(_) | Answer::Transacted(_) => 0,
+    };
+    debug_assert!(!request.writes());
+    count.min(2)
+}
+
+/// A key without its values: what stands before the first `#`.
+fn shape(text: &str) -> &str {
+    text.split('#').next().unwrap_or_default()
+}

@@ -1,0 +1,296 @@
+//! Where searches start: the states that examples lead to, and the calls they make.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use latchkey_http::Routes;
+use latchkey_language::Span;
+use latchkey_language::ast::{Example, ExampleCall, ExampleStep, QueueMode};
+use latchkey_queue::Home;
+use latchkey_queue::outbox::Record;
+use latchkey_runtime::{Call, Caller, Sent, json, time};
+use latchkey_table::{Text, Value};
+
+use crate::act::{Act, Kind, Told};
+use crate::lab::Lab;
+use crate::machine::Stuck;
+use crate::matching::{Bindings, filled};
+use crate::table::Table;
+use crate::way::Alone;
+
+/// The instant an example begins at unless it says another, in milliseconds: 2026-01-01.
+pub(crate) const BEGINNING: i64 = 1_767_225_600_000;
+
+/// The seeds of calls that lead to states; those of a search are below.
+pub(crate) const SEED: u64 = 1_000;
+
+/// The most messages that are worked off between two requests.
+const MESSAGES_MAX: usize = 1_000;
+
+/// A state to start from.
+#[derive(Debug, Clone)]
+pub(crate) struct State {
+    /// What led to it.
+    pub(crate) label: String,
+    pub(crate) table: Table,
+    /// The instant.
+    pub(crate) now: i64,
+}
+
+/// All that is known before a search.
+#[derive(Debug, Default)]
+pub(crate) struct World {
+    pub(crate) states: Vec<State>,
+    /// Calls, each once.
+    pub(crate) calls: Vec<Call>,
+    pub(crate) callers: Vec<Caller>,
+}
+
+impl World {
+    /// Adds a state, unless it is as the one before.
+    pub(crate) fn add(&mut self, label: String, table: &Table, now: i64) {
+        let table = table.settled();
+        let same = |last: &State| last.now == now && last.table.items() == table.items();
+        if !self.states.iter().any(same) {
+            self.states.push(State { label, table, now });
+        }
+    }
+
+    /// Adds a call, unless it is known.
+    pub(crate) fn add_call(&mut self, call: &Call) {
+        let same = |other: &Call| {
+            other.contract == call.contract
+                && other.caller == call.caller
+                && other.inputs == call.inputs
+                && other.if_match == call.if_match
+        };
+        if !self.calls.iter().any(same) {
+            self.calls.push(Call { idempotency_key: None, at: None, ..call.clone() });
+        }
+        if !self.callers.contains(&call.caller) {
+            self.callers.push(call.caller.clone());
+        }
+    }
+}
+
+/// Runs the examples of a document, and keeps the states in between.
+pub(crate) fn of_examples(lab: &Lab, examples: &[Example]) -> Result<World, Stuck> {
+    let routes = Routes::new(&lab.system).map_err(|clash| Stuck(clash.to_string()))?;
+    let mut world = World::default();
+    world.add("nothing stored".to_owned(), &Table::default(), BEGINNING);
+    let mut story = Story {
+        lab,
+        routes,
+        world,
+        table: Table::default(),
+        now: BEGINNING,
+        caller: None,
+        bindings: Bindings::new(),
+        modes: Vec::new(),
+        followed: BTreeSet::new(),
+        seed: SEED,
+    };
+    for example in examples {
+        for step in &example.steps {
+            story.step(step)?;
+        }
+    }
+    Ok(story.world)
+}
+
+struct Story<'l> {
+    lab: &'l Lab,
+    routes: Routes,
+    world: World,
+    table: Table,
+    now: i64,
+    caller: Option<Caller>,
+    bindings: Bindings,
+    modes: Vec<(String, QueueMode)>,
+    /// The messages whose queue has answered.
+    followed: BTreeSet<Text>,
+    seed: u64,
+}
+
+impl Story<'_> {
+    fn step(&mut self, step: &ExampleStep) -> Result<(), Stuck> {
+        match step {
+            ExampleStep::At(instant) => {
+                if let Some(now) = time::parse(&instant.node) {
+                    self.pass(now)?;
+                    self.now = now;
+                }
+            }
+            ExampleStep::As { id, roles, orgs } => {
+                let texts = |names: &[latchkey_language::Name]| {
+                    names.iter().map(|name| Text::from(name.node.as_str())).collect()
+                };
+                let caller =
+                    Caller { id: id.node.as_str().into(), roles: texts(roles), orgs: texts(orgs) };
+                self.caller = (id.node != "nobody").then_some(caller);
+            }
+            ExampleStep::Queue(name, mode) => {
+                self.modes.retain(|(queue, _)| *queue != name.node);
+                self.modes.push((name.node.clone(), mode.node));
+                self.pass(self.now)?;
+            }
+            ExampleStep::Call(call) => {
+                self.call(call)?;
+                self.follow()?;
+                self.pass(self.now)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn mode(&self, queue: &str) -> QueueMode {
+        let mode = self.modes.iter().find(|(name, _)| name == queue);
+        mode.map_or(QueueMode::Works, |(_, mode)| *mode)
+    }
+
+    /// The call of an example, if it is one.
+    fn read(&self, call: &ExampleCall) -> Option<Call> {
+        let caller = self.caller.clone()?;
+        let fill = |text: &str| filled(text, &self.bindings);
+        let body = call.body.as_ref().map(|body| fill(&body.node)).unwrap_or_default();
+        let headers = call.headers.iter();
+        let headers: Vec<(String, String)> =
+            headers.map(|(name, value)| (name.node.clone(), fill(&value.node))).collect();
+        let path = fill(&call.path.node);
+        self.routes.call(&call.method.node, &path, &headers, body.as_bytes(), caller).ok()
+    }
+
+    fn call(&mut self, example: &ExampleCall) -> Result<(), Stuck> {
+        let Some(call) = self.read(example) else { return Ok(()) };
+        self.world.add_call(&call);
+        let told = self.run(&Act::call(call, self.now))?;
+        if let Some(told) = told {
+            self.bind(example, &told);
+        }
+        let line = line(&self.lab.model.text, example.method.span);
+        let label = format!("after `{} {}` of line {line}", example.method.node, example.path.node);
+        self.world.add(label, &self.table, self.now);
+        Ok(())
+    }
+
+    fn bind(&mut self, example: &ExampleCall, told: &Told) {
+        for (name, value) in &example.answer_headers {
+            let found = match name.node.to_lowercase().as_str() {
+                "etag" => told.etag.as_ref(),
+                "location" => told.location.as_ref(),
+                _ => None,
+            };
+            if let (Some(name), Some(found)) = (value.node.strip_prefix('$'), found) {
+                self.bindings.insert(name.to_owned(), found.clone());
+            }
+        }
+        let read = |text: &str| json::read(text.as_bytes(), json::Limits::default()).ok();
+        let wanted = example.answer.as_ref().map(|answer| filled(&answer.node, &self.bindings));
+        if let (Some(wanted), Some(found)) = (wanted.and_then(|text| read(&text)), read(&told.body))
+        {
+            bind(&wanted, &found, &mut self.bindings);
+        }
+    }
+
+    fn run(&mut self, act: &Act) -> Result<Option<Told>, Stuck> {
+        self.seed += 1;
+        let alone = Alone::run(self.lab, &self.table, act, self.seed)?;
+        self.table = alone.table.settled();
+        Ok(alone.told)
+    }
+
+    /// Does what follows the sends that were made.
+    fn follow(&mut self) -> Result<(), Stuck> {
+        for (home, record) in self.lab.sent(&self.table) {
+            if !self.followed.insert(record.message().id().clone()) {
+                continue;
+            }
+            let refused = self.mode(home.queue()) == QueueMode::Refuses;
+            let sent = if refused { Sent::Refused } else { Sent::Accepted };
+            let act = follow(&record, sent, self.now);
+            self.run(&act)?;
+            if refused {
+                self.remove(&home, &record);
+            }
+            let label = format!("after what follows a send to `{}`", home.queue());
+            self.world.add(label, &self.table, self.now);
+        }
+        Ok(())
+    }
+
+    fn remove(&mut self, home: &Home, record: &Record) {
+        self.table.set(record.delete(home).key, None);
+        self.table = self.table.settled();
+    }
+
+    /// Works off the messages that are due up to an instant.
+    fn pass(&mut self, until: i64) -> Result<(), Stuck> {
+        let mut put_off: BTreeSet<Text> = BTreeSet::new();
+        for _ in 0..MESSAGES_MAX {
+            self.follow()?;
+            let due = self.lab.sent(&self.table).into_iter().filter(|(home, record)| {
+                record.due() <= until
+                    && self.mode(home.queue()) != QueueMode::Holds
+                    && !put_off.contains(record.message().id())
+            });
+            let first = due.min_by_key(|(_, record)| (record.due(), record.message().id().clone()));
+            let Some((home, record)) = first else { break };
+            let now = record.due().max(self.now);
+            let Some(act) = deliver(self.lab, &home, &record, now) else {
+                put_off.insert(record.message().id().clone());
+                continue;
+            };
+            let told = self.run(&act)?;
+            if told.is_some_and(|told| told.code.is_none()) {
+                self.remove(&home, &record);
+            } else {
+                put_off.insert(record.message().id().clone());
+            }
+            let label = format!("after a message of `{}`", home.queue());
+            self.world.add(label, &self.table, now);
+        }
+        Ok(())
+    }
+}
+
+/// The delivery of a message, if its queue has a worker.
+pub(crate) fn deliver(lab: &Lab, home: &Home, record: &Record, now: i64) -> Option<Act> {
+    let body = Text::from(lab.worker(home.queue())?);
+    let message = Arc::new(record.message().clone());
+    Some(Act { kind: Kind::Work { queue: home.queue().clone(), message }, now, body })
+}
+
+/// What follows a send.
+pub(crate) fn follow(record: &Record, sent: Sent, now: i64) -> Act {
+    let said = match sent {
+        Sent::Accepted => "accepted",
+        Sent::Refused => "refused",
+    };
+    let body = Text::from(format!("{} {said}", record.send()));
+    Act { kind: Kind::Follow { record: Arc::new(record.clone()), sent }, now, body }
+}
+
+/// Gives the names of an example to what was answered.
+fn bind(wanted: &Value, found: &Value, bindings: &mut Bindings) {
+    match (wanted, found) {
+        (Value::Map(wanted), Value::Map(found)) => {
+            for (name, wanted) in wanted.iter() {
+                found.get(name).iter().for_each(|found| bind(wanted, found, bindings));
+            }
+        }
+        (Value::List(wanted), Value::List(found)) => {
+            wanted.iter().zip(found).for_each(|(wanted, found)| bind(wanted, found, bindings));
+        }
+        (Value::Text(wanted), Value::Text(found)) => {
+            if let Some(name) = wanted.strip_prefix('$').filter(|name| *name != "absent") {
+                bindings.insert(name.to_owned(), found.to_string());
+            }
+        }
+        _ => {}
+    }
+}
+
+/// The line of a span.
+pub(crate) fn line(text: &str, span: Span) -> usize {
+    text.get(..span.start).map_or(0, |before| before.matches('\n').count() + 1)
+}

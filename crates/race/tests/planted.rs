@@ -1,0 +1,355 @@
+//! Documents with a race that was planted, and their honest twins. None has an example.
+
+#![expect(
+    clippy::unwrap_used,
+    clippy::panic,
+    reason = "a test that goes wrong should fail, where it went wrong"
+)]
+
+use latchkey_language::Rule;
+use latchkey_race::{Options, Report, SearchError, search};
+
+/// A document of these statements. `facts` stands for what every contract states.
+fn document(statements: &str) -> String {
+    let facts = "consistency strong\n  expect 1 item\n  rate 1/s";
+    let statements = statements.replace("facts", facts);
+    format!(
+        "# Planted\n```contract\nsystem planted\ntable Planted {{ type kind }}\n{statements}\n```\n"
+    )
+}
+
+fn searched(text: &str, without: &[Rule]) -> Report {
+    let options = Options { without: without.to_vec(), ..Options::default() };
+    match search(text, &options, &|_| {}) {
+        Ok(report) => report,
+        Err(SearchError::Mistakes(mistakes)) => {
+            let told: Vec<_> =
+                mistakes.iter().map(|m| format!("{}: {}", m.rule, m.message)).collect();
+            panic!("refused: {told:#?}");
+        }
+        Err(error) => panic!("{error}"),
+    }
+}
+
+/// The contracts of each loss.
+fn lost(statements: &str, without: &[Rule]) -> Vec<Vec<String>> {
+    let report = searched(&document(statements), without);
+    assert!(report.groups > 0 && report.schedules > 0, "{report:?}");
+    report.losses.into_iter().map(|loss| loss.contracts).collect()
+}
+
+/// What the check tells of a document.
+fn told(statements: &str) -> Vec<Rule> {
+    let mut rules: Vec<Rule> =
+        latchkey_model::check(&document(statements)).diagnostics.iter().map(|d| d.rule).collect();
+    rules.dedup();
+    rules
+}
+
+fn names(losses: &[Vec<String>]) -> Vec<String> {
+    losses.iter().map(|contracts| contracts.join("+")).collect()
+}
+
+const TILLS: &str = r#"
+entity Till "TILL" {
+  PK = "TILL#{tillId}"
+  SK = "META"
+  tillId id, left int 0..1000, version counter
+}
+contract OPEN "Open a till" {
+  POST /tills
+  input tillId id, left Till.left
+  allow true
+  till = put Till { tillId, left } if absent else 409 there
+  return 201 till
+  facts
+}
+contract PAY "Pay out" {
+  POST /tills/{tillId}/pay
+  input amount int 1..1000
+  till = get Till strong else 404 gone
+  allow true
+  require till.left >= amount else 409 too-little
+  paid = update till set left = till.left - amount, version = .version + 1 CONDITION
+  return paid
+  facts
+}
+"#;
+
+#[test]
+fn a_lost_update() {
+    let planted = TILLS.replace("CONDITION", "else 404 gone");
+    assert_eq!(told(&planted), [Rule::Unpinned]);
+    let losses = lost(&planted, &[Rule::Unpinned]);
+    assert!(names(&losses).contains(&"PAY".to_owned()), "{losses:?}");
+    let honest = TILLS.replace("CONDITION", "if unchanged else retry");
+    assert_eq!(lost(&honest, &[]), Vec::<Vec<String>>::new());
+}
+
+/// At most three loans a member, by counting them.
+const LOANS: &str = r#"
+entity Member "MEMBER" {
+  PK = "MEMBER#{memberId}"
+  SK = "META"
+  memberId id, revision counter
+}
+entity Loan "LOAN" GUARDED {
+  PK = "MEMBER#{memberId}"
+  SK = "LOAN#{bookId}"
+  memberId id, bookId id
+}
+contract JOIN "Join" {
+  POST /members
+  input memberId id
+  allow true
+  member = put Member { memberId } if absent else 409 there
+  return 201 member
+  facts
+}
+contract LEND "Lend a book" {
+  POST /members/{memberId}/loans
+  input bookId id
+  allow true
+  member = get Member strong else 404 gone
+  loans = query Loan strong
+    where PK = "MEMBER#{memberId}" and SK begins_with "LOAN#"
+    first 10
+  require count(loans) < 3 else 409 too-many
+  transact {
+    PINNED
+    loan = put Loan { memberId, bookId } if absent else 409 lent
+  }
+  return 201 loan
+  facts
+}
+"#;
+
+#[test]
+fn a_limit_by_count() {
+    let planted = LOANS
+        .replace("GUARDED", "")
+        .replace("PINNED", "update member set revision = .revision + 1 else 404 gone");
+    let rules = told(&planted);
+    assert!(!rules.is_empty());
+    let losses = lost(&planted, &rules);
+    assert!(names(&losses).contains(&"LEND".to_owned()), "{losses:?}");
+    let honest = LOANS
+        .replace("GUARDED", "guarded by Member")
+        .replace("PINNED", "update member set revision = .revision + 1 if unchanged else retry");
+    assert_eq!(told(&honest), []);
+    assert_eq!(lost(&honest, &[]), Vec::<Vec<String>>::new());
+}
+
+/// A room is booked for a window; only the last booking before its end is looked at.
+const ROOMS: &str = r#"
+entity Room "ROOM" {
+  PK = "ROOM#{roomId}"
+  SK = "META"
+  roomId id, revision counter
+}
+entity Booking "BOOKING" GUARDED {
+  PK = "ROOM#{roomId}"
+  SK = "BOOKING#{startAt}"
+  roomId id, startAt time, endAt time, revision counter
+}
+contract ROOM "Make a room" {
+  POST /rooms
+  input roomId id
+  allow true
+  room = put Room { roomId } if absent else 409 there
+  return 201 room
+  facts
+}
+contract BOOK "Book a room" {
+  POST /rooms/{roomId}/bookings
+  input startAt time, endAt time
+  require startAt < endAt else 400 empty
+  allow true
+  room = get Room strong else 404 gone
+  before = query Booking strong
+    where PK = "ROOM#{roomId}" and SK between "BOOKING#" and "BOOKING#{endAt - 1ms}"
+    order descending
+    first 1
+  require before is absent or before.endAt <= startAt else 409 taken
+  transact {
+    booking = put Booking { roomId, startAt, endAt } if absent else 409 taken
+    PINNED
+  }
+  return 201 booking
+  facts
+}
+"#;
+
+#[test]
+fn a_range_pinned_by_its_first_row() {
+    let planted = ROOMS
+        .replace("GUARDED", "")
+        .replace("PINNED", "when before is present { check before if unchanged else retry }");
+    let rules = told(&planted);
+    assert!(!rules.is_empty());
+    let losses = lost(&planted, &rules);
+    assert!(names(&losses).contains(&"BOOK".to_owned()), "{losses:?}");
+    let honest = ROOMS
+        .replace("GUARDED", "guarded by Room")
+        .replace("PINNED", "update room set revision = .revision + 1 if unchanged else retry");
+    assert_eq!(told(&honest), []);
+    assert_eq!(lost(&honest, &[]), Vec::<Vec<String>>::new());
+}
+
+/// What is left is spread over shards, and summed up before it is spent.
+const SHARDS: &str = r#"
+entity Share "SHARE" {
+  PK = "FUND#{fundId}#{shard:02}"
+  SK = "SHARE"
+  fundId id, shard int 0..1, spent int 0..100 = 0
+}
+contract FUND "Start a fund" {
+  POST /funds
+  input fundId id
+  allow true
+  transact {
+    first = put Share { fundId, shard = 0 } if absent else 409 there
+    put Share { fundId, shard = 1 } if absent else 409 there
+  }
+  return 201 first
+  facts
+}
+contract SPEND "Spend of a fund" {
+  POST /funds/{fundId}/spend
+  input shard Share.shard, amount int 1..100
+  allow true
+  shares = get Share shard in 0..1 snapshot else 404 gone
+  require sum(shares.spent) < 1 else 409 spent
+  spent = update Share set spent = .spent + amount if .spent < 100 else 409 spent
+  return spent
+  facts
+}
+"#;
+
+#[test]
+fn a_sum_of_shards() {
+    let rules = told(SHARDS);
+    assert!(!rules.is_empty());
+    let losses = lost(SHARDS, &rules);
+    assert!(names(&losses).contains(&"SPEND".to_owned()), "{losses:?}");
+}
+
+/// A boat that is sunk and bought again starts its counter at 1.
+const BOATS: &str = r#"
+entity Boat "BOAT" {
+  PK = "BOAT#{boatId}"
+  SK = "META"
+  boatId id, ownerId id, berth int 0..99, version counter
+}
+contract BUY "Buy a boat" {
+  POST /boats
+  input boatId id
+  allow true
+  boat = put Boat { boatId, ownerId = caller.id, berth = 0 } if absent else 409 there
+  return 201 boat
+  facts
+}
+contract MOOR "Moor a boat" {
+  POST /boats/{boatId}/moor
+  input berth Boat.berth
+  boat = get Boat strong else 404 gone
+  allow caller owns boat.ownerId
+  moored = update boat set berth = berth, version = .version + 1 if CONDITION else retry
+  return moored
+  facts
+}
+contract SINK "Sink a boat" {
+  DELETE /boats/{boatId}
+  boat = get Boat strong else 404 gone
+  allow caller owns boat.ownerId
+  delete boat if unchanged else retry
+  return boat
+  facts
+}
+"#;
+
+#[test]
+fn an_item_that_is_removed_and_made_again() {
+    let planted = BOATS.replace("CONDITION", ".version == boat.version");
+    let losses = lost(&planted, &told(&planted));
+    let moored = |contracts: &Vec<String>| contracts.contains(&"MOOR".to_owned());
+    assert!(losses.iter().any(moored), "{losses:?}");
+    let honest = BOATS.replace("CONDITION", "unchanged");
+    assert_eq!(told(&honest), []);
+    assert_eq!(lost(&honest, &[]), Vec::<Vec<String>>::new());
+}
+
+const VISITS: &str = r#"
+entity Visit "VISIT" {
+  PK = "VISIT#{visitId}"
+  SK = "META"
+  visitId id, roomId id, counted bool = false, version counter
+}
+entity Hall "HALL" {
+  PK = "HALL#{roomId}"
+  SK = "META"
+  roomId id, visits int = 0
+}
+queue doors { visitId id, roomId id }
+contract ENTER "Enter a room" {
+  POST /rooms/{roomId}/visits
+  input visitId id
+  allow true
+  transact {
+    visit = put Visit { visitId, roomId } if absent else 409 there
+    send doors { visitId, roomId }
+  }
+  return 202 visit
+  facts
+}
+contract SEE "How often a room was visited" {
+  GET /rooms/{roomId}
+  allow true
+  room = get Hall strong else 404 gone
+  return room
+  facts
+}
+worker COUNT "Count a visit" {
+  on doors { visitId, roomId }
+  visit = get Visit strong else done
+  when visit.counted == true { done }
+  transact {
+    COUNTED
+    upsert Hall add visits = 1
+  }
+  done
+  facts
+}
+"#;
+
+#[test]
+fn a_worker_that_counts_twice() {
+    let planted =
+        VISITS.replace("COUNTED", "").replace("  when visit.counted == true { done }\n", "");
+    let rules = told(&planted);
+    assert!(rules.contains(&Rule::NotIdempotent), "{rules:?}");
+    let losses = lost(&planted, &rules);
+    assert!(names(&losses).contains(&"COUNT".to_owned()), "{losses:?}");
+    let honest = VISITS.replace(
+        "COUNTED",
+        "update visit set counted = true, version = .version + 1 if unchanged and .counted == false else retry",
+    );
+    assert_eq!(told(&honest), []);
+    assert_eq!(lost(&honest, &[]), Vec::<Vec<String>>::new());
+}
+
+#[test]
+fn the_same_document_gives_the_same_report() {
+    let text = document(
+        &LOANS
+            .replace("GUARDED", "")
+            .replace("PINNED", "update member set revision = .revision + 1 else 404 gone"),
+    );
+    let rules = told(
+        &LOANS
+            .replace("GUARDED", "")
+            .replace("PINNED", "update member set revision = .revision + 1 else 404 gone"),
+    );
+    let (one, other) = (searched(&text, &rules), searched(&text, &rules));
+    assert_eq!(format!("{one:?}"), format!("{other:?}"));
+}
