@@ -47,7 +47,7 @@ pub(crate) struct Told {
     /// The body, or how the work ended.
     pub(crate) body: String,
     pub(crate) etag: Option<String>,
-    pub(crate) location: Option<String>,
+    pub(crate) found_at: Option<String>,
     /// The code of a problem.
     pub(crate) code: Option<Text>,
 }
@@ -86,8 +86,8 @@ fn answered(outcome: &Outcome) -> Option<Told> {
     }
     Some(match &outcome.result {
         Ok(answer) => {
-            let (etag, location) = (answer.etag.clone(), answer.found_at.clone());
-            Told { status, body: answer.body.clone(), etag, location, code: None }
+            let (etag, found_at) = (answer.etag.clone(), answer.found_at.clone());
+            Told { status, body: answer.body.clone(), etag, found_at, code: None }
         }
         Err(problem) => {
             // What a person is told may differ between two statements of one code.
@@ -97,7 +97,7 @@ fn answered(outcome: &Outcome) -> Option<Told> {
             let mut body = String::new();
             json::write_map(&members, &mut body);
             let code = Some(problem.code.clone());
-            Told { status, body, etag: None, location: None, code }
+            Told { status, body, etag: None, found_at: None, code }
         }
     })
 }
@@ -108,5 +108,5 @@ fn worked(worked: &Worked) -> Option<Told> {
         Ending::Done => ("done".to_owned(), None),
         Ending::Failed(why) => (format!("failed: {}", why.message), Some(why.code.clone())),
     };
-    Some(Told { status: 0, body, etag: None, location: None, code })
+    Some(Told { status: 0, body, etag: None, found_at: None, code })
 }

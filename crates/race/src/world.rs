@@ -175,11 +175,9 @@ impl Story<'_> {
 
     fn bind(&mut self, example: &ExampleCall, told: &Told) {
         for (name, value) in &example.answer_headers {
-            let found = match name.node.to_lowercase().as_str() {
-                "etag" => told.etag.as_ref(),
-                "location" => told.location.as_ref(),
-                _ => None,
-            };
+            // Of the headers an answer has, the other one that a name can stand for is the path of what was made.
+            let etag = name.node.eq_ignore_ascii_case("etag");
+            let found = if etag { told.etag.as_ref() } else { told.found_at.as_ref() };
             if let (Some(name), Some(found)) = (value.node.strip_prefix('$'), found) {
                 self.bindings.insert(name.to_owned(), found.clone());
             }
