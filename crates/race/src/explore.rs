@@ -75,10 +75,8 @@ pub(crate) fn explore<'l>(
         let whole = loop {
             let boundary = grain == Grain::Units
                 && machine.acting.iter().all(|acting| acting.told.is_some() || !acting.within_unit);
-            if machine.is_over() || boundary {
-                if see(&machine).is_break() {
-                    return Ok(runs);
-                }
+            if (machine.is_over() || boundary) && see(&machine).is_break() {
+                return Ok(runs);
             }
             if machine.is_over() {
                 break true;

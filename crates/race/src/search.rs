@@ -6,7 +6,7 @@ use std::sync::PoisonError;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 
-use latchkey_language::{Diagnostic, Rule};
+use latchkey_language::{Diagnostic, Level, Rule};
 use latchkey_runtime::System;
 
 use crate::explore::{Runs, Scene};
@@ -107,7 +107,9 @@ pub fn search(
     progress: &(dyn Fn(Progress) + Sync),
 ) -> Result<Report, SearchError> {
     let mut checked = latchkey_model::check(text);
-    checked.diagnostics.retain(|found| !options.without.contains(&found.rule));
+    checked
+        .diagnostics
+        .retain(|found| found.level == Level::Error && !options.without.contains(&found.rule));
     if !checked.diagnostics.is_empty() {
         return Err(SearchError::Mistakes(checked.diagnostics));
     }

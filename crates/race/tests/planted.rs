@@ -1,10 +1,6 @@
 //! Documents with a race that was planted, and their honest twins. None has an example.
 
-#![expect(
-    clippy::unwrap_used,
-    clippy::panic,
-    reason = "a test that goes wrong should fail, where it went wrong"
-)]
+#![expect(clippy::panic, reason = "a test that goes wrong should fail, where it went wrong")]
 
 use latchkey_language::Rule;
 use latchkey_race::{Options, Report, SearchError, search};

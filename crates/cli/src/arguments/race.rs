@@ -50,6 +50,6 @@ impl Race {
 }
 
 fn rule(slug: &str) -> Result<Rule, String> {
-    let rule = Rule::ALL.iter().find(|rule| rule.slug() == slug);
-    rule.copied().ok_or_else(|| "there is no such rule; docs/rules lists them".to_owned())
+    let rule = latchkey_model::rules().find(|rule| rule.slug() == slug);
+    rule.ok_or_else(|| "there is no such rule; docs/rules lists them".to_owned())
 }
