@@ -252,3 +252,39 @@ fn a_level_of_the_log_that_is_none_is_refused() {
     let told = text(&output.stderr);
     assert!(told.contains("LATCHKEY_LOG is `latchkey=loud`"), "{told}");
 }
+
+const TILLS: &str = include_str!("../../race/tests/tills.md");
+
+#[test]
+fn a_race_is_told_with_its_schedule_and_the_exit_code() {
+    let directory = tempfile::tempdir().unwrap();
+    std::fs::write(directory.path().join("tills.md"), TILLS).unwrap();
+    let output = latchkey(&["race", "tills.md"], directory.path());
+    let told = text(&output.stdout);
+    assert_eq!(output.status.code(), Some(0), "{told}{}", text(&output.stderr));
+    assert!(
+        told.starts_with("tills.md: 2 contracts, ") && told.contains("nothing is lost"),
+        "{told}"
+    );
+    assert!(output.stderr.is_empty(), "progress is for terminals: {}", text(&output.stderr));
+
+    // The payment rests on what it has read, and nothing pins that.
+    let wrong = TILLS.replace("left = .left - amount", "left = till.left - amount");
+    let wrong = wrong.replace("if unchanged else retry", "else 404 gone");
+    std::fs::write(directory.path().join("tills.md"), wrong).unwrap();
+    let output = latchkey(&["race", "tills.md"], directory.path());
+    assert_eq!(output.status.code(), Some(1));
+    assert!(text(&output.stderr).contains("error[unpinned]"), "{}", text(&output.stderr));
+    let output = latchkey(&["race", "tills.md", "PAY", "--without", "unpinned"], directory.path());
+    let told = text(&output.stdout);
+    assert_eq!(output.status.code(), Some(1), "{told}");
+    for part in
+        ["loss: PAY beside itself", "A: PAY as ", "get TILL#t/META", "wrong: ", "B reads this here"]
+    {
+        assert!(told.contains(part), "{part}: {told}");
+    }
+    let output = latchkey(&["race", "tills.md", "NONE"], directory.path());
+    assert_eq!(output.status.code(), Some(2));
+    let output = latchkey(&["race", "tills.md", "--without", "type"], directory.path());
+    assert_eq!(output.status.code(), Some(2), "a rule without which nothing runs stays on");
+}

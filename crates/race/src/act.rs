@@ -87,7 +87,14 @@ fn answered(outcome: &Outcome) -> Option<Told> {
     Some(match &outcome.result {
         Ok(answer) => {
             let (etag, found_at) = (answer.etag.clone(), answer.found_at.clone());
-            Told { status, body: answer.body.clone(), etag, found_at, code: None }
+            // The members of an object have no order.
+            let read = json::read(answer.body.as_bytes(), json::Limits::default());
+            let mut body = String::new();
+            match read {
+                Ok(value) => json::write(&value, &mut body),
+                Err(_) => body.clone_from(&answer.body),
+            }
+            Told { status, body, etag, found_at, code: None }
         }
         Err(problem) => {
             // What a person is told may differ between two statements of one code.

@@ -7,6 +7,7 @@ use latchkey_model::Type;
 use latchkey_model::model::{ExprKind, Leg, Model, StepKind, each_step};
 use latchkey_runtime::json;
 use latchkey_table::{Item, Key, Value};
+use latchkey_value::name::INCARNATION_ATTRIBUTE;
 
 use crate::act::Told;
 use crate::lab::{Lab, is_ours};
@@ -55,7 +56,7 @@ impl Left {
         let (mut items, mut messages) = (BTreeMap::new(), Vec::new());
         for (key, item) in table.changes() {
             if !is_ours(&key.partition) {
-                items.insert(key.clone(), item.cloned());
+                items.insert(key.clone(), item.map(without_housekeeping));
                 continue;
             }
             if let Some((home, record)) = item.and_then(|item| lab.record(&key.partition, item)) {
@@ -67,6 +68,16 @@ impl Left {
         messages.sort_unstable();
         Left { items, messages }
     }
+}
+
+/// An item without what the runtime keeps in it.
+fn without_housekeeping(item: &Arc<Item>) -> Arc<Item> {
+    if item.get(INCARNATION_ATTRIBUTE).is_none() {
+        return Arc::clone(item);
+    }
+    let mut own = Item::clone(item);
+    own.remove(INCARNATION_ATTRIBUTE);
+    Arc::new(own)
 }
 
 /// The attributes that a second clean run may leave otherwise: counters, times, and what is made of them.

@@ -35,6 +35,12 @@ impl Alone {
         let Machine { table, mut acting, events, .. } = machine;
         let acting = acting.pop().ok_or_else(|| Stuck("nothing ran".to_owned()))?;
         let told = acting.told.flatten();
+        if told.as_ref().and_then(|told| told.code.as_deref()) == Some("internal-error") {
+            return Err(Stuck(format!(
+                "a bug of Latchkey: {} ends with `internal-error`",
+                act.body
+            )));
+        }
         let way = way(act, &events, told.as_ref());
         let mut keys: Vec<Key> = events.iter().flat_map(|event| keys(&event.request)).collect();
         keys.sort_unstable();

@@ -349,3 +349,122 @@ fn the_same_document_gives_the_same_report() {
     let (one, other) = (searched(&text, &rules), searched(&text, &rules));
     assert_eq!(format!("{one:?}"), format!("{other:?}"));
 }
+
+/// A book is moved from one shelf to another; a list shows both shelves.
+const SHELVES: &str = r#"
+entity Shelf "SHELF" {
+  PK = "CASE#{caseId}"
+  SK = "SHELF#{shelf:02}"
+  caseId id, shelf int 0..1, books int 0..99, version counter
+}
+contract CASE "Make a case" {
+  POST /cases
+  input caseId id
+  allow true
+  transact {
+    first = put Shelf { caseId, shelf = 0, books = 5 } if absent else 409 there
+    put Shelf { caseId, shelf = 1, books = 5 } if absent else 409 there
+  }
+  return 201 first
+  facts
+}
+contract MOVE "Move a book down" {
+  POST /cases/{caseId}/move
+  allow true
+  top = get Shelf(caseId, shelf = 0) strong else 404 gone
+  require top.books > 0 else 409 empty
+  transact {
+    update top set books = .books - 1, version = .version + 1 if unchanged else retry
+    update Shelf(caseId, shelf = 1) set books = .books + 1, version = .version + 1 if .books < 99 else 409 full
+  }
+  return top
+  facts
+}
+contract TOTAL "How many books" {
+  GET /cases/{caseId}
+  allow true
+  shelves = READ
+  return shelves with { books = sum(shelves.books) }
+  consistency strong
+  expect 0..2 items
+  rate 1/s
+}
+"#;
+
+#[test]
+fn a_read_of_several_items_may_see_half_a_transaction() {
+    let batch =
+        SHELVES.replace("READ", "get Shelf shard in 0..1 strong").replace("shard in", "shelf in");
+    let refused = latchkey_model::check(&document(&batch)).diagnostics;
+    assert_eq!(refused, []);
+    let losses = lost(&batch, &[]);
+    assert!(names(&losses).contains(&"MOVE+TOTAL".to_owned()), "{losses:?}");
+    // The embedded store reads all of them at one instant.
+    let options = Options { embedded: true, ..Options::default() };
+    let report = search(&document(&batch), &options, &|_| {});
+    assert!(report.is_ok_and(|report| report.losses.is_empty()));
+    let snapshot = batch.replace("0..1 strong", "0..1 snapshot");
+    assert_eq!(told(&snapshot), []);
+    assert_eq!(lost(&snapshot, &[]), Vec::<Vec<String>>::new());
+}
+
+/// A view that one contract forgets.
+const LABELS: &str = r#"
+entity Parcel "PARCEL" {
+  PK = "PARCEL#{parcelId}"
+  SK = "META"
+  parcelId id, ownerId id, label text(20), version counter
+}
+entity Owned "OWNED" view of Parcel {
+  PK = "OWNER#{ownerId}"
+  SK = "PARCEL#{parcelId}"
+  copies ownerId, parcelId, label, version
+}
+contract SEND "Send a parcel" {
+  POST /parcels
+  input parcelId id, label Parcel.label
+  allow true
+  transact {
+    parcel = put Parcel { parcelId, ownerId = caller.id, label } if absent else 409 there
+    put Owned of parcel replace
+  }
+  return 201 parcel
+  facts
+}
+contract NAME "Label a parcel anew" {
+  PUT /parcels/{parcelId}/label
+  input label Parcel.label
+  parcel = get Parcel strong else 404 gone
+  allow caller owns parcel.ownerId
+  transact {
+    update parcel set label = label, version = .version + 1 if unchanged else retry
+    VIEW
+  }
+  return parcel
+  facts
+}
+contract LIST "List parcels" {
+  GET /parcels
+  allow true
+  parcels = query Owned
+    where PK = "OWNER#{caller.id}" and SK begins_with "PARCEL#"
+    page 20 max 100
+  return parcels
+  consistency eventual
+  expect 0.. items
+  rate 1/s
+}
+"#;
+
+#[test]
+fn a_view_that_is_left_behind() {
+    let planted = LABELS.replace("VIEW", "");
+    let rules = told(&planted);
+    assert_eq!(rules, [Rule::StaleCopy]);
+    let report = searched(&document(&planted), &rules);
+    let told: Vec<&str> = report.losses.iter().map(|loss| loss.headline.as_str()).collect();
+    let view = |told: &&str| told.contains("NAME") && told.contains("the view Owned");
+    assert!(told.iter().any(view), "{told:?}");
+    let honest = LABELS.replace("VIEW", "put Owned of parcel replace");
+    assert_eq!(lost(&honest, &[]), Vec::<Vec<String>>::new());
+}
