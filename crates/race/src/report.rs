@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use latchkey_language::Span;
 use latchkey_model::model::{Contract, StepKind, Verb, each_step};
-use latchkey_runtime::{Given, json, time};
+use latchkey_runtime::{RawInput, json, time};
 use latchkey_table::{Answer, Item, Key, Request, Value};
 
 use crate::act::{Act, Kind, Told};
@@ -117,9 +117,9 @@ fn asked(act: &Act) -> String {
             call.caller.orgs.iter().for_each(|org| text.push_str(&format!(" org {org}")));
             for (name, given) in &call.inputs {
                 let value = match given {
-                    Given::Text(text) => text.to_string(),
-                    Given::Json(value) => written(value),
-                    Given::Undecodable | Given::Misplaced(_) => "(unreadable)".to_owned(),
+                    RawInput::Text(text) => text.to_string(),
+                    RawInput::Json(value) => written(value),
+                    RawInput::Undecodable | RawInput::Misplaced(_) => "(unreadable)".to_owned(),
                 };
                 text.push_str(&format!(" {name}={value}"));
             }

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use latchkey_model::model::{Contract, ExprKind, Input, Op, Place, StepKind, each_step};
 use latchkey_model::{Model, Type};
 use latchkey_runtime::draw::part;
-use latchkey_runtime::{Call, Caller, Given, Sent, time};
+use latchkey_runtime::{Call, Caller, RawInput, Sent, time};
 use latchkey_table::{Number, Text, Value};
 
 use crate::act::Act;
@@ -124,9 +124,9 @@ impl Varied<'_> {
         let mut values = Vec::new();
         let given = base.inputs.iter().find(|(name, _)| *name == input.name);
         let given = given.and_then(|(_, given)| match given {
-            Given::Json(value) => Some(value.clone()),
-            Given::Text(text) => Some(Value::Text(text.clone())),
-            Given::Undecodable | Given::Misplaced(_) => None,
+            RawInput::Json(value) => Some(value.clone()),
+            RawInput::Text(text) => Some(Value::Text(text.clone())),
+            RawInput::Undecodable | RawInput::Misplaced(_) => None,
         });
         let alike = alike(self.pool, &input.name);
         match &input.kind {
@@ -200,9 +200,9 @@ fn pool(table: &Table, calls: &[Call]) -> Pool {
     for call in calls {
         for (name, given) in &call.inputs {
             match given {
-                Given::Json(value) => add(name, value),
-                Given::Text(text) => add(name, &Value::Text(text.clone())),
-                Given::Undecodable | Given::Misplaced(_) => {}
+                RawInput::Json(value) => add(name, value),
+                RawInput::Text(text) => add(name, &Value::Text(text.clone())),
+                RawInput::Undecodable | RawInput::Misplaced(_) => {}
             }
         }
     }
@@ -296,8 +296,8 @@ fn from_type(kind: &Type, now: i64) -> Vec<Value> {
 fn with(call: &Call, input: &Input, value: &Value) -> Call {
     let mut call = call.clone();
     let given = match (input.place, part(value, None)) {
-        (Place::Path | Place::Query, Some(text)) => Given::Text(text),
-        _ => Given::Json(value.clone()),
+        (Place::Path | Place::Query, Some(text)) => RawInput::Text(text),
+        _ => RawInput::Json(value.clone()),
     };
     call.inputs.retain(|(name, _)| *name != input.name);
     call.inputs.push((Text::from(input.name.as_str()), given));
