@@ -14,7 +14,9 @@ fn with(members: &str, more: &str) -> Vec<String> {
          entity Article \"ARTICLE\" {{\n{members}\n}}\n{more}\n```\n"
     );
     let found = check(&text).diagnostics;
-    let found = found.iter().filter(|one| one.rule.slug() != "unused");
+    // Only the keys are of interest: without an error the document is told to have no contract.
+    let beside = |message: &str| message == "the document has no contract";
+    let found = found.iter().filter(|one| one.rule.slug() != "unused" && !beside(&one.message));
     found.map(|one| format!("{}: {}", one.rule, one.message)).collect()
 }
 

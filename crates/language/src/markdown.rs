@@ -39,12 +39,29 @@ impl BlockKind {
     }
 }
 
+/// The line of a block that is not read, though its mark is nearly one that is; and what was meant.
+pub(crate) struct Misspelt {
+    pub(crate) opening: Span,
+    pub(crate) meant: &'static str,
+}
+
+/// What a mark is nearly: in other letters, in the plural, or with one letter wrong.
+fn nearly(info: &str) -> Option<&'static str> {
+    let word = info.split_whitespace().next()?.to_lowercase();
+    ["contract", "example"].into_iter().find(|mark| strsim::damerau_levenshtein(&word, mark) <= 1)
+}
+
 /// The blocks of a file that Latchkey reads, in order.
 ///
 /// A fence within a quotation or an HTML comment is not read: the first quotes another document, the second is
 /// commented out.
 pub fn blocks(text: &str) -> Vec<Block> {
-    let mut blocks = Vec::new();
+    scan(text).0
+}
+
+/// The blocks of a file, and those that are nearly blocks.
+pub(crate) fn scan(text: &str) -> (Vec<Block>, Vec<Misspelt>) {
+    let (mut blocks, mut misspelt) = (Vec::new(), Vec::new());
     let mut quotations = 0usize;
     // The current block, and where its text ends so far.
     let mut open: Option<(BlockKind, Range<usize>, usize)> = None;
@@ -54,7 +71,11 @@ pub fn blocks(text: &str) -> Vec<Block> {
             Event::End(TagEnd::BlockQuote(_)) => quotations = quotations.saturating_sub(1),
             Event::Start(Tag::CodeBlock(CodeBlockKind::Fenced(info))) if quotations == 0 => {
                 let start = range.start;
-                open = BlockKind::of(&info).map(|kind| (kind, range, start));
+                let kind = BlockKind::of(&info);
+                if let (None, Some(meant)) = (kind, nearly(&info)) {
+                    misspelt.push(Misspelt { opening: opening(text, start), meant });
+                }
+                open = kind.map(|kind| (kind, range, start));
             }
             Event::Text(_) => {
                 if let Some((_, _, end)) = &mut open {
@@ -67,24 +88,31 @@ pub fn blocks(text: &str) -> Vec<Block> {
             _ => {}
         }
     }
-    blocks
+    (blocks, misspelt)
+}
+
+fn line_start(text: &str, at: usize) -> usize {
+    let before = text.get(..at).unwrap_or_default();
+    before.rfind('\n').map_or(0, |newline| newline + 1)
+}
+
+/// The line in which a block begins, without its end.
+fn opening(text: &str, at: usize) -> Span {
+    let start = line_start(text, at);
+    let line = text.get(start..).and_then(|rest| rest.lines().next()).unwrap_or_default();
+    Span::new(start, start + line.len())
 }
 
 /// A block of a range of the file, with the end of its text.
 fn block(text: &str, kind: BlockKind, range: Range<usize>, text_end: usize) -> Block {
-    let line_start = |at: usize| {
-        let before = text.get(..at).unwrap_or_default();
-        before.rfind('\n').map_or(0, |newline| newline + 1)
-    };
-    let start = line_start(range.start);
+    let start = line_start(text, range.start);
     let line = text.get(start..).and_then(|rest| rest.split_inclusive('\n').next());
-    let line = line.unwrap_or_default();
-    let opening = Span::new(start, start + line.trim_end_matches(['\n', '\r']).len());
-    let begin = start + line.len();
+    let begin = start + line.unwrap_or_default().len();
     // The closing fence follows the text, if there is one.
     let rest = text.get(text_end.max(begin)..range.end).unwrap_or_default();
     let closed = !rest.trim().is_empty();
-    let end = if closed { line_start(range.end) } else { range.end };
+    let end = if closed { line_start(text, range.end) } else { range.end };
+    let opening = opening(text, range.start);
     Block { kind, text: Span::new(begin, end.max(begin)), opening, closed }
 }
 
@@ -102,6 +130,25 @@ mod tests {
         use BlockKind::{Contract, Example};
         let markdown = "# A\n```contract\na\nb\n```\n\n~~~~ example x\n```\n~~~\n~~~~\n```json\n```contract\n```\n";
         assert_eq!(texts(markdown), [(Contract, "a\nb\n", true), (Example, "```\n~~~\n", true)]);
+    }
+
+    #[test]
+    fn a_mark_that_is_nearly_one_is_told() {
+        let meant = |markdown: &str| -> Vec<&str> {
+            scan(markdown).1.iter().map(|misspelt| misspelt.meant).collect()
+        };
+        for mark in ["contracts", "Contract", "CONTRACT x", "contarct", "contrct"] {
+            assert_eq!(meant(&format!("a\n```{mark}\nb\n```\n")), ["contract"], "{mark}");
+        }
+        for mark in ["examples", "Example", "~example"] {
+            assert_eq!(meant(&format!("```{mark}\n```\n")), ["example"], "{mark}");
+        }
+        for mark in ["contract", "example", "json", "", "text", "context", "sample"] {
+            assert_eq!(meant(&format!("```{mark}\n```\n")), [""; 0], "{mark}");
+        }
+        assert_eq!(meant("> ```contracts\n> ```\n"), [""; 0], "quoted");
+        let opening = scan("a\n```contracts\nb\n```\n").1.first().map(|one| one.opening);
+        assert_eq!(opening, Some(Span::new(2, 14)));
     }
 
     #[test]

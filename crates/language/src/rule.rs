@@ -60,6 +60,8 @@ rules! {
     ForeignItems = "foreign-items";
     /// A part of a key whose value could end it and begin the next.
     ForgedKey = "forged-key";
+    /// A refusal or a retry after a write that stays.
+    HalfDone = "half-done";
     /// A constant partition key, or a rate that one partition cannot keep up with.
     HotPartition = "hot-partition";
     /// A write of a status from which that move is not declared.
@@ -80,6 +82,8 @@ rules! {
     NotIdempotent = "not-idempotent";
     /// A document that passed the check and cannot be planned: a bug of Latchkey.
     Plan = "plan";
+    /// A decision by the number of items of which only a part was read.
+    RangeAsCount = "range-as-count";
     /// Two contracts that can match one request.
     RouteClash = "route-clash";
     /// A read without a fixed partition key.

@@ -9,7 +9,7 @@ pub mod model;
 mod regular;
 mod types;
 
-use latchkey_language::{Diagnostic, Level, Rule};
+use latchkey_language::{Diagnostic, Level, Rule, Span};
 use lower::Lowered;
 
 pub use check::{rules, waiver_refusal};
@@ -43,7 +43,14 @@ pub fn check(text: &str) -> Checked {
     diagnostics.extend(check::check(&model));
     let untold = told_once(&model, &diagnostics, untold);
     diagnostics.extend(untold);
-    if diagnostics.iter().any(|found| found.level == Level::Error) {
+    let mut refused = diagnostics.iter().any(|found| found.level == Level::Error);
+    if !refused && model.contracts.is_empty() && model.workers.is_empty() {
+        let message = "the document has no contract";
+        let help = "write contracts in blocks that begin with ```contract";
+        diagnostics.push(Diagnostic::new(Rule::Name, Span::default(), message).help(help));
+        refused = true;
+    }
+    if refused {
         diagnostics.retain(|found| found.rule != Rule::Unused);
     }
     let place =

@@ -193,7 +193,7 @@ fn a_check_of_the_row_a_query_found_does_not_hold_the_range() {
 #[test]
 fn a_count_and_a_sum_are_facts_about_a_range() {
     // A limit of 3 let 6 through.
-    let some = booked("first 5");
+    let some = booked("first 30");
     let (guarded, held) = ("guarded by Diary", format!("{DIARY}{some}"));
     for test in ["count(found) < 3", "sum(found.guests) + guests <= 20"] {
         assert_eq!(rules(&bookings("", &some, test, "")), ["unpinned"], "{test}");
@@ -295,4 +295,114 @@ fn a_lone_part_of_an_index_needs_no_read() {
     let unknown = "type: this moves the item in `GSI1`, and `shelf` is not known";
     assert_eq!(told(&two(changed("set shelf ?= shelf"))), [unknown]);
     assert_eq!(told(&two(removed)), NOTHING);
+}
+
+#[test]
+fn a_document_without_a_contract_is_none() {
+    // It was "no mistakes", with a block marked `contracts` or with none at all.
+    for text in [
+        "",
+        "# Doors\n",
+        "```json\n{}\n```\n",
+        "```contract\nsystem abc\ntable Abc { type kind }\n```\n",
+    ] {
+        assert_eq!(told(text), ["name: the document has no contract"], "{text}");
+    }
+    let near = shop("kind", "maker").replace("```contract", "```contracts");
+    assert_eq!(told(&near), ["syntax: a block that is not read"]);
+    let help = check(&near).diagnostics.into_iter().find_map(|one| one.help);
+    assert_eq!(help.as_deref(), Some("did you mean `contract`?"));
+    let beside = format!("{}```Examples\n```\n", shop("kind", "maker"));
+    assert_eq!(told(&beside), ["syntax: a block that is not read"]);
+}
+
+#[test]
+fn a_word_of_the_language_is_no_name() {
+    // `require now < 3` asked for the input, and `allow true` for an input of the caller's.
+    for word in ["now", "true", "false", "caller", "new", "unchanged"] {
+        let message = format!("name: `{word}` is a word of the language");
+        let input = shop_with(&format!("input {word} int\n{PRODUCT}return product"));
+        assert!(told(&input).contains(&message), "an input `{word}`: {:?}", told(&input));
+        let named = shop_with(&format!("{PRODUCT}{word} = 3\nreturn product"));
+        assert!(told(&named).contains(&message), "a name `{word}`: {:?}", told(&named));
+    }
+    // What is a word in a worker alone is a name elsewhere.
+    for word in ["message", "sent", "failure"] {
+        let text = format!("input {word} text(9)?\n{PRODUCT}return product with {{ {word} }}");
+        assert_eq!(told(&shop_with(&text)), NOTHING, "{word}");
+    }
+}
+
+#[test]
+fn a_test_of_a_secret_is_secret() {
+    // `with { less = account.pin < guess }` told a secret, one call after another.
+    let bank = |shown: &str| {
+        format!(
+            "```contract\nsystem bank\ntable Bank {{ type kind }}\n\
+             entity Account \"ACCOUNT\" {{\nPK = \"ACCOUNT#{{accountId}}\"\nSK = \"META\"\naccountId id\n\
+             pin int 0..9999 secret\n}}\n\
+             contract B-0 \"Open\" {{\nPOST /accounts/{{accountId}}\ninput pin int 0..9999\nallow caller owns accountId\n\
+             account = put Account {{ accountId, pin }} if absent else 409 there\nreturn 201 account\n\
+             consistency strong\nexpect 1 item\nrate 1/s\n}}\n\
+             contract B-1 \"Look\" {{\nGET /accounts/{{accountId}}\ninput guess int 0..9999\nallow caller owns accountId\n\
+             account = get Account strong else 404 not-found\n{shown}\nconsistency strong\nexpect 1 item\nrate 1/s\n}}\n```\n"
+        )
+    };
+    let secret = ["type: this is secret and never shown"];
+    for test in [
+        "account.pin < guess",
+        "account.pin == guess",
+        "not (account.pin == guess)",
+        "account.pin in (1, guess)",
+        "account.pin between 0 and guess",
+        "account.pin > 0 and guess > 0",
+    ] {
+        let shown = format!("return account with {{ less = {test} }}");
+        assert_eq!(told(&bank(&shown)), secret, "{test}");
+        let named = format!("less = {test}\nreturn account with {{ less }}");
+        assert_eq!(told(&bank(&named)), secret, "{test}, by a name");
+    }
+    // It decides, and is not shown.
+    let decides = "require account.pin == guess else 403 wrong-pin\nreturn account with { guess }";
+    assert_eq!(told(&bank(decides)), NOTHING);
+}
+
+#[test]
+fn a_sum_that_ignores_a_default_is_refused() {
+    // An `upsert … add` began at 0, though the attribute was declared to begin at 10.
+    let shop = |default: &str| {
+        format!(
+            "```contract\nsystem shop\ntable Shop {{ type kind }}\n\
+             entity Tally \"TALLY\" {{\nPK = \"SHOP#{{shopId}}\"\nSK = \"TALLY\"\nshopId id\npoints int {default}\n}}\n\
+             contract S-1 \"Score\" {{\nPOST /shops/{{shopId}}/score\nallow caller owns shopId\n\
+             tally = upsert Tally add points = 1\nreturn tally\nconsistency strong\nexpect 1 item\nrate 1/s\n}}\n```\n"
+        )
+    };
+    let message = "type: an item that this makes would begin `points` at 0, not at its default";
+    assert_eq!(told(&shop("= 10")), [message]);
+    assert_eq!(told(&shop("= 0")), NOTHING);
+    assert_eq!(told(&shop("")), NOTHING);
+}
+
+#[test]
+fn a_transaction_has_room_for_what_the_runtime_adds() {
+    // A hundred legs, waived, and the record of an `Idempotency-Key`: no store takes 101.
+    let shop = |method: &str, legs: usize| {
+        let puts: String =
+            (0..legs).map(|at| format!("put Line {{ shopId, n = {at} }} replace\n")).collect();
+        format!(
+            "```contract\nsystem shop\ntable Shop {{ type kind }}\n\
+             entity Line \"LINE\" {{\nPK = \"SHOP#{{shopId}}\"\nSK = \"LINE#{{n:03}}\"\nshopId id, n int 0..999\n}}\n\
+             contract S-1 \"Fill\" {{\n{method} /shops/{{shopId}}\nallow caller owns shopId\n\
+             waive transaction \"all at once\"\ntransact {{\n{puts}}}\n\
+             line = get Line(n = 0) strong else 404 not-found\nreturn line\n\
+             consistency strong\nexpect 1 item\nrate 1/s\n}}\n```\n"
+        )
+    };
+    assert_eq!(told(&shop("PUT", 100)), NOTHING);
+    assert_eq!(told(&shop("POST", 99)), NOTHING);
+    let told_of = |method: &str, legs: usize| told(&shop(method, legs)).join("\n");
+    let own = "transaction: 100 legs and one that Latchkey adds; a store takes 100";
+    assert!(told_of("POST", 100).contains(own), "{}", told_of("POST", 100));
+    assert!(told_of("PUT", 101).contains("transaction: 101 legs"), "{}", told_of("PUT", 101));
 }

@@ -16,7 +16,7 @@ use recover::Resume;
 
 use crate::ast::{Document, Item, Role, Table};
 use crate::lex::lex;
-use crate::markdown::{BlockKind, blocks};
+use crate::markdown::{BlockKind, Misspelt, scan};
 use crate::{Diagnostic, Mark, Name, Rule, Span, Spanned, Token, TokenKind};
 
 /// How deep blocks and expressions may be nested.
@@ -54,7 +54,13 @@ pub fn parse(text: &str) -> Parsed {
         parsed.diagnostics.push(Diagnostic::new(Rule::Syntax, Span::new(0, 0), message));
         return parsed;
     }
-    for block in blocks(text) {
+    let (blocks, misspelt) = scan(text);
+    for Misspelt { opening, meant } in misspelt {
+        let message = "a block that is not read";
+        let help = format!("did you mean `{meant}`?");
+        parsed.diagnostics.push(Diagnostic::new(Rule::Syntax, opening, message).help(help));
+    }
+    for block in blocks {
         if !block.closed {
             let open = Diagnostic::new(Rule::Syntax, block.opening, "a block that is never closed")
                 .help("end it with a fence of its own, such as ```");

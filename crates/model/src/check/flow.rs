@@ -16,8 +16,8 @@ use latchkey_language::Span;
 pub(super) struct Way<'a> {
     /// The tests, and how they came out.
     pub(super) tests: Vec<Passed<'a>>,
-    /// The reads, in order.
-    pub(super) reads: Vec<&'a Read>,
+    /// The reads, in order, each with how many of the writes came before it.
+    pub(super) reads: Vec<(&'a Read, usize)>,
     /// The bindings of reads that answer when nothing is found, whether something was, and where that is said.
     pub(super) found: Vec<(BindingId, bool, Span)>,
     /// The writes that may have happened.
@@ -81,16 +81,16 @@ impl<'a> Walk<'a> {
     fn steps(&mut self, steps: &'a [Step], mut way: Way<'a>) -> Way<'a> {
         for step in steps {
             match &step.kind {
-                StepKind::Allow(test) => way.tests.push(Passed::new(test, true)),
+                StepKind::Allow(test) => way.pass(test, true),
                 StepKind::Require(test, failure) | StepKind::Match(test, failure) => {
                     self.failed(failure.as_ref(), &way, |way| {
-                        way.tests.push(Passed::new(test, false));
+                        way.pass(test, false);
                     });
-                    way.tests.push(Passed::new(test, true));
+                    way.pass(test, true);
                 }
                 StepKind::When(test, yes, no) => self.when(test, yes, no, &mut way),
                 StepKind::Read(read) => {
-                    way.reads.push(read);
+                    way.reads.push((read, way.written.len()));
                     self.failed(read.failure.as_ref(), &way, |way| way.find(read, false));
                     way.find(read, true);
                 }
@@ -117,11 +117,12 @@ impl<'a> Walk<'a> {
         let mut known = Vec::new();
         for (block, truth) in [(yes, true), (no, false)] {
             let mut inner = way.clone();
-            inner.tests.push(Passed::new(test, truth));
+            inner.pass(test, truth);
             let inner = self.steps(block, inner);
             // Where one way ends the call, what follows has gone the other.
             if ends(block) {
-                known.push(Passed::new(test, !truth));
+                let after = way.written.len();
+                known.push(Passed { after, ..Passed::new(test, !truth) });
             } else {
                 written.extend(inner.written.into_iter().skip(way.written.len()));
             }
@@ -179,7 +180,12 @@ impl<'a> Walk<'a> {
     }
 }
 
-impl Way<'_> {
+impl<'a> Way<'a> {
+    fn pass(&mut self, test: &'a Expr, truth: bool) {
+        let after = self.written.len();
+        self.tests.push(Passed { after, ..Passed::new(test, truth) });
+    }
+
     fn find(&mut self, read: &Read, found: bool) {
         if let (Some(binding), Some(failure)) = (read.binding, &read.failure) {
             self.found.push((binding, found, failure.span));
@@ -232,7 +238,7 @@ impl<'a> Group<'a> {
 
     /// The read a binding comes from, and its place among the reads.
     pub(super) fn read_of(&self, binding: BindingId) -> Option<(usize, &'a Read)> {
-        let mut reads = self.way.reads.iter().copied().enumerate();
+        let mut reads = self.way.reads.iter().map(|(read, _)| *read).enumerate();
         reads.find(|(_, read)| read.binding == Some(binding))
     }
 

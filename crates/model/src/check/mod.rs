@@ -8,6 +8,7 @@ mod filter;
 mod flow;
 mod foreign_items;
 mod forged_key;
+mod half_done;
 mod hot_partition;
 mod illegal_move;
 mod item_size;
@@ -18,6 +19,7 @@ mod moving_index_key;
 mod no_allow;
 mod not_idempotent;
 mod price;
+mod range_as_count;
 mod route_clash;
 mod scan;
 mod shared_key;
@@ -74,6 +76,7 @@ const RULES: &[Check] = &[
         "a query answers items of one entity, and does not go on reading where it meets others",
     ),
     Check::waivable(Rule::ForgedKey, forged_key::check),
+    Check::waivable(Rule::HalfDone, half_done::check),
     Check::waivable(Rule::HotPartition, hot_partition::check),
     Check::waivable(Rule::IllegalMove, illegal_move::check),
     Check::waivable(Rule::ItemSize, item_size::check),
@@ -82,6 +85,7 @@ const RULES: &[Check] = &[
     Check::waivable(Rule::MovingIndexKey, moving_index_key::check),
     Check::waivable(Rule::NoAllow, no_allow::check),
     Check::waivable(Rule::NotIdempotent, not_idempotent::check),
+    Check::waivable(Rule::RangeAsCount, range_as_count::check),
     Check::strict(
         Rule::RouteClash,
         route_clash::check,

@@ -6,30 +6,45 @@ use latchkey_value::Number;
 use super::Report;
 use super::flow::{Group, Placed, groups, within};
 use super::truth::{Passed, plain};
-use crate::model::{Expr, ExprKind, Model, Op, Step, StepKind, TextPiece, Verb};
+use crate::model::{Contract, Expr, ExprKind, Model, Op, Step, StepKind, TextPiece, Trigger, Verb};
 
 const LEGS_MAX: usize = 25;
-const LEGS_MAX_WAIVED: usize = 100;
+/// The most that a store takes at once.
+const LEGS_MAX_STORE: usize = 100;
 const WHENS_MAX: usize = 4;
 
 pub(super) fn check(model: &Model, report: &mut Report) {
     for contract in model.bodies() {
         for group in groups(model, contract) {
             let StepKind::Transact(steps) = &group.step.kind else { continue };
-            size(&group, steps, report);
+            size(contract, &group, steps, report);
             collisions(model, &group, report);
         }
     }
 }
 
-fn size(group: &Group<'_>, steps: &[Step], report: &mut Report) {
+/// The legs that the runtime adds: the record of a call with an `Idempotency-Key`, or the removal of the message.
+fn added_legs(contract: &Contract) -> usize {
+    let post = contract.route.as_ref().is_some_and(|route| route.method == "POST");
+    match contract.trigger {
+        Trigger::Request => usize::from(post && contract.facts.idempotent.is_none()),
+        Trigger::Message(_) | Trigger::Dead(_) => 1,
+        Trigger::Accepted(_) | Trigger::Refused(_) => 0,
+    }
+}
+
+fn size(contract: &Contract, group: &Group<'_>, steps: &[Step], report: &mut Report) {
     let count = most_legs(steps);
+    let added = added_legs(contract);
     let mut whens = 0usize;
     steps.iter().for_each(|step| whens += count_whens(step));
     let message = match (count, whens) {
         (0, _) => "a transaction of nothing".to_owned(),
         (_, WHENS_MAX..) if whens > WHENS_MAX => {
             format!("{whens} `when` in one transaction; the most is {WHENS_MAX}")
+        }
+        _ if added > 0 && count == LEGS_MAX_STORE => {
+            format!("{count} legs and one that Latchkey adds; a store takes {LEGS_MAX_STORE}")
         }
         _ if count > LEGS_MAX => format!("{count} legs; the most is {LEGS_MAX}"),
         _ => return,
@@ -48,7 +63,7 @@ fn size(group: &Group<'_>, steps: &[Step], report: &mut Report) {
     let diagnostic =
         Diagnostic::new(Rule::Transaction, group.step.span, message).why(why).help(help);
     // No store takes more, and nothing is no transaction.
-    let fixed = count > LEGS_MAX_WAIVED || count == 0;
+    let fixed = count + added > LEGS_MAX_STORE || count == 0;
     let waivers = if fixed { &[] } else { &group.step.waivers[..] };
     report.raise(diagnostic, waivers);
 }

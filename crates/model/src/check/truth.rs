@@ -43,11 +43,13 @@ pub(super) struct Passed<'a> {
     pub(super) truth: bool,
     /// Whether something it asked about was written since.
     pub(super) stale: bool,
+    /// How many writes of the contract came before it.
+    pub(super) after: usize,
 }
 
 impl<'a> Passed<'a> {
     pub(super) fn new(test: &'a Expr, truth: bool) -> Passed<'a> {
-        Passed { test, truth, stale: false }
+        Passed { test, truth, stale: false, after: 0 }
     }
 
     /// The smaller tests that came out with it: both sides of an `and` that holds, of an `or` that does not.

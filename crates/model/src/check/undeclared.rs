@@ -115,7 +115,7 @@ fn is_mark(leg: &Leg, entity: EntityId) -> bool {
 
 /// Whether what a leg leaves was looked for on the way to it.
 fn finds<'a>(group: &Group<'a>, leg: &'a Leg) -> bool {
-    group.way.reads.iter().any(|read| {
+    group.way.reads.iter().any(|(read, _)| {
         let bound = read.binding.is_some_and(|binding| group.is_on(leg, binding));
         bound && matches!(read.what, What::Get(_))
     })

@@ -5,7 +5,7 @@
 //! which item to read. It is *pinned* if no contract can change it; if a leg that happens whenever the write
 //! does insists on it; or if its entity is guarded, and the guard was read first and is unchanged in the
 //! transaction. What a query found, and how many items there are, is a fact about a range: a leg that only checks
-//! one of its items does not pin it.
+//! one of its items does not pin it. A test that an earlier write of the contract has made untrue counts for nothing.
 
 use latchkey_language::{Diagnostic, Rule, Span};
 
@@ -18,6 +18,7 @@ use crate::model::{
 };
 
 mod pin;
+mod spent;
 mod story;
 
 pub(super) use pin::needs_item;
@@ -95,6 +96,9 @@ pub(super) fn check(model: &Model, report: &mut Report) {
                 }
             }
             for diagnostic in story::tell(model, contract, &group, &loose) {
+                report.raise(diagnostic, &group.step.waivers);
+            }
+            for diagnostic in spent::tell(model, contract, &group) {
                 report.raise(diagnostic, &group.step.waivers);
             }
         }
@@ -206,6 +210,7 @@ fn uses<'a>(
                 collect(group, condition, None, &mut found);
             }
             taken_over(model, contract, leg, &mut found);
+            in_index_keys(model, leg, &mut found);
         }
         Act::Send(send) => {
             let values = send.values.iter().map(|given| &given.value);
@@ -272,6 +277,30 @@ fn taken_over<'a>(
         }
     }
     found.push(Use { fact: Fact::There(of), span: leg.span, test: None });
+}
+
+/// A write that moves its item in an index makes the whole key there anew. The parts that it does not set are as they
+/// were read.
+fn in_index_keys<'a>(model: &'a Model, leg: &'a Leg, found: &mut Vec<Use<'a>>) {
+    let (Verb::Update | Verb::Upsert, Some(target)) = (leg.verb, leg.target) else { return };
+    let sets = |name: &str| {
+        leg.values.iter().any(|given| given.attribute == name && !given.maybe)
+            || leg.removes.iter().any(|other| other == name)
+    };
+    let touches = |name: &str| {
+        let mut set = leg.values.iter().chain(&leg.adds);
+        sets(name) || set.any(|given| given.attribute == name)
+    };
+    for index in &model.entities[leg.entity].indexes {
+        let parts = index.key.attributes();
+        if leg.verb == Verb::Update && !parts.iter().any(|part| touches(part)) {
+            continue;
+        }
+        for part in parts.into_iter().filter(|part| !sets(part)) {
+            let fact = Fact::Attribute(target, part);
+            found.push(Use { fact, span: index.span, test: None });
+        }
+    }
 }
 
 /// What said which item to read is relied on with it.

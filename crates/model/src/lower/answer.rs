@@ -7,7 +7,7 @@ use super::Lowering;
 use super::scope::{Access, Scope};
 use super::statement::ends;
 use crate::model::{
-    EntityId, Expr, ExprKind, Facts, Failure, FailureKind, Given, Kind, New, Op, PathPart, Return,
+    EntityId, Expr, ExprKind, Facts, Failure, FailureKind, Given, Kind, New, PathPart, Return,
     StepKind, TextPiece, Trigger,
 };
 use crate::types::Type;
@@ -127,7 +127,8 @@ impl Lowering {
         }
     }
 
-    /// Whether a value tells what is secret. A test of a secret does not.
+    /// Whether a value is computed from a secret. A test of a secret is: who may ask often enough learns the secret.
+    /// Whether there is a secret tells nothing of it; neither does what is drawn with a key, nor its commitment.
     pub(super) fn is_secret(&self, value: &Expr, scope: &Scope) -> bool {
         match &value.kind {
             ExprKind::Attribute(id, name)
@@ -145,17 +146,38 @@ impl Lowering {
                 TextPiece::Value(value, _) => self.is_secret(value, scope),
                 TextPiece::Literal(_) => false,
             }),
-            ExprKind::Binary(Op::Plus | Op::Minus, a, b) => {
+            ExprKind::Binary(_, a, b) | ExprKind::MovesTo(a, b) | ExprKind::BeginsWith(a, b) => {
                 self.is_secret(a, scope) || self.is_secret(b, scope)
             }
-            ExprKind::Shard(of, _) => self.is_secret(of, scope),
+            ExprKind::Between(a, b, c) => [a, b, c].iter().any(|one| self.is_secret(one, scope)),
+            ExprKind::In(a, values) => {
+                self.is_secret(a, scope) || values.iter().any(|one| self.is_secret(one, scope))
+            }
+            ExprKind::Not(of) | ExprKind::Owns(of) | ExprKind::Shard(of, _) => {
+                self.is_secret(of, scope)
+            }
             ExprKind::Greatest(all) | ExprKind::Least(all) => {
                 all.iter().any(|one| self.is_secret(one, scope))
             }
             ExprKind::Object(members) => {
                 members.iter().any(|(_, value)| self.is_secret(value, scope))
             }
-            _ => false,
+            ExprKind::Present(_)
+            | ExprKind::Absent(_)
+            | ExprKind::Draw(..)
+            | ExprKind::Commitment(_)
+            | ExprKind::Reveal(_)
+            | ExprKind::Count(_)
+            | ExprKind::Now
+            | ExprKind::CallerId
+            | ExprKind::HasRole(_)
+            | ExprKind::Word(_)
+            | ExprKind::Number(_)
+            | ExprKind::Duration(_)
+            | ExprKind::Bool(_)
+            | ExprKind::Unchanged
+            | ExprKind::Told(_)
+            | ExprKind::Unknown => false,
         }
     }
 

@@ -230,6 +230,7 @@ impl Lowering {
 
     /// An input of the path has the type of the attribute of its name.
     fn path_input(&mut self, name: &Name, scope: &mut Scope) -> InputId {
+        self.no_word(name, scope.trigger);
         let kind = self.key_types.get(&name.node).cloned();
         if kind.is_none() {
             let message =
@@ -275,6 +276,7 @@ impl Lowering {
                     }
                     continue;
                 }
+                self.no_word(&field.name, scope.trigger);
                 let kind = self.field_type(field).unwrap_or(Type::Id);
                 self.never_both(field);
                 let default =

@@ -10,7 +10,7 @@ use super::contract::STATEMENTS_MAX;
 use super::scope::{Access, Scope};
 use super::statement::count;
 use super::{Lowering, suggestion};
-use crate::model::{EntityId, Expr, ExprKind, Facts, Kind, Step};
+use crate::model::{EntityId, Expr, ExprKind, Facts, Kind, Step, Trigger};
 
 impl Lowering {
     pub(super) fn declare_steps(&mut self, steps: &ast::Steps) {
@@ -20,6 +20,7 @@ impl Lowering {
             return;
         }
         for (at, field) in steps.parameters.iter().enumerate() {
+            self.no_word(&field.name, Trigger::Request);
             let before = steps.parameters.iter().take(at);
             if let Some(first) = before.map(|f| &f.name).find(|f| f.node == field.name.node) {
                 self.twice("parameter", &field.name, first.span);

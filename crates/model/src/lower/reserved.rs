@@ -7,6 +7,7 @@ use latchkey_language::{Diagnostic, Name, Rule};
 use latchkey_value::name::{EXPIRY_ATTRIBUTE, key_attributes};
 
 use super::Lowering;
+use crate::model::Trigger;
 
 /// What each attribute holds that the table uses for itself.
 #[derive(Default)]
@@ -39,7 +40,29 @@ impl Reserved {
     }
 }
 
+/// The words of the language that a value can be.
+const WORDS: &[&str] = &["caller", "false", "new", "now", "true", "unchanged"];
+
+/// The words that only some bodies have.
+fn own_words(trigger: Trigger) -> &'static [&'static str] {
+    match trigger {
+        Trigger::Request | Trigger::Refused(_) => &[],
+        Trigger::Message(_) => &["message"],
+        Trigger::Dead(_) => &["message", "failure"],
+        Trigger::Accepted(_) => &["sent"],
+    }
+}
+
 impl Lowering {
+    /// Refuses a name that is a word of the language: what is written would mean the one or the other.
+    pub(super) fn no_word(&mut self, name: &Name, trigger: Trigger) {
+        if WORDS.contains(&name.node.as_str()) || own_words(trigger).contains(&name.node.as_str()) {
+            let message = format!("`{}` is a word of the language", name.node);
+            let diagnostic = Diagnostic::new(Rule::Name, name.span, message);
+            self.report(diagnostic.help("choose another name"));
+        }
+    }
+
     /// Refuses a name that the table itself uses: both would be one attribute.
     pub(super) fn not_reserved(&mut self, name: &Name) {
         if let Some(what) = self.reserved.0.get(&name.node) {

@@ -185,6 +185,7 @@ impl Lowering {
         present: bool,
         scope: &mut Scope,
     ) -> BindingId {
+        self.no_word(name, scope.trigger);
         if let Some(first) = scope.given_at(&name.node) {
             let message = format!("`{}` has a meaning already", name.node);
             let shadow = Diagnostic::new(Rule::Name, name.span, message)

@@ -229,6 +229,7 @@ impl Lowering {
         let id = self.queue_id(queue)?;
         let mut inputs: IdVec<InputId, Input> = IdVec::default();
         for name in names {
+            self.no_word(name, Trigger::Dead(id));
             if let Some(first) = inputs.iter().find(|input| input.name == name.node) {
                 let span = first.span;
                 self.twice("field", name, span);

@@ -2,6 +2,7 @@
 
 use latchkey_language::ast::{self, ClauseKind};
 use latchkey_language::{Diagnostic, Name, Rule, Span};
+use latchkey_value::Number;
 
 use super::expression::wider;
 use super::scope::{Access, Scope};
@@ -159,6 +160,9 @@ impl Lowering {
             ClauseKind::Add(given) if change => {
                 self.never_maybe(given);
                 given.iter().for_each(|assign| self.adds_up(&assign.name, leg.entity));
+                if leg.verb == Verb::Upsert {
+                    given.iter().for_each(|assign| self.begins_at_zero(&assign.name, leg.entity));
+                }
                 leg.adds.extend(self.given(given, leg, scope, false));
             }
             ClauseKind::Remove(names) if change => {
@@ -310,6 +314,25 @@ impl Lowering {
         if !matches!(attribute.kind, Type::Int { .. } | Type::Number { .. } | Type::Counter) {
             let message = format!("`{}` is {}, which does not add up", name.node, attribute.kind);
             self.report(Diagnostic::new(Rule::Type, name.span, message));
+        }
+    }
+
+    /// A sum begins at 0 where there is no item, whatever the default says.
+    fn begins_at_zero(&mut self, name: &Name, entity: EntityId) {
+        let Some(attribute) = self.declared(entity, &name.node) else { return };
+        if attribute
+            .default
+            .as_ref()
+            .is_some_and(|default| default.as_number() != Some(Number::ZERO))
+        {
+            let message = format!(
+                "an item that this makes would begin `{}` at 0, not at its default",
+                name.node
+            );
+            let diagnostic = Diagnostic::new(Rule::Type, name.span, message)
+                .other(attribute.span, "the default is here")
+                .help("make the default 0; or `put` the item before, and `update` it here");
+            self.report(diagnostic);
         }
     }
 

@@ -273,7 +273,7 @@ impl<'a> Session<'a> {
             Ok(breaches) => breaches,
             Err(fault) => return fault.into(),
         };
-        let mut errors = Vec::new();
+        let (mut errors, mut own) = (Vec::new(), None);
         for breach in breaches {
             let detail = format!("takes `{}` out of its bounds: {}", breach.name, breach.room());
             let values = leg.values.iter().chain(&leg.adds);
@@ -283,12 +283,15 @@ impl<'a> Session<'a> {
                 .for_each(|assign| assign.value.summands(&mut inputs));
             let named: Vec<&Text> =
                 inputs.into_iter().map(|input| &self.call.contract.inputs[input].name).collect();
-            let names = if named.is_empty() { vec![&breach.name] } else { named };
-            errors.extend(names.into_iter().map(|name| FieldError::named(name, detail.as_str())));
+            if named.is_empty() {
+                own.get_or_insert_with(|| format!("this {detail}"));
+            }
+            errors.extend(named.into_iter().map(|name| FieldError::named(name, detail.as_str())));
         }
-        Ended::Refused(match errors.is_empty() {
-            true => Problem::bad("a value would leave the bounds it is declared with"),
-            false => Problem::invalid(errors),
+        Ended::Refused(match (errors.is_empty(), own) {
+            (false, _) => Problem::invalid(errors),
+            (true, Some(detail)) => Problem::bad(detail),
+            (true, None) => Problem::bad("a value would leave the bounds it is declared with"),
         })
     }
 }

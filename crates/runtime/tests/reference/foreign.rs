@@ -174,7 +174,8 @@ async fn a_sum_of_two_stored_numbers_keeps_bounds() {
     store(&world, 2, &of(5, 5)).await;
     let told = world.call("SETTLE", r#"{"till": 2}"#).await;
     assert_eq!(told.told(), (400, "invalid-input".to_owned()), "{}", told.body());
-    assert_eq!(told.problem().errors[0].pointer, "/sold");
+    assert_eq!(told.problem().errors.len(), 0, "no input is to blame: {}", told.body());
+    assert!(told.problem().detail.contains("`sold`"), "{}", told.body());
     assert_eq!(world.attribute("SHOP", "TILL#02", "sold"), Some("5".to_owned()));
     let unread = TILLS.replace(
         "  found = get Till strong else 404 gone\n  allow true\n  update found set sold = .sold + .held, held = 0, version = .version + 1 if unchanged else retry",

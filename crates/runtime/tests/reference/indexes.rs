@@ -68,6 +68,7 @@ contract SHIFT "Move what was read" {
   input lane Task.lane ?, doneAt time?
   task = get Task strong else 404 not-found
   allow true
+  waive unpinned "what is not given stays as it was read"
   update task set lane ?= lane, doneAt ?= doneAt if .ownerId == task.ownerId else retry
   return task
   facts

@@ -1,7 +1,7 @@
 //! What pins a fact: a leg that insists on it, or the guard of its entity.
 
 use super::{Act, Fact, Site, Use, entity_of};
-use crate::check::flow::{Group, fixes, within};
+use crate::check::flow::{Group, fixes, is_stored, within};
 use crate::check::truth::{Passed, Supposed, plain};
 use crate::model::{BindingId, Contract, Expr, ExprKind, Leg, Model, Op, PutMode, Verb};
 
@@ -82,16 +82,34 @@ fn leg_pins<'a>(
             unchanged
                 || (kept && in_key(name))
                 || insists.iter().any(|test| {
-                    repeats(group, test, used, *binding)
-                        || fixes(test).filter(|(fixed, _)| fixed == name).is_some_and(
-                            |(_, value)| {
-                                is_as_read(group, guards, (*binding, name), value)
-                                    || suffices(model, group, pin, used, value)
-                            },
-                        )
+                    let fixed = fixes(test).filter(|(fixed, _)| fixed == name);
+                    asks_again(model, group, pin, test, used)
+                        || fixed.is_some_and(|(_, value)| {
+                            is_as_read(group, guards, (*binding, name), value)
+                        })
                 })
         }
     }
+}
+
+/// Whether the test of an attribute comes out the same wherever a condition holds of what is stored.
+pub(super) fn asks_again<'a>(
+    model: &'a Model,
+    group: &Group<'a>,
+    pin: &'a Leg,
+    condition: &Passed<'a>,
+    used: &Use<'a>,
+) -> bool {
+    let Fact::Attribute(binding, name) = &used.fact else { return false };
+    let words = match (&condition.test.kind, condition.truth) {
+        (ExprKind::In(thing, words), true) if is_stored(thing, name) => words.iter().collect(),
+        _ => {
+            let fixed = fixes(condition).filter(|(fixed, _)| fixed == name);
+            fixed.map(|(_, value)| value).into_iter().collect::<Vec<_>>()
+        }
+    };
+    let enough = || words.iter().all(|word| suffices(model, group, pin, used, word));
+    repeats(group, condition, used, *binding) || (!words.is_empty() && enough())
 }
 
 /// Whether a condition is false of an item that is not there.
@@ -215,7 +233,8 @@ fn is_guarded<'a, L: Iterator<Item = &'a Leg>>(
             leg.target == Some(read) && unchanged.any(|test| test.truth)
         })
     };
-    let mut before = group.way.reads.iter().take(at).filter(|read| read.entity == id);
+    let before = group.way.reads.iter().take(at).map(|(read, _)| read);
+    let mut before = before.filter(|read| read.entity == id);
     guard.counter().is_some()
         && before.any(|read| read.binding.is_some_and(|read| its_own(read) && held(read)))
 }

@@ -76,16 +76,7 @@ fn story(
 }
 
 fn what(name: &str, all: &[&Loose<'_>]) -> String {
-    let named: Vec<String> = all
-        .iter()
-        .map(|loose| match &loose.fact {
-            Fact::Attribute(_, attribute) => format!("`{name}.{attribute}`"),
-            Fact::There(_) => format!("`{name}` being there"),
-            Fact::NotThere(_) => format!("`{name}` being absent"),
-            Fact::Items(_, None) => format!("how many there are in `{name}`"),
-            Fact::Items(_, Some(attribute)) => format!("every `{attribute}` in `{name}`"),
-        })
-        .collect();
+    let named: Vec<String> = all.iter().map(|loose| self::named(name, &loose.fact)).collect();
     let more = named.len().saturating_sub(NAMED_MAX);
     let mut parts: Vec<String> = named.into_iter().take(NAMED_MAX).collect();
     if more > 0 {
@@ -94,6 +85,17 @@ fn what(name: &str, all: &[&Loose<'_>]) -> String {
     match parts.split_last() {
         Some((last, rest)) if !rest.is_empty() => format!("{} and {last}", rest.join(", ")),
         _ => parts.concat(),
+    }
+}
+
+/// A fact in words.
+pub(super) fn named(name: &str, fact: &Fact<'_>) -> String {
+    match fact {
+        Fact::Attribute(_, attribute) => format!("`{name}.{attribute}`"),
+        Fact::There(_) => format!("`{name}` being there"),
+        Fact::NotThere(_) => format!("`{name}` being absent"),
+        Fact::Items(_, None) => format!("how many there are in `{name}`"),
+        Fact::Items(_, Some(attribute)) => format!("every `{attribute}` in `{name}`"),
     }
 }
 
