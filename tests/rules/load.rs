@@ -1,5 +1,6 @@
 //! What things cost, how large they grow and how hot they run, at the bounds of the rules and just beyond.
 
+use latchkey_language::Rule;
 use latchkey_model::check;
 
 /// The rules a document breaks, and what it is told.
@@ -8,8 +9,9 @@ fn told(entity: &str, contract: &str) -> Vec<(&'static str, String)> {
         "```contract\nsystem load\ntable Load {{ type kind }}\n\nentity Thing \"THING\" {{\n{entity}\n}}\n\n\
          contract L-1 \"Load\" {{\n{contract}\nconsistency eventual\nexpect 1 item\n}}\n```\n"
     );
-    let found = check(&text).diagnostics;
-    found.iter().map(|one| (one.rule.slug(), one.message.clone())).collect()
+    // That a call counts again when it is repeated is not what these are about.
+    let found = check(&text).diagnostics.into_iter().filter(|one| one.rule != Rule::Drift);
+    found.map(|one| (one.rule.slug(), one.message)).collect()
 }
 
 fn broken(entity: &str, contract: &str) -> Vec<&'static str> {

@@ -9,6 +9,7 @@ mod load;
 mod page;
 mod ten;
 mod traps;
+mod warnings;
 
 use std::fs;
 use std::path::{Path, PathBuf};

@@ -156,6 +156,7 @@ impl Writer<'_> {
             "rate": it.facts.rate.as_ref().map(|fact| fact.value.to_string()),
             "cost": it.facts.cost.as_ref().map(|fact| fact.value.to_string()),
             "idempotentBy": it.facts.idempotent.as_ref().map(|fact| self.entity(fact.value)),
+            "idempotentByKey": it.facts.by_key.is_some(),
         })
     }
 

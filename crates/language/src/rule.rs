@@ -50,6 +50,8 @@ rules! {
     BlindPut = "blind-put";
     /// A contract that states less than its most expensive way costs.
     Cost = "cost";
+    /// A call that counts, and counts again when it is repeated.
+    Drift = "drift" (Warning);
     /// A decision on a read that may be out of date.
     EventualDecision = "eventual-decision";
     /// An example that does not hold.
@@ -70,16 +72,22 @@ rules! {
     ItemSize = "item-size";
     /// A part of a sort key that does not sort as its value does.
     KeyOrder = "key-order";
+    /// A copied attribute that nothing keeps up to date.
+    LooseCopy = "loose-copy" (Warning);
     /// A write that leaves a counter as it was.
     MissingBump = "missing-bump";
     /// A write that may move an item within an index that does not say so.
     MovingIndexKey = "moving-index-key";
     /// A name that means nothing, or two things.
     Name = "name";
+    /// An index in which no item ever is.
+    NeverListed = "never-listed" (Warning);
     /// A way to a write or an answer that no `allow` stands before.
     NoAllow = "no-allow";
     /// A write of something that may run twice, and that does more the second time.
     NotIdempotent = "not-idempotent";
+    /// A total over a part of the items, taken for all of them.
+    PartialList = "partial-list" (Warning);
     /// A document that passed the check and cannot be planned: a bug of Latchkey.
     Plan = "plan";
     /// A decision by the number of items of which only a part was read.
@@ -106,6 +114,8 @@ rules! {
     UnmappedFailure = "unmapped-failure";
     /// A write that rests on a fact which may have changed since it was read.
     Unpinned = "unpinned";
+    /// An item that keeps a value unique, and stays when its owner gives the value up.
+    Unreleased = "unreleased" (Warning);
     /// Something that nothing uses.
     Unused = "unused" (Warning);
     /// A waiver that excuses nothing.

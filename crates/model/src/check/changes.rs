@@ -71,6 +71,11 @@ impl<'a> Changes<'a> {
         all
     }
 
+    /// Who may update an attribute of an item that is there.
+    pub(super) fn updates(&self, entity: EntityId, attribute: &str) -> Vec<&'a Contract> {
+        self.by_attribute.get(&(entity, attribute)).cloned().unwrap_or_default()
+    }
+
     /// Who may remove an item.
     pub(super) fn removal(&self, entity: EntityId) -> &[&'a Contract] {
         self.removed.get(&entity).map_or(&[], Vec::as_slice)

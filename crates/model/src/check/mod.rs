@@ -3,6 +3,7 @@
 mod blind_put;
 mod changes;
 mod cost;
+mod drift;
 mod eventual_decision;
 mod filter;
 mod flow;
@@ -14,10 +15,13 @@ mod illegal_move;
 mod item_size;
 mod key_order;
 mod keys;
+mod loose_copy;
 mod missing_bump;
 mod moving_index_key;
+mod never_listed;
 mod no_allow;
 mod not_idempotent;
+mod partial_list;
 mod price;
 mod range_as_count;
 mod route_clash;
@@ -31,6 +35,7 @@ mod unbounded;
 mod undeclared;
 mod unmapped_failure;
 mod unpinned;
+mod unreleased;
 mod unused;
 
 use latchkey_language::{Diagnostic, Rule, Span};
@@ -64,6 +69,7 @@ const RULES: &[Check] = &[
         "where overwriting is meant, `replace` says so, and the other rules look for it",
     ),
     Check::waivable(Rule::Cost, cost::check),
+    Check::waivable(Rule::Drift, drift::check),
     Check::waivable(Rule::EventualDecision, eventual_decision::check),
     Check::strict(
         Rule::Filter,
@@ -81,10 +87,13 @@ const RULES: &[Check] = &[
     Check::waivable(Rule::IllegalMove, illegal_move::check),
     Check::waivable(Rule::ItemSize, item_size::check),
     Check::waivable(Rule::KeyOrder, key_order::check),
+    Check::waivable(Rule::LooseCopy, loose_copy::check),
     Check::waivable(Rule::MissingBump, missing_bump::check),
     Check::waivable(Rule::MovingIndexKey, moving_index_key::check),
+    Check::waivable(Rule::NeverListed, never_listed::check),
     Check::waivable(Rule::NoAllow, no_allow::check),
     Check::waivable(Rule::NotIdempotent, not_idempotent::check),
+    Check::waivable(Rule::PartialList, partial_list::check),
     Check::waivable(Rule::RangeAsCount, range_as_count::check),
     Check::strict(
         Rule::RouteClash,
@@ -99,6 +108,7 @@ const RULES: &[Check] = &[
     Check::waivable(Rule::Undeclared, undeclared::check),
     Check::strict(Rule::UnmappedFailure, unmapped_failure::check, "every failure has an answer"),
     Check::waivable(Rule::Unpinned, unpinned::check),
+    Check::waivable(Rule::Unreleased, unreleased::check),
     Check::waivable(Rule::Unused, unused::check),
 ];
 

@@ -72,11 +72,11 @@ fn breach(contract: &Contract, span: Span, what: &str) -> Diagnostic {
 }
 
 /// A group of writes, and all that is around it.
-struct Around<'a, 'g> {
-    model: &'a Model,
-    contract: &'a Contract,
-    changes: &'g Changes<'a>,
-    group: &'g Group<'a>,
+pub(super) struct Around<'a, 'g> {
+    pub(super) model: &'a Model,
+    pub(super) contract: &'a Contract,
+    pub(super) changes: &'g Changes<'a>,
+    pub(super) group: &'g Group<'a>,
 }
 
 impl<'a> Around<'a, '_> {
@@ -102,6 +102,22 @@ impl<'a> Around<'a, '_> {
         let fresh = leg.key.iter().any(|given| self.is_new(&given.value) || self.has_now(given));
         let one_more = fresh || leg.put == Some(PutMode::IfAbsent);
         one_more.then(|| (leg.span, format!("makes another `{name}`")))
+    }
+
+    /// Where a leg counts in an attribute: adds to it, or computes it from what is stored.
+    pub(super) fn counts(&self, leg: &'a Leg) -> Option<(Span, &'a str)> {
+        let computed = leg.values.iter().filter(|given| {
+            let value = plain(&self.group.lets, &given.value);
+            let sum = matches!(value.kind, ExprKind::Binary(Op::Plus | Op::Minus, ..));
+            sum && self.computes(leg, given)
+        });
+        let first = leg.adds.iter().chain(computed).next();
+        first.map(|given| (given.span, given.attribute.as_str()))
+    }
+
+    /// Whether a leg is on another item whenever it runs.
+    pub(super) fn makes_new(&self, leg: &'a Leg) -> bool {
+        leg.key.iter().any(|given| self.is_new(&given.value))
     }
 
     /// Whether a value is computed from what the same write leaves there; counting changes is what a counter is for.
@@ -163,7 +179,7 @@ impl<'a> Around<'a, '_> {
     }
 
     /// Whether the way to what stands within some tests is closed, once it has happened.
-    fn is_closed(&self, guards: &[Passed<'a>]) -> bool {
+    pub(super) fn is_closed(&self, guards: &[Passed<'a>]) -> bool {
         let known = self.group.known(guards);
         self.group.legs.iter().filter(|other| within(guards, &other.guards)).any(|other| {
             let leg = other.leg;

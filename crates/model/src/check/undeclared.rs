@@ -58,18 +58,27 @@ fn claims(contract: &Contract, report: &mut Report) {
 
 /// A contract that is idempotent by itself leaves in every effect what a repeated call finds.
 fn remembers(model: &Model, contract: &Contract, report: &mut Report) {
-    let Some(stated) = &contract.facts.idempotent else { return };
-    let name = &model.entities[stated.value].name;
-    let waivers = &contract.facts.waivers;
+    let facts = &contract.facts;
+    let waivers = &facts.waivers;
     let is_post = contract.route.as_ref().is_some_and(|route| route.method == "POST");
-    if !is_post {
+    let by_entity = facts.idempotent.as_ref().map(|stated| stated.span);
+    if let (Some(span), Some(_)) = (facts.by_key, by_entity) {
+        let message = "this contract is `idempotent by` two things";
+        let diagnostic = Diagnostic::new(Rule::Undeclared, span, message)
+            .why("with an entity, the contract recognises a repeated call, and no key is recorded")
+            .help("delete one of them");
+        report.raise(diagnostic, waivers);
+    }
+    if let Some(span) = facts.by_key.or(by_entity).filter(|_| !is_post) {
         let message = "nothing but a POST is called by an `Idempotency-Key`";
-        let diagnostic = Diagnostic::new(Rule::Undeclared, stated.span, message)
+        let diagnostic = Diagnostic::new(Rule::Undeclared, span, message)
             .why("no record of other calls is ever kept, so none is kept in its place")
             .help("delete it");
         report.raise(diagnostic, waivers);
         return;
     }
+    let Some(stated) = &facts.idempotent else { return };
+    let name = &model.entities[stated.value].name;
     let mut groups = groups(model, contract);
     groups.retain(|group| {
         let writes = group.legs.iter().any(|placed| placed.leg.verb != Verb::Check);

@@ -264,6 +264,7 @@ impl Lowering {
                 }
                 facts.cost = Some(Stated { value: Cost(cost), span });
             }
+            ast::Fact::Idempotent(key) if key.node == "key" => facts.by_key = Some(span),
             ast::Fact::Idempotent(entity) => {
                 let value = self.entity_id(entity);
                 facts.idempotent = value.map(|value| Stated { value, span });

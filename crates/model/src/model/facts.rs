@@ -20,6 +20,8 @@ pub struct Facts {
     pub cost: Option<Stated<Cost>>,
     /// The entity whose items remember calls, so that one that is repeated is answered as the first was.
     pub idempotent: Option<Stated<EntityId>>,
+    /// Where it is stated that each call has an `Idempotency-Key`, by which a repeated one is recognised.
+    pub by_key: Option<Span>,
     /// Rules that are waived for one of these.
     pub waivers: Vec<Waiver>,
 }

@@ -62,6 +62,10 @@ impl<'a> Explainer<'a> {
                 "With an Idempotency-Key: no record; a repeated call is known by its {name}."
             ));
         }
+        if self.contract().needs_key {
+            self.gap();
+            self.line("Without an Idempotency-Key: answers 400 idempotency-key-missing.");
+        }
         if !self.names() {
             return;
         }

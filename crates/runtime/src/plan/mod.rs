@@ -74,6 +74,8 @@ pub(crate) struct Contract {
     pub(crate) version_input: Option<InputId>,
     /// The entity by which it knows a repeated call itself.
     pub(crate) idempotent_by: Option<EntityId>,
+    /// Whether each call of it has an `Idempotency-Key`.
+    pub(crate) needs_key: bool,
 }
 
 impl Contract {

@@ -69,6 +69,7 @@ pub(super) fn plan(
         page_size,
         version_input,
         idempotent_by: contract.facts.idempotent.as_ref().map(|fact| fact.value),
+        needs_key: contract.facts.by_key.is_some(),
     })
 }
 

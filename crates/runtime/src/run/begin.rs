@@ -26,6 +26,12 @@ impl Session<'_> {
             let detail = "this contract has no version to match; leave `If-Match` out";
             return Err(Ended::Refused(Problem::bad(detail)));
         }
+        if contract.needs_key && key.is_none() {
+            let detail = "this call needs an `Idempotency-Key`; send a new one for each new call, and the same one \
+                          when you try again";
+            let problem = Problem::new(400, "idempotency-key-missing", detail);
+            return Err(Ended::Refused(problem));
+        }
         let versioned = contract.version_input.filter(|_| if_match.is_some());
         let typed = input::read(contract, inputs, versioned).map_err(Ended::Refused)?;
         if let Some(input) = versioned.filter(|input| typed.given[*input].is_some()) {

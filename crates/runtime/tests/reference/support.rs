@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use latchkey_embedded::Store;
+use latchkey_language::Level;
 use latchkey_runtime::{
     Answer, Call, Caller, Mistakes, Options, Outcome, Problem, RawInput, Runtime, Source, System,
     json, time,
@@ -30,7 +31,8 @@ pub(crate) fn broken(declarations: &str) -> Vec<String> {
     match System::read(&document(declarations)) {
         Ok(_) => Vec::new(),
         Err(Mistakes(found)) => {
-            found.iter().map(|one| format!("{}: {}", one.rule, one.message)).collect()
+            let errors = found.iter().filter(|one| one.level == Level::Error);
+            errors.map(|one| format!("{}: {}", one.rule, one.message)).collect()
         }
     }
 }

@@ -75,3 +75,17 @@ async fn of_many_calls_of_such_a_contract_one_acts() {
         assert_eq!((records(&world), world.all("TICKET#").len()), (0, 1));
     }
 }
+
+// With `idempotent by key`, a call without a key is refused before it does anything.
+#[tokio::test]
+async fn a_contract_that_needs_a_key_is_not_called_without_one() {
+    let keyed = "contract KEYED \"Count, by key\" {\n  POST /shops/{shopId}/keyed\n  allow true\n  \
+                 sales = upsert Sales add sold = 1\n  return sales\n  facts\n  idempotent by key\n}\n";
+    let world = World::start(&format!("{}{keyed}", super::SHOP)).await;
+    let told = world.made(super::call("KEYED", r#"{"shopId": "s"}"#)).await;
+    assert_eq!(told.status(), 400);
+    assert!(told.body().to_string().contains("idempotency-key-missing"), "{}", told.body());
+    assert!(world.all("SHOP#").is_empty(), "nothing was written");
+    super::replays(&world, || super::named("KEYED", r#"{"shopId": "s"}"#, "k")).await;
+    assert_eq!(super::sold(&world), "1");
+}

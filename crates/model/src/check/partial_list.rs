@@ -1,0 +1,105 @@
+//! `partial-list`: a total over a part of the items, taken for all of them.
+
+use latchkey_language::{Diagnostic, Rule, Span};
+
+use super::flow::lets;
+use super::truth::{Lets, each};
+use super::{Report, each_leg, each_read, each_send, each_step};
+use crate::model::{
+    Batch, BindingId, Contract, Expr, ExprKind, Limit, Model, Read, StepKind, Waiver, What,
+};
+use crate::types::Type;
+
+pub(super) fn check(model: &Model, report: &mut Report) {
+    for contract in model.bodies() {
+        let lets = lets(contract);
+        each_read(contract, |read, step| {
+            let Some(binding) = read.binding else { return };
+            match &read.what {
+                What::Batch(batch) => {
+                    let uses = totals(contract, &lets, binding, true);
+                    if let (Some(left_out), Some(_)) = (left_out(model, read, batch), uses.first())
+                    {
+                        report.raise(shards(batch, read, &left_out), &step.waivers);
+                    }
+                }
+                What::Query(query) => {
+                    let many = match &query.limit {
+                        Some(Limit::First(many)) => format!("the first {many}"),
+                        Some(Limit::Page { .. }) => "one page".to_owned(),
+                        None => return,
+                    };
+                    for (span, waivers) in totals(contract, &lets, binding, false) {
+                        report.raise(some(read, span, &many), waivers);
+                    }
+                }
+                What::Get(_) => {}
+            }
+        });
+    }
+}
+
+/// The declared range of what a batch goes through, if the batch leaves out some of it.
+fn left_out(model: &Model, read: &Read, batch: &Batch) -> Option<String> {
+    let attribute = model.entities[read.entity].attribute(&batch.attribute)?;
+    let Type::Int { low: Some(low), high: Some(high) } = attribute.kind else { return None };
+    (batch.low > low || batch.high < high).then(|| format!("{low}..{high}"))
+}
+
+fn shards(batch: &Batch, read: &Read, declared: &str) -> Diagnostic {
+    let (name, low, high) = (&batch.attribute, batch.low, batch.high);
+    let message =
+        format!("this total leaves out items: `{name}` is {declared}, and {low}..{high} is read");
+    Diagnostic::new(Rule::PartialList, read.span, message)
+        .why("a write may go to any of them: what the others hold is not counted")
+        .help(format!("read `{name} in {declared}`"))
+}
+
+fn some(read: &Read, span: Span, many: &str) -> Diagnostic {
+    let message = format!("this total is taken over {many} of the items, not over all");
+    Diagnostic::new(Rule::PartialList, span, message)
+        .other(read.span, "where there are more, the rest is not read")
+        .why("the number is right while there are few items, and silently wrong after that")
+        .help("keep the total in an item of its own, with `add` in the transaction that makes or removes one")
+}
+
+/// Where a total over a binding is shown, written or sent, and the waivers of that step. A total that is shown beside
+/// the very items it counts is one of those items. What is decided by a total is not among them, unless asked for.
+fn totals<'a>(
+    contract: &'a Contract,
+    lets: &Lets<'a>,
+    binding: BindingId,
+    everywhere: bool,
+) -> Vec<(Span, &'a [Waiver])> {
+    let mut found: Vec<(Span, &'a [Waiver])> = Vec::new();
+    let mut look = |expr: &'a Expr, waivers: &'a [Waiver]| {
+        each(lets, expr, &mut |part| {
+            if let ExprKind::Count(id) | ExprKind::CountBy(id, ..) | ExprKind::Sum(id, _) =
+                &part.kind
+                && *id == binding
+                && !found.iter().any(|(span, _)| *span == part.span)
+            {
+                found.push((part.span, waivers));
+            }
+        });
+    };
+    each_step(&contract.steps, &mut |step| match &step.kind {
+        StepKind::Return(returned) if everywhere || returned.binding != Some(binding) => {
+            returned.with.iter().for_each(|given| look(&given.value, &step.waivers));
+        }
+        StepKind::Require(test, _) | StepKind::Match(test, _) | StepKind::When(test, ..)
+            if everywhere =>
+        {
+            look(test, &step.waivers);
+        }
+        _ => {}
+    });
+    each_leg(contract, |leg, step| {
+        let values = leg.key.iter().chain(&leg.values).chain(&leg.adds);
+        values.for_each(|given| look(&given.value, &step.waivers));
+    });
+    each_send(contract, |send, step| {
+        send.values.iter().for_each(|given| look(&given.value, &step.waivers));
+    });
+    found
+}
