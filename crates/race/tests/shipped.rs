@@ -23,3 +23,8 @@ fn locations() {
 fn participation() {
     loses_nothing(include_str!("../../../systems/participation.md"), &[]);
 }
+
+#[test]
+fn smartlocker() {
+    loses_nothing(include_str!("../../../systems/smartlocker.md"), &[]);
+}
