@@ -58,6 +58,8 @@ rules! {
     Example = "example";
     /// A query condition on anything but its keys.
     Filter = "filter";
+    /// An item that is not tied to what `allow` tested.
+    ForeignAllow = "foreign-allow";
     /// A query whose range meets the keys of another entity, or none of its own.
     ForeignItems = "foreign-items";
     /// A part of a key whose value could end it and begin the next.

@@ -14,6 +14,8 @@ use latchkey_language::Span;
 /// What has happened on the way to a place of a contract.
 #[derive(Clone, Default)]
 pub(super) struct Way<'a> {
+    /// What every `allow` asked.
+    pub(super) allows: Vec<&'a Expr>,
     /// The tests, and how they came out.
     pub(super) tests: Vec<Passed<'a>>,
     /// The reads, in order, each with how many of the writes came before it.
@@ -53,8 +55,17 @@ pub(super) struct Sent<'a> {
 
 /// Every group of writes of a contract.
 pub(super) fn groups<'a>(model: &'a Model, contract: &'a Contract) -> Vec<Group<'a>> {
+    walk(model, contract, false)
+}
+
+/// Every group of writes of a contract, and every answer as a group without any.
+pub(super) fn places<'a>(model: &'a Model, contract: &'a Contract) -> Vec<Group<'a>> {
+    walk(model, contract, true)
+}
+
+fn walk<'a>(model: &'a Model, contract: &'a Contract, answers: bool) -> Vec<Group<'a>> {
     let lets = Rc::new(lets(contract));
-    let mut walk = Walk { model, lets, groups: Vec::new() };
+    let mut walk = Walk { model, lets, answers, groups: Vec::new() };
     walk.steps(&contract.steps, Way::default());
     walk.groups
 }
@@ -73,6 +84,8 @@ pub(super) fn lets(contract: &Contract) -> Lets<'_> {
 struct Walk<'a> {
     model: &'a Model,
     lets: Rc<Lets<'a>>,
+    /// Whether answers are wanted, too.
+    answers: bool,
     groups: Vec<Group<'a>>,
 }
 
@@ -81,7 +94,10 @@ impl<'a> Walk<'a> {
     fn steps(&mut self, steps: &'a [Step], mut way: Way<'a>) -> Way<'a> {
         for step in steps {
             match &step.kind {
-                StepKind::Allow(test) => way.pass(test, true),
+                StepKind::Allow(test) => {
+                    way.allows.push(test);
+                    way.pass(test, true);
+                }
                 StepKind::Require(test, failure) | StepKind::Match(test, failure) => {
                     self.failed(failure.as_ref(), &way, |way| {
                         way.pass(test, false);
@@ -105,6 +121,9 @@ impl<'a> Walk<'a> {
                     let all: Vec<&Leg> = legs.iter().map(|placed| placed.leg).collect();
                     self.group(step, legs, sends, &way);
                     self.wrote(&mut way, all);
+                }
+                StepKind::Return(_) if self.answers => {
+                    self.group(step, Vec::new(), Vec::new(), &way);
                 }
                 StepKind::Let(..) | StepKind::Send(_) | StepKind::Return(_) | StepKind::End(_) => {}
             }

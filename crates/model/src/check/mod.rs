@@ -7,6 +7,7 @@ mod drift;
 mod eventual_decision;
 mod filter;
 mod flow;
+mod foreign_allow;
 mod foreign_items;
 mod forged_key;
 mod half_done;
@@ -76,6 +77,7 @@ const RULES: &[Check] = &[
         filter::check,
         "no query leaves out items by a condition on anything but its keys, so the condition would do nothing",
     ),
+    Check::waivable(Rule::ForeignAllow, foreign_allow::check),
     Check::strict(
         Rule::ForeignItems,
         foreign_items::check,

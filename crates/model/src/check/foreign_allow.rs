@@ -1,0 +1,123 @@
+//! `foreign-allow`: an item is returned or written that has nothing to do with what `allow` tested.
+//!
+//! Follows what is *tied* to the caller: the caller's id, what the caller owns, an item with a tied value in its key or
+//! equal to one, the attributes of a tied item, and an item whose attribute is the key of a tied one. Looks at
+//! contracts alone: nobody calls a worker.
+
+mod tie;
+
+use latchkey_language::{Diagnostic, Rule, Span};
+
+use super::Report;
+use super::flow::{Group, places};
+use super::truth::{Passed, plain};
+use crate::model::{Expr, ExprKind, Leg, Model, Op, PutMode, StepKind, Verb};
+use tie::tied;
+
+/// How many ways an `allow` may name before it is not looked at.
+const WAYS_MAX: usize = 16;
+
+pub(super) fn check(model: &Model, report: &mut Report) {
+    for contract in &model.contracts {
+        for group in places(model, contract) {
+            for placed in group.legs.iter().filter(|placed| touches(placed.leg)) {
+                let foreign = ways(&group).iter().flatten().any(|allowed| {
+                    !tied(&group, &placed.guards, allowed).has_leg(&group, placed.leg)
+                });
+                if foreign {
+                    let waivers = [&placed.step.waivers[..], &group.step.waivers[..]].concat();
+                    let entity = &model.entities[placed.leg.entity].name;
+                    let what = format!("this writes a `{entity}`");
+                    report.raise(tell(&group, placed.leg.span, &what), &waivers);
+                }
+            }
+            if let StepKind::Return(returned) = &group.step.kind
+                && let Some(binding) = returned.binding
+                && let Some(entity) = contract.bindings[binding].kind.entity()
+            {
+                let mut ways = ways(&group).into_iter().flatten();
+                let foreign = ways.any(|allowed| !tied(&group, &[], &allowed).has_item(binding));
+                if foreign {
+                    let what = format!("this returns a `{}`", model.entities[entity].name);
+                    let diagnostic = tell(&group, group.step.span, &what);
+                    report.raise(diagnostic, &group.step.waivers);
+                }
+            }
+        }
+    }
+}
+
+fn tell(group: &Group<'_>, span: Span, what: &str) -> Diagnostic {
+    let message = format!("{what} that is not tied to what `allow` tested");
+    let diagnostic = Diagnostic::new(Rule::ForeignAllow, span, message)
+        .why("whoever passes the `allow` for one thing gets at another that is not theirs")
+        .help(
+            "read it by a key with a part of what was tested; or compare: `require item.x == tested.x else 404 \
+             not-found`",
+        );
+    match group.way.allows.first() {
+        Some(allow) => diagnostic.other(allow.span, "tested here"),
+        None => diagnostic,
+    }
+}
+
+/// The ways in which every `allow` before a statement can have been passed: one side of each `or`, taken apart. `None`
+/// for a way that a role opens, or everyone.
+fn ways<'a>(group: &Group<'a>) -> Vec<Option<Vec<Passed<'a>>>> {
+    let mut ways: Vec<Option<Vec<Passed<'a>>>> = vec![Some(Vec::new())];
+    for allow in &group.way.allows {
+        let sides = sides(group, allow);
+        if ways.len() * sides.len() > WAYS_MAX {
+            return Vec::new();
+        }
+        let mut next = Vec::new();
+        for way in &ways {
+            next.extend(sides.iter().map(|side| {
+                let (way, side) = (way.as_ref()?, side.as_ref()?);
+                Some(way.iter().chain(side).copied().collect())
+            }));
+        }
+        ways = next;
+    }
+    // No `allow` at all is told by `no-allow`.
+    if group.way.allows.is_empty() { Vec::new() } else { ways }
+}
+
+/// The sides of a test of `or`, taken apart; `None` for one that asks for a role, and alone where one asks for nothing.
+fn sides<'a>(group: &Group<'a>, test: &'a Expr) -> Vec<Option<Vec<Passed<'a>>>> {
+    let mut open = vec![test];
+    let mut sides = Vec::new();
+    while let Some(test) = open.pop() {
+        let test = plain(&group.lets, test);
+        match &test.kind {
+            ExprKind::Bool(true) => return vec![None],
+            ExprKind::Binary(Op::Or, a, b) if sides.len() + open.len() < WAYS_MAX => {
+                open.extend([&**b, &**a]);
+            }
+            _ => {
+                let atoms = Passed::new(test, true).atoms(&group.lets);
+                let is_role = |atom: &Passed<'_>| {
+                    matches!(atom.test.kind, ExprKind::HasRole(_)) && atom.truth
+                };
+                sides.push((!atoms.iter().any(is_role)).then_some(atoms));
+            }
+        }
+    }
+    sides
+}
+
+/// Whether a write does more than make, count or check.
+fn touches(leg: &Leg) -> bool {
+    let counts = |value: &Expr| match &value.kind {
+        ExprKind::Binary(Op::Plus | Op::Minus, a, _) => matches!(a.kind, ExprKind::Stored(_)),
+        _ => false,
+    };
+    match leg.verb {
+        Verb::Check => false,
+        Verb::Put => leg.put != Some(PutMode::IfAbsent),
+        Verb::Delete => true,
+        Verb::Update | Verb::Upsert => {
+            !leg.removes.is_empty() || !leg.values.iter().all(|given| counts(&given.value))
+        }
+    }
+}

@@ -1,0 +1,143 @@
+//! What is tied to what an `allow` tested, on one way through it.
+
+use crate::check::flow::{Group, fixes};
+use crate::check::truth::{Passed, each, plain};
+use crate::model::{
+    BindingId, Expr, ExprKind, Given, Leg, Op, PutMode, Range, TextPiece, Verb, What,
+};
+
+/// What is tied.
+pub(super) struct Tied<'a> {
+    items: Vec<BindingId>,
+    values: Vec<&'a Expr>,
+}
+
+/// Follows what is tied until nothing more is.
+pub(super) fn tied<'a>(
+    group: &Group<'a>,
+    guards: &[Passed<'a>],
+    allowed: &[Passed<'a>],
+) -> Tied<'a> {
+    let mut tied = Tied { items: Vec::new(), values: Vec::new() };
+    for passed in allowed {
+        each(&group.lets, passed.test, &mut |part| {
+            if let ExprKind::Attribute(binding, _) | ExprKind::Binding(binding) = &part.kind {
+                tied.items.push(*binding);
+            }
+        });
+    }
+    let mut tests = group.known(guards);
+    tests.extend(allowed);
+    loop {
+        let before = (tied.items.len(), tied.values.len());
+        tests.iter().for_each(|passed| tied.test(group, passed));
+        for (read, _) in &group.way.reads {
+            if let Some(binding) = read.binding.filter(|binding| !tied.items.contains(binding))
+                && tied.has_read(group, &read.what)
+            {
+                tied.items.push(binding);
+            }
+        }
+        let legs = group.legs.iter().map(|placed| placed.leg);
+        for leg in legs.chain(group.way.written.iter().copied()) {
+            if let Some(binding) = leg.result.filter(|binding| !tied.items.contains(binding))
+                && (leg.put == Some(PutMode::IfAbsent) || tied.has_leg(group, leg))
+            {
+                tied.items.push(binding);
+            }
+        }
+        tied.keys(group);
+        if before == (tied.items.len(), tied.values.len()) {
+            break;
+        }
+    }
+    tied
+}
+
+impl<'a> Tied<'a> {
+    /// Whether an item is tied.
+    pub(super) fn has_item(&self, binding: BindingId) -> bool {
+        self.items.contains(&binding)
+    }
+
+    /// Whether the item of a write is tied: a value ties what is put, and not what is changed.
+    pub(super) fn has_leg(&self, group: &Group<'a>, leg: &'a Leg) -> bool {
+        let given = |all: &'a [Given]| all.iter().any(|given| self.has(group, &given.value));
+        let source = [leg.target, leg.of].into_iter().flatten().any(|id| self.has_item(id));
+        let compared = group.insists(leg).iter().any(|test| {
+            // What nobody has may be taken, by whoever takes it for themselves.
+            let free = matches!(&test.test.kind, ExprKind::Absent(thing)
+                if test.truth && matches!(thing.kind, ExprKind::Stored(_)));
+            let mine = fixes(test).is_some_and(|(_, value)| self.has(group, value));
+            mine || (free && given(&leg.values))
+                || matches!(&test.test.kind, ExprKind::Owns(_) if test.truth)
+        });
+        source || compared || given(&leg.key) || (leg.verb == Verb::Put && given(&leg.values))
+    }
+
+    /// Whether a value is tied.
+    fn has(&self, group: &Group<'a>, value: &'a Expr) -> bool {
+        let value = group.origin(value);
+        match &value.kind {
+            ExprKind::CallerId | ExprKind::Unknown => true,
+            ExprKind::Attribute(binding, _) if self.has_item(*binding) => true,
+            ExprKind::Text(pieces) => pieces.iter().any(|piece| match piece {
+                TextPiece::Value(value, _) => self.has(group, value),
+                TextPiece::Literal(_) => false,
+            }),
+            _ => self.values.iter().any(|other| group.alike(other, value, None)),
+        }
+    }
+
+    fn has_read(&self, group: &Group<'a>, what: &'a What) -> bool {
+        match what {
+            What::Get(key) => key.iter().any(|given| self.has(group, &given.value)),
+            What::Batch(batch) => batch.key.iter().any(|given| self.has(group, &given.value)),
+            What::Query(query) => {
+                let one = match &query.range {
+                    Range::Equal(text) | Range::BeginsWith(text) => Some(text),
+                    _ => None,
+                };
+                query.partition.iter().chain(one).any(|text| self.has(group, text))
+            }
+        }
+    }
+
+    /// What a test that was passed ties.
+    fn test(&mut self, group: &Group<'a>, passed: &Passed<'a>) {
+        match (&passed.test.kind, passed.truth) {
+            (ExprKind::Owns(thing), true) => self.tie(group, thing),
+            (ExprKind::Binary(Op::Equal, a, b), true)
+            | (ExprKind::Binary(Op::NotEqual, a, b), false) => {
+                if self.has(group, a) {
+                    self.tie(group, b);
+                } else if self.has(group, b) {
+                    self.tie(group, a);
+                }
+            }
+            _ => {}
+        }
+    }
+
+    /// Ties a value, and the item it is an attribute of.
+    fn tie(&mut self, group: &Group<'a>, value: &'a Expr) {
+        if let ExprKind::Attribute(binding, _) = &plain(&group.lets, value).kind
+            && !self.items.contains(binding)
+        {
+            self.items.push(*binding);
+        }
+        if !self.has(group, value) {
+            self.values.push(value);
+        }
+    }
+
+    /// What the keys of tied items were given as is tied with them: an input, or an attribute of another item.
+    fn keys(&mut self, group: &Group<'a>) {
+        for (read, _) in &group.way.reads {
+            let (Some(binding), What::Get(key)) = (read.binding, &read.what) else { continue };
+            if self.items.contains(&binding) {
+                key.iter().for_each(|given| self.tie(group, &given.value));
+            }
+        }
+    }
+}
