@@ -38,7 +38,7 @@ fn mistakes_are_shown_with_their_source_and_counted_in_the_exit_code() {
     let output = latchkey(&["check", "doors.md"], directory.path());
     assert_eq!(output.status.code(), Some(1));
     let shown = text(&output.stderr);
-    assert!(shown.contains("error[no-allow]: this answers whoever asks"), "{shown}");
+    assert!(shown.contains("error[no-allow]: this answers any caller"), "{shown}");
     assert!(shown.contains("--> doors.md:13:3"), "{shown}");
     assert!(shown.contains("1 mistake;"), "{shown}");
     // Not a terminal: no colour, unless it is asked for.

@@ -25,7 +25,7 @@ pub(super) fn check(model: &Model, report: &mut Report) {
         let message =
             format!("`{}` can cost {worst}, and says `cost {}`", contract.id, stated.value);
         let diagnostic = Diagnostic::new(Rule::Cost, stated.span, message)
-            .why("whoever plans for what is stated here runs out of capacity")
+            .why("capacity that is planned by the stated cost runs out")
             .help(format!("state `cost {worst}`, or lower what items and pages may hold"));
         report.raise(diagnostic, &contract.facts.waivers);
     }

@@ -28,7 +28,7 @@ pub(super) fn check(model: &Model, report: &mut Report) {
             let diagnostic = Diagnostic::new(Rule::MissingBump, leg.span, message)
                 .other(counter.span, "counts the changes of the item")
                 .why(format!(
-                    "whoever read the item before would find `{name}` as it was, take the item for \
+                    "a call that read the item before would find `{name}` as it was, take the item for \
                      unchanged, and write over this"
                 ))
                 .help(help);
@@ -60,7 +60,7 @@ fn guards(model: &Model, group: &Group<'_>, report: &mut Report) {
         let diagnostic = Diagnostic::new(Rule::MissingBump, placed.leg.span, message)
             .other(entity.span, format!("guarded by `{}`", guard.name))
             .why(format!(
-                "whoever read the `{0}` and then the items of `{1}` takes them for unchanged as long as the \
+                "a call that read the `{0}` and then the items of `{1}` takes them for unchanged as long as the \
                  `{0}` is",
                 guard.name, entity.name
             ))

@@ -178,7 +178,7 @@ fn waivers(model: &Model, report: &mut Report) {
             report.diagnostics.push(diagnostic.help(help));
         } else if waiver.reason.trim().is_empty() {
             let message = "a waiver without a reason";
-            let why = "whoever reads this next must be able to judge whether it still holds";
+            let why = "the next reader must be able to judge whether the reason still holds";
             report.diagnostics.push(Diagnostic::new(Rule::Waive, waiver.span, message).why(why));
         } else if !report.used.contains(&waiver.span) {
             let message = format!("nothing here breaks `{}`", waiver.rule);

@@ -61,7 +61,7 @@ fn breach(index: &IndexShape, part: &str, span: Span) -> Diagnostic {
         format!("this moves the item in index `{}`: `{part}` is part of its key", index.name);
     Diagnostic::new(Rule::MovingIndexKey, span, message)
         .other(index.span, "the index does not say that it moves")
-        .why("whoever pages through the index meanwhile sees the item twice, or not at all")
+        .why("a caller who pages through the index meanwhile sees the item twice, or not at all")
         .help(format!(
             "set it once, with `.{part} is absent` in the `if`; or write `index {} moves` and pay two writes",
             index.name

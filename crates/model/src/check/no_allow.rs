@@ -21,11 +21,11 @@ fn walk(steps: &[Step], mut allowed: bool, report: &mut Report) -> bool {
                 continue;
             }
             StepKind::Return(_) if !allowed => {
-                raise(step, step.span, "this answers whoever asks", report);
+                raise(step, step.span, "this answers any caller", report);
                 continue;
             }
             StepKind::Transact(_) | StepKind::Write(_) if !allowed => {
-                raise(step, step.span, "this writes for whoever asks", report);
+                raise(step, step.span, "this writes for any caller", report);
                 // One `allow` before it is before what follows, too.
                 allowed = true;
                 continue;
@@ -49,7 +49,7 @@ fn walk(steps: &[Step], mut allowed: bool, report: &mut Report) -> bool {
             }
             FailureKind::Problem { .. } if !allowed => {
                 if let Some(span) = tells(failure) {
-                    raise(step, span, "this tells whoever asks", report);
+                    raise(step, span, "this shows an item to any caller", report);
                 }
             }
             _ => {}

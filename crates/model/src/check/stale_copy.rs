@@ -114,7 +114,7 @@ fn source_changed(
         diagnostic = diagnostic.other(span, label);
     }
     let diagnostic = diagnostic
-        .why("whoever reads the view would see what is no longer so, until something else rewrites it")
+        .why("the view goes on showing the old values until another call writes it")
         .help(help);
     report.raise(diagnostic, &placed.step.waivers);
 }

@@ -50,7 +50,7 @@ fn claims(contract: &Contract, report: &mut Report) {
         let message = "this read may be out of date, and the contract says it is consistent";
         let diagnostic = Diagnostic::new(Rule::Undeclared, read.span, message)
             .other(stated.span, "stated here")
-            .why("whoever relies on it would miss what was written a moment ago")
+            .why("a caller who relies on it would miss what was written a moment ago")
             .help("write `strong` behind the read, or state `consistency eventual`");
         report.raise(diagnostic, &step.waivers);
     });

@@ -303,7 +303,7 @@ impl Lowering {
     pub(super) fn must_have_caller(&mut self, span: Span, scope: &Scope) {
         if scope.trigger != Trigger::Request {
             let message = "there is no caller here";
-            let help = "whoever sent the message was allowed to; send what is needed of them";
+            let help = "a message has no caller; send what is needed of the caller in a field";
             self.report(Diagnostic::new(Rule::Name, span, message).help(help));
         }
     }

@@ -29,7 +29,7 @@ const TRIES: u32 = 5;
 /// How often that may be, as SQS has it.
 const TRIES_MAX: u32 = 1000;
 
-/// The longest name of a queue. SQS takes 80; the rest is for whoever deploys it.
+/// The longest name of a queue. SQS takes 80; the rest is for the name of the deployment.
 const NAME_BYTES_MAX: usize = 60;
 
 impl Lowering {
@@ -81,7 +81,7 @@ impl Lowering {
             }
             let kind = self.field_type(field).unwrap_or(Type::Id);
             if let Some(span) = field.default.as_ref().map(|default| default.span) {
-                let message = "a field of a message has no default: whoever sends it gives it";
+                let message = "a field of a message has no default: the sender gives it";
                 self.report(
                     Diagnostic::new(Rule::Type, span, message).help("make it optional: `?`"),
                 );
@@ -350,7 +350,7 @@ impl Lowering {
                 "return" => "end it with `done`, `later` or `fail CODE`",
                 "match" => "write `require`",
                 "answer" => "write `else done`, `else later` or `else fail CODE`",
-                _ => "leave it out: whoever sent the message was allowed to",
+                _ => "leave it out: the `allow` of the sender has decided",
             };
             self.report(Diagnostic::new(Rule::Name, span, message).help(help));
         }
