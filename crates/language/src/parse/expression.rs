@@ -7,8 +7,9 @@ use crate::{Mark, Spanned, TokenKind};
 use super::recover::STATEMENTS;
 use super::{DEPTH_MAX, Parser, Read};
 
-/// How many operators an expression may have, those within its parentheses too.
-const TERMS_MAX: usize = 500;
+/// How many operators an expression may have, those within its parentheses too. DynamoDB takes 300 in one request, and
+/// every layer walks the tree with a stack frame for each operator of a chain.
+const TERMS_MAX: usize = 100;
 
 impl Parser<'_> {
     /// An expression.
