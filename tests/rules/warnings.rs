@@ -301,7 +301,7 @@ fn a_copy_without_a_view_is_loose() {
         "line = put Line { orderId, lineId = new ulid, cents = 1, title = product.title } if absent else retry",
     );
     let own = line(
-        "line = put Line { orderId, lineId = new ulid, cents = 1, title = \"{product.title}, one\" } if absent else retry",
+        "line = put Line { orderId, lineId = new ulid, cents = 1, title = \"{product.title}\" } if absent else retry",
     );
     let price = line(
         "line = put Price { productId, at = now, title = product.title } if absent else retry",

@@ -5,10 +5,12 @@
 //! as the write that removes the message before it is handed in. Its own first write is handed in right behind that
 //! one, so that the store syncs both at once, and has a leg that insists that the message before it is gone.
 //!
-//! What ran ahead stands only if the message before it wrote nothing that was read. If it did, the next message
-//! begins anew once the one before it is over. So a group comes to exactly what it comes to without running ahead.
+//! What ran ahead stands only if the message before it wrote nothing that was read, and was not worked on at a later
+//! instant. Otherwise the next message begins anew once the one before it is over, at no earlier instant. So a group
+//! comes to exactly what it comes to without running ahead.
 
 use std::pin::Pin;
+use std::sync::atomic::{AtomicI64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll};
 
@@ -35,6 +37,8 @@ pub(crate) struct Progress {
     pub(crate) received: Received,
     stage: watch::Sender<Stage>,
     touched: Mutex<Touched>,
+    /// The latest instant it was worked on as `now`.
+    now: AtomicI64,
 }
 
 /// Which items the work on a message has asked for.
@@ -69,7 +73,12 @@ pub(crate) enum Comes {
 impl Progress {
     pub(crate) fn new(received: Received) -> Arc<Progress> {
         let (stage, _) = watch::channel(Stage::Working);
-        Arc::new(Progress { received, stage, touched: Mutex::default() })
+        Arc::new(Progress {
+            received,
+            stage,
+            touched: Mutex::default(),
+            now: AtomicI64::new(i64::MIN),
+        })
     }
 
     pub(crate) fn reach(&self, stage: Stage) {
@@ -93,6 +102,16 @@ impl Progress {
 }
 
 impl Turn {
+    /// Remembers the instant that `now` is.
+    pub(crate) fn worked_at(&self, now: i64) {
+        self.own.now.fetch_max(now, Ordering::Relaxed);
+    }
+
+    /// The instant before which the message may not be worked on: that of the message before it.
+    pub(crate) fn not_before(&self) -> i64 {
+        self.before.as_ref().map_or(i64::MIN, |before| before.now.load(Ordering::Relaxed))
+    }
+
     /// Remembers what is asked of the table, before it is asked.
     pub(crate) fn note(&self, request: &Request) {
         match request {
@@ -151,9 +170,12 @@ impl Turn {
         }
     }
 
-    /// Whether the message before it wrote nothing that was read.
+    /// Whether the message before it wrote nothing that was read, and was not worked on at a later instant.
     fn stands(&self) -> bool {
         let Some(before) = &self.before else { return true };
+        if self.not_before() > self.own.now.load(Ordering::Relaxed) {
+            return false;
+        }
         let (own, before) = (self.own.touched(), before.touched());
         !before.wrote_more && !own.read.iter().any(|key| before.wrote.contains(key))
     }

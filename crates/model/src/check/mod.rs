@@ -28,7 +28,7 @@ mod range_as_count;
 mod route_clash;
 mod scan;
 mod shared_key;
-mod size;
+pub(crate) mod size;
 mod stale_copy;
 mod transaction;
 mod truth;

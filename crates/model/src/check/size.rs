@@ -65,8 +65,8 @@ fn template_bytes_max(template: &Template) -> usize {
     pieces.fold(0, usize::saturating_add)
 }
 
-/// The longest text a value becomes in a key.
-fn text_bytes_max(kind: &Type) -> usize {
+/// The longest text a value becomes in a key or another text.
+pub(crate) fn text_bytes_max(kind: &Type) -> usize {
     match kind {
         Type::Int { low, high } => {
             let longest = [*low, *high].into_iter().map(|bound| bound.unwrap_or(i64::MIN));

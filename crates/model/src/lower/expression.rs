@@ -8,6 +8,7 @@ use latchkey_value::id;
 use super::field::is_between;
 use super::scope::{Access, Scope, unknown};
 use super::{Lowering, suggestion};
+use crate::check::size::text_bytes_max;
 use crate::model::{EntityId, Expr, ExprKind, Kind, New, TextPiece, Trigger};
 use crate::types::Type;
 
@@ -111,7 +112,7 @@ impl Lowering {
                     matches!(pieces.as_slice(), [TextPiece::Literal(text)] if id::is_id(text));
                 let kind = match expected {
                     Some(Type::Id) if constant => Type::Id,
-                    _ => Type::Text { max: None, like: None },
+                    _ => Type::Text { max: longest(&pieces), like: None },
                 };
                 (ExprKind::Text(pieces), Kind::Value(kind))
             }
@@ -382,6 +383,20 @@ impl Lowering {
     }
 }
 
+/// How many bytes a text made of these pieces can have; nothing if one of them has no bound.
+fn longest(pieces: &[TextPiece]) -> Option<u64> {
+    let mut bytes = pieces.iter().map(|piece| match piece {
+        TextPiece::Literal(text) => Some(text.len()),
+        TextPiece::Value(value, width) => match &value.of {
+            Kind::Value(Type::Text { max: None, .. }) => None,
+            Kind::Value(kind) => Some(text_bytes_max(kind).max(width.unwrap_or(0))),
+            _ => None,
+        },
+    });
+    let bytes = bytes.try_fold(0usize, |sum, bytes| Some(sum.saturating_add(bytes?)))?;
+    Some(u64::try_from(bytes).unwrap_or(u64::MAX))
+}
+
 /// A text that is longer than what it is put into can hold, or not of its pattern: the key rules rest on
 /// both.
 fn too_wide(value: &Expr, found: &Type, expected: &Type) -> Option<(String, String)> {
@@ -417,7 +432,7 @@ pub(super) fn wider(
         (Type::Text { max, like }, Type::Text { max: room, like: wanted }) => {
             let longest = match constant {
                 Some(text) => u64::try_from(text.len()).ok(),
-                // What is composed in the document has no bound of its own.
+                // What the runtime gives, such as the message of a failure, has a bound of its own.
                 None => *max,
             };
             if let Some(room) = room.filter(|room| longest.is_some_and(|longest| longest > *room)) {
@@ -438,6 +453,16 @@ pub(super) fn wider(
         (Type::Id | Type::Ulid, Type::Text { like: Some(wanted), .. }) => {
             let message = format!("this need not be like `{wanted}`");
             Some((message, "give it the type of the attribute: `ENTITY.ATTRIBUTE`".to_owned()))
+        }
+        (Type::Id | Type::Ulid, Type::Text { max: Some(room), .. })
+            if constant.is_none()
+                && !u64::try_from(text_bytes_max(found)).is_ok_and(|long| long <= *room) =>
+        {
+            let message = format!(
+                "this is {found}, of up to {} bytes, and there is room for {room} bytes",
+                text_bytes_max(found)
+            );
+            Some((message, "give it the type of the attribute, or make room".to_owned()))
         }
         (Type::Map { bytes, depth }, Type::Map { bytes: room, depth: levels })
             if bytes > room || depth > levels =>

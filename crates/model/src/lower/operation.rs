@@ -7,7 +7,7 @@ use super::Lowering;
 use super::scope::{Access, Scope, unknown};
 use crate::model::{
     Batch, BindingId, EntityId, Expr, ExprKind, Facts, Given, Kind, Limit, Order, Query, Range,
-    Read, StepKind, Strong, Verb, What,
+    Read, StepKind, Strong, Template, Verb, What,
 };
 use crate::types::Type;
 
@@ -233,7 +233,41 @@ impl Lowering {
                 other => self.misplaced(other, clause.span, "query"),
             }
         }
+        self.keys_keep_secrets(&query, entity, scope);
         query
+    }
+
+    /// Refuses a secret in the key of a query, if an attribute of that key is not secret: the items would show it.
+    fn keys_keep_secrets(&mut self, query: &Query, entity: EntityId, scope: &Scope) {
+        let shape = &self.model.entities[entity];
+        let index = query.index.as_ref();
+        let key = match index {
+            Some(name) => {
+                shape.indexes.iter().find(|index| index.name == *name).map(|index| &index.key)
+            }
+            None => Some(&shape.key),
+        };
+        let Some(key) = key else { return };
+        let open = |template: &Template| {
+            let mut names = template.holes().map(|hole| hole.attribute.clone());
+            names.find(|name| shape.attribute(name).is_some_and(|attribute| !attribute.secret))
+        };
+        let (partition, sort) = (open(&key.partition), open(&key.sort));
+        for (at, text) in query.texts().enumerate() {
+            let open = if at == 0 && query.partition.is_some() { &partition } else { &sort };
+            if let Some(name) = open
+                && self.is_secret(text, scope)
+            {
+                self.open_attribute(name, text.span);
+            }
+        }
+    }
+
+    /// Reports a secret that is put into an attribute that is not secret.
+    pub(super) fn open_attribute(&mut self, name: &str, span: Span) {
+        let message = format!("this is secret, and `{name}` is not");
+        let help = format!("declare it so: `{name} … secret`");
+        self.report(Diagnostic::new(Rule::Type, span, message).help(help));
     }
 
     /// How many items a query is to return.
@@ -392,6 +426,7 @@ impl Lowering {
             self.must_be_value(&value, kind.as_ref());
             self.must_have(&value, scope);
             self.must_fit(&value, kind.as_ref());
+            self.keeps_secret(entity, &attribute, &value, scope);
             key.push(Given { attribute, value, maybe: false, span });
         }
         key

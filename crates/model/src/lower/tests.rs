@@ -335,6 +335,47 @@ fn a_text_fits_where_it_is_put() {
 }
 
 #[test]
+fn what_is_composed_fits_where_it_is_put() {
+    // A text around a value had no bound, so a text(10) held any number of bytes.
+    let put = |input: &str, name: &str| {
+        let body = format!(
+            "{input}\n allow caller is porter\n door = put Door {{ doorId, name = {name} }} replace\n return door"
+        );
+        told("", &body)
+    };
+    assert_eq!(put("input label text(70)", "\"door {label}\""), [""; 0]);
+    let long = ["type: this is text(85), and there is room for 80 bytes"];
+    assert_eq!(put("input label text(80)", "\"door {label}\""), long);
+    let bound = put("input label text(80)\n name = \"door {label}\"", "name");
+    assert_eq!(bound, long, "also by a name");
+    let id = told(
+        "tag text(4)?",
+        &format!(
+            "door = get Door strong else 404 not-found\n allow caller is porter\n\
+         update door set tag = door.doorId, {BUMP} else retry\n return door"
+        ),
+    );
+    assert!(id[0].starts_with("type: this is id, of up to "), "{id:?}");
+}
+
+#[test]
+fn no_key_shows_a_secret() {
+    let open = ["type: this is secret, and `doorId` is not"];
+    let by = |read: &str| {
+        told(
+            "nextId id? secret",
+            &format!(
+                "door = get Door strong else 404 not-found\n allow caller is porter\n\
+         require door.nextId is present else 404 none\n{read}\n return other"
+            ),
+        )
+    };
+    assert_eq!(by("other = get Door(doorId = door.nextId) strong else 404 no"), open);
+    assert_eq!(by("other = query Door where PK = \"DOOR#{door.nextId}\" page 5"), open);
+    assert_eq!(by("other = get Door strong else 404 no"), [""; 0]);
+}
+
+#[test]
 fn a_table_says_what_tells_its_items_apart() {
     let checked = crate::check("```contract\nsystem doors\ntable Doors { }\n```\n");
     let told: Vec<_> = checked.diagnostics.iter().map(|found| found.message.as_str()).collect();

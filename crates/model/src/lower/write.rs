@@ -197,14 +197,7 @@ impl Lowering {
             let value = self.value(&assign.value, scope, kind.as_ref());
             self.must_fit(&value, kind.as_ref().filter(|_| whole));
             self.diagnostics.extend(stored::value(&value));
-            let open = self
-                .declared(leg.entity, &assign.name.node)
-                .is_some_and(|attribute| !attribute.secret);
-            if open && self.is_secret(&value, scope) {
-                let message = format!("this is secret, and `{}` is not", assign.name.node);
-                let help = format!("declare it so: `{} … secret`", assign.name.node);
-                self.report(Diagnostic::new(Rule::Type, value.span, message).help(help));
-            }
+            self.keeps_secret(leg.entity, &assign.name.node, &value, scope);
             let optional = self
                 .declared(leg.entity, &assign.name.node)
                 .is_none_or(|attribute| attribute.optional);
@@ -231,6 +224,20 @@ impl Lowering {
             let help =
                 "`get` the item first, and write the name it is read by instead of its entity";
             self.report(Diagnostic::new(Rule::Type, span, message).help(help));
+        }
+    }
+
+    /// Refuses a secret that is given to an attribute that is not secret.
+    pub(super) fn keeps_secret(
+        &mut self,
+        entity: EntityId,
+        attribute: &str,
+        value: &Expr,
+        scope: &Scope,
+    ) {
+        let open = self.declared(entity, attribute).is_some_and(|attribute| !attribute.secret);
+        if open && self.is_secret(value, scope) {
+            self.open_attribute(attribute, value.span);
         }
     }
 

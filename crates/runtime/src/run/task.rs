@@ -5,6 +5,7 @@ use std::time::Duration;
 use latchkey_model::model::Told;
 use latchkey_queue::{Embedded, Failure as TryFailure, Received};
 use latchkey_table::{Leg, Map, Value};
+use latchkey_value::time;
 use tokio::time::{Instant, timeout_at};
 
 use super::{Ended, GRACE, Session};
@@ -107,12 +108,31 @@ impl Session<'_> {
         }
     }
 
+    /// Moves `now` to the instant of the message before, if that one is later.
+    fn keep_order_of_time(&mut self) -> Result<(), Ended> {
+        let Some(turn) = self.call.held.and_then(|held| held.turn) else { return Ok(()) };
+        let now = turn.not_before();
+        if now <= self.call.now {
+            return Ok(());
+        }
+        turn.worked_at(now);
+        self.call.now = now;
+        self.frame.now = time::format(now).map(Value::Text);
+        self.frame.new_values.clear();
+        self.make_values(now)
+    }
+
     /// Runs it in its turn until it ends, but not forever; nothing if its turn does not come, or the time is up.
     async fn in_turn(&mut self, time_max: Duration) -> Result<Ended, NotEnded> {
         let mut from = self.await_turn().await.ok_or(NotEnded::Skipped)?;
         loop {
             // Its time begins with its turn.
             self.call.deadline = Instant::now() + time_max;
+            if from.is_none()
+                && let Err(ended) = self.keep_order_of_time()
+            {
+                return Ok(ended);
+            }
             let attempts = timeout_at(self.call.deadline + GRACE, self.attempts(from.take()));
             match attempts.await.map_err(|_| NotEnded::Late)? {
                 Ended::Early => {
@@ -146,6 +166,7 @@ pub(crate) async fn perform(runtime: &Runtime, task: Task<'_>) -> Worked {
     let mut session = Session::new(runtime, contract, &caller, now, deadline);
     session.trace = trace.then(Vec::new);
     session.call.held = held;
+    held.and_then(|held| held.turn).into_iter().for_each(|turn| turn.worked_at(now));
     session.frame.told = told;
     let begun = input::kept(contract, given).map_err(Ended::Refused).and_then(|inputs| {
         session.frame.inputs = inputs;
