@@ -71,14 +71,9 @@ pub(crate) enum Comes {
 }
 
 impl Progress {
-    pub(crate) fn new(received: Received) -> Arc<Progress> {
+    pub(crate) fn new(received: Received, now: i64) -> Arc<Progress> {
         let (stage, _) = watch::channel(Stage::Working);
-        Arc::new(Progress {
-            received,
-            stage,
-            touched: Mutex::default(),
-            now: AtomicI64::new(i64::MIN),
-        })
+        Arc::new(Progress { received, stage, touched: Mutex::default(), now: AtomicI64::new(now) })
     }
 
     pub(crate) fn reach(&self, stage: Stage) {
@@ -102,6 +97,11 @@ impl Progress {
 }
 
 impl Turn {
+    /// The instant at which the work began, which is `now` unless the message before it is worked on later.
+    pub(crate) fn now(&self) -> i64 {
+        self.own.now.load(Ordering::Relaxed)
+    }
+
     /// Remembers the instant that `now` is.
     pub(crate) fn worked_at(&self, now: i64) {
         self.own.now.fetch_max(now, Ordering::Relaxed);
@@ -173,7 +173,7 @@ impl Turn {
     /// Whether the message before it wrote nothing that was read, and was not worked on at a later instant.
     fn stands(&self) -> bool {
         let Some(before) = &self.before else { return true };
-        if self.not_before() > self.own.now.load(Ordering::Relaxed) {
+        if self.not_before() > self.now() {
             return false;
         }
         let (own, before) = (self.own.touched(), before.touched());

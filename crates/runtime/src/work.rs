@@ -211,7 +211,9 @@ impl QueueHandle<'_> {
         received: Received,
         before: Option<&Arc<Progress>>,
     ) -> InTurn<'_, Result<Handled, Error>> {
-        let (own, before) = (Progress::new(received), before.map(Arc::clone));
+        // Taken here, in the order of the messages: the next one is asked to go on first.
+        let now = self.runtime.source.now();
+        let (own, before) = (Progress::new(received, now), before.map(Arc::clone));
         let turn = Turn { own: Arc::clone(&own), before };
         InTurn::new(own, async move {
             let handled = self.handle_in_turn(&turn.own.received, Some(&turn)).await;
@@ -243,7 +245,7 @@ impl QueueHandle<'_> {
             return handled(said, Worked::nothing(Ending::Later), false);
         };
         let held = self.held(received, turn, true);
-        let work = self.as_work(received);
+        let work = Work { at: turn.map(Turn::now), ..self.as_work(received) };
         let worked = runtime.run(&worker.body, &work, Vec::new(), Some(held)).await;
         // It is not for a message to say what becomes of it while the one before it is there.
         if worked.skipped || !(worked.removed || is_free().await) {
