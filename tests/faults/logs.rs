@@ -9,7 +9,7 @@ use std::thread;
 use serde_json::{Value, json};
 
 use crate::serve::backend::on_backend;
-use crate::serve::{Client, until};
+use crate::serve::{Client, latchkey, until};
 use crate::world::{ALWAYS, Own, signal};
 
 /// What is put where nobody but the caller should read it.
@@ -167,7 +167,8 @@ fn a_failure_that_nobody_reads_ends_the_process() {
     // The last words of a server waited for a reader, where no signal could end the wait.
     let directory = tempfile::tempdir().unwrap();
     let (_errors, stderr) = full_pipe();
-    let mut command = on_backend("serve", directory.path(), &["missing.md".into()]);
+    let mut command = latchkey();
+    command.args(["serve", "missing.md", "--data"]).arg(directory.path());
     let mut server = Killed(command.stderr(stderr).spawn().unwrap());
     until("it has ended", || server.0.try_wait().unwrap().is_some());
     assert_eq!(server.0.wait().unwrap().code(), Some(2));
