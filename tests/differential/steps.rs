@@ -419,10 +419,10 @@ pub(crate) fn sequence() -> impl Strategy<Value = Vec<Step>> {
 fn step() -> impl Strategy<Value = Step> {
     let returning = || select(&[Returning::Nothing, Returning::Old, Returning::New]);
     prop_oneof![
-        3 => (key(), consistency()).prop_map(|(key, consistency)| Step::Get(key, consistency)),
-        1 => (vec(key(), 1..6), consistency())
+        4 => (key(), consistency()).prop_map(|(key, consistency)| Step::Get(key, consistency)),
+        2 => (vec(key(), 1..6), consistency())
             .prop_map(|(keys, consistency)| Step::BatchGet(keys, consistency)),
-        1 => vec(key(), 1..6).prop_map(Step::SnapshotGet),
+        2 => vec(key(), 1..6).prop_map(Step::SnapshotGet),
         5 => query().prop_map(Step::Query),
         6 => (item(), maybe(), returning())
             .prop_map(|(item, condition, returning)| Step::Put(item, condition, returning)),

@@ -9,9 +9,30 @@ use std::process::{Child, ChildStdin, Command, Stdio};
 const MOTO: &str = "moto[server]==5.2.5";
 
 /// It ends when its standard input is closed, so that it never outlives the test.
+///
+/// SQS hands out no message of a FIFO group while others of the group are in flight. moto looks at that once, before it
+/// waits for messages, so that one of two waiting receivers gets what is behind the other's; and when leases have run
+/// out, it passes over all but the last of the messages. So a receiver of a FIFO queue here waits outside of moto, and
+/// asks it anew each time, alone, after the leases that are over were taken back.
 const PROGRAM: &str = "
-import sys
+import sys, threading, time
 from moto.server import ThreadedMotoServer
+from moto.sqs.models import SQSBackend
+receive, alone = SQSBackend.receive_message, threading.Lock()
+def receive_in_order(self, queue_name, count, wait, visibility, names=None):
+    queue = self.get_queue(queue_name)
+    if not queue.fifo_queue:
+        return receive(self, queue_name, count, wait, visibility, names)
+    end = time.monotonic() + wait
+    while True:
+        with alone:
+            for message in [one for one in list(queue.pending_messages) if one.visible]:
+                queue.pending_messages.discard(message)
+            received = receive(self, queue_name, count, 0, visibility, names)
+        if received or time.monotonic() >= end:
+            return received
+        time.sleep(0.02)
+SQSBackend.receive_message = receive_in_order
 server = ThreadedMotoServer(ip_address='127.0.0.1', port=0, verbose=False)
 server.start()
 print(server.get_host_and_port()[1], flush=True)
