@@ -78,7 +78,7 @@ impl Faults {
         self.0.damaged.fetch_add(1, Ordering::Relaxed);
         let Key { partition, sort } = key;
         tracing::error!(%contract, %entity, %partition, %sort, %damage, "a stored item is damaged");
-        let detail = "a stored item is not as the document declares it; whoever runs this service finds its key in the log";
+        let detail = "a stored item does not have the shape the document declares; the service's log has its key";
         Problem::new(500, Text::const_new("damaged-item"), detail)
     }
 

@@ -307,7 +307,7 @@ impl Scope for Frame<'_> {
             Code::Attribute(id, name) => match &self.bound[*id] {
                 Bound::Item(item) => Ok(item.get(name).map(Cow::Borrowed)),
                 Bound::Nothing | Bound::Page(_) | Bound::Value(_) => {
-                    Err(Fault::bug("an attribute is asked of what is no item"))
+                    Err(Fault::bug("an attribute is asked of a value that is not an item"))
                 }
             },
             Code::Now => match &self.now {
@@ -479,7 +479,7 @@ pub(crate) fn push(text: &mut Text, value: &Value, width: Option<usize>) -> Resu
         // Writing to a text does not fail.
         (Value::Number(number), None) => drop(write!(text, "{number}")),
         (Value::Bool(value), _) => text.push_str(if *value { "true" } else { "false" }),
-        _ => return Err(Bug::new("a value that has no text stands in one")),
+        _ => return Err(Bug::new("a value without a text form is put into a text")),
     }
     Ok(())
 }

@@ -112,7 +112,7 @@ fn read_paging(
     errors: &mut Errors,
 ) {
     let Some(paging) = paging else {
-        return errors.push(name, "is no field of this contract");
+        return errors.push(name, "is not a field of this contract");
     };
     if std::mem::replace(seen, true) {
         return errors.push(name, "is given twice");
@@ -130,7 +130,7 @@ fn read_paging(
             let size = size.as_number().and_then(|size| size.to_i64());
             match size.map(u32::try_from) {
                 Some(Ok(size)) => typed.page_size = Some(size),
-                _ => errors.push(name, "is no size of a page"),
+                _ => errors.push(name, "is not a page size"),
             }
         }
         Err(detail) => errors.push(name, detail),

@@ -50,7 +50,7 @@ pub(super) fn check(model: &Model, report: &mut Report) {
 fn tell(group: &Group<'_>, span: Span, what: &str) -> Diagnostic {
     let message = format!("{what} that is not tied to what `allow` tested");
     let diagnostic = Diagnostic::new(Rule::ForeignAllow, span, message)
-        .why("whoever passes the `allow` for one thing gets at another that is not theirs")
+        .why("a caller who passes the `allow` for one thing reaches another that is not theirs")
         .help(
             "read it by a key with a part of what was tested; or compare: `require item.x == tested.x else 404 \
              not-found`",

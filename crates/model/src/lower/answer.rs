@@ -35,7 +35,7 @@ impl Lowering {
                 self.steps(statements, scope, &mut steps, facts, false);
                 scope.in_transaction = within;
                 if !ends(&steps) {
-                    let message = "this `else` goes on, and what it is for did not happen";
+                    let message = "this `else` continues although its statement failed";
                     let help = match scope.trigger {
                         Trigger::Request => "end it with a `return`",
                         _ => "end it with `done` or `later`",

@@ -363,7 +363,7 @@ impl Lowering {
         match text.parse() {
             Ok(number) => (ExprKind::Number(number), Kind::Value(kind)),
             Err(error) => {
-                let message = format!("`{text}` is no number: {error}");
+                let message = format!("`{text}` is not a number: {error}");
                 self.report(Diagnostic::new(Rule::Type, span, message));
                 (ExprKind::Unknown, Kind::Unknown)
             }
@@ -375,7 +375,7 @@ impl Lowering {
             Some(milliseconds) => (ExprKind::Duration(milliseconds), Kind::Value(Type::Duration)),
             None => {
                 let help = "write a whole number and `ms`, `s`, `m`, `h` or `d`";
-                let message = format!("`{text}` is no span of time");
+                let message = format!("`{text}` is not a span of time");
                 self.report(Diagnostic::new(Rule::Type, span, message).help(help));
                 (ExprKind::Unknown, Kind::Unknown)
             }

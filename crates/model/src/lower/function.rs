@@ -161,7 +161,7 @@ impl Lowering {
             (ExprKind::Binding(id), Kind::Page(entity)) => Some((*id, *entity)),
             (_, Kind::Unknown) => None,
             _ => {
-                let message = "this is no page, nor a batch of items";
+                let message = "this is neither a page nor a batch of items";
                 let help = "name what `query … page`, `first N` or `get … in 0..15` has read";
                 self.report(Diagnostic::new(Rule::Type, written.span, message).help(help));
                 None

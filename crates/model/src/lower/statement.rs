@@ -278,7 +278,7 @@ impl Lowering {
     fn amount(&mut self, written: &Name) -> Option<Number> {
         let number: Result<Number, _> = written.node.parse();
         if let Err(error) = &number {
-            let message = format!("`{}` is no number: {error}", written.node);
+            let message = format!("`{}` is not a number: {error}", written.node);
             self.report(Diagnostic::new(Rule::Type, written.span, message));
         }
         number.ok()

@@ -40,7 +40,7 @@ impl<'a> Explainer<'a> {
     }
 
     fn untold(&mut self) {
-        self.line("(what it asks for cannot be told before the call)");
+        self.line("(the request is only known at the call)");
     }
 
     fn leaves(&mut self, leg: &plan::Leg, image: Map<Symbol>) {

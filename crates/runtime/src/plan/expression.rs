@@ -230,14 +230,14 @@ impl Expressions<'_> {
     /// The entity of a binding that is an item.
     pub(super) fn item_entity(&self, binding: BindingId) -> Planned<&model::Entity> {
         let entity = self.contract.bindings[binding].kind.item();
-        let entity = entity.ok_or_else(|| Unplanned::new("this is no item"))?;
+        let entity = entity.ok_or_else(|| Unplanned::new("this is not an item"))?;
         Ok(&self.model.entities[entity])
     }
 
     fn unchanged(&self) -> Planned<Code> {
         let target = self.target.ok_or_else(|| Unplanned::new("nothing was read before"))?;
         let entity = self.contract.bindings[target].kind.item();
-        let entity = entity.ok_or_else(|| Unplanned::new("this is no item"))?;
+        let entity = entity.ok_or_else(|| Unplanned::new("this is not an item"))?;
         let counter = self.model.entities[entity].counter();
         let counter = counter.ok_or_else(|| Unplanned::new("nothing counts its changes"))?;
         let mut names = vec![Text::from(counter.name.as_str())];
