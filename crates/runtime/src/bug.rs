@@ -58,7 +58,7 @@ struct Counts {
 }
 
 impl Faults {
-    /// Logs and counts a bug, and says what the caller is told.
+    /// Logs and counts a bug, and returns the problem for the caller.
     pub(crate) fn bug(&self, contract: &str, bug: &Bug) -> Problem {
         self.0.bugs.fetch_add(1, Ordering::Relaxed);
         tracing::error!(%contract, %bug, "this is a bug in latchkey: please report it");
@@ -67,7 +67,7 @@ impl Faults {
         Problem::new(500, Text::const_new("internal-error"), detail)
     }
 
-    /// Logs and counts a damaged item, and says what the caller is told.
+    /// Logs and counts a damaged item, and returns the problem for the caller.
     pub(crate) fn damaged(
         &self,
         contract: &str,

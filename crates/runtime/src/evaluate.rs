@@ -135,7 +135,7 @@ pub(crate) struct Frame<'a> {
     pub(crate) incarnation: Option<Text>,
     /// How many writes of this call are committed, in all its attempts.
     pub(crate) commits: u16,
-    /// What is told of the message or the send it runs for.
+    /// The facts about the message or the send it runs for.
     pub(crate) told: Vec<(Told, Value)>,
     pub(crate) bound: Bindings,
     /// Attributes that are not stored and have their declared default, by the binding of their item.
@@ -199,7 +199,7 @@ impl Frame<'_> {
         })
     }
 
-    /// The items a name stands for.
+    /// The items of a name.
     fn items(&self, binding: BindingId) -> Result<&[Item], Fault> {
         match &self.bound[binding] {
             Bound::Page(found) => Ok(&found.items),
@@ -217,7 +217,7 @@ impl Frame<'_> {
         }
     }
 
-    /// The order of what a key draws and a number.
+    /// Compares the number that a key draws with another number.
     fn drawn(&self, key: &Code, subject: &Code, number: &Code) -> Result<Ordering, Fault> {
         let draw = Draw::of(&self.key(key)?, &self.text(subject)?);
         let draw = draw.ok_or_else(|| Fault::bug("a key draws nothing"))?;
@@ -465,7 +465,7 @@ pub(crate) fn order(a: &Value, b: &Value) -> Option<Ordering> {
     }
 }
 
-/// Appends a value as it stands in keys and messages.
+/// Appends a value as keys and messages have it.
 pub(crate) fn push(text: &mut Text, value: &Value, width: Option<usize>) -> Result<(), Bug> {
     match (value, width) {
         (Value::Text(value), _) => text.push_str(value),

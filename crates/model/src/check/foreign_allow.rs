@@ -2,7 +2,7 @@
 //!
 //! Follows what is *tied* to the caller: the caller's id, what the caller owns, an item with a tied value in its key or
 //! equal to one, the attributes of a tied item, and an item whose attribute is the key of a tied one. Looks at
-//! contracts alone: nobody calls a worker.
+//! contracts alone: a worker has no caller.
 
 mod tie;
 
@@ -79,7 +79,7 @@ fn ways<'a>(group: &Group<'a>) -> Vec<Option<Vec<Passed<'a>>>> {
         }
         ways = next;
     }
-    // No `allow` at all is told by `no-allow`.
+    // The rule `no-allow` reports a contract without any `allow`.
     if group.way.allows.is_empty() { Vec::new() } else { ways }
 }
 

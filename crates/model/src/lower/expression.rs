@@ -239,7 +239,7 @@ impl Lowering {
         self.attribute(&owner, name, span, scope)
     }
 
-    /// An attribute of what a name stands for.
+    /// An attribute of the item of a name.
     fn attribute(&mut self, owner: &Name, name: &Name, span: Span, scope: &Scope) -> Expr {
         let Some(id) = self.binding(owner, scope) else { return unknown(span) };
         let entity = match &scope.bindings[id].kind {
@@ -266,7 +266,7 @@ impl Lowering {
         }
     }
 
-    /// An attribute of what a name stands for around the send that this follows.
+    /// An attribute of the item of a name from around the send that comes before.
     fn kept_attribute(
         &mut self,
         owner: &Name,
@@ -345,7 +345,7 @@ impl Lowering {
         pieces
     }
 
-    /// Refuses a value that no text stands for.
+    /// Refuses a value that has no text form.
     fn has_text(&mut self, value: &Expr) {
         if let Kind::Value(kind) = &value.of
             && !kind.has_text()

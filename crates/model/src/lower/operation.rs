@@ -39,7 +39,7 @@ impl Lowering {
         }
     }
 
-    /// Refuses a clause that stands there twice, of which only one would count.
+    /// Refuses a clause that is given twice, since only one of the two would count.
     fn clauses_once(&mut self, operation: &ast::Operation) {
         for (at, clause) in operation.clauses.iter().enumerate() {
             let first = operation.clauses.iter().take(at).find(|other| {
@@ -61,7 +61,7 @@ impl Lowering {
         }
     }
 
-    /// The entity an operation is on, and the binding that stands for its item.
+    /// The entity of an operation, and the binding of its item.
     fn target(
         &mut self,
         operation: &ast::Operation,

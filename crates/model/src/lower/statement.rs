@@ -311,7 +311,7 @@ fn blocked(failure: Option<&ast::Else>) -> usize {
     }
 }
 
-/// Whether a block never goes on to what follows it.
+/// Whether no statement after a block is ever reached from it.
 pub(crate) fn ends(steps: &[Step]) -> bool {
     steps.iter().any(|step| match &step.kind {
         StepKind::Return(_) | StepKind::End(_) => true,

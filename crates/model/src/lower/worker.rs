@@ -313,7 +313,7 @@ impl Lowering {
         }
     }
 
-    /// How something ends that nobody waits for.
+    /// How a worker ends.
     pub(super) fn ending(&mut self, ending: &ast::Ending, span: Span, scope: &mut Scope) -> Ending {
         let word = match ending {
             ast::Ending::Done => "done",
@@ -357,7 +357,7 @@ impl Lowering {
     }
 }
 
-/// A contract of what was read.
+/// A worker or a follow-up, as a contract.
 pub(super) fn finish(
     scope: Scope,
     of: &ast::Contract,

@@ -20,7 +20,7 @@ pub(crate) fn check_expression_size(system: &System, contract: &Contract) -> Pla
     for op in &contract.program {
         match op {
             Op::Let(binding, code) => {
-                // What cannot be named is told by `explain`, and has no part in a write.
+                // `explain` reports values without a name, and no write uses them.
                 if let Ok(Some(value)) =
                     scope.value(code).map(|value| value.map(|v| v.into_owned()))
                 {

@@ -125,7 +125,7 @@ impl<'a> Explainer<'a> {
         });
     }
 
-    /// A leg as it stands in a transaction.
+    /// A leg as part of a transaction.
     pub(super) fn as_leg(&self, leg: &Leg<Symbol>) -> Option<Asked> {
         let rendered = TransactWriteItem::of(leg).ok()?;
         Some(Asked { operation: rendered.operation(), json: rendered.to_json() })

@@ -49,7 +49,7 @@ pub(crate) enum Code {
     BeginsWith(Box<Code>, Box<Code>),
     Between(Box<Code>, Box<Code>, Box<Code>),
     In(Box<Code>, Vec<Code>),
-    /// What is told of a message or a send.
+    /// A fact about a message or a send.
     Told(Told),
     Shard(Box<Code>, u64),
     /// What a key draws for a subject: a side of a comparison with a number.
