@@ -7,6 +7,7 @@ mod honest;
 mod keys;
 mod load;
 mod page;
+mod planted;
 mod ten;
 mod traps;
 mod warnings;
@@ -26,7 +27,7 @@ fn pages() -> Vec<Page> {
     let mut paths: Vec<PathBuf> =
         fs::read_dir(folder()).unwrap().map(|entry| entry.unwrap().path()).collect();
     paths.retain(|path| path.file_name().is_some_and(|name| name != "README.md"));
-    paths.sort();
+    paths.sort_by(|a, b| a.file_stem().cmp(&b.file_stem()));
     paths.iter().map(|path| Page::read(path)).collect()
 }
 

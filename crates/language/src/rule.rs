@@ -82,6 +82,8 @@ rules! {
     MovingIndexKey = "moving-index-key";
     /// A name that means nothing, or two things.
     Name = "name";
+    /// A test that cannot hold or always does, or a statement that no way leads to.
+    Never = "never";
     /// An index in which no item ever is.
     NeverListed = "never-listed" (Warning);
     /// A way to a write or an answer that no `allow` stands before.

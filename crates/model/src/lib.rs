@@ -53,6 +53,10 @@ pub fn check(text: &str) -> Checked {
     if refused {
         diagnostics.retain(|found| found.rule != Rule::Unused);
     }
+    // A brace that is missing puts statements behind the end of others.
+    if diagnostics.iter().any(|found| found.rule == Rule::Syntax) {
+        diagnostics.retain(|found| found.rule != Rule::Never);
+    }
     let place =
         |found: &Diagnostic| (found.level, found.rule == Rule::Unused, found.span, found.rule);
     diagnostics.sort_by(|a, b| (place(a), &a.message).cmp(&(place(b), &b.message)));

@@ -55,17 +55,30 @@ pub(super) struct Sent<'a> {
 
 /// Every group of writes of a contract.
 pub(super) fn groups<'a>(model: &'a Model, contract: &'a Contract) -> Vec<Group<'a>> {
-    walk(model, contract, false)
+    walk(model, contract, Extra::Nothing)
 }
 
 /// Every group of writes of a contract, and every answer as a group without any.
 pub(super) fn places<'a>(model: &'a Model, contract: &'a Contract) -> Vec<Group<'a>> {
-    walk(model, contract, true)
+    walk(model, contract, Extra::Answers)
 }
 
-fn walk<'a>(model: &'a Model, contract: &'a Contract, answers: bool) -> Vec<Group<'a>> {
+/// Every group of writes of a contract, and every test as a group without any; a test comes before what it leads to.
+pub(super) fn tests<'a>(model: &'a Model, contract: &'a Contract) -> Vec<Group<'a>> {
+    walk(model, contract, Extra::Tests)
+}
+
+/// What is wanted beside the groups of writes, as groups without any.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Extra {
+    Nothing,
+    Answers,
+    Tests,
+}
+
+fn walk<'a>(model: &'a Model, contract: &'a Contract, extra: Extra) -> Vec<Group<'a>> {
     let lets = Rc::new(lets(contract));
-    let mut walk = Walk { model, lets, answers, groups: Vec::new() };
+    let mut walk = Walk { model, lets, extra, groups: Vec::new() };
     walk.steps(&contract.steps, Way::default());
     walk.groups
 }
@@ -84,8 +97,7 @@ pub(super) fn lets(contract: &Contract) -> Lets<'_> {
 struct Walk<'a> {
     model: &'a Model,
     lets: Rc<Lets<'a>>,
-    /// Whether answers are wanted, too.
-    answers: bool,
+    extra: Extra,
     groups: Vec<Group<'a>>,
 }
 
@@ -93,6 +105,7 @@ impl<'a> Walk<'a> {
     /// Goes along the steps, and tells what has happened by their end.
     fn steps(&mut self, steps: &'a [Step], mut way: Way<'a>) -> Way<'a> {
         for step in steps {
+            self.test(step, &way);
             match &step.kind {
                 StepKind::Allow(test) => {
                     way.allows.push(test);
@@ -116,13 +129,14 @@ impl<'a> Walk<'a> {
                     self.wrote(&mut way, [&**leg]);
                 }
                 StepKind::Transact(inner) => {
+                    self.tests_within(inner, &mut way.clone());
                     let (mut legs, mut sends) = (Vec::new(), Vec::new());
                     place(inner, &mut Vec::new(), &mut legs, &mut sends);
                     let all: Vec<&Leg> = legs.iter().map(|placed| placed.leg).collect();
                     self.group(step, legs, sends, &way);
                     self.wrote(&mut way, all);
                 }
-                StepKind::Return(_) if self.answers => {
+                StepKind::Return(_) if self.extra == Extra::Answers => {
                     self.group(step, Vec::new(), Vec::new(), &way);
                 }
                 StepKind::Let(..) | StepKind::Send(_) | StepKind::Return(_) | StepKind::End(_) => {}
@@ -148,6 +162,39 @@ impl<'a> Walk<'a> {
         }
         way.tests.extend(known);
         self.wrote(way, written);
+    }
+
+    /// Takes a test as a group, where tests are wanted.
+    fn test(&mut self, step: &'a Step, way: &Way<'a>) {
+        let is_test = matches!(
+            step.kind,
+            StepKind::Allow(_) | StepKind::Require(..) | StepKind::Match(..) | StepKind::When(..)
+        );
+        if is_test && self.extra == Extra::Tests {
+            self.group(step, Vec::new(), Vec::new(), way);
+        }
+    }
+
+    /// Takes the tests around the legs of a transaction, where tests are wanted.
+    fn tests_within(&mut self, steps: &'a [Step], way: &mut Way<'a>) {
+        if self.extra != Extra::Tests {
+            return;
+        }
+        for step in steps {
+            self.test(step, way);
+            if let StepKind::When(test, yes, no) = &step.kind {
+                for (block, truth) in [(yes, true), (no, false)] {
+                    let mut inner = way.clone();
+                    inner.pass(test, truth);
+                    self.tests_within(block, &mut inner);
+                }
+            }
+            step.walk(&mut |step| {
+                if let StepKind::Write(leg) = &step.kind {
+                    self.wrote(way, [&**leg]);
+                }
+            });
+        }
     }
 
     /// Goes along what a failure does, if it does more than answer.

@@ -19,6 +19,7 @@ mod keys;
 mod loose_copy;
 mod missing_bump;
 mod moving_index_key;
+mod never;
 mod never_listed;
 mod no_allow;
 mod not_idempotent;
@@ -92,6 +93,7 @@ const RULES: &[Check] = &[
     Check::waivable(Rule::LooseCopy, loose_copy::check),
     Check::waivable(Rule::MissingBump, missing_bump::check),
     Check::waivable(Rule::MovingIndexKey, moving_index_key::check),
+    Check::waivable(Rule::Never, never::check),
     Check::waivable(Rule::NeverListed, never_listed::check),
     Check::waivable(Rule::NoAllow, no_allow::check),
     Check::waivable(Rule::NotIdempotent, not_idempotent::check),

@@ -385,6 +385,7 @@ fn document(conditions: &[Cond]) -> String {
          thing = put Thing { thingId, n, m, rate, cost, name, nick, at, till, flag, state, kept, hint, rank, due } replace\n  \
          return thing\n  facts\n}\n",
     );
+    // `or thing.touched < 0`, which is false: the check refuses a test that can never hold.
     for (at, condition) in conditions.iter().enumerate() {
         let (stored, read) = (condition.text(""), condition.text("thing"));
         write!(
@@ -393,7 +394,7 @@ fn document(conditions: &[Cond]) -> String {
              thing = update Thing set touched = .touched + 1 if {stored} else 409 refused\n  \
              return thing {{ touched }} {SHOWN}\n  facts\n}}\n\
              contract R-{at} \"Require\" {{\n  POST /r-{at}/{{thingId}}\n  {INPUT}\n  \
-             thing = get Thing strong else 404 gone\n  allow true\n  require {read} else 409 refused\n  \
+             thing = get Thing strong else 404 gone\n  allow true\n  require ({read}) or thing.touched < 0 else 409 refused\n  \
              return thing {{ touched }} {SHOWN}\n  facts\n}}\n\
              contract T-{at} \"Transact\" {{\n  POST /t-{at}/{{thingId}}\n  {INPUT}\n  \
              thing = get Thing strong else 404 gone\n  allow true\n  transact {{\n    \
