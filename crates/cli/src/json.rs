@@ -64,6 +64,10 @@ pub fn model(model: &Model) -> Value {
             "body": Writer { model, contract: &it.body }.contract(),
             "dead": it.dead.as_ref().map(|dead| Writer { model, contract: dead }.contract()),
         })).collect::<Vec<_>>(),
+        "invariants": model.invariants.iter().map(|it| json!({
+            "entity": model.entities[it.entity].name,
+            "body": Writer { model, contract: &it.body }.contract(),
+        })).collect::<Vec<_>>(),
     })
 }
 

@@ -40,6 +40,8 @@ pub enum Item {
     Worker(Contract),
     /// `steps NAME(a id, b time) { … }`
     Steps(Steps),
+    /// `invariant ENTITY "what holds" { … }`
+    Invariant(Invariant),
 }
 
 /// `table NAME { type NAME }`
@@ -257,6 +259,21 @@ pub struct Steps {
     pub parameters: Vec<Field>,
     /// What it does.
     pub body: Vec<Statement>,
+    /// Where it stands.
+    pub span: Span,
+}
+
+/// `invariant ENTITY "what holds" { [NAME = get|query …]… CONDITION }`
+#[derive(Debug, Clone)]
+pub struct Invariant {
+    /// The entity whose items it is about.
+    pub entity: Name,
+    /// What holds, for people.
+    pub promise: Name,
+    /// What is read besides the item.
+    pub reads: Vec<Statement>,
+    /// What holds of every item.
+    pub condition: Expr,
     /// Where it stands.
     pub span: Span,
 }

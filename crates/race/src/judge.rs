@@ -4,10 +4,12 @@ use std::collections::BTreeSet;
 use std::ops::ControlFlow;
 
 use crate::explore::{Grain, Runs, Scene, explore};
+use crate::invariant;
 use crate::lab::Lab;
 use crate::machine::{Machine, Step, Stuck};
 use crate::outcome::{End, Left, Loose, Outcome};
 use crate::promise::{Breach, Promises};
+use crate::table::{Changes, Table};
 
 /// What is wrong with a run.
 #[derive(Debug, Clone)]
@@ -18,6 +20,27 @@ pub(crate) enum Wrong {
     Broken(Breach),
     /// It left something else than one clean run leaves, which is this.
     Twice(Box<Left>),
+}
+
+/// How well a person sees from a loss what is wrong, the best first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Clarity {
+    /// Something that the document promises does not hold.
+    Promise,
+    /// Something happened twice.
+    Twice,
+    /// Answers and items that no order leads to.
+    Order,
+}
+
+impl Wrong {
+    pub(crate) fn clarity(&self) -> Clarity {
+        match self {
+            Wrong::Broken(_) => Clarity::Promise,
+            Wrong::Twice(_) => Clarity::Twice,
+            Wrong::NoOrder(_) => Clarity::Order,
+        }
+    }
 }
 
 /// A schedule that lost.
@@ -60,21 +83,29 @@ pub(crate) fn judge(
         // Without the whole reference nothing can be called a loss.
         return Ok((Runs { schedules: 0, cut }, None));
     }
-    let mut lost = None;
+    let mut lost = Ok(None);
+    let mut watch = Watch::new(lab, court);
     let runs = explore(lab, scene, Grain::Requests, |machine| {
         let outcome = Outcome::of(lab, machine);
-        let wrong = broken(&court.promises, machine)
+        let broken = match watch.broken(machine) {
+            Ok(broken) => broken,
+            Err(stuck) => {
+                lost = Err(stuck);
+                return ControlFlow::Break(());
+            }
+        };
+        let wrong = broken
             .or_else(|| twice(&court.loose, clean, &outcome))
             .or_else(|| no_order(&allowed, &outcome));
         match wrong {
             None => ControlFlow::Continue(()),
             Some(wrong) => {
-                lost = Some(Lost { steps: machine.steps.clone(), outcome, wrong });
+                lost = Ok(Some(Lost { steps: machine.steps.clone(), outcome, wrong }));
                 ControlFlow::Break(())
             }
         }
     })?;
-    Ok((runs, lost))
+    Ok((runs, lost?))
 }
 
 /// Has the first of two acts die after each of its requests, and the second run alone behind it.
@@ -85,6 +116,7 @@ pub(crate) fn killed(
     clean: &[Left],
 ) -> Result<(Runs, Option<Lost>), Stuck> {
     let mut runs = Runs::default();
+    let mut watch = Watch::new(lab, court);
     for requests in 1.. {
         let mut machine = Machine::start(lab, scene.table, scene.acts, scene.seed)?;
         for _ in 0..requests {
@@ -100,8 +132,8 @@ pub(crate) fn killed(
         let outcome = Outcome::of(lab, &machine);
         let ended = matches!(outcome.ends.get(1), Some(End::Told(_)));
         let done = Outcome { ends: Vec::new(), left: outcome.left.clone() };
-        let wrong = broken(&court.promises, &machine)
-            .or_else(|| twice(&court.loose, clean, &done).filter(|_| ended));
+        let wrong =
+            watch.broken(&machine)?.or_else(|| twice(&court.loose, clean, &done).filter(|_| ended));
         if let Some(wrong) = wrong {
             return Ok((runs, Some(Lost { steps: machine.steps, outcome, wrong })));
         }
@@ -112,9 +144,44 @@ pub(crate) fn killed(
     Ok((runs, None))
 }
 
-fn broken(promises: &Promises, machine: &Machine<'_>) -> Option<Wrong> {
-    let versions = machine.versions.iter().skip(1);
-    versions.into_iter().find_map(|table| promises.broken(table)).map(Wrong::Broken)
+/// Looks at the tables that schedules of one scene lead to, each once.
+struct Watch<'a> {
+    lab: &'a Lab,
+    court: &'a Court,
+    seen: Vec<(Changes, Option<Breach>)>,
+}
+
+impl<'a> Watch<'a> {
+    fn new(lab: &'a Lab, court: &'a Court) -> Watch<'a> {
+        Watch { lab, court, seen: Vec::new() }
+    }
+
+    /// What is broken after a commit of a run, and was not before the run.
+    fn broken(&mut self, machine: &Machine<'_>) -> Result<Option<Wrong>, Stuck> {
+        for table in machine.versions.iter().skip(1) {
+            if let Some(breach) = self.looked_at(table)? {
+                return Ok(Some(Wrong::Broken(breach)));
+            }
+        }
+        Ok(None)
+    }
+
+    fn looked_at(&mut self, table: &Table) -> Result<Option<Breach>, Stuck> {
+        if let Some((_, breach)) = self.seen.iter().find(|(seen, _)| table.is_changed_to(seen)) {
+            return Ok(breach.clone());
+        }
+        let mut breach = self.court.promises.broken(table);
+        if breach.is_none() {
+            let now = invariant::broken(self.lab, table)?;
+            if !now.is_empty() {
+                let before = invariant::broken(self.lab, &table.base())?;
+                let new = now.into_iter().find(|broken| !before.contains(broken));
+                breach = new.map(Breach::Invariant);
+            }
+        }
+        self.seen.push((table.all_changes().clone(), breach.clone()));
+        Ok(breach)
+    }
 }
 
 /// Whether something was left that no clean run leaves. A run in which an act stopped early comes again.

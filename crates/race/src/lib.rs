@@ -9,6 +9,7 @@ mod conflict;
 mod explore;
 mod group;
 mod grow;
+mod invariant;
 mod judge;
 mod lab;
 mod machine;
@@ -25,5 +26,5 @@ mod world;
 
 pub use machine::Stuck;
 pub use report::{Loss, Row};
-pub use search::{Doing, Options, Progress, Report, SearchError, search};
+pub use search::{Doing, Options, Progress, Report, SearchError, examine, search};
 pub use table::Memory;

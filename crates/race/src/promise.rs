@@ -8,6 +8,7 @@ use latchkey_model::model::{Entity, KeyShape, Model, Piece, Template};
 use latchkey_runtime::draw::part;
 use latchkey_table::{Item, Key, Number, Text, Value};
 
+use crate::invariant::Broken;
 use crate::table::Table;
 
 /// What a document promises of its items.
@@ -61,6 +62,8 @@ pub(crate) enum Breach {
         /// The attribute that differs; none if the view or its source is not there.
         attribute: Option<String>,
     },
+    /// An invariant does not hold.
+    Invariant(Broken),
 }
 
 impl fmt::Display for Breach {
@@ -83,6 +86,10 @@ impl fmt::Display for Breach {
                     f,
                     "of the view {view} `{partition}` `{sort}` and its source, one is missing"
                 )
+            }
+            Breach::Invariant(Broken { entity, promise, key, .. }) => {
+                let Key { partition, sort } = key;
+                write!(f, "\"{promise}\" does not hold of {entity} `{partition}` `{sort}`")
             }
         }
     }

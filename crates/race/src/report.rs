@@ -14,6 +14,7 @@ use crate::judge::{Lost, Wrong};
 use crate::lab::Lab;
 use crate::machine::{Effect, Event, Machine, Stuck};
 use crate::outcome::{End, Left, Outcome};
+use crate::promise::Breach;
 use crate::world::State;
 
 /// How much of a value is shown.
@@ -78,7 +79,7 @@ pub(crate) fn loss(lab: &Lab, state: &State, group: &Group, lost: &Lost) -> Resu
         rows,
         ends: ends.collect(),
         differences: differences(lab, lost),
-        statements: statements(lab, group, &machine.events, &stale),
+        statements: statements(lab, group, &machine.events, &stale, &lost.wrong),
         contracts,
     })
 }
@@ -302,8 +303,17 @@ fn items(lab: &Lab, here: &Left, there: &Left, other: &str, told: &mut Vec<Strin
 }
 
 /// The reads that were out of date when their call wrote or ended, and the writes that made them so.
-fn statements(lab: &Lab, group: &Group, events: &[Event], stale: &[Stale]) -> Vec<(Span, String)> {
+fn statements(
+    lab: &Lab,
+    group: &Group,
+    events: &[Event],
+    stale: &[Stale],
+    wrong: &Wrong,
+) -> Vec<(Span, String)> {
     let mut told: Vec<(Span, String)> = Vec::new();
+    if let Wrong::Broken(Breach::Invariant(broken)) = wrong {
+        told.push((broken.span, "this should hold after every commit".to_owned()));
+    }
     let mut add = |spans: Vec<Span>, text: &str| {
         for span in spans {
             if !told.iter().any(|(other, _)| *other == span) {

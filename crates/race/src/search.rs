@@ -8,17 +8,18 @@ use std::thread;
 
 use latchkey_language::{Diagnostic, Level, Rule};
 use latchkey_runtime::System;
+use latchkey_table::Text;
 
 use crate::explore::{Runs, Scene};
 use crate::group::{self, Aim, Group, full_key};
-use crate::judge::{Court, Lost, judge, killed};
+use crate::judge::{Clarity, Court, Lost, judge, killed};
 use crate::lab::Lab;
 use crate::machine::Stuck;
 use crate::outcome::{Left, Loose};
 use crate::promise::Promises;
 use crate::report::Loss;
 use crate::way::Alone;
-use crate::world::{State, World, of_examples};
+use crate::world::{State, World, examined, of_examples};
 use crate::{grow, report, variant};
 
 /// What to search, and how.
@@ -143,6 +144,23 @@ pub fn search(
     Ok(report)
 }
 
+/// Runs the examples of a document in memory, and tells what is wrong with what they leave: an invariant that does not
+/// hold after a request or a message.
+pub fn examine(text: &str) -> Result<Vec<Diagnostic>, SearchError> {
+    let checked = latchkey_model::check(text);
+    if checked.is_refused() {
+        return Err(SearchError::Mistakes(checked.diagnostics));
+    }
+    if checked.model.invariants.is_empty() {
+        return Ok(Vec::new());
+    }
+    let system = System::plan(&checked.model);
+    let system = system.map_err(|mistakes| SearchError::Mistakes(mistakes.0))?;
+    let lab = Lab::new(checked.model, system, false)?;
+    let examples = latchkey_language::parse(text).document.examples;
+    Ok(examined(&lab, &examples)?)
+}
+
 struct Search<'a> {
     lab: &'a Lab,
     world: &'a World,
@@ -190,18 +208,27 @@ impl Search<'_> {
         let (promises, loose) = (Promises::of(&self.lab.model), Loose::of(self.lab));
         let court = Court { promises, loose };
         let found = self.each(Doing::Groups, groups, |group| self.judge(&court, group))?;
-        let mut told = BTreeSet::new();
-        for (group, (runs, lost)) in groups.iter().zip(found) {
+        // Of each set of contracts the clearest loss, and of several the first.
+        let mut clearest: BTreeMap<Vec<Text>, (Clarity, usize, Lost)> = BTreeMap::new();
+        for (at, (group, (runs, lost))) in groups.iter().zip(found).enumerate() {
             report.schedules += runs.schedules;
             report.cut += usize::from(runs.cut);
             let Some(lost) = lost else { continue };
             let mut bodies: Vec<_> = group.acts.iter().map(|act| act.body.clone()).collect();
             bodies.sort_unstable();
             bodies.dedup();
-            if told.insert(bodies) {
-                let state = self.state(group)?;
-                report.losses.push(report::loss(self.lab, state, group, &lost)?);
+            let clarity = lost.wrong.clarity();
+            let known = clearest.get(&bodies);
+            if known.is_none_or(|(other, ..)| clarity < *other) {
+                clearest.insert(bodies, (clarity, at, lost));
             }
+        }
+        let mut told: Vec<(Clarity, usize, Lost)> = clearest.into_values().collect();
+        told.sort_by_key(|(_, at, _)| *at);
+        for (_, at, lost) in told {
+            let Some(group) = groups.get(at) else { continue };
+            let state = self.state(group)?;
+            report.losses.push(report::loss(self.lab, state, group, &lost)?);
         }
         Ok(())
     }

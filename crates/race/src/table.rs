@@ -10,6 +10,8 @@ use latchkey_table::{
     apply, holds,
 };
 
+use crate::lab::is_ours;
+
 /// Items by their keys.
 pub(crate) type Items = BTreeMap<Key, Arc<Item>>;
 
@@ -17,8 +19,11 @@ pub(crate) type Items = BTreeMap<Key, Arc<Item>>;
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Table {
     base: Arc<Items>,
-    changed: BTreeMap<Key, Option<Arc<Item>>>,
+    changed: Changes,
 }
+
+/// Items that were written, as they are now; none where one was removed.
+pub(crate) type Changes = BTreeMap<Key, Option<Arc<Item>>>;
 
 /// A write that was carried out: what each item it changed was before.
 pub(crate) type Undone = Vec<(Key, Option<Arc<Item>>)>;
@@ -59,6 +64,17 @@ impl Table {
     pub(crate) fn changes(&self) -> impl Iterator<Item = (&Key, Option<&Arc<Item>>)> {
         let changed = self.changed.iter().map(|(key, item)| (key, item.as_ref()));
         changed.filter(|(key, item)| self.base.get(key) != *item)
+    }
+
+    /// All that was written, also what is as it was.
+    pub(crate) fn all_changes(&self) -> &Changes {
+        &self.changed
+    }
+
+    /// Whether these are all that was written, our own housekeeping aside.
+    pub(crate) fn is_changed_to(&self, changes: &Changes) -> bool {
+        let own = |(key, _): &(&Key, &Option<Arc<Item>>)| !is_ours(&key.partition);
+        self.changed.iter().filter(own).eq(changes.iter().filter(own))
     }
 
     /// Sets or removes an item, and tells what was there.
@@ -243,6 +259,11 @@ impl Memory {
     /// A table with nothing in it.
     pub fn new() -> Memory {
         Memory::default()
+    }
+
+    /// A table with these items.
+    pub(crate) fn of(table: Table) -> Memory {
+        Memory(Mutex::new(table))
     }
 }
 

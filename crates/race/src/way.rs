@@ -5,10 +5,13 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use latchkey_table::{Answer, Key, Request};
 
 use crate::act::{Act, Told};
-use crate::conflict::{dependent, keys};
+use crate::conflict::{keys, met};
 use crate::lab::Lab;
 use crate::machine::{Effect, Event, Machine, Step, Stuck};
 use crate::table::Table;
+
+/// Two requests that meet, each by its place, and the kinds of the items.
+pub(crate) type Meeting = (usize, usize, Vec<(String, String)>);
 
 /// An act that ran alone.
 #[derive(Debug)]
@@ -54,17 +57,27 @@ impl Alone {
         self.told.as_ref().is_some_and(|told| told.code.is_none())
     }
 
-    /// Which request of this meets which of the other, where the order can matter.
-    pub(crate) fn meets(&self, other: &Alone, table: &Table) -> Vec<(usize, usize)> {
-        let mut met = Vec::new();
+    /// Which request of this meets which of the other, where the order can matter, and on how many items of which
+    /// kinds.
+    pub(crate) fn meets(&self, other: &Alone, table: &Table) -> Vec<Meeting> {
+        let mut all = Vec::new();
         for (at, mine) in self.events.iter().enumerate() {
             for (there, its) in other.events.iter().enumerate() {
-                if dependent(&mine.request, &its.request, table) {
-                    met.push((at, there));
+                let mut kinds = Vec::new();
+                for (write, request) in [(mine, its), (its, mine)] {
+                    if write.request.writes() {
+                        let met = met(&write.request, &request.request, table);
+                        kinds.extend(met.iter().map(|key| {
+                            (shape(&key.partition).to_owned(), shape(&key.sort).to_owned())
+                        }));
+                    }
+                }
+                if !kinds.is_empty() {
+                    all.push((at, there, kinds));
                 }
             }
         }
-        met
+        all
     }
 }
 

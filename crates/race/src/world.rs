@@ -4,14 +4,15 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use latchkey_http::Routes;
-use latchkey_language::Span;
 use latchkey_language::ast::{Example, ExampleCall, ExampleStep, QueueMode};
+use latchkey_language::{Diagnostic, Rule, Span};
 use latchkey_queue::Home;
 use latchkey_queue::outbox::Record;
 use latchkey_runtime::{Call, Caller, Sent, json, time};
-use latchkey_table::{Text, Value};
+use latchkey_table::{Key, Text, Value};
 
 use crate::act::{Act, Kind, Told};
+use crate::invariant::{self, Broken};
 use crate::lab::Lab;
 use crate::machine::Stuck;
 use crate::matching::{Bindings, filled};
@@ -75,27 +76,21 @@ impl World {
 
 /// Runs the examples of a document, and keeps the states in between.
 pub(crate) fn of_examples(lab: &Lab, examples: &[Example]) -> Result<World, Stuck> {
-    let routes = Routes::new(&lab.system).map_err(|clash| Stuck(clash.to_string()))?;
-    let mut world = World::default();
-    world.add("nothing stored".to_owned(), &Table::default(), BEGINNING);
-    let mut story = Story {
-        lab,
-        routes,
-        world,
-        table: Table::default(),
-        now: BEGINNING,
-        caller: None,
-        bindings: Bindings::new(),
-        modes: Vec::new(),
-        followed: BTreeSet::new(),
-        seed: SEED,
-    };
-    for example in examples {
-        for step in &example.steps {
-            story.step(step)?;
-        }
-    }
-    Ok(story.world)
+    Ok(Story::tell(lab, examples, None)?.world)
+}
+
+/// Runs the examples of a document, and keeps what is wrong with what they leave.
+pub(crate) fn examined(lab: &Lab, examples: &[Example]) -> Result<Vec<Diagnostic>, Stuck> {
+    let story = Story::tell(lab, examples, Some(Examined::default()))?;
+    Ok(story.examined.map(|examined| examined.found).unwrap_or_default())
+}
+
+/// What was found wrong while examples ran.
+#[derive(Debug, Default)]
+struct Examined {
+    found: Vec<Diagnostic>,
+    /// The invariants that do not hold by now. Each is told once.
+    broken: Vec<Broken>,
 }
 
 struct Story<'l> {
@@ -110,12 +105,47 @@ struct Story<'l> {
     /// The messages whose queue has answered.
     followed: BTreeSet<Text>,
     seed: u64,
+    /// Where the step stands that is done.
+    at: Span,
+    /// What is wrong so far, where someone asks.
+    examined: Option<Examined>,
 }
 
-impl Story<'_> {
+impl<'l> Story<'l> {
+    fn tell(
+        lab: &'l Lab,
+        examples: &[Example],
+        examined: Option<Examined>,
+    ) -> Result<Story<'l>, Stuck> {
+        let routes = Routes::new(&lab.system).map_err(|clash| Stuck(clash.to_string()))?;
+        let mut world = World::default();
+        world.add("nothing stored".to_owned(), &Table::default(), BEGINNING);
+        let mut story = Story {
+            lab,
+            routes,
+            world,
+            table: Table::default(),
+            now: BEGINNING,
+            caller: None,
+            bindings: Bindings::new(),
+            modes: Vec::new(),
+            followed: BTreeSet::new(),
+            seed: SEED,
+            at: Span::default(),
+            examined,
+        };
+        for example in examples {
+            for step in &example.steps {
+                story.step(step)?;
+            }
+        }
+        Ok(story)
+    }
+
     fn step(&mut self, step: &ExampleStep) -> Result<(), Stuck> {
         match step {
             ExampleStep::At(instant) => {
+                self.at = instant.span;
                 if let Some(now) = time::parse(&instant.node) {
                     self.pass(now)?;
                     self.now = now;
@@ -130,11 +160,13 @@ impl Story<'_> {
                 self.caller = (id.node != "nobody").then_some(caller);
             }
             ExampleStep::Queue(name, mode) => {
+                self.at = name.span;
                 self.modes.retain(|(queue, _)| *queue != name.node);
                 self.modes.push((name.node.clone(), mode.node));
                 self.pass(self.now)?;
             }
             ExampleStep::Call(call) => {
+                self.at = call.method.span.to(call.path.span);
                 self.call(call)?;
                 self.follow()?;
                 self.pass(self.now)?;
@@ -194,7 +226,25 @@ impl Story<'_> {
         self.seed += 1;
         let alone = Alone::run(self.lab, &self.table, act, self.seed)?;
         self.table = alone.table.settled();
+        self.look()?;
         Ok(alone.told)
+    }
+
+    /// Looks whether the invariants hold by now.
+    fn look(&mut self) -> Result<(), Stuck> {
+        let Some(examined) = &mut self.examined else { return Ok(()) };
+        let broken = invariant::broken(self.lab, &self.table)?;
+        for breach in broken.iter().filter(|breach| !examined.broken.contains(breach)) {
+            let Broken { entity, promise, key, span } = breach;
+            let Key { partition, sort } = key;
+            let message = format!(
+                "behind this, \"{promise}\" does not hold of {entity} `{partition}` `{sort}`"
+            );
+            let diagnostic = Diagnostic::new(Rule::Example, self.at, message);
+            examined.found.push(diagnostic.other(*span, "promised here"));
+        }
+        examined.broken = broken;
+        Ok(())
     }
 
     /// Does what follows the sends that were made.

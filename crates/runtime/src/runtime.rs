@@ -165,6 +165,13 @@ impl Runtime {
         self.backend.ask(request, deadline.into_std()).await
     }
 
+    /// Looks whether an invariant holds of the item whose key is given: it answers the item, or the problem `broken`.
+    /// For tests: nothing that serves looks.
+    pub async fn look(&self, call: Call) -> Option<Outcome> {
+        let invariant = self.system.invariant(&call.contract)?;
+        Some(run::run(self, invariant, call).await)
+    }
+
     /// Carries a call out.
     pub async fn call(&self, call: Call) -> Outcome {
         match self.system.contract(&call.contract) {

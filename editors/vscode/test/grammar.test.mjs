@@ -461,6 +461,18 @@ const SNIPPETS = {
       ["}", "punctuation.section.block.end"],
     ],
   ],
+  "an invariant": [
+    'invariant Seats "never oversold" {\n  taken = query Seat where PK = "S#{.id}"\n  count(taken) <= .left\n}\nrole admin',
+    [
+      ["invariant", "storage.type.invariant"],
+      ["Seats", "entity.name.type"],
+      ["never oversold", "string.quoted.double"],
+      ["taken", "variable.other.definition"],
+      ["query", "keyword.control.operation"],
+      ["}", "punctuation.section.block.end"],
+      ["role", "storage.type.role"],
+    ],
+  ],
   "what is no token": [
     inContract("require a ; 3weeks"),
     [

@@ -3,6 +3,8 @@
 #[cfg(feature = "aws")]
 mod own_table;
 
+use latchkey_language::Diagnostic;
+use latchkey_race::SearchError;
 use latchkey_runtime::System;
 
 use crate::arguments::Test;
@@ -30,11 +32,23 @@ pub(crate) fn run(arguments: &Test, colour: bool) -> Result<(), Failure> {
                 Failure::Unusable(message)
             }
         })?;
+        let mut report = report;
+        report.failures.extend(examined(document)?);
+        report.failures.sort_by_key(|failure| failure.span);
         let missing: Vec<&Gap> = gaps.iter().filter(|gap| !report.seen.contains(gap)).collect();
         failed |= tell(document, &report, &missing, arguments.complete, colour);
         failed |= arguments.complete && !missing.is_empty();
     }
     if failed { Err(Failure::Told) } else { Ok(()) }
+}
+
+/// What is wrong with what the examples of a document leave. They run once more for that, in memory.
+fn examined(document: &Document) -> Result<Vec<Diagnostic>, Failure> {
+    match latchkey_race::examine(&document.text) {
+        Ok(found) => Ok(found),
+        Err(SearchError::Mistakes(mistakes)) => Ok(mistakes),
+        Err(error) => Err(Failure::unusable(error)),
+    }
 }
 
 /// Runs the examples of a document in memory, on DynamoDB or against a server.

@@ -89,7 +89,7 @@ impl Parser<'_> {
     }
 
     /// `NAME = OPERATION` or `NAME = EXPRESSION`
-    fn binding(&mut self) -> Read<StatementKind> {
+    pub(super) fn binding(&mut self) -> Read<StatementKind> {
         let name = self.name("a name")?;
         self.mark(Mark::Equal)?;
         if self.is_verb() {

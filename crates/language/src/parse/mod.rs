@@ -7,6 +7,7 @@ mod contract;
 mod entity;
 mod example;
 mod expression;
+mod invariant;
 mod operation;
 mod queue;
 mod recover;
@@ -158,11 +159,13 @@ impl<'a> Parser<'a> {
             self.queue().map(Item::Queue)
         } else if self.is_word("steps") {
             self.declared_steps().map(Item::Steps)
+        } else if self.is_word("invariant") {
+            self.invariant().map(Item::Invariant)
         } else {
             let span = self.token().span;
             let message = format!("`{}` begins no declaration", self.slice(span));
             let help = "a declaration begins with `system`, `table`, `role`, `entity`, `contract`, `queue`, \
-                        `worker` or `steps`";
+                        `worker`, `steps` or `invariant`";
             self.diagnostics.push(Diagnostic::new(Rule::Syntax, span, message).help(help));
             Err(Unreadable)
         }

@@ -78,7 +78,7 @@ pub(super) enum Resume {
 
 /// The words a declaration begins with.
 const ITEMS: &[&str] =
-    &["system", "table", "role", "entity", "contract", "queue", "worker", "steps"];
+    &["system", "table", "role", "entity", "contract", "queue", "worker", "steps", "invariant"];
 
 /// The words a fact begins with.
 const FACTS: &[&str] = &["consistency", "expect", "rate", "cost", "idempotent"];

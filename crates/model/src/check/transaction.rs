@@ -29,7 +29,7 @@ fn added_legs(contract: &Contract) -> usize {
     match contract.trigger {
         Trigger::Request => usize::from(post && contract.facts.idempotent.is_none()),
         Trigger::Message(_) | Trigger::Dead(_) => 1,
-        Trigger::Accepted(_) | Trigger::Refused(_) => 0,
+        Trigger::Accepted(_) | Trigger::Refused(_) | Trigger::Invariant => 0,
     }
 }
 

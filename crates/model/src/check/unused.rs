@@ -31,6 +31,11 @@ pub(super) fn check(model: &Model, report: &mut Report) {
             inputs(contract, report);
         }
     }
+    for invariant in &model.invariants {
+        used.bindings.clear();
+        take_in(model, &invariant.body, &mut used);
+        reads(&invariant.body, &used, report);
+    }
     queues(model, report);
     for (id, entity) in model.entities.enumerate() {
         if !used.entities.contains(&id) {

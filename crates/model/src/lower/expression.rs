@@ -6,7 +6,7 @@ use latchkey_value::Number;
 use latchkey_value::id;
 
 use super::field::is_between;
-use super::scope::{Access, Scope, unknown};
+use super::scope::{Scope, unknown};
 use super::{Lowering, suggestion};
 use crate::check::size::text_bytes_max;
 use crate::model::{EntityId, Expr, ExprKind, Kind, New, TextPiece, Trigger};
@@ -103,7 +103,10 @@ impl Lowering {
         let span = written.span;
         let (kind, of) = match &written.node {
             Written::Name(name) => return self.name(name, span, scope, expected),
-            Written::Stored(name) => self.stored(name, scope),
+            Written::Stored(name) => match scope.subject {
+                Some(item) => return self.attribute_of_subject(item, name, span, scope),
+                None => self.stored(name, scope),
+            },
             Written::Member(base, name) => return self.member(base, name, span, scope),
             Written::Text(template) => {
                 let pieces = self.text(template, scope);
@@ -239,52 +242,6 @@ impl Lowering {
         self.attribute(&owner, name, span, scope)
     }
 
-    /// An attribute of the item of a name.
-    fn attribute(&mut self, owner: &Name, name: &Name, span: Span, scope: &Scope) -> Expr {
-        let Some(id) = self.binding(owner, scope) else { return unknown(span) };
-        let entity = match &scope.bindings[id].kind {
-            Kind::Item(entity) => *entity,
-            Kind::Unknown => return unknown(span),
-            other => {
-                let message = format!(
-                    "`{}` is {}, which has no attributes",
-                    owner.node,
-                    self.describe(other)
-                );
-                self.report(Diagnostic::new(Rule::Type, owner.span, message));
-                return unknown(span);
-            }
-        };
-        self.must_be_present(Access::Binding(id), owner, scope);
-        match self.attribute_of(entity, name) {
-            Some(kind) => Expr {
-                kind: ExprKind::Attribute(id, name.node.clone()),
-                of: Kind::Value(kind),
-                span,
-            },
-            None => unknown(span),
-        }
-    }
-
-    /// An attribute of the item of a name from around the send that comes before.
-    fn kept_attribute(
-        &mut self,
-        owner: &Name,
-        name: &Name,
-        span: Span,
-        scope: &mut Scope,
-    ) -> Option<Expr> {
-        let outer = scope.outer.take()?;
-        let known = outer.binding_named(&owner.node).is_some();
-        let value = known.then(|| self.attribute(owner, name, span, &outer));
-        scope.outer = Some(outer);
-        let value = value?;
-        if matches!(value.kind, ExprKind::Unknown) {
-            return Some(value);
-        }
-        Some(self.keep(format!("{}.{}", owner.node, name.node), value, scope))
-    }
-
     /// `caller.id`, where there is a caller.
     fn caller(&mut self, name: &Name, span: Span, scope: &mut Scope) -> Expr {
         if name.node != "id" {
@@ -304,7 +261,10 @@ impl Lowering {
     pub(super) fn must_have_caller(&mut self, span: Span, scope: &Scope) {
         if scope.trigger != Trigger::Request {
             let message = "there is no caller here";
-            let help = "a message has no caller; send what is needed of the caller in a field";
+            let help = match scope.trigger {
+                Trigger::Invariant => "an invariant holds whoever asks: leave the caller out",
+                _ => "a message has no caller; send what is needed of the caller in a field",
+            };
             self.report(Diagnostic::new(Rule::Name, span, message).help(help));
         }
     }

@@ -3,12 +3,14 @@
 //! A mistake is reported where it is made; what depends on it is taken as unknown and not reported again.
 
 mod answer;
+mod attribute;
 mod contract;
 mod entity;
 mod expression;
 mod field;
 mod function;
 mod inline;
+mod invariant;
 mod operation;
 mod operator;
 mod reserved;
@@ -51,6 +53,7 @@ pub(crate) fn lower(document: &Document) -> Lowered {
     lowering.entities(document);
     lowering.queues(document);
     lowering.contracts(document);
+    lowering.invariants(document);
     let Lowering { mut model, diagnostics, untold, .. } = lowering;
     for entity in remade(&model) {
         model.entities[entity].remade = true;
@@ -142,7 +145,8 @@ impl Lowering {
                 | Item::Contract(_)
                 | Item::Queue(_)
                 | Item::Worker(_)
-                | Item::Steps(_) => {}
+                | Item::Steps(_)
+                | Item::Invariant(_) => {}
             }
         }
         for (what, found) in [("system", system), ("table", table)] {

@@ -46,7 +46,7 @@ const WORDS: &[&str] = &["caller", "false", "new", "now", "true", "unchanged"];
 /// The words that only some bodies have.
 fn own_words(trigger: Trigger) -> &'static [&'static str] {
     match trigger {
-        Trigger::Request | Trigger::Refused(_) => &[],
+        Trigger::Request | Trigger::Refused(_) | Trigger::Invariant => &[],
         Trigger::Message(_) => &["message"],
         Trigger::Dead(_) => &["message", "failure"],
         Trigger::Accepted(_) => &["sent"],

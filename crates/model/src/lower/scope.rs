@@ -37,6 +37,8 @@ pub(super) struct Scope {
     pub(super) present: HashSet<Access>,
     /// The entity whose stored attributes `.x` means here.
     pub(super) stored: Option<EntityId>,
+    /// The item whose attributes `.x` means, within an invariant.
+    pub(super) subject: Option<BindingId>,
     /// Whether this is within a `transact`.
     pub(super) in_transaction: bool,
     /// The bindings whose items may have changed since they were read, and the write that changed them.
@@ -97,7 +99,8 @@ impl Scope {
     /// The names that mean something here.
     pub(super) fn names(&self) -> Vec<&str> {
         let bindings = self.visible.iter().map(|id| self.bindings[*id].name.as_str());
-        let mut names: Vec<&str> = bindings.collect();
+        // The item of an invariant has none.
+        let mut names: Vec<&str> = bindings.filter(|name| !name.is_empty()).collect();
         match &self.parameters {
             Some(parameters) => names.extend(parameters.keys().map(String::as_str)),
             None => names.extend(self.inputs.iter().map(|input| input.name.as_str())),

@@ -42,6 +42,8 @@ pub enum Trigger {
     Accepted(QueueId),
     /// A queue that will not take what was sent.
     Refused(QueueId),
+    /// A test that looks at an item.
+    Invariant,
 }
 
 /// A method and a path.

@@ -43,6 +43,24 @@ pub struct Model {
     pub queues: IdVec<QueueId, Queue>,
     /// What works through the queues, at most one each.
     pub workers: Vec<Worker>,
+    /// What holds of items whenever nothing is under way. Tests look at it, and nothing that serves does.
+    pub invariants: Vec<Invariant>,
+}
+
+/// What holds of every item of an entity.
+#[derive(Debug)]
+pub struct Invariant {
+    /// The entity.
+    pub entity: EntityId,
+    /// Reads an item by its key, and what else is needed, and answers [`Invariant::BROKEN`] where it does not hold.
+    pub body: Contract,
+    /// Where it is declared.
+    pub span: Span,
+}
+
+impl Invariant {
+    /// The code of the problem by which its body tells that it does not hold.
+    pub const BROKEN: &str = "broken";
 }
 
 /// The table and the attribute that tells its entities apart.

@@ -49,6 +49,8 @@ pub struct System {
     pub(crate) entities: Entities,
     pub(crate) contracts: Vec<Contract>,
     by_id: HashMap<Text, usize>,
+    /// What holds of items. No route leads there.
+    invariants: Vec<Contract>,
     pub(crate) queues: IdVec<QueueId, Queue>,
 }
 
@@ -171,6 +173,13 @@ impl System {
                 Err(error) => mistakes.push(error.diagnostic(&contract.id, contract.span)),
             }
         }
+        let mut invariants = Vec::new();
+        for invariant in &model.invariants {
+            match program::plan(model, &entities, &invariant.body) {
+                Ok(planned) => invariants.push(planned),
+                Err(error) => mistakes.push(error.diagnostic(&invariant.body.id, invariant.span)),
+            }
+        }
         let mut queues = IdVec::default();
         for (id, queue) in model.queues.enumerate() {
             match queue::plan(model, &entities, id, queue) {
@@ -191,6 +200,7 @@ impl System {
             entities,
             contracts,
             by_id,
+            invariants,
             queues,
         };
         let mistakes = system.too_long(model);
@@ -268,6 +278,10 @@ impl System {
 
     pub(crate) fn contract(&self, id: &str) -> Option<&Contract> {
         self.by_id.get(id).and_then(|at| self.contracts.get(*at))
+    }
+
+    pub(crate) fn invariant(&self, id: &str) -> Option<&Contract> {
+        self.invariants.iter().find(|invariant| invariant.info.id == id)
     }
 
     pub(crate) fn queue(&self, name: &str) -> Option<(QueueId, &Queue)> {
