@@ -52,6 +52,8 @@ rules! {
     Cost = "cost";
     /// A call that counts, and counts again when it is repeated.
     Drift = "drift" (Warning);
+    /// A caller can give a right that the caller does not have.
+    Escalation = "escalation" (Warning);
     /// A decision on a read that may be out of date.
     EventualDecision = "eventual-decision";
     /// An example that does not hold.

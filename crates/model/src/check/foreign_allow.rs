@@ -63,7 +63,7 @@ fn tell(group: &Group<'_>, span: Span, what: &str) -> Diagnostic {
 
 /// The ways in which every `allow` before a statement can have been passed: one side of each `or`, taken apart. `None`
 /// for a way that a role opens, or everyone.
-fn ways<'a>(group: &Group<'a>) -> Vec<Option<Vec<Passed<'a>>>> {
+pub(super) fn ways<'a>(group: &Group<'a>) -> Vec<Option<Vec<Passed<'a>>>> {
     let mut ways: Vec<Option<Vec<Passed<'a>>>> = vec![Some(Vec::new())];
     for allow in &group.way.allows {
         let sides = sides(group, allow);

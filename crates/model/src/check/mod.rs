@@ -4,6 +4,7 @@ mod blind_put;
 mod changes;
 mod cost;
 mod drift;
+mod escalation;
 mod eventual_decision;
 mod filter;
 mod flow;
@@ -72,6 +73,7 @@ const RULES: &[Check] = &[
     ),
     Check::waivable(Rule::Cost, cost::check),
     Check::waivable(Rule::Drift, drift::check),
+    Check::waivable(Rule::Escalation, escalation::check),
     Check::waivable(Rule::EventualDecision, eventual_decision::check),
     Check::strict(
         Rule::Filter,

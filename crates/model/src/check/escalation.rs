@@ -1,0 +1,231 @@
+//! `escalation`: a caller can give a right that the caller does not have.
+//!
+//! An attribute is a *right* if an `allow` reads it from an item of the caller: one that is read by the caller's id, or
+//! that the caller owns by the same `allow`. An attribute is an *owner* if an `allow` asks whether the caller owns it, or
+//! is it. Looks at contracts alone: nobody calls a worker.
+
+use std::collections::HashSet;
+
+use latchkey_language::{Diagnostic, Rule};
+
+use super::flow::{Group, Placed, groups, lets};
+use super::foreign_allow::ways;
+use super::truth::{Lets, Passed, Supposed, each, plain};
+use super::{Report, each_read, each_step};
+use crate::model::{
+    BindingId, Contract, EntityId, Expr, ExprKind, Given, InputId, Kind, Model, Op, PutMode,
+    StepKind, Verb, What,
+};
+use crate::types::Type;
+
+type Attributes<'a> = HashSet<(EntityId, &'a str)>;
+
+pub(super) fn check(model: &Model, report: &mut Report) {
+    let (mut rights, mut owners) = (Attributes::new(), Attributes::new());
+    for contract in &model.contracts {
+        let lets = lets(contract);
+        each_step(&contract.steps, &mut |step| {
+            if let StepKind::Allow(test) = &step.kind {
+                read_by(contract, &lets, test, &mut rights, &mut owners);
+            }
+        });
+    }
+    for contract in &model.contracts {
+        let all = groups(model, contract);
+        for (group, placed) in all.iter().flat_map(|it| it.legs.iter().map(move |leg| (it, leg))) {
+            for given in &placed.leg.values {
+                let attribute = (placed.leg.entity, given.attribute.as_str());
+                let writer = Writer { model, contract, group, placed, attribute };
+                let Some(input) = writer.untested(given) else { continue };
+                let what = match &contract.inputs[input].kind {
+                    Type::Enum(words) if rights.contains(&attribute) => writer.gives(words),
+                    Type::Id | Type::Ulid if owners.contains(&attribute) => writer.hands_over(),
+                    _ => None,
+                };
+                if let Some((why, help)) = what {
+                    let message = format!(
+                        "`{}` decides who may do what, and the caller chooses it",
+                        attribute.1
+                    );
+                    let mut diagnostic =
+                        Diagnostic::new(Rule::Escalation, given.span, message).why(why).help(help);
+                    if let Some(allow) = group.way.allows.last() {
+                        diagnostic =
+                            diagnostic.other(allow.span, "all that is asked of the caller");
+                    }
+                    report.raise(diagnostic, &placed.step.waivers);
+                }
+            }
+        }
+    }
+}
+
+/// Notes the attributes that an `allow` reads as rights and as owners.
+fn read_by<'a>(
+    contract: &'a Contract,
+    lets: &Lets<'a>,
+    test: &'a Expr,
+    rights: &mut Attributes<'a>,
+    owners: &mut Attributes<'a>,
+) {
+    let attribute = |expr: &'a Expr| match &plain(lets, expr).kind {
+        ExprKind::Attribute(item, name) => {
+            contract.bindings[*item].kind.item().map(|entity| (*item, (entity, name.as_str())))
+        }
+        _ => None,
+    };
+    let (mut owned, mut read) = (HashSet::new(), Vec::new());
+    each(lets, test, &mut |part| match &part.kind {
+        ExprKind::Owns(thing) => owned.extend(attribute(thing)),
+        ExprKind::Binary(Op::Equal, a, b) => {
+            for (one, other) in [(a, b), (b, a)] {
+                if matches!(plain(lets, one).kind, ExprKind::CallerId) {
+                    owned.extend(attribute(other));
+                }
+            }
+        }
+        _ => {}
+    });
+    each(lets, test, &mut |part| read.extend(attribute(part)));
+    owners.extend(owned.iter().map(|(_, attribute)| *attribute));
+    for (item, attribute) in read {
+        if owned.iter().any(|(other, _)| *other == item) || is_by_caller(contract, lets, item) {
+            rights.insert(attribute);
+        }
+    }
+}
+
+/// Whether an item was read by the caller's id.
+fn is_by_caller<'a>(contract: &'a Contract, lets: &Lets<'a>, item: BindingId) -> bool {
+    let mut found = false;
+    let mut look = |value: &'a Expr| {
+        each(lets, value, &mut |part| found |= matches!(part.kind, ExprKind::CallerId));
+    };
+    each_read(contract, |read, _| {
+        if read.binding == Some(item) {
+            match &read.what {
+                What::Get(key) => key.iter().for_each(|given| look(&given.value)),
+                What::Batch(batch) => batch.key.iter().for_each(|given| look(&given.value)),
+                What::Query(query) => query.texts().for_each(&mut look),
+            }
+        }
+    });
+    found
+}
+
+/// A write of an attribute.
+struct Writer<'a, 'g> {
+    model: &'a Model,
+    contract: &'a Contract,
+    group: &'g Group<'a>,
+    placed: &'g Placed<'a>,
+    attribute: (EntityId, &'a str),
+}
+
+/// Why a write is wrong, and what to do.
+type Story = (&'static str, &'static str);
+
+impl<'a> Writer<'a, '_> {
+    /// The input that is written, where nothing on the way tests it.
+    fn untested(&self, given: &'a Given) -> Option<InputId> {
+        let lets = &self.group.lets;
+        let ExprKind::Input(input) = plain(lets, &given.value).kind else { return None };
+        let mut tested = false;
+        let around = self.placed.guards.iter().chain(&self.group.way.tests).map(|one| one.test);
+        for test in around.chain(&self.placed.leg.condition) {
+            each(lets, test, &mut |part| {
+                tested |= matches!(part.kind, ExprKind::Input(other) if other == input);
+            });
+        }
+        (!tested).then_some(input)
+    }
+
+    /// A word that the caller chooses freely, where callers with several words may write.
+    fn gives(&self, words: &'a [String]) -> Option<Story> {
+        let (entity, name) = self.attribute;
+        let Type::Enum(all) = &self.model.entities[entity].attribute(name)?.kind else {
+            return None;
+        };
+        // An input with fewer words says which can be given.
+        let all_given = all.iter().all(|word| words.contains(word));
+        let several = |way: &Vec<Passed<'a>>| {
+            self.is_open(way) || self.reads(way).is_some_and(|item| self.words(way, item, all) > 1)
+        };
+        (all_given && self.ways().iter().flatten().any(several)).then_some((
+            "callers with different rights pass the `allow`, and each can give any right",
+            "compare the input with the caller's own right, as in `require right != ADMIN or me.right == ADMIN else 403 \
+             not-yours`; or let one word pass; or give the input fewer words",
+        ))
+    }
+
+    /// An owner that is replaced by someone who need not be the owner.
+    fn hands_over(&self) -> Option<Story> {
+        let leg = self.placed.leg;
+        let existing =
+            matches!(leg.verb, Verb::Update | Verb::Upsert) || leg.put == Some(PutMode::Replace);
+        let stored =
+            |part: &Expr| matches!(&part.kind, ExprKind::Stored(n) if n == self.attribute.1);
+        let mut asked = false;
+        leg.condition.iter().for_each(|test| test.walk(&mut |part| asked |= stored(part)));
+        let foreign = |way: &Vec<Passed<'a>>| self.reads(way).is_none();
+        (existing && !asked && self.ways().iter().flatten().any(foreign)).then_some((
+            "someone who is not the owner passes the `allow`, and can make anyone the owner",
+            "ask for the owner: `allow caller owns item.ownerId`; or for a role",
+        ))
+    }
+
+    /// The ways through the `allow`s; `None` for one that a role opens.
+    fn ways(&self) -> Vec<Option<Vec<Passed<'a>>>> {
+        let everyone = |test: &&Expr| matches!(test.kind, ExprKind::Bool(true));
+        let allows = &self.group.way.allows;
+        match !allows.is_empty() && allows.iter().all(everyone) {
+            true => vec![Some(Vec::new())],
+            false => ways(self.group),
+        }
+    }
+
+    /// Whether a way asks for nothing that is stored.
+    fn is_open(&self, way: &[Passed<'a>]) -> bool {
+        let mut open = true;
+        for passed in way {
+            each(&self.group.lets, passed.test, &mut |part| {
+                open &= !matches!(part.of, Kind::Item(_))
+                    && !matches!(part.kind, ExprKind::Attribute(..) | ExprKind::Unknown);
+            });
+        }
+        open
+    }
+
+    /// The item whose attribute of this name and entity a way reads.
+    fn reads(&self, way: &[Passed<'a>]) -> Option<BindingId> {
+        let mut found = None;
+        for passed in way {
+            each(&self.group.lets, passed.test, &mut |part| {
+                if let ExprKind::Attribute(item, name) = &part.kind
+                    && name == self.attribute.1
+                    && self.contract.bindings[*item].kind.item() == Some(self.attribute.0)
+                {
+                    found = Some(*item);
+                }
+            });
+        }
+        found
+    }
+
+    /// How many words the attribute of an item can be on a way.
+    fn words(&self, way: &[Passed<'a>], item: BindingId, all: &'a [String]) -> usize {
+        let known = self.group.known(&self.placed.guards);
+        let is_possible = |word: &&'a String| {
+            let supposed_word = |expr: &'a Expr| match &expr.kind {
+                ExprKind::Attribute(other, name) if *other == item && name == self.attribute.1 => {
+                    Some(word.as_str())
+                }
+                _ => None,
+            };
+            let lets = &self.group.lets;
+            let supposed = Supposed { lets, moves: &[], word: &supposed_word, there: &|_| None };
+            known.iter().chain(way).all(|one| supposed.outcome(one.test) != Some(!one.truth))
+        };
+        all.iter().filter(is_possible).count()
+    }
+}
