@@ -173,3 +173,26 @@ fn a_failure_that_nobody_reads_ends_the_process() {
     until("it has ended", || server.0.try_wait().unwrap().is_some());
     assert_eq!(server.0.wait().unwrap().code(), Some(2));
 }
+
+#[test]
+fn mistakes_that_nobody_reads_end_the_process() {
+    // The mistakes of a document were written to standard error directly, which waited for a reader for ever.
+    let directory = tempfile::tempdir().unwrap();
+    let document = directory.path().join("broken.md");
+    fs::write(&document, "```contract\nsystem kennels\nentity Dog\n```\n").unwrap();
+    for command in ["serve", "work", "test"] {
+        let (_errors, stderr) = full_pipe();
+        let mut started = latchkey();
+        started.arg(command).arg(&document);
+        if command != "test" {
+            started.arg("--data").arg(directory.path());
+        }
+        let mut ended = Killed(started.stderr(stderr).spawn().unwrap());
+        until("it has ended", || ended.0.try_wait().unwrap().is_some());
+        assert_eq!(ended.0.wait().unwrap().code(), Some(1), "{command}");
+        // Whoever reads is told all of it.
+        let told = started.stderr(std::process::Stdio::piped()).output().unwrap();
+        let told = String::from_utf8(told.stderr).unwrap();
+        assert!(told.contains("error[") && told.ends_with("docs/rules\n"), "{command}: {told}");
+    }
+}

@@ -12,6 +12,9 @@ use crate::{Failure, line_and_column, render, wide};
 /// The documents in `systems/`, by their path there.
 const SHIPPED: &[(&str, &str)] = include!(concat!(env!("OUT_DIR"), "/shipped.rs"));
 
+/// What is said below the mistakes of a document.
+const NOT_RUN: &str = "a document with mistakes is not run; each rule has its page in docs/rules";
+
 /// A document and where it is from.
 pub(crate) struct Document {
     pub(crate) path: String,
@@ -54,9 +57,8 @@ pub(crate) fn all(paths: &[PathBuf]) -> Result<Vec<Document>, Failure> {
 }
 
 impl Document {
-    /// Plans the document, or prints its mistakes. Warnings go to the log, in commands that have one.
-    #[expect(clippy::print_stderr, reason = "it is a command")]
-    pub(crate) fn system(&self, colour: bool) -> Result<System, Failure> {
+    /// Plans the document, or says its mistakes. Warnings go to the log, in commands that have one.
+    fn system(&self, colour: bool) -> Result<System, String> {
         let checked = latchkey_model::check(&self.text);
         let planned = match checked.is_refused() {
             true => Err(Mistakes(checked.diagnostics)),
@@ -65,12 +67,12 @@ impl Document {
                 System::plan(&checked.model)
             }
         };
-        planned.map_err(|mistakes| {
-            for diagnostic in &mistakes.0 {
-                eprintln!("{}\n", render(&self.path, &self.text, diagnostic, colour));
-            }
-            eprintln!("a document with mistakes is not run; each rule has its page in docs/rules");
-            Failure::Told
+        planned.map_err(|Mistakes(mistakes)| {
+            let mistakes = mistakes
+                .iter()
+                .map(|mistake| format!("{}\n\n", render(&self.path, &self.text, mistake, colour)));
+            let mistakes: String = mistakes.collect();
+            format!("{mistakes}{NOT_RUN}\n")
         })
     }
 
@@ -98,10 +100,18 @@ pub(crate) fn refuse_unknown_roles(roles: &[String], systems: &[System]) -> Resu
     }
 }
 
-/// Plans all documents, or prints the mistakes of all.
+/// Plans all documents, or fails with the mistakes of all.
 pub(crate) fn systems(documents: &[Document], colour: bool) -> Result<Vec<System>, Failure> {
-    let planned: Vec<_> = documents.iter().map(|document| document.system(colour)).collect();
-    let systems: Vec<System> = planned.into_iter().collect::<Result<_, _>>()?;
+    let (mut systems, mut mistakes) = (Vec::<System>::new(), String::new());
+    for document in documents {
+        match document.system(colour) {
+            Ok(system) => systems.push(system),
+            Err(own) => mistakes.push_str(&own),
+        }
+    }
+    if !mistakes.is_empty() {
+        return Err(Failure::Mistakes(mistakes));
+    }
     for (at, system) in systems.iter().enumerate() {
         if systems.iter().take(at).any(|other| other.name() == system.name()) {
             let message = format!(

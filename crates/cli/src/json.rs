@@ -144,7 +144,7 @@ impl Writer<'_> {
                     Segment::Input(input) => format!("/{{{}}}", it.inputs[*input].name),
                 };
                 json!({
-                    "method": route.method,
+                    "method": route.method.as_str(),
                     "path": route.segments.iter().map(segment).collect::<String>(),
                 })
             }),

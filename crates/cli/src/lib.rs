@@ -32,8 +32,10 @@ fn wide(length: usize) -> u64 {
 
 /// Why a command could not do its work.
 enum Failure {
-    /// A document has mistakes, or an example fails. The message has been printed.
-    Told,
+    /// An example fails, or what was looked at is not right. The command has printed why.
+    Printed,
+    /// Documents have mistakes: these.
+    Mistakes(String),
     /// The call is wrong, or a file cannot be used.
     Unusable(String),
 }
@@ -43,9 +45,21 @@ impl Failure {
         Failure::Unusable(message.to_string())
     }
 
+    /// The failure as a reason for another.
+    fn into_reason(self) -> String {
+        match self {
+            Failure::Printed => "the reason is printed above".to_owned(),
+            Failure::Mistakes(reason) | Failure::Unusable(reason) => reason,
+        }
+    }
+
     fn exit_code(self) -> ExitCode {
         match self {
-            Failure::Told => ExitCode::FAILURE,
+            Failure::Printed => ExitCode::FAILURE,
+            Failure::Mistakes(mistakes) => {
+                logging::tell_last(&mistakes);
+                ExitCode::FAILURE
+            }
             Failure::Unusable(message) => {
                 logging::tell_last(&format!("error: {message}\n"));
                 ExitCode::from(2)

@@ -49,7 +49,7 @@ impl Told<'_> {
             }));
         };
         let placed = self.storage.place(vec![chosen])?;
-        placed.into_iter().next().ok_or(Failure::Told)
+        placed.into_iter().next().ok_or_else(|| Failure::unusable("the system has no table"))
     }
 }
 

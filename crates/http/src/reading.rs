@@ -28,8 +28,8 @@ impl Routes {
     /// The routes of a system.
     pub fn new(system: &System) -> Result<Routes, Clash<String>> {
         let mut router = Router::new();
-        for info in system.contracts() {
-            let added = router.add(0, &info.method, shape(info), info.clone());
+        for (method, info) in system.routes() {
+            let added = router.add(0, method.as_str(), shape(info), info.clone());
             added.map_err(|clash| clash.map(|info| info.id.to_string()))?;
         }
         Ok(Routes { router })
@@ -55,7 +55,7 @@ impl Routes {
         }
         let mut map = HeaderMap::new();
         for (name, value) in given {
-            let bad = |_| Problem::bad(format!("`{name}` is not a header"));
+            let bad = |_| Problem::bad(format!("`{name}` is no header"));
             let name = HeaderName::from_bytes(name.as_bytes()).map_err(|_| bad(()))?;
             let value = HeaderValue::from_str(value).map_err(|_| bad(()))?;
             map.append(name, value);

@@ -12,7 +12,7 @@ use http_body_util::Full;
 use hyper::body::{Body, Bytes};
 use hyper::header::{CONNECTION, CONTENT_LENGTH, CONTENT_TYPE, ETAG, HeaderValue};
 use hyper::{HeaderMap, Method, Request, StatusCode};
-use latchkey_runtime::model::Segment;
+use latchkey_runtime::model::{Method as ContractMethod, Segment};
 use latchkey_runtime::{Call, Caller, ContractInfo, Problem, Runtime, time};
 use latchkey_table::{Capacity, Text};
 
@@ -94,7 +94,7 @@ impl Service {
         let mut router = Router::new();
         let mut names = Vec::new();
         for (at, runtime) in runtimes.iter().enumerate() {
-            for info in runtime.system().contracts() {
+            for (method, info) in runtime.system().routes() {
                 let target = Target {
                     runtime: at,
                     number: names.len(),
@@ -109,7 +109,7 @@ impl Service {
                     return Err(ServiceError::Own { path: path.clone(), contract });
                 }
                 router
-                    .add(at, &info.method, reading::shape(info), Arc::new(target))
+                    .add(at, method.as_str(), reading::shape(info), Arc::new(target))
                     .map_err(|clash| clash.map(|target| target.info.id.to_string()))?;
                 names.push((runtime.system().name().to_owned(), info.id.to_string()));
             }
@@ -287,7 +287,7 @@ impl Service {
         seen.capacity = outcome.capacity;
         let response = respond::outcome(outcome);
         let etag = response.headers().get(ETAG).and_then(|etag| etag.to_str().ok());
-        if target.info.method == "GET"
+        if target.info.method == Some(ContractMethod::Get)
             && etag.is_some_and(|etag| headers::has_already(headers, etag))
         {
             return Ok(not_modified(response));
@@ -313,7 +313,7 @@ impl Service {
             return Ok(None);
         };
         let instant = value.to_str().ok().and_then(time::parse);
-        instant.map(Some).ok_or_else(|| Problem::bad("`Latchkey-Now` is not an RFC 3339 time"))
+        instant.map(Some).ok_or_else(|| Problem::bad("`Latchkey-Now` is no RFC 3339 time"))
     }
 }
 

@@ -4,6 +4,8 @@ mod example;
 mod expression;
 mod operation;
 
+use std::fmt;
+
 use crate::{Comment, Name, Span, Spanned};
 
 pub use example::{Example, ExampleCall, ExampleStep, QueueMode};
@@ -281,13 +283,55 @@ pub struct Invariant {
 /// A statement and where it stands.
 pub type Statement = Spanned<StatementKind>;
 
+/// The method of a contract's route.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Method {
+    /// Reads.
+    Get,
+    /// Puts something where the path says.
+    Put,
+    /// Makes or does something.
+    Post,
+    /// Changes a part.
+    Patch,
+    /// Removes.
+    Delete,
+}
+
+impl Method {
+    const ALL: [Method; 5] =
+        [Method::Get, Method::Put, Method::Post, Method::Patch, Method::Delete];
+
+    /// The method that a document or a request writes so.
+    pub fn named(text: &str) -> Option<Method> {
+        Method::ALL.into_iter().find(|method| method.as_str() == text)
+    }
+
+    /// As documents and requests write it.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Method::Get => "GET",
+            Method::Put => "PUT",
+            Method::Post => "POST",
+            Method::Patch => "PATCH",
+            Method::Delete => "DELETE",
+        }
+    }
+}
+
+impl fmt::Display for Method {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
 /// What a contract says or does.
 #[derive(Debug, Clone)]
 pub enum StatementKind {
     /// `GET /path/{input}`
     Route {
         /// The method.
-        method: Name,
+        method: Method,
         /// The path as it is written.
         path: Name,
     },

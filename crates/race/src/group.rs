@@ -5,6 +5,7 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
 
 use latchkey_runtime::Call;
+use latchkey_runtime::model::Method;
 use latchkey_table::Key;
 
 use crate::act::{Act, Kind};
@@ -114,7 +115,7 @@ fn once(lab: &Lab, alone: &Alone) -> Option<Act> {
         Kind::Follow { .. } => None,
         Kind::Call(call) => {
             let post = |info: &latchkey_runtime::ContractInfo| {
-                info.id == call.contract && info.method == "POST"
+                info.id == call.contract && info.method == Some(Method::Post)
             };
             if alone.commits == 0 || !lab.system.contracts().any(post) {
                 return None;
@@ -173,7 +174,8 @@ pub(crate) fn full_key(lab: &Lab, table: &Table, group: &Group) -> Result<u64, S
     let mut ways = vec![group.key];
     let orders: &[&[usize]] = match group.acts.len() {
         2 => &[&[0, 1], &[1, 0]],
-        _ => &[&[0, 1, 2], &[0, 2, 1], &[1, 0, 2], &[1, 2, 0], &[2, 0, 1], &[2, 1, 0]],
+        3 => &[&[0, 1, 2], &[0, 2, 1], &[1, 0, 2], &[1, 2, 0], &[2, 0, 1], &[2, 1, 0]],
+        acts => return Err(Stuck(format!("a group of {acts} acts"))),
     };
     for order in orders {
         let mut table = table.clone();

@@ -54,7 +54,9 @@ pub(crate) fn grow(lab: &Lab, world: &mut World) -> Result<(), Stuck> {
                 continue;
             }
             let contract = lab.model.contracts.iter().find(|c| c.id == call.contract.as_str());
-            let Some(contract) = contract else { continue };
+            let contract = contract.ok_or_else(|| {
+                Stuck(format!("there is no contract `{}`, and it was called", call.contract))
+            })?;
             for kind in 0..freshened(contract, call, 0).len() {
                 if !tried.insert((alone.way, kind)) {
                     continue;

@@ -230,10 +230,14 @@ impl<'l> Machine<'l> {
 
     /// Lets an act run until it asks something or ends.
     fn go_on(&mut self, who: usize) -> Result<(), Stuck> {
-        let Some(acting) = self.acting.get_mut(who) else { return Ok(()) };
+        let Some(acting) = self.acting.get_mut(who) else {
+            return Err(Stuck("an act goes on that is not there".to_owned()));
+        };
         let mut context = Context::from_waker(Waker::noop());
         for _ in 0..WAITS_MAX {
-            let Some(running) = &mut acting.running else { return Ok(()) };
+            let Some(running) = &mut acting.running else {
+                return Err(Stuck("an act goes on that has ended".to_owned()));
+            };
             let polled = {
                 let _timers = self.lab.clock.enter();
                 running.as_mut().poll(&mut context)
@@ -251,7 +255,7 @@ impl<'l> Machine<'l> {
             let wait = Duration::from_millis(1);
             self.lab.clock.block_on(async { tokio::time::sleep(wait).await });
         }
-        Err(Stuck("an act waits for something that is not a request".to_owned()))
+        Err(Stuck("an act waits for something that is no request".to_owned()))
     }
 }
 

@@ -1,13 +1,16 @@
 //! Expressions within one call.
 
 mod function;
+mod scope;
+
+pub(crate) use scope::{Evaluated, KeyText, Limit, Maybe, Scope};
 
 use std::borrow::Cow;
 use std::cmp::Ordering;
 use std::fmt::Write;
 
 use latchkey_model::model::{BindingId, IdVec, InputId, Told};
-use latchkey_table::{Action, Comparator, Datum, Invalid, Item, Map, Number, Text, Value, apply};
+use latchkey_table::{Action, Comparator, Invalid, Item, Map, Number, Text, Value, apply};
 
 use crate::bug::Bug;
 use crate::call::Caller;
@@ -47,65 +50,6 @@ impl Fault {
     }
 }
 
-/// What is given for `set a ?= x`.
-#[derive(Debug, PartialEq, Eq)]
-pub(crate) enum Maybe<V = Value> {
-    /// Nothing: the attribute is left alone.
-    Left,
-    /// `null`: the attribute is taken out.
-    TakenOut,
-    /// A value.
-    Set(V),
-}
-
-/// What evaluates to nothing is absent.
-pub(crate) type Evaluated<'a, V = Value> = Result<Option<Cow<'a, V>>, Fault>;
-
-/// A text in a key, as a scope gives it.
-pub(crate) type KeyText<S> = <<S as Scope>::Value as Datum>::Text;
-
-/// Where expressions get their values: a call, or an explanation of one.
-pub(crate) trait Scope {
-    /// What an expression evaluates to: a value, or a name for one.
-    type Value: Datum;
-
-    /// The value of an expression that mentions nothing stored.
-    fn value<'a>(&'a self, code: &'a Code) -> Evaluated<'a, Self::Value>;
-
-    /// Whether a test that mentions nothing stored holds.
-    fn test(&self, code: &Code) -> Result<bool, Fault>;
-
-    /// The item of a binding.
-    fn item(&self, binding: BindingId) -> Option<&Map<Self::Value>>;
-
-    /// What tells an item that is made now from others that stood in its place.
-    fn incarnation(&self) -> Result<Self::Value, Fault>;
-
-    /// What is given for `set a ?= x`.
-    fn maybe(&self, code: &Code) -> Result<Maybe<Self::Value>, Fault>;
-
-    /// An item as changes leave it.
-    fn image(
-        &self,
-        actions: &[Action<Self::Value>],
-        base: &Map<Self::Value>,
-    ) -> Result<Map<Self::Value>, Fault>;
-
-    /// The sum of two numbers, or their difference, if there is such a number.
-    fn sum(&self, a: &Self::Value, sign: Sign, b: &Self::Value) -> Option<Self::Value>;
-
-    /// A value that must be there, as a text.
-    fn text(&self, code: &Code) -> Result<KeyText<Self>, Fault>;
-
-    /// A key of an item, if the item has all the parts of the key.
-    fn place(&self, parts: &[Part], item: &Map<Self::Value>) -> Result<Option<KeyText<Self>>, Bug>;
-
-    /// An attribute of an item as it is stored: nothing where its default was assumed.
-    fn stored(&self, binding: BindingId, name: &str) -> Option<&Self::Value> {
-        self.item(binding).and_then(|item| item.get(name))
-    }
-}
-
 /// The meaning of a name at this operation.
 #[derive(Debug, Clone, Default)]
 pub(crate) enum Bound {
@@ -135,7 +79,7 @@ pub(crate) struct Frame<'a> {
     pub(crate) incarnation: Option<Text>,
     /// How many writes of this call are committed, in all its attempts.
     pub(crate) commits: u16,
-    /// The facts about the message or the send it runs for.
+    /// What is told of the message or the send it runs for.
     pub(crate) told: Vec<(Told, Value)>,
     pub(crate) bound: Bindings,
     /// Attributes that are not stored and have their declared default, by the binding of their item.
@@ -199,7 +143,7 @@ impl Frame<'_> {
         })
     }
 
-    /// The items of a name.
+    /// The items a name stands for.
     fn items(&self, binding: BindingId) -> Result<&[Item], Fault> {
         match &self.bound[binding] {
             Bound::Page(found) => Ok(&found.items),
@@ -217,7 +161,7 @@ impl Frame<'_> {
         }
     }
 
-    /// Compares the number that a key draws with another number.
+    /// The order of what a key draws and a number.
     fn drawn(&self, key: &Code, subject: &Code, number: &Code) -> Result<Ordering, Fault> {
         let draw = Draw::of(&self.key(key)?, &self.text(subject)?);
         let draw = draw.ok_or_else(|| Fault::bug("a key draws nothing"))?;
@@ -307,7 +251,7 @@ impl Scope for Frame<'_> {
             Code::Attribute(id, name) => match &self.bound[*id] {
                 Bound::Item(item) => Ok(item.get(name).map(Cow::Borrowed)),
                 Bound::Nothing | Bound::Page(_) | Bound::Value(_) => {
-                    Err(Fault::bug("an attribute is asked of a value that is not an item"))
+                    Err(Fault::bug("an attribute is asked of what is no item"))
                 }
             },
             Code::Now => match &self.now {
@@ -315,7 +259,7 @@ impl Scope for Frame<'_> {
                 None => Err(Fault::OutOfRange),
             },
             Code::CallerId => Ok(Some(Cow::Borrowed(&self.caller_id))),
-            Code::New(at) => match self.new_values.get(*at) {
+            Code::New(_, at) => match self.new_values.get(*at) {
                 Some(value) => Ok(Some(Cow::Borrowed(value))),
                 None => Err(Fault::bug("something new was not made")),
             },
@@ -349,7 +293,7 @@ impl Scope for Frame<'_> {
                 Some(Value::Text(owner)) => self.caller.owns(owner),
                 _ => return Err(Fault::bug("an owner is absent")),
             },
-            Code::HasRole(roles) => roles.iter().any(|role| self.caller.roles.contains(role)),
+            Code::HasRole(_, roles) => roles.iter().any(|role| self.caller.roles.contains(role)),
             Code::Present(thing) => self.present(thing)?,
             Code::Compare(a, comparator, b) => self.compares(a, *comparator, b)?,
             Code::MovesTo(from, to, moves) => {
@@ -423,6 +367,16 @@ impl Scope for Frame<'_> {
         sign.applied(a.as_number()?, b.as_number()?).map(Value::Number)
     }
 
+    fn bound(&self, a: &Value, sign: Sign, b: &Value, limit: Limit) -> Option<Value> {
+        let (a, b) = (a.as_number()?, b.as_number()?);
+        let b = if sign == Sign::Plus { b } else { b.negated() };
+        let bound = match limit {
+            Limit::Greatest => a.sum_rounded_down(b),
+            Limit::Least => a.negated().sum_rounded_down(b.negated()).map(Number::negated),
+        };
+        bound.map(Value::Number)
+    }
+
     fn text(&self, code: &Code) -> Result<Text, Fault> {
         match self.value(code)? {
             Some(Cow::Owned(Value::Text(text))) => Ok(text),
@@ -465,7 +419,7 @@ pub(crate) fn order(a: &Value, b: &Value) -> Option<Ordering> {
     }
 }
 
-/// Appends a value as keys and messages have it.
+/// Appends a value as it stands in keys and messages.
 pub(crate) fn push(text: &mut Text, value: &Value, width: Option<usize>) -> Result<(), Bug> {
     match (value, width) {
         (Value::Text(value), _) => text.push_str(value),
@@ -479,7 +433,7 @@ pub(crate) fn push(text: &mut Text, value: &Value, width: Option<usize>) -> Resu
         // Writing to a text does not fail.
         (Value::Number(number), None) => drop(write!(text, "{number}")),
         (Value::Bool(value), _) => text.push_str(if *value { "true" } else { "false" }),
-        _ => return Err(Bug::new("a value without a text form is put into a text")),
+        _ => return Err(Bug::new("a value that has no text stands in one")),
     }
     Ok(())
 }

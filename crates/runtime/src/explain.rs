@@ -157,8 +157,8 @@ impl<'a> Explainer<'a> {
             Segment::Literal(text) => format!("/{text}"),
             Segment::Input(input) => format!("/{{{}}}", info.inputs[*input].name),
         });
-        if queue.is_none() {
-            self.line(&format!("{} {}", info.method, path.collect::<String>()));
+        if let Some(method) = info.method {
+            self.line(&format!("{method} {}", path.collect::<String>()));
         }
         let inputs = self.contract().inputs.iter().map(|input| {
             let place = match input.place {
@@ -325,7 +325,7 @@ impl<'a> Explainer<'a> {
     /// Shows the ways a request can be made in.
     fn requests(&mut self, ways: Result<Vec<Way<Request<Symbol>>>, Fault>) {
         let Ok(ways) = ways else {
-            self.line("(the request is only known at the call)");
+            self.line("(what it asks for cannot be told before the call)");
             return;
         };
         let mut shown: Vec<(Option<String>, Asked)> = Vec::new();

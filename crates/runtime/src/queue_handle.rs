@@ -20,6 +20,11 @@ impl<'a> QueueHandle<'a> {
         &self.line.queue
     }
 
+    /// Whether a worker of the document works through it.
+    pub fn has_worker(&self) -> bool {
+        self.planned.worker.is_some()
+    }
+
     /// The queue itself, if it is an embedded one.
     pub fn embedded(&self) -> Option<&'a Embedded> {
         match self.queue() {

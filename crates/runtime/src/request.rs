@@ -151,7 +151,7 @@ impl<S: Scope> Filler<'_, S> {
                 let (actions, image) = self.changes(leg, entity, &key)?;
                 let condition = self.condition(leg, self.expected(leg, entity))?;
                 let kept =
-                    bounds::kept(self.scope, entity, &actions, image.as_ref(), || self.never());
+                    bounds::kept(self.scope, entity, &actions, image.as_ref(), || self.never())?;
                 let (condition, asked) = bounds::ask(condition, kept);
                 let update = Update { table, key, actions, condition: Some(condition) };
                 Ok(Filled { leg: Leg::Update(update), image, asked })
@@ -208,7 +208,7 @@ impl<S: Scope<Value = Value>> Filler<'_, S> {
             Verb::Put => bounds::broken(self.scope, entity, &self.item(leg, entity, &key)?),
             Verb::Update | Verb::Upsert => {
                 let (actions, _) = self.changes(leg, entity, &key)?;
-                bounds::left(self.scope, entity, &actions, stored, || self.never())
+                bounds::left(self.scope, entity, &actions, stored, || self.never())?
             }
             Verb::Delete | Verb::Check => Vec::new(),
         })

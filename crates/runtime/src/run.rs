@@ -53,7 +53,7 @@ enum Ended {
     Refused(Problem),
     /// The ground has changed: the contract is run again.
     Again,
-    /// A worker's run, which has no caller to answer.
+    /// Nobody waits for an answer.
     Over(Ending),
     /// Nothing was written, for the message before this one is not gone.
     Early,

@@ -127,8 +127,12 @@ impl Runtime {
 
     /// The queue of a name.
     pub fn queue(&self, name: &str) -> Option<QueueHandle<'_>> {
-        let (id, planned) = self.system.queue(name)?;
-        Some(QueueHandle { runtime: self, planned, line: &self.lines[id] })
+        self.system.queue(name).map(|(id, _)| self.queue_by_id(id))
+    }
+
+    /// A queue of this runtime's own system.
+    pub fn queue_by_id(&self, id: QueueId) -> QueueHandle<'_> {
+        QueueHandle { runtime: self, planned: &self.system.queues[id], line: &self.lines[id] }
     }
 
     /// How often it has met what should not be: bugs of its own, and stored items that are not as the document

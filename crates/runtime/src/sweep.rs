@@ -38,12 +38,12 @@ pub async fn sweep(
     let mut removed = 0;
     for item in &scanned.items {
         let expires = item.get(EXPIRES).and_then(Value::as_number).and_then(|n| n.to_i64());
-        let Some(key) = system.table.key.of(item) else { continue };
         if expires.is_none_or(|expires| expires > now_seconds) {
             continue;
         }
         // It may have been written anew since it was read.
         let condition = Some(expired(now_seconds.into()));
+        let key = system.table.key_of(item)?;
         let delete = Delete { table: system.table.clone(), key, condition };
         match backend.ask::<Wrote>(delete, deadline()).await {
             Ok(_) => removed += 1,

@@ -21,7 +21,7 @@ pub struct Step {
     pub capacity: Capacity,
 }
 
-/// The text in place of a secret.
+/// What stands for a secret.
 const BLACK: &str = "(secret)";
 
 /// A request without its secrets.
@@ -65,10 +65,12 @@ impl Ink<'_> {
                 Action::Set(path, expression) if self.hides(path) => {
                     *expression = Expression::Value(Value::from(BLACK));
                 }
-                Action::Add(name, value) if self.system.is_secret(name) => {
+                Action::Add(name, value) | Action::Delete(name, value)
+                    if self.system.is_secret(name) =>
+                {
                     *value = Value::from(BLACK);
                 }
-                _ => {}
+                Action::Set(..) | Action::Add(..) | Action::Delete(..) | Action::Remove(_) => {}
             }
         }
         self.condition(update.condition.as_mut());

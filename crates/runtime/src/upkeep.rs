@@ -142,6 +142,6 @@ impl QueueHandle<'_> {
 
 /// What SQS does not do.
 fn unseen() -> Error {
-    let reason = "SQS shows a message only to its receiver";
+    let reason = "SQS shows a message to whoever receives it, and to nobody else";
     Error::Refused { reason: reason.to_owned() }
 }

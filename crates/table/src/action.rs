@@ -1,6 +1,7 @@
 //! What an update does to an item.
 
 use std::borrow::Cow;
+use std::collections::BTreeSet;
 
 use crate::limits::EXPRESSION_BYTES_MAX;
 use crate::{Datum, Invalid, Item, Number, Path, Step, Text, Value, ValueType, validate};
@@ -209,7 +210,7 @@ pub fn apply(actions: &[Action], item: &Item) -> Result<Item, Invalid> {
     for path in removals {
         // What was not there is left alone, even where an append has put something since.
         if path.of(item).is_some() {
-            remove(&mut new, path);
+            remove(&mut new, path)?;
         } else if !path.has_place(item) {
             return Err(Invalid::Path { path: path.to_string() });
         }
@@ -269,20 +270,18 @@ fn add(stored: Option<&Value>, more: &Value) -> Result<Value, Invalid> {
 
 /// What is left of a set, if anything.
 fn delete(stored: Option<&Value>, less: &Value) -> Result<Option<Value>, Invalid> {
-    let rest = match (stored, less) {
-        (None, _) => return Ok(None),
-        (Some(Value::TextSet(a)), Value::TextSet(b)) => Value::TextSet(a - b),
-        (Some(Value::NumberSet(a)), Value::NumberSet(b)) => Value::NumberSet(a - b),
-        (Some(Value::BytesSet(a)), Value::BytesSet(b)) => Value::BytesSet(a - b),
-        (Some(stored), _) => return Err(Invalid::Operand { found: stored.value_type() }),
-    };
-    let empty = match &rest {
-        Value::TextSet(set) => set.is_empty(),
-        Value::NumberSet(set) => set.is_empty(),
-        Value::BytesSet(set) => set.is_empty(),
-        _ => false,
-    };
-    Ok(if empty { None } else { Some(rest) })
+    match (stored, less) {
+        (None, _) => Ok(None),
+        (Some(Value::TextSet(a)), Value::TextSet(b)) => Ok(without(a, b).map(Value::TextSet)),
+        (Some(Value::NumberSet(a)), Value::NumberSet(b)) => Ok(without(a, b).map(Value::NumberSet)),
+        (Some(Value::BytesSet(a)), Value::BytesSet(b)) => Ok(without(a, b).map(Value::BytesSet)),
+        (Some(stored), _) => Err(Invalid::Operand { found: stored.value_type() }),
+    }
+}
+
+/// The elements of one set that are not in another, unless there are none.
+fn without<T: Ord + Clone>(set: &BTreeSet<T>, less: &BTreeSet<T>) -> Option<BTreeSet<T>> {
+    Some(set - less).filter(|rest| !rest.is_empty())
 }
 
 fn set(item: &mut Item, path: &Path, value: Value) -> Result<(), Invalid> {
@@ -301,19 +300,19 @@ fn set(item: &mut Item, path: &Path, value: Value) -> Result<(), Invalid> {
     Ok(())
 }
 
-/// Removes what lies at a path, if anything does.
-fn remove(item: &mut Item, path: &Path) {
-    let Some((last, _)) = path.steps().split_last() else {
-        item.remove(path.root());
-        return;
+/// Removes the value at a path. Refuses a path where no value is.
+fn remove(item: &mut Item, path: &Path) -> Result<(), Invalid> {
+    let removed = match path.steps().split_last() {
+        None => item.remove(path.root()),
+        Some((last, _)) => match (parent(item, path), last) {
+            (Some(Value::Map(map)), Step::Field(name)) => map.remove(name),
+            (Some(Value::List(list)), Step::Index(index)) if *index < list.len() => {
+                Some(list.remove(*index))
+            }
+            _ => None,
+        },
     };
-    match (parent(item, path), last) {
-        (Some(Value::Map(map)), Step::Field(name)) => drop(map.remove(name)),
-        (Some(Value::List(list)), Step::Index(index)) if *index < list.len() => {
-            list.remove(*index);
-        }
-        _ => {}
-    }
+    removed.map(drop).ok_or_else(|| Invalid::Path { path: path.to_string() })
 }
 
 /// The map or list a path's last step leads into.

@@ -172,7 +172,12 @@ impl<V: Datum> Condition<V> {
             Condition::BeginsWith(_, operand) | Condition::Contains(_, operand) => {
                 ([Some(operand), None, None], &[])
             }
-            _ => ([None; 3], &[]),
+            Condition::Exists(_)
+            | Condition::Absent(_)
+            | Condition::HasType(..)
+            | Condition::And(_)
+            | Condition::Or(_)
+            | Condition::Not(_) => ([None; 3], &[]),
         };
         few.into_iter().flatten().chain(many)
     }

@@ -1,5 +1,7 @@
 //! Exact decimals of up to 38 digits, as DynamoDB stores them.
 
+mod rounding;
+
 use std::cmp::Ordering;
 use std::fmt;
 use std::str::FromStr;
@@ -181,7 +183,7 @@ impl Number {
     }
 }
 
-fn halves(coefficient: u128) -> [u64; 2] {
+const fn halves(coefficient: u128) -> [u64; 2] {
     let [a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p] = coefficient.to_be_bytes();
     [u64::from_be_bytes([a, b, c, d, e, f, g, h]), u64::from_be_bytes([i, j, k, l, m, n, o, p])]
 }

@@ -1,11 +1,13 @@
 //! What workers have done and what waits for them, for Prometheus.
 
 use std::fmt::{self, Write};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use latchkey_queue::{Count, Depth};
-use latchkey_runtime::{Ending, Handled, Runtime};
+use latchkey_runtime::model::QueueId;
+use latchkey_runtime::{Ending, Handled, QueueHandle, QueueInfo, Runtime};
 
 /// How long a queue may take to say how full it is.
 const ASK_TIME_MAX: Duration = Duration::from_secs(2);
@@ -15,14 +17,14 @@ const ASK_TIME_MAX: Duration = Duration::from_secs(2);
 pub struct Meters {
     runtimes: Vec<Runtime>,
     /// One for each queue of each runtime, in their order.
-    queues: Vec<Meter>,
+    queues: Vec<Arc<Meter>>,
 }
 
 /// What is counted of one queue, by this process.
 #[derive(Debug)]
 pub(crate) struct Meter {
-    /// The runtime it belongs to.
-    pub(crate) runtime: usize,
+    pub(crate) runtime: Runtime,
+    id: QueueId,
     pub(crate) name: String,
     /// `system="…",queue="…"`
     labels: String,
@@ -50,6 +52,11 @@ impl Drop for InFlight<'_> {
 }
 
 impl Meter {
+    /// The queue.
+    pub(crate) fn queue(&self) -> QueueHandle<'_> {
+        self.runtime.queue_by_id(self.id)
+    }
+
     pub(crate) fn start(&self) -> InFlight<'_> {
         self.in_flight.fetch_add(1, Ordering::Relaxed);
         InFlight(self)
@@ -83,69 +90,65 @@ impl Meter {
     }
 }
 
-/// What a queue says of itself; nothing where it could not be asked.
-struct Told {
+/// How full a queue is, by its own account. Nothing where the queue could not be asked.
+#[derive(Default)]
+struct Fullness {
     depth: Option<Depth>,
     letters: Option<Count>,
+}
+
+impl Fullness {
+    async fn ask(meter: &Meter) -> Fullness {
+        let queue = meter.queue();
+        let asked = async { (queue.depth().await, queue.letters().await) };
+        match tokio::time::timeout(ASK_TIME_MAX, asked).await {
+            Ok((depth, letters)) => {
+                Fullness { depth: answered(meter, depth), letters: answered(meter, letters) }
+            }
+            Err(_) => {
+                tracing::warn!(queue = %meter.name, "a queue did not say in time how full it is");
+                Fullness::default()
+            }
+        }
+    }
 }
 
 impl Meters {
     /// Meters of every queue of these runtimes.
     pub fn new(runtimes: Vec<Runtime>) -> Meters {
         let mut queues = Vec::new();
-        for (at, runtime) in runtimes.iter().enumerate() {
-            let system = runtime.system();
-            queues.extend(system.queues().map(|queue| Meter::new(at, system.name(), queue.name)));
+        for runtime in &runtimes {
+            let meters = runtime.system().queues().map(|queue| Meter::new(runtime, &queue));
+            queues.extend(meters.map(Arc::new));
         }
         Meters { runtimes, queues }
     }
 
-    pub(crate) fn runtimes(&self) -> &[Runtime] {
-        &self.runtimes
-    }
-
-    pub(crate) fn queues(&self) -> &[Meter] {
+    pub(crate) fn queues(&self) -> &[Arc<Meter>] {
         &self.queues
     }
 
     /// Everything in Prometheus's text format. Each queue is asked how full it is.
     pub async fn render(&self) -> String {
-        let mut told = Vec::new();
+        let mut all = Vec::new();
         for meter in &self.queues {
-            told.push(self.ask(meter).await);
+            all.push(Fullness::ask(meter).await);
         }
         let mut out = String::new();
         // A `String` takes whatever is written.
-        let _ = self.write(&told, &mut out);
+        let _ = self.write(&all, &mut out);
         out
     }
 
-    async fn ask(&self, meter: &Meter) -> Told {
-        let runtime = self.runtimes.get(meter.runtime);
-        let Some(queue) = runtime.and_then(|runtime| runtime.queue(&meter.name)) else {
-            return Told { depth: None, letters: None };
-        };
-        let asked = async { (queue.depth().await, queue.letters().await) };
-        match tokio::time::timeout(ASK_TIME_MAX, asked).await {
-            Ok((depth, letters)) => {
-                Told { depth: told(meter, depth), letters: told(meter, letters) }
-            }
-            Err(_) => {
-                tracing::warn!(queue = %meter.name, "a queue did not say in time how full it is");
-                Told { depth: None, letters: None }
-            }
-        }
-    }
-
-    fn write(&self, told: &[Told], out: &mut String) -> fmt::Result {
+    fn write(&self, all: &[Fullness], out: &mut String) -> fmt::Result {
         self.write_faults(out)?;
         if self.queues.is_empty() {
             return Ok(());
         }
-        let both = || self.queues.iter().zip(told);
+        let both = || self.queues.iter().zip(all);
         family(out, "queue_messages", "gauge", "Messages of a queue, by where they stand.")?;
-        for (meter, told) in both() {
-            let Some(depth) = &told.depth else { continue };
+        for (meter, said) in both() {
+            let Some(depth) = &said.depth else { continue };
             let Depth { visible, delayed, in_flight, .. } = depth;
             for (state, count) in
                 [("visible", visible), ("delayed", delayed), ("in_flight", in_flight)]
@@ -159,9 +162,9 @@ impl Meters {
             }
         }
         family(out, "queue_oldest_seconds", "gauge", "How long the oldest visible message waits.")?;
-        for (meter, told) in both() {
+        for (meter, said) in both() {
             // SQS does not tell.
-            let Some(Depth { visible, oldest_ms, .. }) = &told.depth else { continue };
+            let Some(Depth { visible, oldest_ms, .. }) = &said.depth else { continue };
             let ms = match oldest_ms {
                 Some(ms) => *ms,
                 None if visible.counted == 0 => 0,
@@ -181,13 +184,13 @@ impl Meters {
             "gauge",
             "Groups of an ordered queue that their first message holds up.",
         )?;
-        for (meter, told) in both() {
-            let Some(blocked) = told.depth.and_then(|depth| depth.blocked) else { continue };
+        for (meter, said) in both() {
+            let Some(blocked) = said.depth.and_then(|depth| depth.blocked) else { continue };
             writeln!(out, "latchkey_queue_blocked_groups{{{}}} {blocked}", meter.labels)?;
         }
         family(out, "queue_dead_letters", "gauge", "Messages that were given up and are kept.")?;
-        for (meter, told) in both() {
-            let Some(letters) = &told.letters else { continue };
+        for (meter, said) in both() {
+            let Some(letters) = &said.letters else { continue };
             writeln!(out, "latchkey_queue_dead_letters{{{}}} {}", meter.labels, letters.counted)?;
         }
         self.write_work(out)
@@ -266,12 +269,14 @@ impl Meters {
 }
 
 impl Meter {
-    fn new(runtime: usize, system: &str, queue: &str) -> Meter {
+    fn new(runtime: &Runtime, queue: &QueueInfo<'_>) -> Meter {
+        let (system, name) = (runtime.system().name(), queue.name);
         Meter {
-            runtime,
-            name: queue.to_owned(),
+            runtime: runtime.clone(),
+            id: queue.id,
+            name: name.to_owned(),
             // Both are names of the language: nothing in them needs an escape.
-            labels: format!("system=\"{system}\",queue=\"{queue}\""),
+            labels: format!("system=\"{system}\",queue=\"{name}\""),
             in_flight: AtomicU64::new(0),
             redeliveries: AtomicU64::new(0),
             done: AtomicU64::new(0),
@@ -287,8 +292,8 @@ impl Meter {
     }
 }
 
-/// What a queue said; that it could not be asked is in the log.
-fn told<T>(meter: &Meter, said: Result<T, latchkey_queue::Error>) -> Option<T> {
+/// The answer of a queue. The log says where the queue could not be asked.
+fn answered<T>(meter: &Meter, said: Result<T, latchkey_queue::Error>) -> Option<T> {
     let queue = &meter.name;
     said.inspect_err(|error| tracing::warn!(%queue, %error, "a queue could not be asked")).ok()
 }

@@ -6,7 +6,6 @@ use std::time::Duration;
 use latchkey_runtime::{OUTBOX_SHARDS, QueueHandle};
 use tokio::sync::watch;
 
-use crate::Meters;
 use crate::meter::Meter;
 
 /// How often an outbox is looked through. On DynamoDB a look costs half a read unit a shard.
@@ -19,14 +18,12 @@ const ADOPT_EVERY: u64 = 60;
 const STEPS_MAX: usize = 40;
 
 /// Sweeps the outbox of a queue until it is told to stop.
-pub(crate) async fn sweep(meters: Arc<Meters>, at: usize, mut stop: watch::Receiver<bool>) {
-    let Some(meter) = meters.queues().get(at) else { return };
-    let Some(runtime) = meters.runtimes().get(meter.runtime) else { return };
-    let Some(queue) = runtime.queue(&meter.name) else { return };
+pub(crate) async fn sweep(meter: Arc<Meter>, mut stop: watch::Receiver<bool>) {
+    let queue = meter.queue();
     let mut afters: Vec<_> = (0..OUTBOX_SHARDS).map(|_| None).collect();
     for round in 0_u64.. {
         if round.is_multiple_of(ADOPT_EVERY) {
-            adopt(queue, meter).await;
+            adopt(queue, &meter).await;
         }
         for (shard, after) in (0..OUTBOX_SHARDS).zip(&mut afters) {
             for _ in 0..STEPS_MAX {
@@ -49,7 +46,7 @@ pub(crate) async fn sweep(meters: Arc<Meters>, at: usize, mut stop: watch::Recei
         }
         tokio::select! {
             () = tokio::time::sleep(EVERY) => {}
-            // It is told, or whoever would tell it is gone.
+            // The stop signal came, or its sender was dropped.
             _ = stop.changed() => return,
         }
     }

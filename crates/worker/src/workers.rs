@@ -4,10 +4,10 @@ use std::pin::pin;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use latchkey_queue::{Error, Queue, Received, runs};
-use latchkey_runtime::{Handled, Runtime};
-use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
-use tokio::task::JoinSet;
+use latchkey_queue::{Error, Queue, Received, Sqs, runs};
+use latchkey_runtime::Handled;
+use tokio::sync::{AcquireError, OwnedSemaphorePermit, Semaphore, watch};
+use tokio::task::{JoinError, JoinSet};
 use tokio::time::sleep;
 
 use crate::meter::Meter;
@@ -52,25 +52,22 @@ impl Workers {
     pub async fn start(meters: &Arc<Meters>, settings: Settings) -> Result<Workers, Error> {
         let (stop, stopped) = watch::channel(false);
         let mut tasks = JoinSet::new();
-        for (at, meter) in meters.queues().iter().enumerate() {
-            let Some(runtime) = meters.runtimes().get(meter.runtime) else { continue };
-            let Some(queue) = runtime.queue(&meter.name) else { continue };
-            let queue = queue.queue();
+        for meter in meters.queues() {
+            let queue = meter.queue().queue();
             if let Queue::Embedded(queue) = queue {
                 queue.recover().await?;
             }
-            if !runtime.system().queues().any(|q| q.name == meter.name && q.worker.is_some()) {
+            if !meter.queue().has_worker() {
                 continue;
             }
-            let line = Line { meters: Arc::clone(meters), at, runtime: runtime.clone(), settings };
+            let line = Line { meter: Arc::clone(meter), settings };
             if let Queue::Sqs(sqs) = queue {
-                let (line, sqs) = (line.clone(), Queue::Sqs(sqs.clone()));
-                tasks.spawn(line.bury(sqs, stopped.clone()));
+                tasks.spawn(line.clone().bury(sqs.clone(), stopped.clone()));
             }
             tasks.spawn(line.work(queue.clone(), stopped.clone()));
         }
-        for at in 0..meters.queues().len() {
-            tasks.spawn(relay::sweep(Arc::clone(meters), at, stopped.clone()));
+        for meter in meters.queues() {
+            tasks.spawn(relay::sweep(Arc::clone(meter), stopped.clone()));
         }
         Ok(Workers { stop, tasks })
     }
@@ -91,10 +88,7 @@ impl Workers {
 /// One queue and who works through it.
 #[derive(Debug, Clone)]
 struct Line {
-    meters: Arc<Meters>,
-    /// Which meter is its own.
-    at: usize,
-    runtime: Runtime,
+    meter: Arc<Meter>,
     settings: Settings,
 }
 
@@ -106,9 +100,21 @@ impl Line {
         let mut pause = PAUSE_MIN;
         let grace = if matches!(queue, Queue::Sqs(_)) { ANSWER_TIME_MAX } else { Duration::ZERO };
         while !*stop.borrow() {
-            while handling.try_join_next().is_some() {}
+            while let Some(ended) = handling.try_join_next() {
+                self.ended(ended);
+            }
             let permits = unless_stopped(permits(&free), &mut stop, Duration::ZERO).await;
-            let Some(Some(mut permits)) = permits else { break };
+            let mut permits = match permits {
+                Some(Ok(permits)) => permits,
+                None => break,
+                Some(Err(closed)) => {
+                    self.meter
+                        .runtime
+                        .faults()
+                        .report(&format!("no messages are received: {closed}"));
+                    break;
+                }
+            };
             let asked = queue.receive(permits.num_permits(), RECEIVE_WAIT);
             let Some(received) = unless_stopped(asked, &mut stop, grace).await else { break };
             match received {
@@ -130,7 +136,9 @@ impl Line {
                 }
             }
         }
-        while handling.join_next().await.is_some() {}
+        while let Some(ended) = handling.join_next().await {
+            self.ended(ended);
+        }
         // What was leased as this left is not held for a whole lease.
         if let Queue::Embedded(queue) = &queue {
             queue.settled().await;
@@ -138,8 +146,8 @@ impl Line {
     }
 
     /// Gives up what SQS has given up by itself, until it is told to stop.
-    async fn bury(self, queue: Queue, mut stop: watch::Receiver<bool>) {
-        let Queue::Sqs(queue) = queue else { return };
+    async fn bury(self, queue: Box<Sqs>, mut stop: watch::Receiver<bool>) {
+        let (meter, settled) = (&self.meter, self.meter.queue());
         while !*stop.borrow() {
             let asked = queue.receive_dead(RECEIVE_MAX, RECEIVE_WAIT);
             let received = unless_stopped(asked, &mut stop, ANSWER_TIME_MAX).await;
@@ -156,8 +164,6 @@ impl Line {
                 }
             };
             for message in received {
-                let Some(meter) = self.meters.queues().get(self.at) else { return };
-                let Some(settled) = self.runtime.queue(&meter.name) else { return };
                 let (started, _in_flight) = (Instant::now(), meter.start());
                 meter.received(message.tries);
                 match settled.give_up(&message).await {
@@ -179,8 +185,7 @@ impl Line {
         stop: watch::Receiver<bool>,
         _permit: Option<OwnedSemaphorePermit>,
     ) {
-        let Some(meter) = self.meters.queues().get(self.at) else { return };
-        let Some(queue) = self.runtime.queue(&meter.name) else { return };
+        let (meter, queue) = (&self.meter, self.meter.queue());
         if self.settings.deliveries > 1 {
             return self.handle_copies(queue.queue(), run, &stop).await;
         }
@@ -203,7 +208,7 @@ impl Line {
             }
             let mut over = false;
             while let Some(copy) = copies.join_next().await {
-                over |= copy.unwrap_or(false);
+                over |= self.ended(copy) == Some(true);
             }
             if (!over || *stop.borrow()) && run.len() > 0 {
                 return queue.release(run.collect()).await;
@@ -212,14 +217,19 @@ impl Line {
     }
 
     async fn handle_once(&self, received: &Received) -> bool {
-        let Some(meter) = self.meters.queues().get(self.at) else { return false };
-        let Some(queue) = self.runtime.queue(&meter.name) else { return false };
-        let (started, _in_flight) = (Instant::now(), meter.start());
-        record(meter, received, queue.handle(received).await, started.elapsed())
+        let (started, _in_flight) = (Instant::now(), self.meter.start());
+        let handled = self.meter.queue().handle(received).await;
+        record(&self.meter, received, handled, started.elapsed())
+    }
+
+    /// The result of a task. A task that panicked is a bug; its message comes again when the lease is over.
+    fn ended<T>(&self, task: Result<T, JoinError>) -> Option<T> {
+        let bug = |error: &JoinError| self.meter.runtime.faults().report(&error.to_string());
+        task.inspect_err(bug).ok()
     }
 
     fn name(&self) -> &str {
-        self.meters.queues().get(self.at).map_or("", |meter| &meter.name)
+        &self.meter.name
     }
 }
 
@@ -248,14 +258,13 @@ fn record(
 }
 
 /// Waits until something can be worked on, and says how much.
-async fn permits(free: &Arc<Semaphore>) -> Option<OwnedSemaphorePermit> {
-    // It is never closed.
-    let mut permits = Arc::clone(free).acquire_owned().await.ok()?;
+async fn permits(free: &Arc<Semaphore>) -> Result<OwnedSemaphorePermit, AcquireError> {
+    let mut permits = Arc::clone(free).acquire_owned().await?;
     let more = free.available_permits().min(RECEIVE_MAX - 1);
     if let Ok(more) = Arc::clone(free).try_acquire_many_owned(u32::try_from(more).unwrap_or(0)) {
         permits.merge(more);
     }
-    Some(permits)
+    Ok(permits)
 }
 
 /// The answer, or nothing if it is told to stop and none has come soon after.
@@ -267,7 +276,7 @@ async fn unless_stopped<T>(
     let mut asked = pin!(asked);
     tokio::select! {
         answer = &mut asked => return Some(answer),
-        // It is told, or whoever would tell it is gone.
+        // The stop signal came, or its sender was dropped.
         _ = stop.changed() => {}
     }
     tokio::time::timeout(grace, asked).await.ok()

@@ -39,7 +39,7 @@ pub(crate) fn run(arguments: Call, colour: bool) -> Result<(), Failure> {
         Ok::<_, Failure>(runtime.call(call).await)
     })?;
     show(&outcome);
-    if outcome.status() < 400 { Ok(()) } else { Err(Failure::Told) }
+    if outcome.status() < 400 { Ok(()) } else { Err(Failure::Printed) }
 }
 
 fn call(arguments: &Call) -> Result<latchkey_runtime::Call, Failure> {
@@ -66,7 +66,7 @@ fn call(arguments: &Call) -> Result<latchkey_runtime::Call, Failure> {
     }
     if let Some(at) = &arguments.at {
         let instant = time::parse(at);
-        let wrong = || Failure::Unusable(format!("`{at}` is not an RFC 3339 time"));
+        let wrong = || Failure::Unusable(format!("`{at}` is no RFC 3339 time"));
         call.at = Some(instant.ok_or_else(wrong)?);
     }
     call.idempotency_key = arguments.idempotency_key.as_deref().map(Text::from);

@@ -50,7 +50,7 @@ pub(crate) fn run(arguments: &Race, colour: bool) -> Result<(), Failure> {
     }
     match missing.first() {
         Some(id) => Err(Failure::Unusable(format!("there is no contract or worker `{id}`"))),
-        None if lost => Err(Failure::Told),
+        None if lost => Err(Failure::Printed),
         None => Ok(()),
     }
 }

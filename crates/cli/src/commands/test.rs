@@ -39,7 +39,7 @@ pub(crate) fn run(arguments: &Test, colour: bool) -> Result<(), Failure> {
         failed |= tell(document, &report, &missing, arguments.complete, colour);
         failed |= arguments.complete && !missing.is_empty();
     }
-    if failed { Err(Failure::Told) } else { Ok(()) }
+    if failed { Err(Failure::Printed) } else { Ok(()) }
 }
 
 /// What is wrong with what the examples of a document leave. They run once more for that, in memory.
@@ -66,10 +66,7 @@ async fn examples(
         Some(url) => {
             let tokens = Secret::find_made(&arguments.data)
                 .and_then(|secret| secret.tokens(&arguments.trust))
-                .map_err(|failure| match failure {
-                    Failure::Unusable(message) => TargetError::Unusable(message),
-                    Failure::Told => unusable("there is no secret to sign tokens with"),
-                })?;
+                .map_err(|failure| TargetError::Unusable(failure.into_reason()))?;
             let target = Target::server(url, tokens)?;
             clock_is_ours(&target, url).await?;
             target
@@ -106,7 +103,7 @@ fn tell(
     for (contract, problem) in missing.iter().filter(|_| complete) {
         match problem {
             Some(code) => println!("{contract}: no example is answered `{code}`"),
-            None => println!("{contract}: no example has the answer of a success"),
+            None => println!("{contract}: no example is answered as it is meant to be"),
         }
     }
     let (blocks, requests) = (report.blocks, report.requests);

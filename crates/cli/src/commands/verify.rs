@@ -31,7 +31,7 @@ pub(crate) fn run(arguments: &Verify) -> Result<(), Failure> {
     // With another key every outcome would look wrong, which says nothing about the outcomes.
     if rule.key_matches() == Some(false) {
         say(&report::other_key(&rule, arguments.json));
-        return Err(Failure::Told);
+        return Err(Failure::Printed);
     }
     let mut records = Records::new(source);
     let mut report = Report::default();
@@ -50,7 +50,7 @@ pub(crate) fn run(arguments: &Verify) -> Result<(), Failure> {
     } else {
         say(&report.words(&rule));
     }
-    if report.follows() { Ok(()) } else { Err(Failure::Told) }
+    if report.follows() { Ok(()) } else { Err(Failure::Printed) }
 }
 
 /// Prints the report. The exit code has the verdict too.

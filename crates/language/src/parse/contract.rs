@@ -1,14 +1,11 @@
 //! Contracts and their statements.
 
 use crate::ast::{
-    Assign, Contract, Else, ElseKind, ExprKind, Fact, Return, Statement, StatementKind,
+    Assign, Contract, Else, ElseKind, ExprKind, Fact, Method, Return, Statement, StatementKind,
 };
 use crate::{Diagnostic, Mark, Rule, Span, Spanned, TokenKind};
 
 use super::{Parser, Read, Resume, Unreadable};
-
-/// The methods a route can have.
-const METHODS: &[&str] = &["GET", "PUT", "POST", "PATCH", "DELETE"];
 
 impl Parser<'_> {
     /// A contract or a worker.
@@ -37,8 +34,8 @@ impl Parser<'_> {
         if token.kind != TokenKind::Word {
             return Err(self.expected("a statement"));
         }
-        if METHODS.contains(&self.slice(token.span)) {
-            let method = self.slug("a method")?;
+        if let Some(method) = Method::named(self.slice(token.span)) {
+            self.advance();
             let path = self.kind(TokenKind::Path, "a path such as `/doors/{doorId}`")?;
             return Ok(StatementKind::Route { method, path });
         }

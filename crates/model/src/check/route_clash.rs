@@ -13,7 +13,7 @@ pub(super) fn check(model: &Model, report: &mut Report) {
     let mut alike: HashMap<_, Vec<(&Contract, &Route)>> = HashMap::new();
     for contract in &model.contracts {
         let Some(route) = &contract.route else { continue };
-        let key = |first| (route.method.as_str(), route.segments.len(), first);
+        let key = |first| (route.method, route.segments.len(), first);
         let first = match route.segments.first() {
             Some(Segment::Literal(text)) => Some(text.as_str()),
             _ => None,

@@ -6,7 +6,9 @@ use latchkey_value::Number;
 use super::Report;
 use super::flow::{Group, Placed, groups, within};
 use super::truth::{Passed, plain};
-use crate::model::{Contract, Expr, ExprKind, Model, Op, Step, StepKind, TextPiece, Trigger, Verb};
+use crate::model::{
+    Contract, Expr, ExprKind, Method, Model, Op, Step, StepKind, TextPiece, Trigger, Verb,
+};
 
 const LEGS_MAX: usize = 25;
 /// The most that a store takes at once.
@@ -25,7 +27,7 @@ pub(super) fn check(model: &Model, report: &mut Report) {
 
 /// The legs that the runtime adds: the record of a call with an `Idempotency-Key`, or the removal of the message.
 fn added_legs(contract: &Contract) -> usize {
-    let post = contract.route.as_ref().is_some_and(|route| route.method == "POST");
+    let post = contract.route.as_ref().is_some_and(|route| route.method == Method::Post);
     match contract.trigger {
         Trigger::Request => usize::from(post && contract.facts.idempotent.is_none()),
         Trigger::Message(_) | Trigger::Dead(_) => 1,
@@ -50,7 +52,7 @@ fn size(contract: &Contract, group: &Group<'_>, steps: &[Step], report: &mut Rep
         _ => return,
     };
     let (why, help) = match (count, whens > WHENS_MAX) {
-        (0, _) => ("the request would ask for nothing", "write its legs, or delete it"),
+        (0, _) => ("it would be a request for nothing", "write what it is for, or delete it"),
         (_, true) => (
             "every `when` doubles the transactions this can become, and each has its own cost",
             "decide before the transaction, with one `when` around two of them",

@@ -5,7 +5,7 @@ use latchkey_language::{Diagnostic, Rule, Span};
 
 use super::flow::{Group, groups};
 use super::{Report, each_read};
-use crate::model::{Contract, EntityId, Leg, Model, PutMode, Strong, Verb, What};
+use crate::model::{Contract, EntityId, Leg, Method, Model, PutMode, Strong, Verb, What};
 
 pub(super) fn check(model: &Model, report: &mut Report) {
     let workers = model.workers.iter().map(|worker| &worker.body);
@@ -60,7 +60,7 @@ fn claims(contract: &Contract, report: &mut Report) {
 fn remembers(model: &Model, contract: &Contract, report: &mut Report) {
     let facts = &contract.facts;
     let waivers = &facts.waivers;
-    let is_post = contract.route.as_ref().is_some_and(|route| route.method == "POST");
+    let is_post = contract.route.as_ref().is_some_and(|route| route.method == Method::Post);
     let by_entity = facts.idempotent.as_ref().map(|stated| stated.span);
     if let (Some(span), Some(_)) = (facts.by_key, by_entity) {
         let message = "this contract is `idempotent by` two things";

@@ -2,7 +2,7 @@
 
 use std::collections::{HashMap, HashSet};
 
-use latchkey_language::ast::{self, Document, Item, StatementKind};
+use latchkey_language::ast::{self, Document, Item, Method, StatementKind};
 use latchkey_language::{Diagnostic, Name, Rule, Span};
 
 use super::scope::Scope;
@@ -210,7 +210,7 @@ impl Lowering {
                     None => segments.push(Segment::Literal(part.to_owned())),
                 }
             }
-            found = Some(Route { method: method.node.clone(), segments, span: statement.span });
+            found = Some(Route { method: *method, segments, span: statement.span });
         }
         if found.is_none() {
             let help = "write `GET /path` or another method and path first in it";
@@ -223,7 +223,7 @@ impl Lowering {
 
     /// Two places in the path have two values, and an input has one.
     fn stands_twice(&mut self, name: &Name) {
-        let message = format!("`{{{}}}` is in the path twice", name.node);
+        let message = format!("`{{{}}}` stands twice in the path", name.node);
         let help = "give each place in the path a name of its own";
         self.report(Diagnostic::new(Rule::Name, name.span, message).help(help));
     }
@@ -234,7 +234,7 @@ impl Lowering {
         let kind = self.key_types.get(&name.node).cloned();
         if kind.is_none() {
             let message =
-                format!("`{}` in the path is not an attribute of a key or an index", name.node);
+                format!("`{}` in the path is no attribute of a key or an index", name.node);
             let close = suggestion(&name.node, self.key_types.keys().map(String::as_str));
             let help = close.unwrap_or_else(|| {
                 "name an attribute of the key of what the contract reads; take anything else as an `input`"
@@ -262,7 +262,8 @@ impl Lowering {
     }
 
     fn inputs(&mut self, contract: &ast::Contract, route: Option<&Route>, scope: &mut Scope) {
-        let in_query = route.is_some_and(|route| matches!(route.method.as_str(), "GET" | "DELETE"));
+        let in_query =
+            route.is_some_and(|route| matches!(route.method, Method::Get | Method::Delete));
         let place = if in_query { Place::Query } else { Place::Body };
         for statement in &contract.body {
             let StatementKind::Input(fields) = &statement.node else { continue };

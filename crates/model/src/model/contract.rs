@@ -1,6 +1,7 @@
 //! Contracts: routes, inputs, steps, reads and writes.
 
 use latchkey_language::Span;
+use latchkey_language::ast::Method;
 
 use super::{BindingId, EntityId, Expr, Facts, IdVec, InputId, Kind, QueueId, Waiver};
 use crate::types::Type;
@@ -50,7 +51,7 @@ pub enum Trigger {
 #[derive(Debug)]
 pub struct Route {
     /// The method.
-    pub method: String,
+    pub method: Method,
     /// The path between its slashes.
     pub segments: Vec<Segment>,
     /// Where it is written.
@@ -107,7 +108,7 @@ pub enum Place {
 pub struct Binding {
     /// The name.
     pub name: String,
-    /// Its value.
+    /// What it stands for.
     pub kind: Kind,
     /// Whether it is never shown.
     pub secret: bool,
@@ -129,13 +130,13 @@ pub struct Step {
 /// What a step does.
 #[derive(Debug)]
 pub enum StepKind {
-    /// Continues only if the caller is allowed to.
+    /// Goes on only if the caller may.
     Allow(Expr),
-    /// Continues only if the test holds.
+    /// Goes on only if it holds.
     Require(Expr, Option<Failure>),
-    /// Continues only if the caller's precondition holds.
+    /// Goes on only if the caller's precondition holds.
     Match(Expr, Option<Failure>),
-    /// Does one of two blocks.
+    /// Goes one way or the other.
     When(Expr, Vec<Step>, Vec<Step>),
     /// Names a value.
     Let(BindingId, Expr),
@@ -149,11 +150,11 @@ pub enum StepKind {
     Send(Box<Send>),
     /// Answers.
     Return(Return),
-    /// Ends a worker, which has no caller to answer.
+    /// Ends where nobody waits for an answer.
     End(Ending),
 }
 
-/// How a worker ends.
+/// How a run ends that nobody waits for.
 #[derive(Debug)]
 pub enum Ending {
     /// All is done; the message goes.
@@ -164,7 +165,7 @@ pub enum Ending {
     Fail {
         /// The failure's name.
         code: String,
-        /// The text for a person.
+        /// What a person is told.
         message: Option<Expr>,
     },
 }
@@ -172,7 +173,7 @@ pub enum Ending {
 /// A read of one item or of a range.
 #[derive(Debug)]
 pub struct Read {
-    /// The binding of the item that was found.
+    /// The binding of what was found.
     pub binding: Option<BindingId>,
     /// The entity.
     pub entity: EntityId,
@@ -336,7 +337,7 @@ pub struct Leg {
     pub target: Option<BindingId>,
     /// The binding its other attributes come from.
     pub of: Option<BindingId>,
-    /// The binding of the item it leaves.
+    /// The binding of what it leaves.
     pub result: Option<BindingId>,
     /// The attributes it sets.
     pub values: Vec<Given>,
@@ -346,7 +347,7 @@ pub struct Leg {
     pub adds: Vec<Given>,
     /// Whether it may replace what is there: `None` where a put does not say.
     pub put: Option<PutMode>,
-    /// The condition on the stored item.
+    /// What must hold of what is stored.
     pub condition: Option<Expr>,
     /// What happens if it does not.
     pub failure: Option<Failure>,
@@ -431,16 +432,16 @@ pub enum FailureKind {
         status: u16,
         /// The problem's name.
         code: String,
-        /// The text for a person.
+        /// What a person is told.
         message: Option<Expr>,
-        /// The members beside the text.
+        /// What is told beside it.
         with: Vec<Given>,
     },
     /// Runs the contract again.
     Retry,
     /// Does something else, and ends.
     Steps(Vec<Step>),
-    /// Ends a worker, which has no caller to answer.
+    /// Ends where nobody waits for an answer.
     End(Ending),
 }
 
@@ -466,6 +467,6 @@ pub enum PathPart {
     Literal(String),
     /// An input.
     Input(InputId),
-    /// An attribute of the returned item.
+    /// An attribute of what is returned.
     Attribute(String),
 }

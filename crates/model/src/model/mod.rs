@@ -21,6 +21,7 @@ pub use contract::{
 pub use expression::{Expr, ExprKind, Kind, New, Op, TextPiece, Told};
 pub use facts::{CapacityUnit, Cost, Facts, Period, Rate, Stated};
 pub use id::{BindingId, EntityId, Id, IdVec, InputId, QueueId, RoleId};
+pub use latchkey_language::ast::Method;
 pub use queue::{Queue, QueueField, Worker};
 pub use step::each_step;
 

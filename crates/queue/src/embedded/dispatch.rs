@@ -333,9 +333,15 @@ impl Shared {
         let legs = |held: &&Stored| held.moved_to(&held.returned(), &self.home);
         let pending: Vec<_> =
             held.iter().map(|held| self.store.transact(Transact { legs: legs(held) })).collect();
-        for pending in pending {
-            // If the store does not take it, it comes back when its lease is over.
-            drop(pending.await);
+        for (pending, held) in pending.into_iter().zip(&held) {
+            match pending.await {
+                // Whoever holds it now has moved it.
+                Ok(_) | Err(TableError::ConditionFailed(_)) => {}
+                Err(error) => {
+                    let (queue, id) = (self.home.queue(), held.message.id());
+                    tracing::warn!(%queue, %id, %error, "a message was not given back; it comes when its lease is over");
+                }
+            }
         }
         held.into_iter().for_each(|held| self.over(held));
     }

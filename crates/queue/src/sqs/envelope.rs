@@ -63,26 +63,82 @@ impl Envelope {
     pub(crate) fn read(carried: &Carried) -> Result<Envelope, Error> {
         let own = |name: &str| carried.message_attributes()?.get(name)?.string_value();
         let system = |name| carried.attributes()?.get(&name).map(String::as_str);
-        let number = |text: Option<&str>| text.and_then(|text| text.parse::<i64>().ok());
-        let text = carried.body().unwrap_or_default();
+        let own_number = |name: &'static str| number(name, own(name));
+        let text = carried.body().ok_or_else(|| missing("body"))?;
         let limits = json::Limits { levels_max: json::LEVELS_CEILING };
         let body = match json::read(text.as_bytes(), limits) {
             Ok(Value::Map(body)) => body,
             _ => Map::from([(TEXT, text)]),
         };
-        let id = own(ID).or(carried.message_id()).unwrap_or_default();
+        let id = own(ID).or(carried.message_id()).ok_or_else(|| missing("id"))?;
         let group = system(System::MessageGroupId).map(Text::from);
-        let (said, taken) = (number(own(SENT_AT)), number(system(System::SentTimestamp)));
+        let taken = number("SentTimestamp", system(System::SentTimestamp))?;
+        let said = own_number(SENT_AT)?;
         // Where SQS keeps an order, its own instant is that of the message's place.
         let sent_at = if group.is_some() { taken.or(said) } else { said.or(taken) };
-        let sent_at = sent_at.unwrap_or(0);
-        let begun = number(system(System::ApproximateReceiveCount)).unwrap_or(1);
-        let tries = number(own(TRIES)).unwrap_or(0).saturating_add(begun);
+        let sent_at = sent_at.ok_or_else(|| missing("SentTimestamp"))?;
+        let count = "ApproximateReceiveCount";
+        let begun = number(count, system(System::ApproximateReceiveCount))?;
+        let begun = begun.ok_or_else(|| missing(count))?;
+        // Whoever else sends to the queue sets none of our attributes.
+        let tries = own_number(TRIES)?.unwrap_or(0).saturating_add(begun);
         Ok(Envelope {
             message: Message::new(id, body, sent_at)?,
-            due: number(own(DUE_AT)).unwrap_or(0),
+            due: own_number(DUE_AT)?.unwrap_or(0),
             tries: u32::try_from(tries.max(1)).unwrap_or(u32::MAX),
             group,
         })
+    }
+}
+
+fn missing(what: &str) -> Error {
+    Error::Unavailable { reason: format!("SQS handed out a message without its {what}") }
+}
+
+/// The number of an attribute, if the attribute is there.
+fn number(name: &str, text: Option<&str>) -> Result<Option<i64>, Error> {
+    let read = text.map(str::parse).transpose();
+    read.map_err(|_| Error::Unavailable { reason: format!("`{name}` is no number: {text:?}") })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A message that someone else has sent, less one part.
+    fn carried(without: &str) -> Carried {
+        let message = Carried::builder().message_id("m-1").body("{}");
+        let message = match without {
+            "body" => message.set_body(None),
+            "id" => message.set_message_id(None),
+            _ => message,
+        };
+        let attributes =
+            [(System::SentTimestamp, "1700000000000"), (System::ApproximateReceiveCount, "2")];
+        let attributes = attributes.into_iter().filter(|(name, _)| name.as_str() != without);
+        attributes.fold(message, |message, (name, value)| message.attributes(name, value)).build()
+    }
+
+    // Each was read as 0, 1 or nothing: a message looked ages old, or was tried for ever.
+    #[test]
+    fn a_message_without_what_sqs_always_says_is_refused() {
+        let whole = Envelope::read(&carried("")).expect("it is whole");
+        assert_eq!((whole.message.sent_at(), whole.tries, whole.due), (1_700_000_000_000, 2, 0));
+        for what in ["body", "id", "SentTimestamp", "ApproximateReceiveCount"] {
+            let read = Envelope::read(&carried(what)).map(|envelope| envelope.message);
+            assert_eq!(read, Err(missing(what)));
+        }
+    }
+
+    #[test]
+    fn an_attribute_that_is_no_number_is_refused() {
+        for name in [SENT_AT, DUE_AT, TRIES] {
+            let value = MessageAttributeValue::builder().data_type("String").string_value("soon");
+            let value = value.build().expect("it is a text");
+            let mut message = carried("");
+            message.message_attributes = Some([(name.to_owned(), value)].into());
+            let error = Envelope::read(&message).expect_err("it is no number").to_string();
+            assert!(error.contains(name) && error.contains("soon"), "{error}");
+        }
     }
 }

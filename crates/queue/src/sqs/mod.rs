@@ -384,9 +384,17 @@ impl Sqs {
     /// Gives back messages that were received and not worked on: they can be received at once.
     pub async fn release(&self, received: Vec<Received>) {
         for received in received {
-            // Where that fails it comes again when its lease is over.
-            if end(&received).is_ok() {
-                let _ = self.hide(&received, 0).await;
+            let released = match end(&received) {
+                Ok(()) => self.hide(&received, 0).await,
+                // Its end was told before.
+                Err(_) => continue,
+            };
+            match released {
+                Ok(()) | Err(Error::Stale) => {}
+                Err(error) => {
+                    let (url, id) = (&self.url, received.message.id());
+                    tracing::warn!(%url, %id, %error, "a message was not given back; it comes when its lease is over");
+                }
             }
         }
     }

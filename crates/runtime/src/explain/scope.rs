@@ -10,7 +10,7 @@ use latchkey_value::name::INCARNATION_ATTRIBUTE;
 use super::symbol::{Joined, Named, Presence, Symbol};
 use super::words::{Words, word};
 use crate::bug::Bug;
-use crate::evaluate::{Evaluated, Fault, Maybe, Scope};
+use crate::evaluate::{Evaluated, Fault, Limit, Maybe, Scope};
 use crate::plan::{Code, Entity, New, Part, Piece, Sign};
 
 /// The most ways a request is shown in. There are as many as its undecided tests have outcomes.
@@ -23,10 +23,10 @@ pub(super) struct Symbolic<'a> {
     choices: RefCell<Choices>,
 }
 
-/// The symbols of a contract's names at one statement.
+/// What each name of a contract stands for by now.
 pub(super) type Bindings = IdVec<BindingId, Bound>;
 
-/// The symbol of a name.
+/// What a name stands for by now.
 #[derive(Clone)]
 pub(super) enum Bound {
     Nothing,
@@ -157,10 +157,8 @@ impl<'a> Symbolic<'a> {
                 let input = &self.words.contract.inputs[*at];
                 Symbol::optional(&input.name, input.value_type, input.optional)
             }
-            Code::New(at) => {
-                let key = self.words.contract.new_values.get(*at) == Some(&New::Key);
-                self.unknown(code, if key { ValueType::Bytes } else { ValueType::Text })
-            }
+            Code::New(New::Key, _) => self.unknown(code, ValueType::Bytes),
+            Code::New(New::Ulid, _) => self.unknown(code, ValueType::Text),
             Code::Attribute(id, name) => self.read(*id, name),
             Code::Text(pieces) => self.joined(pieces)?.into(),
             Code::Add(a, sign, b) => sum(&self.present(a)?, *sign, &self.present(b)?),
@@ -308,6 +306,10 @@ impl Scope for Symbolic<'_> {
     }
 
     fn sum(&self, a: &Symbol, sign: Sign, b: &Symbol) -> Option<Symbol> {
+        Some(sum(a, sign, b))
+    }
+
+    fn bound(&self, a: &Symbol, sign: Sign, b: &Symbol, _: Limit) -> Option<Symbol> {
         Some(sum(a, sign, b))
     }
 

@@ -5,7 +5,7 @@ use latchkey_table::render::expression_bytes;
 
 use super::scope::{Bound, Symbolic};
 use super::words::Words;
-use crate::evaluate::Scope;
+use crate::evaluate::{Fault, Scope};
 use crate::plan::{Contract, Leg, LegNode, Op, Planned, System, Unplanned};
 use crate::request::Filler;
 
@@ -20,12 +20,9 @@ pub(crate) fn check_expression_size(system: &System, contract: &Contract) -> Pla
     for op in &contract.program {
         match op {
             Op::Let(binding, code) => {
-                // `explain` reports values without a name, and no write uses them.
-                if let Ok(Some(value)) =
-                    scope.value(code).map(|value| value.map(|v| v.into_owned()))
-                {
-                    scope.bind(*binding, Bound::Value(value));
-                }
+                let value = scope.value(code).map_err(|fault| unfilled(&fault))?;
+                let value = value.map(|value| value.into_owned());
+                scope.bind(*binding, value.map_or(Bound::Nothing, Bound::Value));
             }
             Op::Write(leg) => check_leg(&scope, leg)?,
             Op::Transact(op) => check_legs(&scope, &op.legs)?,
@@ -33,6 +30,10 @@ pub(crate) fn check_expression_size(system: &System, contract: &Contract) -> Pla
         }
     }
     Ok(())
+}
+
+fn unfilled(fault: &Fault) -> Unplanned {
+    Unplanned::new(format!("a request cannot be filled: {fault:?}"))
 }
 
 fn check_legs(scope: &Symbolic<'_>, nodes: &[LegNode]) -> Planned<()> {
@@ -51,8 +52,7 @@ fn check_legs(scope: &Symbolic<'_>, nodes: &[LegNode]) -> Planned<()> {
 
 fn check_leg(scope: &Symbolic<'_>, leg: &Leg) -> Planned<()> {
     let filler = Filler { system: scope.words.system, scope };
-    // What cannot be filled before there is a call is held to the limit by the table.
-    let Ok(ways) = scope.ways(|| filler.leg(leg)) else { return Ok(()) };
+    let ways = scope.ways(|| filler.leg(leg)).map_err(|fault| unfilled(&fault))?;
     for way in ways {
         let wrong = match expression_bytes(&way.made.leg) {
             Ok(bytes) if bytes <= EXPRESSION_BYTES_MAX => continue,

@@ -65,22 +65,9 @@ impl<'a> Words<'a> {
             joined(Comparison, self.measured(a, duration), word, self.measured(b, duration))
         };
         match code {
-            Code::Constant(value) => (Name, constant(value)),
-            Code::Input(at) => (Name, self.input(*at).to_owned()),
-            Code::Binding(id) => (Name, self.binding(*id).to_owned()),
-            Code::Attribute(id, name) => (Name, format!("{}.{name}", self.binding(*id))),
-            Code::Stored(path) => (Name, format!(".{path}")),
-            Code::Now => (Name, "now".to_owned()),
-            Code::CallerId => (Name, "caller.id".to_owned()),
-            Code::New(at) => (Name, self.new_value(*at)),
-            Code::Text(pieces) => (Name, self.text(pieces)),
             Code::Owns(what) => (Comparison, format!("caller owns {}", self.code(what))),
-            // The first is the role that was named; the others imply it.
-            Code::HasRole(roles) => {
-                (Comparison, format!("caller is {}", roles.first().map_or("", Text::as_str)))
-            }
+            Code::HasRole(role, _) => (Comparison, format!("caller is {role}")),
             Code::Present(thing) => (Comparison, format!("{} is present", self.code(thing))),
-            Code::Unchanged(..) => (Name, "unchanged".to_owned()),
             Code::Not(inner) => (Tightness::Not, self.negation(inner, Tightness::Not)),
             Code::And(a, b) => joined(And, self.within(a, And), "and", self.within(b, And)),
             Code::Or(a, b) => joined(Or, self.within(a, Or), "or", self.within(b, Or)),
@@ -100,38 +87,41 @@ impl<'a> Words<'a> {
                 (Comparison, format!("{a} between {low} and {high}"))
             }
             Code::In(a, values) => {
-                let values: Vec<_> = values.iter().map(|value| self.code(value)).collect();
-                (Comparison, format!("{} in ({})", self.within(a, Sum), values.join(", ")))
+                (Comparison, format!("{} in ({})", self.within(a, Sum), self.list(values)))
             }
-            other => (Name, self.function(other)),
+            Code::Constant(value) => (Name, constant(value)),
+            Code::Input(at) => (Name, self.input(*at).to_owned()),
+            Code::Binding(id) => (Name, self.binding(*id).to_owned()),
+            Code::Attribute(id, name) => (Name, format!("{}.{name}", self.binding(*id))),
+            Code::Stored(path) => (Name, format!(".{path}")),
+            Code::Now => (Name, "now".to_owned()),
+            Code::CallerId => (Name, "caller.id".to_owned()),
+            Code::New(new, at) => (Name, self.new_value(*new, *at)),
+            Code::Text(pieces) => (Name, self.text(pieces)),
+            Code::Unchanged(..) => (Name, "unchanged".to_owned()),
+            Code::Told(told) => (Name, self::told(*told).to_owned()),
+            Code::Shard(of, shards) => (Name, format!("shard({}, {shards})", self.code(of))),
+            Code::Draw(key, subject) => {
+                (Name, format!("draw({}, {})", self.code(key), self.code(subject)))
+            }
+            Code::Commitment(key) => (Name, format!("commitment({})", self.code(key))),
+            Code::Reveal(key) => (Name, format!("reveal({})", self.code(key))),
+            Code::Extreme(wanted, of) => {
+                let name = if wanted.is_gt() { "max" } else { "min" };
+                (Name, format!("{name}({})", self.list(of)))
+            }
+            Code::Count(id) => (Name, format!("count({})", self.binding(*id))),
+            Code::CountBy(id, name, _) => (Name, format!("count({} by {name})", self.binding(*id))),
+            Code::Sum(id, name) => (Name, format!("sum({}.{name})", self.binding(*id))),
+            Code::Object(members) => {
+                let pairs = members.iter().map(|(name, code)| (name, code));
+                (Name, self.members(pairs).trim_start().to_owned())
+            }
         }
     }
 
-    /// What is called by a name.
-    fn function(&self, code: &Code) -> String {
-        let called = |name: &str, of: &[&Code]| {
-            let of: Vec<String> = of.iter().map(|one| self.code(one)).collect();
-            format!("{name}({})", of.join(", "))
-        };
-        match code {
-            Code::Told(told) => self::told(*told).to_owned(),
-            Code::Shard(of, shards) => format!("shard({}, {shards})", self.code(of)),
-            Code::Draw(key, subject) => called("draw", &[key, subject]),
-            Code::Commitment(key) => called("commitment", &[key]),
-            Code::Reveal(key) => called("reveal", &[key]),
-            Code::Extreme(wanted, of) => {
-                let name = if wanted.is_gt() { "max" } else { "min" };
-                called(name, &of.iter().collect::<Vec<_>>())
-            }
-            Code::Count(id) => format!("count({})", self.binding(*id)),
-            Code::CountBy(id, name, _) => format!("count({} by {name})", self.binding(*id)),
-            Code::Sum(id, name) => format!("sum({}.{name})", self.binding(*id)),
-            Code::Object(members) => {
-                let pairs = members.iter().map(|(name, code)| (name, code));
-                self.members(pairs).trim_start().to_owned()
-            }
-            _ => String::new(),
-        }
+    fn list(&self, codes: &[Code]) -> String {
+        codes.iter().map(|code| self.code(code)).collect::<Vec<_>>().join(", ")
     }
 
     fn negation(&self, test: &Code, around: Tightness) -> String {
@@ -161,11 +151,13 @@ impl<'a> Words<'a> {
     }
 
     /// A value the call makes; of several of a kind, which.
-    pub(super) fn new_value(&self, at: usize) -> String {
-        let made = &self.contract.new_values;
-        let new = made.get(at).copied().unwrap_or(New::Ulid);
-        let name = if new == New::Key { "new key" } else { "new ulid" };
-        let before = made.iter().take(at).filter(|other| **other == new).count();
+    fn new_value(&self, new: New, at: usize) -> String {
+        let name = match new {
+            New::Key => "new key",
+            New::Ulid => "new ulid",
+        };
+        let before =
+            self.contract.new_values.iter().take(at).filter(|other| **other == new).count();
         if before == 0 { name.to_owned() } else { format!("{name} {}", before + 1) }
     }
 

@@ -1,6 +1,8 @@
 //! The `detail` of a problem for which the document has no text: what happened, and what to do.
 
-use latchkey_model::model::{self, EntityId, Expr, Model, Verb};
+use latchkey_model::model::{self, EntityId, Expr, Model, PutMode, Verb};
+
+use super::{Planned, Unplanned};
 
 /// What a problem is answered to.
 pub(super) enum Cause<'a> {
@@ -18,9 +20,9 @@ pub(super) enum Cause<'a> {
 ///
 /// Within a status that hides things, 403 and 404, every cause is told alike: whether something is there and not
 /// the caller's must not show.
-pub(super) fn detail(model: &Model, status: u16, cause: &Cause<'_>) -> String {
+pub(super) fn detail(model: &Model, status: u16, cause: &Cause<'_>) -> Planned<String> {
     let name = |entity: EntityId| &model.entities[entity].name;
-    match (status, cause) {
+    Ok(match (status, cause) {
         (401 | 403, _) => "the caller does not have the right to do this".to_owned(),
         (404, _) => "nothing was found for what was sent; check the ids".to_owned(),
         (_, Cause::Read(entity)) => {
@@ -31,24 +33,30 @@ pub(super) fn detail(model: &Model, status: u16, cause: &Cause<'_>) -> String {
                 .to_owned()
         }
         (_, Cause::Require(test)) => {
-            format!("this needs `{}`, which does not hold", text(model, test))
+            format!("this needs `{}`, which does not hold", text(model, test)?)
         }
         (_, Cause::Leg(leg)) => {
             let name = name(leg.entity);
             match (&leg.condition, leg.verb) {
                 (Some(test), _) => format!(
                     "the {name} that is stored must be so: `{}`; read it before you try again",
-                    text(model, test)
+                    text(model, test)?
                 ),
-                (None, Verb::Put) => format!("the key is taken: the {name} of it is there already"),
+                (None, Verb::Put) if leg.put == Some(PutMode::Replace) => {
+                    format!("an item of another type has the key of this {name}")
+                }
+                (None, Verb::Put) => {
+                    format!("the key is taken, by the {name} itself or by an item of another type")
+                }
                 (None, _) => format!("there is no {name} to change for what was sent"),
             }
         }
-    }
+    })
 }
 
 /// An expression as the document has it, in one line.
-fn text(model: &Model, expression: &Expr) -> String {
-    let words = model.text.get(expression.span.range()).unwrap_or_default().split_whitespace();
-    words.collect::<Vec<_>>().join(" ")
+fn text(model: &Model, expression: &Expr) -> Planned<String> {
+    let text = model.text.get(expression.span.range());
+    let text = text.ok_or_else(|| Unplanned::new("a test does not stand in the document"))?;
+    Ok(text.split_whitespace().collect::<Vec<_>>().join(" "))
 }

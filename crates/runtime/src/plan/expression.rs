@@ -25,12 +25,12 @@ pub(crate) enum Code {
     Stored(Path),
     Now,
     CallerId,
-    /// A value made in this call.
-    New(usize),
+    /// A value made in this call, by its place among them.
+    New(New, usize),
     Text(Vec<Piece>),
     Owns(Box<Code>),
-    /// Whether the caller has one of these roles.
-    HasRole(Vec<Text>),
+    /// Whether the caller has a role: one of these, each of which implies it.
+    HasRole(Text, Vec<Text>),
     Present(Box<Code>),
     /// Whether these attributes of an item are as they were read: the counter, and the incarnation where the counter
     /// can start again.
@@ -49,7 +49,7 @@ pub(crate) enum Code {
     BeginsWith(Box<Code>, Box<Code>),
     Between(Box<Code>, Box<Code>, Box<Code>),
     In(Box<Code>, Vec<Code>),
-    /// A fact about a message or a send.
+    /// What is told of a message or a send.
     Told(Told),
     Shard(Box<Code>, u64),
     /// What a key draws for a subject: a side of a comparison with a number.
@@ -147,7 +147,10 @@ impl Expressions<'_> {
             ExprKind::Now => Code::Now,
             ExprKind::CallerId => Code::CallerId,
             ExprKind::Owns(what) => Code::Owns(self.boxed(what)?),
-            ExprKind::HasRole(role) => Code::HasRole(roles_with(self.model, *role)),
+            ExprKind::HasRole(role) => Code::HasRole(
+                self.model.roles[*role].name.as_str().into(),
+                roles_with(self.model, *role),
+            ),
             ExprKind::Word(word) => Code::Constant(Value::from(word.as_str())),
             ExprKind::Text(pieces) => self.text(pieces)?,
             ExprKind::Number(number) => Code::Constant(Value::Number(*number)),
@@ -224,20 +227,20 @@ impl Expressions<'_> {
     /// A value that each call makes for itself.
     pub(super) fn made(&mut self, new: New) -> Code {
         self.new_values.push(new);
-        Code::New(self.new_values.len() - 1)
+        Code::New(new, self.new_values.len() - 1)
     }
 
     /// The entity of a binding that is an item.
     pub(super) fn item_entity(&self, binding: BindingId) -> Planned<&model::Entity> {
         let entity = self.contract.bindings[binding].kind.item();
-        let entity = entity.ok_or_else(|| Unplanned::new("this is not an item"))?;
+        let entity = entity.ok_or_else(|| Unplanned::new("this is no item"))?;
         Ok(&self.model.entities[entity])
     }
 
     fn unchanged(&self) -> Planned<Code> {
         let target = self.target.ok_or_else(|| Unplanned::new("nothing was read before"))?;
         let entity = self.contract.bindings[target].kind.item();
-        let entity = entity.ok_or_else(|| Unplanned::new("this is not an item"))?;
+        let entity = entity.ok_or_else(|| Unplanned::new("this is no item"))?;
         let counter = self.model.entities[entity].counter();
         let counter = counter.ok_or_else(|| Unplanned::new("nothing counts its changes"))?;
         let mut names = vec![Text::from(counter.name.as_str())];

@@ -58,7 +58,7 @@ impl InputType {
             Type::Id => InputType::Id,
             Type::Ulid => InputType::Ulid,
             Type::Text { max, like } => InputType::Text {
-                bytes_max: max.map_or(Ok(usize::MAX), size)?,
+                bytes_max: size(max.ok_or_else(|| Unplanned::new("a text has no bound"))?)?,
                 like: like.as_ref().map(|pattern| compiled(pattern)).transpose()?,
             },
             Type::Int { low, high } => InputType::Int { low: *low, high: *high },
@@ -81,7 +81,7 @@ impl InputType {
 /// A pattern, with the text it was written as.
 fn compiled(pattern: &str) -> Planned<(String, Regex)> {
     let regex = latchkey_model::pattern(pattern);
-    let regex = regex.map_err(|_| Unplanned::new(format!("`{pattern}` is not a pattern")))?;
+    let regex = regex.map_err(|_| Unplanned::new(format!("`{pattern}` is no pattern")))?;
     Ok((pattern.to_owned(), regex))
 }
 

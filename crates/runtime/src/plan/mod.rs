@@ -17,7 +17,9 @@ use std::fmt;
 use std::sync::Arc;
 
 use latchkey_language::{Diagnostic, Span};
-use latchkey_model::model::{self, BindingId, EntityId, IdVec, InputId, QueueId, Segment, Verb};
+use latchkey_model::model::{
+    self, BindingId, EntityId, IdVec, InputId, Method, QueueId, Segment, Verb,
+};
 use latchkey_queue::Home;
 use latchkey_table::{Schema, Text};
 
@@ -72,7 +74,7 @@ pub(crate) struct Contract {
     pub(crate) paging: Option<Paging>,
     /// The name under which a caller sizes it.
     pub(crate) page_size: Text,
-    /// The input that takes its value from the version in `If-Match`.
+    /// The input a version in `If-Match` stands for.
     pub(crate) version_input: Option<InputId>,
     /// The entity by which it knows a repeated call itself.
     pub(crate) idempotent_by: Option<EntityId>,
@@ -83,7 +85,7 @@ pub(crate) struct Contract {
 impl Contract {
     /// Whether an `Idempotency-Key` names a call of it, so that its answer is kept.
     pub(crate) fn takes_names(&self) -> bool {
-        self.info.method == "POST" && self.idempotent_by.is_none()
+        self.info.method == Some(Method::Post) && self.idempotent_by.is_none()
     }
 }
 
@@ -94,8 +96,8 @@ pub struct ContractInfo {
     pub id: Text,
     /// Its title.
     pub title: String,
-    /// Its method.
-    pub method: String,
+    /// Its method; a worker, and what follows a send, have none.
+    pub method: Option<Method>,
     /// Its path between the slashes.
     pub path: Vec<Segment>,
     /// Its inputs, those of the path among them.
@@ -276,6 +278,11 @@ impl System {
         self.contracts.iter().map(|contract| &contract.info)
     }
 
+    /// Its contracts that HTTP serves, each with its method.
+    pub fn routes(&self) -> impl Iterator<Item = (Method, &ContractInfo)> {
+        self.contracts().filter_map(|info| info.method.map(|method| (method, info)))
+    }
+
     pub(crate) fn contract(&self, id: &str) -> Option<&Contract> {
         self.by_id.get(id).and_then(|at| self.contracts.get(*at))
     }
@@ -310,7 +317,8 @@ impl System {
 
     /// Its queues, in the order of the document.
     pub fn queues(&self) -> impl Iterator<Item = QueueInfo<'_>> {
-        self.queues.iter().map(|queue| QueueInfo {
+        self.queues.enumerate().map(|(id, queue)| QueueInfo {
+            id,
             name: &queue.name,
             lease_ms: queue.lease_ms,
             tries: queue.tries,

@@ -4,8 +4,8 @@
 //! last, and what will be answered after it.
 
 use latchkey_model::model::{
-    self, BindingId, Ending, Expr, ExprKind, FailureKind, IdVec, InputId, Kind, Model, PathPart,
-    Step, StepKind,
+    self, BindingId, Ending, Expr, ExprKind, FailureKind, IdVec, InputId, Kind, Method, Model,
+    PathPart, Step, StepKind, Trigger,
 };
 use latchkey_table::Text;
 
@@ -47,11 +47,14 @@ pub(super) fn plan(
         planner;
     // Workers and what follows a send have no route.
     let route = contract.route.as_ref();
+    if route.is_none() && contract.trigger == Trigger::Request {
+        return Err(Unplanned::new("it has no route"));
+    }
     let info = ContractInfo {
         id: contract.id.as_str().into(),
         title: contract.title.clone(),
-        method: route.map(|route| route.method.clone()).unwrap_or_default(),
-        path: route.map(|route| route.segments.clone()).unwrap_or_default(),
+        method: route.map(|route| route.method),
+        path: route.map_or_else(Vec::new, |route| route.segments.clone()),
         inputs: contract
             .inputs
             .map(|_, input| InputInfo { name: input.name.as_str().into(), place: input.place }),
@@ -142,7 +145,7 @@ impl Planner<'_> {
             StepKind::Return(returned) => Op::Return(Box::new(self.returned(returned)?)),
             StepKind::End(ending) => Op::End(Box::new(self.ending(ending)?)),
             StepKind::Send(_) => {
-                return Err(Unplanned::new("a `send` is outside a transaction"));
+                return Err(Unplanned::new("a `send` stands outside of a transaction"));
             }
         };
         self.program.push(op);
@@ -190,7 +193,7 @@ impl Planner<'_> {
                 let message = message.transpose()?;
                 let with = assigns(&mut self.expressions, with)?;
                 let (status, code) = (*status, code.as_str().into());
-                let detail = detail(self.expressions.model, status, cause);
+                let detail = detail(self.expressions.model, status, cause)?;
                 OnFailure::Problem(Box::new(ProblemOp { status, code, message, detail, with }))
             }
             Some(FailureKind::Steps(steps)) => {
@@ -252,7 +255,7 @@ impl Planner<'_> {
             | StepKind::Transact(_)
             | StepKind::Return(_)
             | StepKind::End(_) => {
-                return Err(Unplanned::new("this is not a write, and a transaction holds it"));
+                return Err(Unplanned::new("this is no write, and stands in a transaction"));
             }
         })
     }
@@ -314,7 +317,7 @@ impl Planner<'_> {
     fn tag(&self, returned: &model::Return, entity: &Entity, page: bool) -> Tag {
         let Some(counter) = entity.counter.clone().filter(|_| !page) else { return Tag::None };
         let contract = self.expressions.contract;
-        let asked = contract.route.as_ref().is_some_and(|route| route.method == "GET");
+        let asked = contract.route.as_ref().is_some_and(|route| route.method == Method::Get);
         let named = |binding| !asked || named_by_url(contract, binding);
         let counts_all = entity.counted && !entity.remade;
         match counts_all && is_whole(returned) && returned.binding.is_some_and(named) {

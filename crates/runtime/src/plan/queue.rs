@@ -25,6 +25,8 @@ pub(crate) struct Queue {
 /// What is known of a queue from outside.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct QueueInfo<'a> {
+    /// Its place in the document, for [`Runtime::queue_by_id`](crate::Runtime::queue_by_id).
+    pub id: QueueId,
     /// Its name.
     pub name: &'a str,
     /// For how long a worker has a message to itself.

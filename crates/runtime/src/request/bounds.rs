@@ -6,7 +6,8 @@ use latchkey_table::{
 };
 
 use super::condition::both;
-use crate::evaluate::Scope;
+use crate::bug::Bug;
+use crate::evaluate::{Limit, Scope};
 use crate::plan::{Entity, Sign};
 
 /// An attribute that would leave its bounds.
@@ -45,12 +46,12 @@ pub(super) fn left<S: Scope<Value = Value>>(
     actions: &[Action],
     stored: Option<&Item>,
     never: impl Fn() -> Condition,
-) -> Vec<Breach> {
+) -> Result<Vec<Breach>, Bug> {
     let mut breaches = Vec::new();
     // What cannot be computed is refused by the table, and not for its bounds.
     let image = stored.and_then(|stored| latchkey_table::apply(actions, stored).ok());
     for action in actions {
-        let kept = kept(scope, entity, std::slice::from_ref(action), image.as_ref(), &never);
+        let kept = kept(scope, entity, std::slice::from_ref(action), image.as_ref(), &never)?;
         if kept.is_some_and(|kept| !latchkey_table::holds(&kept, stored))
             && let Some((name, low, high)) =
                 entity.bounds.iter().find(|(name, ..)| name == action.target())
@@ -58,7 +59,7 @@ pub(super) fn left<S: Scope<Value = Value>>(
             breaches.push(Breach { name: name.clone(), low: *low, high: *high });
         }
     }
-    breaches
+    Ok(breaches)
 }
 
 /// Joins what the document asks of the stored item with what the bounds ask, if they do.
@@ -80,7 +81,7 @@ pub(super) fn kept<S: Scope>(
     actions: &[Action<S::Value>],
     image: Option<&Map<S::Value>>,
     never: impl Fn() -> Condition<S::Value>,
-) -> Option<Condition<S::Value>> {
+) -> Result<Option<Condition<S::Value>>, Bug> {
     let mut all = Vec::new();
     for action in actions {
         let bounds = entity.bounds.iter().find(|(name, ..)| name == action.target());
@@ -98,20 +99,19 @@ pub(super) fn kept<S: Scope>(
                     all.push(never());
                 }
             }
-            Action::Set(_, expression) => all.extend(room.computed(expression)),
-            Action::Add(name, value) => {
-                let path = Path::attribute(name.clone());
-                let start = datum(Number::ZERO);
-                all.extend(number(value).and_then(|n| room.or_else(&path, &start, Sign::Plus, n)));
+            Action::Set(_, expression) => all.extend(room.computed(expression)?),
+            Action::Add(name, more) => {
+                let (path, start) = (Path::attribute(name.clone()), datum(Number::ZERO));
+                let stored = Stored { path: &path, start: Some(&start) };
+                all.extend(room.sum(&stored, Sign::Plus, number(more)?));
             }
             Action::Delete(..) | Action::Remove(_) => {}
         }
     }
-    match all.len() {
-        0 => None,
-        1 => all.pop(),
+    Ok(match all.len() {
+        0 | 1 => all.pop(),
         _ => Some(Condition::And(all)),
-    }
+    })
 }
 
 fn datum<V: Datum>(number: Number) -> V {
@@ -119,13 +119,34 @@ fn datum<V: Datum>(number: Number) -> V {
 }
 
 /// A value that is a number, known or not.
-fn number<V: Datum>(value: &V) -> Option<&V> {
-    Some(value).filter(|value| value.type_of() == ValueType::Number)
+fn number<V: Datum>(value: &V) -> Result<&V, Bug> {
+    match value.type_of() {
+        ValueType::Number => Ok(value),
+        _ => Err(Bug::new("an attribute with bounds is computed from what is no number")),
+    }
 }
 
-/// A number that a value is computed with.
-fn constant<V: Datum>(expression: &Expression<V>) -> Option<&V> {
-    if let Expression::Value(value) = expression { number(value) } else { None }
+/// A stored number that another is computed from.
+struct Stored<'a, V> {
+    path: &'a Path,
+    /// The number it counts as where it is absent.
+    start: Option<&'a V>,
+}
+
+impl<'a, V: Datum> Stored<'a, V> {
+    fn of(expression: &'a Expression<V>) -> Result<Stored<'a, V>, Bug> {
+        match expression {
+            Expression::Path(path) => Ok(Stored { path, start: None }),
+            Expression::OrElse(path, start) if let Expression::Value(start) = start.as_ref() => {
+                Ok(Stored { path, start: Some(number(start)?) })
+            }
+            _ => Err(uncovered()),
+        }
+    }
+}
+
+fn uncovered() -> Bug {
+    Bug::new("an attribute with bounds is computed in a way that the bounds do not cover")
 }
 
 /// Whether a value is computed from two stored numbers.
@@ -151,17 +172,31 @@ impl<S: Scope> Room<'_, S> {
             && bound(&self.high).is_none_or(|high| number <= high)
     }
 
-    /// The room of a number from which another was taken, or to which it was added.
-    fn shifted(&self, sign: Sign, by: &S::Value) -> Self {
-        // Beyond all numbers there is no bound to keep.
-        let shift = |bound: &Option<S::Value>| self.scope.sum(bound.as_ref()?, sign, by);
-        Room { scope: self.scope, low: shift(&self.low), high: shift(&self.high) }
+    /// The room of a number from which another was taken, or to which it was added. Nothing if no number lies in it.
+    fn shifted(&self, sign: Sign, by: &S::Value) -> Option<Self> {
+        self.turned(&self.low, &self.high, |bound, limit| self.scope.bound(bound, sign, by, limit))
     }
 
-    /// The room of a number that is taken from another.
-    fn taken_from(&self, whole: &S::Value) -> Self {
-        let rest = |bound: &Option<S::Value>| self.scope.sum(whole, Sign::Minus, bound.as_ref()?);
-        Room { scope: self.scope, low: rest(&self.high), high: rest(&self.low) }
+    /// The room of a number that is taken from another. Nothing if no number lies in it.
+    fn taken_from(&self, whole: &S::Value) -> Option<Self> {
+        let rest = |bound: &_, limit| self.scope.bound(whole, Sign::Minus, bound, limit);
+        self.turned(&self.high, &self.low, rest)
+    }
+
+    fn turned(
+        &self,
+        low: &Option<S::Value>,
+        high: &Option<S::Value>,
+        made: impl Fn(&S::Value, Limit) -> Option<S::Value>,
+    ) -> Option<Self> {
+        let mut room = Room { scope: self.scope, low: None, high: None };
+        if let Some(low) = low {
+            room.low = Some(made(low, Limit::Least)?);
+        }
+        if let Some(high) = high {
+            room.high = Some(made(high, Limit::Greatest)?);
+        }
+        Some(room)
     }
 
     /// That what is stored lies within.
@@ -178,46 +213,63 @@ impl<S: Scope> Room<'_, S> {
     }
 
     /// What a value that the store computes from one stored number asks.
-    fn computed(self, expression: &Expression<S::Value>) -> Option<Condition<S::Value>> {
-        use Expression::{Difference, OrElse, Path, Sum};
-        match expression {
-            Path(path) => self.asks(path),
+    fn computed(
+        &self,
+        expression: &Expression<S::Value>,
+    ) -> Result<Option<Condition<S::Value>>, Bug> {
+        use Expression::{Append, Difference, OrElse, Path, Sum, Value};
+        Ok(match expression {
             Sum(a, b) => match (a.as_ref(), b.as_ref()) {
-                (Path(path), other) | (other, Path(path)) => {
-                    self.shifted(Sign::Minus, constant(other)?).asks(path)
+                (Value(by), stored) | (stored, Value(by)) => {
+                    self.sum(&Stored::of(stored)?, Sign::Plus, number(by)?)
                 }
-                (OrElse(path, start), other) | (other, OrElse(path, start)) => {
-                    self.or_else(path, constant(start)?, Sign::Plus, constant(other)?)
-                }
-                _ => None,
+                _ => return Err(uncovered()),
             },
             Difference(a, b) => match (a.as_ref(), b.as_ref()) {
-                (Path(path), less) => self.shifted(Sign::Plus, constant(less)?).asks(path),
-                (whole, Path(path)) => self.taken_from(constant(whole)?).asks(path),
-                (OrElse(path, start), less) => {
-                    self.or_else(path, constant(start)?, Sign::Minus, constant(less)?)
+                (stored, Value(by)) => self.sum(&Stored::of(stored)?, Sign::Minus, number(by)?),
+                (Value(whole), stored) => {
+                    let (whole, stored) = (number(whole)?, Stored::of(stored)?);
+                    let made = |start: &S::Value| self.scope.sum(whole, Sign::Minus, start);
+                    self.of(&stored, self.taken_from(whole), stored.start.and_then(made))
                 }
-                _ => None,
+                _ => return Err(uncovered()),
             },
-            _ => None,
-        }
+            Path(_) | OrElse(..) => {
+                let stored = Stored::of(expression)?;
+                let own = Room { low: self.low.clone(), high: self.high.clone(), ..*self };
+                self.of(&stored, Some(own), stored.start.cloned())
+            }
+            Value(_) | Append(..) => return Err(uncovered()),
+        })
     }
 
-    /// What a sum asks whose stored part counts as something else where it is absent.
-    fn or_else(
+    /// What a sum asks, or a difference whose first part is stored.
+    fn sum(
         &self,
-        path: &Path,
-        start: &S::Value,
+        stored: &Stored<'_, S::Value>,
         sign: Sign,
         by: &S::Value,
     ) -> Option<Condition<S::Value>> {
-        let stored = self.shifted(sign.opposite(), by).asks(path)?;
-        let fresh = self.scope.sum(start, sign, by).is_some_and(|sum| self.has(&sum));
+        let made = stored.start.and_then(|start| self.scope.sum(start, sign, by));
+        self.of(stored, self.shifted(sign.opposite(), by), made)
+    }
+
+    /// What is asked of a stored number: that it lies in a room, or is absent and the number made then lies in this one.
+    fn of(
+        &self,
+        stored: &Stored<'_, S::Value>,
+        room: Option<Self>,
+        made: Option<S::Value>,
+    ) -> Option<Condition<S::Value>> {
+        let absent = || Condition::Absent(stored.path.clone());
+        let there = match room {
+            Some(room) => room.asks(stored.path)?,
+            None => Condition::And(vec![Condition::Exists(stored.path.clone()), absent()]),
+        };
         // A comparison with what is absent does not hold.
-        Some(if fresh {
-            Condition::Or(vec![Condition::Absent(path.clone()), stored])
-        } else {
-            stored
+        Some(match made {
+            Some(made) if self.has(&made) => Condition::Or(vec![absent(), there]),
+            _ => there,
         })
     }
 }

@@ -72,44 +72,32 @@ impl<S: Scope> Filler<'_, S> {
                 Asked(if all.len() == 1 { all.swap_remove(0) } else { Condition::And(all) })
             }
             Code::Compare(a, comparator, b) if is_stored(a) || is_stored(b) => {
-                match (self.operand(a)?, self.operand(b)?) {
-                    (Some(a), Some(b)) => Asked(compare(a, *comparator, b)),
-                    _ => Decided(false),
-                }
+                Asked(compare(self.operand(a)?, *comparator, self.operand(b)?))
             }
             Code::BeginsWith(a, b) if let Code::Stored(path) = a.as_ref() => {
-                match self.operand(b)? {
-                    Some(prefix) => Asked(Condition::BeginsWith(path.clone(), prefix)),
-                    None => Decided(false),
-                }
+                Asked(Condition::BeginsWith(path.clone(), self.operand(b)?))
             }
             Code::Between(a, low, high) if [a, low, high].into_iter().any(|c| is_stored(c)) => {
                 let (a, low, high) = (self.operand(a)?, self.operand(low)?, self.operand(high)?);
-                match (a, low, high) {
-                    (Some(a), Some(low), Some(high)) => {
-                        let low = compare(a.clone(), Comparator::GreaterOrEqual, low);
-                        Asked(both(low, compare(a, Comparator::LessOrEqual, high)))
-                    }
-                    _ => Decided(false),
-                }
+                let low = compare(a.clone(), Comparator::GreaterOrEqual, low);
+                Asked(both(low, compare(a, Comparator::LessOrEqual, high)))
             }
             Code::In(a, values) if is_stored(a) || values.iter().any(is_stored) => {
                 let operands: Result<Vec<_>, _> = values.iter().map(|v| self.operand(v)).collect();
-                let operands: Vec<_> = operands?.into_iter().flatten().collect();
-                match self.operand(a)? {
-                    Some(a) if !operands.is_empty() => Asked(Condition::In(a, operands)),
-                    _ => Decided(false),
-                }
+                Asked(Condition::In(self.operand(a)?, operands?))
             }
             other => Decided(self.scope.test(other)?),
         })
     }
 
-    fn operand(&self, code: &Code) -> Result<Option<Operand<S::Value>>, Fault> {
-        Ok(match code {
-            Code::Stored(path) => Some(Operand::Path(path.clone())),
-            other => self.scope.value(other)?.map(|value| Operand::Value(value.into_owned())),
-        })
+    /// A side of a comparison. The check lets nothing be compared that may be absent, but for what is stored.
+    fn operand(&self, code: &Code) -> Result<Operand<S::Value>, Fault> {
+        if let Code::Stored(path) = code {
+            return Ok(Operand::Path(path.clone()));
+        }
+        let value = self.scope.value(code)?;
+        let value = value.ok_or_else(|| Fault::bug("a side of a comparison is absent"))?;
+        Ok(Operand::Value(value.into_owned()))
     }
 }
 

@@ -1,5 +1,6 @@
 //! The begin of a call: it reads the inputs and the `Idempotency-Key`, and makes the `new` values.
 
+use latchkey_model::model::Method;
 use latchkey_table::{Text, Value};
 
 use super::{Ended, Session};
@@ -21,7 +22,7 @@ impl Session<'_> {
         now: i64,
     ) -> Result<(), Ended> {
         let contract = self.call.contract;
-        let safe = contract.info.method == "GET";
+        let safe = contract.info.method == Some(Method::Get);
         if if_match.is_some() && contract.version_input.is_none() && !safe {
             let detail = "this contract has no version to match; leave `If-Match` out";
             return Err(Ended::Refused(Problem::bad(detail)));
@@ -39,7 +40,7 @@ impl Session<'_> {
             let wrong = vec![FieldError::named(&contract.inputs[input].name, detail)];
             return Err(Ended::Refused(Problem::invalid(wrong)));
         }
-        if contract.info.method == "POST"
+        if contract.info.method == Some(Method::Post)
             && let Some(key) = key
         {
             let key = bare(key)?;

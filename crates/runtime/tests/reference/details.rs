@@ -99,7 +99,7 @@ async fn a_problem_without_words_of_its_own_says_what_happened() {
         world.call(contract, inputs).await.problem().detail.clone()
     };
     let taken = detail("OPEN", r#"{"accountId": "a", "balance": 1}"#).await;
-    assert_eq!(taken, "the key is taken: the Account of it is there already");
+    assert_eq!(taken, "the key is taken, by the Account itself or by an item of another type");
     let frozen = detail("PAY", r#"{"accountId": "cold", "amount": 1}"#).await;
     assert_eq!(frozen, "this needs `not account.frozen`, which does not hold");
     // What is hidden behind a 404 is told as what is not there.

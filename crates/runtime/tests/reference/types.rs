@@ -6,7 +6,8 @@ const PLANTS: &str = r#"
 entity Plant "PLANT" {
   PK = "PLANT#{code}"
   SK = "META"
-  code text(10) like "[a-z]{1,10}", height int 0..50 = 1, name text(5) like "[A-Z]+" = "X", sun number 0..1 = 0.5
+  code text(10) like "[a-z]{1,10}", height int 0..50 = 1, name text(5) like "[A-Z]+" = "X", sun number 0..1 = 0.5,
+  wide number 0..10 = 5
 }
 entity Leaf "LEAF" {
   PK = "PLANT#{code}"
@@ -143,6 +144,47 @@ async fn no_sum_leaves_the_bounds() {
         }
     }
     assert_eq!(found, [""; 0], "a sum left the bounds");
+}
+
+// A bound was dropped where the bound less the number had more than 38 digits, and for an attribute with a default, in
+// `a - .b` and in `= .b`.
+#[tokio::test]
+async fn no_sum_of_many_digits_or_defaults_leaves_the_bounds() {
+    let sets = [
+        "sun = .sun + x",
+        "sun = .sun - x",
+        "sun = x - .sun",
+        "sun = .wide + x",
+        "sun = x - .wide",
+        "sun = .wide",
+    ];
+    let verbs = ["update Plant set SET else 404 gone", "upsert Plant set SET"];
+    let mut found = Vec::new();
+    for (verb, set) in verbs.iter().flat_map(|verb| sets.map(|set| (verb, set))) {
+        for x in ["1e40", "-1e40", "1e-40", "2", "-2", "0"] {
+            let write = verb.replace("SET", set);
+            let steps = format!("allow true\n  plant = {write}\n  return plant");
+            let text = format!("POST /try/{{code}}\n  input x number = 0\n  {steps}");
+            let world = plants(&text).await.expect("the document is right");
+            for code in ["a", "b"] {
+                world.call("TRY", &format!(r#"{{"code": "{code}", "x": {x}}}"#)).await;
+            }
+            if let Err(what) = sound(&world) {
+                found.push(format!("{what} by {write}, x = {x}"));
+            }
+        }
+    }
+    assert_eq!(found, [""; 0], "a sum left the bounds");
+}
+
+// A bound that is rounded lets through what lies within.
+#[tokio::test]
+async fn a_number_of_many_digits_is_added_within_the_bounds() {
+    let steps = "POST /try/{code}\n  input x number\n  allow true\n  plant = update Plant set wide = .wide + x else 404 gone\n  return plant";
+    let world = plants(steps).await.expect("the document is right");
+    world.ok("TRY", r#"{"code": "a", "x": -5}"#).await;
+    let told = world.call("TRY", r#"{"code": "a", "x": 1e-40}"#).await;
+    assert!(told.body().contains("0.0000000000000000000000000000000000000001"), "{}", told.body());
 }
 
 // Its default is a value of the type, be it a constant or computed.

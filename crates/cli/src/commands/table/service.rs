@@ -63,7 +63,7 @@ impl Work {
                     Err(error) => return Err(Failure::Unusable(self.explained(&error, system))),
                 }
             }
-            if right { Ok(()) } else { Err(Failure::Told) }
+            if right { Ok(()) } else { Err(Failure::Printed) }
         })
     }
 

@@ -7,7 +7,6 @@ use latchkey_runtime::{Source, System, SystemSource};
 use tokio::signal::unix::{SignalKind, signal};
 
 use super::unusable;
-use crate::Failure;
 use crate::arguments::{Remote, Test};
 use crate::document::Document;
 use crate::example::{self, Report, Target, TargetError};
@@ -19,10 +18,8 @@ pub(super) async fn run(
     system: System,
 ) -> Result<Report, TargetError> {
     let remote = Remote { endpoint: arguments.endpoint.clone(), tables: Vec::new() };
-    let service = remote.connect().await.map_err(|failure| match failure {
-        Failure::Unusable(message) => TargetError::Unusable(message),
-        Failure::Told => unusable("DynamoDB was not found"),
-    })?;
+    let service =
+        remote.connect().await.map_err(|failure| TargetError::Unusable(failure.into_reason()))?;
     let name = own_name().map_err(|error| unusable(&error.to_string()))?;
     let system = system.on_table(&name);
     let (table, system_name) = (Arc::clone(system.table()), system.name().to_owned());

@@ -12,7 +12,7 @@ use crate::plan::{
 /// What happens on `retry`.
 pub(crate) const AGAIN: &str = "run again from the start, at most 5 times, then 503 busy";
 
-/// What a worker does on `retry`.
+/// What happens on `retry` where nobody waits for an answer.
 const AGAIN_LATER: &str = "run again from the start, at most 5 times, then later";
 
 impl<'a> Words<'a> {
@@ -195,13 +195,11 @@ impl<'a> Words<'a> {
         format!("{} {}{}{with}", op.status, op.code, message.unwrap_or_default())
     }
 
-    /// The answer of a failure, unless another block runs or it is no failure.
+    /// What a failure comes to, unless it goes on elsewhere or is none.
     pub(in crate::explain) fn failure(&self, failure: &OnFailure) -> Option<String> {
         match failure {
             OnFailure::Problem(op) => Some(self.problem(op)),
-            OnFailure::Retry if self.contract.info.method.is_empty() => {
-                Some(AGAIN_LATER.to_owned())
-            }
+            OnFailure::Retry if self.contract.info.method.is_none() => Some(AGAIN_LATER.to_owned()),
             OnFailure::Retry => Some(AGAIN.to_owned()),
             OnFailure::End(op) => Some(self.ending(op)),
             OnFailure::Goto { .. } | OnFailure::Nothing => None,
