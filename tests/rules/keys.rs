@@ -106,7 +106,7 @@ fn a_pattern_is_one_by_itself() {
     // Between parentheses `a)|(b` is a pattern, which matches whatever begins with `a`.
     for like in ["a)|(b", "(a", "(?x)a#"] {
         let entity = format!("PK = \"A#{{one}}\"\nSK = \"META\"\none text(9) like \"{like}\"");
-        assert_eq!(told(&entity), ["type: this is no pattern"], "{like}");
+        assert_eq!(told(&entity), ["type: this is not a pattern"], "{like}");
     }
 }
 
@@ -148,7 +148,7 @@ fn a_name_stands_once_in_a_path() {
         article = get Article strong else 404 not-found\nreturn article\n\
         consistency strong\nexpect 1 item\nrate 1/s\n}";
     let found = with("PK = \"ARTICLE#{articleId}\"\nSK = \"META\"\narticleId id", more);
-    assert_eq!(found, ["name: `{articleId}` stands twice in the path"]);
+    assert_eq!(found, ["name: `{articleId}` is in the path twice"]);
 }
 
 #[test]

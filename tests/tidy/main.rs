@@ -9,6 +9,9 @@ use std::process::Command;
 /// Long enough for one thing, short enough to read in one go.
 const LINES_MAX: usize = 500;
 
+/// The widest line of prose.
+const COLUMNS_MAX: usize = 120;
+
 fn root() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap()
 }
@@ -38,6 +41,21 @@ fn no_file_is_too_long_to_read() {
     for (name, text) in sources("rs") {
         let lines = text.lines().count();
         assert!(lines <= LINES_MAX, "{name} has {lines} lines; the most is {LINES_MAX}");
+    }
+}
+
+#[test]
+fn no_line_of_prose_is_too_wide() {
+    for (name, text) in sources("md") {
+        let mut fenced = false;
+        for (number, line) in (1..).zip(text.lines()) {
+            let fence = line.trim_start_matches(['>', ' ']).starts_with("```");
+            fenced ^= fence;
+            // A row of a table is one line, however long.
+            let prose = !fenced && !fence && !line.trim_start().starts_with('|');
+            let columns = line.chars().count();
+            assert!(!prose || columns <= COLUMNS_MAX, "{name}:{number} has {columns} columns");
+        }
     }
 }
 

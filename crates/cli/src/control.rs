@@ -93,7 +93,7 @@ async fn answer(mut stream: UnixStream, runtimes: &[Runtime]) -> io::Result<()> 
     tokio::time::timeout(ASK_TIME_MAX, read.read_until(b'\n', &mut line)).await??;
     let order = serde_json::from_slice(&line).ok().and_then(|value| Order::from_json(&value));
     let answer = match order {
-        None => json!({"error": "this is no order; is the server of another version?"}),
+        None => json!({"error": "this is not an order; is the server of another version?"}),
         Some(order) => match order.carry_out(runtimes).await {
             Ok(done) => json!({"done": done}),
             Err(error) => json!({"error": error}),

@@ -75,7 +75,7 @@ impl Run<'_> {
                     self.instant = canonical.into();
                     self.target.pass(&self.instant).await?;
                 }
-                None => self.fail(instant.span, "this is no RFC 3339 time", None),
+                None => self.fail(instant.span, "this is not an RFC 3339 time", None),
             },
             ExampleStep::As { id, roles, orgs } => self.caller(id, roles, orgs),
             ExampleStep::Call(call) => {
@@ -192,12 +192,12 @@ impl Run<'_> {
         let wanted = match json::read(written.as_bytes(), json::Limits::default()) {
             Ok(wanted) => wanted,
             Err(error) => {
-                self.fail(expected.span, format!("this is no JSON: {error}"), None);
+                self.fail(expected.span, format!("this is not JSON: {error}"), None);
                 return;
             }
         };
         let Some(answer) = answer else {
-            self.fail(expected.span, "the answer is no JSON", Some(shown(reply)));
+            self.fail(expected.span, "the answer is not JSON", Some(shown(reply)));
             return;
         };
         if let Some(difference) = differs(&wanted, Some(answer), "", &mut self.bindings) {

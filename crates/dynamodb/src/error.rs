@@ -30,7 +30,7 @@ impl Effect {
 
     /// The error for an answer that cannot be read: the service has carried out the request.
     pub(crate) fn foreign(self, _: Foreign) -> Error {
-        self.lost("the service answered what is no item of ours".to_owned())
+        self.lost("the service answered with an item that Latchkey did not write".to_owned())
     }
 }
 

@@ -55,7 +55,7 @@ impl Routes {
         }
         let mut map = HeaderMap::new();
         for (name, value) in given {
-            let bad = |_| Problem::bad(format!("`{name}` is no header"));
+            let bad = |_| Problem::bad(format!("`{name}` is not a header"));
             let name = HeaderName::from_bytes(name.as_bytes()).map_err(|_| bad(()))?;
             let value = HeaderValue::from_str(value).map_err(|_| bad(()))?;
             map.append(name, value);

@@ -60,7 +60,7 @@ pub(crate) fn from_body(
         let value = match place.map(|input| input.place) {
             Some(Place::Query) => RawInput::Misplaced("belongs in the query string"),
             Some(Place::Path) => RawInput::Misplaced("belongs in the path alone"),
-            None if contract.paged => RawInput::Misplaced("is no field of the body"),
+            None if contract.paged => RawInput::Misplaced("is not a field of the body"),
             Some(Place::Body | Place::Message | Place::Record) | None => RawInput::Json(value),
         };
         inputs.push((name, value));

@@ -32,7 +32,7 @@ pub(crate) fn text(status: StatusCode, kind: HeaderValue, body: impl Into<Bytes>
 pub(crate) fn problem(problem: &Problem, contract: Option<&str>) -> Response {
     let Ok(status) = StatusCode::from_u16(problem.status) else {
         // The status of a bug is valid, so this ends.
-        return self::problem(&bug(format!("`{}` is no status", problem.status)), contract);
+        return self::problem(&bug(format!("`{}` is not a status", problem.status)), contract);
     };
     let mut body = String::with_capacity(256);
     problem.write(contract, &mut body);
@@ -79,7 +79,7 @@ pub(crate) fn outcome(outcome: Outcome) -> Response {
 
 fn answer(answer: Answer) -> Result<Response, Problem> {
     let status = StatusCode::from_u16(answer.status)
-        .map_err(|_| bug(format!("`{}` is no status", answer.status)))?;
+        .map_err(|_| bug(format!("`{}` is not a status", answer.status)))?;
     let mut response = text(status, JSON, answer.body);
     let headers = response.headers_mut();
     headers.insert(CACHE_CONTROL, PRIVATE);

@@ -313,7 +313,7 @@ impl Service {
             return Ok(None);
         };
         let instant = value.to_str().ok().and_then(time::parse);
-        instant.map(Some).ok_or_else(|| Problem::bad("`Latchkey-Now` is no RFC 3339 time"))
+        instant.map(Some).ok_or_else(|| Problem::bad("`Latchkey-Now` is not an RFC 3339 time"))
     }
 }
 

@@ -126,7 +126,7 @@ impl<'a> Lexer<'a> {
         let Some(c) = self.peek().filter(|c| *c != '\n') else { return };
         self.at += c.len_utf8();
         if !matches!(c, '"' | '\\') {
-            let message = format!("`\\{c}` stands for nothing in a text");
+            let message = format!("`\\{c}` is not an escape of a text");
             let wrong = Diagnostic::new(Rule::Syntax, Span::new(start, self.at), message)
                 .help(format!("write `\\\\{c}` for a backslash and `{c}`"));
             self.lexed.diagnostics.push(wrong);

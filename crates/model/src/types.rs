@@ -84,7 +84,7 @@ impl Type {
             Type::Enum(values) => vec![words(values)],
             Type::Text { like: Some(like), .. } => match of_pattern(like) {
                 Ok(language) => return language,
-                // The pattern has been refused; any text stands in for its texts.
+                // The pattern has been refused; any text is allowed in its place.
                 Err(_) => vec![Atom::any(Bytes::ALL)],
             },
             Type::Text { like: None, .. }

@@ -239,7 +239,7 @@ fn a_mistake_is_told_once_and_nothing_false_with_it() {
         ),
     );
     let path =
-        |name: &str| format!("name: `{name}` in the path is no attribute of a key or an index");
+        |name: &str| format!("name: `{name}` in the path is not an attribute of a key or an index");
     assert_eq!(told(&text), [path("name-of")]);
     assert_eq!(told(&text.replace("{name-of}", "{colour}")), [path("colour")]);
     // An index or a word with a dash is no subtraction, and is not suggested later.

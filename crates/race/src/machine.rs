@@ -255,7 +255,7 @@ impl<'l> Machine<'l> {
             let wait = Duration::from_millis(1);
             self.lab.clock.block_on(async { tokio::time::sleep(wait).await });
         }
-        Err(Stuck("an act waits for something that is no request".to_owned()))
+        Err(Stuck("an act waits for something that is not a request".to_owned()))
     }
 }
 

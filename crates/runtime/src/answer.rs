@@ -13,7 +13,7 @@ use crate::plan::{Piece, ReturnOp, Shown, Tag};
 use crate::problem::Problem;
 use crate::trace::Trace;
 
-/// How much of the hash of a body stands in an `ETag`: nobody finds two bodies with 128 equal bits.
+/// The bytes of a body's hash in an `ETag`: 128 bits are enough against collisions.
 const HASH_BYTES: usize = 16;
 
 /// The outcome of a call.
@@ -38,7 +38,7 @@ pub struct Answer {
     pub status: u16,
     /// JSON.
     pub body: String,
-    /// The version of what is returned, quoted. Behind it stands a hash of the body, unless the version alone tells
+    /// The version of the returned item, quoted. A hash of the body follows, unless the version alone tells
     /// all that the body shows.
     pub etag: Option<String>,
     /// The path at which what is returned is to be found.

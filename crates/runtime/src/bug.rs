@@ -58,7 +58,7 @@ struct Counts {
 }
 
 impl Faults {
-    /// Logs and counts a bug, and says what the caller is told.
+    /// Logs and counts a bug, and returns the problem for the caller.
     pub(crate) fn bug(&self, contract: &str, bug: &Bug) -> Problem {
         self.0.bugs.fetch_add(1, Ordering::Relaxed);
         tracing::error!(%contract, %bug, "this is a bug in latchkey: please report it");
@@ -73,7 +73,7 @@ impl Faults {
         tracing::error!(%bug, "this is a bug in latchkey: please report it");
     }
 
-    /// Logs and counts a damaged item, and says what the caller is told.
+    /// Logs and counts a damaged item, and returns the problem for the caller.
     pub(crate) fn damaged(
         &self,
         contract: &str,
@@ -84,7 +84,7 @@ impl Faults {
         self.0.damaged.fetch_add(1, Ordering::Relaxed);
         let Key { partition, sort } = key;
         tracing::error!(%contract, %entity, %partition, %sort, %damage, "a stored item is damaged");
-        let detail = "a stored item is not as the document declares it; whoever runs this service finds its key in the log";
+        let detail = "a stored item does not have the shape the document declares; the service's log has its key";
         Problem::new(500, Text::const_new("damaged-item"), detail)
     }
 

@@ -8,7 +8,7 @@ pub trait Source: Send + Sync {
     /// Milliseconds since 1970, UTC.
     fn now(&self) -> i64;
 
-    /// Fills bytes with what nobody can guess.
+    /// Fills bytes at random.
     fn random(&self, bytes: &mut [u8]) -> io::Result<()>;
 }
 

@@ -1,6 +1,6 @@
 //! Draws by lot that anyone can repeat: what a key draws for a subject, and the commitment to a key.
 //!
-//! A contract's `draw`, `commitment` and `reveal` are these functions, and so is whatever verifies their outcomes.
+//! A contract's `draw`, `commitment` and `reveal` are these functions; `latchkey verify` uses them too.
 //!
 //! ```
 //! use latchkey_runtime::draw::{Draw, commitment, revealed};
@@ -113,7 +113,7 @@ pub fn hexadecimal(bytes: &[u8]) -> Text {
     text
 }
 
-/// The key of what was revealed, if that is one: 64 hexadecimal digits, of either case.
+/// The key in a revealed text, if the text is 64 hexadecimal digits of either case.
 pub fn revealed(text: &str) -> Option<[u8; KEY_BYTES]> {
     let digit = |byte: &u8| char::from(*byte).to_digit(16).and_then(|n| u8::try_from(n).ok());
     let (pairs, rest) = text.as_bytes().as_chunks::<2>();
@@ -122,7 +122,7 @@ pub fn revealed(text: &str) -> Option<[u8; KEY_BYTES]> {
     key.filter(|_| rest.is_empty())?.try_into().ok()
 }
 
-/// A value as it stands in the text of a subject, a number with zeros before it up to a width. What cannot
+/// A value as the text of a subject has it, a number with zeros before it up to a width. What cannot
 /// stand in a text is nothing.
 pub fn part(value: &Value, width: Option<usize>) -> Option<Text> {
     let mut text = Text::default();

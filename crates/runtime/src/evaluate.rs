@@ -79,7 +79,7 @@ pub(crate) struct Frame<'a> {
     pub(crate) incarnation: Option<Text>,
     /// How many writes of this call are committed, in all its attempts.
     pub(crate) commits: u16,
-    /// What is told of the message or the send it runs for.
+    /// The facts about the message or the send it runs for.
     pub(crate) told: Vec<(Told, Value)>,
     pub(crate) bound: Bindings,
     /// Attributes that are not stored and have their declared default, by the binding of their item.
@@ -143,7 +143,7 @@ impl Frame<'_> {
         })
     }
 
-    /// The items a name stands for.
+    /// The items of a name.
     fn items(&self, binding: BindingId) -> Result<&[Item], Fault> {
         match &self.bound[binding] {
             Bound::Page(found) => Ok(&found.items),
@@ -161,7 +161,7 @@ impl Frame<'_> {
         }
     }
 
-    /// The order of what a key draws and a number.
+    /// Compares the number that a key draws with another number.
     fn drawn(&self, key: &Code, subject: &Code, number: &Code) -> Result<Ordering, Fault> {
         let draw = Draw::of(&self.key(key)?, &self.text(subject)?);
         let draw = draw.ok_or_else(|| Fault::bug("a key draws nothing"))?;
@@ -251,7 +251,7 @@ impl Scope for Frame<'_> {
             Code::Attribute(id, name) => match &self.bound[*id] {
                 Bound::Item(item) => Ok(item.get(name).map(Cow::Borrowed)),
                 Bound::Nothing | Bound::Page(_) | Bound::Value(_) => {
-                    Err(Fault::bug("an attribute is asked of what is no item"))
+                    Err(Fault::bug("an attribute is asked of a value that is not an item"))
                 }
             },
             Code::Now => match &self.now {
@@ -419,7 +419,7 @@ pub(crate) fn order(a: &Value, b: &Value) -> Option<Ordering> {
     }
 }
 
-/// Appends a value as it stands in keys and messages.
+/// Appends a value as keys and messages have it.
 pub(crate) fn push(text: &mut Text, value: &Value, width: Option<usize>) -> Result<(), Bug> {
     match (value, width) {
         (Value::Text(value), _) => text.push_str(value),
@@ -433,7 +433,7 @@ pub(crate) fn push(text: &mut Text, value: &Value, width: Option<usize>) -> Resu
         // Writing to a text does not fail.
         (Value::Number(number), None) => drop(write!(text, "{number}")),
         (Value::Bool(value), _) => text.push_str(if *value { "true" } else { "false" }),
-        _ => return Err(Bug::new("a value that has no text stands in one")),
+        _ => return Err(Bug::new("a value without a text form is put into a text")),
     }
     Ok(())
 }

@@ -1,4 +1,4 @@
-//! Items held to the document, one by one: for whoever brings items from elsewhere.
+//! Compares items with the document, one by one, for items that come from outside, such as an import.
 
 use latchkey_table::{Item, Value};
 
@@ -9,7 +9,7 @@ use crate::evaluate::filled;
 use crate::input::read_as;
 use crate::plan::{Attribute, Entity, InputType, System};
 
-/// How the keys of what Latchkey keeps for itself begin.
+/// The prefix of the keys of Latchkey's own items.
 const HOUSEKEEPING: &str = "LATCHKEY#";
 
 impl System {

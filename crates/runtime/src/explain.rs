@@ -325,7 +325,7 @@ impl<'a> Explainer<'a> {
     /// Shows the ways a request can be made in.
     fn requests(&mut self, ways: Result<Vec<Way<Request<Symbol>>>, Fault>) {
         let Ok(ways) = ways else {
-            self.line("(what it asks for cannot be told before the call)");
+            self.line("(the request is only known at the call)");
             return;
         };
         let mut shown: Vec<(Option<String>, Asked)> = Vec::new();

@@ -70,7 +70,7 @@ pub(crate) enum Recorded {
     Answer(Answer),
     /// A call of this name was made with something else given.
     Other,
-    /// It is being made, by whoever has this claim, since this second; or it broke off.
+    /// A call with this claim has been making the answer since this second; or that call broke off.
     Claimed(Text, i64),
 }
 

@@ -1,4 +1,4 @@
-//! Inputs, from what was given to typed values. All that is wrong is told at once.
+//! Inputs: turns what the caller sent into typed values. One answer reports all wrong fields.
 
 use latchkey_model::model::{InputId, Place};
 use latchkey_table::{Map, Number, Text, Value};
@@ -14,7 +14,7 @@ use crate::time;
 /// The name under which a caller sizes a page, unless the contract has another.
 pub(crate) const PAGE_SIZE: &str = "pageSize";
 
-/// The name under which a caller goes on with a list.
+/// The input with which a caller asks for the next page.
 pub(crate) const NEXT_CURSOR: &str = "nextCursor";
 
 /// What was given, in the types it is declared with.
@@ -112,7 +112,7 @@ fn read_paging(
     errors: &mut Errors,
 ) {
     let Some(paging) = paging else {
-        return errors.push(name, "is no field of this contract");
+        return errors.push(name, "is not a field of this contract");
     };
     if std::mem::replace(seen, true) {
         return errors.push(name, "is given twice");
@@ -130,7 +130,7 @@ fn read_paging(
             let size = size.as_number().and_then(|size| size.to_i64());
             match size.map(u32::try_from) {
                 Some(Ok(size)) => typed.page_size = Some(size),
-                _ => errors.push(name, "is no size of a page"),
+                _ => errors.push(name, "is not a page size"),
             }
         }
         Err(detail) => errors.push(name, detail),
@@ -262,7 +262,7 @@ fn text(given: RawInput) -> Option<Text> {
     }
 }
 
-/// A number as JSON writes it, be it in a body or not.
+/// A number as JSON writes it, in a body or in a query string.
 fn number(given: RawInput) -> Option<Number> {
     match given {
         RawInput::Json(value) => value.as_number(),

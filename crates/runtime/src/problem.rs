@@ -4,7 +4,7 @@ use latchkey_table::{Text, Value};
 
 use crate::json;
 
-/// The most fields of one call that are told to be wrong.
+/// The most wrong fields that one answer reports.
 pub(crate) const FIELD_ERRORS_MAX: usize = 50;
 
 /// Why a call was refused.
@@ -18,7 +18,7 @@ pub struct Problem {
     pub detail: String,
     /// The fields that are wrong.
     pub errors: Vec<FieldError>,
-    /// What is told beside it.
+    /// The members beside the text.
     pub with: Vec<(Text, Value)>,
     /// After how many seconds it may be worth another try.
     pub retry_after: Option<u32>,

@@ -15,7 +15,7 @@ use crate::storage::StartError;
 #[derive(Debug, Clone)]
 pub(crate) struct Line {
     pub(crate) queue: Queue,
-    /// Its place in the table: of its messages, or of what is to be sent to it.
+    /// The partition of its messages in the table, or of its outbox.
     pub(crate) home: Home,
     /// If it is outside the store, so that what is sent waits in an outbox: how far ahead of its time it is
     /// sent a message.
@@ -108,7 +108,7 @@ pub(crate) fn lines(
     Ok(lines)
 }
 
-/// Says by the name of a queue what becomes of what is sent to it.
+/// Decides by the name of a queue where its messages are kept.
 #[derive(Clone, Default)]
 pub struct Sending(Option<Arc<Says>>);
 

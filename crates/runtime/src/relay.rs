@@ -1,5 +1,5 @@
 //! What becomes of a send once its transaction has happened: a queue outside the store is asked, what
-//! follows its answer is done, and its record is removed. What nobody got to is swept.
+//! follows its answer is done, and its record is removed. A sweep relays records that were left behind.
 
 use std::pin::Pin;
 use std::time::Duration;
@@ -46,7 +46,7 @@ pub(crate) struct Following<'a> {
     pub(crate) runtime: &'a Runtime,
     pub(crate) send: &'a plan::Send,
     pub(crate) now: i64,
-    /// Whether that is the instant, whatever the clock says.
+    /// Whether that instant is used in place of the clock's.
     pub(crate) given_now: bool,
     pub(crate) deadline: Instant,
     pub(crate) trace: bool,
@@ -62,7 +62,7 @@ impl Following<'_> {
 /// What follows may send again, so its type must end somewhere.
 type Followed<'a> = Pin<Box<dyn Future<Output = Worked> + Send + 'a>>;
 
-/// Does what follows the answer of a queue. It ends by itself, whatever becomes of the call.
+/// Runs the statements that follow the answer of a queue. It runs to its end even if the call is dropped.
 pub(crate) fn follow(of: Following<'_>, sent: Sent, sent_at: i64, kept: Map) -> Followed<'_> {
     Box::pin(async move {
         let contract = match sent {
@@ -112,7 +112,7 @@ pub(crate) fn relay(of: Following<'_>, record: Record) -> Followed<'_> {
     })
 }
 
-/// What the queue says, and when; nothing if it could not be asked, or will not and nobody says what then.
+/// The queue's answer and its instant. None if the queue could not be asked, or refused without a `refused` block.
 async fn ask(of: &Following<'_>, line: &Line, record: &Record) -> Option<(Sent, i64)> {
     let (refusable, now) = (of.send.refused.is_some(), of.answered_at());
     if refusable && of.runtime.sending.says(line.home.queue()) == Sent::Refused {

@@ -53,7 +53,7 @@ enum Ended {
     Refused(Problem),
     /// The ground has changed: the contract is run again.
     Again,
-    /// Nobody waits for an answer.
+    /// A worker's run, which has no caller to answer.
     Over(Ending),
     /// Nothing was written, for the message before this one is not gone.
     Early,

@@ -21,7 +21,7 @@ pub struct Step {
     pub capacity: Capacity,
 }
 
-/// What stands for a secret.
+/// The text in place of a secret.
 const BLACK: &str = "(secret)";
 
 /// A request without its secrets.

@@ -87,7 +87,7 @@ impl Progress {
 
     async fn reached(&self, enough: impl Fn(Stage) -> bool) -> Stage {
         let mut stages = self.stage.subscribe();
-        // Whoever asks holds the sender too: the channel is never closed.
+        // This value holds the sender too, so the channel is never closed.
         stages.wait_for(|stage| enough(*stage)).await.map_or(Stage::Held, |stage| *stage)
     }
 
@@ -197,7 +197,7 @@ impl<'a, T> InTurn<'a, T> {
         InTurn { progress, work: Box::pin(work), ended: None }
     }
 
-    /// Goes on as far as it can.
+    /// Runs as far as it can.
     fn advance(&mut self, context: &mut Context<'_>) {
         if self.ended.is_none()
             && let Poll::Ready(ended) = self.work.as_mut().poll(context)
@@ -206,7 +206,7 @@ impl<'a, T> InTurn<'a, T> {
         }
     }
 
-    /// Goes on until it ends, while another runs ahead.
+    /// Runs to its end, while another runs ahead.
     pub(crate) async fn ends(&mut self, mut ahead: Option<&mut InTurn<'a, T>>) -> T {
         std::future::poll_fn(|context| {
             // First as far as it can without this one, so that its write is ready; then right behind this one's.

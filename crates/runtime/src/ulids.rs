@@ -20,7 +20,7 @@ impl Ulids {
         let next = if fresh.timestamp_ms() > Ulid(*last).timestamp_ms() {
             fresh.0
         } else {
-            // A step that nobody can guess. What does not fit into the random part goes on in the next millisecond.
+            // A random step. An overflow of the random part carries into the next millisecond.
             last.saturating_add(1 + (u128::from_le_bytes(random) & 0xffff_ffff_ffff))
         };
         *last = next;

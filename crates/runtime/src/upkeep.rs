@@ -142,6 +142,6 @@ impl QueueHandle<'_> {
 
 /// What SQS does not do.
 fn unseen() -> Error {
-    let reason = "SQS shows a message to whoever receives it, and to nobody else";
+    let reason = "SQS shows a message only to its receiver";
     Error::Refused { reason: reason.to_owned() }
 }

@@ -19,7 +19,7 @@ use crate::turn::{InTurn, Progress, Stage, Turn};
 /// The class of a failure the worker itself has declared.
 pub(crate) const CLASS_FAILED: &str = "FAILED";
 
-/// The class of a failure where what is stored, or what the message says, does not allow it.
+/// The class of a failure that the stored items or the message itself cause.
 pub(crate) const CLASS_REFUSED: &str = "REFUSED";
 
 /// The class of a failure for want of time.
@@ -394,7 +394,7 @@ fn given_up(queue: &Queue, received: &Received) -> Option<Failure> {
         .then(|| received.failure.clone().unwrap_or_else(Failure::crashed))
 }
 
-/// Less than the lease, so that whoever works on a message still holds it at the end.
+/// Less than the lease, so that a worker still holds its message at the end.
 fn time_max(queue: &Queue) -> Duration {
     let ms = u64::from(queue.lease_ms);
     Duration::from_millis(ms - ms / 4).min(crate::call::CALL_TIME_MAX)

@@ -45,7 +45,7 @@ Examples:
   latchkey import doors.md --dynamodb --from doors.json
   gunzip -c doors.json.gz | latchkey import doors.md --data ./doors --from -
 
-It stops at the first line that is no item, with those before it loaded; the same command goes on there, also
+It stops at the first line that is not an item, with those before it loaded; the same command goes on there, also
 after it was killed. A table that has items is left alone, unless --merge is given. Tables of DynamoDB are made
 by `latchkey table create`.")]
 pub(crate) struct Import {

@@ -66,7 +66,7 @@ fn call(arguments: &Call) -> Result<latchkey_runtime::Call, Failure> {
     }
     if let Some(at) = &arguments.at {
         let instant = time::parse(at);
-        let wrong = || Failure::Unusable(format!("`{at}` is no RFC 3339 time"));
+        let wrong = || Failure::Unusable(format!("`{at}` is not an RFC 3339 time"));
         call.at = Some(instant.ok_or_else(wrong)?);
     }
     call.idempotency_key = arguments.idempotency_key.as_deref().map(Text::from);

@@ -221,7 +221,7 @@ impl<'t> Load<'t> {
 
     /// What was done, and what to do.
     fn rest(&self, kept: bool, mend: bool) -> String {
-        let done = format!("what stands before line {} is loaded", self.mark.at.lines + 1);
+        let done = format!("the lines before line {} are loaded", self.mark.at.lines + 1);
         match &self.marks {
             Some(_) if kept && mend => {
                 format!("{done}; correct it, and the same command continues there")

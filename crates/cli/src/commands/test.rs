@@ -103,7 +103,7 @@ fn tell(
     for (contract, problem) in missing.iter().filter(|_| complete) {
         match problem {
             Some(code) => println!("{contract}: no example is answered `{code}`"),
-            None => println!("{contract}: no example is answered as it is meant to be"),
+            None => println!("{contract}: no example has the answer of a success"),
         }
     }
     let (blocks, requests) = (report.blocks, report.requests);

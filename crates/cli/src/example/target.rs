@@ -165,7 +165,8 @@ impl Target {
 
 /// The clock of examples, at the instant where they begin.
 fn clock() -> Result<Arc<TestClock>, TargetError> {
-    let at = time::parse(BEGINNING).ok_or_else(|| unusable(format!("`{BEGINNING}` is no time")))?;
+    let at =
+        time::parse(BEGINNING).ok_or_else(|| unusable(format!("`{BEGINNING}` is not a time")))?;
     Ok(Arc::new(TestClock::at(at)))
 }
 
@@ -214,5 +215,5 @@ fn unusable(error: impl std::fmt::Display) -> TargetError {
 }
 
 fn no_request(error: hyper::http::Error) -> TargetError {
-    TargetError::Request(format!("this is no request: {error}"))
+    TargetError::Request(format!("this is not a request: {error}"))
 }

@@ -224,7 +224,7 @@ impl<'a> Reader<'a> {
                 call.answer = json;
             }
             (_, None) => {
-                self.report(word.span, "this is no HTTP status", "write one such as `200`")
+                self.report(word.span, "this is not an HTTP status", "write one such as `200`")
             }
             _ => {
                 self.report(word.span, "an answer without a request", "write the request above it")

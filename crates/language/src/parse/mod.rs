@@ -211,7 +211,7 @@ impl<'a> Parser<'a> {
         let known = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '.' | '-');
         if !told && (!TABLE_NAME_BYTES.contains(&name.len()) || !name.chars().all(known)) {
             let (least, most) = (TABLE_NAME_BYTES.start(), TABLE_NAME_BYTES.end());
-            let message = format!("`{name}` is no name of a table");
+            let message = format!("`{name}` is not a name for a table");
             let help = format!("DynamoDB takes {least} to {most} of `A-Z a-z 0-9 _ . -`");
             self.diagnostics.push(Diagnostic::new(Rule::Syntax, span, message).help(help));
         }
@@ -350,7 +350,9 @@ impl<'a> Parser<'a> {
         let number = self.kind(TokenKind::Number, "a status such as `404`")?;
         match number.node.parse() {
             Ok(status @ 100..=599) => Ok(Spanned::new(status, number.span)),
-            _ => Err(self.error_at(number.span, format!("`{}` is no HTTP status", number.node))),
+            _ => {
+                Err(self.error_at(number.span, format!("`{}` is not an HTTP status", number.node)))
+            }
         }
     }
 

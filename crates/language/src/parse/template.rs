@@ -84,7 +84,7 @@ impl Parser<'_> {
                 Some(count @ 1..=38) => width = Some(Spanned::new(count, digits.span)),
                 _ => {
                     let message =
-                        format!("`{}` is no width; write `06` for six digits", digits.node);
+                        format!("`{}` is not a width; write `06` for six digits", digits.node);
                     return Err(self.error_at(digits.span, message));
                 }
             }

@@ -109,7 +109,7 @@ fn a_name_no_table_can_have_is_told_once_and_the_rest_is_read() {
     {
         let block = format!("table {name} {{ type kind }}\nrole warden\nbogus");
         let told = [
-            format!("1: `{name}` is no name of a table"),
+            format!("1: `{name}` is not a name for a table"),
             "3: `bogus` begins no declaration".to_owned(),
         ];
         assert_eq!(table(&block), (name.to_owned(), told.to_vec()), "{block}");
@@ -257,7 +257,7 @@ fn a_rate_is_one_word() {
 fn a_backslash_escapes_a_quote_or_itself() {
     // `\\d` in a pattern used to become `d` without a word.
     let block = r#"entity Door "a \" b \\ c" { code text(9) like "\d\\d" }"#;
-    assert_eq!(mistakes(block), [r"1: `\d` stands for nothing in a text"]);
+    assert_eq!(mistakes(block), [r"1: `\d` is not an escape of a text"]);
     let door = entity(r#"entity Door "a \" b \\ c" { code text(9) like "\\d+" }"#);
     assert_eq!(door.discriminator.node, r#"a " b \ c"#);
 }

@@ -61,7 +61,7 @@ const COUNT: &str = "make or remove an item in the same transaction, under a con
                      `put … if absent`; or state `idempotent by key`, so that each call has an `Idempotency-Key`";
 const MOVE: &str = "write the condition under which this may happen, such as `if .status == …`";
 
-/// The status that an update sets to one word, whatever it was before.
+/// The status that an update sets to one word without a condition on the old status.
 fn sets_word<'a>(model: &Model, leg: &'a Leg) -> Option<(Span, &'a str)> {
     if leg.verb != Verb::Update || leg.condition.is_some() {
         return None;

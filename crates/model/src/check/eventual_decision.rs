@@ -96,7 +96,7 @@ fn only_shown<'a>(contract: &'a Contract, lets: &Lets<'a>, binding: BindingId) -
 }
 
 /// The bindings that are in doubt with a read: its own, and those of the items it said to read. (What such a read
-/// shows is what it is; but whether it was the right one to write, nobody knows.)
+/// shows is the stored one; but the decision to write that item may rest on an old read.)
 fn doubtful<'a>(contract: &'a Contract, lets: &Lets<'a>, binding: BindingId) -> Vec<BindingId> {
     let mut all = vec![binding];
     if only_reads(contract) {

@@ -340,7 +340,7 @@ impl<'a> Group<'a> {
         })
     }
 
-    /// What stands in a text where a template has an attribute, if both are written alike.
+    /// The value that a text has where a template has an attribute, if both have the same literal parts.
     fn hole(&self, template: &Template, text: &'a Expr, name: &str) -> Option<&'a Expr> {
         let ExprKind::Text(pieces) = &plain(&self.lets, text).kind else { return None };
         let mut found = None;

@@ -2,7 +2,7 @@
 //!
 //! Follows what is *tied* to the caller: the caller's id, what the caller owns, an item with a tied value in its key or
 //! equal to one, the attributes of a tied item, and an item whose attribute is the key of a tied one. Looks at
-//! contracts alone: nobody calls a worker.
+//! contracts alone: a worker has no caller.
 
 mod tie;
 
@@ -50,7 +50,7 @@ pub(super) fn check(model: &Model, report: &mut Report) {
 fn tell(group: &Group<'_>, span: Span, what: &str) -> Diagnostic {
     let message = format!("{what} that is not tied to what `allow` tested");
     let diagnostic = Diagnostic::new(Rule::ForeignAllow, span, message)
-        .why("whoever passes the `allow` for one thing gets at another that is not theirs")
+        .why("a caller who passes the `allow` for one thing reaches another that is not theirs")
         .help(
             "read it by a key with a part of what was tested; or compare: `require item.x == tested.x else 404 \
              not-found`",
@@ -79,7 +79,7 @@ pub(super) fn ways<'a>(group: &Group<'a>) -> Vec<Option<Vec<Passed<'a>>>> {
         }
         ways = next;
     }
-    // No `allow` at all is told by `no-allow`.
+    // The rule `no-allow` reports a contract without any `allow`.
     if group.way.allows.is_empty() { Vec::new() } else { ways }
 }
 

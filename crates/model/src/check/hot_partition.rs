@@ -98,7 +98,8 @@ struct Load<'a> {
     heaviest: (Span, u64),
 }
 
-/// The index and the shape of a partition. Whatever their parts are called, two of one shape may be one.
+/// The index and the shape of a partition. Two partitions of one shape may be the same one, whatever the names of
+/// their attributes.
 fn place_of<'a>(charge: &Charge<'a>) -> (Option<&'a str>, String) {
     let pieces = charge.partition.pieces.iter().map(|piece| match piece {
         Piece::Literal(text) => text.as_str(),
@@ -191,7 +192,7 @@ impl Load<'_> {
 
     /// What a second asks of one partition, if that is too much.
     fn excess(&self, units: Capacity, rate: &Calls) -> Option<String> {
-        // Shards are made to spread evenly. Of other values nobody knows, and one may be asked for alone.
+        // Shards spread evenly. Other values may not: all calls may ask for one of them.
         let spread = self.partition.holes().filter_map(shards).fold(1, u64::saturating_mul);
         let (reads, writes) =
             (rate.over(units.read_halves, spread), rate.over(units.write, spread));

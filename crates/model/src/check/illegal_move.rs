@@ -26,7 +26,7 @@ fn writes<'a>(group: &Group<'a>, placed: &Placed<'a>, entity: &'a Entity, report
     for attribute in &entity.attributes {
         let (Some(moves), Type::Enum(all)) = (&attribute.moves, &attribute.kind) else { continue };
         let given = placed.leg.values.iter().find(|given| given.attribute == attribute.name);
-        // A put begins again with the default of what it does not give.
+        // A put sets each attribute that it does not give to its default.
         let initial = attribute.default.as_ref().filter(|_| placed.leg.verb == Verb::Put);
         let initial = initial.and_then(|default| default.as_text()).map(|text| text.as_str());
         let (value, targets, span): (_, Vec<&str>, _) = match given {

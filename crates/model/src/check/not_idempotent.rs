@@ -45,7 +45,7 @@ pub(super) fn check(model: &Model, report: &mut Report) {
     }
 }
 
-/// Whether a write happens whatever is stored.
+/// Whether a write happens for every stored item.
 fn is_unconditional(leg: &Leg) -> bool {
     leg.condition.is_none() && leg.put != Some(PutMode::IfAbsent)
 }

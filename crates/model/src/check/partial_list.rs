@@ -39,7 +39,7 @@ pub(super) fn check(model: &Model, report: &mut Report) {
     }
 }
 
-/// The declared range of what a batch goes through, if the batch leaves out some of it.
+/// The declared range of a batch's number, if the batch leaves out some of the range.
 fn left_out(model: &Model, read: &Read, batch: &Batch) -> Option<String> {
     let attribute = model.entities[read.entity].attribute(&batch.attribute)?;
     let Type::Int { low: Some(low), high: Some(high) } = attribute.kind else { return None };

@@ -87,7 +87,7 @@ fn read_charge<'a>(entity: &'a Entity, read: &Read, bytes: usize) -> Charge<'a> 
                 None => UNBOUNDED_ITEMS,
             };
             let bytes = bytes.saturating_mul(usize::try_from(items).unwrap_or(usize::MAX));
-            // Whatever is cut into several requests is rounded up in each.
+            // Each of several requests is rounded up by itself.
             let cuts = u64::try_from(bytes / QUERY_BYTES_MAX).unwrap_or(u64::MAX);
             (query.index.as_deref(), one(bytes) + one(0).times(cuts), one(0))
         }
@@ -171,7 +171,7 @@ fn walk<'a>(
             }
             StepKind::Return(_) | StepKind::End(_) => Ways { ended: 0, through: None },
             StepKind::Send(send) => {
-                // What follows a send is part of what the call brings about.
+                // The statements after a send are part of the cost of the call.
                 let blocks = [&send.accepted, &send.refused].into_iter().flatten();
                 let after = blocks.map(|block| worst(&block.steps, weigh)).max();
                 Ways { ended: 0, through: Some(after.unwrap_or(0)) }

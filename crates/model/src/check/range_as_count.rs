@@ -107,7 +107,7 @@ impl<'a> Decisions<'a> {
         found
     }
 
-    /// A comparison that comes out the same whatever lies beyond the first so many, though it should not.
+    /// A comparison that ignores the items beyond the first N, though they should count.
     fn comparison(&self, op: Op, a: &'a Expr, b: &'a Expr) -> Option<Diagnostic> {
         let (Op::Equal
         | Op::NotEqual

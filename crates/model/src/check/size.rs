@@ -1,4 +1,4 @@
-//! How large items can get, by what is declared. What has no declared bound counts for as little as it can have.
+//! The greatest size of items, by their declarations. An attribute without a declared bound counts with its least size.
 
 use latchkey_value::id;
 use latchkey_value::name::{INCARNATION_ATTRIBUTE, INCARNATION_BYTES_MAX};

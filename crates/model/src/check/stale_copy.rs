@@ -149,13 +149,13 @@ fn moves<'a>(leg: &Leg, source: &Entity, view: &'a Entity, copied: &[&str]) -> O
     parts.find(|part| may && copied.contains(part) && !fixed.contains(part))
 }
 
-/// Whether an expression is an attribute of the item a binding stands for.
+/// Whether an expression is an attribute of the item of a binding.
 fn is_of<'a>(group: &Group<'a>, expr: &'a Expr, binding: Option<BindingId>, name: &str) -> bool {
     matches!(&plain(&group.lets, expr).kind, ExprKind::Attribute(of, attribute)
         if Some(*of) == binding && attribute == name)
 }
 
-/// Whether a leg writes the view of what another leg leaves, with all that changed.
+/// Whether a leg writes the view of the item that another leg leaves, with every changed attribute.
 fn writes_copies<'a>(
     group: &Group<'a>,
     source: &'a Leg,

@@ -52,7 +52,7 @@ fn size(contract: &Contract, group: &Group<'_>, steps: &[Step], report: &mut Rep
         _ => return,
     };
     let (why, help) = match (count, whens > WHENS_MAX) {
-        (0, _) => ("it would be a request for nothing", "write what it is for, or delete it"),
+        (0, _) => ("the request would ask for nothing", "write its legs, or delete it"),
         (_, true) => (
             "every `when` doubles the transactions this can become, and each has its own cost",
             "decide before the transaction, with one `when` around two of them",

@@ -241,7 +241,7 @@ fn collect<'a>(
         }
         ExprKind::Present(thing) | ExprKind::Absent(thing) => {
             if let ExprKind::Binding(binding) = &thing.kind {
-                // Within an `or` nobody knows which side decided: each is taken as if it had.
+                // Either side of an `or` may have decided: the rule takes each as if it had.
                 let truth = test.is_none_or(|passed| passed.truth);
                 let there = matches!(&part.kind, ExprKind::Present(_)) == truth;
                 let fact = if there { Fact::There(*binding) } else { Fact::NotThere(*binding) };

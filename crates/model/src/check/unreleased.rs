@@ -71,7 +71,7 @@ fn claimed<'a>(group: &Group<'a>, claim: &'a Leg, owner: &'a Leg) -> Option<Vec<
     for part in &claim.key {
         let value = group.origin(&part.value);
         match has(&owner.values, value) {
-            // Nobody else can want an id that is made here, or that names another item.
+            // No other item competes for an id that is made here, or that names another item.
             Some(given) if !in_a_key(value) && !matches!(value.kind, ExprKind::New(_)) => {
                 claimed.push(given.attribute.as_str());
             }

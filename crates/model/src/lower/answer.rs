@@ -1,4 +1,4 @@
-//! Answers: what is returned, and what a failure says.
+//! Answers: the returned item or value, and the problem of a failure.
 
 use latchkey_language::ast::{self, ElseKind};
 use latchkey_language::{Diagnostic, Name, Rule};
@@ -35,7 +35,7 @@ impl Lowering {
                 self.steps(statements, scope, &mut steps, facts, false);
                 scope.in_transaction = within;
                 if !ends(&steps) {
-                    let message = "this `else` goes on, and what it is for did not happen";
+                    let message = "this `else` continues although its statement failed";
                     let help = match scope.trigger {
                         Trigger::Request => "end it with a `return`",
                         _ => "end it with `done` or `later`",
@@ -93,7 +93,7 @@ impl Lowering {
         shown
     }
 
-    /// Refuses what has no place in a `with`: it shows values, and what was read is returned by itself.
+    /// Refuses items and pages in a `with`, which shows values: items are returned by themselves.
     fn can_be_shown(&mut self, value: &Expr, name: &Name) {
         let (message, help) = match &value.of {
             Kind::Draw => {
@@ -244,7 +244,7 @@ impl Lowering {
         }
     }
 
-    /// A path whose holes are inputs, or attributes of what is returned.
+    /// A path whose holes are inputs, or attributes of the returned item.
     fn path(&mut self, path: &Name, entity: Option<EntityId>, scope: &mut Scope) -> Vec<PathPart> {
         let parts = path.node.split('/').skip(1);
         let parts = parts.map(|part| {

@@ -223,7 +223,7 @@ impl Lowering {
 
     /// Two places in the path have two values, and an input has one.
     fn stands_twice(&mut self, name: &Name) {
-        let message = format!("`{{{}}}` stands twice in the path", name.node);
+        let message = format!("`{{{}}}` is in the path twice", name.node);
         let help = "give each place in the path a name of its own";
         self.report(Diagnostic::new(Rule::Name, name.span, message).help(help));
     }
@@ -234,7 +234,7 @@ impl Lowering {
         let kind = self.key_types.get(&name.node).cloned();
         if kind.is_none() {
             let message =
-                format!("`{}` in the path is no attribute of a key or an index", name.node);
+                format!("`{}` in the path is not an attribute of a key or an index", name.node);
             let close = suggestion(&name.node, self.key_types.keys().map(String::as_str));
             let help = close.unwrap_or_else(|| {
                 "name an attribute of the key of what the contract reads; take anything else as an `input`"

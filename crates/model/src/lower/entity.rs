@@ -10,7 +10,7 @@ use crate::model::{
 };
 use crate::types::Type;
 
-/// How the keys of what Latchkey keeps for itself begin.
+/// The prefix of the keys of Latchkey's own items.
 const RESERVED: &str = "LATCHKEY#";
 
 /// The largest language of a key: what it costs to compare two keys grows with the product of their sizes.

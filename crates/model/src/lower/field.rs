@@ -169,7 +169,7 @@ impl Lowering {
         }
         if let Some(Err(error)) = like.map(|like| pattern(&like.node)) {
             let span = like.map_or(name.span, |like| like.span);
-            let diagnostic = Diagnostic::new(Rule::Type, span, "this is no pattern");
+            let diagnostic = Diagnostic::new(Rule::Type, span, "this is not a pattern");
             self.report(
                 diagnostic.why(error).help("write a regular expression such as `[a-z]{3,64}`"),
             );
@@ -187,7 +187,7 @@ impl Lowering {
                 "the least value is above the greatest".to_owned()
             }
             ("int" | "number", Ok(_)) => return,
-            ("int" | "number", Err(error)) => format!("a bound is no number: {error}"),
+            ("int" | "number", Err(error)) => format!("a bound is not a number: {error}"),
             (other, _) => format!("`{other}` has no bounds; only a number has"),
         };
         self.report(Diagnostic::new(Rule::Type, span, message));
@@ -207,7 +207,7 @@ impl Lowering {
         constant_of(default, kind).unwrap_or_else(|| {
             // The parser has said that a word with a dash is no name.
             if !matches!(&default.node, ExprKind::Name(word) if word.contains('-')) {
-                let message = format!("this is no constant of type {kind}");
+                let message = format!("this is not a constant of type {kind}");
                 self.report(Diagnostic::new(Rule::Type, default.span, message));
             }
             Value::Null

@@ -1,4 +1,4 @@
-//! Built-in functions, and what is told of a message or a send.
+//! Built-in functions, and the facts about a message or a send.
 
 use latchkey_language::ast::{self, ExprKind as Written};
 use latchkey_language::{Diagnostic, Name, Rule, Span};
@@ -154,14 +154,14 @@ impl Lowering {
         Expr { kind, of: joined.map_or(Kind::Unknown, Kind::Value), span }
     }
 
-    /// The page a name stands for, and the entity of its items.
+    /// The page of a name, and the entity of its items.
     fn page(&mut self, written: &ast::Expr, scope: &mut Scope) -> Option<(BindingId, EntityId)> {
         let page = self.expr(written, scope, None);
         match (&page.kind, &page.of) {
             (ExprKind::Binding(id), Kind::Page(entity)) => Some((*id, *entity)),
             (_, Kind::Unknown) => None,
             _ => {
-                let message = "this is no page, nor a batch of items";
+                let message = "this is neither a page nor a batch of items";
                 let help = "name what `query … page`, `first N` or `get … in 0..15` has read";
                 self.report(Diagnostic::new(Rule::Type, written.span, message).help(help));
                 None
@@ -315,7 +315,7 @@ fn wider(before: Type, kind: &Type) -> Type {
     }
 }
 
-/// The most bytes of what is a text.
+/// The most bytes of a text.
 fn text_bytes(kind: &Type) -> Option<u64> {
     match kind {
         Type::Text { max, .. } => *max,

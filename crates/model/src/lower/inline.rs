@@ -33,7 +33,7 @@ impl Lowering {
         self.declared_steps.insert(name.node.clone(), Rc::new(steps.clone()));
     }
 
-    /// Steps nothing does: nobody has looked at what is in them.
+    /// Steps that no contract does, so that their statements were not checked yet.
     pub(super) fn unused_steps(&mut self) {
         for (name, steps) in &self.declared_steps {
             if !self.done_steps.contains(name) {
@@ -80,7 +80,7 @@ impl Lowering {
         self.doing.push(name.node.clone());
         let outer = scope.parameters.replace(parameters);
         let visible = std::mem::take(&mut scope.visible);
-        // What is around a send cannot be named in steps; only what they are given can.
+        // Steps cannot name the bindings around a send, only their parameters.
         let around = scope.outer.take();
         self.steps(&declared.body, scope, steps, facts, false);
         scope.outer = around;
@@ -124,7 +124,7 @@ impl Lowering {
         Some(values)
     }
 
-    /// The entity whose items a parameter stands for, if it does.
+    /// The entity of the item that a parameter names, if it names one.
     fn entity_parameter(&self, parameter: &ast::Field) -> Option<EntityId> {
         match &parameter.kind.node {
             ast::Type::Named { name, .. } => self.entity_ids.get(&name.node).copied(),

@@ -80,7 +80,7 @@ fn remade(model: &Model) -> HashSet<EntityId> {
 pub(super) struct Lowering {
     pub(super) model: Model,
     pub(super) diagnostics: Vec<Diagnostic>,
-    /// What is told unless `unpinned` is broken.
+    /// Diagnostics that are reported only if `unpinned` finds nothing.
     pub(super) untold: Vec<Diagnostic>,
     /// The names of attributes that the table itself uses.
     reserved: Reserved,

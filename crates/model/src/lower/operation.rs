@@ -39,7 +39,7 @@ impl Lowering {
         }
     }
 
-    /// Refuses a clause that stands there twice, of which only one would count.
+    /// Refuses a clause that is given twice, since only one of the two would count.
     fn clauses_once(&mut self, operation: &ast::Operation) {
         for (at, clause) in operation.clauses.iter().enumerate() {
             let first = operation.clauses.iter().take(at).find(|other| {
@@ -61,7 +61,7 @@ impl Lowering {
         }
     }
 
-    /// The entity an operation is on, and the binding that stands for its item.
+    /// The entity of an operation, and the binding of its item.
     fn target(
         &mut self,
         operation: &ast::Operation,
@@ -73,7 +73,7 @@ impl Lowering {
                 Kind::Item(entity) => Some((entity, Some(id))),
                 Kind::Unknown => None,
                 _ => {
-                    let message = format!("`{}` is no item", name.node);
+                    let message = format!("`{}` is not an item", name.node);
                     self.report(Diagnostic::new(Rule::Type, name.span, message));
                     None
                 }
@@ -157,7 +157,7 @@ impl Lowering {
         let in_key = shape.key.attributes().contains(&part.node.as_str());
         let kind = shape.attribute(&part.node).map(|found| found.kind.clone());
         if !in_key {
-            let message = format!("`{}` is no part of the key", part.node);
+            let message = format!("`{}` is not a part of the key", part.node);
             self.report(Diagnostic::new(Rule::Name, part.span, message));
             return (0, 0);
         }
@@ -274,7 +274,7 @@ impl Lowering {
     fn items(&mut self, count: &Name) -> Option<u32> {
         let items = count.node.parse().ok();
         if items.is_none() {
-            let message = format!("`{}` is no number of items", count.node);
+            let message = format!("`{}` is not a number of items", count.node);
             self.report(Diagnostic::new(Rule::Type, count.span, message));
         }
         items
@@ -404,7 +404,7 @@ impl Lowering {
         self.never_maybe(&operation.key);
         for given in &operation.key {
             if !names.contains(&given.name.node) {
-                let message = format!("`{}` is no part of the key", given.name.node);
+                let message = format!("`{}` is not a part of the key", given.name.node);
                 self.report(Diagnostic::new(Rule::Name, given.name.span, message));
             }
         }

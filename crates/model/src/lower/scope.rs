@@ -22,7 +22,7 @@ pub(super) enum Access {
 /// What is known at a place of a contract.
 #[derive(Default)]
 pub(super) struct Scope {
-    /// The id of what runs.
+    /// The id of the contract or worker.
     pub(super) id: String,
     pub(super) trigger: Trigger,
     pub(super) inputs: IdVec<InputId, Input>,
@@ -41,7 +41,7 @@ pub(super) struct Scope {
     pub(super) subject: Option<BindingId>,
     /// Whether this is within a `transact`.
     pub(super) in_transaction: bool,
-    /// The bindings of which nobody tells what they are by now, and since when.
+    /// The bindings whose items may have changed since they were read, and the write that changed them.
     pub(super) untold: HashMap<BindingId, Span>,
     /// What the parameters stand for, within steps; inputs cannot be named there.
     pub(super) parameters: Option<HashMap<String, Expr>>,
@@ -54,7 +54,7 @@ pub(super) struct Scope {
 }
 
 impl Scope {
-    /// The binding a name stands for, those around a send aside.
+    /// The binding of a name, except those around a send.
     pub(super) fn binding_named(&self, name: &str) -> Option<BindingId> {
         let named = |id: &&BindingId| self.bindings[**id].name == name;
         self.visible.iter().rev().find(named).copied().or_else(|| {
@@ -73,7 +73,7 @@ impl Scope {
         }
     }
 
-    /// What a name stands for, those around a send aside.
+    /// The meaning of a name, except those around a send.
     fn own(&self, name: &str, span: Span) -> Option<Expr> {
         if let Some(id) = self.binding_named(name) {
             let of = self.bindings[id].kind.clone();
@@ -90,7 +90,7 @@ impl Scope {
         Some(Expr { kind: ExprKind::Input(input), of, span })
     }
 
-    /// Whether a name stands for something, here or around the send this follows.
+    /// Whether a name has a meaning, here or around the send that comes before.
     pub(super) fn knows(&self, name: &str) -> bool {
         self.own(name, Span::default()).is_some()
             || self.outer.as_ref().is_some_and(|outer| outer.knows(name))
@@ -120,7 +120,7 @@ impl Scope {
 }
 
 impl Lowering {
-    /// What a name stands for. What is known around a send is kept for what follows it.
+    /// The meaning of a name. Values known around a send are kept in its record for the statements after it.
     pub(super) fn named(&mut self, name: &str, span: Span, scope: &mut Scope) -> Option<Expr> {
         if let Some(found) = scope.own(name, span) {
             if let ExprKind::Input(input) = found.kind {
@@ -140,7 +140,7 @@ impl Lowering {
         Some(self.keep(name.to_owned(), found, scope))
     }
 
-    /// Has the record of a send keep a value of what is around it.
+    /// Keeps a value from around a send in the record of the send.
     pub(super) fn keep(&mut self, name: String, value: Expr, scope: &mut Scope) -> Expr {
         let span = value.span;
         let Some(mut outer) = scope.outer.take() else { return unknown(span) };
@@ -243,7 +243,7 @@ impl Lowering {
         }
     }
 
-    /// An attribute of what was read under a name, as its entity declares it.
+    /// An attribute of the item that a name was read as, as its entity declares it.
     pub(super) fn attribute_read(
         &self,
         binding: BindingId,

@@ -1,4 +1,4 @@
-//! Sends: what is put into a message, when it is due, and what follows once the queue has answered.
+//! Sends: the fields of a message, its due time, and the statements that run once the queue has answered.
 
 use latchkey_language::ast;
 use latchkey_language::{Diagnostic, Name, Rule, Span, Spanned};
@@ -110,7 +110,7 @@ impl Lowering {
         }
     }
 
-    /// What runs once the queue has answered, and what it needs of what is known here.
+    /// The statements that run once the queue has answered, and the values from here that they need.
     fn block(
         &mut self,
         block: &Spanned<Vec<ast::Statement>>,

@@ -278,7 +278,7 @@ impl Lowering {
     fn amount(&mut self, written: &Name) -> Option<Number> {
         let number: Result<Number, _> = written.node.parse();
         if let Err(error) = &number {
-            let message = format!("`{}` is no number: {error}", written.node);
+            let message = format!("`{}` is not a number: {error}", written.node);
             self.report(Diagnostic::new(Rule::Type, written.span, message));
         }
         number.ok()
@@ -311,7 +311,7 @@ fn blocked(failure: Option<&ast::Else>) -> usize {
     }
 }
 
-/// Whether a block never goes on to what follows it.
+/// Whether no statement after a block is ever reached from it.
 pub(crate) fn ends(steps: &[Step]) -> bool {
     steps.iter().any(|step| match &step.kind {
         StepKind::Return(_) | StepKind::End(_) => true,

@@ -189,7 +189,7 @@ fn every_way_ends_in_an_answer() {
     );
     assert_eq!(
         done("other = get Door strong else { x = now }"),
-        ["name: this `else` goes on, and what it is for did not happen"]
+        ["name: this `else` continues although its statement failed"]
     );
 }
 
@@ -225,9 +225,9 @@ fn types_say_what_they_take() {
         ("a id 1..3", "type: `id` has no bounds; only a number has"),
         ("a id like \"x\"", "type: `id` has no pattern; only a text has"),
         ("a text(0)", "type: `text` takes one whole number in parentheses"),
-        ("a X | Y = Z", "type: this is no constant of type X | Y"),
-        ("a time = now", "type: this is no constant of type time"),
-        ("a int 1..9 = 10", "type: this is no constant of type int"),
+        ("a X | Y = Z", "type: this is not a constant of type X | Y"),
+        ("a time = now", "type: this is not a constant of type time"),
+        ("a int 1..9 = 10", "type: this is not a constant of type int"),
         ("a int? = 1", "type: `a` has a default and is never absent"),
         ("a X | Y | X", "name: value `X` is declared twice"),
         ("a Door.nme", "name: there is no attribute of `Door` named `nme`"),
@@ -298,7 +298,7 @@ fn a_pattern_must_be_one() {
         "code text(8) like \"[a-z\"",
         "door = get Door strong else 404 a\nallow true\nreturn door",
     );
-    assert!(told.contains(&"type: this is no pattern".to_owned()), "{told:?}");
+    assert!(told.contains(&"type: this is not a pattern".to_owned()), "{told:?}");
 }
 
 #[test]
@@ -388,11 +388,11 @@ fn a_number_that_cannot_be_held_is_refused() {
     let long = "9".repeat(40);
     assert_eq!(
         done(&format!("require door.opened < {long} else 409 worn")),
-        [format!("type: `{long}` is no number: more than 38 significant digits")]
+        [format!("type: `{long}` is not a number: more than 38 significant digits")]
     );
     let listed = "doors = query Door where PK = \"DOOR#{doorId}\" page 5000000000\n\
                   allow caller is porter\n return doors";
-    assert_eq!(told("", listed), ["type: `5000000000` is no number of items"]);
+    assert_eq!(told("", listed), ["type: `5000000000` is not a number of items"]);
     let shown = "door = get Door strong else 404 not-found\n allow caller is porter\n return door";
     assert_eq!(
         told("weight number 1.5..0.5?", shown),
@@ -400,6 +400,6 @@ fn a_number_that_cannot_be_held_is_refused() {
     );
     assert_eq!(
         told(&format!("weight number 0..{long}?"), shown),
-        ["type: a bound is no number: more than 38 significant digits"]
+        ["type: a bound is not a number: more than 38 significant digits"]
     );
 }

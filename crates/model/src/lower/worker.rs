@@ -144,7 +144,7 @@ impl Lowering {
         match ms {
             Some(ms @ 1000..=LEASE_MS_MAX) if ms.is_multiple_of(1000) => ms,
             _ => {
-                let message = format!("`{}` is no lease", text.node);
+                let message = format!("`{}` is not a lease", text.node);
                 let help = "write whole seconds, from `1s` to `12h`";
                 self.report(Diagnostic::new(Rule::Type, span, message).help(help));
                 LEASE_MS
@@ -158,7 +158,7 @@ impl Lowering {
         match tries {
             Some(tries @ 1..=TRIES_MAX) => tries,
             _ => {
-                let message = format!("`{}` is no number of tries", text.node);
+                let message = format!("`{}` is not a number of tries", text.node);
                 let help = format!("write a whole number from 1 to {TRIES_MAX}");
                 self.report(Diagnostic::new(Rule::Type, span, message).help(help));
                 TRIES
@@ -313,7 +313,7 @@ impl Lowering {
         }
     }
 
-    /// How something ends that nobody waits for.
+    /// How a worker ends.
     pub(super) fn ending(&mut self, ending: &ast::Ending, span: Span, scope: &mut Scope) -> Ending {
         let word = match ending {
             ast::Ending::Done => "done",
@@ -357,7 +357,7 @@ impl Lowering {
     }
 }
 
-/// A contract of what was read.
+/// A worker or a follow-up, as a contract.
 pub(super) fn finish(
     scope: Scope,
     of: &ast::Contract,

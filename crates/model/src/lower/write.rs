@@ -67,7 +67,7 @@ impl Lowering {
         leg
     }
 
-    /// Refuses to name what nobody can tell.
+    /// Refuses a name for an item whose contents are not known.
     fn leaves_what_is_named(&mut self, name: &Name, leg: &Leg, scope: &Scope) {
         let verb = leg.verb.word();
         let (message, help) = match leg.verb {
@@ -112,7 +112,7 @@ impl Lowering {
         let mut unknown = None;
         for index in &entity.indexes {
             let parts = index.key.attributes();
-            // Without one of its parts an item is not in the index, whatever the others are.
+            // An item that lacks one part of the key is not in the index, whatever its other parts are.
             if leg.removes.iter().any(|removed| parts.contains(&removed.as_str())) {
                 continue;
             }
@@ -128,7 +128,7 @@ impl Lowering {
                 unknown = unknown.or(missing(&parts));
                 continue;
             }
-            // The item is in the index whatever happens; only the half that changes is made anew.
+            // The item stays in the index; only the half of its key that changes is written.
             for template in [&index.key.partition, &index.key.sort] {
                 let parts: Vec<&str> =
                     template.holes().map(|hole| hole.attribute.as_str()).collect();
@@ -211,7 +211,7 @@ impl Lowering {
         given
     }
 
-    /// `unchanged` means: since it was read. So it was, and the write is of what was.
+    /// `unchanged` means: since the item was read. So there must be a read, and the write must be of that item.
     fn since_it_was_read(&mut self, condition: &Expr, leg: &Leg) {
         let mut asked = None;
         condition.walk(&mut |part| {
@@ -406,10 +406,10 @@ impl Lowering {
     }
 }
 
-/// Whether what a write leaves depends on what is stored at that moment, rather than on what was read.
+/// Whether the result of a write depends on the stored item at that moment, and not on an earlier read.
 fn is_untold(leg: &Leg) -> bool {
     let mut pinned = false;
-    // `unchanged` by itself or with `and`: what was read is what is stored.
+    // `unchanged` by itself or with `and`: the stored item is the one that was read.
     let mut open: Vec<&Expr> = leg.condition.iter().collect();
     while let Some(test) = open.pop() {
         match &test.kind {

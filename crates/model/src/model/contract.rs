@@ -108,7 +108,7 @@ pub enum Place {
 pub struct Binding {
     /// The name.
     pub name: String,
-    /// What it stands for.
+    /// Its value.
     pub kind: Kind,
     /// Whether it is never shown.
     pub secret: bool,
@@ -130,13 +130,13 @@ pub struct Step {
 /// What a step does.
 #[derive(Debug)]
 pub enum StepKind {
-    /// Goes on only if the caller may.
+    /// Continues only if the caller is allowed to.
     Allow(Expr),
-    /// Goes on only if it holds.
+    /// Continues only if the test holds.
     Require(Expr, Option<Failure>),
-    /// Goes on only if the caller's precondition holds.
+    /// Continues only if the caller's precondition holds.
     Match(Expr, Option<Failure>),
-    /// Goes one way or the other.
+    /// Does one of two blocks.
     When(Expr, Vec<Step>, Vec<Step>),
     /// Names a value.
     Let(BindingId, Expr),
@@ -150,11 +150,11 @@ pub enum StepKind {
     Send(Box<Send>),
     /// Answers.
     Return(Return),
-    /// Ends where nobody waits for an answer.
+    /// Ends a worker, which has no caller to answer.
     End(Ending),
 }
 
-/// How a run ends that nobody waits for.
+/// How a worker ends.
 #[derive(Debug)]
 pub enum Ending {
     /// All is done; the message goes.
@@ -165,7 +165,7 @@ pub enum Ending {
     Fail {
         /// The failure's name.
         code: String,
-        /// What a person is told.
+        /// The text for a person.
         message: Option<Expr>,
     },
 }
@@ -173,7 +173,7 @@ pub enum Ending {
 /// A read of one item or of a range.
 #[derive(Debug)]
 pub struct Read {
-    /// The binding of what was found.
+    /// The binding of the item that was found.
     pub binding: Option<BindingId>,
     /// The entity.
     pub entity: EntityId,
@@ -337,7 +337,7 @@ pub struct Leg {
     pub target: Option<BindingId>,
     /// The binding its other attributes come from.
     pub of: Option<BindingId>,
-    /// The binding of what it leaves.
+    /// The binding of the item it leaves.
     pub result: Option<BindingId>,
     /// The attributes it sets.
     pub values: Vec<Given>,
@@ -347,7 +347,7 @@ pub struct Leg {
     pub adds: Vec<Given>,
     /// Whether it may replace what is there: `None` where a put does not say.
     pub put: Option<PutMode>,
-    /// What must hold of what is stored.
+    /// The condition on the stored item.
     pub condition: Option<Expr>,
     /// What happens if it does not.
     pub failure: Option<Failure>,
@@ -432,16 +432,16 @@ pub enum FailureKind {
         status: u16,
         /// The problem's name.
         code: String,
-        /// What a person is told.
+        /// The text for a person.
         message: Option<Expr>,
-        /// What is told beside it.
+        /// The members beside the text.
         with: Vec<Given>,
     },
     /// Runs the contract again.
     Retry,
     /// Does something else, and ends.
     Steps(Vec<Step>),
-    /// Ends where nobody waits for an answer.
+    /// Ends a worker, which has no caller to answer.
     End(Ending),
 }
 
@@ -467,6 +467,6 @@ pub enum PathPart {
     Literal(String),
     /// An input.
     Input(InputId),
-    /// An attribute of what is returned.
+    /// An attribute of the returned item.
     Attribute(String),
 }

@@ -8,7 +8,7 @@ use super::{BindingId, EntityId, InputId, RoleId};
 use crate::regular::Language;
 use crate::types::Type;
 
-/// What an expression or a binding stands for.
+/// The value of an expression or a binding.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Kind {
     /// A value.
@@ -50,7 +50,7 @@ impl Kind {
 pub struct Expr {
     /// What it is.
     pub kind: ExprKind,
-    /// What it stands for.
+    /// Its value.
     pub of: Kind,
     /// Where it is written.
     pub span: Span,
@@ -105,7 +105,7 @@ pub enum ExprKind {
     Between(Box<Expr>, Box<Expr>, Box<Expr>),
     /// Whether it is one of these.
     In(Box<Expr>, Vec<Expr>),
-    /// What is told of a message or a send.
+    /// A fact about a message or a send, such as its time.
     Told(Told),
     /// Into which of so many shards a value falls.
     Shard(Box<Expr>, u64),
@@ -151,7 +151,7 @@ impl New {
     }
 }
 
-/// What is told of a message or a send.
+/// A fact about a message or a send, such as its time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Told {
     /// `message.sentAt`: when the message was sent.
@@ -164,7 +164,7 @@ pub enum Told {
     FailureClass,
     /// `failure.code`: its name.
     FailureCode,
-    /// `failure.message`: what a person is told.
+    /// `failure.message`: the text for a person.
     FailureMessage,
 }
 

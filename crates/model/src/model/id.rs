@@ -1,7 +1,7 @@
 //! Ids, and the lists that hand them out.
 //!
 //! An id can only be had from the list that holds what it names, so a lookup by id is total: [`IdVec`] is
-//! indexed by ids of its own type alone. An id of another model is a bug of whoever mixed the two, and stops
+//! indexed by ids of its own type alone. An id of another model is a bug in the code that mixed the two, and stops
 //! the program rather than name something else.
 
 use std::fmt;

@@ -1,4 +1,4 @@
-//! Walking the steps of a contract: what stands within a step, and what it does where it fails.
+//! Walks the steps of a contract: the steps inside a step, and the steps it does when it fails.
 
 use super::{Failure, FailureKind, Step, StepKind};
 

@@ -52,7 +52,7 @@ pub(crate) fn splits(first: &Language, rest: &Language) -> Splits {
             At::First(p, q) => {
                 found.together(at, At::First, (&first, p), (&first, q));
                 if first.accepts(p) {
-                    // The other goes on: at least this byte lies between the two ends.
+                    // The other continues: at least this byte is between the two ends.
                     found.together(at, At::Apart, (&rest, start), (&first, q));
                 }
             }

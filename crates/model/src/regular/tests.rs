@@ -6,7 +6,7 @@ use super::*;
 use crate::lower::pattern;
 
 fn language(pattern: &str) -> Language {
-    of_pattern(pattern).unwrap_or_else(|_| panic!("`{pattern}` is no pattern"))
+    of_pattern(pattern).unwrap_or_else(|_| panic!("`{pattern}` is not a pattern"))
 }
 
 /// Every text over a few characters up to a length.

@@ -51,7 +51,7 @@ fn functions_take_what_they_are_for() {
         ),
         ("draw(orderId, orderId) < 0.5", "type: this is id, and key is expected"),
         ("reveal(orderId)", "type: this is id, and key is expected"),
-        ("count(order)", "type: this is no page, nor a batch of items"),
+        ("count(order)", "type: this is neither a page nor a batch of items"),
         ("sum(counts)", "type: a sum is of an attribute"),
         ("count(counts by OPEN)", "type: `OPEN` is int, which has too many values to count by"),
         ("{ a = 1 }", "type: this can be shown, and nothing else"),
@@ -77,7 +77,7 @@ fn a_batch_is_of_numbers_of_the_key() {
         ("shard in 0..16", "type: `shard` is int, and is never all of 0..16"),
         ("shard in 7..3", "type: `shard` is int, and is never all of 7..3"),
         ("shard in 0..", "type: a range of keys has two ends, both whole numbers"),
-        ("OPEN in 0..3", "name: `OPEN` is no part of the key"),
+        ("OPEN in 0..3", "name: `OPEN` is not a part of the key"),
     ];
     for (clause, message) in wrong {
         let said = batch(clause);

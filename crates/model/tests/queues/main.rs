@@ -246,9 +246,9 @@ fn a_queue_is_used_and_its_settings_are_within_bounds() {
     let cases = [
         ("queue lost { x id }", "unused: nothing is sent to the queue `lost`"),
         ("queue packing { x id }", "name: queue `packing` is declared twice"),
-        ("queue lost { lease 500ms }", "type: `500ms` is no lease"),
-        ("queue lost { lease 13h }", "type: `13h` is no lease"),
-        ("queue lost { tries 0 }", "type: `0` is no number of tries"),
+        ("queue lost { lease 500ms }", "type: `500ms` is not a lease"),
+        ("queue lost { lease 13h }", "type: `13h` is not a lease"),
+        ("queue lost { tries 0 }", "type: `0` is not a number of tries"),
         ("queue lost { lease 1s\nlease 2s }", "name: a queue says this once"),
         (
             "queue lost { x id = new ulid }",

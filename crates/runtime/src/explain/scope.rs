@@ -23,10 +23,10 @@ pub(super) struct Symbolic<'a> {
     choices: RefCell<Choices>,
 }
 
-/// What each name of a contract stands for by now.
+/// The symbols of a contract's names at one statement.
 pub(super) type Bindings = IdVec<BindingId, Bound>;
 
-/// What a name stands for by now.
+/// The symbol of a name.
 #[derive(Clone)]
 pub(super) enum Bound {
     Nothing,

@@ -18,7 +18,7 @@ impl<'a> Explainer<'a> {
                 page.show(vec![(None, asked)]);
                 page.line("(of a queue outside the store: a record of it under LATCHKEY#OUTBOX#, until it is taken)");
             }
-            None => page.line("(what it sends cannot be told before the call)"),
+            None => page.line("(the message is only known at the call)"),
         });
     }
 

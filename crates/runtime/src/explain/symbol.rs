@@ -1,4 +1,4 @@
-//! Symbols: what stands for a value before there is a call.
+//! Symbols: names in place of values before there is a call.
 //!
 //! A symbol is a type of its own, so a name is never mistaken for a value. Where both are shown, names stand
 //! in braces, and the braces of a text that is known are doubled, as a document writes them.
@@ -25,7 +25,7 @@ pub(super) enum Symbol {
 pub(super) struct Named {
     pub(super) name: String,
     pub(super) value_type: ValueType,
-    /// The names of what makes it absent when absent itself.
+    /// The names of the values without which this one is absent.
     pub(super) absent: Vec<String>,
     pub(super) given: Presence,
 }
@@ -96,7 +96,7 @@ impl Symbol {
         }
     }
 
-    /// The names of what makes it absent when absent itself.
+    /// The names of the values without which this one is absent.
     pub(super) fn absent(&self) -> &[String] {
         match self {
             Symbol::Named(named) => &named.absent,

@@ -40,7 +40,7 @@ impl<'a> Explainer<'a> {
     }
 
     fn untold(&mut self) {
-        self.line("(what it asks for cannot be told before the call)");
+        self.line("(the request is only known at the call)");
     }
 
     fn leaves(&mut self, leg: &plan::Leg, image: Map<Symbol>) {
@@ -125,7 +125,7 @@ impl<'a> Explainer<'a> {
         });
     }
 
-    /// A leg as it stands in a transaction.
+    /// A leg as part of a transaction.
     pub(super) fn as_leg(&self, leg: &Leg<Symbol>) -> Option<Asked> {
         let rendered = TransactWriteItem::of(leg).ok()?;
         Some(Asked { operation: rendered.operation(), json: rendered.to_json() })

@@ -49,7 +49,7 @@ pub(crate) enum Code {
     BeginsWith(Box<Code>, Box<Code>),
     Between(Box<Code>, Box<Code>, Box<Code>),
     In(Box<Code>, Vec<Code>),
-    /// What is told of a message or a send.
+    /// A fact about a message or a send.
     Told(Told),
     Shard(Box<Code>, u64),
     /// What a key draws for a subject: a side of a comparison with a number.
@@ -233,14 +233,14 @@ impl Expressions<'_> {
     /// The entity of a binding that is an item.
     pub(super) fn item_entity(&self, binding: BindingId) -> Planned<&model::Entity> {
         let entity = self.contract.bindings[binding].kind.item();
-        let entity = entity.ok_or_else(|| Unplanned::new("this is no item"))?;
+        let entity = entity.ok_or_else(|| Unplanned::new("this is not an item"))?;
         Ok(&self.model.entities[entity])
     }
 
     fn unchanged(&self) -> Planned<Code> {
         let target = self.target.ok_or_else(|| Unplanned::new("nothing was read before"))?;
         let entity = self.contract.bindings[target].kind.item();
-        let entity = entity.ok_or_else(|| Unplanned::new("this is no item"))?;
+        let entity = entity.ok_or_else(|| Unplanned::new("this is not an item"))?;
         let counter = self.model.entities[entity].counter();
         let counter = counter.ok_or_else(|| Unplanned::new("nothing counts its changes"))?;
         let mut names = vec![Text::from(counter.name.as_str())];

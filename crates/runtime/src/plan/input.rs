@@ -81,7 +81,7 @@ impl InputType {
 /// A pattern, with the text it was written as.
 fn compiled(pattern: &str) -> Planned<(String, Regex)> {
     let regex = latchkey_model::pattern(pattern);
-    let regex = regex.map_err(|_| Unplanned::new(format!("`{pattern}` is no pattern")))?;
+    let regex = regex.map_err(|_| Unplanned::new(format!("`{pattern}` is not a pattern")))?;
     Ok((pattern.to_owned(), regex))
 }
 

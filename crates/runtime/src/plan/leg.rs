@@ -46,7 +46,7 @@ pub(crate) struct Leg {
     pub(crate) condition: Option<Code>,
     /// The binding of the item as it was read.
     pub(crate) target: Option<BindingId>,
-    /// The binding of what it leaves.
+    /// The binding of the item it leaves.
     pub(crate) result: Option<BindingId>,
     /// The indexes in which it may move the item.
     pub(crate) indexes: Vec<usize>,

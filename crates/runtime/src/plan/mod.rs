@@ -74,7 +74,7 @@ pub(crate) struct Contract {
     pub(crate) paging: Option<Paging>,
     /// The name under which a caller sizes it.
     pub(crate) page_size: Text,
-    /// The input a version in `If-Match` stands for.
+    /// The input that takes its value from the version in `If-Match`.
     pub(crate) version_input: Option<InputId>,
     /// The entity by which it knows a repeated call itself.
     pub(crate) idempotent_by: Option<EntityId>,

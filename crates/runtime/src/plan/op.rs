@@ -57,9 +57,9 @@ fn leg_problems<'a>(node: &'a LegNode, codes: &mut Vec<&'a str>) {
 pub(crate) enum OnFailure {
     Problem(Box<ProblemOp>),
     Retry,
-    /// Ends where nobody waits for an answer.
+    /// Ends a worker, which has no caller to answer.
     End(Box<EndOp>),
-    /// Goes on at a block, which ends the call.
+    /// Does a block that ends the call.
     Goto {
         start: usize,
         end: usize,
@@ -76,7 +76,7 @@ impl OnFailure {
     }
 }
 
-/// How a worker ends, for which nobody waits.
+/// How a worker ends.
 #[derive(Debug)]
 pub(crate) enum EndOp {
     Done,
@@ -91,7 +91,7 @@ pub(crate) struct ProblemOp {
     pub(crate) code: Text,
     /// What the document says of it.
     pub(crate) message: Option<Code>,
-    /// What is told where the document says nothing.
+    /// The text used if the document gives none.
     pub(crate) detail: String,
     pub(crate) with: Vec<Assign>,
 }

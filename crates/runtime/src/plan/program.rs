@@ -145,7 +145,7 @@ impl Planner<'_> {
             StepKind::Return(returned) => Op::Return(Box::new(self.returned(returned)?)),
             StepKind::End(ending) => Op::End(Box::new(self.ending(ending)?)),
             StepKind::Send(_) => {
-                return Err(Unplanned::new("a `send` stands outside of a transaction"));
+                return Err(Unplanned::new("a `send` is outside a transaction"));
             }
         };
         self.program.push(op);
@@ -255,7 +255,7 @@ impl Planner<'_> {
             | StepKind::Transact(_)
             | StepKind::Return(_)
             | StepKind::End(_) => {
-                return Err(Unplanned::new("this is no write, and stands in a transaction"));
+                return Err(Unplanned::new("this is not a write, and a transaction holds it"));
             }
         })
     }

@@ -2,7 +2,7 @@
 //!
 //! The counter of an item is enough where it tells all that the answer shows: the whole item and nothing else, at a URL
 //! that names the item, and a counter that every write moves and that never starts again. Elsewhere a hash of the body
-//! stands behind the counter. `If-Match` looks at the counter alone.
+//! follows the counter. `If-Match` looks at the counter alone.
 
 use std::collections::HashSet;
 

@@ -45,7 +45,7 @@ impl<S: Scope> Filler<'_, S> {
                 pairs.push((assign.attribute.clone(), value.into_owned()));
             }
         }
-        // Of two of one name the last stays: what is given replaces what is taken or assumed.
+        // Of two values for one name the last is kept: a given value replaces a copied or a default one.
         let mut item: Map<S::Value> = pairs.into_iter().collect();
         for (partition, sort, key) in self.index_keys(leg, entity, &item)? {
             if let Some(key) = key {
@@ -165,7 +165,7 @@ impl<S: Scope> Filler<'_, S> {
             }
             let halves = [(&index.partition, &index.key.partition), (&index.sort, &index.key.sort)];
             if index.always && leg.verb == Verb::Update {
-                // It is there whatever happens; the half that changes is made anew.
+                // The item stays in the index; only the half of its key that changes is written.
                 for (name, parts) in halves.into_iter().filter(|(_, parts)| touched(parts)) {
                     let text = self.scope.place(parts, image)?;
                     let text =

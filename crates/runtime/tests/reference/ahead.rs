@@ -1,11 +1,12 @@
 //! Running ahead: the next message of a group reads while the one before it is written, and writes in its turn.
 
+use std::sync::atomic::{AtomicI64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use latchkey_embedded::{Options as StoreOptions, Store};
 use latchkey_queue::Received;
-use latchkey_runtime::{Ending, Handled, Options, Runtime, Storage, System};
+use latchkey_runtime::{Ending, Handled, Options, Runtime, Source, Storage, System, SystemSource};
 use latchkey_table::{
     Action, Answer, Answering, Backend, Error, Get, Key, Leg, Need, PrepareError, Request,
     Returning, Schema, Update,
@@ -18,7 +19,7 @@ const DESKS: &str = r#"
 entity Ticket "TICKET" {
   PK = "TICKET#{ticketId}"
   SK = "META"
-  ticketId id, desk id, state NEW | SEEN | CALLED = NEW, number int?, version counter
+  ticketId id, desk id, state NEW | SEEN | CALLED = NEW, number int?, seenAt time?, version counter
   state moves {
     NEW  -> SEEN
     SEEN -> CALLED
@@ -57,7 +58,7 @@ worker CALL "Call, in two writes that share no item with those of other tickets"
   when hint == "torn" { fail TORN "the ticket is torn" }
   when hint == "later" { later }
   when ticket.state == NEW {
-    update ticket set state = SEEN, version = .version + 1 if unchanged else retry
+    update ticket set state = SEEN, seenAt = now, version = .version + 1 if unchanged else retry
   }
   when ticket.state == SEEN {
     update ticket set state = CALLED, version = .version + 1 if unchanged else retry
@@ -182,6 +183,10 @@ struct Hall {
 
 impl Hall {
     async fn open(holds: bool, spoils: Option<&str>) -> Hall {
+        Hall::open_with(holds, spoils, Options::default()).await
+    }
+
+    async fn open_with(holds: bool, spoils: Option<&str>, options: Options) -> Hall {
         let store = Arc::new(Store::in_memory(&StoreOptions::default()).unwrap());
         let spoils = Mutex::new(spoils.map(str::to_owned));
         let asked = watch::Sender::default();
@@ -189,7 +194,7 @@ impl Hall {
         let system = System::read(&document(DESKS)).unwrap();
         let backend: Arc<dyn Backend> = watched.clone();
         let storage = Storage::on(backend).with_queues_in(store);
-        let runtime = Runtime::start(system, storage, Options::default()).await.unwrap();
+        let runtime = Runtime::start(system, storage, options).await.unwrap();
         Hall { runtime, watched }
     }
 
@@ -298,4 +303,30 @@ async fn what_was_read_before_the_one_before_wrote_it_does_not_count() {
     }
     let asked = |name: &str| (name.to_owned(), true, Some(true));
     assert_eq!(hall.asked(), [asked("a"), asked("b"), asked("c")]);
+}
+
+/// A clock that a second is taken from at every look, as if it were set back again and again.
+struct Backwards(AtomicI64);
+
+impl Source for Backwards {
+    fn now(&self) -> i64 {
+        self.0.fetch_sub(1_000, Ordering::Relaxed)
+    }
+
+    fn random(&self, bytes: &mut [u8]) -> std::io::Result<()> {
+        bytes.fill(7);
+        Ok(())
+    }
+}
+
+// `b` runs ahead at an earlier instant than `a`. No message is worked on before the one before it in its group.
+#[tokio::test]
+async fn now_never_goes_back_within_a_group() {
+    let source: Arc<dyn Source> = Arc::new(Backwards(AtomicI64::new(SystemSource.now())));
+    let hall = Hall::open_with(false, None, Options { source, ..Options::default() }).await;
+    let names = ["a", "b", "c", "d"];
+    hall.take(&names.map(|name| (name, ""))).await;
+    assert_eq!(hall.work("calls").await.len(), names.len());
+    let seen = names.map(|name| hall.ticket(name, "seenAt").unwrap());
+    assert!(seen.is_sorted(), "{seen:?}");
 }

@@ -78,7 +78,7 @@ pub enum Fault {
     Control { code: u32 },
     #[error("`\\{}` is not an escape", Shown(found))]
     Escape { found: char },
-    #[error("half of a surrogate pair, which is no character")]
+    #[error("half of a surrogate pair, which is not a character")]
     Surrogate,
     #[error("the key `{}` twice in one object", ShownKey(key))]
     Duplicate { key: Text },

@@ -1,4 +1,4 @@
-//! What is tied to what an `allow` tested, on one way through it.
+//! The items and values that are tied to the values an `allow` tested, for one way in which it holds.
 
 use crate::check::flow::{Group, fixes};
 use crate::check::truth::{Passed, each, plain};
@@ -60,12 +60,12 @@ impl<'a> Tied<'a> {
         self.items.contains(&binding)
     }
 
-    /// Whether the item of a write is tied: a value ties what is put, and not what is changed.
+    /// Whether the item of a write is tied: a value ties an item that is put, and not one that is updated.
     pub(super) fn has_leg(&self, group: &Group<'a>, leg: &'a Leg) -> bool {
         let given = |all: &'a [Given]| all.iter().any(|given| self.has(group, &given.value));
         let source = [leg.target, leg.of].into_iter().flatten().any(|id| self.has_item(id));
         let compared = group.insists(leg).iter().any(|test| {
-            // What nobody has may be taken, by whoever takes it for themselves.
+            // A caller may take a free key for themselves.
             let free = matches!(&test.test.kind, ExprKind::Absent(thing)
                 if test.truth && matches!(thing.kind, ExprKind::Stored(_)));
             let mine = fixes(test).is_some_and(|(_, value)| self.has(group, value));

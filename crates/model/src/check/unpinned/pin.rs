@@ -92,7 +92,7 @@ fn leg_pins<'a>(
     }
 }
 
-/// Whether the test of an attribute comes out the same wherever a condition holds of what is stored.
+/// Whether the test of an attribute has one result for all stored items that meet a condition.
 pub(super) fn asks_again<'a>(
     model: &'a Model,
     group: &Group<'a>,
@@ -126,7 +126,7 @@ pub(in crate::check) fn needs_item(test: &Passed<'_>) -> bool {
     }
 }
 
-/// Whether a condition asks of what is stored just what a test asked of what was read.
+/// Whether a condition tests the stored item exactly as an earlier test did the item that was read.
 fn repeats<'a>(group: &Group<'a>, condition: &Passed<'a>, used: &Use<'a>, item: BindingId) -> bool {
     use ExprKind as E;
     let Some(test) = used.test else { return false };

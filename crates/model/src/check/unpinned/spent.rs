@@ -76,7 +76,7 @@ fn spender<'a>(
     let read = read_after(group, &used.fact).unwrap_or(after);
     let mut written = group.way.written.iter().copied().enumerate();
     written.find(|(at, leg)| {
-        // A name stands for what a write of its own item has left.
+        // After a write of its item, a name means the item that the write left.
         let own = leg.target == Some(binding) || leg.result == Some(binding);
         *at >= (if own { after } else { read }) && spends(contract, group, leg, &used.fact)
     })
@@ -126,7 +126,7 @@ fn is_tested_again(contract: &Contract, group: &Group<'_>, fact: &Fact<'_>, writ
     })
 }
 
-/// Whether a leg that happens with the second write asks for the same of what is stored.
+/// Whether a leg of the second write's transaction has the same condition on the stored item.
 fn repeated<'a>(model: &'a Model, group: &Group<'a>, again: &Placed<'a>, used: &Use<'a>) -> bool {
     let binding = used.fact.binding();
     let mut sure = group.legs.iter().filter(|other| within(&again.guards, &other.guards));

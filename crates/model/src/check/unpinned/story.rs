@@ -22,7 +22,7 @@ pub(super) fn tell(
         let binding = first.fact.binding();
         let of_item = |other: &&Loose<'_>| other.fact.binding() == binding && is_attribute(other);
         let all: Vec<&Loose<'_>> = match &first.fact {
-            // Whatever pins an attribute of an item keeps the item there.
+            // A pin on an attribute of an item also keeps the item from being deleted.
             Fact::There(_) if loose.iter().any(|other| of_item(&other)) => continue,
             // What guards the items a query finds guards those it does not.
             Fact::NotThere(_) if loose.iter().any(|other| other.another && of_item(&other)) => {

@@ -12,7 +12,7 @@ use crate::plan::{
 /// What happens on `retry`.
 pub(crate) const AGAIN: &str = "run again from the start, at most 5 times, then 503 busy";
 
-/// What happens on `retry` where nobody waits for an answer.
+/// What a worker does on `retry`.
 const AGAIN_LATER: &str = "run again from the start, at most 5 times, then later";
 
 impl<'a> Words<'a> {
@@ -195,7 +195,7 @@ impl<'a> Words<'a> {
         format!("{} {}{}{with}", op.status, op.code, message.unwrap_or_default())
     }
 
-    /// What a failure comes to, unless it goes on elsewhere or is none.
+    /// The answer of a failure, unless another block runs or it is no failure.
     pub(in crate::explain) fn failure(&self, failure: &OnFailure) -> Option<String> {
         match failure {
             OnFailure::Problem(op) => Some(self.problem(op)),
