@@ -78,6 +78,14 @@ impl Run<'_> {
                 None => self.fail(instant.span, "this is not an RFC 3339 time", None),
             },
             ExampleStep::As { id, roles, orgs } => self.caller(id, roles, orgs),
+            ExampleStep::Together(steps, _) => {
+                for step in steps {
+                    self.step_together(step).await?;
+                }
+                self.target.pass(&self.instant).await?;
+            }
+            // A search delivers the message, in memory.
+            ExampleStep::Deliver(_) => {}
             ExampleStep::Call(call) => {
                 self.call(call).await?;
                 self.target.pass(&self.instant).await?;
@@ -89,6 +97,20 @@ impl Run<'_> {
                     Err(error) => return Err(error),
                 }
             }
+        }
+        Ok(())
+    }
+
+    /// What is made at once is made in the order in which it is written. A search looks at all orders.
+    async fn step_together(&mut self, step: &ExampleStep) -> Result<(), TargetError> {
+        match step {
+            ExampleStep::At(instant) => match time::canonical(&instant.node) {
+                Some(canonical) => self.instant = canonical.into(),
+                None => self.fail(instant.span, "this is no RFC 3339 time", None),
+            },
+            ExampleStep::As { id, roles, orgs } => self.caller(id, roles, orgs),
+            ExampleStep::Call(call) => self.call(call).await?,
+            ExampleStep::Queue(..) | ExampleStep::Together(..) | ExampleStep::Deliver(_) => {}
         }
         Ok(())
     }
@@ -121,7 +143,6 @@ impl Run<'_> {
             self.fail(call.method.span, "nobody says who asks", help);
             return Ok(());
         };
-        let Some(status) = &call.status else { return Ok(()) };
         let mut headers = vec![("latchkey-now".to_owned(), self.instant.clone())];
         headers.extend(caller.map(|token| ("authorization".to_owned(), format!("Bearer {token}"))));
         let bindings = &self.bindings;
@@ -146,6 +167,8 @@ impl Run<'_> {
         let answer =
             json::read(&reply.body, json::Limits { levels_max: json::LEVELS_CEILING }).ok();
         self.note(&reply, answer.as_ref());
+        // One of several that are made at once has no answer of its own.
+        let Some(status) = &call.status else { return Ok(()) };
         if reply.status != status.node {
             let message = format!("answered {}, not {}", reply.status, status.node);
             self.fail(status.span, message, Some(shown(&reply)));

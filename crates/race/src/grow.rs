@@ -37,7 +37,8 @@ pub(crate) fn walk(lab: &Lab, world: &mut World) -> Result<(), Stuck> {
         }
         let Some(alone) = next else { return Ok(()) };
         let label = format!("after {}, as a walk through the contracts made it", alone.act.body);
-        world.add(label, &alone.table, alone.act.now);
+        let history = state.history.then(&alone.act, alone.told.as_ref());
+        world.add(label, &alone.table, alone.act.now, history);
     }
     Ok(())
 }
@@ -67,7 +68,7 @@ pub(crate) fn grow(lab: &Lab, world: &mut World) -> Result<(), Stuck> {
         }
     }
     for state in grown {
-        world.add(state.label, &state.table, state.now);
+        world.add(state.label, &state.table, state.now, state.history);
     }
     Ok(())
 }
@@ -79,6 +80,7 @@ fn grow_one(
     fresh: &dyn Fn(usize) -> Option<Call>,
 ) -> Result<Option<State>, Stuck> {
     let mut table = state.table.clone();
+    let mut history = state.history.clone();
     let mut before = None;
     for count in 0..REPEATS_MAX {
         let Some(call) = fresh(count) else { return Ok(None) };
@@ -89,9 +91,16 @@ fn grow_one(
             let label = |times: usize| format!("{}, then {times} × {contract}", state.label);
             // One before the refusal: the next would be the last that is taken.
             let grown = before.filter(|_| count > 1);
-            return Ok(grown.map(|table| State { label: label(count - 1), table, now }));
+            return Ok(grown.map(|(table, history)| State {
+                label: label(count - 1),
+                table,
+                now,
+                history,
+            }));
         }
-        before = Some(std::mem::replace(&mut table, alone.table.settled()));
+        let then = history.then(&alone.act, alone.told.as_ref());
+        let table_before = std::mem::replace(&mut table, alone.table.settled());
+        before = Some((table_before, std::mem::replace(&mut history, then)));
     }
     Ok(None)
 }

@@ -4,12 +4,14 @@ use std::collections::BTreeSet;
 use std::ops::ControlFlow;
 
 use crate::explore::{Grain, Runs, Scene, explore};
+use crate::group::{self, Aim, Group};
 use crate::invariant;
 use crate::lab::Lab;
 use crate::machine::{Machine, Step, Stuck};
 use crate::outcome::{End, Left, Loose, Outcome};
 use crate::promise::{Breach, Promises};
 use crate::table::{Changes, Table};
+use crate::way::Alone;
 
 /// What is wrong with a run.
 #[derive(Debug, Clone)]
@@ -67,12 +69,43 @@ fn reference(lab: &Lab, scene: Scene<'_>) -> Result<(Vec<Outcome>, bool), Stuck>
 /// What a document holds a run to.
 #[derive(Debug)]
 pub(crate) struct Court {
-    pub(crate) promises: Promises,
-    pub(crate) loose: Loose,
+    promises: Promises,
+    loose: Loose,
+}
+
+impl Court {
+    pub(crate) fn of(lab: &Lab) -> Court {
+        Court { promises: Promises::of(&lab.model), loose: Loose::of(lab) }
+    }
+
+    /// Looks for a schedule of a group that loses.
+    pub(crate) fn judge(
+        &self,
+        lab: &Lab,
+        table: &Table,
+        group: &Group,
+    ) -> Result<(Runs, Option<Lost>), Stuck> {
+        let scene = Scene { table, acts: &group.acts, seed: group::SEED };
+        if group.aim == Aim::Together {
+            return judge(lab, self, scene, &[]);
+        }
+        let mut clean = Vec::new();
+        for (act, seed) in group.acts.iter().zip(group::SEED..) {
+            let alone = Alone::run(lab, table, act, seed)?;
+            clean.push(Left::of(lab, &alone.table));
+        }
+        let (runs, lost) = judge(lab, self, scene, &clean)?;
+        if lost.is_some() {
+            return Ok((runs, lost));
+        }
+        let (more, lost) = killed(lab, self, scene, &clean)?;
+        let schedules = runs.schedules + more.schedules;
+        Ok((Runs { schedules, cut: runs.cut }, lost))
+    }
 }
 
 /// Looks for a schedule that loses. With `clean`, every schedule must leave what one of these leaves.
-pub(crate) fn judge(
+fn judge(
     lab: &Lab,
     court: &Court,
     scene: Scene<'_>,
@@ -109,7 +142,7 @@ pub(crate) fn judge(
 }
 
 /// Has the first of two acts die after each of its requests, and the second run alone behind it.
-pub(crate) fn killed(
+fn killed(
     lab: &Lab,
     court: &Court,
     scene: Scene<'_>,

@@ -9,6 +9,7 @@ use latchkey_table::{Answer, Item, Key, Request, Value};
 
 use crate::act::{Act, Kind, Told};
 use crate::conflict::keys;
+use crate::example::example;
 use crate::group::{Group, SEED};
 use crate::judge::{Lost, Wrong};
 use crate::lab::Lab;
@@ -39,6 +40,27 @@ pub struct Loss {
     pub differences: Vec<String>,
     /// The statements that made it so.
     pub statements: Vec<(Span, String)>,
+    /// The lines of an `example` block that makes the calls at once, to be kept in the document.
+    pub example: String,
+}
+
+impl Loss {
+    /// The schedule as a table, with what each call asks and is told.
+    pub fn table(&self) -> String {
+        let mut lines = Vec::new();
+        lines.extend(self.calls.iter().map(|(who, call)| format!("{who}: {call}")));
+        let width = |of: fn(&Row) -> &str| {
+            self.rows.iter().map(|row| of(row).chars().count()).max().unwrap_or(0)
+        };
+        let (asked, saw) = (width(|row| &row.asked), width(|row| &row.saw));
+        for (at, Row { who, asked: what, saw: seen, note }) in self.rows.iter().enumerate() {
+            let line = format!("{:>3}  {who}  {what:asked$}  {seen:saw$}  {note}", at + 1);
+            lines.push(line.trim_end().to_owned());
+        }
+        lines.extend(self.ends.iter().map(|(who, end)| format!("{who}: {end}")));
+        lines.extend(self.differences.iter().map(|difference| format!("wrong: {difference}")));
+        lines.join("\n")
+    }
 }
 
 /// A request of a schedule.
@@ -80,6 +102,7 @@ pub(crate) fn loss(lab: &Lab, state: &State, group: &Group, lost: &Lost) -> Resu
         ends: ends.collect(),
         differences: differences(lab, lost),
         statements: statements(lab, group, &machine.events, &stale, &lost.wrong),
+        example: example(lab, state, &group.acts),
         contracts,
     })
 }

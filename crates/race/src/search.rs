@@ -6,19 +6,17 @@ use std::sync::PoisonError;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 
+use latchkey_language::ast::ExampleStep;
 use latchkey_language::{Diagnostic, Level, Rule};
+use latchkey_model::Model;
 use latchkey_runtime::System;
 use latchkey_table::Text;
 
-use crate::explore::{Runs, Scene};
-use crate::group::{self, Aim, Group, full_key};
-use crate::judge::{Clarity, Court, Lost, judge, killed};
+use crate::group::{self, Group, full_key};
+use crate::judge::{Clarity, Court, Lost};
 use crate::lab::Lab;
 use crate::machine::Stuck;
-use crate::outcome::{Left, Loose};
-use crate::promise::Promises;
 use crate::report::Loss;
-use crate::way::Alone;
 use crate::world::{State, World, examined, of_examples};
 use crate::{grow, report, variant};
 
@@ -107,14 +105,7 @@ pub fn search(
     options: &Options,
     progress: &(dyn Fn(Progress) + Sync),
 ) -> Result<Report, SearchError> {
-    let mut checked = latchkey_model::check(text);
-    checked
-        .diagnostics
-        .retain(|found| found.level == Level::Error && !options.without.contains(&found.rule));
-    if !checked.diagnostics.is_empty() {
-        return Err(SearchError::Mistakes(checked.diagnostics));
-    }
-    let model = checked.model;
+    let model = checked(text, options)?;
     let system = System::plan(&model).map_err(|mistakes| SearchError::Mistakes(mistakes.0))?;
     for id in &options.contracts {
         if !model.bodies().iter().any(|body| body.id == *id) {
@@ -145,20 +136,29 @@ pub fn search(
 }
 
 /// Runs the examples of a document in memory, and tells what is wrong with what they leave: an invariant that does not
-/// hold after a request or a message.
-pub fn examine(text: &str) -> Result<Vec<Diagnostic>, SearchError> {
-    let checked = latchkey_model::check(text);
-    if checked.is_refused() {
-        return Err(SearchError::Mistakes(checked.diagnostics));
-    }
-    if checked.model.invariants.is_empty() {
+/// hold after a request or a message, and a block of requests made at once that loses something.
+pub fn examine(text: &str, options: &Options) -> Result<Vec<Diagnostic>, SearchError> {
+    let model = checked(text, options)?;
+    let examples = latchkey_language::parse(text).document.examples;
+    let together = |step: &ExampleStep| matches!(step, ExampleStep::Together(..));
+    if model.invariants.is_empty() && !examples.iter().flat_map(|all| &all.steps).any(together) {
         return Ok(Vec::new());
     }
-    let system = System::plan(&checked.model);
-    let system = system.map_err(|mistakes| SearchError::Mistakes(mistakes.0))?;
-    let lab = Lab::new(checked.model, system, false)?;
-    let examples = latchkey_language::parse(text).document.examples;
+    let system = System::plan(&model).map_err(|mistakes| SearchError::Mistakes(mistakes.0))?;
+    let lab = Lab::new(model, system, options.embedded)?;
     Ok(examined(&lab, &examples)?)
+}
+
+/// What a document means, unless a rule that is not switched off refuses it.
+fn checked(text: &str, options: &Options) -> Result<Model, SearchError> {
+    let mut checked = latchkey_model::check(text);
+    checked
+        .diagnostics
+        .retain(|found| found.level == Level::Error && !options.without.contains(&found.rule));
+    match checked.diagnostics.is_empty() {
+        true => Ok(checked.model),
+        false => Err(SearchError::Mistakes(checked.diagnostics)),
+    }
 }
 
 struct Search<'a> {
@@ -205,9 +205,10 @@ impl Search<'_> {
     }
 
     fn run(&self, groups: &[Group], report: &mut Report) -> Result<(), Stuck> {
-        let (promises, loose) = (Promises::of(&self.lab.model), Loose::of(self.lab));
-        let court = Court { promises, loose };
-        let found = self.each(Doing::Groups, groups, |group| self.judge(&court, group))?;
+        let court = Court::of(self.lab);
+        let found = self.each(Doing::Groups, groups, |group| {
+            court.judge(self.lab, &self.state(group)?.table, group)
+        })?;
         // Of each set of contracts the clearest loss, and of several the first.
         let mut clearest: BTreeMap<Vec<Text>, (Clarity, usize, Lost)> = BTreeMap::new();
         for (at, (group, (runs, lost))) in groups.iter().zip(found).enumerate() {
@@ -231,26 +232,6 @@ impl Search<'_> {
             report.losses.push(report::loss(self.lab, state, group, &lost)?);
         }
         Ok(())
-    }
-
-    fn judge(&self, court: &Court, group: &Group) -> Result<(Runs, Option<Lost>), Stuck> {
-        let table = &self.state(group)?.table;
-        let scene = Scene { table, acts: &group.acts, seed: group::SEED };
-        if group.aim == Aim::Together {
-            return judge(self.lab, court, scene, &[]);
-        }
-        let mut clean = Vec::new();
-        for (act, seed) in group.acts.iter().zip(group::SEED..) {
-            let alone = Alone::run(self.lab, table, act, seed)?;
-            clean.push(Left::of(self.lab, &alone.table));
-        }
-        let (runs, lost) = judge(self.lab, court, scene, &clean)?;
-        if lost.is_some() {
-            return Ok((runs, lost));
-        }
-        let (more, lost) = killed(self.lab, court, scene, &clean)?;
-        let schedules = runs.schedules + more.schedules;
-        Ok((Runs { schedules, cut: runs.cut }, lost))
     }
 
     /// Does something with each of several things, on all cores, and has the results in their order.

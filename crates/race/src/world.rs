@@ -12,10 +12,14 @@ use latchkey_runtime::{Call, Caller, Sent, json, time};
 use latchkey_table::{Key, Text, Value};
 
 use crate::act::{Act, Kind, Told};
+use crate::example::History;
+use crate::group::{Aim, Group};
 use crate::invariant::{self, Broken};
+use crate::judge::Court;
 use crate::lab::Lab;
 use crate::machine::Stuck;
 use crate::matching::{Bindings, filled};
+use crate::report;
 use crate::table::Table;
 use crate::way::Alone;
 
@@ -36,6 +40,8 @@ pub(crate) struct State {
     pub(crate) table: Table,
     /// The instant.
     pub(crate) now: i64,
+    /// How an example gets there.
+    pub(crate) history: History,
 }
 
 /// All that is known before a search.
@@ -49,11 +55,11 @@ pub(crate) struct World {
 
 impl World {
     /// Adds a state, unless it is as the one before.
-    pub(crate) fn add(&mut self, label: String, table: &Table, now: i64) {
+    pub(crate) fn add(&mut self, label: String, table: &Table, now: i64, history: History) {
         let table = table.settled();
         let same = |last: &State| last.now == now && last.table.items() == table.items();
         if !self.states.iter().any(same) {
-            self.states.push(State { label, table, now });
+            self.states.push(State { label, table, now, history });
         }
     }
 
@@ -119,7 +125,7 @@ impl<'l> Story<'l> {
     ) -> Result<Story<'l>, Stuck> {
         let routes = Routes::new(&lab.system).map_err(|clash| Stuck(clash.to_string()))?;
         let mut world = World::default();
-        world.add("nothing stored".to_owned(), &Table::default(), BEGINNING);
+        world.add("nothing stored".to_owned(), &Table::default(), BEGINNING, History::default());
         let mut story = Story {
             lab,
             routes,
@@ -151,6 +157,14 @@ impl<'l> Story<'l> {
                     self.now = now;
                 }
             }
+            ExampleStep::Together(steps, span) => {
+                self.at = *span;
+                self.together(steps, *span)?;
+                self.follow()?;
+                self.pass(self.now)?;
+            }
+            // Only what is done together says so.
+            ExampleStep::Deliver(_) => {}
             ExampleStep::As { id, roles, orgs } => {
                 let texts = |names: &[latchkey_language::Name]| {
                     names.iter().map(|name| Text::from(name.node.as_str())).collect()
@@ -175,9 +189,88 @@ impl<'l> Story<'l> {
         Ok(())
     }
 
+    /// Adds the state by now.
+    fn add(&mut self, label: String, now: i64) {
+        let line = Some(line(&self.lab.model.text, self.at));
+        let history = History { line, names: self.bindings.clone(), done: Vec::new() };
+        self.world.add(label, &self.table, now, history);
+    }
+
     fn mode(&self, queue: &str) -> QueueMode {
         let mode = self.modes.iter().find(|(name, _)| name == queue);
         mode.map_or(QueueMode::Works, |(_, mode)| *mode)
+    }
+
+    /// Requests that are made at once: every schedule is looked at, and the examples go on as if they had been made
+    /// one after the other.
+    fn together(&mut self, steps: &[ExampleStep], span: Span) -> Result<(), Stuck> {
+        let mut acts = Vec::new();
+        for step in steps {
+            match step {
+                ExampleStep::At(instant) => {
+                    self.now = time::parse(&instant.node).unwrap_or(self.now)
+                }
+                ExampleStep::As { .. } => self.step(step)?,
+                ExampleStep::Call(call) => {
+                    if let Some(call) = self.read(call) {
+                        self.world.add_call(&call);
+                        let key = call.idempotency_key.clone();
+                        let call = Call { idempotency_key: key, ..call };
+                        acts.push(Act::call(call, self.now));
+                    }
+                }
+                ExampleStep::Deliver(queue) => match self.waiting(&queue.node) {
+                    Some(act) => acts.push(act),
+                    None => {
+                        let message = "no message of this queue waits";
+                        let help = "hold it above, and send one: `queue NAME holds`";
+                        let diagnostic = Diagnostic::new(Rule::Example, queue.span, message);
+                        self.tell_of(diagnostic.help(help));
+                    }
+                },
+                ExampleStep::Queue(..) | ExampleStep::Together(..) => {}
+            }
+        }
+        if self.examined.is_some() && !acts.is_empty() {
+            self.judge(&acts, span)?;
+        }
+        for act in &acts {
+            self.run(act)?;
+        }
+        self.add(
+            format!("after `together` of line {}", line(&self.lab.model.text, span)),
+            self.now,
+        );
+        Ok(())
+    }
+
+    /// The delivery of the message of a queue that is due first.
+    fn waiting(&self, queue: &str) -> Option<Act> {
+        let sent =
+            self.lab.sent(&self.table).into_iter().filter(|(home, _)| *home.queue() == queue);
+        let (home, record) =
+            sent.min_by_key(|(_, record)| (record.due(), record.message().id().clone()))?;
+        deliver(self.lab, &home, &record, record.due().max(self.now))
+    }
+
+    /// Looks at every schedule of some acts.
+    fn judge(&mut self, acts: &[Act], span: Span) -> Result<(), Stuck> {
+        let (label, table) = ("as the examples above leave it".to_owned(), self.table.clone());
+        let state = State { label, table, now: self.now, history: History::default() };
+        let aim = if is_once(acts) { Aim::Once } else { Aim::Together };
+        let group = Group { state: 0, acts: acts.to_vec(), aim, key: 0 };
+        let court = Court::of(self.lab);
+        let (_, Some(lost)) = court.judge(self.lab, &state.table, &group)? else { return Ok(()) };
+        let loss = report::loss(self.lab, &state, &group, &lost)?;
+        let message = format!("made at once, these lose something: {}", loss.headline);
+        self.tell_of(Diagnostic::new(Rule::Example, span, message).why(loss.table()));
+        Ok(())
+    }
+
+    fn tell_of(&mut self, diagnostic: Diagnostic) {
+        if let Some(examined) = &mut self.examined {
+            examined.found.push(diagnostic);
+        }
     }
 
     /// The call of an example, if it is one.
@@ -201,7 +294,7 @@ impl<'l> Story<'l> {
         }
         let line = line(&self.lab.model.text, example.method.span);
         let label = format!("after `{} {}` of line {line}", example.method.node, example.path.node);
-        self.world.add(label, &self.table, self.now);
+        self.add(label, self.now);
         Ok(())
     }
 
@@ -261,7 +354,7 @@ impl<'l> Story<'l> {
                 self.remove(&home, &record);
             }
             let label = format!("after what follows a send to `{}`", home.queue());
-            self.world.add(label, &self.table, self.now);
+            self.add(label, self.now);
         }
         Ok(())
     }
@@ -295,7 +388,7 @@ impl<'l> Story<'l> {
                 put_off.insert(record.message().id().clone());
             }
             let label = format!("after a message of `{}`", home.queue());
-            self.world.add(label, &self.table, now);
+            self.add(label, now);
         }
         Ok(())
     }
@@ -316,6 +409,27 @@ pub(crate) fn follow(record: &Record, sent: Sent, now: i64) -> Act {
     };
     let body = Text::from(format!("{} {said}", record.send()));
     Act { kind: Kind::Follow { record: Arc::new(record.clone()), sent }, now, body }
+}
+
+/// Whether acts are one message, delivered again, or one call, made again with its `Idempotency-Key`.
+fn is_once(acts: &[Act]) -> bool {
+    let same = |pair: &[Act]| match pair {
+        [one, other] => match (&one.kind, &other.kind) {
+            (Kind::Work { message, .. }, Kind::Work { message: again, .. }) => {
+                message.id() == again.id()
+            }
+            (Kind::Call(one), Kind::Call(other)) => {
+                one.idempotency_key.is_some()
+                    && one.idempotency_key == other.idempotency_key
+                    && one.caller == other.caller
+                    && one.contract == other.contract
+                    && one.inputs == other.inputs
+            }
+            _ => false,
+        },
+        _ => false,
+    };
+    acts.len() == 2 && acts.windows(2).all(same)
 }
 
 /// Gives the names of an example to what was answered.

@@ -75,9 +75,9 @@ fn honest() -> String {
 
 #[test]
 fn an_example_that_breaks_one_is_told() {
-    assert_eq!(examine(&honest()).unwrap(), []);
+    assert_eq!(examine(&honest(), &Options::default()).unwrap(), []);
     let text = honest().replace(LIMIT, "require count(tickets) < 100 else 409 full");
-    let found = examine(&text).unwrap();
+    let found = examine(&text, &Options::default()).unwrap();
     let told: Vec<&str> = found.iter().map(|found| found.message.as_str()).collect();
     let message =
         "behind this, \"no more tickets than places\" does not hold of Hall `HALL#h` `META`";

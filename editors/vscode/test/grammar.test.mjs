@@ -493,6 +493,18 @@ const SNIPPETS = {
 };
 
 const EXAMPLES = {
+  "requests at once": [
+    "as ann\ntogether {\n  POST /doors\n  deliver doors\n} // done",
+    [
+      ["together", "keyword.control.together"],
+      ["{", "punctuation.section.block.begin"],
+      ["POST", "keyword.other.http-method"],
+      ["deliver", "keyword.control.deliver"],
+      ["doors", "variable.other.queue"],
+      ["}", "punctuation.section.block.end"],
+      [" done", "comment.line.double-slash"],
+    ],
+  ],
   "settings": [
     "// first\nat 2026-02-25T10:00:00Z as alice role operator org acme",
     [

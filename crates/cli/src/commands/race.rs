@@ -107,29 +107,8 @@ fn tell(document: &Document, report: &Report, took: Duration) -> bool {
 fn print_loss(document: &Document, loss: &Loss) {
     println!("loss: {}", loss.headline);
     println!("  state: {}", loss.state);
-    for (who, call) in &loss.calls {
-        println!("  {who}: {call}");
-    }
-    let width = |of: fn(&latchkey_race::Row) -> &str| {
-        loss.rows.iter().map(|row| of(row).chars().count()).max().unwrap_or(0)
-    };
-    let (asked, saw) = (width(|row| &row.asked), width(|row| &row.saw));
-    for (at, row) in loss.rows.iter().enumerate() {
-        let line = format!(
-            "  {:>3}  {}  {:asked$}  {:saw$}  {}",
-            at + 1,
-            row.who,
-            row.asked,
-            row.saw,
-            row.note
-        );
-        println!("{}", line.trim_end());
-    }
-    for (who, end) in &loss.ends {
-        println!("  {who}: {end}");
-    }
-    for difference in &loss.differences {
-        println!("  wrong: {difference}");
+    for line in loss.table().lines() {
+        println!("  {line}");
     }
     for (span, text) in &loss.statements {
         let (line, column) = line_and_column(&document.text, span.start);
@@ -137,5 +116,10 @@ fn print_loss(document: &Document, loss: &Loss) {
         let source = source.lines().next().unwrap_or_default().trim();
         println!("  {}:{line}:{column}: {text}: {source}", document.path);
     }
-    println!();
+    println!("  to keep in the document:");
+    println!("  ```example");
+    for line in loss.example.lines() {
+        println!("  {line}");
+    }
+    println!("  ```\n");
 }

@@ -44,7 +44,7 @@ pub(crate) fn run(arguments: &Test, colour: bool) -> Result<(), Failure> {
 
 /// What is wrong with what the examples of a document leave. They run once more for that, in memory.
 fn examined(document: &Document) -> Result<Vec<Diagnostic>, Failure> {
-    match latchkey_race::examine(&document.text) {
+    match latchkey_race::examine(&document.text, &latchkey_race::Options::default()) {
         Ok(found) => Ok(found),
         Err(SearchError::Mistakes(mistakes)) => Ok(mistakes),
         Err(error) => Err(Failure::unusable(error)),

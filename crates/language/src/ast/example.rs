@@ -29,6 +29,11 @@ pub enum ExampleStep {
     Call(ExampleCall),
     /// `queue NAME refuses`, `holds` or `works`
     Queue(Name, Spanned<QueueMode>),
+    /// `together { … }`: requests that are made at once, and messages that are delivered with them. With where it
+    /// stands.
+    Together(Vec<ExampleStep>, Span),
+    /// `deliver QUEUE`, within `together`: the message of the queue that is due first.
+    Deliver(Name),
 }
 
 /// What a queue does from here on.

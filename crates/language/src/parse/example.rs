@@ -21,10 +21,16 @@ pub(super) fn parse(document: &str, within: Span) -> (Example, Vec<Diagnostic>) 
         at: within.start,
         end: within.end,
         steps: Vec::new(),
+        around: None,
         diagnostics: Vec::new(),
     };
     while let Some(line) = reader.line() {
         reader.step(line);
+    }
+    if let Some((open, _)) = reader.around {
+        let help = "end it with a `}` on a line of its own";
+        reader.report(open, "`together {` that is never closed", help);
+        reader.close(open);
     }
     if let Some(span) = reader.unanswered() {
         reader.report(
@@ -41,6 +47,8 @@ struct Reader<'a> {
     at: usize,
     end: usize,
     steps: Vec<ExampleStep>,
+    /// Where `together {` stands, and the steps before it, while its own are read.
+    around: Option<(Span, Vec<ExampleStep>)>,
     diagnostics: Vec<Diagnostic>,
 }
 
@@ -72,6 +80,8 @@ impl<'a> Reader<'a> {
     /// The request that still waits for its answer.
     fn unanswered(&self) -> Option<Span> {
         match self.steps.last() {
+            // Which of several requests is first, is open, and so are their answers.
+            _ if self.around.is_some() => None,
             Some(ExampleStep::Call(call)) if call.status.is_none() => Some(call.method.span),
             _ => None,
         }
@@ -88,13 +98,60 @@ impl<'a> Reader<'a> {
         }
         match word.node.as_str() {
             "at" | "as" => self.setting(line),
+            "together" => self.together(word.span, rest),
+            "}" if self.around.is_some() => self.close(line),
+            "deliver" => self.deliver(&word, rest),
+            "queue" if self.around.is_some() => {
+                let help = "write it above `together {`";
+                self.report(line, "a queue changes what it does before requests are made", help);
+            }
             "queue" => self.queue(rest),
             method if METHODS.contains(&method) => self.request(word, rest),
             _ => {
                 let help = "a line sets the time (`at …`) or the caller (`as …`), sends a request \
-                            (`GET /path`), gives the status of its answer, or says what a queue does (`queue …`)";
+                            (`GET /path`), gives the status of its answer, says what a queue does (`queue …`), or \
+                            begins requests that are made at once (`together {`)";
                 self.report(word.span, "this line of an example says nothing", help);
             }
+        }
+    }
+
+    /// `together {`
+    fn together(&mut self, word: Span, rest: Span) {
+        if self.around.is_some() {
+            let help = "all requests within the braces are made at once";
+            self.report(word, "`together` within `together`", help);
+            return;
+        }
+        if self.text(rest) != "{" {
+            self.report(word, "expected `together {`", "write its requests below it, then `}`");
+        }
+        self.around = Some((word, std::mem::take(&mut self.steps)));
+    }
+
+    /// `}`
+    fn close(&mut self, line: Span) {
+        let Some((open, before)) = self.around.take() else { return };
+        let within = std::mem::replace(&mut self.steps, before);
+        let acts =
+            |step: &&ExampleStep| matches!(step, ExampleStep::Call(_) | ExampleStep::Deliver(_));
+        if within.iter().filter(acts).count() < 2 {
+            let help = "write two requests or more, or `deliver QUEUE`, one on each line";
+            self.report(open, "nothing is made at once here", help);
+        }
+        self.steps.push(ExampleStep::Together(within, open.to(line)));
+    }
+
+    /// `deliver QUEUE`
+    fn deliver(&mut self, word: &Name, rest: Span) {
+        let (queue, after) = self.split(rest);
+        if self.around.is_none() {
+            let help = "write it within `together { … }`; elsewhere messages are delivered when they are due";
+            self.report(word.span, "`deliver` outside of `together`", help);
+        } else if queue.node.is_empty() || after.start < after.end {
+            self.report(word.span, "expected the name of a queue", "write `deliver QUEUE`");
+        } else {
+            self.steps.push(ExampleStep::Deliver(queue));
         }
     }
 
@@ -217,6 +274,11 @@ impl<'a> Reader<'a> {
         let (headers, rest) = self.headers(rest);
         let json = self.json(rest);
         let status = word.node.parse().ok().filter(|status| (100..=599).contains(status));
+        if self.around.is_some() {
+            let help = "leave it out: every order of the requests is looked at";
+            self.report(word.span, "which request is first is open, and so is its answer", help);
+            return;
+        }
         match (self.steps.last_mut(), status) {
             (Some(ExampleStep::Call(call)), Some(status)) if call.status.is_none() => {
                 call.status = Some(Spanned::new(status, word.span));

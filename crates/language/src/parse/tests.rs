@@ -437,3 +437,33 @@ fn an_example_says_what_a_queue_does() {
         .collect();
     assert_eq!(lines, [4, 5, 6]);
 }
+
+#[test]
+fn requests_at_once_have_no_answers() {
+    let example = |lines: &str| {
+        let parsed = parse(&format!("```example\nas ann\n{lines}\n```\n"));
+        let told: Vec<String> = parsed.diagnostics.into_iter().map(|found| found.message).collect();
+        (parsed.document.examples[0].steps.len(), told)
+    };
+    let two = "together {\n  GET /a {\n  }\n  as bob\n  deliver mails\n} // both\nGET /c\n200";
+    assert_eq!(example(two), (3, vec![]));
+    let cases = [
+        ("together {\nGET /a\n}", "nothing is made at once here"),
+        (
+            "together {\nGET /a\n200\nGET /b\n}",
+            "which request is first is open, and so is its answer",
+        ),
+        ("together {\nGET /a\nGET /b", "`together {` that is never closed"),
+        ("together\nGET /a\nGET /b\n}", "expected `together {`"),
+        ("deliver mails", "`deliver` outside of `together`"),
+        ("together {\nGET /a\ndeliver\nGET /b\n}", "expected the name of a queue"),
+        (
+            "together {\nGET /a\nqueue q holds\nGET /b\n}",
+            "a queue changes what it does before requests are made",
+        ),
+        ("together {\ntogether {\nGET /a\nGET /b\n}", "`together` within `together`"),
+    ];
+    for (lines, message) in cases {
+        assert_eq!(example(lines).1, [message], "{lines}");
+    }
+}
