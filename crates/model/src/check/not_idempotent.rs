@@ -5,7 +5,11 @@
 //! happens whenever it does, and whose own condition is false from then on; or that makes a test on the way come out
 //! the other way.
 
+mod guard;
+mod once_key;
+
 use latchkey_language::{Diagnostic, Rule, Span};
+use latchkey_value::Number;
 
 use super::Report;
 use super::changes::Changes;
@@ -15,20 +19,34 @@ use super::unpinned::needs_item;
 use crate::model::{
     BindingId, Contract, Expr, ExprKind, Given, Leg, Model, Op, PutMode, Trigger, Verb,
 };
+use guard::Judge;
+use once_key::Sends;
 
 pub(super) fn check(model: &Model, report: &mut Report) {
     let changes = Changes::new(model);
+    let sends = Sends::new(model);
     for contract in model.bodies() {
         if contract.trigger == Trigger::Request {
             continue;
         }
-        for group in groups(model, contract) {
-            let around = Around { model, contract, changes: &changes, group: &group };
-            for placed in &group.legs {
-                if let Some((span, what)) = around.repeats(placed.leg)
-                    && !around.is_closed(&placed.guards)
-                {
-                    report.raise(breach(contract, span, &what), &placed.step.waivers);
+        let all = groups(model, contract);
+        for group in &all {
+            let around = Around { model, contract, changes: &changes, group };
+            let judge = Judge { around: &around, sends: &sends, all: &all };
+            let legs = group.legs.iter().filter_map(|placed| {
+                let (span, what) = around.repeats(placed.leg)?;
+                Some((judge.breach(span, &what, &placed.guards)?, &placed.step.waivers))
+            });
+            let sends = group.sends.iter().filter_map(|sent| {
+                let what = "sends another message";
+                Some((judge.breach(sent.send.span, what, &sent.guards)?, &sent.step.waivers))
+            });
+            // A transaction that happens twice is one mistake, however much it does. What is waived is one by itself.
+            let mut told = false;
+            for (diagnostic, waivers) in legs.chain(sends) {
+                let waived = waivers.iter().any(|waiver| waiver.rule == Rule::NotIdempotent);
+                if waived || !std::mem::replace(&mut told, true) {
+                    report.raise(diagnostic, waivers);
                 }
             }
             if matches!(contract.trigger, Trigger::Accepted(_) | Trigger::Refused(_))
@@ -36,10 +54,6 @@ pub(super) fn check(model: &Model, report: &mut Report) {
                 && group.legs.iter().all(|placed| is_unconditional(placed.leg))
             {
                 report.raise(unconditional(first.leg.span), &first.step.waivers);
-            }
-            for sent in group.sends.iter().filter(|sent| !around.is_closed(&sent.guards)) {
-                let diagnostic = breach(contract, sent.send.span, "sends another message");
-                report.raise(diagnostic, &sent.step.waivers);
             }
         }
     }
@@ -180,8 +194,14 @@ impl<'a> Around<'a, '_> {
 
     /// Whether the way to what stands within some tests is closed, once it has happened.
     pub(super) fn is_closed(&self, guards: &[Passed<'a>]) -> bool {
+        self.closers(guards).next().is_some()
+    }
+
+    /// The legs that close the way to what stands within some tests, once it has happened.
+    fn closers(&self, guards: &[Passed<'a>]) -> impl Iterator<Item = &Placed<'a>> {
         let known = self.group.known(guards);
-        self.group.legs.iter().filter(|other| within(guards, &other.guards)).any(|other| {
+        let sure = self.group.legs.iter().filter(|other| within(guards, &other.guards));
+        sure.filter(move |other| {
             let leg = other.leg;
             let made_once = leg.put == Some(PutMode::IfAbsent) && self.is_stable(leg);
             made_once || self.shuts_itself(leg) || self.shuts_the_way(other, &known)
@@ -227,6 +247,17 @@ impl<'a> Around<'a, '_> {
         name: &dyn Fn(&'a Expr) -> Option<&'a str>,
         item: &dyn Fn(&'a Expr) -> bool,
     ) -> bool {
+        self.left(test, leg, name, item) == Some(!test.truth) || self.moves_on(test, leg, name)
+    }
+
+    /// How a test comes out once a leg has happened.
+    fn left(
+        &self,
+        test: &Passed<'a>,
+        leg: &'a Leg,
+        name: &dyn Fn(&'a Expr) -> Option<&'a str>,
+        item: &dyn Fn(&'a Expr) -> bool,
+    ) -> Option<bool> {
         let word = |expr: &'a Expr| name(expr).and_then(|name| self.word_left(leg, name));
         let there = |expr: &'a Expr| match name(expr) {
             Some(name) => self.attribute_left(leg, name),
@@ -234,7 +265,41 @@ impl<'a> Around<'a, '_> {
             None => None,
         };
         let supposed = Supposed { lets: &self.group.lets, moves: &[], word: &word, there: &there };
-        supposed.outcome(test.test) == Some(!test.truth)
+        supposed.outcome(test.test)
+    }
+
+    /// Whether a leg moves an attribute away from the value that a test asks for, as a timer does that recurs:
+    /// `.at == at` and `set at = at + 1m`. The value must be the same in a second run: no attribute that was read.
+    fn moves_on(
+        &self,
+        test: &Passed<'a>,
+        leg: &'a Leg,
+        name: &dyn Fn(&'a Expr) -> Option<&'a str>,
+    ) -> bool {
+        let ExprKind::Binary(op, a, b) = &test.test.kind else { return false };
+        if !matches!((op, test.truth), (Op::Equal, true) | (Op::NotEqual, false)) {
+            return false;
+        }
+        let lets = &self.group.lets;
+        [(a, b), (b, a)].into_iter().any(|(attribute, asked)| {
+            let Some(attribute) = name(plain(lets, attribute)) else { return false };
+            let Some(set) = self.set(leg, attribute) else { return false };
+            let (asked, left) = (plain(lets, asked), plain(lets, &set.value));
+            match (&asked.kind, &left.kind) {
+                (ExprKind::Number(asked), ExprKind::Number(left)) => asked != left,
+                (ExprKind::Input(_), ExprKind::Binary(Op::Plus | Op::Minus, from, by)) => {
+                    let from = plain(lets, from);
+                    let from_it = self.group.alike(from, asked, None)
+                        || name(from) == Some(attribute)
+                        || matches!(&from.kind, ExprKind::Stored(stored) if stored == attribute);
+                    let by = &plain(lets, by).kind;
+                    let moves = matches!(by, ExprKind::Duration(1..))
+                        || matches!(by, ExprKind::Number(by) if *by != Number::from(0_u64));
+                    from_it && moves
+                }
+                _ => false,
+            }
+        })
     }
 
     fn leaves_item(&self, leg: &Leg) -> Option<bool> {

@@ -95,10 +95,11 @@ pub(super) fn check(model: &Model, report: &mut Report) {
                     }
                 }
             }
-            for diagnostic in story::tell(model, contract, &group, &loose) {
-                report.raise(diagnostic, &group.step.waivers);
-            }
-            for diagnostic in spent::tell(model, contract, &group) {
+            // A fact that the contract itself has changed is not told again as one that others may change.
+            let spent = spent::tell(model, contract, &group);
+            loose.retain(|loose| !spent.iter().any(|(fact, _)| *fact == loose.fact));
+            let told = story::tell(model, contract, &group, &loose).into_iter();
+            for diagnostic in told.chain(spent.into_iter().map(|(_, diagnostic)| diagnostic)) {
                 report.raise(diagnostic, &group.step.waivers);
             }
         }

@@ -9,7 +9,11 @@ use crate::check::flow::{Group, Placed, within};
 use crate::model::{Contract, Leg, Model, Verb};
 
 /// One diagnostic for each fact that is used up by then.
-pub(super) fn tell(model: &Model, contract: &Contract, group: &Group<'_>) -> Vec<Diagnostic> {
+pub(super) fn tell<'a>(
+    model: &Model,
+    contract: &Contract,
+    group: &Group<'a>,
+) -> Vec<(Fact<'a>, Diagnostic)> {
     let mut told: Vec<(Fact<'_>, Diagnostic)> = Vec::new();
     if group.way.written.is_empty() {
         return Vec::new();
@@ -39,7 +43,7 @@ pub(super) fn tell(model: &Model, contract: &Contract, group: &Group<'_>) -> Vec
             .help("make both writes in one transaction; or read again and test again between them");
         told.push((used.fact, diagnostic));
     }
-    told.into_iter().map(|(_, diagnostic)| diagnostic).collect()
+    told
 }
 
 /// What the tests on the way ask for.

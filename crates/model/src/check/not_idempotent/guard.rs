@@ -1,0 +1,109 @@
+//! Whether a guard is a good one: made for each message, and not opened again by the run that has closed it.
+
+use latchkey_language::{Diagnostic, Rule, Span};
+
+use super::once_key::{Sends, missing};
+use super::{Around, breach};
+use crate::check::flow::{Group, Placed};
+use crate::check::truth::Passed;
+use crate::model::{Expr, ExprKind, Leg, PutMode, Verb};
+
+/// Judges what stops a second run.
+pub(super) struct Judge<'a, 'g> {
+    pub(super) around: &'g Around<'a, 'g>,
+    pub(super) sends: &'g Sends<'a>,
+    /// All groups of the contract.
+    pub(super) all: &'g [Group<'a>],
+}
+
+impl<'a> Judge<'a, '_> {
+    /// The mistake of something that does more the second time, if nothing good stops it.
+    pub(super) fn breach(
+        &self,
+        span: Span,
+        what: &str,
+        guards: &[Passed<'a>],
+    ) -> Option<Diagnostic> {
+        let mut first = None;
+        for closer in self.around.closers(guards) {
+            let wrong = self.narrow(span, closer).or_else(|| self.undone(span, closer))?;
+            first = first.or(Some(wrong));
+        }
+        first.or_else(|| Some(breach(self.around.contract, span, what)))
+    }
+
+    /// An item that is made once, and not once for each message.
+    fn narrow(&self, span: Span, closer: &Placed<'a>) -> Option<Diagnostic> {
+        let leg = closer.leg;
+        let field = match leg.put {
+            Some(PutMode::IfAbsent) => missing(self.around, self.sends, leg)?,
+            _ => return None,
+        };
+        let name = &self.around.model.entities[leg.entity].name;
+        let message =
+            format!("the key of the `{name}` that stops this lacks `{field}` of the message");
+        let why = format!("a message with another `{field}` is taken for one that came twice");
+        Some(
+            Diagnostic::new(Rule::NotIdempotent, span, message)
+                .other(leg.span, "made once for all of them")
+                .why(why)
+                .help(format!("write `{field}` into the key of `{name}`")),
+        )
+    }
+
+    /// A guard that a later write of the same run opens again.
+    fn undone(&self, span: Span, closer: &Placed<'a>) -> Option<Diagnostic> {
+        let is_it = |written: &&Leg| std::ptr::eq(*written, closer.leg);
+        let later = self.all.iter().filter(|group| group.way.written.iter().any(is_it));
+        let opens = later.into_iter().find_map(|group| {
+            group.legs.iter().find(|other| self.opens(closer, group, other.leg))
+        })?;
+        let message = "run twice, this happens again: a later write opens its guard";
+        Some(
+            Diagnostic::new(Rule::NotIdempotent, span, message)
+                .other(closer.leg.span, "this stops a second run")
+                .other(opens.leg.span, "and this lets it pass again")
+                .why("a message that comes again after the last write meets what the first run met")
+                .help("leave the guard closed: set another word, or keep the item"),
+        )
+    }
+
+    /// Whether a leg of a later group makes possible again what a leg has closed.
+    fn opens(&self, closer: &Placed<'a>, later: &Group<'a>, leg: &'a Leg) -> bool {
+        let (closed, group) = (closer.leg, self.around.group);
+        let items = [closed.result, closed.target].into_iter().flatten();
+        let mut items = items.filter(|_| leg.entity == closed.entity);
+        if !items.any(|item| later.is_on(leg, item)) && !is_same_key(later, leg, closed) {
+            return false;
+        }
+        if closed.put == Some(PutMode::IfAbsent) {
+            return leg.verb == Verb::Delete;
+        }
+        let stored = |expr: &'a Expr| match &expr.kind {
+            ExprKind::Stored(name) => Some(name.as_str()),
+            _ => None,
+        };
+        let read = |expr: &'a Expr| match &expr.kind {
+            ExprKind::Attribute(item, name) if group.is_on(closed, *item) => Some(name.as_str()),
+            _ => None,
+        };
+        let around = Around { group: later, ..*self.around };
+        let again = |test: &Passed<'a>, name: &dyn Fn(&'a Expr) -> Option<&'a str>| {
+            self.around.turns(test, closed, name, &|_| false)
+                && around.left(test, leg, name, &|_| false) == Some(test.truth)
+        };
+        group.insists(closed).iter().any(|test| again(test, &stored))
+            || group.known(&closer.guards).iter().any(|test| again(test, &read))
+    }
+}
+
+/// Whether two legs are on the item of one key.
+fn is_same_key<'a>(group: &Group<'a>, a: &'a Leg, b: &'a Leg) -> bool {
+    let is_given = |name: &str| b.key.iter().find(|given| given.attribute == name);
+    a.entity == b.entity
+        && !a.key.is_empty()
+        && a.key.iter().all(|given| {
+            is_given(&given.attribute)
+                .is_some_and(|other| group.alike(&given.value, &other.value, None))
+        })
+}
