@@ -6,7 +6,7 @@ use super::each_step;
 use super::truth::{Lets, PARTS_MAX, Passed, each, plain};
 use crate::lower::ends;
 use crate::model::{
-    BindingId, Contract, Expr, ExprKind, Failure, FailureKind, Given, Leg, Model, Op, Piece, Query,
+    BindingId, Contract, Expr, ExprKind, Failure, FailureKind, Given, Leg, Model, Piece, Query,
     Range, Read, Send, Step, StepKind, Template, TextPiece, What,
 };
 use latchkey_language::Span;
@@ -391,6 +391,27 @@ impl<'a> Group<'a> {
         self.compare(a, b, item, &mut PARTS_MAX.clone())
     }
 
+    /// Whether two values are equal where a leg stands within some tests: by themselves, or by tests that found them
+    /// equal.
+    pub(super) fn equal(&self, guards: &[Passed<'a>], a: &'a Expr, b: &'a Expr) -> bool {
+        let pairs: Vec<_> = self.known(guards).iter().filter_map(Passed::equality).collect();
+        let mut same = vec![a];
+        let mut at = 0;
+        while let Some(one) = same.get(at).copied() {
+            if self.alike(one, b, None) {
+                return true;
+            }
+            at += 1;
+            for (left, right) in pairs.iter().flat_map(|(a, b)| [(*a, *b), (*b, *a)]) {
+                let new = !same.iter().any(|other| std::ptr::eq(*other, right));
+                if new && self.alike(one, left, None) {
+                    same.push(right);
+                }
+            }
+        }
+        false
+    }
+
     fn compare(&self, a: &'a Expr, b: &'a Expr, item: Option<BindingId>, left: &mut usize) -> bool {
         use ExprKind as E;
         let Some(fewer) = left.checked_sub(1) else { return false };
@@ -453,11 +474,10 @@ pub(super) fn is_stored(expr: &Expr, attribute: &str) -> bool {
 
 /// The stored attribute a test fixes, and to what: `.x == y`.
 pub(super) fn fixes<'a>(passed: &Passed<'a>) -> Option<(&'a str, &'a Expr)> {
-    let ExprKind::Binary(op, a, b) = &passed.test.kind else { return None };
-    let fixed = matches!((op, passed.truth), (Op::Equal, true) | (Op::NotEqual, false));
+    let (a, b) = passed.equality()?;
     match (&a.kind, &b.kind) {
-        (ExprKind::Stored(name), _) if fixed => Some((name, b)),
-        (_, ExprKind::Stored(name)) if fixed => Some((name, a)),
+        (ExprKind::Stored(name), _) => Some((name, b)),
+        (_, ExprKind::Stored(name)) => Some((name, a)),
         _ => None,
     }
 }

@@ -4,7 +4,7 @@
 use latchkey_language::{Diagnostic, Rule};
 use latchkey_value::Number;
 
-use super::flow::{Group, groups, is_stored, within};
+use super::flow::{Group, Placed, groups, is_stored, within};
 use super::{Report, each_leg};
 use crate::model::{Expr, ExprKind, Given, Leg, Model, Op, PutMode, Verb};
 
@@ -48,7 +48,7 @@ fn guards(model: &Model, group: &Group<'_>, report: &mut Report) {
             other.leg.entity == id
                 && guard.counter().is_some_and(|counter| bumps(other.leg, &counter.name))
                 && within(&placed.guards, &other.guards)
-                && is_its_guard(group, other.leg, placed.leg)
+                && is_its_guard(group, other.leg, placed)
         });
         if moved {
             continue;
@@ -70,13 +70,14 @@ fn guards(model: &Model, group: &Group<'_>, report: &mut Report) {
 }
 
 /// Whether the guard a leg is on has the same parts in its key as what it guards.
-fn is_its_guard<'a>(group: &Group<'a>, guard: &'a Leg, leg: &'a Leg) -> bool {
+fn is_its_guard<'a>(group: &Group<'a>, guard: &'a Leg, placed: &Placed<'a>) -> bool {
+    let leg = placed.leg;
     let given = |part: &Given| {
         leg.key.iter().chain(&leg.values).find(|given| given.attribute == part.attribute)
     };
     guard.key.iter().all(|part| {
         // Without the part, nothing tells the guards apart.
-        given(part).is_none_or(|given| group.alike(&part.value, &given.value, None))
+        given(part).is_none_or(|given| group.equal(&placed.guards, &part.value, &given.value))
     })
 }
 

@@ -268,21 +268,22 @@ impl<'a> Around<'a, '_> {
         supposed.outcome(test.test)
     }
 
-    /// Whether a leg moves an attribute away from the value that a test asks for, as a timer does that recurs:
-    /// `.at == at` and `set at = at + 1m`. The value must be the same in a second run: no attribute that was read.
+    /// Whether a leg moves an attribute away from the value that a test asks for: removes it, or sets it as a timer does
+    /// that recurs, `.at == at` and `set at = at + 1m`. The value must be the same in a second run: no attribute that
+    /// was read.
     fn moves_on(
         &self,
         test: &Passed<'a>,
         leg: &'a Leg,
         name: &dyn Fn(&'a Expr) -> Option<&'a str>,
     ) -> bool {
-        let ExprKind::Binary(op, a, b) = &test.test.kind else { return false };
-        if !matches!((op, test.truth), (Op::Equal, true) | (Op::NotEqual, false)) {
-            return false;
-        }
+        let Some((a, b)) = test.equality() else { return false };
         let lets = &self.group.lets;
         [(a, b), (b, a)].into_iter().any(|(attribute, asked)| {
             let Some(attribute) = name(plain(lets, attribute)) else { return false };
+            if leg.removes.iter().any(|removed| removed == attribute) {
+                return true;
+            }
             let Some(set) = self.set(leg, attribute) else { return false };
             let (asked, left) = (plain(lets, asked), plain(lets, &set.value));
             match (&asked.kind, &left.kind) {

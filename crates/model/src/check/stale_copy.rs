@@ -6,7 +6,7 @@ use latchkey_language::{Diagnostic, Rule, Span};
 
 use super::Report;
 use super::flow::{Group, Placed, fixes, groups, within};
-use super::truth::plain;
+use super::truth::{Passed, plain};
 use crate::model::{
     BindingId, Contract, Entity, EntityId, Expr, ExprKind, Given, Kind, Leg, Model, PutMode, Verb,
 };
@@ -73,9 +73,9 @@ fn source_changed(
     let written = behind
         .iter()
         .filter(of_view)
-        .any(|other| writes_copies(group, placed.leg, other.leg, &copied, moved.is_some()));
+        .any(|other| writes_copies(group, placed, other.leg, &copied, moved.is_some()));
     let removed_from = |legs: &[Placed<'_>]| {
-        legs.iter().filter(of_view).any(|other| removes_old(group, placed.leg, other.leg))
+        legs.iter().filter(of_view).any(|other| removes_old(group, placed, other.leg))
     };
     let list = copied.iter().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ");
     let (source, view_name) = (&source.name, &view.name);
@@ -158,14 +158,19 @@ fn is_of<'a>(group: &Group<'a>, expr: &'a Expr, binding: Option<BindingId>, name
 /// Whether a leg writes the view of the item that another leg leaves, with every changed attribute.
 fn writes_copies<'a>(
     group: &Group<'a>,
-    source: &'a Leg,
+    placed: &Placed<'a>,
     leg: &'a Leg,
     copied: &[&str],
     moved: bool,
 ) -> bool {
+    let source = placed.leg;
     match leg.verb {
         Verb::Put => {
-            let taken = |given: &'a Given| is_of(group, &given.value, leg.of, &given.attribute);
+            let taken = |given: &'a Given| {
+                let changed = copied.contains(&given.attribute.as_str());
+                is_of(group, &given.value, leg.of, &given.attribute)
+                    || (!changed && is_known(group, placed, given))
+            };
             let by_hand = |given: &&Given| copied.contains(&given.attribute.as_str());
             // A copy that is where it was is there already.
             let arrives = source.verb == Verb::Put || moved;
@@ -197,18 +202,35 @@ fn writes_copies<'a>(
 }
 
 /// Whether a leg removes the view of the item that another leg finds.
-fn removes_old<'a>(group: &Group<'a>, source: &'a Leg, leg: &'a Leg) -> bool {
+fn removes_old<'a>(group: &Group<'a>, placed: &Placed<'a>, leg: &'a Leg) -> bool {
+    let source = placed.leg;
     leg.verb == Verb::Delete
         && leg.key.iter().all(|given| {
             let read = matches!(&plain(&group.lets, &given.value).kind, ExprKind::Attribute(binding, name)
                 if *name == given.attribute && group.is_on(source, *binding));
-            let fixed = group.insists(source).iter().any(|test| {
-                fixes(test).is_some_and(|(name, value)| {
-                    name == given.attribute && group.alike(value, &given.value, None)
-                })
-            });
-            read || fixed || is_part(group, source, given)
+            read || is_known(group, placed, given) || is_part(group, source, given)
         })
+}
+
+/// Whether a value is that of the same attribute in the item of a leg: the leg insists on it, or a test found the
+/// attribute equal to it.
+fn is_known<'a>(group: &Group<'a>, placed: &Placed<'a>, given: &'a Given) -> bool {
+    let of_item = |expr: &'a Expr| {
+        matches!(&plain(&group.lets, expr).kind, ExprKind::Attribute(item, name)
+            if *name == given.attribute && group.is_on(placed.leg, *item))
+    };
+    let is_it = |value: &'a Expr| group.alike(value, &given.value, None);
+    let fixed = group
+        .insists(placed.leg)
+        .iter()
+        .filter_map(fixes)
+        .any(|(name, value)| name == given.attribute && is_it(value));
+    let known = || group.known(&placed.guards);
+    fixed
+        || known()
+            .iter()
+            .filter_map(Passed::equality)
+            .any(|(a, b)| (of_item(a) && is_it(b)) || (of_item(b) && is_it(a)))
 }
 
 /// Whether a part of a key is the same part of another leg's.

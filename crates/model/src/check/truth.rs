@@ -52,6 +52,15 @@ impl<'a> Passed<'a> {
         Passed { test, truth, stale: false, after: 0 }
     }
 
+    /// The two values that it found equal.
+    pub(super) fn equality(&self) -> Option<(&'a Expr, &'a Expr)> {
+        match (&self.test.kind, self.truth) {
+            (ExprKind::Binary(Op::Equal, a, b), true)
+            | (ExprKind::Binary(Op::NotEqual, a, b), false) => Some((a, b)),
+            _ => None,
+        }
+    }
+
     /// The smaller tests that came out with it: both sides of an `and` that holds, of an `or` that does not.
     pub(super) fn atoms(self, lets: &Lets<'a>) -> Vec<Passed<'a>> {
         let mut all = Vec::new();

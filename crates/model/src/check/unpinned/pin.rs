@@ -34,7 +34,7 @@ pub(super) fn pin<'a>(
     {
         return Pin::Whole;
     }
-    if is_guarded(model, contract, group, binding, || sure().map(|other| other.leg)) {
+    if is_guarded(model, contract, (group, guards), binding, || sure().map(|other| other.leg)) {
         return Pin::Whole;
     }
     let by_leg = sure().any(|other| {
@@ -174,13 +174,8 @@ fn is_as_read<'a>(
             if *other == binding && attribute == name)
     };
     itself(value)
-        || group.known(guards).iter().any(|passed| match (&passed.test.kind, passed.truth) {
-            (ExprKind::Binary(Op::Equal, a, b), true)
-            | (ExprKind::Binary(Op::NotEqual, a, b), false) => {
-                (itself(a) && group.alike(b, value, None))
-                    || (itself(b) && group.alike(a, value, None))
-            }
-            _ => false,
+        || group.known(guards).iter().filter_map(Passed::equality).any(|(a, b)| {
+            (itself(a) && group.alike(b, value, None)) || (itself(b) && group.alike(a, value, None))
         })
 }
 
@@ -211,7 +206,7 @@ fn suffices<'a>(
 fn is_guarded<'a, L: Iterator<Item = &'a Leg>>(
     model: &'a Model,
     contract: &'a Contract,
-    group: &Group<'a>,
+    (group, guards): (&Group<'a>, &[Passed<'a>]),
     binding: BindingId,
     legs: impl Fn() -> L,
 ) -> bool {
@@ -222,7 +217,7 @@ fn is_guarded<'a, L: Iterator<Item = &'a Leg>>(
     let its_own = |read: BindingId| {
         guard.key.attributes().iter().all(|name| {
             let (of_guard, of_item) = (group.key_part(read, name), group.key_part(binding, name));
-            of_guard.zip(of_item).is_some_and(|(a, b)| group.alike(a, b, None))
+            of_guard.zip(of_item).is_some_and(|(a, b)| group.equal(guards, a, b))
         })
     };
     let held = |read: BindingId| {
