@@ -9,6 +9,7 @@ use aws_config::{BehaviorVersion, Region};
 use aws_credential_types::Credentials;
 use latchkey_dynamodb::{DynamoDb, Settings};
 use latchkey_embedded::{Options, Store};
+use latchkey_race::Memory;
 use latchkey_table::{
     Answer, BatchGet, Consistency, Delete, Error, Get, Got, GotMany, Item, Key, Page, Put, Query,
     Request, Returning, Schema, SnapshotGet, Transact, Transacted, Update, Wrote,
@@ -57,6 +58,12 @@ impl Backend {
         runtime.block_on(store.create_table(&table)).unwrap();
         let partitions = AtomicU32::new(0);
         Backend { table, runtime, backend: Arc::new(store), partitions, _service: None }
+    }
+
+    pub(crate) fn memory() -> Backend {
+        let (runtime, table) = (runtime(), table());
+        let (backend, partitions) = (Arc::new(Memory::new()), AtomicU32::new(0));
+        Backend { table, runtime, backend, partitions, _service: None }
     }
 
     pub(crate) fn service(kind: Kind) -> Backend {

@@ -3,6 +3,12 @@
 /// Something DynamoDB does, and a service that speaks its protocol may not.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Capability {
+    /// What a request consumes is counted.
+    Capacity,
+    /// A query reads 1 MB at once; else all there is.
+    ReadsOf1Mb,
+    /// A table is made before it is used.
+    Tables,
     /// Transactions of up to 100 legs; else of 10.
     ManyLegs,
     /// A single write that is refused answers with the item it was refused for.
@@ -38,3 +44,14 @@ pub(crate) const DYNAMODB_LOCAL_LACKS: &[Capability] = &[
 /// dynoxide-rs 3.2.
 pub(crate) const DYNOXIDE_LACKS: &[Capability] =
     &[Capability::NoImageOfAnItemThatWasNotThere, Capability::IndexKeyBytes];
+
+/// The table of the race search, which costs nothing and is there as soon as it is asked for.
+pub(crate) const MEMORY_LACKS: &[Capability] = &[
+    Capability::Capacity,
+    Capability::ReadsOf1Mb,
+    Capability::Tables,
+    // The item is told, what the refusal consumed is not.
+    Capability::ItemOfARefusedWrite,
+    Capability::TransactionCapacity,
+    Capability::CapacityOfNothingInABatch,
+];

@@ -1,6 +1,6 @@
-//! What every backend must do with a table request: one list of scenarios, on the store on this machine, on
-//! dynoxide-rs and on AWS's DynamoDB Local. What one of them cannot do is listed, and must be what it cannot
-//! do still. Beside it, what is made of a service that fails.
+//! What every backend must do with a table request: one list of scenarios, on the store on this machine, on the table
+//! of the race search, on dynoxide-rs and on AWS's DynamoDB Local. What one of them cannot do is listed, and must be
+//! what it cannot do still. Beside it, what is made of a service that fails.
 
 #![expect(
     clippy::unwrap_used,
@@ -44,6 +44,11 @@ fn run(backend: Backend, lacking: &[Capability]) {
 #[test]
 fn the_store_on_this_machine() {
     run(Backend::embedded(), &[]);
+}
+
+#[test]
+fn the_table_in_memory() {
+    run(Backend::memory(), capability::MEMORY_LACKS);
 }
 
 #[test]

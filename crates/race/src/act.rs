@@ -3,8 +3,8 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use latchkey_queue::Message;
 use latchkey_queue::outbox::Record;
+use latchkey_queue::{Failure, Message};
 use latchkey_runtime::{Call, Ending, Outcome, Runtime, Sent, Work, Worked, json};
 use latchkey_table::{Item, Text};
 
@@ -25,6 +25,13 @@ pub(crate) enum Kind {
     Call(Arc<Call>),
     /// A delivery of a message.
     Work {
+        /// The queue.
+        queue: Text,
+        /// The message.
+        message: Arc<Message>,
+    },
+    /// What is done about a message that was tried too often.
+    Dead {
         /// The queue.
         queue: Text,
         /// The message.
@@ -71,6 +78,13 @@ impl Act {
                 let at = Some(self.now);
                 let work = Work { at, time_max: TIME_MAX, ..Work::new(queue, message) };
                 worked(&runtime.work(&work).await)
+            }
+            Kind::Dead { queue, message } => {
+                let at = Some(self.now);
+                let work = Work { at, time_max: TIME_MAX, ..Work::new(queue, message) };
+                let [class, code, message] =
+                    ["error", "gave-up", "tried too often"].map(Text::from);
+                worked(&runtime.dead(&work, &Failure { class, code, message }).await)
             }
             Kind::Follow { record, sent } => {
                 worked(&runtime.follow(&record, sent, self.now).await?)

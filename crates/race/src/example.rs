@@ -111,7 +111,7 @@ impl Writer<'_> {
                 self.asked(act)
             }
             Kind::Work { queue, .. } => Some(format!("deliver {queue}")),
-            Kind::Follow { .. } => None,
+            Kind::Dead { .. } | Kind::Follow { .. } => None,
         };
         let line =
             asked.unwrap_or_else(|| format!("// {}: no line of an example says this", act.body));

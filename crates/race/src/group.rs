@@ -53,6 +53,7 @@ pub(crate) fn groups(
     at: usize,
     state: &State,
     tries_max: usize,
+    wanted: &dyn Fn(&Act) -> bool,
 ) -> Result<Vec<Group>, Stuck> {
     let kept = kept(lab, world, state)?;
     let mut groups = Vec::new();
@@ -66,17 +67,23 @@ pub(crate) fn groups(
     };
     for (place, one) in kept.iter().enumerate() {
         for other in kept.iter().skip(place) {
+            if !wanted(&one.act) && !wanted(&other.act) {
+                continue;
+            }
             let met = one.meets(other, &state.table);
             if !met.is_empty() {
                 let key = hashed(&(Aim::Together, one.way, other.way, met));
                 add(key, vec![one.act.clone(), other.act.clone()], Aim::Together, &mut groups);
             }
         }
-        if let Some(twice) = once(lab, one) {
+        if let Some(twice) = once(lab, one).filter(wanted) {
             add(hashed(&(Aim::Once, one.way)), vec![twice.clone(), twice], Aim::Once, &mut groups);
         }
     }
     for (key, acts) in triples(lab, state, &kept)? {
+        if !acts.iter().any(wanted) {
+            continue;
+        }
         add(key, acts, Aim::Together, &mut groups);
     }
     Ok(groups)
@@ -95,7 +102,7 @@ fn kept(lab: &Lab, world: &World, state: &State) -> Result<Vec<Alone>, Stuck> {
         let class = hashed(&(alone.way, &alone.keys));
         let caller = match &alone.act.kind {
             Kind::Call(call) => Some(&call.caller.id),
-            Kind::Work { .. } | Kind::Follow { .. } => None,
+            Kind::Work { .. } | Kind::Dead { .. } | Kind::Follow { .. } => None,
         };
         let own = twins.entry((class, hashed(&caller))).or_default();
         let all = of_all.entry(class).or_default();
@@ -111,7 +118,7 @@ fn kept(lab: &Lab, world: &World, state: &State) -> Result<Vec<Alone>, Stuck> {
 /// An act that has its effect once, however often it comes: a message, or a POST with an `Idempotency-Key`.
 fn once(lab: &Lab, alone: &Alone) -> Option<Act> {
     match &alone.act.kind {
-        Kind::Work { .. } => Some(alone.act.clone()),
+        Kind::Work { .. } | Kind::Dead { .. } => Some(alone.act.clone()),
         Kind::Follow { .. } => None,
         Kind::Call(call) => {
             let post = |info: &latchkey_runtime::ContractInfo| {

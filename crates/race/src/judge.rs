@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 use std::ops::ControlFlow;
 
+use crate::counting::Counting;
 use crate::explore::{Grain, Runs, Scene, explore};
 use crate::group::{self, Aim, Group};
 use crate::invariant;
@@ -70,12 +71,17 @@ fn reference(lab: &Lab, scene: Scene<'_>) -> Result<(Vec<Outcome>, bool), Stuck>
 #[derive(Debug)]
 pub(crate) struct Court {
     promises: Promises,
+    counting: Counting,
     loose: Loose,
 }
 
 impl Court {
     pub(crate) fn of(lab: &Lab) -> Court {
-        Court { promises: Promises::of(&lab.model), loose: Loose::of(lab) }
+        Court {
+            promises: Promises::of(&lab.model),
+            counting: Counting::of(&lab.model),
+            loose: Loose::of(lab),
+        }
     }
 
     /// Looks for a schedule of a group that loses.
@@ -191,8 +197,12 @@ impl<'a> Watch<'a> {
 
     /// What is broken after a commit of a run, and was not before the run.
     fn broken(&mut self, machine: &Machine<'_>) -> Result<Option<Wrong>, Stuck> {
-        for table in machine.versions.iter().skip(1) {
-            if let Some(breach) = self.looked_at(table)? {
+        for (before, table) in machine.versions.iter().zip(machine.versions.iter().skip(1)) {
+            let breach = match self.court.counting.broken(before, table) {
+                Some(breach) => Some(breach),
+                None => self.looked_at(table)?,
+            };
+            if let Some(breach) = breach {
                 return Ok(Some(Wrong::Broken(breach)));
             }
         }

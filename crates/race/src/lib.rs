@@ -6,6 +6,7 @@
 
 mod act;
 mod conflict;
+mod counting;
 mod example;
 mod explore;
 mod group;

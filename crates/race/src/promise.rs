@@ -7,6 +7,7 @@ use latchkey_model::Type;
 use latchkey_model::model::{Entity, KeyShape, Model, Piece, Template};
 use latchkey_runtime::draw::part;
 use latchkey_table::{Item, Key, Number, Text, Value};
+use regex::Regex;
 
 use crate::invariant::Broken;
 use crate::table::Table;
@@ -24,8 +25,51 @@ pub(crate) struct Promises {
 #[derive(Debug)]
 struct Bound {
     attribute: String,
-    low: Option<Number>,
-    high: Option<Number>,
+    within: Within,
+}
+
+/// What a value keeps to.
+#[derive(Debug)]
+enum Within {
+    Numbers { low: Option<Number>, high: Option<Number> },
+    Words(Vec<String>),
+    Text { bytes: Option<u64>, like: Option<Regex> },
+}
+
+impl Within {
+    /// What the values of a type keep to, if there is a bound.
+    fn of(kind: &Type) -> Option<Within> {
+        match kind {
+            Type::Int { low, high } => {
+                let (low, high) = (low.map(Number::from), high.map(Number::from));
+                Some(Within::Numbers { low, high })
+            }
+            Type::Number { low, high } => Some(Within::Numbers { low: *low, high: *high }),
+            Type::Enum(words) => Some(Within::Words(words.clone())),
+            Type::Text { max, like } => {
+                // A pattern that is none was refused by the check.
+                let like = like.as_ref().and_then(|like| latchkey_model::pattern(like).ok());
+                Some(Within::Text { bytes: *max, like })
+            }
+            _ => None,
+        }
+    }
+
+    /// Whether a value keeps to it. One of another type is not looked at here.
+    fn holds(&self, value: &Value) -> bool {
+        match (self, value) {
+            (Within::Numbers { low, high }, Value::Number(number)) => {
+                low.is_none_or(|low| *number >= low) && high.is_none_or(|high| *number <= high)
+            }
+            (Within::Words(words), Value::Text(text)) => words.iter().any(|word| *text == *word),
+            (Within::Text { bytes, like }, Value::Text(text)) => {
+                let long = u64::try_from(text.len()).unwrap_or(u64::MAX);
+                bytes.is_none_or(|bytes| long <= bytes)
+                    && like.as_ref().is_none_or(|like| like.is_match(text))
+            }
+            _ => true,
+        }
+    }
 }
 
 /// A view and its source.
@@ -62,6 +106,20 @@ pub(crate) enum Breach {
         /// The attribute that differs; none if the view or its source is not there.
         attribute: Option<String>,
     },
+    /// A counter did not move by one, although its item changed.
+    Counter {
+        /// The item.
+        key: Key,
+        /// The counter.
+        attribute: String,
+    },
+    /// A guarded item changed, and the counter of its guard did not.
+    Guard {
+        /// The guarded item.
+        key: Key,
+        /// The entity of the guard.
+        guard: String,
+    },
     /// An invariant does not hold.
     Invariant(Broken),
 }
@@ -87,6 +145,14 @@ impl fmt::Display for Breach {
                     "of the view {view} `{partition}` `{sort}` and its source, one is missing"
                 )
             }
+            Breach::Counter { key, attribute } => {
+                let Key { partition, sort } = key;
+                write!(f, "`{partition}` `{sort}` changed, and its `{attribute}` did not move by 1")
+            }
+            Breach::Guard { key, guard } => {
+                let Key { partition, sort } = key;
+                write!(f, "`{partition}` `{sort}` changed, and the counter of its {guard} did not")
+            }
             Breach::Invariant(Broken { entity, promise, key, .. }) => {
                 let Key { partition, sort } = key;
                 write!(f, "\"{promise}\" does not hold of {entity} `{partition}` `{sort}`")
@@ -102,13 +168,8 @@ impl Promises {
         for entity in &model.entities {
             let own = bounds.entry(entity.discriminator.clone()).or_default();
             for attribute in &entity.attributes {
-                let (low, high) = match &attribute.kind {
-                    Type::Int { low, high } => (low.map(Number::from), high.map(Number::from)),
-                    Type::Number { low, high } => (*low, *high),
-                    _ => continue,
-                };
-                if low.is_some() || high.is_some() {
-                    own.push(Bound { attribute: attribute.name.clone(), low, high });
+                if let Some(within) = Within::of(&attribute.kind) {
+                    own.push(Bound { attribute: attribute.name.clone(), within });
                 }
             }
             if let Some(source) = entity.view_of {
@@ -149,11 +210,7 @@ impl Promises {
     fn out_of_bounds(&self, key: &Key, item: &Item, breaches: &mut Vec<Breach>) {
         let Some(kind) = self.kind(item) else { return };
         for bound in self.bounds.get(kind.as_str()).into_iter().flatten() {
-            let Some(value) = item.get(&bound.attribute).and_then(Value::as_number) else {
-                continue;
-            };
-            let low = bound.low.is_some_and(|low| value < low);
-            if low || bound.high.is_some_and(|high| value > high) {
+            if item.get(&bound.attribute).is_some_and(|value| !bound.within.holds(value)) {
                 let (key, attribute) = (key.clone(), bound.attribute.clone());
                 breaches.push(Breach::Bound { key, attribute });
             }
@@ -211,7 +268,7 @@ impl Side {
 }
 
 /// The key that an item's attributes make.
-fn filled(shape: &KeyShape, item: &Item) -> Option<Key> {
+pub(crate) fn filled(shape: &KeyShape, item: &Item) -> Option<Key> {
     Some(Key::new(text(&shape.partition, item)?, text(&shape.sort, item)?))
 }
 

@@ -156,6 +156,10 @@ fn asked(act: &Act) -> String {
             let body = written(&Value::Map(message.body().clone()));
             format!("{} works on {body} at {now}", act.body)
         }
+        Kind::Dead { message, .. } => {
+            let body = written(&Value::Map(message.body().clone()));
+            format!("{} gives {body} up at {now}", act.body)
+        }
         Kind::Follow { .. } => format!("{} at {now}", act.body),
     }
 }

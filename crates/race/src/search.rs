@@ -12,6 +12,7 @@ use latchkey_model::Model;
 use latchkey_runtime::System;
 use latchkey_table::Text;
 
+use crate::act::Act;
 use crate::group::{self, Group, full_key};
 use crate::judge::{Clarity, Court, Lost};
 use crate::lab::Lab;
@@ -173,18 +174,15 @@ impl Search<'_> {
     /// The groups to search, one of each kind.
     fn choose(&self) -> Result<Vec<Group>, Stuck> {
         let states: Vec<(usize, &State)> = self.world.states.iter().enumerate().collect();
+        let ids = &self.options.contracts;
+        let wanted =
+            |act: &Act| ids.is_empty() || ids.iter().any(|id| act.body.starts_with(id.as_str()));
         let found = self.each(Doing::States, &states, |(at, state)| {
-            group::groups(self.lab, self.world, *at, state, self.tries_max)
+            group::groups(self.lab, self.world, *at, state, self.tries_max, &wanted)
         })?;
         let mut tries: BTreeMap<u64, usize> = BTreeMap::new();
-        let wanted = |group: &Group| {
-            let named = |act: &crate::act::Act| {
-                self.options.contracts.iter().any(|id| act.body.starts_with(id.as_str()))
-            };
-            self.options.contracts.is_empty() || group.acts.iter().any(named)
-        };
         let mut candidates = Vec::new();
-        for group in found.into_iter().flatten().filter(wanted) {
+        for group in found.into_iter().flatten() {
             let tried = tries.entry(group.key).or_default();
             *tried += 1;
             if *tried <= self.tries_max {

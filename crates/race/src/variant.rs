@@ -11,7 +11,7 @@ use latchkey_table::{Number, Text, Value};
 use crate::act::Act;
 use crate::lab::{Lab, is_ours};
 use crate::table::Table;
-use crate::world::{State, World, deliver, follow};
+use crate::world::{State, World, deliver, follow, give_up};
 
 /// How many values are tried for one input.
 const VALUES_MAX: usize = 8;
@@ -34,6 +34,7 @@ pub(crate) fn acts(lab: &Lab, world: &World, state: &State) -> Vec<Act> {
         if record.due() > state.now {
             acts.extend(deliver(lab, &home, &record, record.due().saturating_sub(1)));
         }
+        acts.extend(give_up(lab, &home, &record, due));
         acts.push(follow(&record, Sent::Accepted, state.now));
         acts.push(follow(&record, Sent::Refused, state.now));
     }

@@ -401,6 +401,15 @@ pub(crate) fn deliver(lab: &Lab, home: &Home, record: &Record, now: i64) -> Opti
     Some(Act { kind: Kind::Work { queue: home.queue().clone(), message }, now, body })
 }
 
+/// What is done about a message that was tried too often, if something is.
+pub(crate) fn give_up(lab: &Lab, home: &Home, record: &Record, now: i64) -> Option<Act> {
+    let queues = &lab.model.queues;
+    let worker = lab.model.workers.iter().find(|own| *home.queue() == queues[own.queue].name)?;
+    let body = Text::from(worker.dead.as_ref()?.id.as_str());
+    let message = Arc::new(record.message().clone());
+    Some(Act { kind: Kind::Dead { queue: home.queue().clone(), message }, now, body })
+}
+
 /// What follows a send.
 pub(crate) fn follow(record: &Record, sent: Sent, now: i64) -> Act {
     let said = match sent {

@@ -468,3 +468,47 @@ fn a_view_that_is_left_behind() {
     let honest = LABELS.replace("VIEW", "put Owned of parcel replace");
     assert_eq!(lost(&honest, &[]), Vec::<Vec<String>>::new());
 }
+
+#[test]
+fn a_guard_or_a_counter_that_a_commit_leaves_alone() {
+    let guard = "update member set revision = .revision + 1 if unchanged else retry";
+    let guarded = LOANS.replace("GUARDED", "guarded by Member");
+    let planted = guarded.replace("PINNED", "check member if unchanged else retry");
+    assert_eq!(told(&planted), [Rule::MissingBump]);
+    let headlines = |statements: &str| -> Vec<String> {
+        let report = searched(&document(statements), &told(statements));
+        report.losses.into_iter().map(|loss| loss.headline).collect()
+    };
+    let losses = headlines(&planted);
+    let guard_stays = |told: &String| told.contains("the counter of its Member did not");
+    assert!(losses.iter().any(guard_stays), "{losses:?}");
+    assert_eq!(headlines(&guarded.replace("PINNED", guard)), Vec::<String>::new());
+
+    let planted =
+        TILLS.replace(", version = .version + 1 CONDITION", " if .left == till.left else retry");
+    assert!(told(&planted).contains(&Rule::MissingBump));
+    let losses = headlines(&planted);
+    let counter_stays = |told: &String| told.contains("its `version` did not move by 1");
+    assert!(losses.iter().any(counter_stays), "{losses:?}");
+}
+
+#[test]
+fn what_is_done_about_a_dead_letter_beside_its_message() {
+    // The message may still be worked on, late, while it is given up.
+    let counted = "update visit set counted = true, version = .version + 1 if unchanged and .counted == false else retry";
+    let dead = |leg: &str| {
+        VISITS.replace("COUNTED", counted).replace(
+            "  done\n  facts\n}\n",
+            &format!("  done\n  facts\n  on dead {{\n    lost = get Visit strong else done\n    when lost.counted == false {{\n      {leg}\n    }}\n  }}\n}}\n"),
+        )
+    };
+    let honest =
+        dead("update lost set counted = true, version = .version + 1 if unchanged else done");
+    assert_eq!(told(&honest), []);
+    let report = searched(&document(&honest), &[]);
+    assert_eq!(report.losses.len(), 0, "{:#?}", report.losses);
+    let planted = dead("update lost set counted = true, version = .version + 1 else done");
+    let losses = lost(&planted, &told(&planted));
+    let beside = |contracts: &Vec<String>| contracts.iter().any(|id| id == "COUNT dead");
+    assert!(losses.iter().any(beside), "{losses:?}");
+}
