@@ -448,3 +448,25 @@ fn a_condition_that_asks_the_same_another_way_pins_and_one_that_asks_less_does_n
         assert_eq!(rules, expected, "require {test}, if {condition}");
     }
 }
+
+#[test]
+fn a_name_does_not_hide_a_word() {
+    // `input open …` took the place of the word `open`, and nothing told so.
+    let told = |input: &str, test: &str| {
+        let text = format!(
+            "```contract\nsystem shop\ntable Shop {{ type kind }}\nentity Order \"ORDER\" {{\nPK = \"ORDER#{{orderId}}\"\n\
+             SK = \"META\"\norderId id, status open | closed = open\n}}\ncontract O-1 \"Get\" {{\nGET /orders/{{orderId}}\n\
+             input {input}\nallow true\norder = get Order strong else 404 no\nrequire {test} else 409 no\n\
+             return order with {{ open }}\nconsistency strong\nexpect 1 item\nrate 1/s\n}}\n```\n"
+        );
+        check(&text).diagnostics.iter().map(|one| one.rule).collect::<Vec<_>>()
+    };
+    for input in ["open Order.status", "open bool"] {
+        for test in
+            ["order.status == open", "open == order.status", "order.status in (open, closed)"]
+        {
+            assert_eq!(told(input, test), [Rule::Name], "{input}: {test}");
+        }
+    }
+    assert_eq!(told("open Order.status", "order.status == closed"), []);
+}

@@ -41,6 +41,8 @@ mod unpinned;
 mod unreleased;
 mod unused;
 
+use std::collections::BTreeSet;
+
 use latchkey_language::{Diagnostic, Rule, Span};
 
 use crate::model::{Contract, Leg, Model, Read, Send, Step, StepKind, Waiver, each_step};
@@ -141,7 +143,17 @@ pub(crate) fn check(model: &Model) -> Vec<Diagnostic> {
         (rule.check)(model, &mut report);
     }
     waivers(model, &mut report);
-    report.diagnostics
+    told_once(report.diagnostics)
+}
+
+/// Of a decision by a part of some items, that others may change the items is not told as well.
+fn told_once(mut diagnostics: Vec<Diagnostic>) -> Vec<Diagnostic> {
+    let of_parts = diagnostics.iter().filter(|found| found.rule == Rule::RangeAsCount);
+    let parts: BTreeSet<Span> = of_parts.flat_map(|found| &found.others).map(|it| it.0).collect();
+    // Both rules show the read of the items first.
+    let is_told = |found: &Diagnostic| found.others.first().is_some_and(|it| parts.contains(&it.0));
+    diagnostics.retain(|found| found.rule != Rule::Unpinned || !is_told(found));
+    diagnostics
 }
 
 /// What the rules have found.

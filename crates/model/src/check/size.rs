@@ -57,7 +57,8 @@ fn key_bytes_max(key: &KeyShape) -> usize {
     parts.saturating_add(4)
 }
 
-fn template_bytes_max(template: &Template) -> usize {
+/// The longest text of a template.
+pub(super) fn template_bytes_max(template: &Template) -> usize {
     let pieces = template.pieces.iter().map(|piece| match piece {
         Piece::Literal(text) => text.len(),
         Piece::Hole(hole) => text_bytes_max(&hole.kind).max(hole.width.unwrap_or(0)),

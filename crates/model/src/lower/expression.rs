@@ -168,6 +168,9 @@ impl Lowering {
     fn name(&mut self, name: &str, span: Span, scope: &mut Scope, expected: Option<&Type>) -> Expr {
         let expr = |kind, of| Expr { kind, of, span };
         if let Some(found) = self.named(name, span, scope) {
+            if self.means_two(name, span, scope, expected) {
+                return unknown(span);
+            }
             return found;
         }
         match name {
@@ -194,6 +197,27 @@ impl Lowering {
         let help = suggestion(name, scope.names().into_iter());
         self.unknown("name", &Name::new(name.to_owned(), span), help);
         expr(ExprKind::Unknown, Kind::Unknown)
+    }
+
+    /// Refuses a name that is also a word of the enum that is expected: it would hide the word.
+    pub(super) fn means_two(
+        &mut self,
+        name: &str,
+        span: Span,
+        scope: &Scope,
+        expected: Option<&Type>,
+    ) -> bool {
+        let word = matches!(expected, Some(Type::Enum(words)) if words.iter().any(|w| w == name));
+        if word {
+            let message = format!("`{name}` is a name here, and a word of the enum");
+            let mut two = Diagnostic::new(Rule::Name, span, message)
+                .help("give the input, the parameter or the item another name");
+            if let Some(given) = scope.given_at(name) {
+                two = two.other(given, "the name is given here");
+            }
+            self.report(two);
+        }
+        word
     }
 
     /// Only a counter tells whether an item has changed.

@@ -108,9 +108,15 @@ impl Lowering {
             let kind = value_type(&right).cloned();
             (self.value(left, scope, kind.as_ref()), right)
         } else {
-            let left = self.value(left, scope, None);
+            let written = left;
+            let left = self.value(written, scope, None);
             let kind = value_type(&left).cloned().filter(|kind| matches!(kind, Type::Enum(_)));
             let right = self.value(right, scope, kind.as_ref());
+            if let Written::Name(name) = &written.node
+                && self.means_two(name, written.span, scope, value_type(&right))
+            {
+                return (ExprKind::Unknown, Kind::Unknown);
+            }
             (left, right)
         };
         self.must_have(&left, scope);

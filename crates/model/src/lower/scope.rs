@@ -110,7 +110,7 @@ impl Scope {
     }
 
     /// Where a name was given its meaning.
-    fn given_at(&self, name: &str) -> Option<Span> {
+    pub(super) fn given_at(&self, name: &str) -> Option<Span> {
         let bound = self.binding_named(name).map(|id| self.bindings[id].span);
         let parameter = self.parameters.as_ref().and_then(|all| all.get(name)).map(|e| e.span);
         let input = self.input_named(name).map(|input| self.inputs[input].span);
