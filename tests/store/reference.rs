@@ -2,12 +2,12 @@
 
 use std::collections::BTreeMap;
 
-use latchkey_table::limits::QUERY_BYTES_MAX;
 use latchkey_table::{
     BatchGet, Capacity, Delete, Direction, Error, Failed, Get, Got, GotMany, Image, Item, Key, Leg,
     Page, Put, Query, Resume, Returning, Schema, SnapshotGet, Transact, Transacted, Update, Wrote,
     apply, holds, index_write,
 };
+use latchkey_value::limits::QUERY_BYTES_MAX;
 
 /// One table.
 #[derive(Debug, Default)]

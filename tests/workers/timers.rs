@@ -3,7 +3,7 @@
 use std::thread;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use latchkey_runtime::time;
+use latchkey_value::time;
 use serde_json::{Value, json};
 
 use crate::refused::outbox;

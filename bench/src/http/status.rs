@@ -110,8 +110,9 @@ fn write(table: &Arc<Schema>, item: &Item, change: &Change) -> Result<Transact> 
 
 #[cfg(test)]
 mod tests {
-    use latchkey_runtime::{Call, Caller, Options as Settings, Runtime, time};
+    use latchkey_runtime::{Call, Caller, Options as Settings, Runtime};
     use latchkey_table::Request;
+    use latchkey_value::time;
 
     use super::super::lockers::{self, Lockers};
     use super::*;

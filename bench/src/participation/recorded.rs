@@ -6,8 +6,9 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use latchkey_embedded::{Options as StoreOptions, Store};
-use latchkey_runtime::{Call, Caller, Options, Runtime, System, Work, json};
+use latchkey_runtime::{Call, Caller, Options, Runtime, System, Work};
 use latchkey_table::{Capacity, Leg, Request, Schema, Transact};
+use latchkey_value::json;
 use tokio::task::JoinSet;
 
 use super::hall::{DOCUMENT, Mode};

@@ -17,7 +17,7 @@ use crate::commands::{
 };
 
 pub(crate) use moving::{Export, Import, Verify};
-pub(crate) use queue::{Kept, Place, Queue, Queues, Which, Work, Working};
+pub(crate) use queue::{DataArguments, Place, QueueCommand, Queues, Which, Work, Working};
 pub(crate) use race::Race;
 
 const EXAMPLES: &str = "\
@@ -88,7 +88,7 @@ enum Command {
     Work(Work),
     /// Shows queues and their messages, sends dead messages again, and removes messages.
     #[command(subcommand)]
-    Queue(Queue),
+    Queue(QueueCommand),
     /// Makes, shows and compares the DynamoDB tables of documents.
     #[command(subcommand)]
     Table(Table),
@@ -137,7 +137,7 @@ pub(crate) struct Serve {
     #[arg(long, value_name = "ADDR", default_value = "127.0.0.1:8080")]
     pub(crate) listen: SocketAddr,
     #[command(flatten)]
-    pub(crate) kept: Kept,
+    pub(crate) kept: DataArguments,
     #[command(flatten)]
     pub(crate) working: Working,
     /// Work on no messages; leave them to `latchkey work`.
@@ -258,7 +258,7 @@ pub(crate) struct Call {
     #[arg(long = "doc", value_name = "DOC")]
     pub(crate) documents: Vec<PathBuf>,
     #[command(flatten)]
-    pub(crate) kept: Kept,
+    pub(crate) kept: DataArguments,
     /// Show the requests to the table.
     #[arg(long)]
     pub(crate) trace: bool,

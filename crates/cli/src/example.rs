@@ -9,8 +9,9 @@ use latchkey_http::Claims;
 use latchkey_language::ast::{ExampleCall, ExampleStep};
 use latchkey_language::{Diagnostic, Name, Rule, Span};
 use latchkey_race::matching::{Bindings, differs, filled};
-use latchkey_runtime::{Source, SystemSource, json, time};
+use latchkey_runtime::{Source, SystemSource};
 use latchkey_table::{Text, Value};
+use latchkey_value::{json, time};
 
 pub use target::{Reply, Target, TargetError};
 

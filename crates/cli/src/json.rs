@@ -3,9 +3,9 @@
 use latchkey_language::{Diagnostic, Level};
 use latchkey_model::Model;
 use latchkey_model::model::{
-    Attribute, BindingId, Contract, Ending, Entity, EntityId, Expr, ExprKind, Failure, FailureKind,
-    Given, Input, KeyShape, Leg, Limit, Op, Order, PathPart, Piece, Place, PutMode, Query, Range,
-    Read, RoleId, Segment, Send, Step, StepKind, Strong, Template, TextPiece, What,
+    Attribute, BindingId, By, Contract, Ending, Entity, EntityId, Expr, ExprKind, FailureKind,
+    Given, Input, KeyShape, Leg, Limit, OnFailure, Op, Order, PathPart, Piece, Place, PutMode,
+    Query, Range, Read, RoleId, Segment, Send, Step, StepKind, Strong, Template, TextPiece, What,
 };
 use serde_json::{Value, json};
 
@@ -284,7 +284,10 @@ impl Writer<'_> {
             }),
         };
         json!({
-            "index": query.index,
+            "index": match query.by {
+                By::Table | By::Unknown => None,
+                By::Index(id) => Some(&self.model.indexes[id]),
+            },
             "partition": query.partition.as_ref().map(|partition| self.expr(partition)),
             "sort": range,
             "descending": match &query.order {
@@ -323,7 +326,7 @@ impl Writer<'_> {
         })
     }
 
-    fn failure(&self, failure: Option<&Failure>) -> Value {
+    fn failure(&self, failure: Option<&OnFailure>) -> Value {
         match failure.map(|failure| &failure.kind) {
             None => Value::Null,
             Some(FailureKind::Retry) => json!("retry"),

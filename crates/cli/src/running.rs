@@ -8,7 +8,7 @@ use latchkey_embedded::Store;
 use latchkey_runtime::{Options, Outside, QueueInfo, Runtime, Source, System};
 
 use crate::Failure;
-use crate::arguments::{Kept, Queues};
+use crate::arguments::{DataArguments, Queues};
 use crate::aws::Sqs;
 use crate::secret::Secret;
 use crate::storage::Opened;
@@ -38,7 +38,7 @@ pub(crate) struct Running {
 impl Running {
     /// Starts the systems of documents.
     pub(crate) async fn start(
-        kept: &Kept,
+        kept: &DataArguments,
         documents: &[PathBuf],
         systems: Vec<System>,
         source: &Arc<dyn Source>,

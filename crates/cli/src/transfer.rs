@@ -24,7 +24,7 @@ use crate::{Failure, wide};
 const WAIT_TIME_MAX: Duration = Duration::from_secs(5 * 60);
 
 /// The arguments that say which table is moved.
-pub(crate) struct Told<'a> {
+pub(crate) struct TableChoice<'a> {
     pub(crate) documents: &'a [PathBuf],
     /// The system, when there are several.
     pub(crate) system: Option<&'a str>,
@@ -32,7 +32,7 @@ pub(crate) struct Told<'a> {
     pub(crate) data: &'a Path,
 }
 
-impl Told<'_> {
+impl TableChoice<'_> {
     /// The system whose table is moved, on its table.
     pub(crate) fn system(&self, colour: bool) -> Result<System, Failure> {
         let systems = document::systems(&document::all(self.documents)?, colour)?;
@@ -75,7 +75,7 @@ pub(crate) struct Table {
 
 impl Table {
     /// An existing table.
-    pub(crate) async fn to_read(told: &Told<'_>, system: &System) -> Result<Table, Failure> {
+    pub(crate) async fn to_read(told: &TableChoice<'_>, system: &System) -> Result<Table, Failure> {
         // Opening a store makes it; an export must not.
         if !told.storage.dynamodb && !told.data.is_dir() {
             return Err(Failure::Unusable(format!(
@@ -87,11 +87,11 @@ impl Table {
     }
 
     /// A table that fits the document. A table on this machine is made.
-    pub(crate) async fn to_fill(told: &Told<'_>, system: &System) -> Result<Table, Failure> {
+    pub(crate) async fn to_fill(told: &TableChoice<'_>, system: &System) -> Result<Table, Failure> {
         Table::open(told, system, Need::Write).await
     }
 
-    async fn open(told: &Told<'_>, system: &System, need: Need) -> Result<Table, Failure> {
+    async fn open(told: &TableChoice<'_>, system: &System, need: Need) -> Result<Table, Failure> {
         let data = told.data;
         let schema = Arc::clone(system.table());
         let opened = told.storage.open(data).await?;

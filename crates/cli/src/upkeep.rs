@@ -1,8 +1,9 @@
 //! The orders of `latchkey queue`, carried out by this process or by the one that has the store open.
 
 use latchkey_runtime::queue::{Blocked, Count, Peeked, Which};
-use latchkey_runtime::{Purged, QueueHandle, Runtime, json, time};
+use latchkey_runtime::{Purged, QueueHandle, Runtime};
 use latchkey_table::{Map, Value as Stored};
+use latchkey_value::{json, time};
 use serde_json::{Value, json};
 
 /// An order.

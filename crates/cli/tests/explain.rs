@@ -7,8 +7,9 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
 use latchkey_embedded::Store;
-use latchkey_runtime::{Asked, Call, Caller, Options, Runtime, System, explain, time};
+use latchkey_runtime::{Asked, Call, Caller, Options, Runtime, System, explain};
 use latchkey_table::render::Rendered;
+use latchkey_value::time;
 use serde_json::{Map, Value};
 
 const LATCHKEY: &str = env!("CARGO_BIN_EXE_latchkey");

@@ -3,8 +3,8 @@
 use std::collections::HashMap;
 
 use aws_sdk_dynamodb::types::{PutRequest, WriteRequest};
-use latchkey_table::limits::BATCH_ITEMS_MAX;
 use latchkey_table::{Error, Invalid, Item, Schema};
+use latchkey_value::limits::BATCH_ITEMS_MAX;
 use tokio::time::Instant;
 
 use crate::client::{DynamoDb, Patience};

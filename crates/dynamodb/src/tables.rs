@@ -14,7 +14,8 @@ use aws_sdk_dynamodb::types::{
     KeyType, PointInTimeRecoverySpecification, Projection, ProjectionType, ScalarAttributeType,
     TableDescription, TimeToLiveSpecification, TransactWriteItem,
 };
-use latchkey_table::{EXPIRY_ATTRIBUTE, Key, KeyNames, Schema};
+use latchkey_table::{Key, KeyNames, Schema};
+use latchkey_value::name::EXPIRY_ATTRIBUTE;
 use tokio::time::Instant;
 
 use crate::client::DynamoDb;

@@ -4,11 +4,11 @@
 use std::sync::Arc;
 use std::time::Instant;
 
-use latchkey_table::limits::BATCH_ITEMS_MAX;
 use latchkey_table::{
     Answer, Answering, Backend, Error, Invalid, Item, Need, PrepareError, Put, Request, Returning,
     Scan, Scanned, Schema, Text,
 };
+use latchkey_value::limits::BATCH_ITEMS_MAX;
 
 use crate::pending::Pending;
 use crate::store::Store;

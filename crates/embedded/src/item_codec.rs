@@ -89,7 +89,7 @@ pub(crate) fn decode(
 }
 
 /// Deeper than any item that the store accepts, and shallow enough for any stack.
-const LEVELS_MAX: usize = latchkey_table::limits::VALUE_LEVELS_MAX + 1;
+const LEVELS_MAX: usize = latchkey_value::limits::VALUE_LEVELS_MAX + 1;
 
 fn push_value(out: &mut Vec<u8>, value: &Value) {
     match value {

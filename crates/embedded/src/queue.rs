@@ -6,7 +6,7 @@ use std::time::Duration;
 use latchkey_table::Error;
 
 /// Jobs waiting for the writer. When it is full, a job is refused rather than kept.
-pub(crate) struct Queue<J> {
+pub(crate) struct WriteQueue<J> {
     state: Mutex<State<J>>,
     arrived: Condvar,
     jobs_max: usize,
@@ -30,10 +30,10 @@ pub(crate) enum Taken {
     Closed,
 }
 
-impl<J> Queue<J> {
-    pub(crate) fn new(jobs_max: usize, bytes_max: usize) -> Queue<J> {
+impl<J> WriteQueue<J> {
+    pub(crate) fn new(jobs_max: usize, bytes_max: usize) -> WriteQueue<J> {
         let state = State { jobs: Vec::new(), bytes: 0, closed: false };
-        Queue { state: Mutex::new(state), arrived: Condvar::new(), jobs_max, bytes_max }
+        WriteQueue { state: Mutex::new(state), arrived: Condvar::new(), jobs_max, bytes_max }
     }
 
     /// Adds a job of so many bytes. A job larger than the whole queue is let into an empty one.
@@ -95,7 +95,7 @@ mod tests {
 
     #[test]
     fn a_full_queue_refuses_and_a_closed_one_drains() {
-        let queue = Queue::new(2, 100);
+        let queue = WriteQueue::new(2, 100);
         assert_eq!(queue.push(1, 1000), Ok(()));
         assert_eq!(queue.push(2, 1), Err(Error::Throttled));
         let mut jobs = Vec::new();

@@ -1,10 +1,10 @@
 //! Reads. Each read uses one snapshot.
 
-use latchkey_table::limits::{QUERY_BYTES_MAX, SNAPSHOT_BYTES_MAX};
 use latchkey_table::{
     BatchGet, Capacity, Direction, Error, Get, Got, GotMany, Invalid, Item, Key, Page, Query,
     SnapshotGet,
 };
+use latchkey_value::limits::{QUERY_BYTES_MAX, SNAPSHOT_BYTES_MAX};
 
 use crate::catalog::{Entry, damaged};
 use crate::engine::{EngineError, Walk};

@@ -15,7 +15,7 @@ use crate::directory::Directory;
 use crate::engine::{OpenFailure, Source};
 use crate::error::OpenError;
 use crate::pending::Pending;
-use crate::queue::Queue;
+use crate::queue::WriteQueue;
 use crate::stamp::{Stamp, Stamping};
 use crate::verify::Verified;
 use crate::write::Write;
@@ -115,7 +115,7 @@ impl Store {
         let stamps = open.stamps();
         let shared = Arc::new(Shared {
             view: RwLock::new(Ok(seen)),
-            queue: Queue::new(options.queue_writes_max, options.queue_bytes_max),
+            queue: WriteQueue::new(options.queue_writes_max, options.queue_bytes_max),
             stamps,
         });
         let writer = Writer {

@@ -12,7 +12,7 @@ use tokio::sync::oneshot;
 
 use crate::catalog::Catalog;
 use crate::engine::{Engine, EngineError, Group, OpenFailure, Snapshot, Source, WriteFailure};
-use crate::queue::{Queue, Taken};
+use crate::queue::{Taken, WriteQueue};
 use crate::read::unavailable;
 use crate::stamp::{Stamp, Stamps};
 use crate::write::{Write, carry_out};
@@ -46,7 +46,7 @@ pub(crate) struct Seen {
 /// What the writer shares with everyone else.
 pub(crate) struct Shared {
     pub(crate) view: RwLock<View>,
-    pub(crate) queue: Queue<Job>,
+    pub(crate) queue: WriteQueue<Job>,
     pub(crate) stamps: Stamps,
 }
 

@@ -13,8 +13,9 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::Duration;
 
-use latchkey_runtime::{Source, SystemSource, time};
+use latchkey_runtime::{Source, SystemSource};
 use latchkey_table::Capacity;
+use latchkey_value::time;
 
 /// How long lines gather.
 const GATHER: Duration = Duration::from_millis(20);

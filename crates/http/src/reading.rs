@@ -5,7 +5,7 @@ use hyper::header::{HeaderName, HeaderValue};
 use latchkey_runtime::model::Segment;
 use latchkey_runtime::{Call, Caller, ContractInfo, Problem, System};
 
-use crate::router::{self, Clash, Found, Router};
+use crate::router::{self, Clash, Matched, Router};
 use crate::{headers, request};
 
 /// The routes of one system, for a program that has requests and wants calls: a search, or a replay.
@@ -45,7 +45,7 @@ impl Routes {
         caller: Caller,
     ) -> Result<Call, Problem> {
         let (path, query) = target.split_once('?').unwrap_or((target, ""));
-        let Found::Route { target: info, parameters } = self.router.find(method, path) else {
+        let Matched::Route { target: info, parameters } = self.router.find(method, path) else {
             return Err(Problem::new(404, "not-found", "no contract has this method and path"));
         };
         let mut inputs = request::from_path(info, parameters);

@@ -1,9 +1,9 @@
 //! Turns the parts of a request into the inputs of a call.
 
-use latchkey_runtime::json::{self, JsonError};
 use latchkey_runtime::model::{Place, Segment};
 use latchkey_runtime::{ContractInfo, FieldError, Problem, RawInput};
 use latchkey_table::{Text, Value};
+use latchkey_value::json::{self, JsonError};
 
 use crate::router::{Bad, Decoded, query};
 

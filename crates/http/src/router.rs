@@ -60,7 +60,7 @@ impl<T> Clash<T> {
 
 /// What was found for a method and a path.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) enum Found<'a, T> {
+pub(crate) enum Matched<'a, T> {
     /// A route.
     Route {
         /// The target of the route.
@@ -150,8 +150,8 @@ impl<T> Router<T> {
     ///
     /// A path is compared decoded: `/%61` is `/a`. An encoded slash stays within its segment. A slash at
     /// the end leaves an empty segment, which only a parameter matches; `/` alone has no segment.
-    pub(crate) fn find<'a>(&'a self, method: &str, path: &'a str) -> Found<'a, T> {
-        let Some(rest) = path.strip_prefix('/') else { return Found::Nothing };
+    pub(crate) fn find<'a>(&'a self, method: &str, path: &'a str) -> Matched<'a, T> {
+        let Some(rest) = path.strip_prefix('/') else { return Matched::Nothing };
         let rest = (!rest.is_empty()).then_some(rest);
         let (mut exact, mut stand_in) = (None, None);
         self.visit(rest, |route| {
@@ -164,13 +164,13 @@ impl<T> Router<T> {
         });
         match exact.or(stand_in) {
             Some(route) => {
-                Found::Route { target: &route.target, parameters: route.parameters(rest) }
+                Matched::Route { target: &route.target, parameters: route.parameters(rest) }
             }
             None => self.other_methods(rest),
         }
     }
 
-    fn other_methods(&self, rest: Option<&str>) -> Found<'_, T> {
+    fn other_methods(&self, rest: Option<&str>) -> Matched<'_, T> {
         let mut allow = Vec::new();
         self.visit(rest, |route| {
             allow.push(route.method.as_str());
@@ -180,7 +180,7 @@ impl<T> Router<T> {
         });
         allow.sort_unstable();
         allow.dedup();
-        if allow.is_empty() { Found::Nothing } else { Found::Method { allow } }
+        if allow.is_empty() { Matched::Nothing } else { Matched::Method { allow } }
     }
 
     /// Visits every route that matches the path, of any method.

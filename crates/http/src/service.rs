@@ -13,8 +13,9 @@ use hyper::body::{Body, Bytes};
 use hyper::header::{CONNECTION, CONTENT_LENGTH, CONTENT_TYPE, ETAG, HeaderValue};
 use hyper::{HeaderMap, Method, Request, StatusCode};
 use latchkey_runtime::model::{Method as ContractMethod, Segment};
-use latchkey_runtime::{Call, Caller, ContractInfo, Problem, Runtime, time};
+use latchkey_runtime::{Call, Caller, ContractInfo, Problem, Runtime};
 use latchkey_table::{Capacity, Text};
+use latchkey_value::time;
 
 use self::ids::RequestIds;
 use crate::body::{self, BoxError};
@@ -25,7 +26,7 @@ use crate::metrics::Metrics;
 use crate::reading;
 use crate::request;
 use crate::respond::{self, Response};
-use crate::router::{Clash, Found, Router};
+use crate::router::{Clash, Matched, Router};
 use crate::test_clock;
 use crate::token::Tokens;
 
@@ -229,12 +230,12 @@ impl Service {
         let (parts, body) = request.into_parts();
         let (method, path) = (parts.method.as_str(), parts.uri.path());
         match self.router.find(method, path) {
-            Found::Nothing => {
+            Matched::Nothing => {
                 let detail = "no contract has this path; the document that is served has all paths";
                 respond::problem(&Problem::new(404, "not-found", detail), None)
             }
-            Found::Method { allow } => respond::not_allowed(&allow, method == "OPTIONS"),
-            Found::Route { target, parameters } => {
+            Matched::Method { allow } => respond::not_allowed(&allow, method == "OPTIONS"),
+            Matched::Route { target, parameters } => {
                 seen.target = Some(Arc::clone(target));
                 let inputs = request::from_path(&target.info, parameters);
                 let query = parts.uri.query().unwrap_or_default();

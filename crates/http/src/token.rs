@@ -11,9 +11,9 @@ use std::time::Duration;
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use hmac::{Hmac, KeyInit, Mac};
-use latchkey_runtime::json::{self, Limits};
 use latchkey_table::{Map, Number, Text, Value};
 use latchkey_value::id::is_id;
+use latchkey_value::json::{self, Limits};
 use sha2::Sha256;
 
 use cache::Cache;

@@ -13,7 +13,7 @@ use latchkey_table::{
 
 use crate::limits::PAGE_MAX;
 use crate::message::number;
-use crate::{Failure, Home, Message};
+use crate::{Home, Message, TryFailure};
 
 const KIND: &str = "LATCHKEY_DEAD";
 
@@ -27,13 +27,13 @@ pub struct Letter {
     /// How often it was tried.
     pub tries: u32,
     /// How the last try failed.
-    pub failure: Failure,
+    pub failure: TryFailure,
     /// When it was given up.
     pub died_at: i64,
 }
 
 /// Keeps a message that is given up now.
-pub fn put(home: &Home, message: &Message, tries: u32, failure: &Failure, now: i64) -> Put {
+pub fn put(home: &Home, message: &Message, tries: u32, failure: &TryFailure, now: i64) -> Put {
     let mut item = home.item(&key(home, message.id()), KIND);
     message.write(&mut item);
     failure.write(&mut item);
@@ -65,7 +65,7 @@ pub fn read(home: &Home, mut item: Item) -> Option<Letter> {
 fn parse(item: &mut Item) -> Option<Letter> {
     Some(Letter {
         tries: u32::try_from(number(item, "tries")?).ok()?,
-        failure: Failure::read(item)?,
+        failure: TryFailure::read(item)?,
         died_at: number(item, DIED_AT)?,
         message: Message::read(item)?,
     })

@@ -31,7 +31,7 @@ pub use embedded::{Blocked, Embedded, Peeked, Stranded, Which, leg};
 pub use error::Error;
 pub use home::Home;
 pub use latchkey_embedded::Stamp;
-pub use message::{Failure, Message};
+pub use message::{Message, TryFailure};
 pub use queue::Queue;
 pub use received::{Received, runs};
 pub use sqs::Sqs;

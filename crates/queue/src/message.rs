@@ -18,7 +18,7 @@ pub struct Message {
 
 /// How a try failed.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Failure {
+pub struct TryFailure {
     /// What kind of failure it was.
     pub class: Text,
     /// Its name.
@@ -77,10 +77,10 @@ impl Message {
     }
 }
 
-impl Failure {
+impl TryFailure {
     /// A failure, each text cut to what is kept of it.
-    pub fn new(class: &str, code: &str, message: &str) -> Failure {
-        Failure {
+    pub fn new(class: &str, code: &str, message: &str) -> TryFailure {
+        TryFailure {
             class: cut(class, FAILURE_CLASS_BYTES_MAX),
             code: cut(code, FAILURE_CODE_BYTES_MAX),
             message: cut(message, FAILURE_MESSAGE_BYTES_MAX),
@@ -88,9 +88,9 @@ impl Failure {
     }
 
     /// The failure of a try of which nobody said how it ended.
-    pub fn crashed() -> Failure {
+    pub fn crashed() -> TryFailure {
         let message = "its worker died, or was not done when its lease was over";
-        Failure::new("CRASHED", "crashed", message)
+        TryFailure::new("CRASHED", "crashed", message)
     }
 
     /// Writes it into an item.
@@ -101,9 +101,9 @@ impl Failure {
     }
 
     /// The failure of an item.
-    pub(crate) fn read(item: &Item) -> Option<Failure> {
+    pub(crate) fn read(item: &Item) -> Option<TryFailure> {
         let text = |name| item.get(name).and_then(Value::as_text).cloned();
-        Some(Failure {
+        Some(TryFailure {
             class: text("failureClass")?,
             code: text("failureCode")?,
             message: text("failureMessage")?,
@@ -158,7 +158,7 @@ mod tests {
 
     #[test]
     fn failures_are_cut_between_characters() {
-        let failure = Failure::new(&"é".repeat(17), "CODE", &"x".repeat(2000));
+        let failure = TryFailure::new(&"é".repeat(17), "CODE", &"x".repeat(2000));
         assert_eq!(failure.class, "é".repeat(16));
         assert_eq!(failure.code, "CODE");
         assert_eq!(failure.message.len(), FAILURE_MESSAGE_BYTES_MAX);

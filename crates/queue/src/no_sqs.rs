@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::{Depth, Error, Failure, Message, Received};
+use crate::{Depth, Error, Message, Received, TryFailure};
 
 /// A queue on SQS, of which this build has none.
 #[derive(Debug, Clone)]
@@ -34,7 +34,7 @@ impl Sqs {
         match *self {}
     }
 
-    pub async fn failed(&self, _: &Received, _: i64, _: Failure) -> Result<(), Error> {
+    pub async fn failed(&self, _: &Received, _: i64, _: TryFailure) -> Result<(), Error> {
         match *self {}
     }
 

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::{Depth, Embedded, Error, Failure, Message, Received, Sqs};
+use crate::{Depth, Embedded, Error, Message, Received, Sqs, TryFailure};
 
 /// A queue, wherever it is.
 ///
@@ -82,7 +82,7 @@ impl Queue {
         &self,
         received: &Received,
         until: i64,
-        failure: Failure,
+        failure: TryFailure,
     ) -> Result<(), Error> {
         match self {
             Queue::Embedded(queue) => queue.failed(received, until, failure).await,
@@ -98,7 +98,7 @@ impl Queue {
     }
 
     /// The message is given up.
-    pub async fn dead(&self, received: &Received, failure: &Failure) -> Result<(), Error> {
+    pub async fn dead(&self, received: &Received, failure: &TryFailure) -> Result<(), Error> {
         match self {
             Queue::Embedded(queue) => queue.dead(received, failure).await,
             Queue::Sqs(queue) => Box::pin(queue.done(received)).await,

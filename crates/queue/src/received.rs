@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use latchkey_table::Text;
 
 use crate::embedded::Stored;
-use crate::{Failure, Message};
+use crate::{Message, TryFailure};
 
 /// A message that was received, and the right to say what became of it, for as long as nobody else
 /// receives it.
@@ -17,7 +17,7 @@ pub struct Received {
     /// Which try this is, from 1.
     pub tries: u32,
     /// How the last try failed, where the queue remembers it and it did not end by itself.
-    pub failure: Option<Failure>,
+    pub failure: Option<TryFailure>,
     /// When it was first put off. An ordered queue keeps this with the message, SQS in this process.
     pub put_off_since: Option<i64>,
     hold: Hold,

@@ -4,9 +4,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use latchkey_queue::outbox::Record;
-use latchkey_queue::{Failure, Message};
-use latchkey_runtime::{Call, Ending, Outcome, Runtime, Sent, Work, Worked, json};
+use latchkey_queue::{Message, TryFailure};
+use latchkey_runtime::{Call, Ending, Outcome, Runtime, Sent, Work, Worked};
 use latchkey_table::{Item, Text};
+use latchkey_value::json;
 
 /// Something that runs, at an instant.
 #[derive(Debug, Clone)]
@@ -48,7 +49,7 @@ pub(crate) enum Kind {
 
 /// What a call that ended tells.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Told {
+pub(crate) struct Reply {
     /// The status; 0 where nobody waits for an answer.
     pub(crate) status: u16,
     /// The body, or how the work ended.
@@ -71,7 +72,7 @@ impl Act {
     }
 
     /// Runs it to its end. Nothing is told by one that stopped before: 503, `later`.
-    pub(crate) async fn run(self, runtime: Runtime) -> Option<Told> {
+    pub(crate) async fn run(self, runtime: Runtime) -> Option<Reply> {
         match self.kind {
             Kind::Call(call) => answered(&runtime.call(Call::clone(&call)).await),
             Kind::Work { queue, message } => {
@@ -84,7 +85,7 @@ impl Act {
                 let work = Work { at, time_max: TIME_MAX, ..Work::new(queue, message) };
                 let [class, code, message] =
                     ["error", "gave-up", "tried too often"].map(Text::from);
-                worked(&runtime.dead(&work, &Failure { class, code, message }).await)
+                worked(&runtime.dead(&work, &TryFailure { class, code, message }).await)
             }
             Kind::Follow { record, sent } => {
                 worked(&runtime.follow(&record, sent, self.now).await?)
@@ -93,7 +94,7 @@ impl Act {
     }
 }
 
-fn answered(outcome: &Outcome) -> Option<Told> {
+fn answered(outcome: &Outcome) -> Option<Reply> {
     let status = outcome.status();
     if status == 503 {
         return None;
@@ -108,7 +109,7 @@ fn answered(outcome: &Outcome) -> Option<Told> {
                 Ok(value) => json::write(&value, &mut body),
                 Err(_) => body.clone_from(&answer.body),
             }
-            Told { status, body, etag, found_at, code: None }
+            Reply { status, body, etag, found_at, code: None }
         }
         Err(problem) => {
             // What a person is told may differ between two statements of one code.
@@ -118,16 +119,16 @@ fn answered(outcome: &Outcome) -> Option<Told> {
             let mut body = String::new();
             json::write_map(&members, &mut body);
             let code = Some(problem.code.clone());
-            Told { status, body, etag: None, found_at: None, code }
+            Reply { status, body, etag: None, found_at: None, code }
         }
     })
 }
 
-fn worked(worked: &Worked) -> Option<Told> {
+fn worked(worked: &Worked) -> Option<Reply> {
     let (body, code) = match &worked.ending {
         Ending::Later => return None,
         Ending::Done => ("done".to_owned(), None),
         Ending::Failed(why) => (format!("failed: {}", why.message), Some(why.code.clone())),
     };
-    Some(Told { status: 0, body, etag: None, found_at: None, code })
+    Some(Reply { status: 0, body, etag: None, found_at: None, code })
 }

@@ -1,10 +1,11 @@
 //! A loss as an example: what led to its state, and the calls at once.
 
 use latchkey_model::model::{Contract, Place, Segment};
-use latchkey_runtime::{Call, IfMatch, RawInput, json, time};
+use latchkey_runtime::{Call, IfMatch, RawInput};
 use latchkey_table::{Item, Value};
+use latchkey_value::{json, time};
 
-use crate::act::{Act, Kind, Told};
+use crate::act::{Act, Kind, Reply};
 use crate::lab::Lab;
 use crate::matching::Bindings;
 use crate::world::State;
@@ -17,12 +18,12 @@ pub(crate) struct History {
     /// What the names of the examples stand for there.
     pub(crate) names: Bindings,
     /// What was done since, and what it told.
-    pub(crate) done: Vec<(Act, Option<Told>)>,
+    pub(crate) done: Vec<(Act, Option<Reply>)>,
 }
 
 impl History {
     /// The same, and one more.
-    pub(crate) fn then(&self, act: &Act, told: Option<&Told>) -> History {
+    pub(crate) fn then(&self, act: &Act, told: Option<&Reply>) -> History {
         let mut history = self.clone();
         history.done.push((act.clone(), told.cloned()));
         history
@@ -78,7 +79,7 @@ impl Writer<'_> {
     }
 
     /// A step that led to the state, with its answer.
-    fn done(&mut self, act: &Act, told: Option<&Told>, later: &[&Act]) {
+    fn done(&mut self, act: &Act, told: Option<&Reply>, later: &[&Act]) {
         self.act(act, "");
         let (Kind::Call(_), Some(told)) = (&act.kind, told) else { return };
         let answer = json::read(told.body.as_bytes(), json::Limits::default());

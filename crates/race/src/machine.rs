@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use latchkey_table::{Answer, Consistency, Error, Request};
 
-use crate::act::{Act, Told};
+use crate::act::{Act, Reply};
 use crate::conflict::met;
 use crate::lab::Lab;
 use crate::port::{Fixed, Port};
@@ -60,7 +60,7 @@ pub(crate) enum Effect {
     Failed(Error),
 }
 
-type Running = Pin<Box<dyn Future<Output = Option<Told>> + Send>>;
+type Running = Pin<Box<dyn Future<Output = Option<Reply>> + Send>>;
 
 /// One act that has begun.
 pub(crate) struct Acting {
@@ -70,7 +70,7 @@ pub(crate) struct Acting {
     /// The request that waits.
     pub(crate) pending: Option<Request>,
     /// What it told, once it has ended. None within: it stopped before its end.
-    pub(crate) told: Option<Option<Told>>,
+    pub(crate) told: Option<Option<Reply>>,
     /// How many of its writes have happened.
     pub(crate) commits: usize,
     /// Whether it has asked something since its last commit.

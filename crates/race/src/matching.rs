@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use latchkey_runtime::json;
 use latchkey_table::Value;
+use latchkey_value::json;
 
 /// The values of names such as `$next`.
 pub type Bindings = BTreeMap<String, String>;

@@ -5,11 +5,11 @@ use std::sync::Arc;
 
 use latchkey_model::Type;
 use latchkey_model::model::{ExprKind, Leg, Model, StepKind, each_step};
-use latchkey_runtime::json;
 use latchkey_table::{Item, Key, Value};
+use latchkey_value::json;
 use latchkey_value::name::INCARNATION_ATTRIBUTE;
 
-use crate::act::Told;
+use crate::act::Reply;
 use crate::lab::{Lab, is_ours};
 use crate::machine::Machine;
 use crate::table::Table;
@@ -18,7 +18,7 @@ use crate::table::Table;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum End {
     /// It told something.
-    Told(Told),
+    Told(Reply),
     /// It stopped after so many commits: what it would do next never ran.
     Stopped(usize),
 }

@@ -4,10 +4,11 @@ use std::collections::BTreeSet;
 
 use latchkey_language::Span;
 use latchkey_model::model::{Contract, StepKind, Verb, each_step};
-use latchkey_runtime::{RawInput, json, time};
+use latchkey_runtime::RawInput;
 use latchkey_table::{Answer, Item, Key, Request, Value};
+use latchkey_value::{json, time};
 
-use crate::act::{Act, Kind, Told};
+use crate::act::{Act, Kind, Reply};
 use crate::conflict::keys;
 use crate::example::example;
 use crate::group::{Group, SEED};
@@ -166,7 +167,7 @@ fn asked(act: &Act) -> String {
 
 fn ended(end: &End) -> String {
     match end {
-        End::Told(Told { status: 0, body, .. }) => body.clone(),
+        End::Told(Reply { status: 0, body, .. }) => body.clone(),
         End::Told(told) => {
             let tag = told.etag.as_ref().map(|tag| format!(" ETag: {tag}")).unwrap_or_default();
             format!("{}{tag} {}", told.status, cut(&told.body))

@@ -5,8 +5,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use latchkey_model::model::{Contract, ExprKind, Input, Op, Place, StepKind, each_step};
 use latchkey_model::{Model, Type};
 use latchkey_runtime::draw::part;
-use latchkey_runtime::{Call, Caller, RawInput, Sent, time};
+use latchkey_runtime::{Call, Caller, RawInput, Sent};
 use latchkey_table::{Number, Text, Value};
+use latchkey_value::time;
 
 use crate::act::Act;
 use crate::lab::{Lab, is_ours};

@@ -4,7 +4,7 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 
 use latchkey_table::{Answer, Key, Request};
 
-use crate::act::{Act, Told};
+use crate::act::{Act, Reply};
 use crate::conflict::{keys, met};
 use crate::lab::Lab;
 use crate::machine::{Effect, Event, Machine, Step, Stuck};
@@ -18,7 +18,7 @@ pub(crate) type Meeting = (usize, usize, Vec<(String, String)>);
 pub(crate) struct Alone {
     pub(crate) act: Act,
     pub(crate) events: Vec<Event>,
-    pub(crate) told: Option<Told>,
+    pub(crate) told: Option<Reply>,
     /// The table it left.
     pub(crate) table: Table,
     /// The way it took.
@@ -82,7 +82,7 @@ impl Alone {
 }
 
 /// The way an act took, as a number.
-fn way(act: &Act, events: &[Event], told: Option<&Told>) -> u64 {
+fn way(act: &Act, events: &[Event], told: Option<&Reply>) -> u64 {
     let mut hasher = DefaultHasher::new();
     act.body.hash(&mut hasher);
     for event in events {

@@ -8,10 +8,11 @@ use latchkey_language::ast::{Example, ExampleCall, ExampleStep, QueueMode};
 use latchkey_language::{Diagnostic, Rule, Span};
 use latchkey_queue::Home;
 use latchkey_queue::outbox::Record;
-use latchkey_runtime::{Call, Caller, Sent, json, time};
+use latchkey_runtime::{Call, Caller, Sent};
 use latchkey_table::{Key, Text, Value};
+use latchkey_value::{json, time};
 
-use crate::act::{Act, Kind, Told};
+use crate::act::{Act, Kind, Reply};
 use crate::example::History;
 use crate::group::{Aim, Group};
 use crate::invariant::{self, Broken};
@@ -298,7 +299,7 @@ impl<'l> Story<'l> {
         Ok(())
     }
 
-    fn bind(&mut self, example: &ExampleCall, told: &Told) {
+    fn bind(&mut self, example: &ExampleCall, told: &Reply) {
         for (name, value) in &example.answer_headers {
             // Of the headers an answer has, the other one that a name can stand for is the path of what was made.
             let etag = name.node.eq_ignore_ascii_case("etag");
@@ -315,7 +316,7 @@ impl<'l> Story<'l> {
         }
     }
 
-    fn run(&mut self, act: &Act) -> Result<Option<Told>, Stuck> {
+    fn run(&mut self, act: &Act) -> Result<Option<Reply>, Stuck> {
         self.seed += 1;
         let alone = Alone::run(self.lab, &self.table, act, self.seed)?;
         self.table = alone.table.settled();

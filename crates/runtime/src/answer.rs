@@ -7,7 +7,7 @@ use base64::engine::general_purpose::URL_SAFE_NO_PAD as BASE64;
 use latchkey_table::{Capacity, Item, Text, Value};
 use sha2::{Digest, Sha256};
 
-use crate::evaluate::{Bound, Fault, Frame, Scope, push};
+use crate::evaluate::{Bound, Fault, Frame, Values, push};
 use crate::json;
 use crate::plan::{Piece, ReturnOp, Shown, Tag};
 use crate::problem::Problem;

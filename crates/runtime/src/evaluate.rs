@@ -1,9 +1,9 @@
 //! Expressions within one call.
 
 mod function;
-mod scope;
+mod values;
 
-pub(crate) use scope::{Evaluated, KeyText, Limit, Maybe, Scope};
+pub(crate) use values::{Evaluated, KeyText, Limit, Maybe, Values};
 
 use std::borrow::Cow;
 use std::cmp::Ordering;
@@ -233,7 +233,7 @@ impl Frame<'_> {
     }
 }
 
-impl Scope for Frame<'_> {
+impl Values for Frame<'_> {
     type Value = Value;
 
     fn value<'a>(&'a self, code: &'a Code) -> Evaluated<'a> {

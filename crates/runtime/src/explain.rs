@@ -19,9 +19,9 @@ use latchkey_model::model::{Place, Segment};
 use latchkey_table::Request;
 use latchkey_table::render::Rendered;
 
-use crate::evaluate::{Fault, Scope};
+use crate::evaluate::{Fault, Values};
 use crate::plan::{Code, Contract, OnFailure, Op, Queue, ReturnOp, System, Tag};
-use record::Kept;
+use record::RecordWritten;
 use scope::{Bound, Symbolic, Way};
 pub(crate) use size::check_expression_size;
 use symbol::Symbol;
@@ -74,7 +74,7 @@ pub fn explain(system: &System, id: &str) -> Option<Explanation> {
     let mut explainer = Explainer {
         words,
         scope: Symbolic::new(words),
-        kept: Kept::No,
+        kept: RecordWritten::No,
         out: Explanation { text: String::new(), requests: Vec::new() },
         indent: 0,
     };
@@ -93,7 +93,7 @@ struct Explainer<'a> {
     words: Words<'a>,
     scope: Symbolic<'a>,
     /// Whether the record of the call has been written by here.
-    kept: Kept,
+    kept: RecordWritten,
     out: Explanation,
     indent: usize,
 }

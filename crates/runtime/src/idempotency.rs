@@ -26,7 +26,7 @@ pub(crate) const PARTITION: &str = "LATCHKEY#IDEM#";
 pub(crate) const SORT: &str = "IDEM";
 
 /// The attribute that says when a record is over, in seconds since 1970: DynamoDB's own expiry reads it.
-pub(crate) const EXPIRES: &str = latchkey_table::EXPIRY_ATTRIBUTE;
+pub(crate) const EXPIRES: &str = latchkey_value::name::EXPIRY_ATTRIBUTE;
 
 /// What records carry in the discriminator.
 const TYPE: &str = "LATCHKEY_IDEM";

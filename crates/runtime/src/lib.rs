@@ -39,8 +39,6 @@ pub use clock::{Source, SystemSource};
 pub use explain::{Asked, Explanation, explain};
 pub use latchkey_model::model;
 pub use latchkey_queue as queue;
-pub use latchkey_value::limits::OUTBOX_SHARDS;
-pub use latchkey_value::{json, time};
 pub use plan::{ContractInfo, InputInfo, Mistakes, QueueInfo, System};
 pub use problem::{FieldError, Problem};
 pub use queue_handle::QueueHandle;
@@ -52,6 +50,8 @@ pub use sweep::{Swept, sweep};
 pub use trace::{Step, Trace};
 pub use upkeep::Purged;
 pub use work::{Ending, Handled, Work, Worked};
+
+use latchkey_value::{json, time};
 
 /// The program in the guide compiles.
 #[cfg(doctest)]

@@ -19,7 +19,7 @@ use latchkey_table::{
 
 use condition::equals;
 
-use crate::evaluate::{Fault, KeyText, Scope};
+use crate::evaluate::{Fault, KeyText, Values};
 use crate::plan::{self, Assign, Bounds, Code, Entity, Place, Strength, System};
 
 /// Fills requests of one system.
@@ -41,7 +41,7 @@ pub(crate) struct Filled<V: Datum = Value> {
 /// The key of an item.
 type KeyOf<S> = Key<KeyText<S>>;
 
-impl<S: Scope> Filler<'_, S> {
+impl<S: Values> Filler<'_, S> {
     pub(crate) fn key(&self, key: &plan::Key) -> Result<KeyOf<S>, Fault> {
         let (partition, sort) = (self.scope.text(&key.partition)?, self.scope.text(&key.sort)?);
         let key = Key { partition, sort };
@@ -195,7 +195,7 @@ impl<S: Scope> Filler<'_, S> {
     }
 }
 
-impl<S: Scope<Value = Value>> Filler<'_, S> {
+impl<S: Values<Value = Value>> Filler<'_, S> {
     /// The attributes that a leg would take beyond their bounds, on the item that is stored.
     pub(crate) fn breaches(
         &self,

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use latchkey_model::model::Told;
-use latchkey_queue::{Error, Failure, Message, Received, dead};
+use latchkey_queue::{Error, Message, Received, TryFailure, dead};
 use latchkey_table::{Capacity, Text, Value, Wrote};
 use tokio::time::Instant;
 
@@ -82,7 +82,7 @@ pub enum Ending {
     /// Not yet: the message comes again, and this was no failed try.
     Later,
     /// A failed try.
-    Failed(Failure),
+    Failed(TryFailure),
 }
 
 /// What became of a message that was received.
@@ -124,11 +124,11 @@ impl Runtime {
     }
 
     /// Has a queue's worker give a message up. Nothing becomes of the message itself.
-    pub async fn dead(&self, work: &Work, failure: &Failure) -> Worked {
+    pub async fn dead(&self, work: &Work, failure: &TryFailure) -> Worked {
         self.run_dead(work, failure, None).await
     }
 
-    async fn run_dead(&self, work: &Work, failure: &Failure, held: Option<Held<'_>>) -> Worked {
+    async fn run_dead(&self, work: &Work, failure: &TryFailure, held: Option<Held<'_>>) -> Worked {
         let worker = self.system.queue(&work.queue).and_then(|(_, queue)| queue.worker.as_ref());
         let Some(dead) = worker.and_then(|worker| worker.dead.as_ref()) else {
             return Worked::nothing(Ending::Done);
@@ -290,7 +290,7 @@ impl QueueHandle<'_> {
         match &worked.ending {
             Ending::Later if overdue => {
                 let message = "it has said `later` for more than 15 minutes";
-                Ending::Failed(Failure::new(CLASS_TIMEOUT, "later", message))
+                Ending::Failed(TryFailure::new(CLASS_TIMEOUT, "later", message))
             }
             ending => ending.clone(),
         }
@@ -298,7 +298,7 @@ impl QueueHandle<'_> {
 
     /// Gives up a message that the queue has given up by itself, without asking anyone.
     pub async fn give_up(&self, received: &Received) -> Result<Handled, Error> {
-        let failure = received.failure.clone().unwrap_or_else(Failure::crashed);
+        let failure = received.failure.clone().unwrap_or_else(TryFailure::crashed);
         self.end(received, None, failure, Capacity::ZERO).await
     }
 
@@ -306,7 +306,7 @@ impl QueueHandle<'_> {
         &self,
         received: &Received,
         turn: Option<&Turn>,
-        failure: Failure,
+        failure: TryFailure,
         tried: Capacity,
     ) -> Result<Handled, Error> {
         let (runtime, queue) = (self.runtime, self.queue());
@@ -333,7 +333,7 @@ impl QueueHandle<'_> {
     }
 
     /// Gives a message up for good. It is kept before it goes; two letters of one message are one.
-    async fn bury(&self, received: &Received, failure: &Failure) -> Result<(), Error> {
+    async fn bury(&self, received: &Received, failure: &TryFailure) -> Result<(), Error> {
         let (runtime, queue) = (self.runtime, self.queue());
         if !queue.keeps_letters() {
             let (message, now) = (&received.message, runtime.source.now());
@@ -389,9 +389,9 @@ impl Handled {
 }
 
 /// How the last try failed of a message that was tried too often.
-fn given_up(queue: &Queue, received: &Received) -> Option<Failure> {
+fn given_up(queue: &Queue, received: &Received) -> Option<TryFailure> {
     (received.tries > queue.tries)
-        .then(|| received.failure.clone().unwrap_or_else(Failure::crashed))
+        .then(|| received.failure.clone().unwrap_or_else(TryFailure::crashed))
 }
 
 /// Less than the lease, so that a worker still holds its message at the end.

@@ -35,10 +35,9 @@ pub use capacity::{Image, index_write};
 pub use condition::{Comparator, Condition, Operand, holds};
 pub use datum::{Datum, KeyText, View};
 pub use invalid::Invalid;
-pub use latchkey_value::name::EXPIRY_ATTRIBUTE;
-pub use latchkey_value::{
-    Capacity, Consistency, Item, Map, Number, NumberError, Text, Value, ValueType, limits,
-};
+// Requests and answers are made of these types, so whoever uses requests has them from here too. All else of `value`
+// is had from `value`.
+pub use latchkey_value::{Capacity, Consistency, Item, Map, Number, Text, Value, ValueType};
 pub use path::{Path, Step};
 pub use range::{SortRange, successor};
 pub use request::{
@@ -46,3 +45,5 @@ pub use request::{
     SnapshotGet, Transact, Update,
 };
 pub use schema::{Index, Key, KeyNames, Schema};
+
+use latchkey_value::{NumberError, limits};

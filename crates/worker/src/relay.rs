@@ -3,7 +3,8 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use latchkey_runtime::{OUTBOX_SHARDS, QueueHandle};
+use latchkey_runtime::QueueHandle;
+use latchkey_value::limits::OUTBOX_SHARDS;
 use tokio::sync::watch;
 
 use crate::meter::Meter;

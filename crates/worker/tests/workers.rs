@@ -7,8 +7,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use latchkey_embedded::Store;
-use latchkey_runtime::{Call, Caller, Options, Runtime, System, json};
+use latchkey_runtime::{Call, Caller, Options, Runtime, System};
 use latchkey_table::Value;
+use latchkey_value::json;
 use latchkey_worker::{Meters, Settings, Workers};
 
 const DOCUMENT: &str = include_str!("../../../systems/participation.md");

@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use latchkey_table::limits::{ITEM_BYTES_MAX, PARTITION_KEY_BYTES_MAX, SORT_KEY_BYTES_MAX};
 use latchkey_table::{Action, Check, Condition, Expression, Leg, Path, Put, Returning, Transact};
+use latchkey_value::limits::{ITEM_BYTES_MAX, PARTITION_KEY_BYTES_MAX, SORT_KEY_BYTES_MAX};
 
 use super::{Went, failed, invalid, item, key, put, query, sized, store, told, update};
 use crate::backend::Backend;

@@ -27,7 +27,7 @@ pub(crate) struct Queues {
 
 /// Where items and messages are kept.
 #[derive(Debug, Args)]
-pub(crate) struct Kept {
+pub(crate) struct DataArguments {
     /// Where items and messages are kept, and the development secret.
     #[arg(long, value_name = "DIR", default_value = "./latchkey-data")]
     pub(crate) data: PathBuf,
@@ -79,7 +79,7 @@ pub(crate) struct Work {
     #[arg(value_name = "DOC")]
     pub(crate) documents: Vec<PathBuf>,
     #[command(flatten)]
-    pub(crate) kept: Kept,
+    pub(crate) kept: DataArguments,
     #[command(flatten)]
     pub(crate) working: Working,
     /// The address for `/health` and `/metrics`; without it they are not served.
@@ -98,7 +98,7 @@ Examples:
   latchkey queue create --sqs                          the queues of the shipped systems on SQS
 
 A server that has the data directory open is asked to do it.")]
-pub(crate) enum Queue {
+pub(crate) enum QueueCommand {
     /// Lists queues: how many messages wait, for how long, are being worked on, are due later, are dead.
     #[command(after_help = "\
 Examples:
@@ -199,5 +199,5 @@ pub(crate) struct Place {
     #[arg(long = "doc", value_name = "DOC")]
     pub(crate) documents: Vec<PathBuf>,
     #[command(flatten)]
-    pub(crate) kept: Kept,
+    pub(crate) kept: DataArguments,
 }

@@ -3,9 +3,10 @@
 use std::io::Write as _;
 use std::sync::Arc;
 
-use latchkey_runtime::{Caller, Outcome, RawInput, Source, System, SystemSource, json, time};
+use latchkey_runtime::{Caller, Outcome, RawInput, Source, System, SystemSource};
 use latchkey_table::Text;
 use latchkey_table::render::Rendered;
+use latchkey_value::{json, time};
 
 use crate::Failure;
 use crate::arguments::Call;

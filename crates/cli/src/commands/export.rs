@@ -12,11 +12,11 @@ use crate::arguments::Export;
 use crate::transfer::lines::Position;
 use crate::transfer::mark::{Mark, MarkFile};
 use crate::transfer::meter::{Meter, Total, grouped, size};
-use crate::transfer::{Table, Told, beside};
+use crate::transfer::{Table, TableChoice, beside};
 use crate::wide;
 
 pub(crate) fn run(arguments: &Export, colour: bool) -> Result<(), Failure> {
-    let told = Told {
+    let told = TableChoice {
         documents: &arguments.documents,
         system: arguments.system.as_deref(),
         storage: &arguments.storage,

@@ -14,14 +14,14 @@ use crate::arguments::Import;
 use crate::transfer::lines::{Lines, Others, Part, Position, Stop};
 use crate::transfer::mark::{Mark, MarkFile};
 use crate::transfer::meter::{Meter, Total, grouped, size};
-use crate::transfer::{Table, Told, beside};
+use crate::transfer::{Table, TableChoice, beside};
 use crate::wide;
 
 /// How much of a file is read at once.
 const BUFFER_BYTES: usize = 256 * 1024;
 
 pub(crate) fn run(arguments: &Import, colour: bool) -> Result<(), Failure> {
-    let told = Told {
+    let told = TableChoice {
         documents: &arguments.documents,
         system: arguments.system.as_deref(),
         storage: &arguments.storage,

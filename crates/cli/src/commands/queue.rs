@@ -8,18 +8,18 @@ use latchkey_runtime::queue::{Count, Which};
 use latchkey_runtime::{Source, SystemSource};
 use serde_json::Value;
 
-use crate::arguments::{self, Queue, Queues};
+use crate::arguments::{self, QueueCommand, Queues};
 use crate::aws::Sqs;
 use crate::running::{Reach, Running, on_sqs, refuse_standard};
 use crate::upkeep::Order;
 use crate::{Failure, control, document};
 
-pub(crate) fn run(arguments: &Queue, colour: bool) -> Result<(), Failure> {
+pub(crate) fn run(arguments: &QueueCommand, colour: bool) -> Result<(), Failure> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     let runtime = runtime.map_err(Failure::unusable)?;
     runtime.block_on(async {
         match arguments {
-            Queue::Ls { json, place } => {
+            QueueCommand::Ls { json, place } => {
                 let listed = carry_out(place, &Order::List, colour).await?;
                 show(if *json {
                     format!("{listed:#}\n")
@@ -27,7 +27,7 @@ pub(crate) fn run(arguments: &Queue, colour: bool) -> Result<(), Failure> {
                     table(&listed).ok_or_else(strange)?
                 });
             }
-            Queue::Peek { queue, which, limit, json, place } => {
+            QueueCommand::Peek { queue, which, limit, json, place } => {
                 let (queue, which) = (queue.clone(), which.meant());
                 let order = Order::Peek { queue, which, limit: *limit };
                 let peeked = carry_out(place, &order, colour).await?;
@@ -38,7 +38,7 @@ pub(crate) fn run(arguments: &Queue, colour: bool) -> Result<(), Failure> {
                 };
                 show(text);
             }
-            Queue::Redrive { queue, id, place } => {
+            QueueCommand::Redrive { queue, id, place } => {
                 let order = Order::Redrive { queue: queue.clone(), id: id.clone() };
                 let count = carry_out(place, &order, colour).await?;
                 if let (Some(id), Some(0)) = (id, count.as_u64()) {
@@ -47,7 +47,7 @@ pub(crate) fn run(arguments: &Queue, colour: bool) -> Result<(), Failure> {
                 }
                 println!("{} sent again", many(&count));
             }
-            Queue::Purge { queue, which, yes, place } => {
+            QueueCommand::Purge { queue, which, yes, place } => {
                 let which = which.meant();
                 if !yes {
                     return Err(Failure::Unusable(format!(
@@ -58,7 +58,7 @@ pub(crate) fn run(arguments: &Queue, colour: bool) -> Result<(), Failure> {
                 let count = carry_out(place, &order, colour).await?;
                 println!("{} removed", many(&count));
             }
-            Queue::Create { documents, queues } => create(documents, queues, colour).await?,
+            QueueCommand::Create { documents, queues } => create(documents, queues, colour).await?,
         }
         Ok(())
     })

@@ -10,8 +10,9 @@ use hyper_util::rt::TokioIo;
 use latchkey_embedded::Store;
 use latchkey_http::{Service, Settings, TestClock, Tokens};
 use latchkey_language::ast::QueueMode;
-use latchkey_runtime::{Options, Outside, Runtime, Source, Storage, System, time};
+use latchkey_runtime::{Options, Outside, Runtime, Source, Storage, System};
 use latchkey_table::Backend;
+use latchkey_value::time;
 use tokio::net::TcpStream;
 
 use super::BEGINNING;

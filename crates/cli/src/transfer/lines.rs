@@ -4,9 +4,10 @@ use std::collections::HashMap;
 use std::io::{self, BufRead, Read};
 use std::sync::Arc;
 
-use latchkey_runtime::{System, json};
-use latchkey_table::limits::ITEM_BYTES_MAX;
+use latchkey_runtime::System;
 use latchkey_table::{Item, Key, Schema, line};
+use latchkey_value::json;
+use latchkey_value::limits::ITEM_BYTES_MAX;
 
 use crate::wide;
 

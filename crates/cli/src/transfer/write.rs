@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use latchkey_table::limits::BATCH_ITEMS_MAX;
 use latchkey_table::{Backend, Error, Item, Schema};
+use latchkey_value::limits::BATCH_ITEMS_MAX;
 use tokio::task::JoinSet;
 
 use super::lines::Entry;

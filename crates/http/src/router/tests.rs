@@ -23,15 +23,15 @@ fn router(routes: &[&str]) -> Router<String> {
 /// What was found, in one line: the route and its parameters, the methods, or nothing.
 fn found(router: &Router<String>, method: &str, path: &str) -> String {
     match router.find(method, path) {
-        Found::Route { target, parameters } => {
+        Matched::Route { target, parameters } => {
             let texts = parameters.iter().map(|parameter| match parameter {
                 Ok(text) => format!(" [{text}]"),
                 Err(bad) => format!(" !{bad:?}"),
             });
             format!("{target}{}", texts.collect::<String>())
         }
-        Found::Method { allow } => format!("405 {}", allow.join(", ")),
-        Found::Nothing => "404".to_owned(),
+        Matched::Method { allow } => format!("405 {}", allow.join(", ")),
+        Matched::Nothing => "404".to_owned(),
     }
 }
 
@@ -132,7 +132,7 @@ fn parameters_and_literals_are_compared_decoded() {
 #[test]
 fn plain_parameters_are_borrowed() {
     let router = router(&["GET /a/{}"]);
-    let Found::Route { parameters, .. } = router.find("GET", "/a/plain") else { panic!("found") };
+    let Matched::Route { parameters, .. } = router.find("GET", "/a/plain") else { panic!("found") };
     assert!(matches!(parameters.as_slice(), [Ok(Cow::Borrowed("plain"))]));
 }
 
@@ -288,13 +288,13 @@ proptest! {
             let of = |method: &str| fits.iter().find(|(known, ..)| *known == method);
             let wanted = of(method).or_else(|| of("GET").filter(|_| method == "HEAD"));
             match (router.find(method, &text), wanted) {
-                (Found::Route { target, parameters }, Some((_, shape, at))) => {
+                (Matched::Route { target, parameters }, Some((_, shape, at))) => {
                     prop_assert_eq!(target, at);
                     let open = shape.iter().zip(path).filter(|(s, _)| **s == Segment::Parameter);
                     let open: Vec<_> = open.map(|(_, text)| Ok(Cow::Borrowed(*text))).collect();
                     prop_assert_eq!(parameters, open);
                 }
-                (Found::Method { allow }, None) => {
+                (Matched::Method { allow }, None) => {
                     let known = |method: &&str| {
                         of(method).is_some() || (*method == "HEAD" && of("GET").is_some())
                     };
@@ -302,7 +302,7 @@ proptest! {
                     prop_assert!(!expected.is_empty());
                     prop_assert_eq!(allow, expected);
                 }
-                (Found::Nothing, None) => prop_assert!(fits.is_empty()),
+                (Matched::Nothing, None) => prop_assert!(fits.is_empty()),
                 (found, wanted) => prop_assert!(false, "{text}: {found:?}, not {wanted:?}"),
             }
         }

@@ -17,11 +17,11 @@ const KEPT_BYTES_MAX: usize = 2 * 1024;
 /// The hash has a random key: a caller cannot choose which token to replace, nor have a token compared with a similar
 /// one.
 pub(super) struct Cache {
-    slots: Box<[Mutex<Option<Kept>>]>,
+    slots: Box<[Mutex<Option<CachedToken>>]>,
     hasher: RandomState,
 }
 
-struct Kept {
+struct CachedToken {
     token: Box<str>,
     believed: Arc<Believed>,
 }
@@ -49,12 +49,12 @@ impl Cache {
         if token.len() <= KEPT_BYTES_MAX
             && let Some(slot) = self.slot(token)
         {
-            let kept = Kept { token: token.into(), believed: Arc::clone(believed) };
+            let kept = CachedToken { token: token.into(), believed: Arc::clone(believed) };
             *slot.lock().unwrap_or_else(PoisonError::into_inner) = Some(kept);
         }
     }
 
-    fn slot(&self, token: &str) -> Option<&Mutex<Option<Kept>>> {
+    fn slot(&self, token: &str) -> Option<&Mutex<Option<CachedToken>>> {
         let slots = u64::try_from(self.slots.len()).ok()?;
         let at = self.hasher.hash_one(token).checked_rem(slots)?;
         self.slots.get(usize::try_from(at).ok()?)

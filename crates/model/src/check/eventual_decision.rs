@@ -6,7 +6,7 @@ use super::flow::lets;
 use super::truth::{Lets, each};
 use super::{Report, each_leg, each_send, each_step};
 use crate::model::{
-    BindingId, Contract, Expr, ExprKind, Model, Read, Step, StepKind, Strong, Waiver, What,
+    BindingId, By, Contract, Expr, ExprKind, Model, Read, Step, StepKind, Strong, Waiver, What,
 };
 
 pub(super) fn check(model: &Model, report: &mut Report) {
@@ -141,7 +141,7 @@ fn raise(
     waivers: &[Waiver],
     report: &mut Report,
 ) {
-    let by_index = matches!(&read.what, What::Query(query) if query.index.is_some());
+    let by_index = matches!(&read.what, What::Query(query) if query.by != By::Table);
     let help = match (by_index, only_reads(contract)) {
         (false, _) => "write `strong` behind the read",
         (true, true) => {

@@ -6,7 +6,7 @@ use super::each_step;
 use super::truth::{Lets, PARTS_MAX, Passed, each, plain};
 use crate::lower::ends;
 use crate::model::{
-    BindingId, Contract, Expr, ExprKind, Failure, FailureKind, Given, Leg, Model, Piece, Query,
+    BindingId, Contract, Expr, ExprKind, FailureKind, Given, Leg, Model, OnFailure, Piece, Query,
     Range, Read, Send, Step, StepKind, Template, TextPiece, What,
 };
 use latchkey_language::Span;
@@ -200,7 +200,7 @@ impl<'a> Walk<'a> {
     /// Goes along what a failure does, if it does more than answer.
     fn failed(
         &mut self,
-        failure: Option<&'a Failure>,
+        failure: Option<&'a OnFailure>,
         way: &Way<'a>,
         known: impl FnOnce(&mut Way<'a>),
     ) {
@@ -328,10 +328,7 @@ impl<'a> Group<'a> {
 
     fn queried_part(&self, read: &'a Read, query: &'a Query, name: &str) -> Option<&'a Expr> {
         let entity = &self.model.entities[read.entity];
-        let shape = match &query.index {
-            None => &entity.key,
-            Some(index) => &entity.indexes.iter().find(|other| other.name == *index)?.key,
-        };
+        let shape = entity.place(query.by)?;
         let partition = query.partition.as_ref();
         let partition = partition.and_then(|text| self.hole(&shape.partition, text, name));
         partition.or_else(|| match &query.range {

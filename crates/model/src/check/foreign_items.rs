@@ -7,17 +7,16 @@ use latchkey_language::{Diagnostic, Rule};
 
 use super::keys::Keys;
 use super::{Report, each_read};
-use crate::model::{Entity, EntityId, KeyShape, Model, Query, Range, What};
+use crate::model::{By, EntityId, Model, Query, Range, What};
 use crate::regular::Language;
 
 pub(super) fn check(model: &Model, report: &mut Report) {
-    let mut keys: HashMap<Option<&str>, Keys<'_>> = HashMap::new();
+    let mut keys: HashMap<By, Keys<'_>> = HashMap::new();
     for contract in model.bodies() {
         each_read(contract, |read, step| {
             let What::Query(query) = &read.what else { return };
             let Some(partition) = &query.partition else { return };
-            let index = query.index.as_deref();
-            let keys = keys.entry(index).or_insert_with(|| Keys::new(model, index));
+            let keys = keys.entry(query.by).or_insert_with(|| Keys::new(model, query.by));
             let met: Vec<_> = keys
                 .meeting(&partition.language())
                 .into_iter()
@@ -25,7 +24,7 @@ pub(super) fn check(model: &Model, report: &mut Report) {
                 .collect();
             let name = |id: EntityId| &model.entities[id].name;
             let own = name(read.entity);
-            let shape = place(&model.entities[read.entity], query);
+            let shape = model.entities[read.entity].place(query.by);
             if let Some(shape) = shape
                 && !met.iter().any(|at| at.entity == read.entity)
             {
@@ -50,16 +49,6 @@ pub(super) fn check(model: &Model, report: &mut Report) {
     }
 }
 
-/// Where an entity lies in what is queried, if it does at all.
-pub(super) fn place<'a>(entity: &'a Entity, query: &Query) -> Option<&'a KeyShape> {
-    match &query.index {
-        None => Some(&entity.key),
-        Some(name) => {
-            entity.indexes.iter().find(|index| index.name == *name).map(|index| &index.key)
-        }
-    }
-}
-
 /// Whether a range can hold a text of a language.
 fn range_meets(query: &Query, sort: &Language) -> bool {
     // Above every text of UTF-8.
@@ -81,7 +70,7 @@ fn range_meets(query: &Query, sort: &Language) -> bool {
 }
 
 fn remedy(model: &Model, entity: EntityId, query: &Query) -> String {
-    let template = place(&model.entities[entity], query);
+    let template = model.entities[entity].place(query.by);
     let prefix = template.and_then(|key| key.sort.pieces.first()).and_then(|piece| match piece {
         crate::model::Piece::Literal(text) => Some(text.clone()),
         crate::model::Piece::Hole(_) => None,

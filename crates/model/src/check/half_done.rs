@@ -6,7 +6,7 @@ use latchkey_language::{Diagnostic, Rule, Span};
 
 use super::Report;
 use crate::lower::ends;
-use crate::model::{Failure, FailureKind, Model, Step, StepKind, Verb, Waiver};
+use crate::model::{FailureKind, Model, OnFailure, Step, StepKind, Verb, Waiver};
 
 pub(super) fn check(model: &Model, report: &mut Report) {
     for contract in &model.contracts {
@@ -66,7 +66,7 @@ impl Walk<'_> {
 
     /// What a statement does if it fails, after a first write.
     fn failure(&mut self, step: &Step, first: Option<Span>, counts: bool, waivers: &[Waiver]) {
-        let Some(Failure { kind, span }) = step.failure() else { return };
+        let Some(OnFailure { kind, span }) = step.failure() else { return };
         match kind {
             FailureKind::Retry if !self.answers_again => {
                 let why = "the first write stays, and happens again";

@@ -3,7 +3,6 @@
 
 use latchkey_language::{Diagnostic, Rule, Span};
 
-use super::foreign_items::place;
 use super::{Report, each_read};
 use crate::model::{Expr, ExprKind, Hole, Kind, Model, Piece, Range, Template, TextPiece, What};
 use crate::types::Type;
@@ -23,7 +22,7 @@ pub(super) fn check(model: &Model, report: &mut Report) {
     for contract in model.bodies() {
         each_read(contract, |read, step| {
             let What::Query(query) = &read.what else { return };
-            let Some(shape) = place(&model.entities[read.entity], query) else { return };
+            let Some(shape) = model.entities[read.entity].place(query.by) else { return };
             for bound in bounds(&query.range) {
                 if let Some(diagnostic) = astray(bound, &shape.sort) {
                     report.raise(diagnostic, &step.waivers);

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::model::{EntityId, KeyShape, Model};
+use crate::model::{By, EntityId, KeyShape, Model};
 use crate::regular::Language;
 
 /// Where the entities lie in the table, or in one index.
@@ -22,17 +22,11 @@ pub(super) struct Place<'a> {
 }
 
 impl<'a> Keys<'a> {
-    /// The keys of the table, or of the index of a name.
-    pub(super) fn new(model: &'a Model, index: Option<&str>) -> Keys<'a> {
+    /// The keys of the table, or of an index.
+    pub(super) fn new(model: &'a Model, by: By) -> Keys<'a> {
         let mut keys = Keys { places: Vec::new(), by_beginning: BTreeMap::new() };
         for (entity, declared) in model.entities.enumerate() {
-            let shape = match index {
-                None => Some(&declared.key),
-                Some(name) => {
-                    declared.indexes.iter().find(|index| index.name == name).map(|index| &index.key)
-                }
-            };
-            let Some(shape) = shape else { continue };
+            let Some(shape) = declared.place(by) else { continue };
             let (partition, sort) = (shape.partition.language(), shape.sort.language());
             let beginning = partition.beginning();
             keys.by_beginning.entry(beginning).or_default().push(keys.places.len());

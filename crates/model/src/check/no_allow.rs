@@ -4,7 +4,7 @@ use latchkey_language::{Diagnostic, Rule, Span};
 
 use super::Report;
 use crate::lower::ends;
-use crate::model::{ExprKind, Failure, FailureKind, Model, Step, StepKind};
+use crate::model::{ExprKind, FailureKind, Model, OnFailure, Step, StepKind};
 
 pub(super) fn check(model: &Model, report: &mut Report) {
     for contract in &model.contracts {
@@ -59,7 +59,7 @@ fn walk(steps: &[Step], mut allowed: bool, report: &mut Report) -> bool {
 }
 
 /// Where a problem tells something of an item, if it does.
-fn tells(failure: &Failure) -> Option<Span> {
+fn tells(failure: &OnFailure) -> Option<Span> {
     let FailureKind::Problem { message, with, .. } = &failure.kind else { return None };
     let mut found = None;
     for told in with.iter().map(|given| &given.value).chain(message) {

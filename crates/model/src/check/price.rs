@@ -6,8 +6,8 @@ use latchkey_value::{Capacity, Consistency};
 
 use super::size::{item_bytes_max, record_bytes_max};
 use crate::model::{
-    Entity, EntityId, Failure, FailureKind, IdVec, IndexShape, Leg, Limit, Model, PutMode, Queue,
-    Read, Send, Step, StepKind, Strong, Template, Verb, What,
+    By, Entity, EntityId, FailureKind, IdVec, IndexShape, Leg, Limit, Model, OnFailure, PutMode,
+    Queue, Read, Send, Step, StepKind, Strong, Template, Verb, What,
 };
 
 /// How many items a query without a bound is taken to read; another rule tells of it.
@@ -76,9 +76,11 @@ fn read_charge<'a>(entity: &'a Entity, read: &Read, bytes: usize) -> Charge<'a> 
         (_, Strong::No) => Capacity::read(bytes, Consistency::Eventual),
         _ => Capacity::read(bytes, Consistency::Strong),
     };
-    let (index, largest, smallest) = match &read.what {
-        What::Get(_) => (None, one(bytes), one(0)),
-        What::Batch(batch) => (None, one(bytes).times(batch.count()), one(0).times(batch.count())),
+    let (by, largest, smallest) = match &read.what {
+        What::Get(_) => (By::Table, one(bytes), one(0)),
+        What::Batch(batch) => {
+            (By::Table, one(bytes).times(batch.count()), one(0).times(batch.count()))
+        }
         What::Query(query) => {
             let items = match &query.limit {
                 // One more, to tell whether the page is the last.
@@ -89,10 +91,10 @@ fn read_charge<'a>(entity: &'a Entity, read: &Read, bytes: usize) -> Charge<'a> 
             let bytes = bytes.saturating_mul(usize::try_from(items).unwrap_or(usize::MAX));
             // Each of several requests is rounded up by itself.
             let cuts = u64::try_from(bytes / QUERY_BYTES_MAX).unwrap_or(u64::MAX);
-            (query.index.as_deref(), one(bytes) + one(0).times(cuts), one(0))
+            (query.by, one(bytes) + one(0).times(cuts), one(0))
         }
     };
-    let shape = entity.indexes.iter().find(|shape| Some(shape.name.as_str()) == index);
+    let shape = entity.indexes.iter().find(|shape| by == By::Index(shape.index));
     Charge {
         index: shape.map(|shape| shape.name.as_str()),
         partition: &shape.map_or(&entity.key, |shape| &shape.key).partition,
@@ -195,7 +197,7 @@ fn walk<'a>(
 }
 
 /// The ways from a failure: those that go on are those without it.
-fn otherwise<'a>(failure: Option<&'a Failure>, weigh: &impl Fn(&'a Step, bool) -> u64) -> Ways {
+fn otherwise<'a>(failure: Option<&'a OnFailure>, weigh: &impl Fn(&'a Step, bool) -> u64) -> Ways {
     let ended = match failure.map(|failure| &failure.kind) {
         Some(FailureKind::Steps(steps)) => worst(steps, weigh),
         _ => 0,

@@ -11,7 +11,8 @@ use super::flow::lets;
 use super::truth::{Lets, each, plain};
 use super::{Report, each_read, each_step};
 use crate::model::{
-    BindingId, Contract, Expr, ExprKind, Kind, Limit, Model, Op, Query, Range, Step, StepKind, What,
+    BindingId, By, Contract, Expr, ExprKind, Kind, Limit, Model, Op, Query, Range, Step, StepKind,
+    What,
 };
 use crate::types::Type;
 
@@ -48,7 +49,7 @@ fn parts(contract: &Contract) -> HashMap<BindingId, (Part, Span)> {
 }
 
 fn is_one_item(query: &Query) -> bool {
-    query.index.is_none() && matches!(query.range, Range::Equal(_))
+    query.by == By::Table && matches!(query.range, Range::Equal(_))
 }
 
 struct Decisions<'a> {

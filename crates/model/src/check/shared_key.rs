@@ -5,14 +5,14 @@ use latchkey_language::{Diagnostic, Rule};
 
 use super::Report;
 use super::keys::Keys;
-use crate::model::Model;
+use crate::model::{By, Model};
 use crate::regular::Language;
 
 /// What the partitions begin with that Latchkey keeps for itself.
 const RESERVED: &str = "LATCHKEY#";
 
 pub(super) fn check(model: &Model, report: &mut Report) {
-    let keys = Keys::new(model, None);
+    let keys = Keys::new(model, By::Table);
     for place in keys.all() {
         let entity = &model.entities[place.entity];
         if place.partition.meets(&Language::literal(RESERVED).then_anything()) {

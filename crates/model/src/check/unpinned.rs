@@ -14,7 +14,7 @@ use super::flow::{Group, groups};
 use super::truth::{Passed, each};
 use super::{Report, each_send, each_step};
 use crate::model::{
-    BindingId, Contract, EntityId, Expr, ExprKind, Leg, Model, Send, StepKind, Verb, What,
+    BindingId, By, Contract, EntityId, Expr, ExprKind, Leg, Model, Send, StepKind, Verb, What,
 };
 
 mod pin;
@@ -371,14 +371,14 @@ fn finders<'a>(
         return Vec::new();
     };
     let key = model.entities[id].key.attributes();
-    let one_item = query.index.is_none()
+    let one_item = query.by == By::Table
         && key.into_iter().all(|part| group.key_part(fact.binding(), part).is_some());
     if one_item || matches!(fact, Fact::There(_)) {
         return Vec::new();
     }
     let mut all = [changes.making(id), changes.removal(id)].concat();
     let indexes = &model.entities[id].indexes;
-    let index = indexes.iter().filter(|index| query.index.as_ref() == Some(&index.name));
+    let index = indexes.iter().filter(|shape| query.by == By::Index(shape.index));
     for part in index.flat_map(|index| index.key.attributes()) {
         all.extend(changes.attribute(id, part));
     }

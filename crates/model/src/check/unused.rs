@@ -6,15 +6,15 @@ use latchkey_language::{Diagnostic, Rule};
 
 use super::{Report, each_leg, each_read, each_send, each_step};
 use crate::model::{
-    BindingId, Contract, Ending, Entity, EntityId, Expr, ExprKind, FailureKind, Model, Order,
-    QueueId, StepKind, Strong, Trigger, What,
+    BindingId, By, Contract, Ending, Entity, EntityId, Expr, ExprKind, FailureKind, IndexId, Model,
+    Order, QueueId, StepKind, Strong, Trigger, What,
 };
 
 /// What the contracts make use of.
 #[derive(Default)]
 struct Used<'a> {
     entities: HashSet<EntityId>,
-    indexes: HashSet<(EntityId, &'a str)>,
+    indexes: HashSet<(EntityId, IndexId)>,
     attributes: HashSet<(EntityId, &'a str)>,
     /// The bindings of the contract that is looked at.
     bindings: HashSet<BindingId>,
@@ -46,7 +46,7 @@ pub(super) fn check(model: &Model, report: &mut Report) {
             continue;
         }
         for index in &entity.indexes {
-            if !used.indexes.contains(&(id, index.name.as_str())) {
+            if !used.indexes.contains(&(id, index.index)) {
                 let message = format!("no query reads the index `{}`", index.name);
                 let diagnostic = Diagnostic::new(Rule::Unused, index.span, message)
                     .why("every write of the item pays for it")
@@ -137,7 +137,7 @@ fn take_in_reads<'a>(contract: &'a Contract, used: &mut Used<'a>) {
             attributes(contract, test, used);
         }
         if let What::Query(query) = &read.what
-            && let Some(index) = &query.index
+            && let By::Index(index) = query.by
         {
             used.indexes.insert((read.entity, index));
         }

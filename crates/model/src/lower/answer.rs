@@ -7,7 +7,7 @@ use super::Lowering;
 use super::scope::{Access, Scope};
 use super::statement::ends;
 use crate::model::{
-    EntityId, Expr, ExprKind, Facts, Failure, FailureKind, Given, Kind, New, PathPart, Return,
+    EntityId, Expr, ExprKind, Facts, FailureKind, Given, Kind, New, OnFailure, PathPart, Return,
     StepKind, TextPiece, Trigger,
 };
 use crate::types::Type;
@@ -25,7 +25,7 @@ impl Lowering {
         failure: &ast::Else,
         scope: &mut Scope,
         facts: &mut Facts,
-    ) -> Failure {
+    ) -> OnFailure {
         let kind = match &failure.kind {
             ElseKind::Retry => FailureKind::Retry,
             ElseKind::Block(statements) => {
@@ -56,7 +56,7 @@ impl Lowering {
             }
             ElseKind::End(ending) => FailureKind::End(self.ending(ending, failure.span, scope)),
         };
-        Failure { kind, span: failure.span }
+        OnFailure { kind, span: failure.span }
     }
 
     /// Refuses a name that every answer of this kind has already.

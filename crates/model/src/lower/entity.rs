@@ -92,11 +92,12 @@ impl Lowering {
                     self.key_is_whole(key, &attributes);
                 }
                 Member::Index(index) => {
-                    let first = indexes.iter().find(|i: &&IndexShape| i.name == index.name.node);
+                    let shape = self.index(index, &attributes);
+                    let first = indexes.iter().find(|i: &&IndexShape| i.index == shape.index);
                     if let Some(first) = first {
                         self.twice("index", &index.name, first.span);
                     }
-                    indexes.push(self.index(index, &attributes));
+                    indexes.push(shape);
                 }
                 Member::Waive(waive) => waivers.extend(self.waiver(waive)),
                 Member::Field(_) | Member::Copies(_) | Member::Moves(_) => {}
@@ -274,8 +275,11 @@ impl Lowering {
             partition: self.required_key(partition, "PK", index.name.span),
             sort: self.required_key(sort, "SK", index.name.span),
         };
+        let name = index.name.node.clone();
+        let known = self.model.indexes.position(|other| *other == name);
         IndexShape {
-            name: index.name.node.clone(),
+            index: known.unwrap_or_else(|| self.model.indexes.push(name.clone())),
+            name,
             key,
             moves: index.moves.is_some(),
             span: index.name.span,

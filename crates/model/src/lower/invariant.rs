@@ -6,8 +6,8 @@ use latchkey_language::{Diagnostic, Name, Rule, Span};
 use super::Lowering;
 use super::scope::{Access, Scope};
 use crate::model::{
-    Contract, EntityId, Expr, ExprKind, Facts, Failure, FailureKind, Given, Input, Invariant, Kind,
-    Limit, Place, Query, Read, Return, Step, StepKind, Strong, Trigger, What,
+    By, Contract, EntityId, Expr, ExprKind, Facts, FailureKind, Given, Input, Invariant, Kind,
+    Limit, OnFailure, Place, Query, Read, Return, Step, StepKind, Strong, Trigger, What,
 };
 use crate::types::Type;
 
@@ -127,7 +127,7 @@ impl Lowering {
             StepKind::Read(mut read) => {
                 read.strong = match &read.what {
                     // No index is ever strong, and nothing is under way.
-                    What::Query(query) if query.index.is_some() => Strong::No,
+                    What::Query(query) if query.by != By::Table => Strong::No,
                     What::Query(_) | What::Get(_) | What::Batch(_) => Strong::Yes,
                 };
                 if let What::Query(query) = &mut read.what {
@@ -154,7 +154,7 @@ impl Lowering {
     }
 }
 
-fn problem(status: u16, code: &str, span: Span) -> Failure {
+fn problem(status: u16, code: &str, span: Span) -> OnFailure {
     let (code, message, with) = (code.to_owned(), None, Vec::new());
-    Failure { kind: FailureKind::Problem { status, code, message, with }, span }
+    OnFailure { kind: FailureKind::Problem { status, code, message, with }, span }
 }

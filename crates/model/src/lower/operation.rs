@@ -6,7 +6,7 @@ use latchkey_language::{Diagnostic, Name, Rule, Span};
 use super::Lowering;
 use super::scope::{Access, Scope, unknown};
 use crate::model::{
-    Batch, BindingId, EntityId, Expr, ExprKind, Facts, Given, Kind, Limit, Order, Query, Range,
+    Batch, BindingId, By, EntityId, Expr, ExprKind, Facts, Given, Kind, Limit, Order, Query, Range,
     Read, StepKind, Strong, Template, Verb, What,
 };
 use crate::types::Type;
@@ -195,7 +195,7 @@ impl Lowering {
 
     fn query(&mut self, operation: &ast::Operation, entity: EntityId, scope: &mut Scope) -> Query {
         let mut query = Query {
-            index: None,
+            by: By::Table,
             partition: None,
             range: Range::All,
             filters: Vec::new(),
@@ -211,8 +211,7 @@ impl Lowering {
         for clause in &operation.clauses {
             match &clause.node {
                 ClauseKind::By(index) => {
-                    self.by_index(index, operation, entity);
-                    query.index = Some(index.node.clone());
+                    query.by = self.by_index(index, operation, entity);
                 }
                 ClauseKind::Where(condition) => self.key_conditions(condition, &mut query, scope),
                 ClauseKind::Order { descending: true, when } => {
@@ -240,14 +239,7 @@ impl Lowering {
     /// Refuses a secret in the key of a query, if an attribute of that key is not secret: the items would show it.
     fn keys_keep_secrets(&mut self, query: &Query, entity: EntityId, scope: &Scope) {
         let shape = &self.model.entities[entity];
-        let index = query.index.as_ref();
-        let key = match index {
-            Some(name) => {
-                shape.indexes.iter().find(|index| index.name == *name).map(|index| &index.key)
-            }
-            None => Some(&shape.key),
-        };
-        let Some(key) = key else { return };
+        let Some(key) = shape.place(query.by) else { return };
         let open = |template: &Template| {
             let mut names = template.holes().map(|hole| hole.attribute.clone());
             names.find(|name| shape.attribute(name).is_some_and(|attribute| !attribute.secret))
@@ -280,9 +272,14 @@ impl Lowering {
         items
     }
 
-    fn by_index(&mut self, index: &Name, operation: &ast::Operation, entity: EntityId) {
+    fn by_index(&mut self, index: &Name, operation: &ast::Operation, entity: EntityId) -> By {
+        let id = self.model.indexes.position(|name| *name == index.node);
         let known = &self.model.entities[entity].indexes;
-        if !known.iter().any(|other| other.name == index.node) {
+        let by = match id {
+            Some(id) if known.iter().any(|shape| shape.index == id) => By::Index(id),
+            _ => By::Unknown,
+        };
+        if by == By::Unknown {
             self.unknown("index of the entity named", index, None);
         }
         let strong = |clause: &&ast::Clause| matches!(clause.node, ClauseKind::Strong(_));
@@ -294,6 +291,7 @@ impl Lowering {
                 .why("DynamoDB copies items to its indexes a moment after the write");
             self.report(diagnostic.help(help));
         }
+        by
     }
 
     pub(super) fn misplaced(&mut self, clause: &ClauseKind, span: Span, verb: &str) {

@@ -7,8 +7,8 @@ use latchkey_value::Number;
 use super::Lowering;
 use super::scope::{Scope, narrow};
 use crate::model::{
-    CapacityUnit, Cost, Expr, Facts, Failure, Kind, Period, Rate, Stated, Step, StepKind, Trigger,
-    Waiver,
+    CapacityUnit, Cost, Expr, Facts, Kind, OnFailure, Period, Rate, Stated, Step, StepKind,
+    Trigger, Waiver,
 };
 
 /// Whether a statement can stand in a transaction.
@@ -179,7 +179,7 @@ impl Lowering {
         failure: Option<&ast::Else>,
         scope: &mut Scope,
         facts: &mut Facts,
-    ) -> (Expr, Option<Failure>) {
+    ) -> (Expr, Option<OnFailure>) {
         let test = self.test(test, scope);
         let before = scope.present.clone();
         narrow(&test, false, &mut scope.present);

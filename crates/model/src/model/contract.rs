@@ -3,7 +3,7 @@
 use latchkey_language::Span;
 use latchkey_language::ast::Method;
 
-use super::{BindingId, EntityId, Expr, Facts, IdVec, InputId, Kind, QueueId, Waiver};
+use super::{BindingId, EntityId, Expr, Facts, IdVec, IndexId, InputId, Kind, QueueId, Waiver};
 use crate::types::Type;
 
 /// What runs: a contract, a worker, or what one of them does later on.
@@ -133,9 +133,9 @@ pub enum StepKind {
     /// Continues only if the caller is allowed to.
     Allow(Expr),
     /// Continues only if the test holds.
-    Require(Expr, Option<Failure>),
+    Require(Expr, Option<OnFailure>),
     /// Continues only if the caller's precondition holds.
-    Match(Expr, Option<Failure>),
+    Match(Expr, Option<OnFailure>),
     /// Does one of two blocks.
     When(Expr, Vec<Step>, Vec<Step>),
     /// Names a value.
@@ -182,7 +182,7 @@ pub struct Read {
     /// What is read.
     pub what: What,
     /// What happens if nothing is found.
-    pub failure: Option<Failure>,
+    pub failure: Option<OnFailure>,
     /// Where it is written.
     pub span: Span,
 }
@@ -231,11 +231,22 @@ impl Batch {
     }
 }
 
+/// What a query reads.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum By {
+    /// The table.
+    Table,
+    /// An index in which the entity has a place.
+    Index(IndexId),
+    /// An index that the entity does not have, which is reported.
+    Unknown,
+}
+
 /// A range of a partition.
 #[derive(Debug)]
 pub struct Query {
-    /// The index, or else the table.
-    pub index: Option<String>,
+    /// What is read.
+    pub by: By,
     /// The partition; `None` where none is fixed.
     pub partition: Option<Expr>,
     /// The sort keys.
@@ -350,7 +361,7 @@ pub struct Leg {
     /// The condition on the stored item.
     pub condition: Option<Expr>,
     /// What happens if it does not.
-    pub failure: Option<Failure>,
+    pub failure: Option<OnFailure>,
     /// Where it is written.
     pub span: Span,
 }
@@ -416,7 +427,7 @@ pub enum PutMode {
 
 /// What happens when a read finds nothing, a test fails or a leg is refused.
 #[derive(Debug)]
-pub struct Failure {
+pub struct OnFailure {
     /// What happens.
     pub kind: FailureKind,
     /// Where it is written.

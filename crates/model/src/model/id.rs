@@ -50,6 +50,8 @@ ids! {
     RoleId;
     /// A queue of a model.
     QueueId;
+    /// An index of a model's table, which several entities can share.
+    IndexId;
 }
 
 /// A list that is indexed by ids of its own.

@@ -14,13 +14,13 @@ use crate::regular::Language;
 use crate::types::Type;
 
 pub use contract::{
-    Batch, Binding, Contract, Ending, Failure, FailureKind, Given, Input, Leg, Limit, Order,
+    Batch, Binding, By, Contract, Ending, FailureKind, Given, Input, Leg, Limit, OnFailure, Order,
     PathPart, Place, PutMode, Query, Range, Read, Return, Route, Segment, Send, Step, StepKind,
     Strong, Trigger, Verb, What,
 };
 pub use expression::{Expr, ExprKind, Kind, New, Op, TextPiece, Told};
 pub use facts::{CapacityUnit, Cost, Facts, Period, Rate, Stated};
-pub use id::{BindingId, EntityId, Id, IdVec, InputId, QueueId, RoleId};
+pub use id::{BindingId, EntityId, Id, IdVec, IndexId, InputId, QueueId, RoleId};
 pub use latchkey_language::ast::Method;
 pub use queue::{Queue, QueueField, Worker};
 pub use step::each_step;
@@ -34,6 +34,8 @@ pub struct Model {
     pub system: String,
     /// The table.
     pub table: Table,
+    /// The names of the table's indexes.
+    pub indexes: IdVec<IndexId, String>,
     /// The roles a caller can have.
     pub roles: IdVec<RoleId, Role>,
     /// What is stored.
@@ -111,6 +113,17 @@ pub struct Entity {
 }
 
 impl Entity {
+    /// The keys of the entity in what a query reads, if it has a place there.
+    pub fn place(&self, by: By) -> Option<&KeyShape> {
+        match by {
+            By::Table => Some(&self.key),
+            By::Index(id) => {
+                self.indexes.iter().find(|shape| shape.index == id).map(|shape| &shape.key)
+            }
+            By::Unknown => None,
+        }
+    }
+
     /// The attribute of a name.
     pub fn attribute(&self, name: &str) -> Option<&Attribute> {
         self.attributes.iter().find(|attribute| attribute.name == name)
@@ -169,6 +182,8 @@ impl KeyShape {
 #[derive(Debug)]
 pub struct IndexShape {
     /// The index.
+    pub index: IndexId,
+    /// The name of the index.
     pub name: String,
     /// Its keys.
     pub key: KeyShape,

@@ -1,10 +1,10 @@
 //! Walks the steps of a contract: the steps inside a step, and the steps it does when it fails.
 
-use super::{Failure, FailureKind, Step, StepKind};
+use super::{FailureKind, OnFailure, Step, StepKind};
 
 impl Step {
     /// What it does where it fails.
-    pub fn failure(&self) -> Option<&Failure> {
+    pub fn failure(&self) -> Option<&OnFailure> {
         match &self.kind {
             StepKind::Require(_, failure) | StepKind::Match(_, failure) => failure.as_ref(),
             StepKind::Read(read) => read.failure.as_ref(),

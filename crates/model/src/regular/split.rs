@@ -44,7 +44,7 @@ enum At {
 pub(crate) fn splits(first: &Language, rest: &Language) -> Splits {
     let (first, rest) = (Automaton::new(first), Automaton::new(rest));
     let start = Automaton::START;
-    let mut found = Found::default();
+    let mut found = Search::default();
     found.reached.insert(At::First(start, start), None);
     found.open.push_back(At::First(start, start));
     while let Some(at) = found.open.pop_front() {
@@ -76,13 +76,13 @@ pub(crate) fn splits(first: &Language, rest: &Language) -> Splits {
 
 /// What the search has found so far.
 #[derive(Default)]
-struct Found {
+struct Search {
     /// What was reached: from where, and by which byte.
     reached: HashMap<At, Option<(At, Option<u8>)>>,
     open: VecDeque<At>,
 }
 
-impl Found {
+impl Search {
     /// Takes one byte in both readings.
     fn together(
         &mut self,

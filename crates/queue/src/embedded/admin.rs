@@ -11,7 +11,7 @@ use latchkey_table::{
 use super::stored::{Part, Place, Stored, grouped};
 use super::{Blocked, Embedded, again};
 use crate::limits::{COUNT_MAX, COUNT_QUERIES_MAX, PAGE_MAX};
-use crate::{Count, Depth, Error, Failure, Message, dead};
+use crate::{Count, Depth, Error, Message, TryFailure, dead};
 
 /// Which messages of a queue are meant.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -32,7 +32,7 @@ pub struct Peeked {
     /// How often it was tried.
     pub tries: u32,
     /// How the last try failed.
-    pub failure: Option<Failure>,
+    pub failure: Option<TryFailure>,
     /// When it is due, when its lease is over, or when it was given up.
     pub at: i64,
 }

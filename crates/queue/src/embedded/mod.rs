@@ -24,7 +24,7 @@ pub(crate) use stored::Stored;
 pub use stranded::Stranded;
 
 use crate::limits::TIME_MAX;
-use crate::{Clock, Error, Failure, Home, Message, Received, dead};
+use crate::{Clock, Error, Home, Message, Received, TryFailure, dead};
 use dispatch::Waiting;
 use ordered::Groups;
 use stored::{Part, Place};
@@ -245,7 +245,7 @@ impl Embedded {
         &self,
         received: &Received,
         until: i64,
-        failure: Failure,
+        failure: TryFailure,
     ) -> Result<(), Error> {
         let held = received.stored().ok_or(Error::Stale)?;
         let failure = Some(failure);
@@ -253,7 +253,7 @@ impl Embedded {
     }
 
     /// The message is given up, and becomes a dead letter.
-    pub async fn dead(&self, received: &Received, failure: &Failure) -> Result<(), Error> {
+    pub async fn dead(&self, received: &Received, failure: &TryFailure) -> Result<(), Error> {
         let held = received.stored().ok_or(Error::Stale)?;
         let Shared { home, clock, .. } = &*self.shared;
         let letter = dead::put(home, &held.message, received.tries, failure, clock.now());

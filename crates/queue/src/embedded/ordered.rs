@@ -17,7 +17,7 @@ use latchkey_table::{Error as TableError, Leg, Number, Text, Transact};
 use super::Shared;
 use super::stored::{Part, Place, Stored, behind};
 use crate::limits::{PAGE_MAX, TIME_MAX};
-use crate::{Error, Failure, Received};
+use crate::{Error, Received, TryFailure};
 
 /// The most messages of one run.
 const RUN_MAX: usize = 16;
@@ -43,7 +43,7 @@ pub struct Blocked {
     /// Since when it has had its place.
     pub since: i64,
     /// How its last try failed; nothing if it was put off.
-    pub failure: Option<Failure>,
+    pub failure: Option<TryFailure>,
 }
 
 /// The groups that someone works on.

@@ -13,7 +13,7 @@ use latchkey_table::{
 };
 
 use crate::home::{Home, stamp};
-use crate::message::{Failure, Message, number};
+use crate::message::{Message, TryFailure, number};
 
 /// What a message's item carries in the discriminator.
 const KIND: &str = "LATCHKEY_MESSAGE";
@@ -134,7 +134,7 @@ pub(crate) struct Stored {
     /// The lease, where it is held.
     pub(crate) lease: Option<Number>,
     /// How the last try failed.
-    pub(crate) failure: Option<Failure>,
+    pub(crate) failure: Option<TryFailure>,
     /// When it is worked on again, where it holds its group.
     pub(crate) again_at: Option<i64>,
     /// When it was first put off, where it holds its group.
@@ -174,7 +174,7 @@ impl Stored {
             due_at: number(item, DUE_AT)?,
             tries: number(item, "tries")?,
             lease: item.get(LEASE).and_then(Value::as_number),
-            failure: Failure::read(item),
+            failure: TryFailure::read(item),
             again_at: number(item, AGAIN_AT),
             put_off_since: number(item, PUT_OFF_SINCE),
             message: Arc::new(Message::read(item)?),
@@ -257,7 +257,7 @@ impl Stored {
         };
         let tries = self.tries.saturating_add(1);
         let failure = match self.lease {
-            Some(_) => Some(Failure::crashed()),
+            Some(_) => Some(TryFailure::crashed()),
             None => self.failure.clone(),
         };
         Stored { tries, lease: Some(lease.into()), again_at: None, failure, place, ..self.clone() }

@@ -98,7 +98,7 @@ fn missing(what: &str) -> Error {
 /// The number of an attribute, if the attribute is there.
 fn number(name: &str, text: Option<&str>) -> Result<Option<i64>, Error> {
     let read = text.map(str::parse).transpose();
-    read.map_err(|_| Error::Unavailable { reason: format!("`{name}` is no number: {text:?}") })
+    read.map_err(|_| Error::Unavailable { reason: format!("`{name}` is not a number: {text:?}") })
 }
 
 #[cfg(test)]
@@ -131,13 +131,13 @@ mod tests {
     }
 
     #[test]
-    fn an_attribute_that_is_no_number_is_refused() {
+    fn an_attribute_that_is_not_a_number_is_refused() {
         for name in [SENT_AT, DUE_AT, TRIES] {
             let value = MessageAttributeValue::builder().data_type("String").string_value("soon");
             let value = value.build().expect("it is a text");
             let mut message = carried("");
             message.message_attributes = Some([(name.to_owned(), value)].into());
-            let error = Envelope::read(&message).expect_err("it is no number").to_string();
+            let error = Envelope::read(&message).expect_err("it is not a number").to_string();
             assert!(error.contains(name) && error.contains("soon"), "{error}");
         }
     }

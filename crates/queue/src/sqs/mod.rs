@@ -19,7 +19,7 @@ use aws_smithy_http_client::tls::{Provider, rustls_provider::CryptoMode};
 use latchkey_table::Text;
 
 use crate::received::{Ended, Handle};
-use crate::{Clock, Count, Depth, Error, Failure, Message, Received};
+use crate::{Clock, Count, Depth, Error, Message, Received, TryFailure};
 use envelope::Envelope;
 use error::{meaning, stale_or};
 
@@ -95,7 +95,7 @@ struct Past {
     /// How often it failed.
     failed: u32,
     /// How the last time.
-    failure: Option<Failure>,
+    failure: Option<TryFailure>,
     /// When it was first put off.
     put_off_since: Option<i64>,
 }
@@ -371,7 +371,7 @@ impl Sqs {
         &self,
         received: &Received,
         until: i64,
-        failure: Failure,
+        failure: TryFailure,
     ) -> Result<(), Error> {
         end(received)?;
         self.remember(received.message.id(), |past| {

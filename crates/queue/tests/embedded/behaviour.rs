@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use latchkey_queue::{Error, Failure, Stamp, Which, leg};
+use latchkey_queue::{Error, Stamp, TryFailure, Which, leg};
 use latchkey_table::{Check, Condition, Key, Leg, Transact};
 
 use crate::world::{LEASE_MS, World, failure, home, ids, message, table};
@@ -121,7 +121,7 @@ async fn dead_letters_keep_their_failure_until_they_are_sent_again() {
     }
     for received in world.receive(10).await {
         let code = format!("CODE_{}", received.message.id());
-        world.queue.dead(&received, &Failure::new("POISON", &code, "")).await.unwrap();
+        world.queue.dead(&received, &TryFailure::new("POISON", &code, "")).await.unwrap();
     }
     world.set(LEASE);
     assert_eq!(world.receive(10).await, []);

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicI64, Ordering};
 use std::time::Duration;
 
 use latchkey_embedded::{Options, Store};
-use latchkey_queue::{Clock, Embedded, Error, Failure, Home, Message, Received, Which, runs};
+use latchkey_queue::{Clock, Embedded, Error, Home, Message, Received, TryFailure, Which, runs};
 use latchkey_table::{Item, Map, Put, Returning, Transact};
 
 use crate::world::{LEASE_MS, failure, ids, table};
@@ -210,12 +210,12 @@ async fn a_process_that_begins_goes_on_at_once_and_in_order() {
     assert_eq!(ids(&held), ["a2", "a3", "a0"]);
     let tries: Vec<u32> = held.iter().map(|one| one.tries).collect();
     assert_eq!(tries, [2, 1, 1], "the one that may have been worked on counts it as a try");
-    let failed = [Some(Failure::crashed()), None, None];
+    let failed = [Some(TryFailure::crashed()), None, None];
     assert!(held.iter().map(|one| &one.failure).eq(&failed), "{held:?}");
     // Put off, it blocks its group, and the last thing known of it is that its worker died.
     next.queue.later(&held[0], -999_000).await.unwrap();
     let blocked = next.queue.blocked().await.unwrap();
-    assert_eq!(blocked[0].failure, Some(Failure::crashed()));
+    assert_eq!(blocked[0].failure, Some(TryFailure::crashed()));
     assert_eq!(world.queue.done(&lost[1]).await, Err(Error::Stale));
 }
 

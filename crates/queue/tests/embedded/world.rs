@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicI64, Ordering};
 use std::time::Duration;
 
 use latchkey_embedded::{Options, Store};
-use latchkey_queue::{Clock, Embedded, Failure, Home, Message, Received};
+use latchkey_queue::{Clock, Embedded, Home, Message, Received, TryFailure};
 use latchkey_table::{Map, Schema};
 
 pub(crate) const LEASE_MS: u32 = 1_000;
@@ -28,8 +28,8 @@ pub(crate) fn message(id: &str, sent_at: i64) -> Message {
     Message::new(id, Map::from([("orderId", id)]), sent_at).unwrap()
 }
 
-pub(crate) fn failure() -> Failure {
-    Failure::new("BUSINESS", "NO_STOCK", "there is none left")
+pub(crate) fn failure() -> TryFailure {
+    TryFailure::new("BUSINESS", "NO_STOCK", "there is none left")
 }
 
 pub(crate) fn ids(received: &[Received]) -> Vec<&str> {

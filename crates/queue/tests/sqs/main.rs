@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use aws_sdk_sqs::types::QueueAttributeName as Attribute;
-use latchkey_queue::{Clock, Error, Failure, Home, Message, Queue, Received, Sqs, dead};
+use latchkey_queue::{Clock, Error, Home, Message, Queue, Received, Sqs, TryFailure, dead};
 use latchkey_table::{Map, Schema, Value};
 use latchkey_value::limits::MESSAGE_BYTES_MAX;
 
@@ -24,8 +24,8 @@ fn clock() -> Clock {
 }
 
 /// How a try failed.
-fn oops() -> Failure {
-    Failure::new("FAILED", "OOPS", "")
+fn oops() -> TryFailure {
+    TryFailure::new("FAILED", "OOPS", "")
 }
 
 fn message(id: &str, group: &str) -> Message {
@@ -190,7 +190,7 @@ async fn what_sqs_gives_up_by_itself_can_be_received_and_becomes_a_letter() {
     assert_eq!(*given_up[0].message, sent);
 
     let home = Home::new(Arc::new(Schema::new("Things")), "type", "orders").unwrap();
-    let failure = Failure::new("TECHNICAL", "GIVEN_UP", "");
+    let failure = TryFailure::new("TECHNICAL", "GIVEN_UP", "");
     let put = dead::put(&home, &given_up[0].message, given_up[0].tries, &failure, now());
     assert_eq!(dead::read(&home, put.item).unwrap().message, sent);
     let queue = Queue::Sqs(Box::new(queue));

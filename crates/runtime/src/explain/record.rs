@@ -11,16 +11,16 @@ use crate::plan::{OnFailure, Op, ReturnOp, Tag};
 
 /// Whether the record of the call has been written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Kept {
+pub(super) enum RecordWritten {
     No,
     Perhaps,
     Yes,
 }
 
-impl Kept {
+impl RecordWritten {
     /// What is known where two ways meet.
-    pub(super) fn or(self, other: Kept) -> Kept {
-        if self == other { self } else { Kept::Perhaps }
+    pub(super) fn or(self, other: RecordWritten) -> RecordWritten {
+        if self == other { self } else { RecordWritten::Perhaps }
     }
 }
 
@@ -81,7 +81,7 @@ impl<'a> Explainer<'a> {
 
     /// The record that goes with a write, if the answer comes next, and whether it is there once that is
     /// made.
-    pub(super) fn record_with(&mut self, at: usize, place: &str) -> Kept {
+    pub(super) fn record_with(&mut self, at: usize, place: &str) -> RecordWritten {
         if !self.names() {
             return self.kept;
         }
@@ -102,15 +102,16 @@ impl<'a> Explainer<'a> {
             page.show(asked.map(|asked| (None, asked)).into_iter().collect());
             page.line(&format!("if refused: {AGAIN}"));
         });
-        if behind.asks { self.kept.or(Kept::Yes) } else { Kept::Yes }
+        if behind.asks { self.kept.or(RecordWritten::Yes) } else { RecordWritten::Yes }
     }
 
     /// The record of an answer that had no effect to be kept with.
     pub(super) fn record_alone(&mut self, op: &ReturnOp) {
-        if !self.names() || self.kept == Kept::Yes {
+        if !self.names() || self.kept == RecordWritten::Yes {
             return;
         }
-        let unless = if self.kept == Kept::Perhaps { ", unless it was written above" } else { "" };
+        let unless =
+            if self.kept == RecordWritten::Perhaps { ", unless it was written above" } else { "" };
         self.line(&format!("with an Idempotency-Key, the record of the call{unless}"));
         let put = self.record(&[op]);
         self.indented(3, |page| {

@@ -10,7 +10,7 @@ use latchkey_value::name::INCARNATION_ATTRIBUTE;
 use super::symbol::{Joined, Named, Presence, Symbol};
 use super::words::{Words, word};
 use crate::bug::Bug;
-use crate::evaluate::{Evaluated, Fault, Limit, Maybe, Scope};
+use crate::evaluate::{Evaluated, Fault, Limit, Maybe, Values};
 use crate::plan::{Code, Entity, New, Part, Piece, Sign};
 
 /// The most ways a request is shown in. There are as many as its undecided tests have outcomes.
@@ -231,7 +231,7 @@ fn combined(a: &Symbol, sign: Sign, b: &Symbol, value_type: ValueType) -> Symbol
     Symbol::Named(Named { name, value_type, absent, given: Presence::Always })
 }
 
-impl Scope for Symbolic<'_> {
+impl Values for Symbolic<'_> {
     type Value = Symbol;
 
     fn value<'v>(&'v self, code: &'v Code) -> Evaluated<'v, Symbol> {

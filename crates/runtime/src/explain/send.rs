@@ -5,7 +5,7 @@ use latchkey_table::{Leg, Map, Put, ValueType};
 
 use super::symbol::{Joined, Symbol};
 use super::{Asked, Explainer, Explanation, Symbolic, Words};
-use crate::evaluate::Scope;
+use crate::evaluate::Values;
 use crate::plan::{Contract, LegNode, Send};
 use crate::request::Filler;
 
@@ -97,7 +97,7 @@ impl<'a> Explainer<'a> {
         let mut inner = Explainer {
             words,
             scope: Symbolic::new(words),
-            kept: super::Kept::No,
+            kept: super::RecordWritten::No,
             out,
             indent: self.indent,
         };

@@ -1,11 +1,11 @@
 //! Writes that are too long for DynamoDB, found before there is a call.
 
-use latchkey_table::limits::EXPRESSION_BYTES_MAX;
 use latchkey_table::render::expression_bytes;
+use latchkey_value::limits::EXPRESSION_BYTES_MAX;
 
 use super::scope::{Bound, Symbolic};
 use super::words::Words;
-use crate::evaluate::{Fault, Scope};
+use crate::evaluate::{Fault, Values};
 use crate::plan::{Contract, Leg, LegNode, Op, Planned, System, Unplanned};
 use crate::request::Filler;
 

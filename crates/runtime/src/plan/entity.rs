@@ -1,5 +1,7 @@
 //! Entities: how an item is keyed, filled and shown.
 
+use std::sync::Arc;
+
 use latchkey_model::Type;
 use latchkey_model::model::{self, KeyShape, Template};
 use latchkey_table::{Number, Schema, Text, Value, ValueType};
@@ -14,7 +16,7 @@ pub(crate) struct Entity {
     /// What its items carry in the discriminator.
     pub(crate) kind: Value,
     pub(crate) key: Shape,
-    pub(crate) indexes: Vec<IndexShape>,
+    pub(crate) indexes: Vec<Arc<IndexShape>>,
     /// The attributes a new item has unless another value is given.
     pub(crate) defaults: Vec<(Text, Value)>,
     /// All attributes, in the order of their names.
@@ -90,9 +92,9 @@ impl Entity {
                 shape.key.attributes().into_iter().all(|part| {
                     entity.attribute(part).is_some_and(|attribute| !attribute.optional)
                 });
-            Ok(IndexShape { partition, sort, key: Shape::plan(&shape.key), always })
+            Ok(Arc::new(IndexShape { partition, sort, key: Shape::plan(&shape.key), always }))
         });
-        let indexes = indexes.collect::<Planned<Vec<IndexShape>>>()?;
+        let indexes = indexes.collect::<Planned<Vec<_>>>()?;
         let counter = entity.counter().map(|counter| text(&counter.name));
         let mut defaults = Vec::new();
         let mut bounded = Vec::new();

@@ -1,9 +1,11 @@
 //! Writes: what a leg does to its item.
 
+use std::sync::Arc;
+
 use latchkey_model::model::{self, BindingId, EntityId, Expr, ExprKind, Op, PutMode, Verb};
 use latchkey_table::{Text, Value};
 
-use super::entity::{Entity, Part, Shape};
+use super::entity::{Entity, IndexShape, Part, Shape};
 use super::expression::{Expressions, Piece, joined};
 use super::refusal::{Planned, Unplanned};
 use super::{Code, OnFailure, Send, Sign};
@@ -49,7 +51,7 @@ pub(crate) struct Leg {
     /// The binding of the item it leaves.
     pub(crate) result: Option<BindingId>,
     /// The indexes in which it may move the item.
-    pub(crate) indexes: Vec<usize>,
+    pub(crate) indexes: Vec<Arc<IndexShape>>,
     pub(crate) failure: OnFailure,
 }
 
@@ -136,12 +138,12 @@ impl Leg {
             values.iter().chain(&adds).any(|assign| assign.attribute == *name)
                 || removes.contains(name)
         };
-        let indexes = entity.indexes.iter().enumerate().filter(|(_, index)| match leg.verb {
+        let indexes = entity.indexes.iter().filter(|index| match leg.verb {
             Verb::Put | Verb::Upsert => true,
             Verb::Update => index.key.attributes().any(changed),
             Verb::Delete | Verb::Check => false,
         });
-        let indexes = indexes.map(|(at, _)| at).collect();
+        let indexes = indexes.cloned().collect();
         Ok(Leg {
             verb: leg.verb,
             entity: leg.entity,

@@ -23,7 +23,7 @@ use latchkey_model::model::{
 use latchkey_queue::Home;
 use latchkey_table::{Schema, Text};
 
-pub(crate) use entity::{Attribute, Entity, IndexShape, Part, Shown};
+pub(crate) use entity::{Attribute, Entity, Part, Shown};
 pub(crate) use expression::{Code, Piece, Sign};
 pub(crate) use input::{Input, InputType};
 pub(crate) use latchkey_model::model::New;
@@ -146,14 +146,9 @@ impl System {
 
     /// Plans a model without mistakes. What cannot be planned is a mistake of its own: see [`Mistakes`].
     pub fn plan(model: &model::Model) -> Result<System, Mistakes> {
-        let mut names: Vec<&str> = Vec::new();
-        for index in model.entities.iter().flat_map(|entity| &entity.indexes) {
-            if !names.contains(&index.name.as_str()) {
-                names.push(&index.name);
-            }
-        }
         let schema = Schema::new(model.table.name.as_str());
-        let table = Arc::new(names.into_iter().fold(schema, Schema::with_index));
+        let indexes = model.indexes.iter().map(String::as_str);
+        let table = Arc::new(indexes.fold(schema, Schema::with_index));
         let mut mistakes = Vec::new();
         let mut entities = Entities::default();
         let uncounted = tag::uncounted(model);

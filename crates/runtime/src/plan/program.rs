@@ -181,7 +181,7 @@ impl Planner<'_> {
 
     pub(super) fn failure(
         &mut self,
-        failure: Option<&model::Failure>,
+        failure: Option<&model::OnFailure>,
         cause: &Cause<'_>,
     ) -> Planned<OnFailure> {
         Ok(match failure.map(|failure| &failure.kind) {

@@ -1,6 +1,6 @@
 //! Reads, planned: one item, several of one entity, a range.
 
-use latchkey_model::model::{self, Expr, Limit, Order, Range, Strong, What};
+use latchkey_model::model::{self, By, Expr, Limit, Order, Range, Strong, What};
 use latchkey_table::{Direction, Text, Value};
 
 use super::detail::Cause;
@@ -77,6 +77,12 @@ impl Planner<'_> {
         if !query.filters.is_empty() {
             return Err(Unplanned::new("a query cannot keep items by a filter"));
         }
+        let model = self.expressions.model;
+        let index = match query.by {
+            By::Table => None,
+            By::Index(id) => Some(Text::from(model.indexes[id].as_str())),
+            By::Unknown => return Err(Unplanned::new("the entity lacks this index")),
+        };
         let mut code = |expr: &Expr| self.expressions.code(expr);
         let range = match &query.range {
             Range::All => Bounds::All,
@@ -110,7 +116,7 @@ impl Planner<'_> {
         Ok(QueryOp {
             entity: read.entity,
             binding: read.binding,
-            index: query.index.as_deref().map(Text::from),
+            index,
             partition,
             range,
             direction,

@@ -7,7 +7,7 @@ use latchkey_table::{
 
 use super::condition::both;
 use crate::bug::Bug;
-use crate::evaluate::{Limit, Scope};
+use crate::evaluate::{Limit, Values};
 use crate::plan::{Entity, Sign};
 
 /// An attribute that would leave its bounds.
@@ -30,7 +30,7 @@ impl Breach {
 }
 
 /// The numbers of an item that do not lie within their bounds. One that is not known yet is taken to.
-pub(super) fn broken<S: Scope>(scope: &S, entity: &Entity, item: &Map<S::Value>) -> Vec<Breach> {
+pub(super) fn broken<S: Values>(scope: &S, entity: &Entity, item: &Map<S::Value>) -> Vec<Breach> {
     let breaches = entity.bounds.iter().filter_map(|(name, low, high)| {
         let room = Room { scope, low: low.map(datum), high: high.map(datum) };
         let outside = item.get(name).is_some_and(|value| !room.has(value));
@@ -40,7 +40,7 @@ pub(super) fn broken<S: Scope>(scope: &S, entity: &Entity, item: &Map<S::Value>)
 }
 
 /// The attributes that actions would take beyond their bounds, on the item that is stored.
-pub(super) fn left<S: Scope<Value = Value>>(
+pub(super) fn left<S: Values<Value = Value>>(
     scope: &S,
     entity: &Entity,
     actions: &[Action],
@@ -75,7 +75,7 @@ pub(super) fn ask<V: Clone>(
 
 /// What must hold of the stored item for actions to leave every number within its bounds. A number that is made of two
 /// stored ones is looked at in the image: planning sees that such a write says `unchanged`.
-pub(super) fn kept<S: Scope>(
+pub(super) fn kept<S: Values>(
     scope: &S,
     entity: &Entity,
     actions: &[Action<S::Value>],
@@ -122,7 +122,7 @@ fn datum<V: Datum>(number: Number) -> V {
 fn number<V: Datum>(value: &V) -> Result<&V, Bug> {
     match value.type_of() {
         ValueType::Number => Ok(value),
-        _ => Err(Bug::new("an attribute with bounds is computed from what is no number")),
+        _ => Err(Bug::new("an attribute with bounds is computed from what is not a number")),
     }
 }
 
@@ -157,13 +157,13 @@ fn of_two_stored<V: Datum>(expression: &Expression<V>) -> bool {
 }
 
 /// The least and the greatest.
-struct Room<'a, S: Scope> {
+struct Room<'a, S: Values> {
     scope: &'a S,
     low: Option<S::Value>,
     high: Option<S::Value>,
 }
 
-impl<S: Scope> Room<'_, S> {
+impl<S: Values> Room<'_, S> {
     /// Whether a number lies within. One that is not known yet is taken to.
     fn has(&self, value: &S::Value) -> bool {
         let Some(number) = value.known_number() else { return true };
@@ -254,7 +254,8 @@ impl<S: Scope> Room<'_, S> {
         self.of(stored, self.shifted(sign.opposite(), by), made)
     }
 
-    /// What is asked of a stored number: that it lies in a room, or is absent and the number made then lies in this one.
+    /// What is asked of a stored number: that it lies in a room, or is absent and the number that is then made lies in
+    /// this room.
     fn of(
         &self,
         stored: &Stored<'_, S::Value>,

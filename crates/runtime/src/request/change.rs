@@ -7,8 +7,8 @@ use latchkey_value::name::INCARNATION_ATTRIBUTE;
 use super::condition::is_stored;
 use super::{Filler, KeyOf};
 use crate::bug::Bug;
-use crate::evaluate::{Fault, Maybe, Scope};
-use crate::plan::{self, Assign, Code, Entity, IndexShape, Part, Sign};
+use crate::evaluate::{Fault, Maybe, Values};
+use crate::plan::{self, Assign, Code, Entity, Part, Sign};
 
 /// The actions of an update, and the item they leave where that can be told.
 pub(super) type Changes<V> = (Vec<Action<V>>, Option<Map<V>>);
@@ -16,7 +16,7 @@ pub(super) type Changes<V> = (Vec<Action<V>>, Option<Map<V>>);
 /// The names of an index's attributes, and an item's place there if it has one.
 type IndexKey<'e, S> = (&'e Text, &'e Text, Option<KeyOf<S>>);
 
-impl<S: Scope> Filler<'_, S> {
+impl<S: Values> Filler<'_, S> {
     /// The item a put leaves.
     pub(super) fn item(
         &self,
@@ -47,7 +47,7 @@ impl<S: Scope> Filler<'_, S> {
         }
         // Of two values for one name the last is kept: a given value replaces a copied or a default one.
         let mut item: Map<S::Value> = pairs.into_iter().collect();
-        for (partition, sort, key) in self.index_keys(leg, entity, &item)? {
+        for (partition, sort, key) in self.index_keys(leg, &item)? {
             if let Some(key) = key {
                 item.insert(partition.clone(), key.partition);
                 item.insert(sort.clone(), key.sort);
@@ -92,7 +92,7 @@ impl<S: Scope> Filler<'_, S> {
         let Some(read) = read else {
             // Only its index keys are wanted, and what they are made of is known; the rest may be computed with what is
             // stored, which is not.
-            let shapes = indexes(leg, entity)?;
+            let shapes = &leg.indexes;
             let is_part = |action: &&Action<S::Value>| {
                 shapes
                     .iter()
@@ -100,11 +100,11 @@ impl<S: Scope> Filler<'_, S> {
             };
             let parts: Vec<Action<S::Value>> = actions.iter().filter(is_part).cloned().collect();
             let image = self.scope.image(&parts, &self.key_alone(leg, key)?)?;
-            self.unread_index_keys(leg, entity, &image, &mut actions)?;
+            self.unread_index_keys(leg, &image, &mut actions)?;
             return Ok((actions, None));
         };
         let mut image = self.scope.image(&actions, read)?;
-        for (partition, sort, key) in self.index_keys(leg, entity, &image)? {
+        for (partition, sort, key) in self.index_keys(leg, &image)? {
             match key {
                 Some(key) => {
                     actions.push(set(partition, key.partition.clone()));
@@ -126,12 +126,11 @@ impl<S: Scope> Filler<'_, S> {
     /// The names of each index's attributes, and the item's place there if it has one.
     fn index_keys<'e>(
         &self,
-        leg: &plan::Leg,
-        entity: &'e Entity,
+        leg: &'e plan::Leg,
         item: &Map<S::Value>,
     ) -> Result<Vec<IndexKey<'e, S>>, Bug> {
         let mut keys = Vec::new();
-        for index in indexes(leg, entity)? {
+        for index in &leg.indexes {
             let partition = self.scope.place(&index.key.partition, item)?;
             let key = partition.zip(self.scope.place(&index.key.sort, item)?);
             let key = key.map(|(partition, sort)| Key { partition, sort });
@@ -145,7 +144,6 @@ impl<S: Scope> Filler<'_, S> {
     fn unread_index_keys(
         &self,
         leg: &plan::Leg,
-        entity: &Entity,
         image: &Map<S::Value>,
         actions: &mut Vec<Action<S::Value>>,
     ) -> Result<(), Bug> {
@@ -156,7 +154,7 @@ impl<S: Scope> Filler<'_, S> {
                 Part::Literal(_) => false,
             })
         };
-        for index in indexes(leg, entity)? {
+        for index in &leg.indexes {
             // `?=` has left its part alone.
             if leg.verb == Verb::Update
                 && !index.key.attributes().any(|name| changed.contains(name))
@@ -283,14 +281,6 @@ impl<S: Scope> Filler<'_, S> {
         let value = self.scope.value(code)?.map(|value| value.into_owned());
         value.ok_or_else(|| Fault::bug("a value to write is absent"))
     }
-}
-
-/// The indexes in which a leg may move its item.
-fn indexes<'e>(leg: &plan::Leg, entity: &'e Entity) -> Result<Vec<&'e IndexShape>, Bug> {
-    let index = |at: &usize| {
-        entity.indexes.get(*at).ok_or_else(|| Bug::new("a write is in an index that is not there"))
-    };
-    leg.indexes.iter().map(index).collect()
 }
 
 fn set_if_absent<V>(name: Text, value: V) -> Action<V> {

@@ -3,7 +3,7 @@
 use latchkey_table::{Comparator, Condition, Operand, Path, Text, Value};
 
 use super::Filler;
-use crate::evaluate::{Fault, Scope};
+use crate::evaluate::{Fault, Values};
 use crate::plan::{self, Code};
 
 /// What is left of a test once all that is not stored is known.
@@ -12,7 +12,7 @@ enum Residue<V> {
     Asked(Condition<V>),
 }
 
-impl<S: Scope> Filler<'_, S> {
+impl<S: Values> Filler<'_, S> {
     /// What must hold of the stored item: what the verb asks for, and what the leg does.
     pub(super) fn condition(
         &self,

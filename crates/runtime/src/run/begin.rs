@@ -6,7 +6,7 @@ use latchkey_table::{Text, Value};
 use super::{Ended, Session};
 use crate::call::IfMatch;
 use crate::draw::KEY_BYTES;
-use crate::evaluate::{Fault, Inputs, Scope};
+use crate::evaluate::{Fault, Inputs, Values};
 use crate::idempotency::{KEY_CHARS_MAX, Named};
 use crate::input;
 use crate::plan::{Code, New};

@@ -1,14 +1,14 @@
 //! The operations that need no request: tests, jumps, answers, failures.
 
 use latchkey_model::model::BindingId;
-use latchkey_queue::Failure as TryFailure;
+use latchkey_queue::TryFailure;
 use latchkey_table::{Number, Text, Value};
 
 use super::{Ended, Session};
 use crate::answer::answer;
 use crate::bug::Bug;
 use crate::call::IfMatch;
-use crate::evaluate::{Bound, Fault, Scope};
+use crate::evaluate::{Bound, Fault, Values};
 use crate::plan::{Code, EndOp, OnFailure, Op, ProblemOp};
 use crate::problem::Problem;
 use crate::work::{CLASS_FAILED, Ending};

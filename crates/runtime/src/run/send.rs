@@ -9,7 +9,7 @@ use tokio::time::Instant;
 
 use super::write::{FilledLeg, Legs};
 use super::{Ended, Session};
-use crate::evaluate::{Fault, Scope};
+use crate::evaluate::{Fault, Values};
 use crate::input;
 use crate::plan;
 use crate::problem::Problem;

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use latchkey_model::model::Told;
-use latchkey_queue::{Embedded, Failure as TryFailure, Received};
+use latchkey_queue::{Embedded, Received, TryFailure};
 use latchkey_table::{Leg, Map, Value};
 use latchkey_value::time;
 use tokio::time::{Instant, timeout_at};

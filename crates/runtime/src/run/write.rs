@@ -1,17 +1,17 @@
 //! Writes of a call.
 
 use latchkey_model::model::{BindingId, Verb};
-use latchkey_table::limits::LEGS_MAX;
 use latchkey_table::{
     Action, Capacity, Condition, Consistency, Error, Get, Got, Item, Leg, Returning, Text,
     Transact, Transacted, Update, Wrote, holds,
 };
+use latchkey_value::limits::LEGS_MAX;
 
 use super::send::Sending;
 use super::task::Fence;
 use super::{Ended, Session};
 use crate::bug::{Bug, Damage};
-use crate::evaluate::{Bound, Scope};
+use crate::evaluate::{Bound, Values};
 use crate::plan::{self, LegNode, OnFailure};
 use crate::problem::{FieldError, Problem};
 use crate::request::as_stored;

@@ -52,7 +52,7 @@ async fn made(world: &World, given: RawInput) -> Option<String> {
 }
 
 fn json(text: &str) -> RawInput {
-    let read = latchkey_runtime::json::read(text.as_bytes(), Default::default());
+    let read = latchkey_value::json::read(text.as_bytes(), Default::default());
     RawInput::Json(read.unwrap_or_else(|error| panic!("{text}: {error:?}")))
 }
 

@@ -7,10 +7,9 @@ use std::time::Duration;
 use latchkey_embedded::Store;
 use latchkey_queue::outbox::Record;
 use latchkey_queue::{Clock, Embedded, Home, Message, Queue, Which};
-use latchkey_runtime::{
-    Ending, OUTBOX_SHARDS, Options, Outside, Relayed, Runtime, Sending, Sent, Source, System,
-};
+use latchkey_runtime::{Ending, Options, Outside, Relayed, Runtime, Sending, Sent, Source, System};
 use latchkey_table::{Item, Map, Put, Returning, Schema, Transact};
+use latchkey_value::limits::OUTBOX_SHARDS;
 
 use crate::queues::{Moved, SHOP};
 use crate::support::{NOW, World, after, call, dies_after, document};

@@ -1,7 +1,8 @@
 //! Pages: full whatever their size, ending where the items do, and continued by nobody else.
 
-use latchkey_runtime::{Call, Caller, json};
+use latchkey_runtime::{Call, Caller};
 use latchkey_table::{Action, Key, Returning, Update, Value};
+use latchkey_value::json;
 use proptest::prelude::*;
 
 use crate::support::{Told, World, call, call_by};

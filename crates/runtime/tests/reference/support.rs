@@ -6,9 +6,9 @@ use latchkey_embedded::Store;
 use latchkey_language::Level;
 use latchkey_runtime::{
     Answer, Call, Caller, Mistakes, Options, Outcome, Problem, RawInput, Runtime, Source, System,
-    json, time,
 };
 use latchkey_table::{Consistency, Get, Item, Key, Scan, Text, Value};
+use latchkey_value::{json, time};
 use proptest::prelude::ProptestConfig;
 
 /// The instant of a call that does not say another: 2026-02-25T10:00:00.000Z.

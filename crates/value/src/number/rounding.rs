@@ -43,8 +43,8 @@ impl Number {
 
     /// The sum with a number of no greater magnitude, rounded down to 38 digits.
     fn plus_smaller(self, small: Number) -> Result<Number, NumberError> {
-        // A difference can begin one place lower than the larger number, so 39 digits of that number are taken. Where they
-        // do not fit, the number begins with a 3 or more, and no difference that has to be rounded begins lower.
+        // A difference can begin one place lower than the larger number, so 39 digits of that number are taken. Where
+        // they do not fit, the number begins with a 3 or more, and no difference that has to be rounded begins lower.
         let lead = self.lead();
         let parts = [DIGITS_MAX + 1, DIGITS_MAX].into_iter().find_map(|digits| {
             let unit = lead.checked_sub(i32::try_from(digits).ok()?)?.checked_add(1)?;

@@ -1,7 +1,8 @@
 //! Tables as a CloudFormation template.
 
 use latchkey_runtime::System;
-use latchkey_table::{EXPIRY_ATTRIBUTE, KeyNames, Schema};
+use latchkey_table::{KeyNames, Schema};
+use latchkey_value::name::EXPIRY_ATTRIBUTE;
 
 /// The most of a system's name that goes into a logical id.
 const ID_CHARS_MAX: usize = 200;

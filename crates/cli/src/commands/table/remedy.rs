@@ -2,7 +2,8 @@
 
 use latchkey_dynamodb::Mismatch;
 use latchkey_runtime::System;
-use latchkey_table::{EXPIRY_ATTRIBUTE, Index};
+use latchkey_table::Index;
+use latchkey_value::name::EXPIRY_ATTRIBUTE;
 
 use crate::storage::{bare, quoted};
 

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use latchkey_dynamodb::{Description, DynamoDb, Mismatch, Setting, TableError};
 use latchkey_runtime::System;
-use latchkey_table::EXPIRY_ATTRIBUTE;
+use latchkey_value::name::EXPIRY_ATTRIBUTE;
 
 use super::remedy::Remedies;
 use super::systems;
@@ -36,7 +36,7 @@ struct Work {
 
 /// What a command found of one table.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Found {
+enum TableState {
     Right,
     Wrong,
 }
@@ -51,7 +51,7 @@ impl Work {
     /// Does something with each table.
     fn run<F>(&self, each: F) -> Result<(), Failure>
     where
-        F: AsyncFn(&Work, &DynamoDb, &System) -> Result<Found, TableError>,
+        F: AsyncFn(&Work, &DynamoDb, &System) -> Result<TableState, TableError>,
     {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
         runtime.map_err(Failure::unusable)?.block_on(async {
@@ -59,7 +59,7 @@ impl Work {
             let mut right = true;
             for system in &self.systems {
                 match each(self, &service, system).await {
-                    Ok(found) => right &= found == Found::Right,
+                    Ok(found) => right &= found == TableState::Right,
                     Err(error) => return Err(Failure::Unusable(self.explained(&error, system))),
                 }
             }
@@ -71,7 +71,7 @@ impl Work {
         self.remote.explained(error, &self.documents, system.name(), &system.table().name)
     }
 
-    async fn create(&self, service: &DynamoDb, system: &System) -> Result<Found, TableError> {
+    async fn create(&self, service: &DynamoDb, system: &System) -> Result<TableState, TableError> {
         let (name, table) = (system.name(), &system.table().name);
         let mut told: Option<Instant> = None;
         let made = service.make(system.table(), |waiting| {
@@ -87,36 +87,40 @@ impl Work {
                 for problem in problems {
                     eprintln!("{name}: {problem}");
                 }
-                Ok(Found::Right)
+                Ok(TableState::Right)
             }
             Ok(false) => {
                 println!("{name}: table `{table}` is there, and as it should be");
-                Ok(Found::Right)
+                Ok(TableState::Right)
             }
             Err(error @ TableError::Differs { .. }) => {
                 eprintln!("error: {}", self.explained(&error, system));
-                Ok(Found::Wrong)
+                Ok(TableState::Wrong)
             }
             Err(error) => Err(error),
         }
     }
 
-    async fn describe(&self, service: &DynamoDb, system: &System) -> Result<Found, TableError> {
+    async fn describe(
+        &self,
+        service: &DynamoDb,
+        system: &System,
+    ) -> Result<TableState, TableError> {
         let table = &system.table().name;
         match service.describe(table).await? {
             Some(description) => {
                 println!("{}: {}", system.name(), shown(&description));
-                Ok(Found::Right)
+                Ok(TableState::Right)
             }
             None => {
                 let error = TableError::Missing { table: table.to_string() };
                 eprintln!("error: {}", self.explained(&error, system));
-                Ok(Found::Wrong)
+                Ok(TableState::Wrong)
             }
         }
     }
 
-    async fn diff(&self, service: &DynamoDb, system: &System) -> Result<Found, TableError> {
+    async fn diff(&self, service: &DynamoDb, system: &System) -> Result<TableState, TableError> {
         let (name, table) = (system.name(), &system.table().name);
         let arguments = self.remote.arguments(&self.documents, name, table);
         let remedies =
@@ -124,7 +128,7 @@ impl Work {
         let Some(mismatches) = service.difference(system.table()).await? else {
             println!("{name}: there is no table `{table}`; run");
             println!("  latchkey table create{arguments}");
-            return Ok(Found::Wrong);
+            return Ok(TableState::Wrong);
         };
         let mut told: Vec<String> = mismatches.iter().map(ToString::to_string).collect();
         let mut remedies_told = remedies.of(&mismatches);
@@ -145,13 +149,13 @@ impl Work {
         }
         if told.is_empty() {
             println!("{name}: table `{table}` is as it should be");
-            return Ok(Found::Right);
+            return Ok(TableState::Right);
         }
         println!("{name}: table `{table}` is not as it should be");
         told.iter().for_each(|one| println!("  {one}"));
         println!("run, one after the other, each when the one before is done:");
         remedies_told.iter().for_each(|one| println!("  {one}"));
-        Ok(Found::Wrong)
+        Ok(TableState::Wrong)
     }
 }
 

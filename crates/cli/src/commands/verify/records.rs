@@ -3,8 +3,8 @@
 use std::io::{self, BufRead, ErrorKind};
 use std::{fmt, vec};
 
-use latchkey_runtime::json;
 use latchkey_table::{Map, Value, line};
+use latchkey_value::json;
 
 use crate::transfer::lines::{GZIP, LINE_BYTES_MAX, Stop};
 use crate::wide;

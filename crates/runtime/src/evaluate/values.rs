@@ -24,10 +24,10 @@ pub(crate) enum Maybe<V = Value> {
 pub(crate) type Evaluated<'a, V = Value> = Result<Option<Cow<'a, V>>, Fault>;
 
 /// A text in a key, as a scope gives it.
-pub(crate) type KeyText<S> = <<S as Scope>::Value as Datum>::Text;
+pub(crate) type KeyText<S> = <<S as Values>::Value as Datum>::Text;
 
 /// Where expressions get their values: a call, or an explanation of one.
-pub(crate) trait Scope {
+pub(crate) trait Values {
     /// What an expression evaluates to: a value, or a name for one.
     type Value: Datum;
 
