@@ -215,8 +215,8 @@ fn a_claim_that_nothing_releases_is_told() {
         format!(
             "PUT /products/{{productId}}/code\ninput code Product.code\nallow caller is clerk\n\
              product = get Product strong else 404 no\nrequire product.code != code else 409 same\ntransact {{\n{release}\
-             put Code {{ code, productId }} if absent else 409 taken\n\
-             update product set code = code, version = .version + 1 if unchanged else retry\n}}\nreturn product"
+             update product set code = code, version = .version + 1 if unchanged else retry\n\
+             put Code {{ code, productId }} if absent else 409 taken\n}}\nreturn product"
         )
     };
     all(
@@ -264,7 +264,7 @@ fn a_claim_of_a_bank_that_nothing_releases_is_told() {
     let close = |release: &str| {
         format!(
             "DELETE /accounts/{{accountId}}\nallow caller is clerk\naccount = get Account strong else 404 no\n\
-             transact {{\ndelete account if .iban == account.iban else retry\n{release}}}\nreturn account"
+             transact {{\ndelete account if .iban == account.iban else retry\n{release}}}\nreturn account {{ accountId }}"
         )
     };
     // A booking made with its account is no claim: it is under the account's key.

@@ -104,6 +104,8 @@ rules! {
     Scan = "scan";
     /// Two entities whose items can have one key.
     SharedKey = "shared-key";
+    /// An answer that no order of the calls would give.
+    StaleAnswer = "stale-answer" (Warning);
     /// A change of a copied attribute that leaves a view behind.
     StaleCopy = "stale-copy";
     /// Text that is no contract at all.

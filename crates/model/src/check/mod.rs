@@ -110,6 +110,7 @@ const RULES: &[Check] = &[
     ),
     Check::strict(Rule::Scan, scan::check, "no query reads the whole table"),
     Check::waivable(Rule::SharedKey, shared_key::check),
+    Check::waivable(Rule::StaleAnswer, unpinned::check_answers),
     Check::waivable(Rule::StaleCopy, stale_copy::check),
     Check::waivable(Rule::Transaction, transaction::check),
     Check::strict(Rule::Unbounded, unbounded::check, "no query reads more than 100 items at once"),

@@ -17,10 +17,12 @@ use crate::model::{
     BindingId, By, Contract, EntityId, Expr, ExprKind, Leg, Model, Send, StepKind, Verb, What,
 };
 
+mod answer;
 mod pin;
 mod spent;
 mod story;
 
+pub(super) use answer::check as check_answers;
 pub(super) use pin::needs_item;
 use pin::{Pin, pin};
 

@@ -24,16 +24,27 @@ pub(super) fn pin<'a>(
     (act, guards): Site<'a, '_>,
     used: &Use<'a>,
 ) -> Pin {
-    let binding = used.fact.binding();
-    let sure = || group.legs.iter().filter(|other| within(guards, &other.guards));
     // Removing what is gone already does no harm.
     if let Act::Write(leg) = act
         && leg.verb == Verb::Delete
         && matches!(used.fact, Fact::There(_))
-        && group.is_on(leg, binding)
+        && group.is_on(leg, used.fact.binding())
     {
         return Pin::Whole;
     }
+    held(model, contract, group, guards, used)
+}
+
+/// How much of a fact still holds when legs happen that stand within some tests.
+pub(super) fn held<'a>(
+    model: &'a Model,
+    contract: &'a Contract,
+    group: &Group<'a>,
+    guards: &[Passed<'a>],
+    used: &Use<'a>,
+) -> Pin {
+    let binding = used.fact.binding();
+    let sure = || group.legs.iter().filter(|other| within(guards, &other.guards));
     if is_guarded(model, contract, (group, guards), binding, || sure().map(|other| other.leg)) {
         return Pin::Whole;
     }
@@ -51,7 +62,7 @@ pub(super) fn pin<'a>(
 }
 
 /// Whether a leg on the item of a fact insists on it.
-fn leg_pins<'a>(
+pub(super) fn leg_pins<'a>(
     model: &'a Model,
     group: &Group<'a>,
     guards: &[Passed<'a>],
