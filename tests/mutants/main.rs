@@ -1,7 +1,6 @@
 //! The mistakes people make in a document: the check catches each, or an example does, or it is known why
 //! neither need or can.
 
-mod examples;
 mod study;
 
 use std::collections::HashSet;

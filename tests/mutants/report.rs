@@ -2,7 +2,6 @@
 
 #![expect(clippy::print_stdout, reason = "its output is its purpose")]
 
-mod examples;
 mod study;
 
 use study::{Expected, Fate, mutants, original_holds};

@@ -1,6 +1,6 @@
 //! The study: reads the lists of mutants, makes each, checks it, and runs its examples.
 
-use crate::examples::{self, Failure};
+use latchkey_tests::examples::{self, Failure};
 
 /// The document the mistakes are made in.
 pub(crate) const DOCUMENT: &str = include_str!("../../systems/smartlocker.md");

@@ -71,6 +71,14 @@ impl Act {
         Act { kind: Kind::Call(Arc::new(call)), now, body }
     }
 
+    /// Whether it is an act of one of these contracts or workers, or follows a send of one.
+    pub(crate) fn is_of(&self, ids: &[String]) -> bool {
+        ids.iter().any(|id| {
+            let rest = self.body.strip_prefix(id.as_str());
+            rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+        })
+    }
+
     /// Runs it to its end. Nothing is told by one that stopped before: 503, `later`.
     pub(crate) async fn run(self, runtime: Runtime) -> Option<Reply> {
         match self.kind {

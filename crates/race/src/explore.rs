@@ -41,6 +41,8 @@ pub(crate) struct Scene<'a> {
     pub(crate) table: &'a Table,
     pub(crate) acts: &'a [Act],
     pub(crate) seed: u64,
+    /// The most runs, those that end early because another covers them too.
+    pub(crate) runs_max: usize,
 }
 
 /// A place where the schedule could have gone on otherwise.
@@ -61,7 +63,7 @@ pub(crate) fn explore<'l>(
     let mut runs = Runs::default();
     let mut stack: Vec<Node> = Vec::new();
     for run in 0.. {
-        if run == RUNS_MAX {
+        if run == scene.runs_max {
             runs.cut = true;
             return Ok(runs);
         }

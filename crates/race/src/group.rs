@@ -12,9 +12,8 @@ use crate::act::{Act, Kind};
 use crate::lab::Lab;
 use crate::machine::{Effect, Stuck};
 use crate::table::Table;
-use crate::variant::acts;
 use crate::way::Alone;
-use crate::world::{State, World};
+use crate::world::State;
 
 /// How many acts of one caller and one contract that take one way and name the same items are kept.
 const TWINS_MAX: usize = 2;
@@ -46,16 +45,17 @@ pub(crate) struct Group {
     pub(crate) key: u64,
 }
 
-/// The groups of a state, each key as often as it may be tried.
+/// The groups of a state that have an act which is wanted, each key as often as it may be tried. With `undone`, the
+/// ways of two acts of which one undoes the other are looked at once, in whatever state.
 pub(crate) fn groups(
     lab: &Lab,
-    world: &World,
     at: usize,
     state: &State,
-    tries_max: usize,
+    kept: &[&Alone],
     wanted: &dyn Fn(&Act) -> bool,
+    tries_max: usize,
+    undone: Option<&mut BTreeSet<(u64, u64)>>,
 ) -> Result<Vec<Group>, Stuck> {
-    let kept = kept(lab, world, state)?;
     let mut groups = Vec::new();
     let mut count: BTreeMap<u64, usize> = BTreeMap::new();
     let mut add = |key: u64, acts: Vec<Act>, aim: Aim, groups: &mut Vec<Group>| {
@@ -76,25 +76,24 @@ pub(crate) fn groups(
                 add(key, vec![one.act.clone(), other.act.clone()], Aim::Together, &mut groups);
             }
         }
-        if let Some(twice) = once(lab, one).filter(wanted) {
+        if let Some(twice) = once(lab, one).filter(&wanted) {
             add(hashed(&(Aim::Once, one.way)), vec![twice.clone(), twice], Aim::Once, &mut groups);
         }
     }
-    for (key, acts) in triples(lab, state, &kept)? {
-        if !acts.iter().any(wanted) {
-            continue;
+    for (key, acts) in triples(lab, state, kept, undone)? {
+        if acts.iter().any(wanted) {
+            add(key, acts, Aim::Together, &mut groups);
         }
-        add(key, acts, Aim::Together, &mut groups);
     }
     Ok(groups)
 }
 
 /// The acts of a state that ask something of the table, run alone.
-fn kept(lab: &Lab, world: &World, state: &State) -> Result<Vec<Alone>, Stuck> {
+pub(crate) fn kept(lab: &Lab, state: &State, acts: Vec<Act>) -> Result<Vec<Alone>, Stuck> {
     let mut kept: Vec<Alone> = Vec::new();
     let mut twins: BTreeMap<(u64, u64), usize> = BTreeMap::new();
     let mut of_all: BTreeMap<u64, usize> = BTreeMap::new();
-    for act in acts(lab, world, state) {
+    for act in acts {
         let alone = Alone::run(lab, &state.table, &act, SEED)?;
         if alone.events.is_empty() {
             continue;
@@ -147,7 +146,12 @@ fn toggles(alone: &Alone) -> Vec<(Key, bool)> {
 }
 
 /// Three acts: one reads an item, one removes or makes it, and one makes or removes it again.
-fn triples(lab: &Lab, state: &State, kept: &[Alone]) -> Result<Vec<(u64, Vec<Act>)>, Stuck> {
+fn triples(
+    lab: &Lab,
+    state: &State,
+    kept: &[&Alone],
+    mut undone: Option<&mut BTreeSet<(u64, u64)>>,
+) -> Result<Vec<(u64, Vec<Act>)>, Stuck> {
     let mut triples = Vec::new();
     let mut ways = BTreeSet::new();
     for first in kept.iter().filter(|alone| alone.commits > 0) {
@@ -159,8 +163,11 @@ fn triples(lab: &Lab, state: &State, kept: &[Alone]) -> Result<Vec<(u64, Vec<Act
         if toggled.is_empty() || !ways.insert(first.way) {
             continue;
         }
-        let names = |alone: &&Alone| toggled.iter().any(|(key, _)| alone.keys.contains(key));
+        let names = |alone: &&&Alone| toggled.iter().any(|(key, _)| alone.keys.contains(key));
         for second in kept.iter().filter(names) {
+            if undone.as_mut().is_some_and(|undone| !undone.insert((first.way, second.way))) {
+                continue;
+            }
             let again = Alone::run(lab, &first.table, &second.act, SEED + 1)?;
             let back = toggles(&again);
             let undoes = |(key, there): &&(Key, bool)| back.contains(&(key.clone(), !there));

@@ -73,14 +73,17 @@ pub(crate) struct Court {
     promises: Promises,
     counting: Counting,
     loose: Loose,
+    /// The most runs of one group.
+    runs_max: usize,
 }
 
 impl Court {
-    pub(crate) fn of(lab: &Lab) -> Court {
+    pub(crate) fn of(lab: &Lab, runs_max: usize) -> Court {
         Court {
             promises: Promises::of(&lab.model),
             counting: Counting::of(&lab.model),
             loose: Loose::of(lab),
+            runs_max,
         }
     }
 
@@ -91,7 +94,8 @@ impl Court {
         table: &Table,
         group: &Group,
     ) -> Result<(Runs, Option<Lost>), Stuck> {
-        let scene = Scene { table, acts: &group.acts, seed: group::SEED };
+        let runs_max = self.runs_max;
+        let scene = Scene { table, acts: &group.acts, seed: group::SEED, runs_max };
         if group.aim == Aim::Together {
             return judge(lab, self, scene, &[]);
         }

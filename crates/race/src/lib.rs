@@ -5,6 +5,7 @@
 //! matters, and compares what comes of it with what the same calls come to unit by unit.
 
 mod act;
+mod against;
 mod conflict;
 mod counting;
 mod example;
@@ -26,6 +27,7 @@ mod variant;
 mod way;
 mod world;
 
+pub use against::{Against, Base, Limits};
 pub use machine::Stuck;
 pub use report::{Loss, Row};
 pub use search::{Doing, Options, Progress, Report, SearchError, examine, search};

@@ -13,11 +13,13 @@ use latchkey_runtime::System;
 use latchkey_table::Text;
 
 use crate::act::Act;
+use crate::explore::RUNS_MAX;
 use crate::group::{self, Group, full_key};
 use crate::judge::{Clarity, Court, Lost};
 use crate::lab::Lab;
 use crate::machine::Stuck;
 use crate::report::Loss;
+use crate::way::Alone;
 use crate::world::{State, World, examined, of_examples};
 use crate::{grow, report, variant};
 
@@ -88,7 +90,7 @@ pub enum SearchError {
 }
 
 /// How often groups that are alike, as far as their calls show alone, are looked at more closely.
-const TRIES_MAX: usize = 6;
+pub(crate) const TRIES_MAX: usize = 6;
 
 /// The same, of a search that goes further.
 const TRIES_DEEP_MAX: usize = 60;
@@ -106,21 +108,8 @@ pub fn search(
     options: &Options,
     progress: &(dyn Fn(Progress) + Sync),
 ) -> Result<Report, SearchError> {
-    let model = checked(text, options)?;
-    let system = System::plan(&model).map_err(|mistakes| SearchError::Mistakes(mistakes.0))?;
-    for id in &options.contracts {
-        if !model.bodies().iter().any(|body| body.id == *id) {
-            return Err(SearchError::NoContract(id.clone()));
-        }
-    }
-    let examples = latchkey_language::parse(text).document.examples;
-    let lab = Lab::new(model, system, options.embedded)?;
-    let mut world = of_examples(&lab, &examples)?;
-    variant::add_from_types(&lab.model, &mut world);
-    if examples.is_empty() {
-        grow::walk(&lab, &mut world)?;
-    }
-    grow::grow(&lab, &mut world)?;
+    let lab = lab(text, options)?;
+    let world = world(&lab, text)?;
     let tries_max = if options.deep { TRIES_DEEP_MAX } else { TRIES_MAX };
     let search = Search { lab: &lab, world: &world, options, tries_max, progress };
     let groups = search.choose()?;
@@ -134,6 +123,30 @@ pub fn search(
     };
     search.run(&groups, &mut report)?;
     Ok(report)
+}
+
+/// A document, ready to run.
+pub(crate) fn lab(text: &str, options: &Options) -> Result<Lab, SearchError> {
+    let model = checked(text, options)?;
+    let system = System::plan(&model).map_err(|mistakes| SearchError::Mistakes(mistakes.0))?;
+    for id in &options.contracts {
+        if !model.bodies().iter().any(|body| body.id == *id) {
+            return Err(SearchError::NoContract(id.clone()));
+        }
+    }
+    Ok(Lab::new(model, system, options.embedded)?)
+}
+
+/// The states and calls that a search of a document starts from.
+pub(crate) fn world(lab: &Lab, text: &str) -> Result<World, Stuck> {
+    let examples = latchkey_language::parse(text).document.examples;
+    let mut world = of_examples(lab, &examples)?;
+    variant::add_from_types(&lab.model, &mut world);
+    if examples.is_empty() {
+        grow::walk(lab, &mut world)?;
+    }
+    grow::grow(lab, &mut world)?;
+    Ok(world)
 }
 
 /// Runs the examples of a document in memory, and tells what is wrong with what they leave: an invariant that does not
@@ -174,11 +187,12 @@ impl Search<'_> {
     /// The groups to search, one of each kind.
     fn choose(&self) -> Result<Vec<Group>, Stuck> {
         let states: Vec<(usize, &State)> = self.world.states.iter().enumerate().collect();
-        let ids = &self.options.contracts;
-        let wanted =
-            |act: &Act| ids.is_empty() || ids.iter().any(|id| act.body.starts_with(id.as_str()));
+        let contracts = &self.options.contracts;
+        let wanted = |act: &Act| contracts.is_empty() || act.is_of(contracts);
         let found = self.each(Doing::States, &states, |(at, state)| {
-            group::groups(self.lab, self.world, *at, state, self.tries_max, &wanted)
+            let kept = group::kept(self.lab, state, variant::acts(self.lab, self.world, state))?;
+            let kept: Vec<&Alone> = kept.iter().collect();
+            group::groups(self.lab, *at, state, &kept, &wanted, self.tries_max, None)
         })?;
         let mut tries: BTreeMap<u64, usize> = BTreeMap::new();
         let mut candidates = Vec::new();
@@ -203,7 +217,7 @@ impl Search<'_> {
     }
 
     fn run(&self, groups: &[Group], report: &mut Report) -> Result<(), Stuck> {
-        let court = Court::of(self.lab);
+        let court = Court::of(self.lab, RUNS_MAX);
         let found = self.each(Doing::Groups, groups, |group| {
             court.judge(self.lab, &self.state(group)?.table, group)
         })?;

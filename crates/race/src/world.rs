@@ -14,6 +14,7 @@ use latchkey_value::{json, time};
 
 use crate::act::{Act, Kind, Reply};
 use crate::example::History;
+use crate::explore::RUNS_MAX;
 use crate::group::{Aim, Group};
 use crate::invariant::{self, Broken};
 use crate::judge::Court;
@@ -260,7 +261,7 @@ impl<'l> Story<'l> {
         let state = State { label, table, now: self.now, history: History::default() };
         let aim = if is_once(acts) { Aim::Once } else { Aim::Together };
         let group = Group { state: 0, acts: acts.to_vec(), aim, key: 0 };
-        let court = Court::of(self.lab);
+        let court = Court::of(self.lab, RUNS_MAX);
         let (_, Some(lost)) = court.judge(self.lab, &state.table, &group)? else { return Ok(()) };
         let loss = report::loss(self.lab, &state, &group, &lost)?;
         let message = format!("made at once, these lose something: {}", loss.headline);

@@ -1,20 +1,21 @@
 //! Runs the examples of a document, mistake and all, on a store of their own.
 
 use std::fmt;
+use std::time::Duration;
 
 use latchkey_cli::example::{self, Report, Target, TargetError};
 use latchkey_runtime::System;
 
 /// What came of the examples of a document.
-pub(crate) struct Run {
+pub struct Run {
     /// What was not as an example says, in the order of the text.
-    pub(crate) failures: Vec<Failure>,
+    pub failures: Vec<Failure>,
     /// What a contract can answer and no example shows.
-    pub(crate) gaps: Vec<String>,
+    pub gaps: Vec<String>,
 }
 
 /// An example that is not answered as it says.
-pub(crate) struct Failure {
+pub struct Failure {
     /// The section it stands in.
     section: String,
     /// Its line in the document.
@@ -29,15 +30,25 @@ impl fmt::Display for Failure {
     }
 }
 
+/// How long the examples of a document may take: some mistakes make a worker run for ever.
+const TIME_MAX: Duration = Duration::from_secs(30);
+
 /// Runs the examples of a document that passes the check.
-pub(crate) fn run(document: &str) -> Result<Run, String> {
+pub fn run(document: &str) -> Result<Run, String> {
     let system = System::read(document).map_err(|mistakes| mistakes.to_string())?;
     let answers = answers(&system);
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     let report = runtime.map_err(|error| error.to_string())?.block_on(async {
-        let target = Target::in_memory(system).await?;
-        example::run(document, &target).await
+        tokio::time::timeout(TIME_MAX, async {
+            let target = Target::in_memory(system).await?;
+            example::run(document, &target).await
+        })
+        .await
     });
+    let Ok(report) = report else {
+        let message = format!("the examples do not end within {} s", TIME_MAX.as_secs());
+        return Ok(Run { failures: vec![Failure::at(document, 0, message)], gaps: Vec::new() });
+    };
     let Report { requests, failures, seen, .. } = report.map_err(|error| match error {
         TargetError::Unusable(message) | TargetError::Request(message) => message,
     })?;

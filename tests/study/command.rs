@@ -1,0 +1,86 @@
+//! `cargo run -p latchkey-tests --bin study`: the study. Figures go to standard output, as Markdown, or with `--write`
+//! into `docs/study.md`.
+//!
+//! ```text
+//! study mutants [--held-back] [--write]    what becomes of the mutants
+//! study drawn COUNT [--write]              whether drawn documents that are clean are serialisable
+//! study seed SEED                          a drawn document, and what the search loses in it
+//! ```
+
+#![expect(clippy::print_stdout, reason = "its output is its purpose")]
+
+use std::path::Path;
+
+use latchkey_race::Base;
+use latchkey_tests::documents::DOCUMENTS;
+use latchkey_tests::fate::find;
+use latchkey_tests::{choice, generate, run, soundness, tables};
+
+/// The seed of the published figures.
+const SEED: u64 = 1;
+
+fn main() -> Result<(), String> {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let has = |flag: &str| arguments.iter().any(|argument| argument == flag);
+    let number = arguments.get(1).and_then(|count| count.parse::<u64>().ok());
+    match (arguments.first().map(String::as_str), number) {
+        (Some("mutants"), _) => publish("mutants", &mutants(has("--held-back"))?, has("--write")),
+        (Some("drawn"), Some(count)) => publish("drawn", &drawn(count)?, has("--write")),
+        (Some("seed"), Some(seed)) => {
+            println!("{}", generate::document(seed));
+            for loss in soundness::draw(seed)?.losses {
+                println!("{loss:#?}");
+            }
+            Ok(())
+        }
+        _ => Err(
+            "study mutants [--held-back] [--write], study drawn COUNT [--write], study seed SEED"
+                .to_owned(),
+        ),
+    }
+}
+
+fn mutants(held_back: bool) -> Result<String, String> {
+    let bases = run::each("documents", &DOCUMENTS, |document| {
+        Base::new(document.text).map_err(|error| error.to_string())
+    })?;
+    let mutants = choice::mutants(SEED);
+    let found = run::each("mutants", &mutants, |mutant| {
+        let document = DOCUMENTS.get(mutant.document).zip(bases.get(mutant.document));
+        let (document, base) = document.ok_or("a mutant of no document")?;
+        find(document, base, mutant)
+    })?;
+    let studied: Vec<tables::Studied> = mutants.into_iter().zip(found).collect();
+    Ok(tables::mutants(&studied, held_back))
+}
+
+fn drawn(count: u64) -> Result<String, String> {
+    let seeds: Vec<u64> = (1..=count).collect();
+    let all = run::each("documents", &seeds, |seed| soundness::draw(*seed))?;
+    let lost = all.iter().filter(|drawn| !drawn.losses.is_empty());
+    let seeds: Vec<String> = lost.map(|drawn| drawn.seed.to_string()).collect();
+    let mut text = tables::drawn(&all);
+    if !seeds.is_empty() {
+        text.push_str(&format!("\nSeeds that lose: {}.\n", seeds.join(", ")));
+    }
+    Ok(text)
+}
+
+/// Prints figures, or puts them between their marks in the document.
+fn publish(mark: &str, figures: &str, write: bool) -> Result<(), String> {
+    if !write {
+        println!("{figures}");
+        return Ok(());
+    }
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/study.md");
+    let text = std::fs::read_to_string(&path).map_err(|error| error.to_string())?;
+    let (open, close) = (format!("<!-- {mark} -->\n"), format!("<!-- end of {mark} -->"));
+    let start = text.find(&open).map(|at| at + open.len());
+    let parts = start.and_then(|start| {
+        let end = start + text.get(start..)?.find(&close)?;
+        Some((text.get(..start)?, text.get(end..)?))
+    });
+    let (before, after) = parts.ok_or_else(|| format!("docs/study.md has no place for {mark}"))?;
+    std::fs::write(&path, format!("{before}{}\n{after}", figures.trim_end()))
+        .map_err(|error| error.to_string())
+}

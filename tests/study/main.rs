@@ -1,0 +1,58 @@
+//! The study, in short: the operators make what they should, and drawn documents that are clean are serialisable.
+
+use std::collections::BTreeSet;
+
+use latchkey_language::parse;
+use latchkey_tests::documents::DOCUMENTS;
+use latchkey_tests::mutant::Operator;
+use latchkey_tests::soundness::draw;
+use latchkey_tests::{choice, run};
+
+#[test]
+fn there_are_mutants_of_every_kind_and_a_fifth_is_held_back() {
+    let mutants = choice::mutants(1);
+    assert!(mutants.len() >= 500, "{}", mutants.len());
+    let operators: BTreeSet<Operator> = mutants.iter().map(|mutant| mutant.operator).collect();
+    assert_eq!(operators.len(), Operator::ALL.len());
+    let held_back = mutants.iter().filter(|mutant| mutant.held_back).count();
+    assert!((mutants.len() / 7..mutants.len() / 3).contains(&held_back), "{held_back}");
+    for mutant in &mutants {
+        assert_ne!(mutant.text(DOCUMENTS[mutant.document].text), DOCUMENTS[mutant.document].text);
+    }
+}
+
+#[test]
+fn the_same_seed_makes_the_same_mutants() {
+    let texts = |seed| -> Vec<String> {
+        let mutants = choice::mutants(seed).into_iter();
+        mutants.map(|mutant| mutant.text(DOCUMENTS[mutant.document].text)).collect()
+    };
+    assert_eq!(texts(1), texts(1));
+}
+
+#[test]
+fn mutants_are_documents() {
+    let mutants = choice::mutants(1);
+    let none = mutants.iter().filter(|mutant| {
+        let text = mutant.text(DOCUMENTS[mutant.document].text);
+        !parse(&text).diagnostics.is_empty()
+    });
+    let shown: Vec<String> =
+        none.map(|mutant| mutant.shown(DOCUMENTS[mutant.document].text)).collect();
+    assert!(shown.is_empty(), "{shown:#?}");
+}
+
+/// How many documents are drawn.
+const DRAWN: u64 = 200;
+
+#[test]
+fn drawn_documents_that_are_clean_lose_nothing_that_is_stored() {
+    let seeds: Vec<u64> = (1..=DRAWN).collect();
+    let drawn = run::each("documents", &seeds, |seed| draw(*seed)).unwrap();
+    let lost: Vec<u64> =
+        drawn.iter().filter(|drawn| drawn.loses_items()).map(|drawn| drawn.seed).collect();
+    assert_eq!(lost, Vec::<u64>::new(), "see `study seed SEED`");
+    // Enough of them must have something to lose.
+    let clean = drawn.iter().filter(|drawn| drawn.groups > 0).count();
+    assert!(clean * 8 >= drawn.len(), "only {clean} are clean and meet");
+}

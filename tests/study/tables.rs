@@ -1,0 +1,239 @@
+//! The figures of the study, as tables in Markdown.
+
+use std::collections::BTreeMap;
+use std::fmt::Write;
+
+use latchkey_language::Rule;
+
+use crate::documents::DOCUMENTS;
+use crate::fate::{ALARMS, Fate, Found, Raced};
+use crate::mutant::{Mutant, Operator};
+use crate::soundness::Drawn;
+
+/// A mutant and what was found out about it.
+pub type Studied = (Mutant, Found);
+
+/// The columns of a row of fates.
+const FATES: [(Fate, &str); 7] = [
+    (Fate::Refused, "refused by a rule"),
+    (Fate::Named, "by names and types"),
+    (Fate::Warned, "warned of"),
+    (Fate::Example, "an example fails"),
+    (Fate::Lost, "lost in the race search"),
+    (Fate::Survivor, "survives"),
+    (Fate::Harmless, "harmless"),
+];
+
+/// All tables of the mutants; with the ones that are held back in the lists, too, if wanted.
+pub fn mutants(studied: &[Studied], held_back: bool) -> String {
+    let living: Vec<&Studied> =
+        studied.iter().filter(|(_, found)| found.fate() != Fate::Stillborn).collect();
+    let mut text = String::new();
+    let _ = writeln!(
+        text,
+        "{} mutants, and {} that were no documents and are left out.\n",
+        living.len(),
+        studied.len() - living.len()
+    );
+    text.push_str(&summary(&living));
+    text.push_str(&by_document(&living));
+    let tuned: Vec<&Studied> =
+        living.iter().copied().filter(|(mutant, _)| !mutant.held_back).collect();
+    text.push_str(&by_operator(&tuned));
+    text.push_str(&by_rule(&tuned));
+    let listed = if held_back { &living } else { &tuned };
+    text.push_str(&alarms(&living));
+    text.push_str(&sound(&living, listed));
+    text.push_str(&list("Survivors", Fate::Survivor, listed));
+    text.push_str(&list("Harmless", Fate::Harmless, listed));
+    text
+}
+
+/// How many of some mutants have a fate.
+fn count<'a>(mutants: impl Iterator<Item = &'a &'a Studied>, fate: Fate) -> usize {
+    mutants.filter(|(_, found)| found.fate() == fate).count()
+}
+
+fn head(first: &str) -> String {
+    let names: Vec<&str> = FATES.iter().map(|(_, name)| *name).collect();
+    format!("| {first} | mutants | {} |\n|---|{}\n", names.join(" | "), "---|".repeat(8))
+}
+
+fn row(name: &str, mutants: &[&Studied]) -> String {
+    let counts = FATES.iter().map(|(fate, _)| count(mutants.iter(), *fate).to_string());
+    format!("| {name} | {} | {} |\n", mutants.len(), counts.collect::<Vec<_>>().join(" | "))
+}
+
+fn summary(living: &[&Studied]) -> String {
+    let part = |held_back: bool| -> Vec<&Studied> {
+        living.iter().copied().filter(|(mutant, _)| mutant.held_back == held_back).collect()
+    };
+    let parts = [("tuned on", part(false)), ("held back", part(true)), ("all", living.to_vec())];
+    let mut text = head("");
+    for (name, mutants) in &parts {
+        text.push_str(&row(name, mutants));
+    }
+    text.push_str("\n| | change behaviour | told by anything | told by the check alone |\n|---|---|---|---|\n");
+    for (name, mutants) in &parts {
+        let count = |fate: Fate| count(mutants.iter(), fate);
+        let changed = mutants.len() - count(Fate::Harmless);
+        let told = changed - count(Fate::Survivor);
+        let checked = count(Fate::Refused) + count(Fate::Named) + count(Fate::Warned);
+        let share = |of: usize| percent(of, changed);
+        let _ = writeln!(
+            text,
+            "| {name} | {changed} | {told} ({}) | {checked} ({}) |",
+            share(told),
+            share(checked)
+        );
+    }
+    text.push('\n');
+    text
+}
+
+/// A share, to a tenth of a percent.
+pub fn percent(part: usize, whole: usize) -> String {
+    let tenths = (part * 1_000).checked_div(whole).unwrap_or(0);
+    format!("{}.{}%", tenths / 10, tenths % 10)
+}
+
+fn by_document(living: &[&Studied]) -> String {
+    let mut text = head("document");
+    for (at, document) in DOCUMENTS.iter().enumerate() {
+        let own: Vec<&Studied> =
+            living.iter().copied().filter(|(mutant, _)| mutant.document == at).collect();
+        text.push_str(&row(document.name, &own));
+    }
+    text.push('\n');
+    text
+}
+
+fn by_operator(tuned: &[&Studied]) -> String {
+    let mut text = format!("By operator, those tuned on:\n\n{}", head("operator"));
+    for operator in Operator::ALL {
+        let own: Vec<&Studied> =
+            tuned.iter().copied().filter(|(mutant, _)| mutant.operator == *operator).collect();
+        text.push_str(&row(operator.words(), &own));
+    }
+    text.push('\n');
+    text
+}
+
+fn by_rule(tuned: &[&Studied]) -> String {
+    let mut rules: BTreeMap<Rule, usize> = BTreeMap::new();
+    for (_, found) in tuned {
+        for rule in &found.rules {
+            *rules.entry(*rule).or_default() += 1;
+        }
+    }
+    let mut rules: Vec<(Rule, usize)> = rules.into_iter().collect();
+    rules.sort_by_key(|(rule, count)| (usize::MAX - count, *rule));
+    let told = rules.iter().map(|(rule, count)| format!("`{rule}` {count}"));
+    format!("Rules that told, those tuned on: {}.\n\n", told.collect::<Vec<_>>().join(", "))
+}
+
+/// Of what rules refuse, how much the search shows to be real.
+fn alarms(living: &[&Studied]) -> String {
+    let mut text = String::from(
+        "### False alarms\n\n| rule | refused by such rules alone | the search loses | it loses nothing | it cannot run \
+         it |\n|---|---|---|---|---|\n",
+    );
+    for rule in ALARMS {
+        let own: Vec<&Found> = living
+            .iter()
+            .map(|(_, found)| found)
+            .filter(|found| found.is_alarm() && found.rules.contains(&rule))
+            .collect();
+        let stuck = |found: &&&Found| matches!(found.raced, Some(Raced::Stuck(_)));
+        let (real, stuck) = (
+            own.iter().filter(|found| found.loss().is_some()).count(),
+            own.iter().filter(stuck).count(),
+        );
+        let quiet = own.len() - real - stuck;
+        let _ = writeln!(text, "| `{rule}` | {} | {real} | {quiet} | {stuck} |", own.len());
+    }
+    text.push('\n');
+    text
+}
+
+/// What the check calls clean, and the search loses.
+fn sound(living: &[&Studied], listed: &[&Studied]) -> String {
+    let clean = |(_, found): &&&Studied| found.rules.is_empty();
+    let lost = |(_, found): &&&Studied| found.rules.is_empty() && found.loss().is_some();
+    let shown = living.iter().filter(lost).filter(|(_, found)| found.example.is_some()).count();
+    let mut text = format!(
+        "### Clean mutants that lose\n\nOf {} mutants of which the check says nothing, the search loses in {}; an \
+         example fails in {shown} of these.\n\n",
+        living.iter().filter(clean).count(),
+        living.iter().filter(lost).count()
+    );
+    for (mutant, found) in listed.iter().filter(lost) {
+        let example =
+            if found.example.is_some() { "an example fails, too" } else { "no example fails" };
+        let _ = writeln!(text, "- {}: {}; {example}", told(mutant), found.loss().unwrap_or(""));
+    }
+    text.push('\n');
+    text
+}
+
+fn told(mutant: &Mutant) -> String {
+    let Some(document) = DOCUMENTS.get(mutant.document) else { return String::new() };
+    let (line, shown) = (mutant.line(document.text), mutant.shown(document.text));
+    let held_back = if mutant.held_back { " (held back)" } else { "" };
+    format!("{}, {}, line {line}: {shown}{held_back}", document.name, mutant.within)
+}
+
+fn list(title: &str, fate: Fate, listed: &[&Studied]) -> String {
+    let mut text = format!("### {title}\n\n");
+    for operator in Operator::ALL {
+        let own =
+            |(mutant, found): &&&Studied| mutant.operator == *operator && found.fate() == fate;
+        let own: Vec<&&Studied> = listed.iter().filter(own).collect();
+        if own.is_empty() {
+            continue;
+        }
+        let _ = writeln!(text, "{}:", operator.words());
+        for (mutant, found) in own {
+            let why = match &found.raced {
+                Some(Raced::Ended(against)) => match &against.difference {
+                    Some(difference) => format!("differs in {difference}"),
+                    None => format!(
+                        "equal in {} calls and {} schedules",
+                        against.calls, against.schedules
+                    ),
+                },
+                Some(Raced::Stuck(why)) => format!("not searched: {why}"),
+                None => String::new(),
+            };
+            let _ = writeln!(text, "- {}; {why}", told(mutant));
+        }
+        text.push('\n');
+    }
+    text
+}
+
+/// The figures of drawn documents.
+pub fn drawn(all: &[Drawn]) -> String {
+    let clean: Vec<&Drawn> = all.iter().filter(|drawn| drawn.is_clean()).collect();
+    let meeting = clean.iter().filter(|drawn| drawn.groups > 0).count();
+    let schedules: usize = clean.iter().map(|drawn| drawn.schedules).sum();
+    let groups: usize = clean.iter().map(|drawn| drawn.groups).sum();
+    let count = |loss: fn(&Drawn) -> bool| clean.iter().filter(|drawn| loss(drawn)).count();
+    let mut text = String::from("| | |\n|---|---|\n");
+    let rows = [
+        ("documents", all.len().to_string()),
+        (
+            "the check lets through",
+            format!("{} ({})", clean.len(), percent(clean.len(), all.len())),
+        ),
+        ("of these, calls meet in", meeting.to_string()),
+        ("groups of calls", groups.to_string()),
+        ("schedules", schedules.to_string()),
+        ("lose in what is stored", count(Drawn::loses_items).to_string()),
+        ("lose in an answer alone", count(Drawn::loses_answers).to_string()),
+    ];
+    for (name, figure) in rows {
+        let _ = writeln!(text, "| {name} | {figure} |");
+    }
+    text
+}
