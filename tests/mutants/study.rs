@@ -21,7 +21,7 @@ pub(crate) struct Mutant {
     /// The mistake in words.
     pub(crate) mistake: &'static str,
     /// The contract or entity it is in.
-    within: &'static str,
+    pub(crate) within: &'static str,
     edits: Vec<Edit>,
     pub(crate) expected: Expected,
 }

@@ -12,7 +12,7 @@ use latchkey_value::time;
 use crate::act::Act;
 use crate::lab::{Lab, is_ours};
 use crate::table::Table;
-use crate::world::{State, World, deliver, follow, give_up};
+use crate::world::{State, World, deliver, follow, give_up, is_same};
 
 /// How many values are tried for one input.
 const VALUES_MAX: usize = 8;
@@ -46,10 +46,15 @@ pub(crate) fn acts(lab: &Lab, world: &World, state: &State) -> Vec<Act> {
     for contract in &lab.model.contracts {
         let bases = world.calls.iter().filter(|call| call.contract == contract.id.as_str());
         let instants = instants(contract, &pool, state.now);
+        let mut known: Vec<Call> = bases.clone().cloned().collect();
         for base in bases.take(BASES_MAX) {
             let varied = Varied { contract, pool: &pool, world, now: state.now };
             for call in varied.all(base) {
-                acts.push(Act::call(call, state.now));
+                // Calls that differ in one input alone have the same variants in that input.
+                if !known.iter().any(|other| is_same(other, &call)) {
+                    acts.push(Act::call(call.clone(), state.now));
+                    known.push(call);
+                }
             }
             for now in &instants {
                 acts.push(Act::call(base.clone(), *now));

@@ -2,7 +2,7 @@
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 
-use latchkey_table::{Answer, Key, Request};
+use latchkey_table::{Answer, Key, Request, Text};
 
 use crate::act::{Act, Reply};
 use crate::conflict::{keys, met};
@@ -26,6 +26,12 @@ pub(crate) struct Alone {
     /// The items it named.
     pub(crate) keys: Vec<Key>,
     pub(crate) commits: usize,
+    /// The partitions it named, in their order.
+    partitions: Vec<Text>,
+    /// Whether it asked for a write, be it refused.
+    writes: bool,
+    /// Whether it asked an index, whose partitions are others.
+    by_index: bool,
 }
 
 impl Alone {
@@ -49,7 +55,14 @@ impl Alone {
         keys.sort_unstable();
         keys.dedup();
         let commits = acting.commits;
-        Ok(Alone { act: act.clone(), events, told, table, way, keys, commits })
+        let mut partitions: Vec<Text> = keys.iter().map(|key| key.partition.clone()).collect();
+        partitions.dedup();
+        let writes = events.iter().any(|event| event.request.writes());
+        let by_index = events
+            .iter()
+            .any(|event| matches!(&event.request, Request::Query(query) if query.index.is_some()));
+        let act = act.clone();
+        Ok(Alone { act, events, told, table, way, keys, commits, partitions, writes, by_index })
     }
 
     /// Whether it did what it is for.
@@ -57,10 +70,20 @@ impl Alone {
         self.told.as_ref().is_some_and(|told| told.code.is_none())
     }
 
+    /// Whether a request of this may meet one of the other: most do not, and this is cheap to see.
+    fn may_meet(&self, other: &Alone) -> bool {
+        let shared =
+            || self.partitions.iter().any(|own| other.partitions.binary_search(own).is_ok());
+        (self.writes || other.writes) && (self.by_index || other.by_index || shared())
+    }
+
     /// Which request of this meets which of the other, where the order can matter, and on how many items of which
     /// kinds.
     pub(crate) fn meets(&self, other: &Alone, table: &Table) -> Vec<Meeting> {
         let mut all = Vec::new();
+        if !self.may_meet(other) {
+            return all;
+        }
         for (at, mine) in self.events.iter().enumerate() {
             for (there, its) in other.events.iter().enumerate() {
                 let mut kinds = Vec::new();
