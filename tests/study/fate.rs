@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use latchkey_language::ast::Item;
 use latchkey_language::{Level, Rule, parse};
 use latchkey_race::{Against, Base, Limits, Options, SearchError};
+use latchkey_runtime::System;
 
 use crate::documents::Document;
 use crate::examples;
@@ -103,7 +104,13 @@ impl Found {
 /// Finds out what becomes of a mutant.
 pub fn find(document: &Document, base: &Base, mutant: &Mutant) -> Result<Found, String> {
     let text = mutant.text(document.text);
-    let diagnostics = latchkey_model::check(&text).diagnostics;
+    let mut diagnostics = latchkey_model::check(&text).diagnostics;
+    if diagnostics.iter().all(|found| found.level == Level::Warning)
+        && let Err(mistakes) = System::read(&text)
+    {
+        // `latchkey check` plans the document, too.
+        diagnostics.extend(mistakes.0);
+    }
     let mut rules: Vec<Rule> = diagnostics.iter().map(|found| found.rule).collect();
     rules.sort_unstable();
     rules.dedup();
