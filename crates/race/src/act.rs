@@ -79,6 +79,17 @@ impl Act {
         })
     }
 
+    /// The same with an `Idempotency-Key` of its own, if it has one: calls with one key are one call.
+    pub(crate) fn keyed(self, key: &str) -> Act {
+        match &self.kind {
+            Kind::Call(call) if call.idempotency_key.is_some() => {
+                let call = Call { idempotency_key: Some(key.into()), ..Call::clone(call) };
+                Act { kind: Kind::Call(Arc::new(call)), ..self }
+            }
+            Kind::Call(_) | Kind::Work { .. } | Kind::Dead { .. } | Kind::Follow { .. } => self,
+        }
+    }
+
     /// Runs it to its end. Nothing is told by one that stopped before: 503, `later`.
     pub(crate) async fn run(self, runtime: Runtime) -> Option<Reply> {
         match self.kind {

@@ -62,6 +62,10 @@ pub(crate) fn groups(
         let count = count.entry(key).or_default();
         *count += 1;
         if *count <= tries_max {
+            let acts = match aim {
+                Aim::Together => acts.into_iter().zip(1..).map(own_key).collect(),
+                Aim::Once => acts,
+            };
             groups.push(Group { state: at, acts, aim, key });
         }
     };
@@ -86,6 +90,11 @@ pub(crate) fn groups(
         }
     }
     Ok(groups)
+}
+
+/// An act of a group, with a key that no other of the group has.
+fn own_key((act, place): (Act, usize)) -> Act {
+    act.keyed(&format!("race-{place}"))
 }
 
 /// The acts of a state that ask something of the table, run alone.
@@ -168,7 +177,8 @@ fn triples(
             if undone.as_mut().is_some_and(|undone| !undone.insert((first.way, second.way))) {
                 continue;
             }
-            let again = Alone::run(lab, &first.table, &second.act, SEED + 1)?;
+            let again = own_key((second.act.clone(), 2));
+            let again = Alone::run(lab, &first.table, &again, SEED + 1)?;
             let back = toggles(&again);
             let undoes = |(key, there): &&(Key, bool)| back.contains(&(key.clone(), !there));
             let Some((key, _)) = toggled.iter().find(undoes) else { continue };

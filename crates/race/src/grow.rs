@@ -29,6 +29,7 @@ pub(crate) fn walk(lab: &Lab, world: &mut World) -> Result<(), Stuck> {
         let mut next = None;
         for act in acts(lab, world, &state) {
             let seed = WALK_SEED + u64::try_from(seed).unwrap_or(u64::MAX >> 1);
+            let act = act.keyed(&format!("walk-{seed}"));
             let alone = Alone::run(lab, &state.table, &act, seed)?;
             if alone.succeeded() && alone.commits > 0 && taken.insert(alone.way) {
                 next = Some(alone);
@@ -86,7 +87,8 @@ fn grow_one(
         let Some(call) = fresh(count) else { return Ok(None) };
         let (now, contract) = (state.now, call.contract.clone());
         let seed = WALK_SEED + 100 + u64::try_from(count).unwrap_or(0);
-        let alone = Alone::run(lab, &table, &Act::call(call, now), seed)?;
+        let act = Act::call(call, now).keyed(&format!("grown-{seed}"));
+        let alone = Alone::run(lab, &table, &act, seed)?;
         if !alone.succeeded() || alone.commits == 0 {
             let label = |times: usize| format!("{}, then {times} × {contract}", state.label);
             // One before the refusal: the next would be the last that is taken.

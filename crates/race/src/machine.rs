@@ -9,8 +9,8 @@ use std::time::Duration;
 use latchkey_table::{Answer, Consistency, Error, Request};
 
 use crate::act::{Act, Reply};
-use crate::conflict::met;
-use crate::lab::Lab;
+use crate::conflict::{keys, met};
+use crate::lab::{Lab, is_ours};
 use crate::port::{Fixed, Port};
 use crate::table::{Table, Undone};
 
@@ -75,6 +75,46 @@ pub(crate) struct Acting {
     pub(crate) commits: usize,
     /// Whether it has asked something since its last commit.
     pub(crate) within_unit: bool,
+    attempt: Attempt,
+}
+
+/// The attempt of an act that runs now.
+#[derive(Debug, Default)]
+struct Attempt {
+    /// What every attempt asks first, but for the record of an `Idempotency-Key`.
+    first: Option<Request>,
+    /// How many versions there were when this attempt asked it; none before.
+    began: Option<usize>,
+    /// Whether it saw something else than the table at that time.
+    apart: bool,
+    /// Whether its last write was refused.
+    refused: bool,
+}
+
+impl Attempt {
+    /// Notes a request that happened, with the number of versions behind it.
+    fn note(&mut self, request: &Request, effect: &Effect, apart: bool, versions: usize) {
+        let keys = keys(request);
+        if !keys.is_empty() && keys.iter().all(|key| is_ours(&key.partition)) {
+            return;
+        }
+        self.first.get_or_insert_with(|| request.clone());
+        let before = versions.saturating_sub(usize::from(matches!(effect, Effect::Committed(_))));
+        self.began.get_or_insert(before);
+        self.apart |= apart;
+        self.refused = matches!(effect, Effect::Refused(_));
+    }
+
+    /// Whether an act begins again although nothing has changed since it began: every further attempt would come to
+    /// the same until another act changes something, and from then on it is as if the act had not begun before.
+    fn is_vain(&mut self, pending: Option<&Request>, versions: usize) -> bool {
+        if !self.refused || pending.is_none() || pending != self.first.as_ref() {
+            return false;
+        }
+        let vain = !self.apart && self.began == Some(versions);
+        *self = Attempt { first: self.first.take(), ..Attempt::default() };
+        vain
+    }
 }
 
 /// Why a search cannot go on.
@@ -130,6 +170,7 @@ impl<'l> Machine<'l> {
                 told: None,
                 commits: 0,
                 within_unit: false,
+                attempt: Attempt::default(),
             });
             machine.go_on(machine.acting.len().saturating_sub(1))?;
         }
@@ -223,9 +264,16 @@ impl<'l> Machine<'l> {
         if let Some(acting) = self.acting.get_mut(who) {
             acting.within_unit = !matches!(effect, Effect::Committed(_));
             acting.port.answer(answer);
+            acting.attempt.note(&request, &effect, apart, self.versions.len());
         }
         self.events.push(Event { who, request, effect, apart });
-        self.go_on(who)
+        self.go_on(who)?;
+        if let Some(acting) = self.acting.get_mut(who)
+            && acting.attempt.is_vain(acting.pending.as_ref(), self.versions.len())
+        {
+            (acting.running, acting.pending, acting.told) = (None, None, Some(None));
+        }
+        Ok(())
     }
 
     /// Lets an act run until it asks something or ends.

@@ -142,6 +142,7 @@ pub(crate) fn world(lab: &Lab, text: &str) -> Result<World, Stuck> {
     let examples = latchkey_language::parse(text).document.examples;
     let mut world = of_examples(lab, &examples)?;
     variant::add_from_types(&lab.model, &mut world);
+    world.add_keys(&lab.model);
     if examples.is_empty() {
         grow::walk(lab, &mut world)?;
     }

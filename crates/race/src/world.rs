@@ -6,6 +6,7 @@ use std::sync::Arc;
 use latchkey_http::Routes;
 use latchkey_language::ast::{Example, ExampleCall, ExampleStep, QueueMode};
 use latchkey_language::{Diagnostic, Rule, Span};
+use latchkey_model::Model;
 use latchkey_queue::Home;
 use latchkey_queue::outbox::Record;
 use latchkey_runtime::{Call, Caller, Sent};
@@ -83,6 +84,19 @@ pub(crate) fn is_same(one: &Call, other: &Call) -> bool {
         && one.if_match == other.if_match
         && one.inputs.len() == other.inputs.len()
         && one.inputs.iter().all(|input| other.inputs.contains(input))
+}
+
+impl World {
+    /// Gives an `Idempotency-Key` to the calls of contracts that are `idempotent by key`.
+    pub(crate) fn add_keys(&mut self, model: &Model) {
+        let by_key = |call: &Call| {
+            let contract = model.contracts.iter().find(|own| own.id == call.contract.as_str());
+            contract.is_some_and(|contract| contract.facts.by_key.is_some())
+        };
+        for call in self.calls.iter_mut().filter(|call| by_key(call)) {
+            call.idempotency_key = Some("race".into());
+        }
+    }
 }
 
 /// Runs the examples of a document, and keeps the states in between.

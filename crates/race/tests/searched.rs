@@ -1,0 +1,118 @@
+//! What a search reaches: contracts that need a key, workers that try in vain, instants, and what it could not reach.
+
+#![expect(clippy::unwrap_used, reason = "a test that goes wrong should fail, where it went wrong")]
+
+use latchkey_language::{Level, Rule};
+use latchkey_race::{Options, Report, search};
+
+/// Searches a document of these statements, with whatever the check has against it switched off.
+fn searched(statements: &str, example: &str) -> Report {
+    let statements = statements.replace("facts", "consistency strong\n  expect 1 item\n  rate 1/s");
+    let text = format!(
+        "# Reach\n```contract\nsystem reach\ntable Reach {{ type kind }}\n{statements}\n```\n{example}"
+    );
+    let errors = latchkey_model::check(&text).diagnostics.into_iter();
+    let errors = errors.filter(|found| found.level == Level::Error).map(|found| found.rule);
+    let without: Vec<Rule> = errors.collect();
+    assert!(without.iter().all(|rule| *rule == Rule::Unpinned), "{without:?}");
+    search(&text, &Options { without, ..Options::default() }, &|_| {}).unwrap()
+}
+
+fn headlines(report: &Report) -> Vec<&str> {
+    report.losses.iter().map(|loss| loss.headline.as_str()).collect()
+}
+
+/// Tanks, filled and drained. `DRAINED` is the write that takes from one.
+const TANKS: &str = r#"
+role smith
+entity Tank "TANK" {
+  PK = "TANK#{tankId}"
+  SK = "META"
+  tankId id, litres int 0..1000 = 100
+}
+contract BUILD "Build a tank" {
+  PUT /tanks/{tankId}
+  allow caller is smith
+  tank = put Tank { tankId } if absent else 409 there
+  return 201 tank
+  facts
+}
+contract DRAIN "Drain a tank" {
+  POST /tanks/{tankId}/drain
+  input litres int 1..50
+  allow caller is smith
+  tank = get Tank strong else 404 gone
+  require tank.litres >= litres else 409 empty
+  rest = tank.litres - litres
+  DRAINED
+  return drained
+  facts
+  idempotent by key
+}
+"#;
+
+#[test]
+fn contracts_that_need_a_key_are_searched() {
+    let example = "```example\nas ann role smith\nPUT /tanks/t\n201\nPOST /tanks/t/drain Idempotency-Key: k {\"litres\": 10}\n200\n```\n";
+    let planted = TANKS.replace("DRAINED", "drained = update tank set litres = rest else 404 gone");
+    let honest = TANKS.replace(
+        "DRAINED",
+        "drained = update tank set litres = rest if .litres == tank.litres else retry",
+    );
+    // From an example that sends the header, and from types.
+    for example in [example, ""] {
+        let report = searched(&planted, example);
+        let told = headlines(&report);
+        assert!(told.iter().any(|told| told.starts_with("DRAIN beside itself")), "{told:?}");
+        let loss = report.losses.iter().find(|loss| loss.contracts == ["DRAIN"]).unwrap();
+        for key in ["Idempotency-Key: \"race-1\"", "Idempotency-Key: \"race-2\""] {
+            assert!(loss.example.contains(key), "{}", loss.example);
+        }
+        let report = searched(&honest, example);
+        assert_eq!(headlines(&report), [""; 0]);
+    }
+}
+
+/// A worker that tries again for ever once its condition cannot hold.
+const FLAMES: &str = r#"
+entity Candle "CANDLE" {
+  PK = "CANDLE#{candleId}"
+  SK = "META"
+  candleId id, lit bool = true
+}
+queue snuffs { candleId id }
+contract LIGHT "Light a candle" {
+  PUT /candles/{candleId}
+  allow true
+  transact {
+    candle = put Candle { candleId } if absent else 409 there
+    send snuffs { candleId }
+  }
+  return 201 candle
+  facts
+}
+contract BLOW "Blow a candle out" {
+  POST /candles/{candleId}/blow
+  allow true
+  candle = update Candle set lit = false if .lit == true else 404 gone
+  return candle
+  facts
+}
+worker SNUFF "Take a candle away" {
+  on snuffs { candleId }
+  candle = get Candle strong else done
+  delete candle if .lit == true else retry
+  done
+  facts
+}
+"#;
+
+#[test]
+fn a_worker_that_tries_in_vain_ends() {
+    let example = "```example\nas ann\nqueue snuffs holds\nPUT /candles/c\n201\nPOST /candles/c/blow\n200\n```\n";
+    let report = searched(FLAMES, example);
+    assert_eq!(headlines(&report), [""; 0]);
+    assert_eq!(report.cut, 0);
+    // Six attempts of each of two deliveries have some ten thousand orders.
+    assert!(report.schedules < 2_000, "{} schedules", report.schedules);
+}
