@@ -1,8 +1,7 @@
 //! Carries out a write within a group: reads the stored items, decides every leg, then makes all changes.
 
 use latchkey_table::{
-    Capacity, Error, Failed, Image, Invalid, Item, Key, Leg, Returning, Wrote, apply, holds,
-    index_write,
+    Capacity, Error, Failed, Image, Invalid, Item, Key, Leg, Returning, Wrote, holds, index_write,
 };
 
 use crate::catalog::{Catalog, Entry, damaged};
@@ -120,21 +119,12 @@ impl<'a> Target<'a> {
             // Validated when it was handed in.
             Leg::Put(put) => Ok(Change::Becomes(Stored::new(put.item))),
             Leg::Update(update) => {
-                let item = match &self.old {
-                    Some(old) => apply(&update.actions, &old.item)?,
-                    None => apply(&update.actions, &self.bare_item())?,
-                };
-                let bytes = self.entry.schema.validate_item(&item)?;
+                let (item, bytes) = update.applied_to(self.old.as_ref().map(|old| &old.item))?;
                 Ok(Change::Becomes(Stored { item, bytes }))
             }
             Leg::Delete(_) => Ok(Change::Goes),
             Leg::Check(_) => Ok(Change::Nothing),
         }
-    }
-
-    /// The item an update starts from when none is stored: its key alone.
-    fn bare_item(&self) -> Item {
-        self.entry.schema.key.item(&self.key)
     }
 
     /// What a change costs, or else a refusal, which is charged by what is stored.

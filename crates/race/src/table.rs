@@ -7,7 +7,7 @@ use std::time::Instant;
 use latchkey_table::{
     Answer, Answering, Backend, Capacity, Direction, Error, Failed, Got, GotMany, Index, Invalid,
     Item, Key, Leg, Need, Page, PrepareError, Query, Request, Returning, Schema, Transacted, Wrote,
-    apply, holds,
+    holds,
 };
 
 use crate::lab::is_ours;
@@ -219,7 +219,7 @@ impl Table {
                 return Err(Error::ConditionFailed(Box::new(failed)));
             }
             let leg_at = if alone { None } else { Some(at) };
-            match after(leg, &key, old.map(|old| &**old)) {
+            match after(leg, old.map(|old| &**old)) {
                 Ok(Change::Nothing) => {}
                 Ok(Change::To(item)) => changes.push((key, item.map(Arc::new))),
                 Err(reason) => return Err(Error::Invalid { leg: leg_at, reason }),
@@ -235,17 +235,10 @@ enum Change {
     To(Option<Item>),
 }
 
-fn after(leg: &Leg, key: &Key, old: Option<&Item>) -> Result<Change, Invalid> {
+fn after(leg: &Leg, old: Option<&Item>) -> Result<Change, Invalid> {
     Ok(match leg {
         Leg::Put(put) => Change::To(Some(put.item.clone())),
-        Leg::Update(update) => {
-            let item = match old {
-                Some(old) => apply(&update.actions, old)?,
-                None => apply(&update.actions, &update.table.key.item(key))?,
-            };
-            update.table.validate_item(&item)?;
-            Change::To(Some(item))
-        }
+        Leg::Update(update) => Change::To(Some(update.applied_to(old)?.0)),
         Leg::Delete(_) => Change::To(None),
         Leg::Check(_) => Change::Nothing,
     })

@@ -1,6 +1,6 @@
 use super::*;
 use crate::limits::ITEM_BYTES_MAX;
-use crate::{Map, Path, Value, ValueType};
+use crate::{Error, Map, Path, Value, ValueType};
 
 fn table() -> Arc<Schema> {
     Arc::new(Schema::new("Test").with_index("GSI1"))
