@@ -3,7 +3,7 @@
 use std::fs::{self, File};
 use std::io::{self, Write as _};
 use std::net::{TcpListener, TcpStream};
-use std::process::Child;
+use std::process::{Child, Stdio};
 use std::thread;
 
 use serde_json::{Value, json};
@@ -195,4 +195,22 @@ fn mistakes_that_nobody_reads_end_the_process() {
         let told = String::from_utf8(told.stderr).unwrap();
         assert!(told.contains("error[") && told.ends_with("docs/rules\n"), "{command}: {told}");
     }
+}
+
+// `latchkey test … | head -1` panicked.
+#[test]
+fn a_command_whose_output_cannot_be_written_ends_without_a_panic() {
+    let explain = |out: Stdio| {
+        let mut command = latchkey();
+        let ended = command.args(["explain", "QC-01"]).stdout(out).stderr(Stdio::piped());
+        let ended = ended.spawn().unwrap().wait_with_output().unwrap();
+        (ended.status.code(), String::from_utf8(ended.stderr).unwrap())
+    };
+    let full = File::options().write(true).open("/dev/full").unwrap();
+    let (code, told) = explain(full.into());
+    assert_eq!(code, Some(1), "{told}");
+    assert!(told.starts_with("error: standard output cannot be written: "), "{told}");
+    let (reader, writer) = io::pipe().unwrap();
+    drop(reader);
+    assert_eq!(explain(writer.into()), (Some(141), String::new()));
 }

@@ -4,7 +4,7 @@ mod moving;
 mod queue;
 mod race;
 
-use std::io::IsTerminal;
+use std::io::{IsTerminal, Write as _};
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -368,6 +368,7 @@ pub(crate) struct Token {
 
 /// Runs the command the process was started with.
 pub fn main() -> ExitCode {
+    end_if_unread();
     let arguments = Arguments::parse();
     let colour = match arguments.color {
         ColorChoice::Always => true,
@@ -396,4 +397,25 @@ pub fn main() -> ExitCode {
         Command::Model { documents, .. } => return model::run(&documents, colour),
     };
     done.map_or_else(crate::Failure::exit_code, |()| ExitCode::SUCCESS)
+}
+
+/// The exit code of a command whose reader has gone away, as a shell gives it for SIGPIPE.
+const UNREAD: i32 = 141;
+
+/// Ends the command if standard output cannot be written: quietly if its reader is gone, as behind `| head`. `println!`
+/// knows no other way than to panic.
+fn end_if_unread() {
+    let usual = std::panic::take_hook();
+    std::panic::set_hook(Box::new(move |panic| {
+        let text = panic.payload().downcast_ref::<String>().map_or("", String::as_str);
+        match text.strip_prefix("failed printing to stdout: ") {
+            Some(reason) if reason.starts_with("Broken pipe") => std::process::exit(UNREAD),
+            Some(reason) => {
+                let told = format!("error: standard output cannot be written: {reason}");
+                let _ = writeln!(std::io::stderr(), "{told}");
+                std::process::exit(1)
+            }
+            None => usual(panic),
+        }
+    }));
 }

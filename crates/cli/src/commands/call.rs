@@ -1,6 +1,5 @@
 //! `latchkey call`
 
-use std::io::Write as _;
 use std::sync::Arc;
 
 use latchkey_runtime::{Caller, Outcome, RawInput, Source, System, SystemSource};
@@ -91,5 +90,5 @@ fn show(outcome: &Outcome) {
     let read = json::read(body.as_bytes(), json::Limits { levels_max: json::LEVELS_CEILING });
     let shown = read.map_or_else(|_| body.to_string(), |value| json::pretty(&value));
     // A reader may close the pipe before the end.
-    let _ = writeln!(std::io::stdout(), "{shown}");
+    println!("{shown}");
 }

@@ -1,6 +1,5 @@
 //! `latchkey explain`
 
-use std::io::Write;
 use std::path::PathBuf;
 
 use latchkey_runtime::{Explanation, explain};
@@ -21,6 +20,6 @@ pub(crate) fn run(contract: &str, documents: &[PathBuf], colour: bool) -> Result
     }
     let texts: Vec<String> = explanations.iter().map(ToString::to_string).collect();
     // A reader may close the pipe before the end.
-    let _ = write!(std::io::stdout(), "{}", texts.join("\n"));
+    print!("{}", texts.join("\n"));
     Ok(())
 }

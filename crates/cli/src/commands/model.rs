@@ -1,6 +1,5 @@
 //! `latchkey model`
 
-use std::io::Write;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
@@ -21,7 +20,7 @@ pub(crate) fn run(documents: &[PathBuf], colour: bool) -> ExitCode {
         let checked = latchkey_model::check(&text);
         if !checked.is_refused() {
             // A reader may close the pipe before the end.
-            let _ = writeln!(std::io::stdout(), "{:#}", json::model(&checked.model));
+            println!("{:#}", json::model(&checked.model));
             continue;
         }
         mistaken = true;

@@ -117,7 +117,7 @@ impl Parser<'_> {
         } else if self.is_ending() {
             ElseKind::End(self.ending()?)
         } else {
-            let status = self.status()?;
+            let status = self.status(400..=599, "a refusal has a status from 400 to 599")?;
             let code = self.slug("the problem's name, such as `not-found`")?;
             let message = match self.token().kind {
                 TokenKind::Text => Some(self.template()?),
@@ -155,7 +155,9 @@ impl Parser<'_> {
     fn returns(&mut self) -> Read<Return> {
         self.advance();
         let status = match self.token().kind {
-            TokenKind::Number => Some(self.status()?),
+            TokenKind::Number => {
+                Some(self.status(200..=203, "an answer has the status 200, 201, 202 or 203")?)
+            }
             _ => None,
         };
         // The next line is another statement; without this its first word would be returned.

@@ -13,6 +13,8 @@ mod queue;
 mod recover;
 mod template;
 
+use std::ops::RangeInclusive;
+
 use recover::Resume;
 
 use crate::ast::{Document, Item, Role, Table};
@@ -345,11 +347,15 @@ impl<'a> Parser<'a> {
         Ok(Spanned::new(template::unescape(&text.node), text.span))
     }
 
-    /// A status such as `404`.
-    fn status(&mut self) -> Read<Spanned<u16>> {
+    /// A status within a range, or a reason why it must be.
+    fn status(&mut self, range: RangeInclusive<u16>, reason: &str) -> Read<Spanned<u16>> {
         let number = self.kind(TokenKind::Number, "a status such as `404`")?;
         match number.node.parse() {
-            Ok(status @ 100..=599) => Ok(Spanned::new(status, number.span)),
+            Ok(status) if range.contains(&status) => Ok(Spanned::new(status, number.span)),
+            Ok(100..=599) => {
+                let message = format!("`{}` cannot be the status here: {reason}", number.node);
+                Err(self.error_at(number.span, message))
+            }
             _ => {
                 Err(self.error_at(number.span, format!("`{}` is not an HTTP status", number.node)))
             }

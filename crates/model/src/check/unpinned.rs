@@ -83,7 +83,7 @@ pub(super) fn check(model: &Model, report: &mut Report) {
                         continue;
                     }
                     let mut culprits = match pin {
-                        Pin::Item => Vec::new(),
+                        Pin::Item | Pin::Claimed => Vec::new(),
                         Pin::Whole | Pin::Nothing => {
                             culprits(model, contract, &changes, &used.fact)
                         }
@@ -91,6 +91,9 @@ pub(super) fn check(model: &Model, report: &mut Report) {
                     let another = culprits.is_empty();
                     if another {
                         culprits = finders(model, contract, &group, &changes, &used.fact);
+                        if pin == Pin::Claimed {
+                            culprits.retain(|other| meets(contract, &group, &used.fact, other));
+                        }
                     }
                     if !culprits.is_empty() {
                         loose.push(Loose { fact: used.fact, span: used.span, culprits, another });
@@ -355,6 +358,27 @@ fn culprits<'a>(
             [changes.making(id), changes.removal(id), &changed].concat()
         }
     }
+}
+
+/// Whether it matters that another contract made or removed an item of a range before the found item was written: it
+/// does if that contract also has to do with something else that is written or looked at here. Otherwise the two might
+/// as well have come in the other order.
+fn meets(contract: &Contract, group: &Group<'_>, fact: &Fact<'_>, other: &Contract) -> bool {
+    let found = entity_of(contract, fact.binding());
+    let written = |entity: EntityId| group.legs.iter().any(|placed| placed.leg.entity == entity);
+    let mut meets = false;
+    each_step(&other.steps, &mut |step| {
+        meets |= match &step.kind {
+            StepKind::Read(read) => {
+                // A `get` of the found item meets the write of that item alone, which has its condition.
+                let alone = Some(read.entity) == found && matches!(read.what, What::Get(_));
+                !alone && written(read.entity)
+            }
+            StepKind::Write(leg) => Some(leg.entity) != found && written(leg.entity),
+            _ => false,
+        };
+    });
+    meets
 }
 
 /// The contracts that can make a query find another item than it did.

@@ -12,6 +12,8 @@ pub(super) enum Pin {
     Nothing,
     /// The item is held as it was found; a query may find another by now.
     Item,
+    /// The same, and the item is written, so that of all calls that found it only one writes it.
+    Claimed,
     /// All of it.
     Whole,
 }
@@ -51,11 +53,10 @@ pub(super) fn held<'a>(
     let by_leg = sure().any(|other| {
         group.is_on(other.leg, binding) && leg_pins(model, group, guards, other.leg, used)
     });
-    // Of those who found one item, one alone writes it: which of several it was does not matter then.
     let claimed =
         || sure().any(|other| other.leg.verb != Verb::Check && group.is_on(other.leg, binding));
     match by_leg {
-        true if claimed() => Pin::Whole,
+        true if claimed() => Pin::Claimed,
         true => Pin::Item,
         false => Pin::Nothing,
     }

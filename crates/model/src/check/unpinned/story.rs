@@ -72,7 +72,7 @@ fn story(
             "between {since} and this write, {}; the write would then act on something that is no longer so",
             happening(model, contract, first, name)
         ))
-        .help(remedy(model, contract, group, &first.fact, name))
+        .help(remedy(model, contract, group, first, name))
 }
 
 fn what(name: &str, all: &[&Loose<'_>]) -> String {
@@ -128,9 +128,10 @@ fn remedy(
     model: &Model,
     contract: &Contract,
     group: &Group<'_>,
-    fact: &Fact<'_>,
+    loose: &Loose<'_>,
     name: &str,
 ) -> String {
+    let fact = &loose.fact;
     let entity = entity(model, contract, fact);
     let counted = entity.is_some_and(|entity| entity.counter().is_some());
     let guard = entity.and_then(|entity| entity.guarded_by).map(|id| &model.entities[id]);
@@ -139,7 +140,7 @@ fn remedy(
             "read its `{}` before it, and `update` that in the transaction `if unchanged else retry`",
             guard.name
         ),
-        (_, None) if is_of_range(group, fact) => {
+        (_, None) if loose.another || is_of_range(group, fact) => {
             let shown = entity.map_or("", |entity| &entity.name);
             format!(
                 "no condition on one item holds what a range holds: write `entity {shown} … guarded by` an entity with a \
