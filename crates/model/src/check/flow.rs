@@ -34,7 +34,7 @@ pub(super) struct Group<'a> {
     pub(super) sends: Vec<Sent<'a>>,
     pub(super) way: Way<'a>,
     pub(super) lets: Rc<Lets<'a>>,
-    model: &'a Model,
+    pub(super) model: &'a Model,
 }
 
 /// A leg of a group.

@@ -9,9 +9,10 @@ mod tie;
 use latchkey_language::{Diagnostic, Rule, Span};
 
 use super::Report;
-use super::flow::{Group, places};
+use super::flow::{Group, is_stored, places};
 use super::truth::{Passed, plain};
-use crate::model::{Expr, ExprKind, Leg, Model, Op, PutMode, StepKind, Verb};
+use crate::model::{Expr, ExprKind, Given, Kind, Leg, Model, Op, PutMode, StepKind, Verb};
+use crate::types::Type;
 use tie::tied;
 
 /// How many ways an `allow` may name before it is not looked at.
@@ -108,8 +109,11 @@ fn sides<'a>(group: &Group<'a>, test: &'a Expr) -> Vec<Option<Vec<Passed<'a>>>> 
 
 /// Whether a write does more than make, count or check.
 fn touches(leg: &Leg) -> bool {
-    let counts = |value: &Expr| match &value.kind {
-        ExprKind::Binary(Op::Plus | Op::Minus, a, _) => matches!(a.kind, ExprKind::Stored(_)),
+    let counts = |given: &Given| match &given.value.kind {
+        ExprKind::Binary(op @ (Op::Plus | Op::Minus), a, by) => {
+            is_stored(a, &given.attribute)
+                && (matches!(by.kind, ExprKind::Number(_)) || (*op == Op::Plus && is_gain(by)))
+        }
         _ => false,
     };
     match leg.verb {
@@ -117,7 +121,21 @@ fn touches(leg: &Leg) -> bool {
         Verb::Put => leg.put != Some(PutMode::IfAbsent),
         Verb::Delete => true,
         Verb::Update | Verb::Upsert => {
-            !leg.removes.is_empty() || !leg.values.iter().all(|given| counts(&given.value))
+            !leg.removes.is_empty()
+                || !leg.values.iter().all(counts)
+                || !leg.adds.iter().all(|given| is_gain(&given.value))
         }
+    }
+}
+
+/// Whether what is added is a constant, or cannot be less than 0: to take from an item is more than to count.
+fn is_gain(value: &Expr) -> bool {
+    match (&value.kind, &value.of) {
+        (ExprKind::Number(_), _) | (_, Kind::Unknown | Kind::Value(Type::Counter)) => true,
+        (_, Kind::Value(Type::Int { low, .. })) => low.is_some_and(|low| low >= 0),
+        (_, Kind::Value(Type::Number { low, .. })) => {
+            low.as_ref().is_some_and(|low| !low.is_negative())
+        }
+        _ => false,
     }
 }

@@ -3,8 +3,10 @@
 use crate::check::flow::{Group, fixes};
 use crate::check::truth::{Passed, each, plain};
 use crate::model::{
-    BindingId, Expr, ExprKind, Given, Leg, Op, PutMode, Range, TextPiece, Verb, What,
+    BindingId, EntityId, Expr, ExprKind, Given, Kind, Leg, Op, PutMode, Range, TextPiece, Verb,
+    What,
 };
+use crate::types::Type;
 
 /// What is tied.
 pub(super) struct Tied<'a> {
@@ -28,6 +30,7 @@ pub(super) fn tied<'a>(
     }
     let mut tests = group.known(guards);
     tests.extend(allowed);
+    let around = [guards, allowed].concat();
     loop {
         let before = (tied.items.len(), tied.values.len());
         tests.iter().for_each(|passed| tied.test(group, passed));
@@ -46,7 +49,7 @@ pub(super) fn tied<'a>(
                 tied.items.push(binding);
             }
         }
-        tied.keys(group);
+        tied.keys(group, &around);
         if before == (tied.items.len(), tied.values.len()) {
             break;
         }
@@ -78,6 +81,9 @@ impl<'a> Tied<'a> {
     /// Whether a value is tied.
     fn has(&self, group: &Group<'a>, value: &'a Expr) -> bool {
         let value = group.origin(value);
+        if !names(group, value) {
+            return false;
+        }
         match &value.kind {
             ExprKind::CallerId | ExprKind::Unknown => true,
             ExprKind::Attribute(binding, _) if self.has_item(*binding) => true,
@@ -119,8 +125,11 @@ impl<'a> Tied<'a> {
         }
     }
 
-    /// Ties a value, and the item it is an attribute of.
+    /// Ties a value that names something, and the item it is an attribute of.
     fn tie(&mut self, group: &Group<'a>, value: &'a Expr) {
+        if !names(group, group.origin(value)) {
+            return;
+        }
         if let ExprKind::Attribute(binding, _) = &plain(&group.lets, value).kind
             && !self.items.contains(binding)
         {
@@ -131,13 +140,57 @@ impl<'a> Tied<'a> {
         }
     }
 
-    /// What the keys of tied items were given as is tied with them: an input, or an attribute of another item.
-    fn keys(&mut self, group: &Group<'a>) {
+    /// What the keys of tied items were given as is tied with them: an input, or an attribute of another item. A key at
+    /// which nothing was found ties nothing.
+    fn keys(&mut self, group: &Group<'a>, around: &[Passed<'a>]) {
         for (read, _) in &group.way.reads {
             let (Some(binding), What::Get(key)) = (read.binding, &read.what) else { continue };
-            if self.items.contains(&binding) {
+            if self.items.contains(&binding) && is_found(group, around, binding) {
                 key.iter().for_each(|given| self.tie(group, &given.value));
             }
         }
     }
+}
+
+/// Whether a value names one thing among many: an id, a text, or a number by which something was read. Two things with
+/// one word or one level have nothing else in common.
+fn names<'a>(group: &Group<'a>, value: &'a Expr) -> bool {
+    match &value.of {
+        Kind::Value(Type::Id | Type::Ulid | Type::Text { .. }) | Kind::Unknown => true,
+        Kind::Value(Type::Int { .. } | Type::Number { .. }) => {
+            let in_partition = |entity: EntityId, name: &str| {
+                let partition = &group.model.entities[entity].key.partition;
+                partition.holes().any(|hole| hole.attribute == name)
+            };
+            group.way.reads.iter().any(|(read, _)| match (&value.kind, &read.what) {
+                (ExprKind::Attribute(binding, name), _) if read.binding == Some(*binding) => {
+                    in_partition(read.entity, name)
+                }
+                (_, What::Get(key)) => key.iter().any(|given| {
+                    in_partition(read.entity, &given.attribute)
+                        && group.alike(&given.value, value, None)
+                }),
+                _ => false,
+            })
+        }
+        _ => false,
+    }
+}
+
+/// Whether the item of a read was there: the read answers when nothing is found, or a test found it. A write since then
+/// takes nothing away.
+fn is_found<'a>(group: &Group<'a>, around: &[Passed<'a>], binding: BindingId) -> bool {
+    let is_of_item = |thing: &'a Expr| match &plain(&group.lets, thing).kind {
+        ExprKind::Binding(other) | ExprKind::Attribute(other, _) => *other == binding,
+        _ => false,
+    };
+    let mut tests =
+        group.way.tests.iter().chain(around).flat_map(|passed| passed.atoms(&group.lets));
+    group.way.found.iter().any(|(other, found, _)| *other == binding && *found)
+        || tests.any(|passed| match (&passed.test.kind, passed.truth) {
+            (ExprKind::Present(thing), true) | (ExprKind::Absent(thing), false) => {
+                is_of_item(thing)
+            }
+            _ => false,
+        })
 }
