@@ -58,7 +58,7 @@ pub(super) fn groups<'a>(model: &'a Model, contract: &'a Contract) -> Vec<Group<
     walk(model, contract, Extra::Nothing)
 }
 
-/// Every group of writes of a contract, and every answer as a group without any.
+/// Every group of writes of a contract, and every answer and problem as a group without any.
 pub(super) fn places<'a>(model: &'a Model, contract: &'a Contract) -> Vec<Group<'a>> {
     walk(model, contract, Extra::Answers)
 }
@@ -112,15 +112,13 @@ impl<'a> Walk<'a> {
                     way.pass(test, true);
                 }
                 StepKind::Require(test, failure) | StepKind::Match(test, failure) => {
-                    self.failed(failure.as_ref(), &way, |way| {
-                        way.pass(test, false);
-                    });
+                    self.failed(step, failure.as_ref(), &way, |way| way.pass(test, false));
                     way.pass(test, true);
                 }
                 StepKind::When(test, yes, no) => self.when(test, yes, no, &mut way),
                 StepKind::Read(read) => {
                     way.reads.push((read, way.written.len()));
-                    self.failed(read.failure.as_ref(), &way, |way| way.find(read, false));
+                    self.failed(step, read.failure.as_ref(), &way, |way| way.find(read, false));
                     way.find(read, true);
                 }
                 StepKind::Write(leg) => {
@@ -197,19 +195,25 @@ impl<'a> Walk<'a> {
         }
     }
 
-    /// Goes along what a failure does, if it does more than answer.
+    /// Goes along what a failure does; takes a problem as a group, where answers are wanted.
     fn failed(
         &mut self,
+        step: &'a Step,
         failure: Option<&'a OnFailure>,
         way: &Way<'a>,
         known: impl FnOnce(&mut Way<'a>),
     ) {
-        if let Some(failure) = failure
-            && let FailureKind::Steps(steps) = &failure.kind
-        {
-            let mut way = way.clone();
-            known(&mut way);
-            self.steps(steps, way);
+        let Some(failure) = failure else { return };
+        let mut way = way.clone();
+        known(&mut way);
+        match &failure.kind {
+            FailureKind::Steps(steps) => {
+                self.steps(steps, way);
+            }
+            FailureKind::Problem { .. } if self.extra == Extra::Answers => {
+                self.group(step, Vec::new(), Vec::new(), &way);
+            }
+            FailureKind::Problem { .. } | FailureKind::Retry | FailureKind::End(_) => {}
         }
     }
 
@@ -222,7 +226,7 @@ impl<'a> Walk<'a> {
     ) {
         // A leg that fails leaves everything as it was.
         for placed in &legs {
-            self.failed(placed.leg.failure.as_ref(), way, |way| {
+            self.failed(placed.step, placed.leg.failure.as_ref(), way, |way| {
                 way.tests.extend(placed.guards.iter().copied());
             });
         }

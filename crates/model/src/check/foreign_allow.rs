@@ -11,7 +11,9 @@ use latchkey_language::{Diagnostic, Rule, Span};
 use super::Report;
 use super::flow::{Group, is_stored, places};
 use super::truth::{Passed, plain};
-use crate::model::{Expr, ExprKind, Given, Kind, Leg, Model, Op, PutMode, StepKind, Verb};
+use crate::model::{
+    Expr, ExprKind, FailureKind, Given, Kind, Leg, Model, Op, PutMode, StepKind, Verb,
+};
 use crate::types::Type;
 use tie::tied;
 
@@ -21,8 +23,9 @@ const WAYS_MAX: usize = 16;
 pub(super) fn check(model: &Model, report: &mut Report) {
     for contract in &model.contracts {
         for group in places(model, contract) {
+            let ways: Vec<_> = ways(&group).into_iter().flatten().collect();
             for placed in group.legs.iter().filter(|placed| touches(placed.leg)) {
-                let foreign = ways(&group).iter().flatten().any(|allowed| {
+                let foreign = ways.iter().any(|allowed| {
                     !tied(&group, &placed.guards, allowed).has_leg(&group, placed.leg)
                 });
                 if foreign {
@@ -32,19 +35,35 @@ pub(super) fn check(model: &Model, report: &mut Report) {
                     report.raise(tell(&group, placed.leg.span, &what), &waivers);
                 }
             }
+            let tied: Vec<_> = ways.iter().map(|allowed| tied(&group, &[], allowed)).collect();
             if let StepKind::Return(returned) = &group.step.kind
                 && let Some(binding) = returned.binding
                 && let Some(entity) = contract.bindings[binding].kind.entity()
+                && tied.iter().any(|tied| !tied.has_item(binding))
             {
-                let mut ways = ways(&group).into_iter().flatten();
-                let foreign = ways.any(|allowed| !tied(&group, &[], &allowed).has_item(binding));
-                if foreign {
-                    let what = format!("this returns a `{}`", model.entities[entity].name);
-                    let diagnostic = tell(&group, group.step.span, &what);
-                    report.raise(diagnostic, &group.step.waivers);
+                let what = format!("this returns a `{}`", model.entities[entity].name);
+                report.raise(tell(&group, group.step.span, &what), &group.step.waivers);
+            }
+            for value in shown(&group) {
+                let foreign = tied.iter().find_map(|tied| tied.foreign(&group, contract, value));
+                if let Some(entity) = foreign {
+                    let what = format!("this shows a `{}`", model.entities[entity].name);
+                    report.raise(tell(&group, value.span, &what), &group.step.waivers);
                 }
             }
         }
+    }
+}
+
+/// What an answer shows beside the item it returns, and what a problem shows.
+fn shown<'a>(group: &Group<'a>) -> Vec<&'a Expr> {
+    let failure = group.step.failure().filter(|_| group.legs.is_empty());
+    match (&group.step.kind, failure.map(|failure| &failure.kind)) {
+        (StepKind::Return(returned), _) => returned.with.iter().map(|given| &given.value).collect(),
+        (_, Some(FailureKind::Problem { message, with, .. })) => {
+            message.iter().chain(with.iter().map(|given| &given.value)).collect()
+        }
+        _ => Vec::new(),
     }
 }
 

@@ -3,8 +3,8 @@
 use crate::check::flow::{Group, fixes};
 use crate::check::truth::{Passed, each, plain};
 use crate::model::{
-    BindingId, EntityId, Expr, ExprKind, Given, Kind, Leg, Op, PutMode, Range, TextPiece, Verb,
-    What,
+    BindingId, Contract, EntityId, Expr, ExprKind, Given, Kind, Leg, Op, PutMode, Range, TextPiece,
+    Verb, What,
 };
 use crate::types::Type;
 
@@ -61,6 +61,25 @@ impl<'a> Tied<'a> {
     /// Whether an item is tied.
     pub(super) fn has_item(&self, binding: BindingId) -> bool {
         self.items.contains(&binding)
+    }
+
+    /// The entity of an item that is not tied, and of which a value has an attribute. What the key of the item was given
+    /// as says nothing of the item.
+    pub(super) fn foreign(
+        &self,
+        group: &Group<'a>,
+        contract: &Contract,
+        value: &'a Expr,
+    ) -> Option<EntityId> {
+        let mut found = None;
+        each(&group.lets, value, &mut |part| {
+            if let ExprKind::Attribute(item, _) | ExprKind::Sum(item, _) = &group.origin(part).kind
+                && !self.has_item(*item)
+            {
+                found = found.or(contract.bindings[*item].kind.entity());
+            }
+        });
+        found
     }
 
     /// Whether the item of a write is tied: a value ties an item that is put, and not one that is updated.
