@@ -263,7 +263,8 @@ fn a_race_is_told_with_its_schedule_and_the_exit_code() {
     let told = text(&output.stdout);
     assert_eq!(output.status.code(), Some(0), "{told}{}", text(&output.stderr));
     assert!(
-        told.starts_with("tills.md: 2 contracts, ") && told.contains("nothing is lost"),
+        told.starts_with("tills.md: 2 of 2 contracts and workers, ")
+            && told.contains("nothing is lost"),
         "{told}"
     );
     assert!(output.stderr.is_empty(), "progress is for terminals: {}", text(&output.stderr));
@@ -287,4 +288,35 @@ fn a_race_is_told_with_its_schedule_and_the_exit_code() {
     assert_eq!(output.status.code(), Some(2));
     let output = latchkey(&["race", "tills.md", "--without", "type"], directory.path());
     assert_eq!(output.status.code(), Some(2), "a rule without which nothing runs stays on");
+}
+
+#[test]
+fn a_race_search_of_nothing_is_no_success() {
+    let directory = tempfile::tempdir().unwrap();
+    let document = r#"# Cars
+```contract
+system cars
+table Cars { type kind }
+entity Car "CAR" {
+  PK = "CAR#{plate}"
+  SK = "META"
+  plate text(20) like "[A-Z]{3}-[0-9]{4}"
+}
+contract PARK "Park a car" {
+  PUT /cars/{plate}
+  allow true
+  car = put Car { plate } if absent else 409 there
+  return 201 car
+  consistency strong
+  expect 1 item
+  rate 1/s
+}
+```
+"#;
+    std::fs::write(directory.path().join("cars.md"), document).unwrap();
+    let output = latchkey(&["race", "cars.md"], directory.path());
+    let told = text(&output.stdout);
+    assert_eq!(output.status.code(), Some(1), "{told}{}", text(&output.stderr));
+    assert!(told.starts_with("cars.md: 0 of 1 contracts and workers, "), "{told}");
+    assert!(told.contains("nothing was searched\nPARK was not searched: no call of it"), "{told}");
 }

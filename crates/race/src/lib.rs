@@ -20,6 +20,7 @@ pub mod matching;
 mod outcome;
 mod port;
 mod promise;
+mod reach;
 mod report;
 mod search;
 mod table;
@@ -29,6 +30,7 @@ mod world;
 
 pub use against::{Against, Base, Limits};
 pub use machine::Stuck;
+pub use reach::Unsearched;
 pub use report::{Loss, Row};
 pub use search::{Doing, Options, Progress, Report, SearchError, examine, search};
 pub use table::Memory;

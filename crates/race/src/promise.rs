@@ -124,6 +124,22 @@ pub(crate) enum Breach {
     Invariant(Broken),
 }
 
+impl Breach {
+    /// Whether the same promise is broken, be it of another item.
+    pub(crate) fn is_like(&self, other: &Breach) -> bool {
+        match (self, other) {
+            (Breach::Bound { attribute: one, .. }, Breach::Bound { attribute: other, .. })
+            | (Breach::Counter { attribute: one, .. }, Breach::Counter { attribute: other, .. })
+            | (Breach::View { view: one, .. }, Breach::View { view: other, .. })
+            | (Breach::Guard { guard: one, .. }, Breach::Guard { guard: other, .. }) => {
+                one == other
+            }
+            (Breach::Invariant(one), Breach::Invariant(other)) => one.span == other.span,
+            _ => false,
+        }
+    }
+}
+
 impl fmt::Display for Breach {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {

@@ -96,7 +96,7 @@ pub(crate) fn loss(lab: &Lab, state: &State, group: &Group, lost: &Lost) -> Resu
     let calls = group.acts.iter().enumerate().map(|(at, act)| (letter(at), asked(act)));
     let ends = lost.outcome.ends.iter().enumerate().map(|(at, end)| (letter(at), ended(end)));
     Ok(Loss {
-        headline: headline(&lost.wrong, &contracts),
+        headline: headline(&lost.wrong, &contracts, group.acts.len()),
         state: format!("{}, at {}", state.label, instant(state.now)),
         calls: calls.collect(),
         rows,
@@ -108,8 +108,9 @@ pub(crate) fn loss(lab: &Lab, state: &State, group: &Group, lost: &Lost) -> Resu
     })
 }
 
-fn headline(wrong: &Wrong, contracts: &[String]) -> String {
+fn headline(wrong: &Wrong, contracts: &[String], acts: usize) -> String {
     let who = match contracts {
+        [one] if acts == 1 => one.clone(),
         [one] => format!("{one} beside itself"),
         [first, second] => format!("{first} beside {second}"),
         more => more.join(" beside "),

@@ -12,12 +12,14 @@ use latchkey_model::Model;
 use latchkey_runtime::System;
 use latchkey_table::Text;
 
-use crate::act::Act;
+use crate::act::{Act, Kind};
 use crate::explore::RUNS_MAX;
-use crate::group::{self, Group, full_key};
-use crate::judge::{Clarity, Court, Lost};
+use crate::group::{self, Aim, Group, full_key};
+use crate::judge::{Clarity, Court, Lost, Wrong};
 use crate::lab::Lab;
 use crate::machine::Stuck;
+use crate::promise::Breach;
+use crate::reach::{self, Unsearched};
 use crate::report::Loss;
 use crate::way::Alone;
 use crate::world::{State, World, examined, of_examples};
@@ -63,6 +65,12 @@ pub enum Doing {
 pub struct Report {
     /// How many contracts and workers took part.
     pub contracts: usize,
+    /// How many contracts and workers the document has.
+    pub contracts_of: usize,
+    /// Those to be searched that took no part.
+    pub unsearched: Vec<Unsearched>,
+    /// Whether anything in the document writes. Where nothing does, nothing can be lost.
+    pub writes: bool,
     /// From how many states it started.
     pub states: usize,
     /// How many groups of calls it ran together.
@@ -113,10 +121,18 @@ pub fn search(
     let tries_max = if options.deep { TRIES_DEEP_MAX } else { TRIES_MAX };
     let search = Search { lab: &lab, world: &world, options, tries_max, progress };
     let groups = search.choose()?;
-    let contracts: BTreeSet<_> =
-        groups.iter().flat_map(|group| &group.acts).map(|act| &act.body).collect();
+    let all = reach::all(&lab.model);
+    let acts: BTreeSet<&str> =
+        groups.iter().flat_map(|group| &group.acts).map(|act| act.body.as_str()).collect();
+    let ids = &options.contracts;
+    let wanted = |id: &str| ids.is_empty() || ids.iter().any(|own| own == id);
+    let missing = all.iter().filter(|id| wanted(id) && !acts.contains(**id));
+    let unsearched = missing.map(|id| reach::unsearched(&lab, &world, id));
     let mut report = Report {
-        contracts: contracts.len(),
+        contracts: all.iter().filter(|id| acts.contains(**id)).count(),
+        contracts_of: all.len(),
+        unsearched: unsearched.collect::<Result<_, _>>()?,
+        writes: reach::writes(&lab.model),
         states: world.states.len(),
         groups: groups.len(),
         ..Report::default()
@@ -141,6 +157,7 @@ pub(crate) fn lab(text: &str, options: &Options) -> Result<Lab, SearchError> {
 pub(crate) fn world(lab: &Lab, text: &str) -> Result<World, Stuck> {
     let examples = latchkey_language::parse(text).document.examples;
     let mut world = of_examples(lab, &examples)?;
+    world.written.clone_from(&world.callers);
     variant::add_from_types(&lab.model, &mut world);
     world.add_keys(&lab.model);
     if examples.is_empty() {
@@ -220,31 +237,83 @@ impl Search<'_> {
     fn run(&self, groups: &[Group], report: &mut Report) -> Result<(), Stuck> {
         let court = Court::of(self.lab, RUNS_MAX);
         let found = self.each(Doing::Groups, groups, |group| {
-            court.judge(self.lab, &self.state(group)?.table, group)
+            let (runs, lost) = court.judge(self.lab, &self.state(group)?.table, group)?;
+            let Some(lost) = lost else { return Ok((runs, None)) };
+            Ok((runs, Some(self.alone(&court, group, &lost)?.unwrap_or((group.clone(), lost)))))
         })?;
         // Of each set of contracts the clearest loss, and of several the first.
-        let mut clearest: BTreeMap<Vec<Text>, (Clarity, usize, Lost)> = BTreeMap::new();
-        for (at, (group, (runs, lost))) in groups.iter().zip(found).enumerate() {
+        let mut clearest: BTreeMap<Vec<Text>, (Clarity, usize, Group, Lost)> = BTreeMap::new();
+        for (at, (runs, lost)) in found.into_iter().enumerate() {
             report.schedules += runs.schedules;
             report.cut += usize::from(runs.cut);
-            let Some(lost) = lost else { continue };
+            let Some((group, lost)) = lost else { continue };
             let mut bodies: Vec<_> = group.acts.iter().map(|act| act.body.clone()).collect();
             bodies.sort_unstable();
             bodies.dedup();
             let clarity = lost.wrong.clarity();
             let known = clearest.get(&bodies);
             if known.is_none_or(|(other, ..)| clarity < *other) {
-                clearest.insert(bodies, (clarity, at, lost));
+                clearest.insert(bodies, (clarity, at, group, lost));
             }
         }
-        let mut told: Vec<(Clarity, usize, Lost)> = clearest.into_values().collect();
-        told.sort_by_key(|(_, at, _)| *at);
-        for (_, at, lost) in told {
-            let Some(group) = groups.get(at) else { continue };
-            let state = self.state(group)?;
-            report.losses.push(report::loss(self.lab, state, group, &lost)?);
+        // A promise that a call breaks alone is not told again beside others.
+        let alone: Vec<(Text, Breach)> = clearest
+            .iter()
+            .filter_map(|(_, (.., group, lost))| match (group.acts.as_slice(), &lost.wrong) {
+                ([act], Wrong::Broken(breach)) => Some((act.body.clone(), breach.clone())),
+                _ => None,
+            })
+            .collect();
+        clearest.retain(|bodies, (.., group, lost)| {
+            let Wrong::Broken(breach) = &lost.wrong else { return true };
+            let known = |(body, own): &(Text, Breach)| bodies.contains(body) && own.is_like(breach);
+            group.acts.len() == 1 || !alone.iter().any(known)
+        });
+        let mut told: Vec<_> = clearest.into_values().collect();
+        told.sort_by_key(|(_, at, ..)| *at);
+        for (_, _, group, lost) in told {
+            let mut loss = report::loss(self.lab, self.state(&group)?, &group, &lost)?;
+            for ((_, asked), act) in loss.calls.iter_mut().zip(&group.acts) {
+                asked.push_str(self.made_up(act));
+            }
+            report.losses.push(loss);
         }
         Ok(())
+    }
+
+    /// The act of a group that breaks a promise alone, if the group breaks one.
+    fn alone(
+        &self,
+        court: &Court,
+        group: &Group,
+        lost: &Lost,
+    ) -> Result<Option<(Group, Lost)>, Stuck> {
+        let is_promise = |lost: &Lost| lost.wrong.clarity() == Clarity::Promise;
+        if !is_promise(lost) {
+            return Ok(None);
+        }
+        for act in &group.acts {
+            let one = Group { acts: vec![act.clone()], aim: Aim::Together, ..*group };
+            let (_, lost) = court.judge(self.lab, &self.state(&one)?.table, &one)?;
+            if let Some(lost) = lost.filter(is_promise) {
+                return Ok(Some((one, lost)));
+            }
+        }
+        Ok(None)
+    }
+
+    /// What a person is told of a caller that no example has.
+    fn made_up(&self, act: &Act) -> &'static str {
+        let Kind::Call(call) = &act.kind else { return "" };
+        let roles = &self.lab.model.roles;
+        let has = |name: &str| call.caller.roles.iter().any(|own| *own == name);
+        match self.world.written.contains(&call.caller) {
+            true => "",
+            false if !roles.is_empty() && roles.iter().all(|role| has(&role.name)) => {
+                " (made up: a caller with every role)"
+            }
+            false => " (made up: a caller that no example has)",
+        }
     }
 
     /// Does something with each of several things, on all cores, and has the results in their order.

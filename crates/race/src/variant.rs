@@ -45,7 +45,7 @@ pub(crate) fn acts(lab: &Lab, world: &World, state: &State) -> Vec<Act> {
     let pool = pool(&state.table, &world.calls);
     for contract in &lab.model.contracts {
         let bases = world.calls.iter().filter(|call| call.contract == contract.id.as_str());
-        let instants = instants(contract, &pool, state.now);
+        let instants = instants(contract, &pool, world, state.now);
         let mut known: Vec<Call> = bases.clone().cloned().collect();
         for base in bases.take(BASES_MAX) {
             let varied = Varied { contract, pool: &pool, world, now: state.now };
@@ -216,9 +216,10 @@ fn pool(table: &Table, calls: &[Call]) -> Pool {
     pool
 }
 
-/// The instants to call a contract at beside the state's: those that it compares with `now`, and a millisecond before.
-fn instants(contract: &Contract, pool: &Pool, now: i64) -> Vec<i64> {
-    let mut names = BTreeSet::new();
+/// The instants to call a contract at beside the state's, if it tests `now`: those that it compares with `now`, a
+/// millisecond before and after them, and the next of the examples.
+fn instants(contract: &Contract, pool: &Pool, world: &World, now: i64) -> Vec<i64> {
+    let (mut names, mut tests_now) = (BTreeSet::new(), false);
     each_step(&contract.steps, &mut |step| {
         let test = match &step.kind {
             StepKind::Allow(test)
@@ -232,6 +233,7 @@ fn instants(contract: &Contract, pool: &Pool, now: i64) -> Vec<i64> {
             _ => return,
         };
         test.walk(&mut |part| {
+            tests_now |= matches!(part.kind, ExprKind::Now);
             if let ExprKind::Binary(op, a, b) = &part.kind
                 && compares(*op)
             {
@@ -245,11 +247,15 @@ fn instants(contract: &Contract, pool: &Pool, now: i64) -> Vec<i64> {
     });
     let values = names.iter().filter_map(|name| pool.get(name)).flatten();
     let times = values.filter_map(Value::as_text).filter_map(|text| time::parse(text));
-    let mut instants: Vec<i64> = times.flat_map(|at| [at, at.saturating_sub(1)]).collect();
+    let mut instants: Vec<i64> =
+        times.flat_map(|at| [at, at.saturating_sub(1), at.saturating_add(1)]).collect();
     instants.sort_unstable();
     instants.dedup();
     instants.retain(|at| *at > now);
-    instants.truncate(2 * VALUES_MAX);
+    instants.truncate(3 * VALUES_MAX);
+    let next = world.instants.iter().copied().filter(|at| *at > now).min();
+    let next = next.filter(|at| tests_now && !instants.contains(at));
+    instants.extend(next);
     instants
 }
 

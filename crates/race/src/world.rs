@@ -54,6 +54,10 @@ pub(crate) struct World {
     /// Calls, each once.
     pub(crate) calls: Vec<Call>,
     pub(crate) callers: Vec<Caller>,
+    /// The callers of the examples.
+    pub(crate) written: Vec<Caller>,
+    /// The instants of the examples.
+    pub(crate) instants: Vec<i64>,
 }
 
 impl World {
@@ -172,6 +176,7 @@ impl<'l> Story<'l> {
             ExampleStep::At(instant) => {
                 self.at = instant.span;
                 if let Some(now) = time::parse(&instant.node) {
+                    self.world.instants.push(now);
                     self.pass(now)?;
                     self.now = now;
                 }

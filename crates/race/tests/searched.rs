@@ -116,3 +116,119 @@ fn a_worker_that_tries_in_vain_ends() {
     // Six attempts of each of two deliveries have some ten thousand orders.
     assert!(report.schedules < 2_000, "{} schedules", report.schedules);
 }
+
+#[test]
+fn what_is_not_searched_is_named() {
+    // No value made from types is a plate, and nothing rings the bell.
+    let statements = r#"
+entity Car "CAR" {
+  PK = "CAR#{plate}"
+  SK = "META"
+  plate text(20) like "[A-Z]{3}-[0-9]{4}"
+}
+entity Bell "BELL" {
+  PK = "BELL#{bellId}"
+  SK = "META"
+  bellId id, rung bool = false
+}
+contract PARK "Park a car" {
+  PUT /cars/{plate}
+  allow true
+  car = put Car { plate } if absent else 409 there
+  return 201 car
+  facts
+}
+contract HANG "Hang a bell" {
+  PUT /bells/{bellId}
+  allow true
+  bell = put Bell { bellId } if absent else 409 there
+  return 201 bell
+  facts
+}
+"#;
+    let report = searched(statements, "");
+    assert_eq!((report.contracts, report.contracts_of, report.writes), (1, 2, true));
+    let missing: Vec<&str> = report.unsearched.iter().map(|own| own.id.as_str()).collect();
+    assert_eq!(missing, ["PARK"]);
+    assert!(report.unsearched[0].why.starts_with("no call of it succeeded: `"), "{report:?}");
+    let example = "```example\nas ann\nPUT /cars/ABC-1234\n201\n```\n";
+    assert_eq!(searched(statements, example).unsearched, []);
+}
+
+/// Offers that end. `TERM` is what a taker waits for.
+const OFFERS: &str = r#"
+role judge
+entity Offer "OFFER" {
+  PK = "OFFER#{offerId}"
+  SK = "META"
+  offerId id, until time, taker id?
+}
+contract OFFER "Offer something" {
+  PUT /offers/{offerId}
+  allow true
+  offer = put Offer { offerId, until = now + 10d } if absent else 409 there
+  return 201 offer
+  facts
+}
+contract TAKE "Take it after its term" {
+  POST /offers/{offerId}/take
+  allow caller is judge
+  offer = get Offer strong else 404 gone
+  TERM
+  require offer.taker is absent else 409 taken
+  taken = update offer set taker = caller.id else 404 gone
+  return taken
+  facts
+}
+"#;
+
+#[test]
+fn an_instant_after_a_stored_time_is_tried() {
+    let example = "```example\nat 2026-01-01T00:00:00Z as ann\nPUT /offers/o\n201\nPOST /offers/o/take\n403\n```\n";
+    let later = "```example\nat 2026-01-01T00:00:00Z as ann role judge\nPUT /offers/o\n201\nat 2026-03-01T00:00:00Z\nPOST /offers/o/take\n200\n```\n";
+    let just_after = OFFERS.replace("TERM", "require offer.until < now else 409 early");
+    let report = searched(&just_after, example);
+    // The caller of the loss has a role that no example gives.
+    assert_eq!(headlines(&report), [""; 0]);
+    let example = example.replace("as ann", "as ann role judge").replace("403", "409");
+    for (text, example) in [
+        (just_after, example.as_str()),
+        (OFFERS.replace("TERM", "require offer.until + 9d < now else 409 early"), later),
+    ] {
+        let report = searched(&text, example);
+        let told = headlines(&report);
+        assert!(told.iter().any(|told| told.starts_with("TAKE beside itself")), "{told:?}");
+    }
+}
+
+#[test]
+fn a_promise_that_one_call_breaks_is_told_of_that_call() {
+    let statements = r#"
+role cook
+entity Pot "POT" {
+  PK = "POT#{potId}"
+  SK = "META"
+  potId id, spoons int = 0
+}
+invariant Pot "at most one spoon" { .spoons <= 1 }
+contract COOK "Cook" {
+  PUT /pots/{potId}
+  allow caller is cook
+  pot = put Pot { potId } if absent else 409 there
+  return 201 pot
+  facts
+}
+contract SALT "Salt" {
+  PUT /pots/{potId}/salt
+  allow caller is cook
+  pot = update Pot set spoons = 2 else 404 gone
+  return pot
+  facts
+}
+"#;
+    let report = searched(statements, "");
+    let wanted = "SALT: \"at most one spoon\" does not hold of Pot `POT#a` `META`";
+    assert_eq!(headlines(&report), [wanted]);
+    let (_, asked) = report.losses[0].calls.first().unwrap();
+    assert!(asked.ends_with(" (made up: a caller with every role)"), "{asked}");
+}

@@ -4,7 +4,7 @@ use std::io::{IsTerminal, Write};
 use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
-use latchkey_race::{Doing, Loss, Options, Progress, Report, SearchError};
+use latchkey_race::{Doing, Loss, Options, Progress, Report, SearchError, Unsearched};
 
 use crate::arguments::Race;
 use crate::document::{self, Document};
@@ -87,21 +87,28 @@ fn tell(document: &Document, report: &Report, took: Duration) -> bool {
     for loss in &report.losses {
         print_loss(document, loss);
     }
+    // Where something writes, a search without a group shows nothing.
+    let vain = report.groups == 0 && report.writes;
     let verdict = match report.losses.len() {
+        0 if vain => "nothing was searched".to_owned(),
+        0 if report.groups == 0 => "nothing to search: no contract writes".to_owned(),
         0 => "nothing is lost".to_owned(),
         1 => "1 loss".to_owned(),
         count => format!("{count} losses"),
     };
-    let Report { contracts, states, groups, schedules, cut, .. } = report;
+    let Report { contracts, contracts_of, states, groups, schedules, cut, .. } = report;
     println!(
-        "{}: {contracts} contracts, {states} states, {groups} groups, {schedules} schedules, {:.1} s, {verdict}",
+        "{}: {contracts} of {contracts_of} contracts and workers, {states} states, {groups} groups, {schedules} schedules, {:.1} s, {verdict}",
         document.path,
         took.as_secs_f64()
     );
     if *cut > 0 {
         println!("{cut} groups have more schedules than were run");
     }
-    !report.losses.is_empty()
+    for Unsearched { id, why } in report.unsearched.iter().filter(|_| report.writes) {
+        println!("{id} was not searched: {why}");
+    }
+    vain || !report.losses.is_empty()
 }
 
 fn print_loss(document: &Document, loss: &Loss) {
