@@ -8,6 +8,7 @@ mod keys;
 mod load;
 mod page;
 mod planted;
+mod ranges;
 mod ten;
 mod traps;
 mod warnings;

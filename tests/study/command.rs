@@ -57,11 +57,12 @@ fn mutants(held_back: bool) -> Result<String, String> {
 fn drawn(count: u64) -> Result<String, String> {
     let seeds: Vec<u64> = (1..=count).collect();
     let all = run::each("documents", &seeds, |seed| soundness::draw(*seed))?;
-    let lost = all.iter().filter(|drawn| !drawn.losses.is_empty());
+    let lost = all.iter().filter(|drawn| drawn.is_clean() && !drawn.losses.is_empty());
     let seeds: Vec<String> = lost.map(|drawn| drawn.seed.to_string()).collect();
     let mut text = tables::drawn(&all);
     if !seeds.is_empty() {
-        text.push_str(&format!("\nSeeds that lose: {}.\n", seeds.join(", ")));
+        let lines: Vec<String> = seeds.chunks(15).map(|line| line.join(", ")).collect();
+        text.push_str(&format!("\nClean, and lose: {}.\n", lines.join(",\n")));
     }
     Ok(text)
 }

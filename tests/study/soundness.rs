@@ -22,8 +22,13 @@ pub struct Drawn {
 
 impl Drawn {
     /// Whether the check lets it be served.
-    pub fn is_clean(&self) -> bool {
+    pub fn is_served(&self) -> bool {
         self.rules.iter().all(|rule| rule.level() == Level::Warning)
+    }
+
+    /// Whether the check lets it be served, and does not warn that an answer may be out of order.
+    pub fn is_clean(&self) -> bool {
+        self.is_served() && !self.rules.contains(&Rule::StaleAnswer)
     }
 
     /// Whether what is stored is wrong.
@@ -37,7 +42,7 @@ impl Drawn {
     }
 }
 
-/// Draws the document of a seed, checks it, and searches it if it is clean.
+/// Draws the document of a seed, checks it, and searches it if it can be served.
 pub fn draw(seed: u64) -> Result<Drawn, String> {
     let text = document(seed);
     let found = latchkey_model::check(&text).diagnostics;
@@ -49,7 +54,7 @@ pub fn draw(seed: u64) -> Result<Drawn, String> {
         return Err(format!("the document of seed {seed} is none: {told}\n{text}"));
     }
     let mut drawn = Drawn { seed, rules, groups: 0, schedules: 0, losses: Vec::new() };
-    if !drawn.is_clean() {
+    if !drawn.is_served() {
         return Ok(drawn);
     }
     match search(&text, &Options::default(), &|_| {}) {

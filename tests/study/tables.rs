@@ -212,28 +212,27 @@ fn list(title: &str, fate: Fate, listed: &[&Studied]) -> String {
     text
 }
 
-/// The figures of drawn documents.
+/// The figures of drawn documents: of all that are served, and of those without a warning of `stale-answer`.
 pub fn drawn(all: &[Drawn]) -> String {
-    let clean: Vec<&Drawn> = all.iter().filter(|drawn| drawn.is_clean()).collect();
-    let meeting = clean.iter().filter(|drawn| drawn.groups > 0).count();
-    let schedules: usize = clean.iter().map(|drawn| drawn.schedules).sum();
-    let groups: usize = clean.iter().map(|drawn| drawn.groups).sum();
-    let count = |loss: fn(&Drawn) -> bool| clean.iter().filter(|drawn| loss(drawn)).count();
-    let mut text = String::from("| | |\n|---|---|\n");
-    let rows = [
-        ("documents", all.len().to_string()),
-        (
-            "the check lets through",
-            format!("{} ({})", clean.len(), percent(clean.len(), all.len())),
-        ),
-        ("of these, calls meet in", meeting.to_string()),
-        ("groups of calls", groups.to_string()),
-        ("schedules", schedules.to_string()),
-        ("lose in what is stored", count(Drawn::loses_items).to_string()),
-        ("lose in an answer alone", count(Drawn::loses_answers).to_string()),
+    let served: Vec<&Drawn> = all.iter().filter(|drawn| drawn.is_served()).collect();
+    let clean: Vec<&Drawn> = served.iter().copied().filter(|drawn| drawn.is_clean()).collect();
+    let count = |loss: fn(&Drawn) -> bool, of: &[&Drawn]| of.iter().filter(|one| loss(one)).count();
+    let sum = |figure: fn(&Drawn) -> usize, of: &[&Drawn]| of.iter().map(|one| figure(one)).sum();
+    let rows: [(&str, &dyn Fn(&[&Drawn]) -> usize); 6] = [
+        ("documents", &|of| of.len()),
+        ("calls meet in", &|of| count(|drawn| drawn.groups > 0, of)),
+        ("groups of calls", &|of| sum(|drawn| drawn.groups, of)),
+        ("schedules", &|of| sum(|drawn| drawn.schedules, of)),
+        ("lose in what is stored", &|of| count(Drawn::loses_items, of)),
+        ("lose in an answer alone", &|of| count(Drawn::loses_answers, of)),
     ];
+    let mut text = format!(
+        "{} documents were drawn; the check refuses {} of them.\n\n| | no error | and no `stale-answer` |\n|---|---|---|\n",
+        all.len(),
+        all.len() - served.len()
+    );
     for (name, figure) in rows {
-        let _ = writeln!(text, "| {name} | {figure} |");
+        let _ = writeln!(text, "| {name} | {} | {} |", figure(&served), figure(&clean));
     }
     text
 }

@@ -352,45 +352,7 @@ fn the_same_document_gives_the_same_report() {
 }
 
 /// A book is moved from one shelf to another; a list shows both shelves.
-const SHELVES: &str = r#"
-entity Shelf "SHELF" {
-  PK = "CASE#{caseId}"
-  SK = "SHELF#{shelf:02}"
-  caseId id, shelf int 0..1, books int 0..99, version counter
-}
-contract CASE "Make a case" {
-  POST /cases
-  input caseId id
-  allow true
-  transact {
-    first = put Shelf { caseId, shelf = 0, books = 5 } if absent else 409 there
-    put Shelf { caseId, shelf = 1, books = 5 } if absent else 409 there
-  }
-  return 201 first
-  facts
-}
-contract MOVE "Move a book down" {
-  POST /cases/{caseId}/move
-  allow true
-  top = get Shelf(caseId, shelf = 0) strong else 404 gone
-  require top.books > 0 else 409 empty
-  transact {
-    update top set books = .books - 1, version = .version + 1 if unchanged else retry
-    update Shelf(caseId, shelf = 1) set books = .books + 1, version = .version + 1 if .books < 99 else 409 full
-  }
-  return top
-  facts
-}
-contract TOTAL "How many books" {
-  GET /cases/{caseId}
-  allow true
-  shelves = READ
-  return shelves with { books = sum(shelves.books) }
-  consistency strong
-  expect 0..2 items
-  rate 1/s
-}
-"#;
+const SHELVES: &str = include_str!("documents/shelves.txt");
 
 #[test]
 fn a_read_of_several_items_may_see_half_a_transaction() {
