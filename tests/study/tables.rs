@@ -212,13 +212,16 @@ fn list(title: &str, fate: Fate, listed: &[&Studied]) -> String {
     text
 }
 
+/// A figure of some drawn documents.
+type Figure<'a> = dyn Fn(&[&Drawn]) -> usize + 'a;
+
 /// The figures of drawn documents: of all that are served, and of those without a warning of `stale-answer`.
 pub fn drawn(all: &[Drawn]) -> String {
     let served: Vec<&Drawn> = all.iter().filter(|drawn| drawn.is_served()).collect();
     let clean: Vec<&Drawn> = served.iter().copied().filter(|drawn| drawn.is_clean()).collect();
     let count = |loss: fn(&Drawn) -> bool, of: &[&Drawn]| of.iter().filter(|one| loss(one)).count();
     let sum = |figure: fn(&Drawn) -> usize, of: &[&Drawn]| of.iter().map(|one| figure(one)).sum();
-    let rows: [(&str, &dyn Fn(&[&Drawn]) -> usize); 6] = [
+    let rows: [(&str, &Figure<'_>); 6] = [
         ("documents", &|of| of.len()),
         ("calls meet in", &|of| count(|drawn| drawn.groups > 0, of)),
         ("groups of calls", &|of| sum(|drawn| drawn.groups, of)),

@@ -32,7 +32,7 @@ fn a_bad_line_stops_an_import_and_once_mended_it_goes_on() {
     for (line, message) in bad {
         write(&source, &format!("{good}{line}\n{rest}"));
         let told = refused(&mut here.import(&source));
-        says(&told, &["line 5001", message, "before line 5001 is loaded", "the same command"]);
+        says(&told, &["line 5001", message, "before line 5001 are loaded", "the same command"]);
         assert_eq!(here.lines(), good, "what stands before it is loaded");
     }
     write(&source, &format!("{good}{rest}"));
@@ -199,7 +199,7 @@ fn every_line_is_held_to_the_document() {
         "line 7: Tally: `PK` must be `OWNER#eva`",
         "line 24: Tally: `received`",
         "and 13 more lines",
-        "before line 3 is loaded",
+        "before line 3 are loaded",
     ];
     says(&told, &all);
     assert!(!told.contains("line 6:"), "{told}");
