@@ -109,6 +109,7 @@ fn what_is_no_invariant_is_told() {
         (".places >= 0", ""),
         (".seats >= 0", "there is no attribute of `Hall` named `seats`"),
         ("hallId == .hallId and caller owns .hallId", "there is no caller here"),
+        ("now is present", "there is no `now` in an invariant, which holds at every time"),
         (".places", "a test is expected here, and this is of type int"),
         (
             "x = put Hall { hallId, places = 1 } replace\n .places >= 0",

@@ -174,7 +174,14 @@ impl Lowering {
             return found;
         }
         match name {
-            "now" => return expr(ExprKind::Now, Kind::Value(Type::Time)),
+            "now" => {
+                if scope.trigger == Trigger::Invariant {
+                    let message = "there is no `now` in an invariant, which holds at every time";
+                    let help = "compare attributes with each other";
+                    self.report(Diagnostic::new(Rule::Name, span, message).help(help));
+                }
+                return expr(ExprKind::Now, Kind::Value(Type::Time));
+            }
             "true" | "false" => {
                 return expr(ExprKind::Bool(name == "true"), Kind::Value(Type::Bool));
             }
