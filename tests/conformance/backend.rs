@@ -11,8 +11,9 @@ use latchkey_dynamodb::{DynamoDb, Settings};
 use latchkey_embedded::{Options, Store};
 use latchkey_race::Memory;
 use latchkey_table::{
-    Answer, BatchGet, Consistency, Delete, Error, Get, Got, GotMany, Item, Key, Page, Put, Query,
-    Request, Returning, Schema, SnapshotGet, Transact, Transacted, Update, Wrote,
+    Answer, BatchGet, Consistency, Delete, Error, Get, Got, GotMany, Index, Item, Key,
+    KeyAttribute, KeyNames, Page, Put, Query, Request, Returning, Schema, SnapshotGet, Transact,
+    Transacted, Update, Wrote,
 };
 use tokio::runtime::Runtime;
 
@@ -24,6 +25,8 @@ const TIME_MAX: Duration = Duration::from_secs(120);
 /// What carries requests out, with a table of its own.
 pub(crate) struct Backend {
     pub(crate) table: Arc<Schema>,
+    /// Tables with keys of other shapes: of two numbers, and of one text alone.
+    pub(crate) shapes: [Arc<Schema>; 2],
     runtime: Runtime,
     backend: Arc<dyn latchkey_table::Backend>,
     /// How many partitions were given out.
@@ -47,6 +50,24 @@ pub(crate) fn table() -> Arc<Schema> {
     Arc::new(Schema::new(name).with_index("GSI1").with_index("GSI2"))
 }
 
+/// A table whose keys are numbers, and one without a sort key, each with an index of its own kind.
+fn shapes(table: &Schema) -> [Arc<Schema>; 2] {
+    let alone = |name: &str| KeyNames { partition: KeyAttribute::text(name), sort: None };
+    let numbers = |partition: &str, sort: &str| KeyNames {
+        partition: KeyAttribute::number(partition),
+        sort: Some(KeyAttribute::number(sort)),
+    };
+    let shape = |end: &str, key: KeyNames, index: KeyNames| {
+        let indexes = vec![Index { name: "by.it-2".into(), key: index }];
+        Arc::new(Schema { name: format!("{}-{end}", table.name).into(), key, indexes })
+    };
+    let turned = KeyNames { sort: Some(KeyAttribute::number("id")), ..alone("owner") };
+    [
+        shape("numbers", numbers("id", "at"), turned),
+        shape("alone", alone("session_id"), alone("user-name")),
+    ]
+}
+
 pub(crate) fn runtime() -> Runtime {
     tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap()
 }
@@ -55,24 +76,30 @@ impl Backend {
     pub(crate) fn embedded() -> Backend {
         let (runtime, table) = (runtime(), table());
         let store = Store::in_memory(&Options::default()).unwrap();
-        runtime.block_on(store.create_table(&table)).unwrap();
+        let shapes = shapes(&table);
+        for table in shapes.iter().chain([&table]) {
+            runtime.block_on(store.create_table(table)).unwrap();
+        }
         let partitions = AtomicU32::new(0);
-        Backend { table, runtime, backend: Arc::new(store), partitions, _service: None }
+        Backend { table, shapes, runtime, backend: Arc::new(store), partitions, _service: None }
     }
 
     pub(crate) fn memory() -> Backend {
         let (runtime, table) = (runtime(), table());
         let (backend, partitions) = (Arc::new(Memory::new()), AtomicU32::new(0));
-        Backend { table, runtime, backend, partitions, _service: None }
+        Backend { shapes: shapes(&table), table, runtime, backend, partitions, _service: None }
     }
 
     pub(crate) fn service(kind: Kind) -> Backend {
         let (runtime, table) = (runtime(), table());
         let service = Service::of(kind);
         let client = runtime.block_on(client(service.endpoint()));
-        runtime.block_on(client.create(&table)).unwrap();
-        let partitions = AtomicU32::new(0);
-        Backend { table, runtime, backend: Arc::new(client), partitions, _service: Some(service) }
+        let shapes = shapes(&table);
+        for table in shapes.iter().chain([&table]) {
+            runtime.block_on(client.create(table)).unwrap();
+        }
+        let (backend, partitions) = (Arc::new(client), AtomicU32::new(0));
+        Backend { table, shapes, runtime, backend, partitions, _service: Some(service) }
     }
 
     pub(crate) fn block_on<T>(&self, future: impl Future<Output = T>) -> T {

@@ -17,6 +17,7 @@ mod limits;
 mod many;
 mod races;
 mod reads;
+mod shapes;
 mod writes;
 
 use std::future::Future;
@@ -89,6 +90,10 @@ pub(crate) fn all() -> Vec<Scenario> {
         scenario!(reads::items_enter_leave_and_move_in_an_index),
         scenario!(reads::a_query_reads_1_mb_at_once needs ReadsOf1Mb),
         scenario!(reads::a_table_that_is_not_there_is_told needs Tables),
+        scenario!(shapes::numbers_are_in_their_order),
+        scenario!(shapes::a_partition_alone_is_an_item),
+        scenario!(shapes::a_transaction_spans_tables),
+        scenario!(shapes::a_key_is_of_its_type),
         scenario!(many::a_batch_answers_in_the_order_of_its_keys),
         scenario!(many::a_batch_costs_as_its_gets_do needs Capacity),
         scenario!(many::what_is_not_there_costs_in_a_batch_too needs CapacityOfNothingInABatch),

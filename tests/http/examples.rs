@@ -6,18 +6,28 @@ use crate::serve::{Server, latchkey};
 
 /// The shipped documents.
 fn shipped() -> Vec<PathBuf> {
-    let directory = concat!(env!("CARGO_MANIFEST_DIR"), "/../systems");
+    documents("../systems")
+}
+
+/// The documents in a directory.
+fn documents(directory: &str) -> Vec<PathBuf> {
+    let directory = format!("{}/{directory}", env!("CARGO_MANIFEST_DIR"));
     let files = std::fs::read_dir(directory).unwrap().map(|file| file.unwrap().path());
     files.filter(|file| file.extension().is_some_and(|end| end == "md")).collect()
 }
 
-/// Runs the examples of documents, which are served on a store with nothing in it.
+/// Runs the examples of documents, which must show every answer.
 fn hold(documents: &[PathBuf]) {
+    run(documents, &["--complete"]);
+}
+
+/// Runs the examples of documents, which are served on a store with nothing in it.
+fn run(documents: &[PathBuf], flags: &[&str]) {
     let directory = tempfile::tempdir().unwrap();
     let server = Server::start_on(directory.path(), documents);
     let mut command = latchkey();
     command.arg("test").args(documents).arg("--against").arg(format!("http://{}", server.address));
-    command.arg("--complete").arg("--data").arg(directory.path());
+    command.args(flags).arg("--data").arg(directory.path());
     let output = command.output().unwrap();
     let said = String::from_utf8_lossy(&output.stdout);
     let told = String::from_utf8_lossy(&output.stderr);
@@ -37,6 +47,31 @@ fn each_shipped_document_does_what_its_examples_say() {
 }
 
 #[test]
+fn each_way_to_answer_is_as_the_examples_say() {
+    hold(&[concat!(env!("CARGO_MANIFEST_DIR"), "/http/answers.md").into()]);
+}
+
+#[test]
 fn the_shipped_documents_served_together_do_what_their_examples_say() {
     hold(&shipped());
+}
+
+#[test]
+fn tables_of_every_shape_do_what_their_examples_say() {
+    for document in documents("http/tables") {
+        hold(&[document]);
+    }
+}
+
+// Of items that end: `if absent` replaces them, and no other condition holds of them.
+#[test]
+fn items_that_end_do_what_the_examples_say() {
+    hold(&[PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/http/ends.md"))]);
+}
+
+/// A document with the constructs that the shipped ones do without.
+#[test]
+fn lists_sets_and_records_are_the_same_on_every_backend() {
+    let document = concat!(env!("CARGO_MANIFEST_DIR"), "/http/documents/shop.md");
+    run(&[PathBuf::from(document)], &[]);
 }

@@ -3,14 +3,19 @@
 
 #![expect(clippy::unwrap_used, reason = "a test that goes wrong should fail, where it went wrong")]
 
+mod answers;
+mod ends;
+mod examples;
 mod honest;
 mod keys;
+mod lists;
 mod load;
 mod page;
 mod planted;
 mod ranges;
 mod ten;
 mod traps;
+mod values;
 mod warnings;
 
 use std::fs;

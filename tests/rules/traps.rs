@@ -15,8 +15,13 @@ fn broken(steps: &str) -> Vec<&'static str> {
     let facts = "consistency strong\nexpect 1 item\nrate 1/s";
     let text =
         format!("{AROUND}\n```contract\ncontract TRAP \"Trap\" {{\n{steps}\n{facts}\n}}\n```\n");
-    let mut rules: Vec<&str> = check(&text).diagnostics.iter().map(|one| one.rule.slug()).collect();
+    let found = check(&text).diagnostics;
+    // Whether a retry helps is not what these are about.
+    let found = found.iter().filter(|one| one.rule != Rule::EndlessRetry);
+    let mut rules: Vec<&str> = found.map(|one| one.rule.slug()).collect();
     rules.dedup();
+    // What the traps leave out to be short, and what stands around them has.
+    rules.retain(|rule| !["uneven", "unmade"].contains(rule));
     rules
 }
 
@@ -296,15 +301,15 @@ fn two_legs_are_apart_only_if_something_says_so() {
     };
     let two =
         "note = put Note { doorId, noteId = a } replace\nput Note { doorId, noteId = b } replace";
-    for tests in ["", "require a != doorId or a != b else 409 no", "when a == b { b2 = a }"] {
+    for tests in ["", "require a != doorId or a != b else 400 no", "when a == b { b2 = a }"] {
         assert!(broken(&steps(tests, two)).contains(&"transaction"), "{tests}");
     }
     for tests in [
-        "require a != b else 409 no",
-        "require not (a == b) else 409 no",
-        "require a < b else 409 no",
-        "require a != b and a != doorId else 409 no",
-        "same = a == b\nrequire not same else 409 no",
+        "require a != b else 400 no",
+        "require not (a == b) else 400 no",
+        "require a < b else 400 no",
+        "require a != b and a != doorId else 400 no",
+        "same = a == b\nrequire not same else 400 no",
     ] {
         assert_eq!(broken(&steps(tests, two)), [""; 0], "{tests}");
     }

@@ -91,7 +91,7 @@ fn a_table_keeps_its_key_and_an_index_that_cannot_be_filled_is_refused() {
     store.create_table(&table).wait().unwrap();
     let other = Arc::new(Schema { key: KeyNames::new("id", "SK"), ..Schema::new("Fixed") });
     let error = store.create_table(&other).wait().unwrap_err();
-    assert!(error.to_string().contains("exists with another key: `PK`, `SK`"), "{error}");
+    assert!(error.to_string().contains("exists with another key: text `PK`, text `SK`"), "{error}");
 
     store.put(put(&table, item("A")), Returning::Nothing).wait().unwrap();
     let mut odd = item("B");

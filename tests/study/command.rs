@@ -3,6 +3,7 @@
 //!
 //! ```text
 //! study mutants [--held-back] [--write]    what becomes of the mutants
+//! study untold                           those tuned on that the check says nothing of, without a search
 //! study drawn COUNT [--write]              whether drawn documents that are clean are serialisable
 //! study seed SEED                          a drawn document, and what the search loses in it
 //! ```
@@ -13,7 +14,7 @@ use std::path::Path;
 
 use latchkey_race::Base;
 use latchkey_tests::documents::DOCUMENTS;
-use latchkey_tests::fate::find;
+use latchkey_tests::fate::{find, is_told_by_check, untold_by_check};
 use latchkey_tests::{choice, generate, run, soundness, tables};
 
 /// The seed of the published figures.
@@ -25,6 +26,10 @@ fn main() -> Result<(), String> {
     let number = arguments.get(1).and_then(|count| count.parse::<u64>().ok());
     match (arguments.first().map(String::as_str), number) {
         (Some("mutants"), _) => publish("mutants", &mutants(has("--held-back"))?, has("--write")),
+        (Some("untold"), _) => {
+            println!("{}", untold()?);
+            Ok(())
+        }
         (Some("drawn"), Some(count)) => publish("drawn", &drawn(count)?, has("--write")),
         (Some("seed"), Some(seed)) => {
             println!("{}", generate::document(seed));
@@ -34,7 +39,7 @@ fn main() -> Result<(), String> {
             Ok(())
         }
         _ => Err(
-            "study mutants [--held-back] [--write], study drawn COUNT [--write], study seed SEED"
+            "study mutants [--held-back] [--write], study untold, study drawn COUNT [--write], study seed SEED"
                 .to_owned(),
         ),
     }
@@ -52,6 +57,23 @@ fn mutants(held_back: bool) -> Result<String, String> {
     })?;
     let studied: Vec<tables::Studied> = mutants.into_iter().zip(found).collect();
     Ok(tables::mutants(&studied, held_back))
+}
+
+fn untold() -> Result<String, String> {
+    let (held_back, mutants): (Vec<_>, Vec<_>) =
+        choice::mutants(SEED).into_iter().partition(|mutant| mutant.held_back);
+    let found = run::each("mutants", &mutants, |mutant| {
+        let document = DOCUMENTS.get(mutant.document).ok_or("a mutant of no document")?;
+        untold_by_check(document, mutant)
+    })?;
+    let all = mutants.iter().zip(found).filter_map(|(mutant, found)| Some((mutant, found?)));
+    let told = run::each("mutants that are held back", &held_back, |mutant| {
+        let document = DOCUMENTS.get(mutant.document).ok_or("a mutant of no document")?;
+        Ok(is_told_by_check(document, mutant))
+    })?;
+    let count = told.iter().filter(|told| **told).count();
+    let list = tables::untold(&all.collect::<Vec<_>>());
+    Ok(format!("{list}\nheld back, harmless ones among them: {count} of {} are told\n", told.len()))
 }
 
 fn drawn(count: u64) -> Result<String, String> {

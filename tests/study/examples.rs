@@ -19,7 +19,7 @@ pub struct Failure {
     /// The section it stands in.
     section: String,
     /// Its line in the document.
-    line: usize,
+    pub line: usize,
     /// What is not as it should be.
     message: String,
 }

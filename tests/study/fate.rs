@@ -131,6 +131,23 @@ pub fn find(document: &Document, base: &Base, mutant: &Mutant) -> Result<Found, 
     Ok(Found { rules, refused, example, raced })
 }
 
+/// Whether the check says something of a mutant.
+pub fn is_told_by_check(document: &Document, mutant: &Mutant) -> bool {
+    let text = mutant.text(document.text);
+    !latchkey_model::check(&text).diagnostics.is_empty() || System::read(&text).is_err()
+}
+
+/// The example that fails, if the check says nothing of a mutant; `None` where the check tells it.
+pub fn untold_by_check(
+    document: &Document,
+    mutant: &Mutant,
+) -> Result<Option<Option<String>>, String> {
+    if is_told_by_check(document, mutant) {
+        return Ok(None);
+    }
+    Ok(Some(examples::run(&mutant.text(document.text))?.failures.first().map(ToString::to_string)))
+}
+
 fn race(
     document: &Document,
     base: &Base,

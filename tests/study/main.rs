@@ -2,11 +2,12 @@
 
 use std::collections::BTreeSet;
 
-use latchkey_language::parse;
+use latchkey_language::{Diagnostic, Rule, parse};
+use latchkey_model::check;
 use latchkey_tests::documents::DOCUMENTS;
 use latchkey_tests::mutant::Operator;
 use latchkey_tests::soundness::draw;
-use latchkey_tests::{choice, run};
+use latchkey_tests::{choice, examples, run};
 
 #[test]
 fn there_are_mutants_of_every_kind_and_a_fifth_is_held_back() {
@@ -40,6 +41,36 @@ fn mutants_are_documents() {
     let shown: Vec<String> =
         none.map(|mutant| mutant.shown(DOCUMENTS[mutant.document].text)).collect();
     assert!(shown.is_empty(), "{shown:#?}");
+}
+
+/// A rule that told of an example which holds would make people mend what is right.
+#[test]
+fn an_example_that_is_called_impossible_fails() {
+    let mut mutants = choice::mutants(1);
+    mutants.retain(|mutant| !mutant.held_back);
+    let told = run::each("mutants", &mutants, |mutant| {
+        let text = mutant.text(DOCUMENTS[mutant.document].text);
+        let found = check(&text);
+        let impossible = |found: &&Diagnostic| found.rule == Rule::ImpossibleExample;
+        let line = |found: &Diagnostic| {
+            let before = text.bytes().take(found.span.start);
+            before.filter(|byte| *byte == b'\n').count() + 1
+        };
+        let lines: Vec<usize> = found.diagnostics.iter().filter(impossible).map(line).collect();
+        if found.is_refused() || lines.is_empty() {
+            return Ok(0);
+        }
+        let failed: Vec<usize> =
+            examples::run(&text)?.failures.iter().map(|failure| failure.line).collect();
+        // Line 1 stands for examples that do not end.
+        let holds = lines.iter().find(|line| !failed.contains(line) && !failed.contains(&1));
+        match holds {
+            Some(line) => Err(format!("line {line} holds in {}", mutant.shown(&text))),
+            None => Ok(lines.len()),
+        }
+    });
+    let told = told.unwrap();
+    assert!(told.iter().filter(|count| **count > 0).count() >= 20, "{told:?}");
 }
 
 /// How many documents are drawn.

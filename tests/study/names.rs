@@ -61,6 +61,13 @@ impl Names {
                 let found = own.into_iter().find(|(name, _)| *name == attribute.node);
                 found.map_or_else(|| entity.node.clone(), |(_, kind)| kind.clone())
             }
+            Type::ListOf { of, .. } => format!("list of {}", self.kind(&of.node)),
+            Type::SetOf { of, .. } => format!("set of {}", self.kind(&of.node)),
+            Type::Record(members) => {
+                let own =
+                    |field: &Field| format!("{} {}", field.name.node, self.kind(&field.kind.node));
+                members.iter().map(own).collect::<Vec<_>>().join(", ")
+            }
         }
     }
 
@@ -111,6 +118,9 @@ impl Local {
             }
             StatementKind::Input(fields) => local.add(names, fields),
             StatementKind::Operate(name, operation) => local.bind(name.as_ref(), operation, names),
+            StatementKind::Pick(name, pick) => {
+                local.items.push((name.node.clone(), pick.entity.node.clone()));
+            }
             _ => {}
         });
         local

@@ -7,7 +7,7 @@ mod statement;
 
 use std::collections::BTreeSet;
 
-use latchkey_language::ast::{ElseKind, Item, Statement, StatementKind};
+use latchkey_language::ast::{ElseKind, Item, Operation, Pick, Statement, StatementKind};
 use latchkey_language::{Span, parse};
 
 use crate::mutant::{Edit, Mutant, Operator};
@@ -113,7 +113,9 @@ pub(crate) fn each_statement<'a>(body: &'a [Statement], see: &mut dyn FnMut(&'a 
                 each_statement(then, see);
                 each_statement(otherwise, see);
             }
-            StatementKind::Transact(legs) | StatementKind::OnDead(legs) => {
+            StatementKind::Transact(legs)
+            | StatementKind::OnDead(legs)
+            | StatementKind::Each { body: legs, .. } => {
                 each_statement(legs, see);
             }
             StatementKind::Send(send) => {
@@ -127,10 +129,9 @@ pub(crate) fn each_statement<'a>(body: &'a [Statement], see: &mut dyn FnMut(&'a 
                     each_statement(block, see);
                 }
             }
-            StatementKind::Operate(_, operation) => {
-                if let Some(ElseKind::Block(block)) =
-                    operation.otherwise.as_ref().map(|otherwise| &otherwise.kind)
-                {
+            StatementKind::Operate(_, Operation { otherwise: Some(otherwise), .. })
+            | StatementKind::Pick(_, Pick { otherwise: Some(otherwise), .. }) => {
+                if let ElseKind::Block(block) = &otherwise.kind {
                     each_statement(block, see);
                 }
             }

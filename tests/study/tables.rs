@@ -183,6 +183,20 @@ fn told(mutant: &Mutant) -> String {
     format!("{}, {}, line {line}: {shown}{held_back}", document.name, mutant.within)
 }
 
+/// What the check says nothing of, by operator, with the example that fails.
+pub fn untold(all: &[(&Mutant, Option<String>)]) -> String {
+    let mut text = format!("{} mutants that the check says nothing of\n\n", all.len());
+    for operator in Operator::ALL {
+        let own: Vec<_> = all.iter().filter(|(mutant, _)| mutant.operator == *operator).collect();
+        let _ = writeln!(text, "{}: {}", operator.words(), own.len());
+        for (mutant, example) in own {
+            let example = example.as_deref().unwrap_or("no example fails");
+            let _ = writeln!(text, "- {}; {example}", told(mutant));
+        }
+    }
+    text
+}
+
 fn list(title: &str, fate: Fate, listed: &[&Studied]) -> String {
     let mut text = format!("### {title}\n\n");
     for operator in Operator::ALL {

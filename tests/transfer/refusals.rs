@@ -22,7 +22,7 @@ fn a_bad_line_stops_an_import_and_once_mended_it_goes_on() {
     let bad = [
         ("{\"Item\":", "the text ends where"),
         ("not json", "column 1"),
-        ("{\"Item\":{\"PK\":{\"S\":\"P\"}}}", "no text under `PK` or `SK`"),
+        ("{\"Item\":{\"PK\":{\"S\":\"P\"}}}", "does not have its key: text `PK`, text `SK`"),
         (
             "{\"Item\":{\"PK\":{\"S\":\"P\"},\"SK\":{\"S\":\"S\"},\"n\":{\"N\":\"x\"}}}",
             "`n`: a bad number",

@@ -1,12 +1,15 @@
 //! Diagnostics and models as JSON, for programs.
 
+mod query;
+
 use latchkey_language::{Diagnostic, Level};
 use latchkey_model::Model;
 use latchkey_model::model::{
-    Attribute, BindingId, By, Contract, Ending, Entity, EntityId, Expr, ExprKind, FailureKind,
-    Given, Input, KeyShape, Leg, Limit, OnFailure, Op, Order, PathPart, Piece, Place, PutMode,
-    Query, Range, Read, RoleId, Segment, Send, Step, StepKind, Strong, Template, TextPiece, What,
+    Attribute, BatchBy, BindingId, Contract, Ending, Entity, EntityId, Expr, ExprKind, FailureKind,
+    Given, GivenPart, Input, KeyAttribute, KeyNames, KeyShape, Leg, OnFailure, Op, PathPart, Place,
+    PutMode, Read, RoleId, Segment, Send, Step, StepKind, Strong, TextPiece, What,
 };
+use latchkey_value::Rounding;
 use serde_json::{Value, json};
 
 use crate::line_and_column;
@@ -41,7 +44,15 @@ pub fn model(model: &Model) -> Value {
     let role = |id: RoleId| model.roles[id].name.as_str();
     json!({
         "system": model.system,
-        "table": { "name": model.table.name, "discriminator": model.table.discriminator },
+        "table": {
+            "name": model.table.name,
+            "discriminator": model.table.discriminator,
+            "key": key_names(&model.table.key),
+            "indexes": model.indexes.iter().map(|index| json!({
+                "name": index.name,
+                "key": key_names(&index.key),
+            })).collect::<Vec<_>>(),
+        },
         "roles": model.roles.iter().map(|it| json!({
             "name": it.name,
             "implies": it.implies.map(role),
@@ -84,11 +95,13 @@ fn entity(model: &Model, entity: &Entity) -> Value {
         })).collect::<Vec<_>>(),
         "viewOf": entity.view_of.map(name),
         "guardedBy": entity.guarded_by.map(name),
-        "attributes": entity.attributes.iter().map(attribute).collect::<Vec<_>>(),
+        "expires": entity.expires,
+        "attributes": entity.attributes.iter().map(|one| attribute(model, one)).collect::<Vec<_>>(),
     })
 }
 
-fn attribute(attribute: &Attribute) -> Value {
+fn attribute(model: &Model, attribute: &Attribute) -> Value {
+    let computed = attribute.computed.and_then(|span| model.text.get(span.range()));
     json!({
         "name": attribute.name,
         "type": attribute.kind.to_string(),
@@ -96,6 +109,7 @@ fn attribute(attribute: &Attribute) -> Value {
         "secret": attribute.secret,
         "copied": attribute.copied,
         "default": attribute.default.as_ref().map(default),
+        "computed": computed,
         "moves": attribute.moves.as_ref().map(|moves| {
             moves.iter().map(|(from, to)| json!({ "from": from, "to": to })).collect::<Vec<_>>()
         }),
@@ -112,19 +126,16 @@ fn default(default: &latchkey_table::Value) -> String {
     }
 }
 
-fn key(key: &KeyShape) -> Value {
-    json!({ "partition": template(&key.partition), "sort": template(&key.sort) })
+fn key_names(names: &KeyNames) -> Value {
+    let attribute = |key: &KeyAttribute| json!({ "name": key.name, "type": if key.number { "N" } else { "S" } });
+    json!({
+        "partition": attribute(&names.partition),
+        "sort": names.sort.as_ref().map(attribute),
+    })
 }
 
-fn template(template: &Template) -> String {
-    let piece = |piece: &Piece| match piece {
-        Piece::Literal(text) => text.clone(),
-        Piece::Hole(hole) => match hole.width {
-            Some(width) => format!("{{{}:0{width}}}", hole.attribute),
-            None => format!("{{{}}}", hole.attribute),
-        },
-    };
-    template.pieces.iter().map(piece).collect()
+fn key(key: &KeyShape) -> Value {
+    json!({ "partition": key.partition.to_string(), "sort": key.sort.to_string() })
 }
 
 struct Writer<'a> {
@@ -138,6 +149,7 @@ impl Writer<'_> {
         json!({
             "id": it.id,
             "title": it.title,
+            "open": it.open.is_some(),
             "route": it.route.as_ref().map(|route| {
                 let segment = |segment: &Segment| match segment {
                     Segment::Literal(text) => format!("/{text}"),
@@ -209,6 +221,12 @@ impl Writer<'_> {
                 "with": self.givens(&returned.with),
                 "at": returned.at.as_ref().map(|path| self.path(path)),
             }),
+            StepKind::Each(each) => json!({
+                "each": self.name(each.element),
+                "in": self.expr(&each.over),
+                "most": each.most,
+                "steps": self.steps(&each.body),
+            }),
             StepKind::Send(send) => self.send(send),
             StepKind::End(ending) => self.ending(ending),
         }
@@ -256,55 +274,36 @@ impl Writer<'_> {
             What::Get(key) => ("get", self.givens(key)),
             What::Batch(batch) => (
                 "batch",
-                json!({
-                    "key": self.givens(&batch.key),
-                    "attribute": batch.attribute,
-                    "low": batch.low,
-                    "high": batch.high,
-                    "snapshot": batch.snapshot,
-                }),
+                match &batch.by {
+                    BatchBy::Numbers { attribute, low, high } => json!({
+                        "key": self.givens(&batch.key),
+                        "attribute": attribute,
+                        "low": low,
+                        "high": high,
+                        "snapshot": batch.snapshot,
+                    }),
+                    BatchBy::Elements { over, element, most } => json!({
+                        "key": self.givens(&batch.key),
+                        "for": self.name(*element),
+                        "in": self.expr(over),
+                        "most": most,
+                        "snapshot": batch.snapshot,
+                    }),
+                },
             ),
             What::Query(query) => ("query", self.query(query)),
+            What::Part(part) => {
+                ("part", json!({ "of": self.name(part.of), "one": part.one, "paged": part.paged }))
+            }
         };
         if let Some(object) = value.as_object_mut() {
             object.insert(what.0.to_owned(), what.1);
+            if !read.also.is_empty() {
+                let entities = read.entities().map(|entity| self.entity(entity));
+                object.insert("entities".to_owned(), entities.collect());
+            }
         }
         value
-    }
-
-    fn query(&self, query: &Query) -> Value {
-        let range = match &query.range {
-            Range::All => json!("all"),
-            Range::Equal(text) => json!({ "equal": self.expr(text) }),
-            Range::BeginsWith(prefix) => json!({ "beginsWith": self.expr(prefix) }),
-            Range::Between(low, high) => json!({ "between": [self.expr(low), self.expr(high)] }),
-            Range::Side { below, inclusive, bound } => json!({
-                if *below { "below" } else { "above" }: self.expr(bound),
-                "inclusive": inclusive,
-            }),
-        };
-        json!({
-            "index": match query.by {
-                By::Table | By::Unknown => None,
-                By::Index(id) => Some(&self.model.indexes[id]),
-            },
-            "partition": query.partition.as_ref().map(|partition| self.expr(partition)),
-            "sort": range,
-            "descending": match &query.order {
-                Order::Ascending => json!(false),
-                Order::Descending => json!(true),
-                Order::DescendingWhen(test) => self.expr(test),
-            },
-            "limit": match &query.limit {
-                None => Value::Null,
-                Some(Limit::Page { size, max, .. }) => json!({ "page": size, "max": max }),
-                Some(Limit::First(count)) => json!({ "first": count }),
-            },
-            "sizedBy": match &query.limit {
-                Some(Limit::Page { sized_by, .. }) => json!(sized_by),
-                Some(Limit::First(_)) | None => Value::Null,
-            },
-        })
     }
 
     fn leg(&self, leg: &Leg) -> Value {
@@ -322,6 +321,7 @@ impl Writer<'_> {
                 Some(PutMode::Replace) => json!("replace"),
             },
             "if": leg.condition.as_ref().map(|condition| self.expr(condition)),
+            "absent": self.failure(leg.absent.as_ref()),
             "else": self.failure(leg.failure.as_ref()),
         })
     }
@@ -342,7 +342,19 @@ impl Writer<'_> {
     }
 
     fn givens(&self, givens: &[Given]) -> Value {
-        let pair = |given: &Given| (given.attribute.clone(), self.expr(&given.value));
+        let pair = |given: &Given| {
+            let value = self.expr(&given.value);
+            match &given.part {
+                GivenPart::Whole => (given.attribute.clone(), value),
+                GivenPart::Within(steps) => {
+                    (format!("{}.{}", given.attribute, steps.join(".")), value)
+                }
+                GivenPart::Element => (given.attribute.clone(), json!({ "addElement": value })),
+                GivenPart::NoElement => {
+                    (given.attribute.clone(), json!({ "removeElement": value }))
+                }
+            }
+        };
         Value::Object(givens.iter().map(pair).collect())
     }
 
@@ -373,6 +385,19 @@ impl Writer<'_> {
             ExprKind::Binding(id) => json!({ "name": self.name(*id) }),
             ExprKind::Attribute(id, name) => json!({ "of": self.name(*id), "attribute": name }),
             ExprKind::Stored(name) => json!({ "stored": name }),
+            ExprKind::Through(name) => json!({ "through": name }),
+            ExprKind::Member(record, name) => json!({ "in": self.expr(record), "member": name }),
+            ExprKind::Contains(set, element) => {
+                json!({ "element": self.expr(element), "of": self.expr(set) })
+            }
+            ExprKind::Nothing => Value::Null,
+            ExprKind::Every { all, over, element, test } => json!({
+                if *all { "all" } else { "any" }: self.name(*element),
+                "in": self.expr(over),
+                "test": self.expr(test),
+            }),
+            ExprKind::Size(of) => json!({ "sizeOf": self.expr(of) }),
+            ExprKind::Total(of, member) => json!({ "totalOf": self.expr(of), "member": member }),
             ExprKind::Now => json!("now"),
             ExprKind::CallerId => json!("callerId"),
             ExprKind::Owns(what) => json!({ "callerOwns": self.expr(what) }),
@@ -383,6 +408,7 @@ impl Writer<'_> {
             }
             ExprKind::Number(number) => json!({ "number": number.to_string() }),
             ExprKind::Duration(milliseconds) => json!({ "milliseconds": milliseconds }),
+            ExprKind::Months(months) => json!({ "months": months }),
             ExprKind::Bool(value) => json!(value),
             ExprKind::New(what) => json!({ "new": what.word() }),
             ExprKind::Present(thing) => json!({ "present": self.expr(thing) }),
@@ -397,6 +423,12 @@ impl Writer<'_> {
             ExprKind::Told(told) => json!({ "told": format!("{told:?}") }),
             ExprKind::Shard(of, shards) => json!({ "shard": self.expr(of), "of": shards }),
             ExprKind::Draw(key, subject) => json!({ "draw": self.exprs([&**key, subject]) }),
+            ExprKind::Day(of) => json!({ "day": self.expr(of) }),
+            ExprKind::Rounded(rounding, of, by, places) => json!({
+                rounded(*rounding): self.expr(of),
+                "by": by.as_ref().map(|by| self.expr(by)),
+                "places": places,
+            }),
             ExprKind::Commitment(key) => json!({ "commitment": self.expr(key) }),
             ExprKind::Reveal(key) => json!({ "reveal": self.expr(key) }),
             ExprKind::Greatest(of) => json!({ "max": self.exprs(of) }),
@@ -415,7 +447,10 @@ impl Writer<'_> {
     fn piece(&self, piece: &TextPiece) -> Value {
         match piece {
             TextPiece::Literal(text) => json!(text),
-            TextPiece::Value(value, width) => json!({ "value": self.expr(value), "width": width }),
+            TextPiece::Value(value, format) => {
+                let format = format.map(|format| format.to_string());
+                json!({ "value": self.expr(value), "format": format })
+            }
         }
     }
 }
@@ -432,5 +467,15 @@ fn operator(op: Op) -> &'static str {
         Op::GreaterOrEqual => ">=",
         Op::Plus => "+",
         Op::Minus => "-",
+        Op::Times => "*",
+        Op::Over => "/",
+    }
+}
+
+fn rounded(rounding: Rounding) -> &'static str {
+    match rounding {
+        Rounding::Nearest => "round",
+        Rounding::Down => "floor",
+        Rounding::Up => "ceil",
     }
 }

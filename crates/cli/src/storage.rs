@@ -213,8 +213,12 @@ fn placed(
 /// Refuses systems that share a table.
 fn apart(systems: Vec<System>) -> Result<Vec<System>, String> {
     for (at, system) in systems.iter().enumerate() {
-        system.table().validate().map_err(|error| error.to_string())?;
-        let twin = systems.iter().take(at).find(|other| other.table().name == system.table().name);
+        for table in system.tables() {
+            table.validate().map_err(|error| error.to_string())?;
+        }
+        let names = |system: &System, name: &str| system.tables().any(|table| table.name == name);
+        let shares = |other: &&System| system.tables().any(|table| names(other, &table.name));
+        let twin = systems.iter().take(at).find(shares);
         if let Some(twin) = twin {
             return Err(format!(
                 "`{}` and `{}` would share table `{}`; name another in one of the documents, or on DynamoDB by `--table {}=NAME`",

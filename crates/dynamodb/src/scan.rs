@@ -35,7 +35,7 @@ impl DynamoDb {
         if !scan.partition_prefix.is_empty() {
             asked = asked
                 .filter_expression("begins_with(#pk, :prefix)")
-                .expression_attribute_names("#pk", table.key.partition.as_str())
+                .expression_attribute_names("#pk", table.key.partition.name.as_str())
                 .expression_attribute_values(
                     ":prefix",
                     to_value(scan.partition_prefix.clone().into()),

@@ -11,10 +11,10 @@ use aws_sdk_dynamodb::config::timeout::TimeoutConfig;
 use aws_sdk_dynamodb::error::{BuildError, ProvideErrorMetadata, SdkError};
 use aws_sdk_dynamodb::types::{
     AttributeDefinition, BillingMode, ConditionCheck, GlobalSecondaryIndex, KeySchemaElement,
-    KeyType, PointInTimeRecoverySpecification, Projection, ProjectionType, ScalarAttributeType,
-    TableDescription, TimeToLiveSpecification, TransactWriteItem,
+    KeyType as SdkKeyType, PointInTimeRecoverySpecification, Projection, ProjectionType,
+    ScalarAttributeType, TableDescription, TimeToLiveSpecification, TransactWriteItem,
 };
-use latchkey_table::{Key, KeyNames, Schema};
+use latchkey_table::{Key, KeyAttribute, KeyNames, KeyType, Number, Schema, Text};
 use latchkey_value::name::EXPIRY_ATTRIBUTE;
 use tokio::time::Instant;
 
@@ -203,12 +203,12 @@ impl DynamoDb {
 
     /// Whether the service has transactions; not all compatible services do. Sends a transaction that writes nothing.
     pub async fn has_transactions(&self, schema: &Schema) -> Result<bool, TableError> {
-        let key = schema.key.item(&Key::new("LATCHKEY#READY", "READY"));
+        let key = schema.key.item(&no_item(&schema.key));
         let check = ConditionCheck::builder()
             .table_name(schema.name.as_str())
             .set_key(Some(to_item(key)))
             .condition_expression("attribute_not_exists(#pk)")
-            .expression_attribute_names("#pk", schema.key.partition.as_str())
+            .expression_attribute_names("#pk", schema.key.partition.name.as_str())
             .build()
             .map_err(TableError::unmade)?;
         let leg = TransactWriteItem::builder().condition_check(check).build();
@@ -230,15 +230,31 @@ fn code<E: ProvideErrorMetadata, R>(error: &SdkError<E, R>) -> Option<&str> {
     error.as_service_error().and_then(ProvideErrorMetadata::code)
 }
 
-/// The attributes that are keys; all are texts.
+/// A key under which a condition can be tested. There need not be an item.
+fn no_item(names: &KeyNames) -> Key {
+    let text = |attribute: &KeyAttribute| match attribute.value_type {
+        KeyType::Text => Text::const_new("LATCHKEY#READY"),
+        KeyType::Number => Number::ZERO.to_key(),
+    };
+    Key {
+        partition: text(&names.partition),
+        sort: names.sort.as_ref().map(text).unwrap_or_default(),
+    }
+}
+
+/// The attributes that are keys.
 fn attributes(schema: &Schema) -> Result<Vec<AttributeDefinition>, BuildError> {
-    let define = |name: &str| {
+    let define = |attribute: &KeyAttribute| {
+        let value_type = match attribute.value_type {
+            KeyType::Text => ScalarAttributeType::S,
+            KeyType::Number => ScalarAttributeType::N,
+        };
         AttributeDefinition::builder()
-            .attribute_name(name)
-            .attribute_type(ScalarAttributeType::S)
+            .attribute_name(attribute.name.as_str())
+            .attribute_type(value_type)
             .build()
     };
-    schema.key_attributes().into_iter().map(define).collect()
+    schema.typed_key_attributes().into_iter().map(define).collect()
 }
 
 /// The indexes; each holds whole items.
@@ -255,8 +271,10 @@ fn indexes(schema: &Schema) -> Result<Vec<GlobalSecondaryIndex>, BuildError> {
 }
 
 fn key_schema(names: &KeyNames) -> Result<Vec<KeySchemaElement>, BuildError> {
-    let element = |name: &str, kind: KeyType| {
+    let element = |name: &str, kind: SdkKeyType| {
         KeySchemaElement::builder().attribute_name(name).key_type(kind).build()
     };
-    Ok(vec![element(&names.partition, KeyType::Hash)?, element(&names.sort, KeyType::Range)?])
+    let kinds = [SdkKeyType::Hash, SdkKeyType::Range];
+    let elements = names.iter().zip(kinds).map(|(attribute, kind)| element(&attribute.name, kind));
+    elements.collect()
 }

@@ -27,6 +27,10 @@ impl Backend for Store {
         })
     }
 
+    fn tells_absence(&self) -> bool {
+        true
+    }
+
     fn prepare<'a>(
         &'a self,
         table: &'a Arc<Schema>,

@@ -3,7 +3,9 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use latchkey_table::{Error, Index, Invalid, Item, Key, KeyNames, Number, Schema, Text, Value};
+use latchkey_table::{
+    Error, Index, Invalid, Item, Key, KeyAttribute, KeyNames, KeyType, Number, Schema, Text, Value,
+};
 
 use crate::engine::{Engine, EngineError, Group};
 use crate::item_codec::{self, Damaged};
@@ -162,8 +164,8 @@ fn fill(
                 group.clear(&index_space.whole())?;
                 return Ok(Err(reason.into()));
             }
-            if let Some(index_key) = index.key.parts(&item) {
-                group.insert(&index_space.entry_key(index_key, &key), &[])?;
+            if let Some((partition, sort)) = index.key.parts(&item) {
+                group.insert(&index_space.entry_key((&partition, &sort), &key), &[])?;
             }
         }
     }
@@ -185,12 +187,30 @@ fn encode(entry: &Entry) -> Vec<u8> {
 }
 
 fn shape(name: &Text, key: &KeyNames, space: Space) -> Item {
-    Item::from([
+    let mut shape = Item::from([
         ("name", Value::Text(name.clone())),
-        ("partition", Value::Text(key.partition.clone())),
-        ("sort", Value::Text(key.sort.clone())),
         ("space", Value::Number(Number::from(u64::from(space.0)))),
-    ])
+    ]);
+    let parts = [(PARTITION, Some(&key.partition)), (SORT, key.sort.as_ref())];
+    for (part, attribute) in parts {
+        if let Some(attribute) = attribute {
+            shape.insert(entry_name(part, attribute.value_type), attribute.name.clone());
+        }
+    }
+    shape
+}
+
+const PARTITION: &str = "partition";
+
+const SORT: &str = "sort";
+
+/// The name of a key attribute in the catalog. That of a number has one of its own, so that a release that knows only
+/// texts refuses the table.
+fn entry_name(part: &str, value_type: KeyType) -> Text {
+    match value_type {
+        KeyType::Text => part.into(),
+        KeyType::Number => format!("{part}-number").into(),
+    }
 }
 
 fn decode(bytes: &[u8]) -> Result<Entry, Damaged> {
@@ -212,6 +232,14 @@ fn read_shape(shape: &Item) -> Result<(Text, KeyNames, Space), Damaged> {
     let text = |name: &str| shape.get(name).and_then(Value::as_text).cloned().ok_or(Damaged);
     let space = shape.get("space").and_then(Value::as_number).and_then(|number| number.to_i64());
     let space = space.and_then(|space| u16::try_from(space).ok()).ok_or(Damaged)?;
-    let key = KeyNames { partition: text("partition")?, sort: text("sort")? };
+    let attribute = |part: &str| {
+        let types = [KeyType::Text, KeyType::Number];
+        let mut found = types.into_iter().filter_map(|value_type| {
+            let name = shape.get(&entry_name(part, value_type))?.as_text()?.clone();
+            Some(KeyAttribute { name, value_type })
+        });
+        found.next()
+    };
+    let key = KeyNames { partition: attribute(PARTITION).ok_or(Damaged)?, sort: attribute(SORT) };
     Ok((text("name")?, key, Space(space)))
 }

@@ -29,16 +29,12 @@ mod tag {
 
 /// Writes an item behind what `out` holds.
 pub(crate) fn encode(item: &Item, names: &KeyNames, out: &mut Vec<u8>) {
-    let stored = || item.iter().filter(|(name, _)| !is_key(names, name));
+    let stored = || item.iter().filter(|(name, _)| !names.has(name));
     push_length(out, stored().count());
     for (name, value) in stored() {
         push_bytes(out, name.as_bytes());
         push_value(out, value);
     }
-}
-
-fn is_key(names: &KeyNames, name: &str) -> bool {
-    names.partition == name || names.sort == name
 }
 
 /// The item stored under a key.
@@ -54,12 +50,14 @@ pub(crate) fn decode(
     let rest = &mut bytes;
     let count = take_count(rest, 2)?;
     let mut item = Item::with_capacity(count + 2);
-    // The names come sorted; the key's two go in between wherever they belong.
-    let mut keys = [(&names.partition, key.partition), (&names.sort, key.sort)];
-    if names.sort < names.partition {
+    // The names come sorted; the key's one or two go in between wherever they belong.
+    let partition = Some((&names.partition, key.partition));
+    let sort = names.sort.as_ref().map(|sort| (sort, key.sort));
+    let mut keys = [partition, sort];
+    if names.sort.as_ref().is_some_and(|sort| sort.name < names.partition.name) {
         keys.reverse();
     }
-    let mut keys = keys.into_iter().peekable();
+    let mut keys = keys.into_iter().flatten().peekable();
     let mut known = like.into_iter().flat_map(Item::iter).map(|(name, _)| name);
     let mut last: &[u8] = &[];
     for nth in 0..count {
@@ -67,11 +65,11 @@ pub(crate) fn decode(
         if nth > 0 && raw <= last {
             return Err(Damaged);
         }
-        while let Some((name, text)) = keys.next_if(|(name, _)| name.as_bytes() < raw) {
-            item.push_last(name.clone(), Value::Text(text));
+        while let Some((attribute, text)) = keys.next_if(|(key, _)| key.name.as_bytes() < raw) {
+            item.push_last(attribute.name.clone(), attribute.value(text));
             known.next();
         }
-        if keys.peek().is_some_and(|(name, _)| name.as_bytes() == raw) {
+        if keys.peek().is_some_and(|(key, _)| key.name.as_bytes() == raw) {
             return Err(Damaged);
         }
         last = raw;
@@ -82,8 +80,8 @@ pub(crate) fn decode(
         let value = take_value(rest, LEVELS_MAX)?;
         item.push_last(name, value);
     }
-    for (name, text) in keys {
-        item.push_last(name.clone(), Value::Text(text));
+    for (attribute, text) in keys {
+        item.push_last(attribute.name.clone(), attribute.value(text));
     }
     if rest.is_empty() { Ok(item) } else { Err(Damaged) }
 }
@@ -290,6 +288,7 @@ fn take_set<T: Ord>(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use latchkey_table::KeyAttribute;
     use proptest::prelude::*;
 
     fn number() -> impl Strategy<Value = Number> {
@@ -338,14 +337,28 @@ mod tests {
             pairs in prop::collection::vec((text(), value()), 0..12),
             reversed in any::<bool>(),
             partition in text(),
-            sort in text(),
+            // A text, a number, or no sort key at all.
+            sort in prop_oneof![
+                text().prop_map(Ok),
+                number().prop_map(|number| Err(Some(number))),
+                Just(Err(None)),
+            ],
             others in prop::collection::vec((text(), value()), 0..4),
         ) {
             let other: Item = others.into_iter().collect();
-            let names = if reversed { KeyNames::new("b", "a") } else { KeyNames::new("PK", "SK") };
+            let mut names =
+                if reversed { KeyNames::new("b", "a") } else { KeyNames::new("PK", "SK") };
+            let sort = match (sort, names.sort.take()) {
+                (Ok(text), Some(named)) => Some((named, Value::Text(text))),
+                (Err(Some(number)), _) => Some((KeyAttribute::number("n"), Value::Number(number))),
+                _ => None,
+            };
+            names.sort = sort.as_ref().map(|(attribute, _)| attribute.clone());
             let mut item: Item = pairs.into_iter().collect();
-            item.insert(names.partition.clone(), partition);
-            item.insert(names.sort.clone(), sort);
+            item.insert(names.partition.name.clone(), partition);
+            if let Some((attribute, value)) = sort {
+                item.insert(attribute.name, value);
+            }
             let mut bytes = Vec::new();
             encode(&item, &names, &mut bytes);
             let key = names.of(&item).unwrap();

@@ -8,6 +8,8 @@
 //! index   space  index-partition 0  index-sort 0  partition 0  sort 0
 //! ```
 //!
+//! Where there is no sort key, its text is empty; where a key is a number, its text sorts as the number does.
+//!
 //! A zero byte within a text becomes `01 01`, a one becomes `01 02`, so the end sorts before any
 //! continuation, no text is the beginning of another, and order is that of the texts' bytes.
 
@@ -33,7 +35,7 @@ impl Space {
     }
 
     /// The bytes of an index entry: its own key, then that of its item.
-    pub(crate) fn entry_key(self, index_key: (&Text, &Text), key: &Key) -> Vec<u8> {
+    pub(crate) fn entry_key(self, index_key: (&str, &str), key: &Key) -> Vec<u8> {
         let (partition, sort) = index_key;
         let room = sort.len() + key.partition.len() + key.sort.len() + 4;
         let mut bytes = self.prefix(partition, room);

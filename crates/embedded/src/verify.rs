@@ -38,7 +38,7 @@ impl Seen {
             for ((index, space), count) in entry.indexes().zip(&mut expected) {
                 let Some(index_key) = index.key.parts(&item) else { continue };
                 *count += 1;
-                let entry_key = space.entry_key(index_key, &key);
+                let entry_key = space.entry_key((&index_key.0, &index_key.1), &key);
                 if self.snapshot.get(&entry_key, |_| ())?.is_none() {
                     let name = &index.name;
                     let at = key_bytes.escape_ascii();

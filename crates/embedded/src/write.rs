@@ -168,11 +168,11 @@ impl<'a> Target<'a> {
             if old == new {
                 continue;
             }
-            if let Some(old) = old {
-                group.remove(&space.entry_key(old, &self.key))?;
+            if let Some((partition, sort)) = old {
+                group.remove(&space.entry_key((&partition, &sort), &self.key))?;
             }
-            if let Some(new) = new {
-                group.insert(&space.entry_key(new, &self.key), &[])?;
+            if let Some((partition, sort)) = new {
+                group.insert(&space.entry_key((&partition, &sort), &self.key), &[])?;
             }
         }
         Ok(())

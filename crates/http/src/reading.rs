@@ -15,7 +15,7 @@ use crate::{headers, request};
 /// # if let Ok(system) = latchkey_runtime::System::read(text) {
 /// let routes = latchkey_http::Routes::new(&system)?;
 /// let alice = latchkey_runtime::Caller::new("alice");
-/// assert!(routes.call("GET", "/doors/D1", &[], b"", alice).is_err());
+/// assert!(routes.call("GET", "/doors/D1", &[], b"", Some(alice)).is_err());
 /// # }
 /// # Ok::<(), latchkey_http::Clash<String>>(())
 /// ```
@@ -35,18 +35,25 @@ impl Routes {
         Ok(Routes { router })
     }
 
-    /// The call that a request means, by its method, its path with the query, its headers and its body.
+    /// The call that a request means, by its method, its path with the query, its headers and its body. Without a
+    /// caller it means one only if anyone may call the contract.
     pub fn call(
         &self,
         method: &str,
         target: &str,
         given: &[(String, String)],
         body: &[u8],
-        caller: Caller,
+        caller: Option<Caller>,
     ) -> Result<Call, Problem> {
         let (path, query) = target.split_once('?').unwrap_or((target, ""));
         let Matched::Route { target: info, parameters } = self.router.find(method, path) else {
             return Err(Problem::new(404, "not-found", "no contract has this method and path"));
+        };
+        let unauthenticated =
+            || Problem::new(401, "unauthenticated", "this contract asks for a caller");
+        let caller = match caller {
+            None if info.open => Caller::default(),
+            caller => caller.ok_or_else(unauthenticated)?,
         };
         let mut inputs = request::from_path(info, parameters);
         request::from_query(info, query, &mut inputs)?;

@@ -80,7 +80,11 @@ pub(crate) fn outcome(outcome: Outcome) -> Response {
 fn answer(answer: Answer) -> Result<Response, Problem> {
     let status = StatusCode::from_u16(answer.status)
         .map_err(|_| bug(format!("`{}` is not a status", answer.status)))?;
-    let mut response = text(status, JSON, answer.body);
+    let mut response = match status {
+        StatusCode::NO_CONTENT => Response::new(Full::default()),
+        _ => text(status, JSON, answer.body),
+    };
+    *response.status_mut() = status;
     let headers = response.headers_mut();
     headers.insert(CACHE_CONTROL, PRIVATE);
     for (name, value) in [(ETAG, answer.etag), (LOCATION, answer.found_at)] {

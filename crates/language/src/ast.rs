@@ -3,14 +3,20 @@
 mod example;
 mod expression;
 mod operation;
+mod table;
+mod types;
 
 use std::fmt;
+
+use latchkey_value::Format;
 
 use crate::{Comment, Name, Span, Spanned};
 
 pub use example::{Example, ExampleCall, ExampleStep, QueueMode};
 pub use expression::{BinaryOp, Expr, ExprKind};
-pub use operation::{Assign, Clause, ClauseKind, Operation, Verb};
+pub use operation::{Assign, Clause, ClauseKind, Operation, Pick, Removal, Verb};
+pub use table::{KeyName, Table, TableIndex};
+pub use types::{Bounds, Type, Unique};
 
 /// A whole document.
 #[derive(Debug, Clone, Default)]
@@ -28,7 +34,7 @@ pub struct Document {
 pub enum Item {
     /// `system NAME`
     System(Name),
-    /// `table NAME { type NAME }`
+    /// `table NAME { … }`
     Table(Table),
     /// `role NAME [implies NAME]`
     Role(Role),
@@ -44,17 +50,6 @@ pub enum Item {
     Steps(Steps),
     /// `invariant ENTITY "what holds" { … }`
     Invariant(Invariant),
-}
-
-/// `table NAME { type NAME }`
-#[derive(Debug, Clone)]
-pub struct Table {
-    /// The table's name.
-    pub name: Name,
-    /// The attribute that tells entities apart.
-    pub discriminator: Option<Name>,
-    /// Where it stands.
-    pub span: Span,
 }
 
 /// `role NAME [implies NAME]`
@@ -96,6 +91,8 @@ pub enum Member {
     Copies(Vec<Name>),
     /// `status moves { A -> B, C }`
     Moves(Moves),
+    /// `expires endsAt`
+    Expires(Name),
     /// `waive RULE "why"`, for what follows.
     Waive(Waive),
 }
@@ -146,35 +143,6 @@ pub struct Field {
     pub default: Option<Expr>,
 }
 
-/// A type as it is written.
-#[derive(Debug, Clone)]
-pub enum Type {
-    /// `id`, `text(80)`, `map(2048, 5)`, `int 0..10`, `text(64) like "…"`
-    Named {
-        /// The type's name.
-        name: Name,
-        /// What stands in parentheses.
-        arguments: Vec<Spanned<String>>,
-        /// The least and the greatest value.
-        bounds: Option<Bounds>,
-        /// The pattern it must match.
-        like: Option<Name>,
-    },
-    /// `A | B | C`
-    OneOf(Vec<Name>),
-    /// `Entity.attribute`
-    Of(Name, Name),
-}
-
-/// `0..10`, `0..` or `..10`
-#[derive(Debug, Clone)]
-pub struct Bounds {
-    /// The least value, if there is one.
-    pub low: Option<Spanned<String>>,
-    /// The greatest value, if there is one.
-    pub high: Option<Spanned<String>>,
-}
-
 /// `status moves { A -> B, C }`
 #[derive(Debug, Clone)]
 pub struct Moves {
@@ -211,12 +179,12 @@ pub struct Template {
 pub enum Piece {
     /// Text as it is.
     Literal(Spanned<String>),
-    /// `{expression}` or `{expression:02}`
+    /// `{expression}`, `{expression:02}` or `{expression:day}`
     Hole {
         /// What fills it.
         value: Expr,
-        /// To how many digits it is padded.
-        width: Option<Spanned<usize>>,
+        /// The form it has there, if that is not its own.
+        format: Option<Spanned<Format>>,
     },
 }
 
@@ -252,13 +220,15 @@ pub struct Queue {
     pub span: Span,
 }
 
-/// `steps NAME(a id, b time) { … }`
+/// `steps NAME(a id, b time) [gives NAME] { … }`
 #[derive(Debug, Clone)]
 pub struct Steps {
     /// Its name.
     pub name: Name,
     /// What it is given: values of a type, or items of an entity.
     pub parameters: Vec<Field>,
+    /// The name, within it, of what whoever does it gets.
+    pub gives: Option<Name>,
     /// What it does.
     pub body: Vec<Statement>,
     /// Where it stands.
@@ -339,6 +309,8 @@ pub enum StatementKind {
     Input(Vec<Field>),
     /// `allow CONDITION`
     Allow(Expr),
+    /// `allow anyone`
+    AllowAnyone,
     /// `require CONDITION else …`
     Require(Expr, Option<Else>),
     /// `match CONDITION else …`
@@ -354,21 +326,39 @@ pub enum StatementKind {
     },
     /// `[NAME =] OPERATION`
     Operate(Option<Name>, Operation),
+    /// `NAME = the ENTITY in NAME [else …]`
+    Pick(Name, Pick),
     /// `NAME = EXPRESSION`
     Let(Name, Expr),
     /// `transact { … }`
     Transact(Vec<Statement>),
+    /// `each NAME in LIST { … }`
+    Each {
+        /// What each element is called.
+        element: Name,
+        /// The list, or the result of a read.
+        over: Expr,
+        /// What happens for each.
+        body: Vec<Statement>,
+    },
     /// `send QUEUE { a, b = x } [at TIME] [accepted { … }] [refused { … }]`
     Send(Send),
-    /// `do NAME(a, b)`
-    Do(Name, Vec<Expr>),
+    /// `[NAME =] do NAME(a, b)`
+    Do {
+        /// The name for what the steps give.
+        result: Option<Name>,
+        /// The steps.
+        name: Name,
+        /// What they are given.
+        arguments: Vec<Expr>,
+    },
     /// `on QUEUE { a, b }`
     On(Name, Vec<Name>),
     /// `on dead { … }`
     OnDead(Vec<Statement>),
     /// `done`, `later` or `fail CODE ["message"]`
     End(Ending),
-    /// `return [STATUS] NAME [{ a, b }] [with { a = x }] [at /path]`
+    /// `return [STATUS] [NAME [{ a, b }]] [with { a = x }] [at /path]`
     Return(Return),
     /// `consistency …`, `expect …`, `rate …` or `cost …`
     Fact(Fact),
@@ -438,13 +428,13 @@ pub enum ElseKind {
     End(Ending),
 }
 
-/// `return [STATUS] NAME [{ a, b }] [with { a = x }] [at /path]`
+/// `return [STATUS] [NAME [{ a, b }]] [with { a = x }] [at /path]`
 #[derive(Debug, Clone)]
 pub struct Return {
     /// The status; 200 unless given.
     pub status: Option<Spanned<u16>>,
-    /// What is returned.
-    pub value: Name,
+    /// The item or the page that is returned, unless values alone are, or nothing.
+    pub value: Option<Name>,
     /// The fields that are shown; all of them unless given.
     pub fields: Vec<Name>,
     /// What is shown beside them.

@@ -52,6 +52,8 @@ rules! {
     Cost = "cost";
     /// A call that counts, and counts again when it is repeated.
     Drift = "drift" (Warning);
+    /// A write that is tried again, and fails again.
+    EndlessRetry = "endless-retry" (Warning);
     /// A caller can give a right that the caller does not have.
     Escalation = "escalation" (Warning);
     /// A decision on a read that may be out of date.
@@ -72,12 +74,16 @@ rules! {
     HotPartition = "hot-partition";
     /// A write of a status from which that move is not declared.
     IllegalMove = "illegal-move";
+    /// An example that no stored item makes true.
+    ImpossibleExample = "impossible-example" (Warning);
     /// Items or messages that can be larger than their store takes.
     ItemSize = "item-size";
     /// A part of a sort key that does not sort as its value does.
     KeyOrder = "key-order";
     /// A copied attribute that nothing keeps up to date.
     LooseCopy = "loose-copy" (Warning);
+    /// A status or a code that says something else than what happened.
+    Misleading = "misleading" (Warning);
     /// A write that leaves a counter as it was.
     MissingBump = "missing-bump";
     /// A write that may move an item within an index that does not say so.
@@ -88,6 +94,8 @@ rules! {
     Never = "never";
     /// An index in which no item ever is.
     NeverListed = "never-listed" (Warning);
+    /// Something that is read or declared, and that no write can store.
+    NeverWritten = "never-written" (Warning);
     /// A way to a write or an answer that no `allow` stands before.
     NoAllow = "no-allow";
     /// A write of something that may run twice, and that does more the second time.
@@ -110,6 +118,8 @@ rules! {
     StaleCopy = "stale-copy";
     /// Text that is no contract at all.
     Syntax = "syntax";
+    /// Numbers that count items by their status, and a change of status that they miss.
+    Tally = "tally" (Warning);
     /// Too many legs, or two that may hit one item.
     Transaction = "transaction";
     /// A value of another type than is expected.
@@ -118,6 +128,10 @@ rules! {
     Unbounded = "unbounded";
     /// A contract that does not state what is expected of it.
     Undeclared = "undeclared";
+    /// A write that does not do what all others like it do.
+    Uneven = "uneven" (Warning);
+    /// A change that a contract speaks of and does not make.
+    Unmade = "unmade" (Warning);
     /// A failure with no answer.
     UnmappedFailure = "unmapped-failure";
     /// A write that rests on a fact which may have changed since it was read.

@@ -46,13 +46,14 @@ pub enum Mark {
     GreaterOrEqual,
     Plus,
     Minus,
+    Star,
     Slash,
     Arrow,
 }
 
 impl Mark {
     /// Every mark, longer ones before those they begin with.
-    pub const ALL: [Mark; 22] = [
+    pub const ALL: [Mark; 23] = [
         Mark::DotDot,
         Mark::MaybeEqual,
         Mark::EqualEqual,
@@ -74,6 +75,7 @@ impl Mark {
         Mark::Greater,
         Mark::Plus,
         Mark::Minus,
+        Mark::Star,
         Mark::Slash,
     ];
 
@@ -100,6 +102,7 @@ impl Mark {
             Mark::GreaterOrEqual => ">=",
             Mark::Plus => "+",
             Mark::Minus => "-",
+            Mark::Star => "*",
             Mark::Slash => "/",
             Mark::Arrow => "->",
         }

@@ -15,7 +15,7 @@ use lower::Lowered;
 pub use check::{rules, waiver_refusal};
 pub use lower::pattern;
 pub use model::Model;
-pub use types::Type;
+pub use types::{ListOf, Member, Type};
 
 /// A document that was checked.
 #[derive(Debug)]
@@ -23,7 +23,8 @@ pub struct Checked {
     /// What it means, as far as it could be told.
     pub model: Model,
     /// What is wrong with it: errors in the order of the text, then warnings, those of `unused` last. Where there is
-    /// an error, `unused` is left out: in a document that is half written, most of it is not used yet.
+    /// an error, `unused` and `never-written` are left out: in a document that is half written, most of it is not used
+    /// yet.
     pub diagnostics: Vec<Diagnostic>,
 }
 
@@ -39,6 +40,7 @@ pub fn check(text: &str) -> Checked {
     let parsed = latchkey_language::parse(text);
     let Lowered { mut model, mut diagnostics, untold } = lower::lower(&parsed.document);
     text.clone_into(&mut model.text);
+    model.examples = parsed.document.examples;
     diagnostics.extend(parsed.diagnostics);
     diagnostics.extend(check::check(&model));
     let untold = told_once(&model, &diagnostics, untold);
@@ -51,7 +53,8 @@ pub fn check(text: &str) -> Checked {
         refused = true;
     }
     if refused {
-        diagnostics.retain(|found| found.rule != Rule::Unused);
+        let left_out = [Rule::ImpossibleExample, Rule::NeverWritten, Rule::Unused];
+        diagnostics.retain(|found| !left_out.contains(&found.rule));
     }
     // A brace that is missing puts statements behind the end of others.
     if diagnostics.iter().any(|found| found.rule == Rule::Syntax) {

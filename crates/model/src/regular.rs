@@ -59,6 +59,11 @@ impl Bytes {
         Bytes([a | e, b | f, c | g, d | h])
     }
 
+    /// Whether all of them are among others.
+    pub(crate) fn is_within(self, others: Bytes) -> bool {
+        self.and(others) == self
+    }
+
     fn meets(self, other: Bytes) -> bool {
         self.and(other) != Bytes::NONE
     }
@@ -137,6 +142,36 @@ impl Language {
     pub(crate) fn then_anything(mut self) -> Language {
         self.atoms.push(Atom::any(Bytes::ALL));
         self
+    }
+
+    /// Its texts with `a-z` for `A-Z`.
+    pub(crate) fn lowercase(self) -> Language {
+        let lower = |bytes: Bytes| {
+            let lowered = bytes.iter().map(|byte| byte.to_ascii_lowercase());
+            Bytes::of(lowered)
+        };
+        let atom = |atom: Atom| match atom {
+            Atom::One(bytes) => Atom::One(lower(bytes)),
+            Atom::Choice(all) => Atom::Choice(all.into_iter().map(Language::lowercase).collect()),
+            Atom::Repeat(of, least, most) => Atom::Repeat(of.lowercase(), least, most),
+        };
+        Language { atoms: self.atoms.into_iter().map(atom).collect() }
+    }
+
+    /// The bytes at each place, if all of its texts have one length.
+    pub(crate) fn columns(&self) -> Option<Vec<Bytes>> {
+        let mut columns = Vec::new();
+        for atom in &self.atoms {
+            match atom {
+                Atom::One(bytes) => columns.push(*bytes),
+                Atom::Repeat(of, least, Some(most)) if least == most => {
+                    let of = of.columns()?;
+                    (0..*least).for_each(|_| columns.extend(&of));
+                }
+                Atom::Choice(_) | Atom::Repeat(..) => return None,
+            }
+        }
+        Some(columns)
     }
 
     /// How many states its automaton has, about. What a question costs grows with the product of two sizes.

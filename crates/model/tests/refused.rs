@@ -40,13 +40,16 @@ fn names_that_the_table_itself_uses_are_refused() {
         ("SK", "the sort key of every item"),
         ("GSI1PK", "the partition key of index `GSI1`"),
         ("GSI1SK", "the sort key of index `GSI1`"),
-        ("expires", "the second in which DynamoDB removes the item (TTL)"),
     ];
     for (name, holds) in reserved {
         let message = format!("name: `{name}` is reserved: it holds {holds}");
         assert_eq!(told(&shop("kind", name)), [message.as_str()], "as an attribute");
         assert_eq!(told(&shop(name, "maker")), [message.as_str()], "as the type");
     }
+    let expires = "name: `expires` is reserved: it holds the second from which on DynamoDB may remove the item (TTL)";
+    assert_eq!(told(&shop("expires", "maker")), [expires], "as the type");
+    let twice = shop("kind", "maker").replace("maker id", "maker id, expires id?");
+    assert_eq!(told(&twice), [expires], "as an attribute");
     let kind = "name: `kind` is reserved: it holds the type of every item";
     assert_eq!(told(&shop("kind", "kind")), [kind]);
     // Those of an index that no entity has are free.
@@ -242,17 +245,18 @@ fn a_mistake_is_told_once_and_nothing_false_with_it() {
         |name: &str| format!("name: `{name}` in the path is not an attribute of a key or an index");
     assert_eq!(told(&text), [path("name-of")]);
     assert_eq!(told(&text.replace("{name-of}", "{colour}")), [path("colour")]);
-    // An index or a word with a dash is no subtraction, and is not suggested later.
-    let dashed = |word: &str| {
-        format!("syntax: `{word}` has a dash, and a name has only letters, digits and `_`")
-    };
+    // An index may have dashes.
     let index = shop("kind", "maker").replace("GSI1", "GSI-1");
-    assert_eq!(told(&index), [dashed("GSI-1"), dashed("GSI-1")]);
-    let found = check(&index).diagnostics;
-    assert_eq!(found.first().unwrap().help.as_deref(), Some("write `GSI_1`"));
+    assert_eq!(told(&index), NOTHING);
+    // A word of an enum may have dashes; where none is expected, a dash may be meant to subtract.
     let words = shop("kind", "maker").replace("maker id\n", "maker new | in-stock = in-stock\n");
     let words = words.replace("given id", "given Product.maker");
-    assert_eq!(told(&words), [dashed("in-stock"), dashed("in-stock")]);
+    assert_eq!(told(&words), NOTHING);
+    let joined = format!("{PRODUCT}require count-limit > 0 else 409 no\nreturn product");
+    let found = check(&shop_with(&joined)).diagnostics;
+    let first = found.first().unwrap();
+    assert_eq!(first.message, "there is no name `count-limit`");
+    assert_eq!(first.help.as_deref(), Some("write `count - limit` to subtract"));
     // A bound that was not given is not told as a number.
     let unbound = shop("kind", "maker")
         .replace("maker id\n", "maker text\n")

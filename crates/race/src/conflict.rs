@@ -38,10 +38,7 @@ impl Part<'_> {
         let new_within = match self {
             Part::Put(put) => index.key.of(&put.item).is_some_and(|at| within(&at)),
             Part::Update(update) => {
-                let moves = |action: &Action| {
-                    let target = action.target();
-                    *target == index.key.partition || *target == index.key.sort
-                };
+                let moves = |action: &Action| index.key.has(action.target());
                 update.actions.iter().any(moves)
             }
             Part::Delete(_) | Part::Check(_) => false,

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use latchkey_language::Rule;
-use latchkey_model::model::{KeyShape, Model, each_step};
+use latchkey_model::model::{KeyNames, KeyShape, Model, each_step};
 use latchkey_table::{Item, Number, Value};
 use latchkey_value::name::INCARNATION_ATTRIBUTE;
 
@@ -14,6 +14,8 @@ use crate::table::Table;
 #[derive(Debug)]
 pub(crate) struct Counting {
     discriminator: String,
+    /// The attributes that hold keys.
+    names: KeyNames,
     counters: BTreeMap<String, String>,
     guards: BTreeMap<String, Guard>,
 }
@@ -43,7 +45,8 @@ impl Counting {
                 }
             }
         }
-        Counting { discriminator: model.table.discriminator.clone(), counters, guards }
+        let (discriminator, names) = (model.table.discriminator.clone(), model.table.key.clone());
+        Counting { discriminator, names, counters, guards }
     }
 
     /// The first counter that a commit did not move as it should.
@@ -68,7 +71,7 @@ impl Counting {
                 return Some(Breach::Counter { key: key.clone(), attribute });
             }
             if let Some(guard) = self.guards.get(&kind)
-                && let Some(place) = filled(&guard.key, image)
+                && let Some(place) = filled(&self.names, &guard.key, image)
                 && is_unmoved(
                     guard,
                     before.get(&place).map(|item| &**item),

@@ -129,7 +129,8 @@ impl Writer<'_> {
             self.now = Some(now);
             settings.extend(time::format(now).map(|now| format!("at {now}")));
         }
-        let mut caller = format!("as {}", call.caller.id);
+        let nobody = call.caller.id.is_empty();
+        let mut caller = format!("as {}", if nobody { "nobody" } else { &call.caller.id });
         call.caller.roles.iter().for_each(|role| caller.push_str(&format!(" role {role}")));
         call.caller.orgs.iter().for_each(|org| caller.push_str(&format!(" org {org}")));
         if self.caller != caller {

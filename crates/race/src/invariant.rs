@@ -9,6 +9,7 @@ use latchkey_model::model::Invariant;
 use latchkey_runtime::{Call, Caller, RawInput};
 use latchkey_table::{Item, Key, Text, Value};
 
+use crate::ends::{Ends, Now};
 use crate::lab::Lab;
 use crate::machine::Stuck;
 use crate::port::Fixed;
@@ -27,16 +28,19 @@ pub(crate) struct Broken {
     pub(crate) span: Span,
 }
 
-/// The invariants that do not hold of a table, in the order of the document and of the keys.
-pub(crate) fn broken(lab: &Lab, table: &Table) -> Result<Vec<Broken>, Stuck> {
+/// The invariants that do not hold of a table at an instant, in the order of the document and of the keys. Items that
+/// have ended by then are absent.
+pub(crate) fn broken(lab: &Lab, table: &Table, now: i64) -> Result<Vec<Broken>, Stuck> {
     let mut found = Vec::new();
     if lab.model.invariants.is_empty() {
         return Ok(found);
     }
-    let items = table.items();
+    let (ends, instant) = (Ends::of(&lab.model), Now::new(now));
+    let mut items = table.items();
+    items.retain(|_, item| !ends.is_past(item, &instant));
     for invariant in &lab.model.invariants {
         for (key, item) in &items {
-            if is_about(&lab.model, invariant, item) && !holds(lab, table, invariant, item)? {
+            if is_about(&lab.model, invariant, item) && !holds(lab, table, now, invariant, item)? {
                 found.push(Broken {
                     entity: lab.model.entities[invariant.entity].name.clone(),
                     promise: invariant.body.title.clone(),
@@ -55,9 +59,16 @@ fn is_about(model: &Model, invariant: &Invariant, item: &Item) -> bool {
 }
 
 /// Runs the body of an invariant on an item. The table answers at once, so the body ends at once.
-fn holds(lab: &Lab, table: &Table, invariant: &Invariant, item: &Item) -> Result<bool, Stuck> {
+fn holds(
+    lab: &Lab,
+    table: &Table,
+    now: i64,
+    invariant: &Invariant,
+    item: &Item,
+) -> Result<bool, Stuck> {
     let id = invariant.body.id.as_str();
     let mut call = Call::new(id, Caller::new("nobody"));
+    call.at = Some(now);
     for input in &invariant.body.inputs {
         let Some(value) = item.get(&input.name) else { continue };
         call.inputs.push((Text::from(input.name.as_str()), RawInput::Json(value.clone())));

@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 use std::ops::ControlFlow;
 
 use crate::counting::Counting;
+use crate::ends::Now;
 use crate::explore::{Grain, Runs, Scene, explore};
 use crate::group::{self, Aim, Group};
 use crate::invariant;
@@ -127,7 +128,7 @@ fn judge(
         return Ok((Runs { schedules: 0, cut }, None));
     }
     let mut lost = Ok(None);
-    let mut watch = Watch::new(lab, court);
+    let mut watch = Watch::new(lab, court, Now::last_of(scene.acts));
     let runs = explore(lab, scene, Grain::Requests, |machine| {
         let outcome = Outcome::of(lab, machine);
         let broken = match watch.broken(machine) {
@@ -159,7 +160,7 @@ fn killed(
     clean: &[Left],
 ) -> Result<(Runs, Option<Lost>), Stuck> {
     let mut runs = Runs::default();
-    let mut watch = Watch::new(lab, court);
+    let mut watch = Watch::new(lab, court, Now::last_of(scene.acts));
     for requests in 1.. {
         let mut machine = Machine::start(lab, scene.table, scene.acts, scene.seed)?;
         for _ in 0..requests {
@@ -191,12 +192,14 @@ fn killed(
 struct Watch<'a> {
     lab: &'a Lab,
     court: &'a Court,
+    /// The instant at which they are looked at: that of the last act.
+    now: i64,
     seen: Vec<(Changes, Option<Breach>)>,
 }
 
 impl<'a> Watch<'a> {
-    fn new(lab: &'a Lab, court: &'a Court) -> Watch<'a> {
-        Watch { lab, court, seen: Vec::new() }
+    fn new(lab: &'a Lab, court: &'a Court, now: i64) -> Watch<'a> {
+        Watch { lab, court, now, seen: Vec::new() }
     }
 
     /// What is broken after a commit of a run, and was not before the run.
@@ -217,11 +220,11 @@ impl<'a> Watch<'a> {
         if let Some((_, breach)) = self.seen.iter().find(|(seen, _)| table.is_changed_to(seen)) {
             return Ok(breach.clone());
         }
-        let mut breach = self.court.promises.broken(table);
+        let mut breach = self.court.promises.broken(table, &Now::new(self.now));
         if breach.is_none() {
-            let now = invariant::broken(self.lab, table)?;
+            let now = invariant::broken(self.lab, table, self.now)?;
             if !now.is_empty() {
-                let before = invariant::broken(self.lab, &table.base())?;
+                let before = invariant::broken(self.lab, &table.base(), self.now)?;
                 let new = now.into_iter().find(|broken| !before.contains(broken));
                 breach = new.map(Breach::Invariant);
             }

@@ -42,7 +42,8 @@ impl Lab {
         let runtime = clock.block_on(started).map_err(|error| stuck(&error))?;
         let mut homes = Vec::new();
         for queue in system.queues() {
-            let home = Home::new(system.table().clone(), &model.table.discriminator, queue.name);
+            let home =
+                Home::new(system.own_table().clone(), &model.table.discriminator, queue.name);
             homes.push(home.map_err(|error| stuck(&error))?);
         }
         Ok(Lab { model, system, runtime, clock, homes, embedded })

@@ -8,6 +8,7 @@ mod act;
 mod against;
 mod conflict;
 mod counting;
+mod ends;
 mod example;
 mod explore;
 mod group;

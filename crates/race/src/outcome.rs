@@ -94,7 +94,7 @@ impl Loose {
         let mut attributes = BTreeSet::new();
         for entity in &model.entities {
             for attribute in &entity.attributes {
-                if matches!(attribute.kind, Type::Counter | Type::Time) {
+                if matches!(attribute.kind, Type::Counter | Type::Time | Type::Date) {
                     attributes.insert((entity.discriminator.clone(), attribute.name.clone()));
                 }
             }
@@ -106,7 +106,7 @@ impl Loose {
                 }
             });
         }
-        let keys = lab.system.table().key_attributes().into_iter().map(str::to_owned).collect();
+        let keys = lab.system.key_attributes().into_iter().map(str::to_owned).collect();
         Loose { discriminator: model.table.discriminator.clone(), attributes, keys }
     }
 

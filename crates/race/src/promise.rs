@@ -4,11 +4,12 @@ use std::collections::BTreeMap;
 use std::fmt;
 
 use latchkey_model::Type;
-use latchkey_model::model::{Entity, KeyShape, Model, Piece, Template};
+use latchkey_model::model::{Entity, KeyAttribute, KeyNames, KeyShape, Model, Piece, Template};
 use latchkey_runtime::draw::part;
 use latchkey_table::{Item, Key, Number, Text, Value};
 use regex::Regex;
 
+use crate::ends::{Ends, Now};
 use crate::invariant::Broken;
 use crate::table::Table;
 
@@ -16,9 +17,12 @@ use crate::table::Table;
 #[derive(Debug)]
 pub(crate) struct Promises {
     discriminator: String,
+    /// The attributes that hold keys.
+    names: KeyNames,
     /// By what items carry in the discriminator.
     bounds: BTreeMap<String, Vec<Bound>>,
     views: Vec<View>,
+    ends: Ends,
 }
 
 /// The bounds of an attribute.
@@ -195,19 +199,21 @@ impl Promises {
                 views.push(View { view: Side::of(entity), source, copied });
             }
         }
-        Promises { discriminator: model.table.discriminator.clone(), bounds, views }
+        let (discriminator, names) = (model.table.discriminator.clone(), model.table.key.clone());
+        Promises { discriminator, names, bounds, views, ends: Ends::of(model) }
     }
 
-    /// The first promise that is broken by what has changed in a table, and was not before.
-    pub(crate) fn broken(&self, table: &Table) -> Option<Breach> {
+    /// The first promise that is broken by what has changed in a table, and was not before. Items that have ended by an
+    /// instant are absent.
+    pub(crate) fn broken(&self, table: &Table, at: &Now) -> Option<Breach> {
         let base = table.base();
         for (key, item) in table.changes() {
             let old = base.get(key);
             let mut now = Vec::new();
             let mut before = Vec::new();
             for image in item.into_iter().chain(old) {
-                self.breaches(table, image, &mut now);
-                self.breaches(&base, image, &mut before);
+                self.breaches(table, at, image, &mut now);
+                self.breaches(&base, at, image, &mut before);
             }
             if let Some(item) = item {
                 self.out_of_bounds(key, item, &mut now);
@@ -217,6 +223,11 @@ impl Promises {
             }
         }
         None
+    }
+
+    /// The key that an item's attributes make on one side of a view.
+    fn filled(&self, side: &Side, item: &Item) -> Option<Key> {
+        filled(&self.names, &side.key, item)
     }
 
     fn kind<'a>(&self, item: &'a Item) -> Option<&'a Text> {
@@ -234,19 +245,19 @@ impl Promises {
     }
 
     /// The breaches of the views that an item, as it is or was, has to do with.
-    fn breaches(&self, table: &Table, image: &Item, breaches: &mut Vec<Breach>) {
+    fn breaches(&self, table: &Table, at: &Now, image: &Item, breaches: &mut Vec<Breach>) {
         let Some(kind) = self.kind(image) else { return };
         for view in &self.views {
             if *kind != view.view.discriminator && *kind != view.source.discriminator {
                 continue;
             }
             let (Some(copy_key), Some(source_key)) =
-                (filled(&view.view.key, image), filled(&view.source.key, image))
+                (self.filled(&view.view, image), self.filled(&view.source, image))
             else {
                 continue;
             };
             let of = |key: &Key, side: &Side| {
-                let item = table.get(key)?;
+                let item = table.get(key).filter(|item| !self.ends.is_past(item, at))?;
                 (self.kind(item)? == side.discriminator.as_str()).then_some(item)
             };
             let (copy, source) = (of(&copy_key, &view.view), of(&source_key, &view.source));
@@ -254,7 +265,7 @@ impl Promises {
                 (None, None) => continue,
                 // The source may have gone on to another place of its view.
                 (None, Some(source))
-                    if filled(&view.view.key, source) != Some(copy_key.clone()) =>
+                    if self.filled(&view.view, source) != Some(copy_key.clone()) =>
                 {
                     continue;
                 }
@@ -284,8 +295,13 @@ impl Side {
 }
 
 /// The key that an item's attributes make.
-pub(crate) fn filled(shape: &KeyShape, item: &Item) -> Option<Key> {
-    Some(Key::new(text(&shape.partition, item)?, text(&shape.sort, item)?))
+pub(crate) fn filled(names: &KeyNames, shape: &KeyShape, item: &Item) -> Option<Key> {
+    let text = |key: Option<&KeyAttribute>, template: &Template| match key {
+        Some(key) if key.number => Some(item.get(&key.name)?.as_number()?.to_key()),
+        _ => text(template, item),
+    };
+    let sort = text(names.sort.as_ref(), &shape.sort)?;
+    Some(Key::new(text(Some(&names.partition), &shape.partition)?, sort))
 }
 
 fn text(template: &Template, item: &Item) -> Option<Text> {
@@ -293,7 +309,7 @@ fn text(template: &Template, item: &Item) -> Option<Text> {
     for piece in &template.pieces {
         match piece {
             Piece::Literal(literal) => text.push_str(literal),
-            Piece::Hole(hole) => text.push_str(&part(item.get(&hole.attribute)?, hole.width)?),
+            Piece::Hole(hole) => text.push_str(&part(item.get(&hole.attribute)?, hole.format)?),
         }
     }
     Some(text)

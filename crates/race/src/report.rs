@@ -138,7 +138,9 @@ fn asked(act: &Act) -> String {
     let now = instant(act.now);
     match &act.kind {
         Kind::Call(call) => {
-            let mut text = format!("{} as {}", call.contract, call.caller.id);
+            let nobody = call.caller.id.is_empty();
+            let caller = if nobody { "nobody" } else { call.caller.id.as_str() };
+            let mut text = format!("{} as {caller}", call.contract);
             call.caller.roles.iter().for_each(|role| text.push_str(&format!(" role {role}")));
             call.caller.orgs.iter().for_each(|org| text.push_str(&format!(" org {org}")));
             for (name, given) in &call.inputs {
@@ -231,7 +233,7 @@ fn seen(lab: &Lab, answer: &Answer) -> String {
 
 /// An item without its keys, and without secrets.
 fn shown(lab: &Lab, item: &Item) -> String {
-    let keys = lab.system.table().key_attributes();
+    let keys = lab.system.key_attributes();
     let own = item
         .iter()
         .filter(|(name, _)| !keys.contains(&name.as_str()) && !lab.system.is_secret(name));
@@ -394,7 +396,7 @@ fn spans(lab: &Lab, body: &Contract, kind: &str, writes: bool) -> Vec<Span> {
     let of = |entity| lab.model.entities[entity].discriminator == kind;
     let mut spans = Vec::new();
     each_step(&body.steps, &mut |step| match &step.kind {
-        StepKind::Read(read) if !writes && of(read.entity) => spans.push(step.span),
+        StepKind::Read(read) if !writes && read.entities().any(of) => spans.push(step.span),
         StepKind::Write(leg) if writes && of(leg.entity) && leg.verb != Verb::Check => {
             spans.push(step.span);
         }

@@ -307,7 +307,7 @@ impl Search<'_> {
         let Kind::Call(call) = &act.kind else { return "" };
         let roles = &self.lab.model.roles;
         let has = |name: &str| call.caller.roles.iter().any(|own| *own == name);
-        match self.world.written.contains(&call.caller) {
+        match call.caller.id.is_empty() || self.world.written.contains(&call.caller) {
             true => "",
             false if !roles.is_empty() && roles.iter().all(|role| has(&role.name)) => {
                 " (made up: a caller with every role)"

@@ -2,8 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use latchkey_model::model::{Contract, ExprKind, Input, Op, Place, StepKind, each_step};
-use latchkey_model::{Model, Type};
+use latchkey_model::model::{Contract, EntityId, ExprKind, Input, Op, Place, StepKind, each_step};
+use latchkey_model::{ListOf, Member, Model, Type};
 use latchkey_runtime::draw::part;
 use latchkey_runtime::{Call, Caller, RawInput, Sent};
 use latchkey_table::{Number, Text, Value};
@@ -45,7 +45,7 @@ pub(crate) fn acts(lab: &Lab, world: &World, state: &State) -> Vec<Act> {
     let pool = pool(&state.table, &world.calls);
     for contract in &lab.model.contracts {
         let bases = world.calls.iter().filter(|call| call.contract == contract.id.as_str());
-        let instants = instants(contract, &pool, world, state.now);
+        let instants = instants(&lab.model, contract, &pool, world, state.now);
         let mut known: Vec<Call> = bases.clone().cloned().collect();
         for base in bases.take(BASES_MAX) {
             let varied = Varied { contract, pool: &pool, world, now: state.now };
@@ -154,6 +154,17 @@ impl Varied<'_> {
                 let near = times.flat_map(|at| [at, at.saturating_add(1), at.saturating_sub(1)]);
                 values.extend(near.filter_map(time::format).map(Value::Text));
             }
+            Type::Date => {
+                let texts = alike.iter().chain(given.as_ref()).filter_map(Value::as_text);
+                let days = texts.filter_map(|text| time::parse_date(text));
+                let near = days.flat_map(|at| [at, at - time::DAY, at + time::DAY]);
+                values.extend(near.filter_map(date));
+                values.extend(from_type(&input.kind, self.now));
+            }
+            Type::ListOf(list) => {
+                values.extend(lists(&self.parts(&list.of, &input.name), list));
+            }
+            Type::Record(_) => values.extend(self.parts(&input.kind, &input.name)),
             kind => values.extend(from_type(kind, self.now)),
         }
         let mut distinct: Vec<Value> = Vec::new();
@@ -164,6 +175,23 @@ impl Varied<'_> {
         }
         distinct.truncate(VALUES_MAX);
         distinct
+    }
+}
+
+impl Varied<'_> {
+    /// Values for what lies within an input: known ones first, so that two calls share them.
+    fn parts(&self, kind: &Type, name: &str) -> Vec<Value> {
+        match kind {
+            Type::Id | Type::Ulid | Type::Text { .. } => {
+                let known = alike(self.pool, name).into_iter();
+                let texts = known.filter(|value| value.as_text().is_some()).take(2);
+                texts.chain(from_type(kind, self.now)).collect()
+            }
+            Type::Record(members) => {
+                records(members, &|member| self.parts(&member.kind, &member.name))
+            }
+            kind => from_type(kind, self.now),
+        }
     }
 }
 
@@ -216,10 +244,27 @@ fn pool(table: &Table, calls: &[Call]) -> Pool {
     pool
 }
 
+/// The ends of the items that a contract reads or writes.
+fn ends<'a>(model: &'a Model, contract: &Contract) -> BTreeSet<&'a str> {
+    let mut ends = BTreeSet::new();
+    each_step(&contract.steps, &mut |step| {
+        let mut touch = |entity: EntityId| ends.extend(model.entities[entity].expires.as_deref());
+        match &step.kind {
+            StepKind::Read(read) => read.entities().for_each(touch),
+            StepKind::Write(leg) => touch(leg.entity),
+            _ => {}
+        }
+    });
+    ends
+}
+
 /// The instants to call a contract at beside the state's, if it tests `now`: those that it compares with `now`, a
-/// millisecond before and after them, and the next of the examples.
-fn instants(contract: &Contract, pool: &Pool, world: &World, now: i64) -> Vec<i64> {
-    let (mut names, mut tests_now) = (BTreeSet::new(), false);
+/// millisecond before and after them, and the next of the examples. A contract compares the ends of its items with
+/// `now`.
+fn instants(model: &Model, contract: &Contract, pool: &Pool, world: &World, now: i64) -> Vec<i64> {
+    let ends = ends(model, contract);
+    let mut names: BTreeSet<String> = ends.iter().map(|end| end.to_lowercase()).collect();
+    let mut tests_now = !ends.is_empty();
     each_step(&contract.steps, &mut |step| {
         let test = match &step.kind {
             StepKind::Allow(test)
@@ -260,7 +305,7 @@ fn instants(contract: &Contract, pool: &Pool, world: &World, now: i64) -> Vec<i6
 }
 
 fn compares(op: Op) -> bool {
-    !matches!(op, Op::And | Op::Or | Op::Plus | Op::Minus)
+    !matches!(op, Op::And | Op::Or | Op::Plus | Op::Minus | Op::Times | Op::Over)
 }
 
 fn named(kind: &ExprKind, contract: &Contract, names: &mut BTreeSet<String>) {
@@ -273,6 +318,11 @@ fn named(kind: &ExprKind, contract: &Contract, names: &mut BTreeSet<String>) {
         }
         _ => {}
     }
+}
+
+/// The day of an instant.
+fn date(at: i64) -> Option<Value> {
+    time::format(at).and_then(|at| time::day(&at)).map(Value::Text)
 }
 
 /// Some values of a type.
@@ -298,11 +348,61 @@ fn from_type(kind: &Type, now: i64) -> Vec<Value> {
             let all = [now.saturating_add(HOUR), now.saturating_add(2 * HOUR), now];
             all.into_iter().filter_map(time::format).map(Value::Text).collect()
         }
+        Type::Date => {
+            let all = [now, now.saturating_add(time::DAY), now.saturating_sub(time::DAY)];
+            all.into_iter().filter_map(date).collect()
+        }
         Type::Enum(words) => words.iter().map(|word| Value::from(word.as_str())).collect(),
         Type::List => vec![Value::List(Vec::new())],
         Type::Map { .. } => vec![Value::Map(latchkey_table::Item::new())],
-        Type::Duration | Type::Key => Vec::new(),
+        Type::ListOf(list) => lists(&from_type(&list.of, now), list),
+        Type::SetOf { of, most } => {
+            let all = from_type(of, now).into_iter();
+            let texts = all.filter_map(|value| value.as_text().cloned());
+            let texts: Vec<Text> = texts.collect();
+            let most = usize::try_from(*most).unwrap_or(usize::MAX);
+            let sets = [1, 2].into_iter().filter(|count| *count <= most.min(texts.len()));
+            let some = |count| texts.iter().take(count).cloned().map(Value::Text).collect();
+            // As a caller writes it.
+            sets.map(|count| Value::List(some(count))).collect()
+        }
+        Type::Record(members) => records(members, &|member| from_type(&member.kind, now)),
+        Type::Duration | Type::Months | Type::Key => Vec::new(),
     }
+}
+
+/// Lists of some elements: one of them, two of them, and another one alone, so that two lists share an element or none.
+fn lists(elements: &[Value], list: &ListOf) -> Vec<Value> {
+    let least = usize::try_from(list.low).unwrap_or(usize::MAX);
+    let most = usize::try_from(list.high).unwrap_or(usize::MAX);
+    let mut lists = Vec::new();
+    for (skipped, count) in [(0, 1), (0, 2), (1, 1), (0, least)] {
+        let some: Vec<Value> = elements.iter().cycle().skip(skipped).take(count).cloned().collect();
+        let whole = some.len() == count && (least..=most).contains(&count);
+        if whole && !lists.contains(&Value::List(some.clone())) {
+            lists.push(Value::List(some));
+        }
+    }
+    if least == 0 {
+        lists.push(Value::List(Vec::new()));
+    }
+    lists
+}
+
+/// Records: one for each value of the member that has the most, all members with their first or that value.
+fn records(members: &[Member], values: &dyn Fn(&Member) -> Vec<Value>) -> Vec<Value> {
+    let all: Vec<(&Member, Vec<Value>)> =
+        members.iter().map(|member| (member, values(member))).collect();
+    let most = all.iter().map(|(_, values)| values.len()).max().unwrap_or(0).min(2);
+    let record = |at: usize| {
+        let mut map = latchkey_table::Item::new();
+        for (member, values) in &all {
+            let value = values.get(at).or(values.first())?;
+            map.insert(member.name.as_str(), value.clone());
+        }
+        Some(Value::Map(map))
+    };
+    (0..most).filter_map(record).collect()
 }
 
 /// The same call, with another value for an input, where a caller puts it.

@@ -4,17 +4,22 @@ use std::fmt::Write;
 
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD as BASE64;
+use latchkey_model::model::BindingId;
 use latchkey_table::{Capacity, Item, Text, Value};
 use sha2::{Digest, Sha256};
 
 use crate::evaluate::{Bound, Fault, Frame, Values, push};
 use crate::json;
-use crate::plan::{Piece, ReturnOp, Shown, Tag};
+use crate::pages::ItemPage;
+use crate::plan::{Beside, Kinds, Piece, ReturnOp, Shown, Tag};
 use crate::problem::Problem;
 use crate::trace::Trace;
 
 /// The bytes of a body's hash in an `ETag`: 128 bits are enough against collisions.
 const HASH_BYTES: usize = 16;
+
+/// The status of an answer without a body.
+pub(crate) const NO_CONTENT: u16 = 204;
 
 /// The outcome of a call.
 #[derive(Debug)]
@@ -36,7 +41,7 @@ pub struct Outcome {
 pub struct Answer {
     /// The HTTP status.
     pub status: u16,
-    /// JSON.
+    /// JSON; empty where the status is 204.
     pub body: String,
     /// The version of the returned item, quoted. A hash of the body follows, unless the version alone tells
     /// all that the body shows.
@@ -54,7 +59,7 @@ impl Outcome {
         }
     }
 
-    /// JSON: the answer, or the problem.
+    /// JSON: the answer, or the problem. Empty where the status is 204.
     pub fn body(&self) -> String {
         match &self.result {
             Ok(answer) => answer.body.clone(),
@@ -69,29 +74,42 @@ impl Outcome {
 
 /// Makes the answer of a `return`.
 pub(crate) fn answer(frame: &Frame<'_>, op: &ReturnOp) -> Result<Answer, Fault> {
+    if op.status == NO_CONTENT {
+        let (body, etag, found_at) = (String::new(), None, None);
+        return Ok(Answer { status: op.status, body, etag, found_at });
+    }
     let mut body = String::with_capacity(256);
     body.push('{');
     let bound = op.binding.map(|id| &frame.bound[id]);
     match bound {
         Some(Bound::Item(item)) => write_members(item, &op.shown, &mut body),
         Some(Bound::Page(page)) => {
-            body.push_str("\"items\":[");
-            for (at, item) in page.items.iter().enumerate() {
-                body.push_str(if at == 0 { "{" } else { ",{" });
-                write_members(item, &op.shown, &mut body);
-                body.push('}');
+            body.push_str("\"items\":");
+            match &op.kinds {
+                None => write_items(page, &op.shown, &mut body),
+                Some(kinds) => write_kinds(page, kinds, &mut body)?,
             }
-            body.push_str("],\"nextCursor\":");
-            match &page.next {
-                Some(cursor) => json::write_text(cursor, &mut body),
-                None => body.push_str("null"),
-            }
+            write_cursor(page, &mut body);
         }
-        _ => return Err(Fault::bug("what is returned is neither an item nor a page")),
+        // What is on the first page is not on the others.
+        Some(Bound::Nothing) if op.next.is_some() => {}
+        None => {}
+        Some(_) => return Err(Fault::bug("what is returned is neither an item nor a page")),
     }
-    for (shown, code) in &op.with {
-        if let Some(value) = frame.value(code)? {
-            write_member(shown, &value, &mut body);
+    if let Some(next) = op.next {
+        write_cursor(page(frame, next)?, &mut body);
+    }
+    for (shown, beside) in &op.with {
+        match beside {
+            Beside::Value(code) => {
+                if let Some(value) = frame.value(code)? {
+                    write_member(shown, &value, &mut body);
+                }
+            }
+            Beside::List(list, of_each) => {
+                write_name(shown, &mut body);
+                write_items(page(frame, *list)?, of_each, &mut body);
+            }
         }
     }
     body.push('}');
@@ -130,11 +148,62 @@ fn write_members(item: &Item, shown: &[Shown], out: &mut String) {
     }
 }
 
-fn write_member(shown: &Shown, value: &Value, out: &mut String) {
+/// Writes the items of a page, of one entity.
+fn write_items(page: &ItemPage, shown: &[Shown], out: &mut String) {
+    out.push('[');
+    for (at, item) in page.items.iter().enumerate() {
+        out.push_str(if at == 0 { "{" } else { ",{" });
+        write_members(item, shown, out);
+        out.push('}');
+    }
+    out.push(']');
+}
+
+/// Writes the items of a page, each with its type.
+fn write_kinds(page: &ItemPage, kinds: &Kinds, out: &mut String) -> Result<(), Fault> {
+    out.push('[');
+    for (at, item) in page.items.iter().enumerate() {
+        let kind = item.get(&kinds.discriminator.attribute);
+        let shown = kinds.shown.iter().find(|(own, _)| Some(own) == kind);
+        let (kind, shown) = shown.ok_or_else(|| Fault::bug("an item of no type is returned"))?;
+        out.push_str(if at == 0 { "{" } else { ",{" });
+        write_member(&kinds.discriminator, kind, out);
+        write_members(item, shown, out);
+        out.push('}');
+    }
+    out.push(']');
+    Ok(())
+}
+
+/// Writes where a page goes on.
+fn write_cursor(page: &ItemPage, out: &mut String) {
+    if !out.ends_with('{') {
+        out.push(',');
+    }
+    out.push_str("\"nextCursor\":");
+    match &page.next {
+        Some(cursor) => json::write_text(cursor, out),
+        None => out.push_str("null"),
+    }
+}
+
+/// The items of a name.
+fn page<'a>(frame: &'a Frame<'_>, binding: BindingId) -> Result<&'a ItemPage, Fault> {
+    match &frame.bound[binding] {
+        Bound::Page(page) => Ok(page),
+        _ => Err(Fault::bug("a list is shown of what is none")),
+    }
+}
+
+fn write_name(shown: &Shown, out: &mut String) {
     if !out.ends_with('{') {
         out.push(',');
     }
     out.push_str(&shown.member);
+}
+
+fn write_member(shown: &Shown, value: &Value, out: &mut String) {
+    write_name(shown, out);
     json::write(value, out);
 }
 
@@ -144,11 +213,11 @@ fn path(frame: &Frame<'_>, pieces: &[Piece]) -> Result<String, Fault> {
     for piece in pieces {
         match piece {
             Piece::Literal(text) => path.push_str(text),
-            Piece::Value(code, width) => {
+            Piece::Value(code, format) => {
                 let value = frame.value(code)?;
                 let value = value.ok_or_else(|| Fault::bug("a part of a path is absent"))?;
                 let mut text = Text::default();
-                push(&mut text, &value, *width)?;
+                push(&mut text, &value, *format)?;
                 encode(&text, &mut path);
             }
         }

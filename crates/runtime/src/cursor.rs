@@ -4,6 +4,10 @@
 //! that it was made for: these are not in the cursor, but its tag covers them. Encrypted, it holds the keys of one item.
 //! These may have parts that the caller must not see: secret attributes, and attributes that the contract leaves out.
 
+mod shards;
+
+pub(crate) use shards::ShardPlaces;
+
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD as BASE64;
 use chacha20poly1305::aead::{Aead, Payload};
@@ -62,13 +66,16 @@ impl Sealer {
     pub(crate) fn seal(&self, used: &CursorUse<'_>, resume: &Resume) -> Result<String, Bug> {
         let mut place = Vec::new();
         write_place(used.query, resume, &mut place)?;
-        let aad = used.bytes()?;
-        let hash = self.nonces.clone().chain_update(&aad).chain_update(&place).finalize();
+        self.sealed(&used.bytes()?, &place)
+    }
+
+    fn sealed(&self, aad: &[u8], place: &[u8]) -> Result<String, Bug> {
+        let hash = self.nonces.clone().chain_update(aad).chain_update(place).finalize();
         let hash = hash.into_bytes();
         let (nonce, _) = hash
             .split_first_chunk::<NONCE_BYTES>()
             .ok_or_else(|| Bug::new("a hash is shorter than a nonce"))?;
-        let payload = Payload { msg: &place, aad: &aad };
+        let payload = Payload { msg: place, aad };
         let sealed = self.cipher.encrypt(&XNonce::from(*nonce), payload);
         let sealed = sealed.map_err(|_| Bug::new("a cursor is too long to be encrypted"))?;
         let mut bytes = vec![VERSION];
@@ -77,13 +84,42 @@ impl Sealer {
         Ok(BASE64.encode(bytes))
     }
 
+    /// The cursor that goes on behind an item of one of several partitions.
+    pub(crate) fn seal_shards(
+        &self,
+        used: &CursorUse<'_>,
+        queries: &[Query],
+        places: &ShardPlaces,
+    ) -> Result<String, Bug> {
+        let mut bytes = Vec::new();
+        shards::write(queries, places, &mut bytes)?;
+        self.sealed(&used.shards(queries.len())?, &bytes)
+    }
+
+    /// The places in several partitions that a cursor leads to, if it was made here and for this use.
+    pub(crate) fn open_shards(
+        &self,
+        used: &CursorUse<'_>,
+        queries: &[Query],
+        cursor: &str,
+    ) -> Result<Option<Vec<Option<Resume>>>, Bug> {
+        let aad = used.shards(queries.len())?;
+        let Some(bytes) = self.unsealed(&aad, cursor) else { return Ok(None) };
+        let Some(places) = shards::read(queries, &bytes) else { return Ok(None) };
+        let valid = |(query, resume): (&Query, &Option<Resume>)| {
+            Query { resume: resume.clone(), ..query.clone() }.validate().is_ok()
+        };
+        let all = queries.iter().zip(&places).all(valid);
+        Ok(Some(places).filter(|_| all))
+    }
+
     /// The place a cursor leads to, if it was made here and for this use.
     pub(crate) fn open(&self, used: &CursorUse<'_>, cursor: &str) -> Result<Option<Resume>, Bug> {
         let aad = used.bytes()?;
         Ok(self.opened(used.query, &aad, cursor))
     }
 
-    fn opened(&self, query: &Query, aad: &[u8], cursor: &str) -> Option<Resume> {
+    fn unsealed(&self, aad: &[u8], cursor: &str) -> Option<Vec<u8>> {
         if cursor.len() > CURSOR_BYTES_MAX {
             return None;
         }
@@ -91,8 +127,13 @@ impl Sealer {
         let (&VERSION, rest) = bytes.split_first()? else { return None };
         let (nonce, sealed) = rest.split_first_chunk::<NONCE_BYTES>()?;
         let payload = Payload { msg: sealed, aad };
-        let place = self.cipher.decrypt(&XNonce::from(*nonce), payload).ok()?;
-        let resume = read_place(query, &place)?;
+        self.cipher.decrypt(&XNonce::from(*nonce), payload).ok()
+    }
+
+    fn opened(&self, query: &Query, aad: &[u8], cursor: &str) -> Option<Resume> {
+        let place = self.unsealed(aad, cursor)?;
+        let mut rest = place.as_slice();
+        let resume = read_place(query, &mut rest).filter(|_| rest.is_empty())?;
         // The cursor is ours. Whether the table can go on there may have changed with the document.
         let query = Query { resume: Some(resume.clone()), ..query.clone() };
         query.validate().ok().map(|()| resume)
@@ -100,6 +141,15 @@ impl Sealer {
 }
 
 impl CursorUse<'_> {
+    /// The same for a list of so many partitions.
+    fn shards(&self, count: usize) -> Result<Vec<u8>, Bug> {
+        let mut bytes = self.bytes()?;
+        let count = u64::try_from(count).map_err(|_| Bug::new("there are too many partitions"))?;
+        bytes.extend(b"shards");
+        bytes.extend(count.to_le_bytes());
+        Ok(bytes)
+    }
+
     /// All that the cursor is bound to. Each part has its length before it, so that no two uses have the same bytes.
     fn bytes(&self) -> Result<Vec<u8>, Bug> {
         let mut bytes = Vec::new();
@@ -156,22 +206,21 @@ fn write_place(query: &Query, resume: &Resume, bytes: &mut Vec<u8>) -> Result<()
     text(&resume.key.sort)
 }
 
-fn read_place(query: &Query, mut bytes: &[u8]) -> Option<Resume> {
+fn read_place(query: &Query, bytes: &mut &[u8]) -> Option<Resume> {
     let mut text = || {
         let (length, rest) = bytes.split_first_chunk::<2>()?;
         let (text, rest) = rest.split_at_checked(usize::from(u16::from_le_bytes(*length)))?;
-        bytes = rest;
+        *bytes = rest;
         std::str::from_utf8(text).ok().map(Text::from)
     };
-    let resume = if query.index.is_some() {
+    Some(if query.index.is_some() {
         let index_key = Key { partition: query.partition.clone(), sort: text()? };
         let key = Key { partition: text()?, sort: text()? };
         Resume { key, index_key: Some(index_key) }
     } else {
         let key = Key { partition: query.partition.clone(), sort: text()? };
         Resume { key, index_key: None }
-    };
-    bytes.is_empty().then_some(resume)
+    })
 }
 
 #[cfg(test)]

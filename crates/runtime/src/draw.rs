@@ -18,6 +18,7 @@ use std::fmt::{self, Write};
 
 use hmac::{Hmac, KeyInit, Mac};
 use latchkey_table::{Number, Text, Value};
+use latchkey_value::Format;
 use sha2::{Digest, Sha256};
 
 /// How long a key is that `new key` makes.
@@ -122,11 +123,11 @@ pub fn revealed(text: &str) -> Option<[u8; KEY_BYTES]> {
     key.filter(|_| rest.is_empty())?.try_into().ok()
 }
 
-/// A value as the text of a subject has it, a number with zeros before it up to a width. What cannot
-/// stand in a text is nothing.
-pub fn part(value: &Value, width: Option<usize>) -> Option<Text> {
+/// A value as the text of a subject has it, in a form of its own if one is given. What cannot stand in a text is
+/// nothing.
+pub fn part(value: &Value, format: Option<Format>) -> Option<Text> {
     let mut text = Text::default();
-    crate::evaluate::push(&mut text, value, width).ok().map(|()| text)
+    crate::evaluate::push(&mut text, value, format).ok().map(|()| text)
 }
 
 /// The first 8 bytes of a hash, big-endian.

@@ -1,20 +1,25 @@
 //! Expressions within one call.
 
+mod elements;
 mod function;
 mod values;
 
+pub(crate) use elements::Elements;
 pub(crate) use values::{Evaluated, KeyText, Limit, Maybe, Values};
 
 use std::borrow::Cow;
 use std::cmp::Ordering;
+use std::collections::BTreeSet;
 use std::fmt::Write;
 
 use latchkey_model::model::{BindingId, IdVec, InputId, Told};
 use latchkey_table::{Action, Comparator, Invalid, Item, Map, Number, Text, Value, apply};
+use latchkey_value::Format;
 
 use crate::bug::Bug;
 use crate::call::Caller;
 use crate::draw::{self, Draw};
+use crate::expiry::second_of;
 use crate::pages::ItemPage;
 use crate::plan::{Code, Part, Piece, Sign};
 use crate::shape::Seen;
@@ -25,6 +30,8 @@ use crate::time;
 pub(crate) enum Fault {
     /// A sum no number or instant can hold.
     OutOfRange,
+    /// A quotient of a number and zero.
+    DividedByZero,
     /// It cannot be: the check has shown otherwise, and what is read is as the document declares it.
     Bug(Bug),
     /// No table would take it.
@@ -84,6 +91,8 @@ pub(crate) struct Frame<'a> {
     pub(crate) bound: Bindings,
     /// Attributes that are not stored and have their declared default, by the binding of their item.
     pub(crate) assumed: Vec<(BindingId, Text)>,
+    /// The elements of the lists that tests are under way of.
+    pub(crate) elements: Elements,
 }
 
 impl Frame<'_> {
@@ -117,7 +126,8 @@ impl Frame<'_> {
         number.ok_or_else(|| Fault::bug("a number is absent"))
     }
 
-    fn milliseconds(&self, code: &Code) -> Result<i64, Fault> {
+    /// The milliseconds or months of a span of time.
+    fn span(&self, code: &Code) -> Result<i64, Fault> {
         self.number(code)?.to_i64().ok_or(Fault::OutOfRange)
     }
 
@@ -126,10 +136,10 @@ impl Frame<'_> {
         for piece in pieces {
             match piece {
                 Piece::Literal(literal) => text.push_str(literal),
-                Piece::Value(code, width) => {
+                Piece::Value(code, format) => {
                     let value = self.value(code)?;
                     let value = value.ok_or_else(|| Fault::bug("a part of a text is absent"))?;
-                    push(&mut text, &value, *width)?;
+                    push(&mut text, &value, *format)?;
                 }
             }
         }
@@ -179,6 +189,14 @@ impl Frame<'_> {
             Code::Shard(of, shards) => {
                 Value::Number(function::shard(&self.text(of)?, *shards)?.into())
             }
+            Code::Day(instant) => {
+                let day = time::day(&self.text(instant)?);
+                Value::Text(day.ok_or_else(|| Fault::bug("an instant has no day"))?)
+            }
+            Code::Rounded(rounding, a, by, places) => {
+                let by = by.as_ref().map_or(Ok(Number::from(1i64)), |by| self.number(by))?;
+                Value::Number(function::rounded(self.number(a)?, by, *places, *rounding)?)
+            }
             Code::Commitment(key) => Value::Text(draw::commitment(&self.key(key)?)),
             Code::Reveal(key) => Value::Text(draw::hexadecimal(&self.key(key)?)),
             Code::Extreme(wanted, of) => {
@@ -194,6 +212,10 @@ impl Frame<'_> {
                 Value::Map(function::count_by(self.items(*id)?, name, words))
             }
             Code::Sum(id, name) => Value::Number(function::sum(self.items(*id)?, name)?),
+            Code::Size(of) => Value::Number(function::size(self.value(of)?.as_deref())?),
+            Code::Total(of, member) => {
+                Value::Number(function::total(self.value(of)?.as_deref(), member.as_deref())?)
+            }
             Code::Object(members) => {
                 let mut map = Map::new();
                 for (name, code) in members {
@@ -245,7 +267,7 @@ impl Values for Frame<'_> {
             }
             Code::Binding(id) => match &self.bound[*id] {
                 Bound::Value(value) => Ok(Some(Cow::Borrowed(value))),
-                Bound::Nothing => Ok(None),
+                Bound::Nothing => Ok(self.elements.get(*id).map(Cow::Owned)),
                 Bound::Item(_) | Bound::Page(_) => Err(Fault::bug("an item is taken for a value")),
             },
             Code::Attribute(id, name) => match &self.bound[*id] {
@@ -254,6 +276,8 @@ impl Values for Frame<'_> {
                     Err(Fault::bug("an attribute is asked of a value that is not an item"))
                 }
             },
+            Code::Member(record, of) => self.member(record, of),
+            Code::Nothing => Ok(None),
             Code::Now => match &self.now {
                 Some(now) => Ok(Some(Cow::Borrowed(now))),
                 None => Err(Fault::OutOfRange),
@@ -270,10 +294,20 @@ impl Values for Frame<'_> {
             }
             Code::Shift(instant, sign, by) => {
                 let instant = self.text(instant)?;
-                let by = self.milliseconds(by)?;
+                let by = self.span(by)?;
                 let by = if *sign == Sign::Plus { Some(by) } else { by.checked_neg() };
                 let shifted = by.and_then(|by| time::add(&instant, by));
                 owned(Value::Text(shifted.ok_or(Fault::OutOfRange)?))
+            }
+            Code::ShiftMonths(instant, sign, by) => {
+                let (instant, by) = (self.text(instant)?, self.span(by)?);
+                let by = if *sign == Sign::Plus { Some(by) } else { by.checked_neg() };
+                let shifted = by.and_then(|by| time::add_months(&instant, by));
+                owned(Value::Text(shifted.ok_or(Fault::OutOfRange)?))
+            }
+            Code::Multiply(a, b) => {
+                let product = self.number(a)?.checked_mul(self.number(b)?);
+                owned(Value::Number(product.map_err(|_| Fault::OutOfRange)?))
             }
             Code::Elapsed(later, earlier) => {
                 let (later, earlier) = (self.text(later)?, self.text(earlier)?);
@@ -313,7 +347,9 @@ impl Values for Frame<'_> {
                 }
                 false
             }
-            Code::Stored(_) | Code::Unchanged(..) | Code::Draw(..) => {
+            Code::Contains(set, element) => self.contains(set, element)?,
+            Code::Every(every) => self.every(every)?,
+            Code::Stored(_) | Code::Through(_) | Code::Unchanged(..) | Code::Draw(..) => {
                 return Err(Fault::bug("what the table is to be asked is asked here"));
             }
             value => match self.value(value)?.as_deref() {
@@ -347,6 +383,11 @@ impl Values for Frame<'_> {
         })
     }
 
+    fn second(&self, end: &Value) -> Result<Value, Fault> {
+        let second = end.as_text().and_then(|end| second_of(end));
+        second.map(Value::from).ok_or_else(|| Fault::bug("an end is no instant"))
+    }
+
     fn maybe(&self, code: &Code) -> Result<Maybe, Fault> {
         if let Code::Input(input) = code {
             return Ok(match self.given(*input) {
@@ -360,7 +401,19 @@ impl Values for Frame<'_> {
     }
 
     fn image(&self, actions: &[Action], base: &Item) -> Result<Item, Fault> {
-        Ok(apply(actions, base)?)
+        if actions.iter().all(|action| elements::has_place(action, base)) {
+            return Ok(apply(actions, base)?);
+        }
+        // A record to change is not there, so the write is refused and leaves nothing.
+        let placed = actions.iter().filter(|action| elements::has_place(action, base));
+        Ok(apply(&placed.cloned().collect::<Vec<_>>(), base)?)
+    }
+
+    fn element(&self, value: Value) -> Result<Value, Fault> {
+        match value {
+            Value::Text(text) => Ok(Value::TextSet(BTreeSet::from([text]))),
+            _ => Err(Fault::bug("an element of a set is no text")),
+        }
     }
 
     fn sum(&self, a: &Value, sign: Sign, b: &Value) -> Option<Value> {
@@ -390,6 +443,10 @@ impl Values for Frame<'_> {
         }
     }
 
+    fn number_key(&self, code: &Code) -> Result<Text, Fault> {
+        Ok(self.number(code.lone())?.to_key())
+    }
+
     fn place(&self, parts: &[Part], item: &Item) -> Result<Option<Text>, Bug> {
         filled(parts, item)
     }
@@ -401,8 +458,8 @@ pub(crate) fn filled(parts: &[Part], item: &Item) -> Result<Option<Text>, Bug> {
     for part in parts {
         match part {
             Part::Literal(literal) => text.push_str(literal),
-            Part::Attribute(name, width) => match item.get(name) {
-                Some(value) => push(&mut text, value, *width)?,
+            Part::Attribute(name, format) => match item.get(name) {
+                Some(value) => push(&mut text, value, *format)?,
                 None => return Ok(None),
             },
         }
@@ -419,20 +476,20 @@ pub(crate) fn order(a: &Value, b: &Value) -> Option<Ordering> {
     }
 }
 
-/// Appends a value as keys and messages have it.
-pub(crate) fn push(text: &mut Text, value: &Value, width: Option<usize>) -> Result<(), Bug> {
-    match (value, width) {
-        (Value::Text(value), _) => text.push_str(value),
-        (Value::Number(number), Some(width)) => {
-            let digits = number.to_string();
-            let zeros = width.saturating_sub(digits.len());
-            // A sign would not sort among digits; the check lets no such type be padded.
-            (0..zeros).for_each(|_| text.push('0'));
-            text.push_str(&digits);
+/// Appends a value as keys and messages have it, in a form of its own if one is given.
+pub(crate) fn push(text: &mut Text, value: &Value, format: Option<Format>) -> Result<(), Bug> {
+    match (value, format) {
+        // Only numbers are padded.
+        (Value::Text(value), None | Some(Format::Padded(_))) => text.push_str(value),
+        (Value::Number(number), None) => {
+            // Writing to a text does not fail.
+            let _ = write!(text, "{number}");
         }
-        // Writing to a text does not fail.
-        (Value::Number(number), None) => drop(write!(text, "{number}")),
         (Value::Bool(value), _) => text.push_str(if *value { "true" } else { "false" }),
+        (value, Some(format)) => {
+            let pushed = format.push(text, value);
+            pushed.ok_or_else(|| Bug::new("a value has no such form in a text"))?;
+        }
         _ => return Err(Bug::new("a value without a text form is put into a text")),
     }
     Ok(())

@@ -1,12 +1,11 @@
 //! Compares items with the document, one by one, for items that come from outside, such as an import.
 
-use latchkey_table::{Item, Value};
+use latchkey_table::{Item, KeyType, Value};
 
 use crate::bug::Bug;
-use crate::call::RawInput;
 use crate::draw::KEY_BYTES;
 use crate::evaluate::filled;
-use crate::input::read_as;
+use crate::input::read_stored;
 use crate::plan::{Attribute, Entity, InputType, System};
 
 /// The prefix of the keys of Latchkey's own items.
@@ -38,15 +37,21 @@ impl System {
     }
 
     fn examine_keys(&self, entity: &Entity, item: &Item) -> Result<Vec<String>, Bug> {
-        let names = &self.table.key;
-        let mut expected = vec![
-            (&names.partition, filled(&entity.key.partition, item)?),
-            (&names.sort, filled(&entity.key.sort, item)?),
-        ];
+        let mut expected = Vec::new();
+        for (attribute, parts) in
+            self.table.key.iter().zip([&entity.key.partition, &entity.key.sort])
+        {
+            // A number is the attribute itself.
+            if attribute.value_type == KeyType::Text {
+                expected.push((&attribute.name, filled(parts, item)?));
+            }
+        }
         for index in &entity.indexes {
             let key = filled(&index.key.partition, item)?.zip(filled(&index.key.sort, item)?);
             let (partition, sort) = key.unzip();
-            expected.extend([(&index.partition, partition), (&index.sort, sort)]);
+            let owns = [(index.own_partition, partition), (index.own_sort, sort)];
+            let own = index.names.iter().zip(owns).filter(|(_, (own, _))| *own);
+            expected.extend(own.map(|(attribute, (_, made))| (&attribute.name, made)));
         }
         let wrong = expected.into_iter().filter_map(|(name, made)| match (item.get(name), made) {
             (None, None) => None,
@@ -67,10 +72,16 @@ impl Attribute {
             (None, _) => "is missing".to_owned(),
             (Some(Value::Bytes(key)), InputType::Never) if key.len() == KEY_BYTES => return None,
             (Some(_), InputType::Never) => format!("must be {KEY_BYTES} bytes"),
-            (Some(value), kind) => match read_as(kind, RawInput::Json(value.clone())) {
-                Ok(read) if read == *value => return None,
-                Ok(_) => "must be written in UTC and in fixed width".to_owned(),
-                Err(detail) => detail,
+            (Some(value), kind) => match read_stored(kind, name, value) {
+                Ok(read) if read.as_ref() == Some(value) => return None,
+                Ok(_) if matches!(kind, InputType::Time) => {
+                    "must be written in UTC and in fixed width".to_owned()
+                }
+                Ok(_) => "is stored in another form than it is declared with".to_owned(),
+                Err(error) => match error.pointer.trim_start_matches('/') == name {
+                    true => error.detail,
+                    false => format!("has a mistake at {}: {}", error.pointer, error.detail),
+                },
             },
         };
         Some(format!("`{name}` {detail}"))

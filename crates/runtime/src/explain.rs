@@ -19,6 +19,7 @@ use latchkey_model::model::{Place, Segment};
 use latchkey_table::Request;
 use latchkey_table::render::Rendered;
 
+use crate::answer::NO_CONTENT;
 use crate::evaluate::{Fault, Values};
 use crate::plan::{Code, Contract, OnFailure, Op, Queue, ReturnOp, System, Tag};
 use record::RecordWritten;
@@ -210,6 +211,7 @@ impl<'a> Explainer<'a> {
     fn op(&mut self, op: &'a Op, at: usize, number: &str) -> Option<usize> {
         self.gap();
         match op {
+            Op::Allow(_) if self.contract().info.open => self.statement(number, "allow anyone"),
             Op::Allow(test) => {
                 self.statement(number, &format!("allow {}", self.words.code(test)));
                 if !matches!(test, Code::Constant(_)) {
@@ -241,6 +243,7 @@ impl<'a> Explainer<'a> {
             Op::Get(op) => self.get(op, number),
             Op::Batch(op) => self.batch(op, number),
             Op::Query(op) => self.query(op, number),
+            Op::Part(op) => self.part(op, number),
             Op::Write(leg) => self.write(leg, at, number),
             Op::Transact(op) => self.transact(&op.legs, at, number),
             Op::Return(op) => {
@@ -304,12 +307,16 @@ impl<'a> Explainer<'a> {
 
     fn returned(&mut self, op: &ReturnOp, number: &str) {
         self.statement(number, &self.words.returned(op));
-        let shown: Vec<&str> = op.shown.iter().map(|shown| shown.attribute.as_str()).collect();
-        let shown = shown.join(", ");
         self.indented(3, |page| {
             page.record_alone(op);
-            let what = if op.page { "nextCursor, and items with" } else { "an item with" };
-            page.statement("answers", &format!("{what} {shown}"));
+            match op.binding {
+                Some(_) => page.statement("answers", &page.words.answered(op)),
+                None if op.status == NO_CONTENT => page.line("answers nothing"),
+                None => page.line("answers these values"),
+            }
+            if op.next.is_some() && op.binding.is_some() && !op.page {
+                page.line("behind a cursor: without the item");
+            }
             let item = op.binding.and_then(|id| page.scope.item(id));
             let (counter, hash) = match &op.tag {
                 Tag::None => return,

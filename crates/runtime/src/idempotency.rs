@@ -7,14 +7,13 @@
 
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD as BASE64;
-use latchkey_table::{
-    Comparator, Condition, Consistency, Datum, Get, Item, Key, Map, Operand, Path, Put, Text, Value,
-};
+use latchkey_table::{Condition, Consistency, Datum, Get, Item, Key, Map, Path, Put, Text, Value};
 use sha2::{Digest, Sha256};
 
-use crate::answer::Answer;
+use crate::answer::{Answer, NO_CONTENT};
 use crate::bug::Damage;
 use crate::evaluate::Inputs;
+use crate::expiry::{self, EXPIRES};
 use crate::json;
 use crate::plan::{Contract, System};
 use latchkey_model::model::Place;
@@ -24,9 +23,6 @@ pub(crate) const PARTITION: &str = "LATCHKEY#IDEM#";
 
 /// The sort key of every record.
 pub(crate) const SORT: &str = "IDEM";
-
-/// The attribute that says when a record is over, in seconds since 1970: DynamoDB's own expiry reads it.
-pub(crate) const EXPIRES: &str = latchkey_value::name::EXPIRY_ATTRIBUTE;
 
 /// What records carry in the discriminator.
 const TYPE: &str = "LATCHKEY_IDEM";
@@ -152,9 +148,14 @@ impl Named {
             return Ok(Some(Recorded::Claimed(claim.into(), since)));
         }
         let status = number("status").and_then(|status| u16::try_from(status).ok());
+        let status = status.ok_or_else(|| missing("status"))?;
+        let body = match text("body") {
+            None if status == NO_CONTENT => "",
+            body => body.ok_or_else(|| missing("body"))?,
+        };
         Ok(Some(Recorded::Answer(Answer {
-            status: status.ok_or_else(|| missing("status"))?,
-            body: text("body").ok_or_else(|| missing("body"))?.to_owned(),
+            status,
+            body: body.to_owned(),
             etag: text("etag").map(str::to_owned),
             found_at: text("at").map(str::to_owned),
         })))
@@ -181,7 +182,8 @@ impl Named {
         let mut put = self.written().answered(
             system,
             Value::from(i64::from(answer.status)),
-            Value::from(answer.body.as_str()),
+            // An empty text is no value to some versions of DynamoDB.
+            Some(answer.body.as_str()).filter(|body| !body.is_empty()).map(Value::from),
             answer.etag.as_deref().map(Value::from),
             answer.found_at.as_deref().map(Value::from),
         );
@@ -194,7 +196,7 @@ impl Named {
 impl<V: Datum> Written<V> {
     /// Asks for the record.
     pub(crate) fn get(&self, system: &System) -> Get<V> {
-        let (table, key) = (system.table.clone(), self.key.clone());
+        let (table, key) = (system.own_table.clone(), self.key.clone());
         Get { table, key, consistency: Consistency::Strong }
     }
 
@@ -203,13 +205,12 @@ impl<V: Datum> Written<V> {
         &self,
         system: &System,
         status: V,
-        body: V,
+        body: Option<V>,
         etag: Option<V>,
         found_at: Option<V>,
     ) -> Put<V> {
         let mut put = self.put(system);
-        let members =
-            [("status", Some(status)), ("body", Some(body)), ("etag", etag), ("at", found_at)];
+        let members = [("status", Some(status)), ("body", body), ("etag", etag), ("at", found_at)];
         for (name, value) in members {
             if let Some(value) = value {
                 put.item.insert(name, value);
@@ -220,21 +221,15 @@ impl<V: Datum> Written<V> {
 
     /// What every record has, unless there is one that counts.
     fn put(&self, system: &System) -> Put<V> {
-        let names = &system.table.key;
+        let names = &system.own_table.key;
         let mut item: Map<V> = names.item(&self.key);
         item.insert(system.discriminator.clone(), Value::from(TYPE));
         item.insert("given", self.given.clone());
         item.insert(EXPIRES, self.expires.clone());
-        let absent = Condition::Absent(Path::attribute(names.partition.clone()));
-        let condition = Condition::Or(vec![absent, expired(self.now.clone())]);
-        Put { table: system.table.clone(), item, condition: Some(condition) }
+        let absent = Condition::Absent(Path::attribute(names.partition.name.clone()));
+        let condition = Condition::Or(vec![absent, expiry::over(EXPIRES, self.now.clone())]);
+        Put { table: system.own_table.clone(), item, condition: Some(condition) }
     }
-}
-
-/// Whether a record is over by now, in seconds.
-pub(crate) fn expired<V>(now: V) -> Condition<V> {
-    let expires = Operand::Path(Path::attribute(EXPIRES));
-    Condition::Compare(expires, Comparator::LessOrEqual, Operand::Value(now))
 }
 
 /// Each part with its length, or two parts could be told as two others.

@@ -1,5 +1,7 @@
 //! Inputs: turns what the caller sent into typed values. One answer reports all wrong fields.
 
+mod structure;
+
 use latchkey_model::model::{InputId, Place};
 use latchkey_table::{Map, Number, Text, Value};
 use latchkey_value::id::{is_id, is_ulid};
@@ -10,6 +12,7 @@ use crate::json;
 use crate::plan::{Contract, Input, InputType, Paging};
 use crate::problem::{FIELD_ERRORS_MAX, FieldError, Problem};
 use crate::time;
+use structure::Spot;
 
 /// The name under which a caller sizes a page, unless the contract has another.
 pub(crate) const PAGE_SIZE: &str = "pageSize";
@@ -53,10 +56,7 @@ pub(crate) fn read(
             errors.push(&name, "is given twice");
             continue;
         }
-        match read_one(&contract.inputs[id], given) {
-            Ok(value) => typed.given[id] = Some(value),
-            Err(detail) => errors.push(&name, detail),
-        }
+        typed.given[id] = read_one(&contract.inputs[id], given, &mut errors);
     }
     for (id, input) in contract.inputs.enumerate() {
         let needed = !input.optional && input.default.is_none() && versioned != Some(id);
@@ -68,13 +68,22 @@ pub(crate) fn read(
 }
 
 #[derive(Default)]
-struct Errors(Vec<FieldError>);
+pub(crate) struct Errors(Vec<FieldError>);
 
 impl Errors {
     fn push(&mut self, name: &str, detail: impl Into<String>) {
+        self.push_at(&Spot::Field(name), detail);
+    }
+
+    fn push_at(&mut self, spot: &Spot<'_>, detail: impl Into<String>) {
         if self.0.len() < FIELD_ERRORS_MAX {
-            self.0.push(FieldError::named(name, detail));
+            self.0.push(FieldError { pointer: spot.pointer(), detail: detail.into() });
         }
+    }
+
+    /// Whether more would not be told.
+    fn is_full(&self) -> bool {
+        self.0.len() >= FIELD_ERRORS_MAX
     }
 
     fn end<T>(self, value: T) -> Result<T, Problem> {
@@ -92,7 +101,7 @@ pub(crate) fn kept(contract: &Contract, given: &Map) -> Result<Inputs, Problem> 
             None if !input.optional => errors.push(&input.name, "is missing"),
             Some(value) if input.place == Place::Message => {
                 if let Err(problem) = fits(input, value) {
-                    problem.errors.iter().for_each(|e| errors.push(&input.name, e.detail.clone()));
+                    errors.0.extend(problem.errors);
                 }
             }
             _ => {}
@@ -143,18 +152,53 @@ pub(crate) fn fits(input: &Input, value: &Value) -> Result<(), Problem> {
     if matches!(input.kind, InputType::Never) {
         return Ok(());
     }
-    let read = read_as(&input.kind, RawInput::Json(value.clone()));
-    let wrong = |detail| Problem::invalid(vec![FieldError::named(&input.name, detail)]);
-    read.map(drop).map_err(wrong)
+    let mut errors = Errors::default();
+    read_value(&input.kind, RawInput::Json(value.clone()), &Spot::Field(&input.name), &mut errors);
+    errors.end(())
 }
 
-fn read_one(input: &Input, given: RawInput) -> Result<Value, String> {
+fn read_one(input: &Input, given: RawInput, errors: &mut Errors) -> Option<Value> {
     match given {
-        RawInput::Json(Value::Null) if input.nullable => Ok(Value::Null),
-        given => read_as(&input.kind, given),
+        RawInput::Json(Value::Null) if input.nullable => Some(Value::Null),
+        given => read_value(&input.kind, given, &Spot::Field(&input.name), errors),
     }
 }
 
+/// Reads a value of a type at a spot. What is wrong with it is told of the spots within it.
+fn read_value(
+    kind: &InputType,
+    given: RawInput,
+    spot: &Spot<'_>,
+    errors: &mut Errors,
+) -> Option<Value> {
+    let read = match kind {
+        InputType::ListOf(_) | InputType::SetOf { .. } | InputType::Record(_) => {
+            return match structured(given) {
+                Some(value) => structure::read(kind, value, spot, errors),
+                None => {
+                    errors.push_at(spot, "must be JSON");
+                    None
+                }
+            };
+        }
+        plain => read_as(plain, given),
+    };
+    read.map_err(|detail| errors.push_at(spot, detail)).ok()
+}
+
+/// Reads a stored attribute as a caller would give it, or tells what is wrong with it, and where within it.
+pub(crate) fn read_stored(
+    kind: &InputType,
+    name: &str,
+    value: &Value,
+) -> Result<Option<Value>, FieldError> {
+    let mut errors = Errors::default();
+    let spot = Spot::Field(name);
+    let read = read_value(kind, RawInput::Json(value.clone()), &spot, &mut errors);
+    errors.0.into_iter().next().map_or(Ok(read), Err)
+}
+
+/// Reads a value that is made of no others.
 pub(crate) fn read_as(kind: &InputType, given: RawInput) -> Result<Value, String> {
     let must = |what: &str| Err(format!("must be {what}"));
     let given = match given {
@@ -205,6 +249,10 @@ pub(crate) fn read_as(kind: &InputType, given: RawInput) -> Result<Value, String
             Some(time) => Ok(Value::Text(time)),
             None => must("an RFC 3339 time such as `2026-02-25T10:00:00Z`"),
         },
+        InputType::Date => match text(given) {
+            Some(date) if time::parse_date(&date).is_some() => Ok(Value::Text(date)),
+            _ => must("a date such as `2026-02-25`"),
+        },
         InputType::Enum(words) => match text(given) {
             Some(word) if words.contains(&word) => Ok(Value::Text(word)),
             _ => must(&format!("one of {}", words.join(", "))),
@@ -216,6 +264,9 @@ pub(crate) fn read_as(kind: &InputType, given: RawInput) -> Result<Value, String
         },
         InputType::Map { bytes_max, levels_max } => read_map(given, *bytes_max, *levels_max),
         InputType::Never => Err("cannot be given".to_owned()),
+        InputType::ListOf(_) | InputType::SetOf { .. } | InputType::Record(_) => {
+            Err("is made of other values".to_owned())
+        }
     }
 }
 

@@ -11,6 +11,7 @@ mod cursor;
 pub mod draw;
 mod evaluate;
 mod examine;
+mod expiry;
 mod explain;
 mod idempotency;
 mod input;

@@ -13,14 +13,15 @@ pub(crate) use condition::as_stored;
 
 use latchkey_model::model::Verb;
 use latchkey_table::{
-    BatchGet, Check, Condition, Consistency, Datum, Delete, Direction, Get, Item, Key, Leg, Map,
-    Path, Put, Query, Request, SnapshotGet, SortRange, Update, Value,
+    BatchGet, Check, Comparator, Condition, Consistency, Datum, Delete, Direction, Get, Item, Key,
+    KeyAttribute, KeyType, Leg, Map, Operand, Path, Put, Query, Request, SnapshotGet, SortRange,
+    Update, Value,
 };
 
 use condition::equals;
 
 use crate::evaluate::{Fault, KeyText, Values};
-use crate::plan::{self, Assign, Bounds, Code, Entity, Place, Strength, System};
+use crate::plan::{self, Assign, AttributePart, Bounds, Code, Entity, Place, Strength, System};
 
 /// Fills requests of one system.
 pub(crate) struct Filler<'a, S> {
@@ -39,14 +40,24 @@ pub(crate) struct Filled<V: Datum = Value> {
 }
 
 /// The key of an item.
-type KeyOf<S> = Key<KeyText<S>>;
+pub(crate) type KeyOf<S> = Key<KeyText<S>>;
 
 impl<S: Values> Filler<'_, S> {
     pub(crate) fn key(&self, key: &plan::Key) -> Result<KeyOf<S>, Fault> {
-        let (partition, sort) = (self.scope.text(&key.partition)?, self.scope.text(&key.sort)?);
+        let names = &self.system.table.key;
+        let partition = self.key_text(Some(&names.partition), &key.partition)?;
+        let sort = self.key_text(names.sort.as_ref(), &key.sort)?;
         let key = Key { partition, sort };
-        key.validate()?;
+        names.validate_key(&key)?;
         Ok(key)
+    }
+
+    /// A part of a key. One that is not there has no attribute, and an empty text.
+    fn key_text(&self, attribute: Option<&KeyAttribute>, code: &Code) -> Result<KeyText<S>, Fault> {
+        match attribute.map(|attribute| attribute.value_type) {
+            Some(KeyType::Number) => self.scope.number_key(code),
+            Some(KeyType::Text) | None => self.scope.text(code),
+        }
     }
 
     pub(crate) fn get(&self, op: &plan::GetOp) -> Result<Get<S::Value>, Fault> {
@@ -54,15 +65,23 @@ impl<S: Values> Filler<'_, S> {
         Ok(Get { table: self.system.table.clone(), key: self.key(&op.key)?, consistency })
     }
 
-    /// A read of several items: their keys, and how they are read.
-    pub(crate) fn batch(&self, op: &plan::BatchOp) -> Result<Request<S::Value>, Fault> {
-        let keys: Result<Vec<_>, Fault> = op.keys.iter().map(|key| self.key(key)).collect();
-        let (table, keys) = (self.system.table.clone(), keys?);
+    /// A read of several items.
+    pub(crate) fn batch(
+        &self,
+        op: &plan::BatchOp,
+        keys: Vec<KeyOf<S>>,
+    ) -> Result<Request<S::Value>, Fault> {
+        let table = self.system.table.clone();
         if op.snapshot {
             return Ok(Request::SnapshotGet(SnapshotGet { table, keys }));
         }
         let consistency = self.consistency(&op.strong)?;
         Ok(Request::BatchGet(BatchGet { table, keys, consistency }))
+    }
+
+    /// The keys of several items.
+    pub(crate) fn keys(&self, keys: &[plan::Key]) -> Result<Vec<KeyOf<S>>, Fault> {
+        keys.iter().map(|key| self.key(key)).collect()
     }
 
     /// Values by their names; those that are absent are left out.
@@ -87,7 +106,19 @@ impl<S: Values> Filler<'_, S> {
 
     /// A query without a limit, or nothing if its range is empty.
     pub(crate) fn query(&self, op: &plan::QueryOp) -> Result<Option<Query<S::Value>>, Fault> {
-        let Some(range) = self.range(&op.range)? else { return Ok(None) };
+        self.query_in(op, &op.partition)
+    }
+
+    /// A query in one of its partitions.
+    pub(crate) fn query_in(
+        &self,
+        op: &plan::QueryOp,
+        partition: &Code,
+    ) -> Result<Option<Query<S::Value>>, Fault> {
+        let table = &self.system.table;
+        let index = op.index.as_ref().and_then(|name| table.index(name));
+        let names = index.map_or(&table.key, |index| &index.key);
+        let Some(range) = self.range(&op.range, names.sort.as_ref())? else { return Ok(None) };
         let turned = match &op.turned {
             Some(test) => self.scope.test(test)?,
             None => false,
@@ -95,7 +126,7 @@ impl<S: Values> Filler<'_, S> {
         let query = Query {
             table: self.system.table.clone(),
             index: op.index.clone(),
-            partition: self.scope.text(&op.partition)?,
+            partition: self.key_text(Some(&names.partition), partition)?,
             range,
             direction: if turned { Direction::Descending } else { op.direction },
             limit: None,
@@ -106,8 +137,12 @@ impl<S: Values> Filler<'_, S> {
         Ok(Some(query))
     }
 
-    fn range(&self, bounds: &Bounds) -> Result<Option<SortRange<KeyText<S>>>, Fault> {
-        let text = |code: &Code| self.scope.text(code);
+    fn range(
+        &self,
+        bounds: &Bounds,
+        sort: Option<&KeyAttribute>,
+    ) -> Result<Option<SortRange<KeyText<S>>>, Fault> {
+        let text = |code: &Code| self.key_text(sort, code);
         Ok(Some(match bounds {
             Bounds::All => SortRange::All,
             Bounds::Equal(code) => SortRange::Equal(text(code)?),
@@ -140,7 +175,7 @@ impl<S: Values> Filler<'_, S> {
         match leg.verb {
             Verb::Put => {
                 let item = self.item(leg, entity, &key)?;
-                let condition = self.condition(leg, self.expected(leg, entity))?;
+                let condition = self.condition(leg, self.expected(leg, entity)?)?;
                 let breach = !bounds::broken(self.scope, entity, &item).is_empty();
                 let (condition, asked) = bounds::ask(condition, breach.then(|| self.never()));
                 let image = leg.result.map(|_| item.clone());
@@ -149,20 +184,21 @@ impl<S: Values> Filler<'_, S> {
             }
             Verb::Update | Verb::Upsert => {
                 let (actions, image) = self.changes(leg, entity, &key)?;
-                let condition = self.condition(leg, self.expected(leg, entity))?;
+                let condition = self.condition(leg, self.expected(leg, entity)?)?;
                 let kept =
                     bounds::kept(self.scope, entity, &actions, image.as_ref(), || self.never())?;
+                let kept = bounds::joined(kept, self.room(leg, entity)?);
                 let (condition, asked) = bounds::ask(condition, kept);
                 let update = Update { table, key, actions, condition: Some(condition) };
                 Ok(Filled { leg: Leg::Update(update), image, asked })
             }
             Verb::Delete => {
-                let condition = Some(self.condition(leg, self.expected(leg, entity))?);
+                let condition = Some(self.condition(leg, self.expected(leg, entity)?)?);
                 let leg = Leg::Delete(Delete { table, key, condition });
                 Ok(Filled { leg, image: None, asked: None })
             }
             Verb::Check => {
-                let condition = self.condition(leg, self.expected(leg, entity))?;
+                let condition = self.condition(leg, self.expected(leg, entity)?)?;
                 let leg = Leg::Check(Check { table, key, condition });
                 Ok(Filled { leg, image: None, asked: None })
             }
@@ -170,18 +206,66 @@ impl<S: Values> Filler<'_, S> {
     }
 
     /// The condition that every write has, beside that of the document: no item is there, or an item of the entity, or
-    /// either of both.
-    fn expected(&self, leg: &plan::Leg, entity: &Entity) -> Condition<S::Value> {
+    /// either of both. An item that has ended is none.
+    fn expected(&self, leg: &plan::Leg, entity: &Entity) -> Result<Condition<S::Value>, Fault> {
         let own = || {
             let path = Path::attribute(self.system.discriminator.clone());
             equals(path, entity.kind.clone().into())
         };
         let nothing = || Condition::Absent(self.exists());
-        match leg.place {
-            Place::Empty => nothing(),
-            Place::Own => own(),
-            Place::OwnOrEmpty => Condition::Or(vec![nothing(), own()]),
+        let expected = match (leg.place, &entity.end) {
+            (Place::Empty, _) => nothing(),
+            (Place::Own, None) => own(),
+            (Place::Own, Some(end)) => Condition::And(vec![own(), end.is_ahead(self.now()?)]),
+            (Place::OwnOrEmpty, _) => Condition::Or(vec![nothing(), own()]),
+            (Place::Ended, Some(end)) => {
+                let ended = Condition::And(vec![own(), end.is_over(self.now()?)]);
+                Condition::Or(vec![nothing(), ended])
+            }
+            (Place::Ended, None) => return Err(Fault::bug("an item ends that has no end")),
+        };
+        let mut records: Vec<&Path> = Vec::new();
+        for assign in &leg.values {
+            if let AttributePart::Within { record, .. } = &assign.part
+                && !records.contains(&record)
+            {
+                records.push(record);
+            }
         }
+        // A member has a place only where its record is.
+        Ok(records
+            .into_iter()
+            .fold(expected, |all, record| condition::both(all, Condition::Exists(record.clone()))))
+    }
+
+    /// What must hold of the stored item for every set to have room for a new element.
+    fn room(&self, leg: &plan::Leg, entity: &Entity) -> Result<Vec<Condition<S::Value>>, Fault> {
+        let mut all = Vec::new();
+        for assign in leg.values.iter().filter(|one| one.part == AttributePart::Element) {
+            all.push(self.room_for(assign, entity)?);
+        }
+        Ok(all)
+    }
+
+    /// That a set is not full, or has the element already.
+    fn room_for(&self, assign: &Assign, entity: &Entity) -> Result<Condition<S::Value>, Fault> {
+        let declared = entity.sets.iter().find(|(name, _)| *name == assign.attribute);
+        let (_, most) = declared.ok_or_else(|| Fault::bug("an element is for no set"))?;
+        let path = Path::attribute(assign.attribute.clone());
+        let element = self.scope.value(&assign.value)?.map(|value| value.into_owned());
+        let element = element.ok_or_else(|| Fault::bug("an element of a set is absent"))?;
+        let most = Value::Number((*most).into()).into();
+        let size = Operand::Size(path.clone());
+        Ok(Condition::Or(vec![
+            Condition::Absent(path.clone()),
+            Condition::Compare(size, Comparator::Less, Operand::Value(most)),
+            Condition::Contains(path, Operand::Value(element)),
+        ]))
+    }
+
+    fn now(&self) -> Result<S::Value, Fault> {
+        let now = self.scope.value(&Code::Now)?.map(|now| now.into_owned());
+        now.ok_or_else(|| Fault::bug("there is no `now`"))
     }
 
     /// A condition that holds for no item.
@@ -191,7 +275,7 @@ impl<S: Values> Filler<'_, S> {
     }
 
     fn exists(&self) -> Path {
-        Path::attribute(self.system.table.key.partition.clone())
+        Path::attribute(self.system.table.key.partition.name.clone())
     }
 }
 
@@ -208,7 +292,13 @@ impl<S: Values<Value = Value>> Filler<'_, S> {
             Verb::Put => bounds::broken(self.scope, entity, &self.item(leg, entity, &key)?),
             Verb::Update | Verb::Upsert => {
                 let (actions, _) = self.changes(leg, entity, &key)?;
-                bounds::left(self.scope, entity, &actions, stored, || self.never())?
+                let mut left = bounds::left(self.scope, entity, &actions, stored, || self.never())?;
+                for assign in leg.values.iter().filter(|a| a.part == AttributePart::Element) {
+                    if !latchkey_table::holds(&self.room_for(assign, entity)?, stored) {
+                        left.extend(Breach::of_set(entity, &assign.attribute));
+                    }
+                }
+                left
             }
             Verb::Delete | Verb::Check => Vec::new(),
         })

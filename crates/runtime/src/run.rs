@@ -2,9 +2,11 @@
 
 mod begin;
 mod decide;
+mod each;
 mod read;
 mod record;
 mod send;
+mod shards;
 mod task;
 mod write;
 
@@ -19,7 +21,7 @@ use tokio::time::{Instant, sleep, timeout};
 use crate::answer::{Answer, Outcome};
 use crate::bug::{Bug, Damage};
 use crate::call::{Call, Caller, IfMatch};
-use crate::evaluate::{Bound, Fault, Frame};
+use crate::evaluate::{Bound, Elements, Fault, Frame};
 use crate::idempotency::Named;
 use crate::plan::{Contract, Op, System};
 use crate::problem::Problem;
@@ -73,6 +75,9 @@ impl From<Fault> for Ended {
             Fault::Bug(bug) => Ended::Bug(bug),
             Fault::OutOfRange => {
                 Ended::Refused(Problem::bad("a value computed from the inputs is out of range"))
+            }
+            Fault::DividedByZero => {
+                Ended::Refused(Problem::bad("a value computed from the inputs is divided by zero"))
             }
             Fault::Invalid(invalid) => Ended::Refused(Problem::bad(invalid.to_string())),
         }
@@ -179,6 +184,7 @@ impl<'a> Session<'a> {
             commits: 0,
             told: Vec::new(),
             assumed: Vec::new(),
+            elements: Elements::default(),
             bound: contract.bindings.map(|_, _| Bound::Nothing),
         };
         let call = CallContext {
@@ -332,8 +338,20 @@ impl<'a> Session<'a> {
         T::try_from(answer?)
     }
 
-    /// An item that was read, as the contract sees it; nothing, if it is of another type.
+    /// An item that was read, as the contract sees it; nothing, if it is of another type or has ended.
     fn seen(&self, entity: EntityId, item: Item) -> Result<Option<Seen>, Ended> {
+        if let Some(end) = &self.call.system.entities[entity].end {
+            let now = self.frame.now.as_ref().ok_or(Fault::OutOfRange)?;
+            if end.is_past(&item, now) {
+                return Ok(None);
+            }
+        }
+        self.left(entity, item)
+    }
+
+    /// An item that a write has left, as the contract sees it; nothing, if it is of another type. The write may have
+    /// ended it.
+    fn left(&self, entity: EntityId, item: Item) -> Result<Option<Seen>, Ended> {
         let entity = &self.call.system.entities[entity];
         if !entity.is_type_of(&self.call.system.discriminator, &item) {
             return Ok(None);

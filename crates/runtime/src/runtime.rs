@@ -153,7 +153,7 @@ impl Runtime {
 
     /// Whether the store answers.
     pub async fn ready(&self) -> Result<(), Error> {
-        let table = self.system.table.clone();
+        let table = self.system.own_table.clone();
         let key = Key::new("LATCHKEY#READY", "READY");
         let get = Get { table, key, consistency: Consistency::Eventual };
         let deadline = Instant::now() + READY_TIME_MAX;
@@ -194,17 +194,20 @@ impl Runtime {
     }
 }
 
-/// Sees that a system's table can be used.
+/// Sees that a system's tables can be used.
 async fn prepare(system: &System, backend: &dyn Backend) -> Result<(), StartError> {
     let transacting = system.transacting();
     let need = if transacting.is_empty() { Need::Write } else { Need::Transact };
-    backend.prepare(&system.table, need).await.map_err(|error| match error {
-        PrepareError::NoTransactions => {
-            let contracts = transacting.iter().map(|id| (*id).to_owned()).collect();
-            StartError::NoTransactions { contracts }
-        }
-        error => StartError::Table(error),
-    })
+    for table in system.tables() {
+        backend.prepare(table, need).await.map_err(|error| match error {
+            PrepareError::NoTransactions => {
+                let contracts = transacting.iter().map(|id| (*id).to_owned()).collect();
+                StartError::NoTransactions { contracts }
+            }
+            error => StartError::Table(error),
+        })?;
+    }
+    Ok(())
 }
 
 impl std::fmt::Debug for Runtime {

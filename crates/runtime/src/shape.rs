@@ -61,11 +61,25 @@ impl InputType {
             (InputType::Id | InputType::Ulid | InputType::Text { .. }, Value::Text(_)) => true,
             (InputType::Enum(words), Value::Text(word)) => words.contains(word),
             (InputType::Time, Value::Text(text)) => is_canonical(text),
+            (InputType::Date, Value::Text(text)) => time::parse_date(text).is_some(),
             (InputType::Int { .. }, Value::Number(number)) => number.exponent() >= 0,
             (InputType::Number { .. }, Value::Number(_)) => true,
             (InputType::Bool, Value::Bool(_)) => true,
             (InputType::List, Value::List(_)) => true,
             (InputType::Map { .. }, Value::Map(_)) => true,
+            (InputType::ListOf(list), Value::List(values)) => {
+                values.iter().all(|value| list.of.is_shape_of(value))
+            }
+            (InputType::SetOf { of, .. }, Value::TextSet(set)) => match of.as_ref() {
+                InputType::Enum(words) => set.iter().all(|word| words.contains(word)),
+                _ => true,
+            },
+            (InputType::Record(members), Value::Map(map)) => {
+                members.iter().all(|member| match map.get(&member.name) {
+                    Some(value) => member.kind.is_shape_of(value),
+                    None => member.optional,
+                })
+            }
             // A key that draws, which no caller gives.
             (InputType::Never, Value::Bytes(_)) => true,
             _ => false,

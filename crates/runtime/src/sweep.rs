@@ -1,35 +1,54 @@
-//! Removes what is over from the embedded store. DynamoDB removes it by itself.
+//! Removes what is over from the embedded store: items that have ended, and the records of calls. DynamoDB removes it
+//! by itself.
 
-use latchkey_table::{Backend, Delete, Error, Key, Scan, Text, Value, Wrote};
+use std::sync::Arc;
+
+use latchkey_table::{Backend, Delete, Error, Key, Scan, Schema, Text, Value, Wrote};
+use latchkey_value::limits::ENDED_SECONDS_KEPT;
 use tokio::time::Instant;
 
 use crate::call::CALL_TIME_MAX;
-use crate::idempotency::{EXPIRES, PARTITION, expired};
-use crate::plan::System;
+use crate::expiry::{EXPIRES, over};
+use crate::idempotency::PARTITION;
+use crate::plan::{Part, System};
 
-/// How many records one step looks at.
+/// How many items one step looks at.
 const STEP_ITEMS: usize = 500;
 
 /// What a step of a sweep did.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Swept {
-    /// How many records were over and are gone.
+    /// How many items were over and are gone.
     pub removed: usize,
     /// Where to go on; nothing at the end.
-    pub after: Option<Key>,
+    pub after: Option<Place>,
 }
 
-/// Looks at some of the records of a system's calls, and removes those that are over.
+/// A place in a sweep.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Place {
+    /// Which of the system's ranges of partitions.
+    range: usize,
+    /// The last item that was looked at in it.
+    after: Option<Key>,
+}
+
+/// Looks at some of the items of a system that may be over, and removes those that have been for five minutes.
 pub async fn sweep(
     backend: &dyn Backend,
     system: &System,
-    after: Option<Key>,
+    from: Option<Place>,
     now: i64,
 ) -> Result<Swept, Error> {
-    let now_seconds = now.div_euclid(1000);
+    let due = now.div_euclid(1000).saturating_sub(ENDED_SECONDS_KEPT);
+    let Place { range, after } = from.unwrap_or(Place { range: 0, after: None });
+    let ranges = ranges(system);
+    let Some((table, prefix)) = ranges.get(range) else {
+        return Ok(Swept { removed: 0, after: None });
+    };
     let scan = Scan {
-        table: system.table.clone(),
-        partition_prefix: Text::const_new(PARTITION),
+        table: Arc::clone(table),
+        partition_prefix: prefix.clone(),
         after,
         items_max: STEP_ITEMS,
     };
@@ -38,18 +57,38 @@ pub async fn sweep(
     let mut removed = 0;
     for item in &scanned.items {
         let expires = item.get(EXPIRES).and_then(Value::as_number).and_then(|n| n.to_i64());
-        if expires.is_none_or(|expires| expires > now_seconds) {
+        if expires.is_none_or(|expires| expires > due) {
             continue;
         }
         // It may have been written anew since it was read.
-        let condition = Some(expired(now_seconds.into()));
-        let key = system.table.key_of(item)?;
-        let delete = Delete { table: system.table.clone(), key, condition };
+        let condition = Some(over(EXPIRES, due.into()));
+        let key = table.key_of(item)?;
+        let delete = Delete { table: Arc::clone(table), key, condition };
         match backend.ask::<Wrote>(delete, deadline()).await {
             Ok(_) => removed += 1,
             Err(Error::ConditionFailed(_)) => {}
             Err(error) => return Err(error),
         }
     }
-    Ok(Swept { removed, after: scanned.resume })
+    let next = match scanned.resume {
+        Some(after) => Some(Place { range, after: Some(after) }),
+        None => Some(Place { range: range + 1, after: None }),
+    };
+    Ok(Swept { removed, after: next.filter(|next| next.range < ranges.len()) })
+}
+
+/// Where items can be over: the table, and how their partitions begin. Those of the records of calls, and those of the
+/// entities whose items end.
+fn ranges(system: &System) -> Vec<(&Arc<Schema>, Text)> {
+    let ending = system.entities.iter().filter(|entity| entity.end.is_some());
+    let begins = ending.map(|entity| match entity.key.partition.first() {
+        Some(Part::Literal(text)) => text.clone(),
+        Some(Part::Attribute(..)) | None => Text::default(),
+    });
+    let mut begins: Vec<Text> = begins.collect();
+    begins.sort_unstable();
+    // None begins as another does.
+    begins.dedup_by(|next, kept| next.starts_with(kept.as_str()));
+    let records = (&system.own_table, Text::const_new(PARTITION));
+    begins.into_iter().map(|begin| (&system.table, begin)).chain([records]).collect()
 }

@@ -52,6 +52,12 @@ pub trait Backend: fmt::Debug + Send + Sync {
         need: Need,
     ) -> Answering<'a, Result<(), PrepareError>>;
 
+    /// Whether a refused write that is answered with no item surely found none: the backend always tells the item that
+    /// a condition was tested on. Of transactions every backend tells it.
+    fn tells_absence(&self) -> bool {
+        false
+    }
+
     /// Reads the next part of a table. Only upkeep and export ask for it.
     fn scan(&self, _: Scan, _: Instant) -> Answering<'_, Result<Scanned, Error>> {
         Answering::ready(Err(unable("scan a table")))

@@ -1,6 +1,8 @@
 //! What keeping indexes costs, by DynamoDB's rules.
 
-use crate::{Capacity, Item, Schema, Text};
+use std::borrow::Cow;
+
+use crate::{Capacity, Item, Schema};
 
 /// An item on one side of a write, measured once.
 #[derive(Debug, Clone, Copy)]
@@ -32,7 +34,7 @@ pub fn index_write<'a>(
 }
 
 /// The key of an index entry and the item it stands for.
-type Entry<'a> = ((&'a Text, &'a Text), Image<'a>);
+type Entry<'a> = ((Cow<'a, str>, Cow<'a, str>), Image<'a>);
 
 fn entry_write(old: Option<Entry<'_>>, new: Option<Entry<'_>>) -> Capacity {
     match (old, new) {

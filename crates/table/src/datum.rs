@@ -15,6 +15,9 @@ pub trait Datum: Clone + Debug + Eq + From<Value> + From<Self::Text> {
     /// A text in a key.
     type Text: KeyText;
 
+    /// The number of a text in a key that is a number. A text that is no such text stays a text, which no table takes.
+    fn of_number_key(text: &Self::Text) -> Self;
+
     /// What is known of it.
     fn view(&self) -> View<'_, Self>;
 
@@ -53,10 +56,17 @@ pub enum View<'a, V> {
 pub trait KeyText: Clone + Debug + Eq + PartialOrd {
     /// How many bytes it has, when they are known.
     fn key_bytes(&self) -> Option<usize>;
+
+    /// Whether it is, or can be, the text of a number in a key.
+    fn is_number_key(&self) -> bool;
 }
 
 impl Datum for Value {
     type Text = Text;
+
+    fn of_number_key(text: &Text) -> Value {
+        Number::from_key(text).map_or_else(|| Value::Text(text.clone()), Value::Number)
+    }
 
     fn view(&self) -> View<'_, Value> {
         View::Value(self)
@@ -66,5 +76,9 @@ impl Datum for Value {
 impl KeyText for Text {
     fn key_bytes(&self) -> Option<usize> {
         Some(self.len())
+    }
+
+    fn is_number_key(&self) -> bool {
+        Number::from_key(self).is_some()
     }
 }

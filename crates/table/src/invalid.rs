@@ -16,13 +16,19 @@ pub enum Invalid {
     EmptySet,
     #[error("an item of {bytes} bytes: the most is {}", limits::ITEM_BYTES_MAX)]
     ItemSize { bytes: usize },
-    #[error("the item has no text under `{}` or `{}`", names.partition, names.sort)]
+    #[error("the item does not have its key: {names}")]
     NoKey { names: KeyNames },
     #[error("a partition key of {bytes} bytes: it has 1 to {}", limits::PARTITION_KEY_BYTES_MAX)]
     PartitionKey { bytes: usize },
     #[error("a sort key of {bytes} bytes: it has 1 to {}", limits::SORT_KEY_BYTES_MAX)]
     SortKey { bytes: usize },
-    #[error("`{name}` is a key of index `{index}` and is not a text of fitting length")]
+    #[error("a range of sort keys, or a sort key, where there is none")]
+    NoSortKey,
+    #[error("the key `{name}` is a number, and this is none")]
+    NumberKey { name: Text },
+    #[error(
+        "`{name}` is a key of index `{index}`, and the value is not of its type or not of fitting length"
+    )]
     IndexKey { index: Text, name: Text },
     #[error("`{name}` is part of the key, which an update cannot change")]
     ChangesKey { name: Text },
@@ -38,7 +44,7 @@ pub enum Invalid {
     NoIndex { name: Text },
     #[error("index `{name}` cannot be read strongly")]
     StrongIndex { name: Text },
-    #[error("table `{name}` exists with another key: `{}`, `{}`", key.partition, key.sort)]
+    #[error("table `{name}` exists with another key: {key}")]
     OtherKey { name: Text, key: KeyNames },
     #[error("table `{name}` was opened with other keys or indexes than the request assumes")]
     OtherSchema { name: Text },

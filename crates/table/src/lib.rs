@@ -44,6 +44,6 @@ pub use request::{
     BatchGet, Check, Delete, Direction, Get, Leg, Put, Query, Request, Resume, Returning, Scan,
     SnapshotGet, Transact, Update,
 };
-pub use schema::{Index, Key, KeyNames, Schema};
+pub use schema::{Index, Key, KeyAttribute, KeyNames, KeyType, Schema};
 
 use latchkey_value::{NumberError, limits};

@@ -58,7 +58,7 @@ impl Path {
 
     /// Whether there is a place here in an item, be it filled or not: an attribute always has one, an
     /// entry where its map is, an element where its list is.
-    pub(crate) fn has_place(&self, item: &Item) -> bool {
+    pub fn has_place(&self, item: &Item) -> bool {
         let Some((last, steps)) = self.steps.split_last() else { return true };
         let around = item.get(&self.root).and_then(|root| walk(root, steps));
         matches!(

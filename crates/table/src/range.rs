@@ -24,20 +24,32 @@ pub enum SortRange<T = Text> {
 }
 
 impl<T: KeyText> SortRange<T> {
-    /// Refuses reversed bounds, and bounds no sort key can have.
+    /// Refuses reversed bounds, and bounds no sort key of texts can have.
     pub fn validate(&self) -> Result<(), Invalid> {
-        let bounds: &[&T] = match self {
-            SortRange::All => &[],
+        self.validate_order()?;
+        self.bounds().into_iter().try_for_each(|bound| validate::sort(bound))
+    }
+
+    /// Refuses reversed bounds.
+    pub(crate) fn validate_order(&self) -> Result<(), Invalid> {
+        match self {
+            SortRange::Between(low, high) if low > high => Err(Invalid::ReversedBounds),
+            _ => Ok(()),
+        }
+    }
+
+    /// What it is bounded by.
+    pub(crate) fn bounds(&self) -> Vec<&T> {
+        match self {
+            SortRange::All => Vec::new(),
             SortRange::Equal(text)
             | SortRange::Less(text)
             | SortRange::LessOrEqual(text)
             | SortRange::Greater(text)
             | SortRange::GreaterOrEqual(text)
-            | SortRange::BeginsWith(text) => &[text],
-            SortRange::Between(low, high) if low > high => return Err(Invalid::ReversedBounds),
-            SortRange::Between(low, high) => &[low, high],
-        };
-        bounds.iter().try_for_each(|bound| validate::sort(*bound))
+            | SortRange::BeginsWith(text) => vec![text],
+            SortRange::Between(low, high) => vec![low, high],
+        }
     }
 }
 

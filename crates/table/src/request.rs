@@ -190,11 +190,7 @@ impl Query {
         };
         let index_key = match &self.index {
             None => None,
-            Some(name) => {
-                let index = self.table.index(name);
-                let index = index.ok_or_else(|| Invalid::NoIndex { name: name.clone() })?;
-                Some(key_of(&index.key)?)
-            }
+            Some(_) => Some(key_of(self.key_names()?)?),
         };
         Ok(Resume { key: key_of(&self.table.key)?, index_key })
     }
@@ -256,7 +252,7 @@ impl Leg {
             Leg::Update(Update { key, .. })
             | Leg::Delete(Delete { key, .. })
             | Leg::Check(Check { key, .. }) => {
-                key.validate()?;
+                self.table().key.validate_key(key)?;
                 Ok(key.clone())
             }
         }

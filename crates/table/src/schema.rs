@@ -1,13 +1,20 @@
 //! The shape of a table: the names of its keys and of its indexes.
+//!
+//! A [`Key`] is always a pair of texts. Where a key attribute is a number, its text is the one of
+//! [`Number::to_key`](crate::Number::to_key), which sorts as the number does; where there is no sort key, its text is
+//! empty. Only this module, and what renders requests, knows the difference.
+
+use std::borrow::Cow;
+use std::fmt;
 
 use crate::limits::{
     INDEXES_MAX, ITEM_BYTES_MAX, KEY_NAME_BYTES_MAX, PARTITION_KEY_BYTES_MAX, SORT_KEY_BYTES_MAX,
     TABLE_NAME_BYTES,
 };
-use crate::{Datum, Invalid, Item, KeyText, Map, Text, Value, validate};
+use crate::{Datum, Invalid, Item, KeyText, Map, Number, SortRange, Text, Value, validate};
 use latchkey_value::name::key_attributes;
 
-/// A table's name, its key attributes and its indexes. Every key is a text.
+/// A table's name, its key attributes and its indexes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Schema {
     /// The table's name.
@@ -18,16 +25,35 @@ pub struct Schema {
     pub indexes: Vec<Index>,
 }
 
-/// The names of a partition and a sort attribute.
+/// The attributes that make a key.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct KeyNames {
     /// The attribute whose value chooses the partition.
-    pub partition: Text,
-    /// The attribute whose value orders the partition.
-    pub sort: Text,
+    pub partition: KeyAttribute,
+    /// The attribute whose value orders the partition, if there is one: without it, a partition of a table has one
+    /// item.
+    pub sort: Option<KeyAttribute>,
 }
 
-/// A global index: the items that have both its attributes, partitioned and ordered by them.
+/// An attribute that is part of a key.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct KeyAttribute {
+    /// Its name.
+    pub name: Text,
+    /// Of which type its values are.
+    pub value_type: KeyType,
+}
+
+/// What values of a key attribute are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum KeyType {
+    /// Texts.
+    Text,
+    /// Numbers.
+    Number,
+}
+
+/// A global index: the items that have its attributes, partitioned and ordered by them.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Index {
     /// The index's name.
@@ -36,7 +62,7 @@ pub struct Index {
     pub key: KeyNames,
 }
 
-/// A place in a table or an index.
+/// A place in a table or an index, as texts: see the module.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Key<T = Text> {
     /// The partition.
@@ -52,11 +78,72 @@ impl Key {
     }
 }
 
-impl<T: KeyText> Key<T> {
-    /// Refuses a key that is empty or too long.
-    pub fn validate(&self) -> Result<(), Invalid> {
-        validate::partition(&self.partition)?;
-        validate::sort(&self.sort)
+impl KeyType {
+    /// DynamoDB's letter for it.
+    pub fn code(self) -> &'static str {
+        match self {
+            KeyType::Text => "S",
+            KeyType::Number => "N",
+        }
+    }
+}
+
+impl KeyAttribute {
+    /// An attribute whose values are texts.
+    pub fn text(name: impl Into<Text>) -> KeyAttribute {
+        KeyAttribute { name: name.into(), value_type: KeyType::Text }
+    }
+
+    /// An attribute whose values are numbers.
+    pub fn number(name: impl Into<Text>) -> KeyAttribute {
+        KeyAttribute { name: name.into(), value_type: KeyType::Number }
+    }
+
+    /// The text of an item's value in a key, if the item has one of the type.
+    fn of<'a>(&self, item: &'a Item) -> Option<Cow<'a, str>> {
+        let value = item.get(&self.name)?;
+        match self.value_type {
+            KeyType::Text => value.as_text().map(|text| Cow::Borrowed(text.as_str())),
+            KeyType::Number => value.as_number().map(|number| number.to_key().into_string().into()),
+        }
+    }
+
+    /// What a text in a key stands for.
+    pub fn datum<V: Datum>(&self, text: &V::Text) -> V {
+        match self.value_type {
+            KeyType::Text => text.clone().into(),
+            KeyType::Number => V::of_number_key(text),
+        }
+    }
+
+    /// The value of a text in a key.
+    pub fn value(&self, text: Text) -> Value {
+        match self.value_type {
+            KeyType::Text => Value::Text(text),
+            KeyType::Number => Value::of_number_key(&text),
+        }
+    }
+
+    /// Whether a value can be this part of a key.
+    fn takes(&self, value: &Value, bytes_max: usize) -> bool {
+        match (self.value_type, value) {
+            (KeyType::Text, Value::Text(text)) => (1..=bytes_max).contains(&text.len()),
+            (KeyType::Number, Value::Number(_)) => true,
+            _ => false,
+        }
+    }
+
+    /// Refuses a text that is no key of the type.
+    fn validate<T: KeyText>(
+        &self,
+        text: &T,
+        of_text: impl Fn(&T) -> Result<(), Invalid>,
+    ) -> Result<(), Invalid> {
+        match self.value_type {
+            KeyType::Text => of_text(text),
+            KeyType::Number if text.is_number_key() => Ok(()),
+            KeyType::Number => Err(Invalid::NumberKey { name: self.name.clone() }),
+        }
     }
 }
 
@@ -67,38 +154,122 @@ impl KeyNames {
         KeyNames::new(partition, sort)
     }
 
-    /// The names of a partition and a sort attribute.
+    /// The names of a partition and a sort attribute, both of texts.
     pub fn new(partition: impl Into<Text>, sort: impl Into<Text>) -> KeyNames {
-        KeyNames { partition: partition.into(), sort: sort.into() }
+        let (partition, sort) = (KeyAttribute::text(partition), KeyAttribute::text(sort));
+        KeyNames { partition, sort: Some(sort) }
+    }
+
+    /// All that there are, the partition first.
+    pub fn iter(&self) -> impl Iterator<Item = &KeyAttribute> {
+        std::iter::once(&self.partition).chain(&self.sort)
+    }
+
+    /// Whether both parts are there and are texts.
+    pub fn is_of_two_texts(&self) -> bool {
+        let texts = self.iter().filter(|attribute| attribute.value_type == KeyType::Text);
+        texts.count() == 2
     }
 
     fn validate(&self) -> Result<(), Invalid> {
-        for name in [&self.partition, &self.sort] {
+        for KeyAttribute { name, .. } in self.iter() {
             if name.is_empty() || name.len() > KEY_NAME_BYTES_MAX {
                 return Err(Invalid::KeyName { name: name.clone() });
             }
         }
-        if self.partition == self.sort {
-            return Err(Invalid::KeyName { name: self.sort.clone() });
+        match &self.sort {
+            Some(sort) if self.partition.name == sort.name => {
+                Err(Invalid::KeyName { name: sort.name.clone() })
+            }
+            _ => Ok(()),
         }
-        Ok(())
     }
 
-    /// The partition and sort text under these names, if the item has both.
-    pub fn parts<'a>(&self, item: &'a Item) -> Option<(&'a Text, &'a Text)> {
-        Some((item.get(&self.partition)?.as_text()?, item.get(&self.sort)?.as_text()?))
+    /// Refuses a key that is empty or too long, or not of the types.
+    pub fn validate_key<T: KeyText>(&self, key: &Key<T>) -> Result<(), Invalid> {
+        self.validate_partition(&key.partition)?;
+        match &self.sort {
+            Some(sort) => sort.validate(&key.sort, validate::sort),
+            None if key.sort.key_bytes() == Some(0) => Ok(()),
+            None => Err(Invalid::NoSortKey),
+        }
     }
 
-    /// The key under these names, if the item has both and both are texts.
+    /// Refuses a partition that is empty or too long, or not of the type.
+    pub(crate) fn validate_partition<T: KeyText>(&self, partition: &T) -> Result<(), Invalid> {
+        self.partition.validate(partition, validate::partition)
+    }
+
+    /// Refuses a range of sort keys that the key cannot have.
+    pub(crate) fn validate_range<T: KeyText>(&self, range: &SortRange<T>) -> Result<(), Invalid> {
+        match (&self.sort, range) {
+            (_, SortRange::All) => Ok(()),
+            (None, _) => Err(Invalid::NoSortKey),
+            (Some(KeyAttribute { value_type: KeyType::Text, .. }), range) => range.validate(),
+            (Some(sort), SortRange::BeginsWith(_)) => {
+                Err(Invalid::NumberKey { name: sort.name.clone() })
+            }
+            (Some(sort), range) => {
+                range.validate_order()?;
+                let mut bounds = range.bounds().into_iter();
+                bounds.try_for_each(|bound| sort.validate(bound, validate::sort))
+            }
+        }
+    }
+
+    /// Whether an attribute is one of them.
+    pub fn has(&self, name: &str) -> bool {
+        self.iter().any(|attribute| attribute.name == name)
+    }
+
+    /// The partition and sort text under these names, if the item has them.
+    pub fn parts<'a>(&self, item: &'a Item) -> Option<(Cow<'a, str>, Cow<'a, str>)> {
+        let sort = match &self.sort {
+            Some(sort) => sort.of(item)?,
+            None => Cow::Borrowed(""),
+        };
+        Some((self.partition.of(item)?, sort))
+    }
+
+    /// The key under these names, if the item has them and they are of the types.
     pub fn of(&self, item: &Item) -> Option<Key> {
         let (partition, sort) = self.parts(item)?;
-        Some(Key { partition: partition.clone(), sort: sort.clone() })
+        Some(Key { partition: partition.into(), sort: sort.into() })
     }
 
     /// An item of a key and nothing else.
     pub fn item<V: Datum>(&self, key: &Key<V::Text>) -> Map<V> {
-        let (partition, sort) = (key.partition.clone(), key.sort.clone());
-        [(self.partition.clone(), partition), (self.sort.clone(), sort)].into_iter().collect()
+        let parts = self.iter().zip([&key.partition, &key.sort]);
+        parts
+            .map(|(attribute, text)| (attribute.name.clone(), attribute.datum::<V>(text)))
+            .collect()
+    }
+
+    /// A key for people.
+    pub fn shown(&self, key: &Key) -> String {
+        let shown = |(attribute, text): (&KeyAttribute, &Text)| match attribute.value_type {
+            KeyType::Text => text.to_string(),
+            KeyType::Number => {
+                Number::from_key(text).map_or_else(|| text.to_string(), |number| number.to_string())
+            }
+        };
+        let parts: Vec<String> = self.iter().zip([&key.partition, &key.sort]).map(shown).collect();
+        parts.join("/")
+    }
+}
+
+/// With their types: ``text `PK`, text `SK` ``.
+impl fmt::Display for KeyNames {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (at, attribute) in self.iter().enumerate() {
+            let kind = match attribute.value_type {
+                KeyType::Text => "text",
+                KeyType::Number => "number",
+            };
+            let comma = if at > 0 { ", " } else { "" };
+            write!(f, "{comma}{kind} `{}`", attribute.name)?;
+        }
+        Ok(())
     }
 }
 
@@ -123,13 +294,16 @@ impl Schema {
 
     /// The attributes that are keys of the table or of its indexes, each once.
     pub fn key_attributes(&self) -> Vec<&str> {
-        let mut names = vec![self.key.partition.as_str(), self.key.sort.as_str()];
-        for index in &self.indexes {
-            names.extend([index.key.partition.as_str(), index.key.sort.as_str()]);
-        }
-        names.sort_unstable();
-        names.dedup();
-        names
+        self.typed_key_attributes().into_iter().map(|attribute| attribute.name.as_str()).collect()
+    }
+
+    /// The same, with their types.
+    pub fn typed_key_attributes(&self) -> Vec<&KeyAttribute> {
+        let keys = std::iter::once(&self.key).chain(self.indexes.iter().map(|index| &index.key));
+        let mut attributes: Vec<&KeyAttribute> = keys.flat_map(KeyNames::iter).collect();
+        attributes.sort_unstable();
+        attributes.dedup();
+        attributes
     }
 
     /// Refuses a schema no table can have.
@@ -150,13 +324,20 @@ impl Schema {
             }
         }
         self.key.validate()?;
-        self.indexes.iter().try_for_each(|index| index.key.validate())
+        self.indexes.iter().try_for_each(|index| index.key.validate())?;
+        // An attribute has one type.
+        let names = self.key_attributes();
+        let twice = names.windows(2).find(|pair| matches!(pair, [a, b] if a == b));
+        match twice.and_then(<[&str]>::first) {
+            Some(name) => Err(Invalid::KeyName { name: (*name).into() }),
+            None => Ok(()),
+        }
     }
 
     /// The key of an item, which it must have.
     pub fn key_of(&self, item: &Item) -> Result<Key, Invalid> {
         let key = self.key.of(item).ok_or_else(|| Invalid::NoKey { names: self.key.clone() })?;
-        key.validate()?;
+        self.key.validate_key(&key)?;
         Ok(key)
     }
 
@@ -168,7 +349,7 @@ impl Schema {
         }
         self.key_of(item)?;
         for index in &self.indexes {
-            for name in [&index.key.partition, &index.key.sort] {
+            for KeyAttribute { name, .. } in index.key.iter() {
                 item.get(name).map_or(Ok(()), |value| index.validate_key(name, value))?;
             }
         }
@@ -182,16 +363,13 @@ impl Schema {
 impl Index {
     /// Refuses a value that is unfit for a key, if the attribute is one of the index. It may be absent.
     pub(crate) fn validate_key(&self, name: &Text, value: &Value) -> Result<(), Invalid> {
-        let bytes_max = if *name == self.key.partition {
-            PARTITION_KEY_BYTES_MAX
-        } else if *name == self.key.sort {
-            SORT_KEY_BYTES_MAX
-        } else {
-            return Ok(());
-        };
-        match value {
-            Value::Text(text) if (1..=bytes_max).contains(&text.len()) => Ok(()),
-            _ => Err(Invalid::IndexKey { index: self.name.clone(), name: name.clone() }),
+        let bytes_max = [PARTITION_KEY_BYTES_MAX, SORT_KEY_BYTES_MAX];
+        let mut parts = self.key.iter().zip(bytes_max);
+        match parts.find(|(attribute, _)| attribute.name == *name) {
+            Some((attribute, bytes_max)) if !attribute.takes(value, bytes_max) => {
+                Err(Invalid::IndexKey { index: self.name.clone(), name: name.clone() })
+            }
+            _ => Ok(()),
         }
     }
 }

@@ -16,6 +16,7 @@
 //! ```
 
 mod capacity;
+mod format;
 pub mod id;
 pub mod json;
 pub mod limits;
@@ -25,5 +26,6 @@ pub mod time;
 mod value;
 
 pub use capacity::{Capacity, Consistency};
-pub use number::{Number, NumberError};
+pub use format::Format;
+pub use number::{Number, NumberError, Rounding};
 pub use value::{Item, Map, Text, Value, ValueType};

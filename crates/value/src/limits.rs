@@ -85,3 +85,10 @@ pub const FAILURE_CODE_BYTES_MAX: usize = 128;
 
 /// The longest message of a failure that is kept.
 pub const FAILURE_MESSAGE_BYTES_MAX: usize = 1024;
+
+/// How many items past their end one query passes over, at most. A page that has met more ends there.
+pub const ENDED_ITEMS_MAX: usize = 300;
+
+/// How long an item stays after its end before it is removed, in seconds: longer than any call runs, so that nothing
+/// vanishes under a call.
+pub const ENDED_SECONDS_KEPT: i64 = 5 * 60;

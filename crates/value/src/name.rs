@@ -10,6 +10,34 @@ pub const INCARNATION_ATTRIBUTE: &str = "LATCHKEY#MADE";
 /// The longest text in [`INCARNATION_ATTRIBUTE`]: a ULID, a dot, and a number of four digits.
 pub const INCARNATION_BYTES_MAX: usize = 31;
 
+/// The attributes of Latchkey's own items, beside keys, type and expiry. An index that has one of them as its key would
+/// hold such items, or refuse them.
+pub const OWN_ATTRIBUTES: [&str; 20] = [
+    "given",
+    "claim",
+    "status",
+    "body",
+    "etag",
+    "at",
+    "id",
+    "sentAt",
+    "dueAt",
+    "send",
+    "kept",
+    "tries",
+    "lease",
+    "againAt",
+    "putOffSince",
+    "claimedUntil",
+    "diedAt",
+    "failureClass",
+    "failureCode",
+    "failureMessage",
+];
+
+/// What the name of the table of Latchkey's own items ends in, where these cannot be among those of a document.
+pub const OWN_TABLE_SUFFIX: &str = "-latchkey";
+
 /// The attributes that hold the partition key and the sort key of a table, or of one of its indexes.
 pub fn key_attributes(index: Option<&str>) -> [String; 2] {
     ["PK", "SK"].map(|part| format!("{}{part}", index.unwrap_or("")))

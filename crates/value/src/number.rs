@@ -1,6 +1,10 @@
 //! Exact decimals of up to 38 digits, as DynamoDB stores them.
 
+mod order;
+mod quotient;
 mod rounding;
+
+pub use quotient::Rounding;
 
 use std::cmp::Ordering;
 use std::fmt;
@@ -52,6 +56,9 @@ pub enum NumberError {
     /// The magnitude is below `1E-130`, and not zero.
     #[error("magnitude below 1E-130")]
     TooSmall,
+    /// Nothing can be divided by zero.
+    #[error("division by zero")]
+    ByZero,
 }
 
 impl Number {

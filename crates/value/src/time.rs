@@ -1,5 +1,5 @@
 //! Instants in UTC, to the millisecond: as milliseconds since 1970, and as texts of fixed width that
-//! sort as the instants do.
+//! sort as the instants do. A date is a day in UTC: the beginning of such a text.
 
 use crate::Text;
 
@@ -9,13 +9,18 @@ pub const MIN: i64 = -62_167_219_200_000;
 /// The last instant there is: `9999-12-31T23:59:59.999Z`.
 pub const MAX: i64 = 253_402_300_799_999;
 
+/// How long a date is: `2026-02-25`.
+pub const DATE_BYTES: usize = 10;
+
+/// The milliseconds of a day.
+pub const DAY: i64 = 24 * HOUR;
+
 /// The longest text that is read. RFC 3339 has no limit, for a fraction can have any number of digits.
 pub const TEXT_BYTES_MAX: usize = 64;
 
 const SECOND: i64 = 1_000;
 const MINUTE: i64 = 60 * SECOND;
 const HOUR: i64 = 60 * MINUTE;
-const DAY: i64 = 24 * HOUR;
 
 /// The days of 400 years, after which the calendar repeats itself.
 const ERA_DAYS: i64 = 146_097;
@@ -88,14 +93,67 @@ pub fn canonical(text: &str) -> Option<Text> {
     format(parse(text)?)
 }
 
-/// The instant so many milliseconds after another, or before it.
-pub fn add(text: &str, milliseconds: i64) -> Option<Text> {
-    format(parse(text)?.checked_add(milliseconds)?)
+/// Reads a date, `2026-02-25`, as its first instant.
+///
+/// ```
+/// use latchkey_value::time::{DAY, parse_date};
+///
+/// assert_eq!(parse_date("1970-01-02"), Some(DAY));
+/// assert_eq!(parse_date("1970-02-29"), None);
+/// ```
+pub fn parse_date(text: &str) -> Option<i64> {
+    let (year, month, day) = read_date(text.as_bytes().as_array()?)?;
+    Some(days(year, month, day)? * DAY)
 }
 
-/// The milliseconds from one instant to a later one; below zero when it is not later.
+/// The day of an instant that is written in fixed width.
+pub fn day(instant: &str) -> Option<Text> {
+    instant.get(..DATE_BYTES).map(Text::new)
+}
+
+/// The instant or date so many milliseconds after another, or before it. A date moves by whole days.
+pub fn add(text: &str, milliseconds: i64) -> Option<Text> {
+    match parse_date(text) {
+        Some(start) => {
+            day(&format(start.checked_add(milliseconds).filter(|_| milliseconds % DAY == 0)?)?)
+        }
+        None => format(parse(text)?.checked_add(milliseconds)?),
+    }
+}
+
+/// The instant or date so many months after another, or before it, both in fixed width. Where the month is too short for
+/// the day, it is the last of the month.
+///
+/// ```
+/// use latchkey_value::time::add_months;
+///
+/// assert_eq!(add_months("2024-01-31", 1).unwrap(), "2024-02-29");
+/// assert_eq!(add_months("2024-02-29T08:00:00.000Z", -12).unwrap(), "2023-02-28T08:00:00.000Z");
+/// ```
+pub fn add_months(text: &str, months: i64) -> Option<Text> {
+    let (date, rest) = text.split_at_checked(DATE_BYTES)?;
+    let (year, month, day) = read_date(date.as_bytes().as_array()?)?;
+    let months = (year * 12 + month - 1).checked_add(months)?;
+    let (year, month) = (months.div_euclid(12), months.rem_euclid(12) + 1);
+    let day = day.min(month_days(year, month)?);
+    if !(0..=9999).contains(&year) {
+        return None;
+    }
+    let mut moved = Text::from(format!("{year:04}-{month:02}-{day:02}"));
+    moved.push_str(rest);
+    Some(moved)
+}
+
+/// The milliseconds from one instant or date to a later one; below zero when it is not later.
 pub fn between(later: &str, earlier: &str) -> Option<i64> {
-    parse(later)?.checked_sub(parse(earlier)?)
+    let read = |text: &str| parse_date(text).or_else(|| parse(text));
+    read(later)?.checked_sub(read(earlier)?)
+}
+
+/// The year, month and day of a date.
+fn read_date(text: &[u8; DATE_BYTES]) -> Option<(i64, i64, i64)> {
+    let [y1, y2, y3, y4, b'-', m1, m2, b'-', d1, d2] = *text else { return None };
+    Some((number(&[y1, y2, y3, y4])?, number(&[m1, m2])?, number(&[d1, d2])?))
 }
 
 /// The last millisecond before the end of a minute, if a leap second can stand there.
@@ -144,19 +202,23 @@ fn digits(number: i64) -> [u8; 2] {
     [digit(number / 10), digit(number)]
 }
 
+/// How many days a month has, if there is such a month.
+fn month_days(year: i64, month: i64) -> Option<i64> {
+    let leap = year % 4 == 0 && (year % 100 != 0 || year % 400 == 0);
+    match month {
+        1 | 3 | 5 | 7 | 8 | 10 | 12 => Some(31),
+        4 | 6 | 9 | 11 => Some(30),
+        2 if leap => Some(29),
+        2 => Some(28),
+        _ => None,
+    }
+}
+
 /// The days from 1 January 1970 to a date, if there is such a day.
 ///
 /// Years begin in March here, so that a leap day is the last of its year.
 fn days(year: i64, month: i64, day: i64) -> Option<i64> {
-    let leap = year % 4 == 0 && (year % 100 != 0 || year % 400 == 0);
-    let length = match month {
-        1 | 3 | 5 | 7 | 8 | 10 | 12 => 31,
-        4 | 6 | 9 | 11 => 30,
-        2 if leap => 29,
-        2 => 28,
-        _ => return None,
-    };
-    if !(1..=length).contains(&day) {
+    if !(1..=month_days(year, month)?).contains(&day) {
         return None;
     }
     let year = if month > 2 { year } else { year - 1 };

@@ -33,6 +33,13 @@ impl Sites<'_> {
                         }
                     }
                 }
+                Member::Expires(name) => {
+                    let before = self.text.get(entity.span.start..name.span.start);
+                    if let Some(at) = before.and_then(|before| before.rfind("expires")) {
+                        let start = entity.span.start + at;
+                        self.drop(Operator::DropDeclared, Span::new(start, name.span.end));
+                    }
+                }
                 Member::Key(_) | Member::Index(_) | Member::Waive(_) => {}
             }
         }

@@ -81,7 +81,8 @@ impl Sites<'_> {
             }
             ExprKind::Owns(one, other)
             | ExprKind::MovesTo(one, other)
-            | ExprKind::BeginsWith(one, other) => {
+            | ExprKind::BeginsWith(one, other)
+            | ExprKind::ElementOf(one, other) => {
                 self.inner(one);
                 self.inner(other);
             }
@@ -97,9 +98,10 @@ impl Sites<'_> {
                     }
                 }
             }
+            ExprKind::Every { test, .. } => self.inner(test),
             ExprKind::Call(_, values) => values.iter().for_each(|value| self.inner(value)),
             ExprKind::Object(fields) => self.assigns(fields),
-            ExprKind::Stored(_) | ExprKind::New(_) => {}
+            ExprKind::Stored(_) | ExprKind::New(_) | ExprKind::Within(..) => {}
         }
         if let ExprKind::Is(_, name) = &value.node {
             match name.node.as_str() {
@@ -159,6 +161,9 @@ impl Sites<'_> {
             BinaryOp::Or => (Operator::OtherComparison, "and"),
             BinaryOp::Plus => (Operator::OtherSign, "-"),
             BinaryOp::Minus => (Operator::OtherSign, "+"),
+            BinaryOp::Times => (Operator::OtherSign, "+"),
+            // A quotient must say how it is rounded, and no other operator may.
+            BinaryOp::Over => return,
         };
         self.replace(operator, span, other);
     }

@@ -34,6 +34,7 @@ impl Sites<'_> {
     fn clause(&mut self, operation: &Operation, clause: &Clause) {
         let span = clause.span;
         match &clause.node {
+            ClauseKind::For(..) => {}
             ClauseKind::Strong(None) => self.drop(Operator::Eventual, span),
             ClauseKind::Strong(Some(test)) => {
                 self.drop(Operator::Eventual, span);
@@ -77,7 +78,7 @@ impl Sites<'_> {
                 }
             }
             ClauseKind::Remove(names) => {
-                let spans: Vec<Span> = names.iter().map(|name| name.span).collect();
+                let spans: Vec<Span> = names.iter().map(|removed| removed.name.span).collect();
                 for at in 0..spans.len() {
                     self.drop_one(Operator::DropSet, &spans, at, Some(span));
                 }

@@ -18,6 +18,7 @@ impl Sites<'_> {
                     otherwise.as_ref()
                 }
                 StatementKind::Operate(_, operation) => operation.otherwise.as_ref(),
+                StatementKind::Pick(_, pick) => pick.otherwise.as_ref(),
                 _ => None,
             };
             if let Some(otherwise) = otherwise
@@ -48,6 +49,7 @@ impl Sites<'_> {
                 self.sides(Operator::DropAllow, test);
                 self.inner(test);
             }
+            StatementKind::AllowAnyone => self.drop(Operator::DropAllow, span),
             StatementKind::Require(test, _) | StatementKind::Match(test, _) => {
                 self.drop(Operator::DropTest, span);
                 self.test(test);
@@ -61,12 +63,14 @@ impl Sites<'_> {
                 }
                 self.operation(operation);
             }
-            StatementKind::Transact(legs) => self.swap(legs),
+            StatementKind::Transact(legs) | StatementKind::Each { body: legs, .. } => {
+                self.swap(legs)
+            }
             StatementKind::Let(_, value) => self.value(value),
             StatementKind::Send(send) => self.send(span, send),
-            StatementKind::Do(_, values) => {
+            StatementKind::Do { arguments, .. } => {
                 self.drop(Operator::DropLeg, span);
-                values.iter().for_each(|value| self.value(value));
+                arguments.iter().for_each(|value| self.value(value));
             }
             StatementKind::Input(fields) => {
                 fields.iter().for_each(|field| self.field(field));
@@ -74,6 +78,7 @@ impl Sites<'_> {
             StatementKind::Return(answer) => self.answer(answer),
             StatementKind::Fact(fact) => self.fact(span, fact),
             StatementKind::Route { .. }
+            | StatementKind::Pick(..)
             | StatementKind::On(..)
             | StatementKind::OnDead(_)
             | StatementKind::End(_)
@@ -128,8 +133,14 @@ impl Sites<'_> {
 
     fn answer(&mut self, answer: &Return) {
         if let Some(status) = &answer.status {
-            let other = if status.node == 200 { "201" } else { "200" };
-            self.replace(Operator::OtherAnswer, status.span, other);
+            let other = match status.node {
+                204 => None,
+                200 => Some("201"),
+                _ => Some("200"),
+            };
+            if let Some(other) = other {
+                self.replace(Operator::OtherAnswer, status.span, other);
+            }
         }
         let fields: Vec<Span> = answer.fields.iter().map(|field| field.span).collect();
         for at in 0..fields.len() {
@@ -137,8 +148,10 @@ impl Sites<'_> {
                 self.drop_one(Operator::OtherAnswer, &fields, at, None);
             }
         }
-        for other in self.local.other_items(&answer.value.node) {
-            self.replace(Operator::OtherName, answer.value.span, other);
+        if let Some(value) = &answer.value {
+            for other in self.local.other_items(&value.node) {
+                self.replace(Operator::OtherName, value.span, other);
+            }
         }
         self.assigns(&answer.with);
     }

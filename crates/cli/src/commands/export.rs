@@ -23,20 +23,26 @@ pub(crate) fn run(arguments: &Export, colour: bool) -> Result<(), Failure> {
         data: &arguments.data,
     };
     let system = told.system(colour)?;
+    // What is left out is said: a second table has messages that wait.
+    let apart = system
+        .tables()
+        .nth(1)
+        .map(|own| format!("; records and messages are in `{}`, which is not exported", own.name));
+    let apart = apart.unwrap_or_default();
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build();
     runtime.map_err(Failure::unusable)?.block_on(async {
         let table = Table::to_read(&told, &system).await?;
         if arguments.out.as_os_str() == "-" {
-            return export(&table, Sink::Stream(io::stdout())).await;
+            return export(&table, Sink::Stream(io::stdout()), &apart).await;
         }
         match Draft::open(&arguments.out, &table, arguments.restart)? {
-            Some(draft) => export(&table, Sink::File(Box::new(draft))).await,
+            Some(draft) => export(&table, Sink::File(Box::new(draft)), &apart).await,
             None => Ok(()),
         }
     })
 }
 
-async fn export(table: &Table, mut sink: Sink) -> Result<(), Failure> {
+async fn export(table: &Table, mut sink: Sink, apart: &str) -> Result<(), Failure> {
     let mut mark = sink.begin(table);
     // Counting reads the whole table, so it is done only for a progress bar.
     let total = match Meter::is_watched() {
@@ -75,7 +81,7 @@ async fn export(table: &Table, mut sink: Sink) -> Result<(), Failure> {
     }
     let place = sink.end()?;
     let (items, bytes) = (grouped(mark.at.items), size(mark.at.bytes));
-    meter.end(&format!("exported {items} items ({bytes}) from {} to {place}", table.shown));
+    meter.end(&format!("exported {items} items ({bytes}) from {} to {place}{apart}", table.shown));
     Ok(())
 }
 

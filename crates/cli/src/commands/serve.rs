@@ -24,6 +24,9 @@ const TOKEN_LASTS: Duration = Duration::from_secs(24 * 60 * 60);
 /// How often the server looks for records that have expired.
 const SWEEP_EVERY: Duration = Duration::from_secs(20);
 
+/// How long a sweep rests between two steps.
+const SWEEP_STEP: Duration = Duration::from_secs(1);
+
 pub(crate) fn run(arguments: Serve, colour: bool) -> Result<(), Failure> {
     let logging = Logging::start()?;
     let served = prepare(&arguments, &logging, colour);
@@ -232,11 +235,12 @@ pub(super) fn stopped() -> impl Future<Output = ()> {
     }
 }
 
-/// Removes expired records, a few at a time.
+/// Removes items that have ended and records that are over, a few at a time.
 async fn sweep_forever(store: Arc<Store>, service: Arc<Service>) {
     let mut after = vec![None; service.runtimes().len()];
     loop {
-        tokio::time::sleep(SWEEP_EVERY).await;
+        let under_way = after.iter().any(Option::is_some);
+        tokio::time::sleep(if under_way { SWEEP_STEP } else { SWEEP_EVERY }).await;
         for (runtime, after) in service.runtimes().iter().zip(&mut after) {
             match sweep(&*store, runtime.system(), after.take(), SystemSource.now()).await {
                 Ok(swept) => *after = swept.after,

@@ -3,10 +3,10 @@
 use std::fmt;
 
 use aws_sdk_dynamodb::types::{
-    AttributeDefinition, GlobalSecondaryIndexDescription, IndexStatus, KeySchemaElement, KeyType,
-    ProjectionType, ScalarAttributeType, TableDescription, TableStatus,
+    AttributeDefinition, GlobalSecondaryIndexDescription, IndexStatus, KeySchemaElement,
+    KeyType as SdkKeyType, ProjectionType, TableDescription, TableStatus,
 };
-use latchkey_table::{KeyNames, Schema};
+use latchkey_table::{KeyAttribute, KeyNames, KeyType, Schema};
 
 /// A difference.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -18,10 +18,12 @@ pub enum Mismatch {
         /// What it is.
         found: String,
     },
-    /// A key attribute that is not a text.
+    /// A key attribute of another type.
     Type {
         /// The attribute.
         attribute: String,
+        /// What its type should be.
+        wanted: KeyType,
         /// Its type, as DynamoDB writes it.
         found: String,
     },
@@ -51,17 +53,16 @@ impl fmt::Display for Mismatch {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Mismatch::Key { wanted, found } => {
-                write!(f, "its key is {found}, not {}, {}", wanted.partition, wanted.sort)
+                write!(f, "its key is {found}, not {}", named(wanted))
             }
-            Mismatch::Type { attribute, found } => {
-                write!(f, "its key attribute `{attribute}` is of type {found}, not S")
+            Mismatch::Type { attribute, wanted, found } => {
+                let wanted = wanted.code();
+                write!(f, "its key attribute `{attribute}` is of type {found}, not {wanted}")
             }
             Mismatch::NoIndex(index) => write!(f, "it has no index `{index}`"),
-            Mismatch::IndexKey { index, wanted, found } => write!(
-                f,
-                "the key of its index `{index}` is {found}, not {}, {}",
-                wanted.partition, wanted.sort
-            ),
+            Mismatch::IndexKey { index, wanted, found } => {
+                write!(f, "the key of its index `{index}` is {found}, not {}", named(wanted))
+            }
             Mismatch::Projection { index, found } => {
                 write!(f, "its index `{index}` holds {found} of an item, not ALL")
             }
@@ -76,12 +77,12 @@ pub(super) fn differences(schema: &Schema, table: &TableDescription) -> Vec<Mism
     if !same {
         differences.push(Mismatch::Key { wanted: schema.key.clone(), found });
     }
-    for name in schema.key_attributes() {
-        let named = |one: &&AttributeDefinition| one.attribute_name == name;
+    for KeyAttribute { name, value_type } in schema.typed_key_attributes() {
+        let named = |one: &&AttributeDefinition| one.attribute_name == *name;
         let Some(found) = table.attribute_definitions().iter().find(named) else { continue };
-        if found.attribute_type != ScalarAttributeType::S {
-            let (attribute, found) = (name.to_owned(), found.attribute_type.to_string());
-            differences.push(Mismatch::Type { attribute, found });
+        if found.attribute_type.as_str() != value_type.code() {
+            let (attribute, found) = (name.to_string(), found.attribute_type.to_string());
+            differences.push(Mismatch::Type { attribute, wanted: *value_type, found });
         }
     }
     if let Some(status) = table.table_status.as_ref().filter(|one| **one != TableStatus::Active) {
@@ -116,12 +117,24 @@ pub(super) fn differences(schema: &Schema, table: &TableDescription) -> Vec<Mism
 
 /// Whether a key has these names, and the key for people.
 fn compared(wanted: &KeyNames, found: &[KeySchemaElement]) -> (bool, String) {
-    let of = |kind: KeyType| {
+    let of = |kind: SdkKeyType| {
         let element = found.iter().find(|element| element.key_type == kind);
         element.map(|element| element.attribute_name.as_str())
     };
-    let (partition, sort) = (of(KeyType::Hash), of(KeyType::Range));
-    let same = partition == Some(wanted.partition.as_str()) && sort == Some(wanted.sort.as_str());
+    let (partition, sort) = (of(SdkKeyType::Hash), of(SdkKeyType::Range));
     let names: Vec<&str> = [partition, sort].into_iter().flatten().collect();
-    (same, if sort.is_none() { format!("{} alone", names.join(", ")) } else { names.join(", ") })
+    let same = wanted.iter().map(|attribute| attribute.name.as_str()).eq(names.iter().copied());
+    (same && partition.is_some(), told(&names))
+}
+
+/// The names of a key, for people.
+fn named(key: &KeyNames) -> String {
+    told(&key.iter().map(|attribute| attribute.name.as_str()).collect::<Vec<_>>())
+}
+
+fn told(names: &[&str]) -> String {
+    match names {
+        [only] => format!("{only} alone"),
+        names => names.join(", "),
+    }
 }

@@ -45,6 +45,21 @@ pub enum ExprKind {
     Between(Box<Expr>, Box<Expr>, Box<Expr>),
     /// `a in (b, c)`
     In(Box<Expr>, Vec<Expr>),
+    /// `NAME in NAME`: the items of an entity that a query of several has found; or whether a set has an element.
+    Within(Name, Name),
+    /// `a in b`, where `b` is a set or a list.
+    ElementOf(Box<Expr>, Box<Expr>),
+    /// `all x in list (test)` or `any x in list (test)`
+    Every {
+        /// Whether the test must hold of all elements, or else of one.
+        all: bool,
+        /// What each element is called.
+        element: Name,
+        /// The list.
+        over: Box<Expr>,
+        /// The test.
+        test: Box<Expr>,
+    },
 }
 
 /// An operator between two expressions.
@@ -70,4 +85,8 @@ pub enum BinaryOp {
     Plus,
     /// `-`
     Minus,
+    /// `*`
+    Times,
+    /// `/`
+    Over,
 }

@@ -10,13 +10,28 @@ pub struct Operation {
     pub verb: Spanned<Verb>,
     /// The entity it is on, or a binding of one.
     pub target: Name,
+    /// The other entities of a query.
+    pub also: Vec<Name>,
     /// `(a = x, b)`: attributes of the key.
     pub key: Vec<Assign>,
     /// `of b`: where the other attributes come from.
     pub of: Option<Name>,
     /// What follows, in order.
     pub clauses: Vec<Clause>,
+    /// `else absent …`: what happens if its item is not there.
+    pub absent: Option<Box<Else>>,
     /// What happens if it is refused or finds nothing.
+    pub otherwise: Option<Else>,
+}
+
+/// `the ENTITY in NAME`: the one item of an entity that a query of several has found.
+#[derive(Debug, Clone)]
+pub struct Pick {
+    /// The entity.
+    pub entity: Name,
+    /// What the query has found.
+    pub of: Name,
+    /// What happens if it is not there.
     pub otherwise: Option<Else>,
 }
 
@@ -51,6 +66,8 @@ pub enum ClauseKind {
     Snapshot,
     /// `shard in 0..15`
     Through(Name, Bounds),
+    /// `for NAME in LIST`
+    For(Name, Expr),
     /// `by INDEX`
     By(Name),
     /// `where CONDITION`
@@ -77,8 +94,8 @@ pub enum ClauseKind {
     Fields(Vec<Assign>),
     /// `set a = x, b ?= y`
     Set(Vec<Assign>),
-    /// `remove a, b`
-    Remove(Vec<Name>),
+    /// `remove a, b.c, d = x`
+    Remove(Vec<Removal>),
     /// `add a = 1`
     Add(Vec<Assign>),
     /// `replace`
@@ -89,11 +106,24 @@ pub enum ClauseKind {
     If(Expr),
 }
 
-/// `a = x`, `a ?= x`, or `a` for `a = a`.
+/// What a `remove` takes out: an attribute, a member within it, or an element of a set.
+#[derive(Debug, Clone)]
+pub struct Removal {
+    /// The attribute.
+    pub name: Name,
+    /// The members that lead to what is taken out of it.
+    pub within: Vec<Name>,
+    /// The element to take out of a set.
+    pub element: Option<Expr>,
+}
+
+/// `a = x`, `a ?= x`, `a.b = x`, or `a` for `a = a`.
 #[derive(Debug, Clone)]
 pub struct Assign {
     /// The attribute.
     pub name: Name,
+    /// The members that lead from the attribute to what is set; only in a `set`.
+    pub within: Vec<Name>,
     /// Its value.
     pub value: Expr,
     /// Whether it is left alone when the value is absent.

@@ -1,11 +1,15 @@
 //! Contracts and their statements.
 
 use crate::ast::{
-    Assign, Contract, Else, ElseKind, ExprKind, Fact, Method, Return, Statement, StatementKind,
+    Assign, Contract, Else, ElseKind, Expr, ExprKind, Fact, Method, Return, Statement,
+    StatementKind,
 };
-use crate::{Diagnostic, Mark, Rule, Span, Spanned, TokenKind};
+use crate::{Diagnostic, Mark, Name, Rule, Span, Spanned, TokenKind};
 
 use super::{Parser, Read, Resume, Unreadable};
+
+/// The status of an answer without a body.
+const NO_CONTENT: u16 = 204;
 
 impl Parser<'_> {
     /// A contract or a worker.
@@ -49,7 +53,10 @@ impl Parser<'_> {
             }
             "allow" => {
                 self.advance();
-                Ok(StatementKind::Allow(self.expression()?))
+                match self.eat_word("anyone") {
+                    true => Ok(StatementKind::AllowAnyone),
+                    false => Ok(StatementKind::Allow(self.expression()?)),
+                }
             }
             "require" => {
                 self.advance();
@@ -64,8 +71,13 @@ impl Parser<'_> {
                 self.advance();
                 Ok(StatementKind::Transact(self.block()?.0))
             }
+            "each" => {
+                self.advance();
+                let (element, over) = self.element_in()?;
+                Ok(StatementKind::Each { element, over, body: self.block()?.0 })
+            }
             "send" => self.send().map(StatementKind::Send),
-            "do" => self.call(),
+            "do" => self.call(None),
             "on" => self.on(),
             "done" | "later" | "fail" => self.ending().map(StatementKind::End),
             "return" => self.returns().map(StatementKind::Return),
@@ -85,15 +97,33 @@ impl Parser<'_> {
         }
     }
 
-    /// `NAME = OPERATION` or `NAME = EXPRESSION`
+    /// `NAME = OPERATION`, `NAME = the ENTITY in NAME`, `NAME = do STEPS` or `NAME = EXPRESSION`
     pub(super) fn binding(&mut self) -> Read<StatementKind> {
         let name = self.name("a name")?;
         self.mark(Mark::Equal)?;
         if self.is_verb() {
             Ok(StatementKind::Operate(Some(name), self.operation()?))
+        } else if self.is_pick() {
+            Ok(StatementKind::Pick(name, self.pick()?))
+        } else if self.is_word("do") && self.peek_after() == TokenKind::Word {
+            self.call(Some(name))
         } else {
             Ok(StatementKind::Let(name, self.expression()?))
         }
+    }
+
+    /// `NAME in LIST`, where the list is a name or a part of what a name means.
+    pub(super) fn element_in(&mut self) -> Read<(Name, Expr)> {
+        let element = self.name("what each element is called")?;
+        self.word("in")?;
+        let name = self.name("the list")?;
+        let mut over = Spanned::new(ExprKind::Name(name.node), name.span);
+        while self.eat_mark(Mark::Dot) {
+            let part = self.name("an attribute or a member")?;
+            let span = over.span.to(part.span);
+            over = Spanned::new(ExprKind::Member(Box::new(over), part), span);
+        }
+        Ok((element, over))
     }
 
     fn when(&mut self) -> Read<StatementKind> {
@@ -104,12 +134,26 @@ impl Parser<'_> {
         Ok(StatementKind::When { condition, then, otherwise })
     }
 
+    /// `else absent …`, if it is there.
+    pub(super) fn if_absent_else(&mut self) -> Read<Option<Box<Else>>> {
+        if !(self.is_word("else") && self.second_word_is("absent")) {
+            return Ok(None);
+        }
+        let start = self.advance().span;
+        self.advance();
+        self.outcome_of_else(start).map(|absent| Some(Box::new(absent)))
+    }
+
     /// `else …`, if it is there.
     pub(super) fn otherwise(&mut self) -> Read<Option<Else>> {
         if !self.is_word("else") {
             return Ok(None);
         }
         let start = self.advance().span;
+        self.outcome_of_else(start).map(Some)
+    }
+
+    fn outcome_of_else(&mut self, start: Span) -> Read<Else> {
         let kind = if self.eat_word("retry") {
             ElseKind::Retry
         } else if self.is_mark(Mark::BraceOpen) {
@@ -126,7 +170,7 @@ impl Parser<'_> {
             let with = if self.eat_word("with") { self.assigns()? } else { Vec::new() };
             ElseKind::Fail { status, code, message, with }
         };
-        Ok(Some(Else { kind, span: start.to(self.last_span()) }))
+        Ok(Else { kind, span: start.to(self.last_span()) })
     }
 
     /// `{ a, b = x }`
@@ -143,33 +187,43 @@ impl Parser<'_> {
     /// `a = x`, `a ?= x`, or `a` for `a = a`.
     pub(super) fn assign(&mut self) -> Read<Assign> {
         let name = self.name("an attribute")?;
+        self.assigned(name)
+    }
+
+    /// What stands behind the name of an attribute that is given a value.
+    pub(super) fn assigned(&mut self, name: Name) -> Read<Assign> {
         let maybe = self.is_mark(Mark::MaybeEqual);
         let value = if self.eat_mark(Mark::Equal) || self.eat_mark(Mark::MaybeEqual) {
             self.expression()?
         } else {
             Spanned::new(ExprKind::Name(name.node.clone()), name.span)
         };
-        Ok(Assign { name, value, maybe })
+        Ok(Assign { name, within: Vec::new(), value, maybe })
     }
 
     fn returns(&mut self) -> Read<Return> {
         self.advance();
         let status = match self.token().kind {
             TokenKind::Number => {
-                Some(self.status(200..=203, "an answer has the status 200, 201, 202 or 203")?)
+                Some(self.status(200..=204, "an answer has a status from 200 to 204")?)
             }
             _ => None,
         };
+        if status.as_ref().is_some_and(|status| status.node == NO_CONTENT) {
+            return self.returns_nothing(status);
+        }
         // The next line is another statement; without this its first word would be returned.
         if self.token().first {
             return Err(self.expected("the name of what is returned"));
         }
-        let value = self.name("the name of what is returned")?;
-        let mut fields = Vec::new();
-        if self.is_mark(Mark::BraceOpen) {
-            self.advance();
-            fields = self.commas(|parser| parser.name("an attribute"))?;
-            self.mark(Mark::BraceClose)?;
+        let (mut value, mut fields) = (None, Vec::new());
+        if !(self.is_word("with") && self.peek_after() == TokenKind::Mark(Mark::BraceOpen)) {
+            value = Some(self.name("the name of what is returned")?);
+            if self.is_mark(Mark::BraceOpen) {
+                self.advance();
+                fields = self.commas(|parser| parser.name("an attribute"))?;
+                self.mark(Mark::BraceClose)?;
+            }
         }
         let with = if self.eat_word("with") { self.assigns()? } else { Vec::new() };
         let at = match self.is_word("at") && self.peek_after() == TokenKind::Path {
@@ -180,6 +234,18 @@ impl Parser<'_> {
             false => None,
         };
         Ok(Return { status, value, fields, with, at })
+    }
+
+    /// `return 204`, and the end of the line.
+    fn returns_nothing(&mut self, status: Option<Spanned<u16>>) -> Read<Return> {
+        let token = self.token();
+        if token.kind == TokenKind::Word && !token.first {
+            let message = "an answer with the status 204 has no body";
+            let help = "write `return 204` alone, or choose another status";
+            self.diagnostics.push(Diagnostic::new(Rule::Syntax, token.span, message).help(help));
+            return Err(Unreadable);
+        }
+        Ok(Return { status, value: None, fields: Vec::new(), with: Vec::new(), at: None })
     }
 
     fn fact(&mut self) -> Read<Fact> {

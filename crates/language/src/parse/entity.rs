@@ -1,7 +1,7 @@
 //! Entities and their members.
 
-use crate::ast::{Bounds, Entity, Field, Index, KeyPart, KeyTemplate, Member, Moves, Type, Waive};
-use crate::{Mark, Name, Spanned, TokenKind};
+use crate::ast::{Entity, Field, Index, KeyTemplate, Member, Moves, Waive};
+use crate::{Mark, TokenKind};
 
 use super::{Parser, Read, Resume};
 
@@ -39,6 +39,9 @@ impl Parser<'_> {
             members.push(Member::Index(self.index()?));
         } else if self.eat_word("copies") {
             members.push(Member::Copies(self.commas(|parser| parser.name("an attribute"))?));
+        } else if self.is_word("expires") && self.ends_after(2) {
+            self.word("expires")?;
+            members.push(Member::Expires(self.name("the attribute that holds the end")?));
         } else if self.is_word("waive") {
             members.push(Member::Waive(self.waive()?));
         } else if self.second_word_is("moves") {
@@ -50,25 +53,27 @@ impl Parser<'_> {
         Ok(())
     }
 
+    /// Whether the line, or the block, ends behind so many tokens.
+    fn ends_after(&self, count: usize) -> bool {
+        let next = self.tokens.get(self.at + count);
+        next.is_none_or(|token| token.first || token.kind == TokenKind::Mark(Mark::BraceClose))
+    }
+
     pub(super) fn second_word_is(&self, word: &str) -> bool {
         let second = self.tokens.get(self.at + 1);
         second.is_some_and(|token| token.kind == TokenKind::Word && self.slice(token.span) == word)
     }
 
     fn key_template(&mut self) -> Read<KeyTemplate> {
-        let token = self.advance();
-        let part = match self.slice(token.span) {
-            "PK" => KeyPart::Partition,
-            _ => KeyPart::Sort,
-        };
+        let part = self.key_part();
         self.mark(Mark::Equal)?;
         let template = self.template()?;
-        Ok(KeyTemplate { part: Spanned::new(part, token.span), template })
+        Ok(KeyTemplate { part, template })
     }
 
     fn index(&mut self) -> Read<Index> {
         let start = self.advance().span;
-        let name = self.name("the index's name")?;
+        let name = self.index_name()?;
         let moves = if self.is_word("moves") { Some(self.advance().span) } else { None };
         let mut keys = Vec::new();
         let body = self.braces(Resume::Line, |parser| {
@@ -87,9 +92,9 @@ impl Parser<'_> {
         self.word("moves")?;
         let mut moves = Vec::new();
         let body = self.braces(Resume::Line, |parser| {
-            let from = parser.name("a value of the attribute")?;
+            let from = parser.slug("a value of the attribute")?;
             parser.mark(Mark::Arrow)?;
-            let to = parser.commas(|parser| parser.name("a value of the attribute"))?;
+            let to = parser.commas(|parser| parser.slug("a value of the attribute"))?;
             moves.push((from, to));
             Ok(())
         })?;
@@ -112,9 +117,7 @@ impl Parser<'_> {
         if self.token().first {
             return Err(self.error_at(name.span, format!("`{}` has no type", name.node)));
         }
-        let start = self.token().span;
-        let kind = self.field_type()?;
-        let kind = Spanned::new(kind, start.to(self.last_span()));
+        let kind = self.spanned_type()?;
         let mut field = Field { name, kind, optional: None, secret: None, default: None };
         loop {
             if self.is_mark(Mark::Question) && field.optional.is_none() {
@@ -132,59 +135,5 @@ impl Parser<'_> {
             field.default = Some(self.expression()?);
         }
         Ok(field)
-    }
-
-    fn field_type(&mut self) -> Read<Type> {
-        let name = self.name("a type")?;
-        if self.eat_mark(Mark::Dot) {
-            return Ok(Type::Of(name, self.name("an attribute of the entity")?));
-        }
-        if self.is_mark(Mark::Pipe) {
-            let mut values = vec![name];
-            while self.eat_mark(Mark::Pipe) {
-                values.push(self.name("a value")?);
-            }
-            return Ok(Type::OneOf(values));
-        }
-        let mut arguments = Vec::new();
-        if self.eat_mark(Mark::ParenOpen) {
-            arguments = self.commas(|parser| parser.kind(TokenKind::Number, "a number"))?;
-            self.mark(Mark::ParenClose)?;
-        }
-        let bounds = self.bounds()?;
-        let like = match self.is_word("like") && !self.token().first {
-            true => {
-                self.advance();
-                Some(self.plain_text("a pattern in quotes")?)
-            }
-            false => None,
-        };
-        Ok(Type::Named { name, arguments, bounds, like })
-    }
-
-    pub(super) fn bounds(&mut self) -> Read<Option<Bounds>> {
-        let low = self.signed_number()?;
-        if !self.eat_mark(Mark::DotDot) {
-            return match low {
-                None => Ok(None),
-                Some(_) => Err(self.expected("`..` and the greatest value")),
-            };
-        }
-        let high = self.signed_number()?;
-        Ok(Some(Bounds { low, high }))
-    }
-
-    fn signed_number(&mut self) -> Read<Option<Name>> {
-        let negative = self.is_mark(Mark::Minus);
-        if !negative && self.token().kind != TokenKind::Number {
-            return Ok(None);
-        }
-        let start = self.token().span;
-        if negative {
-            self.advance();
-        }
-        let number = self.kind(TokenKind::Number, "a number")?;
-        let sign = if negative { "-" } else { "" };
-        Ok(Some(Spanned::new(format!("{sign}{}", number.node), start.to(number.span))))
     }
 }

@@ -1,5 +1,5 @@
 //! Expressions, from the loosest operator to the tightest:
-//! `or`, `and`, `not`, comparisons and tests, `+` and `-`, then `.x` and calls.
+//! `or`, `and`, `not`, comparisons and tests, `+` and `-`, `*` and `/`, then `.x` and calls.
 
 use crate::ast::{Assign, BinaryOp, Expr, ExprKind};
 use crate::{Mark, Spanned, TokenKind};
@@ -128,7 +128,19 @@ impl Parser<'_> {
             self.word("and")?;
             ExprKind::Between(left, low, Box::new(self.sum()?))
         } else if self.eat_word("in") {
-            self.mark(Mark::ParenOpen)?;
+            if !self.is_mark(Mark::ParenOpen) {
+                let of = self.sum()?;
+                let span = start.to(of.span);
+                let kind = match (&left.node, &of.node) {
+                    (ExprKind::Name(one), ExprKind::Name(other)) => {
+                        let one = Spanned::new(one.clone(), start);
+                        ExprKind::Within(one, Spanned::new(other.clone(), of.span))
+                    }
+                    _ => ExprKind::ElementOf(left, Box::new(of)),
+                };
+                return Ok(Spanned::new(kind, span));
+            }
+            self.advance();
             let values = self.commas(Parser::expression)?;
             self.mark(Mark::ParenClose)?;
             ExprKind::In(left, values)
@@ -139,11 +151,32 @@ impl Parser<'_> {
     }
 
     fn sum(&mut self) -> Read<Expr> {
-        let mut left = self.postfix()?;
+        let mut left = self.product()?;
         loop {
             let op = match self.token().kind {
                 TokenKind::Mark(Mark::Plus) => BinaryOp::Plus,
                 TokenKind::Mark(Mark::Minus) => BinaryOp::Minus,
+                _ => return Ok(left),
+            };
+            self.term()?;
+            let op = Spanned::new(op, self.advance().span);
+            left = binary(left, op, self.product()?);
+        }
+    }
+
+    fn product(&mut self) -> Read<Expr> {
+        let mut left = self.postfix()?;
+        loop {
+            let token = self.token();
+            let op = match token.kind {
+                TokenKind::Mark(Mark::Star) => BinaryOp::Times,
+                TokenKind::Mark(Mark::Slash) => BinaryOp::Over,
+                // Behind a space a slash is a path, which no value is followed by.
+                TokenKind::Path if self.slice(token.span) == "/" => BinaryOp::Over,
+                TokenKind::Path if !token.first => {
+                    let message = "this is a path; write `a / b` with spaces to divide";
+                    return Err(self.error_at(token.span, message));
+                }
                 _ => return Ok(left),
             };
             self.term()?;
@@ -205,16 +238,33 @@ impl Parser<'_> {
         Ok(Spanned::new(kind, token.span))
     }
 
-    /// A name, a call or `new`.
+    /// A name, a word of an enum, a call or `new`. Only a word of an enum may have dashes; which of them it is, is seen
+    /// where names have a meaning.
     fn named(&mut self) -> Read<Expr> {
-        let name = self.operand("a value")?;
+        let name = self.slug("a value")?;
         let start = name.span;
         if name.node == "new" && self.token().kind == TokenKind::Word && !self.token().first {
             let what = self.name("what is to be new")?;
             let span = start.to(what.span);
             return Ok(Spanned::new(ExprKind::New(what), span));
         }
+        let quantifier = match name.node.as_str() {
+            "all" => Some(true),
+            "any" => Some(false),
+            _ => None,
+        };
+        if let Some(all) =
+            quantifier.filter(|_| self.token().kind == TokenKind::Word && self.second_word_is("in"))
+        {
+            let (element, over) = self.element_in()?;
+            self.mark(Mark::ParenOpen)?;
+            let test = Box::new(self.expression()?);
+            let span = start.to(self.mark(Mark::ParenClose)?);
+            let over = Box::new(over);
+            return Ok(Spanned::new(ExprKind::Every { all, element, over, test }, span));
+        }
         if self.is_mark(Mark::ParenOpen) && !self.token().first {
+            self.no_dash(&name);
             self.advance();
             let arguments = self.commas(Parser::argument)?;
             let close = self.mark(Mark::ParenClose)?;

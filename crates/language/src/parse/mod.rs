@@ -11,13 +11,15 @@ mod invariant;
 mod operation;
 mod queue;
 mod recover;
+mod table;
 mod template;
+mod types;
 
 use std::ops::RangeInclusive;
 
 use recover::Resume;
 
-use crate::ast::{Document, Item, Role, Table};
+use crate::ast::{Document, Item, Role};
 use crate::lex::lex;
 use crate::markdown::{BlockKind, Misspelt, scan};
 use crate::{Diagnostic, Mark, Name, Rule, Span, Spanned, Token, TokenKind};
@@ -30,9 +32,6 @@ const DIAGNOSTICS_MAX: usize = 100;
 
 /// The largest document: a bound for memory, far above what anyone would read.
 pub const DOCUMENT_BYTES_MAX: usize = 4 * 1024 * 1024;
-
-/// How long the name of a table is, by DynamoDB's rule.
-const TABLE_NAME_BYTES: std::ops::RangeInclusive<usize> = 3..=255;
 
 /// A document as far as it could be read, and its mistakes of syntax.
 #[derive(Debug, Default)]
@@ -173,53 +172,6 @@ impl<'a> Parser<'a> {
         }
     }
 
-    fn table(&mut self) -> Read<Table> {
-        let start = self.advance().span;
-        let name = self.table_name()?;
-        let mut discriminator = None;
-        self.braces(Resume::Line, |parser| {
-            if parser.eat_word("type") {
-                discriminator = Some(parser.name("the attribute that tells entities apart")?);
-                Ok(())
-            } else {
-                Err(parser
-                    .expected("`type` and the name of the attribute that tells entities apart"))
-            }
-        })?;
-        Ok(Table { name, discriminator, span: start.to(self.last_span()) })
-    }
-
-    /// The name of a table. It is DynamoDB's and not the language's, so dashes and dots may stand anywhere in it, and
-    /// it reaches as far as a brace, a space or a comment.
-    fn table_name(&mut self) -> Read<Name> {
-        let start = self.token().span.start;
-        let rest = self.text.get(start..).unwrap_or_default();
-        let ends = |(at, c): (usize, char)| {
-            let comment = rest.get(at..).is_some_and(|rest| rest.starts_with("//"));
-            (c.is_whitespace() || c == '{' || comment).then_some(at)
-        };
-        let length = rest.char_indices().find_map(ends).unwrap_or(rest.len());
-        if length == 0 || matches!(self.token().kind, TokenKind::End | TokenKind::Text) {
-            return Err(self.expected("the table's name"));
-        }
-        let span = Span::new(start, start + length);
-        let mut read = 0;
-        while !self.at_end() && self.token().span.start < span.end {
-            read += self.advance().span.range().len();
-        }
-        let name = self.slice(span).to_owned();
-        // Characters that begin no token were reported by the lexer.
-        let told = read < length;
-        let known = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '.' | '-');
-        if !told && (!TABLE_NAME_BYTES.contains(&name.len()) || !name.chars().all(known)) {
-            let (least, most) = (TABLE_NAME_BYTES.start(), TABLE_NAME_BYTES.end());
-            let message = format!("`{name}` is not a name for a table");
-            let help = format!("DynamoDB takes {least} to {most} of `A-Z a-z 0-9 _ . -`");
-            self.diagnostics.push(Diagnostic::new(Rule::Syntax, span, message).help(help));
-        }
-        Ok(Spanned::new(name, span))
-    }
-
     // The tokens.
 
     fn token(&self) -> Token {
@@ -314,25 +266,34 @@ impl<'a> Parser<'a> {
 
     /// A name: a word without dashes. One with dashes is reported, and read on as the name it could have been.
     fn name(&mut self, what: &str) -> Read<Name> {
-        let mut name = self.slug(what)?;
+        let name = self.slug(what)?;
+        Ok(self.undashed(name))
+    }
+
+    /// A word as a name.
+    fn undashed(&mut self, mut name: Name) -> Name {
         if name.node.contains('-') {
             let joined = name.node.replace('-', "_");
             self.no_name(&name.node, name.span, format!("write `{joined}`"));
             name.node = joined;
         }
+        name
+    }
+
+    /// The name of an attribute or a function in an expression, where a dash may be meant to subtract. One with dashes is
+    /// reported and keeps them, so that nothing is found under it.
+    fn operand(&mut self, what: &str) -> Read<Name> {
+        let name = self.slug(what)?;
+        self.no_dash(&name);
         Ok(name)
     }
 
-    /// A name in an expression, where a dash may be meant to subtract. One with dashes is reported and keeps them, so
-    /// that nothing is found under it.
-    fn operand(&mut self, what: &str) -> Read<Name> {
-        let name = self.slug(what)?;
+    fn no_dash(&mut self, name: &Name) {
         if name.node.contains('-') {
             let (joined, spaced) = (name.node.replace('-', "_"), name.node.replace('-', " - "));
             let help = format!("write `{joined}` for a name, or `{spaced}` to subtract");
             self.no_name(&name.node, name.span, help);
         }
-        Ok(name)
     }
 
     fn no_name(&mut self, written: &str, span: Span, help: String) {

@@ -1,7 +1,7 @@
 //! Requests to the table, and the clauses that follow them.
 
-use crate::ast::{Clause, ClauseKind, Operation, Verb};
-use crate::{Mark, Spanned, TokenKind};
+use crate::ast::{Assign, Clause, ClauseKind, Operation, Pick, Removal, Verb};
+use crate::{Mark, Name, Spanned, TokenKind};
 
 use super::{Parser, Read};
 
@@ -34,6 +34,10 @@ impl Parser<'_> {
         };
         self.advance();
         let target = self.name("an entity or a name bound to one")?;
+        let mut also = Vec::new();
+        while verb == Verb::Query && self.eat_mark(Mark::Comma) {
+            also.push(self.name("another entity")?);
+        }
         let mut key = Vec::new();
         if self.is_mark(Mark::ParenOpen) {
             self.advance();
@@ -46,8 +50,25 @@ impl Parser<'_> {
         while let Some(clause) = self.clause()? {
             clauses.push(clause);
         }
+        let absent = self.if_absent_else()?;
         let otherwise = self.otherwise()?;
-        Ok(Operation { verb: Spanned::new(verb, token.span), target, key, of, clauses, otherwise })
+        let verb = Spanned::new(verb, token.span);
+        Ok(Operation { verb, target, also, key, of, clauses, absent, otherwise })
+    }
+
+    /// Whether `the ENTITY in NAME` begins here.
+    pub(super) fn is_pick(&self) -> bool {
+        let second = self.tokens.get(self.at + 1);
+        self.is_word("the")
+            && second.is_some_and(|token| token.kind == TokenKind::Word && !token.first)
+    }
+
+    pub(super) fn pick(&mut self) -> Read<Pick> {
+        self.advance();
+        let entity = self.name("an entity")?;
+        self.word("in")?;
+        let of = self.name("what a query of several entities has found")?;
+        Ok(Pick { entity, of, otherwise: self.otherwise()? })
     }
 
     fn clause(&mut self) -> Read<Option<Clause>> {
@@ -73,8 +94,8 @@ impl Parser<'_> {
         }
         let word = self.slice(token.span);
         let clauses = [
-            "strong", "snapshot", "by", "where", "order", "page", "first", "set", "remove", "add",
-            "replace", "if",
+            "strong", "snapshot", "for", "by", "where", "order", "page", "first", "set", "remove",
+            "add", "replace", "if",
         ];
         if !clauses.contains(&word) {
             return Ok(None);
@@ -88,7 +109,11 @@ impl Parser<'_> {
         Ok(match word {
             "strong" => ClauseKind::Strong(self.when_suffix()?),
             "snapshot" => ClauseKind::Snapshot,
-            "by" => ClauseKind::By(self.name("an index")?),
+            "for" => {
+                let (element, over) = self.element_in()?;
+                ClauseKind::For(element, over)
+            }
+            "by" => ClauseKind::By(self.index_name()?),
             "where" => {
                 let outer = std::mem::replace(&mut self.in_where, true);
                 let condition = self.expression();
@@ -117,13 +142,45 @@ impl Parser<'_> {
                 ClauseKind::Page { size, max, asked }
             }
             "first" => ClauseKind::First(self.kind(TokenKind::Number, "how many to read")?),
-            "set" => ClauseKind::Set(self.commas(Parser::assign)?),
-            "remove" => ClauseKind::Remove(self.commas(|parser| parser.name("an attribute"))?),
+            "set" => ClauseKind::Set(self.commas(Parser::change)?),
+            "remove" => ClauseKind::Remove(self.commas(Parser::removal)?),
             "add" => ClauseKind::Add(self.commas(Parser::assign)?),
             "replace" => ClauseKind::Replace,
             _ if self.eat_word("absent") => ClauseKind::IfAbsent,
             _ => ClauseKind::If(self.expression()?),
         })
+    }
+
+    /// `a = x`, `a.b = x` or `a ?= x`
+    fn change(&mut self) -> Read<Assign> {
+        let (name, within) = self.place()?;
+        if within.is_empty() {
+            return self.assigned(name);
+        }
+        if !self.is_mark(Mark::Equal) && !self.is_mark(Mark::MaybeEqual) {
+            return Err(self.expected("`=` and a value"));
+        }
+        Ok(Assign { within, ..self.assigned(name)? })
+    }
+
+    /// `a`, `a.b` or `a = x`
+    fn removal(&mut self) -> Read<Removal> {
+        let (name, within) = self.place()?;
+        let element = match self.eat_mark(Mark::Equal) {
+            true => Some(self.expression()?),
+            false => None,
+        };
+        Ok(Removal { name, within, element })
+    }
+
+    /// An attribute, and the members that lead to a place within it.
+    fn place(&mut self) -> Read<(Name, Vec<Name>)> {
+        let name = self.name("an attribute")?;
+        let mut within = Vec::new();
+        while self.eat_mark(Mark::Dot) {
+            within.push(self.name("a member")?);
+        }
+        Ok((name, within))
     }
 
     /// `when CONDITION` on the same line, if it is there.

@@ -43,7 +43,7 @@ impl Parser<'_> {
         Ok(queue)
     }
 
-    /// `steps NAME(a id, b time) { … }`
+    /// `steps NAME(a id, b time) [gives NAME] { … }`
     pub(super) fn declared_steps(&mut self) -> Read<Steps> {
         let start = self.advance().span;
         let name = self.name("the name of the steps")?;
@@ -53,12 +53,16 @@ impl Parser<'_> {
             parameters = self.commas(Parser::field)?;
             self.mark(Mark::ParenClose)?;
         }
+        let gives = match self.eat_word("gives") {
+            true => Some(self.name("the name of what the steps give")?),
+            false => None,
+        };
         let (body, span) = self.block()?;
-        Ok(Steps { name, parameters, body, span: start.to(span) })
+        Ok(Steps { name, parameters, gives, body, span: start.to(span) })
     }
 
-    /// `do NAME(a, b)`
-    pub(super) fn call(&mut self) -> Read<StatementKind> {
+    /// `do NAME(a, b)`, for a name or for none.
+    pub(super) fn call(&mut self, result: Option<Name>) -> Read<StatementKind> {
         self.advance();
         let name = self.same_line("the name of the steps to do")?;
         let mut arguments = Vec::new();
@@ -67,7 +71,7 @@ impl Parser<'_> {
             arguments = self.commas(Parser::expression)?;
             self.mark(Mark::ParenClose)?;
         }
-        Ok(StatementKind::Do(name, arguments))
+        Ok(StatementKind::Do { result, name, arguments })
     }
 
     /// `on QUEUE { a, b }` or `on dead { … }`

@@ -96,6 +96,7 @@ pub(super) const STATEMENTS: &[&str] = &[
     "match",
     "when",
     "transact",
+    "each",
     "send",
     "do",
     "on",

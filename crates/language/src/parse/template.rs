@@ -1,5 +1,7 @@
 //! Texts with holes.
 
+use latchkey_value::Format;
+
 use crate::ast::{Piece, Template};
 use crate::lex::lex;
 use crate::{Diagnostic, Mark, Rule, Span, Spanned, TokenKind};
@@ -54,7 +56,7 @@ impl Parser<'_> {
         template
     }
 
-    /// `{expression}` or `{expression:02}`
+    /// `{expression}`, `{expression:02}` or `{expression:day}`
     fn hole(&mut self, span: Span) -> Read<Piece> {
         if !self.slice(span).ends_with('}') {
             return Err(self.error_at(span, "a hole in a text that is never closed"));
@@ -76,23 +78,31 @@ impl Parser<'_> {
 
     fn hole_inside(&mut self) -> Read<Piece> {
         let value = self.expression()?;
-        let mut width = None;
-        if self.eat_mark(Mark::Colon) {
-            let digits = self.kind(TokenKind::Number, "a width such as `02`")?;
-            let read = digits.node.strip_prefix('0').and_then(|digits| digits.parse().ok());
-            match read {
-                Some(count @ 1..=38) => width = Some(Spanned::new(count, digits.span)),
-                _ => {
-                    let message =
-                        format!("`{}` is not a width; write `06` for six digits", digits.node);
-                    return Err(self.error_at(digits.span, message));
-                }
-            }
-        }
+        let format = if self.eat_mark(Mark::Colon) { Some(self.format()?) } else { None };
         if !self.at_end() {
             return Err(self.expected("`}`"));
         }
-        Ok(Piece::Hole { value, width })
+        Ok(Piece::Hole { value, format })
+    }
+
+    /// What stands behind the colon of a hole: a word, or a width, perhaps with a minus.
+    fn format(&mut self) -> Read<Spanned<Format>> {
+        let start = self.token().span;
+        self.eat_mark(Mark::Minus);
+        if !matches!(self.token().kind, TokenKind::Number | TokenKind::Word) {
+            return Err(self.expected("a width such as `02`, or a word such as `day`"));
+        }
+        let digits = self.token().kind == TokenKind::Number;
+        let span = start.to(self.advance().span);
+        let written = self.slice(span);
+        let wrong = match Format::named(written) {
+            Some(format) => return Ok(Spanned::new(format, span)),
+            None if digits => format!("`{written}` is not a width; write `06` for six digits"),
+            None => format!(
+                "`{written}` is no form of a value; there are `year`, `month`, `day`, `hour` and `lower`"
+            ),
+        };
+        Err(self.error_at(span, wrong))
     }
 }
 

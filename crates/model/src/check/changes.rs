@@ -25,12 +25,39 @@ impl<'a> Changes<'a> {
             removed: HashMap::new(),
         };
         for contract in model.bodies() {
-            each_leg(contract, |leg, _| changes.take_in(contract, leg));
+            each_leg(contract, |leg, _| {
+                changes.take_in(model, contract, leg);
+                if model.entities[leg.entity].is_expiring() {
+                    changes.take_in_end(model, contract, leg);
+                }
+            });
         }
         changes
     }
 
-    fn take_in(&mut self, contract: &'a Contract, leg: &'a Leg) {
+    /// What a write of an item that ends does beyond what it says. An item that has ended is absent: a `put` replaces it,
+    /// and a change of its end may end it, or bring it back for a call with another `now`.
+    fn take_in_end(&mut self, model: &'a Model, contract: &'a Contract, leg: &'a Leg) {
+        let entity = &model.entities[leg.entity];
+        let sets = |name: &str| {
+            let mut set = leg.values.iter().chain(&leg.adds);
+            set.any(|given| given.attribute == name)
+                || leg.removes.iter().any(|other| other == name)
+        };
+        match leg.verb {
+            Verb::Put if !is_new(leg) => {
+                self.replaced.entry(leg.entity).or_default().push(contract);
+                self.removed.entry(leg.entity).or_default().push(contract);
+            }
+            Verb::Update | Verb::Upsert if entity.expires.as_deref().is_some_and(sets) => {
+                self.made.entry(leg.entity).or_default().push(contract);
+                self.removed.entry(leg.entity).or_default().push(contract);
+            }
+            Verb::Put | Verb::Update | Verb::Upsert | Verb::Delete | Verb::Check => {}
+        }
+    }
+
+    fn take_in(&mut self, model: &'a Model, contract: &'a Contract, leg: &'a Leg) {
         let of_entity = |map: &mut HashMap<EntityId, Vec<&'a Contract>>| {
             map.entry(leg.entity).or_default().push(contract);
         };
@@ -38,7 +65,7 @@ impl<'a> Changes<'a> {
             Verb::Put => {
                 of_entity(&mut self.made);
                 // A key with something new in it was never there before.
-                if !leg.key.iter().any(|given| matches!(given.value.kind, ExprKind::New(_))) {
+                if !is_new(leg) {
                     self.remade.insert(leg.entity);
                 }
                 if leg.put != Some(PutMode::IfAbsent) {
@@ -55,6 +82,9 @@ impl<'a> Changes<'a> {
         if matches!(leg.verb, Verb::Update | Verb::Upsert) {
             let set = leg.values.iter().chain(&leg.adds).map(|given| given.attribute.as_str());
             for attribute in set.chain(leg.removes.iter().map(String::as_str)) {
+                self.by_attribute.entry((leg.entity, attribute)).or_default().push(contract);
+            }
+            for attribute in untold(model, leg) {
                 self.by_attribute.entry((leg.entity, attribute)).or_default().push(contract);
             }
         }
@@ -76,6 +106,13 @@ impl<'a> Changes<'a> {
         self.by_attribute.get(&(entity, attribute)).cloned().unwrap_or_default()
     }
 
+    /// Who may give an item that is there another value of an attribute.
+    pub(super) fn overwrites(&self, entity: EntityId, attribute: &str) -> Vec<&'a Contract> {
+        let mut all = self.updates(entity, attribute);
+        all.extend(self.replaced.get(&entity).into_iter().flatten());
+        all
+    }
+
     /// Who may remove an item.
     pub(super) fn removal(&self, entity: EntityId) -> &[&'a Contract] {
         self.removed.get(&entity).map_or(&[], Vec::as_slice)
@@ -85,4 +122,17 @@ impl<'a> Changes<'a> {
     pub(super) fn making(&self, entity: EntityId) -> &[&'a Contract] {
         self.made.get(&entity).map_or(&[], Vec::as_slice)
     }
+}
+
+/// The attributes that an upsert writes with its key, and that its key does not tell: the item that is there may have
+/// others.
+pub(super) fn untold<'a>(model: &'a Model, leg: &'a Leg) -> impl Iterator<Item = &'a str> {
+    let key = &model.entities[leg.entity].key;
+    let parts = leg.key.iter().filter(|_| leg.verb == Verb::Upsert);
+    parts.map(|given| given.attribute.as_str()).filter(|name| !key.tells(name))
+}
+
+/// Whether a leg is on an item that was never there before.
+fn is_new(leg: &Leg) -> bool {
+    leg.key.iter().any(|given| matches!(given.value.kind, ExprKind::New(_)))
 }

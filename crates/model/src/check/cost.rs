@@ -35,6 +35,7 @@ pub(super) fn check(model: &Model, report: &mut Report) {
 fn total(prices: &Prices<'_>, contract: &Contract, pick: fn(&Capacity) -> u64) -> u64 {
     worst(&contract.steps, &|step, in_transaction| {
         let all = prices.charges(step, in_transaction);
-        all.iter().map(|charge| pick(&charge.largest)).fold(0, u64::saturating_add)
+        let units = all.iter().flat_map(|charge| [&charge.largest, &charge.ended]);
+        units.map(pick).fold(0, u64::saturating_add)
     })
 }

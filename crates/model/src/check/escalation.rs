@@ -36,10 +36,14 @@ pub(super) fn check(model: &Model, report: &mut Report) {
             for given in &placed.leg.values {
                 let attribute = (placed.leg.entity, given.attribute.as_str());
                 let writer = Writer { model, contract, group, placed, attribute };
-                let Some(input) = writer.untested(given) else { continue };
-                let what = match &contract.inputs[input].kind {
-                    Type::Enum(words) if rights.contains(&attribute) => writer.gives(words),
-                    Type::Id | Type::Ulid if owners.contains(&attribute) => writer.hands_over(),
+                let Some(value) = writer.untested(given) else { continue };
+                let what = match &value.of {
+                    Kind::Value(Type::Enum(words)) if rights.contains(&attribute) => {
+                        writer.gives(words)
+                    }
+                    Kind::Value(Type::Id | Type::Ulid) if owners.contains(&attribute) => {
+                        writer.hands_over()
+                    }
                     _ => None,
                 };
                 if let Some((why, help)) = what {
@@ -77,6 +81,11 @@ fn read_by<'a>(
     let (mut owned, mut read) = (HashSet::new(), Vec::new());
     each(lets, test, &mut |part| match &part.kind {
         ExprKind::Owns(thing) => owned.extend(attribute(thing)),
+        ExprKind::Contains(set, element)
+            if matches!(plain(lets, element).kind, ExprKind::CallerId) =>
+        {
+            owned.extend(attribute(set));
+        }
         ExprKind::Binary(Op::Equal, a, b) => {
             for (one, other) in [(a, b), (b, a)] {
                 if matches!(plain(lets, one).kind, ExprKind::CallerId) {
@@ -105,8 +114,9 @@ fn is_by_caller<'a>(contract: &'a Contract, lets: &Lets<'a>, item: BindingId) ->
         if read.binding == Some(item) {
             match &read.what {
                 What::Get(key) => key.iter().for_each(|given| look(&given.value)),
-                What::Batch(batch) => batch.key.iter().for_each(|given| look(&given.value)),
+                What::Batch(batch) => batch.values().for_each(&mut look),
                 What::Query(query) => query.texts().for_each(&mut look),
+                What::Part(_) => {}
             }
         }
     });
@@ -126,18 +136,34 @@ struct Writer<'a, 'g> {
 type Story = (&'static str, &'static str);
 
 impl<'a> Writer<'a, '_> {
-    /// The input that is written, where nothing on the way tests it.
-    fn untested(&self, given: &'a Given) -> Option<InputId> {
+    /// The input that a value is of: the input itself, a member of it, or an element of its list.
+    fn input_of(&self, value: &'a Expr) -> Option<InputId> {
+        let mut value = plain(&self.group.lets, value);
+        loop {
+            value = match (&value.kind, self.placed.each) {
+                (ExprKind::Input(input), _) => return Some(*input),
+                (ExprKind::Member(record, _), _) => plain(&self.group.lets, record),
+                (ExprKind::Binding(id), Some(each)) if *id == each.element => &each.over,
+                _ => return None,
+            };
+        }
+    }
+
+    /// The value of an input that is written, where nothing on the way tests the input.
+    fn untested(&self, given: &'a Given) -> Option<&'a Expr> {
         let lets = &self.group.lets;
-        let ExprKind::Input(input) = plain(lets, &given.value).kind else { return None };
+        let input = self.input_of(&given.value)?;
         let mut tested = false;
-        let around = self.placed.guards.iter().chain(&self.group.way.tests).map(|one| one.test);
+        // That there are elements says nothing of them.
+        let listed = |test: &Expr| self.placed.each.is_some_and(|it| std::ptr::eq(&it.over, test));
+        let guards = self.placed.guards.iter().filter(|one| !listed(one.test));
+        let around = guards.chain(&self.group.way.tests).map(|one| one.test);
         for test in around.chain(&self.placed.leg.condition) {
             each(lets, test, &mut |part| {
                 tested |= matches!(part.kind, ExprKind::Input(other) if other == input);
             });
         }
-        (!tested).then_some(input)
+        (!tested).then(|| plain(lets, &given.value))
     }
 
     /// A word that the caller chooses freely, where callers with several words may write.

@@ -6,7 +6,8 @@ use super::flow::lets;
 use super::truth::{Lets, each};
 use super::{Report, each_leg, each_send, each_step};
 use crate::model::{
-    BindingId, By, Contract, Expr, ExprKind, Model, Read, Step, StepKind, Strong, Waiver, What,
+    BindingId, By, Contract, Expr, ExprKind, Kind, Model, Read, Step, StepKind, Strong, Waiver,
+    What,
 };
 
 pub(super) fn check(model: &Model, report: &mut Report) {
@@ -44,6 +45,7 @@ fn decisions<'a>(
             | StepKind::Require(test, _)
             | StepKind::Match(test, _)
             | StepKind::When(test, _, _) => test,
+            StepKind::Each(each) => &each.over,
             _ => return,
         };
         if let Some(span) = uses(test) {
@@ -87,7 +89,8 @@ fn only_shown<'a>(contract: &'a Contract, lets: &Lets<'a>, binding: BindingId) -
             shown &= returned.binding == Some(binding);
             for given in &returned.with {
                 each(lets, &given.value, &mut |part| {
-                    shown &= !matches!(&part.kind, ExprKind::Attribute(id, _) if *id != binding);
+                    shown &= !matches!(&part.kind, ExprKind::Attribute(id, _) if *id != binding)
+                        && !matches!(part.of, Kind::Page(_));
                 });
             }
         }
@@ -103,13 +106,17 @@ fn doubtful<'a>(contract: &'a Contract, lets: &Lets<'a>, binding: BindingId) -> 
         return all;
     }
     each_step(&contract.steps, &mut |step| {
+        if let StepKind::Each(each) = &step.kind {
+            all.extend(uses(lets, &each.over, &all).map(|_| each.element));
+            return;
+        }
         let StepKind::Read(read) = &step.kind else { return };
         let rests = match &read.what {
             What::Get(key) => key.iter().any(|given| uses(lets, &given.value, &all).is_some()),
-            What::Batch(batch) => {
-                batch.key.iter().any(|given| uses(lets, &given.value, &all).is_some())
-            }
+            What::Batch(batch) => batch.values().any(|value| uses(lets, value, &all).is_some()),
             What::Query(query) => query.texts().any(|text| uses(lets, text, &all).is_some()),
+            // As strong as what it is a part of, so that it is looked at itself.
+            What::Part(_) => false,
         };
         all.extend(read.binding.filter(|_| rests));
     });
@@ -141,8 +148,11 @@ fn raise(
     waivers: &[Waiver],
     report: &mut Report,
 ) {
-    let by_index = matches!(&read.what, What::Query(query) if query.by != By::Table);
+    let by_index = contract.query_of(read).is_some_and(|(_, query)| query.by != By::Table);
     let help = match (by_index, only_reads(contract)) {
+        (false, _) if matches!(read.what, What::Part(_)) => {
+            "write `strong` in the query that it is a part of"
+        }
         (false, _) => "write `strong` behind the read",
         (true, true) => {
             "a query by an index is never strong: `get` the item it found, `strong`, and decide on that"

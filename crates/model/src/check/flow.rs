@@ -1,13 +1,16 @@
 //! What a write rests on: the tests and reads that lead to it.
 
+mod alike;
+mod given;
+
 use std::rc::Rc;
 
 use super::each_step;
-use super::truth::{Lets, PARTS_MAX, Passed, each, plain};
+use super::truth::{Lets, Passed, each, plain};
 use crate::lower::ends;
 use crate::model::{
-    BindingId, Contract, Expr, ExprKind, FailureKind, Given, Leg, Model, OnFailure, Piece, Query,
-    Range, Read, Send, Step, StepKind, Template, TextPiece, What,
+    BindingId, Contract, Each, Expr, ExprKind, FailureKind, Leg, Model, OnFailure, Read, Send,
+    Step, StepKind, What,
 };
 use latchkey_language::Span;
 
@@ -34,6 +37,8 @@ pub(super) struct Group<'a> {
     pub(super) sends: Vec<Sent<'a>>,
     pub(super) way: Way<'a>,
     pub(super) lets: Rc<Lets<'a>>,
+    /// The elements that an `each` goes through, and the result that each is of.
+    pub(super) elements: Rc<[(BindingId, BindingId)]>,
     pub(super) model: &'a Model,
 }
 
@@ -41,8 +46,10 @@ pub(super) struct Group<'a> {
 pub(super) struct Placed<'a> {
     pub(super) leg: &'a Leg,
     pub(super) step: &'a Step,
-    /// The tests around it within the transaction.
+    /// The tests around it within the transaction. An `each` is one of them: its list, without which there is no leg.
     pub(super) guards: Vec<Passed<'a>>,
+    /// The `each` that it is in.
+    pub(super) each: Option<&'a Each>,
 }
 
 /// A send of a group.
@@ -78,7 +85,7 @@ enum Extra {
 
 fn walk<'a>(model: &'a Model, contract: &'a Contract, extra: Extra) -> Vec<Group<'a>> {
     let lets = Rc::new(lets(contract));
-    let mut walk = Walk { model, lets, extra, groups: Vec::new() };
+    let mut walk = Walk { model, lets, elements: elements(contract), extra, groups: Vec::new() };
     walk.steps(&contract.steps, Way::default());
     walk.groups
 }
@@ -94,9 +101,27 @@ pub(super) fn lets(contract: &Contract) -> Lets<'_> {
     lets
 }
 
+/// The elements of results that a contract goes through with an `each` or a `get … for`.
+fn elements(contract: &Contract) -> Rc<[(BindingId, BindingId)]> {
+    let mut found = Vec::new();
+    each_step(&contract.steps, &mut |step| match &step.kind {
+        StepKind::Each(each) => {
+            found.extend(each.result().map(|result| (each.element, result)));
+        }
+        StepKind::Read(read) => {
+            if let What::Batch(batch) = &read.what {
+                found.extend(batch.result().map(|(result, element)| (element, result)));
+            }
+        }
+        _ => {}
+    });
+    found.into()
+}
+
 struct Walk<'a> {
     model: &'a Model,
     lets: Rc<Lets<'a>>,
+    elements: Rc<[(BindingId, BindingId)]>,
     extra: Extra,
     groups: Vec<Group<'a>>,
 }
@@ -122,14 +147,14 @@ impl<'a> Walk<'a> {
                     way.find(read, true);
                 }
                 StepKind::Write(leg) => {
-                    let alone = vec![Placed { leg, step, guards: Vec::new() }];
+                    let alone = vec![Placed { leg, step, guards: Vec::new(), each: None }];
                     self.group(step, alone, Vec::new(), &way);
                     self.wrote(&mut way, [&**leg]);
                 }
                 StepKind::Transact(inner) => {
                     self.tests_within(inner, &mut way.clone());
                     let (mut legs, mut sends) = (Vec::new(), Vec::new());
-                    place(inner, &mut Vec::new(), &mut legs, &mut sends);
+                    place(inner, (&mut Vec::new(), None), &mut legs, &mut sends);
                     let all: Vec<&Leg> = legs.iter().map(|placed| placed.leg).collect();
                     self.group(step, legs, sends, &way);
                     self.wrote(&mut way, all);
@@ -137,7 +162,11 @@ impl<'a> Walk<'a> {
                 StepKind::Return(_) if self.extra == Extra::Answers => {
                     self.group(step, Vec::new(), Vec::new(), &way);
                 }
-                StepKind::Let(..) | StepKind::Send(_) | StepKind::Return(_) | StepKind::End(_) => {}
+                StepKind::Let(..)
+                | StepKind::Each(_)
+                | StepKind::Send(_)
+                | StepKind::Return(_)
+                | StepKind::End(_) => {}
             }
         }
         way
@@ -180,12 +209,16 @@ impl<'a> Walk<'a> {
         }
         for step in steps {
             self.test(step, way);
-            if let StepKind::When(test, yes, no) = &step.kind {
-                for (block, truth) in [(yes, true), (no, false)] {
-                    let mut inner = way.clone();
-                    inner.pass(test, truth);
-                    self.tests_within(block, &mut inner);
+            match &step.kind {
+                StepKind::When(test, yes, no) => {
+                    for (block, truth) in [(yes, true), (no, false)] {
+                        let mut inner = way.clone();
+                        inner.pass(test, truth);
+                        self.tests_within(block, &mut inner);
+                    }
                 }
+                StepKind::Each(each) => self.tests_within(&each.body, &mut way.clone()),
+                _ => {}
             }
             step.walk(&mut |step| {
                 if let StepKind::Write(leg) = &step.kind {
@@ -226,12 +259,15 @@ impl<'a> Walk<'a> {
     ) {
         // A leg that fails leaves everything as it was.
         for placed in &legs {
-            self.failed(placed.step, placed.leg.failure.as_ref(), way, |way| {
-                way.tests.extend(placed.guards.iter().copied());
-            });
+            for failure in placed.step.failures() {
+                self.failed(placed.step, Some(failure), way, |way| {
+                    way.tests.extend(placed.guards.iter().copied());
+                });
+            }
         }
-        let (lets, model) = (Rc::clone(&self.lets), self.model);
-        self.groups.push(Group { step, legs, sends, way: way.clone(), lets, model });
+        let (lets, elements) = (Rc::clone(&self.lets), Rc::clone(&self.elements));
+        let (way, model) = (way.clone(), self.model);
+        self.groups.push(Group { step, legs, sends, way, lets, elements, model });
     }
 
     /// Takes in writes: what was known of their items is known no more.
@@ -265,18 +301,23 @@ impl<'a> Way<'a> {
 
 fn place<'a>(
     steps: &'a [Step],
-    guards: &mut Vec<Passed<'a>>,
+    (guards, each): (&mut Vec<Passed<'a>>, Option<&'a Each>),
     legs: &mut Vec<Placed<'a>>,
     sends: &mut Vec<Sent<'a>>,
 ) {
     for step in steps {
         match &step.kind {
-            StepKind::Write(leg) => legs.push(Placed { leg, step, guards: guards.clone() }),
+            StepKind::Write(leg) => legs.push(Placed { leg, step, guards: guards.clone(), each }),
+            StepKind::Each(each) => {
+                guards.push(Passed::new(&each.over, true));
+                place(&each.body, (guards, Some(each)), legs, sends);
+                guards.pop();
+            }
             StepKind::Send(send) => sends.push(Sent { send, step, guards: guards.clone() }),
             StepKind::When(test, yes, no) => {
                 for (block, truth) in [(yes, true), (no, false)] {
                     guards.push(Passed::new(test, truth));
-                    place(block, guards, legs, sends);
+                    place(block, (&mut *guards, each), legs, sends);
                     guards.pop();
                 }
             }
@@ -306,165 +347,18 @@ impl<'a> Group<'a> {
         condition.flat_map(|test| Passed::new(test, true).atoms(&self.lets)).collect()
     }
 
-    /// The read a binding comes from, and its place among the reads.
+    /// The read a binding comes from, and its place among the reads. An element of a result comes from the read of
+    /// the result.
     pub(super) fn read_of(&self, binding: BindingId) -> Option<(usize, &'a Read)> {
+        let binding = self.result_of(binding).unwrap_or(binding);
         let mut reads = self.way.reads.iter().map(|(read, _)| *read).enumerate();
         reads.find(|(_, read)| read.binding == Some(binding))
     }
 
-    /// What a part of the key of a binding's item was given as.
-    pub(super) fn key_part(&self, binding: BindingId, attribute: &str) -> Option<&'a Expr> {
-        let of_key = |key: &'a [Given]| {
-            key.iter().find(|given| given.attribute == attribute).map(|given| &given.value)
-        };
-        if let Some((_, read)) = self.read_of(binding) {
-            return match &read.what {
-                What::Get(key) => of_key(key),
-                What::Batch(batch) => of_key(&batch.key),
-                What::Query(query) => self.queried_part(read, query, attribute),
-            };
-        }
-        let legs =
-            self.legs.iter().map(|placed| placed.leg).chain(self.way.written.iter().copied());
-        let made = legs.into_iter().find(|leg| leg.result == Some(binding) && leg.target.is_none());
-        made.and_then(|leg| of_key(&leg.key))
-    }
-
-    fn queried_part(&self, read: &'a Read, query: &'a Query, name: &str) -> Option<&'a Expr> {
-        let entity = &self.model.entities[read.entity];
-        let shape = entity.place(query.by)?;
-        let partition = query.partition.as_ref();
-        let partition = partition.and_then(|text| self.hole(&shape.partition, text, name));
-        partition.or_else(|| match &query.range {
-            Range::Equal(text) => self.hole(&shape.sort, text, name),
-            _ => None,
-        })
-    }
-
-    /// The value that a text has where a template has an attribute, if both have the same literal parts.
-    fn hole(&self, template: &Template, text: &'a Expr, name: &str) -> Option<&'a Expr> {
-        let ExprKind::Text(pieces) = &plain(&self.lets, text).kind else { return None };
-        let mut found = None;
-        for (piece, text) in template.pieces.iter().zip(pieces) {
-            match (piece, text) {
-                (Piece::Literal(a), TextPiece::Literal(b)) if a == b => {}
-                (Piece::Hole(hole), TextPiece::Value(value, _)) => {
-                    if hole.attribute == name {
-                        found = Some(value);
-                    }
-                }
-                _ => return None,
-            }
-        }
-        found.filter(|_| template.pieces.len() == pieces.len())
-    }
-
-    /// An expression as it was first given: a part of an item's key is what the item was asked for by.
-    pub(super) fn origin(&self, expr: &'a Expr) -> &'a Expr {
-        let mut expr = plain(&self.lets, expr);
-        // A read names only what is above it, so this ends.
-        while let ExprKind::Attribute(binding, name) = &expr.kind
-            && let Some(given) = self.key_part(*binding, name)
-        {
-            expr = plain(&self.lets, given);
-        }
-        expr
-    }
-
-    /// Whether a leg is on the very item of a binding.
-    pub(super) fn is_on(&self, leg: &'a Leg, binding: BindingId) -> bool {
-        let asked = self.read_of(binding).is_some_and(|(_, read)| read.entity == leg.entity);
-        leg.target == Some(binding)
-            || asked
-                && leg.key.iter().all(|given| {
-                    let value = plain(&self.lets, &given.value);
-                    matches!(&value.kind, ExprKind::Attribute(other, name)
-                        if *other == binding && *name == given.attribute)
-                        || self
-                            .key_part(binding, &given.attribute)
-                            .is_some_and(|part| self.alike(part, value, None))
-                })
-    }
-
-    /// Whether two expressions have one value. Within the second, what is stored stands for the item of a
-    /// binding, if one is given.
-    pub(super) fn alike(&self, a: &'a Expr, b: &'a Expr, item: Option<BindingId>) -> bool {
-        self.compare(a, b, item, &mut PARTS_MAX.clone())
-    }
-
-    /// Whether two values are equal where a leg stands within some tests: by themselves, or by tests that found them
-    /// equal.
-    pub(super) fn equal(&self, guards: &[Passed<'a>], a: &'a Expr, b: &'a Expr) -> bool {
-        let pairs: Vec<_> = self.known(guards).iter().filter_map(Passed::equality).collect();
-        let mut same = vec![a];
-        let mut at = 0;
-        while let Some(one) = same.get(at).copied() {
-            if self.alike(one, b, None) {
-                return true;
-            }
-            at += 1;
-            for (left, right) in pairs.iter().flat_map(|(a, b)| [(*a, *b), (*b, *a)]) {
-                let new = !same.iter().any(|other| std::ptr::eq(*other, right));
-                if new && self.alike(one, left, None) {
-                    same.push(right);
-                }
-            }
-        }
-        false
-    }
-
-    fn compare(&self, a: &'a Expr, b: &'a Expr, item: Option<BindingId>, left: &mut usize) -> bool {
-        use ExprKind as E;
-        let Some(fewer) = left.checked_sub(1) else { return false };
-        *left = fewer;
-        let (a, b) = (self.origin(a), self.origin(b));
-        let mut both = |a: &'a Expr, b: &'a Expr| self.compare(a, b, item, left);
-        match (&a.kind, &b.kind) {
-            // Something that was reported is not reported again.
-            (E::Unknown, _) | (_, E::Unknown) => true,
-            _ if std::ptr::eq(a, b) => true,
-            (E::Attribute(binding, a), E::Stored(b)) => item == Some(*binding) && a == b,
-            (E::Input(a), E::Input(b)) => a == b,
-            (E::Word(a), E::Word(b)) => a == b,
-            (E::Binding(a), E::Binding(b)) => a == b,
-            (E::Attribute(a, x), E::Attribute(b, y)) => a == b && x == y,
-            (E::Stored(a), E::Stored(b)) => item.is_none() && a == b,
-            (E::Number(a), E::Number(b)) => a == b,
-            (E::Duration(a), E::Duration(b)) => a == b,
-            (E::Bool(a), E::Bool(b)) => a == b,
-            (E::HasRole(a), E::HasRole(b)) => a == b,
-            (E::Now, E::Now) | (E::CallerId, E::CallerId) => true,
-            (E::Told(a), E::Told(b)) => a == b,
-            (E::Shard(a, m), E::Shard(b, n)) => m == n && both(a, b),
-            (E::Commitment(a), E::Commitment(b)) | (E::Reveal(a), E::Reveal(b)) => both(a, b),
-            (E::Draw(a, b), E::Draw(c, d)) => both(a, c) && both(b, d),
-            (E::Greatest(a), E::Greatest(b)) | (E::Least(a), E::Least(b)) => {
-                a.len() == b.len() && a.iter().zip(b).all(|(a, b)| both(a, b))
-            }
-            (E::Not(a), E::Not(b))
-            | (E::Owns(a), E::Owns(b))
-            | (E::Present(a), E::Present(b))
-            | (E::Absent(a), E::Absent(b)) => both(a, b),
-            (E::Binary(o, a, b), E::Binary(p, c, d)) => o == p && both(a, c) && both(b, d),
-            (E::MovesTo(a, b), E::MovesTo(c, d)) | (E::BeginsWith(a, b), E::BeginsWith(c, d)) => {
-                both(a, c) && both(b, d)
-            }
-            (E::Between(a, b, c), E::Between(d, e, f)) => both(a, d) && both(b, e) && both(c, f),
-            (E::In(a, values), E::In(b, others)) => {
-                both(a, b)
-                    && values.len() == others.len()
-                    && values.iter().zip(others).all(|(a, b)| both(a, b))
-            }
-            (E::Text(a), E::Text(b)) => {
-                a.len() == b.len()
-                    && a.iter().zip(b).all(|(a, b)| match (a, b) {
-                        (TextPiece::Literal(a), TextPiece::Literal(b)) => a == b,
-                        (TextPiece::Value(a, w), TextPiece::Value(b, v)) => w == v && both(a, b),
-                        _ => false,
-                    })
-            }
-            _ => false,
-        }
+    /// The result that a binding is an element of.
+    pub(super) fn result_of(&self, element: BindingId) -> Option<BindingId> {
+        let mut all = self.elements.iter();
+        all.find(|(other, _)| *other == element).map(|(_, result)| *result)
     }
 }
 

@@ -38,10 +38,10 @@ pub(super) fn check(model: &Model, report: &mut Report) {
             let tied: Vec<_> = ways.iter().map(|allowed| tied(&group, &[], allowed)).collect();
             if let StepKind::Return(returned) = &group.step.kind
                 && let Some(binding) = returned.binding
-                && let Some(entity) = contract.bindings[binding].kind.entity()
+                && let Some(entity) = contract.bindings[binding].kind.entities().first()
                 && tied.iter().any(|tied| !tied.has_item(binding))
             {
-                let what = format!("this returns a `{}`", model.entities[entity].name);
+                let what = format!("this returns a `{}`", model.entities[*entity].name);
                 report.raise(tell(&group, group.step.span, &what), &group.step.waivers);
             }
             for value in shown(&group) {
@@ -57,14 +57,19 @@ pub(super) fn check(model: &Model, report: &mut Report) {
 
 /// What an answer shows beside the item it returns, and what a problem shows.
 fn shown<'a>(group: &Group<'a>) -> Vec<&'a Expr> {
-    let failure = group.step.failure().filter(|_| group.legs.is_empty());
-    match (&group.step.kind, failure.map(|failure| &failure.kind)) {
-        (StepKind::Return(returned), _) => returned.with.iter().map(|given| &given.value).collect(),
-        (_, Some(FailureKind::Problem { message, with, .. })) => {
-            message.iter().chain(with.iter().map(|given| &given.value)).collect()
-        }
-        _ => Vec::new(),
+    if let StepKind::Return(returned) = &group.step.kind {
+        return returned.with.iter().map(|given| &given.value).collect();
     }
+    if !group.legs.is_empty() {
+        return Vec::new();
+    }
+    let mut shown = Vec::new();
+    for failure in group.step.failures() {
+        if let FailureKind::Problem { message, with, .. } = &failure.kind {
+            shown.extend(message.iter().chain(with.iter().map(|given| &given.value)));
+        }
+    }
+    shown
 }
 
 fn tell(group: &Group<'_>, span: Span, what: &str) -> Diagnostic {

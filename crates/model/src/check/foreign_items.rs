@@ -7,7 +7,7 @@ use latchkey_language::{Diagnostic, Rule};
 
 use super::keys::Keys;
 use super::{Report, each_read};
-use crate::model::{By, EntityId, Model, Query, Range, What};
+use crate::model::{By, EntityId, KeyPart, Model, Query, Range, What};
 use crate::regular::Language;
 
 pub(super) fn check(model: &Model, report: &mut Report) {
@@ -17,17 +17,21 @@ pub(super) fn check(model: &Model, report: &mut Report) {
             let What::Query(query) = &read.what else { return };
             let Some(partition) = &query.partition else { return };
             let keys = keys.entry(query.by).or_insert_with(|| Keys::new(model, query.by));
+            // The texts of numbers are not in their order: any range of them may hold any of them.
+            let number = model.key_names(query.by).is_some_and(|key| key.is_number(KeyPart::Sort));
             let met: Vec<_> = keys
                 .meeting(&partition.language())
                 .into_iter()
-                .filter(|at| range_meets(query, &at.sort))
+                .filter(|at| number || range_meets(query, &at.sort))
                 .collect();
             let name = |id: EntityId| &model.entities[id].name;
-            let own = name(read.entity);
-            let shape = model.entities[read.entity].place(query.by);
-            if let Some(shape) = shape
-                && !met.iter().any(|at| at.entity == read.entity)
-            {
+            for entity in read.entities() {
+                let own = name(entity);
+                let shape = model.entities[entity].place(query.by);
+                let Some(shape) = shape.filter(|_| !met.iter().any(|at| at.entity == entity))
+                else {
+                    continue;
+                };
                 let message = format!("this query can find no `{own}`");
                 let diagnostic = Diagnostic::new(Rule::ForeignItems, read.span, message)
                     .other(shape.partition.span, "its partition")
@@ -36,9 +40,11 @@ pub(super) fn check(model: &Model, report: &mut Report) {
                     .help("write the partition and the range as the entity's keys begin");
                 report.raise(diagnostic, &step.waivers);
             }
-            for other in met.into_iter().filter(|at| at.entity != read.entity) {
+            let own: Vec<String> = read.entities().map(|id| format!("`{}`", name(id))).collect();
+            let own = own.join(", ");
+            for other in met.into_iter().filter(|at| !read.entities().any(|id| id == at.entity)) {
                 let foreign = name(other.entity);
-                let message = format!("this query of `{own}` can also read items of `{foreign}`");
+                let message = format!("this query of {own} can also read items of `{foreign}`");
                 let diagnostic = Diagnostic::new(Rule::ForeignItems, read.span, message)
                     .other(other.shape.sort.span, "the range holds keys like this")
                     .why("they would be returned, or fail to be read, as if they were the others")

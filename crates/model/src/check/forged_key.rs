@@ -29,7 +29,7 @@ fn breach(hole: &Hole, behind: &[Piece]) -> Option<Diagnostic> {
     if hole.kind.is_any_text() {
         return Some(any_text(hole));
     }
-    let language = hole.kind.language(hole.width);
+    let language = hole.kind.language(hole.format);
     let separator = match behind.first() {
         Some(Piece::Literal(text)) => text.chars().next().filter(char::is_ascii),
         Some(Piece::Hole(_)) | None => None,

@@ -42,7 +42,11 @@ impl Walk<'_> {
                 StepKind::Require(..) | StepKind::Match(..) | StepKind::Write(_) => {
                     self.failure(step, first, true, &step.waivers);
                 }
-                StepKind::Let(..) | StepKind::Send(_) | StepKind::Return(_) | StepKind::End(_) => {}
+                StepKind::Let(..)
+                | StepKind::Each(_)
+                | StepKind::Send(_)
+                | StepKind::Return(_)
+                | StepKind::End(_) => {}
             }
             let commits = matches!(step.kind, StepKind::Write(_) | StepKind::Transact(_));
             if commits && writes(step) {
@@ -59,6 +63,7 @@ impl Walk<'_> {
                     self.legs(yes, first, waivers);
                     self.legs(no, first, waivers);
                 }
+                StepKind::Each(each) => self.legs(&each.body, first, waivers),
                 _ => self.failure(step, first, true, waivers),
             }
         }
@@ -66,17 +71,19 @@ impl Walk<'_> {
 
     /// What a statement does if it fails, after a first write.
     fn failure(&mut self, step: &Step, first: Option<Span>, counts: bool, waivers: &[Waiver]) {
-        let Some(OnFailure { kind, span }) = step.failure() else { return };
-        match kind {
-            FailureKind::Retry if !self.answers_again => {
-                let why = "the first write stays, and happens again";
-                self.tell(*span, first, "this runs the contract again after a write", why, waivers);
+        for OnFailure { kind, span } in step.failures() {
+            match kind {
+                FailureKind::Retry if !self.answers_again => {
+                    let message = "this runs the contract again after a write";
+                    let why = "the first write stays, and happens again";
+                    self.tell(*span, first, message, why, waivers);
+                }
+                FailureKind::Problem { .. } if counts => self.refuses(*span, first, waivers),
+                FailureKind::Steps(steps) => {
+                    self.steps(steps, first, false);
+                }
+                FailureKind::Retry | FailureKind::Problem { .. } | FailureKind::End(_) => {}
             }
-            FailureKind::Problem { .. } if counts => self.refuses(*span, first, waivers),
-            FailureKind::Steps(steps) => {
-                self.steps(steps, first, false);
-            }
-            FailureKind::Retry | FailureKind::Problem { .. } | FailureKind::End(_) => {}
         }
     }
 
@@ -108,6 +115,7 @@ fn writes(step: &Step) -> bool {
         StepKind::Write(leg) => leg.verb != Verb::Check,
         StepKind::Send(_) => true,
         StepKind::Transact(steps) => steps.iter().any(writes),
+        StepKind::Each(each) => each.body.iter().any(writes),
         StepKind::When(_, yes, no) => yes.iter().chain(no).any(writes),
         _ => false,
     }

@@ -111,7 +111,10 @@ fn place_of<'a>(charge: &Charge<'a>) -> (Option<&'a str>, String) {
 /// What counts of a charge. All calls meet in a partition of which there are few. How many meet in one of many,
 /// nobody knows, so only what it could not stand in any case counts: calls for items that are small.
 fn counted(charge: &Charge<'_>) -> Capacity {
-    if is_one_of_few(charge.partition) { charge.largest } else { charge.smallest }
+    let units = if is_one_of_few(charge.partition) { charge.largest } else { charge.smallest };
+    // What one call takes from some of the shards counts as if it took as much from each.
+    let all = charge.partition.holes().filter_map(shards).fold(1, u64::saturating_mul);
+    units.times(charge.over.map_or(1, |over| all.div_ceil(over.max(1)).max(1)))
 }
 
 /// The loads of a contract, each partition once, in the order it comes to them.
@@ -120,14 +123,20 @@ fn loads<'a>(prices: &Prices<'a>, contract: &'a Contract) -> Vec<Load<'a>> {
     let mut known: HashMap<(Option<&'a str>, String), usize> = HashMap::new();
     let sends = contract.sends();
     let blocks = sends.iter().flat_map(|send| [&send.accepted, &send.refused]).flatten();
-    let mut steps: Vec<&'a Step> = Vec::new();
+    let mut steps: Vec<(&'a Step, u64)> = Vec::new();
     for all in std::iter::once(&contract.steps).chain(blocks.map(|block| &block.steps)) {
-        each_step(all, &mut |step| steps.push(step));
+        let mut repeated: HashMap<Span, u64> = HashMap::new();
+        each_step(all, &mut |step| {
+            if let StepKind::Each(each) = &step.kind {
+                each_step(&each.body, &mut |step| repeated.extend([(step.span, each.most)]));
+            }
+            steps.push((step, repeated.get(&step.span).copied().unwrap_or(1)));
+        });
     }
-    for step in steps {
+    for (step, times) in steps {
         // At most, each write is one of a transaction.
         for charge in prices.charges(step, true) {
-            let (place, units) = (place_of(&charge), counted(&charge));
+            let (place, units) = (place_of(&charge), counted(&charge).times(times));
             let at = *known.entry(place.clone()).or_insert(loads.len());
             if at == loads.len() {
                 let (all, heaviest) = (Capacity::ZERO, (Span::default(), 0));

@@ -23,6 +23,31 @@ pub(super) fn check(model: &Model, report: &mut Report) {
 }
 
 fn writes<'a>(group: &Group<'a>, placed: &Placed<'a>, entity: &'a Entity, report: &mut Report) {
+    for moved in moves(group, placed, entity, false) {
+        if let Some(breach) = moved.pairs.first() {
+            raise(placed, moved.attribute, *breach, moved.span, report);
+        }
+    }
+}
+
+/// Moves of an attribute that a write can make.
+pub(super) struct Moved<'a> {
+    pub(super) attribute: &'a Attribute,
+    /// From which word to which.
+    pub(super) pairs: Vec<(&'a str, &'a str)>,
+    /// Where the write says so.
+    span: Span,
+}
+
+/// The moves that a write can make, of each attribute that declares moves: those that are declared, or those that are
+/// not.
+pub(super) fn moves<'a>(
+    group: &Group<'a>,
+    placed: &Placed<'a>,
+    entity: &'a Entity,
+    are_declared: bool,
+) -> Vec<Moved<'a>> {
+    let mut all_moved = Vec::new();
     for attribute in &entity.attributes {
         let (Some(moves), Type::Enum(all)) = (&attribute.moves, &attribute.kind) else { continue };
         let given = placed.leg.values.iter().find(|given| given.attribute == attribute.name);
@@ -34,18 +59,17 @@ fn writes<'a>(group: &Group<'a>, placed: &Placed<'a>, entity: &'a Entity, report
             None => (None, initial.into_iter().collect(), placed.leg.span),
         };
         let pairs = all.iter().flat_map(|from| targets.iter().map(move |to| (from.as_str(), *to)));
-        let breach = pairs.into_iter().find(|(from, to)| {
-            !declared(moves, from, to)
+        let pairs = pairs.filter(|(from, to)| {
+            declared(moves, from, to) == are_declared
                 && is_possible(group, placed, (attribute, moves), (from, to), value)
         });
-        if let Some(breach) = breach {
-            raise(placed, attribute, breach, span, report);
-        }
+        all_moved.push(Moved { attribute, pairs: pairs.collect(), span });
     }
+    all_moved
 }
 
 /// The words a value can be.
-fn words<'a>(group: &Group<'a>, value: &'a Expr, all: &'a [String]) -> Vec<&'a str> {
+pub(super) fn words<'a>(group: &Group<'a>, value: &'a Expr, all: &'a [String]) -> Vec<&'a str> {
     let value = plain(&group.lets, value);
     match (&value.kind, &value.of) {
         (ExprKind::Word(word), _) => vec![word],
@@ -57,7 +81,7 @@ fn words<'a>(group: &Group<'a>, value: &'a Expr, all: &'a [String]) -> Vec<&'a s
 
 /// Whether the item can have the one value before the write, and the write give it the other, for all that the
 /// tests on the way and the write's own condition say.
-fn is_possible<'a>(
+pub(super) fn is_possible<'a>(
     group: &Group<'a>,
     placed: &Placed<'a>,
     (attribute, moves): (&'a Attribute, &'a [(String, Vec<String>)]),

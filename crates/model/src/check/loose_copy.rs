@@ -28,13 +28,18 @@ pub(super) fn check(model: &Model, report: &mut Report) {
         each_leg(contract, |leg, step| {
             let added = leg.adds.iter().map(|given| (given.attribute.as_str(), None, given.span));
             let set = leg.values.iter().map(|given| {
-                let copied = match &plain(&lets, &given.value).kind {
+                let mut value = plain(&lets, &given.value);
+                while let ExprKind::Member(record, _) = &value.kind {
+                    value = plain(&lets, record);
+                }
+                let copied = match &value.kind {
                     ExprKind::Attribute(binding, name) => contract.bindings[*binding]
                         .kind
                         .item()
                         .map(|entity| (entity, name.as_str())),
                     _ => None,
                 };
+                let copied = copied.filter(|_| given.is_whole());
                 (given.attribute.as_str(), copied, given.span)
             });
             for (attribute, copied, span) in set.chain(added).chain(taken(model, contract, leg)) {
@@ -86,8 +91,8 @@ fn breach(
     span: Span,
 ) -> Option<Diagnostic> {
     let (entity, source) = (&model.entities[id], &model.entities[from]);
-    let key = entity.key.attributes();
-    if entity.view_of == Some(from) || key.contains(&attribute) || is_history(model, id, from) {
+    let in_key = entity.key.tells(attribute);
+    if entity.view_of == Some(from) || in_key || is_history(model, id, from) {
         return None;
     }
     let by = changes.updates(from, name).into_iter().find(|by| !writes(by, id))?;
@@ -119,6 +124,7 @@ fn is_history(model: &Model, id: EntityId, from: EntityId) -> bool {
     let (entity, counter) = (&model.entities[id], model.entities[from].counter());
     let mut parts = entity.key.partition.holes().chain(entity.key.sort.holes());
     parts.any(|hole| {
-        hole.kind == Type::Time || counter.is_some_and(|counter| counter.name == hole.attribute)
+        matches!(hole.kind, Type::Time | Type::Date)
+            || counter.is_some_and(|counter| counter.name == hole.attribute)
     })
 }

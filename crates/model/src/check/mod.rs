@@ -4,6 +4,7 @@ mod blind_put;
 mod changes;
 mod cost;
 mod drift;
+mod endless_retry;
 mod escalation;
 mod eventual_decision;
 mod filter;
@@ -14,14 +15,17 @@ mod forged_key;
 mod half_done;
 mod hot_partition;
 mod illegal_move;
+mod impossible_example;
 mod item_size;
 mod key_order;
 mod keys;
 mod loose_copy;
+mod misleading;
 mod missing_bump;
 mod moving_index_key;
 mod never;
 mod never_listed;
+mod never_written;
 mod no_allow;
 mod not_idempotent;
 mod partial_list;
@@ -32,10 +36,13 @@ mod scan;
 mod shared_key;
 pub(crate) mod size;
 mod stale_copy;
+mod tally;
 mod transaction;
 mod truth;
 mod unbounded;
 mod undeclared;
+mod uneven;
+mod unmade;
 mod unmapped_failure;
 mod unpinned;
 mod unreleased;
@@ -75,6 +82,7 @@ const RULES: &[Check] = &[
     ),
     Check::waivable(Rule::Cost, cost::check),
     Check::waivable(Rule::Drift, drift::check),
+    Check::waivable(Rule::EndlessRetry, endless_retry::check),
     Check::waivable(Rule::Escalation, escalation::check),
     Check::waivable(Rule::EventualDecision, eventual_decision::check),
     Check::strict(
@@ -86,19 +94,26 @@ const RULES: &[Check] = &[
     Check::strict(
         Rule::ForeignItems,
         foreign_items::check,
-        "a query answers items of one entity, and does not go on reading where it meets others",
+        "a query answers items of the entities it lists, and does not go on reading where it meets others",
     ),
     Check::waivable(Rule::ForgedKey, forged_key::check),
     Check::waivable(Rule::HalfDone, half_done::check),
     Check::waivable(Rule::HotPartition, hot_partition::check),
     Check::waivable(Rule::IllegalMove, illegal_move::check),
+    Check::strict(
+        Rule::ImpossibleExample,
+        impossible_example::check,
+        "an example has no statement that a waiver could stand above; mend the example, or the contract",
+    ),
     Check::waivable(Rule::ItemSize, item_size::check),
     Check::waivable(Rule::KeyOrder, key_order::check),
     Check::waivable(Rule::LooseCopy, loose_copy::check),
+    Check::waivable(Rule::Misleading, misleading::check),
     Check::waivable(Rule::MissingBump, missing_bump::check),
     Check::waivable(Rule::MovingIndexKey, moving_index_key::check),
     Check::waivable(Rule::Never, never::check),
     Check::waivable(Rule::NeverListed, never_listed::check),
+    Check::waivable(Rule::NeverWritten, never_written::check),
     Check::waivable(Rule::NoAllow, no_allow::check),
     Check::waivable(Rule::NotIdempotent, not_idempotent::check),
     Check::waivable(Rule::PartialList, partial_list::check),
@@ -112,9 +127,12 @@ const RULES: &[Check] = &[
     Check::waivable(Rule::SharedKey, shared_key::check),
     Check::waivable(Rule::StaleAnswer, unpinned::check_answers),
     Check::waivable(Rule::StaleCopy, stale_copy::check),
+    Check::waivable(Rule::Tally, tally::check),
     Check::waivable(Rule::Transaction, transaction::check),
     Check::strict(Rule::Unbounded, unbounded::check, "no query reads more than 100 items at once"),
     Check::waivable(Rule::Undeclared, undeclared::check),
+    Check::waivable(Rule::Uneven, uneven::check),
+    Check::waivable(Rule::Unmade, unmade::check),
     Check::strict(Rule::UnmappedFailure, unmapped_failure::check, "every failure has an answer"),
     Check::waivable(Rule::Unpinned, unpinned::check),
     Check::waivable(Rule::Unreleased, unreleased::check),
@@ -147,13 +165,18 @@ pub(crate) fn check(model: &Model) -> Vec<Diagnostic> {
     told_once(report.diagnostics)
 }
 
-/// Of a decision by a part of some items, that others may change the items is not told as well.
+/// Of a decision by a part of some items, that others may change the items is not told as well. Of a move that is not
+/// declared, that it is another than the one that was tested is not told as well.
 fn told_once(mut diagnostics: Vec<Diagnostic>) -> Vec<Diagnostic> {
     let of_parts = diagnostics.iter().filter(|found| found.rule == Rule::RangeAsCount);
     let parts: BTreeSet<Span> = of_parts.flat_map(|found| &found.others).map(|it| it.0).collect();
     // Both rules show the read of the items first.
     let is_told = |found: &Diagnostic| found.others.first().is_some_and(|it| parts.contains(&it.0));
     diagnostics.retain(|found| found.rule != Rule::Unpinned || !is_told(found));
+    // A move that is not declared is not told as well as one that was not tested.
+    let illegal = diagnostics.iter().filter(|found| found.rule == Rule::IllegalMove);
+    let illegal: BTreeSet<Span> = illegal.map(|found| found.span).collect();
+    diagnostics.retain(|found| found.rule != Rule::Unmade || !illegal.contains(&found.span));
     diagnostics
 }
 

@@ -50,7 +50,7 @@ fn moved<'a>(
     let fixed = |part: &&str| {
         let copied = entity.attribute(part).is_some_and(|attribute| attribute.copied);
         let source = entity.view_of.filter(|_| copied);
-        entity.key.attributes().contains(part)
+        entity.key.tells(part)
             || source.is_some_and(|source| changes.attribute(source, part).is_empty())
     };
     parts.into_iter().find(|part| !fixed(part)).map(|part| (part, leg.span))

@@ -139,13 +139,14 @@ fn reach<'a>(steps: &'a [Step], reached: &mut BTreeMap<Span, (&'a [Waiver], bool
                 ended = ends(yes) && ends(no);
             }
             StepKind::Transact(legs) => reach(legs, reached),
+            StepKind::Each(each) => reach(&each.body, reached),
             StepKind::Return(_) | StepKind::End(_) => ended = true,
             _ => {}
         }
-        if let Some(failure) = step.failure()
-            && let FailureKind::Steps(steps) = &failure.kind
-        {
-            reach(steps, reached);
+        for failure in step.failures() {
+            if let FailureKind::Steps(steps) = &failure.kind {
+                reach(steps, reached);
+            }
         }
     }
 }

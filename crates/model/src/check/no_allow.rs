@@ -9,6 +9,36 @@ use crate::model::{ExprKind, FailureKind, Model, OnFailure, Step, StepKind};
 pub(super) fn check(model: &Model, report: &mut Report) {
     for contract in &model.contracts {
         walk(&contract.steps, false, report);
+        if contract.open.is_some() {
+            open_writes(&contract.steps, report);
+        }
+    }
+}
+
+/// The writes of a contract that anyone may call.
+fn open_writes(steps: &[Step], report: &mut Report) {
+    for step in steps {
+        if matches!(step.kind, StepKind::Transact(_) | StepKind::Write(_)) {
+            let message = "this writes for anyone, with a token or without";
+            let diagnostic = Diagnostic::new(Rule::NoAllow, step.span, message)
+                .why("whoever reaches the server can do this, as often as they like, and nobody knows who it was")
+                .help("ask for a caller: `allow true`; or say why anyone may: `waive no-allow \"…\"` above it");
+            report.raise(diagnostic, &step.waivers);
+        }
+        match &step.kind {
+            // The legs are told of as one; what a leg does when it is refused is not.
+            StepKind::Transact(legs) => legs.iter().for_each(|leg| refused_writes(leg, report)),
+            _ => step.children().for_each(|child| open_writes(std::slice::from_ref(child), report)),
+        }
+    }
+}
+
+fn refused_writes(leg: &Step, report: &mut Report) {
+    match &leg.kind {
+        StepKind::When(_, yes, no) => {
+            yes.iter().chain(no).for_each(|leg| refused_writes(leg, report));
+        }
+        _ => leg.children().for_each(|child| open_writes(std::slice::from_ref(child), report)),
     }
 }
 
@@ -40,19 +70,24 @@ fn walk(steps: &[Step], mut allowed: bool, report: &mut Report) -> bool {
                 walk(legs, allowed, report);
                 continue;
             }
+            StepKind::Each(each) => {
+                walk(&each.body, allowed, report);
+                continue;
+            }
             _ => {}
         }
-        let Some(failure) = step.failure() else { continue };
-        match &failure.kind {
-            FailureKind::Steps(steps) => {
-                walk(steps, allowed, report);
-            }
-            FailureKind::Problem { .. } if !allowed => {
-                if let Some(span) = tells(failure) {
-                    raise(step, span, "this shows an item to any caller", report);
+        for failure in step.failures() {
+            match &failure.kind {
+                FailureKind::Steps(steps) => {
+                    walk(steps, allowed, report);
                 }
+                FailureKind::Problem { .. } if !allowed => {
+                    if let Some(span) = tells(failure) {
+                        raise(step, span, "this shows an item to any caller", report);
+                    }
+                }
+                _ => {}
             }
-            _ => {}
         }
     }
     allowed

@@ -108,7 +108,7 @@ impl<'a> Around<'a, '_> {
         }
         if !matches!(leg.verb, Verb::Put | Verb::Upsert) || self.is_stable(leg) {
             let new = leg.values.iter().find(|given| self.is_new(&given.value));
-            let new = new.filter(|_| leg.put != Some(PutMode::IfAbsent));
+            let new = new.filter(|_| !self.is_once(leg));
             return new.map(|given| (given.span, format!("makes another `{}`", given.attribute)));
         }
         let name = &self.model.entities[leg.entity].name;
@@ -187,8 +187,12 @@ impl<'a> Around<'a, '_> {
     }
 
     fn may_change(&self, binding: BindingId, name: &'a str) -> bool {
+        // A second run may find other items.
+        if self.group.result_of(binding).is_some() {
+            return true;
+        }
         let Some(id) = self.contract.bindings[binding].kind.item() else { return true };
-        let in_key = self.model.entities[id].key.attributes().contains(&name);
+        let in_key = self.model.entities[id].key.tells(name);
         !in_key && !self.changes.attribute(id, name).is_empty()
     }
 
@@ -203,7 +207,7 @@ impl<'a> Around<'a, '_> {
         let sure = self.group.legs.iter().filter(|other| within(guards, &other.guards));
         sure.filter(move |other| {
             let leg = other.leg;
-            let made_once = leg.put == Some(PutMode::IfAbsent) && self.is_stable(leg);
+            let made_once = self.is_once(leg) && self.is_stable(leg);
             made_once || self.shuts_itself(leg) || self.shuts_the_way(other, &known)
         })
     }
@@ -305,14 +309,23 @@ impl<'a> Around<'a, '_> {
 
     fn leaves_item(&self, leg: &Leg) -> Option<bool> {
         match leg.verb {
+            // Once it has ended, it is absent again.
+            Verb::Put | Verb::Upsert if self.model.entities[leg.entity].is_expiring() => None,
             Verb::Put | Verb::Upsert => Some(true),
             Verb::Delete => Some(false),
             Verb::Update | Verb::Check => None,
         }
     }
 
+    /// Whether a leg makes an item that stays, and never makes it again. An item that ends can be made again.
+    fn is_once(&self, leg: &Leg) -> bool {
+        let ends = self.model.entities[leg.entity].is_expiring();
+        leg.put == Some(PutMode::IfAbsent) && !ends
+    }
+
     fn set(&self, leg: &'a Leg, name: &str) -> Option<&'a Given> {
-        leg.values.iter().find(|given| given.attribute == name && !given.maybe)
+        let whole = |given: &&Given| given.is_whole() && !given.maybe;
+        leg.values.iter().find(|given| given.attribute == name && whole(given))
     }
 
     /// The word a leg leaves in an attribute, if it is always the same.

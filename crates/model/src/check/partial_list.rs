@@ -6,7 +6,8 @@ use super::flow::lets;
 use super::truth::{Lets, each};
 use super::{Report, each_leg, each_read, each_send, each_step};
 use crate::model::{
-    Batch, BindingId, Contract, Expr, ExprKind, Limit, Model, Read, StepKind, Waiver, What,
+    Batch, BatchBy, BindingId, Contract, Expr, ExprKind, Limit, Model, Part, Read, Return,
+    StepKind, Through, Waiver, What,
 };
 use crate::types::Type;
 
@@ -16,6 +17,11 @@ pub(super) fn check(model: &Model, report: &mut Report) {
         each_read(contract, |read, step| {
             let Some(binding) = read.binding else { return };
             match &read.what {
+                What::Batch(batch) if batch.result().is_some() => {
+                    for (span, waivers) in totals(contract, &lets, binding, false) {
+                        report.raise(some(read, span, "those that a part points to"), waivers);
+                    }
+                }
                 What::Batch(batch) => {
                     let uses = totals(contract, &lets, binding, true);
                     if let (Some(left_out), Some(_)) = (left_out(model, read, batch), uses.first())
@@ -23,8 +29,15 @@ pub(super) fn check(model: &Model, report: &mut Report) {
                         report.raise(shards(batch, read, &left_out), &step.waivers);
                     }
                 }
-                What::Query(query) => {
-                    let many = match &query.limit {
+                What::Query(_) | What::Part(Part { one: false, .. }) => {
+                    let query = contract.query_of(read).map(|(_, query)| query);
+                    if let What::Query(query) = &read.what
+                        && let Some(through) = &query.through
+                        && let Some(declared) = left_over(model, read, through)
+                    {
+                        report.raise(some_shards(through, &declared), &step.waivers);
+                    }
+                    let many = match query.and_then(|query| query.limit.as_ref()) {
                         Some(Limit::First(many)) => format!("the first {many}"),
                         Some(Limit::Page { .. }) => "one page".to_owned(),
                         None => return,
@@ -33,23 +46,52 @@ pub(super) fn check(model: &Model, report: &mut Report) {
                         report.raise(some(read, span, &many), waivers);
                     }
                 }
-                What::Get(_) => {}
+                What::Get(_) | What::Part(_) => {}
             }
         });
     }
 }
 
 /// The declared range of a batch's number, if the batch leaves out some of the range.
-fn left_out(model: &Model, read: &Read, batch: &Batch) -> Option<String> {
-    let attribute = model.entities[read.entity].attribute(&batch.attribute)?;
+fn left_out(model: &Model, read: &Read, batch: &Batch) -> Option<(String, String)> {
+    let BatchBy::Numbers { attribute: name, low: from, high: to } = &batch.by else {
+        return None;
+    };
+    let attribute = model.entities[read.entity].attribute(name)?;
     let Type::Int { low: Some(low), high: Some(high) } = attribute.kind else { return None };
-    (batch.low > low || batch.high < high).then(|| format!("{low}..{high}"))
+    (*from > low || *to < high).then(|| (format!("{low}..{high}"), format!("{from}..{to}")))
 }
 
-fn shards(batch: &Batch, read: &Read, declared: &str) -> Diagnostic {
-    let (name, low, high) = (&batch.attribute, batch.low, batch.high);
+/// The declared range of the number that a query goes through, if the query leaves out some of the range.
+fn left_over(model: &Model, read: &Read, through: &Through) -> Option<String> {
+    read.entities().find_map(|entity| {
+        let attribute = model.entities[entity].attribute(&through.attribute)?;
+        match attribute.kind {
+            Type::Int { low: Some(low), high: Some(high) } => {
+                (through.low > low || through.high < high).then(|| format!("{low}..{high}"))
+            }
+            _ => Some("without bounds".to_owned()),
+        }
+    })
+}
+
+fn some_shards(through: &Through, declared: &str) -> Diagnostic {
+    let Through { attribute, low, high, span } = through;
+    let message = format!(
+        "this list leaves out items: `{attribute}` is {declared}, and {low}..{high} is read"
+    );
+    Diagnostic::new(Rule::PartialList, *span, message)
+        .why("a write may go to any of them: what the others hold is not listed")
+        .help(format!("read all of them: `{attribute} in` the range that is declared"))
+}
+
+fn shards(batch: &Batch, read: &Read, (declared, read_range): &(String, String)) -> Diagnostic {
+    let name = match &batch.by {
+        BatchBy::Numbers { attribute, .. } => attribute.as_str(),
+        BatchBy::Elements { .. } => "",
+    };
     let message =
-        format!("this total leaves out items: `{name}` is {declared}, and {low}..{high} is read");
+        format!("this total leaves out items: `{name}` is {declared}, and {read_range} is read");
     Diagnostic::new(Rule::PartialList, read.span, message)
         .why("a write may go to any of them: what the others hold is not counted")
         .help(format!("read `{name} in {declared}`"))
@@ -84,7 +126,7 @@ fn totals<'a>(
         });
     };
     each_step(&contract.steps, &mut |step| match &step.kind {
-        StepKind::Return(returned) if everywhere || returned.binding != Some(binding) => {
+        StepKind::Return(returned) if everywhere || !shows(contract, returned, binding) => {
             returned.with.iter().for_each(|given| look(&given.value, &step.waivers));
         }
         StepKind::Require(test, _) | StepKind::Match(test, _) | StepKind::When(test, ..)
@@ -102,4 +144,18 @@ fn totals<'a>(
         send.values.iter().for_each(|given| look(&given.value, &step.waivers));
     });
     found
+}
+
+/// Whether an answer has the items of a binding.
+fn shows(contract: &Contract, returned: &Return, binding: BindingId) -> bool {
+    let whole = contract.read_of(binding).and_then(|read| match &read.what {
+        What::Part(part) => Some(part.of),
+        What::Get(_) | What::Batch(_) | What::Query(_) => None,
+    });
+    let itself = |id: BindingId| id == binding || whole == Some(id);
+    returned.binding.is_some_and(itself)
+        || returned
+            .with
+            .iter()
+            .any(|given| matches!(given.value.kind, ExprKind::Binding(id) if itself(id)))
 }

@@ -1,17 +1,20 @@
 //! What a call costs on its most expensive way through a contract, in one attempt. The record behind an
 //! `Idempotency-Key` comes on top.
 
-use latchkey_value::limits::{INDEXES_MAX, QUERY_BYTES_MAX};
+use latchkey_value::limits::{ENDED_ITEMS_MAX, INDEXES_MAX, QUERY_BYTES_MAX};
 use latchkey_value::{Capacity, Consistency};
 
 use super::size::{item_bytes_max, record_bytes_max};
 use crate::model::{
-    By, Entity, EntityId, FailureKind, IdVec, IndexShape, Leg, Limit, Model, OnFailure, PutMode,
-    Queue, Read, Send, Step, StepKind, Strong, Template, Verb, What,
+    By, Entity, EntityId, FailureKind, IdVec, IndexShape, Leg, Limit, Model, PutMode, Queue, Read,
+    Send, Step, StepKind, Strong, Template, Through, Verb, What,
 };
 
 /// How many items a query without a bound is taken to read; another rule tells of it.
 const UNBOUNDED_ITEMS: u64 = 100;
+
+/// In how many more requests a query passes over items that have ended.
+const ENDED_REQUESTS: u64 = 4;
 
 /// What a step takes from one partition.
 pub(super) struct Charge<'a> {
@@ -23,6 +26,10 @@ pub(super) struct Charge<'a> {
     pub(super) largest: Capacity,
     /// With items within one unit, each of them and what a query reads.
     pub(super) smallest: Capacity,
+    /// Over how many partitions of the template this is spread evenly, if it is over several.
+    pub(super) over: Option<u64>,
+    /// What a query reads beyond that, at most, to pass over items that have ended.
+    pub(super) ended: Capacity,
 }
 
 /// What each item of a model can cost.
@@ -42,8 +49,10 @@ impl<'a> Prices<'a> {
     pub(super) fn charges(&self, step: &Step, in_transaction: bool) -> Vec<Charge<'a>> {
         match &step.kind {
             StepKind::Read(read) => {
-                let (entity, bytes) = self.entity(read.entity);
-                vec![read_charge(entity, read, bytes)]
+                let (entity, _) = self.entity(read.entity);
+                let bytes = read.entities().map(|entity| self.bytes[entity]).max().unwrap_or(0);
+                let ends = read.entities().any(|id| self.model.entities[id].is_expiring());
+                read_charge(entity, read, bytes, ends).into_iter().collect()
             }
             StepKind::Write(leg) => {
                 let (entity, bytes) = self.entity(leg.entity);
@@ -67,10 +76,18 @@ fn send_charge<'a>(queue: &'a Queue, send: &Send) -> Charge<'a> {
         partition: &queue.outbox,
         largest: times(record_bytes_max(queue, send)),
         smallest: times(0),
+        over: None,
+        ended: Capacity::ZERO,
     }
 }
 
-fn read_charge<'a>(entity: &'a Entity, read: &Read, bytes: usize) -> Charge<'a> {
+/// What a read takes; a part of what was read takes nothing.
+fn read_charge<'a>(
+    entity: &'a Entity,
+    read: &Read,
+    bytes: usize,
+    ends: bool,
+) -> Option<Charge<'a>> {
     let one = |bytes: usize| match (&read.what, &read.strong) {
         (What::Batch(batch), _) if batch.snapshot => Capacity::snapshot_read(bytes),
         (_, Strong::No) => Capacity::read(bytes, Consistency::Eventual),
@@ -91,16 +108,33 @@ fn read_charge<'a>(entity: &'a Entity, read: &Read, bytes: usize) -> Charge<'a> 
             let bytes = bytes.saturating_mul(usize::try_from(items).unwrap_or(usize::MAX));
             // Each of several requests is rounded up by itself.
             let cuts = u64::try_from(bytes / QUERY_BYTES_MAX).unwrap_or(u64::MAX);
-            (query.by, one(bytes) + one(0).times(cuts), one(0))
+            let partitions = query.through.as_ref().map_or(1, Through::count);
+            let each = one(bytes) + one(0).times(cuts);
+            (query.by, each.times(partitions), one(0).times(partitions))
         }
+        What::Part(_) => return None,
     };
     let shape = entity.indexes.iter().find(|shape| by == By::Index(shape.index));
-    Charge {
+    let through = match &read.what {
+        What::Query(query) => query.through.as_ref(),
+        What::Get(_) | What::Batch(_) | What::Part(_) => None,
+    };
+    // They come in requests of at least 100 items, each rounded up by itself.
+    let ended = match &read.what {
+        What::Query(_) if ends => {
+            let one = one(bytes.saturating_mul(ENDED_ITEMS_MAX)) + one(0).times(ENDED_REQUESTS);
+            one.times(through.map_or(1, Through::count))
+        }
+        _ => Capacity::ZERO,
+    };
+    Some(Charge {
+        over: through.map(Through::count),
         index: shape.map(|shape| shape.name.as_str()),
         partition: &shape.map_or(&entity.key, |shape| &shape.key).partition,
         largest,
         smallest,
-    }
+        ended,
+    })
 }
 
 fn write_charges<'a>(
@@ -114,6 +148,8 @@ fn write_charges<'a>(
         partition,
         largest: Capacity::write(0, bytes).times(times),
         smallest: Capacity::write(0, 0).times(times),
+        over: None,
+        ended: Capacity::ZERO,
     };
     let table = charge(None, &entity.key.partition, if in_transaction { 2 } else { 1 });
     // Not doubled in a transaction. More indexes than these no table has.
@@ -121,7 +157,19 @@ fn write_charges<'a>(
         charge(Some(index.name.as_str()), &index.key.partition, index_writes(index, leg))
     });
     let written = |charge: &Charge<'_>| charge.smallest.write > 0;
-    std::iter::once(table).chain(indexes).filter(written).collect()
+    // A store that does not tell what it refused a write for is asked whether the item is there. Of a transaction every
+    // store tells, and a `check` is always one.
+    let asks = leg.absent.is_some() && leg.verb != Verb::Check && !in_transaction;
+    let read = |bytes: usize| Capacity::read(bytes, Consistency::Strong);
+    let asked = asks.then(|| Charge {
+        index: None,
+        partition: &entity.key.partition,
+        largest: read(bytes),
+        smallest: read(0),
+        over: None,
+        ended: Capacity::ZERO,
+    });
+    std::iter::once(table).chain(indexes).filter(written).chain(asked).collect()
 }
 
 /// How often a write of an item writes to an index: twice where the item may move.
@@ -171,6 +219,11 @@ fn walk<'a>(
                 let paid = ways.through.unwrap_or(0);
                 Ways { ended: paid.saturating_add(refused(legs, weigh)), through: Some(paid) }
             }
+            StepKind::Each(each) => {
+                let ways = walk(&each.body, in_transaction, weigh);
+                let once = ways.through.unwrap_or(0);
+                Ways { ended: 0, through: Some(once.saturating_mul(each.most)) }
+            }
             StepKind::Return(_) | StepKind::End(_) => Ways { ended: 0, through: None },
             StepKind::Send(send) => {
                 // The statements after a send are part of the cost of the call.
@@ -185,7 +238,7 @@ fn walk<'a>(
             | StepKind::Match(..)
             | StepKind::Let(..)
             | StepKind::Read(_)
-            | StepKind::Write(_) => otherwise(step.failure(), weigh),
+            | StepKind::Write(_) => otherwise(step, weigh),
         };
         ended = ended.max(so_far.saturating_add(within.ended));
         match within.through {
@@ -197,19 +250,20 @@ fn walk<'a>(
 }
 
 /// The ways from a failure: those that go on are those without it.
-fn otherwise<'a>(failure: Option<&'a OnFailure>, weigh: &impl Fn(&'a Step, bool) -> u64) -> Ways {
-    let ended = match failure.map(|failure| &failure.kind) {
-        Some(FailureKind::Steps(steps)) => worst(steps, weigh),
+fn otherwise<'a>(step: &'a Step, weigh: &impl Fn(&'a Step, bool) -> u64) -> Ways {
+    let ended = step.failures().map(|failure| match &failure.kind {
+        FailureKind::Steps(steps) => worst(steps, weigh),
         _ => 0,
-    };
-    Ways { ended, through: Some(0) }
+    });
+    Ways { ended: ended.max().unwrap_or(0), through: Some(0) }
 }
 
 /// The most that is done about a leg that is refused.
 fn refused<'a>(legs: &'a [Step], weigh: &impl Fn(&'a Step, bool) -> u64) -> u64 {
     let one = |step: &'a Step| match &step.kind {
         StepKind::When(_, yes, no) => refused(yes, weigh).max(refused(no, weigh)),
-        StepKind::Write(leg) => otherwise(leg.failure.as_ref(), weigh).ended,
+        StepKind::Each(each) => refused(&each.body, weigh),
+        StepKind::Write(_) => otherwise(step, weigh).ended,
         _ => 0,
     };
     legs.iter().map(one).max().unwrap_or(0)

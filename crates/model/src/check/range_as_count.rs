@@ -31,15 +31,29 @@ pub(super) fn check(model: &Model, report: &mut Report) {
 enum Part {
     Page,
     First(u32),
+    /// A part of what a query of several entities has found.
+    Shared,
 }
 
 /// The bindings of a contract that hold a part of a range, and where they are read.
 fn parts(contract: &Contract) -> HashMap<BindingId, (Part, Span)> {
-    let mut parts = HashMap::new();
+    let mut parts: HashMap<BindingId, (Part, Span)> = HashMap::new();
     each_read(contract, |read, _| {
-        let (Some(binding), What::Query(query)) = (read.binding, &read.what) else { return };
+        // As many as the part that points to them.
+        if let (Some(binding), What::Batch(batch)) = (read.binding, &read.what) {
+            let source = batch.result().and_then(|(result, _)| parts.get(&result).copied());
+            parts.extend(source.map(|part| (binding, part)));
+            return;
+        }
+        let Some((binding, (whole, query))) = read.binding.zip(contract.query_of(read)) else {
+            return;
+        };
         let part = match &query.limit {
             Some(Limit::Page { .. }) => Part::Page,
+            Some(Limit::First(_)) if !whole.also.is_empty() => match &read.what {
+                What::Part(crate::model::Part { sure: Some(count), .. }) => Part::First(*count),
+                _ => Part::Shared,
+            },
             Some(Limit::First(count)) if !is_one_item(query) => Part::First(*count),
             Some(Limit::First(_)) | None => return,
         };
@@ -49,7 +63,7 @@ fn parts(contract: &Contract) -> HashMap<BindingId, (Part, Span)> {
 }
 
 fn is_one_item(query: &Query) -> bool {
-    query.by == By::Table && matches!(query.range, Range::Equal(_))
+    query.by == By::Table && query.through.is_none() && matches!(query.range, Range::Equal(_))
 }
 
 struct Decisions<'a> {
@@ -79,6 +93,7 @@ impl<'a> Decisions<'a> {
             StepKind::Let(..)
             | StepKind::Read(_)
             | StepKind::Transact(_)
+            | StepKind::Each(_)
             | StepKind::Return(_)
             | StepKind::End(_) => None,
         };
@@ -159,17 +174,26 @@ impl<'a> Decisions<'a> {
                 | ExprKind::Sum(binding, _) => *binding,
                 _ => return,
             };
-            if matches!(self.parts.get(&binding), Some((Part::Page, _))) {
+            if matches!(self.parts.get(&binding), Some((Part::Page | Part::Shared, _))) {
                 found = found.or(Some((binding, part.span)));
             }
         });
         let (binding, span) = found?;
         let name = &self.contract.bindings[binding].name;
-        let message = format!("this decides by `{name}`, which is a page");
-        let why = "the caller chooses how many items a page has, and at which one it begins";
-        let help =
-            "read the items with `first N`, or keep their number in an item of its own".to_owned();
-        Some(self.tell(binding, span, message, why, help))
+        let shared = matches!(self.parts.get(&binding), Some((Part::Shared, _)));
+        let (message, why, help) = match shared {
+            false => (
+                format!("this decides by `{name}`, which is a page"),
+                "the caller chooses how many items a page has, and at which one it begins",
+                "read the items with `first N`, or keep their number in an item of its own",
+            ),
+            true => (
+                format!("this decides by `{name}`, which shares its places with other entities"),
+                "items of the others may come in their place, and what is left out is not counted",
+                "query this entity alone, or keep the number of its items in an item of its own",
+            ),
+        };
+        Some(self.tell(binding, span, message, why, help.to_owned()))
     }
 
     fn tell(

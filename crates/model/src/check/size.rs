@@ -1,13 +1,17 @@
 //! The greatest size of items, by their declarations. An attribute without a declared bound counts with its least size.
 
-use latchkey_value::id;
-use latchkey_value::name::{INCARNATION_ATTRIBUTE, INCARNATION_BYTES_MAX};
+use latchkey_value::name::{EXPIRY_ATTRIBUTE, INCARNATION_ATTRIBUTE, INCARNATION_BYTES_MAX};
+use latchkey_value::time::DATE_BYTES;
+use latchkey_value::{Format, id};
 
-use crate::model::{Entity, KeyShape, Kind, Model, Piece, Queue, Send, Template};
+use crate::model::{Entity, KeyNames, KeyShape, Kind, Model, Piece, Queue, Send, Template};
 use crate::types::Type;
 
 /// The longest decimal text of a number of DynamoDB's range.
 const NUMBER_TEXT_BYTES_MAX: usize = 170;
+
+/// What DynamoDB counts for a number of seconds up to the year 9999.
+const EXPIRY_BYTES: usize = 7;
 
 /// The bytes DynamoDB counts for the largest item of an entity: names and values, keys and index keys among them.
 pub(super) fn item_bytes_max(model: &Model, entity: &Entity) -> usize {
@@ -16,15 +20,34 @@ pub(super) fn item_bytes_max(model: &Model, entity: &Entity) -> usize {
         .attributes
         .iter()
         .map(|attribute| attribute.name.len().saturating_add(value_bytes_max(&attribute.kind)));
+    let half = |own: bool, name: &str, template: &Template| match own {
+        true => name.len().saturating_add(template_bytes_max(template)),
+        // It is the attribute of that name, or another key, and counted there.
+        false => 0,
+    };
+    let key = |names: &KeyNames, shape: &KeyShape, own: [bool; 2]| {
+        let halves = names.iter().zip(own.into_iter().zip([&shape.partition, &shape.sort]));
+        let bytes = halves.map(|(attribute, (own, template))| half(own, &attribute.name, template));
+        bytes.fold(0, usize::saturating_add)
+    };
     let indexes = entity.indexes.iter().map(|index| {
-        // The attributes of an index are `{name}PK` and `{name}SK`.
-        (2 * index.name.len()).saturating_add(key_bytes_max(&index.key))
+        let own = [index.own_partition, index.own_sort];
+        key(&model.indexes[index.index].key, &index.key, own)
     });
     let incarnation = match entity.remade && entity.counter().is_some() {
         true => INCARNATION_ATTRIBUTE.len() + INCARNATION_BYTES_MAX,
         false => 0,
     };
-    let key = (kind + incarnation).saturating_add(key_bytes_max(&entity.key));
+    let expiry = match entity.is_expiring() {
+        true => EXPIRY_ATTRIBUTE.len() + EXPIRY_BYTES,
+        false => 0,
+    };
+    let names = &model.table.key;
+    let mut apart = [true; 2];
+    for (apart, attribute) in apart.iter_mut().zip(names.iter()) {
+        *apart = entity.attribute(&attribute.name).is_none();
+    }
+    let key = (kind + incarnation + expiry).saturating_add(key(names, &entity.key, apart));
     own.chain(indexes).fold(key, usize::saturating_add)
 }
 
@@ -51,19 +74,23 @@ pub(super) fn record_bytes_max(queue: &Queue, send: &Send) -> usize {
     kept.fold(own, usize::saturating_add)
 }
 
-/// The longest partition and sort key, with the four letters of `PK` and `SK`.
-fn key_bytes_max(key: &KeyShape) -> usize {
-    let parts = template_bytes_max(&key.partition).saturating_add(template_bytes_max(&key.sort));
-    parts.saturating_add(4)
-}
-
 /// The longest text of a template.
 pub(super) fn template_bytes_max(template: &Template) -> usize {
     let pieces = template.pieces.iter().map(|piece| match piece {
         Piece::Literal(text) => text.len(),
-        Piece::Hole(hole) => text_bytes_max(&hole.kind).max(hole.width.unwrap_or(0)),
+        Piece::Hole(hole) => part_bytes_max(&hole.kind, hole.format),
     });
     pieces.fold(0, usize::saturating_add)
+}
+
+/// The longest text a value becomes, in a form of its own if one is given.
+pub(crate) fn part_bytes_max(kind: &Type, format: Option<Format>) -> usize {
+    match format {
+        Some(Format::Padded(width)) => text_bytes_max(kind).max(width),
+        Some(Format::Countdown(width)) => width,
+        Some(Format::Lower) | None => text_bytes_max(kind),
+        Some(part) => part.prefix().unwrap_or_else(|| text_bytes_max(kind)),
+    }
 }
 
 /// The longest text a value becomes in a key or another text.
@@ -73,7 +100,7 @@ pub(crate) fn text_bytes_max(kind: &Type) -> usize {
             let longest = [*low, *high].into_iter().map(|bound| bound.unwrap_or(i64::MIN));
             longest.map(|bound| bound.to_string().len()).max().unwrap_or(0)
         }
-        Type::Counter | Type::Duration => 20,
+        Type::Counter | Type::Duration | Type::Months => 20,
         Type::Number { .. } => NUMBER_TEXT_BYTES_MAX,
         Type::Bool => 5,
         kind => value_bytes_max(kind),
@@ -86,6 +113,7 @@ fn value_bytes_max(kind: &Type) -> usize {
         Type::Id => id::ID_BYTES_MAX,
         Type::Ulid => id::ULID_BYTES,
         Type::Time => 24,
+        Type::Date => DATE_BYTES,
         Type::Text { max, .. } => max.map_or(0, declared),
         Type::Enum(words) => words.iter().map(String::len).max().unwrap_or(0),
         Type::Bool => 1,
@@ -98,12 +126,22 @@ fn value_bytes_max(kind: &Type) -> usize {
             };
             number(low).max(number(high))
         }
-        Type::Counter | Type::Duration => 12,
+        Type::Counter | Type::Duration | Type::Months => 12,
         Type::Number { .. } => 22,
         // Its bytes are those of its JSON, where an element of a list can be a digit and a comma: two bytes for three.
         Type::Map { bytes, .. } => declared(bytes.saturating_add(bytes / 2).saturating_add(3)),
         Type::List => 3,
         Type::Key => 32,
+        // Three bytes, and one for each element.
+        Type::ListOf(list) => {
+            let each = value_bytes_max(&list.of).saturating_add(1);
+            each.saturating_mul(declared(list.high)).saturating_add(3)
+        }
+        Type::SetOf { of, most } => value_bytes_max(of).saturating_mul(declared(*most)),
+        Type::Record(members) => members.iter().fold(3, |bytes, member| {
+            let value = value_bytes_max(&member.kind);
+            bytes.saturating_add(1 + member.name.len()).saturating_add(value)
+        }),
     }
 }
 

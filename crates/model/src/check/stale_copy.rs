@@ -5,6 +5,7 @@ use std::collections::HashMap;
 use latchkey_language::{Diagnostic, Rule, Span};
 
 use super::Report;
+use super::changes::untold;
 use super::flow::{Group, Placed, fixes, groups, within};
 use super::truth::{Passed, plain};
 use crate::model::{
@@ -31,14 +32,15 @@ pub(super) fn check(model: &Model, report: &mut Report) {
 }
 
 /// The attributes a leg changes; all of them where it makes or removes the item.
-fn changed<'a>(leg: &'a Leg, entity: &'a Entity) -> Vec<&'a str> {
+fn changed<'a>(model: &'a Model, leg: &'a Leg) -> Vec<&'a str> {
+    let entity = &model.entities[leg.entity];
     match leg.verb {
         Verb::Put | Verb::Delete => {
             entity.attributes.iter().map(|attribute| attribute.name.as_str()).collect()
         }
         Verb::Update | Verb::Upsert => {
             let set = leg.values.iter().chain(&leg.adds).map(|given| given.attribute.as_str());
-            set.chain(leg.removes.iter().map(String::as_str)).collect()
+            set.chain(leg.removes.iter().map(String::as_str)).chain(untold(model, leg)).collect()
         }
         Verb::Check => Vec::new(),
     }
@@ -54,7 +56,7 @@ fn source_changed(
 ) {
     let Some(placed) = group.legs.get(at) else { return };
     let source = &model.entities[placed.leg.entity];
-    let changed = changed(placed.leg, source);
+    let changed = changed(model, placed.leg);
     let copied: Vec<&str> = view
         .attributes
         .iter()
@@ -138,7 +140,6 @@ fn near_miss(group: &Group<'_>, at: usize, view: EntityId) -> Option<(Span, &'st
 
 /// The part of a view's key that a write of its source may change, if there is one.
 fn moves<'a>(leg: &Leg, source: &Entity, view: &'a Entity, copied: &[&str]) -> Option<&'a str> {
-    let fixed = source.key.attributes();
     let may = match leg.verb {
         Verb::Update | Verb::Upsert => true,
         // It may take the place of an item whose view lies elsewhere.
@@ -146,7 +147,7 @@ fn moves<'a>(leg: &Leg, source: &Entity, view: &'a Entity, copied: &[&str]) -> O
         Verb::Delete | Verb::Check => false,
     };
     let mut parts = view.key.attributes().into_iter();
-    parts.find(|part| may && copied.contains(part) && !fixed.contains(part))
+    parts.find(|part| may && copied.contains(part) && !source.key.tells(part))
 }
 
 /// Whether an expression is an attribute of the item of a binding.
@@ -180,10 +181,17 @@ fn writes_copies<'a>(
                 && leg.key.iter().chain(leg.values.iter().filter(by_hand)).all(taken)
         }
         Verb::Update | Verb::Upsert if source.verb != Verb::Put && !moved => {
+            let partly = |leg: &Leg, name: &str| {
+                leg.values.iter().any(|given| given.attribute == name && !given.is_whole())
+            };
             let alike = |name: &str| {
                 let set = leg.values.iter().find(|given| given.attribute == name);
                 let given = source.values.iter().find(|given| given.attribute == name);
                 match (set, given) {
+                    _ if partly(leg, name) => false,
+                    (Some(set), _) if partly(source, name) => {
+                        is_of(group, &set.value, source.result, name)
+                    }
                     (Some(set), Some(given)) => {
                         is_of(group, &set.value, source.result, name)
                             || (set.maybe == given.maybe
@@ -237,8 +245,15 @@ fn is_known<'a>(group: &Group<'a>, placed: &Placed<'a>, given: &'a Given) -> boo
 fn is_part<'a>(group: &Group<'a>, source: &'a Leg, given: &'a Given) -> bool {
     let mut parts = source.key.iter();
     parts.any(|part| {
-        part.attribute == given.attribute && group.alike(&part.value, &given.value, None)
+        is_told(group, source, part)
+            && part.attribute == given.attribute
+            && group.alike(&part.value, &given.value, None)
     })
+}
+
+/// Whether the key of a leg's item tells a part of it.
+fn is_told(group: &Group<'_>, leg: &Leg, part: &Given) -> bool {
+    group.model.entities[leg.entity].key.tells(&part.attribute)
 }
 
 /// Whether a leg is on a view of the item of another leg.
@@ -246,9 +261,10 @@ fn is_about<'a>(group: &Group<'a>, source: &'a Leg, leg: &'a Leg) -> bool {
     let of = leg.of.is_some_and(|of| source.result == Some(of) || group.is_on(source, of));
     of || source.key.iter().all(|part| {
         let mut given = leg.key.iter().chain(&leg.values);
-        given.any(|given| {
-            given.attribute == part.attribute && group.alike(&part.value, &given.value, None)
-        })
+        is_told(group, source, part)
+            && given.any(|given| {
+                given.attribute == part.attribute && group.alike(&part.value, &given.value, None)
+            })
     })
 }
 
@@ -275,7 +291,7 @@ fn copy_written(
         .collect();
     let of_source = leg.of.is_some_and(|of| contract.bindings[of].kind == Kind::Item(id));
     // What changes in the source is looked at from there.
-    let changed = |name: &str| held.iter().any(|other| changed(other.leg, source).contains(&name));
+    let changed = |name: &str| held.iter().any(|other| changed(model, other.leg).contains(&name));
     let by_hand = view.attributes.iter().find(|attribute| {
         let of_leg = || leg.values.iter().chain(&leg.adds).map(|given| given.attribute.as_str());
         let mut set = of_leg().chain(leg.removes.iter().map(String::as_str));

@@ -7,7 +7,8 @@ use super::Report;
 use super::flow::{Group, Placed, groups, within};
 use super::truth::{Passed, plain};
 use crate::model::{
-    Contract, Expr, ExprKind, Method, Model, Op, Step, StepKind, TextPiece, Trigger, Verb,
+    Contract, Each, Expr, ExprKind, Given, Method, Model, Op, Step, StepKind, TextPiece, Trigger,
+    Verb,
 };
 
 const LEGS_MAX: usize = 25;
@@ -75,24 +76,34 @@ fn most_legs(steps: &[Step]) -> usize {
     let legs = |step: &Step| match &step.kind {
         StepKind::Write(_) | StepKind::Send(_) => 1,
         StepKind::When(_, yes, no) => most_legs(yes).max(most_legs(no)),
+        StepKind::Each(each) => {
+            let times = usize::try_from(each.most).unwrap_or(usize::MAX);
+            most_legs(&each.body).saturating_mul(times)
+        }
         _ => 0,
     };
-    steps.iter().map(legs).sum()
+    steps.iter().map(legs).fold(0, usize::saturating_add)
 }
 
 fn count_whens(step: &Step) -> usize {
     match &step.kind {
         StepKind::When(_, yes, no) => 1 + yes.iter().chain(no).map(count_whens).sum::<usize>(),
+        StepKind::Each(each) => each.body.iter().map(count_whens).sum(),
         _ => 0,
     }
 }
 
 fn collisions(model: &Model, group: &Group<'_>, report: &mut Report) {
     for (at, placed) in group.legs.iter().enumerate() {
+        if let Some(each) = placed.each
+            && covers(group, each, placed).is_none()
+        {
+            let entity = &model.entities[placed.leg.entity].name;
+            report.raise(repeated(each, placed, entity), &placed.step.waivers);
+        }
         for (before, other) in group.legs.iter().enumerate().take(at) {
             let apart = placed.leg.entity != other.leg.entity
-                || are_exclusive(group, placed, other)
-                || differ(group, (at, placed), (before, other));
+                || are_apart(group, (at, placed), (before, other));
             if apart {
                 continue;
             }
@@ -107,6 +118,72 @@ fn collisions(model: &Model, group: &Group<'_>, report: &mut Report) {
                 );
             report.raise(diagnostic, &placed.step.waivers);
         }
+    }
+}
+
+/// A leg that an `each` makes for two elements, perhaps with one key.
+fn repeated(each: &Each, placed: &Placed<'_>, entity: &str) -> Diagnostic {
+    let message = format!("two elements may be written to the same `{entity}`");
+    let help = match (each.result(), each.unique()) {
+        (Some(_), _) => "write the item itself, or one whose key has all parts of the item's key",
+        (None, Some(_)) => "write what the list is `unique` by into the key, each as it is",
+        (None, None) => {
+            "say that no two elements are alike: `list(1..20) of { … } unique by …`, and write that into the key"
+        }
+    };
+    Diagnostic::new(Rule::Transaction, placed.leg.span, message)
+        .other(each.over.span, "for each of these")
+        .why("the store refuses a transaction that names an item twice")
+        .help(help)
+}
+
+/// The parts of a leg's key that differ for any two elements of its `each`, if some do: by the attributes of the key.
+fn covers<'a>(group: &Group<'a>, each: &'a Each, placed: &Placed<'a>) -> Option<Vec<&'a str>> {
+    if placed.leg.target == Some(each.element) {
+        return Some(Vec::new());
+    }
+    let given = |is: &dyn Fn(&ExprKind) -> bool| {
+        let mut key = placed.leg.key.iter();
+        // A key that tells less than its attribute may be the same for two of them.
+        let tells =
+            |given: &&Given| group.model.entities[placed.leg.entity].key.tells(&given.attribute);
+        let found = key.find(|given| tells(given) && is(&plain(&group.lets, &given.value).kind));
+        found.map(|given| given.attribute.as_str())
+    };
+    let itself = |expr: &Expr| matches!(&expr.kind, ExprKind::Binding(id) if *id == each.element);
+    if let Some(result) = each.result() {
+        let (_, read) = group.read_of(result)?;
+        let parts = group.model.entities[read.entity].key.attributes();
+        let part = |name: &&str| {
+            given(
+                &|kind: &ExprKind| matches!(kind, ExprKind::Attribute(id, own) if *id == each.element && own == name),
+            )
+        };
+        return parts.iter().map(part).collect();
+    }
+    let unique = each.unique()?;
+    if unique.is_empty() {
+        let whole = |kind: &ExprKind| matches!(kind, ExprKind::Binding(id) if *id == each.element);
+        return given(&whole).map(|name| vec![name]);
+    }
+    let member = |name: &String| {
+        given(
+            &|kind: &ExprKind| matches!(kind, ExprKind::Member(record, own) if itself(record) && own == name),
+        )
+    };
+    unique.iter().map(member).collect()
+}
+
+/// Whether two legs are on two items, for whichever elements.
+fn are_apart<'a>(group: &Group<'a>, a: (usize, &Placed<'a>), b: (usize, &Placed<'a>)) -> bool {
+    let one = || are_exclusive(group, a.1, b.1) || differ(group, a, b);
+    match (a.1.each, b.1.each) {
+        // For one element as for two legs without an `each`; for two elements by what tells them apart.
+        (Some(each), Some(other)) if std::ptr::eq(each, other) => {
+            let parts = covers(group, each, a.1);
+            one() && parts.is_some() && parts == covers(group, each, b.1)
+        }
+        _ => one(),
     }
 }
 
@@ -127,7 +204,9 @@ fn are_exclusive<'a>(group: &Group<'a>, a: &Placed<'a>, b: &Placed<'a>) -> bool 
 
 /// Whether some part of the two keys is known to differ.
 fn differ<'a>(group: &Group<'a>, a: (usize, &Placed<'a>), b: (usize, &Placed<'a>)) -> bool {
-    a.1.leg.key.iter().zip(&b.1.leg.key).any(|(x, y)| {
+    let key = &group.model.entities[a.1.leg.entity].key;
+    let told = |part: &Given| key.tells(&part.attribute);
+    a.1.leg.key.iter().zip(&b.1.leg.key).filter(|(part, _)| told(part)).any(|(x, y)| {
         let (x, y) = (settled(group, a, &x.value), settled(group, b, &y.value));
         x.zip(y).is_some_and(|(x, y)| {
             are_unlike(group.origin(x), group.origin(y))
@@ -156,6 +235,7 @@ fn are_unlike(x: &Expr, y: &Expr) -> bool {
             let away = match &by.kind {
                 E::Number(by) => *by != Number::ZERO,
                 E::Duration(by) => *by != 0,
+                E::Months(by) => *by != 0,
                 _ => false,
             };
             away && match (&base.kind, other) {

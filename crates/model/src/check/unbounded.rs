@@ -2,10 +2,21 @@
 
 use latchkey_language::{Diagnostic, Rule};
 
+use super::size::template_bytes_max;
 use super::{Report, each_read};
-use crate::model::{Limit, Model, What};
+use crate::model::{By, Entity, Limit, Model, Read, What};
 
 const ITEMS_MAX: u64 = 100;
+
+/// The most partitions of one query, and the most items of all of them.
+const SHARDS_MAX: u64 = 100;
+const SHARDS_ITEMS_MAX: u64 = 5_000;
+
+/// What a place has beside its keys: their lengths, and which partition it is in.
+const PLACE_OWN_BYTES: usize = 8;
+
+/// The most bytes of the keys in a cursor. One of several partitions may hold a place in each.
+const PLACES_BYTES_MAX: usize = 6_000;
 
 pub(super) fn check(model: &Model, report: &mut Report) {
     for contract in model.bodies() {
@@ -17,8 +28,14 @@ pub(super) fn check(model: &Model, report: &mut Report) {
                     Some(Limit::First(count)) => (Some(*count), Some(u64::from(*count))),
                 },
                 What::Batch(batch) => (None, Some(batch.count())),
-                What::Get(_) => return,
+                What::Get(_) | What::Part(_) => return,
             };
+            if let Some(message) = shards(model, read, most) {
+                let diagnostic = Diagnostic::new(Rule::Unbounded, read.span, message)
+                    .why("each partition is read for itself, and the next page begins in all of them")
+                    .help("spread the items over fewer shards, read smaller pages, or shorten the keys");
+                report.raise(diagnostic, &step.waivers);
+            }
             let message = match (size, most) {
                 (_, None) => "this query has no bound".to_owned(),
                 (Some(size), Some(max)) if u64::from(size) > max => {
@@ -36,4 +53,33 @@ pub(super) fn check(model: &Model, report: &mut Report) {
             report.raise(diagnostic, &step.waivers);
         });
     }
+}
+
+/// What is too much for a query of several partitions.
+fn shards(model: &Model, read: &Read, most: Option<u64>) -> Option<String> {
+    let What::Query(query) = &read.what else { return None };
+    let count = query.through.as_ref()?.count();
+    if count > SHARDS_MAX {
+        return Some(format!("{count} partitions at once; the most is {SHARDS_MAX}"));
+    }
+    let items = count.saturating_mul(most.unwrap_or(ITEMS_MAX));
+    if items > SHARDS_ITEMS_MAX {
+        let all = "of all partitions together";
+        return Some(format!("{items} items {all}; the most is {SHARDS_ITEMS_MAX}"));
+    }
+    let entities = read.entities().map(|id| &model.entities[id]);
+    let place = |entity: &Entity| {
+        let index = entity.place(query.by).filter(|_| query.by != By::Table);
+        let index = index.map_or(0, |key| template_bytes_max(&key.sort));
+        let own = [&entity.key.partition, &entity.key.sort].map(template_bytes_max);
+        own.into_iter().fold(index.saturating_add(PLACE_OWN_BYTES), usize::saturating_add)
+    };
+    let place = entities.map(place).max()?;
+    let bytes = usize::try_from(count).map_or(usize::MAX, |count| count.saturating_mul(place));
+    let paged = matches!(query.limit, Some(Limit::Page { .. }));
+    (paged && bytes > PLACES_BYTES_MAX).then(|| {
+        format!(
+            "a cursor of {count} places could have {bytes} bytes; the most is {PLACES_BYTES_MAX}"
+        )
+    })
 }

@@ -1,7 +1,7 @@
 //! `undeclared`: a contract that does not state its consistency, cardinality and rate, or states a
 //! consistency or an idempotency it has not.
 
-use latchkey_language::{Diagnostic, Rule, Span};
+use latchkey_language::{Diagnostic, Level, Rule, Span};
 
 use super::flow::{Group, groups};
 use super::{Report, each_read};
@@ -38,13 +38,23 @@ pub(super) fn check(model: &Model, report: &mut Report) {
     }
 }
 
-/// A contract that says it is strong reads nothing that may be behind.
+/// A contract that says it is strong reads nothing that may be behind, and one that says it is not reads something.
 fn claims(contract: &Contract, report: &mut Report) {
-    let Some(stated) = contract.facts.consistency.as_ref().filter(|stated| stated.value) else {
+    let Some(stated) = contract.facts.consistency.as_ref() else { return };
+    if !stated.value {
+        let mut behind = false;
+        each_read(contract, |read, _| {
+            let asks = !matches!(read.what, What::Part(_));
+            behind |= asks && !matches!(read.strong, Strong::Yes);
+        });
+        if !behind {
+            report.raise(understated(stated.span), &contract.facts.waivers);
+        }
         return;
-    };
+    }
     each_read(contract, |read, step| {
-        if matches!(read.strong, Strong::Yes) {
+        // Of a part, it is told where the whole is read.
+        if matches!(read.strong, Strong::Yes) || matches!(read.what, What::Part(_)) {
             return;
         }
         let message = "this read may be out of date, and the contract says it is consistent";
@@ -56,12 +66,32 @@ fn claims(contract: &Contract, report: &mut Report) {
     });
 }
 
+/// A contract that says it may be behind, and never is.
+fn understated(span: Span) -> Diagnostic {
+    let message = "no read of this contract may be out of date, and it says that it may be";
+    let mut diagnostic = Diagnostic::new(Rule::Undeclared, span, message)
+        .why("callers ask again for what they have; or a read costs twice what it is worth")
+        .help(
+            "state `consistency strong`; or leave `strong` out where no decision rests on the read",
+        );
+    diagnostic.level = Level::Warning;
+    diagnostic
+}
+
 /// A contract that is idempotent by itself leaves in every effect what a repeated call finds.
 fn remembers(model: &Model, contract: &Contract, report: &mut Report) {
     let facts = &contract.facts;
     let waivers = &facts.waivers;
     let is_post = contract.route.as_ref().is_some_and(|route| route.method == Method::Post);
     let by_entity = facts.idempotent.as_ref().map(|stated| stated.span);
+    if let (Some(span), Some(anyone)) = (facts.by_key, contract.open) {
+        let message = "anyone may call this, so no record can tell whose `Idempotency-Key` it is";
+        let diagnostic = Diagnostic::new(Rule::Undeclared, span, message)
+            .other(anyone, "said here")
+            .why("a record is kept for a caller, and here there may be none: each call would be refused")
+            .help("delete it, or recognise a repeated call by an entity: `idempotent by ENTITY`");
+        report.raise(diagnostic, waivers);
+    }
     if let (Some(span), Some(_)) = (facts.by_key, by_entity) {
         let message = "this contract is `idempotent by` two things";
         let diagnostic = Diagnostic::new(Rule::Undeclared, span, message)
@@ -78,7 +108,17 @@ fn remembers(model: &Model, contract: &Contract, report: &mut Report) {
         return;
     }
     let Some(stated) = &facts.idempotent else { return };
-    let name = &model.entities[stated.value].name;
+    let entity = &model.entities[stated.value];
+    let name = &entity.name;
+    if entity.is_expiring() {
+        let message =
+            format!("a `{name}` ends, and does not recognise a call that is repeated after that");
+        let diagnostic = Diagnostic::new(Rule::Undeclared, stated.span, message)
+            .other(entity.span, "an item of this ends")
+            .why(TWICE)
+            .help("name an entity whose items stay, or state `idempotent by key`");
+        report.raise(diagnostic, waivers);
+    }
     let mut groups = groups(model, contract);
     groups.retain(|group| {
         let writes = group.legs.iter().any(|placed| placed.leg.verb != Verb::Check);

@@ -14,10 +14,11 @@ use super::flow::{Group, groups};
 use super::truth::{Passed, each};
 use super::{Report, each_send, each_step};
 use crate::model::{
-    BindingId, By, Contract, EntityId, Expr, ExprKind, Leg, Model, Send, StepKind, Verb, What,
+    BindingId, By, Contract, EntityId, Expr, ExprKind, Kind, Leg, Model, Send, StepKind, Verb, What,
 };
 
 mod answer;
+mod lost;
 mod pin;
 mod spent;
 mod story;
@@ -175,8 +176,9 @@ fn relies_on(block: &Contract, kept: &str) -> Option<Span> {
         }
         StepKind::Read(read) => match &read.what {
             What::Get(key) => key.iter().for_each(|given| look(&given.value)),
-            What::Batch(batch) => batch.key.iter().for_each(|given| look(&given.value)),
+            What::Batch(batch) => batch.values().for_each(&mut look),
             What::Query(query) => query.texts().for_each(&mut look),
+            What::Part(_) => {}
         },
         StepKind::Write(leg) => {
             let given = leg.key.iter().chain(&leg.values).chain(&leg.adds);
@@ -206,6 +208,13 @@ fn uses<'a>(
     for (binding, there, span) in &group.way.found {
         let fact = if *there { Fact::There(*binding) } else { Fact::NotThere(*binding) };
         found.push(Use { fact, span: *span, test: None });
+    }
+    for passed in guards {
+        // Which items were found says what is written.
+        if let (ExprKind::Binding(result), Kind::Page(_)) = (&passed.test.kind, &passed.test.of) {
+            let fact = Fact::Items(*result, None);
+            found.push(Use { fact, span: passed.test.span, test: None });
+        }
     }
     match act {
         Act::Write(leg) => {
@@ -299,6 +308,10 @@ fn in_index_keys<'a>(model: &'a Model, leg: &'a Leg, found: &mut Vec<Use<'a>>) {
     };
     for index in &model.entities[leg.entity].indexes {
         let parts = index.key.attributes();
+        // Where both halves are attributes, or other keys, nothing is made.
+        if !index.own_partition && !index.own_sort {
+            continue;
+        }
         if leg.verb == Verb::Update && !parts.iter().any(|part| touches(part)) {
             continue;
         }
@@ -325,10 +338,20 @@ fn which_item<'a>(group: &Group<'a>, found: &mut Vec<Use<'a>>) {
                 key.iter().for_each(|given| collect(group, &given.value, None, found));
             }
             What::Batch(batch) => {
-                batch.key.iter().for_each(|given| collect(group, &given.value, None, found));
+                batch.values().for_each(|value| collect(group, value, None, found));
+                if let (Some((result, _)), Some(over)) = (batch.result(), batch.over()) {
+                    let fact = Fact::Items(result, None);
+                    found.push(Use { fact, span: over.span, test: None });
+                }
             }
             What::Query(query) => {
                 query.texts().for_each(|text| collect(group, text, None, found));
+            }
+            What::Part(part) => {
+                let whole = group.read_of(part.of).map(|(_, whole)| &whole.what);
+                if let Some(What::Query(query)) = whole {
+                    query.texts().for_each(|text| collect(group, text, None, found));
+                }
             }
         }
     }
@@ -336,6 +359,12 @@ fn which_item<'a>(group: &Group<'a>, found: &mut Vec<Use<'a>>) {
 
 fn entity_of(contract: &Contract, binding: BindingId) -> Option<EntityId> {
     contract.bindings[binding].kind.entity()
+}
+
+/// The entities of the items that were found in one read with those of a binding.
+fn found_with(contract: &Contract, binding: BindingId, own: EntityId) -> Vec<EntityId> {
+    let read = contract.read_of(binding).and_then(|read| contract.query_of(read));
+    read.map_or_else(|| vec![own], |(whole, _)| whole.entities().collect())
 }
 
 /// The contracts that can make a fact untrue.
@@ -346,16 +375,19 @@ fn culprits<'a>(
     fact: &Fact<'a>,
 ) -> Vec<&'a Contract> {
     let Some(id) = entity_of(contract, fact.binding()) else { return Vec::new() };
-    let key = model.entities[id].key.attributes();
     match fact {
-        // What an item's key is made of never changes while it is the same item.
-        Fact::Attribute(_, name) if key.contains(name) => Vec::new(),
+        // What an item's key tells never changes while it is the same item.
+        Fact::Attribute(_, name) if model.entities[id].key.tells(name) => Vec::new(),
         Fact::Attribute(_, name) => changes.attribute(id, name),
         Fact::There(_) => changes.removal(id).to_vec(),
         Fact::NotThere(_) => changes.making(id).to_vec(),
-        Fact::Items(_, name) => {
-            let changed = name.map(|name| changes.attribute(id, name)).unwrap_or_default();
-            [changes.making(id), changes.removal(id), &changed].concat()
+        Fact::Items(binding, name) => {
+            let mut all = name.map(|name| changes.attribute(id, name)).unwrap_or_default();
+            // Of several entities, each takes the place of another among those that are read.
+            for entity in found_with(contract, *binding, id) {
+                all.extend(changes.making(entity).iter().chain(changes.removal(entity)));
+            }
+            all
         }
     }
 }
@@ -372,7 +404,7 @@ fn meets(contract: &Contract, group: &Group<'_>, fact: &Fact<'_>, other: &Contra
             StepKind::Read(read) => {
                 // A `get` of the found item meets the write of that item alone, which has its condition.
                 let alone = Some(read.entity) == found && matches!(read.what, What::Get(_));
-                !alone && written(read.entity)
+                !alone && read.entities().any(written)
             }
             StepKind::Write(leg) => Some(leg.entity) != found && written(leg.entity),
             _ => false,
@@ -389,16 +421,14 @@ fn finders<'a>(
     changes: &Changes<'a>,
     fact: &Fact<'a>,
 ) -> Vec<&'a Contract> {
-    let query = group.read_of(fact.binding()).and_then(|(_, read)| match &read.what {
-        What::Query(query) => Some(query),
-        What::Get(_) | What::Batch(_) => None,
-    });
+    let read = group.read_of(fact.binding()).and_then(|(_, read)| contract.query_of(read));
+    let query = read.map(|(_, query)| query);
     let (Some(query), Some(id)) = (query, entity_of(contract, fact.binding())) else {
         return Vec::new();
     };
     let key = model.entities[id].key.attributes();
     let one_item = query.by == By::Table
-        && key.into_iter().all(|part| group.key_part(fact.binding(), part).is_some());
+        && key.into_iter().all(|part| group.given_part(fact.binding(), part).is_some());
     if one_item || matches!(fact, Fact::There(_)) {
         return Vec::new();
     }

@@ -14,7 +14,9 @@ pub(super) fn check(model: &Model, report: &mut Report) {
             for placed in &group.legs {
                 let claim = placed.leg;
                 let once = claim.verb == Verb::Put && claim.put == Some(PutMode::IfAbsent);
-                if !once || !changes.removal(claim.entity).is_empty() {
+                // A claim that ends releases its value by itself.
+                let ends = model.entities[claim.entity].is_expiring();
+                if !once || ends || !changes.removal(claim.entity).is_empty() {
                     continue;
                 }
                 let owners = group.legs.iter().map(|other| other.leg);
@@ -49,6 +51,12 @@ fn given_up<'a>(
 ) -> Option<(Span, String)> {
     let entity = &model.entities[owner.entity];
     let claimed = claimed(group, claim, owner)?;
+    if entity.is_expiring() {
+        return Some((
+            entity.span,
+            format!("a `{}` ends, and has the value no longer", entity.name),
+        ));
+    }
     if let Some(by) = changes.removal(owner.entity).first() {
         return Some((by.span, format!("deletes the `{}` that has the value", entity.name)));
     }

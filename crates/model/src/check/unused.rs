@@ -6,8 +6,8 @@ use latchkey_language::{Diagnostic, Rule};
 
 use super::{Report, each_leg, each_read, each_send, each_step};
 use crate::model::{
-    BindingId, By, Contract, Ending, Entity, EntityId, Expr, ExprKind, FailureKind, IndexId, Model,
-    Order, QueueId, StepKind, Strong, Trigger, What,
+    BindingId, By, Contract, Ending, Entity, EntityId, Expr, ExprKind, FailureKind, IndexId, Kind,
+    Model, Order, QueueId, StepKind, Strong, Trigger, What,
 };
 
 /// What the contracts make use of.
@@ -67,6 +67,14 @@ pub(super) fn check(model: &Model, report: &mut Report) {
     }
 }
 
+/// The attributes that something reads.
+pub(super) fn read_attributes(model: &Model) -> HashSet<(EntityId, &str)> {
+    let mut used = Used::default();
+    model.bodies().into_iter().for_each(|contract| take_in(model, contract, &mut used));
+    model.invariants.iter().for_each(|invariant| take_in(model, &invariant.body, &mut used));
+    used.attributes
+}
+
 /// A queue nothing sends to, or nothing works through; a field no worker asks for.
 fn queues(model: &Model, report: &mut Report) {
     let sends: Vec<QueueId> = {
@@ -122,31 +130,32 @@ fn reads(contract: &Contract, used: &Used<'_>, report: &mut Report) {
     });
 }
 
-/// Whether an attribute makes a key, or counts the changes.
+/// Whether an attribute makes a key, counts the changes, or is the end.
 fn is_part(entity: &Entity, name: &str) -> bool {
     let in_index = entity.indexes.iter().any(|index| index.key.attributes().contains(&name));
     in_index
+        || entity.is_end(name)
         || entity.key.attributes().contains(&name)
         || entity.counter().is_some_and(|counter| counter.name == name)
 }
 
 fn take_in_reads<'a>(contract: &'a Contract, used: &mut Used<'a>) {
     each_read(contract, |read, _| {
-        used.entities.insert(read.entity);
+        used.entities.extend(read.entities());
         if let Strong::When(test) = &read.strong {
             attributes(contract, test, used);
         }
         if let What::Query(query) = &read.what
             && let By::Index(index) = query.by
         {
-            used.indexes.insert((read.entity, index));
+            used.indexes.extend(read.entities().map(|entity| (entity, index)));
         }
         match &read.what {
             What::Get(key) => {
                 key.iter().for_each(|given| attributes(contract, &given.value, used));
             }
             What::Batch(batch) => {
-                batch.key.iter().for_each(|given| attributes(contract, &given.value, used));
+                batch.values().for_each(|value| attributes(contract, value, used));
             }
             What::Query(query) => {
                 let order = match &query.order {
@@ -155,6 +164,7 @@ fn take_in_reads<'a>(contract: &'a Contract, used: &mut Used<'a>) {
                 };
                 query.texts().chain(order).for_each(|text| attributes(contract, text, used));
             }
+            What::Part(part) => drop(used.bindings.insert(part.of)),
         }
     });
 }
@@ -180,21 +190,24 @@ fn take_in<'a>(model: &'a Model, contract: &'a Contract, used: &mut Used<'a>) {
             used.attributes.extend(copied.map(|attribute| (source, attribute.name.as_str())));
         }
     });
-    each_step(&contract.steps, &mut |step| match step.failure().map(|failure| &failure.kind) {
-        Some(FailureKind::Problem { message, with, .. }) => {
-            let told = with.iter().map(|given| &given.value).chain(message);
-            told.for_each(|value| attributes(contract, value, used));
-        }
-        Some(FailureKind::End(Ending::Fail { message, .. })) => {
-            message.iter().for_each(|value| attributes(contract, value, used));
-        }
-        _ => {}
+    each_step(&contract.steps, &mut |step| {
+        step.failures().for_each(|failure| match &failure.kind {
+            FailureKind::Problem { message, with, .. } => {
+                let told = with.iter().map(|given| &given.value).chain(message);
+                told.for_each(|value| attributes(contract, value, used));
+            }
+            FailureKind::End(Ending::Fail { message, .. }) => {
+                message.iter().for_each(|value| attributes(contract, value, used));
+            }
+            _ => {}
+        });
     });
     each_send(contract, |send, _| {
         let values = send.values.iter().chain(&send.record).map(|given| &given.value);
         values.chain(&send.at).for_each(|value| attributes(contract, value, used));
     });
     each_step(&contract.steps, &mut |step| match &step.kind {
+        StepKind::Each(each) => attributes(contract, &each.over, used),
         StepKind::Allow(test)
         | StepKind::Require(test, _)
         | StepKind::Match(test, _)
@@ -202,16 +215,16 @@ fn take_in<'a>(model: &'a Model, contract: &'a Contract, used: &mut Used<'a>) {
         | StepKind::Let(_, test) => attributes(contract, test, used),
         StepKind::Return(returned) => {
             used.bindings.extend(returned.binding);
-            let shown = returned.binding.and_then(|id| contract.bindings[id].kind.entity());
-            if let Some(entity) = shown {
-                let all = model.entities[entity]
-                    .attributes
-                    .iter()
-                    .map(|attribute| attribute.name.as_str());
-                let shown = all.filter(|name| {
+            let kind = returned.binding.map(|id| &contract.bindings[id].kind);
+            for entity in kind.into_iter().flat_map(Kind::entities) {
+                let shown = names(model, *entity).filter(|name| {
                     returned.fields.is_empty() || returned.fields.iter().any(|field| field == name)
                 });
-                used.attributes.extend(shown.map(|name| (entity, name)));
+                used.attributes.extend(shown.map(|name| (*entity, name)));
+            }
+            // A list is shown with all attributes.
+            for entity in returned.with.iter().filter_map(|given| given.value.of.entity()) {
+                used.attributes.extend(names(model, entity).map(|name| (entity, name)));
             }
             returned.with.iter().for_each(|given| attributes(contract, &given.value, used));
         }
@@ -220,6 +233,11 @@ fn take_in<'a>(model: &'a Model, contract: &'a Contract, used: &mut Used<'a>) {
         }
         _ => {}
     });
+}
+
+/// The names of an entity's attributes.
+fn names(model: &Model, entity: EntityId) -> impl Iterator<Item = &str> {
+    model.entities[entity].attributes.iter().map(|attribute| attribute.name.as_str())
 }
 
 fn attributes<'a>(contract: &'a Contract, expr: &'a Expr, used: &mut Used<'a>) {

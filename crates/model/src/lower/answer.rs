@@ -7,8 +7,8 @@ use super::Lowering;
 use super::scope::{Access, Scope};
 use super::statement::ends;
 use crate::model::{
-    EntityId, Expr, ExprKind, Facts, FailureKind, Given, Kind, New, OnFailure, PathPart, Return,
-    StepKind, TextPiece, Trigger,
+    BindingId, EntityId, Expr, ExprKind, Facts, FailureKind, Given, Kind, New, OnFailure, PathPart,
+    Return, StepKind, TextPiece, Trigger,
 };
 use crate::types::Type;
 
@@ -60,7 +60,7 @@ impl Lowering {
     }
 
     /// Refuses a name that every answer of this kind has already.
-    fn not_taken(&mut self, with: &[ast::Assign], taken: &[&str], what: &str) {
+    pub(super) fn not_taken(&mut self, with: &[ast::Assign], taken: &[&str], what: &str) {
         for assign in with.iter().filter(|assign| taken.contains(&assign.name.node.as_str())) {
             let message = format!("{what} has its own `{}`", assign.name.node);
             let diagnostic = Diagnostic::new(Rule::Name, assign.name.span, message);
@@ -88,7 +88,7 @@ impl Lowering {
             self.can_be_shown(&value, &assign.name);
             self.keeps_secrets(&value, scope);
             let (attribute, span) = (assign.name.node.clone(), assign.name.span);
-            shown.push(Given { attribute, value, maybe: assign.maybe, span });
+            shown.push(Given::whole(attribute, value, assign.maybe, span));
         }
         shown
     }
@@ -96,6 +96,10 @@ impl Lowering {
     /// Refuses items and pages in a `with`, which shows values: items are returned by themselves.
     fn can_be_shown(&mut self, value: &Expr, name: &Name) {
         let (message, help) = match &value.of {
+            Kind::Value(Type::Months) => {
+                self.must_be_value(value, None);
+                return;
+            }
             Kind::Draw => {
                 let message =
                     "what is drawn compares with a number, and does nothing else".to_owned();
@@ -106,7 +110,7 @@ impl Lowering {
                     format!("a `with` shows values, and this is {}", self.describe(&value.of));
                 (message, format!("name what to show of it: `{} = {{ a = item.a }}`", name.node))
             }
-            Kind::Page(_) => {
+            Kind::Page(_) | Kind::Collection(_) => {
                 let message =
                     format!("a `with` shows values, and this is {}", self.describe(&value.of));
                 (message, "`return` it, or show `count(…)` or `sum(…)` of it".to_owned())
@@ -146,15 +150,25 @@ impl Lowering {
                 TextPiece::Value(value, _) => self.is_secret(value, scope),
                 TextPiece::Literal(_) => false,
             }),
-            ExprKind::Binary(_, a, b) | ExprKind::MovesTo(a, b) | ExprKind::BeginsWith(a, b) => {
+            ExprKind::Member(of, _) | ExprKind::Size(of) | ExprKind::Total(of, _) => {
+                self.is_secret(of, scope)
+            }
+            ExprKind::Binary(_, a, b)
+            | ExprKind::MovesTo(a, b)
+            | ExprKind::BeginsWith(a, b)
+            | ExprKind::Contains(a, b)
+            | ExprKind::Every { over: a, test: b, .. } => {
                 self.is_secret(a, scope) || self.is_secret(b, scope)
             }
             ExprKind::Between(a, b, c) => [a, b, c].iter().any(|one| self.is_secret(one, scope)),
             ExprKind::In(a, values) => {
                 self.is_secret(a, scope) || values.iter().any(|one| self.is_secret(one, scope))
             }
-            ExprKind::Not(of) | ExprKind::Owns(of) | ExprKind::Shard(of, _) => {
+            ExprKind::Not(of) | ExprKind::Owns(of) | ExprKind::Shard(of, _) | ExprKind::Day(of) => {
                 self.is_secret(of, scope)
+            }
+            ExprKind::Rounded(_, a, by, _) => {
+                self.is_secret(a, scope) || by.iter().any(|by| self.is_secret(by, scope))
             }
             ExprKind::Greatest(all) | ExprKind::Least(all) => {
                 all.iter().any(|one| self.is_secret(one, scope))
@@ -173,10 +187,13 @@ impl Lowering {
             | ExprKind::HasRole(_)
             | ExprKind::Word(_)
             | ExprKind::Number(_)
+            | ExprKind::Months(_)
             | ExprKind::Duration(_)
             | ExprKind::Bool(_)
             | ExprKind::Unchanged
             | ExprKind::Told(_)
+            | ExprKind::Through(_)
+            | ExprKind::Nothing
             | ExprKind::Unknown => false,
         }
     }
@@ -193,21 +210,13 @@ impl Lowering {
     }
 
     pub(super) fn returned(&mut self, returned: &ast::Return, scope: &mut Scope) -> StepKind {
-        let binding = self.binding(&returned.value, scope);
-        if let Some(id) = binding {
-            self.must_be_present(Access::Binding(id), &returned.value, scope);
-        }
+        let binding = returned.value.as_ref().and_then(|name| self.returned_name(name, scope));
         let kind = binding.map(|id| scope.bindings[id].kind.clone());
-        let entity = match kind {
-            Some(Kind::Item(entity) | Kind::Page(entity)) => Some(entity),
-            Some(Kind::Value(_) | Kind::Test | Kind::Object | Kind::Draw) => {
-                let message = format!("`{}` is neither an item nor a page", returned.value.node);
-                let help = format!("return an item `with {{ {} }}`", returned.value.node);
-                self.report(Diagnostic::new(Rule::Type, returned.value.span, message).help(help));
-                None
-            }
-            Some(Kind::Unknown) | None => None,
-        };
+        if let Some(Kind::Collection(_)) = kind {
+            self.returns_whole(returned);
+            self.not_taken(&returned.with, PAGE_MEMBERS, "a page");
+        }
+        let entity = kind.as_ref().and_then(Kind::entity);
         if let Some(entity) = entity {
             for field in &returned.fields {
                 self.attribute_of(entity, field);
@@ -219,14 +228,30 @@ impl Lowering {
                 self.not_taken(&returned.with, PAGE_MEMBERS, "a page");
             }
         }
-        let at = returned.at.as_ref().map(|path| self.path(path, entity, scope));
+        let named = returned.value.is_some();
+        let at = returned.at.as_ref().map(|path| self.path(path, named, entity, scope));
+        let with = self.shown_beside(&returned.with, scope);
+        let next = self.next_shown(returned, (binding, entity), &with, scope);
         StepKind::Return(Return {
             status: returned.status.as_ref().map_or(200, |status| status.node),
             binding,
             fields: returned.fields.iter().map(|field| field.node.clone()).collect(),
-            with: self.shown(&returned.with, scope),
+            with,
+            next,
             at,
         })
+    }
+
+    /// The binding of the item or the page that is returned.
+    fn returned_name(&mut self, name: &Name, scope: &Scope) -> Option<BindingId> {
+        let id = self.returned_binding(name, scope)?;
+        self.must_be_present(Access::Binding(id), name, scope);
+        if let Kind::Value(_) | Kind::Test | Kind::Object | Kind::Draw = scope.bindings[id].kind {
+            let message = format!("`{}` is neither an item nor a page", name.node);
+            let help = format!("show it as a value: `return with {{ {} }}`", name.node);
+            self.report(Diagnostic::new(Rule::Type, name.span, message).help(help));
+        }
+        Some(id)
     }
 
     /// Refuses to show beside an item what has the name of one of its attributes.
@@ -245,7 +270,13 @@ impl Lowering {
     }
 
     /// A path whose holes are inputs, or attributes of the returned item.
-    fn path(&mut self, path: &Name, entity: Option<EntityId>, scope: &mut Scope) -> Vec<PathPart> {
+    fn path(
+        &mut self,
+        path: &Name,
+        named: bool,
+        entity: Option<EntityId>,
+        scope: &mut Scope,
+    ) -> Vec<PathPart> {
         let parts = path.node.split('/').skip(1);
         let parts = parts.map(|part| {
             let hole = part.strip_prefix('{').and_then(|part| part.strip_suffix('}'));
@@ -262,6 +293,10 @@ impl Lowering {
                 let name = Name::new(name.to_owned(), path.span);
                 self.attribute_of(entity, &name);
                 self.never_shown(entity, &name);
+            }
+            if !named {
+                let message = format!("`{name}` is no input, and no item is returned that has it");
+                self.report(Diagnostic::new(Rule::Name, path.span, message));
             }
             PathPart::Attribute(name.to_owned())
         });

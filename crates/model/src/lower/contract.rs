@@ -7,7 +7,7 @@ use latchkey_language::{Diagnostic, Name, Rule, Span};
 
 use super::scope::Scope;
 use super::statement::{count, ends};
-use super::{Lowering, suggestion};
+use super::{Asked, Lowering, suggestion};
 use crate::model::{
     Contract, EntityId, Facts, FailureKind, IdVec, Input, InputId, Limit, Place, Route, Segment,
     Step, StepKind, Trigger, What, each_step,
@@ -58,10 +58,10 @@ fn two_pages(steps: &[Step], seen: &mut Option<Span>) -> Option<[Span; 2]> {
                 found
             }
             StepKind::Transact(legs) => two_pages(legs, &mut seen.clone()),
-            _ => match step.failure().map(|failure| &failure.kind) {
-                Some(FailureKind::Steps(steps)) => two_pages(steps, &mut seen.clone()),
+            _ => step.failures().find_map(|failure| match &failure.kind {
+                FailureKind::Steps(steps) => two_pages(steps, &mut seen.clone()),
                 _ => None,
-            },
+            }),
         };
         if found.is_some() {
             return found;
@@ -124,6 +124,7 @@ impl Lowering {
 
     fn contract(&mut self, contract: &ast::Contract) -> Contract {
         let mut scope = Scope { id: contract.id.node.clone(), ..Scope::default() };
+        self.asked = Asked::default();
         let route = self.route(contract, &mut scope);
         self.inputs(contract, route.as_ref(), &mut scope);
         let (steps, facts) = self.body(contract, &mut scope);
@@ -135,10 +136,12 @@ impl Lowering {
         self.one_page(&steps);
         self.paging_is_free(&scope, &steps);
         mark_used(&mut scope.inputs, &scope.used_inputs);
+        let open = self.open();
         Contract {
             id: contract.id.node.clone(),
             title: contract.title.node.clone(),
             trigger: Trigger::Request,
+            open,
             route,
             inputs: scope.inputs,
             bindings: scope.bindings,
@@ -146,6 +149,27 @@ impl Lowering {
             facts,
             span: contract.id.span,
         }
+    }
+
+    /// Where a contract says that anyone may call it. It then knows no caller.
+    fn open(&mut self) -> Option<Span> {
+        let Asked { anyone, callers, allows } = std::mem::take(&mut self.asked);
+        let anyone = anyone?;
+        for span in callers {
+            let message = "anyone may call this, so there may be no caller";
+            let unknown = Diagnostic::new(Rule::Name, span, message)
+                .other(anyone, "said here")
+                .help("leave the caller out, or `allow` those who have a token: `allow true`");
+            self.report(unknown);
+        }
+        for span in allows {
+            let message = "a contract that anyone may call has no other `allow`";
+            let second = Diagnostic::new(Rule::Name, span, message)
+                .other(anyone, "said here")
+                .help("delete one of them, or make two contracts; to test more, write `require`");
+            self.report(second);
+        }
+        Some(anyone)
     }
 
     /// A call answers one page: its cursor and its size are for that one alone.
@@ -307,7 +331,7 @@ impl Lowering {
                 let known = entity.attributes.iter().map(|attribute| attribute.name.as_str());
                 let help = suggestion(&name.node, known);
                 let what = format!("attribute of `{}` named", entity.name);
-                self.unknown(&what, name, help);
+                self.unknown_operand(&what, name, help);
                 None
             }
         }

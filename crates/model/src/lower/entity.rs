@@ -3,10 +3,12 @@
 use latchkey_language::ast::{self, Document, ExprKind, Item, KeyPart, Member};
 use latchkey_language::{Diagnostic, Name, Rule, Span};
 
+use super::computed::is_computed;
 use super::{Lowering, suggestion};
 use crate::check::rules;
 use crate::model::{
-    Attribute, Entity, EntityId, Hole, IdVec, IndexShape, KeyShape, Piece, Template, Waiver,
+    Attribute, Entity, EntityId, Hole, IdVec, IndexShape, KeyNames, KeyShape, Piece, Template,
+    Waiver,
 };
 use crate::types::Type;
 
@@ -47,8 +49,10 @@ impl Lowering {
         }
         self.model.entities =
             kept.map(|id, entity| self.entity(entity, std::mem::take(&mut attributes[id])));
+        self.places();
         self.told_apart(&kept);
         self.guards_count(&kept);
+        self.ends_of_items(&kept);
     }
 
     /// Items of two entities must differ in their type, or one is read as the other.
@@ -76,6 +80,7 @@ impl Lowering {
 
     fn entity(&mut self, entity: &ast::Entity, mut attributes: Vec<Attribute>) -> Entity {
         self.moves(entity, &mut attributes);
+        self.computed_defaults(entity, &mut attributes);
         let (mut partition, mut sort) = (None, None);
         let (mut indexes, mut waivers) = (Vec::new(), Vec::new());
         for member in &entity.members {
@@ -100,13 +105,11 @@ impl Lowering {
                     indexes.push(shape);
                 }
                 Member::Waive(waive) => waivers.extend(self.waiver(waive)),
-                Member::Field(_) | Member::Copies(_) | Member::Moves(_) => {}
+                Member::Field(_) | Member::Copies(_) | Member::Moves(_) | Member::Expires(_) => {}
             }
         }
-        let key = KeyShape {
-            partition: self.required_key(partition, "PK", entity.name.span),
-            sort: self.required_key(sort, "SK", entity.name.span),
-        };
+        let names = self.model.table.key.clone();
+        let key = self.key_shape([partition, sort], &names, "table", entity.name.span);
         Entity {
             name: entity.name.node.clone(),
             discriminator: entity.discriminator.node.clone(),
@@ -115,6 +118,7 @@ impl Lowering {
             indexes,
             view_of: entity.view_of.as_ref().and_then(|name| self.entity_id(name)),
             guarded_by: entity.guarded_by.as_ref().and_then(|name| self.entity_id(name)),
+            expires: None,
             // Contracts are not read yet.
             remade: false,
             span: entity.name.span,
@@ -151,6 +155,28 @@ impl Lowering {
         }
     }
 
+    /// The templates of a key, as its table or index has parts.
+    fn key_shape(
+        &mut self,
+        [partition, sort]: [Option<Template>; 2],
+        names: &KeyNames,
+        of: &str,
+        span: Span,
+    ) -> KeyShape {
+        let partition = self.required_key(partition, "PK", span);
+        let sort = match (&names.sort, sort) {
+            (Some(_), sort) => self.required_key(sort, "SK", span),
+            (None, None) => Template { pieces: Vec::new(), whole: true, span },
+            (None, Some(sort)) => {
+                let message = format!("the {of} has no sort key");
+                let help = format!("leave out `SK`, or name it in the {of}");
+                self.report(Diagnostic::new(Rule::Name, sort.span, message).help(help));
+                Template { pieces: Vec::new(), whole: true, span }
+            }
+        };
+        KeyShape { partition, sort }
+    }
+
     fn required_key(&mut self, key: Option<Template>, part: &str, span: Span) -> Template {
         key.unwrap_or_else(|| {
             let message = format!("the entity has no `{part}`");
@@ -172,8 +198,13 @@ impl Lowering {
             self.not_reserved(&field.name);
             let kind =
                 self.attribute_type(field, all).unwrap_or(Type::Text { max: None, like: None });
-            self.never_both(field);
-            let default = field.default.as_ref().map(|default| self.constant(default, &kind));
+            self.set_may_be_absent(field, &kind);
+            // What is computed is looked at when all attributes are known.
+            let constant = field.default.as_ref().filter(|one| !is_computed(one, entity));
+            if constant.is_some() {
+                self.never_both(field);
+            }
+            let default = constant.map(|default| self.constant(default, &kind));
             let counters = attributes.iter().filter(|other| other.kind == Type::Counter).count();
             if kind == Type::Counter && counters > 0 {
                 let message = "a second counter in one entity";
@@ -186,6 +217,7 @@ impl Lowering {
                 optional: field.optional.is_some(),
                 copied: false,
                 default,
+                computed: None,
                 moves: None,
                 span: field.name.span,
             });
@@ -212,13 +244,21 @@ impl Lowering {
             for name in names {
                 match attributes.iter().find(|attribute| attribute.name == name.node) {
                     Some(attribute) => {
-                        let (copied, default, span) = (true, None, name.span);
+                        let (copied, default, computed) = (true, None, None);
+                        let span = name.span;
                         // A copy of a counter counts the changes of its source, not its own.
                         let kind = match &attribute.kind {
                             Type::Counter => Type::Int { low: Some(1), high: None },
                             kind => kind.clone(),
                         };
-                        copies.push(Attribute { copied, default, span, kind, ..attribute.clone() });
+                        copies.push(Attribute {
+                            copied,
+                            default,
+                            computed,
+                            span,
+                            kind,
+                            ..attribute.clone()
+                        });
                     }
                     None => {
                         let known = attributes.iter().map(|attribute| attribute.name.as_str());
@@ -271,17 +311,16 @@ impl Lowering {
                 self.second_key(key, first.span);
             }
         }
-        let key = KeyShape {
-            partition: self.required_key(partition, "PK", index.name.span),
-            sort: self.required_key(sort, "SK", index.name.span),
-        };
-        let name = index.name.node.clone();
-        let known = self.model.indexes.position(|other| *other == name);
+        let id = self.index_id(&index.name);
+        let names = self.model.indexes[id].key.clone();
         IndexShape {
-            index: known.unwrap_or_else(|| self.model.indexes.push(name.clone())),
-            name,
-            key,
+            index: id,
+            name: index.name.node.clone(),
+            key: self.key_shape([partition, sort], &names, "index", index.name.span),
             moves: index.moves.is_some(),
+            // All entities are read before it is known which attributes hold several keys.
+            own_partition: true,
+            own_sort: true,
             span: index.name.span,
         }
     }
@@ -298,7 +337,7 @@ impl Lowering {
         for piece in &template.pieces {
             match piece {
                 ast::Piece::Literal(text) => pieces.push(Piece::Literal(text.node.clone())),
-                ast::Piece::Hole { value, width } => {
+                ast::Piece::Hole { value, format } => {
                     let ExprKind::Name(name) = &value.node else {
                         let message = "a key is made of attributes alone";
                         self.report(Diagnostic::new(Rule::Type, value.span, message));
@@ -312,12 +351,17 @@ impl Lowering {
                             );
                             self.report(Diagnostic::new(Rule::Type, value.span, message));
                         }
-                        Some(attribute) => pieces.push(Piece::Hole(Hole {
-                            attribute: name.clone(),
-                            kind: attribute.kind.clone(),
-                            width: width.as_ref().map(|width| width.node),
-                            span: value.span,
-                        })),
+                        Some(attribute) => {
+                            if let Some(format) = format {
+                                self.has_form(&attribute.kind, format);
+                            }
+                            pieces.push(Piece::Hole(Hole {
+                                attribute: name.clone(),
+                                kind: attribute.kind.clone(),
+                                format: format.as_ref().map(|format| format.node),
+                                span: value.span,
+                            }));
+                        }
                         None => {
                             let known = attributes.iter().map(|attribute| attribute.name.as_str());
                             let help = suggestion(name, known);

@@ -2,13 +2,11 @@
 
 use latchkey_language::ast::{self, ExprKind as Written};
 use latchkey_language::{Diagnostic, Name, Rule, Span};
-use latchkey_value::Number;
 use latchkey_value::id;
 
-use super::field::is_between;
+use super::literal::longest;
 use super::scope::{Scope, unknown};
 use super::{Lowering, suggestion};
-use crate::check::size::text_bytes_max;
 use crate::model::{EntityId, Expr, ExprKind, Kind, New, TextPiece, Trigger};
 use crate::types::Type;
 
@@ -47,11 +45,16 @@ impl Lowering {
     pub(super) fn must_be_value(&mut self, value: &Expr, expected: Option<&Type>) {
         let span = value.span;
         match (&value.of, expected) {
+            (Kind::Value(Type::Months), _) => {
+                let message = "a month has no one length: it moves a time or a date";
+                let help = "write `now + 1mo`, or a duration such as `30d`";
+                self.report(Diagnostic::new(Rule::Type, span, message).help(help));
+            }
             (Kind::Value(found), Some(expected)) if !found.fits(expected) => {
                 let message = format!("this is {found}, and {expected} is expected");
                 self.report(Diagnostic::new(Rule::Type, span, message));
             }
-            (Kind::Item(_) | Kind::Page(_), _) => {
+            (Kind::Item(_) | Kind::Page(_) | Kind::Collection(_), _) => {
                 let wanted = expected.map_or_else(|| "a value".to_owned(), Type::to_string);
                 let message =
                     format!("this is {}, and {wanted} is expected", self.describe(&value.of));
@@ -71,22 +74,13 @@ impl Lowering {
         }
     }
 
-    /// Refuses a value that is put where not all of its kind can be.
-    pub(super) fn must_fit(&mut self, value: &Expr, expected: Option<&Type>) {
-        if let (Kind::Value(found), Some(expected)) = (&value.of, expected)
-            && found.fits(expected)
-            && let Some((message, help)) = too_wide(value, found, expected)
-        {
-            self.report(Diagnostic::new(Rule::Type, value.span, message).help(help));
-        }
-    }
-
     pub(super) fn describe(&self, kind: &Kind) -> String {
         let name = |id: &EntityId| &self.model.entities[*id].name;
         match kind {
             Kind::Value(kind) => format!("of type {kind}"),
             Kind::Item(entity) => format!("an item of `{}`", name(entity)),
             Kind::Page(entity) => format!("a page of `{}`", name(entity)),
+            Kind::Collection(_) => "what a query of several entities has found".to_owned(),
             Kind::Test => "a test".to_owned(),
             Kind::Object => "to be shown".to_owned(),
             Kind::Draw => "drawn".to_owned(),
@@ -121,15 +115,7 @@ impl Lowering {
             }
             Written::Number(number) => self.number(number, span),
             Written::Duration(text) => self.duration(text, span),
-            Written::New(what) => match what.node.as_str() {
-                "ulid" => (ExprKind::New(New::Ulid), Kind::Value(Type::Ulid)),
-                "key" => (ExprKind::New(New::Key), Kind::Value(Type::Key)),
-                _ => {
-                    let help = Some("write `new ulid` or `new key`".to_owned());
-                    self.unknown("such thing to make:", what, help);
-                    (ExprKind::Unknown, Kind::Unknown)
-                }
-            },
+            Written::New(what) => self.made(what, span, scope),
             Written::Call(name, arguments) => {
                 return self.call(name, arguments, span, scope, expected);
             }
@@ -154,12 +140,22 @@ impl Lowering {
                 let (b, c) = (self.sure(b, scope, kind), self.sure(c, scope, kind));
                 (ExprKind::Between(Box::new(a), Box::new(b), Box::new(c)), Kind::Test)
             }
+            Written::Within(one, of) if scope.knows(&one.node) => {
+                let named =
+                    |name: &Name| ast::Expr::new(Written::Name(name.node.clone()), name.span);
+                self.element_of(&named(one), &named(of), scope)
+            }
+            Written::Within(entity, of) => return self.misplaced_part(entity, of),
             Written::In(a, values) => {
                 let a = self.sure(a, scope, None);
                 let kind = value_type(&a).cloned();
                 let values =
                     values.iter().map(|value| self.sure(value, scope, kind.as_ref())).collect();
                 (ExprKind::In(Box::new(a), values), Kind::Test)
+            }
+            Written::ElementOf(element, of) => self.element_of(element, of, scope),
+            Written::Every { all, element, over, test } => {
+                return self.every(*all, element, over, test, span, scope);
             }
         };
         Expr { kind, of, span }
@@ -201,7 +197,11 @@ impl Lowering {
             self.unknown("value or name", &Name::new(name.to_owned(), span), help);
             return expr(ExprKind::Unknown, Kind::Unknown);
         }
-        let help = suggestion(name, scope.names().into_iter());
+        let help = match name.contains('-') {
+            // Only a word of an enum has dashes.
+            true => Some(format!("write `{}` to subtract", name.replace('-', " - "))),
+            false => suggestion(name, scope.names().into_iter()),
+        };
         self.unknown("name", &Name::new(name.to_owned(), span), help);
         expr(ExprKind::Unknown, Kind::Unknown)
     }
@@ -251,37 +251,16 @@ impl Lowering {
         }
     }
 
-    fn member(&mut self, base: &ast::Expr, name: &Name, span: Span, scope: &mut Scope) -> Expr {
-        let Written::Name(word) = &base.node else {
-            self.report(Diagnostic::new(Rule::Type, base.span, "only an item has attributes"));
-            return unknown(span);
-        };
-        if word == "caller" {
-            return self.caller(name, span, scope);
-        }
-        if !scope.knows(word)
-            && let Some(told) = self.told(word, name, span, scope)
-        {
-            return told;
-        }
-        let owner = Name::new(word.clone(), base.span);
-        if scope.binding_named(word).is_none()
-            && let Some(kept) = self.kept_attribute(&owner, name, span, scope)
-        {
-            return kept;
-        }
-        self.attribute(&owner, name, span, scope)
-    }
-
     /// `caller.id`, where there is a caller.
-    fn caller(&mut self, name: &Name, span: Span, scope: &mut Scope) -> Expr {
+    pub(super) fn caller(&mut self, name: &Name, span: Span, scope: &mut Scope) -> Expr {
         if name.node != "id" {
             let help = Some("write `caller.id`".to_owned());
-            self.unknown("property of the caller named", name, help);
+            self.unknown_operand("property of the caller named", name, help);
             return unknown(span);
         }
         let id = Expr { kind: ExprKind::CallerId, of: Kind::Value(Type::Id), span };
         let called = |scope: &Scope| scope.trigger == Trigger::Request;
+        self.asked.callers.push(span);
         if scope.outer.as_ref().is_some_and(|outer| called(outer)) {
             return self.keep("caller.id".to_owned(), id, scope);
         }
@@ -321,162 +300,24 @@ impl Lowering {
         value
     }
 
-    pub(super) fn text(&mut self, template: &ast::Template, scope: &mut Scope) -> Vec<TextPiece> {
-        let mut pieces = Vec::new();
-        for piece in &template.pieces {
-            pieces.push(match piece {
-                ast::Piece::Literal(text) => TextPiece::Literal(text.node.clone()),
-                ast::Piece::Hole { value, width } => {
-                    let value = self.sure(value, scope, None);
-                    self.has_text(&value);
-                    TextPiece::Value(value, width.as_ref().map(|width| width.node))
-                }
-            });
+    /// `new ulid` and `new key`
+    fn made(&mut self, what: &Name, span: Span, scope: &Scope) -> (ExprKind, Kind) {
+        if scope.in_each {
+            let message = "what is new is one value in a call, and every element would have it";
+            let help = "let the caller give it as a member of each element";
+            self.report(Diagnostic::new(Rule::Type, span, message).help(help));
+            return (ExprKind::Unknown, Kind::Unknown);
         }
-        pieces
-    }
-
-    /// Refuses a value that has no text form.
-    fn has_text(&mut self, value: &Expr) {
-        if let Kind::Value(kind) = &value.of
-            && !kind.has_text()
-        {
-            let message = format!("this is a {kind}, which cannot stand in a text");
-            self.report(Diagnostic::new(Rule::Type, value.span, message));
-        }
-    }
-
-    fn number(&mut self, text: &str, span: Span) -> (ExprKind, Kind) {
-        let kind = match text.parse::<i64>() {
-            Ok(n) => Type::Int { low: Some(n), high: Some(n) },
-            Err(_) => Type::Number { low: None, high: None },
-        };
-        match text.parse() {
-            Ok(number) => (ExprKind::Number(number), Kind::Value(kind)),
-            Err(error) => {
-                let message = format!("`{text}` is not a number: {error}");
-                self.report(Diagnostic::new(Rule::Type, span, message));
+        match what.node.as_str() {
+            "ulid" => (ExprKind::New(New::Ulid), Kind::Value(Type::Ulid)),
+            "key" => (ExprKind::New(New::Key), Kind::Value(Type::Key)),
+            _ => {
+                let help = Some("write `new ulid` or `new key`".to_owned());
+                self.unknown("such thing to make:", what, help);
                 (ExprKind::Unknown, Kind::Unknown)
             }
         }
     }
-
-    fn duration(&mut self, text: &str, span: Span) -> (ExprKind, Kind) {
-        match milliseconds(text) {
-            Some(milliseconds) => (ExprKind::Duration(milliseconds), Kind::Value(Type::Duration)),
-            None => {
-                let help = "write a whole number and `ms`, `s`, `m`, `h` or `d`";
-                let message = format!("`{text}` is not a span of time");
-                self.report(Diagnostic::new(Rule::Type, span, message).help(help));
-                (ExprKind::Unknown, Kind::Unknown)
-            }
-        }
-    }
-}
-
-/// How many bytes a text made of these pieces can have; nothing if one of them has no bound.
-fn longest(pieces: &[TextPiece]) -> Option<u64> {
-    let mut bytes = pieces.iter().map(|piece| match piece {
-        TextPiece::Literal(text) => Some(text.len()),
-        TextPiece::Value(value, width) => match &value.of {
-            Kind::Value(Type::Text { max: None, .. }) => None,
-            Kind::Value(kind) => Some(text_bytes_max(kind).max(width.unwrap_or(0))),
-            _ => None,
-        },
-    });
-    let bytes = bytes.try_fold(0usize, |sum, bytes| Some(sum.saturating_add(bytes?)))?;
-    Some(u64::try_from(bytes).unwrap_or(u64::MAX))
-}
-
-/// A text that is longer than what it is put into can hold, or not of its pattern: the key rules rest on
-/// both.
-fn too_wide(value: &Expr, found: &Type, expected: &Type) -> Option<(String, String)> {
-    let constant = match &value.kind {
-        ExprKind::Text(pieces) => match pieces.as_slice() {
-            [] => Some(""),
-            [TextPiece::Literal(text)] => Some(text.as_str()),
-            _ => None,
-        },
-        _ => None,
-    };
-    if let ExprKind::Number(number) = &value.kind {
-        let (low, high) = match expected {
-            Type::Int { low, high } => (low.map(Number::from), high.map(Number::from)),
-            Type::Number { low, high } => (*low, *high),
-            _ => (None, None),
-        };
-        return (!is_between(*number, low, high)).then(|| {
-            let message = format!("`{number}` is out of bounds");
-            (message, "write one within, or widen them".to_owned())
-        });
-    }
-    wider(constant, found, expected)
-}
-
-/// What is wrong with a text, an id or a map that is put where not all of its type can be.
-pub(super) fn wider(
-    constant: Option<&str>,
-    found: &Type,
-    expected: &Type,
-) -> Option<(String, String)> {
-    match (found, expected) {
-        (Type::Text { max, like }, Type::Text { max: room, like: wanted }) => {
-            let longest = match constant {
-                Some(text) => u64::try_from(text.len()).ok(),
-                // What the runtime gives, such as the message of a failure, has a bound of its own.
-                None => *max,
-            };
-            if let Some(room) = room.filter(|room| longest.is_some_and(|longest| longest > *room)) {
-                let message = format!("this is {found}, and there is room for {room} bytes");
-                return Some((message, format!("make it `text({room})`, or make room")));
-            }
-            let fits = match (wanted, constant) {
-                (None, _) => true,
-                (Some(wanted), Some(text)) => {
-                    super::pattern(wanted).is_ok_and(|pattern| pattern.is_match(text))
-                }
-                (Some(wanted), None) => like.as_ref() == Some(wanted),
-            };
-            let wanted = wanted.as_ref().filter(|_| !fits)?;
-            let message = format!("this need not be like `{wanted}`");
-            Some((message, "give it the type of the attribute: `ENTITY.ATTRIBUTE`".to_owned()))
-        }
-        (Type::Id | Type::Ulid, Type::Text { like: Some(wanted), .. }) => {
-            let message = format!("this need not be like `{wanted}`");
-            Some((message, "give it the type of the attribute: `ENTITY.ATTRIBUTE`".to_owned()))
-        }
-        (Type::Id | Type::Ulid, Type::Text { max: Some(room), .. })
-            if constant.is_none()
-                && !u64::try_from(text_bytes_max(found)).is_ok_and(|long| long <= *room) =>
-        {
-            let message = format!(
-                "this is {found}, of up to {} bytes, and there is room for {room} bytes",
-                text_bytes_max(found)
-            );
-            Some((message, "give it the type of the attribute, or make room".to_owned()))
-        }
-        (Type::Map { bytes, depth }, Type::Map { bytes: room, depth: levels })
-            if bytes > room || depth > levels =>
-        {
-            let message = format!("this is {found}, and there is room for {expected}");
-            Some((message, "make it no larger than what it is put into".to_owned()))
-        }
-        _ => None,
-    }
-}
-
-/// The milliseconds of a duration as it is written.
-pub(super) fn milliseconds(text: &str) -> Option<u64> {
-    let digits = text.trim_end_matches(|c: char| !c.is_ascii_digit());
-    let unit = match text.strip_prefix(digits)? {
-        "ms" => 1,
-        "s" => 1000,
-        "m" => 60 * 1000,
-        "h" => 60 * 60 * 1000,
-        "d" => 24 * 60 * 60 * 1000,
-        _ => return None,
-    };
-    digits.parse::<u64>().ok()?.checked_mul(unit)
 }
 
 pub(super) fn value_type(expr: &Expr) -> Option<&Type> {

@@ -1,7 +1,7 @@
 //! The types and defaults of attributes and inputs.
 
 use latchkey_language::ast::{self, ExprKind, Member};
-use latchkey_language::{Diagnostic, Name, Rule};
+use latchkey_language::{Diagnostic, Name, Rule, Spanned};
 use latchkey_value::{Number, Value};
 
 use super::entity::Declared;
@@ -13,8 +13,10 @@ use crate::types::Type;
 const PATTERN_BYTES_MAX: usize = 1024 * 1024;
 
 /// The types that have a name.
-pub(crate) const NAMED: &[&str] =
-    &["id", "ulid", "text", "int", "number", "counter", "bool", "time", "list", "map", "key"];
+pub(crate) const NAMED: &[&str] = &[
+    "id", "ulid", "text", "int", "number", "counter", "bool", "time", "date", "list", "set", "map",
+    "key",
+];
 
 /// The pattern of a text, for the whole of it.
 pub fn pattern(like: &str) -> Result<regex::Regex, String> {
@@ -45,21 +47,31 @@ pub(super) fn is_between(number: Number, low: Option<Number>, high: Option<Numbe
 impl Lowering {
     /// The type of an input, or of an attribute once all entities are known.
     pub(super) fn field_type(&mut self, field: &ast::Field) -> Option<Type> {
-        match &field.kind.node {
+        self.type_of(&field.kind, None, 0)
+    }
+
+    /// The type of an attribute, which may be that of an attribute of any other entity.
+    pub(super) fn attribute_type(
+        &mut self,
+        field: &ast::Field,
+        all: &Declared<'_>,
+    ) -> Option<Type> {
+        self.type_of(&field.kind, Some(all), 0)
+    }
+
+    /// A type that lies so many levels deep in others. Before all entities are known, `all` has their declarations.
+    pub(super) fn type_of(
+        &mut self,
+        written: &Spanned<ast::Type>,
+        all: Option<&Declared<'_>>,
+        level: usize,
+    ) -> Option<Type> {
+        match &written.node {
             ast::Type::OneOf(values) => Some(self.one_of(values)),
-            ast::Type::Of(entity, attribute) => {
-                let id = self.entity_id(entity)?;
-                let found = self.model.entities[id].attribute(&attribute.node);
-                let kind = found.map(|found| found.kind.clone());
-                if kind.is_none() {
-                    self.unknown(&format!("attribute of `{}` named", entity.node), attribute, None);
-                }
-                // A counter counts one item's changes; elsewhere its value is a number like others.
-                kind.map(|kind| match kind {
-                    Type::Counter => Type::Int { low: Some(1), high: None },
-                    kind => kind,
-                })
-            }
+            ast::Type::Of(entity, attribute) => match all {
+                Some(all) => self.declared_type(entity, attribute, all, level),
+                None => self.known_type(entity, attribute),
+            },
             ast::Type::Named { name, arguments, bounds, like } => {
                 let kind = self.named_type(name, arguments, bounds.as_ref(), like.as_ref());
                 if kind.is_none() {
@@ -71,37 +83,64 @@ impl Lowering {
                 }
                 kind
             }
+            ast::Type::ListOf { .. } | ast::Type::SetOf { .. } | ast::Type::Record(_) => {
+                self.structure(written, all, level)
+            }
         }
     }
 
-    /// The type of an attribute, which may be that of an attribute of any other entity.
-    pub(super) fn attribute_type(
+    /// The type of an attribute of an entity.
+    fn known_type(&mut self, entity: &Name, attribute: &Name) -> Option<Type> {
+        let id = self.entity_id(entity)?;
+        let found = self.model.entities[id].attribute(&attribute.node);
+        let kind = found.map(|found| found.kind.clone());
+        if kind.is_none() {
+            self.unknown(&format!("attribute of `{}` named", entity.node), attribute, None);
+        }
+        // A counter counts one item's changes; elsewhere its value is a number like others.
+        kind.map(|kind| match kind {
+            Type::Counter => Type::Int { low: Some(1), high: None },
+            kind => kind,
+        })
+    }
+
+    /// The type of an attribute of an entity that is declared, and not known yet.
+    fn declared_type(
         &mut self,
-        field: &ast::Field,
+        entity: &Name,
+        attribute: &Name,
         all: &Declared<'_>,
+        level: usize,
     ) -> Option<Type> {
-        let ast::Type::Of(entity, attribute) = &field.kind.node else {
-            return self.field_type(field);
-        };
         self.entity_id(entity)?;
         let members = all.iter().filter(|other| other.name.node == entity.node);
         let found = members.flat_map(|entity| &entity.members).find_map(|member| match member {
             Member::Field(field) if field.name.node == attribute.node => Some(field),
             _ => None,
         });
-        match found {
-            Some(found) if !matches!(found.kind.node, ast::Type::Of(..)) => self.field_type(found),
-            Some(_) => {
-                let message = format!("`{}` takes its type from elsewhere", attribute.node);
-                let help = "name the attribute it takes it from";
-                self.report(Diagnostic::new(Rule::Type, attribute.span, message).help(help));
-                None
-            }
+        let message = match found.map(|found| &found.kind.node) {
             None => {
                 self.unknown(&format!("attribute of `{}` named", entity.node), attribute, None);
-                None
+                return None;
             }
-        }
+            Some(ast::Type::Of(..)) => {
+                format!("`{}` takes its type from elsewhere", attribute.node)
+            }
+            Some(ast::Type::ListOf { .. } | ast::Type::SetOf { .. } | ast::Type::Record(_))
+                if level > 0 =>
+            {
+                format!("`{}` is made of other values", attribute.node)
+            }
+            Some(_) => {
+                return found.and_then(|found| self.type_of(&found.kind, Some(all), level));
+            }
+        };
+        let help = match level {
+            0 => "name the attribute it takes it from",
+            _ => "write the type out here",
+        };
+        self.report(Diagnostic::new(Rule::Type, attribute.span, message).help(help));
+        None
     }
 
     fn one_of(&mut self, values: &[Name]) -> Type {
@@ -134,7 +173,12 @@ impl Lowering {
             "counter" => Type::Counter,
             "bool" => Type::Bool,
             "time" => Type::Time,
+            "date" => Type::Date,
             "list" => Type::List,
+            "set" => {
+                self.bare_set(name);
+                return Some(Type::SetOf { of: Box::new(Type::Id), most: 1 });
+            }
             "map" => Type::Map { bytes: argument(0).unwrap_or(0), depth: argument(1).unwrap_or(0) },
             "key" => Type::Key,
             _ => return None,
@@ -205,11 +249,8 @@ impl Lowering {
     /// The default of an attribute: a constant of its type. One of another type is reported, and null.
     pub(super) fn constant(&mut self, default: &ast::Expr, kind: &Type) -> Value {
         constant_of(default, kind).unwrap_or_else(|| {
-            // The parser has said that a word with a dash is no name.
-            if !matches!(&default.node, ExprKind::Name(word) if word.contains('-')) {
-                let message = format!("this is not a constant of type {kind}");
-                self.report(Diagnostic::new(Rule::Type, default.span, message));
-            }
+            let message = format!("this is not a constant of type {kind}");
+            self.report(Diagnostic::new(Rule::Type, default.span, message));
             Value::Null
         })
     }

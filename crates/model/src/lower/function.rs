@@ -2,10 +2,10 @@
 
 use latchkey_language::ast::{self, ExprKind as Written};
 use latchkey_language::{Diagnostic, Name, Rule, Span};
-use latchkey_value::id;
 use latchkey_value::limits::{
     FAILURE_CLASS_BYTES_MAX, FAILURE_CODE_BYTES_MAX, FAILURE_MESSAGE_BYTES_MAX,
 };
+use latchkey_value::{Rounding, id};
 
 use super::scope::{Scope, unknown};
 use super::{Lowering, suggestion};
@@ -14,12 +14,16 @@ use crate::types::Type;
 
 /// The functions, and how each is written.
 const FUNCTIONS: &[(&str, &str)] = &[
+    ("ceil", "ceil(a / b) or ceil(a, 2)"),
     ("commitment", "commitment(key)"),
-    ("count", "count(page) or count(page by attribute)"),
+    ("count", "count(page), count(list) or count(page by attribute)"),
+    ("day", "day(time)"),
     ("draw", "draw(key, subject)"),
+    ("floor", "floor(a / b) or floor(a, 2)"),
     ("max", "max(a, b)"),
     ("min", "min(a, b)"),
     ("reveal", "reveal(key)"),
+    ("round", "round(a / b, 2) or round(a)"),
     ("shard", "shard(x, 16)"),
     ("sum", "sum(items.attribute)"),
 ];
@@ -60,6 +64,15 @@ impl Lowering {
             ("max" | "min", [_, _, ..]) => {
                 self.extreme(name.node == "max", arguments, span, scope, expected)
             }
+            ("day", [of]) => {
+                let of = self.sure(of, scope, Some(&Type::Time));
+                value(ExprKind::Day(Box::new(of)), Type::Date)
+            }
+            ("round", [of, places @ ..]) => {
+                self.rounded(Rounding::Nearest, of, places, span, scope)
+            }
+            ("floor", [of, places @ ..]) => self.rounded(Rounding::Down, of, places, span, scope),
+            ("ceil", [of, places @ ..]) => self.rounded(Rounding::Up, of, places, span, scope),
             ("count", [of]) => self.count(of, span, scope),
             ("sum", [of]) => self.sum(of, span, scope),
             _ => {
@@ -72,7 +85,7 @@ impl Lowering {
                     }
                     None => {
                         let help = suggestion(&name.node, FUNCTIONS.iter().map(|(name, _)| *name));
-                        self.unknown("function", name, help);
+                        self.unknown_operand("function", name, help);
                     }
                 }
                 unknown(span)
@@ -101,7 +114,12 @@ impl Lowering {
             &of.of,
             Kind::Unknown
                 | Kind::Value(
-                    Type::Id | Type::Ulid | Type::Text { .. } | Type::Int { .. } | Type::Time
+                    Type::Id
+                        | Type::Ulid
+                        | Type::Text { .. }
+                        | Type::Int { .. }
+                        | Type::Time
+                        | Type::Date
                 )
         );
         let shards = match &count.node {
@@ -115,8 +133,7 @@ impl Lowering {
                 Expr { kind: ExprKind::Shard(Box::new(of), shards), of: Kind::Value(kind), span }
             }
             None => {
-                let message =
-                    "a shard is of a text, an id, a whole number or a time, and one of a few";
+                let message = "a shard is of a text, an id, a whole number, a time or a date, and one of a few";
                 let help = format!("write `shard(x, 16)`, with a number from 1 to {SHARDS_MAX}");
                 self.report(Diagnostic::new(Rule::Type, span, message).help(help));
                 unknown(span)
@@ -157,13 +174,17 @@ impl Lowering {
     /// The page of a name, and the entity of its items.
     fn page(&mut self, written: &ast::Expr, scope: &mut Scope) -> Option<(BindingId, EntityId)> {
         let page = self.expr(written, scope, None);
+        self.page_of(page)
+    }
+
+    fn page_of(&mut self, page: Expr) -> Option<(BindingId, EntityId)> {
         match (&page.kind, &page.of) {
             (ExprKind::Binding(id), Kind::Page(entity)) => Some((*id, *entity)),
             (_, Kind::Unknown) => None,
             _ => {
-                let message = "this is neither a page nor a batch of items";
+                let message = "this is neither a list nor a page nor a batch of items";
                 let help = "name what `query … page`, `first N` or `get … in 0..15` has read";
-                self.report(Diagnostic::new(Rule::Type, written.span, message).help(help));
+                self.report(Diagnostic::new(Rule::Type, page.span, message).help(help));
                 None
             }
         }
@@ -172,7 +193,11 @@ impl Lowering {
     fn count(&mut self, of: &ast::Expr, span: Span, scope: &mut Scope) -> Expr {
         let whole = Type::Int { low: Some(0), high: None };
         let Written::By(page, attribute) = &of.node else {
-            return match self.page(of, scope) {
+            let list = self.expr(of, scope, None);
+            if let Some(size) = self.size_of(&list, span, scope) {
+                return size;
+            }
+            return match self.page_of(list) {
                 Some((id, _)) => Expr { kind: ExprKind::Count(id), of: Kind::Value(whole), span },
                 None => unknown(span),
             };
@@ -197,6 +222,9 @@ impl Lowering {
     }
 
     fn sum(&mut self, of: &ast::Expr, span: Span, scope: &mut Scope) -> Expr {
+        if let Some(total) = self.total(of, span, scope) {
+            return total;
+        }
         let Written::Member(page, attribute) = &of.node else {
             let message = "a sum is of an attribute";
             let help = "write `sum(items.attribute)`";
@@ -260,7 +288,7 @@ impl Lowering {
                 let parts: Vec<String> =
                     all.iter().map(|(part, ..)| format!("`{word}.{part}`")).collect();
                 let help = Some(format!("there is {}", parts.join(", ")));
-                self.unknown(&format!("part of `{word}` named"), name, help);
+                self.unknown_operand(&format!("part of `{word}` named"), name, help);
                 Some(unknown(span))
             }
         }

@@ -10,7 +10,7 @@ use super::contract::STATEMENTS_MAX;
 use super::scope::{Access, Scope};
 use super::statement::count;
 use super::{Lowering, suggestion};
-use crate::model::{EntityId, Expr, ExprKind, Facts, Kind, Step, Trigger};
+use crate::model::{BindingId, EntityId, Expr, ExprKind, Facts, Kind, Step, Trigger};
 
 impl Lowering {
     pub(super) fn declare_steps(&mut self, steps: &ast::Steps) {
@@ -45,11 +45,10 @@ impl Lowering {
         }
     }
 
-    /// Does steps here, with these arguments.
+    /// Does steps here, with these arguments, and names what they give.
     pub(super) fn inline(
         &mut self,
-        name: &Name,
-        arguments: &[ast::Expr],
+        (result, name, arguments): (Option<&Name>, &Name, &[ast::Expr]),
         scope: &mut Scope,
         steps: &mut Vec<Step>,
         facts: &mut Facts,
@@ -82,11 +81,44 @@ impl Lowering {
         let visible = std::mem::take(&mut scope.visible);
         // Steps cannot name the bindings around a send, only their parameters.
         let around = scope.outer.take();
-        self.steps(&declared.body, scope, steps, facts, false);
+        self.open_block(&declared.body, scope, steps, facts, false);
+        let given = declared.gives.as_ref().and_then(|gives| self.given_by_steps(gives, scope));
         scope.outer = around;
         scope.visible = visible;
         scope.parameters = outer;
         self.doing.pop();
+        match (result, given) {
+            (Some(result), Some(given)) => self.rename(given, result, scope),
+            (Some(result), None) if declared.gives.is_none() => {
+                let message = format!("`{}` gives nothing to name", name.node);
+                let nothing = Diagnostic::new(Rule::Name, result.span, message)
+                    .other(declared.name.span, "declared here")
+                    .help("leave the name out, or declare `steps … gives NAME`");
+                self.report(nothing);
+            }
+            _ => {}
+        }
+    }
+
+    /// The binding that steps give to whoever does them: one of their own, which every way through them makes.
+    fn given_by_steps(&mut self, gives: &Name, scope: &Scope) -> Option<BindingId> {
+        let mut own = scope.visible.iter().rev();
+        let found = own.find(|id| scope.bindings[**id].name == gives.node).copied();
+        if found.is_none() {
+            let message = format!("these steps give `{}`, and do not make it", gives.node);
+            let help = "name what a statement of theirs reads or computes, outside of any block";
+            self.report(Diagnostic::new(Rule::Name, gives.span, message).help(help));
+        }
+        found
+    }
+
+    /// Has what steps have made be known by another name, where they are done.
+    fn rename(&mut self, given: BindingId, result: &Name, scope: &mut Scope) {
+        self.no_word(result, scope.trigger);
+        self.must_be_free(result, scope);
+        let binding = &mut scope.bindings[given];
+        (binding.name, binding.span) = (result.node.clone(), result.span);
+        scope.visible.push(given);
     }
 
     fn arguments_of(
@@ -165,7 +197,7 @@ impl Lowering {
     }
 
     /// What is made new is another thing wherever it is written.
-    fn made_before(&mut self, value: &Expr) {
+    pub(super) fn made_before(&mut self, value: &Expr) {
         let mut made = None;
         value.walk(&mut |part| {
             if matches!(part.kind, ExprKind::New(_)) {

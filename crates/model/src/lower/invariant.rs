@@ -48,13 +48,15 @@ impl Lowering {
         let span = written.condition.span;
         let require = StepKind::Require(test, Some(failure));
         steps.push(Step { kind: require, waivers: Vec::new(), span });
-        let (binding, fields, with, at) = (scope.subject, Vec::new(), Vec::new(), None);
-        let returned = StepKind::Return(Return { status: 200, binding, fields, with, at });
+        let (binding, fields, with) = (scope.subject, Vec::new(), Vec::new());
+        let returned = Return { status: 200, binding, fields, with, next: None, at: None };
+        let returned = StepKind::Return(returned);
         steps.push(Step { kind: returned, waivers: Vec::new(), span });
         let body = Contract {
             id,
             title: written.promise.node.clone(),
             trigger: Trigger::Invariant,
+            open: None,
             route: None,
             inputs: scope.inputs,
             bindings: scope.bindings,
@@ -87,7 +89,7 @@ impl Lowering {
                 span,
             });
             let value = Expr { kind: ExprKind::Input(input), of: Kind::Value(kind), span };
-            key.push(Given { attribute: name.to_owned(), value, maybe: false, span });
+            key.push(Given::whole(name.to_owned(), value, false, span));
         }
         let item = Name::new(String::new(), span);
         let binding = self.bind(&item, Kind::Item(entity), true, scope);
@@ -95,7 +97,8 @@ impl Lowering {
         scope.present.insert(Access::Binding(binding));
         let failure = Some(problem(404, "gone", span));
         let (binding, strong) = (Some(binding), Strong::Yes);
-        let read = Read { binding, entity, strong, what: What::Get(key), failure, span };
+        let (also, what) = (Vec::new(), What::Get(key));
+        let read = Read { binding, entity, also, strong, what, failure, span };
         Step { kind: StepKind::Read(Box::new(read)), waivers: Vec::new(), span }
     }
 
@@ -128,7 +131,7 @@ impl Lowering {
                 read.strong = match &read.what {
                     // No index is ever strong, and nothing is under way.
                     What::Query(query) if query.by != By::Table => Strong::No,
-                    What::Query(_) | What::Get(_) | What::Batch(_) => Strong::Yes,
+                    What::Query(_) | What::Get(_) | What::Batch(_) | What::Part(_) => Strong::Yes,
                 };
                 if let What::Query(query) = &mut read.what {
                     self.whole_range(query, read.span);

@@ -4,20 +4,33 @@
 
 mod answer;
 mod attribute;
+mod collection;
+mod computed;
 mod contract;
+mod each;
 mod entity;
+mod expiry;
 mod expression;
 mod field;
+mod fit;
 mod function;
 mod inline;
 mod invariant;
+mod key;
+mod literal;
 mod operation;
 mod operator;
+mod part;
+mod place;
 mod reserved;
+mod rounded;
 mod scope;
 mod send;
+mod shards;
 mod statement;
 mod stored;
+mod structure;
+mod table;
 mod worker;
 mod write;
 
@@ -27,9 +40,7 @@ use std::rc::Rc;
 use latchkey_language::ast::{self, Document, Item};
 use latchkey_language::{Diagnostic, Name, Rule, Span};
 
-use crate::model::{
-    EntityId, Model, PutMode, QueueId, Role, RoleId, StepKind, Table, Verb, each_step,
-};
+use crate::model::{EntityId, Model, PutMode, QueueId, Role, RoleId, StepKind, Verb, each_step};
 use crate::types::Type;
 
 pub use field::pattern;
@@ -48,7 +59,7 @@ pub(crate) struct Lowered {
 
 /// Resolves the names and types of a document.
 pub(crate) fn lower(document: &Document) -> Lowered {
-    let mut lowering = Lowering { reserved: Reserved::new(document), ..Lowering::default() };
+    let mut lowering = Lowering::default();
     lowering.declare(document);
     lowering.entities(document);
     lowering.queues(document);
@@ -61,9 +72,10 @@ pub(crate) fn lower(document: &Document) -> Lowered {
     Lowered { model, diagnostics, untold }
 }
 
-/// The entities of which a statement deletes an item, or replaces one.
+/// The entities of which a statement deletes an item, or replaces one, and those whose items end.
 fn remade(model: &Model) -> HashSet<EntityId> {
-    let mut found = HashSet::new();
+    let expiring = model.entities.enumerate().filter(|(_, entity)| entity.is_expiring());
+    let mut found: HashSet<EntityId> = expiring.map(|(id, _)| id).collect();
     for body in model.bodies() {
         each_step(&body.steps, &mut |step| {
             if let StepKind::Write(leg) = &step.kind
@@ -84,10 +96,16 @@ pub(super) struct Lowering {
     pub(super) untold: Vec<Diagnostic>,
     /// The names of attributes that the table itself uses.
     reserved: Reserved,
+    /// Whether the table lists its indexes, so that there are no others.
+    lists_indexes: bool,
+    /// Whether it names attributes that hold keys.
+    names_keys: bool,
     /// Entities by name.
     pub(super) entity_ids: HashMap<String, EntityId>,
     /// The types of the attributes that make keys, by name.
     pub(super) key_types: HashMap<String, Type>,
+    /// The defaults that are computed from other attributes.
+    pub(super) computed: HashMap<(EntityId, String), ast::Expr>,
     /// Queues by name.
     pub(super) queue_ids: HashMap<String, QueueId>,
     /// Steps by name.
@@ -98,6 +116,19 @@ pub(super) struct Lowering {
     pub(super) doing: Vec<String>,
     /// How many statements the contract that is being read has so far.
     pub(super) statements: usize,
+    /// What the contract that is being read asks of its caller.
+    pub(super) asked: Asked,
+}
+
+/// What a contract asks of its caller, and where.
+#[derive(Default)]
+pub(super) struct Asked {
+    /// The first `allow anyone`.
+    pub(super) anyone: Option<Span>,
+    /// The uses of the caller.
+    pub(super) callers: Vec<Span>,
+    /// The other `allow`s.
+    pub(super) allows: Vec<Span>,
 }
 
 impl Lowering {
@@ -112,23 +143,7 @@ impl Lowering {
                 }
                 Item::Table(declared) => {
                     self.once("table", declared.name.span, &mut table);
-                    let discriminator = declared.discriminator.as_ref();
-                    if let Some(name) = discriminator {
-                        self.reserve_type(name);
-                    }
-                    if discriminator.is_none() {
-                        let message =
-                            "the table does not say which attribute tells its items apart";
-                        let help =
-                            format!("write `table {} {{ type entityType }}`", declared.name.node);
-                        let missing = Diagnostic::new(Rule::Name, declared.name.span, message);
-                        self.report(missing.help(help));
-                    }
-                    self.model.table = Table {
-                        name: declared.name.node.clone(),
-                        discriminator: discriminator
-                            .map_or_else(String::new, |name| name.node.clone()),
-                    };
+                    self.table(declared);
                 }
                 Item::Role(role) => {
                     let known = self.model.roles.iter().find(|other| other.name == role.name.node);
@@ -190,11 +205,15 @@ impl Lowering {
         self.diagnostics.push(diagnostic);
     }
 
-    pub(super) fn unknown(&mut self, what: &str, name: &Name, help: Option<String>) {
-        if name.node.contains('-') {
-            // The parser has said that this is no name.
-            return;
+    /// Reports the name of an attribute or a function that does not exist. Of one with a dash, the parser has said that
+    /// it is no name.
+    pub(super) fn unknown_operand(&mut self, what: &str, name: &Name, help: Option<String>) {
+        if !name.node.contains('-') {
+            self.unknown(what, name, help);
         }
+    }
+
+    pub(super) fn unknown(&mut self, what: &str, name: &Name, help: Option<String>) {
         let mut diagnostic =
             Diagnostic::new(Rule::Name, name.span, format!("there is no {what} `{}`", name.node));
         diagnostic.help = help;

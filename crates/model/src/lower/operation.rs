@@ -4,10 +4,10 @@ use latchkey_language::ast::{self, BinaryOp, ClauseKind, ExprKind as Written};
 use latchkey_language::{Diagnostic, Name, Rule, Span};
 
 use super::Lowering;
-use super::scope::{Access, Scope, unknown};
+use super::scope::Scope;
 use crate::model::{
-    Batch, BindingId, By, EntityId, Expr, ExprKind, Facts, Given, Kind, Limit, Order, Query, Range,
-    Read, StepKind, Strong, Template, Verb, What,
+    Batch, BatchBy, BindingId, By, EntityId, Facts, Kind, Limit, Order, Query, Range, Read,
+    StepKind, Strong, Template, Verb, What,
 };
 use crate::types::Type;
 
@@ -69,6 +69,9 @@ impl Lowering {
     ) -> Option<(EntityId, Option<BindingId>)> {
         let name = &operation.target;
         if let Some(id) = scope.binding_named(&name.node) {
+            if !self.can_be_asked(id, &name.node, name.span, scope) {
+                return None;
+            }
             return match scope.bindings[id].kind {
                 Kind::Item(entity) => Some((entity, Some(id))),
                 Kind::Unknown => None,
@@ -90,9 +93,15 @@ impl Lowering {
         scope: &mut Scope,
         facts: &mut Facts,
     ) -> Option<Read> {
+        if let Some(absent) = &operation.absent {
+            let message = "a read fails only if nothing is there";
+            let help = "write `else …` without `absent`";
+            self.report(Diagnostic::new(Rule::Type, absent.span, message).help(help));
+        }
         let strong = self.strong(operation, scope);
+        let also = self.also(entity, operation, scope);
         let what = match operation.verb.node {
-            ast::Verb::Query => What::Query(Box::new(self.query(operation, entity, scope))),
+            ast::Verb::Query => What::Query(Box::new(self.query(operation, entity, &also, scope))),
             _ => self.got(operation, entity, target, scope),
         };
         let snapshot = matches!(&what, What::Batch(batch) if batch.snapshot);
@@ -102,9 +111,13 @@ impl Lowering {
         let is_page = match &what {
             What::Query(query) => !matches!(query.limit, Some(Limit::First(1))),
             What::Batch(_) => true,
-            What::Get(_) => false,
+            What::Get(_) | What::Part(_) => false,
         };
-        let kind = if is_page { Kind::Page(entity) } else { Kind::Item(entity) };
+        let kind = match (also.is_empty(), is_page) {
+            (false, _) => Kind::Collection([&[entity], &also[..]].concat()),
+            (true, true) => Kind::Page(entity),
+            (true, false) => Kind::Item(entity),
+        };
         let present = is_page || failure.is_some();
         let binding = match name {
             Some(name) => Some(self.bind(name, kind, present, scope)),
@@ -115,8 +128,30 @@ impl Lowering {
                 None
             }
         };
-        let span = operation.verb.span.to(operation.target.span);
-        Some(Read { binding, entity, strong, what, failure, span })
+        if let Some(binding) = binding {
+            let most = match &what {
+                // Of a page, the caller says how many.
+                What::Batch(batch) => match batch.result() {
+                    Some((result, _)) => scope.items_max.get(&result).copied(),
+                    None => Some(batch.count()),
+                },
+                What::Query(query) => match &query.limit {
+                    Some(Limit::First(most)) => Some(u64::from(*most)),
+                    Some(Limit::Page { max, .. }) => {
+                        scope.page_items_max.insert(binding, u64::from(*max));
+                        None
+                    }
+                    None => None,
+                },
+                What::Get(_) | What::Part(_) => None,
+            };
+            scope.items_max.extend(most.map(|most| (binding, most)));
+        }
+        let last = operation.also.last().unwrap_or(&operation.target);
+        let span = operation.verb.span.to(last.span);
+        let read = Read { binding, entity, also, strong, what, failure, span };
+        self.gather(&read, scope);
+        Some(read)
     }
 
     /// What a `get` reads: one item, or one for each number of a range.
@@ -127,14 +162,34 @@ impl Lowering {
         target: Option<BindingId>,
         scope: &mut Scope,
     ) -> What {
-        let (mut through, mut snapshot) = (None, None);
+        let (mut through, mut listed, mut snapshot) = (None, None, None);
         for clause in &operation.clauses {
             match &clause.node {
                 ClauseKind::Strong(_) => {}
                 ClauseKind::Snapshot => snapshot = Some(clause.span),
                 ClauseKind::Through(attribute, bounds) => through = Some((attribute, bounds)),
+                ClauseKind::For(element, over) => listed = Some((element, over, clause.span)),
                 other => self.misplaced(other, clause.span, "get"),
             }
+        }
+        if let (Some(_), Some((.., span))) = (through, listed) {
+            let message = "the items of a `get` are those of a range or those of a list";
+            self.report(Diagnostic::new(Rule::Name, span, message).help("leave one of them out"));
+        }
+        if let Some((element, over, _)) = listed {
+            let source = self.source(over, scope);
+            let visible = scope.visible.len();
+            let element = source.map(|(over, kind, most)| {
+                let element = self.bind_element(element, kind, &over, scope);
+                BatchBy::Elements { over, element, most }
+            });
+            let key = self.key(operation, entity, target, None, scope);
+            scope.visible.truncate(visible);
+            let snapshot = snapshot.is_some();
+            return match element {
+                Some(through) => What::Batch(Box::new(Batch { key, by: through, snapshot })),
+                None => What::Get(key),
+            };
         }
         let Some((attribute, bounds)) = through else {
             if let Some(span) = snapshot {
@@ -148,7 +203,8 @@ impl Lowering {
         let key = self.key(operation, entity, target, Some(&attribute.node), scope);
         let (low, high) = self.numbers(attribute, bounds, entity);
         let (attribute, snapshot) = (attribute.node.clone(), snapshot.is_some());
-        What::Batch(Box::new(Batch { key, attribute, low, high, snapshot }))
+        let through = BatchBy::Numbers { attribute, low, high };
+        What::Batch(Box::new(Batch { key, by: through, snapshot }))
     }
 
     /// The numbers a part of a key goes through.
@@ -161,12 +217,7 @@ impl Lowering {
             self.report(Diagnostic::new(Rule::Name, part.span, message));
             return (0, 0);
         }
-        let number = |end: &Option<Name>| end.as_ref().and_then(|end| end.node.parse::<i64>().ok());
-        let Some((low, high)) = number(&bounds.low).zip(number(&bounds.high)) else {
-            let message = "a range of keys has two ends, both whole numbers";
-            self.report(Diagnostic::new(Rule::Type, part.span, message).help("write `0..15`"));
-            return (0, 0);
-        };
+        let Some((low, high)) = self.ends(part, bounds) else { return (0, 0) };
         let within = match &kind {
             Some(Type::Int { low: least, high: most }) => {
                 least.is_none_or(|least| least <= low) && most.is_none_or(|most| high <= most)
@@ -193,9 +244,16 @@ impl Lowering {
         Strong::No
     }
 
-    fn query(&mut self, operation: &ast::Operation, entity: EntityId, scope: &mut Scope) -> Query {
+    fn query(
+        &mut self,
+        operation: &ast::Operation,
+        entity: EntityId,
+        also: &[EntityId],
+        scope: &mut Scope,
+    ) -> Query {
         let mut query = Query {
             by: By::Table,
+            through: None,
             partition: None,
             range: Range::All,
             filters: Vec::new(),
@@ -208,11 +266,17 @@ impl Lowering {
             let message = "a query is by its `where` alone";
             self.report(Diagnostic::new(Rule::Name, span, message).help(help));
         }
+        let entities = [&[entity], also].concat();
+        let index = operation.clauses.iter().find_map(|clause| match &clause.node {
+            ClauseKind::By(index) => Some(index),
+            _ => None,
+        });
+        if let Some(index) = index {
+            query.by = self.by_index(index, operation, &entities);
+        }
+        query.through = self.through(operation, &entities, query.by, scope);
         for clause in &operation.clauses {
             match &clause.node {
-                ClauseKind::By(index) => {
-                    query.by = self.by_index(index, operation, entity);
-                }
                 ClauseKind::Where(condition) => self.key_conditions(condition, &mut query, scope),
                 ClauseKind::Order { descending: true, when } => {
                     query.order = match when {
@@ -228,11 +292,16 @@ impl Lowering {
                     query.limit = pages.map(|(size, max)| Limit::Page { size, max, sized_by });
                 }
                 ClauseKind::First(count) => query.limit = self.items(count).map(Limit::First),
-                ClauseKind::Order { .. } | ClauseKind::Strong(_) => {}
+                ClauseKind::Order { .. }
+                | ClauseKind::Strong(_)
+                | ClauseKind::By(_)
+                | ClauseKind::Through(..) => {}
                 other => self.misplaced(other, clause.span, "query"),
             }
         }
-        self.keys_keep_secrets(&query, entity, scope);
+        self.spreads(&query, scope);
+        entities.iter().for_each(|entity| self.keys_keep_secrets(&query, *entity, scope));
+        self.keys_have_types(&query);
         query
     }
 
@@ -272,33 +341,12 @@ impl Lowering {
         items
     }
 
-    fn by_index(&mut self, index: &Name, operation: &ast::Operation, entity: EntityId) -> By {
-        let id = self.model.indexes.position(|name| *name == index.node);
-        let known = &self.model.entities[entity].indexes;
-        let by = match id {
-            Some(id) if known.iter().any(|shape| shape.index == id) => By::Index(id),
-            _ => By::Unknown,
-        };
-        if by == By::Unknown {
-            self.unknown("index of the entity named", index, None);
-        }
-        let strong = |clause: &&ast::Clause| matches!(clause.node, ClauseKind::Strong(_));
-        if let Some(clause) = operation.clauses.iter().find(strong) {
-            let message = "a query by an index is never strong";
-            let help = "leave `strong` out, and `get` what a decision rests on";
-            let diagnostic = Diagnostic::new(Rule::Type, clause.span, message)
-                .other(index.span, "the index")
-                .why("DynamoDB copies items to its indexes a moment after the write");
-            self.report(diagnostic.help(help));
-        }
-        by
-    }
-
     pub(super) fn misplaced(&mut self, clause: &ClauseKind, span: Span, verb: &str) {
         let word = match clause {
             ClauseKind::Strong(_) => "strong",
             ClauseKind::Snapshot => "snapshot",
             ClauseKind::Through(..) => "in",
+            ClauseKind::For(..) => "for",
             ClauseKind::By(_) => "by",
             ClauseKind::Where(_) => "where",
             ClauseKind::Order { .. } => "order",
@@ -378,99 +426,4 @@ impl Lowering {
             _ => query.filters.push(condition.span),
         }
     }
-
-    /// The attributes of a key: as given, from `of`, from the item itself, or from the inputs; one of them may be left out.
-    pub(super) fn key(
-        &mut self,
-        operation: &ast::Operation,
-        entity: EntityId,
-        target: Option<BindingId>,
-        without: Option<&str>,
-        scope: &mut Scope,
-    ) -> Vec<Given> {
-        let shape = &self.model.entities[entity];
-        let names = shape.key.attributes().into_iter().filter(|name| Some(*name) != without);
-        let names: Vec<String> = names.map(str::to_owned).collect();
-        let of = operation.of.as_ref().and_then(|of| self.binding(of, scope));
-        if let (Some(id), Some(name)) = (of, &operation.of) {
-            self.must_be_present(Access::Binding(id), name, scope);
-        }
-        if let Some(id) = target {
-            self.must_be_present(Access::Binding(id), &operation.target, scope);
-        }
-        self.given_once(&operation.key);
-        self.never_maybe(&operation.key);
-        for given in &operation.key {
-            if !names.contains(&given.name.node) {
-                let message = format!("`{}` is not a part of the key", given.name.node);
-                self.report(Diagnostic::new(Rule::Name, given.name.span, message));
-            }
-        }
-        let mut key = Vec::new();
-        for attribute in names {
-            let written = operation
-                .key
-                .iter()
-                .chain(fields(operation))
-                .find(|given| given.name.node == attribute);
-            let span = written.map_or(operation.target.span, |written| written.name.span);
-            let kind = self.attribute_of(entity, &Name::new(attribute.clone(), span));
-            let value = match (written, of.or(target)) {
-                (Some(written), _) => self.expr(&written.value, scope, kind.as_ref()),
-                (None, from) => from
-                    .and_then(|id| self.attribute_of_item(id, &attribute, span, scope))
-                    .unwrap_or_else(|| self.input_of_key(&attribute, operation.target.span, scope)),
-            };
-            self.must_be_value(&value, kind.as_ref());
-            self.must_have(&value, scope);
-            self.must_fit(&value, kind.as_ref());
-            self.keeps_secret(entity, &attribute, &value, scope);
-            key.push(Given { attribute, value, maybe: false, span });
-        }
-        key
-    }
-
-    /// The attribute of an item, if its entity has one of that name.
-    fn attribute_of_item(
-        &self,
-        id: BindingId,
-        attribute: &str,
-        span: Span,
-        scope: &Scope,
-    ) -> Option<Expr> {
-        let entity = scope.bindings[id].kind.item()?;
-        let found = self.model.entities[entity].attribute(attribute)?;
-        let of = Kind::Value(found.kind.clone());
-        Some(Expr { kind: ExprKind::Attribute(id, attribute.to_owned()), of, span })
-    }
-
-    fn input_of_key(&mut self, attribute: &str, span: Span, scope: &mut Scope) -> Expr {
-        let given = |scope: &Scope| {
-            let parameter =
-                scope.parameters.as_ref().is_some_and(|all| all.contains_key(attribute));
-            parameter || scope.input_named(attribute).is_some()
-        };
-        if (given(scope) || scope.outer.as_ref().is_some_and(|outer| given(outer)))
-            && let Some(found) = self.named(attribute, span, scope)
-        {
-            return found;
-        }
-        let message = format!("nothing says which `{attribute}` is meant");
-        let help =
-            format!("write `({attribute} = …)` behind the entity, or `of` an item that has it");
-        self.report(Diagnostic::new(Rule::Name, span, message).help(help));
-        unknown(span)
-    }
-}
-
-/// The fields a put gives, which may be part of its key.
-fn fields(operation: &ast::Operation) -> impl Iterator<Item = &ast::Assign> {
-    operation
-        .clauses
-        .iter()
-        .filter_map(|clause| match &clause.node {
-            ClauseKind::Fields(given) => Some(given),
-            _ => None,
-        })
-        .flatten()
 }

@@ -1,43 +1,28 @@
-//! The names of attributes that the table itself uses: its keys, those of its indexes, the type, the expiry.
+//! The names of attributes that the table itself uses, whatever its items are: the type, the expiry. What the names of
+//! keys may be used for is in `place.rs`.
 
 use std::collections::BTreeMap;
 
-use latchkey_language::ast::{Document, Item, Member};
 use latchkey_language::{Diagnostic, Name, Rule};
-use latchkey_value::name::{EXPIRY_ATTRIBUTE, key_attributes};
+use latchkey_value::name::EXPIRY_ATTRIBUTE;
 
 use super::Lowering;
 use crate::model::Trigger;
 
 /// What each attribute holds that the table uses for itself.
-#[derive(Default)]
 pub(super) struct Reserved(BTreeMap<String, String>);
 
-impl Reserved {
-    /// Those of the table of a document, with the indexes it declares.
-    pub(super) fn new(document: &Document) -> Reserved {
-        let mut holds = BTreeMap::new();
-        let mut add = |index: Option<&str>| {
-            let of =
-                index.map_or_else(|| "every item".to_owned(), |index| format!("index `{index}`"));
-            let parts = ["partition key", "sort key"];
-            for (attribute, part) in key_attributes(index).into_iter().zip(parts) {
-                holds.insert(attribute, format!("the {part} of {of}"));
-            }
-        };
-        add(None);
-        for item in &document.items {
-            let Item::Entity(entity) = item else { continue };
-            for member in &entity.members {
-                if let Member::Index(index) = member {
-                    add(Some(&index.name.node));
-                }
-            }
-        }
-        let expiry = "the second in which DynamoDB removes the item (TTL)".to_owned();
-        holds.insert(EXPIRY_ATTRIBUTE.to_owned(), expiry);
-        Reserved(holds)
+impl Default for Reserved {
+    fn default() -> Reserved {
+        let expiry = "the second from which on DynamoDB may remove the item (TTL)".to_owned();
+        Reserved(BTreeMap::from([(EXPIRY_ATTRIBUTE.to_owned(), expiry)]))
     }
+}
+
+/// That a name is taken, and by what.
+pub(super) fn taken(name: &Name, what: &str) -> Diagnostic {
+    let message = format!("`{}` is reserved: it holds {what}", name.node);
+    Diagnostic::new(Rule::Name, name.span, message)
 }
 
 /// The words of the language that a value can be.
@@ -66,8 +51,7 @@ impl Lowering {
     /// Refuses a name that the table itself uses: both would be one attribute.
     pub(super) fn not_reserved(&mut self, name: &Name) {
         if let Some(what) = self.reserved.0.get(&name.node) {
-            let message = format!("`{}` is reserved: it holds {what}", name.node);
-            let diagnostic = Diagnostic::new(Rule::Name, name.span, message);
+            let diagnostic = taken(name, what);
             self.report(diagnostic.help("choose another name"));
         }
     }

@@ -4,10 +4,11 @@ use std::collections::{HashMap, HashSet};
 
 use latchkey_language::{Diagnostic, Name, Rule, Span};
 
+use super::collection::Gathered;
 use super::{Lowering, suggestion};
 use crate::model::{
     Attribute, Binding, BindingId, EntityId, Expr, ExprKind, Given, IdVec, Input, InputId, Kind,
-    Op, Place, QueueId, Trigger,
+    Op, Part, Place, QueueId, Step, Trigger,
 };
 use crate::types::Type;
 
@@ -17,6 +18,7 @@ pub(super) enum Access {
     Input(InputId),
     Binding(BindingId),
     Attribute(BindingId, String),
+    Member(Box<Access>, String),
 }
 
 /// What is known at a place of a contract.
@@ -41,6 +43,12 @@ pub(super) struct Scope {
     pub(super) subject: Option<BindingId>,
     /// Whether this is within a `transact`.
     pub(super) in_transaction: bool,
+    /// Whether this is within an `each`.
+    pub(super) in_each: bool,
+    /// How many items the results of reads have at most, but for pages.
+    pub(super) items_max: HashMap<BindingId, u64>,
+    /// How many items pages have at most.
+    pub(super) page_items_max: HashMap<BindingId, u64>,
     /// The bindings whose items may have changed since they were read, and the write that changed them.
     pub(super) untold: HashMap<BindingId, Span>,
     /// What the parameters stand for, within steps; inputs cannot be named there.
@@ -51,6 +59,14 @@ pub(super) struct Scope {
     pub(super) outer: Option<Box<Scope>>,
     /// What such a block needs of it.
     pub(super) record: Vec<Given>,
+    /// The name and the type of the number that a query goes through, while the query is read.
+    pub(super) through: Option<(String, Type)>,
+    /// What queries of several entities have found, and what is known of that.
+    pub(super) gathered: HashMap<BindingId, Gathered>,
+    /// The parts that have been taken of it.
+    pub(super) taken: HashMap<BindingId, Part>,
+    /// Parts that a `return` takes of it, which come before the `return`.
+    pub(super) parts: Vec<Step>,
 }
 
 impl Scope {
@@ -75,6 +91,9 @@ impl Scope {
 
     /// The meaning of a name, except those around a send.
     fn own(&self, name: &str, span: Span) -> Option<Expr> {
+        if let Some(number) = self.through_named(name, span) {
+            return Some(number);
+        }
         if let Some(id) = self.binding_named(name) {
             let of = self.bindings[id].kind.clone();
             return Some(Expr { kind: ExprKind::Binding(id), of, span });
@@ -126,11 +145,16 @@ impl Lowering {
             if let ExprKind::Input(input) = found.kind {
                 scope.used_inputs.insert(input);
             }
+            if let ExprKind::Binding(id) = found.kind
+                && !self.can_be_asked(id, name, span, scope)
+            {
+                return Some(unknown(span));
+            }
             return Some(found);
         }
         let outer = scope.outer.as_ref()?;
         let found = outer.own(name, span)?;
-        if matches!(found.of, Kind::Item(_) | Kind::Page(_)) {
+        if !found.of.entities().is_empty() {
             let message = format!("`{name}` is not at hand here, only its attributes are");
             let help = "name one of them, or `get` the item again under another name";
             let why = "this runs by itself, once the queue has answered";
@@ -175,9 +199,20 @@ impl Lowering {
         });
         if !scope.record.iter().any(|given| given.attribute == name) {
             let attribute = name;
-            scope.record.push(Given { attribute, value, maybe: optional, span });
+            scope.record.push(Given::whole(attribute, value, optional, span));
         }
         Expr { kind: ExprKind::Input(input), of: Kind::Value(kind), span }
+    }
+
+    /// Refuses a name that has a meaning already.
+    pub(super) fn must_be_free(&mut self, name: &Name, scope: &Scope) {
+        if let Some(first) = scope.given_at(&name.node) {
+            let message = format!("`{}` has a meaning already", name.node);
+            let shadow = Diagnostic::new(Rule::Name, name.span, message)
+                .other(first, "given here")
+                .help("choose another name: a name means one thing in a contract");
+            self.report(shadow);
+        }
     }
 
     /// Binds a name that is not bound yet.
@@ -189,13 +224,7 @@ impl Lowering {
         scope: &mut Scope,
     ) -> BindingId {
         self.no_word(name, scope.trigger);
-        if let Some(first) = scope.given_at(&name.node) {
-            let message = format!("`{}` has a meaning already", name.node);
-            let shadow = Diagnostic::new(Rule::Name, name.span, message)
-                .other(first, "given here")
-                .help("choose another name: a name means one thing in a contract");
-            self.report(shadow);
-        }
+        self.must_be_free(name, scope);
         let (name, secret, span) = (name.node.clone(), false, name.span);
         let id = scope.bindings.push(Binding { name, kind, secret, span });
         scope.visible.push(id);
@@ -215,7 +244,7 @@ impl Lowering {
             let help = if around { Some(again.to_owned()) } else { help };
             self.unknown("name", name, help);
         }
-        found
+        found.filter(|id| self.can_be_asked(*id, &name.node, name.span, scope))
     }
 
     pub(super) fn must_be_present(&mut self, access: Access, name: &Name, scope: &Scope) {
@@ -262,6 +291,10 @@ impl Lowering {
                 let declared = self.attribute_read(*id, name, scope);
                 declared.is_some_and(|attribute| attribute.optional)
             }
+            ExprKind::Member(record, name) => match &record.of {
+                Kind::Value(kind) => kind.member(name).is_some_and(|member| member.optional),
+                _ => false,
+            },
             _ => false,
         };
         optional && !access(value).is_some_and(|at| scope.present.contains(&at))
@@ -293,6 +326,9 @@ pub(super) fn access(thing: &Expr) -> Option<Access> {
         ExprKind::Input(input) => Some(Access::Input(*input)),
         ExprKind::Binding(id) => Some(Access::Binding(*id)),
         ExprKind::Attribute(id, name) => Some(Access::Attribute(*id, name.clone())),
+        ExprKind::Member(record, name) => {
+            Some(Access::Member(Box::new(access(record)?), name.clone()))
+        }
         _ => None,
     }
 }

@@ -21,6 +21,13 @@ impl Lowering {
             let why = "it happens exactly if the transaction does";
             self.report(Diagnostic::new(Rule::Name, span, message).why(why).help(help));
         }
+        if scope.in_each {
+            let message = "a `send` within `each`";
+            let help =
+                "send one message behind the `each`, with the list or the key of what was written";
+            let why = "a message is made once in a call";
+            self.report(Diagnostic::new(Rule::Name, span, message).why(why).help(help));
+        }
         let queue = self.queue_id(&send.queue)?;
         let values = self.message_fields(send, queue, scope);
         let at = send.at.as_ref().map(|at| self.sure(at, scope, Some(&Type::Time)));
@@ -86,7 +93,7 @@ impl Lowering {
                 self.report(Diagnostic::new(Rule::Type, value.span, message).help("leave it out"));
             }
             let (attribute, span) = (assign.name.node.clone(), assign.name.span);
-            values.push(Given { attribute, value, maybe: optional, span });
+            values.push(Given::whole(attribute, value, optional, span));
         }
         self.whole_message(&send.queue, queue, &send.fields);
         values
@@ -133,6 +140,7 @@ impl Lowering {
             id: inner.id,
             title: String::new(),
             trigger,
+            open: None,
             route: None,
             inputs: inner.inputs,
             bindings: inner.bindings,

@@ -1,15 +1,17 @@
 //! The statements of contracts and workers.
 
-use latchkey_language::ast::{self, Statement, StatementKind};
-use latchkey_language::{Diagnostic, Name, Rule, Span};
+use latchkey_language::ast::{self, ExprKind, Statement, StatementKind};
+use latchkey_language::{Diagnostic, Name, Rule, Span, Spanned};
 use latchkey_value::Number;
 
 use super::Lowering;
 use super::scope::{Scope, narrow};
+use crate::model;
 use crate::model::{
     CapacityUnit, Cost, Expr, Facts, Kind, OnFailure, Period, Rate, Stated, Step, StepKind,
     Trigger, Waiver,
 };
+use crate::types::Type;
 
 /// Whether a statement can stand in a transaction.
 fn is_leg(statement: &StatementKind) -> bool {
@@ -18,15 +20,16 @@ fn is_leg(statement: &StatementKind) -> bool {
             !matches!(operation.verb.node, ast::Verb::Get | ast::Verb::Query)
         }
         StatementKind::When { .. }
+        | StatementKind::Each { .. }
         | StatementKind::Waive(_)
         | StatementKind::Send(_)
-        | StatementKind::Do(..) => true,
+        | StatementKind::Do { .. } => true,
         _ => false,
     }
 }
 
 impl Lowering {
-    /// Statements of one block. What is bound in it is gone after it.
+    /// Statements of one block. What is bound in it is gone after it, unless it is the top one.
     pub(super) fn steps(
         &mut self,
         statements: &[Statement],
@@ -36,6 +39,21 @@ impl Lowering {
         top: bool,
     ) {
         let visible = scope.visible.len();
+        self.open_block(statements, scope, steps, facts, top);
+        if !top {
+            scope.visible.truncate(visible);
+        }
+    }
+
+    /// Statements of one block. What is bound in it is still known after it.
+    pub(super) fn open_block(
+        &mut self,
+        statements: &[Statement],
+        scope: &mut Scope,
+        steps: &mut Vec<Step>,
+        facts: &mut Facts,
+        top: bool,
+    ) {
         let mut waivers: Vec<Waiver> = Vec::new();
         for statement in statements {
             if scope.in_transaction && !is_leg(&statement.node) {
@@ -63,9 +81,9 @@ impl Lowering {
                     facts.waivers.append(&mut waivers);
                     continue;
                 }
-                StatementKind::Do(name, arguments) => {
+                StatementKind::Do { result, name, arguments } => {
                     let mut done = Vec::new();
-                    self.inline(name, arguments, scope, &mut done, facts);
+                    self.inline((result.as_ref(), name, arguments), scope, &mut done, facts);
                     done.iter_mut()
                         .for_each(|step: &mut Step| step.waivers.extend(waivers.clone()));
                     waivers.clear();
@@ -74,6 +92,7 @@ impl Lowering {
                 }
                 other => self.step(other, statement.span, scope, facts),
             };
+            steps.append(&mut scope.parts);
             if let Some(kind) = kind {
                 let waivers = std::mem::take(&mut waivers);
                 steps.push(Step { kind, waivers, span: statement.span });
@@ -82,9 +101,6 @@ impl Lowering {
         for waiver in waivers {
             let diagnostic = Diagnostic::new(Rule::Waive, waiver.span, "a waiver above nothing");
             self.report(diagnostic.help("write it directly above the statement it is for"));
-        }
-        if !top {
-            scope.visible.truncate(visible);
         }
     }
 
@@ -113,10 +129,12 @@ impl Lowering {
         Some(match statement {
             StatementKind::Allow(test) => {
                 self.must_be_called("allow", span, scope);
+                self.asked.allows.push(span);
                 let test = self.test(test, scope);
                 narrow(&test, true, &mut scope.present);
                 StepKind::Allow(test)
             }
+            StatementKind::AllowAnyone => self.allow_anyone(span, scope),
             StatementKind::Require(test, failure) => {
                 let (test, failure) = self.gate(test, failure.as_ref(), scope, facts);
                 StepKind::Require(test, failure)
@@ -129,21 +147,15 @@ impl Lowering {
             StatementKind::When { condition, then, otherwise } => {
                 self.when(condition, then, otherwise, scope, facts)
             }
-            StatementKind::Let(name, value) => {
-                let value = self.expr(value, scope, None);
-                if matches!(value.of, Kind::Item(_) | Kind::Page(_)) {
-                    let message = "what was read has a name already";
-                    let second = Diagnostic::new(Rule::Name, name.span, message);
-                    self.report(second.help("use the name it was read by"));
-                } else {
-                    self.must_be_value(&value, None);
-                    self.must_have(&value, scope);
-                }
-                let secret = self.is_secret(&value, scope);
-                let binding = self.bind(name, value.of.clone(), true, scope);
-                scope.bindings[binding].secret = secret;
-                StepKind::Let(binding, value)
+            StatementKind::Pick(name, pick) => {
+                return self.pick(name, pick, scope, facts);
             }
+            StatementKind::Let(name, Spanned { node: ExprKind::Within(entity, of), .. })
+                if !scope.knows(&entity.node) =>
+            {
+                return self.all_of(name, entity, of, span, scope);
+            }
+            StatementKind::Let(name, value) => self.name_value(name, value, scope),
             StatementKind::Operate(name, operation) => {
                 return self.operation(name.as_ref(), operation, scope, facts);
             }
@@ -157,6 +169,9 @@ impl Lowering {
                 debug_assert!(scope.visible.len() >= visible, "nothing is forgotten");
                 StepKind::Transact(steps)
             }
+            StatementKind::Each { element, over, body } => {
+                return self.each(element, over, body, span, scope, facts);
+            }
             StatementKind::Send(send) => return self.send(send, span, scope),
             StatementKind::Return(returned) => {
                 self.must_be_called("return", span, scope);
@@ -167,10 +182,34 @@ impl Lowering {
             | StatementKind::Input(_)
             | StatementKind::On(..)
             | StatementKind::OnDead(_)
-            | StatementKind::Do(..)
+            | StatementKind::Do { .. }
             | StatementKind::Fact(_)
             | StatementKind::Waive(_) => return None,
         })
+    }
+
+    /// `NAME = VALUE`
+    fn name_value(&mut self, name: &Name, value: &ast::Expr, scope: &mut Scope) -> StepKind {
+        let value = self.expr(value, scope, None);
+        if !value.of.entities().is_empty() {
+            let message = "what was read has a name already";
+            let second = Diagnostic::new(Rule::Name, name.span, message);
+            self.report(second.help("use the name it was read by"));
+        } else {
+            self.must_be_value(&value, None);
+            self.must_have(&value, scope);
+        }
+        let secret = self.is_secret(&value, scope);
+        let binding = self.bind(name, value.of.clone(), true, scope);
+        scope.bindings[binding].secret = secret;
+        StepKind::Let(binding, value)
+    }
+
+    fn allow_anyone(&mut self, span: Span, scope: &Scope) -> StepKind {
+        self.must_be_called("allow", span, scope);
+        self.asked.anyone.get_or_insert(span);
+        let (kind, of) = (model::ExprKind::Bool(true), Kind::Value(Type::Bool));
+        StepKind::Allow(Expr { kind, of, span })
     }
 
     fn gate(
@@ -293,7 +332,10 @@ pub(super) fn count(statements: &[Statement]) -> usize {
         StatementKind::Require(_, failure) | StatementKind::Match(_, failure) => {
             blocked(failure.as_ref())
         }
-        StatementKind::Operate(_, operation) => blocked(operation.otherwise.as_ref()),
+        StatementKind::Operate(_, operation) => {
+            blocked(operation.absent.as_deref()) + blocked(operation.otherwise.as_ref())
+        }
+        StatementKind::Pick(_, pick) => blocked(pick.otherwise.as_ref()),
         StatementKind::OnDead(statements) => count(statements),
         StatementKind::Send(send) => {
             let blocks = [&send.accepted, &send.refused].into_iter().flatten();

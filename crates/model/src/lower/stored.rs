@@ -41,8 +41,8 @@ fn tested(test: &Expr) -> Option<Breach> {
         ExprKind::Unchanged | ExprKind::Unknown => None,
         ExprKind::Not(inner) => tested(inner),
         ExprKind::Binary(Op::And | Op::Or, a, b) => tested(a).or_else(|| tested(b)),
-        ExprKind::Binary(Op::Plus | Op::Minus, ..) => operand(test),
-        ExprKind::BeginsWith(a, _) if !matches!(a.kind, ExprKind::Stored(_)) => Some((
+        ExprKind::Binary(Op::Plus | Op::Minus | Op::Times, ..) => operand(test),
+        ExprKind::BeginsWith(a, _) if a.stored_root().is_none() => Some((
             test.span,
             "a store tests how a stored attribute begins, and nothing else",
             "put the stored attribute first: `.name begins_with x`",
@@ -51,7 +51,8 @@ fn tested(test: &Expr) -> Option<Breach> {
         ExprKind::Present(thing) | ExprKind::Absent(thing) => operand(thing),
         ExprKind::Between(a, b, c) => operand(a).or_else(|| operand(b)).or_else(|| operand(c)),
         ExprKind::In(a, values) => operand(a).or_else(|| values.iter().find_map(operand)),
-        ExprKind::Stored(_) => None,
+        ExprKind::Contains(set, element) if set.stored_root().is_some() => operand(element),
+        ExprKind::Stored(_) | ExprKind::Member(..) => None,
         _ => Some((
             test.span,
             "no store can test this",
@@ -62,7 +63,7 @@ fn tested(test: &Expr) -> Option<Breach> {
 
 /// A side of a comparison: a stored attribute, or something that mentions none.
 fn operand(expr: &Expr) -> Option<Breach> {
-    if matches!(expr.kind, ExprKind::Stored(_)) || !mentions(expr) {
+    if expr.stored_root().is_some() || !mentions(expr) {
         return None;
     }
     Some((

@@ -234,7 +234,7 @@ fn types_say_what_they_take() {
         ("kind id", "name: `kind` is reserved: it holds the type of every item"),
         ("PK = \"B#{doorId}\"", "name: a second template for one key"),
         (
-            "index A { PK = \"LATCHKEY#\" SK = \"{doorId}\" }",
+            "index ByA { PK = \"LATCHKEY#\" SK = \"{doorId}\" }",
             "name: keys that begin with `LATCHKEY#` are Latchkey's own",
         ),
         (

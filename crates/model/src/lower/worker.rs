@@ -4,12 +4,14 @@ use std::collections::HashSet;
 
 use latchkey_language::ast::{self, Document, Item, Statement, StatementKind};
 use latchkey_language::{Diagnostic, Name, Rule, Span};
+use latchkey_value::Format;
 use latchkey_value::limits::OUTBOX_SHARDS;
 
 use super::contract::{mark_used, pages};
-use super::expression::milliseconds;
+use super::literal::milliseconds;
 use super::scope::Scope;
 use super::statement::ends;
+use super::structure::has_set;
 use super::{Lowering, suggestion};
 use crate::model::{
     Contract, Ending, Facts, Hole, IdVec, Input, InputId, Piece, Place, Queue, QueueField, QueueId,
@@ -89,6 +91,11 @@ impl Lowering {
             if field.secret.is_some() || kind == Type::Key {
                 let message = "a message keeps no secrets";
                 let help = "send the key of the item that has it, and let the worker read it";
+                self.report(Diagnostic::new(Rule::Type, field.name.span, message).help(help));
+            }
+            if has_set(&kind) {
+                let message = "a message has no sets: a queue knows JSON alone";
+                let help = "send a list";
                 self.report(Diagnostic::new(Rule::Type, field.name.span, message).help(help));
             }
             let kind =
@@ -369,6 +376,7 @@ pub(super) fn finish(
         id: scope.id,
         title: of.title.node.clone(),
         trigger: scope.trigger,
+        open: None,
         route: None,
         inputs: scope.inputs,
         bindings: scope.bindings,
@@ -384,6 +392,6 @@ fn outbox(name: &Name) -> Template {
     let high = i64::try_from(OUTBOX_SHARDS).ok().map(|shards| shards - 1);
     let kind = Type::Int { low: Some(0), high };
     let begin = Piece::Literal(format!("LATCHKEY#OUTBOX#{}#", name.node));
-    let hole = Piece::Hole(Hole { attribute, kind, width: Some(2), span });
+    let hole = Piece::Hole(Hole { attribute, kind, format: Some(Format::Padded(2)), span });
     Template { pieces: vec![begin, hole], whole: true, span }
 }

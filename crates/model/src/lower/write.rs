@@ -4,11 +4,12 @@ use latchkey_language::ast::{self, ClauseKind};
 use latchkey_language::{Diagnostic, Name, Rule, Span};
 use latchkey_value::Number;
 
-use super::expression::wider;
+use super::fit::wider;
 use super::scope::{Access, Scope};
 use super::{Lowering, stored};
 use crate::model::{
-    Attribute, BindingId, EntityId, Expr, ExprKind, Facts, Given, Kind, Leg, Op, PutMode, Verb,
+    Attribute, BindingId, EntityId, Expr, ExprKind, Facts, Given, GivenPart, Kind, Leg, Op,
+    PutMode, Verb,
 };
 use crate::types::Type;
 
@@ -39,6 +40,7 @@ impl Lowering {
             adds: Vec::new(),
             put: None,
             condition: None,
+            absent: None,
             failure: None,
             span,
         };
@@ -47,13 +49,20 @@ impl Lowering {
             self.leg_clause(&mut leg, clause, scope);
         }
         scope.stored = outer;
+        let computed = self.computed_values(&leg, operation, scope);
+        leg.values.extend(computed);
         self.one_change_each(operation);
         if matches!(verb, Verb::Put | Verb::Upsert) && operation.of.is_some() == of.is_some() {
             self.leaves_a_whole_item(&leg, scope);
         }
+        leg.absent = operation.absent.as_ref().map(|absent| self.failure(absent, scope, facts));
+        if let Some(absent) = &operation.absent {
+            self.absence_tells(absent, operation.otherwise.as_ref(), &leg);
+        }
         leg.failure =
             operation.otherwise.as_ref().map(|failure| self.failure(failure, scope, facts));
         self.places_in_indexes(&leg);
+        self.keeps_the_end(&leg);
         if let Some(target) = leg.target.filter(|_| scope.in_transaction && is_untold(&leg)) {
             scope.untold.insert(target, leg.span);
         }
@@ -65,6 +74,30 @@ impl Lowering {
             None => target,
         };
         leg
+    }
+
+    /// Refuses an `else absent` that tells nothing apart.
+    fn absence_tells(&mut self, absent: &ast::Else, otherwise: Option<&ast::Else>, leg: &Leg) {
+        let verb = leg.verb.word();
+        let (span, message, help) = match (leg.verb, &leg.condition, otherwise) {
+            (Verb::Put | Verb::Upsert, ..) => (
+                absent.span,
+                format!("a `{verb}` makes the item where there is none"),
+                "write `else …`, or `update`, which needs the item",
+            ),
+            (Verb::Update, None, _) => (
+                absent.span,
+                "an `update` without an `if` fails only if its item is absent".to_owned(),
+                "write `else …` without `absent`",
+            ),
+            (Verb::Delete, None, Some(other)) => (
+                other.span,
+                "a `delete` without an `if` fails only if its item is absent".to_owned(),
+                "write the `else absent …` alone",
+            ),
+            (Verb::Update | Verb::Delete | Verb::Check, ..) => return,
+        };
+        self.report(Diagnostic::new(Rule::Type, span, message).help(help));
     }
 
     /// Refuses a name for an item whose contents are not known.
@@ -91,7 +124,9 @@ impl Lowering {
             return;
         }
         let entity = &self.model.entities[leg.entity];
-        let key = entity.key.attributes();
+        // An upsert writes what its key is made of; otherwise it is known as far as the key tells it.
+        let told = |part: &&str| leg.verb == Verb::Upsert || entity.key.tells(part);
+        let key: Vec<&str> = entity.key.attributes().into_iter().filter(told).collect();
         let set = |name: &str| {
             let value = leg.values.iter().find(|given| given.attribute == name);
             value.is_some_and(|given| !given.maybe && !stored::mentions(&given.value))
@@ -112,6 +147,10 @@ impl Lowering {
         let mut unknown = None;
         for index in &entity.indexes {
             let parts = index.key.attributes();
+            // Where both halves are attributes, or other keys, the store keeps the index by itself.
+            if !index.own_partition && !index.own_sort {
+                continue;
+            }
             // An item that lacks one part of the key is not in the index, whatever its other parts are.
             if leg.removes.iter().any(|removed| parts.contains(&removed.as_str())) {
                 continue;
@@ -129,7 +168,9 @@ impl Lowering {
                 continue;
             }
             // The item stays in the index; only the half of its key that changes is written.
-            for template in [&index.key.partition, &index.key.sort] {
+            let halves =
+                [(index.own_partition, &index.key.partition), (index.own_sort, &index.key.sort)];
+            for (_, template) in halves.into_iter().filter(|(own, _)| *own) {
                 let parts: Vec<&str> =
                     template.holes().map(|hole| hole.attribute.as_str()).collect();
                 if parts.iter().any(|part| changed(part)) {
@@ -154,22 +195,35 @@ impl Lowering {
                 leg.values.extend(self.given(given, leg, scope, true));
             }
             ClauseKind::Set(given) if change => {
-                given.iter().for_each(|assign| self.may_change(&assign.name, leg.entity));
-                leg.values.extend(self.given(given, leg, scope, true));
+                for assign in given {
+                    self.may_change(&assign.name, leg.entity);
+                    let value = match assign.within.as_slice() {
+                        [] => self.given_one(assign, leg, scope, true),
+                        within => self.given_within(assign, within, leg, scope),
+                    };
+                    leg.values.push(value);
+                }
             }
             ClauseKind::Add(given) if change => {
                 self.never_maybe(given);
-                given.iter().for_each(|assign| self.adds_up(&assign.name, leg.entity));
-                if leg.verb == Verb::Upsert {
-                    given.iter().for_each(|assign| self.begins_at_zero(&assign.name, leg.entity));
+                for assign in given {
+                    if self.set_of(leg.entity, &assign.name.node).is_some() {
+                        let element = self.element(&assign.name, &assign.value, leg, scope);
+                        leg.values.extend(
+                            element.map(|given| Given { part: GivenPart::Element, ..given }),
+                        );
+                        continue;
+                    }
+                    self.adds_up(&assign.name, leg.entity);
+                    if leg.verb == Verb::Upsert {
+                        self.begins_at_zero(&assign.name, leg.entity);
+                    }
+                    let more = self.given_one(assign, leg, scope, false);
+                    leg.adds.push(more);
                 }
-                leg.adds.extend(self.given(given, leg, scope, false));
             }
-            ClauseKind::Remove(names) if change => {
-                for name in names {
-                    self.may_remove(name, leg.entity);
-                    leg.removes.push(name.node.clone());
-                }
+            ClauseKind::Remove(removals) if change => {
+                removals.iter().for_each(|removal| self.removal(removal, leg, scope));
             }
             ClauseKind::Replace if put => leg.put = Some(PutMode::Replace),
             ClauseKind::IfAbsent if put => leg.put = Some(PutMode::IfAbsent),
@@ -191,24 +245,28 @@ impl Lowering {
         scope: &mut Scope,
         whole: bool,
     ) -> Vec<Given> {
-        let mut given = Vec::new();
-        for assign in assigns {
-            let kind = self.attribute_of(leg.entity, &assign.name);
-            let value = self.value(&assign.value, scope, kind.as_ref());
-            self.must_fit(&value, kind.as_ref().filter(|_| whole));
-            self.diagnostics.extend(stored::value(&value));
-            self.keeps_secret(leg.entity, &assign.name.node, &value, scope);
-            let optional = self
-                .declared(leg.entity, &assign.name.node)
-                .is_none_or(|attribute| attribute.optional);
-            // An upsert may make the item, and what it leaves alone is not there then.
-            if !optional && (!assign.maybe || leg.verb == Verb::Upsert) {
-                self.must_have(&value, scope);
-            }
-            let (attribute, span) = (assign.name.node.clone(), assign.name.span);
-            given.push(Given { attribute, value, maybe: assign.maybe, span });
+        assigns.iter().map(|assign| self.given_one(assign, leg, scope, whole)).collect()
+    }
+
+    fn given_one(
+        &mut self,
+        assign: &ast::Assign,
+        leg: &Leg,
+        scope: &mut Scope,
+        whole: bool,
+    ) -> Given {
+        let kind = self.attribute_of(leg.entity, &assign.name);
+        let value = self.value(&assign.value, scope, kind.as_ref());
+        self.must_fit(&value, kind.as_ref().filter(|_| whole));
+        self.diagnostics.extend(stored::value(&value));
+        self.keeps_secret(leg.entity, &assign.name.node, &value, scope);
+        let optional =
+            self.declared(leg.entity, &assign.name.node).is_none_or(|attribute| attribute.optional);
+        // An upsert may make the item, and what it leaves alone is not there then.
+        if !optional && (!assign.maybe || leg.verb == Verb::Upsert) {
+            self.must_have(&value, scope);
         }
-        given
+        Given::whole(assign.name.node.clone(), value, assign.maybe, assign.name.span)
     }
 
     /// `unchanged` means: since the item was read. So there must be a read, and the write must be of that item.
@@ -241,28 +299,13 @@ impl Lowering {
         }
     }
 
-    fn declared(&self, entity: EntityId, name: &str) -> Option<&Attribute> {
+    pub(super) fn declared(&self, entity: EntityId, name: &str) -> Option<&Attribute> {
         self.model.entities[entity].attribute(name)
     }
 
     /// Refuses an attribute that is given twice in one list.
     pub(super) fn given_once(&mut self, assigns: &[ast::Assign]) {
         let names: Vec<&Name> = assigns.iter().map(|assign| &assign.name).collect();
-        self.named_once(&names);
-    }
-
-    /// Refuses an attribute that one operation changes twice: DynamoDB refuses the whole.
-    fn one_change_each(&mut self, operation: &ast::Operation) {
-        let mut names: Vec<&Name> = Vec::new();
-        for clause in &operation.clauses {
-            match &clause.node {
-                ClauseKind::Fields(given) | ClauseKind::Set(given) | ClauseKind::Add(given) => {
-                    names.extend(given.iter().map(|assign| &assign.name));
-                }
-                ClauseKind::Remove(removed) => names.extend(removed),
-                _ => {}
-            }
-        }
         self.named_once(&names);
     }
 
@@ -306,7 +349,7 @@ impl Lowering {
         }
     }
 
-    fn may_remove(&mut self, name: &Name, entity: EntityId) {
+    pub(super) fn may_remove(&mut self, name: &Name, entity: EntityId) {
         self.attribute_of(entity, name);
         if self.declared(entity, &name.node).is_some_and(|attribute| !attribute.optional) {
             let message = format!("`{}` is never absent", name.node);
@@ -426,7 +469,7 @@ fn is_untold(leg: &Leg) -> bool {
             _ => {}
         }
     }
-    let computes =
-        !leg.adds.is_empty() || leg.values.iter().any(|given| stored::mentions(&given.value));
+    let computes = !leg.adds.is_empty()
+        || leg.values.iter().any(|given| !given.is_whole() || stored::mentions(&given.value));
     matches!(leg.verb, Verb::Update | Verb::Upsert) && computes && !pinned
 }

@@ -2,7 +2,7 @@
 
 use latchkey_language::Span;
 pub use latchkey_language::ast::BinaryOp as Op;
-use latchkey_value::Number;
+use latchkey_value::{Format, Number, Rounding};
 
 use super::{BindingId, EntityId, InputId, RoleId};
 use crate::regular::Language;
@@ -17,6 +17,8 @@ pub enum Kind {
     Item(EntityId),
     /// A page of items of an entity, or those of a batch.
     Page(EntityId),
+    /// Items of several entities, which one query has found.
+    Collection(Vec<EntityId>),
     /// A test, true or false.
     Test,
     /// Values under names of their own, to be shown.
@@ -43,6 +45,15 @@ impl Kind {
             _ => None,
         }
     }
+
+    /// The entities of an item or of several items.
+    pub fn entities(&self) -> &[EntityId] {
+        match self {
+            Kind::Item(entity) | Kind::Page(entity) => std::slice::from_ref(entity),
+            Kind::Collection(entities) => entities,
+            Kind::Value(_) | Kind::Test | Kind::Object | Kind::Draw | Kind::Unknown => &[],
+        }
+    }
 }
 
 /// An expression whose names are resolved.
@@ -67,6 +78,29 @@ pub enum ExprKind {
     Attribute(BindingId, String),
     /// The stored attribute.
     Stored(String),
+    /// The number of the partition that is read, of several; by its name.
+    Through(String),
+    /// A member of a record.
+    Member(Box<Expr>, String),
+    /// Whether a set or a list has a value as an element.
+    Contains(Box<Expr>, Box<Expr>),
+    /// No value: what is given it is taken out.
+    Nothing,
+    /// Whether a test holds of all elements of a list, or of one.
+    Every {
+        /// Whether it must hold of all.
+        all: bool,
+        /// The list.
+        over: Box<Expr>,
+        /// The binding of the element within the test.
+        element: BindingId,
+        /// The test.
+        test: Box<Expr>,
+    },
+    /// How many elements a list or a set has.
+    Size(Box<Expr>),
+    /// The sum of the elements of a list, or of a member of each; one without it counts as 0.
+    Total(Box<Expr>, Option<String>),
     /// The instant of the call.
     Now,
     /// The caller's id.
@@ -83,6 +117,8 @@ pub enum ExprKind {
     Number(Number),
     /// A span of time in milliseconds.
     Duration(u64),
+    /// So many months.
+    Months(u32),
     /// True or false.
     Bool(bool),
     /// A new id or key.
@@ -116,6 +152,10 @@ pub enum ExprKind {
     Commitment(Box<Expr>),
     /// A key, in 64 hexadecimal digits: no longer a secret.
     Reveal(Box<Expr>),
+    /// The day of an instant, in UTC.
+    Day(Box<Expr>),
+    /// A number, or the quotient of two, rounded to so many places.
+    Rounded(Rounding, Box<Expr>, Option<Box<Expr>>, u8),
     /// The greatest of these.
     Greatest(Vec<Expr>),
     /// The least of these.
@@ -173,8 +213,8 @@ pub enum Told {
 pub enum TextPiece {
     /// Text as it is.
     Literal(String),
-    /// A value, padded to a width if one is given.
-    Value(Expr, Option<usize>),
+    /// A value, in a form of its own if one is given.
+    Value(Expr, Option<Format>),
 }
 
 impl Expr {
@@ -187,14 +227,24 @@ impl Expr {
             | ExprKind::Absent(a)
             | ExprKind::Not(a)
             | ExprKind::Shard(a, _)
+            | ExprKind::Day(a)
+            | ExprKind::Member(a, _)
+            | ExprKind::Size(a)
+            | ExprKind::Total(a, _)
             | ExprKind::Commitment(a)
             | ExprKind::Reveal(a) => a.walk(visit),
             ExprKind::Binary(_, a, b)
             | ExprKind::MovesTo(a, b)
             | ExprKind::BeginsWith(a, b)
+            | ExprKind::Contains(a, b)
+            | ExprKind::Every { over: a, test: b, .. }
             | ExprKind::Draw(a, b) => {
                 a.walk(visit);
                 b.walk(visit);
+            }
+            ExprKind::Rounded(_, a, by, _) => {
+                a.walk(visit);
+                by.iter().for_each(|by| by.walk(visit));
             }
             ExprKind::Greatest(all) | ExprKind::Least(all) => {
                 all.iter().for_each(|one| one.walk(visit));
@@ -218,14 +268,31 @@ impl Expr {
         }
     }
 
+    /// The stored attribute that it is, or that the record is in of which it is a member.
+    pub fn stored_root(&self) -> Option<&str> {
+        match &self.kind {
+            ExprKind::Stored(name) => Some(name),
+            ExprKind::Member(record, _) => record.stored_root(),
+            _ => None,
+        }
+    }
+
+    /// The binding that it is, where that is a result of several items.
+    pub fn result(&self) -> Option<BindingId> {
+        match (&self.kind, &self.of) {
+            (ExprKind::Binding(id), Kind::Page(_)) => Some(*id),
+            _ => None,
+        }
+    }
+
     /// The texts it can become, as a key.
     pub(crate) fn language(&self) -> Language {
         match &self.kind {
             ExprKind::Text(pieces) => pieces.iter().fold(Language::default(), |language, piece| {
                 language.then(match piece {
                     TextPiece::Literal(text) => Language::literal(text),
-                    TextPiece::Value(value, width) => match &value.of {
-                        Kind::Value(kind) => kind.language(*width),
+                    TextPiece::Value(value, format) => match &value.of {
+                        Kind::Value(kind) => kind.language(*format),
                         _ => Language::default().then_anything(),
                     },
                 })

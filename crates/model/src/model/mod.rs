@@ -4,26 +4,34 @@ mod contract;
 mod expression;
 mod facts;
 mod id;
+mod leg;
 mod queue;
+mod read;
 mod step;
+mod table;
 
+use std::fmt;
+
+use latchkey_language::ast::Example;
 use latchkey_language::{Rule, Span};
-use latchkey_value::Value;
+use latchkey_value::{Format, Value};
 
 use crate::regular::Language;
 use crate::types::Type;
 
 pub use contract::{
-    Batch, Binding, By, Contract, Ending, FailureKind, Given, Input, Leg, Limit, OnFailure, Order,
-    PathPart, Place, PutMode, Query, Range, Read, Return, Route, Segment, Send, Step, StepKind,
-    Strong, Trigger, Verb, What,
+    Binding, Contract, Ending, FailureKind, Input, OnFailure, PathPart, Place, Return, Route,
+    Segment, Step, StepKind, Trigger,
 };
 pub use expression::{Expr, ExprKind, Kind, New, Op, TextPiece, Told};
 pub use facts::{CapacityUnit, Cost, Facts, Period, Rate, Stated};
 pub use id::{BindingId, EntityId, Id, IdVec, IndexId, InputId, QueueId, RoleId};
-pub use latchkey_language::ast::Method;
+pub use latchkey_language::ast::{KeyPart, Method};
+pub use leg::{Each, Given, GivenPart, Leg, PutMode, Send, Verb};
 pub use queue::{Queue, QueueField, Worker};
+pub use read::{Batch, BatchBy, By, Limit, Order, Part, Query, Range, Read, Strong, Through, What};
 pub use step::each_step;
+pub use table::{KeyAttribute, KeyNames, Table, TableIndex};
 
 /// A document whose names and types are right.
 #[derive(Debug, Default)]
@@ -34,8 +42,8 @@ pub struct Model {
     pub system: String,
     /// The table.
     pub table: Table,
-    /// The names of the table's indexes.
-    pub indexes: IdVec<IndexId, String>,
+    /// The table's indexes.
+    pub indexes: IdVec<IndexId, TableIndex>,
     /// The roles a caller can have.
     pub roles: IdVec<RoleId, Role>,
     /// What is stored.
@@ -48,6 +56,8 @@ pub struct Model {
     pub workers: Vec<Worker>,
     /// What holds of items whenever nothing is under way. Tests look at it, and nothing that serves does.
     pub invariants: Vec<Invariant>,
+    /// Requests, and the answers they must get.
+    pub examples: Vec<Example>,
 }
 
 /// What holds of every item of an entity.
@@ -64,15 +74,6 @@ pub struct Invariant {
 impl Invariant {
     /// The code of the problem by which its body tells that it does not hold.
     pub const BROKEN: &str = "broken";
-}
-
-/// The table and the attribute that tells its entities apart.
-#[derive(Debug, Default)]
-pub struct Table {
-    /// Its name.
-    pub name: String,
-    /// The attribute that tells entities apart.
-    pub discriminator: String,
 }
 
 /// A role.
@@ -103,8 +104,10 @@ pub struct Entity {
     pub view_of: Option<EntityId>,
     /// The entity every write of it must move.
     pub guarded_by: Option<EntityId>,
-    /// Whether a statement of the document deletes an item of it, or replaces one by a `put`: then another item can
-    /// come into its place, with a counter that starts again.
+    /// The attribute that holds the end of an item, if its items end.
+    pub expires: Option<String>,
+    /// Whether a statement of the document deletes an item of it, or replaces one by a `put`, or its items end: then
+    /// another item can come into its place, with a counter that starts again.
     pub remade: bool,
     /// Where its name is declared.
     pub span: Span,
@@ -129,6 +132,16 @@ impl Entity {
         self.attributes.iter().find(|attribute| attribute.name == name)
     }
 
+    /// Whether its items end.
+    pub fn is_expiring(&self) -> bool {
+        self.expires.is_some()
+    }
+
+    /// Whether an attribute holds the end of an item.
+    pub fn is_end(&self, name: &str) -> bool {
+        self.expires.as_deref() == Some(name)
+    }
+
     /// The attribute that counts its changes.
     pub fn counter(&self) -> Option<&Attribute> {
         self.attributes.iter().find(|attribute| attribute.kind == Type::Counter)
@@ -150,6 +163,8 @@ pub struct Attribute {
     pub copied: bool,
     /// What it is unless given. `null` where the document's constant is not of its type, which was reported.
     pub default: Option<Value>,
+    /// Where a default is written that is computed from other attributes. Every `put` has it as a value.
+    pub computed: Option<Span>,
     /// Which values can follow which, if that is declared.
     pub moves: Option<Vec<(String, Vec<String>)>>,
     /// Where it is declared.
@@ -166,6 +181,14 @@ pub struct KeyShape {
 }
 
 impl KeyShape {
+    /// One of the two.
+    pub fn template(&self, part: KeyPart) -> &Template {
+        match part {
+            KeyPart::Partition => &self.partition,
+            KeyPart::Sort => &self.sort,
+        }
+    }
+
     /// The attributes both are made of, each once, in order.
     pub fn attributes(&self) -> Vec<&str> {
         let mut names: Vec<&str> = Vec::new();
@@ -175,6 +198,13 @@ impl KeyShape {
             }
         }
         names
+    }
+
+    /// Whether a key tells the value of an attribute. A key with the day of a time, or a text in lower case, is that of
+    /// many values.
+    pub fn tells(&self, attribute: &str) -> bool {
+        let mut holes = self.partition.holes().chain(self.sort.holes());
+        holes.any(|hole| hole.attribute == attribute && !hole.is_lossy())
     }
 }
 
@@ -189,6 +219,11 @@ pub struct IndexShape {
     pub key: KeyShape,
     /// Whether the place may change.
     pub moves: bool,
+    /// Whether its partition is stored for the index alone: under an attribute that is neither one of the entity nor
+    /// holds another key of the item.
+    pub own_partition: bool,
+    /// The same of its sort key.
+    pub own_sort: bool,
     /// Where it is declared.
     pub span: Span,
 }
@@ -220,10 +255,17 @@ pub struct Hole {
     pub attribute: String,
     /// Its type.
     pub kind: Type,
-    /// To how many digits it is padded.
-    pub width: Option<usize>,
+    /// The form it has there, if that is not its own.
+    pub format: Option<Format>,
     /// Where it is written.
     pub span: Span,
+}
+
+impl Hole {
+    /// Whether two values of the attribute can have the same text there.
+    pub fn is_lossy(&self) -> bool {
+        self.format.is_some_and(Format::is_lossy)
+    }
 }
 
 impl Template {
@@ -233,6 +275,24 @@ impl Template {
             Piece::Hole(hole) => Some(hole),
             Piece::Literal(_) => None,
         })
+    }
+
+    /// The part that is all of it: its text is the value itself.
+    pub fn alone(&self) -> Option<&Hole> {
+        match self.pieces.as_slice() {
+            [Piece::Hole(hole)] if hole.format.is_none() => Some(hole),
+            _ => None,
+        }
+    }
+
+    /// Whether it is written as another is.
+    pub(crate) fn is_like(&self, other: &Template) -> bool {
+        let same = |(a, b): (&Piece, &Piece)| match (a, b) {
+            (Piece::Literal(a), Piece::Literal(b)) => a == b,
+            (Piece::Hole(a), Piece::Hole(b)) => a.attribute == b.attribute && a.format == b.format,
+            _ => false,
+        };
+        self.pieces.len() == other.pieces.len() && self.pieces.iter().zip(&other.pieces).all(same)
     }
 
     /// The texts it can become.
@@ -245,8 +305,21 @@ impl Template {
         pieces.iter().fold(Language::default(), |language, piece| {
             language.then(match piece {
                 Piece::Literal(text) => Language::literal(text),
-                Piece::Hole(hole) => hole.kind.language(hole.width),
+                Piece::Hole(hole) => hole.kind.language(hole.format),
             })
+        })
+    }
+}
+
+/// As it is written, without its quotes.
+impl fmt::Display for Template {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.pieces.iter().try_for_each(|piece| match piece {
+            Piece::Literal(text) => f.write_str(text),
+            Piece::Hole(Hole { attribute, format: Some(format), .. }) => {
+                write!(f, "{{{attribute}:{format}}}")
+            }
+            Piece::Hole(Hole { attribute, format: None, .. }) => write!(f, "{{{attribute}}}"),
         })
     }
 }

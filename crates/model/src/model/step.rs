@@ -3,9 +3,9 @@
 use super::{FailureKind, OnFailure, Step, StepKind};
 
 impl Step {
-    /// What it does where it fails.
-    pub fn failure(&self) -> Option<&OnFailure> {
-        match &self.kind {
+    /// What it does where it fails: if its item is not there, where that has an answer of its own, and in other cases.
+    pub fn failures(&self) -> impl Iterator<Item = &OnFailure> {
+        let failure = match &self.kind {
             StepKind::Require(_, failure) | StepKind::Match(_, failure) => failure.as_ref(),
             StepKind::Read(read) => read.failure.as_ref(),
             StepKind::Write(leg) => leg.failure.as_ref(),
@@ -13,10 +13,16 @@ impl Step {
             | StepKind::When(..)
             | StepKind::Let(..)
             | StepKind::Transact(_)
+            | StepKind::Each(_)
             | StepKind::Send(_)
             | StepKind::Return(_)
             | StepKind::End(_) => None,
-        }
+        };
+        let absent = match &self.kind {
+            StepKind::Write(leg) => leg.absent.as_ref(),
+            _ => None,
+        };
+        absent.into_iter().chain(failure)
     }
 
     /// The steps directly within it: both ways of a `when`, the legs of a transaction, the block of an `else`. What
@@ -25,12 +31,14 @@ impl Step {
         let (first, second): (&[Step], &[Step]) = match &self.kind {
             StepKind::When(_, yes, no) => (yes, no),
             StepKind::Transact(legs) => (legs, &[]),
-            _ => match self.failure().map(|failure| &failure.kind) {
-                Some(FailureKind::Steps(steps)) => (steps, &[]),
-                _ => (&[], &[]),
-            },
+            StepKind::Each(each) => (&each.body, &[]),
+            _ => (&[], &[]),
         };
-        first.iter().chain(second)
+        let failed = self.failures().flat_map(|failure| match &failure.kind {
+            FailureKind::Steps(steps) => steps.as_slice(),
+            FailureKind::Problem { .. } | FailureKind::Retry | FailureKind::End(_) => &[],
+        });
+        first.iter().chain(second).chain(failed)
     }
 
     /// Hands it and all steps within it to a function, in the order of the text.

@@ -35,7 +35,7 @@ fn functions_take_what_they_are_for() {
         ),
         (
             "shard(orderId, 0)",
-            "type: a shard is of a text, an id, a whole number or a time, and one of a few",
+            "type: a shard is of a text, an id, a whole number, a time or a date, and one of a few",
         ),
         (
             "draw(order.drawKey, orderId)",
@@ -51,7 +51,7 @@ fn functions_take_what_they_are_for() {
         ),
         ("draw(orderId, orderId) < 0.5", "type: this is id, and key is expected"),
         ("reveal(orderId)", "type: this is id, and key is expected"),
-        ("count(order)", "type: this is neither a page nor a batch of items"),
+        ("count(order)", "type: this is neither a list nor a page nor a batch of items"),
         ("sum(counts)", "type: a sum is of an attribute"),
         ("count(counts by OPEN)", "type: `OPEN` is int, which has too many values to count by"),
         ("{ a = 1 }", "type: this can be shown, and nothing else"),

@@ -116,7 +116,7 @@ fn draws_are_shown_exactly_or_cut() {
 fn only_what_can_stand_in_a_text_is_part_of_one() {
     assert_eq!(part(&Value::from("é#"), None).unwrap(), "é#");
     assert_eq!(part(&Value::from(7), None).unwrap(), "7");
-    assert_eq!(part(&Value::from(7), Some(3)).unwrap(), "007");
+    assert_eq!(part(&Value::from(7), Some(Format::Padded(3))).unwrap(), "007");
     assert_eq!(part(&Value::Bool(true), None).unwrap(), "true");
     for value in [Value::Null, Value::Bytes(vec![1]), Value::List(Vec::new())] {
         assert_eq!(part(&value, None), None);

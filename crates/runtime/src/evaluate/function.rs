@@ -3,6 +3,7 @@
 use std::cmp::Ordering;
 
 use latchkey_table::{Comparator, Item, Map, Number, Text, Value};
+use latchkey_value::{NumberError, Rounding};
 use sha2::{Digest, Sha256};
 
 use super::{Fault, order};
@@ -66,6 +67,45 @@ pub(super) fn sum(items: &[Item], attribute: &Text) -> Result<Number, Fault> {
     let mut sum = Number::ZERO;
     for number in numbers {
         sum = sum.checked_add(number).map_err(|_| Fault::OutOfRange)?;
+    }
+    Ok(sum)
+}
+
+/// A quotient, rounded to so many places.
+pub(super) fn rounded(
+    a: Number,
+    by: Number,
+    places: u8,
+    rounding: Rounding,
+) -> Result<Number, Fault> {
+    a.divided(by, places, rounding).map_err(|error| match error {
+        NumberError::ByZero => Fault::DividedByZero,
+        _ => Fault::OutOfRange,
+    })
+}
+
+/// How many elements a list or a set has.
+pub(super) fn size(of: Option<&Value>) -> Result<Number, Fault> {
+    match of {
+        Some(Value::List(values)) => Ok(u64_of(values.len())),
+        Some(Value::TextSet(set)) => Ok(u64_of(set.len())),
+        _ => Err(Fault::bug("what has no elements is counted")),
+    }
+}
+
+/// The sum of the elements of a list, or of a member of each; an element without it counts as 0.
+pub(super) fn total(of: Option<&Value>, member: Option<&str>) -> Result<Number, Fault> {
+    let Some(Value::List(values)) = of else { return Err(Fault::bug("no list is added up")) };
+    let mut sum = Number::ZERO;
+    for value in values {
+        let number = match (member, value) {
+            (None, value) => value.as_number(),
+            (Some(name), Value::Map(map)) => map.get(name).and_then(Value::as_number),
+            (Some(_), _) => None,
+        };
+        if let Some(number) = number {
+            sum = sum.checked_add(number).map_err(|_| Fault::OutOfRange)?;
+        }
     }
     Ok(sum)
 }

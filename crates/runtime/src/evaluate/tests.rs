@@ -2,9 +2,9 @@ use proptest::prelude::*;
 
 use super::*;
 
-fn pushed(value: impl Into<Value>, width: Option<usize>) -> String {
+fn pushed(value: impl Into<Value>, format: Option<Format>) -> String {
     let mut text = Text::from("x");
-    push(&mut text, &value.into(), width).unwrap();
+    push(&mut text, &value.into(), format).unwrap();
     text.strip_prefix('x').unwrap().to_owned()
 }
 
@@ -12,7 +12,7 @@ proptest! {
     // Padded numbers sort as the numbers do.
     #[test]
     fn padded_numbers_sort(a in 0_i64..1_000_000, b in 0_i64..1_000_000) {
-        let (x, y) = (pushed(a, Some(6)), pushed(b, Some(6)));
+        let (x, y) = (pushed(a, Some(Format::Padded(6))), pushed(b, Some(Format::Padded(6))));
         prop_assert_eq!(x.len(), 6);
         prop_assert_eq!(x.cmp(&y), a.cmp(&b));
     }
@@ -33,9 +33,9 @@ proptest! {
 
 #[test]
 fn values_are_written_as_they_stand_in_keys() {
-    assert_eq!(pushed(7, Some(3)), "007");
-    assert_eq!(pushed(1234, Some(3)), "1234", "a longer number is not cut");
-    assert_eq!(pushed("7", Some(3)), "7", "only numbers are padded");
+    assert_eq!(pushed(7, Some(Format::Padded(3))), "007");
+    assert_eq!(pushed(1234, Some(Format::Padded(3))), "1234", "a longer number is not cut");
+    assert_eq!(pushed("7", Some(Format::Padded(3))), "7", "only numbers are padded");
     assert_eq!(pushed(true, None), "true");
     let number: Number = "1.50".parse().unwrap();
     assert_eq!(pushed(number, None), "1.5");

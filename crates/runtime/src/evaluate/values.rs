@@ -43,6 +43,9 @@ pub(crate) trait Values {
     /// What tells an item that is made now from others that stood in its place.
     fn incarnation(&self) -> Result<Self::Value, Fault>;
 
+    /// The second in which an item with this end may be removed.
+    fn second(&self, end: &Self::Value) -> Result<Self::Value, Fault>;
+
     /// What is given for `set a ?= x`.
     fn maybe(&self, code: &Code) -> Result<Maybe<Self::Value>, Fault>;
 
@@ -52,6 +55,9 @@ pub(crate) trait Values {
         actions: &[Action<Self::Value>],
         base: &Map<Self::Value>,
     ) -> Result<Map<Self::Value>, Fault>;
+
+    /// The set that has one value as its element.
+    fn element(&self, value: Self::Value) -> Result<Self::Value, Fault>;
 
     /// The sum of two numbers, or their difference, if there is such a number.
     fn sum(&self, a: &Self::Value, sign: Sign, b: &Self::Value) -> Option<Self::Value>;
@@ -68,6 +74,9 @@ pub(crate) trait Values {
 
     /// A value that must be there, as a text.
     fn text(&self, code: &Code) -> Result<KeyText<Self>, Fault>;
+
+    /// A number that must be there, as the text it is in a key of numbers.
+    fn number_key(&self, code: &Code) -> Result<KeyText<Self>, Fault>;
 
     /// A key of an item, if the item has all the parts of the key.
     fn place(&self, parts: &[Part], item: &Map<Self::Value>) -> Result<Option<KeyText<Self>>, Bug>;

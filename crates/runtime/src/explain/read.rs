@@ -1,10 +1,11 @@
 //! Reads, explained.
 
-use latchkey_model::model::BindingId;
-use latchkey_table::{Request, Schema};
+use latchkey_model::model::{BindingId, EntityId};
+use latchkey_table::{KeyNames, Request, Schema};
+use latchkey_value::limits::ENDED_ITEMS_MAX;
 
 use super::Explainer;
-use crate::plan::{BatchOp, Bounds, Code, GetOp, OnFailure, QueryOp};
+use crate::plan::{BatchKeys, BatchOp, Bounds, Code, GetOp, OnFailure, PartOp, QueryOp};
 use crate::request::Filler;
 
 impl Explainer<'_> {
@@ -14,6 +15,7 @@ impl Explainer<'_> {
         let ways = self.scope.ways(|| Ok(Request::Get(filler.get(op)?)));
         self.indented(3, |page| {
             page.requests(ways);
+            page.ends(op.entity);
             page.nothing(op.binding, &op.failure, number);
         });
         self.scope.bind_item(op.binding);
@@ -21,11 +23,27 @@ impl Explainer<'_> {
 
     pub(super) fn batch(&mut self, op: &BatchOp, number: &str) {
         self.statement(number, &format!("{}{}", self.prefix(op.binding), self.words.batch(op)));
+        if let BatchKeys::Elements(keys) = &op.keys {
+            self.scope.bind_element(&keys.source);
+        }
         let filler = Filler { system: self.system(), scope: &self.scope };
-        let ways = self.scope.ways(|| filler.batch(op));
+        let ways = self.scope.ways(|| {
+            let keys = match &op.keys {
+                BatchKeys::Numbers(keys, _) => filler.keys(keys)?,
+                BatchKeys::Elements(keys) => vec![filler.key(&keys.key)?],
+            };
+            filler.batch(op, keys)
+        });
         self.indented(3, |page| {
             page.requests(ways);
+            if let BatchKeys::Elements(keys) = &op.keys {
+                let (elements, most) = (page.words.elements(&keys.source), keys.source.most);
+                page.line(&format!(
+                    "one key for each {elements}, {most} at most, and none twice; without any: not asked"
+                ));
+            }
             page.line("those that are not there are left out");
+            page.ends(op.entity);
             if !op.snapshot {
                 page.line("those the table leaves unread: asked again");
             }
@@ -76,7 +94,56 @@ impl Explainer<'_> {
         }
     }
 
+    pub(super) fn part(&mut self, op: &PartOp, number: &str) {
+        let prefix = self.prefix(Some(op.binding));
+        self.statement(number, &format!("{prefix}{}", self.words.part(op)));
+        self.indented(3, |page| {
+            page.line("of what was read; no request");
+            if op.one {
+                page.nothing(Some(op.binding), &op.failure, number);
+            }
+            if op.one && op.paged {
+                page.line("behind a cursor: not looked for");
+            }
+        });
+        if op.one {
+            self.scope.bind_item(Some(op.binding));
+        }
+    }
+
+    /// What becomes of items that have ended, if the items of an entity end.
+    fn ends(&mut self, entity: EntityId) {
+        if let Some(end) = &self.system().entities[entity].end {
+            self.line(&format!("if {} <= now: counts as absent", end.attribute));
+        }
+    }
+
     fn query_notes(&mut self, op: &QueryOp) {
+        if let Some(shards) = &op.shards {
+            let (name, low, high) = &shards.through;
+            let table = &self.system().table;
+            let index = op.index.as_ref().and_then(|name| table.index(name));
+            let sort = index.map_or(&table.key, |index| &index.key).sort.as_ref();
+            let sort = sort.map_or("their keys", |sort| &sort.name);
+            self.line(&format!(
+                "once for each {name} from {low} to {high}; the items are merged by {sort}, and the first are kept"
+            ));
+        }
+        let system = self.system();
+        let ends = op.entities.iter().filter_map(|entity| system.entities[*entity].end.as_ref());
+        let ends: Vec<String> = ends.map(|end| format!("{} <= now", end.attribute)).collect();
+        if !ends.is_empty() {
+            let after = match op.paging {
+                Some(_) if op.entities.len() == 1 && op.shards.is_none() => {
+                    "the page is then cut short, and has a cursor"
+                }
+                _ => "then 503 busy",
+            };
+            let ends = ends.join(" or ");
+            self.line(&format!(
+                "items with {ends} are passed over, at most {ENDED_ITEMS_MAX}; {after}"
+            ));
+        }
         if let Some(paging) = op.paging {
             let most = paging.size_max.saturating_add(1);
             self.line(&format!(
@@ -102,5 +169,11 @@ impl Explainer<'_> {
 fn key_names(table: &Schema, index: Option<&str>) -> Vec<String> {
     let index = index.and_then(|name| table.index(name)).map(|index| &index.key);
     let keys = [&table.key].into_iter().chain(index);
-    keys.flat_map(|key| [key.partition.to_string(), key.sort.to_string()]).collect()
+    let mut names = Vec::new();
+    for attribute in keys.flat_map(KeyNames::iter) {
+        if !names.contains(&attribute.name.to_string()) {
+            names.push(attribute.name.to_string());
+        }
+    }
+    names
 }

@@ -6,6 +6,7 @@ use super::Explainer;
 use super::scope::Way;
 use super::symbol::{Joined, Symbol};
 use super::words::AGAIN;
+use crate::answer::NO_CONTENT;
 use crate::idempotency::{KEPT_SECONDS, PARTITION, SORT, Written};
 use crate::plan::{OnFailure, Op, ReturnOp, Tag};
 
@@ -131,8 +132,9 @@ impl<'a> Explainer<'a> {
             Symbol::named("status", ValueType::Number)
         };
         let etag = returns.iter().any(|op| !matches!(op.tag, Tag::None)).then(|| named("ETag"));
+        let body = returns.iter().any(|op| op.status != NO_CONTENT).then(|| named("answer"));
         let found_at = returns.iter().any(|op| op.at.is_some()).then(|| named("its path"));
-        Some(self.written().answered(self.system(), status, named("answer"), etag, found_at))
+        Some(self.written().answered(self.system(), status, body, etag, found_at))
     }
 
     /// What can come from an operation on, until the table is asked or an answer is given.
@@ -156,6 +158,10 @@ impl<'a> Explainer<'a> {
                 Op::JumpUnless(_, target) => open.extend([at + 1, *target]),
                 Op::Require(_, OnFailure::Goto { start, .. })
                 | Op::Match(_, OnFailure::Goto { start, .. }, _) => open.extend([at + 1, *start]),
+                Op::Part(op) => match op.failure {
+                    OnFailure::Goto { start, .. } => open.extend([at + 1, start]),
+                    _ => open.push(at + 1),
+                },
                 Op::Allow(_) | Op::Require(..) | Op::Match(..) | Op::Let(..) => open.push(at + 1),
             }
         }

@@ -11,7 +11,7 @@ use super::symbol::{Joined, Named, Presence, Symbol};
 use super::words::{Words, word};
 use crate::bug::Bug;
 use crate::evaluate::{Evaluated, Fault, Limit, Maybe, Values};
-use crate::plan::{Code, Entity, New, Part, Piece, Sign};
+use crate::plan::{Code, Elements, Entity, New, Part, Piece, Sign};
 
 /// The most ways a request is shown in. There are as many as its undecided tests have outcomes.
 const WAYS_MAX: usize = 16;
@@ -92,6 +92,17 @@ impl<'a> Symbolic<'a> {
         self.bind(id, Bound::Item(item));
     }
 
+    /// Names the element that an `each` or a `get … for` is at.
+    pub(super) fn bind_element(&mut self, each: &Elements) {
+        match each.items {
+            true => self.bind_item(Some(each.element)),
+            false => {
+                let element = Symbol::named(self.words.binding(each.element), each.value_type);
+                self.bind(each.element, Bound::Value(element));
+            }
+        }
+    }
+
     pub(super) fn bind(&mut self, binding: BindingId, bound: Bound) {
         self.bound[binding] = bound;
     }
@@ -135,7 +146,7 @@ impl<'a> Symbolic<'a> {
         for piece in pieces {
             match piece {
                 Piece::Literal(literal) => joined.literal(literal),
-                Piece::Value(code, width) => joined.push(&self.present(code)?, *width),
+                Piece::Value(code, format) => joined.push(&self.present(code)?, *format),
             }
         }
         Ok(joined)
@@ -160,6 +171,9 @@ impl<'a> Symbolic<'a> {
             Code::New(New::Key, _) => self.unknown(code, ValueType::Bytes),
             Code::New(New::Ulid, _) => self.unknown(code, ValueType::Text),
             Code::Attribute(id, name) => self.read(*id, name),
+            Code::Member(_, of) => {
+                Symbol::optional(&self.words.code(code), of.value_type, of.optional)
+            }
             Code::Text(pieces) => self.joined(pieces)?.into(),
             Code::Add(a, sign, b) => sum(&self.present(a)?, *sign, &self.present(b)?),
             Code::Shift(a, sign, by) => {
@@ -171,12 +185,18 @@ impl<'a> Symbolic<'a> {
                 };
                 combined(&self.present(a)?, *sign, &by, ValueType::Text)
             }
+            Code::ShiftMonths(..) | Code::Day(_) => self.unknown(code, ValueType::Text),
+            Code::Multiply(..) | Code::Rounded(..) => self.unknown(code, ValueType::Number),
             Code::Elapsed(a, b) => {
                 combined(&self.present(a)?, Sign::Minus, &self.present(b)?, ValueType::Number)
             }
-            Code::Told(Told::MessageTries) | Code::Shard(..) | Code::Count(_) | Code::Sum(..) => {
-                self.unknown(code, ValueType::Number)
-            }
+            Code::Told(Told::MessageTries)
+            | Code::Through(_)
+            | Code::Shard(..)
+            | Code::Count(_)
+            | Code::Sum(..)
+            | Code::Size(_)
+            | Code::Total(..) => self.unknown(code, ValueType::Number),
             Code::Binding(_)
             | Code::Now
             | Code::CallerId
@@ -215,6 +235,12 @@ fn computed(name: &Text, expression: &Expression<Symbol>, base: &Map<Symbol>) ->
     }
 }
 
+/// An attribute of which a part is changed.
+fn changed(name: &Text, base: &Map<Symbol>, value_type: ValueType) -> Symbol {
+    let before = base.get(name).map_or_else(|| format!(".{name}"), |value| value.bare().into());
+    Symbol::named(&format!("{before} as changed"), value_type)
+}
+
 fn sum(a: &Symbol, sign: Sign, b: &Symbol) -> Symbol {
     let known = a.known_number().zip(b.known_number());
     match known.and_then(|(a, b)| sign.applied(a, b)) {
@@ -236,6 +262,7 @@ impl Values for Symbolic<'_> {
 
     fn value<'v>(&'v self, code: &'v Code) -> Evaluated<'v, Symbol> {
         let known = match code {
+            Code::Nothing => return Ok(None),
             Code::Constant(value) => return Ok(Some(Cow::Owned(value.clone().into()))),
             Code::Binding(id) => match &self.bound[*id] {
                 Bound::Value(value) => Some(value),
@@ -270,6 +297,16 @@ impl Values for Symbolic<'_> {
         Ok(Symbol::named("incarnation", ValueType::Text))
     }
 
+    fn second(&self, end: &Symbol) -> Result<Symbol, Fault> {
+        Ok(match end {
+            Symbol::Named(named) => {
+                let name = format!("{}, in seconds", named.name);
+                Symbol::Named(Named { name, value_type: ValueType::Number, ..named.clone() })
+            }
+            known => Symbol::named(&format!("{}, in seconds", known.shown()), ValueType::Number),
+        })
+    }
+
     fn maybe(&self, code: &Code) -> Result<Maybe<Symbol>, Fault> {
         let Some(value) = self.value(code)? else { return Ok(Maybe::Left) };
         Ok(Maybe::Set(match value.into_owned() {
@@ -291,6 +328,14 @@ impl Values for Symbolic<'_> {
         for action in actions {
             let name = action.target();
             match action {
+                Action::Set(path, _) | Action::Remove(path) if !path.steps().is_empty() => {
+                    image.insert(name.clone(), changed(name, base, ValueType::Map));
+                }
+                Action::Add(_, value) | Action::Delete(_, value)
+                    if value.type_of() == ValueType::TextSet =>
+                {
+                    image.insert(name.clone(), changed(name, base, ValueType::TextSet));
+                }
                 Action::Set(_, expression) => {
                     image.insert(name.clone(), computed(name, expression, base));
                 }
@@ -303,6 +348,10 @@ impl Values for Symbolic<'_> {
             }
         }
         Ok(image)
+    }
+
+    fn element(&self, value: Symbol) -> Result<Symbol, Fault> {
+        Ok(Symbol::named(&value.bare(), ValueType::TextSet))
     }
 
     fn sum(&self, a: &Symbol, sign: Sign, b: &Symbol) -> Option<Symbol> {
@@ -319,13 +368,17 @@ impl Values for Symbolic<'_> {
         Ok(text)
     }
 
+    fn number_key(&self, code: &Code) -> Result<Joined, Fault> {
+        self.text(code.lone())
+    }
+
     fn place(&self, parts: &[Part], item: &Map<Symbol>) -> Result<Option<Joined>, Bug> {
         let mut place = Joined::default();
         for part in parts {
             match part {
                 Part::Literal(literal) => place.literal(literal),
-                Part::Attribute(name, width) => match item.get(name) {
-                    Some(value) => place.push(value, *width),
+                Part::Attribute(name, format) => match item.get(name) {
+                    Some(value) => place.push(value, *format),
                     None => return Ok(None),
                 },
             }

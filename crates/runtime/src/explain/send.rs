@@ -2,6 +2,7 @@
 
 use latchkey_queue::{Message, Stamp};
 use latchkey_table::{Leg, Map, Put, ValueType};
+use latchkey_value::Format;
 
 use super::symbol::{Joined, Symbol};
 use super::{Asked, Explainer, Explanation, Symbolic, Words};
@@ -40,13 +41,13 @@ impl<'a> Explainer<'a> {
                 place.literal("GROUP#");
                 place.push(body.get(group)?, None);
                 place.literal("#");
-                place.name("sent.at, in milliseconds", Some(15));
+                place.name("sent.at, in milliseconds", Some(Format::Padded(15)));
                 place.literal("#");
-                place.name("sequence", Some(6));
+                place.name("sequence", Some(Format::Padded(6)));
             }
             _ => {
                 place.literal("DUE#");
-                place.name(format!("{at}, in milliseconds"), Some(15));
+                place.name(format!("{at}, in milliseconds"), Some(Format::Padded(15)));
             }
         }
         place.literal("#");
@@ -54,7 +55,11 @@ impl<'a> Explainer<'a> {
         let milliseconds =
             |name: &str| Symbol::named(&format!("{name}, in milliseconds"), ValueType::Number);
         let mut item: Map<Symbol> = put.item.into_iter().collect();
-        item.insert(self.system().table.key.sort.clone(), place);
+        let names = &put.table.key;
+        let sort = names.sort.as_ref().map(|sort| sort.name.clone());
+        if let Some(sort) = sort {
+            item.insert(sort, place);
+        }
         item.insert("id", id);
         item.insert("body", Symbol::Map(body));
         item.insert("sentAt", milliseconds("sent.at"));
@@ -71,6 +76,7 @@ impl<'a> Explainer<'a> {
                     self.followed(then);
                     self.followed(otherwise);
                 }
+                LegNode::Each(each) => self.followed(&each.body),
                 LegNode::Send(send) => {
                     let queue = &self.system().queues[send.queue].name;
                     let taken = (&send.accepted, format!("once {queue} has taken it:"));

@@ -25,7 +25,7 @@ pub(crate) fn check_expression_size(system: &System, contract: &Contract) -> Pla
                 scope.bind(*binding, value.map_or(Bound::Nothing, Bound::Value));
             }
             Op::Write(leg) => check_leg(&scope, leg)?,
-            Op::Transact(op) => check_legs(&scope, &op.legs)?,
+            Op::Transact(op) => check_legs(&mut scope, &op.legs)?,
             _ => {}
         }
     }
@@ -36,7 +36,7 @@ fn unfilled(fault: &Fault) -> Unplanned {
     Unplanned::new(format!("a request cannot be filled: {fault:?}"))
 }
 
-fn check_legs(scope: &Symbolic<'_>, nodes: &[LegNode]) -> Planned<()> {
+fn check_legs(scope: &mut Symbolic<'_>, nodes: &[LegNode]) -> Planned<()> {
     nodes.iter().try_for_each(|node| match node {
         LegNode::Leg(leg) => check_leg(scope, leg),
         LegNode::Send(send) => {
@@ -46,6 +46,10 @@ fn check_legs(scope: &Symbolic<'_>, nodes: &[LegNode]) -> Planned<()> {
         LegNode::When(_, then, otherwise) => {
             check_legs(scope, then)?;
             check_legs(scope, otherwise)
+        }
+        LegNode::Each(each) => {
+            scope.bind_element(&each.source);
+            check_legs(scope, &each.body)
         }
     })
 }

@@ -7,6 +7,7 @@ use std::borrow::Cow;
 use std::cmp::Ordering;
 
 use latchkey_table::{Datum, KeyText, Map, Text, Value, ValueType, View};
+use latchkey_value::Format;
 
 use super::words::{braced, constant, hole};
 use crate::evaluate::push;
@@ -51,8 +52,8 @@ pub(super) struct Joined {
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Piece {
     Literal(Text),
-    /// A name, and the width its value is padded to.
-    Name(String, Option<usize>),
+    /// A name, and the form its value has there.
+    Name(String, Option<Format>),
 }
 
 impl Symbol {
@@ -114,28 +115,32 @@ impl Joined {
         }
     }
 
-    pub(super) fn name(&mut self, name: impl Into<String>, width: Option<usize>) {
-        self.pieces.push(Piece::Name(name.into(), width));
+    pub(super) fn name(&mut self, name: impl Into<String>, format: Option<Format>) {
+        self.pieces.push(Piece::Name(name.into(), format));
     }
 
-    pub(super) fn push(&mut self, symbol: &Symbol, width: Option<usize>) {
+    pub(super) fn push(&mut self, symbol: &Symbol, format: Option<Format>) {
         match symbol {
             Symbol::Known(value) => {
                 let mut text = Text::default();
-                if push(&mut text, value, width).is_err() {
+                if push(&mut text, value, format).is_err() {
                     text.push_str("{?}");
                 }
                 self.literal(&text);
+            }
+            Symbol::Joined(joined) if format.is_some() && joined.pieces.len() != 1 => {
+                self.name(format!("\"{}\"", joined.shown()), format);
             }
             Symbol::Joined(joined) => {
                 for piece in &joined.pieces {
                     match piece {
                         Piece::Literal(text) => self.literal(text),
+                        Piece::Name(name, None) => self.name(name, format),
                         Piece::Name(..) => self.pieces.push(piece.clone()),
                     }
                 }
             }
-            Symbol::Named(_) | Symbol::Map(_) => self.name(symbol.bare(), width),
+            Symbol::Named(_) | Symbol::Map(_) => self.name(symbol.bare(), format),
         }
         self.absent.extend_from_slice(symbol.absent());
     }
@@ -143,7 +148,7 @@ impl Joined {
     fn shown(&self) -> String {
         let piece = |piece: &Piece| match piece {
             Piece::Literal(text) => braced(text),
-            Piece::Name(name, width) => hole(name, *width),
+            Piece::Name(name, format) => hole(name, *format),
         };
         self.pieces.iter().map(piece).collect()
     }
@@ -160,6 +165,17 @@ impl Joined {
 
 impl Datum for Symbol {
     type Text = Joined;
+
+    /// Before there is a call, a number in a key is its name, or its digits.
+    fn of_number_key(text: &Joined) -> Symbol {
+        match text.pieces.as_slice() {
+            [Piece::Name(name, None)] => Symbol::named(name, ValueType::Number),
+            [Piece::Literal(digits)] if let Ok(number) = digits.parse() => {
+                Symbol::Known(Value::Number(number))
+            }
+            _ => Symbol::Joined(text.clone()),
+        }
+    }
 
     fn view(&self) -> View<'_, Symbol> {
         match self {
@@ -179,6 +195,10 @@ impl Datum for Symbol {
 impl KeyText for Joined {
     fn key_bytes(&self) -> Option<usize> {
         self.known().map(str::len)
+    }
+
+    fn is_number_key(&self) -> bool {
+        true
     }
 }
 

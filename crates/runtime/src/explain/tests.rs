@@ -319,3 +319,36 @@ fn what_a_document_says_is_never_taken_for_a_name() {
     let written = format!("words = \"{{{{signId}}}} {odd} {{{{\"");
     assert!(explanation.to_string().contains(&written), "{explanation}");
 }
+
+/// A document with lists, sets and records, which `tests/http` serves on every backend.
+const SHOP: &str = include_str!("../../../../tests/http/documents/shop.md");
+
+#[test]
+fn what_is_done_for_each_element_is_told_once() {
+    let system = System::read(SHOP).map_err(|mistakes| mistakes.to_string());
+    let system = system.expect("the document is right");
+    let told = |id: &str| explain(&system, id).expect("there is one").to_string();
+    let has = |id: &str, lines: &[&str]| {
+        let told = told(id);
+        lines.iter().for_each(|line| assert!(told.contains(line), "{line}\n{told}"));
+    };
+    has(
+        "B-01",
+        &[
+            "for each line in lines, 4 times at most",
+            "leg 3: update Stock(sku = line.sku) set left = .left - line.quantity if .left > 0",
+            "\"S\": \"STOCK#{line.sku}\"",
+        ],
+    );
+    has("B-02", &["for each line in lines, 4 times at most", "update line set packed = true"]);
+    has(
+        "M-03",
+        &[
+            "boards = get Board of member for member in members",
+            "one key for each member in members, 50 at most, and none twice; without any: not asked",
+        ],
+    );
+    has("O-03", &["set address.city = city, address.zip ?= zip", "attribute_exists"]);
+    has("O-06", &["add tags = tag", "contains(", "size("]);
+    has("O-07", &["remove tags = tag, address.zip"]);
+}

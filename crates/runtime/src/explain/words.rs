@@ -4,6 +4,7 @@ mod statement;
 
 use latchkey_model::model::{BindingId, InputId, Told};
 use latchkey_table::{Comparator, Text, Value};
+use latchkey_value::{Format, Rounding};
 
 use crate::json;
 use crate::plan::{Assign, Code, Contract, New, Piece, Sign, System};
@@ -21,6 +22,7 @@ enum Tightness {
     Not,
     Comparison,
     Sum,
+    Product,
     Name,
 }
 
@@ -58,7 +60,7 @@ impl<'a> Words<'a> {
     }
 
     fn parts(&self, code: &Code) -> (Tightness, String) {
-        use Tightness::{And, Comparison, Name, Or, Sum};
+        use Tightness::{And, Comparison, Name, Or, Product, Sum};
         let joined = |own, a: String, word: &str, b: String| (own, format!("{a} {word} {b}"));
         let compared = |word, a, b| {
             let duration = is_duration(a) || is_duration(b);
@@ -73,12 +75,18 @@ impl<'a> Words<'a> {
             Code::Or(a, b) => joined(Or, self.within(a, Or), "or", self.within(b, Or)),
             Code::Compare(a, comparator, b) => compared(symbol(*comparator), a, b),
             Code::Add(a, sign, b) => {
-                joined(Sum, self.within(a, Sum), word(*sign), self.within(b, Name))
+                joined(Sum, self.within(a, Sum), word(*sign), self.within(b, Product))
+            }
+            Code::Multiply(a, b) => {
+                joined(Product, self.within(a, Product), "*", self.within(b, Name))
+            }
+            Code::ShiftMonths(a, sign, by) => {
+                joined(Sum, self.within(a, Sum), word(*sign), self.months(by))
             }
             Code::Shift(a, sign, by) => {
                 joined(Sum, self.within(a, Sum), word(*sign), self.measured(by, true))
             }
-            Code::Elapsed(a, b) => joined(Sum, self.within(a, Sum), "-", self.within(b, Name)),
+            Code::Elapsed(a, b) => joined(Sum, self.within(a, Sum), "-", self.within(b, Product)),
             Code::MovesTo(a, b, _) => compared("moves to", a, b),
             Code::BeginsWith(a, b) => compared("begins_with", a, b),
             Code::Between(a, low, high) => {
@@ -94,30 +102,100 @@ impl<'a> Words<'a> {
             Code::Binding(id) => (Name, self.binding(*id).to_owned()),
             Code::Attribute(id, name) => (Name, format!("{}.{name}", self.binding(*id))),
             Code::Stored(path) => (Name, format!(".{path}")),
+            Code::Through(name) => (Name, name.to_string()),
+            Code::Member(record, of) => {
+                (Name, format!("{}.{}", self.within(record, Name), of.name))
+            }
+            Code::Contains(set, element) => compared("in", element, set),
+            Code::Nothing => (Name, "nothing".to_owned()),
             Code::Now => (Name, "now".to_owned()),
             Code::CallerId => (Name, "caller.id".to_owned()),
             Code::New(new, at) => (Name, self.new_value(*new, *at)),
             Code::Text(pieces) => (Name, self.text(pieces)),
             Code::Unchanged(..) => (Name, "unchanged".to_owned()),
             Code::Told(told) => (Name, self::told(*told).to_owned()),
-            Code::Shard(of, shards) => (Name, format!("shard({}, {shards})", self.code(of))),
-            Code::Draw(key, subject) => {
-                (Name, format!("draw({}, {})", self.code(key), self.code(subject)))
+            Code::Every(_)
+            | Code::Size(_)
+            | Code::Total(..)
+            | Code::Shard(..)
+            | Code::Draw(..)
+            | Code::Commitment(_)
+            | Code::Reveal(_)
+            | Code::Extreme(..)
+            | Code::Count(_)
+            | Code::CountBy(..)
+            | Code::Sum(..)
+            | Code::Day(_)
+            | Code::Rounded(..)
+            | Code::Object(_) => (Name, self.function(code)),
+        }
+    }
+
+    /// A function of the language, and what is asked of all elements of a list.
+    fn function(&self, code: &Code) -> String {
+        match code {
+            Code::Every(every) => {
+                let word = if every.all { "all" } else { "any" };
+                let (element, over) = (self.binding(every.element), self.code(&every.over));
+                format!("{word} {element} in {over} ({})", self.code(&every.test))
             }
-            Code::Commitment(key) => (Name, format!("commitment({})", self.code(key))),
-            Code::Reveal(key) => (Name, format!("reveal({})", self.code(key))),
+            Code::Size(of) => format!("count({})", self.code(of)),
+            Code::Total(of, None) => format!("sum({})", self.code(of)),
+            Code::Total(of, Some(member)) => format!("sum({}.{member})", self.code(of)),
+            Code::Shard(of, shards) => format!("shard({}, {shards})", self.code(of)),
+            Code::Draw(key, subject) => {
+                format!("draw({}, {})", self.code(key), self.code(subject))
+            }
+            Code::Commitment(key) => format!("commitment({})", self.code(key)),
+            Code::Reveal(key) => format!("reveal({})", self.code(key)),
+            Code::Day(instant) => format!("day({})", self.code(instant)),
+            Code::Rounded(rounding, a, by, places) => {
+                self.rounded(*rounding, a, by.as_deref(), *places)
+            }
             Code::Extreme(wanted, of) => {
                 let name = if wanted.is_gt() { "max" } else { "min" };
-                (Name, format!("{name}({})", self.list(of)))
+                format!("{name}({})", self.list(of))
             }
-            Code::Count(id) => (Name, format!("count({})", self.binding(*id))),
-            Code::CountBy(id, name, _) => (Name, format!("count({} by {name})", self.binding(*id))),
-            Code::Sum(id, name) => (Name, format!("sum({}.{name})", self.binding(*id))),
-            Code::Object(members) => {
-                let pairs = members.iter().map(|(name, code)| (name, code));
-                (Name, self.members(pairs).trim_start().to_owned())
-            }
+            Code::Count(id) => format!("count({})", self.binding(*id)),
+            Code::CountBy(id, name, _) => format!("count({} by {name})", self.binding(*id)),
+            Code::Sum(id, name) => format!("sum({}.{name})", self.binding(*id)),
+            Code::Object(members) => self.object(members),
+            // All others are told by `parts`.
+            other => format!("{other:?}"),
         }
+    }
+
+    fn object(&self, members: &[(Text, Code)]) -> String {
+        let pairs = members.iter().map(|(name, code)| (name, code));
+        self.members(pairs).trim_start().to_owned()
+    }
+
+    /// A span of months, which is a constant or a name.
+    fn months(&self, by: &Code) -> String {
+        match by {
+            Code::Constant(Value::Number(number)) => match number.to_i64() {
+                Some(months) if months % 12 == 0 && months != 0 => format!("{}y", months / 12),
+                _ => format!("{number}mo"),
+            },
+            other => self.within(other, Tightness::Product),
+        }
+    }
+
+    fn rounded(&self, rounding: Rounding, a: &Code, by: Option<&Code>, places: u8) -> String {
+        let name = match rounding {
+            Rounding::Nearest => "round",
+            Rounding::Down => "floor",
+            Rounding::Up => "ceil",
+        };
+        let of = match by {
+            Some(by) => {
+                let a = self.within(a, Tightness::Product);
+                format!("{a} / {}", self.within(by, Tightness::Name))
+            }
+            None => self.code(a),
+        };
+        let places = if places == 0 { String::new() } else { format!(", {places}") };
+        format!("{name}({of}{places})")
     }
 
     fn list(&self, codes: &[Code]) -> String {
@@ -171,8 +249,8 @@ impl<'a> Words<'a> {
                     // The quote it ends with.
                     text.pop();
                 }
-                Piece::Value(code, width) => {
-                    text.push_str(&hole(&self.code(code), *width));
+                Piece::Value(code, format) => {
+                    text.push_str(&hole(&self.code(code), *format));
                 }
             }
         }
@@ -196,10 +274,10 @@ impl<'a> Words<'a> {
     }
 }
 
-/// A value in a text, with its width if it has one.
-pub(super) fn hole(name: &str, width: Option<usize>) -> String {
-    match width {
-        Some(width) => format!("{{{name}:0{width}}}"),
+/// A value in a text, with its form if it has one of its own.
+pub(super) fn hole(name: &str, format: Option<Format>) -> String {
+    match format {
+        Some(format) => format!("{{{name}:{format}}}"),
         None => format!("{{{name}}}"),
     }
 }

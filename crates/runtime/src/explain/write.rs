@@ -2,10 +2,12 @@
 
 use latchkey_model::model::Verb;
 use latchkey_table::render::TransactWriteItem;
-use latchkey_table::{Action, Expression, Leg, Map, Returning, Text};
+use latchkey_table::{
+    Action, Consistency, Expression, Get, Key, Leg, Map, Request, Returning, Text,
+};
 
 use super::scope::{Bindings, Bound, Way};
-use super::symbol::{Presence, Symbol};
+use super::symbol::{Joined, Presence, Symbol};
 use super::{Asked, Explainer};
 use crate::evaluate::Fault;
 use crate::plan::{self, LegNode, OnFailure};
@@ -25,11 +27,13 @@ impl<'a> Explainer<'a> {
             let returned = leg.result.filter(|_| leg.verb != Verb::Put);
             let returning = if returned.is_some() { Returning::New } else { Returning::Nothing };
             let notes = notes(&ways);
+            let sought = ways.first().and_then(|way| key_of(&way.made)).cloned();
             let alone = |way: LegWay| Way { when: way.when, made: way.made.alone(returning) };
             page.requests(Ok(ways.into_iter().map(alone).collect()));
             notes.iter().for_each(|note| page.line(note));
             let kept = page.record_with(at, "this write is then a leg behind it");
             page.refused(leg, number, before);
+            page.looked_for(leg, sought);
             page.kept = kept;
             match image {
                 Some(image) => page.leaves(leg, image),
@@ -52,7 +56,11 @@ impl<'a> Explainer<'a> {
     /// How a refusal ends. Names stand for what they stood for before.
     fn refused(&mut self, leg: &plan::Leg, number: &str, before: Bindings) {
         let after = std::mem::replace(&mut self.scope.bound, before);
+        if let Some(absent) = &leg.absent {
+            self.failure("if there is no such item", absent, number);
+        }
         match &leg.failure {
+            OnFailure::Nothing if leg.absent.is_some() => {}
             OnFailure::Nothing => {
                 if leg.condition.is_some() {
                     self.line("if refused: 409 conflict");
@@ -64,12 +72,25 @@ impl<'a> Explainer<'a> {
         self.scope.bound = after;
     }
 
+    /// How a refused write finds out whether its item is there.
+    fn looked_for(&mut self, leg: &plan::Leg, key: Option<Key<Joined>>) {
+        let (Some(_), Some(key)) = (&leg.absent, key.filter(|_| leg.verb != Verb::Check)) else {
+            return;
+        };
+        self.line("if refused, and the store does not tell whether there is an item:");
+        let table = self.system().table.clone();
+        let get = Get { table, key, consistency: Consistency::Strong };
+        self.indented(3, |page| {
+            page.requests(Ok(vec![Way { when: None, made: Request::Get(get) }]));
+        });
+    }
+
     pub(super) fn transact(&mut self, legs: &'a [LegNode], at: usize, number: &str) {
         self.line(&format!("{number} transact"));
         let before = self.scope.bound.clone();
         self.indented(3, |page| {
             page.line("TransactWriteItems of these legs, all or none; the first refused decides");
-            if legs.iter().all(|leg| matches!(leg, LegNode::When(..))) {
+            if legs.iter().all(|leg| matches!(leg, LegNode::When(..) | LegNode::Each(_))) {
                 page.line("if there is no leg at all: not sent");
             }
             let kept = page.record_with(at, "it goes first");
@@ -103,6 +124,13 @@ impl<'a> Explainer<'a> {
                     }
                     let others = std::mem::take(&mut self.scope.bound);
                     self.scope.meet(&after, &others);
+                }
+                LegNode::Each(each) => {
+                    let most = each.source.most;
+                    let elements = self.words.elements(&each.source);
+                    self.line(&format!("for each {elements}, {most} times at most"));
+                    self.scope.bind_element(&each.source);
+                    self.indented(3, |page| page.legs(&each.body, count, number, before));
                 }
             }
         }
@@ -141,6 +169,16 @@ impl<'a> Explainer<'a> {
         });
         let ways = ways.collect();
         Ok((ways, image))
+    }
+}
+
+/// The key of an item that is changed or removed.
+fn key_of(leg: &Leg<Symbol>) -> Option<&Key<Joined>> {
+    match leg {
+        Leg::Update(update) => Some(&update.key),
+        Leg::Delete(delete) => Some(&delete.key),
+        Leg::Check(check) => Some(&check.key),
+        Leg::Put(_) => None,
     }
 }
 

@@ -85,7 +85,10 @@ fn a_record_counts_for_a_day_to_the_second() {
         // Whoever does not see it may write it anew, and nobody else.
         let condition = record(&system, &later).condition.unwrap();
         assert_eq!(holds(&condition, Some(&item)), !counts, "after {after} ms");
-        assert_eq!(holds(&expired((NOW + after).div_euclid(1000).into()), Some(&item)), !counts);
+        assert_eq!(
+            holds(&expiry::over(EXPIRES, (NOW + after).div_euclid(1000).into()), Some(&item)),
+            !counts
+        );
     }
     assert!(holds(&record(&system, &first).condition.unwrap(), None), "where there is none");
 }

@@ -4,10 +4,12 @@ use std::sync::Arc;
 
 use latchkey_model::Type;
 use latchkey_model::model::{self, KeyShape, Template};
-use latchkey_table::{Number, Schema, Text, Value, ValueType};
+use latchkey_table::{Index, KeyAttribute, KeyNames, Number, Schema, Text, Value, ValueType};
+use latchkey_value::Format;
 
 use super::input::InputType;
 use super::refusal::{Planned, Unplanned};
+use crate::expiry::End;
 
 /// A kind of item.
 #[derive(Debug)]
@@ -22,6 +24,8 @@ pub(crate) struct Entity {
     /// All attributes, in the order of their names.
     pub(crate) attributes: Vec<Attribute>,
     pub(crate) counter: Option<Text>,
+    /// When its items end, if they do.
+    pub(crate) end: Option<End>,
     /// Whether the counter of an item can start again, so that its items carry `INCARNATION_ATTRIBUTE`.
     pub(crate) remade: bool,
     /// Whether every write of an item moves its counter.
@@ -31,6 +35,8 @@ pub(crate) struct Entity {
     pub(crate) secrets: Vec<Text>,
     /// The numbers that have bounds: the least, and the greatest.
     pub(crate) bounds: Vec<(Text, Option<Number>, Option<Number>)>,
+    /// The sets, and how many elements each has at most.
+    pub(crate) sets: Vec<(Text, u64)>,
 }
 
 /// An attribute.
@@ -65,19 +71,42 @@ pub(crate) struct Shape {
 #[derive(Debug)]
 pub(crate) enum Part {
     Literal(Text),
-    Attribute(Text, Option<usize>),
+    Attribute(Text, Option<Format>),
 }
 
 /// A place in an index.
 #[derive(Debug)]
 pub(crate) struct IndexShape {
-    /// The attribute of the index's partition.
-    pub(crate) partition: Text,
-    /// The attribute of the index's sort key.
-    pub(crate) sort: Text,
+    /// The attributes of its key.
+    pub(crate) names: KeyNames,
+    /// Whether the partition is stored for the index alone, and not as an attribute or another key.
+    pub(crate) own_partition: bool,
+    /// The same of the sort key.
+    pub(crate) own_sort: bool,
     pub(crate) key: Shape,
     /// Whether every item has all of its parts.
     pub(crate) always: bool,
+}
+
+/// The table of a model.
+pub(super) fn schema(model: &model::Model) -> Schema {
+    let attribute = |attribute: &model::KeyAttribute| {
+        let name = attribute.name.as_str();
+        if attribute.number { KeyAttribute::number(name) } else { KeyAttribute::text(name) }
+    };
+    let names = |names: &model::KeyNames| KeyNames {
+        partition: attribute(&names.partition),
+        sort: names.sort.as_ref().map(attribute),
+    };
+    let index = |index: &model::TableIndex| {
+        let name = index.name.as_str().into();
+        Index { name, key: names(&index.key) }
+    };
+    Schema {
+        name: model.table.name.as_str().into(),
+        key: names(&model.table.key),
+        indexes: model.indexes.iter().map(index).collect(),
+    }
 }
 
 impl Entity {
@@ -87,17 +116,19 @@ impl Entity {
             let index = table.index(&shape.name);
             let index =
                 index.ok_or_else(|| Unplanned::new("the table lacks this index").at(shape.span))?;
-            let (partition, sort) = (index.key.partition.clone(), index.key.sort.clone());
+            let names = index.key.clone();
             let always =
                 shape.key.attributes().into_iter().all(|part| {
                     entity.attribute(part).is_some_and(|attribute| !attribute.optional)
                 });
-            Ok(Arc::new(IndexShape { partition, sort, key: Shape::plan(&shape.key), always }))
+            let (own_partition, own_sort) = (shape.own_partition, shape.own_sort);
+            let key = Shape::plan(&shape.key);
+            Ok(Arc::new(IndexShape { names, own_partition, own_sort, key, always }))
         });
         let indexes = indexes.collect::<Planned<Vec<_>>>()?;
         let counter = entity.counter().map(|counter| text(&counter.name));
         let mut defaults = Vec::new();
-        let mut bounded = Vec::new();
+        let (mut bounded, mut sets) = (Vec::new(), Vec::new());
         let mut attributes = Vec::new();
         for attribute in &entity.attributes {
             if let Some(default) = &attribute.default {
@@ -110,6 +141,9 @@ impl Entity {
                 optional: attribute.optional,
                 has_default: attribute.default.is_some() || attribute.kind == Type::Counter,
             });
+            if let Type::SetOf { most, .. } = &attribute.kind {
+                sets.push((text(&attribute.name), *most));
+            }
             let (low, high) = bounds(&attribute.kind);
             if low.is_some() || high.is_some() {
                 bounded.push((text(&attribute.name), low, high));
@@ -117,6 +151,12 @@ impl Entity {
         }
         // A counter starts at 1.
         defaults.extend(counter.iter().map(|name| (name.clone(), Value::from(1))));
+        let end = entity.expires.as_deref().map(|name| {
+            let attribute = entity.attribute(name);
+            let attribute = attribute.ok_or_else(|| Unplanned::new("its end is no attribute"))?;
+            Ok(End { attribute: text(name), optional: attribute.optional })
+        });
+        let end = end.transpose()?;
         let visible = entity.attributes.iter().filter(|attribute| !attribute.secret);
         let secret = entity.attributes.iter().filter(|attribute| attribute.secret);
         attributes.sort_by(|a, b| a.name.cmp(&b.name));
@@ -127,12 +167,14 @@ impl Entity {
             indexes,
             defaults,
             attributes,
+            end,
             remade: entity.remade && counter.is_some(),
             counted,
             counter,
             shown: visible.map(|attribute| Shown::new(&attribute.name)).collect(),
             secrets: secret.map(|attribute| text(&attribute.name)).collect(),
             bounds: bounded,
+            sets,
         })
     }
 }
@@ -163,7 +205,7 @@ impl Shape {
             let pieces = template.pieces.iter().map(|piece| match piece {
                 model::Piece::Literal(text) => Part::Literal(text.as_str().into()),
                 model::Piece::Hole(hole) => {
-                    Part::Attribute(hole.attribute.as_str().into(), hole.width)
+                    Part::Attribute(hole.attribute.as_str().into(), hole.format)
                 }
             });
             pieces.collect()
@@ -183,14 +225,17 @@ impl Shape {
 /// What values of a type are stored as.
 pub(super) fn value_type(kind: &Type) -> ValueType {
     match kind {
-        Type::Int { .. } | Type::Number { .. } | Type::Counter | Type::Duration => {
+        Type::Int { .. } | Type::Number { .. } | Type::Counter | Type::Duration | Type::Months => {
             ValueType::Number
         }
         Type::Bool => ValueType::Bool,
-        Type::List => ValueType::List,
-        Type::Map { .. } => ValueType::Map,
+        Type::List | Type::ListOf(_) => ValueType::List,
+        Type::Map { .. } | Type::Record(_) => ValueType::Map,
+        Type::SetOf { .. } => ValueType::TextSet,
         Type::Key => ValueType::Bytes,
-        Type::Id | Type::Ulid | Type::Text { .. } | Type::Time | Type::Enum(_) => ValueType::Text,
+        Type::Id | Type::Ulid | Type::Text { .. } | Type::Time | Type::Date | Type::Enum(_) => {
+            ValueType::Text
+        }
     }
 }
 

@@ -7,10 +7,12 @@ use latchkey_model::Type;
 use latchkey_model::model::{
     self, BindingId, Expr, ExprKind, InputId, Kind, Model, New, Op, RoleId, TextPiece, Told,
 };
-use latchkey_table::{Comparator, Number, Path, Text, Value};
+use latchkey_table::{Comparator, Number, Path, Text, Value, ValueType};
 use latchkey_value::name::INCARNATION_ATTRIBUTE;
+use latchkey_value::{Format, Rounding};
 
 use super::Entities;
+use super::entity::value_type;
 use super::refusal::{Planned, Unplanned};
 
 /// An expression.
@@ -21,8 +23,22 @@ pub(crate) enum Code {
     /// A value that was named, or an item whose presence is asked.
     Binding(BindingId),
     Attribute(BindingId, Text),
+    /// A member of a record.
+    Member(Box<Code>, MemberOf),
+    /// Whether a set or a list has an element.
+    Contains(Box<Code>, Box<Code>),
+    /// No value.
+    Nothing,
+    /// Whether a test holds of all elements of a list, or of one.
+    Every(Box<EveryOf>),
+    /// How many elements a list or a set has.
+    Size(Box<Code>),
+    /// The sum of the elements of a list, or of a member of each.
+    Total(Box<Code>, Option<Text>),
     /// What is stored, which the table evaluates.
     Stored(Path),
+    /// The number of the partition that is read, of several. A call has a constant in its place.
+    Through(Text),
     Now,
     CallerId,
     /// A value made in this call, by its place among them.
@@ -41,10 +57,18 @@ pub(crate) enum Code {
     Compare(Box<Code>, Comparator, Box<Code>),
     /// The sum of two numbers, or their difference.
     Add(Box<Code>, Sign, Box<Code>),
-    /// An instant so many milliseconds after another, or before.
+    /// An instant or a date so many milliseconds after another, or before.
     Shift(Box<Code>, Sign, Box<Code>),
-    /// The milliseconds between two instants.
+    /// An instant or a date so many months after another, or before.
+    ShiftMonths(Box<Code>, Sign, Box<Code>),
+    /// The milliseconds between two instants, or two dates.
     Elapsed(Box<Code>, Box<Code>),
+    /// The product of two numbers.
+    Multiply(Box<Code>, Box<Code>),
+    /// A number, or the quotient of two, rounded to so many places.
+    Rounded(Rounding, Box<Code>, Option<Box<Code>>, u8),
+    /// The day of an instant.
+    Day(Box<Code>),
     MovesTo(Box<Code>, Box<Code>, Moves),
     BeginsWith(Box<Code>, Box<Code>),
     Between(Box<Code>, Box<Code>, Box<Code>),
@@ -66,15 +90,34 @@ pub(crate) enum Code {
     Object(Vec<(Text, Code)>),
 }
 
+/// A test of the elements of a list.
+#[derive(Debug, Clone)]
+pub(crate) struct EveryOf {
+    /// Whether it must hold of all, or else of one.
+    pub(crate) all: bool,
+    pub(crate) over: Code,
+    /// The name of the element within the test.
+    pub(crate) element: BindingId,
+    pub(crate) test: Code,
+}
+
+/// A member of a record: its name, what it is stored as, and whether it may be absent.
+#[derive(Debug, Clone)]
+pub(crate) struct MemberOf {
+    pub(crate) name: Text,
+    pub(crate) value_type: ValueType,
+    pub(crate) optional: bool,
+}
+
 /// Which words may follow which.
 type Moves = Arc<[(Text, Vec<Text>)]>;
 
 impl Code {
-    /// The inputs that a sum or a difference is made of.
+    /// The inputs that a sum, a difference or a product is made of.
     pub(crate) fn summands(&self, inputs: &mut Vec<InputId>) {
         match self {
             Code::Input(input) => inputs.push(*input),
-            Code::Add(a, _, b) => {
+            Code::Add(a, _, b) | Code::Multiply(a, b) => {
                 a.summands(inputs);
                 b.summands(inputs);
             }
@@ -116,8 +159,8 @@ impl Sign {
 #[derive(Debug, Clone)]
 pub(crate) enum Piece {
     Literal(Text),
-    /// A value, padded to a width if one is given.
-    Value(Code, Option<usize>),
+    /// A value, in a form of its own if one is given.
+    Value(Code, Option<Format>),
 }
 
 /// Plans the expressions of one contract.
@@ -129,6 +172,8 @@ pub(super) struct Expressions<'a> {
     pub(super) target: Option<BindingId>,
     /// The values it makes.
     pub(super) new_values: Vec<New>,
+    /// The number of the partition that is planned, of several.
+    pub(super) through: Option<i64>,
 }
 
 impl Expressions<'_> {
@@ -143,7 +188,15 @@ impl Expressions<'_> {
             ExprKind::Input(input) => Code::Input(*input),
             ExprKind::Binding(id) => Code::Binding(*id),
             ExprKind::Attribute(id, name) => Code::Attribute(*id, name.as_str().into()),
-            ExprKind::Stored(name) => Code::Stored(Path::attribute(name.as_str())),
+            ExprKind::Through(name) => match self.through {
+                Some(number) => Code::Constant(Value::from(number)),
+                None => Code::Through(name.as_str().into()),
+            },
+            ExprKind::Stored(_) | ExprKind::Member(..) => self.member(expr)?,
+            ExprKind::Contains(set, element) => {
+                Code::Contains(self.boxed(set)?, self.boxed(element)?)
+            }
+            ExprKind::Nothing => Code::Nothing,
             ExprKind::Now => Code::Now,
             ExprKind::CallerId => Code::CallerId,
             ExprKind::Owns(what) => Code::Owns(self.boxed(what)?),
@@ -157,6 +210,7 @@ impl Expressions<'_> {
             ExprKind::Duration(milliseconds) => {
                 Code::Constant(Value::Number((*milliseconds).into()))
             }
+            ExprKind::Months(months) => Code::Constant(Value::Number(u64::from(*months).into())),
             ExprKind::Bool(value) => Code::Constant(Value::Bool(*value)),
             ExprKind::New(what) => self.made(*what),
             ExprKind::Present(thing) => Code::Present(self.boxed(thing)?),
@@ -178,12 +232,39 @@ impl Expressions<'_> {
         })
     }
 
+    /// What is stored, or a member of a record that is stored or at hand.
+    fn member(&mut self, expr: &Expr) -> Planned<Code> {
+        if let Some(path) = stored_path(expr) {
+            return Ok(Code::Stored(path));
+        }
+        let ExprKind::Member(record, name) = &expr.kind else {
+            return Err(Unplanned::new("this is no member of a record"));
+        };
+        let member = match &record.of {
+            Kind::Value(kind) => kind.member(name),
+            _ => None,
+        };
+        let member =
+            member.ok_or_else(|| Unplanned::new(format!("there is no member `{name}`")))?;
+        let of = MemberOf {
+            name: name.as_str().into(),
+            value_type: value_type(&member.kind),
+            optional: member.optional,
+        };
+        Ok(Code::Member(self.boxed(record)?, of))
+    }
+
     /// A function of the language.
     fn function(&mut self, expr: &Expr) -> Planned<Code> {
         Ok(match &expr.kind {
             ExprKind::Told(told) => Code::Told(*told),
             ExprKind::Shard(of, shards) => Code::Shard(self.boxed(of)?, *shards),
             ExprKind::Draw(key, subject) => Code::Draw(self.boxed(key)?, self.boxed(subject)?),
+            ExprKind::Day(instant) => Code::Day(self.boxed(instant)?),
+            ExprKind::Rounded(rounding, a, by, places) => {
+                let by = by.as_ref().map(|by| self.boxed(by)).transpose()?;
+                Code::Rounded(*rounding, self.boxed(a)?, by, *places)
+            }
             ExprKind::Commitment(key) => Code::Commitment(self.boxed(key)?),
             ExprKind::Reveal(key) => Code::Reveal(self.boxed(key)?),
             ExprKind::Greatest(of) => Code::Extreme(Ordering::Greater, self.all(of)?),
@@ -194,6 +275,16 @@ impl Expressions<'_> {
                 Code::CountBy(*id, name.as_str().into(), words)
             }
             ExprKind::Sum(id, name) => Code::Sum(*id, name.as_str().into()),
+            ExprKind::Every { all, over, element, test } => Code::Every(Box::new(EveryOf {
+                all: *all,
+                over: self.code(over)?,
+                element: *element,
+                test: self.code(test)?,
+            })),
+            ExprKind::Size(of) => Code::Size(self.boxed(of)?),
+            ExprKind::Total(of, member) => {
+                Code::Total(self.boxed(of)?, member.as_ref().map(|name| name.as_str().into()))
+            }
             ExprKind::Object(members) => {
                 let mut object = Vec::with_capacity(members.len());
                 for (name, value) in members {
@@ -218,7 +309,7 @@ impl Expressions<'_> {
         for piece in pieces {
             planned.push(match piece {
                 TextPiece::Literal(text) => Piece::Literal(text.as_str().into()),
-                TextPiece::Value(value, width) => Piece::Value(self.code(value)?, *width),
+                TextPiece::Value(value, format) => Piece::Value(self.code(value)?, *format),
             });
         }
         Ok(joined(planned))
@@ -252,6 +343,7 @@ impl Expressions<'_> {
 
     fn binary(&mut self, op: Op, a: &Expr, b: &Expr) -> Planned<Code> {
         let times = (is_time(a), is_time(b));
+        let months = b.of == Kind::Value(Type::Months);
         let (left, right) = (self.boxed(a)?, self.boxed(b)?);
         let compare = |comparator| Code::Compare(left.clone(), comparator, right.clone());
         Ok(match op {
@@ -267,10 +359,13 @@ impl Expressions<'_> {
                 let sign = if op == Op::Plus { Sign::Plus } else { Sign::Minus };
                 match times {
                     (true, true) => Code::Elapsed(left, right),
+                    (true, false) if months => Code::ShiftMonths(left, sign, right),
                     (true, false) => Code::Shift(left, sign, right),
                     _ => Code::Add(left, sign, right),
                 }
             }
+            Op::Times => Code::Multiply(left, right),
+            Op::Over => return Err(Unplanned::new("nothing says how a quotient is rounded")),
         })
     }
 
@@ -286,6 +381,19 @@ impl Expressions<'_> {
         let text = |word: &String| Text::from(word.as_str());
         let moves = moves.iter().map(|(from, to)| (text(from), to.iter().map(text).collect()));
         Ok(moves.collect())
+    }
+}
+
+impl Code {
+    /// The value that is all of a text, or else the text itself.
+    pub(crate) fn lone(&self) -> &Code {
+        match self {
+            Code::Text(pieces) => match pieces.as_slice() {
+                [Piece::Value(code, None)] => code,
+                _ => self,
+            },
+            _ => self,
+        }
     }
 }
 
@@ -305,8 +413,17 @@ pub(super) fn joined(pieces: Vec<Piece>) -> Code {
     }
 }
 
+/// Where a stored value lies.
+fn stored_path(expr: &Expr) -> Option<Path> {
+    match &expr.kind {
+        ExprKind::Stored(name) => Some(Path::attribute(name.as_str())),
+        ExprKind::Member(record, name) => Some(stored_path(record)?.field(name.as_str())),
+        _ => None,
+    }
+}
+
 fn is_time(expr: &Expr) -> bool {
-    expr.of == Kind::Value(Type::Time)
+    matches!(expr.of, Kind::Value(Type::Time | Type::Date))
 }
 
 /// A role, and all that imply it.

@@ -41,14 +41,42 @@ pub(crate) enum InputType {
     },
     Bool,
     Time,
+    Date,
     Enum(Vec<Text>),
     List,
     Map {
         bytes_max: usize,
         levels_max: usize,
     },
+    /// A list of values of one type.
+    ListOf(Box<ListOf>),
+    /// A set of texts.
+    SetOf {
+        of: Box<InputType>,
+        count_max: usize,
+    },
+    /// Values under names of their own, in the order of the names.
+    Record(Vec<Member>),
     /// Nothing a caller can give.
     Never,
+}
+
+/// A list of values of one type.
+#[derive(Debug)]
+pub(crate) struct ListOf {
+    pub(crate) of: InputType,
+    pub(crate) count_min: usize,
+    pub(crate) count_max: usize,
+    /// The members in which any two elements differ; none of them where the elements themselves do.
+    pub(crate) unique: Option<Vec<Text>>,
+}
+
+/// A member of a record.
+#[derive(Debug)]
+pub(crate) struct Member {
+    pub(crate) name: Text,
+    pub(crate) kind: InputType,
+    pub(crate) optional: bool,
 }
 
 impl InputType {
@@ -66,6 +94,7 @@ impl InputType {
             Type::Number { low, high } => InputType::Number { low: *low, high: *high },
             Type::Bool => InputType::Bool,
             Type::Time => InputType::Time,
+            Type::Date => InputType::Date,
             Type::Enum(values) => {
                 InputType::Enum(values.iter().map(|value| value.as_str().into()).collect())
             }
@@ -73,7 +102,31 @@ impl InputType {
             Type::Map { bytes, depth } => {
                 InputType::Map { bytes_max: size(*bytes)?, levels_max: size(*depth)? }
             }
-            Type::Duration | Type::Key => InputType::Never,
+            Type::ListOf(list) => InputType::ListOf(Box::new(ListOf {
+                of: InputType::plan(&list.of)?,
+                count_min: size(list.low)?,
+                count_max: size(list.high)?,
+                unique: list
+                    .unique
+                    .as_ref()
+                    .map(|by| by.iter().map(|name| name.as_str().into()).collect()),
+            })),
+            Type::SetOf { of, most } => {
+                InputType::SetOf { of: Box::new(InputType::plan(of)?), count_max: size(*most)? }
+            }
+            Type::Record(members) => {
+                let mut planned = Vec::with_capacity(members.len());
+                for member in members {
+                    planned.push(Member {
+                        name: member.name.as_str().into(),
+                        kind: InputType::plan(&member.kind)?,
+                        optional: member.optional,
+                    });
+                }
+                planned.sort_by(|a, b| a.name.cmp(&b.name));
+                InputType::Record(planned)
+            }
+            Type::Duration | Type::Months | Type::Key => InputType::Never,
         })
     }
 }

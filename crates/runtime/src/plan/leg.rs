@@ -3,9 +3,9 @@
 use std::sync::Arc;
 
 use latchkey_model::model::{self, BindingId, EntityId, Expr, ExprKind, Op, PutMode, Verb};
-use latchkey_table::{Text, Value};
+use latchkey_table::{Path, Text, Value, ValueType};
 
-use super::entity::{Entity, IndexShape, Part, Shape};
+use super::entity::{Entity, IndexShape, Part, Shape, value_type};
 use super::expression::{Expressions, Piece, joined};
 use super::refusal::{Planned, Unplanned};
 use super::{Code, OnFailure, Send, Sign};
@@ -21,9 +21,43 @@ pub(crate) struct Key {
 #[derive(Debug)]
 pub(crate) struct Assign {
     pub(crate) attribute: Text,
+    /// Which part of the attribute the value is given to.
+    pub(crate) part: AttributePart,
     pub(crate) value: Code,
     /// Whether it is left alone when the value is absent.
     pub(crate) maybe: bool,
+}
+
+/// Which part of an attribute a value is given to.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum AttributePart {
+    Whole,
+    /// The member at this path; the record that it is in must be there.
+    Within {
+        member: Path,
+        record: Path,
+    },
+    /// The value becomes an element of the set.
+    Element,
+    /// The value is no longer an element of the set.
+    NoElement,
+}
+
+impl AttributePart {
+    fn plan(given: &model::Given) -> AttributePart {
+        match &given.part {
+            model::GivenPart::Whole => AttributePart::Whole,
+            model::GivenPart::Element => AttributePart::Element,
+            model::GivenPart::NoElement => AttributePart::NoElement,
+            model::GivenPart::Within(steps) => {
+                let record = Path::attribute(given.attribute.as_str());
+                let around = steps.iter().take(steps.len().saturating_sub(1));
+                let record = around.fold(record, |path, step| path.field(step.as_str()));
+                let last = steps.last().map(|step| record.clone().field(step.as_str()));
+                AttributePart::Within { member: last.unwrap_or_else(|| record.clone()), record }
+            }
+        }
+    }
 }
 
 /// A write of one item.
@@ -52,6 +86,8 @@ pub(crate) struct Leg {
     pub(crate) result: Option<BindingId>,
     /// The indexes in which it may move the item.
     pub(crate) indexes: Vec<Arc<IndexShape>>,
+    /// What happens if the item is not there, where that has an answer of its own.
+    pub(crate) absent: Option<OnFailure>,
     pub(crate) failure: OnFailure,
 }
 
@@ -61,16 +97,22 @@ pub(crate) struct Leg {
 pub(crate) enum Place {
     /// Nothing.
     Empty,
-    /// An item of the entity.
+    /// Nothing, or an item of the entity that has ended.
+    Ended,
+    /// An item of the entity. Of an entity whose items end, one that has not ended.
     Own,
     /// An item of the entity, or nothing.
     OwnOrEmpty,
 }
 
 impl Place {
-    fn of(leg: &model::Leg) -> Place {
-        let insists = leg.condition.as_ref().is_some_and(insists);
+    fn of(leg: &model::Leg, entity: &Entity) -> Place {
+        let insists = leg.absent.is_some() || leg.condition.as_ref().is_some_and(insists);
+        let ends = entity.end.is_some();
         match leg.verb {
+            Verb::Put if ends && leg.put == Some(PutMode::IfAbsent) => Place::Ended,
+            // An item that has ended is absent: no condition on what it held may decide.
+            _ if ends && leg.condition.is_some() => Place::Own,
             Verb::Put if leg.put == Some(PutMode::IfAbsent) => Place::Empty,
             Verb::Update => Place::Own,
             Verb::Delete | Verb::Check if insists => Place::Own,
@@ -94,6 +136,44 @@ pub(crate) enum LegNode {
     Leg(Box<Leg>),
     Send(Box<Send>),
     When(Code, Vec<LegNode>, Vec<LegNode>),
+    Each(Box<EachNode>),
+}
+
+/// Legs for each element of a list, or for each item of a result.
+#[derive(Debug)]
+pub(crate) struct EachNode {
+    pub(crate) source: Elements,
+    pub(crate) body: Vec<LegNode>,
+}
+
+/// The elements of a list, or the items of a result.
+#[derive(Debug)]
+pub(crate) struct Elements {
+    /// The list, or the name of the result.
+    pub(crate) over: Code,
+    /// Whether they are items that were read.
+    pub(crate) items: bool,
+    /// The name of the element, and what it is stored as.
+    pub(crate) element: BindingId,
+    pub(crate) value_type: ValueType,
+    /// How many there are at most.
+    pub(crate) most: u64,
+}
+
+impl Elements {
+    pub(super) fn plan(
+        expressions: &mut Expressions<'_>,
+        over: &Expr,
+        element: BindingId,
+        most: u64,
+    ) -> Planned<Elements> {
+        let value_type = match &expressions.contract.bindings[element].kind {
+            model::Kind::Value(kind) => value_type(kind),
+            _ => ValueType::Map,
+        };
+        let items = over.result().is_some();
+        Ok(Elements { over: expressions.code(over)?, items, element, value_type, most })
+    }
 }
 
 impl Leg {
@@ -101,7 +181,7 @@ impl Leg {
         expressions: &mut Expressions<'_>,
         entity: &Entity,
         leg: &model::Leg,
-        failure: OnFailure,
+        (absent, failure): (Option<OnFailure>, OnFailure),
     ) -> Planned<Leg> {
         expressions.target = leg.target;
         let key_values = assigns(expressions, &leg.key)?;
@@ -157,10 +237,11 @@ impl Leg {
             removes,
             adds,
             if_absent: leg.put == Some(PutMode::IfAbsent),
-            place: Place::of(leg),
+            place: Place::of(leg, entity),
             condition,
             target: leg.target,
             result: leg.result.filter(|_| !matches!(leg.verb, Verb::Delete | Verb::Check)),
+            absent,
             failure,
         })
     }
@@ -173,8 +254,8 @@ impl Key {
         let fill = |parts: &[Part]| {
             let pieces = parts.iter().map(|part| match part {
                 Part::Literal(text) => Ok(Piece::Literal(text.clone())),
-                Part::Attribute(name, width) => match value_of(given, name) {
-                    Some(value) => Ok(Piece::Value(value.clone(), *width)),
+                Part::Attribute(name, format) => match value_of(given, name) {
+                    Some(value) => Ok(Piece::Value(value.clone(), *format)),
                     None => Err(Unplanned::new(format!("its key lacks `{name}`"))),
                 },
             });
@@ -229,7 +310,8 @@ fn values(
             Some(value) => value.clone(),
             None => expressions.code(&given.value)?,
         };
-        Ok(Assign { attribute: given.attribute.as_str().into(), value, maybe: given.maybe })
+        let part = AttributePart::plan(given);
+        Ok(Assign { attribute: given.attribute.as_str().into(), part, value, maybe: given.maybe })
     };
     given.iter().map(assign).collect()
 }

@@ -21,15 +21,17 @@ use latchkey_model::model::{
     self, BindingId, EntityId, IdVec, InputId, Method, QueueId, Segment, Verb,
 };
 use latchkey_queue::Home;
-use latchkey_table::{Schema, Text};
+use latchkey_table::{Index, Schema, Text};
+use latchkey_value::name::{OWN_ATTRIBUTES, OWN_TABLE_SUFFIX};
 
 pub(crate) use entity::{Attribute, Entity, Part, Shown};
-pub(crate) use expression::{Code, Piece, Sign};
-pub(crate) use input::{Input, InputType};
+pub(crate) use expression::{Code, EveryOf, MemberOf, Piece, Sign};
+pub(crate) use input::{Input, InputType, ListOf, Member};
 pub(crate) use latchkey_model::model::New;
-pub(crate) use leg::{Assign, Key, Leg, LegNode, Place};
+pub(crate) use leg::{Assign, AttributePart, Elements, Key, Leg, LegNode, Place};
 pub(crate) use op::{
-    BatchOp, Bounds, EndOp, GetOp, OnFailure, Op, Paging, ProblemOp, QueryOp, ReturnOp, Strength,
+    BatchKeys, BatchOp, Beside, Bounds, ElementKeys, EndOp, GetOp, Kinds, OnFailure, Op, Paging,
+    PartOp, ProblemOp, QueryOp, ReturnOp, Shards, Strength,
 };
 pub use queue::QueueInfo;
 pub(crate) use queue::{Queue, Send, Worker};
@@ -46,6 +48,8 @@ pub(crate) type Entities = IdVec<EntityId, Entity>;
 pub struct System {
     pub(crate) name: Text,
     pub(crate) table: Arc<Schema>,
+    /// Where Latchkey keeps its own items: in the same table, or beside it if its key is not of two texts.
+    pub(crate) own_table: Arc<Schema>,
     pub(crate) discriminator: Text,
     roles: Vec<Text>,
     pub(crate) entities: Entities,
@@ -54,6 +58,19 @@ pub struct System {
     /// What holds of items. No route leads there.
     invariants: Vec<Contract>,
     pub(crate) queues: IdVec<QueueId, Queue>,
+}
+
+/// The table of Latchkey's own items: the same, unless its key is not of two texts, or an index would hold them.
+fn own_table(table: &Arc<Schema>, discriminator: &str) -> Arc<Schema> {
+    let holds_ours = |index: &Index| {
+        let every = |name: &str| table.key.has(name) || name == discriminator;
+        index.key.iter().any(|key| OWN_ATTRIBUTES.contains(&key.name.as_str()))
+            || index.key.iter().all(|key| every(&key.name))
+    };
+    if table.key.is_of_two_texts() && !table.indexes.iter().any(holds_ours) {
+        return Arc::clone(table);
+    }
+    Arc::new(Schema::new(format!("{}{OWN_TABLE_SUFFIX}", table.name)))
 }
 
 /// A contract, planned.
@@ -85,7 +102,7 @@ pub(crate) struct Contract {
 impl Contract {
     /// Whether an `Idempotency-Key` names a call of it, so that its answer is kept.
     pub(crate) fn takes_names(&self) -> bool {
-        self.info.method == Some(Method::Post) && self.idempotent_by.is_none()
+        self.info.method == Some(Method::Post) && self.idempotent_by.is_none() && !self.info.open
     }
 }
 
@@ -104,6 +121,8 @@ pub struct ContractInfo {
     pub inputs: IdVec<InputId, InputInfo>,
     /// Whether it answers a page that can be sized and continued.
     pub paged: bool,
+    /// Whether anyone may call it, without a token.
+    pub open: bool,
 }
 
 /// What others need to know of an input.
@@ -146,9 +165,8 @@ impl System {
 
     /// Plans a model without mistakes. What cannot be planned is a mistake of its own: see [`Mistakes`].
     pub fn plan(model: &model::Model) -> Result<System, Mistakes> {
-        let schema = Schema::new(model.table.name.as_str());
-        let indexes = model.indexes.iter().map(String::as_str);
-        let table = Arc::new(indexes.fold(schema, Schema::with_index));
+        let table = Arc::new(entity::schema(model));
+        let own_table = own_table(&table, &model.table.discriminator);
         let mut mistakes = Vec::new();
         let mut entities = Entities::default();
         let uncounted = tag::uncounted(model);
@@ -192,6 +210,7 @@ impl System {
         let system = System {
             name: Text::from(model.system.as_str()),
             table,
+            own_table,
             discriminator: Text::from(model.table.discriminator.as_str()),
             roles: model.roles.iter().map(|role| role.name.as_str().into()).collect(),
             entities,
@@ -239,6 +258,7 @@ impl System {
     pub fn on_table(mut self, name: &str) -> System {
         let table = Schema { name: name.into(), ..Schema::clone(&self.table) };
         self.table = Arc::new(table);
+        self.own_table = own_table(&self.table, &self.discriminator);
         self
     }
 
@@ -250,6 +270,38 @@ impl System {
     /// The table it runs on.
     pub fn table(&self) -> &Arc<Schema> {
         &self.table
+    }
+
+    /// The table of Latchkey's own items: records, messages, what is to be sent.
+    pub fn own_table(&self) -> &Arc<Schema> {
+        &self.own_table
+    }
+
+    /// The tables it needs: its own, and one for Latchkey's items if they cannot be in it.
+    pub fn tables(&self) -> impl Iterator<Item = &Arc<Schema>> {
+        let apart = !Arc::ptr_eq(&self.table, &self.own_table);
+        std::iter::once(&self.table).chain(apart.then_some(&self.own_table))
+    }
+
+    /// The attributes that hold a key and are neither the type nor an attribute of an entity.
+    pub fn key_attributes(&self) -> Vec<&str> {
+        let mut names = self.table.key_attributes();
+        let declared = |name: &str| {
+            let mut all = self.entities.iter().flat_map(|entity| &entity.attributes);
+            self.discriminator == name || all.any(|attribute| attribute.name == name)
+        };
+        names.retain(|name| !declared(name));
+        names
+    }
+
+    /// The contracts and workers that query an index.
+    pub fn readers_of(&self, index: &str) -> Vec<&str> {
+        let workers = self.queues.iter().filter_map(|queue| queue.worker.as_ref());
+        let all = self.contracts.iter().chain(workers.flat_map(Worker::bodies));
+        let reads =
+            |op: &Op| matches!(op, Op::Query(query) if query.index.as_deref() == Some(index));
+        let readers = all.filter(|contract| contract.program.iter().any(reads));
+        readers.map(|contract| contract.info.id.as_str()).collect()
     }
 
     /// The roles a caller can have.
@@ -306,7 +358,7 @@ impl System {
 
     /// Where the messages of a queue lie.
     pub(crate) fn home(&self, queue: &Queue) -> Result<Home, latchkey_queue::Error> {
-        let home = Home::new(self.table.clone(), &self.discriminator, &queue.name)?;
+        let home = Home::new(self.own_table.clone(), &self.discriminator, &queue.name)?;
         Ok(home.ordered_by(queue.ordered_by.clone()))
     }
 

@@ -1,9 +1,9 @@
 //! The operations of a program: what a contract does, one after the other.
 
 use latchkey_model::model::{BindingId, EntityId};
-use latchkey_table::{Direction, Text};
+use latchkey_table::{Direction, Text, Value};
 
-use super::leg::{Assign, Key, Leg, LegNode};
+use super::leg::{Assign, Elements, Key, Leg, LegNode};
 use super::{Code, Piece, Shown, Tag};
 
 /// One operation of a program.
@@ -19,6 +19,7 @@ pub(crate) enum Op {
     Get(Box<GetOp>),
     Batch(Box<BatchOp>),
     Query(Box<QueryOp>),
+    Part(Box<PartOp>),
     Write(Box<Leg>),
     Transact(Box<TransactOp>),
     Return(Box<ReturnOp>),
@@ -35,7 +36,8 @@ impl Op {
             Op::Get(op) => op.failure.problem(codes),
             Op::Batch(op) => op.failure.problem(codes),
             Op::Query(op) => op.failure.problem(codes),
-            Op::Write(leg) => leg.failure.problem(codes),
+            Op::Part(op) => op.failure.problem(codes),
+            Op::Write(leg) => leg.problems(codes),
             Op::Transact(op) => op.legs.iter().for_each(|leg| leg_problems(leg, codes)),
             Op::JumpUnless(..) | Op::Jump(_) | Op::Let(..) | Op::Return(_) | Op::End(_) => {}
         }
@@ -44,11 +46,18 @@ impl Op {
 
 fn leg_problems<'a>(node: &'a LegNode, codes: &mut Vec<&'a str>) {
     match node {
-        LegNode::Leg(leg) => leg.failure.problem(codes),
+        LegNode::Leg(leg) => leg.problems(codes),
         LegNode::Send(_) => {}
         LegNode::When(_, then, otherwise) => {
             then.iter().chain(otherwise).for_each(|leg| leg_problems(leg, codes));
         }
+        LegNode::Each(each) => each.body.iter().for_each(|leg| leg_problems(leg, codes)),
+    }
+}
+
+impl Leg {
+    fn problems<'a>(&'a self, codes: &mut Vec<&'a str>) {
+        self.absent.iter().chain([&self.failure]).for_each(|failure| failure.problem(codes));
     }
 }
 
@@ -111,13 +120,27 @@ pub(crate) struct GetOp {
 pub(crate) struct BatchOp {
     pub(crate) entity: EntityId,
     pub(crate) binding: Option<BindingId>,
-    pub(crate) keys: Vec<Key>,
-    /// The attribute that goes through a range, its least and its greatest value.
-    pub(crate) through: (Text, i64, i64),
+    pub(crate) keys: BatchKeys,
     pub(crate) strong: Strength,
     /// Whether all are read at one instant.
     pub(crate) snapshot: bool,
     pub(crate) failure: OnFailure,
+}
+
+/// The keys of several items.
+#[derive(Debug)]
+pub(crate) enum BatchKeys {
+    /// One for each number of a range: the keys, the attribute, its least and its greatest value.
+    Numbers(Vec<Key>, (Text, i64, i64)),
+    /// One for each element.
+    Elements(Box<ElementKeys>),
+}
+
+/// A key for each element of a list, or for each item of a result.
+#[derive(Debug)]
+pub(crate) struct ElementKeys {
+    pub(crate) source: Elements,
+    pub(crate) key: Key,
 }
 
 /// When a read is strong.
@@ -131,10 +154,13 @@ pub(crate) enum Strength {
 /// Reads a range.
 #[derive(Debug)]
 pub(crate) struct QueryOp {
-    pub(crate) entity: EntityId,
+    /// Whose items are kept: those of one entity, or of several.
+    pub(crate) entities: Vec<EntityId>,
     pub(crate) binding: Option<BindingId>,
     pub(crate) index: Option<Text>,
     pub(crate) partition: Code,
+    /// The partitions, where there are several.
+    pub(crate) shards: Option<Shards>,
     pub(crate) range: Bounds,
     /// The direction, and when it is the other.
     pub(crate) direction: Direction,
@@ -143,6 +169,28 @@ pub(crate) struct QueryOp {
     /// The page a caller can size, or else how many there are at most.
     pub(crate) paging: Option<Paging>,
     pub(crate) items_max: u32,
+    pub(crate) failure: OnFailure,
+}
+
+/// Partitions that differ by one whole number, and are read one after the other.
+#[derive(Debug)]
+pub(crate) struct Shards {
+    /// The name of the number, its least and its greatest value.
+    pub(crate) through: (Text, i64, i64),
+    pub(crate) partitions: Vec<Code>,
+}
+
+/// Takes a part of what a query of several entities has found.
+#[derive(Debug)]
+pub(crate) struct PartOp {
+    pub(crate) entity: EntityId,
+    pub(crate) binding: BindingId,
+    /// What the query has found.
+    pub(crate) of: BindingId,
+    /// Whether it is the one item there can be, and else all of them.
+    pub(crate) one: bool,
+    /// Whether the query reads page by page: then the one item is on the first page.
+    pub(crate) paged: bool,
     pub(crate) failure: OnFailure,
 }
 
@@ -176,8 +224,28 @@ pub(crate) struct ReturnOp {
     pub(crate) binding: Option<BindingId>,
     pub(crate) page: bool,
     pub(crate) shown: Vec<Shown>,
-    pub(crate) with: Vec<(Shown, Code)>,
+    /// Where items of several entities are returned, how each is shown.
+    pub(crate) kinds: Option<Kinds>,
+    pub(crate) with: Vec<(Shown, Beside)>,
+    /// The page whose cursor is shown beside an item.
+    pub(crate) next: Option<BindingId>,
     /// Where the thing is to be found.
     pub(crate) at: Option<Vec<Piece>>,
     pub(crate) tag: Tag,
+}
+
+/// What is shown beside what is returned.
+#[derive(Debug)]
+pub(crate) enum Beside {
+    Value(Code),
+    /// Items, and what is shown of each.
+    List(BindingId, Vec<Shown>),
+}
+
+/// How items of several entities are shown: each with its type.
+#[derive(Debug)]
+pub(crate) struct Kinds {
+    pub(crate) discriminator: Shown,
+    /// What is shown of an item, by its type.
+    pub(crate) shown: Vec<(Value, Vec<Shown>)>,
 }

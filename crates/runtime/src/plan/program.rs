@@ -4,8 +4,8 @@
 //! last, and what will be answered after it.
 
 use latchkey_model::model::{
-    self, BindingId, Ending, Expr, ExprKind, FailureKind, IdVec, InputId, Kind, Method, Model,
-    PathPart, Step, StepKind, Trigger,
+    self, BindingId, Ending, EntityId, Expr, ExprKind, FailureKind, IdVec, InputId, Kind, Method,
+    Model, PathPart, Step, StepKind, Trigger,
 };
 use latchkey_table::Text;
 
@@ -13,8 +13,8 @@ use super::detail::{Cause, detail};
 use super::entity::value_type;
 use super::expression::Expressions;
 use super::input::{Input, InputType, nullable};
-use super::leg::{Leg, LegNode, assigns};
-use super::op::{EndOp, OnFailure, Op, Paging, ProblemOp, ReturnOp, TransactOp};
+use super::leg::{EachNode, Elements, Leg, LegNode, assigns};
+use super::op::{Beside, EndOp, Kinds, OnFailure, Op, Paging, ProblemOp, ReturnOp, TransactOp};
 use super::refusal::{Planned, Unplanned};
 use super::tag::{Tag, is_whole, named_by_url};
 use super::{Code, Contract, ContractInfo, Entities, Entity, InputInfo, Piece, Send, Shown};
@@ -26,8 +26,14 @@ pub(super) fn plan(
     entities: &Entities,
     contract: &model::Contract,
 ) -> Planned<Contract> {
-    let expressions =
-        Expressions { model, contract, entities, target: None, new_values: Vec::new() };
+    let expressions = Expressions {
+        model,
+        contract,
+        entities,
+        target: None,
+        new_values: Vec::new(),
+        through: None,
+    };
     let mut planner = Planner {
         entities,
         expressions,
@@ -59,6 +65,7 @@ pub(super) fn plan(
             .inputs
             .map(|_, input| InputInfo { name: input.name.as_str().into(), place: input.place }),
         paged: paging.is_some(),
+        open: contract.open.is_some(),
     };
     Ok(Contract {
         info,
@@ -144,8 +151,8 @@ impl Planner<'_> {
             }
             StepKind::Return(returned) => Op::Return(Box::new(self.returned(returned)?)),
             StepKind::End(ending) => Op::End(Box::new(self.ending(ending)?)),
-            StepKind::Send(_) => {
-                return Err(Unplanned::new("a `send` is outside a transaction"));
+            StepKind::Send(_) | StepKind::Each(_) => {
+                return Err(Unplanned::new("a leg is outside a transaction"));
             }
         };
         self.program.push(op);
@@ -221,8 +228,12 @@ impl Planner<'_> {
     }
 
     fn leg(&mut self, leg: &model::Leg) -> Planned<Leg> {
-        let failure = self.failure(leg.failure.as_ref(), &Cause::Leg(leg))?;
-        let leg = Leg::plan(&mut self.expressions, &self.entities[leg.entity], leg, failure)?;
+        let absent = match &leg.absent {
+            Some(absent) => Some(self.failure(Some(absent), &Cause::Read(leg.entity))?),
+            None => None,
+        };
+        let failures = (absent, self.failure(leg.failure.as_ref(), &Cause::Leg(leg))?);
+        let leg = Leg::plan(&mut self.expressions, &self.entities[leg.entity], leg, failures)?;
         self.incarnates |= leg.incarnates;
         Ok(leg)
     }
@@ -246,6 +257,11 @@ impl Planner<'_> {
             StepKind::When(test, then, otherwise) => {
                 let test = self.expressions.code(test)?;
                 LegNode::When(test, self.legs(then)?, self.legs(otherwise)?)
+            }
+            StepKind::Each(each) => {
+                let (over, most) = (&each.over, each.most);
+                let source = Elements::plan(&mut self.expressions, over, each.element, most)?;
+                LegNode::Each(Box::new(EachNode { source, body: self.legs(&each.body)? }))
             }
             StepKind::Allow(_)
             | StepKind::Require(..)
@@ -287,19 +303,24 @@ impl Planner<'_> {
 
     fn returned(&mut self, returned: &model::Return) -> Planned<ReturnOp> {
         let binding = returned.binding.map(|id| &self.expressions.contract.bindings[id]);
-        let (entity, page) = match binding.map(|binding| &binding.kind) {
-            Some(Kind::Item(id)) => (&self.entities[*id], false),
-            Some(Kind::Page(id)) => (&self.entities[*id], true),
+        let (entity, page, kinds) = match binding.map(|binding| &binding.kind) {
+            Some(Kind::Item(id)) => (Some(&self.entities[*id]), false, None),
+            Some(Kind::Page(id)) => (Some(&self.entities[*id]), true, None),
+            Some(Kind::Collection(ids)) => (None, true, Some(self.kinds(ids))),
+            None => (None, false, None),
             _ => return Err(Unplanned::new("it returns neither an item nor a page")),
         };
-        let shown = match returned.fields.as_slice() {
-            [] => entity.shown.clone(),
-            fields => fields.iter().map(|field| Shown::new(field)).collect(),
+        let shown = match (entity, returned.fields.as_slice()) {
+            (None, _) => Vec::new(),
+            (Some(entity), []) => entity.shown.clone(),
+            (Some(_), fields) => fields.iter().map(|field| Shown::new(field)).collect(),
         };
-        let tag = self.tag(returned, entity, page);
+        // An item on the first of several pages is not on the others.
+        let item = entity.filter(|_| !page && returned.next.is_none());
+        let tag = item.map_or(Tag::None, |entity| self.tag(returned, entity));
         let mut with = Vec::with_capacity(returned.with.len());
         for given in &returned.with {
-            with.push((Shown::new(&given.attribute), self.expressions.code(&given.value)?));
+            with.push((Shown::new(&given.attribute), self.beside(&given.value)?));
         }
         let at = returned.at.as_ref().map(|path| self.path(path, returned.binding)).transpose()?;
         Ok(ReturnOp {
@@ -307,15 +328,35 @@ impl Planner<'_> {
             binding: returned.binding,
             page,
             shown,
+            kinds,
             with,
+            next: returned.next,
             at,
             tag,
         })
     }
 
+    /// What is shown beside what is returned.
+    fn beside(&mut self, value: &Expr) -> Planned<Beside> {
+        Ok(match (&value.kind, &value.of) {
+            (ExprKind::Binding(list), Kind::Page(entity)) => {
+                Beside::List(*list, self.entities[*entity].shown.clone())
+            }
+            _ => Beside::Value(self.expressions.code(value)?),
+        })
+    }
+
+    /// How items of several entities are shown.
+    fn kinds(&self, entities: &[EntityId]) -> Kinds {
+        let discriminator = Shown::new(&self.expressions.model.table.discriminator);
+        let shown = entities.iter().map(|id| &self.entities[*id]);
+        let shown = shown.map(|entity| (entity.kind.clone(), entity.shown.clone())).collect();
+        Kinds { discriminator, shown }
+    }
+
     /// What the `ETag` is made of.
-    fn tag(&self, returned: &model::Return, entity: &Entity, page: bool) -> Tag {
-        let Some(counter) = entity.counter.clone().filter(|_| !page) else { return Tag::None };
+    fn tag(&self, returned: &model::Return, entity: &Entity) -> Tag {
+        let Some(counter) = entity.counter.clone() else { return Tag::None };
         let contract = self.expressions.contract;
         let asked = contract.route.as_ref().is_some_and(|route| route.method == Method::Get);
         let named = |binding| !asked || named_by_url(contract, binding);

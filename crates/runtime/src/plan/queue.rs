@@ -143,5 +143,6 @@ fn send_among<'a>(nodes: &'a [LegNode], id: &str) -> Option<&'a Send> {
         LegNode::When(_, then, otherwise) => {
             send_among(then, id).or_else(|| send_among(otherwise, id))
         }
+        LegNode::Each(each) => send_among(&each.body, id),
     })
 }

@@ -1,14 +1,17 @@
 //! Reads, planned: one item, several of one entity, a range.
 
-use latchkey_model::model::{self, By, Expr, Limit, Order, Range, Strong, What};
+use latchkey_model::model::{self, BatchBy, By, Expr, Limit, Order, Range, Strong, Through, What};
 use latchkey_table::{Direction, Text, Value};
 
 use super::detail::Cause;
-use super::leg::{Key, assigns};
-use super::op::{BatchOp, Bounds, GetOp, OnFailure, Op, Paging, QueryOp, Strength};
+use super::leg::{Elements, Key, assigns};
+use super::op::{
+    BatchKeys, BatchOp, Bounds, ElementKeys, GetOp, OnFailure, Op, Paging, PartOp, QueryOp, Shards,
+    Strength,
+};
 use super::program::Planner;
 use super::refusal::{Planned, Unplanned};
-use super::{Assign, Code};
+use super::{Assign, AttributePart, Code};
 
 impl Planner<'_> {
     pub(super) fn read(&mut self, read: &model::Read) -> Planned<Op> {
@@ -33,6 +36,12 @@ impl Planner<'_> {
                 let op = self.query(query, read, strong, failure)?;
                 Ok(Op::Query(Box::new(op)))
             }
+            What::Part(part) => {
+                let binding = read.binding;
+                let binding = binding.ok_or_else(|| Unplanned::new("a part has no name"))?;
+                let (entity, of, one, paged) = (read.entity, part.of, part.one, part.paged);
+                Ok(Op::Part(Box::new(PartOp { entity, binding, of, one, paged, failure })))
+            }
         }
     }
 
@@ -43,24 +52,34 @@ impl Planner<'_> {
         strong: Strength,
         failure: OnFailure,
     ) -> Planned<BatchOp> {
-        let attribute = Text::from(batch.attribute.as_str());
         let mut given = assigns(&mut self.expressions, &batch.key)?;
-        let place = given.len();
-        let number = |number: i64| Code::Constant(Value::from(number));
-        given.push(Assign { attribute: attribute.clone(), value: number(0), maybe: false });
         let shape = &self.entities[read.entity].key;
-        let mut keys = Vec::new();
-        for one in batch.low..=batch.high {
-            if let Some(assign) = given.get_mut(place) {
-                assign.value = number(one);
+        let keys = match &batch.by {
+            BatchBy::Elements { over, element, most } => {
+                let source = Elements::plan(&mut self.expressions, over, *element, *most)?;
+                let key = Key::plan(shape, &given)?;
+                BatchKeys::Elements(Box::new(ElementKeys { source, key }))
             }
-            keys.push(Key::plan(shape, &given)?);
-        }
+            BatchBy::Numbers { attribute, low, high } => {
+                let attribute = Text::from(attribute.as_str());
+                let place = given.len();
+                let number = |number: i64| Code::Constant(Value::from(number));
+                let (part, value, maybe) = (AttributePart::Whole, number(0), false);
+                given.push(Assign { attribute: attribute.clone(), part, value, maybe });
+                let mut keys = Vec::new();
+                for one in *low..=*high {
+                    if let Some(assign) = given.get_mut(place) {
+                        assign.value = number(one);
+                    }
+                    keys.push(Key::plan(shape, &given)?);
+                }
+                BatchKeys::Numbers(keys, (attribute, *low, *high))
+            }
+        };
         Ok(BatchOp {
             entity: read.entity,
             binding: read.binding,
             keys,
-            through: (attribute, batch.low, batch.high),
             strong,
             snapshot: batch.snapshot,
             failure,
@@ -80,9 +99,13 @@ impl Planner<'_> {
         let model = self.expressions.model;
         let index = match query.by {
             By::Table => None,
-            By::Index(id) => Some(Text::from(model.indexes[id].as_str())),
+            By::Index(id) => Some(Text::from(model.indexes[id].name.as_str())),
             By::Unknown => return Err(Unplanned::new("the entity lacks this index")),
         };
+        let partition = query.partition.as_ref();
+        let partition = partition.ok_or_else(|| Unplanned::new("a query needs `PK = …`"))?;
+        let shards = query.through.as_ref().map(|through| self.shards(through, partition));
+        let shards = shards.transpose()?;
         let mut code = |expr: &Expr| self.expressions.code(expr);
         let range = match &query.range {
             Range::All => Bounds::All,
@@ -93,8 +116,6 @@ impl Planner<'_> {
                 Bounds::Side { below: *below, inclusive: *inclusive, bound: code(bound)? }
             }
         };
-        let partition = query.partition.as_ref();
-        let partition = partition.ok_or_else(|| Unplanned::new("a query needs `PK = …`"))?;
         let partition = code(partition)?;
         let (direction, turned) = match &query.order {
             Order::Ascending => (Direction::Ascending, None),
@@ -114,10 +135,11 @@ impl Planner<'_> {
             None => return Err(Unplanned::new("a query needs `page` or `first`")),
         };
         Ok(QueryOp {
-            entity: read.entity,
+            entities: read.entities().collect(),
             binding: read.binding,
             index,
             partition,
+            shards,
             range,
             direction,
             turned,
@@ -126,5 +148,17 @@ impl Planner<'_> {
             items_max,
             failure,
         })
+    }
+
+    /// The partitions of a query of several, each with its number.
+    fn shards(&mut self, through: &Through, partition: &Expr) -> Planned<Shards> {
+        let mut partitions = Vec::new();
+        for number in through.low..=through.high {
+            self.expressions.through = Some(number);
+            partitions.push(self.expressions.code(partition)?);
+        }
+        self.expressions.through = None;
+        let through = (Text::from(through.attribute.as_str()), through.low, through.high);
+        Ok(Shards { through, partitions })
     }
 }

@@ -46,7 +46,7 @@ pub(super) fn named_by_url(contract: &Contract, binding: BindingId) -> bool {
     each_step(&contract.steps, &mut |step| match &step.kind {
         StepKind::Read(read) if read.binding == Some(binding) => match &read.what {
             What::Get(key) if key.iter().all(|part| in_url(contract, &part.value)) => reads += 1,
-            What::Get(_) | What::Batch(_) | What::Query(_) => others += 1,
+            What::Get(_) | What::Batch(_) | What::Query(_) | What::Part(_) => others += 1,
         },
         StepKind::Write(leg) if leg.result == Some(binding) => others += 1,
         // On another way, another item of the same version.

@@ -15,12 +15,21 @@ pub(crate) struct Breach {
     pub(crate) name: Text,
     low: Option<Number>,
     high: Option<Number>,
+    /// Whether it is a set, whose elements are counted.
+    counted: bool,
 }
 
 impl Breach {
+    /// A set that would have more elements than it may.
+    pub(super) fn of_set(entity: &Entity, name: &Text) -> Option<Breach> {
+        let (name, most) = entity.sets.iter().find(|(other, _)| other == name)?;
+        Some(Breach { name: name.clone(), low: None, high: Some((*most).into()), counted: true })
+    }
+
     /// The bounds, in words.
     pub(crate) fn room(&self) -> String {
         match (self.low, self.high) {
+            (_, Some(high)) if self.counted => format!("{high} elements or fewer"),
             (Some(low), Some(high)) => format!("{low} to {high}"),
             (Some(low), None) => format!("{low} or more"),
             (None, Some(high)) => format!("{high} or less"),
@@ -34,7 +43,7 @@ pub(super) fn broken<S: Values>(scope: &S, entity: &Entity, item: &Map<S::Value>
     let breaches = entity.bounds.iter().filter_map(|(name, low, high)| {
         let room = Room { scope, low: low.map(datum), high: high.map(datum) };
         let outside = item.get(name).is_some_and(|value| !room.has(value));
-        outside.then(|| Breach { name: name.clone(), low: *low, high: *high })
+        outside.then(|| Breach { name: name.clone(), low: *low, high: *high, counted: false })
     });
     breaches.collect()
 }
@@ -56,10 +65,22 @@ pub(super) fn left<S: Values<Value = Value>>(
             && let Some((name, low, high)) =
                 entity.bounds.iter().find(|(name, ..)| name == action.target())
         {
-            breaches.push(Breach { name: name.clone(), low: *low, high: *high });
+            let (name, low, high) = (name.clone(), *low, *high);
+            breaches.push(Breach { name, low, high, counted: false });
         }
     }
     Ok(breaches)
+}
+
+/// Joins what several bounds ask, if any does.
+pub(super) fn joined<V>(
+    kept: Option<Condition<V>>,
+    more: Vec<Condition<V>>,
+) -> Option<Condition<V>> {
+    more.into_iter().fold(kept, |all, one| match all {
+        Some(all) => Some(both(all, one)),
+        None => Some(one),
+    })
 }
 
 /// Joins what the document asks of the stored item with what the bounds ask, if they do.

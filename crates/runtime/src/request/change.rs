@@ -1,20 +1,21 @@
 //! What a write leaves: whole items, actions, and places in indexes.
 
 use latchkey_model::model::Verb;
-use latchkey_table::{Action, Expression, Key, Map, Path, Text, Value};
+use latchkey_table::{Action, Expression, Map, Path, Text, Value};
 use latchkey_value::name::INCARNATION_ATTRIBUTE;
 
 use super::condition::is_stored;
 use super::{Filler, KeyOf};
 use crate::bug::Bug;
-use crate::evaluate::{Fault, Maybe, Values};
-use crate::plan::{self, Assign, Code, Entity, Part, Sign};
+use crate::evaluate::{Fault, KeyText, Maybe, Values};
+use crate::expiry::EXPIRES;
+use crate::plan::{self, Assign, AttributePart, Code, Entity, Part, Sign};
 
 /// The actions of an update, and the item they leave where that can be told.
 pub(super) type Changes<V> = (Vec<Action<V>>, Option<Map<V>>);
 
-/// The names of an index's attributes, and an item's place there if it has one.
-type IndexKey<'e, S> = (&'e Text, &'e Text, Option<KeyOf<S>>);
+/// An attribute that is stored for an index alone, and the text it holds if the item is in the index.
+type IndexKey<'e, S> = (&'e Text, Option<KeyText<S>>);
 
 impl<S: Values> Filler<'_, S> {
     /// The item a put leaves.
@@ -25,11 +26,12 @@ impl<S: Values> Filler<'_, S> {
         key: &KeyOf<S>,
     ) -> Result<Map<S::Value>, Fault> {
         let names = &self.system.table.key;
-        let mut pairs: Vec<(Text, S::Value)> = vec![
-            (names.partition.clone(), key.partition.clone().into()),
-            (names.sort.clone(), key.sort.clone().into()),
-            (self.system.discriminator.clone(), entity.kind.clone().into()),
-        ];
+        let mut pairs: Vec<(Text, S::Value)> = names
+            .iter()
+            .zip([&key.partition, &key.sort])
+            .map(|(attribute, text)| (attribute.name.clone(), attribute.datum::<S::Value>(text)))
+            .collect();
+        pairs.push((self.system.discriminator.clone(), entity.kind.clone().into()));
         if leg.incarnates {
             pairs.push((Text::const_new(INCARNATION_ATTRIBUTE), self.scope.incarnation()?));
         }
@@ -47,10 +49,15 @@ impl<S: Values> Filler<'_, S> {
         }
         // Of two values for one name the last is kept: a given value replaces a copied or a default one.
         let mut item: Map<S::Value> = pairs.into_iter().collect();
-        for (partition, sort, key) in self.index_keys(leg, &item)? {
-            if let Some(key) = key {
-                item.insert(partition.clone(), key.partition);
-                item.insert(sort.clone(), key.sort);
+        if let Some(end) = &entity.end
+            && let Some(end) = item.get(&end.attribute)
+        {
+            let second = self.scope.second(end)?;
+            item.insert(Text::const_new(EXPIRES), second);
+        }
+        for (name, text) in self.index_keys(leg, &item)? {
+            if let Some(text) = text {
+                item.insert(name.clone(), text);
             }
         }
         Ok(item)
@@ -66,7 +73,8 @@ impl<S: Values> Filler<'_, S> {
         let mut actions = Vec::new();
         if leg.verb == Verb::Upsert {
             actions.push(set(&self.system.discriminator, entity.kind.clone()));
-            for assign in &leg.key_values {
+            let names = &self.system.table.key;
+            for assign in leg.key_values.iter().filter(|assign| !names.has(&assign.attribute)) {
                 actions.push(set(&assign.attribute, self.known(&assign.value)?));
             }
             for (name, value) in &leg.defaults {
@@ -85,6 +93,7 @@ impl<S: Values> Filler<'_, S> {
         for assign in &leg.adds {
             actions.push(Action::Add(assign.attribute.clone(), self.known(&assign.value)?));
         }
+        self.changed_end(entity, &mut actions)?;
         if leg.target.is_none() && leg.indexes.is_empty() {
             return Ok((actions, None));
         }
@@ -104,26 +113,42 @@ impl<S: Values> Filler<'_, S> {
             return Ok((actions, None));
         };
         let mut image = self.scope.image(&actions, read)?;
-        for (partition, sort, key) in self.index_keys(leg, &image)? {
-            match key {
-                Some(key) => {
-                    actions.push(set(partition, key.partition.clone()));
-                    actions.push(set(sort, key.sort.clone()));
-                    image.insert(partition.clone(), key.partition);
-                    image.insert(sort.clone(), key.sort);
+        for (name, text) in self.index_keys(leg, &image)? {
+            match text {
+                Some(text) => {
+                    actions.push(set(name, text.clone()));
+                    image.insert(name.clone(), text);
                 }
                 None => {
-                    for name in [partition, sort] {
-                        actions.push(Action::Remove(Path::attribute(name.clone())));
-                        image.remove(name);
-                    }
+                    actions.push(Action::Remove(Path::attribute(name.clone())));
+                    image.remove(name);
                 }
             }
         }
         Ok((actions, Some(image)))
     }
 
-    /// The names of each index's attributes, and the item's place there if it has one.
+    /// Changes the second in which the item may be removed with its end.
+    fn changed_end(
+        &self,
+        entity: &Entity,
+        actions: &mut Vec<Action<S::Value>>,
+    ) -> Result<(), Fault> {
+        let Some(end) = &entity.end else { return Ok(()) };
+        let expires = Text::const_new(EXPIRES);
+        match actions.iter().find(|action| *action.target() == end.attribute) {
+            None => {}
+            Some(Action::Set(_, Expression::Value(end))) => {
+                let second = self.scope.second(end)?;
+                actions.push(set(&expires, second));
+            }
+            Some(Action::Remove(_)) => actions.push(Action::Remove(Path::attribute(expires))),
+            Some(_) => return Err(Fault::bug("an end is computed by the store")),
+        }
+        Ok(())
+    }
+
+    /// What is stored for indexes alone: the item's place in each of them, if it has one.
     fn index_keys<'e>(
         &self,
         leg: &'e plan::Leg,
@@ -133,8 +158,12 @@ impl<S: Values> Filler<'_, S> {
         for index in &leg.indexes {
             let partition = self.scope.place(&index.key.partition, item)?;
             let key = partition.zip(self.scope.place(&index.key.sort, item)?);
-            let key = key.map(|(partition, sort)| Key { partition, sort });
-            keys.push((&index.partition, &index.sort, key));
+            let (partition, sort) = key.unzip();
+            let owns = [(index.own_partition, partition), (index.own_sort, sort)];
+            for (attribute, (_, text)) in index.names.iter().zip(owns).filter(|(_, (own, _))| *own)
+            {
+                keys.push((&attribute.name, text));
+            }
         }
         Ok(keys)
     }
@@ -161,10 +190,14 @@ impl<S: Values> Filler<'_, S> {
             {
                 continue;
             }
-            let halves = [(&index.partition, &index.key.partition), (&index.sort, &index.key.sort)];
+            let owns = [index.own_partition, index.own_sort];
+            let shapes = [&index.key.partition, &index.key.sort];
+            let halves = index.names.iter().zip(owns.into_iter().zip(shapes));
+            let own = halves.filter(|(_, (own, _))| *own);
+            let mut own = own.map(|(attribute, (_, parts))| (&attribute.name, parts));
             if index.always && leg.verb == Verb::Update {
                 // The item stays in the index; only the half of its key that changes is written.
-                for (name, parts) in halves.into_iter().filter(|(_, parts)| touched(parts)) {
+                for (name, parts) in own.filter(|(_, parts)| touched(parts)) {
                     let text = self.scope.place(parts, image)?;
                     let text =
                         text.ok_or_else(|| Bug::new("a part of an index key is not known"))?;
@@ -173,17 +206,16 @@ impl<S: Values> Filler<'_, S> {
                 continue;
             }
             let partition = self.scope.place(&index.key.partition, image)?;
-            match partition.zip(self.scope.place(&index.key.sort, image)?) {
-                Some((partition, sort)) => {
-                    actions.push(set(&index.partition, partition));
-                    actions.push(set(&index.sort, sort));
-                }
-                None => {
-                    for name in [&index.partition, &index.sort] {
-                        actions.push(Action::Remove(Path::attribute(name.clone())));
-                    }
-                }
-            }
+            let key = partition.zip(self.scope.place(&index.key.sort, image)?);
+            let whole = key.is_some();
+            own.try_for_each(|(name, parts)| {
+                let text = self.scope.place(parts, image)?.filter(|_| whole);
+                actions.push(match text {
+                    Some(text) => set(name, text),
+                    None => Action::Remove(Path::attribute(name.clone())),
+                });
+                Ok::<(), Bug>(())
+            })?;
         }
         Ok(())
     }
@@ -205,7 +237,18 @@ impl<S: Values> Filler<'_, S> {
         entity: &Entity,
         assign: &Assign,
     ) -> Result<Option<Action<S::Value>>, Fault> {
-        let path = Path::attribute(assign.attribute.clone());
+        let path = match &assign.part {
+            AttributePart::Whole => Path::attribute(assign.attribute.clone()),
+            AttributePart::Within { member, .. } => member.clone(),
+            part @ (AttributePart::Element | AttributePart::NoElement) => {
+                let element = self.scope.element(self.known(&assign.value)?)?;
+                let name = assign.attribute.clone();
+                return Ok(Some(match part {
+                    AttributePart::Element => Action::Add(name, element),
+                    _ => Action::Delete(name, element),
+                }));
+            }
+        };
         if assign.maybe {
             return Ok(match self.scope.maybe(&assign.value)? {
                 Maybe::Left => None,

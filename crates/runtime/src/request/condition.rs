@@ -27,11 +27,13 @@ impl<S: Values> Filler<'_, S> {
             (implied, Residue::Decided(true)) => implied,
             // Asked all the same, for an earlier leg may fail first.
             (_, Residue::Decided(false)) => self.never(),
-            (implied, Residue::Asked(Condition::And(mut all))) => {
-                all.insert(0, implied);
-                Condition::And(all)
+            (implied, Residue::Asked(condition)) => {
+                let parts = |condition| match condition {
+                    Condition::And(all) => all,
+                    one => vec![one],
+                };
+                Condition::And([parts(implied), parts(condition)].concat())
             }
-            (implied, Residue::Asked(condition)) => Condition::And(vec![implied, condition]),
         })
     }
 
@@ -73,6 +75,9 @@ impl<S: Values> Filler<'_, S> {
             }
             Code::Compare(a, comparator, b) if is_stored(a) || is_stored(b) => {
                 Asked(compare(self.operand(a)?, *comparator, self.operand(b)?))
+            }
+            Code::Contains(set, element) if let Code::Stored(path) = set.as_ref() => {
+                Asked(Condition::Contains(path.clone(), self.operand(element)?))
             }
             Code::BeginsWith(a, b) if let Code::Stored(path) = a.as_ref() => {
                 Asked(Condition::BeginsWith(path.clone(), self.operand(b)?))

@@ -44,6 +44,11 @@ impl Session<'_> {
             && let Some(key) = key
         {
             let key = bare(key)?;
+            if contract.info.open && contract.idempotent_by.is_none() {
+                let detail = "anyone may call this, so no record is kept of whose call it was; leave \
+                              `Idempotency-Key` out";
+                return Err(Ended::Refused(Problem::bad(detail)));
+            }
             let named = || self.name(key, &typed.given, if_match.as_ref(), now);
             self.call.named = contract.takes_names().then(named);
         }

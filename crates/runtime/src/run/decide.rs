@@ -42,6 +42,7 @@ impl Session<'_> {
                 self.frame.bind(*binding, value.map_or(Bound::Nothing, Bound::Value));
                 Ok(at + 1)
             }
+            Op::Part(op) => self.part(op, at),
             Op::Return(op) => Err(Ended::Answered(answer(&self.frame, op)?)),
             Op::End(op) => Err(Ended::Over(self.ending(op)?)),
             Op::Get(_) | Op::Batch(_) | Op::Query(_) | Op::Write(_) | Op::Transact(_) => {

@@ -1,7 +1,8 @@
 //! Reads of a call.
 
 use latchkey_model::model::EntityId;
-use latchkey_table::{Error, Got, GotMany, Item, Page, Query};
+use latchkey_table::{Error, Got, GotMany, Item, Page, Query, Resume};
+use latchkey_value::limits::ENDED_ITEMS_MAX;
 use tokio::time::Instant;
 
 use super::{Ended, Session, too_late};
@@ -9,7 +10,7 @@ use crate::bug::{Bug, Damage};
 use crate::cursor::CursorUse;
 use crate::evaluate::Bound;
 use crate::pages::ItemPage;
-use crate::plan::{BatchOp, GetOp, OnFailure, QueryOp};
+use crate::plan::{BatchKeys, BatchOp, GetOp, OnFailure, PartOp, QueryOp};
 use crate::problem::Problem;
 use crate::shape::Seen;
 
@@ -21,7 +22,9 @@ impl Session<'_> {
         let request = self.filler().get(op)?;
         let got: Result<Got, Error> = self.ask(request).await;
         let got = got.map_err(|error| self.refused(&error))?;
-        let there = got.item.is_some();
+        let (entity, discriminator) =
+            (&self.call.system.entities[op.entity], &self.call.system.discriminator);
+        let other = got.item.as_ref().is_some_and(|item| !entity.is_type_of(discriminator, item));
         let seen = got.item.map(|item| self.seen(op.entity, item)).transpose()?.flatten();
         match (seen, &op.failure) {
             (Some(seen), _) => {
@@ -31,36 +34,83 @@ impl Session<'_> {
                 Ok(at + 1)
             }
             // It would be there each time.
-            (None, OnFailure::Retry) if there => {
-                let entity = &self.call.system.entities[op.entity].name;
+            (None, OnFailure::Retry) if other => {
                 let key = self.filler().key(&op.key)?;
-                Err(self.damaged(entity, &key, &Damage::OtherType))
+                Err(self.damaged(&entity.name, &key, &Damage::OtherType))
             }
             (None, failure) => self.nothing(failure, at),
         }
     }
 
     pub(super) async fn batch(&mut self, op: &BatchOp, at: usize) -> Result<usize, Ended> {
-        let request = self.filler().batch(op)?;
-        let got: Result<GotMany, Error> = self.ask(request).await;
-        let got = got.map_err(|error| self.refused(&error))?;
-        let items: Vec<Item> = got.items.into_iter().flatten().collect();
-        let seen = self.seen_all(op.entity, items)?;
-        let items: Vec<Item> = seen.into_iter().map(|seen| seen.item).collect();
-        let empty = items.is_empty();
+        let keys = match &op.keys {
+            BatchKeys::Numbers(keys, _) => self.filler().keys(keys)?,
+            BatchKeys::Elements(elements) => self.element_keys(elements)?,
+        };
+        // A list without elements points to nothing.
+        let items: Vec<Item> = match keys.is_empty() {
+            true => Vec::new(),
+            false => {
+                let request = self.filler().batch(op, keys)?;
+                let got: Result<GotMany, Error> = self.ask(request).await;
+                let got = got.map_err(|error| self.refused(&error))?;
+                got.items.into_iter().flatten().collect()
+            }
+        };
+        let next = match &op.keys {
+            BatchKeys::Elements(keys) => self.next_of(&keys.source),
+            BatchKeys::Numbers(..) => None,
+        };
+        let page = ItemPage::new(self.seen_all(std::slice::from_ref(&op.entity), items)?, next);
+        let empty = page.items.is_empty();
         if let Some(binding) = op.binding {
-            self.frame.bind(binding, Bound::Page(ItemPage { items, next: None }));
+            self.frame.bind(binding, Bound::Page(page));
         }
         if empty { self.nothing(&op.failure, at) } else { Ok(at + 1) }
     }
 
-    /// Those of several items that are of an entity, as the contract sees them.
-    fn seen_all(&self, entity: EntityId, items: Vec<Item>) -> Result<Vec<Seen>, Ended> {
+    /// Those of several items that are of one of some entities, as the contract sees them.
+    fn seen_all(&self, entities: &[EntityId], items: Vec<Item>) -> Result<Vec<Seen>, Ended> {
+        let system = self.call.system;
         let mut all = Vec::with_capacity(items.len());
         for item in items {
-            all.extend(self.seen(entity, item)?);
+            let is_own =
+                |id: &&EntityId| system.entities[**id].is_type_of(&system.discriminator, &item);
+            if let Some(entity) = entities.iter().find(is_own) {
+                all.extend(self.seen(*entity, item)?);
+            }
         }
         Ok(all)
+    }
+
+    /// Takes a part of what a query of several entities has found.
+    pub(super) fn part(&mut self, op: &PartOp, at: usize) -> Result<usize, Ended> {
+        // The one item is on the first page, and asked for there.
+        if op.one && op.paged && self.call.cursor.is_some() {
+            self.frame.bind(op.binding, Bound::Nothing);
+            return Ok(at + 1);
+        }
+        let Bound::Page(whole) = &self.frame.bound[op.of] else {
+            return Err(Bug::new("a part is taken of what no query has found").into());
+        };
+        let (system, entity) = (self.call.system, &self.call.system.entities[op.entity]);
+        let is_own = |item: &Item| entity.is_type_of(&system.discriminator, item);
+        if !op.one {
+            let items = whole.items.iter().filter(|item| is_own(item)).cloned().collect();
+            let (next, assumed) = (whole.next.clone(), Vec::new());
+            self.frame.bind(op.binding, Bound::Page(ItemPage { items, next, assumed }));
+            return Ok(at + 1);
+        }
+        let Some((place, item)) = whole.items.iter().enumerate().find(|(_, item)| is_own(item))
+        else {
+            self.frame.bind(op.binding, Bound::Nothing);
+            return self.nothing(&op.failure, at);
+        };
+        let assumed = whole.assumed.iter().filter(|(other, _)| *other == place);
+        let assumed = assumed.map(|(_, name)| name.clone()).collect();
+        let seen = Seen { item: item.clone(), assumed };
+        self.frame.bind_seen(op.binding, seen);
+        Ok(at + 1)
     }
 
     /// Nothing was found, which may be no failure.
@@ -72,18 +122,21 @@ impl Session<'_> {
     }
 
     pub(super) async fn query(&mut self, op: &QueryOp, at: usize) -> Result<usize, Ended> {
-        let request = self.filler().query(op)?;
         let size = match op.paging {
             Some(paging) => self.call.page_size.unwrap_or(paging.size).min(paging.size_max),
             None => op.items_max,
         };
-        let (items, next) = match request {
-            Some(request) => self.page(op.entity, request, size, op.paging.is_some()).await?,
-            // A cursor of a range with nothing in it was never made.
-            None if op.paging.is_some() && self.call.cursor.is_some() => return Err(bad_cursor()),
-            None => (Vec::new(), None),
+        let (items, next) = match &op.shards {
+            Some(shards) => self.merged(op, shards, size).await?,
+            None => match self.filler().query(op)? {
+                Some(request) => {
+                    self.page(&op.entities, request, size, op.paging.is_some()).await?
+                }
+                None => self.nothing_lies_there(op)?,
+            },
         };
-        let empty = items.is_empty();
+        // Behind a page that was cut short there may be more.
+        let empty = items.is_empty() && next.is_none();
         let single = op.paging.is_none() && op.items_max == 1;
         if let Some(binding) = op.binding {
             match items.into_iter() {
@@ -92,8 +145,7 @@ impl Session<'_> {
                     None => drop(self.frame.bind(binding, Bound::Nothing)),
                 },
                 items => {
-                    let items = items.map(|seen| seen.item).collect();
-                    self.frame.bind(binding, Bound::Page(ItemPage { items, next }));
+                    self.frame.bind(binding, Bound::Page(ItemPage::new(items, next)));
                 }
             }
         }
@@ -101,10 +153,10 @@ impl Session<'_> {
     }
 
     /// Reads until the page is full, whatever the store's own cut, and one more: a page that fits exactly
-    /// is the last. Items of another type are passed over.
+    /// is the last. Items of another type are passed over, and so are items that have ended; those up to a bound.
     async fn page(
         &mut self,
-        entity: EntityId,
+        entities: &[EntityId],
         mut query: Query,
         size: u32,
         paged: bool,
@@ -115,47 +167,99 @@ impl Session<'_> {
         }
         let wanted = usize::try_from(size).map_err(|_| Bug::new("a page is larger than memory"))?;
         let most = wanted + usize::from(paged);
+        // Only the list of one entity may be cut short: a part of several is taken for all of it.
+        let cuts = paged && entities.len() == 1;
+        let (mut items, cut) = self.range(entities, &mut query, most, cuts).await?;
+        let more = items.len() > wanted;
+        items.truncate(wanted);
+        let last = items.last().filter(|_| more && paged);
+        let resume = last.map(|last| query.behind(&last.item)).transpose();
+        // The page that was cut short goes on behind the last item that was read.
+        let resume = resume.map_err(|reason| self.refused(&reason.into()))?.or(cut);
+        let seal = |resume| self.call.runtime.sealer.seal(&self.cursor_use(&query), &resume);
+        Ok((items, resume.map(seal).transpose()?))
+    }
+
+    /// Nothing lies in a range whose lower bound is above its upper.
+    pub(super) fn nothing_lies_there(
+        &self,
+        op: &QueryOp,
+    ) -> Result<(Vec<Seen>, Option<String>), Ended> {
+        // A cursor of a range with nothing in it was never made.
+        match op.paging.is_some() && self.call.cursor.is_some() {
+            true => Err(bad_cursor()),
+            false => Ok((Vec::new(), None)),
+        }
+    }
+
+    /// Reads items of some entities until there are so many, or no more. If it meets too many that have ended, it says
+    /// where it stopped, or is refused.
+    pub(super) async fn range(
+        &mut self,
+        entities: &[EntityId],
+        query: &mut Query,
+        most: usize,
+        cuts: bool,
+    ) -> Result<(Vec<Seen>, Option<Resume>), Ended> {
+        let mut room = self.room(entities, most);
         let (mut items, mut passed_over) = (Vec::new(), false);
         loop {
             let missing = most.saturating_sub(items.len());
             let limit = if passed_over { missing.max(PASSED_OVER_ITEMS) } else { missing };
-            let limit = u32::try_from(limit);
+            let limit = u32::try_from(limit.min(room));
             query.limit = Some(limit.map_err(|_| Bug::new("a page is larger than any query"))?);
             let page: Result<Page, Error> = self.ask(query.clone()).await;
             let page = page.map_err(|error| self.refused(&error))?;
             let read = page.items.len();
-            let seen = self.seen_all(entity, page.items)?;
+            let seen = self.seen_all(entities, page.items)?;
             passed_over |= seen.len() < read;
+            room = room.saturating_sub(read);
             items.extend(seen);
             match page.resume {
                 Some(_) if items.len() < most && Instant::now() > self.call.deadline => {
                     return Err(Ended::Refused(too_late()));
                 }
+                Some(_) if items.len() < most && room == 0 && !cuts => {
+                    return Err(Ended::Refused(too_many_ended()));
+                }
+                Some(resume) if items.len() < most && room == 0 => {
+                    return Ok((items, Some(resume)));
+                }
                 Some(resume) if items.len() < most => query.resume = Some(resume),
-                _ => break,
+                _ => return Ok((items, None)),
             }
         }
-        let more = items.len() > wanted;
-        items.truncate(wanted);
-        let last = items.last().filter(|_| more && paged);
-        let resume = last.map(|last| query.behind(&last.item)).transpose();
-        let resume = resume.map_err(|reason| self.refused(&reason.into()))?;
-        let seal = |resume| self.call.runtime.sealer.seal(&self.cursor_use(&query), &resume);
-        Ok((items, resume.map(seal).transpose()?))
     }
 
-    fn cursor_use<'s>(&'s self, query: &'s Query) -> CursorUse<'s> {
+    /// How many items a query may read to find so many: any number, unless its items end.
+    fn room(&self, entities: &[EntityId], most: usize) -> usize {
+        let system = self.call.system;
+        match entities.iter().any(|entity| system.entities[*entity].end.is_some()) {
+            true => most.saturating_add(ENDED_ITEMS_MAX),
+            false => usize::MAX,
+        }
+    }
+
+    pub(super) fn cursor_use<'s>(&'s self, query: &'s Query) -> CursorUse<'s> {
+        let contract = self.call.contract;
         CursorUse {
             system: &self.call.system.name,
-            contract: &self.call.contract.info.id,
-            caller: &self.frame.caller.id,
+            contract: &contract.info.id,
+            // What anyone may list, anyone may go on with.
+            caller: if contract.info.open { "" } else { &self.frame.caller.id },
             inputs: &self.call.sealed_inputs,
             query,
         }
     }
 }
 
-fn bad_cursor() -> Ended {
+/// A list that must be whole, and that too many items which have ended keep from being read.
+fn too_many_ended() -> Problem {
+    let detail = "too many items that have ended lie before those that have not; try again later";
+    Problem::later("busy", detail)
+}
+
+pub(super) fn bad_cursor() -> Ended {
     let detail = "the cursor is not one that was made for this list and this caller";
     Ended::Refused(Problem::new(400, "invalid-cursor", detail))
 }

@@ -78,7 +78,7 @@ impl<'a> Session<'a> {
             } else {
                 sending.placed(&line.home, stamp)
             };
-            legs.filled.push(FilledLeg { leg, plan: None, asked: None });
+            legs.filled.push(FilledLeg { leg, plan: None, asked: None, element: None });
         }
         legs.sends.push(sending);
         Ok(())

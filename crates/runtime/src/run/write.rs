@@ -7,6 +7,7 @@ use latchkey_table::{
 };
 use latchkey_value::limits::LEGS_MAX;
 
+use super::each::Element;
 use super::send::Sending;
 use super::task::Fence;
 use super::{Ended, Session};
@@ -38,6 +39,8 @@ pub(super) struct FilledLeg<'a> {
     pub(super) plan: Option<&'a plan::Leg>,
     /// If its condition also keeps declared bounds: the condition that the document asks for.
     pub(super) asked: Option<Condition>,
+    /// The element that it is for, by its name, if it is one of an `each`.
+    pub(super) element: Option<(BindingId, Element)>,
 }
 
 impl<'a> Session<'a> {
@@ -66,6 +69,9 @@ impl<'a> Session<'a> {
             return self.send(legs, at).await;
         }
         let filled = self.filler().leg(leg)?;
+        // Kept for a look at the item, where the store may not tell what it refused the write for.
+        let unsure = leg.absent.is_some() && !self.call.runtime.backend.tells_absence();
+        let kept = unsure.then(|| filled.leg.clone());
         let wants = leg.result.is_some() && leg.verb != Verb::Put;
         let returning = if wants { Returning::New } else { Returning::Nothing };
         match self.ask::<Wrote>(filled.leg.alone(returning)).await {
@@ -73,7 +79,7 @@ impl<'a> Session<'a> {
                 self.committed()?;
                 match (leg.result, wrote.item.filter(|_| wants), filled.image) {
                     (None, ..) => {}
-                    (Some(binding), Some(left), _) => match self.seen(leg.entity, left)? {
+                    (Some(binding), Some(left), _) => match self.left(leg.entity, left)? {
                         Some(seen) => self.frame.bind_seen(binding, seen),
                         None => return Err(Bug::new("a write left an item of another type").into()),
                     },
@@ -87,10 +93,14 @@ impl<'a> Session<'a> {
                 Ok(at + 1)
             }
             Err(Error::ConditionFailed(failed)) => {
-                if leaves_bounds(filled.asked.as_ref(), failed.item.as_ref()) {
-                    return Err(self.out_of_bounds(leg, failed.item.as_ref()));
+                let item = match (failed.item, kept) {
+                    (None, Some(kept)) => self.look(&kept).await?,
+                    (item, _) => item,
+                };
+                if leaves_bounds(filled.asked.as_ref(), item.as_ref()) {
+                    return Err(self.out_of_bounds(leg, item.as_ref()));
                 }
-                self.leg_failed(leg, failed.item.as_ref())
+                self.leg_failed(leg, item.as_ref())
             }
             Err(error) => Err(self.refused(&error)),
         }
@@ -103,18 +113,39 @@ impl<'a> Session<'a> {
         Ok(())
     }
 
-    /// What happens when a leg is refused. An item of another type is damage to a leg without an `else`, and to one that
-    /// would be tried again: it would meet that item each time.
+    /// The item of a write that was refused, as it is now. What is found decides: the answer is that of a call at this
+    /// instant. If the write would succeed by now, the contract runs again.
+    async fn look(&mut self, refused: &Leg) -> Result<Option<Item>, Ended> {
+        let key = refused.key().map_err(|_| Bug::new("a write has no key"))?;
+        let get = Get { table: refused.table().clone(), key, consistency: Consistency::Strong };
+        let got: Result<Got, Error> = self.ask(get).await;
+        let got = got.map_err(|error| self.refused(&error))?;
+        let wanted = refused.condition().is_none_or(|wanted| holds(wanted, got.item.as_ref()));
+        if wanted { Err(Ended::Again) } else { Ok(got.item) }
+    }
+
+    /// What happens when a leg is refused. An item of another type is absent, and so is one that has ended. An item of
+    /// another type is damage to a leg without an `else`, and to one that would be tried again: it would meet that item
+    /// each time.
     fn leg_failed(&self, leg: &plan::Leg, item: Option<&Item>) -> Result<usize, Ended> {
-        if let (OnFailure::Nothing | OnFailure::Retry, Some(item)) = (&leg.failure, item) {
-            let entity = &self.call.system.entities[leg.entity];
-            if !entity.is_type_of(&self.call.system.discriminator, item) {
-                let key = self.call.system.table.key.of(item);
-                let key = key.ok_or_else(|| Bug::new("an item was met that has no key"))?;
-                return Err(self.damaged(&entity.name, &key, &Damage::OtherType));
-            }
+        let entity = &self.call.system.entities[leg.entity];
+        let own = |item: &Item| entity.is_type_of(&self.call.system.discriminator, item);
+        let over = |item: &Item| {
+            let end = entity.end.as_ref().zip(self.frame.now.as_ref());
+            end.is_some_and(|(end, now)| end.is_past(item, now))
+        };
+        let failure = match &leg.absent {
+            Some(absent) if !item.is_some_and(|item| own(item) && !over(item)) => absent,
+            _ => &leg.failure,
+        };
+        if let (OnFailure::Nothing | OnFailure::Retry, Some(item)) = (failure, item)
+            && !own(item)
+        {
+            let key = self.call.system.table.key.of(item);
+            let key = key.ok_or_else(|| Bug::new("an item was met that has no key"))?;
+            return Err(self.damaged(&entity.name, &key, &Damage::OtherType));
         }
-        self.fail(&leg.failure)
+        self.fail(failure)
     }
 
     /// Has a name stand for what a write leaves. What the item lacked it still lacks, unless it was written.
@@ -177,6 +208,18 @@ impl<'a> Session<'a> {
                     let branch = if self.frame.test(test)? { then } else { otherwise };
                     self.fill_all(branch, legs)?;
                 }
+                LegNode::Each(each) => {
+                    let name = each.source.element;
+                    for element in self.elements(&each.source)? {
+                        element.bind(name, &mut self.frame);
+                        let before = legs.filled.len();
+                        self.fill_all(&each.body, legs)?;
+                        for filled in legs.filled.iter_mut().skip(before) {
+                            filled.element = Some((name, element.clone()));
+                        }
+                    }
+                    self.frame.bind(name, Bound::Nothing);
+                }
             }
         }
         Ok(())
@@ -185,7 +228,8 @@ impl<'a> Session<'a> {
     /// Fills a leg. Those behind it see what it leaves.
     fn fill(&mut self, leg: &'a plan::Leg, legs: &mut Legs<'a>) -> Result<(), Ended> {
         let filled = self.filler().leg(leg)?;
-        legs.filled.push(FilledLeg { leg: filled.leg, plan: Some(leg), asked: filled.asked });
+        let (filled_leg, asked, element) = (filled.leg, filled.asked, None);
+        legs.filled.push(FilledLeg { leg: filled_leg, plan: Some(leg), asked, element });
         if let (Some(binding), Some(image)) = (leg.result, filled.image) {
             let before = self.bind_image(leg, binding, image);
             legs.before.push((binding, before));
@@ -207,9 +251,9 @@ impl<'a> Session<'a> {
             return Err(Ended::Early);
         }
         let mut origins = Vec::with_capacity(sent.filled.len());
-        for FilledLeg { leg, plan, asked } in sent.filled {
+        for FilledLeg { leg, plan, asked, element } in sent.filled {
             legs.push(leg);
-            origins.push((plan, asked));
+            origins.push((plan, asked, element));
         }
         let transact = Transact { legs };
         let (sent_at, done) = match transact.legs.is_empty() {
@@ -233,9 +277,11 @@ impl<'a> Session<'a> {
                 let leg = failed.leg.checked_sub(offset);
                 let item = failed.item.as_ref();
                 let origin = leg.and_then(|leg| origins.get(leg));
+                let element = origin.and_then(|(.., element)| element.as_ref());
+                element.into_iter().for_each(|(name, one)| one.bind(*name, &mut self.frame));
                 // Legs see what those before them would have left, until that is taken back.
                 let breach = match origin {
-                    Some((Some(plan), asked)) if leaves_bounds(asked.as_ref(), item) => {
+                    Some((Some(plan), asked, _)) if leaves_bounds(asked.as_ref(), item) => {
                         Some(self.out_of_bounds(plan, item))
                     }
                     _ => None,
@@ -244,6 +290,7 @@ impl<'a> Session<'a> {
                     self.frame.bind(binding, before);
                 }
                 self.frame.assumed = sent.assumed;
+                element.into_iter().for_each(|(name, one)| one.bind(*name, &mut self.frame));
                 if behind && failed.leg == usize::from(recorded) {
                     return Err(Ended::Early);
                 }
@@ -257,8 +304,8 @@ impl<'a> Session<'a> {
                 }
                 match (breach, origin) {
                     (Some(breach), _) => Err(breach),
-                    (None, Some((Some(plan), _))) => self.leg_failed(plan, item),
-                    (None, Some((None, _))) => Err(Bug::new("the store refused a message").into()),
+                    (None, Some((Some(plan), ..))) => self.leg_failed(plan, item),
+                    (None, Some((None, ..))) => Err(Bug::new("the store refused a message").into()),
                     (None, None) => Err(Bug::new("a leg failed that was not sent").into()),
                 }
             }
@@ -307,9 +354,14 @@ fn pin(update: &mut Update, stored: &Item) -> Option<Condition> {
     let mut names: Vec<&Text> = Vec::new();
     for action in &update.actions {
         match action {
-            Action::Set(_, expression) => expression.roots(&mut names),
+            Action::Set(path, expression) => {
+                expression.roots(&mut names);
+                names.extend((!path.steps().is_empty()).then_some(path.root()));
+            }
             Action::Add(name, _) | Action::Delete(name, _) => names.push(name),
-            Action::Remove(_) => {}
+            Action::Remove(path) => {
+                names.extend((!path.steps().is_empty()).then_some(path.root()));
+            }
         }
     }
     names.sort_unstable();

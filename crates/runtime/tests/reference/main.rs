@@ -6,11 +6,14 @@
 #![expect(clippy::panic, reason = "a test that goes wrong should fail, where it went wrong")]
 #![expect(clippy::indexing_slicing, reason = "a test that goes wrong should fail")]
 
+mod absent;
 mod ahead;
+mod collections;
 mod conditions;
 mod details;
 mod differential;
 mod draws;
+mod ends;
 mod expressions;
 mod foreign;
 mod fuzz;
@@ -31,9 +34,11 @@ mod retries;
 mod returning;
 mod seam;
 mod secrets;
+mod shards;
 mod stored;
 mod support;
 mod transactions;
 mod types;
 mod units;
+mod values;
 mod writing;

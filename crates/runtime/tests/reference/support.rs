@@ -105,7 +105,16 @@ impl World {
             Err(Mistakes(found)) => panic!("the document has mistakes: {found:#?}\n{text}"),
         };
         let store = Store::in_memory(&latchkey_embedded::Options::default()).unwrap();
-        let store = Arc::new(store);
+        World::on(system, Arc::new(store), source).await
+    }
+
+    /// The same store under another document.
+    pub(crate) async fn again(&self, declarations: &str) -> World {
+        let system = System::read(&document(declarations)).map_err(|Mistakes(found)| found);
+        World::on(system.unwrap(), self.store.clone(), Options::default().source).await
+    }
+
+    async fn on(system: System, store: Arc<Store>, source: Arc<dyn Source>) -> World {
         let options = Options { cursor_secret: b"the same for all tests".to_vec(), source };
         let backend = store.clone();
         let runtime = Runtime::start(system, backend, options).await.unwrap();

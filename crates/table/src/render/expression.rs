@@ -5,8 +5,8 @@ use std::collections::HashMap;
 use super::Placeholders;
 use crate::limits::{EXPRESSION_BYTES_MAX, SUBSTITUTED_BYTES_MAX};
 use crate::{
-    Action, Condition, Datum, Expression, Invalid, KeyNames, Operand, Path, SortRange, Step, Text,
-    Value, action,
+    Action, Condition, Datum, Expression, Invalid, KeyAttribute, KeyNames, Operand, Path,
+    SortRange, Step, Text, Value, action,
 };
 
 /// Writes the expressions of one operation, which share their placeholders.
@@ -55,7 +55,11 @@ impl<V: Datum> Expressions<V> {
         partition: &V::Text,
         range: &SortRange<V::Text>,
     ) -> String {
-        let partition = format!("{} = {}", self.name(&names.partition), self.text(partition));
+        let KeyNames { partition: attribute, sort } = names;
+        let partition =
+            format!("{} = {}", self.name(&attribute.name), self.key(attribute, partition));
+        // Where there is no sort key, there is no range of it.
+        let Some(sort) = sort else { return partition };
         let comparison = match range {
             SortRange::All => return partition,
             SortRange::Equal(text) => ("=", text),
@@ -64,17 +68,17 @@ impl<V: Datum> Expressions<V> {
             SortRange::Greater(text) => (">", text),
             SortRange::GreaterOrEqual(text) => (">=", text),
             SortRange::Between(low, high) => {
-                let sort = self.name(&names.sort);
-                let (low, high) = (self.text(low), self.text(high));
+                let (low, high, sort) =
+                    (self.key(sort, low), self.key(sort, high), self.name(&sort.name));
                 return format!("{partition} AND {sort} BETWEEN {low} AND {high}");
             }
             SortRange::BeginsWith(prefix) => {
-                let (sort, prefix) = (self.name(&names.sort), self.text(prefix));
+                let (prefix, sort) = (self.key(sort, prefix), self.name(&sort.name));
                 return format!("{partition} AND begins_with({sort}, {prefix})");
             }
         };
         let (symbol, text) = comparison;
-        let (sort, text) = (self.name(&names.sort), self.text(text));
+        let (text, sort) = (self.key(sort, text), self.name(&sort.name));
         format!("{partition} AND {sort} {symbol} {text}")
     }
 
@@ -228,8 +232,8 @@ impl<V: Datum> Expressions<V> {
         placeholder
     }
 
-    fn text(&mut self, text: &V::Text) -> String {
-        self.value(text.clone().into())
+    fn key(&mut self, attribute: &KeyAttribute, text: &V::Text) -> String {
+        self.value(attribute.datum(text))
     }
 }
 

@@ -36,7 +36,7 @@ impl Scan {
             return Err(Invalid::PartitionKey { bytes });
         }
         let Some(after) = &self.after else { return Ok(()) };
-        after.validate()?;
+        self.table.key.validate_key(after)?;
         // A key before the range would make it longer than the prefix allows.
         if after.partition.starts_with(self.partition_prefix.as_str()) {
             Ok(())

@@ -2,34 +2,34 @@
 
 use super::{BatchGet, Check, Delete, Get, Leg, Put, Query, Resume, SnapshotGet, Transact, Update};
 use crate::limits::{KEYS_MAX, LEGS_MAX, TRANSACTION_BYTES_MAX};
-use crate::{Action, Condition, Consistency, Datum, Error, Invalid, Key, action, render, validate};
+use crate::{Action, Condition, Consistency, Datum, Error, Invalid, Key, KeyNames, action, render};
 
 impl Get {
     /// Refuses a get no backend would carry out.
     pub fn validate(&self) -> Result<(), Invalid> {
-        self.key.validate()
+        self.table.key.validate_key(&self.key)
     }
 }
 
 impl BatchGet {
     /// Refuses a get no backend would carry out.
     pub fn validate(&self) -> Result<(), Invalid> {
-        validate_keys(&self.keys)
+        validate_keys(&self.table.key, &self.keys)
     }
 }
 
 impl SnapshotGet {
     /// Refuses a get no backend would carry out.
     pub fn validate(&self) -> Result<(), Invalid> {
-        validate_keys(&self.keys)
+        validate_keys(&self.table.key, &self.keys)
     }
 }
 
-fn validate_keys(keys: &[Key]) -> Result<(), Invalid> {
+fn validate_keys(names: &KeyNames, keys: &[Key]) -> Result<(), Invalid> {
     if keys.is_empty() || keys.len() > KEYS_MAX {
         return Err(Invalid::Keys { count: keys.len() });
     }
-    keys.iter().try_for_each(Key::validate)?;
+    keys.iter().try_for_each(|key| names.validate_key(key))?;
     let mut sorted: Vec<_> = keys.iter().collect();
     sorted.sort_unstable();
     if has_twins(&sorted) { Err(Invalid::SameItem) } else { Ok(()) }
@@ -43,20 +43,27 @@ fn has_twins<T: PartialEq>(sorted: &[T]) -> bool {
 impl<V: Datum> Query<V> {
     /// Refuses a query no backend would carry out, whatever it goes on from.
     pub fn validate_range(&self) -> Result<(), Invalid> {
-        validate::partition(&self.partition)?;
-        self.range.validate()?;
-        if self.limit == Some(0) {
-            return Err(Invalid::Limit);
-        }
-        if let Some(name) = &self.index {
-            if self.table.index(name).is_none() {
-                return Err(Invalid::NoIndex { name: name.clone() });
+        let names = self.key_names()?;
+        names.validate_partition(&self.partition)?;
+        names.validate_range(&self.range)?;
+        match &self.index {
+            _ if self.limit == Some(0) => Err(Invalid::Limit),
+            Some(name) if self.consistency == Consistency::Strong => {
+                Err(Invalid::StrongIndex { name: name.clone() })
             }
-            if self.consistency == Consistency::Strong {
-                return Err(Invalid::StrongIndex { name: name.clone() });
+            _ => Ok(()),
+        }
+    }
+
+    /// The names of the key by which it reads.
+    pub fn key_names(&self) -> Result<&KeyNames, Invalid> {
+        match &self.index {
+            None => Ok(&self.table.key),
+            Some(name) => {
+                let index = self.table.index(name);
+                index.map(|index| &index.key).ok_or_else(|| Invalid::NoIndex { name: name.clone() })
             }
         }
-        Ok(())
     }
 }
 
@@ -69,13 +76,13 @@ impl Query {
 
     /// A resume key lies in the range it was taken from.
     fn validate_resume(&self, resume: &Resume) -> Result<(), Invalid> {
-        resume.key.validate()?;
+        self.table.key.validate_key(&resume.key)?;
         let at = match (&self.index, &resume.index_key) {
             (None, None) => &resume.key,
             (Some(_), Some(key)) => key,
             _ => return Err(Invalid::Resume),
         };
-        at.validate()?;
+        self.key_names()?.validate_key(at)?;
         if at.partition != self.partition || !self.range.contains(&at.sort) {
             return Err(Invalid::Resume);
         }
@@ -107,11 +114,11 @@ impl Update {
     /// Refuses an update no backend would carry out, and tells how many bytes it brings.
     pub fn validate(&self) -> Result<usize, Invalid> {
         self.condition.as_ref().map_or(Ok(()), Condition::validate)?;
-        self.key.validate()?;
+        self.table.key.validate_key(&self.key)?;
         action::validate(&self.actions)?;
         render::validate_size(&self.actions, self.condition.as_ref())?;
-        let keys = [&self.table.key.partition, &self.table.key.sort];
-        if let Some(action) = self.actions.iter().find(|action| keys.contains(&action.target())) {
+        let names = &self.table.key;
+        if let Some(action) = self.actions.iter().find(|action| names.has(action.target())) {
             return Err(Invalid::ChangesKey { name: action.target().clone() });
         }
         for (name, value) in self.actions.iter().filter_map(Action::constant) {
@@ -125,7 +132,7 @@ impl Delete {
     /// Refuses a delete no backend would carry out; it brings no bytes.
     pub fn validate(&self) -> Result<usize, Invalid> {
         validate_condition(self.condition.as_ref())?;
-        self.key.validate().map(|()| 0)
+        self.table.key.validate_key(&self.key).map(|()| 0)
     }
 }
 
@@ -133,7 +140,7 @@ impl Check {
     /// Refuses a check no backend would carry out; it brings no bytes.
     pub fn validate(&self) -> Result<usize, Invalid> {
         validate_condition(Some(&self.condition))?;
-        self.key.validate().map(|()| 0)
+        self.table.key.validate_key(&self.key).map(|()| 0)
     }
 }
 

@@ -88,9 +88,9 @@ fn a_key_is_two_texts_of_fitting_length() {
     assert_eq!(schema.key_of(&item("a", 1)), Ok(Key::new("p", "s")));
     // By bytes: 1,024 characters that take two.
     let key = Key::new("é".repeat(1024), "s");
-    assert_eq!(key.validate(), Ok(()));
+    assert_eq!(schema.key.validate_key(&key), Ok(()));
     let key = Key::new("é".repeat(1025), "s");
-    assert_eq!(key.validate(), Err(Invalid::PartitionKey { bytes: 2050 }));
+    assert_eq!(schema.key.validate_key(&key), Err(Invalid::PartitionKey { bytes: 2050 }));
 }
 
 #[test]
@@ -171,8 +171,35 @@ fn key_attributes_have_two_names_of_fitting_length() {
         schema.indexes[0].key = key;
         assert_eq!(schema.validate(), Err(reason));
     }
-    // An index may well use a key of the table.
+    // An index may well use a key of the table, as what it is there.
     let mut schema = Schema::new("Test").with_index("GSI1");
     schema.indexes[0].key = KeyNames::new("SK", "PK");
     assert_eq!(schema.validate(), Ok(()));
+    schema.indexes[0].key.partition = KeyAttribute::number("SK");
+    assert_eq!(schema.validate(), Err(Invalid::KeyName { name: "SK".into() }));
+}
+
+#[test]
+fn a_key_may_be_a_number_or_lack_its_sort_key() {
+    let names = KeyNames { partition: KeyAttribute::number("n"), sort: None };
+    let schema = Schema { key: names.clone(), ..Schema::new("Test") };
+    let item = Item::from([("n", Value::from(42)), ("a", Value::from("x"))]);
+    let key = Key::new("250142", "");
+    assert_eq!(schema.key_of(&item), Ok(key.clone()));
+    assert_eq!(names.item::<Value>(&key), Item::from([("n", 42)]));
+    assert_eq!(names.shown(&key), "42");
+    let no_key = Invalid::NoKey { names: names.clone() };
+    assert_eq!(schema.key_of(&Item::from([("n", "42")])), Err(no_key));
+    let number = Invalid::NumberKey { name: "n".into() };
+    assert_eq!(names.validate_key(&Key::new("42", "")), Err(number));
+    assert_eq!(names.validate_key(&Key::new("250142", "x")), Err(Invalid::NoSortKey));
+    let range = SortRange::Equal(Text::from("x"));
+    assert_eq!(names.validate_range(&range), Err(Invalid::NoSortKey));
+    let sorted = KeyNames { sort: Some(KeyAttribute::number("at")), ..names };
+    let begins = SortRange::BeginsWith(Text::from("250142"));
+    let number = Err(Invalid::NumberKey { name: "at".into() });
+    assert_eq!(sorted.validate_range(&begins), number);
+    assert_eq!(sorted.validate_range(&range), number);
+    assert_eq!(sorted.validate_range(&SortRange::Less(Text::from("250142"))), Ok(()));
+    assert_eq!(sorted.validate_key(&Key::new("1", "")), number);
 }

@@ -266,3 +266,36 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn dates_are_days_of_the_calendar() {
+    for (text, day) in [("1970-01-01", 0), ("2026-02-25", 20_509), ("2024-02-29", 19_782)] {
+        assert_eq!(parse_date(text), Some(day * DAY), "{text}");
+        assert_eq!(super::day(&shown(day * DAY)).unwrap(), text);
+    }
+    for wrong in ["2026-02-29", "2026-2-25", "2026-02-25T", "2026-13-01", "", "2026-02-2é"] {
+        assert_eq!(parse_date(wrong), None, "{wrong}");
+    }
+    assert_eq!(add("2026-02-28", DAY).unwrap(), "2026-03-01");
+    assert_eq!(add("2026-02-28", DAY + 1), None);
+    assert_eq!(add("9999-12-31", DAY), None);
+    assert_eq!(between("2026-03-01", "2026-02-25"), Some(4 * DAY));
+    assert_eq!(between("2026-02-25T01:00:00.000Z", "2026-02-25"), Some(HOUR));
+}
+
+#[test]
+fn a_month_ends_with_its_last_day() {
+    for (from, months, to) in [
+        ("2026-01-31", 1, Some("2026-02-28")),
+        ("2024-01-31", 1, Some("2024-02-29")),
+        ("2024-02-29", 12, Some("2025-02-28")),
+        ("2026-03-31", -1, Some("2026-02-28")),
+        ("2026-01-15", -13, Some("2024-12-15")),
+        ("2026-05-05T06:07:08.009Z", 0, Some("2026-05-05T06:07:08.009Z")),
+        ("9999-12-31", 1, None),
+        ("0000-01-01", -1, None),
+        ("2026-01-01", i64::MAX, None),
+    ] {
+        assert_eq!(add_months(from, months).as_deref(), to, "{from} and {months} months");
+    }
+}

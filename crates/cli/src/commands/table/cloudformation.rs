@@ -1,7 +1,7 @@
 //! Tables as a CloudFormation template.
 
 use latchkey_runtime::System;
-use latchkey_table::{KeyNames, Schema};
+use latchkey_table::{KeyAttribute, KeyNames, Schema};
 use latchkey_value::name::EXPIRY_ATTRIBUTE;
 
 /// The most of a system's name that goes into a logical id.
@@ -15,10 +15,12 @@ pub(super) fn template(systems: &[System]) -> String {
     yaml.line(0, "Resources:");
     let mut ids: Vec<String> = Vec::new();
     for system in systems {
-        let id = logical_id(system.name(), &ids);
-        yaml.line(1, &format!("{id}:"));
-        yaml.table(system.table());
-        ids.push(id);
+        for (part, schema) in ["", "-latchkey"].into_iter().zip(system.tables()) {
+            let id = logical_id(&format!("{}{part}", system.name()), &ids);
+            yaml.line(1, &format!("{id}:"));
+            yaml.table(schema);
+            ids.push(id);
+        }
     }
     yaml.text
 }
@@ -64,9 +66,9 @@ impl Yaml {
         self.line(4, &format!("AttributeName: {}", text(EXPIRY_ATTRIBUTE)));
         self.line(4, "Enabled: true");
         self.line(3, "AttributeDefinitions:");
-        for name in schema.key_attributes() {
+        for KeyAttribute { name, value_type } in schema.typed_key_attributes() {
             self.line(4, &format!("- AttributeName: {}", text(name)));
-            self.line(5, "AttributeType: S");
+            self.line(5, &format!("AttributeType: {}", value_type.code()));
         }
         self.key(3, &schema.key);
         if !schema.indexes.is_empty() {
@@ -82,8 +84,8 @@ impl Yaml {
 
     fn key(&mut self, depth: usize, key: &KeyNames) {
         self.line(depth, "KeySchema:");
-        for (name, kind) in [(&key.partition, "HASH"), (&key.sort, "RANGE")] {
-            self.line(depth + 1, &format!("- AttributeName: {}", text(name)));
+        for (attribute, kind) in key.iter().zip(["HASH", "RANGE"]) {
+            self.line(depth + 1, &format!("- AttributeName: {}", text(&attribute.name)));
             self.line(depth + 2, &format!("KeyType: {kind}"));
         }
     }

@@ -2,7 +2,7 @@
 
 use latchkey_dynamodb::Mismatch;
 use latchkey_runtime::System;
-use latchkey_table::Index;
+use latchkey_table::{Index, KeyAttribute, Schema};
 use latchkey_value::name::EXPIRY_ATTRIBUTE;
 
 use crate::storage::{bare, quoted};
@@ -10,6 +10,8 @@ use crate::storage::{bare, quoted};
 /// The commands for one table.
 pub(super) struct Remedies<'a> {
     pub(super) system: &'a System,
+    /// The table: that of the system, or the one beside it.
+    pub(super) schema: &'a Schema,
     /// The arguments of `latchkey table` for this table.
     pub(super) arguments: &'a str,
     pub(super) endpoint: Option<&'a str>,
@@ -25,8 +27,7 @@ impl Remedies<'_> {
         if mismatches.iter().any(|mismatch| matches!(mismatch, Mismatch::NotActive(_))) {
             commands.push(format!("latchkey table create{}", self.arguments));
         }
-        let schema = self.system.table();
-        for index in &schema.indexes {
+        for index in &self.schema.indexes {
             let wrong = mismatches.iter().any(|one| is_wrong(one, index));
             let missing = mismatches
                 .iter()
@@ -66,12 +67,9 @@ impl Remedies<'_> {
 
     /// Whether a mismatch is in the key of the table, which cannot be changed.
     fn is_key(&self, mismatch: &Mismatch) -> bool {
-        let key = &self.system.table().key;
         match mismatch {
             Mismatch::Key { .. } => true,
-            Mismatch::Type { attribute, .. } => {
-                [&key.partition, &key.sort].iter().any(|name| *name == attribute)
-            }
+            Mismatch::Type { attribute, .. } => self.schema.key.has(attribute),
             _ => false,
         }
     }
@@ -87,20 +85,36 @@ impl Remedies<'_> {
 
     fn remove_index(&self, index: &Index) -> String {
         let update = format!(r#"[{{"Delete":{{"IndexName":"{}"}}}}]"#, index.name);
-        self.aws("update-table", &format!("--global-secondary-index-updates {}", quoted(&update)))
+        let given = format!("--global-secondary-index-updates {}", quoted(&update));
+        let command = self.aws("update-table", &given);
+        let readers = self.system.readers_of(&index.name);
+        let empty = match readers.as_slice() {
+            [] => "no contract reads it".to_owned(),
+            readers => {
+                format!("until it is made again, these find nothing: {}", readers.join(", "))
+            }
+        };
+        format!("{command}   # deletes the index with all it holds; {empty}")
     }
 
     fn add_index(&self, index: &Index) -> String {
-        let (partition, sort) = (&index.key.partition, &index.key.sort);
-        let define = |name: &str| quoted(&format!("AttributeName={name},AttributeType=S"));
+        let define = |key: &KeyAttribute| {
+            let (name, kind) = (&key.name, key.value_type.code());
+            quoted(&format!("AttributeName={name},AttributeType={kind}"))
+        };
+        let element = |(key, kind): (&KeyAttribute, &str)| {
+            format!(r#"{{"AttributeName":"{}","KeyType":"{kind}"}}"#, key.name)
+        };
+        let elements: Vec<String> = index.key.iter().zip(["HASH", "RANGE"]).map(element).collect();
         let update = format!(
-            r#"[{{"Create":{{"IndexName":"{}","KeySchema":[{{"AttributeName":"{partition}","KeyType":"HASH"}},{{"AttributeName":"{sort}","KeyType":"RANGE"}}],"Projection":{{"ProjectionType":"ALL"}}}}}}]"#,
-            index.name
+            r#"[{{"Create":{{"IndexName":"{}","KeySchema":[{}],"Projection":{{"ProjectionType":"ALL"}}}}}}]"#,
+            index.name,
+            elements.join(",")
         );
+        let defined: Vec<String> = index.key.iter().map(define).collect();
         let given = format!(
-            "--attribute-definitions {} {} --global-secondary-index-updates {}",
-            define(partition),
-            define(sort),
+            "--attribute-definitions {} --global-secondary-index-updates {}",
+            defined.join(" "),
             quoted(&update)
         );
         self.aws("update-table", &given)
@@ -108,7 +122,7 @@ impl Remedies<'_> {
 
     fn aws(&self, operation: &str, given: &str) -> String {
         let endpoint = self.endpoint.map(|url| format!(" --endpoint-url {}", quoted(&bare(url))));
-        let table = &self.system.table().name;
+        let table = &self.schema.name;
         let endpoint = endpoint.unwrap_or_default();
         format!("aws dynamodb {operation}{endpoint} --table-name {table} {given}")
     }
@@ -120,9 +134,7 @@ fn is_wrong(mismatch: &Mismatch, wanted: &Index) -> bool {
         Mismatch::IndexKey { index, .. } | Mismatch::Projection { index, .. } => {
             *index == wanted.name
         }
-        Mismatch::Type { attribute, .. } => {
-            [&wanted.key.partition, &wanted.key.sort].iter().any(|name| *name == attribute)
-        }
+        Mismatch::Type { attribute, .. } => wanted.key.has(attribute),
         _ => false,
     }
 }

@@ -5,6 +5,7 @@ use std::time::{Duration, Instant};
 
 use latchkey_dynamodb::{Description, DynamoDb, Mismatch, Setting, TableError};
 use latchkey_runtime::System;
+use latchkey_table::Schema;
 use latchkey_value::name::EXPIRY_ATTRIBUTE;
 
 use super::remedy::Remedies;
@@ -51,14 +52,15 @@ impl Work {
     /// Does something with each table.
     fn run<F>(&self, each: F) -> Result<(), Failure>
     where
-        F: AsyncFn(&Work, &DynamoDb, &System) -> Result<TableState, TableError>,
+        F: AsyncFn(&Work, &DynamoDb, &System, &Schema) -> Result<TableState, TableError>,
     {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
         runtime.map_err(Failure::unusable)?.block_on(async {
             let service = self.remote.connect().await?;
             let mut right = true;
-            for system in &self.systems {
-                match each(self, &service, system).await {
+            let tables = |system| System::tables(system).map(move |table| (system, table));
+            for (system, table) in self.systems.iter().flat_map(tables) {
+                match each(self, &service, system, table).await {
                     Ok(found) => right &= found == TableState::Right,
                     Err(error) => return Err(Failure::Unusable(self.explained(&error, system))),
                 }
@@ -71,10 +73,15 @@ impl Work {
         self.remote.explained(error, &self.documents, system.name(), &system.table().name)
     }
 
-    async fn create(&self, service: &DynamoDb, system: &System) -> Result<TableState, TableError> {
-        let (name, table) = (system.name(), &system.table().name);
+    async fn create(
+        &self,
+        service: &DynamoDb,
+        system: &System,
+        schema: &Schema,
+    ) -> Result<TableState, TableError> {
+        let (name, table) = (system.name(), &schema.name);
         let mut told: Option<Instant> = None;
-        let made = service.make(system.table(), |waiting| {
+        let made = service.make(schema, |waiting| {
             if told.is_none_or(|at| at.elapsed() >= TELL_EVERY) {
                 eprintln!("{name}: waiting: {}", list(waiting));
                 told = Some(Instant::now());
@@ -105,8 +112,9 @@ impl Work {
         &self,
         service: &DynamoDb,
         system: &System,
+        schema: &Schema,
     ) -> Result<TableState, TableError> {
-        let table = &system.table().name;
+        let table = &schema.name;
         match service.describe(table).await? {
             Some(description) => {
                 println!("{}: {}", system.name(), shown(&description));
@@ -120,12 +128,17 @@ impl Work {
         }
     }
 
-    async fn diff(&self, service: &DynamoDb, system: &System) -> Result<TableState, TableError> {
-        let (name, table) = (system.name(), &system.table().name);
-        let arguments = self.remote.arguments(&self.documents, name, table);
-        let remedies =
-            Remedies { system, arguments: &arguments, endpoint: self.remote.endpoint.as_deref() };
-        let Some(mismatches) = service.difference(system.table()).await? else {
+    async fn diff(
+        &self,
+        service: &DynamoDb,
+        system: &System,
+        schema: &Schema,
+    ) -> Result<TableState, TableError> {
+        let (name, table) = (system.name(), &schema.name);
+        let arguments = self.remote.arguments(&self.documents, name, &system.table().name);
+        let endpoint = self.remote.endpoint.as_deref();
+        let remedies = Remedies { system, schema, arguments: &arguments, endpoint };
+        let Some(mismatches) = service.difference(schema).await? else {
             println!("{name}: there is no table `{table}`; run");
             println!("  latchkey table create{arguments}");
             return Ok(TableState::Wrong);

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use latchkey_dynamodb::TableError;
 use latchkey_runtime::{Source, System, SystemSource};
+use latchkey_table::Schema;
 use tokio::signal::unix::{SignalKind, signal};
 
 use super::unusable;
@@ -22,14 +23,19 @@ pub(super) async fn run(
         remote.connect().await.map_err(|failure| TargetError::Unusable(failure.into_reason()))?;
     let name = own_name().map_err(|error| unusable(&error.to_string()))?;
     let system = system.on_table(&name);
-    let (table, system_name) = (Arc::clone(system.table()), system.name().to_owned());
+    let tables: Vec<Arc<Schema>> = system.tables().cloned().collect();
+    let system_name = system.name().to_owned();
     let told = |error: TableError| {
         unusable(&remote.explained(&error, &arguments.documents, &system_name, &name))
     };
     // Fails before the table is made if the service cannot be reached.
-    service.difference(&table).await.map_err(told)?;
+    for table in &tables {
+        service.difference(table).await.map_err(told)?;
+    }
     let run = async {
-        service.make(&table, |_| {}).await.map_err(told)?;
+        for table in &tables {
+            service.make(table, |_| {}).await.map_err(told)?;
+        }
         let target = Target::on(system, Arc::new(service.clone())).await?;
         example::run(&document.text, &target).await
     };
@@ -37,9 +43,11 @@ pub(super) async fn run(
         ran = run => ran,
         () = stopped() => Err(unusable("stopped")),
     };
-    if let Err(error) = service.delete_table(&name).await {
-        eprintln!("{}: table `{name}` is left behind: {error}", remote.told());
-        eprintln!("remove it with `aws dynamodb delete-table --table-name {name}`");
+    for name in tables.iter().map(|table| &table.name) {
+        if let Err(error) = service.delete_table(name).await {
+            eprintln!("{}: table `{name}` is left behind: {error}", remote.told());
+            eprintln!("remove it with `aws dynamodb delete-table --table-name {name}`");
+        }
     }
     ran
 }

@@ -2,6 +2,7 @@
 
 use latchkey_runtime::draw::{self, Draw, KEY_BYTES};
 use latchkey_table::{Map, Number, Text};
+use latchkey_value::Format;
 
 use crate::arguments::Verify;
 
@@ -24,7 +25,7 @@ pub(super) struct Rule {
 #[derive(Debug, PartialEq, Eq)]
 enum Piece {
     Literal(String),
-    Attribute(Text, Option<usize>),
+    Attribute(Text, Option<Format>),
 }
 
 /// What a record is.
@@ -81,14 +82,15 @@ impl Rule {
 
     /// Judges a record.
     pub(super) fn judge(&self, record: &Map) -> Judged {
-        let text = |name: &Text, width| record.get(name).and_then(|value| draw::part(value, width));
+        let text =
+            |name: &Text, format| record.get(name).and_then(|value| draw::part(value, format));
         let passes = |(name, value): &(Text, Text)| text(name, None).as_ref() == Some(value);
         if !self.filters.iter().all(passes) {
             return Judged::Other;
         }
         let part = |piece: &Piece| match piece {
             Piece::Literal(literal) => Some(Text::from(literal.as_str())),
-            Piece::Attribute(name, width) => text(name, *width),
+            Piece::Attribute(name, format) => text(name, *format),
         };
         let subject: Option<Text> = self.subject.iter().map(part).collect();
         let Some(subject) = subject else { return Judged::Other };
@@ -124,18 +126,17 @@ fn pieces(text: &str) -> Result<Vec<Piece>, String> {
             pieces.push(Piece::Literal(literal.to_owned()));
         }
         let (hole, after) = behind.split_once('}').ok_or_else(|| bad("a brace is left open"))?;
-        let (name, width) = match hole.split_once(':') {
+        let (name, format) = match hole.split_once(':') {
             None => (hole, None),
-            Some((name, width)) => {
-                let digits = width.strip_prefix('0').and_then(|width| width.parse::<u8>().ok());
-                let digits = digits.ok_or_else(|| bad("a width is as in `{n:06}`"))?;
-                (name, Some(usize::from(digits)))
+            Some((name, format)) => {
+                let format = Format::named(format);
+                (name, Some(format.ok_or_else(|| bad("a width is as in `{n:06}`"))?))
             }
         };
         if name.is_empty() || name.contains('{') {
             return Err(bad("braces hold the name of an attribute"));
         }
-        pieces.push(Piece::Attribute(name.into(), width));
+        pieces.push(Piece::Attribute(name.into(), format));
         rest = after;
     }
     if !rest.is_empty() {

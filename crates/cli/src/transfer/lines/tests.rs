@@ -57,10 +57,13 @@ fn a_bad_line_is_told_and_those_before_it_are_kept() {
         ("{", "column 2: the text ends where a key in quotes should be"),
         ("{\"Item\":{\"PK\":{\"S\":\"P\"}}} x", "column 27: `x` after the end of the value"),
         ("[1]", "a line is `{\"Item\": {…}}` and nothing else"),
-        ("{\"Item\":{\"PK\":{\"S\":\"P\"}}}", "the item has no text under `PK` or `SK`"),
+        (
+            "{\"Item\":{\"PK\":{\"S\":\"P\"}}}",
+            "the item does not have its key: text `PK`, text `SK`",
+        ),
         (
             "{\"Item\":{\"PK\":{\"S\":\"P\"},\"SK\":{\"N\":\"1\"}}}",
-            "the item has no text under `PK` or `SK`",
+            "the item does not have its key: text `PK`, text `SK`",
         ),
         (
             "{\"Item\":{\"PK\":{\"S\":\"P\"},\"SK\":{\"S\":\"\"}}}",
@@ -68,7 +71,7 @@ fn a_bad_line_is_told_and_those_before_it_are_kept() {
         ),
         (
             "{\"Item\":{\"GSI1PK\":{\"N\":\"1\"},\"PK\":{\"S\":\"P\"},\"SK\":{\"S\":\"1\"}}}",
-            "`GSI1PK` is a key of index `GSI1` and is not a text of fitting length",
+            "`GSI1PK` is a key of index `GSI1`, and the value is not of its type or not of fitting length",
         ),
         (
             "{\"Item\":{\"PK\":{\"S\":\"P\"},\"SK\":{\"S\":\"1\"},\"s\":{\"SS\":[]}}}",

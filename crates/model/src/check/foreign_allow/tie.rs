@@ -3,8 +3,8 @@
 use crate::check::flow::{Group, fixes};
 use crate::check::truth::{Passed, each, plain};
 use crate::model::{
-    BindingId, Contract, EntityId, Expr, ExprKind, Given, Kind, Leg, Op, PutMode, Range, TextPiece,
-    Verb, What,
+    BindingId, Contract, EntityId, Expr, ExprKind, Given, Hole, KeyShape, Kind, Leg, Op, PutMode,
+    Range, Read, TextPiece, Verb, What,
 };
 use crate::types::Type;
 
@@ -36,9 +36,14 @@ pub(super) fn tied<'a>(
         tests.iter().for_each(|passed| tied.test(group, passed));
         for (read, _) in &group.way.reads {
             if let Some(binding) = read.binding.filter(|binding| !tied.items.contains(binding))
-                && tied.has_read(group, &read.what)
+                && tied.has_read(group, read)
             {
                 tied.items.push(binding);
+            }
+        }
+        for (element, result) in group.elements.iter() {
+            if tied.has_item(*result) && !tied.has_item(*element) {
+                tied.items.push(*element);
             }
         }
         let legs = group.legs.iter().map(|placed| placed.leg);
@@ -73,10 +78,14 @@ impl<'a> Tied<'a> {
     ) -> Option<EntityId> {
         let mut found = None;
         each(&group.lets, value, &mut |part| {
-            if let ExprKind::Attribute(item, _) | ExprKind::Sum(item, _) = &group.origin(part).kind
-                && !self.has_item(*item)
-            {
-                found = found.or(contract.bindings[*item].kind.entity());
+            let part = group.origin(part);
+            let item = match (&part.kind, &part.of) {
+                (ExprKind::Attribute(item, _) | ExprKind::Sum(item, _), _)
+                | (ExprKind::Binding(item), Kind::Page(_)) => *item,
+                _ => return,
+            };
+            if !self.has_item(item) {
+                found = found.or(contract.bindings[item].kind.entity());
             }
         });
         found
@@ -94,7 +103,10 @@ impl<'a> Tied<'a> {
             mine || (free && given(&leg.values))
                 || matches!(&test.test.kind, ExprKind::Owns(_) if test.truth)
         });
-        source || compared || given(&leg.key) || (leg.verb == Verb::Put && given(&leg.values))
+        source
+            || compared
+            || self.has_key(group, leg.entity, &leg.key)
+            || (leg.verb == Verb::Put && given(&leg.values))
     }
 
     /// Whether a value is tied.
@@ -107,6 +119,8 @@ impl<'a> Tied<'a> {
             ExprKind::CallerId | ExprKind::Unknown => true,
             ExprKind::Attribute(binding, _) if self.has_item(*binding) => true,
             ExprKind::Text(pieces) => pieces.iter().any(|piece| match piece {
+                // Many have one day, or one name in lower case.
+                TextPiece::Value(_, Some(format)) if format.is_lossy() => false,
                 TextPiece::Value(value, _) => self.has(group, value),
                 TextPiece::Literal(_) => false,
             }),
@@ -114,17 +128,37 @@ impl<'a> Tied<'a> {
         }
     }
 
-    fn has_read(&self, group: &Group<'a>, what: &'a What) -> bool {
-        match what {
-            What::Get(key) => key.iter().any(|given| self.has(group, &given.value)),
-            What::Batch(batch) => batch.key.iter().any(|given| self.has(group, &given.value)),
+    /// Whether a part of a key is tied. A part that the key does not tell is that of other items, too.
+    fn has_key(&self, group: &Group<'a>, entity: EntityId, key: &'a [Given]) -> bool {
+        let shape = &group.model.entities[entity].key;
+        let mut told = key.iter().filter(|given| shape.tells(&given.attribute));
+        told.any(|given| self.has(group, &given.value))
+    }
+
+    fn has_read(&self, group: &Group<'a>, read: &'a Read) -> bool {
+        match &read.what {
+            What::Get(key) => self.has_key(group, read.entity, key),
+            What::Batch(batch) => self.has_key(group, read.entity, &batch.key),
             What::Query(query) => {
                 let one = match &query.range {
                     Range::Equal(text) | Range::BeginsWith(text) => Some(text),
                     _ => None,
                 };
-                query.partition.iter().chain(one).any(|text| self.has(group, text))
+                let lossy = |shape: &&KeyShape| {
+                    shape.partition.holes().chain(shape.sort.holes()).any(Hole::is_lossy)
+                };
+                let plain = || query.partition.iter().chain(one).any(|text| self.has(group, text));
+                read.entities().all(|entity| {
+                    let shape = group.model.entities[entity].place(query.by);
+                    shape.filter(lossy).map_or_else(plain, |shape| {
+                        shape.attributes().into_iter().any(|name| {
+                            let part = group.queried_part(entity, query, name);
+                            part.is_some_and(|part| self.has(group, part))
+                        })
+                    })
+                })
             }
+            What::Part(part) => self.has_item(part.of),
         }
     }
 
@@ -163,9 +197,20 @@ impl<'a> Tied<'a> {
     /// which nothing was found ties nothing.
     fn keys(&mut self, group: &Group<'a>, around: &[Passed<'a>]) {
         for (read, _) in &group.way.reads {
-            let (Some(binding), What::Get(key)) = (read.binding, &read.what) else { continue };
-            if self.items.contains(&binding) && is_found(group, around, binding) {
-                key.iter().for_each(|given| self.tie(group, &given.value));
+            let Some(binding) = read.binding else { continue };
+            let known = self.items.contains(&binding) && is_found(group, around, binding);
+            match &read.what {
+                What::Get(key) if known => {
+                    let shape = &group.model.entities[read.entity].key;
+                    let told = key.iter().filter(|given| shape.tells(&given.attribute));
+                    told.for_each(|given| self.tie(group, &given.value));
+                }
+                What::Part(part) if known && part.one => {
+                    let names = group.model.entities[read.entity].key.attributes();
+                    let parts = names.iter().filter_map(|name| group.key_part(binding, name));
+                    parts.for_each(|value| self.tie(group, value));
+                }
+                What::Get(_) | What::Batch(_) | What::Query(_) | What::Part(_) => {}
             }
         }
     }

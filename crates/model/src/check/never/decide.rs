@@ -104,9 +104,33 @@ impl<'a> Known<'a, '_> {
         }
     }
 
+    /// A comparison of the end of an item that was read with `now`: an item that has ended is not read.
+    fn lives(&self, op: Op, a: &'a Expr, b: &'a Expr) -> Verdict {
+        let is_now = |expr: &'a Expr| matches!(plain(&self.group.lets, expr).kind, ExprKind::Now);
+        let (end, op) = match (is_now(a), is_now(b)) {
+            (false, true) => (a, op),
+            (true, false) => (b, turned(op)),
+            _ => return None,
+        };
+        let ExprKind::Attribute(item, name) = &plain(&self.group.lets, end).kind else {
+            return None;
+        };
+        let (_, read) = self.group.read_of(*item)?;
+        if self.written.contains(item) || !self.model.entities[read.entity].is_end(name) {
+            return None;
+        }
+        match op {
+            Op::Greater | Op::GreaterOrEqual | Op::NotEqual => Some((true, Vec::new())),
+            Op::Less | Op::LessOrEqual | Op::Equal => Some((false, Vec::new())),
+            _ => None,
+        }
+    }
+
     fn leaf(&self, test: &'a Expr) -> Verdict {
         match &test.kind {
-            ExprKind::Binary(op, a, b) => self.compared(*op, a, b),
+            ExprKind::Binary(op, a, b) => {
+                self.lives(*op, a, b).or_else(|| self.compared(*op, a, b))
+            }
             ExprKind::Between(x, low, high) => {
                 let sides = [
                     self.compared(Op::GreaterOrEqual, x, low),

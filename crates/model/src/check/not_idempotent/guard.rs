@@ -4,7 +4,7 @@ use latchkey_language::{Diagnostic, Rule, Span};
 
 use super::once_key::{Sends, missing};
 use super::{Around, breach};
-use crate::check::flow::{Group, Placed};
+use crate::check::flow::{Group, Placed, within};
 use crate::check::truth::Passed;
 use crate::model::{Expr, ExprKind, Leg, PutMode, Verb};
 
@@ -29,7 +29,30 @@ impl<'a> Judge<'a, '_> {
             let wrong = self.narrow(span, closer).or_else(|| self.undone(span, closer))?;
             first = first.or(Some(wrong));
         }
-        first.or_else(|| Some(breach(self.around.contract, span, what)))
+        let wrong = first.or_else(|| self.reopened(span, guards));
+        wrong.or_else(|| Some(breach(self.around.contract, span, what)))
+    }
+
+    /// An item that is made once and ends: after its end it is made again.
+    fn reopened(&self, span: Span, guards: &[Passed<'a>]) -> Option<Diagnostic> {
+        let around = self.around;
+        let mut sure = around.group.legs.iter().filter(|other| within(guards, &other.guards));
+        let mark = sure.find(|other| {
+            let ends = around.model.entities[other.leg.entity].is_expiring();
+            ends && other.leg.put == Some(PutMode::IfAbsent) && around.is_stable(other.leg)
+        })?;
+        let entity = &around.model.entities[mark.leg.entity];
+        let message =
+            format!("run twice, this happens again: the `{}` that stops it ends", entity.name);
+        Some(
+            Diagnostic::new(Rule::NotIdempotent, span, message)
+                .other(mark.leg.span, "this stops a second run until it has ended")
+                .other(entity.span, "an item of this ends")
+                .why("a message may come again at any time: later, and when dead messages are sent again")
+                .help(
+                    "mark the run by an item that stays; or waive this if no message can come again after the end",
+                ),
+        )
     }
 
     /// An item that is made once, and not once for each message.

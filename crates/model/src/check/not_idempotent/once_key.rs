@@ -10,9 +10,7 @@ use std::collections::HashMap;
 use super::Around;
 use crate::check::flow::{Group, Sent, groups, within};
 use crate::check::truth::{each, plain};
-use crate::model::{
-    BindingId, Contract, Expr, ExprKind, Leg, Model, PutMode, QueueId, TextPiece, Trigger,
-};
+use crate::model::{BindingId, Contract, Expr, ExprKind, Leg, Model, QueueId, TextPiece, Trigger};
 use crate::types::Type;
 
 /// The transactions of a document that send.
@@ -81,7 +79,8 @@ pub(super) fn missing<'a>(
 /// The fields of the message that the key of an item holds.
 fn held<'a>(around: &Around<'a, '_>, leg: &'a Leg) -> Vec<&'a str> {
     let mut fields = Vec::new();
-    for given in &leg.key {
+    let key = &around.model.entities[leg.entity].key;
+    for given in leg.key.iter().filter(|given| key.tells(&given.attribute)) {
         let mut open = vec![&given.value];
         while let Some(value) = open.pop() {
             match &around.group.origin(value).kind {
@@ -90,6 +89,7 @@ fn held<'a>(around: &Around<'a, '_>, leg: &'a Leg) -> Vec<&'a str> {
                 }
                 ExprKind::Text(pieces) => {
                     open.extend(pieces.iter().filter_map(|piece| match piece {
+                        TextPiece::Value(_, Some(format)) if format.is_lossy() => None,
                         TextPiece::Value(value, _) => Some(value),
                         TextPiece::Literal(_) => None,
                     }))
@@ -116,7 +116,7 @@ fn decides<'a>(around: &Around<'a, '_>, sent: &Sent<'a>, held: &[&str], field: &
     };
     let known = group.known(&sent.guards);
     let happens_once = group.legs.iter().any(|placed| {
-        let once = placed.leg.put == Some(PutMode::IfAbsent)
+        let once = around.is_once(placed.leg)
             || around.shuts_itself(placed.leg)
             || around.shuts_the_way(placed, &known);
         once && within(&sent.guards, &placed.guards)

@@ -1,22 +1,24 @@
 //! `stale-answer`: an answer that no order of the calls would give, although every write is in order.
 //!
-//! Three mistakes lead there. An answer shows an attribute that was read before a write, and the write does not pin
+//! Four mistakes lead there. An answer shows an attribute that was read before a write, and the write does not pin
 //! it. A `delete` removes an item that was found before, and does not insist that the item is still there. A leg
-//! answers before the leg that notices that the decision is out of date.
+//! answers before the leg that notices that the decision is out of date. A leg answers a lost race with a reason of
+//! its own.
 
 use latchkey_language::{Diagnostic, Rule, Span};
 
 use super::pin::{Pin, held, leg_pins};
-use super::{Act, Changes, Fact, Report, Use, collect, culprits, entity_of, uses};
+use super::{Act, Changes, Fact, Report, Use, collect, culprits, entity_of, lost, uses};
 use crate::check::each_leg;
 use crate::check::flow::{Group, Placed, groups, places};
 use crate::model::{
-    BindingId, Contract, EntityId, ExprKind, FailureKind, Leg, Model, PutMode, Return, StepKind,
-    Verb, What,
+    BindingId, Contract, EntityId, ExprKind, FailureKind, Kind, Leg, Model, PutMode, Return,
+    StepKind, Verb, What,
 };
 
 pub(in crate::check) fn check(model: &Model, report: &mut Report) {
     let changes = Changes::new(model);
+    lost::check(model, &changes, report);
     for contract in &model.contracts {
         let writes = groups(model, contract);
         let mut removed = Vec::new();
@@ -48,6 +50,9 @@ fn shown<'a>(
     group: &Group<'a>,
     answer: &'a Return,
 ) -> Option<Diagnostic> {
+    if let Some(told) = collection(contract, group, answer) {
+        return Some(told);
+    }
     for used in shown_facts(model, contract, group, answer) {
         let binding = used.fact.binding();
         // That mistake has been told.
@@ -110,6 +115,21 @@ fn shown<'a>(
     None
 }
 
+/// An answer with all that a query of several entities found before a write.
+fn collection(contract: &Contract, group: &Group<'_>, answer: &Return) -> Option<Diagnostic> {
+    let binding = answer.binding?;
+    let of_several = matches!(contract.bindings[binding].kind, Kind::Collection(_));
+    let mut reads = group.way.reads.iter().filter(|_| of_several);
+    let (read, before) = reads.find(|(read, _)| read.binding == Some(binding))?;
+    let written = group.way.written.iter().skip(*before).find(|leg| leg.verb != Verb::Check)?;
+    let message = "this answer shows items as they were before a write";
+    let diagnostic = Diagnostic::new(Rule::StaleAnswer, group.step.span, message)
+        .other(read.span, "read here")
+        .other(written.span, "and written since")
+        .why("the answer has neither what this call wrote nor what others wrote in between");
+    Some(diagnostic.help("return what was written, and let the caller read the list again"))
+}
+
 /// The attributes that an answer shows.
 fn shown_facts<'a>(
     model: &'a Model,
@@ -131,7 +151,18 @@ fn shown_facts<'a>(
             test: None,
         }));
     }
-    answer.with.iter().for_each(|given| collect(group, &given.value, None, &mut facts));
+    for given in &answer.with {
+        collect(group, &given.value, None, &mut facts);
+        // A list shows all attributes of its items.
+        if let (ExprKind::Binding(list), Kind::Page(entity)) = (&given.value.kind, &given.value.of)
+        {
+            facts.extend(model.entities[*entity].attributes.iter().map(|attribute| Use {
+                fact: Fact::Attribute(*list, &attribute.name),
+                span: given.span,
+                test: None,
+            }));
+        }
+    }
     facts.retain(|used| matches!(used.fact, Fact::Attribute(..)));
     facts
 }
@@ -141,7 +172,7 @@ fn touches(contract: &Contract, entities: &[EntityId]) -> bool {
     let mut found = false;
     super::each_step(&contract.steps, &mut |step| {
         found |= match &step.kind {
-            StepKind::Read(read) => entities.contains(&read.entity),
+            StepKind::Read(read) => read.entities().any(|entity| entities.contains(&entity)),
             StepKind::Write(leg) => entities.contains(&leg.entity),
             _ => false,
         };
@@ -156,7 +187,8 @@ fn removed_twice<'a>(
     group: &Group<'a>,
 ) -> Option<(BindingId, Diagnostic)> {
     let insists = |placed: &Placed<'_>| {
-        placed.leg.condition.is_some() || placed.leg.put == Some(PutMode::IfAbsent)
+        let Leg { condition, absent, put, .. } = placed.leg;
+        condition.is_some() || absent.is_some() || *put == Some(PutMode::IfAbsent)
     };
     if group.legs.iter().any(insists) {
         return None;
@@ -191,11 +223,8 @@ fn hasty<'a>(
     group: &Group<'a>,
 ) -> Option<Diagnostic> {
     for (at, early) in group.legs.iter().enumerate() {
-        let answers = early
-            .leg
-            .failure
-            .as_ref()
-            .is_some_and(|failure| matches!(failure.kind, FailureKind::Problem { .. }));
+        let mut failures = early.step.failures();
+        let answers = failures.any(|failure| matches!(failure.kind, FailureKind::Problem { .. }));
         let made_new =
             early.leg.key.iter().any(|given| matches!(given.value.kind, ExprKind::New(_)));
         if !answers || made_new {
@@ -254,7 +283,7 @@ fn writes(contract: &Contract, entity: EntityId) -> bool {
 }
 
 /// A contract in words.
-fn by(contract: &Contract, other: &Contract) -> String {
+pub(super) fn by(contract: &Contract, other: &Contract) -> String {
     match other.id == contract.id {
         true => "another call of this contract".to_owned(),
         false => format!("`{}`", other.id),

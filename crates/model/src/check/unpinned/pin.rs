@@ -3,7 +3,7 @@
 use super::{Act, Fact, Site, Use, entity_of};
 use crate::check::flow::{Group, fixes, is_stored, within};
 use crate::check::truth::{Passed, Supposed, plain};
-use crate::model::{BindingId, Contract, Expr, ExprKind, Leg, Model, Op, PutMode, Verb};
+use crate::model::{BindingId, Contract, Expr, ExprKind, Leg, Model, Op, PutMode, Verb, What};
 
 /// What holds a fact until the write is made.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -83,8 +83,9 @@ pub(super) fn leg_pins<'a>(
                     .is_some_and(|(name, value)| is_as_read(group, guards, (binding, name), value))
         })
     });
-    let kept = unchanged || pin.verb == Verb::Update || insists.iter().any(needs_item);
-    let in_key = |name: &str| pin.key.iter().any(|given| given.attribute == name);
+    let needs = pin.verb == Verb::Update || pin.absent.is_some();
+    let kept = unchanged || needs || insists.iter().any(needs_item);
+    let in_key = |name: &str| model.entities[pin.entity].key.tells(name);
     match &used.fact {
         Fact::NotThere(_) => pin.put == Some(PutMode::IfAbsent),
         Fact::There(_) => kept,
@@ -126,8 +127,9 @@ pub(super) fn asks_again<'a>(
 
 /// Whether a condition is false of an item that is not there.
 pub(in crate::check) fn needs_item(test: &Passed<'_>) -> bool {
-    let stored = |expr: &Expr| matches!(expr.kind, ExprKind::Stored(_));
+    let stored = |expr: &Expr| expr.stored_root().is_some();
     match (&test.test.kind, test.truth) {
+        (ExprKind::Contains(set, _), true) => stored(set),
         (ExprKind::Unchanged, true) => true,
         (ExprKind::Present(thing), true) | (ExprKind::Absent(thing), false) => stored(thing),
         (ExprKind::Binary(Op::NotEqual, a, b), false) => stored(a) || stored(b),
@@ -225,11 +227,31 @@ fn is_guarded<'a, L: Iterator<Item = &'a Leg>>(
     let entity = entity_of(contract, binding).map(|entity| &model.entities[entity]);
     let Some(id) = entity.and_then(|entity| entity.guarded_by) else { return false };
     let guard = &model.entities[id];
-    let Some((at, _)) = group.read_of(binding) else { return false };
+    let Some((at, found)) = group.read_of(binding) else { return false };
+    // What is found in one read with items of other entities depends on these too.
+    let (at, beside) = match &found.what {
+        What::Part(part) => match group.read_of(part.of) {
+            Some((at, whole)) if let What::Query(query) = &whole.what => {
+                let others = whole.entities().filter(|_| !part.one);
+                (at, others.map(|entity| (entity, &**query)).collect())
+            }
+            _ => return false,
+        },
+        What::Get(_) | What::Batch(_) | What::Query(_) => (at, Vec::new()),
+    };
+    let moves = |entity| entity == id || model.entities[entity].guarded_by == Some(id);
+    if !beside.iter().all(|(entity, _)| moves(*entity)) {
+        return false;
+    }
     let its_own = |read: BindingId| {
         guard.key.attributes().iter().all(|name| {
-            let (of_guard, of_item) = (group.key_part(read, name), group.key_part(binding, name));
-            of_guard.zip(of_item).is_some_and(|(a, b)| group.equal(guards, a, b))
+            let parts =
+                beside.iter().map(|(entity, query)| group.queried_part(*entity, query, name));
+            let mut parts = parts.chain([group.key_part(binding, name)]);
+            parts.all(|part| {
+                let of_guard = group.key_part(read, name);
+                of_guard.zip(part).is_some_and(|(a, b)| group.equal(guards, a, b))
+            })
         })
     };
     let held = |read: BindingId| {

@@ -71,7 +71,7 @@ fn spender<'a>(
     // A key never changes, and `illegal-move` looks at an attribute that has its moves.
     let apart = |name: &str| {
         let moves = entity.attribute(name).is_some_and(|attribute| attribute.moves.is_some());
-        moves || entity.key.attributes().contains(&name)
+        moves || entity.key.tells(name)
     };
     if matches!(&used.fact, Fact::Attribute(_, name) if apart(name)) {
         return None;

@@ -4,7 +4,7 @@ use latchkey_language::{Diagnostic, Rule, Span};
 
 use super::{Fact, Loose, entity_of};
 use crate::check::flow::{Group, Placed};
-use crate::model::{Contract, Entity, Model, StepKind, Verb, What};
+use crate::model::{Contract, Entity, Model, Part, StepKind, Verb, What};
 
 /// How many attributes a message names.
 const NAMED_MAX: usize = 3;
@@ -172,7 +172,7 @@ fn is_of_range(group: &Group<'_>, fact: &Fact<'_>) -> bool {
     let written =
         |placed: &Placed<'_>| placed.leg.verb != Verb::Check && group.is_on(placed.leg, binding);
     let read = group.read_of(binding).map(|(_, read)| &read.what);
-    matches!(read, Some(What::Query(_) | What::Batch(_)))
+    matches!(read, Some(What::Query(_) | What::Batch(_) | What::Part(Part { one: false, .. })))
         && !matches!(fact, Fact::There(_))
         && !group.legs.iter().any(written)
 }

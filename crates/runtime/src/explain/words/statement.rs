@@ -5,8 +5,8 @@ use latchkey_table::{Direction, Text};
 
 use super::{Tightness, Words, hole};
 use crate::plan::{
-    Assign, BatchOp, Bounds, Code, EndOp, GetOp, Key, Leg, OnFailure, Part, Piece, ProblemOp,
-    QueryOp, ReturnOp, Send, Strength,
+    Assign, AttributePart, BatchKeys, BatchOp, Beside, Bounds, Code, Elements, EndOp, GetOp, Key,
+    Leg, OnFailure, Part, PartOp, Piece, ProblemOp, QueryOp, ReturnOp, Send, Shown, Strength,
 };
 
 /// What happens on `retry`.
@@ -39,12 +39,26 @@ impl<'a> Words<'a> {
     }
 
     pub(in crate::explain) fn batch(&self, op: &BatchOp) -> String {
-        let (attribute, low, high) = &op.through;
-        let givens = op.keys.first().map(|key| self.givens(op.entity, key)).unwrap_or_default();
-        let givens: Vec<_> = givens.into_iter().filter(|(name, _)| *name != attribute).collect();
-        let of = self.key(&givens);
         let how = if op.snapshot { " snapshot".to_owned() } else { self.strength(&op.strong) };
-        format!("get {}{of} {attribute} in {low}..{high}{how}", self.entity(op.entity))
+        let entity = self.entity(op.entity);
+        match &op.keys {
+            BatchKeys::Numbers(keys, (attribute, low, high)) => {
+                let givens =
+                    keys.first().map(|key| self.givens(op.entity, key)).unwrap_or_default();
+                let givens: Vec<_> =
+                    givens.into_iter().filter(|(name, _)| *name != attribute).collect();
+                format!("get {entity}{} {attribute} in {low}..{high}{how}", self.key(&givens))
+            }
+            BatchKeys::Elements(keys) => {
+                let of = self.key(&self.givens(op.entity, &keys.key));
+                format!("get {entity}{of} for {}{how}", self.elements(&keys.source))
+            }
+        }
+    }
+
+    /// What is gone through: `line in lines`
+    pub(in crate::explain) fn elements(&self, source: &Elements) -> String {
+        format!("{} in {}", self.binding(source.element), self.code(&source.over))
     }
 
     pub(in crate::explain) fn get(&self, op: &GetOp) -> String {
@@ -62,7 +76,13 @@ impl<'a> Words<'a> {
 
     pub(in crate::explain) fn query(&self, op: &QueryOp) -> String {
         let by = op.index.as_ref().map(|index| format!(" by {index}")).unwrap_or_default();
-        let mut text = format!("query {}{by}{}", self.entity(op.entity), self.strength(&op.strong));
+        let entities: Vec<&str> = op.entities.iter().map(|id| self.entity(*id)).collect();
+        let shards = op.shards.as_ref().map(|shards| {
+            let (name, low, high) = &shards.through;
+            format!(" {name} in {low}..{high}")
+        });
+        let (entities, shards) = (entities.join(", "), shards.unwrap_or_default());
+        let mut text = format!("query {entities}{shards}{by}{}", self.strength(&op.strong));
         text.push_str(&format!(" where PK = {}", self.code(&op.partition)));
         let range = match &op.range {
             Bounds::All => None,
@@ -95,6 +115,11 @@ impl<'a> Words<'a> {
         text
     }
 
+    pub(in crate::explain) fn part(&self, op: &PartOp) -> String {
+        let the = if op.one { "the " } else { "" };
+        format!("{the}{} in {}", self.entity(op.entity), self.binding(op.of))
+    }
+
     pub(in crate::explain) fn leg(&self, leg: &Leg) -> String {
         let verb = leg.verb.word();
         let entity = self.entity(leg.entity);
@@ -114,11 +139,7 @@ impl<'a> Words<'a> {
             (_, None, _) => format!("{verb} {entity}{}", self.key(&key)),
         };
         if leg.verb != Verb::Put {
-            text.push_str(&self.assigns(" set ", &leg.values));
-            if !leg.removes.is_empty() {
-                text.push_str(&format!(" remove {}", leg.removes.join(", ")));
-            }
-            text.push_str(&self.assigns(" add ", &leg.adds));
+            self.changes(leg, &mut text);
         }
         let absent = leg.if_absent.then(|| "absent".to_owned());
         let test = leg.condition.as_ref().map(|test| self.within(test, Tightness::And));
@@ -179,13 +200,36 @@ impl<'a> Words<'a> {
         if others.is_empty() { String::new() } else { format!("({})", others.join(", ")) }
     }
 
-    fn assigns(&self, lead: &str, assigns: &[Assign]) -> String {
-        let assign = |assign: &Assign| {
-            let sign = if assign.maybe { "?=" } else { "=" };
-            format!("{} {sign} {}", assign.attribute, self.code(&assign.value))
+    /// What a leg changes: `set`, `remove` and `add`.
+    fn changes(&self, leg: &Leg, text: &mut String) {
+        let [mut set, mut remove, mut add] = [const { Vec::new() }; 3];
+        for assign in &leg.values {
+            let given = self.assign(assign);
+            match (&assign.part, &assign.value) {
+                (AttributePart::Within { member, .. }, Code::Nothing) => {
+                    remove.push(member.to_string());
+                }
+                (AttributePart::Whole | AttributePart::Within { .. }, _) => set.push(given),
+                (AttributePart::Element, _) => add.push(given),
+                (AttributePart::NoElement, _) => remove.push(given),
+            }
+        }
+        remove.splice(0..0, leg.removes.iter().map(|name| name.to_string()));
+        add.extend(leg.adds.iter().map(|assign| self.assign(assign)));
+        for (lead, all) in [("set", set), ("remove", remove), ("add", add)] {
+            if !all.is_empty() {
+                text.push_str(&format!(" {lead} {}", all.join(", ")));
+            }
+        }
+    }
+
+    fn assign(&self, assign: &Assign) -> String {
+        let sign = if assign.maybe { "?=" } else { "=" };
+        let place = match &assign.part {
+            AttributePart::Within { member, .. } => member.to_string(),
+            _ => assign.attribute.to_string(),
         };
-        let all: Vec<String> = assigns.iter().map(assign).collect();
-        if all.is_empty() { String::new() } else { format!("{lead}{}", all.join(", ")) }
+        format!("{place} {sign} {}", self.code(&assign.value))
     }
 
     pub(in crate::explain) fn problem(&self, op: &ProblemOp) -> String {
@@ -207,16 +251,54 @@ impl<'a> Words<'a> {
     }
 
     pub(in crate::explain) fn returned(&self, op: &ReturnOp) -> String {
-        let name = op.binding.map_or("", |id| self.binding(id));
-        let with = self.members(op.with.iter().map(|(shown, code)| (&shown.attribute, code)));
-        let with = if with.is_empty() { with } else { format!(" with{with}") };
+        let name = op.binding.map_or_else(String::new, |id| format!(" {}", self.binding(id)));
+        let with = op.with.iter().map(|(shown, beside)| {
+            let value = match beside {
+                Beside::Value(code) => self.code(code),
+                Beside::List(list, _) => self.binding(*list).to_owned(),
+            };
+            let name = &shown.attribute;
+            if *name == value.as_str() { value } else { format!("{name} = {value}") }
+        });
+        let with: Vec<String> = with.collect();
+        let with = match with.is_empty() {
+            true => String::new(),
+            false => format!(" with {{ {} }}", with.join(", ")),
+        };
         let at = op.at.as_ref().map(|pieces| {
             let path = pieces.iter().map(|piece| match piece {
                 Piece::Literal(literal) => literal.to_string(),
-                Piece::Value(code, width) => hole(&self.code(code), *width),
+                Piece::Value(code, format) => hole(&self.code(code), *format),
             });
             format!(" at {}", path.collect::<String>())
         });
-        format!("return {} {name}{with}{}", op.status, at.unwrap_or_default())
+        format!("return {}{name}{with}{}", op.status, at.unwrap_or_default())
+    }
+
+    /// What an answer has.
+    pub(in crate::explain) fn answered(&self, op: &ReturnOp) -> String {
+        let names = |shown: &[Shown]| {
+            let names: Vec<&str> = shown.iter().map(|shown| shown.attribute.as_str()).collect();
+            names.join(", ")
+        };
+        let mut text = match (&op.kinds, op.page, op.next) {
+            (Some(kinds), ..) => {
+                let each = kinds.shown.iter().map(|(kind, shown)| {
+                    let kind = super::constant(kind);
+                    format!("{}: {kind}, {}", kinds.discriminator.attribute, names(shown))
+                });
+                let each: Vec<String> = each.collect();
+                format!("nextCursor, and items with {}", each.join("; or with "))
+            }
+            (None, true, _) => format!("nextCursor, and items with {}", names(&op.shown)),
+            (None, false, Some(_)) => format!("nextCursor, and an item with {}", names(&op.shown)),
+            (None, false, None) => format!("an item with {}", names(&op.shown)),
+        };
+        for (shown, beside) in &op.with {
+            if let Beside::List(_, of_each) = beside {
+                text.push_str(&format!("; {}: items with {}", shown.attribute, names(of_each)));
+            }
+        }
+        text
     }
 }

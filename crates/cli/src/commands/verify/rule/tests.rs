@@ -81,7 +81,12 @@ fn what_makes_no_rule_is_refused() {
 fn a_subject_is_what_a_contract_would_write() {
     let attribute = |name: &str, width| Piece::Attribute(name.into(), width);
     let literal = |text: &str| Piece::Literal(text.to_owned());
-    let expected = [literal("a:"), attribute("b", None), attribute("n", Some(6)), literal("é")];
+    let expected = [
+        literal("a:"),
+        attribute("b", None),
+        attribute("n", Some(Format::Padded(6))),
+        literal("é"),
+    ];
     assert_eq!(pieces("a:{b}{n:06}é").unwrap(), expected);
 
     let rule = Rule::new(&Verify { subject: "{draw}#{n:03}".to_owned(), ..told() }).unwrap();

@@ -1,0 +1,109 @@
+//! The table: its name, the names of its keys, and its indexes.
+
+use std::ops::RangeInclusive;
+
+use crate::ast::{KeyName, KeyPart, Table, TableIndex};
+use crate::{Diagnostic, Name, Rule, Span, Spanned, TokenKind};
+
+use super::{Parser, Read, Resume};
+
+/// How long the name of a table or an index is, by DynamoDB's rule.
+const NAME_BYTES: RangeInclusive<usize> = 3..=255;
+
+/// How long the name of a key attribute is, by DynamoDB's rule.
+const KEY_NAME_BYTES: RangeInclusive<usize> = 1..=255;
+
+impl Parser<'_> {
+    pub(super) fn table(&mut self) -> Read<Table> {
+        let start = self.advance().span;
+        let name = self.table_name("the table's name", "a table", NAME_BYTES)?;
+        let (mut discriminator, mut keys, mut indexes) = (None, Vec::new(), Vec::new());
+        self.braces(Resume::Line, |parser| {
+            if parser.eat_word("type") {
+                discriminator = Some(parser.name("the attribute that tells entities apart")?);
+            } else if parser.is_word("PK") || parser.is_word("SK") {
+                keys.push(parser.key_name()?);
+            } else if parser.is_word("index") {
+                indexes.push(parser.table_index()?);
+            } else {
+                let what = "`type` and the name of the attribute that tells entities apart, `PK` or `SK` and the \
+                            name of a key, or `index`";
+                return Err(parser.expected(what));
+            }
+            Ok(())
+        })?;
+        Ok(Table { name, discriminator, keys, indexes, span: start.to(self.last_span()) })
+    }
+
+    fn table_index(&mut self) -> Read<TableIndex> {
+        let start = self.advance().span;
+        let name = self.index_name()?;
+        let mut keys = Vec::new();
+        let body = self.braces(Resume::Line, |parser| {
+            if parser.is_word("PK") || parser.is_word("SK") {
+                keys.push(parser.key_name()?);
+                Ok(())
+            } else {
+                Err(parser.expected("`PK` or `SK` and the name of the attribute that holds it"))
+            }
+        })?;
+        Ok(TableIndex { name, keys, span: start.to(body) })
+    }
+
+    fn key_name(&mut self) -> Read<KeyName> {
+        let part = self.key_part();
+        let attribute =
+            self.table_name("the attribute that holds the key", "an attribute", KEY_NAME_BYTES)?;
+        let number = match self.is_word("number") {
+            true => Some(self.advance().span),
+            false => None,
+        };
+        Ok(KeyName { part, attribute, number })
+    }
+
+    /// `PK` or `SK`, which was seen to be here.
+    pub(super) fn key_part(&mut self) -> Spanned<KeyPart> {
+        let token = self.advance();
+        let part = match self.slice(token.span) {
+            "PK" => KeyPart::Partition,
+            _ => KeyPart::Sort,
+        };
+        Spanned::new(part, token.span)
+    }
+
+    /// The name of an index.
+    pub(super) fn index_name(&mut self) -> Read<Name> {
+        self.table_name("the index's name", "an index", NAME_BYTES)
+    }
+
+    /// The name of a table, an index or a key. It is DynamoDB's and not the language's, so dashes and dots may stand
+    /// anywhere in it, and it reaches as far as a brace, a space or a comment.
+    fn table_name(&mut self, what: &str, of: &str, bytes: RangeInclusive<usize>) -> Read<Name> {
+        let start = self.token().span.start;
+        let rest = self.text.get(start..).unwrap_or_default();
+        let ends = |(at, c): (usize, char)| {
+            let comment = rest.get(at..).is_some_and(|rest| rest.starts_with("//"));
+            (c.is_whitespace() || matches!(c, '{' | '}') || comment).then_some(at)
+        };
+        let length = rest.char_indices().find_map(ends).unwrap_or(rest.len());
+        if length == 0 || matches!(self.token().kind, TokenKind::End | TokenKind::Text) {
+            return Err(self.expected(what));
+        }
+        let span = Span::new(start, start + length);
+        let mut read = 0;
+        while !self.at_end() && self.token().span.start < span.end {
+            read += self.advance().span.range().len();
+        }
+        let name = self.slice(span).to_owned();
+        // Characters that begin no token were reported by the lexer.
+        let told = read < length;
+        let known = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '.' | '-');
+        if !told && (!bytes.contains(&name.len()) || !name.chars().all(known)) {
+            let (least, most) = (bytes.start(), bytes.end());
+            let message = format!("`{name}` is not a name for {of}");
+            let help = format!("DynamoDB takes {least} to {most} of `A-Z a-z 0-9 _ . -`");
+            self.diagnostics.push(Diagnostic::new(Rule::Syntax, span, message).help(help));
+        }
+        Ok(Spanned::new(name, span))
+    }
+}

@@ -1,0 +1,143 @@
+//! What the keys of items were given as, and what they tell of the items.
+
+use latchkey_value::Format;
+
+use super::Group;
+use crate::check::truth::plain;
+use crate::model::{
+    BindingId, EntityId, Expr, ExprKind, Given, Leg, Piece, Query, Range, Template, TextPiece,
+    Verb, What,
+};
+
+impl<'a> Group<'a> {
+    /// The value of an attribute that is a part of the key of a binding's item, as it was given. A key with the day of a
+    /// time or a text in lower case does not tell the attribute.
+    pub(in crate::check) fn key_part(
+        &self,
+        binding: BindingId,
+        attribute: &str,
+    ) -> Option<&'a Expr> {
+        let given = self.given_part(binding, attribute)?;
+        // What a put or an upsert is given, it writes.
+        let written = |leg: &&Leg| {
+            leg.result == Some(binding) && matches!(leg.verb, Verb::Put | Verb::Upsert)
+        };
+        let told = match self.read_of(binding) {
+            Some((_, read)) => match &read.what {
+                // Which of its keys tells it, was seen to.
+                What::Query(_) | What::Part(_) => true,
+                What::Get(_) | What::Batch(_) => {
+                    self.model.entities[read.entity].key.tells(attribute)
+                }
+            },
+            None => self
+                .legs_with_result(binding)
+                .all(|leg| written(&leg) || self.model.entities[leg.entity].key.tells(attribute)),
+        };
+        told.then_some(given)
+    }
+
+    fn legs_with_result(&self, binding: BindingId) -> impl Iterator<Item = &'a Leg> {
+        let legs = self.legs.iter().map(|placed| placed.leg);
+        let all = legs.chain(self.way.written.iter().copied());
+        all.filter(move |leg| leg.result == Some(binding) && leg.target.is_none())
+    }
+
+    /// What a part of the key of a binding's item was given as. Two items that were given the same are one item.
+    pub(in crate::check) fn given_part(
+        &self,
+        binding: BindingId,
+        attribute: &str,
+    ) -> Option<&'a Expr> {
+        let of_key = |key: &'a [Given]| {
+            key.iter().find(|given| given.attribute == attribute).map(|given| &given.value)
+        };
+        if let Some((_, read)) = self.read_of(binding) {
+            return match &read.what {
+                What::Get(key) => of_key(key),
+                // What an element says is another thing for each item.
+                What::Batch(batch) => of_key(&batch.key).filter(|value| !batch.varies(value)),
+                What::Query(query) => self.queried_part(read.entity, query, attribute),
+                What::Part(part) => match self.read_of(part.of).map(|(_, whole)| &whole.what) {
+                    Some(What::Query(query)) => self.queried_part(read.entity, query, attribute),
+                    _ => None,
+                },
+            };
+        }
+        self.legs_with_result(binding).next().and_then(|leg| of_key(&leg.key))
+    }
+
+    /// What a query gives as a part of the keys of an entity.
+    pub(in crate::check) fn queried_part(
+        &self,
+        entity: EntityId,
+        query: &'a Query,
+        name: &str,
+    ) -> Option<&'a Expr> {
+        let entity = &self.model.entities[entity];
+        let shape = entity.place(query.by)?;
+        let partition = query.partition.as_ref();
+        let partition = partition.and_then(|text| self.hole(&shape.partition, text, name));
+        partition.or_else(|| match &query.range {
+            Range::Equal(text) => self.hole(&shape.sort, text, name),
+            _ => None,
+        })
+    }
+
+    /// The value that a text has where a template has an attribute, if both have the same literal parts.
+    fn hole(&self, template: &Template, text: &'a Expr, name: &str) -> Option<&'a Expr> {
+        let text = plain(&self.lets, text);
+        // Of several partitions, nobody knows in which an item was found.
+        let known = |value: &&Expr| !matches!(value.kind, ExprKind::Through(_));
+        let ExprKind::Text(pieces) = &text.kind else {
+            // A key that is one value, and is given as one.
+            let alone = template.alone().filter(|hole| hole.attribute == name);
+            return alone.map(|_| text).filter(known);
+        };
+        let mut found = None;
+        for (piece, text) in template.pieces.iter().zip(pieces) {
+            match (piece, text) {
+                (Piece::Literal(a), TextPiece::Literal(b)) if a == b => {}
+                (Piece::Hole(hole), TextPiece::Value(value, format)) => {
+                    // A text in one form tells nothing of a value in another; zeros before a number are no other form.
+                    let plain = |format: Option<Format>| {
+                        format.filter(|format| !matches!(format, Format::Padded(_)))
+                    };
+                    let whole = !hole.is_lossy() && plain(hole.format) == plain(*format);
+                    if hole.attribute == name && whole {
+                        found = Some(value);
+                    }
+                }
+                _ => return None,
+            }
+        }
+        found.filter(known).filter(|_| template.pieces.len() == pieces.len())
+    }
+
+    /// An expression as it was first given: a part of an item's key is what the item was asked for by.
+    pub(in crate::check) fn origin(&self, expr: &'a Expr) -> &'a Expr {
+        let mut expr = plain(&self.lets, expr);
+        // A read names only what is above it, so this ends.
+        while let ExprKind::Attribute(binding, name) = &expr.kind
+            && let Some(given) = self.key_part(*binding, name)
+        {
+            expr = plain(&self.lets, given);
+        }
+        expr
+    }
+
+    /// Whether a leg is on the very item of a binding.
+    pub(in crate::check) fn is_on(&self, leg: &'a Leg, binding: BindingId) -> bool {
+        let asked = self.read_of(binding).is_some_and(|(_, read)| read.entity == leg.entity);
+        leg.target == Some(binding)
+            || asked
+                && leg.key.iter().all(|given| {
+                    let value = plain(&self.lets, &given.value);
+                    matches!(&value.kind, ExprKind::Attribute(other, name)
+                        if *other == binding && *name == given.attribute)
+                        || self
+                            .given_part(binding, &given.attribute)
+                            .is_some_and(|part| self.alike(part, value, None))
+                })
+    }
+}

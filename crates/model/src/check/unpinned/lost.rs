@@ -1,0 +1,180 @@
+//! A leg that answers a lost race with a reason of its own, or takes a message for done that has lost one.
+
+use latchkey_language::{Diagnostic, Rule, Span};
+
+use super::answer::by;
+use super::{Changes, Report};
+use crate::check::flow::{Group, Placed, fixes, groups};
+use crate::check::truth::{Passed, each, plain};
+use crate::model::{
+    BindingId, Contract, Ending, ExprKind, FailureKind, Given, Leg, Model, OnFailure, PutMode,
+    StepKind, each_step,
+};
+
+pub(super) fn check<'a>(model: &'a Model, changes: &Changes<'a>, report: &mut Report) {
+    for contract in model.bodies() {
+        for group in groups(model, contract) {
+            for placed in &group.legs {
+                let found = Found { model, contract, changes, group: &group, placed };
+                if let Some(told) = found.race().or_else(|| found.taken()) {
+                    report.raise(told, &placed.step.waivers);
+                }
+            }
+        }
+    }
+}
+
+/// A problem that is answered: its status, its name and the members beside its text.
+type Problem<'a> = (u16, &'a str, &'a [Given]);
+
+fn problem(failure: &OnFailure) -> Option<Problem<'_>> {
+    match &failure.kind {
+        FailureKind::Problem { status, code, with, .. } => Some((*status, code, with)),
+        FailureKind::Retry | FailureKind::Steps(_) | FailureKind::End(_) => None,
+    }
+}
+
+struct Found<'a, 'g> {
+    model: &'a Model,
+    contract: &'a Contract,
+    changes: &'g Changes<'a>,
+    group: &'g Group<'a>,
+    placed: &'g Placed<'a>,
+}
+
+impl<'a> Found<'a, '_> {
+    /// A condition that the item is as it was read, and an `else` that neither runs again nor says so.
+    fn race(&self) -> Option<Diagnostic> {
+        let leg = self.placed.leg;
+        let failure = leg.failure.as_ref()?;
+        let insists = self.group.insists(leg);
+        let (binding, name, span) = insists.iter().find_map(|test| self.as_read(test))?;
+        let culprits = self.changes.overwrites(leg.entity, name);
+        let other = culprits.iter().find(|other| !std::ptr::eq(**other, self.contract));
+        let why = |other: &Contract| {
+            format!(
+                "the condition is false once {} has written the item, and says nothing else about it",
+                by(self.contract, other)
+            )
+        };
+        if let Some(problem) = problem(failure) {
+            let other = other.or(culprits.first())?;
+            if self.is_said_before(problem, binding, name) {
+                return None;
+            }
+            let (status, code, _) = problem;
+            let message = format!("a call that loses a race is told `{status} {code}`");
+            return Some(
+                Diagnostic::new(Rule::StaleAnswer, failure.span, message)
+                    .other(span, "false if another call came first")
+                    .why(why(other))
+                    .help("write `else retry`: the call runs again, and decides on the item as it is then"),
+            );
+        }
+        // If only the worker itself moves what it insists on, then another delivery has done the work.
+        let FailureKind::End(Ending::Done) = &failure.kind else { return None };
+        let message = "a message that loses a race is taken for done";
+        Some(
+            Diagnostic::new(Rule::StaleAnswer, failure.span, message)
+                .other(span, "false if another call came first")
+                .why(why(other?))
+                .help("write `else retry`, or `else later`: the message is worked on again"),
+        )
+    }
+
+    /// The attribute that a condition compares with what was read of the same item.
+    fn as_read(&self, test: &Passed<'a>) -> Option<(BindingId, &'a str, Span)> {
+        let leg = self.placed.leg;
+        if matches!(test.test.kind, ExprKind::Unchanged) && test.truth {
+            let counter = self.model.entities[leg.entity].counter()?;
+            return Some((leg.target?, &counter.name, test.test.span));
+        }
+        let (name, value) = fixes(test)?;
+        match &plain(&self.group.lets, value).kind {
+            ExprKind::Attribute(binding, read)
+                if read == name && self.group.is_on(leg, *binding) =>
+            {
+                Some((*binding, name, test.test.span))
+            }
+            _ => None,
+        }
+    }
+
+    /// Whether a test on the way has the same answer for an item of which the attribute is another.
+    fn is_said_before(&self, refusal: Problem<'a>, binding: BindingId, name: &str) -> bool {
+        let lets = &self.group.lets;
+        let counter = self.model.entities[self.placed.leg.entity].counter();
+        let counts = counter.is_some_and(|counter| counter.name == name);
+        let asks = |atom: &Passed<'a>| {
+            let mut asks = false;
+            each(lets, atom.test, &mut |part| {
+                asks |= matches!(&part.kind, ExprKind::Attribute(other, read)
+                    if *other == binding && read == name);
+            });
+            // That a counter is another is sure only where the caller has said which it is to be.
+            asks && (!counts || atom.equality().is_some())
+        };
+        self.tested_with(refusal, &asks)
+    }
+
+    /// Whether a `require` or `match` on the way has such a test, and refuses in the same words.
+    fn tested_with(&self, refusal: Problem<'a>, asks: &dyn Fn(&Passed<'a>) -> bool) -> bool {
+        let tests = self.group.way.tests.iter();
+        let mut such = tests.filter(|passed| passed.atoms(&self.group.lets).iter().any(asks));
+        such.any(|passed| {
+            let mut same = false;
+            each_step(&self.contract.steps, &mut |step| {
+                if let StepKind::Require(test, Some(failure))
+                | StepKind::Match(test, Some(failure)) = &step.kind
+                    && std::ptr::eq(test, passed.test)
+                {
+                    same |= problem(failure).is_some_and(|other| self.is_same(refusal, other));
+                }
+            });
+            same
+        })
+    }
+
+    fn is_same(&self, a: Problem<'a>, b: Problem<'a>) -> bool {
+        let reads = |given: &Given| {
+            let mut reads = false;
+            given.value.walk(&mut |part| reads |= matches!(part.kind, ExprKind::Attribute(..)));
+            reads
+        };
+        (a.0, a.1, a.2.len()) == (b.0, b.1, b.2.len())
+            && a.2.iter().zip(b.2).all(|(a, b)| {
+                a.attribute == b.attribute
+                    && self.group.alike(&a.value, &b.value, None)
+                    // What is shown is as it was read, and not what made the condition false.
+                    && !reads(a)
+            })
+    }
+
+    /// A `put … if absent` behind a read that found nothing, with another answer than the test of that read.
+    fn taken(&self) -> Option<Diagnostic> {
+        let leg: &Leg = self.placed.leg;
+        let failure = leg.failure.as_ref().filter(|_| leg.put == Some(PutMode::IfAbsent))?;
+        let refusal = problem(failure)?;
+        let is_absent = |atom: &Passed<'a>| match (&atom.test.kind, atom.truth) {
+            (ExprKind::Absent(thing), true) | (ExprKind::Present(thing), false) => {
+                let thing = plain(&self.group.lets, thing);
+                matches!(thing.kind, ExprKind::Binding(binding) if self.group.is_on(leg, binding))
+            }
+            _ => false,
+        };
+        let known = self.group.known(&self.placed.guards);
+        let tested = known.iter().find(|atom| is_absent(atom))?;
+        if self.tested_with(refusal, &is_absent) {
+            return None;
+        }
+        let (status, code, _) = refusal;
+        let message = format!("a call that loses a race is told `{status} {code}`");
+        Some(
+            Diagnostic::new(Rule::StaleAnswer, failure.span, message)
+                .other(tested.test.span, "a call that comes second is answered here")
+                .other(leg.span, "a call that comes at the same time is refused here")
+                .why("both calls find the item that the other has made, and are answered differently")
+                .help("write `else retry`: the call runs again and finds the item; or give the same answer in both places"),
+        )
+    }
+}

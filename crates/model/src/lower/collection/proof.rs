@@ -1,0 +1,157 @@
+//! Whether a query of several entities finds the one item of an entity whenever that item is there.
+//!
+//! Three things must hold for every input: no second item of the entity lies in the range; the item lies in it; and
+//! nothing that is read before the item can use up what the query reads.
+
+use std::collections::HashMap;
+
+use latchkey_value::Format;
+
+use crate::model::{
+    By, EntityId, Expr, ExprKind, Hole, KeyShape, Limit, Model, Order, Piece, Query, Range,
+    Template, TextPiece,
+};
+
+/// Why it does not.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(in crate::lower) enum Unproved {
+    /// There may be several.
+    Several,
+    /// The range may leave it out.
+    Outside,
+    /// Others may come before it.
+    Behind,
+}
+
+/// The parts of a key that a query fixes, each by the place of its value in the query. Where a query fixes the day of a
+/// time, it fixes that form of the attribute, and not the attribute.
+type Fixed<'a> = HashMap<(&'a str, Option<Format>), usize>;
+
+/// A part of a key: an attribute, or a form of it that many values have.
+fn part(hole: &Hole) -> (&str, Option<Format>) {
+    (&hole.attribute, hole.format.filter(|format| format.is_lossy()))
+}
+
+/// The place of a part in a query, if the query fixes the part.
+fn place<'f>(fixed: &Fixed<'f>, hole: &'f Hole) -> Option<usize> {
+    fixed.get(&part(hole)).or_else(|| fixed.get(&(hole.attribute.as_str(), None))).copied()
+}
+
+/// Looks whether a query finds the item of an entity; the others are those it finds beside.
+pub(in crate::lower) fn prove(
+    model: &Model,
+    entity: EntityId,
+    others: &[EntityId],
+    query: &Query,
+) -> Result<(), Unproved> {
+    // What is missing here was reported.
+    let (Some(shape), Some(partition)) = (model.entities[entity].place(query.by), &query.partition)
+    else {
+        return Ok(());
+    };
+    let mut fixed = fixed(&shape.partition, partition, 0).ok_or(Unproved::Several)?;
+    if let Range::Equal(text) = &query.range {
+        let behind = fixed.len();
+        fixed.extend(self::fixed(&shape.sort, text, behind).unwrap_or_default());
+    }
+    // An index may hold any number of items under one key.
+    let key = match query.by {
+        By::Table | By::Unknown => shape,
+        By::Index(_) => &model.entities[entity].key,
+    };
+    let mut parts = key.partition.holes().chain(key.sort.holes());
+    if !parts.all(|hole| place(&fixed, hole).is_some()) {
+        return Err(Unproved::Several);
+    }
+    if !is_within(shape, &query.range) {
+        return Err(Unproved::Outside);
+    }
+    let other = |id: &EntityId| {
+        let other = model.entities[*id].place(query.by);
+        other.is_none_or(|other| {
+            let known = self::fixed(&other.partition, partition, 0).unwrap_or_default();
+            is_first((shape, &fixed), (other, &known), &query.order)
+        })
+    };
+    let few = query.limit.as_ref().is_some_and(|limit| match limit {
+        Limit::Page { .. } | Limit::First(_) => true,
+    });
+    match few && !others.iter().all(other) {
+        true => Err(Unproved::Behind),
+        false => Ok(()),
+    }
+}
+
+/// The attributes of a template that a text fixes, if both have the same pieces; the places are counted from a number.
+fn fixed<'a>(template: &'a Template, text: &Expr, from: usize) -> Option<Fixed<'a>> {
+    let ExprKind::Text(pieces) = &text.kind else { return None };
+    if template.pieces.len() != pieces.len() {
+        return None;
+    }
+    let mut fixed = HashMap::new();
+    for (at, pair) in template.pieces.iter().zip(pieces).enumerate() {
+        match pair {
+            (Piece::Literal(a), TextPiece::Literal(b)) if a == b => {}
+            (Piece::Hole(hole), TextPiece::Value(value, format))
+                if hole.format == *format && !matches!(value.kind, ExprKind::Through(_)) =>
+            {
+                fixed.insert(part(hole), from + at);
+            }
+            _ => return None,
+        }
+    }
+    Some(fixed)
+}
+
+/// Whether every sort key that an item can have lies in a range.
+fn is_within(shape: &KeyShape, range: &Range) -> bool {
+    let sort = shape.sort.language();
+    let below = |bound: &Expr, inclusive: bool| {
+        let (most, bound) = (sort.supremum(), bound.language().infimum());
+        most < bound || (inclusive && most == bound)
+    };
+    let above = |bound: &Expr, inclusive: bool| {
+        let (least, bound) = (sort.infimum(), bound.language().supremum());
+        bound < least || (inclusive && least == bound)
+    };
+    match range {
+        Range::All | Range::Equal(_) => true,
+        Range::BeginsWith(prefix) => match &prefix.kind {
+            ExprKind::Text(pieces) => match pieces.as_slice() {
+                [] => true,
+                [TextPiece::Literal(text)] => sort.beginning().starts_with(text.as_bytes()),
+                _ => false,
+            },
+            _ => false,
+        },
+        Range::Between(low, high) => above(low, true) && below(high, true),
+        Range::Side { below: true, inclusive, bound } => below(bound, *inclusive),
+        Range::Side { below: false, inclusive, bound } => above(bound, *inclusive),
+    }
+}
+
+/// Whether one item is read before all items of another entity. What both keys begin with does not count: equal texts,
+/// and values that the query fixes at the same place.
+fn is_first(
+    (one, fixed): (&KeyShape, &Fixed<'_>),
+    (other, known): (&KeyShape, &Fixed<'_>),
+    order: &Order,
+) -> bool {
+    let same = |pair: &(&Piece, &Piece)| match pair {
+        (Piece::Literal(a), Piece::Literal(b)) => a == b,
+        (Piece::Hole(a), Piece::Hole(b)) => {
+            let at = place(fixed, a);
+            at.is_some() && at == place(known, b) && a.format == b.format
+        }
+        _ => false,
+    };
+    let (one, other) = (&one.sort.pieces, &other.sort.pieces);
+    let common = one.iter().zip(other).take_while(same).count();
+    let rest = |pieces: &[Piece]| Template::language_of(pieces.get(common..).unwrap_or_default());
+    let (one, other) = (rest(one), rest(other));
+    match order {
+        Order::Ascending => one.supremum() < other.infimum(),
+        Order::Descending => one.infimum() > other.supremum(),
+        Order::DescendingWhen(_) => false,
+    }
+}

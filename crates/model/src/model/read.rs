@@ -1,0 +1,292 @@
+//! Reads: one item, several, a range, and parts of what a range holds.
+
+use latchkey_language::Span;
+
+use super::{
+    BindingId, Contract, EntityId, Expr, ExprKind, Given, IndexId, OnFailure, StepKind, each_step,
+};
+
+/// A read of one item or of a range.
+#[derive(Debug)]
+pub struct Read {
+    /// The binding of the item that was found.
+    pub binding: Option<BindingId>,
+    /// The entity; of a query of several, the first.
+    pub entity: EntityId,
+    /// The other entities of a query.
+    pub also: Vec<EntityId>,
+    /// When it must see every write before it.
+    pub strong: Strong,
+    /// What is read.
+    pub what: What,
+    /// What happens if nothing is found.
+    pub failure: Option<OnFailure>,
+    /// Where it is written.
+    pub span: Span,
+}
+
+impl Read {
+    /// The entities it reads items of.
+    pub fn entities(&self) -> impl Iterator<Item = EntityId> {
+        std::iter::once(self.entity).chain(self.also.iter().copied())
+    }
+}
+
+/// When a read is strong.
+#[derive(Debug, Clone)]
+pub enum Strong {
+    /// Never.
+    No,
+    /// Always.
+    Yes,
+    /// If this holds.
+    When(Expr),
+}
+
+/// What is read.
+#[derive(Debug)]
+pub enum What {
+    /// The item of a key, by the attributes it is made of.
+    Get(Vec<Given>),
+    /// The items of several keys; those that are not there are left out.
+    Batch(Box<Batch>),
+    /// A range.
+    Query(Box<Query>),
+    /// What a query of several entities has found of one of them. It asks nothing of the table.
+    Part(Part),
+}
+
+/// A part of what a query of several entities has found.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Part {
+    /// What the query has found.
+    pub of: BindingId,
+    /// Whether it is the one item there can be, and else all of them.
+    pub one: bool,
+    /// Whether the query reads page by page.
+    pub paged: bool,
+    /// How many of the items the query reads for sure if there are as many; `None` where items of other entities may
+    /// come in their place.
+    pub sure: Option<u32>,
+}
+
+/// Items that are read at once.
+#[derive(Debug)]
+pub struct Batch {
+    /// The attributes their keys are made of, but for one that goes through numbers.
+    pub key: Vec<Given>,
+    /// What their keys differ by.
+    pub by: BatchBy,
+    /// Whether all are read at one instant.
+    pub snapshot: bool,
+}
+
+/// What the keys of a batch differ by.
+#[derive(Debug)]
+pub enum BatchBy {
+    /// A whole number.
+    Numbers {
+        /// The attribute that goes through a range.
+        attribute: String,
+        /// Its least value.
+        low: i64,
+        /// Its greatest value.
+        high: i64,
+    },
+    /// The elements of a list, or the items of a result.
+    Elements {
+        /// The list, or the binding of the result.
+        over: Expr,
+        /// The binding of the element.
+        element: BindingId,
+        /// The most elements.
+        most: u64,
+    },
+}
+
+impl Batch {
+    /// How many keys there are at most.
+    pub fn count(&self) -> u64 {
+        match &self.by {
+            BatchBy::Numbers { low, high, .. } => high.abs_diff(*low).saturating_add(1),
+            BatchBy::Elements { most, .. } => *most,
+        }
+    }
+
+    /// The list or the result that says which items are read.
+    pub fn over(&self) -> Option<&Expr> {
+        match &self.by {
+            BatchBy::Numbers { .. } => None,
+            BatchBy::Elements { over, .. } => Some(over),
+        }
+    }
+
+    /// The result that says which items are read, and the binding of its element.
+    pub fn result(&self) -> Option<(BindingId, BindingId)> {
+        match &self.by {
+            BatchBy::Elements { over, element, .. } => Some((over.result()?, *element)),
+            BatchBy::Numbers { .. } => None,
+        }
+    }
+
+    /// Whether a value differs from item to item.
+    pub fn varies(&self, value: &Expr) -> bool {
+        let BatchBy::Elements { element, .. } = &self.by else { return false };
+        let mut varies = false;
+        value.walk(&mut |part| {
+            varies |= matches!(&part.kind, ExprKind::Binding(id) | ExprKind::Attribute(id, _)
+                if id == element);
+        });
+        varies
+    }
+
+    /// The values that say which items are read.
+    pub fn values(&self) -> impl Iterator<Item = &Expr> {
+        self.key.iter().map(|given| &given.value).chain(self.over())
+    }
+}
+
+/// The numbers that a part of the partition key goes through.
+#[derive(Debug, Clone)]
+pub struct Through {
+    /// The attribute.
+    pub attribute: String,
+    /// Its least value.
+    pub low: i64,
+    /// Its greatest value.
+    pub high: i64,
+    /// Where it is written.
+    pub span: Span,
+}
+
+impl Through {
+    /// How many partitions there are.
+    pub fn count(&self) -> u64 {
+        self.high.abs_diff(self.low).saturating_add(1)
+    }
+}
+
+/// What a query reads.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum By {
+    /// The table.
+    Table,
+    /// An index in which the entity has a place.
+    Index(IndexId),
+    /// An index that the entity does not have, which is reported.
+    Unknown,
+}
+
+/// A range of a partition.
+#[derive(Debug)]
+pub struct Query {
+    /// What is read.
+    pub by: By,
+    /// The numbers by which its partitions differ, if it reads several.
+    pub through: Option<Through>,
+    /// The partition; `None` where none is fixed.
+    pub partition: Option<Expr>,
+    /// The sort keys.
+    pub range: Range,
+    /// Conditions on anything else.
+    pub filters: Vec<Span>,
+    /// Which end comes first.
+    pub order: Order,
+    /// How many; `None` where the query does not say.
+    pub limit: Option<Limit>,
+}
+
+impl Query {
+    /// The texts its partition and its range are made of.
+    pub fn texts(&self) -> impl Iterator<Item = &Expr> {
+        self.partition.iter().chain(self.range_texts())
+    }
+
+    /// The texts its range is made of.
+    pub fn range_texts(&self) -> impl Iterator<Item = &Expr> {
+        let (first, second) = match &self.range {
+            Range::All => (None, None),
+            Range::Equal(text) | Range::BeginsWith(text) | Range::Side { bound: text, .. } => {
+                (Some(text), None)
+            }
+            Range::Between(low, high) => (Some(low), Some(high)),
+        };
+        first.into_iter().chain(second)
+    }
+}
+
+/// The sort keys of a query.
+#[derive(Debug)]
+pub enum Range {
+    /// All of the partition.
+    All,
+    /// This one.
+    Equal(Expr),
+    /// Those that begin with this.
+    BeginsWith(Expr),
+    /// Those from the first to the second.
+    Between(Expr, Expr),
+    /// Those on one side of this: below, or above; and whether it is among them.
+    Side {
+        /// Whether they lie below it.
+        below: bool,
+        /// Whether it is among them.
+        inclusive: bool,
+        /// The bound.
+        bound: Expr,
+    },
+}
+
+/// Which end of a range comes first.
+#[derive(Debug)]
+pub enum Order {
+    /// The lowest sort key.
+    Ascending,
+    /// The highest.
+    Descending,
+    /// The highest if this holds, or else the lowest.
+    DescendingWhen(Expr),
+}
+
+/// How many items a query returns.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Limit {
+    /// A page.
+    Page {
+        /// How many, unless the caller says.
+        size: u32,
+        /// The most a caller may ask for.
+        max: u32,
+        /// The name by which a caller sizes the page, where that is not `pageSize`.
+        sized_by: Option<String>,
+    },
+    /// The first so many.
+    First(u32),
+}
+
+impl Contract {
+    /// The read that a name was first given to.
+    pub fn read_of(&self, binding: BindingId) -> Option<&Read> {
+        let mut found = None;
+        each_step(&self.steps, &mut |step| {
+            if let StepKind::Read(read) = &step.kind
+                && read.binding == Some(binding)
+            {
+                found = found.or(Some(&**read));
+            }
+        });
+        found
+    }
+
+    /// The query that found what a read has: the read itself, or the one that the read takes a part of.
+    pub fn query_of<'a>(&'a self, read: &'a Read) -> Option<(&'a Read, &'a Query)> {
+        match &read.what {
+            What::Query(query) => Some((read, query)),
+            What::Part(part) => match self.read_of(part.of) {
+                Some(whole) if let What::Query(query) = &whole.what => Some((whole, query)),
+                _ => None,
+            },
+            What::Get(_) | What::Batch(_) => None,
+        }
+    }
+}

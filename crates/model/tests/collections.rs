@@ -1,0 +1,247 @@
+//! Queries of several entities: what they may find, what can be taken of it, and what may rest on that.
+
+use latchkey_language::{Level, Rule};
+use latchkey_model::check;
+
+const FACTS: &str = "consistency strong\nexpect 0.. items\nrate 1/s\n";
+const SHOWN: &str = "consistency eventual\nexpect 0.. items\nrate 1/s\n";
+const NONE: [&str; 0] = [];
+
+/// Customers with orders and invoices in their partition, and a contract on them.
+fn found(steps: &str) -> Vec<(Rule, String)> {
+    let shown = if steps.contains("strong") { FACTS } else { SHOWN };
+    let text = format!(
+        "```contract\nsystem shop\ntable Shop {{ type kind }}\nrole clerk\n\
+         entity Desk \"DESK\" {{\nPK = \"CUSTOMER#{{customerId}}\"\nSK = \"DESK\"\ncustomerId id\nrevision counter\n}}\n\
+         entity Customer \"CUSTOMER\" {{\nPK = \"CUSTOMER#{{customerId}}\"\nSK = \"META\"\ncustomerId id\n\
+         ownerId id\nnote text(9)? secret\nversion counter\n\
+         index ByOwner {{ PK = \"OWNER#{{ownerId}}\" SK = \"CUSTOMER#{{customerId}}\" }}\n}}\n\
+         entity Order \"ORDER\" guarded by Desk {{\nPK = \"CUSTOMER#{{customerId}}\"\nSK = \"ORDER#{{orderId}}\"\n\
+         customerId id\norderId id\ncents int 1..\nownerId id\n\
+         index ByOwner {{ PK = \"OWNER#{{ownerId}}\" SK = \"ORDER#{{orderId}}\" }}\n}}\n\
+         entity Refund \"REFUND\" guarded by Desk {{\nPK = \"CUSTOMER#{{customerId}}\"\nSK = \"ORDER#{{orderId}}#REFUND\"\n\
+         customerId id\norderId id\ncents int 1..\n}}\n\
+         contract A-0 \"Open\" {{\nPOST /customers/{{customerId}}\ninput note text(9)?\nallow caller is clerk\n\
+         transact {{\ndesk = put Desk {{ customerId }} if absent else 409 there\n\
+         put Customer {{ customerId, ownerId = caller.id, note }} if absent else 409 there\n}}\n\
+         return 201 desk\n{FACTS}}}\n\
+         contract A-1 \"Order\" {{\nPOST /customers/{{customerId}}/orders\ninput orderId id, cents Order.cents\n\
+         allow caller is clerk\ndesk = get Desk strong else 404 no-desk\ntransact {{\n\
+         order = put Order {{ customerId, orderId, cents, ownerId = caller.id }} if absent else 409 there\n\
+         update desk set revision = .revision + 1 if unchanged else retry\n}}\nreturn 201 order\n{FACTS}}}\n\
+         contract A-2 \"Refund\" {{\nPOST /customers/{{customerId}}/refunds\ninput orderId id, cents Order.cents\n\
+         allow caller is clerk\ndesk = get Desk strong else 404 no-desk\ntransact {{\n\
+         refund = put Refund {{ customerId, orderId, cents }} if absent else 409 there\n\
+         update desk set revision = .revision + 1 if unchanged else retry\n}}\nreturn 201 refund\n{FACTS}}}\n\
+         contract A-3 \"Hand over\" {{\nPOST /customers/{{customerId}}/owner\ninput to id\nallow caller is clerk\n\
+         customer = get Customer strong else 404 not-found\n\
+         waive moving-index-key \"few\"\n\
+         update customer set note = \"x\", version = .version + 1 if unchanged and .ownerId != to else retry\n\
+         return customer\n{FACTS}}}\n\
+         contract T \"Trap\" {{\n{steps}\n{shown}}}\n```\n"
+    );
+    let all = check(&text).diagnostics;
+    let of_trap = |rule: Rule| !matches!(rule, Rule::Waive | Rule::Unused);
+    let told = all.iter().filter(|one| of_trap(one.rule));
+    told.map(|one| (one.rule, one.message.clone())).collect()
+}
+
+#[track_caller]
+fn is(steps: &str, expected: &[&str]) {
+    let all = found(steps);
+    let rules: Vec<&str> = all.iter().map(|(rule, _)| rule.slug()).collect();
+    assert_eq!(rules, expected, "{steps}\n{all:#?}");
+}
+
+#[track_caller]
+fn says(steps: &str, message: &str) {
+    let all = found(steps);
+    assert!(all.iter().any(|(_, told)| told == message), "{steps}\n{all:#?}");
+}
+
+const GET: &str = "GET /customers/{customerId}/all\nallow caller is clerk\n";
+const WHOLE: &str =
+    "all = query Desk, Customer, Order, Refund where PK = \"CUSTOMER#{customerId}\"";
+
+#[test]
+fn a_query_lists_every_entity_it_can_meet() {
+    is(&format!("{GET}{WHOLE} page 25\nreturn all"), &NONE);
+    let some =
+        "all = query Customer, Order where PK = \"CUSTOMER#{customerId}\" page 25\nreturn all";
+    is(&format!("{GET}{some}"), &["foreign-items", "foreign-items"]);
+    let missing = "all = query Customer, Order, Refund\nwhere PK = \"CUSTOMER#{customerId}\" and SK begins_with \"ORDER#\"\n\
+                   page 25\nreturn all";
+    is(&format!("{GET}{missing}"), &["foreign-items"]);
+    let own = "all = query Order, Refund\nwhere PK = \"CUSTOMER#{customerId}\" and SK begins_with \"ORDER#\"\npage 25\n\
+               return all";
+    is(&format!("{GET}{own}"), &NONE);
+    let by =
+        "all = query Customer, Order by ByOwner where PK = \"OWNER#{ownerId}\" page 25\nreturn all";
+    is(&format!("GET /owners/{{ownerId}}/all\nallow caller is clerk\n{by}"), &NONE);
+    let other = "all = query Customer, Refund by ByOwner where PK = \"OWNER#{ownerId}\" page 25\nreturn all";
+    is(&format!("GET /owners/{{ownerId}}/all\nallow caller is clerk\n{other}"), &["name"]);
+}
+
+#[test]
+fn the_one_item_is_found_if_it_is_there() {
+    let the = |query: &str, entity: &str| {
+        format!(
+            "{GET}all = query Desk, Customer, Order, Refund {query}\nx = the {entity} in all else 404 none\nreturn x"
+        )
+    };
+    let part = "where PK = \"CUSTOMER#{customerId}\"";
+    is(&the(&format!("{part} first 9"), "Desk"), &NONE);
+    let behind = "the `Customer` may come behind more items than `all` reads";
+    says(&the(&format!("{part} first 9"), "Customer"), behind);
+    says(&the(&format!("{part} order descending first 9"), "Customer"), behind);
+    let several = "more than one `Order` may be in `all`";
+    says(&the(&format!("{part} first 9"), "Order"), several);
+    // The order is the caller's choice.
+    let turned = "input newest bool = true\nall = query Desk, Customer, Order, Refund\nwhere PK = \"CUSTOMER#{customerId}\"\n\
+                  order descending when newest\nfirst 9\nx = the Desk in all else 404 none\nreturn x";
+    is(&format!("{GET}{turned}"), &["type"]);
+    // The range may begin behind the item.
+    let from = "input from text(9) like \"[A-Z]{1,9}\"\nall = query Desk, Customer, Order, Refund\n\
+                where PK = \"CUSTOMER#{customerId}\" and SK >= \"{from}\"\nfirst 9\nx = the Desk in all else 404 none\nreturn x";
+    says(&format!("{GET}{from}"), "the range of `all` may leave the `Desk` out");
+    let fixed = "all = query Desk, Customer, Order, Refund\nwhere PK = \"CUSTOMER#{customerId}\" and SK >= \"D\"\nfirst 9\n\
+                 x = the Desk in all else 404 none\nreturn x";
+    is(&format!("{GET}{fixed}"), &["foreign-items"; 0]);
+    // An index may hold several items under one key.
+    let by = "GET /owners/{ownerId}/all\nallow caller is clerk\nall = query Customer, Order by ByOwner\n\
+              where PK = \"OWNER#{ownerId}\"\nfirst 9\nx = the Customer in all else 404 none\nreturn x";
+    says(by, "more than one `Customer` may be in `all`");
+}
+
+#[test]
+fn what_is_on_the_first_page_alone_decides_nothing() {
+    let paged = format!("{WHOLE} page 25\ndesk = the Desk in all else 404 none\n");
+    is(&format!("{GET}{paged}return desk with {{ orders = Order in all }}"), &NONE);
+    let only = "`desk` is on the first page only: nothing can rest on it";
+    for use_of_it in [
+        "require desk.revision > 3 else 409 new\nreturn desk",
+        "when desk is absent { return all }\nreturn desk",
+        "return all with { revision = desk.revision }",
+        "other = get Customer of desk else 404 none\nreturn other",
+    ] {
+        says(&format!("{GET}{paged}{use_of_it}"), only);
+    }
+    let allowed = "GET /customers/{customerId}/all\nall = query Desk, Customer, Order, Refund where PK = \"CUSTOMER#{customerId}\"\n\
+                   page 25\ndesk = the Desk in all else 404 none\nallow caller owns desk.customerId\nreturn desk";
+    says(allowed, only);
+    is(&format!("{GET}{WHOLE} page 25\ndesk = the Desk in all\nreturn desk"), &["name"]);
+    is(&allowed.replace("page 25", "strong first 25"), &NONE);
+    is(&allowed.replace("page 25", "first 25"), &NONE);
+    let listed = allowed
+        .replace("page 25", "first 25")
+        .replace("return desk", "return desk with { orders = Order in all }");
+    is(&listed, &["eventual-decision"]);
+}
+
+#[test]
+fn a_part_is_taken_of_what_was_listed_and_by_its_name() {
+    let all = format!("{GET}{WHOLE} first 9\n");
+    says(
+        &format!("{all}return all with {{ n = count(Order in all) }}"),
+        "the items of an entity are named first",
+    );
+    says(
+        &format!("{all}require all is present else 409 none\nreturn all"),
+        "`all` holds items of several entities",
+    );
+    says(
+        &format!("{all}return all {{ customerId }}"),
+        "items of several entities are returned as they are",
+    );
+    let one = "orders = query Order where PK = \"CUSTOMER#{customerId}\" and SK begins_with \"ORDER#\" first 9\n";
+    says(&format!("{GET}{one}x = the Order in orders\nreturn orders"), "`orders` is of one entity");
+    let two = "all = query Order, Refund where PK = \"CUSTOMER#{customerId}\" and SK begins_with \"ORDER#\" first 9\n";
+    says(&format!("{GET}{two}x = the Desk in all\nreturn all"), "`all` holds no `Desk`");
+    says(
+        &format!("{GET}{} else 404 none\nreturn all", two.trim_end()),
+        "what a query of several entities finds may be anything, or nothing",
+    );
+    is(
+        &format!(
+            "{GET}{two}orders = Order in all\nreturn orders with {{ refunds = Refund in all, n = count(orders) }}"
+        ),
+        &NONE,
+    );
+}
+
+#[test]
+fn a_list_beside_another_answer_is_no_total() {
+    let two = "all = query Order, Refund where PK = \"CUSTOMER#{customerId}\" and SK begins_with \"ORDER#\" page 9\n\
+               orders = Order in all\nrefunds = Refund in all\n";
+    is(&format!("{GET}{two}return refunds with {{ n = count(orders) }}"), &["partial-list"]);
+    is(&format!("{GET}{two}return refunds with {{ orders, n = count(orders) }}"), &NONE);
+    is(&format!("{GET}{two}return all with {{ n = count(orders) }}"), &NONE);
+}
+
+/// A contract that makes one more order, if there are few in a collection.
+fn limited(query: &str, test: &str) -> String {
+    format!(
+        "POST /customers/{{customerId}}/more\nallow caller is clerk\ndesk = get Desk strong else 404 no-desk\n{query}\n\
+         orders = Order in all\nrequire {test} else 409 full\ntransact {{\n\
+         order = put Order {{ customerId, orderId = new ulid, cents = 1, ownerId = caller.id }} if absent else retry\n\
+         update desk set revision = .revision + 1 if unchanged else retry\n}}\nreturn 201 order"
+    )
+}
+
+#[test]
+fn a_collection_is_pinned_if_one_guard_moves_with_all_of_it() {
+    let own = "all = query Desk, Order strong where PK = \"CUSTOMER#{customerId}\" and SK between \"D\" and \"ORDER$\" first 9";
+    // A refund lies in the range, too; and of several kinds nobody knows how many of one are read.
+    is(&limited(own, "count(orders) < 5"), &["foreign-items", "foreign-items"]);
+    let two = "all = query Order, Refund strong where PK = \"CUSTOMER#{customerId}\" and SK begins_with \"ORDER#\" first 9";
+    is(&limited(two, "count(orders) < 5"), &["range-as-count"]);
+    let unguarded = "all = query Desk, Customer, Order, Refund strong where PK = \"CUSTOMER#{customerId}\" first 9";
+    assert!(
+        found(&limited(unguarded, "count(orders) < 5"))
+            .iter()
+            .any(|(rule, _)| *rule == Rule::RangeAsCount)
+    );
+}
+
+/// Orders of a desk, with a note that no guard moves.
+fn desk(beside: &str, listed: &str, limit: &str) -> Vec<&'static str> {
+    let text = format!(
+        "```contract\nsystem desks\ntable Desks {{ type kind }}\n\
+         entity Desk \"DESK\" {{\nPK = \"DESK#{{deskId}}\"\nSK = \"DESK\"\ndeskId id\nrevision counter\n}}\n\
+         entity Note \"NOTE\" {beside} {{\nPK = \"DESK#{{deskId}}\"\nSK = \"NOTE\"\ndeskId id\ntext text(9)\n}}\n\
+         entity Order \"ORDER\" guarded by Desk {{\nPK = \"DESK#{{deskId}}\"\nSK = \"ORDER#{{orderId}}\"\ndeskId id, orderId id\n}}\n\
+         contract D-1 \"Open\" {{\nPOST /desks\ninput deskId id\nallow true\n\
+         desk = put Desk {{ deskId }} if absent else 409 there\nreturn 201 desk\n{FACTS}}}\n\
+         contract D-2 \"Note\" {{\nPOST /desks/{{deskId}}/note\ninput text text(9)\nallow true\n\
+         desk = get Desk strong else 404 none\ntransact {{\nnote = put Note {{ deskId, text }} if absent else 409 there\n\
+         update desk set revision = .revision + 1 if unchanged else retry\n}}\nreturn 201 note\n{FACTS}}}\n\
+         contract D-3 \"Order\" {{\nPOST /desks/{{deskId}}/orders\nallow true\ndesk = get Desk strong else 404 none\n\
+         all = query {listed} strong where PK = \"DESK#{{deskId}}\" first {limit}\norders = Order in all\n\
+         require count(orders) < 5 else 409 full\ntransact {{\n\
+         order = put Order {{ deskId, orderId = new ulid }} if absent else retry\n\
+         update desk set revision = .revision + 1 if unchanged else retry\n}}\nreturn 201 order\n{FACTS}}}\n```\n"
+    );
+    let all = check(&text).diagnostics;
+    all.iter().filter(|one| one.level == Level::Error).map(|one| one.rule.slug()).collect()
+}
+
+#[test]
+fn the_places_of_others_are_left_out_of_a_count() {
+    assert_eq!(desk("guarded by Desk", "Desk, Note, Order", "7"), NONE);
+    assert_eq!(desk("guarded by Desk", "Desk, Note, Order", "6"), ["range-as-count"]);
+    // A note that comes or goes changes which orders are read, and no guard tells.
+    assert_eq!(desk("", "Desk, Note, Order", "7"), ["unpinned"]);
+}
+
+#[test]
+fn what_is_shown_of_a_collection_is_tied_to_the_right() {
+    let mine = "GET /customers/{customerId}/mine\nall = query Desk, Customer, Order, Refund strong where PK = \"CUSTOMER#{customerId}\"\n\
+                first 9\ndesk = the Desk in all else 404 none\nallow caller owns desk.customerId\n\
+                return desk with { orders = Order in all }";
+    is(mine, &NONE);
+    let other = "GET /customers/{customerId}/other/{deskId}\ninput other id\n\
+                 desk = get Desk(customerId = other) strong else 404 none\nallow caller owns desk.customerId\n\
+                 all = query Desk, Customer, Order, Refund where PK = \"CUSTOMER#{customerId}\" first 9\n\
+                 return desk with { orders = Order in all }";
+    assert!(found(other).iter().any(|(rule, _)| *rule == Rule::ForeignAllow), "{:?}", found(other));
+}

@@ -1,0 +1,312 @@
+//! Keys and texts made from values, dates, months, products and quotients.
+
+use crate::support::{World, broken};
+
+const DEALS: &str = r#"
+entity Deal "DEAL" {
+  PK = "DEALS#{at:day}"
+  SK = "{state}#{at}#{rank:-03}#{dealId}"
+  dealId id, at time, rank int 0..999, state in-progress | done = in-progress, until date
+  index ByOwner { PK = "OWNER#{owner:lower}" SK = "{until:month}#{rank:-03}#{dealId}" }
+  owner id
+}
+contract MAKE "Make" {
+  POST /deals
+  input dealId id, rank Deal.rank, owner id, at time = now, until date = day(now) + 1mo, state Deal.state = in-progress
+  allow true
+  deal = put Deal { dealId, at, rank, owner, until, state } if absent else 409 there
+  return 201 deal
+  facts
+}
+contract TODAY "Today" {
+  GET /deals
+  allow true
+  deals = query Deal where PK = "DEALS#{now:day}" and SK begins_with "in-progress#{now:hour}" page 9
+  return deals { dealId }
+  facts
+}
+contract DAY "A day" {
+  GET /deals/of
+  input day date, state Deal.state
+  allow true
+  deals = query Deal where PK = "DEALS#{day}" and SK begins_with "{state}#{day}" page 9
+  return deals { dealId }
+  facts
+}
+contract OWNED "Owned" {
+  GET /deals/owned
+  input owner id, month date
+  allow true
+  deals = query Deal by ByOwner
+    where PK = "OWNER#{owner:lower}" and SK begins_with "{month:month}" page 9
+  return deals { dealId, until, state }
+  facts
+}
+"#;
+
+// `{at:day}`, `{n:-03}`, `{name:lower}`: in keys of an item, of an index, and in a `where`.
+#[tokio::test]
+async fn keys_are_made_from_values() {
+    let world = World::start(DEALS).await;
+    world.ok("MAKE", r#"{"dealId": "a", "rank": 7, "owner": "Ann.B"}"#).await;
+    world.ok("MAKE", r#"{"dealId": "b", "rank": 999, "owner": "ANN.b"}"#).await;
+    world
+        .ok("MAKE", r#"{"dealId": "c", "rank": 0, "owner": "bob", "at": "2026-02-25T23:00:00Z", "state": "done"}"#)
+        .await;
+    let item = world.stored("DEALS#2026-02-25", "in-progress#2026-02-25T10:00:00.000Z#992#a");
+    let item = item.expect("it is stored there");
+    assert_eq!(item.get("ByOwnerPK").unwrap().as_text().unwrap(), "OWNER#ann.b");
+    assert_eq!(item.get("ByOwnerSK").unwrap().as_text().unwrap(), "2026-03#992#a");
+    assert_eq!(item.get("owner").unwrap().as_text().unwrap(), "Ann.B");
+    assert_eq!(item.get("until").unwrap().as_text().unwrap(), "2026-03-25");
+    let ids = |told: serde_json::Value| -> Vec<String> {
+        let items = told["items"].as_array().unwrap().clone();
+        items.iter().map(|item| item["dealId"].as_str().unwrap().to_owned()).collect()
+    };
+    // The greater rank comes first.
+    assert_eq!(ids(world.ok("TODAY", "{}").await), ["b", "a"]);
+    let done = r#"{"day": "2026-02-25", "state": "done"}"#;
+    assert_eq!(ids(world.ok("DAY", done).await), ["c"]);
+    let other = r#"{"day": "2026-02-26", "state": "done"}"#;
+    assert_eq!(ids(world.ok("DAY", other).await), [""; 0]);
+    let owned = r#"{"owner": "aNN.b", "month": "2026-03-01"}"#;
+    let told = world.ok("OWNED", owned).await;
+    assert_eq!(told["items"][0]["state"], "in-progress");
+    assert_eq!(ids(told), ["b", "a"]);
+    let wrong = world.call("DAY", r#"{"day": "2026-02-30", "state": "in-progress"}"#).await;
+    assert_eq!(wrong.status(), 400, "{}", wrong.body());
+    assert!(wrong.body().contains("must be a date such as `2026-02-25`"), "{}", wrong.body());
+}
+
+/// A contract that shows one value.
+fn shows(inputs: &str, values: &str) -> String {
+    format!(
+        "entity Sample \"SAMPLE\" {{\n  PK = \"SAMPLE#{{sampleId}}\"\n  SK = \"META\"\n  sampleId id\n}}\n\
+         contract SHOW \"Show\" {{\n  POST /show\n  input sampleId id{inputs}\n  allow true\n  \
+         sample = put Sample {{ sampleId }} replace\n  return sample with {{ {values} }}\n  facts\n}}\n"
+    )
+}
+
+async fn shown(inputs: &str, values: &str, given: &str) -> serde_json::Value {
+    World::start(&shows(inputs, values)).await.ok("SHOW", given).await
+}
+
+// The last day of a month is the latest that a month added to another day comes to.
+#[tokio::test]
+async fn months_and_years_are_those_of_the_calendar() {
+    let told = shown(
+        ", at time, day date, other date",
+        "a = at + 1mo, b = at - 2mo, c = day + 1y, d = day - 1d, e = day(at), f = day(at) == day, \
+         g = day + 1mo > other, h = day - other, i = \"{day:month} {day:year} {at:hour}\", j = day + 24mo",
+        r#"{"sampleId": "s", "at": "2024-01-31T10:30:00Z", "day": "2024-02-29", "other": "2024-02-01"}"#,
+    )
+    .await;
+    assert_eq!(told["a"], "2024-02-29T10:30:00.000Z");
+    assert_eq!(told["b"], "2023-11-30T10:30:00.000Z");
+    assert_eq!(told["c"], "2025-02-28");
+    assert_eq!(told["d"], "2024-02-28");
+    assert_eq!(told["e"], "2024-01-31");
+    assert_eq!(told["f"], false);
+    assert_eq!(told["g"], true);
+    assert_eq!(told["h"], 28 * 86_400_000_i64);
+    assert_eq!(told["i"], "2024-02 2024 2024-01-31T10");
+    assert_eq!(told["j"], "2026-02-28");
+    let late = World::start(&shows(", day date", "a = day + 1y")).await;
+    let told = late.call("SHOW", r#"{"sampleId": "s", "day": "9999-12-31"}"#).await;
+    assert_eq!(told.status(), 400, "{}", told.body());
+}
+
+// `*` is exact; a quotient is rounded as is said; nothing is divided by zero.
+#[tokio::test]
+async fn products_and_quotients_are_exact_or_say_how_they_are_rounded() {
+    let told = shown(
+        ", price number, count int 0..99",
+        "a = price * count, b = round(price * count / 3, 2), c = floor(price), d = ceil(price / 2), \
+         e = price + price * 2, f = round(price, 1), g = (price + 1) * 2, h = floor(-7 / 2)",
+        r#"{"sampleId": "s", "price": 19.95, "count": 3}"#,
+    )
+    .await;
+    let number = |name: &str| told[name].to_string();
+    assert_eq!(number("a"), "59.85");
+    assert_eq!(number("b"), "19.95");
+    assert_eq!(number("c"), "19");
+    assert_eq!(number("d"), "10");
+    assert_eq!(number("e"), "59.85");
+    assert_eq!(number("f"), "20");
+    assert_eq!(number("g"), "41.9");
+    assert_eq!(number("h"), "-4");
+    let world =
+        World::start(&shows(", a number, b number", "c = round(a / b, 2), d = a * b")).await;
+    let zero = world.call("SHOW", r#"{"sampleId": "s", "a": 1, "b": 0}"#).await;
+    assert_eq!(zero.status(), 400, "{}", zero.body());
+    assert!(zero.body().contains("divided by zero"), "{}", zero.body());
+    let long = r#"{"sampleId": "s", "a": 12345678901234567890123, "b": 12345678901234567890123}"#;
+    assert_eq!(world.call("SHOW", long).await.status(), 400);
+}
+
+// What no value can be is said where it is written.
+#[test]
+fn what_has_no_such_form_is_refused() {
+    let cases = [
+        (", n int", "a = \"{n:-03}\"", "type: this is int, which has no form `-03`"),
+        (", n int 0..1000", "a = \"{n:-03}\"", "type: this is int, which has no form `-03`"),
+        (", n int 0..9", "a = \"{n:day}\"", "type: this is int, which has no form `day`"),
+        (", d date", "a = \"{d:day}\"", "type: this is date, which has no form `day`"),
+        (", d date", "a = \"{d:hour}\"", "type: this is date, which has no form `hour`"),
+        (", t time", "a = \"{t:lower}\"", "type: this is time, which has no form `lower`"),
+        (", t id", "a = \"{t:02}\"", "type: this is id, which has no form `02`"),
+        (
+            ", t time",
+            "a = t + 1mo < now + 1y, b = 1mo",
+            "type: a month has no one length: it moves a time or a date",
+        ),
+        (", n int", "a = n + 1mo", "type: int and a number of months do not add up"),
+        (", d date", "a = d + 1h", "type: a date moves by whole days, months or years"),
+        (", d date", "a = d < now", "type: date and time do not compare"),
+        (", d date, e date", "a = d + e", "type: date and date do not add up"),
+        (", n number", "a = n / 2", "type: a quotient says how it is rounded"),
+        (", n number", "a = round(n / 2 * 3, 2)", "type: a quotient says how it is rounded"),
+        (", n number", "a = round(n / 0, 2)", "type: nothing can be divided by zero"),
+        (", n number", "a = round(n, 99)", "type: the places are one whole number from 0 to 37"),
+        (", t time", "a = t * 2", "type: time and int do not multiply"),
+        (", d date", "a = day(d)", "type: this is date, and time is expected"),
+    ];
+    for (inputs, values, message) in cases {
+        assert_eq!(broken(&shows(inputs, values)), [message], "{values}");
+    }
+}
+
+const LINES: &str = r#"
+entity Line "LINE" {
+  PK = "LINES#{day}"
+  SK = "{sort}#{lineId}"
+  lineId id, price number 0.., amount int 1..99 = 2, placedAt time, rate TEN | none-at-all = none-at-all
+  total number 0..1000 = price * amount, twice number = total * 2, day date = day(placedAt)
+  label text(40) like "[^#]{1,40}" = "Line"
+  sort text(40) like "[^#]{1,40}" = label, note text(400)? = "{lineId:lower} for {total}, {rate}"
+  rank int 0..99
+  index ByRank { PK = "RANK#{day}" SK = "{rank:-02}#{lineId}" }
+}
+entity Copy "COPY" view of Line {
+  PK = "COPY#{lineId}"
+  SK = "COPY"
+  copies lineId, price, day
+  cents int = round(price * 100)
+}
+contract PUT "Put" {
+  POST /lines
+  input lineId id, price Line.price, amount Line.amount?
+  allow true
+  when amount is present {
+    transact {
+      line = put Line { lineId, price, amount, placedAt = now + 14h, rank = 7 } if absent else 409 there
+      put Copy of line replace
+    }
+    return 201 line
+  }
+  transact {
+    other = put Line { lineId, price, placedAt = now, rank = 7, note = "given" } if absent else 409 there
+    put Copy of other replace
+  }
+  return 201 other
+  facts
+}
+contract RANKED "Ranked" {
+  GET /lines/{day}
+  allow true
+  lines = query Line by ByRank where PK = "RANK#{day}" page 9
+  return lines { lineId, total }
+  facts
+}
+"#;
+
+// `total number = price * amount`: computed in every `put` that does not give it, from what the `put` gives or leaves to
+// a default; also as a part of a key.
+#[tokio::test]
+async fn a_default_is_computed_from_what_is_put() {
+    let world = World::start(LINES).await;
+    let told = world.ok("PUT", r#"{"lineId": "A", "price": 1.5, "amount": 3}"#).await;
+    assert_eq!(told["total"].to_string(), "4.5");
+    assert_eq!(told["twice"].to_string(), "9");
+    assert_eq!(told["day"], "2026-02-26");
+    assert_eq!(told["note"], "a for 4.5, none-at-all");
+    let item = world.stored("LINES#2026-02-26", "Line#A").expect("it is stored there");
+    assert_eq!(item.get("ByRankSK").unwrap().as_text().unwrap(), "92#A");
+    assert_eq!(world.attribute("COPY#A", "COPY", "cents").as_deref(), Some("150"));
+    let told = world.ok("PUT", r#"{"lineId": "B", "price": 1.25}"#).await;
+    assert_eq!(told["total"].to_string(), "2.5");
+    assert_eq!(told["note"], "given");
+    assert_eq!(told["day"], "2026-02-25");
+    let ranked = world.ok("RANKED", r#"{"day": "2026-02-25"}"#).await;
+    assert_eq!(ranked["items"].to_string(), r#"[{"lineId":"B","total":2.5}]"#);
+    // What is computed keeps its bounds.
+    let much = world.call("PUT", r#"{"lineId": "C", "price": 900, "amount": 2}"#).await;
+    assert_eq!(much.status(), 400, "{}", much.body());
+}
+
+// An attribute with a computed default that an older item lacks: absent with a `?`, and damage without.
+#[tokio::test]
+async fn what_was_not_computed_then_is_not_computed_later() {
+    let entity = |rest: &str| {
+        format!(
+            "entity Old \"OLD\" {{\n  PK = \"OLD#{{oldId}}\"\n  SK = \"META\"\n  oldId id, n int\n{rest}}}\n\
+             contract PUT \"Put\" {{\n  PUT /old/{{oldId}}\n  input n int\n  allow true\n  \
+             old = put Old {{ oldId, n }} if absent else 409 there\n  return old\n  facts\n}}\n\
+             contract GET \"Get\" {{\n  GET /old/{{oldId}}\n  allow true\n  \
+             old = get Old strong else 404 gone\n  return old\n  facts\n}}\n"
+        )
+    };
+    let before = World::start(&entity("")).await;
+    before.ok("PUT", r#"{"oldId": "a", "n": 2}"#).await;
+    for (more, status) in [("  twice int? = n * 2\n", 200), ("  twice int = n * 2\n", 500)] {
+        let after = before.again(&entity(more)).await;
+        assert_eq!(after.call("GET", r#"{"oldId": "a"}"#).await.status(), status, "{more}");
+    }
+}
+
+// What a default cannot be computed from is refused where it is declared.
+#[test]
+fn a_default_is_computed_from_attributes_above_it() {
+    let cases = [
+        ("a int = b + 1, b int", "type: `a` is computed from `b`, which stands below it"),
+        ("a int = a + 1", "type: `a` is computed from itself: `a` from `a`"),
+        (
+            "a int = b + 1, b int = a + 1",
+            "type: `a` is computed from itself: `a` from `b` from `a`",
+        ),
+        ("b int?, a int = b + 1", "absent: `b` may be absent"),
+        ("b int secret, a int = b + 1", "type: `b` is secret, and `a` is not"),
+        (
+            "v counter, a int = v + 1",
+            "type: `v` counts the changes of the item, and is no value yet",
+        ),
+        ("a time = now", "type: this is not a constant of type time"),
+        ("a time = now + 1d", "type: a default is computed from the attributes of its item alone"),
+        ("a id = new ulid", "type: a default is computed from the attributes of its item alone"),
+        ("b int, a text(9) = b", "type: this is int, and text(9) is expected"),
+        ("b text(20), a text(9) = b", "type: this is text(20), and there is room for 9 bytes"),
+        ("a int = c + 1", "name: there is no name `c`"),
+    ];
+    for (attributes, message) in cases {
+        let text = format!(
+            "entity Thing \"THING\" {{\n  PK = \"THING#{{thingId}}\"\n  SK = \"META\"\n  thingId id\n  {attributes}\n}}\n\
+             contract SHOW \"Show\" {{\n  GET /things/{{thingId}}\n  allow true\n  \
+             thing = get Thing strong else 404 gone\n  return thing\n  facts\n}}\n"
+        );
+        assert_eq!(broken(&text), [message], "{attributes}");
+    }
+    // What is new has a name first, or it would be two.
+    let new = "entity Thing \"THING\" {\n  PK = \"THING#{thingId}\"\n  SK = \"META\"\n  thingId ulid\n  \
+               small text(40) = \"{thingId:lower}\"\n}\n\
+               contract PUT \"Put\" {\n  POST /things\n  allow true\n  \
+               thing = put Thing { thingId = new ulid } if absent else retry\n  return thing\n  facts\n}\n";
+    assert_eq!(broken(new), ["type: what is new is given a name first"]);
+    let named = new.replace("allow true\n", "allow true\n  thingId = new ulid\n");
+    assert_eq!(broken(&named.replace("thingId = new ulid }", "thingId }")), [""; 0]);
+    // An upsert may find the item, so it computes nothing.
+    let upsert = "entity Thing \"THING\" {\n  PK = \"THING#{thingId}\"\n  SK = \"META\"\n  thingId id, n int\n  \
+                  twice int = n * 2\n}\n\
+                  contract PUT \"Put\" {\n  PUT /things/{thingId}\n  input n int\n  allow true\n  \
+                  thing = upsert Thing set n = n\n  return thing\n  facts\n}\n";
+    assert_eq!(broken(upsert), ["type: this leaves an item of `Thing` without `twice`"]);
+}
