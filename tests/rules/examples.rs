@@ -124,6 +124,15 @@ contract A-3 "Add money" {
   return account { accountId, cents }
   consistency strong  expect 1 item  rate 1/s  idempotent by key
 }
+contract A-4 "Close an account for its owner" {
+  POST /accounts/{accountId}/close
+  allow caller is head
+  account = update Account set state = CLOSED, closedAt = now if .state == OPEN
+    else absent 404 not-found
+    else 409 closed
+  return account
+  consistency strong  expect 1 item  rate 1/s
+}
 "#;
 
 /// Whether the rule tells of the only request of an example.
@@ -290,6 +299,11 @@ fn examples_of_a_workspace() {
 
 /// What cannot hold, and its honest twin.
 const BANK_PAIRS: &[(&str, &str, &str)] = &[
+    (
+        "an item that is not there, which has an answer of its own",
+        "as h role head\nPOST /accounts/A/close\n404 {\"code\": \"closed\"}",
+        "as h role head\nPOST /accounts/A/close\n404 {\"code\": \"not-found\"}",
+    ),
     (
         "a role",
         "as t\nPOST /accounts {\"accountId\": \"A\", \"ownerId\": \"o\", \"cents\": 1}\n201",

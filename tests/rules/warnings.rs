@@ -51,6 +51,7 @@ entity Order "ORDER" {
 entity Line "LINE" { PK = "ORDER#{orderId}" SK = "LINE#{lineId}" orderId id, lineId ulid, cents int 0.., title text(80) }
 entity Sale "SALE" { PK = "PRODUCT#{productId}" SK = "SALE#{saleId}" productId id, saleId id }
 entity Price "PRICE" { PK = "PRODUCT#{productId}" SK = "PRICE#{at}" productId id, at time, title text(80) }
+entity Tags "TAGS" { PK = "PRODUCT#{productId}" SK = "TAGS" productId id, tags set(9) of text(9)? }
 "#;
 
 const WORKSPACE: &str = r#"
@@ -81,6 +82,13 @@ entity Entry "ENTRY" { PK = "ACCOUNT#{accountId}" SK = "ENTRY#{entryId}" account
 
 #[test]
 fn what_can_be_repeated_drifts() {
+    let tag = |condition: &str| {
+        format!(
+            "POST /products/{{productId}}/tags\ninput tag text(9)\nallow caller is clerk\ntransact {{\n\
+             upsert Tags(productId) add tags = tag {condition}\n\
+             update Product set sold = .sold + 1, version = .version + 1 else 404 no\n}}\nreturn 204"
+        )
+    };
     let r#in = "POST /products/{productId}/sales\nallow caller is clerk\n";
     let sold = "update Product set sold = .sold + 1, version = .version + 1 else 404 no";
     let sell = |order: &str| {
@@ -97,6 +105,10 @@ fn what_can_be_repeated_drifts() {
             ("an order that is made once", &[&sell("if absent else 409 sold")], false),
             ("nothing but a count", &[&format!("{in}product = {sold}\nreturn product")], true),
             ("nothing but a count, by key", &[&by_key], false),
+            ("a tag that is given again", &[&tag("")], true),
+            ("a tag that is given once", &[&tag("if not tag in .tags else 409 tagged")], false),
+            ("another tag", &[&tag("if not \"new\" in .tags else 409 tagged")], true),
+            ("a tag that must be there", &[&tag("if tag in .tags else 409 new")], true),
             (
                 "an order under a new id",
                 &[&sell("if absent else retry")

@@ -144,16 +144,14 @@ impl Language {
         self
     }
 
-    /// Its texts with `a-z` for `A-Z`.
-    pub(crate) fn lowercase(self) -> Language {
-        let lower = |bytes: Bytes| {
-            let lowered = bytes.iter().map(|byte| byte.to_ascii_lowercase());
-            Bytes::of(lowered)
-        };
+    /// Its texts with each byte in another case.
+    pub(crate) fn in_case(self, case: fn(u8) -> u8) -> Language {
         let atom = |atom: Atom| match atom {
-            Atom::One(bytes) => Atom::One(lower(bytes)),
-            Atom::Choice(all) => Atom::Choice(all.into_iter().map(Language::lowercase).collect()),
-            Atom::Repeat(of, least, most) => Atom::Repeat(of.lowercase(), least, most),
+            Atom::One(bytes) => Atom::One(Bytes::of(bytes.iter().map(case))),
+            Atom::Choice(all) => {
+                Atom::Choice(all.into_iter().map(|one| one.in_case(case)).collect())
+            }
+            Atom::Repeat(of, least, most) => Atom::Repeat(of.in_case(case), least, most),
         };
         Language { atoms: self.atoms.into_iter().map(atom).collect() }
     }

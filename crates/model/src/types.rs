@@ -121,7 +121,8 @@ impl Type {
             Some(Format::Countdown(width)) => {
                 return Language { atoms: vec![Atom::One(digits); width] };
             }
-            Some(Format::Lower) => return self.language(None).lowercase(),
+            Some(Format::Lower) => return self.language(None).in_case(|b| b.to_ascii_lowercase()),
+            Some(Format::Upper) => return self.language(None).in_case(|b| b.to_ascii_uppercase()),
             Some(part) => {
                 let mut whole = self.language(None);
                 whole.atoms.truncate(part.prefix().unwrap_or(usize::MAX));
@@ -178,7 +179,9 @@ impl Type {
             Format::Countdown(width) => self.fits_width(width),
             Format::Year | Format::Month => matches!(self, Type::Time | Type::Date),
             Format::Day | Format::Hour => matches!(self, Type::Time),
-            Format::Lower => matches!(self, Type::Id | Type::Ulid | Type::Text { .. }),
+            Format::Lower | Format::Upper => {
+                matches!(self, Type::Id | Type::Ulid | Type::Text { .. })
+            }
         };
         let help = match format {
             _ if fits => return None,
@@ -191,7 +194,9 @@ impl Type {
             Format::Year | Format::Month | Format::Day | Format::Hour => {
                 "it is a part of a time, and `year` and `month` are parts of a date too".to_owned()
             }
-            Format::Lower => "only an id or a text has letters to lower".to_owned(),
+            Format::Lower | Format::Upper => {
+                "only an id or a text has letters of two cases".to_owned()
+            }
         };
         Some((format!("this is {self}, which has no form `{format}`"), help))
     }

@@ -245,3 +245,56 @@ fn what_is_shown_of_a_collection_is_tied_to_the_right() {
                  return desk with { orders = Order in all }";
     assert!(found(other).iter().any(|(rule, _)| *rule == Rule::ForeignAllow), "{:?}", found(other));
 }
+
+/// Repositories between their issues and their stars, and accounts of two kinds that share their names.
+fn of_repos(steps: &str) -> Vec<(Rule, String)> {
+    let text = format!(
+        "```contract\nsystem hub\ntable Hub {{ type kind }}\n\
+         entity Repo \"REPO\" {{\nPK = \"REPO#{{owner}}#{{name}}\"\nSK = \"REPO#{{owner}}#{{name}}\"\nowner id\nname id\n}}\n\
+         entity Issue \"ISSUE\" {{\nPK = \"REPO#{{owner}}#{{name}}\"\nSK = \"ISSUE#{{number:06}}\"\n\
+         owner id\nname id\nnumber int 1..999999\n}}\n\
+         entity Star \"STAR\" {{\nPK = \"REPO#{{owner}}#{{name}}\"\nSK = \"STAR#{{by}}\"\nowner id\nname id\nby id\n}}\n\
+         entity User \"USER\" {{\nPK = \"ACCOUNT#{{owner}}\"\nSK = \"ACCOUNT#{{owner}}\"\nowner id\n}}\n\
+         entity Team \"TEAM\" {{\nwaive shared-key \"one name\"\nPK = \"ACCOUNT#{{team}}\"\nSK = \"ACCOUNT#{{team}}\"\n\
+         team id\n}}\n\
+         entity Member \"MEMBER\" {{\nPK = \"ACCOUNT#{{team}}\"\nSK = \"MEMBER#{{by}}\"\nteam id\nby id\n}}\n\
+         contract T \"Trap\" {{\n{steps}\n{SHOWN}}}\n```\n"
+    );
+    let told = check(&text).diagnostics.into_iter();
+    let told = told.filter(|one| !matches!(one.rule, Rule::Waive | Rule::Unused));
+    told.map(|one| (one.rule, one.message)).collect()
+}
+
+// A range that ends with the item itself was said to leave the item out.
+#[test]
+fn a_range_may_begin_or_end_with_the_item() {
+    let of = |with: &str, range: &str| {
+        of_repos(&format!(
+            "GET /repos/{{owner}}/{{name}}/all\nallow true\nall = query Repo, {with}\n\
+             where PK = \"REPO#{{owner}}#{{name}}\" and {range}\nrepo = the Repo in all else 404 none\nreturn repo"
+        ))
+    };
+    let own = "\"REPO#{owner}#{name}\"";
+    assert_eq!(of("Issue", &format!("SK <= {own}\norder descending\npage 9")), []);
+    assert_eq!(of("Star", &format!("SK >= {own}\npage 9")), []);
+    assert_eq!(of("Star", &format!("SK between {own} and \"STAR#~\"\npage 9")), []);
+    let outside = "the range of `all` may leave the `Repo` out";
+    let leaves = |with: &str, range: &str| {
+        let told = of(with, range);
+        assert!(told.iter().any(|(_, message)| message == outside), "{range}: {told:#?}");
+    };
+    leaves("Issue", &format!("SK < {own}\norder descending\npage 9"));
+    leaves("Star", &format!("SK > {own}\npage 9"));
+    leaves("Issue", "SK <= \"REPO#{name}#{owner}\"\norder descending\npage 9");
+    leaves("Issue", "SK <= \"REPO#{owner}#{caller.id}\"\norder descending\npage 9");
+}
+
+// Of two entities that share a key, the item of one was said to come behind that of the other.
+#[test]
+fn an_item_is_not_behind_one_with_its_own_key() {
+    let all = "GET /teams/{team}\nallow true\nall = query User, Team, Member where PK = \"ACCOUNT#{team}\" page 9\n";
+    assert_eq!(of_repos(&format!("{all}found = the Team in all else 404 none\nreturn found")), []);
+    let last = all.replace("page 9", "order descending page 9");
+    let told = of_repos(&format!("{last}found = the Team in all else 404 none\nreturn found"));
+    assert!(told.iter().any(|(_, message)| message.contains("may come behind")), "{told:#?}");
+}

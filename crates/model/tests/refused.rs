@@ -99,6 +99,10 @@ fn a_with_takes_values_and_neither_items_nor_pages() {
     let shown =
         "return product { sku } with { shelf = { some = count(some), maker = product.maker } }";
     assert_eq!(told(&shop_with(&format!("{PRODUCT}{some}{shown}"))), NOTHING);
+    // A list without a cursor is shown whole.
+    for listed in ["return product { sku } with { some }", "return with { first = some }"] {
+        assert_eq!(told(&shop_with(&format!("{PRODUCT}{some}{listed}"))), NOTHING, "{listed}");
+    }
 }
 
 #[test]

@@ -25,6 +25,8 @@ pub enum Format {
     Hour,
     /// `:lower`: `A-Z` become `a-z`. Other letters stay, for a key must not change with the tables of Unicode.
     Lower,
+    /// `:upper`: `a-z` become `A-Z`, and no others.
+    Upper,
 }
 
 impl Format {
@@ -42,6 +44,7 @@ impl Format {
             "day" => Format::Day,
             "hour" => Format::Hour,
             "lower" => Format::Lower,
+            "upper" => Format::Upper,
             _ => match text.strip_prefix('-') {
                 Some(digits) => Format::Countdown(width(digits)?),
                 None => Format::Padded(width(text)?),
@@ -61,7 +64,7 @@ impl Format {
             Format::Month => Some("2026-02".len()),
             Format::Day => Some("2026-02-25".len()),
             Format::Hour => Some("2026-02-25T10".len()),
-            Format::Padded(_) | Format::Countdown(_) | Format::Lower => None,
+            Format::Padded(_) | Format::Countdown(_) | Format::Lower | Format::Upper => None,
         }
     }
 
@@ -76,6 +79,9 @@ impl Format {
             }
             (Format::Lower, Value::Text(value)) => {
                 text.extend(value.chars().map(|c| c.to_ascii_lowercase()));
+            }
+            (Format::Upper, Value::Text(value)) => {
+                text.extend(value.chars().map(|c| c.to_ascii_uppercase()));
             }
             (format, Value::Text(value)) => text.push_str(value.get(..format.prefix()?)?),
             _ => return None,
@@ -95,6 +101,7 @@ impl fmt::Display for Format {
             Format::Day => f.write_str("day"),
             Format::Hour => f.write_str("hour"),
             Format::Lower => f.write_str("lower"),
+            Format::Upper => f.write_str("upper"),
         }
     }
 }
@@ -125,11 +132,13 @@ mod tests {
 
     #[test]
     fn a_format_is_read_as_it_is_written() {
-        for written in ["02", "038", "-01", "-010", "year", "month", "day", "hour", "lower"] {
+        for written in
+            ["02", "038", "-01", "-010", "year", "month", "day", "hour", "lower", "upper"]
+        {
             let format = Format::named(written).expect(written);
             assert_eq!(format.to_string(), written);
         }
-        for wrong in ["", "0", "2", "00", "039", "-2", "--02", "0+2", "-", "week", "Day", "upper"] {
+        for wrong in ["", "0", "2", "00", "039", "-2", "--02", "0+2", "-", "week", "Day", "Upper"] {
             assert_eq!(Format::named(wrong), None, "{wrong}");
         }
     }
@@ -161,7 +170,9 @@ mod tests {
     }
 
     #[test]
-    fn only_ascii_letters_are_lowered() {
+    fn only_ascii_letters_change_their_case() {
         assert_eq!(of("lower", "Bob.ÉLAN@X-1").as_deref(), Some("bob.Élan@x-1"));
+        assert_eq!(of("upper", "Bob.élan@x-1").as_deref(), Some("BOB.éLAN@X-1"));
+        assert_eq!(of("upper", 7i64), None);
     }
 }

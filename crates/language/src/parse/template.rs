@@ -99,7 +99,7 @@ impl Parser<'_> {
             Some(format) => return Ok(Spanned::new(format, span)),
             None if digits => format!("`{written}` is not a width; write `06` for six digits"),
             None => format!(
-                "`{written}` is no form of a value; there are `year`, `month`, `day`, `hour` and `lower`"
+                "`{written}` is no form of a value; there are `year`, `month`, `day`, `hour`, `lower` and `upper`"
             ),
         };
         Err(self.error_at(span, wrong))

@@ -17,7 +17,7 @@ use super::flow::{Group, Placed, groups, within};
 use super::truth::{Passed, Supposed, each, plain, truth_word};
 use super::unpinned::needs_item;
 use crate::model::{
-    BindingId, Contract, Expr, ExprKind, Given, Leg, Model, Op, PutMode, Trigger, Verb,
+    BindingId, Contract, Expr, ExprKind, Given, GivenPart, Leg, Model, Op, PutMode, Trigger, Verb,
 };
 use guard::Judge;
 use once_key::Sends;
@@ -251,7 +251,31 @@ impl<'a> Around<'a, '_> {
         name: &dyn Fn(&'a Expr) -> Option<&'a str>,
         item: &dyn Fn(&'a Expr) -> bool,
     ) -> bool {
-        self.left(test, leg, name, item) == Some(!test.truth) || self.moves_on(test, leg, name)
+        self.left(test, leg, name, item) == Some(!test.truth)
+            || self.moves_on(test, leg, name)
+            || self.fills(test, leg, name)
+    }
+
+    /// Whether a leg makes an element of a set, or takes one out, where a test asks for the opposite: `not x in .tags`
+    /// and `add tags = x`. The element must be the same in a second run: no attribute that was read.
+    fn fills(
+        &self,
+        test: &Passed<'a>,
+        leg: &'a Leg,
+        name: &dyn Fn(&'a Expr) -> Option<&'a str>,
+    ) -> bool {
+        let lets = &self.group.lets;
+        let ExprKind::Contains(set, asked) = &plain(lets, test.test).kind else { return false };
+        let Some(set) = name(plain(lets, set)) else { return false };
+        let asked = plain(lets, asked);
+        let steady =
+            matches!(&asked.kind, ExprKind::Input(_) | ExprKind::Word(_) | ExprKind::CallerId);
+        let part = if test.truth { GivenPart::NoElement } else { GivenPart::Element };
+        steady
+            && leg.values.iter().any(|given| {
+                let (same, value) = (given.attribute == set && given.part == part, &given.value);
+                same && self.group.alike(plain(lets, value), asked, None)
+            })
     }
 
     /// How a test comes out once a leg has happened.

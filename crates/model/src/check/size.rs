@@ -88,7 +88,7 @@ pub(crate) fn part_bytes_max(kind: &Type, format: Option<Format>) -> usize {
     match format {
         Some(Format::Padded(width)) => text_bytes_max(kind).max(width),
         Some(Format::Countdown(width)) => width,
-        Some(Format::Lower) | None => text_bytes_max(kind),
+        Some(Format::Lower | Format::Upper) | None => text_bytes_max(kind),
         Some(part) => part.prefix().unwrap_or_else(|| text_bytes_max(kind)),
     }
 }

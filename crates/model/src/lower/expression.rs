@@ -7,7 +7,8 @@ use latchkey_value::id;
 use super::literal::longest;
 use super::scope::{Scope, unknown};
 use super::{Lowering, suggestion};
-use crate::model::{EntityId, Expr, ExprKind, Kind, New, TextPiece, Trigger};
+use crate::model::{EntityId, Expr, ExprKind, Kind, New, Trigger};
+use crate::regular::Bytes;
 use crate::types::Type;
 
 impl Lowering {
@@ -104,14 +105,14 @@ impl Lowering {
             Written::Member(base, name) => return self.member(base, name, span, scope),
             Written::Text(template) => {
                 let pieces = self.text(template, scope);
-                // A constant that is an id can stand where one is expected.
-                let constant =
-                    matches!(pieces.as_slice(), [TextPiece::Literal(text)] if id::is_id(text));
-                let kind = match expected {
-                    Some(Type::Id) if constant => Type::Id,
-                    _ => Type::Text { max: longest(&pieces), like: None },
-                };
-                (ExprKind::Text(pieces), Kind::Value(kind))
+                let max = longest(&pieces);
+                let of = Kind::Value(Type::Text { max, like: None });
+                let text = Expr { kind: ExprKind::Text(pieces), of, span };
+                // A text that is an id, whatever its parts are, can stand where one is expected.
+                if matches!(expected, Some(Type::Id)) && is_id(&text, max) {
+                    return Expr { of: Kind::Value(Type::Id), ..text };
+                }
+                return text;
             }
             Written::Number(number) => self.number(number, span),
             Written::Duration(text) => self.duration(text, span),
@@ -119,7 +120,12 @@ impl Lowering {
             Written::Call(name, arguments) => {
                 return self.call(name, arguments, span, scope, expected);
             }
-            Written::Object(members) => return self.object(members, span, scope),
+            Written::Object(members) => {
+                return match expected {
+                    Some(kind @ Type::Record(_)) => self.record(members, kind, span, scope),
+                    _ => self.object(members, span, scope),
+                };
+            }
             Written::By(_, by) => {
                 let message = "`by` is for `count(page by attribute)`";
                 self.report(Diagnostic::new(Rule::Type, by.span, message));
@@ -318,6 +324,15 @@ impl Lowering {
             }
         }
     }
+}
+
+/// Whether a text of so many bytes at most is an id, whatever its parts are.
+fn is_id(text: &Expr, bytes_max: Option<u64>) -> bool {
+    let language = text.language();
+    let short = bytes_max.and_then(|bytes| usize::try_from(bytes).ok());
+    short.is_some_and(|bytes| bytes <= id::ID_BYTES_MAX)
+        && !language.has_empty()
+        && language.alphabet().is_within(Bytes::that(id::is_id_byte))
 }
 
 pub(super) fn value_type(expr: &Expr) -> Option<&Type> {

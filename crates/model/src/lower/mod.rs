@@ -22,6 +22,7 @@ mod operation;
 mod operator;
 mod part;
 mod place;
+mod record;
 mod reserved;
 mod rounded;
 mod scope;

@@ -335,6 +335,53 @@ fn a_text_fits_where_it_is_put() {
 }
 
 #[test]
+fn a_record_is_made_of_values() {
+    let at = "at { city text(9), floor int 0..9, bell text(5)?, side { left bool }? }";
+    let made = |input: &str, record: &str| {
+        let body = format!(
+            "{input}\n allow caller is porter\n\
+             door = put Door {{ doorId, name = \"a\", at = {record} }} replace\n return door"
+        );
+        told(at, &body)
+    };
+    let input = "input city text(9), floor int 0..9, bell text(5)?";
+    assert_eq!(made(input, "{ city, floor, bell, side = { left = true } }"), [""; 0]);
+    assert_eq!(made(input, "{ floor = 7, city = \"{doorId:upper}\" }").len(), 1, "an id is longer");
+    assert_eq!(made("input city text(9)", "{ city, floor = 10 }"), ["type: `10` is out of bounds"]);
+    let floor = "input city text(9), floor int 0..";
+    assert_eq!(made(floor, "{ city, floor }"), ["type: this may be out of bounds"]);
+    let bell = "input bell text(5)?";
+    assert_eq!(made(bell, "{ city = bell, floor = 1 }"), ["absent: this may be absent here"]);
+    let missing = "type: this leaves the record without `city`, `floor`";
+    assert_eq!(made(bell, "{ bell }"), [missing]);
+    let unknown = "name: there is no member of this record named `town`";
+    assert_eq!(made(input, "{ city, floor, town = city }"), [unknown]);
+    let twice = "name: `city` is given twice";
+    assert_eq!(made(input, "{ city, floor, city = bell }")[0], twice);
+    let other = "type: this is bool, and int is expected";
+    assert_eq!(made(input, "{ city, floor = true }"), [other]);
+}
+
+#[test]
+fn what_is_composed_of_ids_and_numbers_is_an_id() {
+    let made = |input: &str, id: &str| {
+        let body = format!(
+            "{input}\n allow caller is porter\n door = put Door {{ doorId = {id}, name = \"a\" }} replace\n return door"
+        );
+        told("", &body)
+    };
+    assert_eq!(made("input n int 0..99", "\"{n:04}\""), [""; 0]);
+    assert_eq!(made("input u ulid, n int 0..99", "\"{u}.{n}\""), [""; 0]);
+    assert_eq!(
+        made("input n int 0..99", "\"{n}#\""),
+        ["type: this is text(3), and id is expected"]
+    );
+    let long = "type: this is text(129), and id is expected";
+    assert_eq!(made("input i id", "\"{i}.\""), [long]);
+    assert_eq!(made("input t text(9)", "\"{t}\""), ["type: this is text(9), and id is expected"]);
+}
+
+#[test]
 fn what_is_composed_fits_where_it_is_put() {
     // A text around a value had no bound, so a text(10) held any number of bytes.
     let put = |input: &str, name: &str| {

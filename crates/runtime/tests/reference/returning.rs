@@ -11,6 +11,11 @@ entity Book "BOOK" {
   SK = "META"
   bookId id, title text(40), pages int = 9, price number?, due time?, tags list?, more map(99, 3)?, version counter
 }
+entity Line "LINE" {
+  PK = "DAY#{day}"
+  SK = "LINE#{n:02}"
+  day id, n int 0..99, note text(9)? secret
+}
 entity Slip "SLIP" {
   PK = "SLIP#{slipId}"
   SK = "META"
@@ -38,6 +43,25 @@ contract SOME "Some fields" {
   return 203 book { price, title } with { pages = book.pages + 1, later = now + 1h, tall = book.pages > 100, price2 = book.price }
   facts
 }
+contract LINE "A line" {
+  POST /lines
+  input day id, n int 0..99, note text(9)?
+  allow true
+  line = put Line { day, n, note } if absent else 409 there
+  return 201 line
+  facts
+}
+contract DAYS "Lists of two days" {
+  GET /days
+  input one id, other id
+  allow true
+  first = query Line where PK = "DAY#{one}" and SK begins_with "LINE#" first 2
+  when count(first) >= 2 { return with { first } }
+  second = query Line where PK = "DAY#{other}" and SK begins_with "LINE#" first 2
+  both = get Line(day = one, n = line.n) for line in second
+  return with { first, second, both, n = count(first) + count(second) }
+  facts
+}
 contract SLIP "A slip" {
   POST /slips
   input slipId id, name text(40), no int
@@ -47,6 +71,22 @@ contract SLIP "A slip" {
   facts
 }
 "#;
+
+// Lists without a cursor, each whole, and none of what is secret.
+#[tokio::test]
+async fn lists_stand_beside_each_other() {
+    let world = World::start(BOOKS).await;
+    world.ok("LINE", r#"{"day": "mon", "n": 1, "note": "hidden"}"#).await;
+    world.ok("LINE", r#"{"day": "tue", "n": 1}"#).await;
+    world.ok("LINE", r#"{"day": "tue", "n": 2, "note": "hidden"}"#).await;
+    let told = world.call("DAYS", r#"{"one": "mon", "other": "tue"}"#).await;
+    let shown = r#"{"first":[{"day":"mon","n":1}],"second":[{"day":"tue","n":1},{"day":"tue","n":2}],"both":[{"day":"mon","n":1}],"n":3}"#;
+    assert_eq!(told.body(), shown);
+    let told = world.call("DAYS", r#"{"one": "tue", "other": "mon"}"#).await;
+    assert_eq!(told.body(), r#"{"first":[{"day":"tue","n":1},{"day":"tue","n":2}]}"#);
+    let told = world.call("DAYS", r#"{"one": "wed", "other": "thu"}"#).await;
+    assert_eq!(told.body(), r#"{"first":[],"second":[],"both":[],"n":0}"#);
+}
 
 // Without braces all are shown that are not secret; absent optionals are omitted; values as JSON has them.
 #[tokio::test]

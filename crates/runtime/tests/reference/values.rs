@@ -8,6 +8,7 @@ entity Deal "DEAL" {
   SK = "{state}#{at}#{rank:-03}#{dealId}"
   dealId id, at time, rank int 0..999, state in-progress | done = in-progress, until date
   index ByOwner { PK = "OWNER#{owner:lower}" SK = "{until:month}#{rank:-03}#{dealId}" }
+  index ByName { PK = "OWNER#{owner:upper}" SK = "{dealId}" }
   owner id
 }
 contract MAKE "Make" {
@@ -33,6 +34,14 @@ contract DAY "A day" {
   return deals { dealId }
   facts
 }
+contract NAMED "Named" {
+  GET /deals/named
+  input owner id
+  allow true
+  deals = query Deal by ByName where PK = "OWNER#{owner:upper}" page 9
+  return deals { dealId }
+  facts
+}
 contract OWNED "Owned" {
   GET /deals/owned
   input owner id, month date
@@ -44,7 +53,7 @@ contract OWNED "Owned" {
 }
 "#;
 
-// `{at:day}`, `{n:-03}`, `{name:lower}`: in keys of an item, of an index, and in a `where`.
+// `{at:day}`, `{n:-03}`, `{name:lower}`, `{name:upper}`: in keys of an item, of an index, and in a `where`.
 #[tokio::test]
 async fn keys_are_made_from_values() {
     let world = World::start(DEALS).await;
@@ -57,6 +66,7 @@ async fn keys_are_made_from_values() {
     let item = item.expect("it is stored there");
     assert_eq!(item.get("ByOwnerPK").unwrap().as_text().unwrap(), "OWNER#ann.b");
     assert_eq!(item.get("ByOwnerSK").unwrap().as_text().unwrap(), "2026-03#992#a");
+    assert_eq!(item.get("ByNamePK").unwrap().as_text().unwrap(), "OWNER#ANN.B");
     assert_eq!(item.get("owner").unwrap().as_text().unwrap(), "Ann.B");
     assert_eq!(item.get("until").unwrap().as_text().unwrap(), "2026-03-25");
     let ids = |told: serde_json::Value| -> Vec<String> {
@@ -73,6 +83,7 @@ async fn keys_are_made_from_values() {
     let told = world.ok("OWNED", owned).await;
     assert_eq!(told["items"][0]["state"], "in-progress");
     assert_eq!(ids(told), ["b", "a"]);
+    assert_eq!(ids(world.ok("NAMED", r#"{"owner": "ann.B"}"#).await), ["a", "b"]);
     let wrong = world.call("DAY", r#"{"day": "2026-02-30", "state": "in-progress"}"#).await;
     assert_eq!(wrong.status(), 400, "{}", wrong.body());
     assert!(wrong.body().contains("must be a date such as `2026-02-25`"), "{}", wrong.body());
@@ -154,6 +165,7 @@ fn what_has_no_such_form_is_refused() {
         (", d date", "a = \"{d:day}\"", "type: this is date, which has no form `day`"),
         (", d date", "a = \"{d:hour}\"", "type: this is date, which has no form `hour`"),
         (", t time", "a = \"{t:lower}\"", "type: this is time, which has no form `lower`"),
+        (", n int", "a = \"{n:upper}\"", "type: this is int, which has no form `upper`"),
         (", t id", "a = \"{t:02}\"", "type: this is id, which has no form `02`"),
         (
             ", t time",

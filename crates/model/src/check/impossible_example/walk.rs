@@ -246,8 +246,8 @@ impl<'a> Walk<'a> {
         let entity = &facts.model.entities[leg.entity];
         self.computes |=
             !leg.adds.is_empty() || leg.values.iter().any(|given| computes(&given.value));
-        if leg.failure.is_some() {
-            self.failed(leg.failure.as_ref(), facts.clone(), false);
+        for failure in [&leg.absent, &leg.failure] {
+            self.failed(failure.as_ref(), facts.clone(), false);
         }
         let target = leg.target.and_then(|binding| facts.items.get(&binding)).cloned();
         let mut item = match target {

@@ -226,7 +226,7 @@ impl Lowering {
         }
     }
 
-    /// What is shown beside what is returned: values, and parts of what a query has found.
+    /// What is shown beside what is returned: values, and lists.
     pub(super) fn shown_beside(&mut self, with: &[ast::Assign], scope: &mut Scope) -> Vec<Given> {
         self.given_once(with);
         let mut shown = Vec::new();
@@ -242,7 +242,8 @@ impl Lowering {
         shown
     }
 
-    /// A part of what a query has found, if that is what is to be shown.
+    /// A list that has no cursor, if that is what is to be shown: a part of what a query has found, or all that a read
+    /// with a bound has.
     fn list_beside(&mut self, assign: &ast::Assign, scope: &mut Scope) -> Option<Expr> {
         let span = assign.value.span;
         let list = |id, entity| Expr { kind: ExprKind::Binding(id), of: Kind::Page(entity), span };
@@ -250,8 +251,9 @@ impl Lowering {
             Written::Name(name) => {
                 let id = scope.binding_named(name)?;
                 let kind = &scope.bindings[id].kind;
-                let listed = scope.taken.get(&id).is_some_and(|part| !part.one);
-                kind.entity().filter(|_| listed).map(|entity| list(id, entity))
+                let part = scope.taken.get(&id).is_some_and(|part| !part.one);
+                let whole = matches!(kind, Kind::Page(_)) && scope.items_max.contains_key(&id);
+                kind.entity().filter(|_| part || whole).map(|entity| list(id, entity))
             }
             Written::Within(entity, of) if !scope.knows(&entity.node) => {
                 let name = format!("{} in {}", entity.node, of.node);

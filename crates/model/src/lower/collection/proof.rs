@@ -63,14 +63,16 @@ pub(in crate::lower) fn prove(
     if !parts.all(|hole| place(&fixed, hole).is_some()) {
         return Err(Unproved::Several);
     }
-    if !is_within(shape, &query.range) {
+    let bound = |bound: &Expr| is_sort_key(shape, &fixed, partition, bound);
+    if !is_within(shape, &query.range, &bound) {
         return Err(Unproved::Outside);
     }
     let other = |id: &EntityId| {
         let other = model.entities[*id].place(query.by);
         other.is_none_or(|other| {
             let known = self::fixed(&other.partition, partition, 0).unwrap_or_default();
-            is_first((shape, &fixed), (other, &known), &query.order)
+            let unique = matches!(query.by, By::Table);
+            is_first((shape, &fixed), (other, &known), &query.order, unique)
         })
     };
     let few = query.limit.as_ref().is_some_and(|limit| match limit {
@@ -103,16 +105,45 @@ fn fixed<'a>(template: &'a Template, text: &Expr, from: usize) -> Option<Fixed<'
     Some(fixed)
 }
 
-/// Whether every sort key that an item can have lies in a range.
-fn is_within(shape: &KeyShape, range: &Range) -> bool {
+/// Whether a bound is the sort key of the one item: the same pieces, and in each hole the value that the partition key
+/// has for it.
+fn is_sort_key(shape: &KeyShape, fixed: &Fixed<'_>, partition: &Expr, bound: &Expr) -> bool {
+    let (ExprKind::Text(partition), ExprKind::Text(bound)) = (&partition.kind, &bound.kind) else {
+        return false;
+    };
+    let same = |(piece, bound): (&Piece, &TextPiece)| match (piece, bound) {
+        (Piece::Literal(a), TextPiece::Literal(b)) => a == b,
+        (Piece::Hole(hole), TextPiece::Value(value, format)) => {
+            let at = place(fixed, hole).and_then(|at| partition.get(at));
+            let one = matches!(at, Some(TextPiece::Value(other, _)) if is_one_value(other, value));
+            one && hole.format == *format
+        }
+        _ => false,
+    };
+    let sort = &shape.sort.pieces;
+    sort.len() == bound.len() && sort.iter().zip(bound).all(same)
+}
+
+/// Whether two expressions name one value of a call.
+fn is_one_value(a: &Expr, b: &Expr) -> bool {
+    match (&a.kind, &b.kind) {
+        (ExprKind::Input(a), ExprKind::Input(b)) => a == b,
+        (ExprKind::Attribute(a, name), ExprKind::Attribute(b, other)) => a == b && name == other,
+        (ExprKind::CallerId, ExprKind::CallerId) | (ExprKind::Now, ExprKind::Now) => true,
+        _ => false,
+    }
+}
+
+/// Whether every sort key that an item can have lies in a range. A bound may be the sort key itself.
+fn is_within(shape: &KeyShape, range: &Range, is_key: &dyn Fn(&Expr) -> bool) -> bool {
     let sort = shape.sort.language();
     let below = |bound: &Expr, inclusive: bool| {
-        let (most, bound) = (sort.supremum(), bound.language().infimum());
-        most < bound || (inclusive && most == bound)
+        let (most, least) = (sort.supremum(), bound.language().infimum());
+        most < least || (inclusive && (most == least || is_key(bound)))
     };
     let above = |bound: &Expr, inclusive: bool| {
-        let (least, bound) = (sort.infimum(), bound.language().supremum());
-        bound < least || (inclusive && least == bound)
+        let (least, most) = (sort.infimum(), bound.language().supremum());
+        most < least || (inclusive && (most == least || is_key(bound)))
     };
     match range {
         Range::All | Range::Equal(_) => true,
@@ -131,11 +162,13 @@ fn is_within(shape: &KeyShape, range: &Range) -> bool {
 }
 
 /// Whether one item is read before all items of another entity. What both keys begin with does not count: equal texts,
-/// and values that the query fixes at the same place.
+/// and values that the query fixes at the same place. Where a key has one item at most, an item of the other entity with
+/// this very key is there instead, and not before.
 fn is_first(
     (one, fixed): (&KeyShape, &Fixed<'_>),
     (other, known): (&KeyShape, &Fixed<'_>),
     order: &Order,
+    unique: bool,
 ) -> bool {
     let same = |pair: &(&Piece, &Piece)| match pair {
         (Piece::Literal(a), Piece::Literal(b)) => a == b,
@@ -147,6 +180,9 @@ fn is_first(
     };
     let (one, other) = (&one.sort.pieces, &other.sort.pieces);
     let common = one.iter().zip(other).take_while(same).count();
+    if unique && common == one.len() && common == other.len() {
+        return true;
+    }
     let rest = |pieces: &[Piece]| Template::language_of(pieces.get(common..).unwrap_or_default());
     let (one, other) = (rest(one), rest(other));
     match order {
