@@ -344,6 +344,20 @@ fn a_doubtful_read_is_in_doubt_by_every_name() {
         "{read}note = get Note(noteId = doorId) strong else 404 not-found\nallow caller owns door.ownerId\n\
          return door with {{ text = note.doorId }}"
     )));
+    // How many there are says no more than the list that is shown.
+    let days = |test: &str, first: &str, last: &str| {
+        format!(
+            "allow caller is warden\none = query Note where PK = \"DOOR#{{doorId}}\" and SK begins_with \"NOTE#A\" first 5\n\
+             when {test} {{ return with {{ {first} }} }}\n\
+             two = query Note where PK = \"DOOR#{{doorId}}\" and SK begins_with \"NOTE#B\" first 5\nreturn with {{ {last} }}"
+        )
+    };
+    assert!(!eventual(&days("count(one) >= 5", "one", "one, two")));
+    assert!(eventual(&days("count(one) >= 5", "doorId", "one, two")));
+    assert!(eventual(&days("count(one) >= 5", "one", "two")));
+    let written = days("count(one) >= 5", "one", "one, two")
+        .replace("two = query", "delete Note(noteId = doorId)\ntwo = query");
+    assert!(eventual(&written));
 }
 
 #[test]

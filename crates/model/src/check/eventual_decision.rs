@@ -41,6 +41,7 @@ fn decisions<'a>(
     each_step(&contract.steps, &mut |step| {
         let test = match &step.kind {
             StepKind::Allow(_) if excused => return,
+            StepKind::When(test, ..) if only_counted(contract, lets, binding, test) => return,
             StepKind::Allow(test)
             | StepKind::Require(test, _)
             | StepKind::Match(test, _)
@@ -96,6 +97,36 @@ fn only_shown<'a>(contract: &'a Contract, lets: &Lets<'a>, binding: BindingId) -
         }
     });
     shown
+}
+
+/// Whether a test asks for no more of a list than how many items it has, in a contract that writes nothing and shows
+/// the list in every answer behind the read. So the answer tells the same list that the test saw.
+fn only_counted<'a>(
+    contract: &'a Contract,
+    lets: &Lets<'a>,
+    binding: BindingId,
+    test: &'a Expr,
+) -> bool {
+    let mut counted = only_reads(contract);
+    each(lets, test, &mut |part| {
+        counted &= !matches!(&part.kind,
+            ExprKind::Attribute(id, _)
+            | ExprKind::Binding(id)
+            | ExprKind::CountBy(id, ..)
+            | ExprKind::Sum(id, _)
+                if *id == binding);
+    });
+    let mut read = false;
+    each_step(&contract.steps, &mut |step| match &step.kind {
+        StepKind::Read(other) => read |= other.binding == Some(binding),
+        StepKind::Return(returned) if read => {
+            let is_list = |expr: &Expr| matches!(expr.kind, ExprKind::Binding(id) if id == binding);
+            counted &= returned.binding == Some(binding)
+                || returned.with.iter().any(|given| is_list(&given.value));
+        }
+        _ => {}
+    });
+    counted
 }
 
 /// The bindings that are in doubt with a read: its own, and those of the items it said to read. (What such a read
