@@ -47,6 +47,14 @@ fn each_shipped_document_does_what_its_examples_say() {
 }
 
 #[test]
+fn each_design_does_what_its_examples_say() {
+    for document in documents("../designs").into_iter().filter(|path| !path.ends_with("README.md"))
+    {
+        hold(&[document]);
+    }
+}
+
+#[test]
 fn each_way_to_answer_is_as_the_examples_say() {
     hold(&[concat!(env!("CARGO_MANIFEST_DIR"), "/http/answers.md").into()]);
 }

@@ -49,6 +49,14 @@ contract S-4 "Change a product" {
   return product
   consistency strong  expect 1 item  rate 1/s
 }
+contract S-6 "Take a product back" {
+  POST /products/{productId}/back
+  allow caller is clerk
+  product = update Product set state = GONE, version = .version + 1
+    if .state == LIVE else absent 404 not-found else 409 not-live
+  return product
+  consistency strong  expect 1 item  rate 1/s
+}
 contract S-5 "Show a product" {
   POST /products/{productId}/show
   product = get Product strong else 404 not-found
@@ -258,6 +266,17 @@ const SHOP_PAIRS: &[(&str, &str, &str)] = &[
         "either way",
         "as ann\nPOST /products/P1/show\n200 {\"state\": \"DRAFT\"}",
         "as ann\nPOST /products/P1/show\n200 {\"state\": \"LIVE\"}",
+    ),
+    // Only the other refusal of the write was known.
+    (
+        "an item that is not there",
+        "as c role clerk\nPOST /products/P1/back\n404 {\"code\": \"gone\"}",
+        "as c role clerk\nPOST /products/P1/back\n404 {\"code\": \"not-found\"}",
+    ),
+    (
+        "an item that is otherwise",
+        "as c role clerk\nPOST /products/P1/back\n409 {\"code\": \"not-found\"}",
+        "as c role clerk\nPOST /products/P1/back\n409 {\"code\": \"not-live\"}",
     ),
     ("a path", "as ann\nGET /product/P1\n200", "as ann\nGET /product/P1\n404"),
     ("a method", "as ann\nPUT /products/P1\n404", "as ann\nPUT /products/P1\n405"),

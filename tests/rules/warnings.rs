@@ -160,6 +160,8 @@ fn joining_leaving_and_booking_again_drift() {
             ("joining once", &[&join("if absent else 409 joined")], false),
             ("leaving twice", &[&leave("")], true),
             ("leaving once", &[&leave(" if .userId == userId else 404 gone")], false),
+            // A delete that needs its item was taken for one that happens again.
+            ("leaving what is there", &[&leave(" else absent 404 gone")], false),
         ],
     );
     let book = |put: &str| {

@@ -4,7 +4,7 @@
 pub const EXPIRY_ATTRIBUTE: &str = "expires";
 
 /// The attribute that tells an item from another that stood, or will stand, in its place: a text that no two items
-/// share. A document cannot declare it, because no name has a `#`.
+/// share. No attribute of a document has this name, because none has a `#`, and no key of its table may have it.
 pub const INCARNATION_ATTRIBUTE: &str = "LATCHKEY#MADE";
 
 /// The longest text in [`INCARNATION_ATTRIBUTE`]: a ULID, a dot, and a number of four digits.

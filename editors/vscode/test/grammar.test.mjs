@@ -136,12 +136,14 @@ const SNIPPETS = {
     ],
   ],
   "a table with names of its own": [
-    "table Shop {\n  type kind\n  PK customer_id\n  index GSI-1.x { PK g1-pk  SK g1sk number } // old\n}\nrole admin",
+    "table Shop {\n  type kind\n  PK customer_id\n  SK \"State#Date\"\n  index GSI-1.x { PK g1-pk  SK g1sk number } // old\n}\nrole admin",
     [
       ["Shop", "entity.name.type.table"],
       ["kind", "variable.other.property"],
       ["PK", "variable.language.key"],
       ["customer_id", "variable.other.property"],
+      ["SK", "variable.language.key"],
+      ["\"State#Date\"", "variable.other.property"],
       ["index", "storage.type.index"],
       ["GSI-1.x", "entity.name.type.index"],
       ["{", "punctuation.section.block.begin"],

@@ -13,6 +13,9 @@ const NAME_BYTES: RangeInclusive<usize> = 3..=255;
 /// How long the name of a key attribute is, by DynamoDB's rule.
 const KEY_NAME_BYTES: RangeInclusive<usize> = 1..=255;
 
+/// What the name of a key attribute may have, beside letters and digits, if it stands in quotes.
+const QUOTED_KEY_NAME_MARKS: &str = "_.-#:/@|";
+
 impl Parser<'_> {
     pub(super) fn table(&mut self) -> Read<Table> {
         let start = self.advance().span;
@@ -52,13 +55,30 @@ impl Parser<'_> {
 
     fn key_name(&mut self) -> Read<KeyName> {
         let part = self.key_part();
-        let attribute =
-            self.table_name("the attribute that holds the key", "an attribute", KEY_NAME_BYTES)?;
+        let what = "the attribute that holds the key";
+        let attribute = match self.token().kind {
+            TokenKind::Text => self.quoted_key_name(what)?,
+            _ => self.table_name(what, "an attribute", KEY_NAME_BYTES)?,
+        };
         let number = match self.is_word("number") {
             true => Some(self.advance().span),
             false => None,
         };
         Ok(KeyName { part, attribute, number })
+    }
+
+    /// The name of a key in quotes, which has more characters than a bare one.
+    fn quoted_key_name(&mut self, what: &str) -> Read<Name> {
+        let name = self.plain_text(what)?;
+        let known = |c: char| c.is_ascii_alphanumeric() || QUOTED_KEY_NAME_MARKS.contains(c);
+        let (least, most) = (KEY_NAME_BYTES.start(), KEY_NAME_BYTES.end());
+        if !KEY_NAME_BYTES.contains(&name.node.len()) || !name.node.chars().all(known) {
+            let message = format!("`{}` is not a name for an attribute", name.node);
+            let marks = QUOTED_KEY_NAME_MARKS;
+            let help = format!("a name in quotes has {least} to {most} of `A-Z a-z 0-9 {marks}`");
+            self.diagnostics.push(Diagnostic::new(Rule::Syntax, name.span, message).help(help));
+        }
+        Ok(name)
     }
 
     /// `PK` or `SK`, which was seen to be here.

@@ -126,6 +126,29 @@ fn a_name_no_table_can_have_is_told_once_and_the_rest_is_read() {
     }
 }
 
+#[test]
+fn a_key_in_quotes_has_more_characters() {
+    let keys = |written: &str| {
+        let parsed =
+            parse(&format!("```contract\ntable Logs {{ type kind PK id SK {written} }}\n```\n"));
+        let found = parsed.document.items.into_iter().find_map(|item| match item {
+            Item::Table(table) => table.keys.last().map(|key| key.attribute.node.clone()),
+            _ => None,
+        });
+        (
+            found.unwrap(),
+            parsed.diagnostics.into_iter().map(|told| told.message).collect::<Vec<_>>(),
+        )
+    };
+    for name in ["State#Date", "a:b/c@d|e", "plain", &"k".repeat(255)] {
+        assert_eq!(keys(&format!("\"{name}\"")), (name.to_owned(), Vec::new()));
+    }
+    for name in ["", "a b", "a,b", "it's", "Größe", &"k".repeat(256)] {
+        let told = format!("`{name}` is not a name for an attribute");
+        assert_eq!(keys(&format!("\"{name}\"")), (name.to_owned(), vec![told]));
+    }
+}
+
 proptest! {
     #[test]
     fn a_table_keeps_its_name_to_the_letter(name in "[A-Za-z0-9_.-]{3,40}") {

@@ -216,7 +216,7 @@ impl<'a> Around<'a, '_> {
     fn shuts_itself(&self, leg: &'a Leg) -> bool {
         let insists = self.group.insists(leg);
         if leg.verb == Verb::Delete {
-            return insists.iter().any(needs_item);
+            return leg.absent.is_some() || insists.iter().any(needs_item);
         }
         let name = |expr: &'a Expr| match &expr.kind {
             ExprKind::Stored(name) => Some(name.as_str()),

@@ -183,9 +183,12 @@ fn mistyped(attribute: &Attribute, number: bool, what: &str) -> Option<Diagnosti
     let Attribute { name, kind, span, .. } = attribute;
     let (fits, wanted, help) = match number {
         false => (
-            matches!(kind, Type::Id | Type::Ulid | Type::Text { .. } | Type::Time | Type::Enum(_)),
+            matches!(
+                kind,
+                Type::Id | Type::Ulid | Type::Text { .. } | Type::Time | Type::Date | Type::Enum(_)
+            ),
             "text",
-            "give it a type that is stored as a text: an `id`, a `text` with a `like`, a `time`, an enum",
+            "give it a type that is stored as a text: an `id`, a `text` with a `like`, a `time`, a `date`, an enum",
         ),
         true => (
             matches!(kind, Type::Int { .. } | Type::Number { .. }),

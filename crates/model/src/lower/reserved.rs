@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 use latchkey_language::{Diagnostic, Name, Rule};
-use latchkey_value::name::EXPIRY_ATTRIBUTE;
+use latchkey_value::name::{EXPIRY_ATTRIBUTE, INCARNATION_ATTRIBUTE};
 
 use super::Lowering;
 use crate::model::Trigger;
@@ -15,7 +15,11 @@ pub(super) struct Reserved(BTreeMap<String, String>);
 impl Default for Reserved {
     fn default() -> Reserved {
         let expiry = "the second from which on DynamoDB may remove the item (TTL)".to_owned();
-        Reserved(BTreeMap::from([(EXPIRY_ATTRIBUTE.to_owned(), expiry)]))
+        let made = "what tells the item from another in its place".to_owned();
+        Reserved(BTreeMap::from([
+            (EXPIRY_ATTRIBUTE.to_owned(), expiry),
+            (INCARNATION_ATTRIBUTE.to_owned(), made),
+        ]))
     }
 }
 

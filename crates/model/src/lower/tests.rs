@@ -430,6 +430,20 @@ fn a_table_says_what_tells_its_items_apart() {
 }
 
 #[test]
+fn a_key_in_quotes_is_not_one_of_ours() {
+    let told = |name: &str| {
+        let table = format!("table Doors {{ type kind PK id SK \"{name}\" }}");
+        let checked = crate::check(&format!("```contract\nsystem doors\n{table}\n```\n"));
+        checked.diagnostics.into_iter().map(|found| found.message).collect::<Vec<_>>()
+    };
+    assert_eq!(
+        told("LATCHKEY#MADE"),
+        ["`LATCHKEY#MADE` is reserved: it holds what tells the item from another in its place"]
+    );
+    assert_eq!(told("State#Date"), ["the document has no contract"]);
+}
+
+#[test]
 fn a_number_that_cannot_be_held_is_refused() {
     // A number of too many digits was run as 0, a page of too many items as a page of 1.
     let long = "9".repeat(40);
