@@ -137,6 +137,7 @@ impl Side for Latchkey {
             index,
             partition,
             range,
+            filter: None,
             direction: Direction::Ascending,
             limit: Some(QUERY_ITEMS),
             resume: None,

@@ -13,6 +13,7 @@ macro_rules! same {
     }};
 }
 
+mod filters;
 mod limits;
 mod many;
 mod races;
@@ -90,6 +91,11 @@ pub(crate) fn all() -> Vec<Scenario> {
         scenario!(reads::items_enter_leave_and_move_in_an_index),
         scenario!(reads::a_query_reads_1_mb_at_once needs ReadsOf1Mb),
         scenario!(reads::a_table_that_is_not_there_is_told needs Tables),
+        scenario!(filters::pages_hold_what_is_kept_of_what_is_read),
+        scenario!(filters::a_page_goes_on_behind_the_last_item_that_was_read),
+        scenario!(filters::what_is_dropped_is_paid_for needs Capacity),
+        scenario!(filters::a_filter_tests_what_a_condition_does),
+        scenario!(filters::no_filter_tests_a_key_of_its_query),
         scenario!(shapes::numbers_are_in_their_order),
         scenario!(shapes::a_partition_alone_is_an_item),
         scenario!(shapes::a_transaction_spans_tables),
@@ -166,6 +172,7 @@ fn query(backend: &Backend, index: Option<&str>, partition: &str) -> Query {
         index: index.map(Text::from),
         partition: partition.into(),
         range: SortRange::All,
+        filter: None,
         direction: Direction::Ascending,
         limit: None,
         resume: None,

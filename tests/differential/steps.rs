@@ -29,6 +29,7 @@ pub(crate) struct QueryStep {
     pub(crate) index: Option<Text>,
     pub(crate) partition: Text,
     pub(crate) range: SortRange,
+    pub(crate) filter: Option<Condition>,
     pub(crate) direction: Direction,
     pub(crate) limit: Option<u32>,
     pub(crate) consistency: Consistency,
@@ -377,20 +378,23 @@ fn query() -> impl Strategy<Value = QueryStep> {
     (
         prop_oneof![of_table, of_index],
         range(),
+        proptest::option::weighted(0.3, condition()),
         select(&[Direction::Ascending, Direction::Descending]),
         prop_oneof![2 => Just(None), 5 => (1u32..4).prop_map(Some)],
         consistency(),
         proptest::option::weighted(0.2, (key(), sort())),
     )
-        .prop_map(|((index, partition), range, direction, limit, consistency, behind)| {
-            // An index is never strong.
-            let consistency = match index {
-                None => consistency,
-                Some(_) => Consistency::Eventual,
-            };
-            let partition = partition.into();
-            QueryStep { index, partition, range, direction, limit, consistency, behind }
-        })
+        .prop_map(
+            |((index, partition), range, filter, direction, limit, consistency, behind)| {
+                // An index is never strong.
+                let consistency = match index {
+                    None => consistency,
+                    Some(_) => Consistency::Eventual,
+                };
+                let partition = partition.into();
+                QueryStep { index, partition, range, filter, direction, limit, consistency, behind }
+            },
+        )
 }
 
 fn maybe() -> impl Strategy<Value = Option<Condition>> {

@@ -160,7 +160,8 @@ impl Sequence<'_> {
 
     /// Asks for every page, and compares each.
     async fn query(&self, step: QueryStep) -> Result<(), TestCaseError> {
-        let QueryStep { index, partition, range, direction, limit, consistency, behind } = step;
+        let QueryStep { index, partition, range, filter, direction, limit, consistency, behind } =
+            step;
         let partition = self.text(partition);
         let resume = behind.map(|(key, sort)| match index {
             None => Resume { key: Key::new(partition.clone(), sort), index_key: None },
@@ -170,7 +171,7 @@ impl Sequence<'_> {
         });
         let table = Arc::clone(&self.pair.table);
         let mut query =
-            Query { table, index, partition, range, direction, limit, resume, consistency };
+            Query { table, index, partition, range, filter, direction, limit, resume, consistency };
         loop {
             match self.ask(query.clone().into()).await? {
                 Answer::Ok(table::Answer::Page(page)) if page.resume.is_some() => {
@@ -191,6 +192,7 @@ impl Sequence<'_> {
                 index: index.map(Text::from),
                 partition: partition.into(),
                 range: SortRange::All,
+                filter: None,
                 direction: Direction::Ascending,
                 limit: None,
                 consistency: Consistency::Eventual,

@@ -63,6 +63,7 @@ fn check_index(store: &Store, table: &Arc<Schema>) {
         index: Some("GSI1".into()),
         partition: "ALL".into(),
         range: SortRange::All,
+        filter: None,
         direction: latchkey_table::Direction::Ascending,
         limit: None,
         resume: None,

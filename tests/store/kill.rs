@@ -82,6 +82,7 @@ fn check(store: &Store, table: &Arc<Schema>, acknowledged: &BTreeMap<String, i64
             index: None,
             partition,
             range: SortRange::BeginsWith("ITEM#".into()),
+            filter: None,
             direction: Direction::Ascending,
             limit: None,
             resume: None,

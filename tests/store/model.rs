@@ -36,6 +36,7 @@ struct QueryStep {
     index: Option<Text>,
     partition: Text,
     range: SortRange,
+    filter: Option<Condition>,
     direction: Direction,
     limit: Option<u32>,
 }
@@ -210,6 +211,7 @@ fn step() -> impl Strategy<Value = Step> {
         prop::option::of(prop::sample::select(vec!["GSI1", "GSI2"]).prop_map(Text::from)),
         prop_oneof![partition(), Just(Text::from("ALL"))],
         range(),
+        maybe(),
         prop::sample::select(vec![Direction::Ascending, Direction::Descending]),
         prop::option::of(0u32..5),
     );
@@ -218,8 +220,8 @@ fn step() -> impl Strategy<Value = Step> {
         1 => (prop::collection::vec(key(), 0..5), consistency())
             .prop_map(|(keys, consistency)| Step::BatchGet(keys, consistency)),
         1 => prop::collection::vec(key(), 0..5).prop_map(Step::SnapshotGet),
-        8 => query.prop_map(|(index, partition, range, direction, limit)| {
-            Step::Query(QueryStep { index, partition, range, direction, limit })
+        8 => query.prop_map(|(index, partition, range, filter, direction, limit)| {
+            Step::Query(QueryStep { index, partition, range, filter, direction, limit })
         }),
         10 => (draft(), maybe(), returning())
             .prop_map(|(draft, condition, returning)| Step::Put(draft, condition, returning)),
@@ -335,12 +337,13 @@ impl Pair {
 
     /// Asks for every page of a query, and compares each.
     fn query(&self, step: QueryStep) -> Result<(), TestCaseError> {
-        let QueryStep { index, partition, range, direction, limit } = step;
+        let QueryStep { index, partition, range, filter, direction, limit } = step;
         let mut query = Query {
             table: Arc::clone(&self.table),
             index,
             partition,
             range,
+            filter,
             direction,
             limit,
             resume: None,
@@ -393,6 +396,7 @@ fn every_page_size_walks_the_same_items_in_both_directions() {
                     index: index.map(Text::from),
                     partition: partition.into(),
                     range: SortRange::All,
+                    filter: None,
                     direction,
                     limit: Some(limit),
                     resume: None,

@@ -77,18 +77,21 @@ impl Reference {
                 Direction::Descending => rank(resume) < rank(from),
             });
         }
-        let mut page = Page { items: Vec::new(), resume: None, capacity: Capacity::ZERO };
+        let mut page = Page { items: Vec::new(), resume: None, read: 0, capacity: Capacity::ZERO };
         let mut bytes = 0;
         let mut last = None;
         for (resume, item) in found {
-            if bytes + item.size() > QUERY_BYTES_MAX && !page.items.is_empty() {
+            if bytes + item.size() > QUERY_BYTES_MAX && page.read > 0 {
                 page.resume = last;
                 break;
             }
             bytes += item.size();
-            page.items.push(item.clone());
+            page.read += 1;
+            if request.filter.as_ref().is_none_or(|filter| holds(filter, Some(item))) {
+                page.items.push(item.clone());
+            }
             last = Some(resume);
-            if request.limit.is_some_and(|limit| page.items.len() == limit as usize) {
+            if request.limit.is_some_and(|limit| page.read == limit as usize) {
                 page.resume = last;
                 break;
             }

@@ -32,6 +32,7 @@ fn names(store: &Store) -> Vec<String> {
         index: None,
         partition: "ALL".into(),
         range: SortRange::All,
+        filter: None,
         direction: latchkey_table::Direction::Ascending,
         limit: None,
         resume: None,

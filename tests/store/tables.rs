@@ -22,6 +22,7 @@ fn by_index(table: &Arc<Schema>) -> Query {
         index: Some("GSI1".into()),
         partition: "ALL".into(),
         range: SortRange::All,
+        filter: None,
         direction: Direction::Ascending,
         limit: None,
         resume: None,

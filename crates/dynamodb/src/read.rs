@@ -50,6 +50,7 @@ impl DynamoDb {
             .table_name(rendered.table_name.as_str())
             .set_index_name(rendered.index_name.map(|name| name.into_string()))
             .key_condition_expression(rendered.key_condition)
+            .set_filter_expression(rendered.filter)
             .set_expression_attribute_names(names(&rendered.placeholders))
             .set_expression_attribute_values(values(rendered.placeholders))
             .scan_index_forward(rendered.scan_index_forward)
@@ -66,10 +67,15 @@ impl DynamoDb {
         let last = last.map(from_item).transpose().map_err(foreign)?;
         let resume =
             last.map(|last| request.behind(&last)).transpose().map_err(|_| foreign(Foreign))?;
+        // Those that a filter dropped are not in the answer.
+        let read = match request.filter {
+            Some(_) => usize::try_from(answer.scanned_count).map_err(|_| foreign(Foreign))?,
+            None => items.len(),
+        };
         let bytes = items.iter().map(Item::size).sum();
         let capacity = read_units(answer.consumed_capacity.as_ref())
             .unwrap_or_else(|| Capacity::read(bytes, request.consistency));
-        Ok(Page { items, resume, capacity })
+        Ok(Page { items, resume, read, capacity })
     }
 }
 

@@ -1,8 +1,8 @@
 //! Reads. Each read uses one snapshot.
 
 use latchkey_table::{
-    BatchGet, Capacity, Direction, Error, Get, Got, GotMany, Invalid, Item, Key, Page, Query,
-    SnapshotGet,
+    BatchGet, Capacity, Condition, Direction, Error, Get, Got, GotMany, Invalid, Item, Key, Page,
+    Query, SnapshotGet, holds,
 };
 use latchkey_value::limits::{QUERY_BYTES_MAX, SNAPSHOT_BYTES_MAX};
 
@@ -80,8 +80,14 @@ impl Seen {
         let mut reading = Reading::new(limit.unwrap_or(usize::MAX));
         self.snapshot
             .walk(&range, backwards, |key, bytes| match index_space {
-                None => reading.add(decode(entry, key, bytes, reading.items.last())?),
-                Some(_) => reading.add(self.item_of_entry(entry, key, reading.items.last())?),
+                None => {
+                    let item = decode(entry, key, bytes, reading.items.last())?;
+                    reading.add(item, request.filter.as_ref())
+                }
+                Some(_) => {
+                    let item = self.item_of_entry(entry, key, reading.items.last())?;
+                    reading.add(item, request.filter.as_ref())
+                }
             })
             .map_err(unavailable)?;
         reading.into_page(request)
@@ -136,6 +142,10 @@ pub(crate) fn unavailable(error: EngineError) -> Error {
 /// A page in the making.
 pub(crate) struct Reading {
     pub(crate) items: Vec<Item>,
+    /// The last item that was read, if it was dropped.
+    dropped: Option<Item>,
+    /// How many items were read.
+    read: usize,
     bytes: usize,
     limit: usize,
     /// Whether it stopped before the range ended.
@@ -146,28 +156,38 @@ impl Reading {
     /// An empty page of at most so many items.
     pub(crate) fn new(limit: usize) -> Reading {
         let items = Vec::with_capacity(limit.min(PAGE_ROOM));
-        Reading { items, bytes: 0, limit, cut: false }
+        Reading { items, dropped: None, read: 0, bytes: 0, limit, cut: false }
     }
 
-    /// Adds an item, unless it would take the page over what one query can read.
-    pub(crate) fn add(&mut self, item: Item) -> Result<Walk, EngineError> {
+    /// Reads an item, unless it would take the page over what one query can read, and drops it if the filter does.
+    pub(crate) fn add(
+        &mut self,
+        item: Item,
+        filter: Option<&Condition>,
+    ) -> Result<Walk, EngineError> {
         let bytes = item.size();
-        if self.bytes + bytes > QUERY_BYTES_MAX && !self.items.is_empty() {
+        if self.bytes + bytes > QUERY_BYTES_MAX && self.read > 0 {
             self.cut = true;
             return Ok(Walk::Stop);
         }
         self.bytes += bytes;
-        self.items.push(item);
-        self.cut = self.items.len() >= self.limit;
+        self.read += 1;
+        if filter.is_none_or(|filter| holds(filter, Some(&item))) {
+            self.items.push(item);
+            self.dropped = None;
+        } else {
+            self.dropped = Some(item);
+        }
+        self.cut = self.read >= self.limit;
         Ok(if self.cut { Walk::Stop } else { Walk::On })
     }
 
     fn into_page(self, request: &Query) -> Result<Page, Error> {
-        let resume = match self.items.last() {
+        let resume = match self.dropped.as_ref().or(self.items.last()) {
             Some(last) if self.cut => Some(request.behind(last)?),
             _ => None,
         };
         let capacity = Capacity::read(self.bytes, request.consistency);
-        Ok(Page { items: self.items, resume, capacity })
+        Ok(Page { items: self.items, resume, read: self.read, capacity })
     }
 }

@@ -17,7 +17,7 @@ impl Seen {
         let mut reading = Reading::new(request.items_max);
         self.snapshot
             .walk(&range, false, |key, bytes| {
-                reading.add(decode(entry, key, bytes, reading.items.last())?)
+                reading.add(decode(entry, key, bytes, reading.items.last())?, None)
             })
             .map_err(unavailable)?;
         let resume = match reading.items.last() {

@@ -135,6 +135,7 @@ impl Home {
             index: None,
             partition,
             range,
+            filter: None,
             direction: Direction::Ascending,
             limit: Some(u32::try_from(limit).unwrap_or(u32::MAX)),
             resume,

@@ -128,12 +128,17 @@ impl Table {
         let limit = limit.unwrap_or(usize::MAX);
         let full = found.len() >= limit;
         found.truncate(limit);
-        let items: Vec<Item> = found.iter().map(|(_, _, item)| Item::clone(item)).collect();
-        let resume = match items.last() {
-            Some(last) if full => Some(query.behind(last)?),
+        let resume = match found.last() {
+            Some((_, _, last)) if full => Some(query.behind(last)?),
             _ => None,
         };
-        Ok(Page { items, resume, capacity: Capacity::ZERO })
+        let read = found.len();
+        let kept = |item: &&Arc<Item>| {
+            query.filter.as_ref().is_none_or(|filter| holds(filter, Some(item)))
+        };
+        let items =
+            found.iter().map(|(_, _, item)| item).filter(kept).map(|item| Item::clone(item));
+        Ok(Page { items: items.collect(), resume, read, capacity: Capacity::ZERO })
     }
 
     /// The items of a query's range in ascending order, each with its place.

@@ -104,7 +104,7 @@ impl<S: Values> Filler<'_, S> {
         Ok(if strong { Consistency::Strong } else { Consistency::Eventual })
     }
 
-    /// A query without a limit, or nothing if its range is empty.
+    /// A query without a limit, or nothing if its range is empty, or if none of its items can be kept.
     pub(crate) fn query(&self, op: &plan::QueryOp) -> Result<Option<Query<S::Value>>, Fault> {
         self.query_in(op, &op.partition)
     }
@@ -119,6 +119,11 @@ impl<S: Values> Filler<'_, S> {
         let index = op.index.as_ref().and_then(|name| table.index(name));
         let names = index.map_or(&table.key, |index| &index.key);
         let Some(range) = self.range(&op.range, names.sort.as_ref())? else { return Ok(None) };
+        let filter = match &op.keep {
+            None => Some(None),
+            Some(test) => self.filter(test)?,
+        };
+        let Some(filter) = filter else { return Ok(None) };
         let turned = match &op.turned {
             Some(test) => self.scope.test(test)?,
             None => false,
@@ -128,6 +133,7 @@ impl<S: Values> Filler<'_, S> {
             index: op.index.clone(),
             partition: self.key_text(Some(&names.partition), partition)?,
             range,
+            filter,
             direction: if turned { Direction::Descending } else { op.direction },
             limit: None,
             resume: None,

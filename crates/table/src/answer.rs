@@ -84,6 +84,8 @@ pub struct Page {
     /// Where to go on, when the query stopped at its limit or at what one query can read. There need
     /// not be more: a page that fits exactly has one too.
     pub resume: Option<Resume>,
+    /// How many items were read: those of the answer, and those that the filter dropped.
+    pub read: usize,
     /// What the request consumed.
     pub capacity: Capacity,
 }

@@ -101,6 +101,29 @@ impl<V: Datum> Condition<V> {
         self.spend(CONDITION_OPERATORS_MAX).map(drop)
     }
 
+    /// The attributes it asks for, in its order. It must be valid: that bounds the depth of the walk.
+    pub fn names(&self) -> Vec<&Text> {
+        let mut names = Vec::new();
+        let mut open = vec![self];
+        while let Some(condition) = open.pop() {
+            names.extend(condition.operands().filter_map(|operand| match operand {
+                Operand::Path(path) | Operand::Size(path) => Some(path.root()),
+                Operand::Value(_) => None,
+            }));
+            match condition {
+                Condition::Exists(path)
+                | Condition::Absent(path)
+                | Condition::HasType(path, _)
+                | Condition::BeginsWith(path, _)
+                | Condition::Contains(path, _) => names.push(path.root()),
+                Condition::And(all) | Condition::Or(all) => open.extend(all.iter().rev()),
+                Condition::Not(inner) => open.push(inner),
+                Condition::Compare(..) | Condition::Between(..) | Condition::In(..) => {}
+            }
+        }
+        names
+    }
+
     /// Validates while counting operators and functions down from `left`, which bounds the depth of
     /// the walk too.
     fn spend(&self, left: usize) -> Result<usize, Invalid> {

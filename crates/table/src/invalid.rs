@@ -32,6 +32,8 @@ pub enum Invalid {
     IndexKey { index: Text, name: Text },
     #[error("`{name}` is part of the key, which an update cannot change")]
     ChangesKey { name: Text },
+    #[error("`{name}` is a key of the query, which a filter cannot test")]
+    FiltersKey { name: Text },
     #[error("`{name}` cannot be the name of a key attribute")]
     KeyName { name: Text },
     #[error(

@@ -116,7 +116,9 @@ pub struct Query<V = Value> {
     pub index_name: Option<Text>,
     /// Which keys to read.
     pub key_condition: String,
-    /// What stands in the condition.
+    /// What must hold of an item that is answered.
+    pub filter: Option<String>,
+    /// What stands in both expressions.
     pub placeholders: Placeholders<V>,
     /// Whether the lowest sort key comes first.
     pub scan_index_forward: bool,
@@ -323,10 +325,12 @@ impl<V: Datum> Query<V> {
         let mut expressions = Expressions::default();
         let names = index_key.unwrap_or(&table.key);
         let key_condition = expressions.key_condition(names, &query.partition, &query.range);
+        let filter = optional(&mut expressions, query.filter.as_ref())?;
         Ok(Query {
             table_name: table.name.clone(),
             index_name: query.index.clone(),
             key_condition,
+            filter,
             placeholders: expressions.into_placeholders(),
             scan_index_forward: query.direction == Direction::Ascending,
             limit: query.limit,

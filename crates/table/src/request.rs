@@ -75,6 +75,8 @@ pub struct Query<V: Datum = Value> {
     pub partition: V::Text,
     /// The sort keys to read.
     pub range: SortRange<V::Text>,
+    /// What must hold of an item for it to be in the answer. The others are read all the same.
+    pub filter: Option<Condition<V>>,
     /// From which end.
     pub direction: Direction,
     /// The most items to read, or else as many as one query can.

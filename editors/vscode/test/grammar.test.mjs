@@ -380,6 +380,20 @@ const SNIPPETS = {
       ["allow", "keyword.control"],
     ],
   ],
+  "a filter": [
+    inContract('x = query Slot where PK = "S" page 25\n    keep state is absent or .state == state\n    reading 300\n  keep = 1'),
+    [
+      ["page", "keyword.other.clause"],
+      ["keep", "keyword.other.clause"],
+      ["state", "variable.other"],
+      ["absent", "constant.language"],
+      [".", "punctuation.accessor.stored"],
+      ["state", "variable.other.property.stored"],
+      ["reading", "keyword.other.clause"],
+      ["300", "constant.numeric"],
+      ["keep", "variable.other.definition"],
+    ],
+  ],
   "a query": [
     inContract('x = query Slot by GSI2\n    where PK = "S" and SK between "A#{at - 1ms}" and "B~"\n    order descending when order == desc\n    page 25 max 100'),
     [

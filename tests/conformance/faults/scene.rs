@@ -129,6 +129,7 @@ pub(super) async fn ask(
                 index: None,
                 partition: "p".into(),
                 range: SortRange::All,
+                filter: None,
                 direction: Direction::Ascending,
                 limit: None,
                 resume: None,

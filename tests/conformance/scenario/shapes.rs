@@ -37,6 +37,7 @@ fn query(table: &Arc<Schema>, index: Option<&str>, partition: Text, range: SortR
         index: index.map(Text::from),
         partition,
         range,
+        filter: None,
         direction: Direction::Ascending,
         limit: Some(2),
         resume: None,

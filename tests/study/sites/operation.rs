@@ -34,7 +34,7 @@ impl Sites<'_> {
     fn clause(&mut self, operation: &Operation, clause: &Clause) {
         let span = clause.span;
         match &clause.node {
-            ClauseKind::For(..) => {}
+            ClauseKind::For(..) | ClauseKind::By(_) => {}
             ClauseKind::Strong(None) => self.drop(Operator::Eventual, span),
             ClauseKind::Strong(Some(test)) => {
                 self.drop(Operator::Eventual, span);
@@ -65,7 +65,13 @@ impl Sites<'_> {
                 self.number(&size.node, size.span);
                 max.iter().for_each(|max| self.number(&max.node, max.span));
             }
-            ClauseKind::First(count) => self.number(&count.node, count.span),
+            ClauseKind::First(count) | ClauseKind::Reading(count) => {
+                self.number(&count.node, count.span);
+            }
+            ClauseKind::Keep(test) => {
+                self.drop(Operator::DropCondition, span);
+                self.test(test);
+            }
             ClauseKind::Fields(fields) => {
                 self.parts(Operator::DropValue, fields, None);
                 self.assigns(fields);
@@ -95,7 +101,6 @@ impl Sites<'_> {
                 self.drop(operator, span);
                 self.test(test);
             }
-            ClauseKind::By(_) => {}
         }
     }
 

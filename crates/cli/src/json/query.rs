@@ -34,6 +34,8 @@ impl Writer<'_> {
                 Order::Descending => json!(true),
                 Order::DescendingWhen(test) => self.expr(test),
             },
+            "keep": query.keep.as_ref().map(|test| self.expr(test)),
+            "reading": query.reading,
             "limit": match &query.limit {
                 None => Value::Null,
                 Some(Limit::Page { size, max, .. }) => json!({ "page": size, "max": max }),

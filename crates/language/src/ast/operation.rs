@@ -90,6 +90,10 @@ pub enum ClauseKind {
     },
     /// `first N`
     First(Spanned<String>),
+    /// `keep CONDITION`
+    Keep(Expr),
+    /// `reading N`
+    Reading(Spanned<String>),
     /// `{ a, b = x }`
     Fields(Vec<Assign>),
     /// `set a = x, b ?= y`

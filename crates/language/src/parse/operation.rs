@@ -94,8 +94,8 @@ impl Parser<'_> {
         }
         let word = self.slice(token.span);
         let clauses = [
-            "strong", "snapshot", "for", "by", "where", "order", "page", "first", "set", "remove",
-            "add", "replace", "if",
+            "strong", "snapshot", "for", "by", "where", "order", "page", "first", "keep",
+            "reading", "set", "remove", "add", "replace", "if",
         ];
         if !clauses.contains(&word) {
             return Ok(None);
@@ -142,6 +142,10 @@ impl Parser<'_> {
                 ClauseKind::Page { size, max, asked }
             }
             "first" => ClauseKind::First(self.kind(TokenKind::Number, "how many to read")?),
+            "keep" => ClauseKind::Keep(self.expression()?),
+            "reading" => {
+                ClauseKind::Reading(self.kind(TokenKind::Number, "how many items to read")?)
+            }
             "set" => ClauseKind::Set(self.commas(Parser::change)?),
             "remove" => ClauseKind::Remove(self.commas(Parser::removal)?),
             "add" => ClauseKind::Add(self.commas(Parser::assign)?),

@@ -8,9 +8,9 @@ use latchkey_language::{Diagnostic, Rule};
 
 use super::Report;
 use super::flow::{Group, Placed, groups};
-use super::truth::{Supposed, plain};
+use super::truth::{Passed, Supposed, plain};
 use crate::model::{
-    Attribute, Expr, ExprKind, FailureKind, Given, Leg, Model, PutMode, Read, TextPiece,
+    Attribute, Expr, ExprKind, FailureKind, Given, Leg, Model, PutMode, Read, TextPiece, What,
 };
 use crate::types::Type;
 
@@ -47,7 +47,7 @@ fn another_word<'a>(
         let refused: Vec<&str> = all
             .iter()
             .map(String::as_str)
-            .filter(|word| is_refused(group, placed, attribute, word))
+            .filter(|word| is_refused(group, placed, read, attribute, word))
             .collect();
         (!refused.is_empty()).then(|| tell_word(placed, read, attribute, &refused))
     })
@@ -57,6 +57,7 @@ fn another_word<'a>(
 fn is_refused<'a>(
     group: &Group<'a>,
     placed: &Placed<'a>,
+    read: &'a Read,
     attribute: &'a Attribute,
     supposed: &'a str,
 ) -> bool {
@@ -72,9 +73,16 @@ fn is_refused<'a>(
     };
     let moves = attribute.moves.as_deref().unwrap_or_default();
     let supposed = Supposed { lets: &group.lets, moves, word: &word, there: &|_| None };
+    // A filter finds no item that it would drop.
+    let keep = match &read.what {
+        What::Query(query) => query.keep.as_ref(),
+        What::Get(_) | What::Batch(_) | What::Part(_) => None,
+    };
+    let kept = keep.into_iter().flat_map(|test| Passed::new(test, true).atoms(&group.lets));
     let is_possible = group
         .known(&placed.guards)
         .into_iter()
+        .chain(kept)
         .all(|test| supposed.outcome(test.test) != Some(!test.truth));
     let mut insists = group.insists(placed.leg).into_iter();
     is_possible && insists.any(|test| supposed.outcome(test.test) == Some(!test.truth))

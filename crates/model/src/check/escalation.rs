@@ -115,7 +115,7 @@ fn is_by_caller<'a>(contract: &'a Contract, lets: &Lets<'a>, item: BindingId) ->
             match &read.what {
                 What::Get(key) => key.iter().for_each(|given| look(&given.value)),
                 What::Batch(batch) => batch.values().for_each(&mut look),
-                What::Query(query) => query.texts().for_each(&mut look),
+                What::Query(query) => query.values().for_each(&mut look),
                 What::Part(_) => {}
             }
         }

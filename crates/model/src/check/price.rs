@@ -13,6 +13,9 @@ use crate::model::{
 /// How many items a query without a bound is taken to read; another rule tells of it.
 const UNBOUNDED_ITEMS: u64 = 100;
 
+/// How many items a query reads at least, once it goes on because some were dropped.
+const READ_AGAIN_ITEMS: u64 = 100;
+
 /// In how many more requests a query passes over items that have ended.
 const ENDED_REQUESTS: u64 = 4;
 
@@ -99,18 +102,23 @@ fn read_charge<'a>(
             (By::Table, one(bytes).times(batch.count()), one(0).times(batch.count()))
         }
         What::Query(query) => {
-            let items = match &query.limit {
+            let items = match (&query.limit, query.reading) {
+                // What a filter drops is paid for, too.
+                (_, Some(reading)) => u64::from(reading),
                 // One more, to tell whether the page is the last.
-                Some(Limit::Page { max, .. }) => u64::from(*max).saturating_add(1),
-                Some(Limit::First(most)) => u64::from(*most),
-                None => UNBOUNDED_ITEMS,
+                (Some(Limit::Page { max, .. }), None) => u64::from(*max).saturating_add(1),
+                (Some(Limit::First(most)), None) => u64::from(*most),
+                (None, None) => UNBOUNDED_ITEMS,
             };
             let bytes = bytes.saturating_mul(usize::try_from(items).unwrap_or(usize::MAX));
             // Each of several requests is rounded up by itself.
             let cuts = u64::try_from(bytes / QUERY_BYTES_MAX).unwrap_or(u64::MAX);
             let partitions = query.through.as_ref().map_or(1, Through::count);
-            let each = one(bytes) + one(0).times(cuts);
-            (query.by, each.times(partitions), one(0).times(partitions))
+            // A filter may drop all of the first request, and then reads at least so many at once.
+            let more = query.reading.map_or(0, |most| u64::from(most).div_ceil(READ_AGAIN_ITEMS));
+            let each = one(bytes) + one(0).times(cuts.saturating_add(more));
+            let least = one(0).times(more.saturating_add(1));
+            (query.by, each.times(partitions), least.times(partitions))
         }
         What::Part(_) => return None,
     };
@@ -119,9 +127,9 @@ fn read_charge<'a>(
         What::Query(query) => query.through.as_ref(),
         What::Get(_) | What::Batch(_) | What::Part(_) => None,
     };
-    // They come in requests of at least 100 items, each rounded up by itself.
+    // They come in requests of at least 100 items, each rounded up by itself. Those of a filter are in its bound.
     let ended = match &read.what {
-        What::Query(_) if ends => {
+        What::Query(query) if ends && query.reading.is_none() => {
             let one = one(bytes.saturating_mul(ENDED_ITEMS_MAX)) + one(0).times(ENDED_REQUESTS);
             one.times(through.map_or(1, Through::count))
         }

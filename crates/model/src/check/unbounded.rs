@@ -4,9 +4,12 @@ use latchkey_language::{Diagnostic, Rule};
 
 use super::size::template_bytes_max;
 use super::{Report, each_read};
-use crate::model::{By, Entity, Limit, Model, Read, What};
+use crate::model::{By, Entity, Limit, Model, Query, Read, What};
 
 const ITEMS_MAX: u64 = 100;
+
+/// The most items that a call reads to find those that it keeps.
+const READING_MAX: u64 = 1_000;
 
 /// The most partitions of one query, and the most items of all of them.
 const SHARDS_MAX: u64 = 100;
@@ -36,6 +39,14 @@ pub(super) fn check(model: &Model, report: &mut Report) {
                     .help("spread the items over fewer shards, read smaller pages, or shorten the keys");
                 report.raise(diagnostic, &step.waivers);
             }
+            if let What::Query(query) = &read.what
+                && let Some(message) = reading(query, most)
+            {
+                let diagnostic = Diagnostic::new(Rule::Unbounded, read.span, message)
+                    .why("a filter reads on until the page is full, and is charged for all that it reads")
+                    .help("write `reading 300`: at least the greatest page, and what may be dropped on the way to it");
+                report.raise(diagnostic, &step.waivers);
+            }
             let message = match (size, most) {
                 (_, None) => "this query has no bound".to_owned(),
                 (Some(size), Some(max)) if u64::from(size) > max => {
@@ -53,6 +64,19 @@ pub(super) fn check(model: &Model, report: &mut Report) {
             report.raise(diagnostic, &step.waivers);
         });
     }
+}
+
+/// What is wrong with how many items a query may read to find those that it keeps.
+fn reading(query: &Query, most: Option<u64>) -> Option<String> {
+    let Some(bound) = query.reading else {
+        return query.keep.is_some().then(|| "this filter has no bound".to_owned());
+    };
+    let bound = u64::from(bound);
+    if bound > READING_MAX {
+        return Some(format!("{bound} items to read in one call; the most is {READING_MAX}"));
+    }
+    let most = most.filter(|most| bound < *most)?;
+    Some(format!("{bound} items to read cannot fill a page of {most}"))
 }
 
 /// What is too much for a query of several partitions.

@@ -14,7 +14,8 @@ use super::flow::{Group, groups};
 use super::truth::{Passed, each};
 use super::{Report, each_send, each_step};
 use crate::model::{
-    BindingId, By, Contract, EntityId, Expr, ExprKind, Kind, Leg, Model, Send, StepKind, Verb, What,
+    BindingId, By, Contract, EntityId, Expr, ExprKind, Kind, Leg, Model, Query, Send, StepKind,
+    Verb, What,
 };
 
 mod answer;
@@ -177,7 +178,7 @@ fn relies_on(block: &Contract, kept: &str) -> Option<Span> {
         StepKind::Read(read) => match &read.what {
             What::Get(key) => key.iter().for_each(|given| look(&given.value)),
             What::Batch(batch) => batch.values().for_each(&mut look),
-            What::Query(query) => query.texts().for_each(&mut look),
+            What::Query(query) => query.values().for_each(&mut look),
             What::Part(_) => {}
         },
         StepKind::Write(leg) => {
@@ -232,7 +233,7 @@ fn uses<'a>(
             values.chain(&send.at).for_each(|value| collect(group, value, None, &mut found));
         }
     }
-    which_item(group, &mut found);
+    which_item(contract, group, &mut found);
     // Only what was read, or written before, can have changed since.
     let before = |binding: BindingId| {
         let written = group.way.written.iter().any(|leg| leg.result == Some(binding));
@@ -323,7 +324,7 @@ fn in_index_keys<'a>(model: &'a Model, leg: &'a Leg, found: &mut Vec<Use<'a>>) {
 }
 
 /// What said which item to read is relied on with it.
-fn which_item<'a>(group: &Group<'a>, found: &mut Vec<Use<'a>>) {
+fn which_item<'a>(contract: &'a Contract, group: &Group<'a>, found: &mut Vec<Use<'a>>) {
     let mut at = 0;
     let mut seen = Vec::new();
     while let Some(used) = found.get(at) {
@@ -345,7 +346,11 @@ fn which_item<'a>(group: &Group<'a>, found: &mut Vec<Use<'a>>) {
                 }
             }
             What::Query(query) => {
-                query.texts().for_each(|text| collect(group, text, None, found));
+                query.values().for_each(|value| collect(group, value, None, found));
+                // Of a list, what is kept is which items there are.
+                if !matches!(contract.bindings[binding].kind, Kind::Page(_)) {
+                    kept_as(group, query, binding, found);
+                }
             }
             What::Part(part) => {
                 let whole = group.read_of(part.of).map(|(_, whole)| &whole.what);
@@ -354,6 +359,19 @@ fn which_item<'a>(group: &Group<'a>, found: &mut Vec<Use<'a>>) {
                 }
             }
         }
+    }
+}
+
+/// An item that a filter has kept was as the filter asks: who uses the item relies on that.
+fn kept_as<'a>(group: &Group<'a>, query: &'a Query, binding: BindingId, found: &mut Vec<Use<'a>>) {
+    let tests = query.keep.iter().flat_map(|test| Passed::new(test, true).atoms(&group.lets));
+    for atom in tests {
+        each(&group.lets, atom.test, &mut |part| {
+            if let ExprKind::Stored(name) = &part.kind {
+                let fact = Fact::Attribute(binding, name);
+                found.push(Use { fact, span: part.span, test: Some(atom) });
+            }
+        });
     }
 }
 
@@ -370,7 +388,7 @@ fn found_with(contract: &Contract, binding: BindingId, own: EntityId) -> Vec<Ent
 /// The contracts that can make a fact untrue.
 fn culprits<'a>(
     model: &'a Model,
-    contract: &Contract,
+    contract: &'a Contract,
     changes: &Changes<'a>,
     fact: &Fact<'a>,
 ) -> Vec<&'a Contract> {
@@ -386,6 +404,11 @@ fn culprits<'a>(
             // Of several entities, each takes the place of another among those that are read.
             for entity in found_with(contract, *binding, id) {
                 all.extend(changes.making(entity).iter().chain(changes.removal(entity)));
+            }
+            // What a filter dropped may be kept by now.
+            let read = contract.read_of(*binding).and_then(|read| contract.query_of(read));
+            for name in read.map(|(_, query)| query.kept_by()).unwrap_or_default() {
+                all.extend(changes.attribute(id, name));
             }
             all
         }
@@ -416,7 +439,7 @@ fn meets(contract: &Contract, group: &Group<'_>, fact: &Fact<'_>, other: &Contra
 /// The contracts that can make a query find another item than it did.
 fn finders<'a>(
     model: &'a Model,
-    contract: &Contract,
+    contract: &'a Contract,
     group: &Group<'a>,
     changes: &Changes<'a>,
     fact: &Fact<'a>,
@@ -437,6 +460,9 @@ fn finders<'a>(
     let index = indexes.iter().filter(|shape| query.by == By::Index(shape.index));
     for part in index.flat_map(|index| index.key.attributes()) {
         all.extend(changes.attribute(id, part));
+    }
+    for name in query.kept_by() {
+        all.extend(changes.attribute(id, name));
     }
     all
 }

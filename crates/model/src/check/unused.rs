@@ -162,7 +162,8 @@ fn take_in_reads<'a>(contract: &'a Contract, used: &mut Used<'a>) {
                     Order::DescendingWhen(test) => Some(test),
                     Order::Ascending | Order::Descending => None,
                 };
-                query.texts().chain(order).for_each(|text| attributes(contract, text, used));
+                query.values().chain(order).for_each(|value| attributes(contract, value, used));
+                used.attributes.extend(query.kept_by().iter().map(|name| (read.entity, *name)));
             }
             What::Part(part) => drop(used.bindings.insert(part.of)),
         }

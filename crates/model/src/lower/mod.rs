@@ -16,6 +16,7 @@ mod fit;
 mod function;
 mod inline;
 mod invariant;
+mod keep;
 mod key;
 mod literal;
 mod operation;

@@ -257,6 +257,8 @@ impl Lowering {
             partition: None,
             range: Range::All,
             filters: Vec::new(),
+            keep: None,
+            reading: None,
             order: Order::Ascending,
             limit: None,
         };
@@ -295,10 +297,13 @@ impl Lowering {
                 ClauseKind::Order { .. }
                 | ClauseKind::Strong(_)
                 | ClauseKind::By(_)
-                | ClauseKind::Through(..) => {}
+                | ClauseKind::Through(..)
+                | ClauseKind::Keep(_)
+                | ClauseKind::Reading(_) => {}
                 other => self.misplaced(other, clause.span, "query"),
             }
         }
+        self.kept(operation, &entities, &mut query, scope);
         self.spreads(&query, scope);
         entities.iter().for_each(|entity| self.keys_keep_secrets(&query, *entity, scope));
         self.keys_have_types(&query);
@@ -332,7 +337,7 @@ impl Lowering {
     }
 
     /// How many items a query is to return.
-    fn items(&mut self, count: &Name) -> Option<u32> {
+    pub(super) fn items(&mut self, count: &Name) -> Option<u32> {
         let items = count.node.parse().ok();
         if items.is_none() {
             let message = format!("`{}` is not a number of items", count.node);
@@ -352,6 +357,8 @@ impl Lowering {
             ClauseKind::Order { .. } => "order",
             ClauseKind::Page { .. } => "page",
             ClauseKind::First(_) => "first",
+            ClauseKind::Keep(_) => "keep",
+            ClauseKind::Reading(_) => "reading",
             ClauseKind::Fields(_) => "{ … }",
             ClauseKind::Set(_) => "set",
             ClauseKind::Remove(_) => "remove",

@@ -188,8 +188,12 @@ pub struct Query {
     pub partition: Option<Expr>,
     /// The sort keys.
     pub range: Range,
-    /// Conditions on anything else.
+    /// Conditions on anything else, in the `where`, which have no meaning.
     pub filters: Vec<Span>,
+    /// What is asked of each item that is read, by the store; the others are dropped.
+    pub keep: Option<Expr>,
+    /// The most items that are read to find those that are kept.
+    pub reading: Option<u32>,
     /// Which end comes first.
     pub order: Order,
     /// How many; `None` where the query does not say.
@@ -200,6 +204,26 @@ impl Query {
     /// The texts its partition and its range are made of.
     pub fn texts(&self) -> impl Iterator<Item = &Expr> {
         self.partition.iter().chain(self.range_texts())
+    }
+
+    /// All that says which items it finds: its texts, and what it keeps them by.
+    pub fn values(&self) -> impl Iterator<Item = &Expr> {
+        self.texts().chain(&self.keep)
+    }
+
+    /// The stored attributes that it keeps items by.
+    pub fn kept_by(&self) -> Vec<&str> {
+        let mut names = Vec::new();
+        if let Some(test) = &self.keep {
+            test.walk(&mut |part| {
+                if let ExprKind::Stored(name) = &part.kind
+                    && !names.contains(&name.as_str())
+                {
+                    names.push(name.as_str());
+                }
+            });
+        }
+        names
     }
 
     /// The texts its range is made of.

@@ -11,6 +11,7 @@ fn query(index: bool, partition: &str, direction: Direction) -> Query {
         index: index.then(|| Text::from("By")),
         partition: partition.into(),
         range: SortRange::All,
+        filter: None,
         direction,
         limit: None,
         resume: None,

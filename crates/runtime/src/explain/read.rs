@@ -5,6 +5,7 @@ use latchkey_table::{KeyNames, Request, Schema};
 use latchkey_value::limits::ENDED_ITEMS_MAX;
 
 use super::Explainer;
+use super::scope::Way;
 use crate::plan::{BatchKeys, BatchOp, Bounds, Code, GetOp, OnFailure, PartOp, QueryOp};
 use crate::request::Filler;
 
@@ -74,14 +75,33 @@ impl Explainer<'_> {
         let filler = Filler { system: self.system(), scope: &self.scope };
         // One more than the page: one that fits exactly is the last.
         let limit = op.paging.map_or(op.items_max, |paging| paging.size.saturating_add(1));
+        let limit = op
+            .reading
+            .and_then(|most| u32::try_from(most).ok())
+            .map_or(limit, |most| most.min(limit));
         let ways = self.scope.ways(|| {
-            let query =
-                filler.query(op)?.ok_or_else(|| crate::evaluate::Fault::bug("a range is empty"))?;
-            Ok(Request::Query(latchkey_table::Query { limit: Some(limit), ..query }))
+            let query = filler.query(op)?;
+            let limited = |query| latchkey_table::Query { limit: Some(limit), ..query };
+            Ok(query.map(|query| Request::Query(limited(query))))
         });
+        let (mut asked, mut never) = (Ok(Vec::new()), Vec::new());
+        match ways {
+            Ok(ways) => {
+                for way in ways {
+                    match (way.made, &mut asked) {
+                        (Some(made), Ok(asked)) => asked.push(Way { when: way.when, made }),
+                        _ => never.extend(way.when),
+                    }
+                }
+            }
+            Err(fault) => asked = Err(fault),
+        }
         let single = op.paging.is_none() && op.items_max == 1;
         self.indented(3, |page| {
-            page.requests(ways);
+            page.requests(asked);
+            for when in never {
+                page.line(&format!("when {when}: not asked, no item can be kept"));
+            }
             page.query_notes(op);
             match &op.failure {
                 // A page is always there.
@@ -129,10 +149,22 @@ impl Explainer<'_> {
                 "once for each {name} from {low} to {high}; the items are merged by {sort}, and the first are kept"
             ));
         }
+        if let Some(most) = op.reading {
+            let after = match op.paging {
+                Some(_) => "the page is then cut short, and has a cursor",
+                None => "then 503 busy",
+            };
+            self.line(&format!(
+                "items that the filter drops are passed over; asked again until {most} items are read; {after}"
+            ));
+        }
         let system = self.system();
         let ends = op.entities.iter().filter_map(|entity| system.entities[*entity].end.as_ref());
         let ends: Vec<String> = ends.map(|end| format!("{} <= now", end.attribute)).collect();
-        if !ends.is_empty() {
+        if !ends.is_empty() && op.reading.is_some() {
+            let ends = ends.join(" or ");
+            self.line(&format!("items with {ends} are passed over, and count among those"));
+        } else if !ends.is_empty() {
             let after = match op.paging {
                 Some(_) if op.entities.len() == 1 && op.shards.is_none() => {
                     "the page is then cut short, and has a cursor"

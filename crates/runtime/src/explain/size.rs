@@ -1,12 +1,12 @@
 //! Writes that are too long for DynamoDB, found before there is a call.
 
-use latchkey_table::render::expression_bytes;
+use latchkey_table::render::{Query, expression_bytes};
 use latchkey_value::limits::EXPRESSION_BYTES_MAX;
 
 use super::scope::{Bound, Symbolic};
 use super::words::Words;
 use crate::evaluate::{Fault, Values};
-use crate::plan::{Contract, Leg, LegNode, Op, Planned, System, Unplanned};
+use crate::plan::{Contract, Leg, LegNode, Op, Planned, QueryOp, System, Unplanned};
 use crate::request::Filler;
 
 /// Refuses a contract of which a write has a longer condition, or a longer list of changes, than DynamoDB takes. Each
@@ -25,6 +25,7 @@ pub(crate) fn check_expression_size(system: &System, contract: &Contract) -> Pla
                 scope.bind(*binding, value.map_or(Bound::Nothing, Bound::Value));
             }
             Op::Write(leg) => check_leg(&scope, leg)?,
+            Op::Query(op) => check_filter(&scope, op)?,
             Op::Transact(op) => check_legs(&mut scope, &op.legs)?,
             _ => {}
         }
@@ -52,6 +53,28 @@ fn check_legs(scope: &mut Symbolic<'_>, nodes: &[LegNode]) -> Planned<()> {
             check_legs(scope, &each.body)
         }
     })
+}
+
+/// Refuses a filter that is longer than DynamoDB takes.
+fn check_filter(scope: &Symbolic<'_>, op: &QueryOp) -> Planned<()> {
+    if op.keep.is_none() {
+        return Ok(());
+    }
+    let filler = Filler { system: scope.words.system, scope };
+    let ways = scope.ways(|| filler.query(op)).map_err(|fault| unfilled(&fault))?;
+    for query in ways.into_iter().filter_map(|way| way.made) {
+        let filter = Query::of(&query).map(|query| query.filter.map_or(0, |filter| filter.len()));
+        let wrong = match filter {
+            Ok(bytes) if bytes <= EXPRESSION_BYTES_MAX => continue,
+            Ok(bytes) => {
+                format!("an expression of {bytes} bytes; the most is {EXPRESSION_BYTES_MAX}")
+            }
+            Err(invalid) => invalid.to_string(),
+        };
+        let what = format!("a filter is more than DynamoDB takes: {wrong}");
+        return Err(Unplanned::limit(what, "test fewer attributes in one filter"));
+    }
+    Ok(())
 }
 
 fn check_leg(scope: &Symbolic<'_>, leg: &Leg) -> Planned<()> {

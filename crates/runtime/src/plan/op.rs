@@ -162,6 +162,10 @@ pub(crate) struct QueryOp {
     /// The partitions, where there are several.
     pub(crate) shards: Option<Shards>,
     pub(crate) range: Bounds,
+    /// What is asked of each item that is read; the others are dropped.
+    pub(crate) keep: Option<Code>,
+    /// The most items that are read, where some may be dropped.
+    pub(crate) reading: Option<usize>,
     /// The direction, and when it is the other.
     pub(crate) direction: Direction,
     pub(crate) turned: Option<Code>,

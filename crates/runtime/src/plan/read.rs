@@ -116,6 +116,9 @@ impl Planner<'_> {
                 Bounds::Side { below: *below, inclusive: *inclusive, bound: code(bound)? }
             }
         };
+        let keep = query.keep.as_ref().map(&mut code).transpose()?;
+        let reading = query.reading.map(usize::try_from).transpose();
+        let reading = reading.map_err(|_| Unplanned::new("a filter reads more than memory has"))?;
         let partition = code(partition)?;
         let (direction, turned) = match &query.order {
             Order::Ascending => (Direction::Ascending, None),
@@ -141,6 +144,8 @@ impl Planner<'_> {
             partition,
             shards,
             range,
+            keep,
+            reading,
             direction,
             turned,
             strong,

@@ -129,9 +129,7 @@ impl Session<'_> {
         let (items, next) = match &op.shards {
             Some(shards) => self.merged(op, shards, size).await?,
             None => match self.filler().query(op)? {
-                Some(request) => {
-                    self.page(&op.entities, request, size, op.paging.is_some()).await?
-                }
+                Some(request) => self.page(op, request, size).await?,
                 None => self.nothing_lies_there(op)?,
             },
         };
@@ -153,14 +151,15 @@ impl Session<'_> {
     }
 
     /// Reads until the page is full, whatever the store's own cut, and one more: a page that fits exactly
-    /// is the last. Items of another type are passed over, and so are items that have ended; those up to a bound.
+    /// is the last. Items of another type are passed over, and so are items that have ended; those up to a bound. What
+    /// the store drops by a filter counts towards the bound of the filter.
     async fn page(
         &mut self,
-        entities: &[EntityId],
+        op: &QueryOp,
         mut query: Query,
         size: u32,
-        paged: bool,
     ) -> Result<(Vec<Seen>, Option<String>), Ended> {
+        let paged = op.paging.is_some();
         if paged && let Some(cursor) = self.call.cursor.clone() {
             let resume = self.call.runtime.sealer.open(&self.cursor_use(&query), &cursor)?;
             query.resume = Some(resume.ok_or_else(bad_cursor)?);
@@ -168,8 +167,8 @@ impl Session<'_> {
         let wanted = usize::try_from(size).map_err(|_| Bug::new("a page is larger than memory"))?;
         let most = wanted + usize::from(paged);
         // Only the list of one entity may be cut short: a part of several is taken for all of it.
-        let cuts = paged && entities.len() == 1;
-        let (mut items, cut) = self.range(entities, &mut query, most, cuts).await?;
+        let cuts = paged && op.entities.len() == 1;
+        let (mut items, cut) = self.range(op, &mut query, most, cuts).await?;
         let more = items.len() > wanted;
         items.truncate(wanted);
         let last = items.last().filter(|_| more && paged);
@@ -192,16 +191,16 @@ impl Session<'_> {
         }
     }
 
-    /// Reads items of some entities until there are so many, or no more. If it meets too many that have ended, it says
-    /// where it stopped, or is refused.
+    /// Reads items of some entities until there are so many, or no more. If it meets too many that have ended, or that a
+    /// filter drops, it says where it stopped, or is refused.
     pub(super) async fn range(
         &mut self,
-        entities: &[EntityId],
+        op: &QueryOp,
         query: &mut Query,
         most: usize,
         cuts: bool,
     ) -> Result<(Vec<Seen>, Option<Resume>), Ended> {
-        let mut room = self.room(entities, most);
+        let mut room = self.room(op, most);
         let (mut items, mut passed_over) = (Vec::new(), false);
         loop {
             let missing = most.saturating_sub(items.len());
@@ -210,17 +209,16 @@ impl Session<'_> {
             query.limit = Some(limit.map_err(|_| Bug::new("a page is larger than any query"))?);
             let page: Result<Page, Error> = self.ask(query.clone()).await;
             let page = page.map_err(|error| self.refused(&error))?;
-            let read = page.items.len();
-            let seen = self.seen_all(entities, page.items)?;
-            passed_over |= seen.len() < read;
-            room = room.saturating_sub(read);
+            let seen = self.seen_all(&op.entities, page.items)?;
+            passed_over |= seen.len() < page.read;
+            room = room.saturating_sub(page.read);
             items.extend(seen);
             match page.resume {
                 Some(_) if items.len() < most && Instant::now() > self.call.deadline => {
                     return Err(Ended::Refused(too_late()));
                 }
                 Some(_) if items.len() < most && room == 0 && !cuts => {
-                    return Err(Ended::Refused(too_many_ended()));
+                    return Err(Ended::Refused(too_many_passed_over(op.reading)));
                 }
                 Some(resume) if items.len() < most && room == 0 => {
                     return Ok((items, Some(resume)));
@@ -231,10 +229,13 @@ impl Session<'_> {
         }
     }
 
-    /// How many items a query may read to find so many: any number, unless its items end.
-    fn room(&self, entities: &[EntityId], most: usize) -> usize {
+    /// How many items a query may read to find so many: any number, unless it says how many, or its items end.
+    fn room(&self, op: &QueryOp, most: usize) -> usize {
+        if let Some(reading) = op.reading {
+            return reading;
+        }
         let system = self.call.system;
-        match entities.iter().any(|entity| system.entities[*entity].end.is_some()) {
+        match op.entities.iter().any(|entity| system.entities[*entity].end.is_some()) {
             true => most.saturating_add(ENDED_ITEMS_MAX),
             false => usize::MAX,
         }
@@ -253,10 +254,16 @@ impl Session<'_> {
     }
 }
 
-/// A list that must be whole, and that too many items which have ended keep from being read.
-fn too_many_ended() -> Problem {
-    let detail = "too many items that have ended lie before those that have not; try again later";
-    Problem::later("busy", detail)
+/// A list that must be whole, and that too many items which have ended, or which a filter drops, keep from being read.
+fn too_many_passed_over(reading: Option<usize>) -> Problem {
+    let detail = match reading {
+        Some(most) => format!(
+            "{most} items were read, the most for this call, and those asked for were not all among them"
+        ),
+        None => "too many items that have ended lie before those that have not; try again later"
+            .to_owned(),
+    };
+    Problem::later("busy", &detail)
 }
 
 pub(super) fn bad_cursor() -> Ended {

@@ -68,7 +68,7 @@ impl Session<'_> {
             }
             let mut query = Query { resume: from.clone(), ..query.clone() };
             let mut rest = VecDeque::new();
-            let (items, _) = self.range(&op.entities, &mut query, most, false).await?;
+            let (items, _) = self.range(op, &mut query, most, false).await?;
             for seen in items {
                 let place = query.behind(&seen.item);
                 rest.push_back((place.map_err(|reason| self.refused(&reason.into()))?, seen));

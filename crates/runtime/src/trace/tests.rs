@@ -124,6 +124,7 @@ fn what_has_no_secret_is_shown_as_it_is() {
         index: None,
         partition: "VAULT#v".into(),
         range: SortRange::All,
+        filter: None,
         direction: latchkey_table::Direction::Ascending,
         limit: Some(1),
         resume: None,
@@ -143,8 +144,14 @@ fn outcomes_are_told_as_people_would() {
     let capacity = Capacity::ZERO;
     let request = Request::Transact(Transact { legs: Vec::new() });
     let told = |answer| outcome(&request, &answer);
-    let page =
-        |count| Ok(Answer::Page(Page { items: vec![Item::new(); count], resume: None, capacity }));
+    let page = |count| {
+        Ok(Answer::Page(Page {
+            items: vec![Item::new(); count],
+            resume: None,
+            read: count,
+            capacity,
+        }))
+    };
     assert_eq!(told(page(0)), "0 items");
     assert_eq!(told(page(1)), "1 item");
     assert_eq!(told(page(2)), "2 items");

@@ -15,6 +15,7 @@ mod differential;
 mod draws;
 mod ends;
 mod expressions;
+mod filters;
 mod foreign;
 mod fuzz;
 mod images;

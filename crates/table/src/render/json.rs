@@ -83,6 +83,7 @@ fn query<V: Datum>(query: &Query<V>) -> Json<'_> {
         ("TableName", Some(text(&query.table_name))),
         ("IndexName", query.index_name.as_deref().map(text)),
         ("KeyConditionExpression", Some(text(&query.key_condition))),
+        ("FilterExpression", query.filter.as_deref().map(text)),
         names,
         values,
         ("ScanIndexForward", Some(bare(query.scan_index_forward))),

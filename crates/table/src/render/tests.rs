@@ -347,6 +347,7 @@ fn query(range: SortRange) -> request::Query {
         index: None,
         partition: "p".into(),
         range,
+        filter: None,
         direction: Direction::Ascending,
         limit: None,
         resume: None,
@@ -381,6 +382,20 @@ fn a_query_chooses_its_keys() {
     }
     let elsewhere = request::Query { index: Some("GSI2".into()), ..query(SortRange::All) };
     assert_eq!(Query::of(&elsewhere), Err(Invalid::NoIndex { name: "GSI2".into() }));
+}
+
+#[test]
+fn a_filter_shares_the_placeholders_of_the_keys() {
+    let filter = Some(Condition::Not(Box::new(Condition::equals("state", "DONE"))));
+    let asked = request::Query { filter, ..query(SortRange::Greater("x".into())) };
+    let rendered = Query::of(&asked).unwrap();
+    assert_eq!(rendered.key_condition, "#n0 = :v0 AND #n1 > :v1");
+    assert_eq!(rendered.filter.as_deref(), Some("NOT #n2 = :v2"));
+    let json = Rendered::Query(rendered).to_json();
+    assert!(json.contains(r##""FilterExpression": "NOT #n2 = :v2""##), "{json}");
+    assert_eq!(Query::of(&query(SortRange::All)).unwrap().filter, None);
+    let none = request::Query { filter: Some(Condition::Or(vec![])), ..query(SortRange::All) };
+    assert_eq!(Query::of(&none), Err(Invalid::EmptyCondition));
 }
 
 #[test]

@@ -1,6 +1,6 @@
 use super::*;
 use crate::limits::ITEM_BYTES_MAX;
-use crate::{Error, Map, Path, Value, ValueType};
+use crate::{Comparator, Error, Map, Operand, Path, Value, ValueType};
 
 fn table() -> Arc<Schema> {
     Arc::new(Schema::new("Test").with_index("GSI1"))
@@ -197,6 +197,7 @@ fn made(change: impl FnOnce(&mut Query)) -> Query {
         index: None,
         partition: "p".into(),
         range: SortRange::BeginsWith("s".into()),
+        filter: None,
         direction: Direction::Ascending,
         limit: None,
         resume: None,
@@ -208,6 +209,39 @@ fn made(change: impl FnOnce(&mut Query)) -> Query {
 
 fn query(change: impl FnOnce(&mut Query)) -> Result<(), Invalid> {
     made(change).validate()
+}
+
+#[test]
+fn a_filter_is_a_condition_on_anything_but_the_keys_of_the_query() {
+    let filtered = |index: Option<&str>, filter: Condition| {
+        query(|query| {
+            query.index = index.map(Text::from);
+            query.consistency = Consistency::Eventual;
+            query.filter = Some(filter);
+        })
+    };
+    let is = |name: &str| Condition::equals(name, "x");
+    let refused = |name: &str| Err(Invalid::FiltersKey { name: name.into() });
+    assert_eq!(filtered(None, is("state")), Ok(()));
+    assert_eq!(filtered(None, is("SK")), refused("SK"));
+    let nested =
+        Condition::Not(Box::new(Condition::Or(vec![is("a"), Condition::Exists("PK".into())])));
+    assert_eq!(filtered(None, nested), refused("PK"));
+    let sized = Operand::Size("SK".into());
+    let longer = Condition::Compare(sized, Comparator::Greater, Operand::from(3));
+    assert_eq!(filtered(None, longer), refused("SK"));
+    // The keys of the table are attributes like others to a query by an index, and the other way round.
+    assert_eq!(filtered(Some("GSI1"), is("SK")), Ok(()));
+    assert_eq!(filtered(Some("GSI1"), is("GSI1SK")), refused("GSI1SK"));
+    assert_eq!(filtered(None, is("GSI1SK")), Ok(()));
+    assert_eq!(filtered(None, Condition::And(vec![])), Err(Invalid::EmptyCondition));
+    let in_many = Condition::In(
+        Operand::Path(Path::attribute("a")),
+        (0..90).map(|at: i64| Operand::from(at)).collect(),
+    );
+    assert_eq!(filtered(None, in_many.clone()), Ok(()));
+    let long = Condition::Or(vec![in_many; 10]);
+    assert_eq!(filtered(None, long), Err(Invalid::ExpressionSize));
 }
 
 #[test]

@@ -46,6 +46,14 @@ impl<V: Datum> Query<V> {
         let names = self.key_names()?;
         names.validate_partition(&self.partition)?;
         names.validate_range(&self.range)?;
+        if let Some(filter) = &self.filter {
+            filter.validate()?;
+            // DynamoDB takes conditions on the keys of a query in one place only.
+            let key = filter.names().into_iter().find(|name| names.has(name));
+            if let Some(name) = key {
+                return Err(Invalid::FiltersKey { name: name.clone() });
+            }
+        }
         match &self.index {
             _ if self.limit == Some(0) => Err(Invalid::Limit),
             Some(name) if self.consistency == Consistency::Strong => {
@@ -71,6 +79,7 @@ impl Query {
     /// Refuses a query no backend would carry out.
     pub fn validate(&self) -> Result<(), Invalid> {
         self.validate_range()?;
+        render::validate_size(&[], self.filter.as_ref())?;
         self.resume.as_ref().map_or(Ok(()), |resume| self.validate_resume(resume))
     }
 

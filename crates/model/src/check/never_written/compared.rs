@@ -7,7 +7,7 @@ use latchkey_language::Span;
 use crate::check::flow::lets;
 use crate::check::truth::{Lets, each, plain};
 use crate::model::{
-    Contract, EntityId, Expr, ExprKind, Leg, Op, QueueId, StepKind, Trigger, each_step,
+    Contract, EntityId, Expr, ExprKind, Op, QueueId, StepKind, Trigger, What, each_step,
 };
 
 /// The places that compare a word, by what it is compared with.
@@ -39,7 +39,12 @@ pub(super) fn compared<'a>(bodies: &[&'a Contract]) -> Compared<'a> {
             | StepKind::Match(test, _)
             | StepKind::When(test, ..) => body.test(test, None, &mut compared),
             StepKind::Write(leg) => {
-                leg.condition.iter().for_each(|test| body.test(test, Some(leg), &mut compared));
+                let of = Some(leg.entity);
+                leg.condition.iter().for_each(|test| body.test(test, of, &mut compared));
+            }
+            StepKind::Read(read) if let What::Query(query) = &read.what => {
+                let of = Some(read.entity);
+                query.keep.iter().for_each(|test| body.test(test, of, &mut compared));
             }
             _ => {}
         });
@@ -53,15 +58,15 @@ struct Body<'a> {
 }
 
 impl<'a> Body<'a> {
-    fn test(&self, test: &'a Expr, leg: Option<&'a Leg>, compared: &mut Compared<'a>) {
+    fn test(&self, test: &'a Expr, stored: Option<EntityId>, compared: &mut Compared<'a>) {
         each(&self.lets, test, &mut |part| match &part.kind {
             ExprKind::Binary(Op::Equal | Op::NotEqual, a, b) => {
-                self.pair((a, b), leg, compared);
-                self.pair((b, a), leg, compared);
+                self.pair((a, b), stored, compared);
+                self.pair((b, a), stored, compared);
             }
-            ExprKind::MovesTo(from, to) => self.pair((from, to), leg, compared),
+            ExprKind::MovesTo(from, to) => self.pair((from, to), stored, compared),
             ExprKind::In(thing, values) => {
-                values.iter().for_each(|value| self.pair((thing, value), leg, compared));
+                values.iter().for_each(|value| self.pair((thing, value), stored, compared));
             }
             _ => {}
         });
@@ -70,14 +75,14 @@ impl<'a> Body<'a> {
     fn pair(
         &self,
         (thing, word): (&'a Expr, &'a Expr),
-        leg: Option<&'a Leg>,
+        stored: Option<EntityId>,
         compared: &mut Compared<'a>,
     ) {
         let (thing, value) = (plain(&self.lets, thing), plain(&self.lets, word));
         let ExprKind::Word(word) = &value.kind else { return };
         let places = match (&thing.kind, self.contract.trigger) {
             (ExprKind::Stored(name), _) => {
-                leg.map(|leg| compared.stored.entry((leg.entity, name, word)).or_default())
+                stored.map(|id| compared.stored.entry((id, name, word)).or_default())
             }
             (ExprKind::Attribute(binding, name), _) => {
                 let entity = self.contract.bindings[*binding].kind.item();

@@ -117,7 +117,7 @@ fn step_exprs<'a>(step: &'a Step, visit: &mut dyn FnMut(&'a Expr)) {
         StepKind::Read(read) => match &read.what {
             What::Get(key) => key.iter().for_each(|given| visit(&given.value)),
             What::Batch(batch) => batch.values().for_each(visit),
-            What::Query(query) => query.texts().for_each(visit),
+            What::Query(query) => query.values().for_each(visit),
             What::Part(_) => {}
         },
         StepKind::Write(leg) => {
@@ -150,7 +150,7 @@ fn orders(contract: &Contract, report: &mut Report) {
         };
         if matches!(query.limit, Some(Limit::Page { .. })) {
             let mut found = BTreeSet::new();
-            query.texts().for_each(|text| inputs(text, &mut found));
+            query.values().for_each(|value| inputs(value, &mut found));
             pages.push((read, step, down, found));
         }
     });

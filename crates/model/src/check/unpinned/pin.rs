@@ -144,7 +144,8 @@ pub(in crate::check) fn needs_item(test: &Passed<'_>) -> bool {
 fn repeats<'a>(group: &Group<'a>, condition: &Passed<'a>, used: &Use<'a>, item: BindingId) -> bool {
     use ExprKind as E;
     let Some(test) = used.test else { return false };
-    let alike = |a: &'a Expr, b: &'a Expr| group.alike(a, b, Some(item));
+    // The test of a filter speaks of what is stored, as the condition does.
+    let alike = |a: &'a Expr, b: &'a Expr| group.alike(a, b, Some(item)) || group.alike(a, b, None);
     let same_way = test.truth == condition.truth;
     match (&test.test.kind, &condition.test.kind) {
         _ if same_way && alike(test.test, condition.test) => true,
@@ -210,7 +211,7 @@ fn suffices<'a>(
     let is_it = |expr: &'a Expr| {
         let it = matches!(&expr.kind, ExprKind::Attribute(other, attribute)
             if other == binding && attribute == name);
-        it.then_some(word.as_str())
+        (it || is_stored(expr, name)).then_some(word.as_str())
     };
     let supposed = Supposed { lets: &group.lets, moves, word: &is_it, there: &|_| None };
     supposed.outcome(test.test) == Some(test.truth)

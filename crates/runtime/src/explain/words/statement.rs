@@ -112,6 +112,8 @@ impl<'a> Words<'a> {
             }
             None => text.push_str(&format!(" first {}", op.items_max)),
         }
+        text.extend(op.keep.as_ref().map(|test| format!(" keep {}", self.code(test))));
+        text.extend(op.reading.map(|most| format!(" reading {most}")));
         text
     }
 

@@ -1,0 +1,96 @@
+//! Filters: `keep CONDITION reading N`. The store tests each item that a query reads, and drops the others.
+
+use latchkey_language::ast::{self, ClauseKind};
+use latchkey_language::{Diagnostic, Rule, Span};
+
+use super::scope::Scope;
+use super::{Lowering, stored};
+use crate::model::{EntityId, Expr, ExprKind, Query, Trigger};
+
+impl Lowering {
+    /// The condition by which a query keeps items, and how many it may read to find them.
+    pub(super) fn kept(
+        &mut self,
+        operation: &ast::Operation,
+        entities: &[EntityId],
+        query: &mut Query,
+        scope: &mut Scope,
+    ) {
+        let mut bound = None;
+        for clause in &operation.clauses {
+            match &clause.node {
+                ClauseKind::Keep(test) => {
+                    self.keeps_of_one(query, entities, clause.span, scope);
+                    let outer = entities.first().and_then(|entity| scope.stored.replace(*entity));
+                    let test = self.test(test, scope);
+                    scope.stored = outer;
+                    self.diagnostics.extend(stored::condition(&test));
+                    self.asks_the_store(&test);
+                    self.asks_no_key(&test, query);
+                    query.keep = Some(test);
+                }
+                ClauseKind::Reading(count) => {
+                    bound = Some(clause.span);
+                    query.reading = self.items(count);
+                }
+                _ => {}
+            }
+        }
+        if let Some(span) = bound.filter(|_| query.keep.is_none()) {
+            let message = "this query reads what it answers, and nothing else";
+            let help = "leave `reading` out; it bounds a filter, `keep .x == …`";
+            self.report(Diagnostic::new(Rule::Name, span, message).help(help));
+        }
+    }
+
+    /// Refuses a filter where a part would be taken for all, or where nobody says what `.x` is.
+    fn keeps_of_one(&mut self, query: &Query, entities: &[EntityId], span: Span, scope: &Scope) {
+        let (message, help) = if scope.trigger == Trigger::Invariant {
+            ("an invariant looks at all that a query finds", "test the items in the condition")
+        } else if entities.len() > 1 {
+            ("a query of several entities keeps all that it reads", "query one entity")
+        } else if query.through.is_some() {
+            ("a query of several partitions keeps all that it reads", "query one partition")
+        } else {
+            return;
+        };
+        self.report(Diagnostic::new(Rule::Name, span, message).help(help));
+    }
+
+    /// Refuses a filter that asks nothing of the items, or asks what was read of them before.
+    fn asks_the_store(&mut self, test: &Expr) {
+        let (mut unchanged, mut known) = (None, true);
+        test.walk(&mut |part| match part.kind {
+            ExprKind::Unchanged => unchanged = Some(part.span),
+            ExprKind::Unknown => known = false,
+            _ => {}
+        });
+        if let Some(span) = unchanged {
+            let message = "nothing was read that could be unchanged";
+            let help = "name what is stored: `keep .state == OPEN`";
+            self.report(Diagnostic::new(Rule::Type, span, message).help(help));
+        } else if !stored::mentions(test) && known {
+            let message = "this filter asks nothing of the items";
+            let help = "name what is stored: `keep .state == OPEN`; or write `when`";
+            self.report(Diagnostic::new(Rule::Type, test.span, message).help(help));
+        }
+    }
+
+    /// Refuses a filter on a key by which the query reads: DynamoDB does.
+    fn asks_no_key(&mut self, test: &Expr, query: &Query) {
+        let Some(names) = self.model.key_names(query.by) else { return };
+        let mut asked = None;
+        test.walk(&mut |part| {
+            if let ExprKind::Stored(name) = &part.kind
+                && names.iter().any(|key| key.name == *name)
+            {
+                asked = Some((name.clone(), part.span));
+            }
+        });
+        if let Some((name, span)) = asked {
+            let message = format!("`{name}` is a key of this query, and no filter can test it");
+            let help = "put the condition into the `where`";
+            self.report(Diagnostic::new(Rule::Type, span, message).help(help));
+        }
+    }
+}
