@@ -37,12 +37,18 @@ macro_rules! designs {
 }
 
 designs! {
+    big_time_deals: "big-time-deals.md",
     complaint_management: "complaint-management.md",
     device_status: "device-status.md",
+    e_commerce: "e-commerce.md",
     gaming_profile: "gaming-profile.md",
+    github: "github.md",
+    mall: "mall.md",
     online_shop: "online-shop.md",
     recurring_payments: "recurring-payments.md",
+    session_store: "session-store.md",
     social_network: "social-network.md",
+    task_manager: "task-manager.md",
 }
 
 fn folder() -> PathBuf {
