@@ -3,6 +3,7 @@
 
 #![expect(clippy::unwrap_used, reason = "a test that goes wrong should fail, where it went wrong")]
 
+mod keys;
 mod patterns;
 
 use std::collections::BTreeSet;

@@ -3,6 +3,8 @@
 use latchkey_runtime::{System, explain};
 use serde_json::Value;
 
+use crate::keys;
+
 /// The requests of DynamoDB that a pattern can be made of.
 const OPERATIONS: &[&str] = &[
     "GetItem",
@@ -103,16 +105,16 @@ fn published(text: &str) -> Vec<String> {
 /// The requests that a contract makes: those of the table itself, each with its index. The legs of a transaction are
 /// one request. Two are left out: the record of an `Idempotency-Key`, which only a caller who sends one causes; and the
 /// read behind a refused write, which only a service makes that does not say what it refused.
-fn asked(system: &System, contract: &str) -> Vec<String> {
+fn asked(system: &System, contract: &str) -> Vec<(String, Value)> {
     let explanation = explain(system, contract).unwrap();
     let of_the_table = explanation.requests().iter().filter(|one| !one.json.contains("LATCHKEY#"));
-    let mut requests: Vec<String> = Vec::new();
+    let mut requests: Vec<(String, Value)> = Vec::new();
     let (mut in_transaction, mut written) = (false, None);
     for request in of_the_table {
         let json: Value = serde_json::from_str(&request.json).unwrap();
         if request.is_leg() {
             if !in_transaction {
-                requests.push("TransactWriteItems".to_owned());
+                requests.push(("TransactWriteItems".to_owned(), Value::Null));
             }
             in_transaction = true;
             continue;
@@ -125,9 +127,18 @@ fn asked(system: &System, contract: &str) -> Vec<String> {
         written = key.filter(|_| matches!(request.operation, "UpdateItem" | "DeleteItem"));
         let index = json.get("IndexName").and_then(Value::as_str);
         let name = request.operation;
-        requests.push(index.map_or_else(|| name.to_owned(), |index| format!("{name} of {index}")));
+        let name = index.map_or_else(|| name.to_owned(), |index| format!("{name} of {index}"));
+        requests.push((name, json));
     }
     requests
+}
+
+/// The one request of a pattern has the published conditions on its keys, and no other.
+fn keys_are_as_published(contract: &str, published: &str, request: &Value) {
+    let (written, asked) = (keys::published(published), keys::asked(request));
+    let found = written.iter().filter(|condition| keys::is_asked(condition, &asked)).count();
+    let told = written.is_empty() || asked.is_empty() || found == asked.len();
+    assert!(told, "{contract} asks for {asked:?}, and published is {published}");
 }
 
 /// Every pattern that is exact makes the requests that it was published with, and no other.
@@ -142,7 +153,12 @@ pub(crate) fn are_asked_as_published(text: &str) {
         }
         assert_eq!(contracts.is_empty(), wanted.is_empty(), "{}", pattern.published);
         for contract in contracts {
-            assert_eq!(asked(&system, contract), wanted, "{contract}: {}", pattern.published);
+            let (names, requests): (Vec<String>, Vec<Value>) =
+                asked(&system, contract).into_iter().unzip();
+            assert_eq!(names, wanted, "{contract}: {}", pattern.published);
+            if let [request] = requests.as_slice() {
+                keys_are_as_published(contract, pattern.published, request);
+            }
         }
     }
 }
