@@ -12,8 +12,8 @@ use latchkey_embedded::{Options, Store};
 use latchkey_race::Memory;
 use latchkey_table::{
     Answer, BatchGet, Consistency, Delete, Error, Get, Got, GotMany, Index, Item, Key,
-    KeyAttribute, KeyNames, Page, Put, Query, Request, Returning, Schema, SnapshotGet, Transact,
-    Transacted, Update, Wrote,
+    KeyAttribute, KeyNames, Page, Projection, Put, Query, Request, Returning, Schema, SnapshotGet,
+    Transact, Transacted, Update, Wrote,
 };
 use tokio::runtime::Runtime;
 
@@ -27,6 +27,8 @@ pub(crate) struct Backend {
     pub(crate) table: Arc<Schema>,
     /// Tables with keys of other shapes: of two numbers, and of one text alone.
     pub(crate) shapes: [Arc<Schema>; 2],
+    /// A table whose indexes hold keys alone, and keys with `total`.
+    pub(crate) parts: Arc<Schema>,
     runtime: Runtime,
     backend: Arc<dyn latchkey_table::Backend>,
     /// How many partitions were given out.
@@ -58,7 +60,7 @@ fn shapes(table: &Schema) -> [Arc<Schema>; 2] {
         sort: Some(KeyAttribute::number(sort)),
     };
     let shape = |end: &str, key: KeyNames, index: KeyNames| {
-        let indexes = vec![Index { name: "by.it-2".into(), key: index }];
+        let indexes = vec![Index::new("by.it-2", index)];
         Arc::new(Schema { name: format!("{}-{end}", table.name).into(), key, indexes })
     };
     let turned = KeyNames { sort: Some(KeyAttribute::number("id")), ..alone("owner") };
@@ -66,6 +68,17 @@ fn shapes(table: &Schema) -> [Arc<Schema>; 2] {
         shape("numbers", numbers("id", "at"), turned),
         shape("alone", alone("session_id"), alone("user-name")),
     ]
+}
+
+/// A table whose indexes do not hold whole items.
+fn parts(table: &Schema) -> Arc<Schema> {
+    let mut parts = Schema::new(format!("{}-parts", table.name));
+    for (name, listed) in [("GSI1", &[][..]), ("GSI2", &["total"])] {
+        let key = KeyNames::new(format!("{name}PK"), format!("{name}SK"));
+        let holds = Projection::keys(listed.iter().copied());
+        parts.indexes.push(Index::new(name, key).holding(holds));
+    }
+    Arc::new(parts)
 }
 
 pub(crate) fn runtime() -> Runtime {
@@ -76,30 +89,32 @@ impl Backend {
     pub(crate) fn embedded() -> Backend {
         let (runtime, table) = (runtime(), table());
         let store = Store::in_memory(&Options::default()).unwrap();
-        let shapes = shapes(&table);
-        for table in shapes.iter().chain([&table]) {
+        let (shapes, parts) = (shapes(&table), parts(&table));
+        for table in shapes.iter().chain([&table, &parts]) {
             runtime.block_on(store.create_table(table)).unwrap();
         }
         let partitions = AtomicU32::new(0);
-        Backend { table, shapes, runtime, backend: Arc::new(store), partitions, _service: None }
+        let backend = Arc::new(store);
+        Backend { table, shapes, parts, runtime, backend, partitions, _service: None }
     }
 
     pub(crate) fn memory() -> Backend {
         let (runtime, table) = (runtime(), table());
         let (backend, partitions) = (Arc::new(Memory::new()), AtomicU32::new(0));
-        Backend { shapes: shapes(&table), table, runtime, backend, partitions, _service: None }
+        let (shapes, parts) = (shapes(&table), parts(&table));
+        Backend { shapes, parts, table, runtime, backend, partitions, _service: None }
     }
 
     pub(crate) fn service(kind: Kind) -> Backend {
         let (runtime, table) = (runtime(), table());
         let service = Service::of(kind);
         let client = runtime.block_on(client(service.endpoint()));
-        let shapes = shapes(&table);
-        for table in shapes.iter().chain([&table]) {
+        let (shapes, parts) = (shapes(&table), parts(&table));
+        for table in shapes.iter().chain([&table, &parts]) {
             runtime.block_on(client.create(table)).unwrap();
         }
         let (backend, partitions) = (Arc::new(client), AtomicU32::new(0));
-        Backend { table, shapes, runtime, backend, partitions, _service: Some(service) }
+        Backend { table, shapes, parts, runtime, backend, partitions, _service: Some(service) }
     }
 
     pub(crate) fn block_on<T>(&self, future: impl Future<Output = T>) -> T {

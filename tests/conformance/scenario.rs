@@ -16,6 +16,7 @@ macro_rules! same {
 mod filters;
 mod limits;
 mod many;
+mod projections;
 mod races;
 mod reads;
 mod shapes;
@@ -100,6 +101,8 @@ pub(crate) fn all() -> Vec<Scenario> {
         scenario!(shapes::a_partition_alone_is_an_item),
         scenario!(shapes::a_transaction_spans_tables),
         scenario!(shapes::a_key_is_of_its_type),
+        scenario!(projections::an_index_answers_with_what_it_holds),
+        scenario!(projections::an_index_costs_by_what_it_holds needs Capacity),
         scenario!(many::a_batch_answers_in_the_order_of_its_keys),
         scenario!(many::a_batch_costs_as_its_gets_do needs Capacity),
         scenario!(many::what_is_not_there_costs_in_a_batch_too needs CapacityOfNothingInABatch),

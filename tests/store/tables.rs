@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use latchkey_embedded::{Options, Store};
 use latchkey_table::{
-    Condition, Consistency, Direction, Error, Get, Invalid, Item, Key, KeyNames, Leg, Put, Query,
-    Returning, Schema, SortRange, Transact,
+    Condition, Consistency, Direction, Error, Get, Invalid, Item, Key, KeyNames, Leg, Projection,
+    Put, Query, Returning, Schema, SortRange, Transact,
 };
 
 fn item(sort: &str) -> Item {
@@ -83,6 +83,48 @@ fn an_index_added_later_is_filled_and_one_dropped_is_gone() {
     store.put(put(&bare, item("later")), Returning::Nothing).wait().unwrap();
     store.create_table(&indexed).wait().unwrap();
     assert_eq!(store.verify(&indexed).unwrap().entries, 2501);
+}
+
+#[test]
+fn what_an_index_holds_can_change_and_is_kept() {
+    let directory = tempfile::tempdir().unwrap();
+    let held = |holds: Projection| {
+        let mut schema = Schema::new("Parts").with_index("GSI1");
+        schema.indexes[0].holds = holds;
+        Arc::new(schema)
+    };
+    let names = |store: &Store, table: &Arc<Schema>| {
+        let page = store.query(&by_index(table)).unwrap();
+        assert_eq!(page.items.len(), 1);
+        page.items[0].iter().map(|(name, _)| name.to_string()).collect::<Vec<_>>().join(" ")
+    };
+    let keys = "GSI1PK GSI1SK PK SK";
+    let (whole, part) = (held(Projection::All), held(Projection::keys(["a", "none"])));
+    let store = Store::open(directory.path(), &Options::default()).unwrap();
+    store.create_table(&whole).wait().unwrap();
+    let more = Item::from([
+        ("PK", "P"),
+        ("SK", "s"),
+        ("GSI1PK", "ALL"),
+        ("GSI1SK", "s"),
+        ("a", "1"),
+        ("b", "2"),
+    ]);
+    store.put(put(&whole, more), Returning::Nothing).wait().unwrap();
+    assert_eq!(names(&store, &whole), format!("{keys} a b"));
+    store.create_table(&part).wait().unwrap();
+    assert_eq!(names(&store, &part), format!("{keys} a"));
+    drop(store);
+    let store = Store::open(directory.path(), &Options::default()).unwrap();
+    // The table is the one that was left.
+    assert_eq!(names(&store, &part), format!("{keys} a"));
+    let stale = store.query(&by_index(&whole)).unwrap_err();
+    assert!(stale.to_string().contains("other keys or indexes"), "{stale}");
+    store.create_table(&held(Projection::keys::<&str>([]))).wait().unwrap();
+    assert_eq!(names(&store, &held(Projection::keys::<&str>([]))), keys);
+    store.create_table(&whole).wait().unwrap();
+    assert_eq!(names(&store, &whole), format!("{keys} a b"));
+    assert_eq!(store.verify(&whole).unwrap().entries, 1);
 }
 
 #[test]

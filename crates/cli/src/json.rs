@@ -51,6 +51,9 @@ pub fn model(model: &Model) -> Value {
             "indexes": model.indexes.iter().map(|index| json!({
                 "name": index.name,
                 "key": key_names(&index.key),
+                "holds": index.holds.as_ref().map(|listed| {
+                    listed.iter().map(|name| name.node.as_str()).collect::<Vec<_>>()
+                }),
             })).collect::<Vec<_>>(),
         },
         "roles": model.roles.iter().map(|it| json!({

@@ -257,14 +257,18 @@ fn attributes(schema: &Schema) -> Result<Vec<AttributeDefinition>, BuildError> {
     schema.typed_key_attributes().into_iter().map(define).collect()
 }
 
-/// The indexes; each holds whole items.
+/// The indexes.
 fn indexes(schema: &Schema) -> Result<Vec<GlobalSecondaryIndex>, BuildError> {
     let build = |index: &latchkey_table::Index| {
-        let all = Projection::builder().projection_type(ProjectionType::All).build();
+        let listed = index.holds.attributes().iter().map(ToString::to_string).collect();
+        let holds = Projection::builder()
+            .projection_type(ProjectionType::from(index.holds.code()))
+            .set_non_key_attributes(Some(listed).filter(|listed: &Vec<String>| !listed.is_empty()))
+            .build();
         GlobalSecondaryIndex::builder()
             .index_name(index.name.as_str())
             .set_key_schema(Some(key_schema(&index.key)?))
-            .projection(all)
+            .projection(holds)
             .build()
     };
     schema.indexes.iter().map(build).collect()

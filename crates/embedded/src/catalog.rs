@@ -4,7 +4,8 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use latchkey_table::{
-    Error, Index, Invalid, Item, Key, KeyAttribute, KeyNames, KeyType, Number, Schema, Text, Value,
+    Error, Index, Invalid, Item, Key, KeyAttribute, KeyNames, KeyType, Number, Projection, Schema,
+    Text, Value,
 };
 
 use crate::engine::{Engine, EngineError, Group};
@@ -39,9 +40,9 @@ impl Entry {
         self.schema.indexes.iter().zip(self.index_spaces.iter().copied())
     }
 
-    /// The space of an index.
-    pub(crate) fn index_space(&self, name: &str) -> Option<Space> {
-        self.indexes().find(|(index, _)| index.name == name).map(|(_, space)| space)
+    /// An index and its space.
+    pub(crate) fn index(&self, name: &str) -> Option<(&Index, Space)> {
+        self.indexes().find(|(index, _)| index.name == name)
     }
 }
 
@@ -101,7 +102,9 @@ impl Catalog {
         let mut index_spaces = Vec::with_capacity(schema.indexes.len());
         for index in &schema.indexes {
             let kept = old.and_then(|old| {
-                old.indexes().find(|(other, _)| *other == index).map(|(_, space)| space)
+                // Entries are keys alone, whatever the index holds of an item.
+                let same = |other: &Index| other.name == index.name && other.key == index.key;
+                old.indexes().find(|(other, _)| same(other)).map(|(_, space)| space)
             });
             let index_space = match kept {
                 Some(space) => space,
@@ -177,7 +180,14 @@ pub(crate) fn damaged(key: &[u8]) -> EngineError {
 }
 
 fn encode(entry: &Entry) -> Vec<u8> {
-    let indexes = entry.indexes().map(|(index, space)| shape(&index.name, &index.key, space));
+    let indexes = entry.indexes().map(|(index, space)| {
+        let mut shape = shape(&index.name, &index.key, space);
+        if let Projection::Keys(attributes) = &index.holds {
+            let attributes = attributes.iter().cloned().map(Value::Text).collect();
+            shape.insert(HOLDS, Value::List(attributes));
+        }
+        shape
+    });
     let mut table = shape(&entry.schema.name, &entry.schema.key, entry.space);
     table.insert("indexes", Value::List(indexes.map(Value::Map).collect()));
     let mut bytes = Vec::new();
@@ -199,6 +209,9 @@ fn shape(name: &Text, key: &KeyNames, space: Space) -> Item {
     }
     shape
 }
+
+/// What an index holds beside its keys, unless it holds whole items.
+const HOLDS: &str = "holds";
 
 const PARTITION: &str = "partition";
 
@@ -222,10 +235,17 @@ fn decode(bytes: &[u8]) -> Result<Entry, Damaged> {
     for index in list {
         let Value::Map(index) = index else { return Err(Damaged) };
         let (name, key, space) = read_shape(index)?;
-        indexes.push(Index { name, key });
+        indexes.push(Index { name, key, holds: read_holds(index)? });
         index_spaces.push(space);
     }
     Ok(Entry { schema: Arc::new(Schema { name, key, indexes }), space, index_spaces })
+}
+
+fn read_holds(index: &Item) -> Result<Projection, Damaged> {
+    let Some(holds) = index.get(HOLDS) else { return Ok(Projection::All) };
+    let Value::List(attributes) = holds else { return Err(Damaged) };
+    let attributes = attributes.iter().map(|name| name.as_text().cloned().ok_or(Damaged));
+    Ok(Projection::keys(attributes.collect::<Result<Vec<_>, _>>()?))
 }
 
 fn read_shape(shape: &Item) -> Result<(Text, KeyNames, Space), Damaged> {

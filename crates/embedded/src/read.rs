@@ -57,14 +57,14 @@ impl Seen {
     pub(crate) fn query(&self, request: &Query) -> Result<Page, Error> {
         request.validate()?;
         let entry = self.catalog.find(&request.table)?;
-        let index_space = match &request.index {
+        let index = match &request.index {
             None => None,
             Some(name) => {
                 let missing = || Invalid::NoIndex { name: name.clone() };
-                Some(entry.index_space(name).ok_or_else(missing)?)
+                Some(entry.index(name).ok_or_else(missing)?)
             }
         };
-        let space = index_space.unwrap_or(entry.space);
+        let space = index.map_or(entry.space, |(_, space)| space);
         let mut range = space.span(&request.partition, &request.range);
         let backwards = request.direction == Direction::Descending;
         if let Some(resume) = &request.resume {
@@ -79,14 +79,14 @@ impl Seen {
         let limit = request.limit.and_then(|limit| usize::try_from(limit).ok());
         let mut reading = Reading::new(limit.unwrap_or(usize::MAX));
         self.snapshot
-            .walk(&range, backwards, |key, bytes| match index_space {
+            .walk(&range, backwards, |key, bytes| match index {
                 None => {
                     let item = decode(entry, key, bytes, reading.items.last())?;
                     reading.add(item, request.filter.as_ref())
                 }
-                Some(_) => {
+                Some((index, _)) => {
                     let item = self.item_of_entry(entry, key, reading.items.last())?;
-                    reading.add(item, request.filter.as_ref())
+                    reading.add(index.cut(&entry.schema.key, item), request.filter.as_ref())
                 }
             })
             .map_err(unavailable)?;

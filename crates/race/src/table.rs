@@ -133,11 +133,13 @@ impl Table {
             _ => None,
         };
         let read = found.len();
-        let kept = |item: &&Arc<Item>| {
-            query.filter.as_ref().is_none_or(|filter| holds(filter, Some(item)))
+        let kept =
+            |item: &Item| query.filter.as_ref().is_none_or(|filter| holds(filter, Some(item)));
+        let seen = |item: &Arc<Item>| match index {
+            Some(index) => index.cut(&query.table.key, Item::clone(item)),
+            None => Item::clone(item),
         };
-        let items =
-            found.iter().map(|(_, _, item)| item).filter(kept).map(|item| Item::clone(item));
+        let items = found.iter().map(|(_, _, item)| seen(item)).filter(kept);
         Ok(Page { items: items.collect(), resume, read, capacity: Capacity::ZERO })
     }
 

@@ -1,5 +1,7 @@
 //! Compares items with the document, one by one, for items that come from outside, such as an import.
 
+use std::borrow::Cow;
+
 use latchkey_table::{Item, KeyType, Value};
 
 use crate::bug::Bug;
@@ -27,6 +29,14 @@ impl System {
         let Some(entity) = self.entities.iter().find(|entity| entity.kind == *kind) else {
             return vec![format!("`{}` names no entity of the document", self.discriminator)];
         };
+        // What stands in its key alone, it has.
+        let mut whole = Cow::Borrowed(item);
+        for attribute in entity.attributes.iter().filter(|it| item.get(&it.name).is_none()) {
+            if let Some(value) = entity.read_back(item, attribute, None) {
+                whole.to_mut().insert(attribute.name.clone(), value);
+            }
+        }
+        let item = whole.as_ref();
         let mut wrong: Vec<String> =
             entity.attributes.iter().filter_map(|attribute| attribute.examine(item)).collect();
         // Keys are made of attributes, so these must be right.

@@ -23,7 +23,7 @@ use crate::bug::{Bug, Damage};
 use crate::call::{Call, Caller, IfMatch};
 use crate::evaluate::{Bound, Elements, Fault, Frame};
 use crate::idempotency::Named;
-use crate::plan::{Contract, Op, System};
+use crate::plan::{Contract, Op, Sight, System};
 use crate::problem::Problem;
 use crate::request::Filler;
 use crate::runtime::Runtime;
@@ -349,21 +349,43 @@ impl<'a> Session<'a> {
         self.left(entity, item)
     }
 
+    /// An item of which an index holds a part, as the contract sees it; nothing, if it has ended.
+    fn seen_part(
+        &self,
+        entity: EntityId,
+        item: Item,
+        sight: &Sight,
+    ) -> Result<Option<Seen>, Ended> {
+        let seen = self.whole(entity, item, Some(sight))?;
+        if let Some(end) = &self.call.system.entities[entity].end {
+            let now = self.frame.now.as_ref().ok_or(Fault::OutOfRange)?;
+            // The end may stand in a key alone.
+            if end.is_past(&seen.item, now) {
+                return Ok(None);
+            }
+        }
+        Ok(Some(seen))
+    }
+
     /// An item that a write has left, as the contract sees it; nothing, if it is of another type. The write may have
     /// ended it.
     fn left(&self, entity: EntityId, item: Item) -> Result<Option<Seen>, Ended> {
+        let is_own =
+            self.call.system.entities[entity].is_type_of(&self.call.system.discriminator, &item);
+        if is_own { self.whole(entity, item, None).map(Some) } else { Ok(None) }
+    }
+
+    /// An item of an entity, with what it has beside what is stored.
+    fn whole(&self, entity: EntityId, item: Item, sight: Option<&Sight>) -> Result<Seen, Ended> {
         let entity = &self.call.system.entities[entity];
-        if !entity.is_type_of(&self.call.system.discriminator, &item) {
-            return Ok(None);
-        }
         // The key is made for the log alone: this runs for every item that is read.
-        let assumed = entity.examine_shape(&item).map_err(|damage| {
+        let unstored = entity.examine_shape(&item, sight).map_err(|damage| {
             match self.call.system.table.key.of(&item) {
                 Some(key) => self.damaged(&entity.name, &key, &damage),
                 None => Bug::new("an item was read that has no key").into(),
             }
         })?;
-        Ok(Some(entity.with_defaults(item, assumed)?))
+        Ok(entity.with_unstored(item, unstored)?)
     }
 
     fn damaged(&self, entity: &str, key: &Key, damage: &Damage) -> Ended {

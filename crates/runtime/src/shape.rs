@@ -6,7 +6,7 @@
 use latchkey_table::{Item, Text, Value};
 
 use crate::bug::{Bug, Damage};
-use crate::plan::{Entity, InputType};
+use crate::plan::{Attribute, Entity, InputType, Sight};
 use crate::time;
 
 /// How long an instant is as it is stored.
@@ -15,8 +15,17 @@ const TIME_BYTES: usize = 24;
 /// An item as contracts see it.
 pub(crate) struct Seen {
     pub(crate) item: Item,
-    /// The attributes that are not stored and have their declared default: the item is from before they were declared.
+    /// The attributes that are not stored, and have their declared default or stand in a key.
     pub(crate) assumed: Vec<Text>,
+}
+
+/// What an item has beside what is stored under the names of its attributes.
+#[derive(Default)]
+pub(crate) struct Unstored {
+    /// The attributes that are left to their default.
+    defaults: Vec<Text>,
+    /// Those that were read back from a key.
+    read_back: Vec<(Text, Value)>,
 }
 
 impl Entity {
@@ -25,32 +34,61 @@ impl Entity {
         item.get(discriminator) == Some(&self.kind)
     }
 
-    /// An item of this entity as contracts see it, with its defaults. `assumed` names these, as
-    /// [`Entity::examine_shape`] has found them.
-    pub(crate) fn with_defaults(&self, mut item: Item, assumed: Vec<Text>) -> Result<Seen, Bug> {
+    /// An item of this entity as contracts see it, with what [`Entity::examine_shape`] has found beside it.
+    pub(crate) fn with_unstored(&self, mut item: Item, unstored: Unstored) -> Result<Seen, Bug> {
+        let Unstored { defaults: mut assumed, read_back } = unstored;
         for name in &assumed {
             let default = self.defaults.iter().find(|(other, _)| other == name);
             let (_, default) = default.ok_or_else(|| Bug::new("an assumed default is missing"))?;
             item.insert(name.clone(), default.clone());
         }
+        for (name, value) in read_back {
+            item.insert(name.clone(), value);
+            assumed.push(name);
+        }
         Ok(Seen { item, assumed })
     }
 
-    /// Walks through the attributes of an item of this entity, and returns those that are left to their default.
-    pub(crate) fn examine_shape(&self, item: &Item) -> Result<Vec<Text>, Damage> {
-        let mut assumed = Vec::new();
+    /// Walks through the attributes of an item of this entity, and returns those that it has and that are not stored.
+    pub(crate) fn examine_shape(
+        &self,
+        item: &Item,
+        sight: Option<&Sight>,
+    ) -> Result<Unstored, Damage> {
+        let mut unstored = Unstored::default();
         let mut stored = item.iter().peekable();
         for attribute in &self.attributes {
             while stored.next_if(|(name, _)| **name < attribute.name).is_some() {}
             match stored.next_if(|(name, _)| **name == attribute.name) {
                 Some((_, value)) if attribute.kind.is_shape_of(value) => {}
                 Some(_) => return Err(Damage::Mistyped(attribute.name.clone())),
+                None if let Some(value) = self.read_back(item, attribute, sight) => {
+                    unstored.read_back.push((attribute.name.clone(), value));
+                }
                 None if attribute.optional => {}
-                None if attribute.has_default => assumed.push(attribute.name.clone()),
+                None if sight.is_some_and(|sight| sight.leaves_out(&attribute.name)) => {}
+                None if attribute.has_default => unstored.defaults.push(attribute.name.clone()),
                 None => return Err(Damage::Missing(attribute.name.clone())),
             }
         }
-        Ok(assumed)
+        Ok(unstored)
+    }
+
+    /// An attribute that an item has in a key alone.
+    pub(crate) fn read_back(
+        &self,
+        item: &Item,
+        attribute: &Attribute,
+        sight: Option<&Sight>,
+    ) -> Option<Value> {
+        let value = match sight {
+            Some(sight) => sight.read_back(item, &attribute.name),
+            None if attribute.in_key => {
+                self.backs.iter().find_map(|back| back.read(item, &attribute.name))
+            }
+            None => None,
+        };
+        value.filter(|value| attribute.kind.is_shape_of(value))
     }
 }
 

@@ -42,6 +42,12 @@ pub enum Invalid {
     TableName { name: Text },
     #[error("{count} indexes: the most is {}", limits::INDEXES_MAX)]
     TooManyIndexes { count: usize },
+    #[error(
+        "index `{index}` holds too many attributes: the most is {}, and {} in all indexes of a table",
+        limits::PROJECTED_INDEX_MAX,
+        limits::PROJECTED_MAX
+    )]
+    Projected { index: Text },
     #[error("the table has no index `{name}`")]
     NoIndex { name: Text },
     #[error("index `{name}` cannot be read strongly")]

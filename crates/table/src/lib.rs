@@ -22,6 +22,7 @@ mod datum;
 mod invalid;
 pub mod line;
 mod path;
+mod projection;
 mod range;
 pub mod render;
 mod request;
@@ -39,6 +40,7 @@ pub use invalid::Invalid;
 // is had from `value`.
 pub use latchkey_value::{Capacity, Consistency, Item, Map, Number, Text, Value, ValueType};
 pub use path::{Path, Step};
+pub use projection::Projection;
 pub use range::{SortRange, successor};
 pub use request::{
     BatchGet, Check, Delete, Direction, Get, Leg, Put, Query, Request, Resume, Returning, Scan,

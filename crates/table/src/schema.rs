@@ -11,7 +11,9 @@ use crate::limits::{
     INDEXES_MAX, ITEM_BYTES_MAX, KEY_NAME_BYTES_MAX, PARTITION_KEY_BYTES_MAX, SORT_KEY_BYTES_MAX,
     TABLE_NAME_BYTES,
 };
-use crate::{Datum, Invalid, Item, KeyText, Map, Number, SortRange, Text, Value, validate};
+use crate::{
+    Datum, Invalid, Item, KeyText, Map, Number, Projection, SortRange, Text, Value, validate,
+};
 use latchkey_value::name::key_attributes;
 
 /// A table's name, its key attributes and its indexes.
@@ -21,7 +23,7 @@ pub struct Schema {
     pub name: Text,
     /// The attributes that make an item's key.
     pub key: KeyNames,
-    /// The global indexes; each holds whole items.
+    /// The global indexes.
     pub indexes: Vec<Index>,
 }
 
@@ -60,6 +62,8 @@ pub struct Index {
     pub name: Text,
     /// The attributes that make its key.
     pub key: KeyNames,
+    /// What it holds of each item.
+    pub holds: Projection,
 }
 
 /// A place in a table or an index, as texts: see the module.
@@ -283,7 +287,7 @@ impl Schema {
     #[must_use]
     pub fn with_index(mut self, name: &str) -> Schema {
         let key = KeyNames::standard(Some(name));
-        self.indexes.push(Index { name: name.into(), key });
+        self.indexes.push(Index::new(name, key));
         self
     }
 
@@ -325,6 +329,7 @@ impl Schema {
         }
         self.key.validate()?;
         self.indexes.iter().try_for_each(|index| index.key.validate())?;
+        self.validate_projections()?;
         // An attribute has one type.
         let names = self.key_attributes();
         let twice = names.windows(2).find(|pair| matches!(pair, [a, b] if a == b));

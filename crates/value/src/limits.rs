@@ -68,6 +68,12 @@ pub const SUBSTITUTED_BYTES_MAX: usize = 2 * 1024 * 1024;
 /// The most global indexes of a table.
 pub const INDEXES_MAX: usize = 20;
 
+/// The most attributes that an index lists beside its keys.
+pub const PROJECTED_INDEX_MAX: usize = 20;
+
+/// The most attributes that all indexes of a table list.
+pub const PROJECTED_MAX: usize = 100;
+
 /// The shortest and longest name of a table or an index.
 pub const TABLE_NAME_BYTES: std::ops::RangeInclusive<usize> = 3..=255;
 

@@ -156,6 +156,20 @@ const SNIPPETS = {
       ["role", "storage.type.role"],
     ],
   ],
+  "an index that holds a part": [
+    "table Shop {\n  index ByDay { PK day  SK at holds keys, total, // and\n    kind }\n}",
+    [
+      ["at", "variable.other.property"],
+      ["holds", "storage.modifier.holds"],
+      ["keys", "variable.language.key"],
+      [",", "punctuation.separator.comma"],
+      ["total", "variable.other.property"],
+      [",", "punctuation.separator.comma"],
+      [" and", "comment.line.double-slash"],
+      ["kind", "variable.other.property"],
+      ["}", "punctuation.section.block.end"],
+    ],
+  ],
   "an entity": [
     'entity Slot "SLOT {x}" view of Door guarded by Calendar { PK = "D#{n:02}" }',
     [

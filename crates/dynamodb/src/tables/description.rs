@@ -61,11 +61,17 @@ impl Description {
     pub(super) fn new(table: &TableDescription, recovery: Setting, expiry: Setting) -> Description {
         let attributes = table.attribute_definitions();
         let indexes = table.global_secondary_indexes().iter().map(|index| {
-            let projection = index.projection().and_then(|one| one.projection_type());
+            let projection = index.projection().and_then(|one| {
+                let mut told = one.projection_type()?.to_string();
+                if !one.non_key_attributes().is_empty() {
+                    told = format!("{told} {}", one.non_key_attributes().join(" "));
+                }
+                Some(told)
+            });
             IndexDescription {
                 index: index.index_name().unwrap_or_default().to_owned(),
                 key: key(index.key_schema(), attributes),
-                projection: projection.map_or_else(unknown, ToString::to_string),
+                projection: projection.unwrap_or_else(unknown),
                 status: index.index_status().map_or_else(unknown, ToString::to_string),
             }
         });

@@ -4,9 +4,10 @@ use std::fmt;
 
 use aws_sdk_dynamodb::types::{
     AttributeDefinition, GlobalSecondaryIndexDescription, IndexStatus, KeySchemaElement,
-    KeyType as SdkKeyType, ProjectionType, TableDescription, TableStatus,
+    KeyType as SdkKeyType, Projection as SdkProjection, ProjectionType, TableDescription,
+    TableStatus,
 };
-use latchkey_table::{KeyAttribute, KeyNames, KeyType, Schema};
+use latchkey_table::{KeyAttribute, KeyNames, KeyType, Projection, Schema};
 
 /// A difference.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -38,12 +39,14 @@ pub enum Mismatch {
         /// What it is.
         found: String,
     },
-    /// An index that does not hold whole items.
+    /// An index that does not hold all that it should.
     Projection {
         /// The index.
         index: String,
-        /// What it holds, as DynamoDB writes it.
-        found: String,
+        /// What it should hold.
+        wanted: Projection,
+        /// What it holds.
+        found: Projection,
     },
     /// A table or an index that is not active.
     NotActive(String),
@@ -63,8 +66,9 @@ impl fmt::Display for Mismatch {
             Mismatch::IndexKey { index, wanted, found } => {
                 write!(f, "the key of its index `{index}` is {found}, not {}", named(wanted))
             }
-            Mismatch::Projection { index, found } => {
-                write!(f, "its index `{index}` holds {found} of an item, not ALL")
+            Mismatch::Projection { index, wanted, found } => {
+                let (found, wanted) = (held(found), held(wanted));
+                write!(f, "its index `{index}` holds {found} of an item, not {wanted}")
             }
             Mismatch::NotActive(what) => write!(f, "{what} is not active"),
         }
@@ -102,10 +106,11 @@ pub(super) fn differences(schema: &Schema, table: &TableDescription) -> Vec<Mism
             let (index, wanted) = (name.clone(), index.key.clone());
             differences.push(Mismatch::IndexKey { index, wanted, found: key });
         }
-        let projection = found.projection().and_then(|projection| projection.projection_type());
-        if let Some(other) = projection.filter(|one| **one != ProjectionType::All) {
-            let (index, found) = (name.clone(), other.to_string());
-            differences.push(Mismatch::Projection { index, found });
+        // A service that does not say holds whole items. More than is needed does no harm.
+        let holds = found.projection().map_or(Projection::All, projected);
+        if !contains(&holds, &index.holds, |name| schema.key.has(name)) {
+            let (index, wanted) = (name.clone(), index.holds.clone());
+            differences.push(Mismatch::Projection { index, wanted, found: holds });
         }
         if let Some(status) = found.index_status.as_ref().filter(|one| **one != IndexStatus::Active)
         {
@@ -113,6 +118,36 @@ pub(super) fn differences(schema: &Schema, table: &TableDescription) -> Vec<Mism
         }
     }
     differences
+}
+
+/// What an index holds, as the service describes it.
+fn projected(found: &SdkProjection) -> Projection {
+    match found.projection_type() {
+        None | Some(ProjectionType::All) => Projection::All,
+        Some(_) => Projection::keys(found.non_key_attributes().iter().map(String::as_str)),
+    }
+}
+
+/// Whether one projection has all that another has.
+fn contains(found: &Projection, wanted: &Projection, is_key: impl Fn(&str) -> bool) -> bool {
+    match (found, wanted) {
+        (Projection::All, _) => true,
+        (Projection::Keys(_), Projection::All) => false,
+        (Projection::Keys(found), Projection::Keys(wanted)) => {
+            wanted.iter().all(|name| found.contains(name) || is_key(name))
+        }
+    }
+}
+
+/// A projection, for people.
+fn held(projection: &Projection) -> String {
+    match projection.attributes() {
+        [] => projection.code().to_owned(),
+        names => {
+            let names: Vec<&str> = names.iter().map(|name| name.as_str()).collect();
+            format!("its keys and {}", names.join(", "))
+        }
+    }
 }
 
 /// Whether a key has these names, and the key for people.

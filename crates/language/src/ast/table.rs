@@ -29,13 +29,15 @@ pub struct KeyName {
     pub number: Option<Span>,
 }
 
-/// `index NAME { PK NAME  SK NAME }`
+/// `index NAME { PK NAME  SK NAME  holds keys, NAME }`
 #[derive(Debug, Clone)]
 pub struct TableIndex {
     /// The index's name.
     pub name: Name,
     /// The attributes that hold its key, where it names them.
     pub keys: Vec<KeyName>,
+    /// The attributes that it holds beside keys, where it does not hold whole items.
+    pub holds: Option<Spanned<Vec<Name>>>,
     /// Where it stands.
     pub span: Span,
 }

@@ -3,7 +3,7 @@
 use std::ops::RangeInclusive;
 
 use crate::ast::{KeyName, KeyPart, Table, TableIndex};
-use crate::{Diagnostic, Name, Rule, Span, Spanned, TokenKind};
+use crate::{Diagnostic, Mark, Name, Rule, Span, Spanned, TokenKind};
 
 use super::{Parser, Read, Resume};
 
@@ -41,16 +41,37 @@ impl Parser<'_> {
     fn table_index(&mut self) -> Read<TableIndex> {
         let start = self.advance().span;
         let name = self.index_name()?;
-        let mut keys = Vec::new();
+        let (mut keys, mut holds) = (Vec::new(), None);
         let body = self.braces(Resume::Line, |parser| {
             if parser.is_word("PK") || parser.is_word("SK") {
                 keys.push(parser.key_name()?);
-                Ok(())
+            } else if parser.is_word("holds") {
+                let read = parser.holds()?;
+                if holds.replace(read).is_some() {
+                    let span = parser.last_span();
+                    let twice =
+                        Diagnostic::new(Rule::Syntax, span, "a second `holds` of one index");
+                    parser.diagnostics.push(twice.help("write one list"));
+                }
             } else {
-                Err(parser.expected("`PK` or `SK` and the name of the attribute that holds it"))
+                let what =
+                    "`PK` or `SK` and the name of the attribute that holds it, or `holds keys`";
+                return Err(parser.expected(what));
             }
+            Ok(())
         })?;
-        Ok(TableIndex { name, keys, span: start.to(body) })
+        Ok(TableIndex { name, keys, holds, span: start.to(body) })
+    }
+
+    /// `holds keys, a, b`: the keys are always held.
+    fn holds(&mut self) -> Read<Spanned<Vec<Name>>> {
+        let start = self.advance().span;
+        self.word("keys")?;
+        let listed = match self.eat_mark(Mark::Comma) {
+            true => self.commas(|parser| parser.name("an attribute that the index holds"))?,
+            false => Vec::new(),
+        };
+        Ok(Spanned::new(listed, start.to(self.last_span())))
     }
 
     fn key_name(&mut self) -> Read<KeyName> {

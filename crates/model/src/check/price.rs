@@ -2,9 +2,10 @@
 //! `Idempotency-Key` comes on top.
 
 use latchkey_value::limits::{ENDED_ITEMS_MAX, INDEXES_MAX, QUERY_BYTES_MAX};
+use latchkey_value::name::EXPIRY_ATTRIBUTE;
 use latchkey_value::{Capacity, Consistency};
 
-use super::size::{item_bytes_max, record_bytes_max};
+use super::size::{item_bytes_max, read_bytes_max, record_bytes_max};
 use crate::model::{
     By, Entity, EntityId, FailureKind, IdVec, IndexShape, Leg, Limit, Model, PutMode, Queue, Read,
     Send, Step, StepKind, Strong, Template, Through, Verb, What,
@@ -53,16 +54,29 @@ impl<'a> Prices<'a> {
         match &step.kind {
             StepKind::Read(read) => {
                 let (entity, _) = self.entity(read.entity);
-                let bytes = read.entities().map(|entity| self.bytes[entity]).max().unwrap_or(0);
+                let by = match &read.what {
+                    What::Query(query) => query.by,
+                    What::Get(_) | What::Batch(_) | What::Part(_) => By::Table,
+                };
+                let bytes = read.entities().map(|entity| self.read_bytes(entity, by));
+                let bytes = bytes.max().unwrap_or(0);
                 let ends = read.entities().any(|id| self.model.entities[id].is_expiring());
                 read_charge(entity, read, bytes, ends).into_iter().collect()
             }
             StepKind::Write(leg) => {
                 let (entity, bytes) = self.entity(leg.entity);
-                write_charges(entity, leg, bytes, in_transaction)
+                write_charges(self.model, entity, leg, bytes, in_transaction)
             }
             StepKind::Send(send) => vec![send_charge(&self.model.queues[send.queue], send)],
             _ => Vec::new(),
+        }
+    }
+
+    /// The bytes of the largest item that a read finds.
+    fn read_bytes(&self, id: EntityId, by: By) -> usize {
+        match self.model.partial(by) {
+            Some(_) => read_bytes_max(self.model, &self.model.entities[id], by),
+            None => self.bytes[id],
         }
     }
 
@@ -146,12 +160,13 @@ fn read_charge<'a>(
 }
 
 fn write_charges<'a>(
+    model: &Model,
     entity: &'a Entity,
     leg: &Leg,
     bytes: usize,
     in_transaction: bool,
 ) -> Vec<Charge<'a>> {
-    let charge = |index, partition, times: u64| Charge {
+    let charge = |index, partition, bytes: usize, times: u64| Charge {
         index,
         partition,
         largest: Capacity::write(0, bytes).times(times),
@@ -159,10 +174,13 @@ fn write_charges<'a>(
         over: None,
         ended: Capacity::ZERO,
     };
-    let table = charge(None, &entity.key.partition, if in_transaction { 2 } else { 1 });
+    let table = charge(None, &entity.key.partition, bytes, if in_transaction { 2 } else { 1 });
     // Not doubled in a transaction. More indexes than these no table has.
     let indexes = entity.indexes.iter().take(INDEXES_MAX).map(|index| {
-        charge(Some(index.name.as_str()), &index.key.partition, index_writes(index, leg))
+        let by = By::Index(index.index);
+        let held = model.partial(by).map_or(bytes, |_| read_bytes_max(model, entity, by));
+        let times = index_writes(model, entity, index, leg);
+        charge(Some(index.name.as_str()), &index.key.partition, held, times)
     });
     let written = |charge: &Charge<'_>| charge.smallest.write > 0;
     // A store that does not tell what it refused a write for is asked whether the item is there. Of a transaction every
@@ -180,14 +198,25 @@ fn write_charges<'a>(
     std::iter::once(table).chain(indexes).filter(written).chain(asked).collect()
 }
 
-/// How often a write of an item writes to an index: twice where the item may move.
-fn index_writes(index: &IndexShape, leg: &Leg) -> u64 {
+/// How often a write of an item writes to an index: twice where the item may move, and not at all where it changes
+/// nothing that the index holds.
+fn index_writes(model: &Model, entity: &Entity, index: &IndexShape, leg: &Leg) -> u64 {
     let parts = index.key.attributes();
+    let touches = || {
+        let given = leg.values.iter().chain(&leg.adds).map(|given| given.attribute.as_str());
+        let mut changed = given.chain(leg.removes.iter().map(String::as_str));
+        let by = By::Index(index.index);
+        changed.any(|name| {
+            let expiry = entity.is_end(name) && model.has(by, EXPIRY_ATTRIBUTE);
+            parts.contains(&name) || model.has(by, name) || expiry
+        })
+    };
     let sets = || {
         leg.values.iter().chain(&leg.adds).any(|given| parts.contains(&given.attribute.as_str()))
     };
     match leg.verb {
         Verb::Check => 0,
+        Verb::Update if !touches() => 0,
         Verb::Update | Verb::Upsert if index.moves && sets() => 2,
         Verb::Put if index.moves && leg.put != Some(PutMode::IfAbsent) => 2,
         Verb::Put | Verb::Update | Verb::Upsert | Verb::Delete => 1,

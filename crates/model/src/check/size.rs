@@ -4,7 +4,7 @@ use latchkey_value::name::{EXPIRY_ATTRIBUTE, INCARNATION_ATTRIBUTE, INCARNATION_
 use latchkey_value::time::DATE_BYTES;
 use latchkey_value::{Format, id};
 
-use crate::model::{Entity, KeyNames, KeyShape, Kind, Model, Piece, Queue, Send, Template};
+use crate::model::{By, Entity, KeyNames, KeyShape, Kind, Model, Piece, Queue, Send, Template};
 use crate::types::Type;
 
 /// The longest decimal text of a number of DynamoDB's range.
@@ -15,40 +15,46 @@ const EXPIRY_BYTES: usize = 7;
 
 /// The bytes DynamoDB counts for the largest item of an entity: names and values, keys and index keys among them.
 pub(super) fn item_bytes_max(model: &Model, entity: &Entity) -> usize {
-    let kind = model.table.discriminator.len() + entity.discriminator.len();
-    let own = entity
-        .attributes
-        .iter()
-        .map(|attribute| attribute.name.len().saturating_add(value_bytes_max(&attribute.kind)));
-    let half = |own: bool, name: &str, template: &Template| match own {
-        true => name.len().saturating_add(template_bytes_max(template)),
-        // It is the attribute of that name, or another key, and counted there.
-        false => 0,
-    };
-    let key = |names: &KeyNames, shape: &KeyShape, own: [bool; 2]| {
+    read_bytes_max(model, entity, By::Table)
+}
+
+/// The same of what a read by an index finds of the item.
+pub(super) fn read_bytes_max(model: &Model, entity: &Entity, by: By) -> usize {
+    let parts = parts(model, entity).into_iter().filter(|(name, _)| model.has(by, name));
+    let bytes = parts.map(|(name, value)| name.len().saturating_add(value));
+    bytes.fold(0, usize::saturating_add)
+}
+
+/// All that is stored of an item of an entity: the names, and how large their values can be.
+fn parts<'a>(model: &'a Model, entity: &'a Entity) -> Vec<(&'a str, usize)> {
+    let mut parts = vec![(model.table.discriminator.as_str(), entity.discriminator.len())];
+    let own = entity.attributes.iter();
+    parts.extend(own.map(|it| (it.name.as_str(), value_bytes_max(&it.kind))));
+    // A key that is not its own is the attribute of that name, or another key, and counted there.
+    let mut key = |names: &'a KeyNames, shape: &KeyShape, own: [bool; 2]| {
         let halves = names.iter().zip(own.into_iter().zip([&shape.partition, &shape.sort]));
-        let bytes = halves.map(|(attribute, (own, template))| half(own, &attribute.name, template));
-        bytes.fold(0, usize::saturating_add)
-    };
-    let indexes = entity.indexes.iter().map(|index| {
-        let own = [index.own_partition, index.own_sort];
-        key(&model.indexes[index.index].key, &index.key, own)
-    });
-    let incarnation = match entity.remade && entity.counter().is_some() {
-        true => INCARNATION_ATTRIBUTE.len() + INCARNATION_BYTES_MAX,
-        false => 0,
-    };
-    let expiry = match entity.is_expiring() {
-        true => EXPIRY_ATTRIBUTE.len() + EXPIRY_BYTES,
-        false => 0,
+        let own = halves.filter(|(_, (own, _))| *own);
+        parts.extend(own.map(|(attribute, (_, template))| {
+            (attribute.name.as_str(), template_bytes_max(template))
+        }));
     };
     let names = &model.table.key;
     let mut apart = [true; 2];
     for (apart, attribute) in apart.iter_mut().zip(names.iter()) {
         *apart = entity.attribute(&attribute.name).is_none();
     }
-    let key = (kind + incarnation + expiry).saturating_add(key(names, &entity.key, apart));
-    own.chain(indexes).fold(key, usize::saturating_add)
+    key(names, &entity.key, apart);
+    for index in &entity.indexes {
+        let own = [index.own_partition, index.own_sort];
+        key(&model.indexes[index.index].key, &index.key, own);
+    }
+    if entity.remade && entity.counter().is_some() {
+        parts.push((INCARNATION_ATTRIBUTE, INCARNATION_BYTES_MAX));
+    }
+    if entity.is_expiring() {
+        parts.push((EXPIRY_ATTRIBUTE, EXPIRY_BYTES));
+    }
+    parts
 }
 
 /// What the record of a send has beside the message and what is kept: its keys, when it is due, and the like.

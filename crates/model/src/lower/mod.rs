@@ -14,6 +14,7 @@ mod expression;
 mod field;
 mod fit;
 mod function;
+mod held;
 mod inline;
 mod invariant;
 mod keep;
@@ -67,10 +68,11 @@ pub(crate) fn lower(document: &Document) -> Lowered {
     lowering.queues(document);
     lowering.contracts(document);
     lowering.invariants(document);
-    let Lowering { mut model, diagnostics, untold, .. } = lowering;
+    let Lowering { mut model, mut diagnostics, untold, .. } = lowering;
     for entity in remade(&model) {
         model.entities[entity].remade = true;
     }
+    diagnostics.extend(held::check(&model));
     Lowered { model, diagnostics, untold }
 }
 

@@ -43,7 +43,8 @@ impl Lowering {
                 Some(first) => self.twice("index", &index.name, first),
                 None => {
                     let (name, span) = (index.name.node.clone(), index.name.span);
-                    self.model.indexes.push(TableIndex { name, key, span });
+                    let holds = index.holds.as_ref().map(|holds| self.projection(holds, &key));
+                    self.model.indexes.push(TableIndex { name, key, holds, span });
                 }
             }
         }
@@ -220,7 +221,7 @@ impl Lowering {
         known.unwrap_or_else(|| {
             let key = KeyNames::standard(Some(&name.node));
             let (name, span) = (name.node.clone(), name.span);
-            self.model.indexes.push(TableIndex { name, key, span })
+            self.model.indexes.push(TableIndex { name, key, holds: None, span })
         })
     }
 }

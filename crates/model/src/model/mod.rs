@@ -3,6 +3,7 @@
 mod contract;
 mod expression;
 mod facts;
+mod held;
 mod id;
 mod leg;
 mod queue;

@@ -1,7 +1,7 @@
 //! The table: the attributes that hold its keys, and its indexes.
 
-use latchkey_language::Span;
 use latchkey_language::ast::KeyPart;
+use latchkey_language::{Name, Span};
 use latchkey_value::name::key_attributes;
 
 use super::{By, Model};
@@ -24,6 +24,8 @@ pub struct TableIndex {
     pub name: String,
     /// The attributes that hold an item's key in it.
     pub key: KeyNames,
+    /// The attributes that it holds beside keys; `None` where it holds whole items.
+    pub holds: Option<Vec<Name>>,
     /// Where it is first declared.
     pub span: Span,
 }
@@ -76,6 +78,11 @@ impl KeyNames {
             KeyPart::Partition => Some(&self.partition),
             KeyPart::Sort => self.sort.as_ref(),
         }
+    }
+
+    /// Whether an attribute is one of them.
+    pub fn has(&self, name: &str) -> bool {
+        self.iter().any(|attribute| attribute.name == name)
     }
 
     /// Whether a part holds numbers.

@@ -1,7 +1,7 @@
 //! Reads, explained.
 
 use latchkey_model::model::{BindingId, EntityId};
-use latchkey_table::{KeyNames, Request, Schema};
+use latchkey_table::{KeyNames, Projection, Request, Schema};
 use latchkey_value::limits::ENDED_ITEMS_MAX;
 
 use super::Explainer;
@@ -138,7 +138,23 @@ impl Explainer<'_> {
         }
     }
 
+    /// What an index holds of the items, if that is not all of them.
+    fn held(&mut self, op: &QueryOp) {
+        let table = &self.system().table;
+        let index = op.index.as_ref().and_then(|name| table.index(name));
+        let Some(Projection::Keys(listed)) = index.map(|index| &index.holds) else { return };
+        let listed: Vec<&str> = listed.iter().map(|name| name.as_str()).collect();
+        let more = if listed.is_empty() { "" } else { " and " };
+        self.line(&format!("the index holds its keys{more}{}", listed.join(", ")));
+        if op.sights.iter().any(|sight| !sight.is_typed) {
+            self.line(
+                "the type is not among them, and not looked at: no other items lie in the range",
+            );
+        }
+    }
+
     fn query_notes(&mut self, op: &QueryOp) {
+        self.held(op);
         if let Some(shards) = &op.shards {
             let (name, low, high) = &shards.through;
             let table = &self.system().table;

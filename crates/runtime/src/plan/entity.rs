@@ -4,9 +4,12 @@ use std::sync::Arc;
 
 use latchkey_model::Type;
 use latchkey_model::model::{self, KeyShape, Template};
-use latchkey_table::{Index, KeyAttribute, KeyNames, Number, Schema, Text, Value, ValueType};
+use latchkey_table::{
+    Index, KeyAttribute, KeyNames, Number, Projection, Schema, Text, Value, ValueType,
+};
 use latchkey_value::Format;
 
+use super::back::Back;
 use super::input::InputType;
 use super::refusal::{Planned, Unplanned};
 use crate::expiry::End;
@@ -23,6 +26,8 @@ pub(crate) struct Entity {
     pub(crate) defaults: Vec<(Text, Value)>,
     /// All attributes, in the order of their names.
     pub(crate) attributes: Vec<Attribute>,
+    /// The keys of the table from which attributes are read back.
+    pub(crate) backs: Vec<Arc<Back>>,
     pub(crate) counter: Option<Text>,
     /// When its items end, if they do.
     pub(crate) end: Option<End>,
@@ -50,6 +55,8 @@ pub(crate) struct Attribute {
     pub(crate) optional: bool,
     /// Whether an item without it counts as having its default.
     pub(crate) has_default: bool,
+    /// Whether an item without it has it in its key.
+    pub(crate) in_key: bool,
 }
 
 /// An attribute as it is shown.
@@ -99,8 +106,11 @@ pub(super) fn schema(model: &model::Model) -> Schema {
         sort: names.sort.as_ref().map(attribute),
     };
     let index = |index: &model::TableIndex| {
-        let name = index.name.as_str().into();
-        Index { name, key: names(&index.key) }
+        let holds = match &index.holds {
+            None => Projection::All,
+            Some(listed) => Projection::keys(listed.iter().map(|name| name.node.as_str())),
+        };
+        Index::new(index.name.as_str(), names(&index.key)).holding(holds)
     };
     Schema {
         name: model.table.name.as_str().into(),
@@ -110,8 +120,14 @@ pub(super) fn schema(model: &model::Model) -> Schema {
 }
 
 impl Entity {
-    pub(super) fn plan(entity: &model::Entity, table: &Schema, counted: bool) -> Planned<Entity> {
+    pub(super) fn plan(
+        entity: &model::Entity,
+        names: &model::KeyNames,
+        table: &Schema,
+        counted: bool,
+    ) -> Planned<Entity> {
         let text = |name: &str| Text::from(name);
+        let backs = Back::plan(entity, names, &entity.key)?;
         let indexes = entity.indexes.iter().map(|shape| {
             let index = table.index(&shape.name);
             let index =
@@ -140,6 +156,9 @@ impl Entity {
                 kind: InputType::plan(&attribute.kind).map_err(|error| error.at(attribute.span))?,
                 optional: attribute.optional,
                 has_default: attribute.default.is_some() || attribute.kind == Type::Counter,
+                // A store compares the end with the instant of a call, so it must be stored.
+                in_key: !entity.is_end(&attribute.name)
+                    && backs.iter().any(|back| back.tells(&attribute.name)),
             });
             if let Type::SetOf { most, .. } = &attribute.kind {
                 sets.push((text(&attribute.name), *most));
@@ -167,6 +186,7 @@ impl Entity {
             indexes,
             defaults,
             attributes,
+            backs,
             end,
             remade: entity.remade && counter.is_some(),
             counted,

@@ -7,6 +7,7 @@ use latchkey_table::{Path, Text, Value, ValueType};
 
 use super::entity::{Entity, IndexShape, Part, Shape, value_type};
 use super::expression::{Expressions, Piece, joined};
+use super::key_part::KeyParts;
 use super::refusal::{Planned, Unplanned};
 use super::{Code, OnFailure, Send, Sign};
 
@@ -191,6 +192,13 @@ impl Leg {
         let condition = leg.condition.as_ref().map(|test| expressions.code(test)).transpose()?;
         expressions.target = None;
         bounded(entity, leg, &values)?;
+        let parts = KeyParts { entity, names: &expressions.model.table.key, given: &key_values };
+        let condition = condition.map(|test| parts.condition(test));
+        let mut values = values;
+        for assign in values.iter_mut().filter(|_| matches!(leg.verb, Verb::Update | Verb::Upsert))
+        {
+            assign.value = parts.value(assign.value.clone());
+        }
         let removes: Vec<Text> = leg.removes.iter().map(|name| name.as_str().into()).collect();
         let given = |name: &Text| {
             let mut all = key_values.iter().chain(&values).chain(&adds);
@@ -295,7 +303,7 @@ fn bounded(entity: &Entity, leg: &model::Leg, values: &[Assign]) -> Planned<()> 
 }
 
 /// What is given for an attribute.
-fn value_of<'a>(given: &'a [Assign], name: &str) -> Option<&'a Code> {
+pub(super) fn value_of<'a>(given: &'a [Assign], name: &str) -> Option<&'a Code> {
     given.iter().find(|assign| assign.attribute == name).map(|assign| &assign.value)
 }
 

@@ -1,15 +1,18 @@
 //! A checked document as the runtime runs it: everything that can be settled before a call is.
 
+mod back;
 mod detail;
 mod entity;
 mod expression;
 mod input;
+mod key_part;
 mod leg;
 mod op;
 mod program;
 mod queue;
 mod read;
 mod refusal;
+mod sight;
 mod tag;
 
 use std::collections::HashMap;
@@ -36,6 +39,7 @@ pub(crate) use op::{
 pub use queue::QueueInfo;
 pub(crate) use queue::{Queue, Send, Worker};
 pub(crate) use refusal::{Planned, Unplanned};
+pub(crate) use sight::Sight;
 pub(crate) use tag::Tag;
 
 use crate::explain::check_expression_size;
@@ -171,7 +175,7 @@ impl System {
         let mut entities = Entities::default();
         let uncounted = tag::uncounted(model);
         for (id, entity) in model.entities.enumerate() {
-            match Entity::plan(entity, &table, !uncounted.contains(&id)) {
+            match Entity::plan(entity, &model.table.key, &table, !uncounted.contains(&id)) {
                 // In the order of the model, so that an id means the same in both.
                 Ok(planned) => drop(entities.push(planned)),
                 Err(error) => mistakes.push(error.diagnostic(&entity.name, entity.span)),

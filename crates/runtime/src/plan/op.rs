@@ -4,7 +4,7 @@ use latchkey_model::model::{BindingId, EntityId};
 use latchkey_table::{Direction, Text, Value};
 
 use super::leg::{Assign, Elements, Key, Leg, LegNode};
-use super::{Code, Piece, Shown, Tag};
+use super::{Code, Piece, Shown, Sight, Tag};
 
 /// One operation of a program.
 #[derive(Debug)]
@@ -158,6 +158,8 @@ pub(crate) struct QueryOp {
     pub(crate) entities: Vec<EntityId>,
     pub(crate) binding: Option<BindingId>,
     pub(crate) index: Option<Text>,
+    /// What is seen of each entity, if the index does not hold whole items.
+    pub(crate) sights: Vec<Sight>,
     pub(crate) partition: Code,
     /// The partitions, where there are several.
     pub(crate) shards: Option<Shards>,

@@ -354,10 +354,21 @@ impl Planner<'_> {
         Kinds { discriminator, shown }
     }
 
+    /// Whether the index by which an item was found leaves out an attribute.
+    fn is_left_out(&self, binding: BindingId, attribute: &str) -> bool {
+        let (contract, model) = (self.expressions.contract, self.expressions.model);
+        let query = contract.read_of(binding).and_then(|read| contract.query_of(read));
+        let entity = contract.bindings[binding].kind.entity();
+        query.zip(entity).is_some_and(|((_, query), id)| !model.tells(query.by, id, attribute))
+    }
+
     /// What the `ETag` is made of.
     fn tag(&self, returned: &model::Return, entity: &Entity) -> Tag {
         let Some(counter) = entity.counter.clone() else { return Tag::None };
         let contract = self.expressions.contract;
+        if returned.binding.is_some_and(|binding| self.is_left_out(binding, &counter)) {
+            return Tag::None;
+        }
         let asked = contract.route.as_ref().is_some_and(|route| route.method == Method::Get);
         let named = |binding| !asked || named_by_url(contract, binding);
         let counts_all = entity.counted && !entity.remade;

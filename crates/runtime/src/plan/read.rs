@@ -11,7 +11,7 @@ use super::op::{
 };
 use super::program::Planner;
 use super::refusal::{Planned, Unplanned};
-use super::{Assign, AttributePart, Code};
+use super::{Assign, AttributePart, Code, Sight};
 
 impl Planner<'_> {
     pub(super) fn read(&mut self, read: &model::Read) -> Planned<Op> {
@@ -102,6 +102,11 @@ impl Planner<'_> {
             By::Index(id) => Some(Text::from(model.indexes[id].name.as_str())),
             By::Unknown => return Err(Unplanned::new("the entity lacks this index")),
         };
+        let sights = read.entities().map(|id| {
+            let whole = &self.entities[id].backs;
+            Sight::plan(model, query.by, id, whole)
+        });
+        let sights = sights.filter_map(Result::transpose).collect::<Planned<Vec<_>>>()?;
         let partition = query.partition.as_ref();
         let partition = partition.ok_or_else(|| Unplanned::new("a query needs `PK = …`"))?;
         let shards = query.through.as_ref().map(|through| self.shards(through, partition));
@@ -141,6 +146,7 @@ impl Planner<'_> {
             entities: read.entities().collect(),
             binding: read.binding,
             index,
+            sights,
             partition,
             shards,
             range,

@@ -10,7 +10,7 @@ use crate::bug::{Bug, Damage};
 use crate::cursor::CursorUse;
 use crate::evaluate::Bound;
 use crate::pages::ItemPage;
-use crate::plan::{BatchKeys, BatchOp, GetOp, OnFailure, PartOp, QueryOp};
+use crate::plan::{BatchKeys, BatchOp, GetOp, OnFailure, PartOp, QueryOp, Sight};
 use crate::problem::Problem;
 use crate::shape::Seen;
 
@@ -61,7 +61,8 @@ impl Session<'_> {
             BatchKeys::Elements(keys) => self.next_of(&keys.source),
             BatchKeys::Numbers(..) => None,
         };
-        let page = ItemPage::new(self.seen_all(std::slice::from_ref(&op.entity), items)?, next);
+        let items = self.seen_all(std::slice::from_ref(&op.entity), &[], items)?;
+        let page = ItemPage::new(items, next);
         let empty = page.items.is_empty();
         if let Some(binding) = op.binding {
             self.frame.bind(binding, Bound::Page(page));
@@ -69,15 +70,29 @@ impl Session<'_> {
         if empty { self.nothing(&op.failure, at) } else { Ok(at + 1) }
     }
 
-    /// Those of several items that are of one of some entities, as the contract sees them.
-    fn seen_all(&self, entities: &[EntityId], items: Vec<Item>) -> Result<Vec<Seen>, Ended> {
+    /// Those of several items that are of one of some entities, as the contract sees them. Where an index does not hold
+    /// whole items, there is a sight for each entity.
+    fn seen_all(
+        &self,
+        entities: &[EntityId],
+        sights: &[Sight],
+        items: Vec<Item>,
+    ) -> Result<Vec<Seen>, Ended> {
         let system = self.call.system;
         let mut all = Vec::with_capacity(items.len());
         for item in items {
             let is_own =
-                |id: &&EntityId| system.entities[**id].is_type_of(&system.discriminator, &item);
-            if let Some(entity) = entities.iter().find(is_own) {
-                all.extend(self.seen(*entity, item)?);
+                |id: &EntityId| system.entities[*id].is_type_of(&system.discriminator, &item);
+            if sights.is_empty() {
+                if let Some(entity) = entities.iter().find(|id| is_own(id)) {
+                    all.extend(self.seen(*entity, item)?);
+                }
+                continue;
+            }
+            // Where the type is left out, the range has items of the one entity alone.
+            let mut seen = entities.iter().zip(sights);
+            if let Some((entity, sight)) = seen.find(|(id, sight)| !sight.is_typed || is_own(id)) {
+                all.extend(self.seen_part(*entity, item, sight)?);
             }
         }
         Ok(all)
@@ -209,7 +224,7 @@ impl Session<'_> {
             query.limit = Some(limit.map_err(|_| Bug::new("a page is larger than any query"))?);
             let page: Result<Page, Error> = self.ask(query.clone()).await;
             let page = page.map_err(|error| self.refused(&error))?;
-            let seen = self.seen_all(&op.entities, page.items)?;
+            let seen = self.seen_all(&op.entities, &op.sights, page.items)?;
             passed_over |= seen.len() < page.read;
             room = room.saturating_sub(page.read);
             items.extend(seen);

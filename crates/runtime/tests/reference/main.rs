@@ -26,6 +26,7 @@ mod outbox;
 mod paging;
 mod participation;
 mod presence;
+mod projections;
 mod queues;
 mod reading;
 mod refusals;

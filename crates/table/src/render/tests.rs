@@ -402,7 +402,7 @@ fn a_filter_shares_the_placeholders_of_the_keys() {
 fn a_query_goes_on_from_the_keys_of_table_and_index() {
     let mut schema = Schema::new("Test").with_index("GSI1");
     let turned = KeyNames::new("SK", "at");
-    schema.indexes.push(Index { name: "turned".into(), key: turned });
+    schema.indexes.push(Index::new("turned", turned));
     let schema = Arc::new(schema);
     let resumed = |index: Option<&str>, index_key: Option<Key>| {
         let resume = Some(Resume { key: key(), index_key });

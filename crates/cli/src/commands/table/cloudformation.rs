@@ -78,7 +78,13 @@ impl Yaml {
             self.line(4, &format!("- IndexName: {}", text(&index.name)));
             self.key(5, &index.key);
             self.line(5, "Projection:");
-            self.line(6, "ProjectionType: ALL");
+            self.line(6, &format!("ProjectionType: {}", index.holds.code()));
+            if !index.holds.attributes().is_empty() {
+                self.line(6, "NonKeyAttributes:");
+            }
+            for name in index.holds.attributes() {
+                self.line(7, &format!("- {}", text(name)));
+            }
         }
     }
 

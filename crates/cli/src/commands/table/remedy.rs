@@ -2,7 +2,7 @@
 
 use latchkey_dynamodb::Mismatch;
 use latchkey_runtime::System;
-use latchkey_table::{Index, KeyAttribute, Schema};
+use latchkey_table::{Index, KeyAttribute, Projection, Schema};
 use latchkey_value::name::EXPIRY_ATTRIBUTE;
 
 use crate::storage::{bare, quoted};
@@ -33,6 +33,7 @@ impl Remedies<'_> {
                 .iter()
                 .any(|one| matches!(one, Mismatch::NoIndex(name) if *name == index.name));
             if wrong && !missing {
+                commands.extend(instead(mismatches, index));
                 commands.push(self.remove_index(index));
             }
             if wrong || missing {
@@ -107,9 +108,10 @@ impl Remedies<'_> {
         };
         let elements: Vec<String> = index.key.iter().zip(["HASH", "RANGE"]).map(element).collect();
         let update = format!(
-            r#"[{{"Create":{{"IndexName":"{}","KeySchema":[{}],"Projection":{{"ProjectionType":"ALL"}}}}}}]"#,
+            r#"[{{"Create":{{"IndexName":"{}","KeySchema":[{}],"Projection":{}}}}}]"#,
             index.name,
-            elements.join(",")
+            elements.join(","),
+            projection(&index.holds)
         );
         let defined: Vec<String> = index.key.iter().map(define).collect();
         let given = format!(
@@ -126,6 +128,32 @@ impl Remedies<'_> {
         let endpoint = endpoint.unwrap_or_default();
         format!("aws dynamodb {operation}{endpoint} --table-name {table} {given}")
     }
+}
+
+/// What an index holds, as a request says it.
+fn projection(holds: &Projection) -> String {
+    let listed: Vec<String> =
+        holds.attributes().iter().map(|name| format!(r#""{name}""#)).collect();
+    let listed = match listed.is_empty() {
+        true => String::new(),
+        false => format!(r#","NonKeyAttributes":[{}]"#, listed.join(",")),
+    };
+    format!(r#"{{"ProjectionType":"{}"{listed}}}"#, holds.code())
+}
+
+/// What to write into the document, so that the index can stay as it is: nothing, if more than its projection differs.
+fn instead(mismatches: &[Mismatch], index: &Index) -> Option<String> {
+    let mut wrong = mismatches.iter().filter(|one| is_wrong(one, index));
+    let (Some(Mismatch::Projection { found, .. }), None) = (wrong.next(), wrong.next()) else {
+        return None;
+    };
+    let listed = found.attributes().iter().map(|name| format!(", {name}"));
+    let holds = format!("holds keys{}", listed.collect::<String>());
+    let name = &index.name;
+    Some(format!(
+        "# instead of the next two: leave the index as it is, and write `index {name} {{ … {holds} }}` in the table of \
+         the document"
+    ))
 }
 
 /// Whether an index must be made again.
