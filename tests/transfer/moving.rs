@@ -101,3 +101,92 @@ fn an_empty_table_is_an_empty_file() {
     done(&mut here.export(&out));
     assert_eq!(std::fs::read_to_string(&out).unwrap(), "");
 }
+
+/// A system whose own items are in a second table: the key of its own is a number alone.
+const COUNTERS: &str = r#"```contract
+system counters
+table Counters { type kind  PK number number }
+entity Counter "COUNTER" {
+  PK = "{number}"
+  number int 1..9, count int 0.. = 0
+}
+queue bells {
+  number int 1..9
+}
+contract MAKE "Make" {
+  POST /counters
+  input number int 1..9
+  allow true
+  transact {
+    made = put Counter { number } if absent else 409 taken
+    send bells { number } at now + 60d
+  }
+  return 201 made
+  consistency strong
+  expect 1 item
+  rate 1/s
+}
+worker RING "Ring" {
+  on bells { number }
+  counter = get Counter strong else done
+  update counter set count = 1 if .count == 0 else done
+  done
+  consistency strong
+  expect 1 item
+  rate 1/s
+}
+```
+"#;
+
+/// The arguments of a command on the counters.
+fn counters(verb: &[&str], place: &[String]) -> std::process::Command {
+    let mut command = crate::latchkey();
+    command.args(verb).args(place);
+    command
+}
+
+#[test]
+fn the_second_table_goes_along() {
+    let directory = tempfile::tempdir().unwrap();
+    let document = file(&directory, "counters.md");
+    write(&document, COUNTERS);
+    let document = document.to_str().unwrap();
+    let here =
+        |name: &str| vec!["--data".to_owned(), file(&directory, name).to_str().unwrap().to_owned()];
+    for number in ["number=1", "number=2"] {
+        let mut make = counters(&["call", "MAKE", number, "--as", "ann"], &here("a"));
+        done(make.args(["--doc", document]));
+    }
+    let export = |place: &[String], name: &str| {
+        let out = file(&directory, name);
+        let verb = ["export", document, "--out", out.to_str().unwrap()];
+        let told = done(&mut counters(&verb, place));
+        (told, std::fs::read_to_string(out).unwrap())
+    };
+    let (told, first) = export(&here("a"), "first.json");
+    assert!(told.contains("`Counters` and `Counters-latchkey`"), "{told}");
+    let is_ours = |line: &&str| line.contains("LATCHKEY#");
+    assert_eq!(first.lines().filter(|line| !is_ours(line)).count(), 2, "{first}");
+    // Both messages wait in the second table.
+    assert!(first.lines().filter(is_ours).count() >= 2, "{first}");
+    let from = file(&directory, "first.json");
+    let import = |place: &[String]| {
+        let verb = ["import", document, "--from", from.to_str().unwrap()];
+        counters(&verb, place)
+    };
+    done(&mut import(&here("b")));
+    assert_eq!(export(&here("b"), "second.json").1, first);
+    // A table is full if one of the two is.
+    let told = crate::refused(&mut import(&here("b")));
+    assert!(told.contains("has items"), "{told}");
+    for kind in SERVICES {
+        let service = Service::of(kind);
+        let table = format!("counters=Counters-{}-{}", std::process::id(), kind.name());
+        let remote = ["--endpoint", service.endpoint(), "--table", &table].map(str::to_owned);
+        done(&mut counters(&["table", "create", document], &remote));
+        let there = [vec!["--dynamodb".to_owned()], remote.to_vec()].concat();
+        done(&mut import(&there));
+        let (_, back) = export(&there, &format!("{}.json", kind.name()));
+        assert_eq!(sorted(&back), sorted(&first), "{}", kind.name());
+    }
+}

@@ -3,6 +3,7 @@
 pub(crate) mod lines;
 pub(crate) mod mark;
 pub(crate) mod meter;
+pub(crate) mod tables;
 mod write;
 
 use std::ffi::OsString;
@@ -15,6 +16,7 @@ use latchkey_table::{
     Consistency, Error, Get, Got, Key, Need, PrepareError, Scan, Scanned, Schema, Text,
 };
 
+use self::tables::{Schemas, Which};
 use crate::arguments::Storage;
 use crate::document;
 use crate::storage::Opened;
@@ -60,10 +62,10 @@ pub(crate) fn beside(path: &Path, suffix: &str) -> PathBuf {
     PathBuf::from(name)
 }
 
-/// A table to read or to fill.
+/// A table to read or to fill, with the one beside it.
 pub(crate) struct Table {
     opened: Opened,
-    schema: Arc<Schema>,
+    schemas: Schemas,
     /// Which table it is, for people.
     pub(crate) shown: String,
     /// The identity of the table. Another table, or the same one after it was made again, has another identity, where
@@ -93,47 +95,61 @@ impl Table {
 
     async fn open(told: &TableChoice<'_>, system: &System, need: Need) -> Result<Table, Failure> {
         let data = told.data;
-        let schema = Arc::clone(system.table());
+        let schemas = Schemas::new(system);
         let opened = told.storage.open(data).await?;
-        let name = &schema.name;
-        opened.backend.prepare(&schema, need).await.map_err(|error| match error {
-            PrepareError::Store(Error::NoTable { name }) => Failure::Unusable(format!(
-                "there is no table `{name}` in `{}`; has it been served from there?",
-                data.display()
-            )),
-            error => {
-                let error = StartError::Table(error);
-                told.storage.refused(&error, told.documents, system.name(), name)
-            }
-        })?;
-        let about = opened.backend.about(&schema).await;
+        let (schema, name) = (schemas.main(), &schemas.main().name);
+        for (_, schema) in schemas.all() {
+            opened.backend.prepare(schema, need).await.map_err(|error| match error {
+                PrepareError::Store(Error::NoTable { name }) => Failure::Unusable(format!(
+                    "there is no table `{name}` in `{}`; has it been served from there?",
+                    data.display()
+                )),
+                error => {
+                    let error = StartError::Table(error);
+                    told.storage.refused(&error, told.documents, system.name(), name)
+                }
+            })?;
+        }
+        let about = opened.backend.about(schema).await;
+        let beside = schemas.own().map_or_else(String::new, |own| format!(" and `{}`", own.name));
         let (shown, identity) = match opened.local {
             Some(_) => {
-                let shown = format!("table `{name}` in `{}`", data.display());
+                let shown = format!("table `{name}`{beside} in `{}`", data.display());
                 let data = data.canonicalize().map_err(Failure::unusable)?;
                 (shown, format!("{name} in {}", data.display()))
             }
             None => {
                 let store = told.storage.remote.told();
                 let identity = format!("{name} of {store} {}", about.identity);
-                (format!("table `{name}` of {store}"), identity)
+                (format!("table `{name}`{beside} of {store}"), identity)
             }
         };
-        Ok(Table { opened, schema, shown, identity, items_about: about.items })
+        Ok(Table { opened, schemas, shown, identity, items_about: about.items })
     }
 
-    pub(crate) fn schema(&self) -> &Arc<Schema> {
-        &self.schema
+    pub(crate) fn schemas(&self) -> &Schemas {
+        &self.schemas
+    }
+
+    /// One of the two tables, which is there.
+    fn schema(&self, which: Which) -> Result<Arc<Schema>, Error> {
+        let missing = || Error::Unavailable { reason: "there is no second table".to_owned() };
+        self.schemas.get(which).cloned().ok_or_else(missing)
     }
 
     /// The next items after a key.
-    pub(crate) async fn read(&self, after: Option<&Key>) -> Result<Scanned, Error> {
-        self.scan(after, Scan::ITEMS_MAX).await
+    pub(crate) async fn read(&self, which: Which, after: Option<&Key>) -> Result<Scanned, Error> {
+        self.scan(which, after, Scan::ITEMS_MAX).await
     }
 
-    async fn scan(&self, after: Option<&Key>, items_max: usize) -> Result<Scanned, Error> {
+    async fn scan(
+        &self,
+        which: Which,
+        after: Option<&Key>,
+        items_max: usize,
+    ) -> Result<Scanned, Error> {
         let scan = Scan {
-            table: Arc::clone(&self.schema),
+            table: self.schema(which)?,
             partition_prefix: Text::default(),
             after: after.cloned(),
             items_max,
@@ -141,14 +157,19 @@ impl Table {
         self.opened.backend.scan(scan, patience()).await
     }
 
-    /// Whether the table is empty.
+    /// Whether the tables are empty.
     pub(crate) async fn is_empty(&self) -> Result<bool, Error> {
-        Ok(self.scan(None, 1).await?.items.is_empty())
+        for (which, _) in self.schemas.all() {
+            if !self.scan(which, None, 1).await?.items.is_empty() {
+                return Ok(false);
+            }
+        }
+        Ok(true)
     }
 
     /// Whether an item is there.
-    pub(crate) async fn has(&self, key: &Key) -> Result<bool, Error> {
-        let (table, key) = (Arc::clone(&self.schema), key.clone());
+    pub(crate) async fn has(&self, which: Which, key: &Key) -> Result<bool, Error> {
+        let (table, key) = (self.schema(which)?, key.clone());
         let get = Get { table, key, consistency: Consistency::Strong };
         let got: Got = self.opened.backend.ask(get, patience()).await?;
         Ok(got.item.is_some())
@@ -159,15 +180,19 @@ impl Table {
         if self.opened.local.is_none() {
             return Ok(self.items_about.filter(|count| *count > 0));
         }
-        let (mut count, mut after) = (0, None);
-        loop {
-            let page = self.read(after.as_ref()).await?;
-            count += wide(page.items.len());
-            match page.resume {
-                Some(resume) => after = Some(resume),
-                None => return Ok(Some(count)),
+        let mut count = 0;
+        for (which, _) in self.schemas.all() {
+            let mut after = None;
+            loop {
+                let page = self.read(which, after.as_ref()).await?;
+                count += wide(page.items.len());
+                match page.resume {
+                    Some(resume) => after = Some(resume),
+                    None => break,
+                }
             }
         }
+        Ok(Some(count))
     }
 }
 

@@ -12,6 +12,7 @@ use crate::arguments::Export;
 use crate::transfer::lines::Position;
 use crate::transfer::mark::{Mark, MarkFile};
 use crate::transfer::meter::{Meter, Total, grouped, size};
+use crate::transfer::tables::Which;
 use crate::transfer::{Table, TableChoice, beside};
 use crate::wide;
 
@@ -23,26 +24,20 @@ pub(crate) fn run(arguments: &Export, colour: bool) -> Result<(), Failure> {
         data: &arguments.data,
     };
     let system = told.system(colour)?;
-    // What is left out is said: a second table has messages that wait.
-    let apart = system
-        .tables()
-        .nth(1)
-        .map(|own| format!("; records and messages are in `{}`, which is not exported", own.name));
-    let apart = apart.unwrap_or_default();
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build();
     runtime.map_err(Failure::unusable)?.block_on(async {
         let table = Table::to_read(&told, &system).await?;
         if arguments.out.as_os_str() == "-" {
-            return export(&table, Sink::Stream(io::stdout()), &apart).await;
+            return export(&table, Sink::Stream(io::stdout())).await;
         }
         match Draft::open(&arguments.out, &table, arguments.restart)? {
-            Some(draft) => export(&table, Sink::File(Box::new(draft)), &apart).await,
+            Some(draft) => export(&table, Sink::File(Box::new(draft))).await,
             None => Ok(()),
         }
     })
 }
 
-async fn export(table: &Table, mut sink: Sink, apart: &str) -> Result<(), Failure> {
+async fn export(table: &Table, mut sink: Sink) -> Result<(), Failure> {
     let mut mark = sink.begin(table);
     // Counting reads the whole table, so it is done only for a progress bar.
     let total = match Meter::is_watched() {
@@ -52,7 +47,7 @@ async fn export(table: &Table, mut sink: Sink, apart: &str) -> Result<(), Failur
     let mut meter = Meter::new(total.map_or(Total::Unknown, Total::Items), mark.at.bytes);
     let mut text = String::new();
     loop {
-        let page = match table.read(mark.last.as_ref()).await {
+        let page = match table.read(mark.which, mark.last.as_ref()).await {
             Ok(page) => page,
             Err(error) => {
                 meter.clear();
@@ -75,13 +70,17 @@ async fn export(table: &Table, mut sink: Sink, apart: &str) -> Result<(), Failur
         meter.tell(mark.at.items, mark.at.bytes);
         match page.resume {
             Some(last) => mark.last = Some(last),
+            // What Latchkey keeps for itself goes along.
+            None if mark.which == Which::Main && table.schemas().own().is_some() => {
+                (mark.which, mark.last) = (Which::Own, None);
+            }
             None => break,
         }
         sink.keep(&mark)?;
     }
     let place = sink.end()?;
     let (items, bytes) = (grouped(mark.at.items), size(mark.at.bytes));
-    meter.end(&format!("exported {items} items ({bytes}) from {} to {place}{apart}", table.shown));
+    meter.end(&format!("exported {items} items ({bytes}) from {} to {place}", table.shown));
     Ok(())
 }
 
@@ -99,6 +98,7 @@ impl Sink {
             table: table.identity.clone(),
             at: Position::default(),
             last: None,
+            which: Which::Main,
         };
         match self {
             Sink::Stream(_) => anew(),

@@ -6,7 +6,6 @@ use std::path::Path;
 use std::sync::Arc;
 
 use latchkey_runtime::System;
-use latchkey_table::Schema;
 use tokio::sync::mpsc;
 
 use crate::Failure;
@@ -14,6 +13,7 @@ use crate::arguments::Import;
 use crate::transfer::lines::{Lines, Others, Part, Position, Stop};
 use crate::transfer::mark::{Mark, MarkFile};
 use crate::transfer::meter::{Meter, Total, grouped, size};
+use crate::transfer::tables::{Schemas, Which};
 use crate::transfer::{Table, TableChoice, beside};
 use crate::wide;
 
@@ -89,7 +89,7 @@ async fn import(
             )));
         }
         let there = match &mark.last {
-            Some(last) => table.has(last).await.map_err(Failure::unusable)?,
+            Some(last) => table.has(mark.which, last).await.map_err(Failure::unusable)?,
             None => true,
         };
         if !there {
@@ -154,12 +154,13 @@ impl<'t> Load<'t> {
             table: table.identity.clone(),
             at: Position::default(),
             last: None,
+            which: Which::Main,
         };
         Load { table, shown, marks, mark, meter: Meter::new(total, 0) }
     }
 
     async fn all<R: BufRead + Send + 'static>(&mut self, lines: Lines<R>) -> Result<(), Failure> {
-        let mut parts = read_ahead(lines, Arc::clone(self.table.schema()));
+        let mut parts = read_ahead(lines, self.table.schemas().clone());
         while let Some((part, stop)) = parts.recv().await {
             self.part(part).await?;
             if let Some((stop, others)) = stop {
@@ -194,7 +195,9 @@ impl<'t> Load<'t> {
             )));
         }
         self.mark.at = at;
-        self.mark.last = last.or(self.mark.last.take());
+        if let Some((which, key)) = last {
+            (self.mark.which, self.mark.last) = (which, Some(key));
+        }
         self.meter.tell(at.items, at.bytes);
         self.keep(false)
     }
@@ -253,15 +256,15 @@ type Stopped = Option<(Stop, Others)>;
 /// Reads the next part while one is written; at most one part waits.
 fn read_ahead<R: BufRead + Send + 'static>(
     mut lines: Lines<R>,
-    schema: Arc<Schema>,
+    schemas: Schemas,
 ) -> mpsc::Receiver<(Part, Stopped)> {
     let (sender, receiver) = mpsc::channel(1);
     tokio::task::spawn_blocking(move || {
         loop {
-            let (part, stop) = lines.part(&schema);
+            let (part, stop) = lines.part(&schemas);
             let stop = stop.map(|stop| {
                 let bad = matches!(stop, Stop::Bad { .. });
-                let others = if bad { lines.others(&schema) } else { Others::default() };
+                let others = if bad { lines.others(&schemas) } else { Others::default() };
                 (stop, others)
             });
             let last = stop.is_some();

@@ -5,10 +5,11 @@ use std::io::{self, BufRead, Read};
 use std::sync::Arc;
 
 use latchkey_runtime::System;
-use latchkey_table::{Item, Key, Schema, line};
+use latchkey_table::{Item, Key, line};
 use latchkey_value::json;
 use latchkey_value::limits::ITEM_BYTES_MAX;
 
+use super::tables::{Schemas, Which};
 use crate::wide;
 
 /// The longest line. A set of numbers near zero takes the most characters for each byte of its size: 68.
@@ -27,6 +28,8 @@ pub(crate) const GZIP: [u8; 2] = [0x1f, 0x8b];
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Entry {
     pub(crate) item: Item,
+    /// The table it belongs to.
+    pub(crate) which: Which,
     pub(crate) line: u64,
     /// How long the line is.
     pub(crate) bytes: usize,
@@ -39,8 +42,8 @@ pub(crate) struct Part {
     pub(crate) entries: Vec<Entry>,
     /// How far the input is read.
     pub(crate) at: Position,
-    /// The key of the last item, if there is one.
-    pub(crate) last: Option<Key>,
+    /// The key of the last item, if there is one, and its table.
+    pub(crate) last: Option<(Which, Key)>,
     /// How many lines the part has, including empty lines.
     pub(crate) lines: u64,
 }
@@ -116,13 +119,13 @@ impl<R: BufRead> Lines<R> {
     }
 
     /// Reads on after a bad line, to report other bad lines.
-    pub(crate) fn others(&mut self, schema: &Schema) -> Others {
+    pub(crate) fn others(&mut self, schemas: &Schemas) -> Others {
         let mut others = Others::default();
         // A line that is too long is not read to its end, and a compressed file has no lines.
         while self.buffer.ends_with(b"\n") && !self.buffer.starts_with(&GZIP) {
             self.at.lines = self.at.lines.saturating_add(1);
             let (line, message) = loop {
-                match self.entry(schema) {
+                match self.entry(schemas) {
                     Ok(Some(_)) => {}
                     Ok(None) | Err(Stop::Unreadable(_)) => return others,
                     Err(Stop::Bad { line, message }) => break (line, message),
@@ -155,16 +158,17 @@ impl<R: BufRead> Lines<R> {
     }
 
     /// The next part; a part without lines at the end. Beside a bad line, the part has the lines before it.
-    pub(crate) fn part(&mut self, schema: &Schema) -> (Part, Option<Stop>) {
+    pub(crate) fn part(&mut self, schemas: &Schemas) -> (Part, Option<Stop>) {
         let mut part = Part { at: self.at, ..Part::default() };
-        let mut places: HashMap<Key, usize> = HashMap::new();
+        let mut places: HashMap<(Which, Key), usize> = HashMap::new();
         let mut bytes = 0usize;
         while part.entries.len() < PART_ITEMS_MAX && bytes < PART_BYTES_MAX {
-            match self.entry(schema) {
+            match self.entry(schemas) {
                 Ok(None) => break,
                 Ok(Some(None)) => {}
                 Ok(Some(Some((key, entry)))) => {
                     bytes = bytes.saturating_add(entry.bytes);
+                    let key = (entry.which, key);
                     part.last = Some(key.clone());
                     match places.get(&key).and_then(|place| part.entries.get_mut(*place)) {
                         Some(earlier) => *earlier = entry,
@@ -183,7 +187,7 @@ impl<R: BufRead> Lines<R> {
     }
 
     /// The item of the next line: `Some(None)` for an empty line, `None` at the end.
-    fn entry(&mut self, schema: &Schema) -> Result<Option<Option<(Key, Entry)>>, Stop> {
+    fn entry(&mut self, schemas: &Schemas) -> Result<Option<Option<(Key, Entry)>>, Stop> {
         let line = self.at.lines.saturating_add(1);
         let bad = |message: String| Stop::Bad { line, message };
         self.buffer.clear();
@@ -207,13 +211,16 @@ impl<R: BufRead> Lines<R> {
             None
         } else {
             let item = read(self.buffer.trim_ascii_end()).map_err(bad)?;
+            let (which, schema) = schemas.of(&item);
             schema.validate_item(&item).map_err(|invalid| bad(invalid.to_string()))?;
             let key = schema.key_of(&item).map_err(|invalid| bad(invalid.to_string()))?;
-            let wrong = self.system.as_ref().map(|system| system.examine(&item));
+            // The items of Latchkey are no business of the document.
+            let system = self.system.as_ref().filter(|_| which == Which::Main);
+            let wrong = system.map(|system| system.examine(&item));
             if let Some(wrong) = wrong.filter(|wrong| !wrong.is_empty()) {
                 return Err(bad(wrong.join("; ")));
             }
-            Some((key, Entry { item, line, bytes: count }))
+            Some((key, Entry { item, which, line, bytes: count }))
         };
         self.at.bytes += wide(count);
         self.at.lines = line;

@@ -11,6 +11,7 @@ use serde_json::{Value, json};
 
 use super::beside;
 use super::lines::{Digest, Position};
+use super::tables::Which;
 use crate::Failure;
 
 /// The time between two marks. A killed transfer repeats at most this much.
@@ -30,6 +31,8 @@ pub(crate) struct Mark {
     pub(crate) at: Position,
     /// The last item's key.
     pub(crate) last: Option<Key>,
+    /// The table that it is in.
+    pub(crate) which: Which,
 }
 
 impl Mark {
@@ -43,6 +46,7 @@ impl Mark {
             // As text, because not every JSON reader can represent a number of 64 bits.
             "digest": format!("{:016x}", self.at.digest.0),
             "last": self.last.as_ref().map(|key| [key.partition.as_str(), key.sort.as_str()]),
+            "own": self.which == Which::Own,
         })
     }
 
@@ -63,7 +67,13 @@ impl Mark {
             items: number("items")?,
             digest: Digest(digest),
         };
-        Some(Mark { command: text("command")?, table: text("table")?, at, last })
+        // A mark of an older release has nothing of a second table.
+        let which = match json.get("own") {
+            Some(Value::Bool(true)) => Which::Own,
+            Some(Value::Bool(false)) | None => Which::Main,
+            Some(_) => return None,
+        };
+        Some(Mark { command: text("command")?, table: text("table")?, at, last, which })
     }
 }
 

@@ -7,6 +7,7 @@ use latchkey_value::limits::BATCH_ITEMS_MAX;
 use tokio::task::JoinSet;
 
 use super::lines::Entry;
+use super::tables::Which;
 use super::{Table, patience};
 
 /// How much of the input one request to DynamoDB has, unless a single item is larger. A request times out after some
@@ -38,7 +39,8 @@ impl Table {
             if requests.len() >= REQUESTS_MAX {
                 joined(requests.join_next().await)?;
             }
-            let (backend, schema) = (Arc::clone(&self.opened.backend), Arc::clone(&self.schema));
+            let which = chunk.first().map_or(Which::Main, |entry| entry.which);
+            let (backend, schema) = (Arc::clone(&self.opened.backend), self.schema(which)?);
             requests.spawn(write_chunk(backend, schema, chunk));
         }
         while !requests.is_empty() {
@@ -58,14 +60,18 @@ fn joined(done: Option<Joined>) -> Result<(), Refused> {
     }
 }
 
-/// The entries of each request.
+/// The entries of each request, which is to one table.
 fn chunks(entries: Vec<Entry>) -> Vec<Vec<Entry>> {
     let mut chunks: Vec<Vec<Entry>> = Vec::new();
     let mut bytes = 0usize;
     for entry in entries {
         bytes = bytes.saturating_add(entry.bytes);
         match chunks.last_mut() {
-            Some(chunk) if chunk.len() < BATCH_ITEMS_MAX && bytes <= REQUEST_BYTES_MAX => {
+            Some(chunk)
+                if chunk.len() < BATCH_ITEMS_MAX
+                    && bytes <= REQUEST_BYTES_MAX
+                    && chunk.iter().all(|other| other.which == entry.which) =>
+            {
                 chunk.push(entry);
             }
             _ => {
@@ -106,7 +112,12 @@ mod tests {
     #[test]
     fn a_request_is_bounded_by_items_and_bytes() {
         let entries = |sizes: &[usize]| {
-            let entry = |bytes: &usize| Entry { item: Item::new(), line: 1, bytes: *bytes };
+            let entry = |bytes: &usize| Entry {
+                item: Item::new(),
+                which: Which::Main,
+                line: 1,
+                bytes: *bytes,
+            };
             sizes.iter().map(entry).collect::<Vec<_>>()
         };
         let lengths =

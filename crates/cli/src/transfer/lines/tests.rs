@@ -1,12 +1,12 @@
 use std::io::{BufReader, Cursor};
 
-use latchkey_table::{Number, Value};
+use latchkey_table::{Number, Schema, Value};
 use proptest::prelude::*;
 
 use super::*;
 
-fn schema() -> Schema {
-    Schema::new("Doors").with_index("GSI1")
+fn schema() -> Schemas {
+    Schema::new("Doors").with_index("GSI1").into()
 }
 
 fn lines(text: &str) -> Lines<Cursor<Vec<u8>>> {
@@ -36,7 +36,7 @@ fn lines_become_items_and_empty_lines_nothing() {
     assert_eq!(found, [(1, &item("1", "a")), (4, &item("2", "b"))]);
     assert_eq!((part.at.lines, part.at.items, part.lines), (4, 2, 4));
     assert_eq!(part.at.bytes, count(&text));
-    assert_eq!(part.last, Some(Key::new("P", "2")));
+    assert_eq!(part.last, Some((Which::Main, Key::new("P", "2"))));
 }
 
 #[test]
@@ -143,7 +143,7 @@ fn no_item_needs_a_longer_line() {
         ("SK", Value::from("S")),
         ("sets", Value::List(sets.collect())),
     ]);
-    let size = schema().validate_item(&item).unwrap();
+    let size = schema().main().validate_item(&item).unwrap();
     let length = line_of(&item).len();
     assert!(length < LINE_BYTES_MAX / ITEM_BYTES_MAX * size, "{length} for {size}");
 }
