@@ -10,6 +10,7 @@ use aws_credential_types::Credentials;
 use latchkey_dynamodb::{DynamoDb, Settings};
 use latchkey_embedded::{Options, Store};
 use latchkey_race::Memory;
+use latchkey_runtime::System;
 use latchkey_table::{
     Answer, BatchGet, Consistency, Delete, Error, Get, Got, GotMany, Index, Item, Key,
     KeyAttribute, KeyNames, Page, Projection, Put, Query, Request, Returning, Schema, SnapshotGet,
@@ -31,10 +32,22 @@ pub(crate) struct Backend {
     pub(crate) parts: Arc<Schema>,
     runtime: Runtime,
     backend: Arc<dyn latchkey_table::Backend>,
+    /// What makes tables, and keeps them apart.
+    tables: Tables,
     /// How many partitions were given out.
     partitions: AtomicU32,
     /// Ended last.
     _service: Option<Service>,
+}
+
+/// How tables are made.
+enum Tables {
+    /// As soon as a system starts.
+    AtStart,
+    /// By a client of the service.
+    By(DynamoDb),
+    /// Not at all: all tables are one.
+    One,
 }
 
 /// A client of a service, whoever it takes the caller for.
@@ -93,16 +106,15 @@ impl Backend {
         for table in shapes.iter().chain([&table, &parts]) {
             runtime.block_on(store.create_table(table)).unwrap();
         }
-        let partitions = AtomicU32::new(0);
-        let backend = Arc::new(store);
-        Backend { table, shapes, parts, runtime, backend, partitions, _service: None }
+        let (backend, partitions, tables) = (Arc::new(store), AtomicU32::new(0), Tables::AtStart);
+        Backend { table, shapes, parts, runtime, backend, tables, partitions, _service: None }
     }
 
     pub(crate) fn memory() -> Backend {
         let (runtime, table) = (runtime(), table());
         let (backend, partitions) = (Arc::new(Memory::new()), AtomicU32::new(0));
-        let (shapes, parts) = (shapes(&table), parts(&table));
-        Backend { shapes, parts, table, runtime, backend, partitions, _service: None }
+        let (shapes, parts, tables) = (shapes(&table), parts(&table), Tables::One);
+        Backend { table, shapes, parts, runtime, backend, tables, partitions, _service: None }
     }
 
     pub(crate) fn service(kind: Kind) -> Backend {
@@ -113,8 +125,28 @@ impl Backend {
         for table in shapes.iter().chain([&table, &parts]) {
             runtime.block_on(client.create(table)).unwrap();
         }
-        let (backend, partitions) = (Arc::new(client), AtomicU32::new(0));
-        Backend { table, shapes, parts, runtime, backend, partitions, _service: Some(service) }
+        let (backend, partitions) = (Arc::new(client.clone()), AtomicU32::new(0));
+        let (tables, _service) = (Tables::By(client), Some(service));
+        Backend { table, shapes, parts, runtime, backend, tables, partitions, _service }
+    }
+
+    /// A system on tables of its own, and the backend that has them.
+    pub(crate) async fn with_tables(
+        &self,
+        system: System,
+    ) -> Result<(System, Arc<dyn latchkey_table::Backend>), String> {
+        let system = system.on_table(&format!("{}-{}", self.table.name, self.partition()));
+        match &self.tables {
+            Tables::AtStart => {}
+            Tables::By(client) => {
+                // Without the service's own expiry: it knows another time than the examples.
+                for table in system.tables() {
+                    client.make(table, |_| {}).await.map_err(|error| error.to_string())?;
+                }
+            }
+            Tables::One => return Ok((system, Arc::new(Memory::new()))),
+        }
+        Ok((system, Arc::clone(&self.backend)))
     }
 
     pub(crate) fn block_on<T>(&self, future: impl Future<Output = T>) -> T {

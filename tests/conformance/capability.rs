@@ -9,6 +9,10 @@ pub(crate) enum Capability {
     ReadsOf1Mb,
     /// A table is made before it is used.
     Tables,
+    /// A query of the table goes on behind the last key of its range, where nothing is; else it is refused.
+    PlaceAtTheEnd,
+    /// Items of one key may be in several tables; else all tables are one, but for their indexes.
+    TablesApart,
     /// Transactions of up to 100 legs; else of 10.
     ManyLegs,
     /// A single write that is refused answers with the item it was refused for.
@@ -31,6 +35,7 @@ pub(crate) enum Capability {
 
 /// AWS's own, of 2019: the newest there is in a registry.
 pub(crate) const DYNAMODB_LOCAL_LACKS: &[Capability] = &[
+    Capability::PlaceAtTheEnd,
     Capability::ManyLegs,
     Capability::ItemOfARefusedWrite,
     Capability::TransactionCapacity,
@@ -50,6 +55,7 @@ pub(crate) const MEMORY_LACKS: &[Capability] = &[
     Capability::Capacity,
     Capability::ReadsOf1Mb,
     Capability::Tables,
+    Capability::TablesApart,
     // The item is told, what the refusal consumed is not.
     Capability::ItemOfARefusedWrite,
     Capability::TransactionCapacity,

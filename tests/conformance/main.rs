@@ -25,13 +25,18 @@ fn run(backend: Backend, lacking: &[Capability]) {
     let backend = Arc::new(backend);
     let mut wrong = Vec::new();
     let mut needed = Vec::new();
-    for Scenario { name, needs, run } in scenario::all() {
+    for Scenario { name, needs, run, instead } in scenario::all() {
         let went = backend.block_on(run(Arc::clone(&backend)));
         match (went, needs.filter(|needs| lacking.contains(needs))) {
             (Ok(()), None) => {}
             (Err(reason), None) => wrong.push(format!("{name}: {reason}")),
             (Ok(()), Some(lack)) => wrong.push(format!("{name}: it can do this now: {lack:?}")),
-            (Err(_), Some(_)) => {}
+            (Err(_), Some(lack)) => {
+                let instead = instead.map(|run| backend.block_on(run(Arc::clone(&backend))));
+                if let Some(Err(reason)) = instead {
+                    wrong.push(format!("{name}, without {lack:?}: {reason}"));
+                }
+            }
         }
         needed.extend(needs);
     }

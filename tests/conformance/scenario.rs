@@ -13,9 +13,13 @@ macro_rules! same {
     }};
 }
 
+mod documents;
+mod ends;
 mod filters;
 mod limits;
 mod many;
+mod parts;
+mod places;
 mod projections;
 mod races;
 mod reads;
@@ -45,26 +49,41 @@ pub(crate) struct Scenario {
     /// What it needs that a backend may lack.
     pub(crate) needs: Option<Capability>,
     pub(crate) run: Run,
+    /// What a backend that lacks it must do in its place, where that is known.
+    pub(crate) instead: Option<Run>,
 }
 
 macro_rules! scenario {
     ($module:ident::$name:ident) => {
-        scenario!($module::$name, None)
+        scenario!($module::$name, None, None)
     };
     ($module:ident::$name:ident needs $needs:ident) => {
-        scenario!($module::$name, Some(Capability::$needs))
+        scenario!($module::$name, Some(Capability::$needs), None)
     };
-    ($module:ident::$name:ident, $needs:expr) => {
+    ($module:ident::$name:ident needs $needs:ident or $instead:ident) => {
+        scenario!(
+            $module::$name,
+            Some(Capability::$needs),
+            Some(|backend| Box::pin($module::$instead(backend)))
+        )
+    };
+    ($module:ident::$name:ident, $needs:expr, $instead:expr) => {
         Scenario {
             name: concat!(stringify!($module), "::", stringify!($name)),
             needs: $needs,
             run: |backend| Box::pin($module::$name(backend)),
+            instead: $instead,
         }
     };
 }
 
 /// All of them.
 pub(crate) fn all() -> Vec<Scenario> {
+    of_items().into_iter().chain(of_reads()).chain(of_limits()).collect()
+}
+
+/// Of single items and of what is written together.
+fn of_items() -> Vec<Scenario> {
     vec![
         scenario!(writes::an_item_of_every_type_is_kept_exactly),
         scenario!(writes::a_text_may_be_empty needs EmptyTexts),
@@ -84,6 +103,21 @@ pub(crate) fn all() -> Vec<Scenario> {
         scenario!(writes::a_write_costs_by_its_larger_image needs Capacity),
         scenario!(writes::indexes_cost_by_what_changes_in_them needs Capacity),
         scenario!(writes::a_transaction_costs_twice needs TransactionCapacity),
+        scenario!(parts::a_member_changes_and_the_others_stay),
+        scenario!(parts::a_member_of_no_record_is_invalid),
+        scenario!(parts::a_condition_looks_into_a_record),
+        scenario!(parts::elements_come_and_go),
+        scenario!(parts::a_set_with_no_elements_is_gone),
+        scenario!(parts::a_condition_counts_and_finds_elements),
+        scenario!(ends::an_item_that_has_ended_gives_way),
+        scenario!(ends::an_item_that_has_ended_meets_no_condition),
+        scenario!(ends::an_item_without_an_end_stays),
+    ]
+}
+
+/// Of gets and queries, and of tables of every shape.
+fn of_reads() -> Vec<Scenario> {
+    vec![
         scenario!(reads::a_get_costs_by_size_and_consistency needs Capacity),
         scenario!(reads::ranges_hold_what_they_say),
         scenario!(reads::texts_are_ordered_by_their_bytes),
@@ -97,10 +131,16 @@ pub(crate) fn all() -> Vec<Scenario> {
         scenario!(filters::what_is_dropped_is_paid_for needs Capacity),
         scenario!(filters::a_filter_tests_what_a_condition_does),
         scenario!(filters::no_filter_tests_a_key_of_its_query),
+        scenario!(places::a_page_begins_behind_a_key_that_was_never_there),
+        scenario!(places::a_page_of_an_index_begins_behind_an_item_of_another_partition),
+        scenario!(places::a_page_of_numbers_begins_behind_one_that_was_never_there),
+        scenario!(places::a_page_begins_within_its_range),
+        scenario!(places::a_page_begins_at_the_end_of_its_range needs PlaceAtTheEnd or the_end_of_a_range_is_refused),
         scenario!(shapes::numbers_are_in_their_order),
         scenario!(shapes::a_partition_alone_is_an_item),
         scenario!(shapes::a_transaction_spans_tables),
         scenario!(shapes::a_key_is_of_its_type),
+        scenario!(shapes::a_table_has_its_own_items needs TablesApart or housekeeping_is_in_no_index),
         scenario!(projections::an_index_answers_with_what_it_holds),
         scenario!(projections::an_index_costs_by_what_it_holds needs Capacity),
         scenario!(many::a_batch_answers_in_the_order_of_its_keys),
@@ -110,18 +150,35 @@ pub(crate) fn all() -> Vec<Scenario> {
         scenario!(many::a_batch_reads_more_than_16_mb needs Capacity),
         scenario!(many::a_snapshot_answers_in_the_order_of_its_keys),
         scenario!(many::a_snapshot_costs_twice needs Capacity),
-        scenario!(many::a_snapshot_has_100_keys needs ManyLegs),
+        scenario!(many::a_snapshot_has_100_keys needs ManyLegs or a_snapshot_of_11_keys_is_refused),
         scenario!(many::a_snapshot_has_up_to_4_mb),
         scenario!(many::no_key_is_asked_for_twice),
         scenario!(many::a_snapshot_sees_a_transaction_whole_or_not_at_all),
+    ]
+}
+
+/// At limits, in races, and of whole documents.
+fn of_limits() -> Vec<Scenario> {
+    vec![
         scenario!(limits::an_item_has_up_to_400_kb needs Capacity),
         scenario!(limits::an_update_cannot_make_an_item_too_large),
         scenario!(limits::keys_have_up_to_2048_and_1024_bytes),
         scenario!(limits::an_update_keeps_to_the_length_of_an_index_key needs IndexKeyBytes),
         scenario!(limits::a_transaction_has_10_legs),
+        scenario!(limits::a_transaction_has_11_legs needs ManyLegs or eleven_legs_are_refused),
         scenario!(limits::a_transaction_has_100_legs needs ManyLegs),
         scenario!(limits::an_expression_has_up_to_4_kb),
         scenario!(limits::a_condition_has_up_to_300_operators),
+        scenario!(documents::collections),
+        scenario!(documents::shards),
+        scenario!(documents::batches),
+        scenario!(documents::lists_sets_and_records),
+        scenario!(documents::items_that_end),
+        scenario!(documents::ways_to_answer),
+        scenario!(documents::other_names_of_keys),
+        scenario!(documents::keys_that_are_numbers),
+        scenario!(documents::no_sort_key),
+        scenario!(documents::each_of_ten needs ManyLegs or each_of_nine_at_most),
         scenario!(races::of_32_who_create_one_item_one_does),
         scenario!(races::nothing_of_32_writers_is_lost),
         scenario!(races::transactions_of_32_writers_are_all_done),

@@ -1,17 +1,20 @@
-//! The store on this machine and dynoxide-rs, asked the same: every answer must be the same.
+//! The store on this machine and dynoxide-rs, asked the same: every answer must be the same. `programs` asks the same of
+//! contracts, and of the other backends too.
 //!
 //! dynoxide-rs is asked over HTTP through `latchkey_dynamodb`, so that what renders requests and reads
-//! answers is held to the same. `LATCHKEY_DIFFERENTIAL_RUNS` says how many sequences; a few hundred
-//! without it.
+//! answers is held to the same. `LATCHKEY_DIFFERENTIAL_RUNS` says how many sequences, and how many programs; a few
+//! hundred without it.
 
 #![expect(
     clippy::unwrap_used,
     clippy::expect_used,
     clippy::panic,
+    clippy::indexing_slicing,
     reason = "a test that goes wrong should fail, where it went wrong"
 )]
 
 mod normal;
+mod programs;
 mod steps;
 mod world;
 
@@ -22,10 +25,11 @@ use crate::world::World;
 /// How many sequences are run where nothing else is said.
 const RUNS: u32 = 300;
 
-fn runs() -> u32 {
+/// How many are run: as many as is said, or the usual number.
+fn runs(usual: u32) -> u32 {
     match std::env::var("LATCHKEY_DIFFERENTIAL_RUNS") {
         Ok(runs) => runs.parse().expect("LATCHKEY_DIFFERENTIAL_RUNS is a number"),
-        Err(_) => RUNS,
+        Err(_) => usual,
     }
 }
 
@@ -42,7 +46,7 @@ fn both_answer_the_same() {
 
 fn compare() {
     let config = Config {
-        cases: runs(),
+        cases: runs(RUNS),
         max_shrink_iters: 4000,
         failure_persistence: None,
         ..Config::default()

@@ -43,6 +43,14 @@ struct Pair {
     server: JoinHandle<()>,
 }
 
+/// A client of a service, whoever it takes the caller for.
+pub(crate) async fn client(endpoint: &str) -> DynamoDb {
+    let config = aws_config::defaults(BehaviorVersion::latest())
+        .region(Region::new("us-east-1"))
+        .credentials_provider(Credentials::new("test", "test", None, None, "test"));
+    DynamoDb::connect_from(config, &Settings { endpoint: Some(endpoint.to_owned()) }).await
+}
+
 impl Pair {
     async fn start() -> Pair {
         let table = Arc::new(Schema::new("Differential").with_index("GSI1").with_index("GSI2"));
@@ -53,11 +61,7 @@ impl Pair {
         let endpoint = format!("http://{}", listener.local_addr().unwrap());
         let database = Database::memory().unwrap();
         let server = tokio::spawn(dynoxide::server::serve_on(listener, database));
-        let config = aws_config::defaults(BehaviorVersion::latest())
-            .region(Region::new("us-east-1"))
-            .credentials_provider(Credentials::new("test", "test", None, None, "test"));
-        let settings = Settings { endpoint: Some(endpoint) };
-        let service = DynamoDb::connect_from(config, &settings).await;
+        let service = client(&endpoint).await;
         service.create(&table).await.unwrap();
         Pair { table, embedded, service, server }
     }

@@ -2,18 +2,21 @@
 
 use latchkey_model::check;
 
+use crate::method;
+
 const AROUND: &str = include_str!("traps.md");
 
 /// What is said of a contract on a door beside those of `traps.md`, and of what is declared with it.
 fn said(declared: &str, steps: &str) -> Vec<String> {
-    let route = if steps.contains("/trap") { "" } else { "POST /trap/{doorId}\n" };
+    let route = match steps.contains("/trap") {
+        true => String::new(),
+        false => format!("{} /trap/{{doorId}}\n", method(&format!("{declared}{steps}"))),
+    };
     let facts = "consistency strong\nexpect 1 item\nrate 1/s";
     let text = format!(
         "{AROUND}\n```contract\n{declared}\ncontract TRAP \"Trap\" {{\n{route}{steps}\n{facts}\n}}\n```\n"
     );
-    let mut found = check(&text).diagnostics;
-    // What the traps leave out to be short, and what stands around them has.
-    found.retain(|one| !["uneven", "unmade"].contains(&one.rule.slug()));
+    let found = check(&text).diagnostics;
     found.iter().map(|one| format!("{}: {}", one.rule, one.message)).collect()
 }
 
@@ -52,7 +55,7 @@ fn an_empty_answer_says_nothing() {
 // What a problem or a `with` shows must be the caller's, also where nothing else is returned.
 #[test]
 fn values_alone_are_shown_like_an_item() {
-    let other = "POST /trap/{doorId}/{deskId}\ndoor = get Door strong else 404 not-found\n\
+    let other = "GET /trap/{doorId}/{deskId}\ndoor = get Door strong else 404 not-found\n\
                  allow caller owns door.ownerId\ndesk = get Desk strong else 404 no-desk\n";
     assert_eq!(rules(&format!("{other}return with {{ of = desk.doorId }}")), ["foreign-allow"]);
     assert_eq!(rules(&format!("{other}return 204")), [""; 0]);
@@ -109,7 +112,7 @@ fn the_answer_to_an_absence_is_looked_into() {
     assert_eq!(rules(&write("404 gone")), ["stale-copy"]);
     assert_eq!(rules(&view("404 gone")), [""; 0]);
     let loose =
-        "{\nnote = put Note { doorId, noteId = new ulid } if absent else 409 x\nreturn note\n}";
+        "{\nnote = put Note { doorId, noteId = new ulid } if absent else 409 x\nreturn 201 note\n}";
     assert_eq!(rules(&view(loose)), ["unpinned"]);
     let shows = "POST /trap/{doorId}/{deskId}\ndesk = get Desk strong else 404 not-found\n";
     let steps = format!("{shows}{}", view("404 gone with { of = desk.doorId }"));
@@ -165,7 +168,7 @@ fn anyone_is_nobody_in_particular() {
         ),
         (
             "allow anyone\ndoor = get Door strong else {\n\
-             note = put Note { doorId, noteId = new ulid } if absent else retry\nreturn note\n}\nreturn door",
+             note = put Note { doorId, noteId = new ulid } if absent else retry\nreturn 201 note\n}\nreturn door",
             "no-allow: this writes for anyone, with a token or without",
         ),
         (
@@ -184,7 +187,7 @@ fn anyone_is_nobody_in_particular() {
     let honest = "allow anyone\nwaive no-allow \"a bell has no caller\"\n\
                   note = put Note { doorId, noteId = new ulid } if absent else retry\nreturn 201 note";
     assert_eq!(said("", honest), [""; 0]);
-    let read = "POST /trap/{doorId}\nallow anyone\ndoor = get Door strong else 404 x\nreturn door { state }";
+    let read = "GET /trap/{doorId}\nallow anyone\ndoor = get Door strong else 404 x\nreturn door { state }";
     assert_eq!(said("", read), [""; 0]);
 }
 
@@ -208,14 +211,14 @@ fn what_steps_give_is_as_if_it_were_read_there() {
     assert_eq!(said(KEEPER, &format!("it = do kept(doorId)\n{write}")), [""; 0]);
     // Nothing pins the owner.
     let loose = "it = do kept(doorId)\nnote = put Note { doorId, noteId = new ulid } if absent else retry\n\
-                 return note with { of = it.ownerId }";
+                 return 201 note with { of = it.ownerId }";
     let found = said(KEEPER, loose);
     assert!(
         found.iter().all(|said| said.starts_with("unpinned")) && !found.is_empty(),
         "{found:?}"
     );
     // Twice, under two names.
-    let two = "POST /trap/{doorId}/{deskId}\ndesk = get Desk strong else 404 x\na = do kept(doorId)\n\
+    let two = "GET /trap/{doorId}/{deskId}\ndesk = get Desk strong else 404 x\na = do kept(doorId)\n\
                b = do kept(desk.doorId)\nreturn a with { other = b.state }";
     assert_eq!(said(KEEPER, two), [""; 0]);
     let eventual = KEEPER.replace(" strong", "");

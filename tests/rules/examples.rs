@@ -149,12 +149,9 @@ fn told(contracts: &str, example: &str) -> Vec<String> {
         "```contract\nsystem trial\ntable Trial {{ type kind }}\n{contracts}```\n\n```example\n{example}\n```\n"
     );
     let found = check(&text).diagnostics;
-    let other = found.iter().find(|one| {
-        !matches!(
-            one.rule,
-            Rule::ImpossibleExample | Rule::Unused | Rule::Drift | Rule::NeverWritten
-        )
-    });
+    let other = found
+        .iter()
+        .find(|one| !matches!(one.rule, Rule::ImpossibleExample | Rule::Unused | Rule::Drift));
     assert!(other.is_none(), "{other:?}");
     let own = found.iter().filter(|one| one.rule == Rule::ImpossibleExample);
     own.map(|one| format!("{}: {:?}", one.message, one.why)).collect()

@@ -25,6 +25,12 @@ use latchkey_language::{Level, Rule};
 use latchkey_model::{check, rules, waiver_refusal};
 use page::{Page, Part};
 
+/// The method of a contract of these statements: one that writes nothing is a GET.
+fn method(steps: &str) -> &'static str {
+    let writes = ["put ", "update ", "upsert ", "delete "];
+    if writes.iter().any(|verb| steps.contains(verb)) { "POST" } else { "GET" }
+}
+
 fn folder() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap().join("docs/rules")
 }

@@ -11,7 +11,7 @@ use latchkey_model::check;
 const DOMAINS: [&str; 3] = ["shop", "workspace", "bank"];
 
 /// The rules that miss the rest of a document.
-pub(crate) const PARTIAL: [&str; 2] = ["never-written", "unused"];
+pub(crate) const PARTIAL: [&str; 1] = ["unused"];
 
 /// A block of a file, below its heading.
 struct Block {
@@ -60,7 +60,7 @@ fn with_facts(text: &str) -> String {
 }
 
 /// What is told of a block of a rule's file, as rules and as a text. These are parts of documents: `unused` is left
-/// aside, and so is `never-written` but in its own file.
+/// aside.
 fn told(rule: &str, block: &Block, entities: &[Block]) -> (Vec<&'static str>, String) {
     let domain = block.heading.split(':').next().unwrap();
     let of = entities.iter().find(|entities| entities.heading == domain).unwrap();

@@ -225,6 +225,27 @@ fn desk(beside: &str, listed: &str, limit: &str) -> Vec<&'static str> {
     all.iter().filter(|one| one.level == Level::Error).map(|one| one.rule.slug()).collect()
 }
 
+// The items of an entity that `first N` has read were taken for those of a page, of which the caller says how many.
+#[test]
+fn each_item_of_an_entity_may_be_written() {
+    let each = |query: &str, held: &str| {
+        format!(
+            "POST /customers/{{customerId}}/clear\nallow caller is clerk\ndesk = get Desk strong else 404 no-desk\n\
+             all = query Order, Refund strong where PK = \"CUSTOMER#{{customerId}}\" and SK begins_with \"ORDER#\" {query}\n\
+             orders = Order in all\ntransact {{\neach order in orders {{ delete order }}\n{held}\n}}\nreturn desk"
+        )
+    };
+    let held = "update desk set revision = .revision + 1 if unchanged else retry";
+    is(&each("first 9", held), &NONE);
+    let loose = each("first 9", "update Desk set revision = .revision + 1 else retry");
+    let loose = found(&loose.replace("return desk", "return 204"));
+    assert!(
+        !loose.is_empty() && loose.iter().all(|(rule, _)| *rule == Rule::Unpinned),
+        "{loose:?}"
+    );
+    says(&each("page 9", held), "how many items a page has is the caller's choice");
+}
+
 #[test]
 fn the_places_of_others_are_left_out_of_a_count() {
     assert_eq!(desk("guarded by Desk", "Desk, Note, Order", "7"), NONE);

@@ -149,6 +149,8 @@ impl Table {
         let mut add = |key: &Key, item: &Arc<Item>| {
             let place = match index {
                 None => Some(key.clone()),
+                // Housekeeping that has the attributes of an index is in a table of its own, which is not told apart here.
+                Some(_) if is_ours(&key.partition) => None,
                 Some(index) => index.key.of(item),
             };
             let fits = |place: &Key| {

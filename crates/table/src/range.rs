@@ -1,6 +1,6 @@
 //! Which part of a partition a query reads.
 
-use crate::{Invalid, KeyText, Text, validate};
+use crate::{Direction, Invalid, KeyText, Text, validate};
 
 /// A range of sort keys, ordered by their UTF-8 bytes.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -69,6 +69,30 @@ impl SortRange {
     }
 }
 
+impl SortRange {
+    /// Whether a sort key is the last that lies in the range, or behind it, from the end that a query starts from.
+    pub fn ends_at(&self, sort: &str, direction: Direction) -> bool {
+        let last = match (self, direction) {
+            (SortRange::Equal(text), _) => Some(text),
+            (
+                SortRange::Less(high) | SortRange::LessOrEqual(high) | SortRange::Between(_, high),
+                Direction::Ascending,
+            ) => Some(high),
+            (
+                SortRange::Greater(low)
+                | SortRange::GreaterOrEqual(low)
+                | SortRange::Between(low, _),
+                Direction::Descending,
+            ) => Some(low),
+            _ => None,
+        };
+        last.is_some_and(|last| match direction {
+            Direction::Ascending => sort >= last.as_str(),
+            Direction::Descending => sort <= last.as_str(),
+        })
+    }
+}
+
 /// The least byte string above every one that begins with a prefix, if there is one.
 pub fn successor(mut prefix: Vec<u8>) -> Option<Vec<u8>> {
     while let Some(last) = prefix.pop() {
@@ -85,6 +109,33 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
+
+    #[test]
+    fn a_range_ends_at_its_bound() {
+        use Direction::{Ascending, Descending};
+        use SortRange::{
+            All, BeginsWith, Between, Equal, Greater, GreaterOrEqual, Less, LessOrEqual,
+        };
+        let (b, d) = (|| Text::from("b"), || Text::from("d"));
+        // What ends at `a`, `b`, `c`, `d` and `e`, upwards and downwards.
+        let cases = [
+            (All, "", ""),
+            (BeginsWith(b()), "", ""),
+            (Equal(b()), "bcde", "ab"),
+            (Less(d()), "de", ""),
+            (LessOrEqual(d()), "de", ""),
+            (Greater(b()), "", "ab"),
+            (GreaterOrEqual(b()), "", "ab"),
+            (Between(b(), d()), "de", "ab"),
+        ];
+        for (range, up, down) in cases {
+            for (direction, expected) in [(Ascending, up), (Descending, down)] {
+                let ends = |sort: &&str| range.ends_at(sort, direction);
+                let found: String = ["a", "b", "c", "d", "e"].into_iter().filter(ends).collect();
+                assert_eq!(found, expected, "{range:?} {direction:?}");
+            }
+        }
+    }
 
     #[test]
     fn a_prefix_ends_at_its_successor() {

@@ -196,6 +196,13 @@ impl Query {
         };
         Ok(Resume { key: key_of(&self.table.key)?, index_key })
     }
+
+    /// Whether nothing of the range can lie behind the place where the query goes on. In an index there may be more items
+    /// of the same key.
+    pub fn is_at_its_end(&self) -> bool {
+        let place = self.resume.as_ref().filter(|_| self.index.is_none());
+        place.is_some_and(|place| self.range.ends_at(&place.key.sort, self.direction))
+    }
 }
 
 impl Request {

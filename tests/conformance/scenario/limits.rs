@@ -66,6 +66,23 @@ pub(super) async fn a_transaction_has_10_legs(backend: Arc<Backend>) -> Went {
     many(&backend, 10).await
 }
 
+pub(super) async fn a_transaction_has_11_legs(backend: Arc<Backend>) -> Went {
+    many(&backend, 11).await
+}
+
+/// The service itself refuses the eleventh, and does nothing.
+pub(super) async fn eleven_legs_are_refused(backend: Arc<Backend>) -> Went {
+    let partition = backend.partition();
+    let leg = |n: usize| Leg::Put(put(&backend, item(&partition, &format!("S{n:03}"), &[])));
+    for count in [11, 25, 26, 100] {
+        let legs = (0..count).map(leg).collect();
+        same!(invalid(backend.transact(Transact { legs }).await)?, None, "{count} legs");
+    }
+    let page = backend.query(&query(&backend, None, &partition)).await.map_err(told)?;
+    same!(page.items, Vec::new());
+    Ok(())
+}
+
 pub(super) async fn a_transaction_has_100_legs(backend: Arc<Backend>) -> Went {
     many(&backend, 100).await?;
     let legs = vec![Leg::Put(put(&backend, item("p", "s", &[]))); 101];

@@ -132,6 +132,19 @@ pub(super) async fn a_snapshot_has_100_keys(backend: Arc<Backend>) -> Went {
     Ok(())
 }
 
+/// The service itself refuses the eleventh.
+pub(super) async fn a_snapshot_of_11_keys_is_refused(backend: Arc<Backend>) -> Went {
+    let (keys, _) = hundred(&backend).await?;
+    let first = |count: usize| keys.iter().take(count).cloned().collect();
+    let got = backend.snapshot_get(&snapshot(&backend, first(10))).await.map_err(told)?;
+    same!((got.items.len(), every_third(&got.items)), (10, true));
+    for count in [11, 25, 26, 100] {
+        let asked = snapshot(&backend, first(count));
+        same!(invalid(backend.snapshot_get(&asked).await)?, None, "{count} keys");
+    }
+    Ok(())
+}
+
 /// Items of nearly 400 KB each.
 async fn large(backend: &Backend, count: usize) -> Result<Vec<Key>, String> {
     let partition = backend.partition();

@@ -170,3 +170,43 @@ pub(super) async fn a_key_is_of_its_type(backend: Arc<Backend>) -> Went {
     same!(invalid(backend.query(&begins).await)?, None);
     Ok(())
 }
+
+/// An item of the table without a sort key, and one of the usual table in the same partition.
+async fn two(backend: &Backend, partition: &str, user: &str) -> Result<[Item; 2], String> {
+    let [_, table] = &backend.shapes;
+    let session = Item::from([("session_id", partition), ("user-name", user)]);
+    let other = Item::from([("PK", partition), ("SK", "a"), ("user-name", user)]);
+    for (table, item) in [(table, &session), (&backend.table, &other)] {
+        backend.put(put(table, item.clone()), Returning::Nothing).await.map_err(told)?;
+    }
+    Ok([session, other])
+}
+
+/// The items of an index, and of a partition, are those of one table.
+pub(super) async fn a_table_has_its_own_items(backend: Arc<Backend>) -> Went {
+    let [_, table] = &backend.shapes;
+    let partition = backend.partition();
+    let [session, other] = two(&backend, &partition, "dan").await?;
+    let by_user = query(table, Some("by.it-2"), "dan".into(), SortRange::All);
+    same!(backend.query(&by_user).await.map_err(told)?.items, vec![session.clone()]);
+    let one = query(table, None, partition.as_str().into(), SortRange::All);
+    same!(backend.query(&one).await.map_err(told)?.items, vec![session]);
+    let same = query(&backend.table, None, partition.as_str().into(), SortRange::All);
+    same!(backend.query(&same).await.map_err(told)?.items, vec![other]);
+    Ok(())
+}
+
+pub(super) async fn housekeeping_is_in_no_index(backend: Arc<Backend>) -> Went {
+    let [_, table] = &backend.shapes;
+    let session = Item::from([("session_id", "S9"), ("user-name", "eva")]);
+    backend.put(put(table, session.clone()), Returning::Nothing).await.map_err(told)?;
+    let partition = format!("LATCHKEY#{}", backend.partition());
+    let own = Item::from([("PK", partition.as_str()), ("SK", "a"), ("user-name", "eva")]);
+    backend.put(put(&backend.table, own), Returning::Nothing).await.map_err(told)?;
+    let by_user = query(table, Some("by.it-2"), "eva".into(), SortRange::All);
+    let items = backend.query(&by_user).await.map_err(told)?.items;
+    let own =
+        |item: &Item| item.get("PK").and_then(Value::as_text) == Some(&partition.as_str().into());
+    same!((items.contains(&session), items.iter().any(own)), (true, false), "{items:?}");
+    Ok(())
+}

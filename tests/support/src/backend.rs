@@ -7,6 +7,9 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::{Mutex, OnceLock};
 
+use serde_json::{Value, json};
+
+use crate::aws;
 use crate::latchkey;
 use crate::services::{ENVIRONMENT, Kind, Service};
 
@@ -77,8 +80,28 @@ fn tables(endpoint: &str, data: &Path, documents: &[PathBuf]) -> Vec<String> {
         let output = command.output().unwrap();
         let told = String::from_utf8_lossy(&output.stderr);
         assert!(output.status.success(), "the tables are not made: {told}");
+        systems(documents).iter().for_each(|system| keep(endpoint, &table(data, system)));
     }
     flags
+}
+
+/// Turns the expiry of a table off, and of the one beside it. A service removes what is over by its own clock, and the
+/// instants of the tests are long past to it.
+fn keep(endpoint: &str, table: &str) {
+    let ask = |operation: &str, request: &Value| {
+        let target = format!("DynamoDB_20120810.{operation}");
+        let answer = aws::ask(endpoint, "dynamodb", &target, request);
+        serde_json::from_str::<Value>(&answer).unwrap()
+    };
+    for name in [table.to_owned(), format!("{table}-latchkey")] {
+        // The next name behind one that is just before it.
+        let before: String = name.chars().take(name.chars().count() - 1).collect();
+        let listed = ask("ListTables", &json!({"ExclusiveStartTableName": before, "Limit": 1}));
+        if listed["TableNames"][0] == name {
+            let off = json!({"AttributeName": "expires", "Enabled": false});
+            ask("UpdateTimeToLive", &json!({"TableName": name, "TimeToLiveSpecification": off}));
+        }
+    }
 }
 
 /// The table of a system, named after the data directory of its server.

@@ -67,8 +67,18 @@ fn one(queries: &[Query], bytes: &mut &[u8]) -> Option<(usize, Option<Resume>)> 
 /// The place in another partition that has the same sort key. No item need be there.
 fn behind(query: &Query, resume: &Resume) -> Resume {
     let moved = |key: &Key| Key { partition: query.partition.clone(), sort: key.sort.clone() };
-    match &resume.index_key {
-        Some(index_key) => Resume { key: resume.key.clone(), index_key: Some(moved(index_key)) },
-        None => Resume { key: moved(&resume.key), index_key: None },
+    let Some(index_key) = &resume.index_key else {
+        return Resume { key: moved(&resume.key), index_key: None };
+    };
+    let mut key = resume.key.clone();
+    // An attribute of both keys has one value.
+    let names = &query.table.key;
+    let index = query.index.as_ref().and_then(|name| query.table.index(name));
+    let shared = index.map(|index| &index.key.partition.name);
+    if shared == Some(&names.partition.name) {
+        key.partition = query.partition.clone();
+    } else if shared.is_some() && shared == names.sort.as_ref().map(|sort| &sort.name) {
+        key.sort = query.partition.clone();
     }
+    Resume { key, index_key: Some(moved(index_key)) }
 }

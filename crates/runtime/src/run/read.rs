@@ -218,6 +218,10 @@ impl Session<'_> {
         let mut room = self.room(op, most);
         let (mut items, mut passed_over) = (Vec::new(), false);
         loop {
+            // Some services refuse to look behind the last key of a range.
+            if query.is_at_its_end() {
+                return Ok((items, None));
+            }
             let missing = most.saturating_sub(items.len());
             let limit = if passed_over { missing.max(PASSED_OVER_ITEMS) } else { missing };
             let limit = u32::try_from(limit.min(room));

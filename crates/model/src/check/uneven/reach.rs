@@ -18,7 +18,7 @@ pub(super) fn check(model: &Model, report: &mut Report) {
     // What is for anyone says so, and is no pattern for others.
     for contract in model.contracts.iter().filter(|contract| contract.open.is_none()) {
         let gets = contract.route.as_ref().is_some_and(|route| route.method == Method::Get);
-        let entities = if gets { shows(contract) } else { changes(contract) };
+        let entities = if gets { shows(contract) } else { changes(model, contract) };
         let to = if gets { &mut shown } else { &mut changed };
         for (entity, fields) in entities {
             to.entry(entity).or_insert_with(Vec::new).push((contract, fields));
@@ -36,11 +36,17 @@ pub(super) fn check(model: &Model, report: &mut Report) {
 /// A contract, and what it shows of an entity; nothing where it shows all.
 type Reach<'a> = (&'a Contract, BTreeSet<&'a str>);
 
-/// The entities of which a contract changes or removes items that are there.
-fn changes(contract: &Contract) -> BTreeMap<EntityId, BTreeSet<&str>> {
+/// The entities of which a contract changes or removes items that are there. A guard whose counter moves is as it was:
+/// it is what the guard is for that changes.
+fn changes<'a>(model: &Model, contract: &'a Contract) -> BTreeMap<EntityId, BTreeSet<&'a str>> {
     let mut all = BTreeMap::new();
     each_leg(contract, |leg, _| {
-        if matches!(leg.verb, Verb::Update | Verb::Delete) {
+        let counter = model.entities[leg.entity].counter().map(|counter| &counter.name);
+        let counts = leg.verb == Verb::Update
+            && leg.adds.is_empty()
+            && leg.removes.is_empty()
+            && leg.values.iter().all(|given| Some(&given.attribute) == counter);
+        if matches!(leg.verb, Verb::Update | Verb::Delete) && !counts {
             all.insert(leg.entity, BTreeSet::new());
         }
     });

@@ -136,7 +136,9 @@ impl Lowering {
             self.bind(name, Kind::Unknown, true, scope);
             return None;
         };
+        let most = scope.gathered.get(&part.of).and_then(|whole| whole.first).map(u64::from);
         let binding = self.bind(name, Kind::Page(entity), true, scope);
+        scope.items_max.extend(most.map(|most| (binding, most)));
         Some(taken(binding, entity, part, strong, None, span, scope))
     }
 

@@ -1,0 +1,39 @@
+//! Contracts on every backend, asked the same: documents and calls that are drawn, over collections, shards, batches,
+//! lists, sets, records, items that end and keys of every shape. Every answer must be the same, its cursor too.
+
+mod calls;
+mod designs;
+mod world;
+
+use latchkey_testing::services::Kind;
+use proptest::test_runner::{Config, TestRunner};
+
+use self::world::World;
+
+/// How many programs are compared where nothing else is said.
+const PROGRAMS: u32 = 120;
+
+fn compare(kinds: &[Kind], programs: u32) {
+    let config = Config {
+        cases: programs,
+        max_shrink_iters: 2000,
+        failure_persistence: None,
+        ..Config::default()
+    };
+    let world = World::start(kinds);
+    let program = calls::program();
+    let ran = TestRunner::new(config).run(&program, |program| world.compare(&program));
+    ran.unwrap_or_else(|failure| panic!("{failure}"));
+    world.assert_all_was_seen();
+}
+
+#[test]
+fn contracts_answer_the_same_on_dynoxide() {
+    compare(&[Kind::Dynoxide], crate::runs(PROGRAMS));
+}
+
+/// DynamoDB Local needs a good deal longer for a table and for a call.
+#[test]
+fn contracts_answer_the_same_on_dynamodb_local() {
+    compare(&[Kind::DynamoDbLocal], crate::runs(PROGRAMS) / 3);
+}
