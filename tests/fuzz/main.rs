@@ -18,7 +18,7 @@ const HANG: Duration = Duration::from_secs(20);
 #[rustfmt::skip]
 const WORDS: &[&str] = &[
     "system", "table", "role", "entity", "contract", "view of", "guarded by", "index", "moves",
-    "copies", "waive", "input", "allow", "require", "match", "when", "transact", "return", "get",
+    "copies", "waive", "input", "allow", "require", "match", "when", "transact", "snapshot {", "return", "get",
     "query", "put", "update", "upsert", "delete", "check", "strong", "where", "order descending",
     "page 25 max 100", "first 1", "set", "remove", "add", "replace", "if", "if absent",
     "if unchanged", "else", "else retry", "else 404 not-found", "with", "at /x", "caller owns",

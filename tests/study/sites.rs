@@ -114,6 +114,7 @@ pub(crate) fn each_statement<'a>(body: &'a [Statement], see: &mut dyn FnMut(&'a 
                 each_statement(otherwise, see);
             }
             StatementKind::Transact(legs)
+            | StatementKind::Snapshot(legs)
             | StatementKind::OnDead(legs)
             | StatementKind::Each { body: legs, .. } => {
                 each_statement(legs, see);

@@ -301,6 +301,9 @@ impl Writer<'_> {
         };
         if let Some(object) = value.as_object_mut() {
             object.insert(what.0.to_owned(), what.1);
+            if let Some(number) = read.snapshot {
+                object.insert("snapshot".to_owned(), json!(number));
+            }
             if !read.also.is_empty() {
                 let entities = read.entities().map(|entity| self.entity(entity));
                 object.insert("entities".to_owned(), entities.collect());

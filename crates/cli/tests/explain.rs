@@ -259,7 +259,9 @@ impl Witness {
         for step in &outcome.trace {
             let rendered = Rendered::of(&step.request).unwrap();
             let whole: Value = serde_json::from_str(&rendered.to_json()).unwrap();
+            // The legs of a transaction are shown one by one, the gets of a snapshot as one request.
             let legs = whole.get("TransactItems").and_then(Value::as_array);
+            let legs = legs.filter(|_| rendered.operation() != "TransactGetItems");
             let asked: Vec<(String, Value)> = match legs {
                 None => vec![(rendered.operation().to_owned(), whole)],
                 Some(legs) => legs

@@ -332,6 +332,8 @@ pub enum StatementKind {
     Let(Name, Expr),
     /// `transact { … }`
     Transact(Vec<Statement>),
+    /// `snapshot { … }`
+    Snapshot(Vec<Statement>),
     /// `each NAME in LIST { … }`
     Each {
         /// What each element is called.

@@ -370,6 +370,24 @@ fn a_read_of_several_items_may_see_half_a_transaction() {
     assert_eq!(lost(&snapshot, &[]), Vec::<Vec<String>>::new());
 }
 
+/// A card is taken from a member and changed in one transaction; the member reads it.
+const CARDS: &str = include_str!("documents/cards.txt");
+
+#[test]
+fn a_right_at_one_moment_and_what_it_is_used_for_at_another() {
+    let without = [Rule::ForeignAllow, Rule::Drift];
+    let gets = "member = get Member else 404 gone\n card = get Card else 404 no-card";
+    let apart = CARDS.replace("READS", &gets.replace(" else", " strong else"));
+    let found = latchkey_model::check(&document(&apart)).diagnostics;
+    assert!(found.iter().any(|found| found.rule == Rule::StaleAnswer), "{found:#?}");
+    let losses = lost(&apart, &without);
+    assert!(names(&losses).contains(&"HIDE+READ".to_owned()), "{losses:?}");
+    let snapshot = CARDS.replace("READS", &format!("snapshot {{\n{gets}\n}}"));
+    let found = latchkey_model::check(&document(&snapshot)).diagnostics;
+    assert!(!found.iter().any(|found| found.rule == Rule::StaleAnswer), "{found:#?}");
+    assert_eq!(lost(&snapshot, &without), Vec::<Vec<String>>::new());
+}
+
 /// A view that one contract forgets.
 const LABELS: &str = r#"
 entity Parcel "PARCEL" {

@@ -241,6 +241,7 @@ impl<'a> Explainer<'a> {
                 self.scope.bind(*binding, value.map_or(Bound::Nothing, Bound::Value));
             }
             Op::Get(op) => self.get(op, number),
+            Op::Snapshot(op) => self.snapshot(op, number),
             Op::Batch(op) => self.batch(op, number),
             Op::Query(op) => self.query(op, number),
             Op::Part(op) => self.part(op, number),

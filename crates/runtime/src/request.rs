@@ -65,6 +65,24 @@ impl<S: Values> Filler<'_, S> {
         Ok(Get { table: self.system.table.clone(), key: self.key(&op.key)?, consistency })
     }
 
+    /// A read of several items at one instant, and the place of each among its keys: two may be one item.
+    pub(crate) fn snapshot(
+        &self,
+        op: &plan::SnapshotOp,
+    ) -> Result<(SnapshotGet<S::Value>, Vec<usize>), Fault> {
+        let mut keys: Vec<KeyOf<S>> = Vec::with_capacity(op.gets.len());
+        let mut places = Vec::with_capacity(op.gets.len());
+        for get in &op.gets {
+            let key = self.key(&get.key)?;
+            let place = keys.iter().position(|other| *other == key).unwrap_or(keys.len());
+            if place == keys.len() {
+                keys.push(key);
+            }
+            places.push(place);
+        }
+        Ok((SnapshotGet { table: self.system.table.clone(), keys }, places))
+    }
+
     /// A read of several items.
     pub(crate) fn batch(
         &self,

@@ -274,6 +274,7 @@ impl<'a> Session<'a> {
         let contract: &'a Contract = self.call.contract;
         match contract.program.get(at) {
             Some(Op::Get(op)) => self.get(op, at).await,
+            Some(Op::Snapshot(op)) => self.snapshot(op, at).await,
             Some(Op::Batch(op)) => self.batch(op, at).await,
             Some(Op::Query(op)) => self.query(op, at).await,
             Some(Op::Write(leg)) => self.write_one(leg, at).await,

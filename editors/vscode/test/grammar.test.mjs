@@ -446,6 +446,18 @@ const SNIPPETS = {
       ["in", "keyword.operator.word"],
     ],
   ],
+  "a snapshot": [
+    inContract("snapshot {\n    door = get Door else 404 gone\n    lock = get Lock\n  }"),
+    [
+      ["snapshot", "keyword.control.transact"],
+      ["door", "variable.other.definition"],
+      ["get", "keyword.control.operation"],
+      ["Door", "entity.name.type"],
+      ["else", "keyword.control.conditional"],
+      ["get", "keyword.control.operation"],
+      ["Lock", "entity.name.type"],
+    ],
+  ],
   "an update": [
     inContract("transact {\n    update door\n      set state = OPEN,\n        version = .version + 1 if .state == SHUT else retry\n  }"),
     [

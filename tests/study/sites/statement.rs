@@ -78,6 +78,7 @@ impl Sites<'_> {
             StatementKind::Return(answer) => self.answer(answer),
             StatementKind::Fact(fact) => self.fact(span, fact),
             StatementKind::Route { .. }
+            | StatementKind::Snapshot(_)
             | StatementKind::Pick(..)
             | StatementKind::On(..)
             | StatementKind::OnDead(_)

@@ -71,6 +71,10 @@ impl Parser<'_> {
                 self.advance();
                 Ok(StatementKind::Transact(self.block()?.0))
             }
+            "snapshot" => {
+                self.advance();
+                Ok(StatementKind::Snapshot(self.block()?.0))
+            }
             "each" => {
                 self.advance();
                 let (element, over) = self.element_in()?;

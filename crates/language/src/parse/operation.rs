@@ -93,6 +93,13 @@ impl Parser<'_> {
             return Ok(Some(Spanned::new(ClauseKind::Through(attribute, bounds), span)));
         }
         let word = self.slice(token.span);
+        // `snapshot {` at the start of a line is a block, and the next statement.
+        if word == "snapshot"
+            && token.first
+            && self.peek_after() == TokenKind::Mark(Mark::BraceOpen)
+        {
+            return Ok(None);
+        }
         let clauses = [
             "strong", "snapshot", "for", "by", "where", "order", "page", "first", "keep",
             "reading", "set", "remove", "add", "replace", "if",

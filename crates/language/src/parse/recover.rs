@@ -96,6 +96,7 @@ pub(super) const STATEMENTS: &[&str] = &[
     "match",
     "when",
     "transact",
+    "snapshot",
     "each",
     "send",
     "do",

@@ -10,6 +10,8 @@ pub(super) struct Changes<'a> {
     by_attribute: HashMap<(EntityId, &'a str), Vec<&'a Contract>>,
     replaced: HashMap<EntityId, Vec<&'a Contract>>,
     made: HashMap<EntityId, Vec<&'a Contract>>,
+    /// Those that make items under keys that can be known before.
+    made_under_known: HashMap<EntityId, Vec<&'a Contract>>,
     /// The entities that can be made under a key that was there before.
     remade: HashSet<EntityId>,
     removed: HashMap<EntityId, Vec<&'a Contract>>,
@@ -21,6 +23,7 @@ impl<'a> Changes<'a> {
             by_attribute: HashMap::new(),
             replaced: HashMap::new(),
             made: HashMap::new(),
+            made_under_known: HashMap::new(),
             remade: HashSet::new(),
             removed: HashMap::new(),
         };
@@ -66,6 +69,7 @@ impl<'a> Changes<'a> {
                 of_entity(&mut self.made);
                 // A key with something new in it was never there before.
                 if !is_new(leg) {
+                    of_entity(&mut self.made_under_known);
                     self.remade.insert(leg.entity);
                 }
                 if leg.put != Some(PutMode::IfAbsent) {
@@ -74,6 +78,7 @@ impl<'a> Changes<'a> {
             }
             Verb::Upsert => {
                 of_entity(&mut self.made);
+                of_entity(&mut self.made_under_known);
                 self.remade.insert(leg.entity);
             }
             Verb::Delete => of_entity(&mut self.removed),
@@ -116,6 +121,11 @@ impl<'a> Changes<'a> {
     /// Who may remove an item.
     pub(super) fn removal(&self, entity: EntityId) -> &[&'a Contract] {
         self.removed.get(&entity).map_or(&[], Vec::as_slice)
+    }
+
+    /// Who may make an item under a key that can be known before.
+    pub(super) fn made_under_known_keys(&self, entity: EntityId) -> &[&'a Contract] {
+        self.made_under_known.get(&entity).map_or(&[], Vec::as_slice)
     }
 
     /// Who may make an item.

@@ -33,6 +33,8 @@ pub(super) struct Way<'a> {
 pub(super) struct Group<'a> {
     /// The step: a transaction, or a write by itself.
     pub(super) step: &'a Step,
+    /// Whether the call ends here, with an answer or a refusal.
+    pub(super) ends: bool,
     pub(super) legs: Vec<Placed<'a>>,
     pub(super) sends: Vec<Sent<'a>>,
     pub(super) way: Way<'a>,
@@ -43,6 +45,7 @@ pub(super) struct Group<'a> {
 }
 
 /// A leg of a group.
+#[derive(Clone)]
 pub(super) struct Placed<'a> {
     pub(super) leg: &'a Leg,
     pub(super) step: &'a Step,
@@ -70,6 +73,13 @@ pub(super) fn places<'a>(model: &'a Model, contract: &'a Contract) -> Vec<Group<
     walk(model, contract, Extra::Answers)
 }
 
+/// Every group of writes of a contract, and every answer and refusal as a group: without writes, or with the legs of a
+/// transaction up to the one that is refused.
+pub(super) fn moments<'a>(model: &'a Model, contract: &'a Contract) -> Vec<Group<'a>> {
+    let all = walk(model, contract, Extra::Refusals);
+    all.into_iter().filter(|group| group.ends).collect()
+}
+
 /// Every group of writes of a contract, and every test as a group without any; a test comes before what it leads to.
 pub(super) fn tests<'a>(model: &'a Model, contract: &'a Contract) -> Vec<Group<'a>> {
     walk(model, contract, Extra::Tests)
@@ -80,6 +90,8 @@ pub(super) fn tests<'a>(model: &'a Model, contract: &'a Contract) -> Vec<Group<'
 enum Extra {
     Nothing,
     Answers,
+    /// Answers, and all refusals.
+    Refusals,
     Tests,
 }
 
@@ -133,17 +145,24 @@ impl<'a> Walk<'a> {
             self.test(step, &way);
             match &step.kind {
                 StepKind::Allow(test) => {
+                    if self.extra == Extra::Refusals {
+                        let mut refused = way.clone();
+                        refused.pass(test, false);
+                        self.end(step, Vec::new(), &refused);
+                    }
                     way.allows.push(test);
                     way.pass(test, true);
                 }
                 StepKind::Require(test, failure) | StepKind::Match(test, failure) => {
-                    self.failed(step, failure.as_ref(), &way, |way| way.pass(test, false));
+                    self.failed(step, failure.as_ref(), &way, &[], |way| way.pass(test, false));
                     way.pass(test, true);
                 }
                 StepKind::When(test, yes, no) => self.when(test, yes, no, &mut way),
                 StepKind::Read(read) => {
                     way.reads.push((read, way.written.len()));
-                    self.failed(step, read.failure.as_ref(), &way, |way| way.find(read, false));
+                    self.failed(step, read.failure.as_ref(), &way, &[], |way| {
+                        way.find(read, false)
+                    });
                     way.find(read, true);
                 }
                 StepKind::Write(leg) => {
@@ -159,9 +178,7 @@ impl<'a> Walk<'a> {
                     self.group(step, legs, sends, &way);
                     self.wrote(&mut way, all);
                 }
-                StepKind::Return(_) if self.extra == Extra::Answers => {
-                    self.group(step, Vec::new(), Vec::new(), &way);
-                }
+                StepKind::Return(_) if self.wants_answers() => self.end(step, Vec::new(), &way),
                 StepKind::Let(..)
                 | StepKind::Each(_)
                 | StepKind::Send(_)
@@ -234,6 +251,7 @@ impl<'a> Walk<'a> {
         step: &'a Step,
         failure: Option<&'a OnFailure>,
         way: &Way<'a>,
+        legs: &[Placed<'a>],
         known: impl FnOnce(&mut Way<'a>),
     ) {
         let Some(failure) = failure else { return };
@@ -243,8 +261,9 @@ impl<'a> Walk<'a> {
             FailureKind::Steps(steps) => {
                 self.steps(steps, way);
             }
-            FailureKind::Problem { .. } if self.extra == Extra::Answers => {
-                self.group(step, Vec::new(), Vec::new(), &way);
+            FailureKind::Problem { .. } if self.wants_answers() => {
+                let refusals = self.extra == Extra::Refusals;
+                self.end(step, if refusals { legs.to_vec() } else { Vec::new() }, &way);
             }
             FailureKind::Problem { .. } | FailureKind::Retry | FailureKind::End(_) => {}
         }
@@ -258,16 +277,37 @@ impl<'a> Walk<'a> {
         way: &Way<'a>,
     ) {
         // A leg that fails leaves everything as it was.
-        for placed in &legs {
+        for (at, placed) in legs.iter().enumerate() {
             for failure in placed.step.failures() {
-                self.failed(placed.step, Some(failure), way, |way| {
+                let tried = legs.get(..=at).unwrap_or_default();
+                self.failed(placed.step, Some(failure), way, tried, |way| {
                     way.tests.extend(placed.guards.iter().copied());
                 });
             }
         }
+        self.push(step, legs, sends, way, false);
+    }
+
+    /// Takes a place where the call ends, as a group.
+    fn end(&mut self, step: &'a Step, legs: Vec<Placed<'a>>, way: &Way<'a>) {
+        self.push(step, legs, Vec::new(), way, true);
+    }
+
+    fn push(
+        &mut self,
+        step: &'a Step,
+        legs: Vec<Placed<'a>>,
+        sends: Vec<Sent<'a>>,
+        way: &Way<'a>,
+        ends: bool,
+    ) {
         let (lets, elements) = (Rc::clone(&self.lets), Rc::clone(&self.elements));
         let (way, model) = (way.clone(), self.model);
-        self.groups.push(Group { step, legs, sends, way, lets, elements, model });
+        self.groups.push(Group { step, ends, legs, sends, way, lets, elements, model });
+    }
+
+    fn wants_answers(&self) -> bool {
+        matches!(self.extra, Extra::Answers | Extra::Refusals)
     }
 
     /// Takes in writes: what was known of their items is known no more.

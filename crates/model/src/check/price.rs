@@ -107,6 +107,7 @@ fn read_charge<'a>(
 ) -> Option<Charge<'a>> {
     let one = |bytes: usize| match (&read.what, &read.strong) {
         (What::Batch(batch), _) if batch.snapshot => Capacity::snapshot_read(bytes),
+        (What::Get(_), _) if read.snapshot.is_some() => Capacity::snapshot_read(bytes),
         (_, Strong::No) => Capacity::read(bytes, Consistency::Eventual),
         _ => Capacity::read(bytes, Consistency::Strong),
     };
@@ -242,8 +243,9 @@ fn walk<'a>(
     weigh: &impl Fn(&'a Step, bool) -> u64,
 ) -> Ways {
     let (mut ended, mut so_far) = (0, 0u64);
-    for step in steps {
-        so_far = so_far.saturating_add(weigh(step, in_transaction));
+    for (at, step) in steps.iter().enumerate() {
+        let paid = asked_with(steps, at).map(|step| weigh(step, in_transaction));
+        so_far = paid.fold(so_far, u64::saturating_add);
         let within = match &step.kind {
             StepKind::When(_, yes, no) => {
                 let (yes, no) = (walk(yes, in_transaction, weigh), walk(no, in_transaction, weigh));
@@ -284,6 +286,21 @@ fn walk<'a>(
         }
     }
     Ways { ended, through: Some(so_far) }
+}
+
+/// The steps that are paid for where a step begins: itself, and of the gets of a `snapshot` all at the first.
+fn asked_with(steps: &[Step], at: usize) -> impl Iterator<Item = &Step> {
+    let with = |a: usize, b: usize| match (
+        steps.get(a).map(|it| &it.kind),
+        steps.get(b).map(|it| &it.kind),
+    ) {
+        (Some(StepKind::Read(a)), Some(StepKind::Read(b))) => a.is_with(b),
+        _ => false,
+    };
+    let paid = at.checked_sub(1).is_some_and(|before| with(before, at));
+    let end = (at + 1..steps.len()).find(|other| !with(at, *other)).unwrap_or(steps.len());
+    let end = if paid { at } else { end };
+    steps.get(at..end).unwrap_or_default().iter()
 }
 
 /// The ways from a failure: those that go on are those without it.

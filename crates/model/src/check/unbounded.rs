@@ -1,10 +1,12 @@
 //! `unbounded`: a query without a page or `first N`, or with one above 100.
 
+use std::collections::HashMap;
+
 use latchkey_language::{Diagnostic, Rule};
 
 use super::size::template_bytes_max;
 use super::{Report, each_read};
-use crate::model::{By, Entity, Limit, Model, Query, Read, What};
+use crate::model::{By, Contract, Entity, Limit, Model, Query, Read, What};
 
 const ITEMS_MAX: u64 = 100;
 
@@ -23,6 +25,7 @@ const PLACES_BYTES_MAX: usize = 6_000;
 
 pub(super) fn check(model: &Model, report: &mut Report) {
     for contract in model.bodies() {
+        snapshots(contract, report);
         each_read(contract, |read, step| {
             let (size, most) = match &read.what {
                 What::Query(query) => match &query.limit {
@@ -77,6 +80,26 @@ fn reading(query: &Query, most: Option<u64>) -> Option<String> {
     }
     let most = most.filter(|most| bound < *most)?;
     Some(format!("{bound} items to read cannot fill a page of {most}"))
+}
+
+/// A `snapshot` of more items than one request takes.
+fn snapshots(contract: &Contract, report: &mut Report) {
+    let mut sizes: HashMap<u32, u64> = HashMap::new();
+    each_read(contract, |read, step| {
+        let Some(size) = read.snapshot.map(|number| sizes.entry(number).or_default()) else {
+            return;
+        };
+        *size += 1;
+        if *size == ITEMS_MAX + 1 {
+            let message = format!("more than {ITEMS_MAX} items in one snapshot");
+            let diagnostic = Diagnostic::new(Rule::Unbounded, read.span, message)
+                .why(format!(
+                    "the items of a snapshot are read with one request, of at most {ITEMS_MAX} keys"
+                ))
+                .help("make two snapshots of it, of what must be of one instant each");
+            report.raise(diagnostic, &step.waivers);
+        }
+    });
 }
 
 /// What is too much for a query of several partitions.

@@ -20,6 +20,7 @@ use crate::model::{
 
 mod answer;
 mod lost;
+mod moments;
 mod pin;
 mod spent;
 mod story;

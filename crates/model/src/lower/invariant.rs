@@ -97,8 +97,8 @@ impl Lowering {
         scope.present.insert(Access::Binding(binding));
         let failure = Some(problem(404, "gone", span));
         let (binding, strong) = (Some(binding), Strong::Yes);
-        let (also, what) = (Vec::new(), What::Get(key));
-        let read = Read { binding, entity, also, strong, what, failure, span };
+        let (also, what, snapshot) = (Vec::new(), What::Get(key), None);
+        let read = Read { binding, entity, also, strong, what, snapshot, failure, span };
         Step { kind: StepKind::Read(Box::new(read)), waivers: Vec::new(), span }
     }
 

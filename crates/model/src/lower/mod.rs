@@ -30,6 +30,7 @@ mod rounded;
 mod scope;
 mod send;
 mod shards;
+mod snapshot;
 mod statement;
 mod stored;
 mod structure;

@@ -98,16 +98,21 @@ impl Lowering {
             let help = "write `else …` without `absent`";
             self.report(Diagnostic::new(Rule::Type, absent.span, message).help(help));
         }
+        let within = scope.snapshot.take();
         let strong = self.strong(operation, scope);
         let also = self.also(entity, operation, scope);
         let what = match operation.verb.node {
             ast::Verb::Query => What::Query(Box::new(self.query(operation, entity, &also, scope))),
             _ => self.got(operation, entity, target, scope),
         };
-        let snapshot = matches!(&what, What::Batch(batch) if batch.snapshot);
-        let strong = if snapshot { Strong::Yes } else { strong };
+        let at_once = matches!(&what, What::Batch(batch) if batch.snapshot);
+        let strong = if at_once || within.is_some() { Strong::Yes } else { strong };
+        if within.is_some() {
+            self.no_clauses(operation);
+        }
         let failure =
             operation.otherwise.as_ref().map(|failure| self.failure(failure, scope, facts));
+        scope.snapshot = within;
         let is_page = match &what {
             What::Query(query) => !matches!(query.limit, Some(Limit::First(1))),
             What::Batch(_) => true,
@@ -149,7 +154,7 @@ impl Lowering {
         }
         let last = operation.also.last().unwrap_or(&operation.target);
         let span = operation.verb.span.to(last.span);
-        let read = Read { binding, entity, also, strong, what, failure, span };
+        let read = Read { binding, entity, also, strong, what, snapshot: within, failure, span };
         self.gather(&read, scope);
         Some(read)
     }
@@ -194,9 +199,9 @@ impl Lowering {
         let Some((attribute, bounds)) = through else {
             if let Some(span) = snapshot {
                 let message = "one item is read at one instant as it is";
-                self.report(
-                    Diagnostic::new(Rule::Name, span, message).help("leave `snapshot` out"),
-                );
+                let help =
+                    "leave `snapshot` out, or write `snapshot { … }` around this `get` and others";
+                self.report(Diagnostic::new(Rule::Name, span, message).help(help));
             }
             return What::Get(self.key(operation, entity, target, None, scope));
         };

@@ -45,6 +45,10 @@ pub(super) struct Scope {
     pub(super) in_transaction: bool,
     /// Whether this is within an `each`.
     pub(super) in_each: bool,
+    /// The number of the `snapshot` that this is within.
+    pub(super) snapshot: Option<u32>,
+    /// How many `snapshot` blocks there are by here.
+    pub(super) snapshots: u32,
     /// How many items the results of reads have at most, but for pages.
     pub(super) items_max: HashMap<BindingId, u64>,
     /// How many items pages have at most.

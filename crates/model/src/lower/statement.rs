@@ -90,6 +90,13 @@ impl Lowering {
                     steps.append(&mut done);
                     continue;
                 }
+                StatementKind::Snapshot(gets) => {
+                    let mut read = self.snapshot(gets, statement.span, scope, facts);
+                    read.iter_mut().for_each(|step| step.waivers.extend(waivers.clone()));
+                    waivers.clear();
+                    steps.append(&mut read);
+                    continue;
+                }
                 other => self.step(other, statement.span, scope, facts),
             };
             steps.append(&mut scope.parts);
@@ -183,6 +190,7 @@ impl Lowering {
             | StatementKind::On(..)
             | StatementKind::OnDead(_)
             | StatementKind::Do { .. }
+            | StatementKind::Snapshot(_)
             | StatementKind::Fact(_)
             | StatementKind::Waive(_) => return None,
         })
@@ -328,7 +336,7 @@ impl Lowering {
 pub(super) fn count(statements: &[Statement]) -> usize {
     let within = |statement: &Statement| match &statement.node {
         StatementKind::When { then, otherwise, .. } => count(then) + count(otherwise),
-        StatementKind::Transact(legs) => count(legs),
+        StatementKind::Transact(inner) | StatementKind::Snapshot(inner) => count(inner),
         StatementKind::Require(_, failure) | StatementKind::Match(_, failure) => {
             blocked(failure.as_ref())
         }

@@ -19,6 +19,8 @@ pub struct Read {
     pub strong: Strong,
     /// What is read.
     pub what: What,
+    /// The number of the `snapshot` that it stands in: all gets of one are read at one instant.
+    pub snapshot: Option<u32>,
     /// What happens if nothing is found.
     pub failure: Option<OnFailure>,
     /// Where it is written.
@@ -29,6 +31,11 @@ impl Read {
     /// The entities it reads items of.
     pub fn entities(&self) -> impl Iterator<Item = EntityId> {
         std::iter::once(self.entity).chain(self.also.iter().copied())
+    }
+
+    /// Whether it and another stand in one `snapshot`, and so are of one instant.
+    pub fn is_with(&self, other: &Read) -> bool {
+        self.snapshot.is_some() && self.snapshot == other.snapshot
     }
 }
 

@@ -6,7 +6,9 @@ use latchkey_value::limits::ENDED_ITEMS_MAX;
 
 use super::Explainer;
 use super::scope::Way;
-use crate::plan::{BatchKeys, BatchOp, Bounds, Code, GetOp, OnFailure, PartOp, QueryOp};
+use crate::plan::{
+    BatchKeys, BatchOp, Bounds, Code, GetOp, OnFailure, PartOp, QueryOp, SnapshotOp,
+};
 use crate::request::Filler;
 
 impl Explainer<'_> {
@@ -20,6 +22,30 @@ impl Explainer<'_> {
             page.nothing(op.binding, &op.failure, number);
         });
         self.scope.bind_item(op.binding);
+    }
+
+    pub(super) fn snapshot(&mut self, op: &SnapshotOp, number: &str) {
+        self.statement(number, "snapshot");
+        let filler = Filler { system: self.system(), scope: &self.scope };
+        let ways = self.scope.ways(|| Ok(Request::SnapshotGet(filler.snapshot(op)?.0)));
+        self.indented(3, |page| {
+            page.requests(ways);
+            page.line(
+                "all of them as they are at one instant; a key that is given twice is sent once",
+            );
+            for (at, get) in op.gets.iter().enumerate() {
+                let number = format!("{number}{}.", at + 1);
+                page.statement(
+                    &number,
+                    &format!("{}{}", page.prefix(get.binding), page.words.got(get)),
+                );
+                page.indented(3, |page| {
+                    page.ends(get.entity);
+                    page.nothing(get.binding, &get.failure, &number);
+                });
+                page.scope.bind_item(get.binding);
+            }
+        });
     }
 
     pub(super) fn batch(&mut self, op: &BatchOp, number: &str) {

@@ -149,9 +149,12 @@ impl<'a> Explainer<'a> {
                 continue;
             }
             match op {
-                Op::Get(_) | Op::Batch(_) | Op::Query(_) | Op::Write(_) | Op::Transact(_) => {
-                    behind.asks = true;
-                }
+                Op::Get(_)
+                | Op::Snapshot(_)
+                | Op::Batch(_)
+                | Op::Query(_)
+                | Op::Write(_)
+                | Op::Transact(_) => behind.asks = true,
                 Op::End(_) => {}
                 Op::Return(op) => behind.returns.push(op),
                 Op::Jump(next) => open.push(*next),

@@ -34,7 +34,7 @@ pub(crate) use latchkey_model::model::New;
 pub(crate) use leg::{Assign, AttributePart, Elements, Key, Leg, LegNode, Place};
 pub(crate) use op::{
     BatchKeys, BatchOp, Beside, Bounds, ElementKeys, EndOp, GetOp, Kinds, OnFailure, Op, Paging,
-    PartOp, ProblemOp, QueryOp, ReturnOp, Shards, Strength,
+    PartOp, ProblemOp, QueryOp, ReturnOp, Shards, SnapshotOp, Strength,
 };
 pub use queue::QueueInfo;
 pub(crate) use queue::{Queue, Send, Worker};
@@ -245,7 +245,7 @@ impl System {
         let needs = |contract: &&Contract| {
             let named = contract.takes_names();
             contract.program.iter().any(|op| match op {
-                Op::Transact(_) => true,
+                Op::Transact(_) | Op::Snapshot(_) => true,
                 Op::Batch(batch) => batch.snapshot,
                 Op::Write(leg) => named || leg.verb == Verb::Check,
                 _ => false,

@@ -17,6 +17,7 @@ pub(crate) enum Op {
     Jump(usize),
     Let(BindingId, Code),
     Get(Box<GetOp>),
+    Snapshot(Box<SnapshotOp>),
     Batch(Box<BatchOp>),
     Query(Box<QueryOp>),
     Part(Box<PartOp>),
@@ -34,6 +35,7 @@ impl Op {
             Op::Allow(_) => codes.push("forbidden"),
             Op::Require(_, failure) | Op::Match(_, failure, _) => failure.problem(codes),
             Op::Get(op) => op.failure.problem(codes),
+            Op::Snapshot(op) => op.gets.iter().for_each(|get| get.failure.problem(codes)),
             Op::Batch(op) => op.failure.problem(codes),
             Op::Query(op) => op.failure.problem(codes),
             Op::Part(op) => op.failure.problem(codes),
@@ -113,6 +115,12 @@ pub(crate) struct GetOp {
     pub(crate) key: Key,
     pub(crate) strong: Strength,
     pub(crate) failure: OnFailure,
+}
+
+/// Reads several items at one instant, each by itself.
+#[derive(Debug)]
+pub(crate) struct SnapshotOp {
+    pub(crate) gets: Vec<GetOp>,
 }
 
 /// Reads several items of one entity.

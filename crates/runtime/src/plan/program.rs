@@ -111,7 +111,24 @@ impl Planner<'_> {
     }
 
     fn steps(&mut self, steps: &[Step]) -> Planned<()> {
-        steps.iter().try_for_each(|step| self.step(&step.kind).map_err(|error| error.at(step.span)))
+        let mut rest = steps;
+        while let Some((step, others)) = rest.split_first() {
+            rest = others;
+            let planned = match &step.kind {
+                StepKind::Read(first) if first.snapshot.is_some() => {
+                    let with = others.iter().map_while(|step| match &step.kind {
+                        StepKind::Read(other) if other.is_with(first) => Some(&**other),
+                        _ => None,
+                    });
+                    let reads: Vec<&model::Read> = std::iter::once(&**first).chain(with).collect();
+                    rest = others.get(reads.len() - 1..).unwrap_or_default();
+                    self.place(|planner| planner.snapshot(&reads))
+                }
+                kind => self.step(kind),
+            };
+            planned.map_err(|error| error.at(step.span))?;
+        }
+        Ok(())
     }
 
     fn step(&mut self, step: &StepKind) -> Planned<()> {

@@ -7,13 +7,25 @@ use super::detail::Cause;
 use super::leg::{Elements, Key, assigns};
 use super::op::{
     BatchKeys, BatchOp, Bounds, ElementKeys, GetOp, OnFailure, Op, Paging, PartOp, QueryOp, Shards,
-    Strength,
+    SnapshotOp, Strength,
 };
 use super::program::Planner;
 use super::refusal::{Planned, Unplanned};
 use super::{Assign, AttributePart, Code, Sight};
 
 impl Planner<'_> {
+    /// The gets of a snapshot, as one operation.
+    pub(super) fn snapshot(&mut self, reads: &[&model::Read]) -> Planned<Op> {
+        let mut gets = Vec::with_capacity(reads.len());
+        for read in reads {
+            match self.read(read)? {
+                Op::Get(get) => gets.push(*get),
+                _ => return Err(Unplanned::new("a snapshot reads more than items by their keys")),
+            }
+        }
+        Ok(Op::Snapshot(Box::new(SnapshotOp { gets })))
+    }
+
     pub(super) fn read(&mut self, read: &model::Read) -> Planned<Op> {
         let failure = self.failure(read.failure.as_ref(), &Cause::Read(read.entity))?;
         let strong = match &read.strong {

@@ -45,9 +45,12 @@ impl Session<'_> {
             Op::Part(op) => self.part(op, at),
             Op::Return(op) => Err(Ended::Answered(answer(&self.frame, op)?)),
             Op::End(op) => Err(Ended::Over(self.ending(op)?)),
-            Op::Get(_) | Op::Batch(_) | Op::Query(_) | Op::Write(_) | Op::Transact(_) => {
-                Err(Ended::Bug(Bug::new("a request is taken for a decision")))
-            }
+            Op::Get(_)
+            | Op::Snapshot(_)
+            | Op::Batch(_)
+            | Op::Query(_)
+            | Op::Write(_)
+            | Op::Transact(_) => Err(Ended::Bug(Bug::new("a request is taken for a decision"))),
         }
     }
 

@@ -10,7 +10,7 @@ use crate::bug::{Bug, Damage};
 use crate::cursor::CursorUse;
 use crate::evaluate::Bound;
 use crate::pages::ItemPage;
-use crate::plan::{BatchKeys, BatchOp, GetOp, OnFailure, PartOp, QueryOp, Sight};
+use crate::plan::{BatchKeys, BatchOp, GetOp, OnFailure, PartOp, QueryOp, Sight, SnapshotOp};
 use crate::problem::Problem;
 use crate::shape::Seen;
 
@@ -22,23 +22,46 @@ impl Session<'_> {
         let request = self.filler().get(op)?;
         let got: Result<Got, Error> = self.ask(request).await;
         let got = got.map_err(|error| self.refused(&error))?;
+        self.take(op, got.item, at + 1)
+    }
+
+    /// Reads several items at one instant, and then takes one after the other.
+    pub(super) async fn snapshot(&mut self, op: &SnapshotOp, at: usize) -> Result<usize, Ended> {
+        let (request, places) = self.filler().snapshot(op)?;
+        let got: Result<GotMany, Error> = self.ask(request).await;
+        let got = got.map_err(|error| self.refused(&error))?;
+        for (get, place) in op.gets.iter().zip(places) {
+            let item = got.items.get(place).cloned();
+            let item = item.ok_or_else(|| Bug::new("a snapshot has fewer items than keys"))?;
+            let next = self.take(get, item, at + 1)?;
+            if next != at + 1 {
+                return Ok(next);
+            }
+        }
+        Ok(at + 1)
+    }
+
+    /// Takes what was found under a key, and says which operation is next: the one given, or what is done if nothing
+    /// was.
+    fn take(&mut self, op: &GetOp, item: Option<Item>, next: usize) -> Result<usize, Ended> {
         let (entity, discriminator) =
             (&self.call.system.entities[op.entity], &self.call.system.discriminator);
-        let other = got.item.as_ref().is_some_and(|item| !entity.is_type_of(discriminator, item));
-        let seen = got.item.map(|item| self.seen(op.entity, item)).transpose()?.flatten();
+        let other = item.as_ref().is_some_and(|item| !entity.is_type_of(discriminator, item));
+        let seen = item.map(|item| self.seen(op.entity, item)).transpose()?.flatten();
         match (seen, &op.failure) {
             (Some(seen), _) => {
                 if let Some(binding) = op.binding {
                     self.frame.bind_seen(binding, seen);
                 }
-                Ok(at + 1)
+                Ok(next)
             }
             // It would be there each time.
             (None, OnFailure::Retry) if other => {
                 let key = self.filler().key(&op.key)?;
                 Err(self.damaged(&entity.name, &key, &Damage::OtherType))
             }
-            (None, failure) => self.nothing(failure, at),
+            (None, OnFailure::Nothing) => Ok(next),
+            (None, failure) => self.fail(failure),
         }
     }
 

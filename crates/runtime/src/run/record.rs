@@ -82,9 +82,14 @@ impl Session<'_> {
         loop {
             match contract.program.get(at) {
                 None => return Some(Bug::new("the contract goes on past its end").into()),
-                Some(Op::Get(_) | Op::Batch(_) | Op::Query(_) | Op::Write(_) | Op::Transact(_)) => {
-                    return None;
-                }
+                Some(
+                    Op::Get(_)
+                    | Op::Snapshot(_)
+                    | Op::Batch(_)
+                    | Op::Query(_)
+                    | Op::Write(_)
+                    | Op::Transact(_),
+                ) => return None,
                 Some(op) => match self.decide(op, at) {
                     Ok(next) => at = next,
                     Err(ended) => return Some(ended),

@@ -37,6 +37,7 @@ mod returning;
 mod seam;
 mod secrets;
 mod shards;
+mod snapshot;
 mod stored;
 mod support;
 mod transactions;

@@ -8,7 +8,7 @@
 use latchkey_language::{Diagnostic, Rule, Span};
 
 use super::pin::{Pin, held, leg_pins};
-use super::{Act, Changes, Fact, Report, Use, collect, culprits, entity_of, lost, uses};
+use super::{Act, Changes, Fact, Report, Use, collect, culprits, entity_of, lost, moments, uses};
 use crate::check::each_leg;
 use crate::check::flow::{Group, Placed, groups, places};
 use crate::model::{
@@ -19,6 +19,7 @@ use crate::model::{
 pub(in crate::check) fn check(model: &Model, report: &mut Report) {
     let changes = Changes::new(model);
     lost::check(model, &changes, report);
+    moments::check(model, &changes, report);
     for contract in &model.contracts {
         let writes = groups(model, contract);
         let mut removed = Vec::new();
@@ -131,7 +132,7 @@ fn collection(contract: &Contract, group: &Group<'_>, answer: &Return) -> Option
 }
 
 /// The attributes that an answer shows.
-fn shown_facts<'a>(
+pub(super) fn shown_facts<'a>(
     model: &'a Model,
     contract: &'a Contract,
     group: &Group<'a>,
@@ -241,11 +242,7 @@ fn hasty<'a>(
             if before.iter().chain([early]).any(|placed| pins(placed, used)) {
                 continue;
             }
-            let retries = |placed: &&Placed<'a>| {
-                let failure = placed.leg.failure.as_ref().map(|failure| &failure.kind);
-                matches!(failure, Some(FailureKind::Retry)) && pins(placed, used)
-            };
-            let Some(late) = after.iter().find(retries) else { continue };
+            let Some(late) = after.iter().find(|placed| pins(placed, used)) else { continue };
             let others = culprits(model, contract, changes, &used.fact);
             let mut others = others.into_iter().filter(|other| writes(other, early.leg.entity));
             if let Some(other) = others.next() {

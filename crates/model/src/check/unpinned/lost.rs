@@ -3,12 +3,13 @@
 use latchkey_language::{Diagnostic, Rule, Span};
 
 use super::answer::by;
+use super::pin::needs_item;
 use super::{Changes, Report};
 use crate::check::flow::{Group, Placed, fixes, groups};
 use crate::check::truth::{Passed, each, plain};
 use crate::model::{
     BindingId, Contract, Ending, ExprKind, FailureKind, Given, Leg, Model, OnFailure, PutMode,
-    StepKind, each_step,
+    StepKind, Verb, each_step,
 };
 
 pub(super) fn check<'a>(model: &'a Model, changes: &Changes<'a>, report: &mut Report) {
@@ -16,7 +17,8 @@ pub(super) fn check<'a>(model: &'a Model, changes: &Changes<'a>, report: &mut Re
         for group in groups(model, contract) {
             for placed in &group.legs {
                 let found = Found { model, contract, changes, group: &group, placed };
-                if let Some(told) = found.race().or_else(|| found.taken()) {
+                let told = found.race().or_else(|| found.taken()).or_else(|| found.gone());
+                if let Some(told) = told {
                     report.raise(told, &placed.step.waivers);
                 }
             }
@@ -148,6 +150,38 @@ impl<'a> Found<'a, '_> {
                     // What is shown is as it was read, and not what made the condition false.
                     && !reads(a)
             })
+    }
+
+    /// A condition that is false as well if the item is gone, with another answer than the read that found it.
+    fn gone(&self) -> Option<Diagnostic> {
+        let leg: &Leg = self.placed.leg;
+        let failure = leg.failure.as_ref().filter(|_| leg.absent.is_none())?;
+        let (status, code, _) = problem(failure)?;
+        let conditional = leg.condition.is_some() || leg.verb == Verb::Update;
+        let other = self.changes.removal(leg.entity).first().filter(|_| conditional)?;
+        let mut found = self.group.way.found.iter().filter(|(_, there, _)| *there);
+        let (binding, _, span) = found.find(|(binding, ..)| self.group.is_on(leg, *binding))?;
+        let (_, read) = self.group.read_of(*binding)?;
+        let (first, named, _) = problem(read.failure.as_ref()?)?;
+        // A leg before it that needs the item is refused first.
+        let mut before = self.group.legs.iter().map(|placed| placed.leg);
+        let mut before = before.by_ref().take_while(|other| !std::ptr::eq(*other, leg));
+        let held = before.any(|other| {
+            self.group.is_on(other, *binding) && self.group.insists(other).iter().any(needs_item)
+        });
+        if (first, named) == (status, code) || held {
+            return None;
+        }
+        let message = format!("a call that loses a race is told `{status} {code}`");
+        Some(
+            Diagnostic::new(Rule::StaleAnswer, failure.span, message)
+                .other(*span, "a call that comes second is answered here")
+                .why(format!(
+                    "{} may remove the item after it was found, and the write is then refused for that",
+                    by(self.contract, other)
+                ))
+                .help(format!("write `else absent {first} {named}` before the `else`")),
+        )
     }
 
     /// A `put … if absent` behind a read that found nothing, with another answer than the test of that read.

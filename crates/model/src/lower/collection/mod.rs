@@ -319,7 +319,8 @@ fn taken(
 ) -> StepKind {
     scope.taken.insert(binding, part);
     let (binding, also, what) = (Some(binding), Vec::new(), What::Part(part));
-    StepKind::Read(Box::new(Read { binding, entity, also, strong, what, failure, span }))
+    let snapshot = None;
+    StepKind::Read(Box::new(Read { binding, entity, also, strong, what, snapshot, failure, span }))
 }
 
 impl Unproved {

@@ -62,8 +62,13 @@ impl<'a> Words<'a> {
     }
 
     pub(in crate::explain) fn get(&self, op: &GetOp) -> String {
+        format!("{}{}", self.got(op), self.strength(&op.strong))
+    }
+
+    /// A `get`, but for how it is read.
+    pub(in crate::explain) fn got(&self, op: &GetOp) -> String {
         let of = self.key(&self.givens(op.entity, &op.key));
-        format!("get {}{of}{}", self.entity(op.entity), self.strength(&op.strong))
+        format!("get {}{of}", self.entity(op.entity))
     }
 
     fn strength(&self, strength: &Strength) -> String {

@@ -1,0 +1,487 @@
+//! `stale-answer`: an answer or a refusal that rests on reads of two moments.
+//!
+//! Between two strong reads another call may change both of what they read. The call then goes by the first item as it
+//! was before, and by the second as it is after, and no order of the two calls gives such an answer. One contract that
+//! changes both does it, and so do two of which the second goes by what the first has written. A query, and a batch, can
+//! be of two moments by itself: it may see a part of a transaction. What a commit pins is looked at when it is made.
+
+mod who;
+
+use std::cell::OnceCell;
+use std::cmp::Ordering;
+use std::collections::HashSet;
+
+use latchkey_language::{Diagnostic, Rule, Span};
+
+use self::who::{goes_by, is_seen_in_part, legs_on, makes_both, points};
+use super::answer::{by, shown_facts};
+use super::pin::{Pin, held};
+use super::story::named;
+use super::{Changes, Fact, Report, Use, collect, culprits, entity_of, which_item};
+use crate::check::each_read;
+use crate::check::flow::{Group, groups, moments};
+use crate::check::truth::{Passed, plain};
+use crate::model::{
+    BindingId, Contract, EntityId, Expr, ExprKind, FailureKind, Kind, Model, OnFailure, Part, Read,
+    Step, StepKind, Strong, What, each_step,
+};
+
+pub(super) fn check<'a>(model: &'a Model, changes: &Changes<'a>, report: &mut Report) {
+    let search = Search { model, changes, transactions: OnceCell::new() };
+    for contract in &model.contracts {
+        let mut told: HashSet<Span> = HashSet::new();
+        for group in moments(model, contract) {
+            for found in search.torn(contract, &group) {
+                // The second read is told of once, wherever its result is used.
+                if told.insert(found.second.read.span) {
+                    let step = step_of(contract, found.second.read);
+                    let waivers = step.map_or(&[][..], |step| &step.waivers);
+                    report.raise(search.story(contract, &group, &found), waivers);
+                }
+            }
+        }
+    }
+}
+
+/// A fact, and the read that it is of.
+#[derive(Clone, Copy)]
+struct Seen<'a, 'u> {
+    used: &'u Use<'a>,
+    read: &'a Read,
+    /// The place of the read among those of the way.
+    at: usize,
+}
+
+/// Two facts of two moments, and who can come in between.
+struct Torn<'a> {
+    first: Told<'a>,
+    second: Told<'a>,
+    culprit: Culprit<'a>,
+}
+
+struct Told<'a> {
+    fact: Fact<'a>,
+    read: &'a Read,
+}
+
+/// Who changes the first and the second.
+enum Culprit<'a> {
+    One(&'a Contract),
+    Two(&'a Contract, &'a Contract),
+}
+
+struct Search<'a, 'c> {
+    model: &'a Model,
+    changes: &'c Changes<'a>,
+    /// All writes of the document, once someone asks for them.
+    transactions: OnceCell<Vec<(&'a Contract, Group<'a>)>>,
+}
+
+impl<'a> Search<'a, '_> {
+    /// The pairs of facts of two moments that what happens here rests on, one for each second read.
+    fn torn(&self, contract: &'a Contract, group: &Group<'a>) -> Vec<Torn<'a>> {
+        let uses = self.rests_on(contract, group);
+        let guards = group.legs.last().map_or(&[][..], |leg| &leg.guards);
+        let seen = uses.iter().filter_map(|used| {
+            let (at, read) = moment(group, used.fact.binding())?;
+            Some(Seen { used, read, at })
+        });
+        let seen: Vec<Seen<'a, '_>> = seen
+            .filter(|seen| !matches!(seen.read.strong, Strong::No))
+            .filter(|seen| held(self.model, contract, group, guards, seen.used) == Pin::Nothing)
+            .collect();
+        let mut found: Vec<Torn<'a>> = Vec::new();
+        // One contract that changes both is told before two that do.
+        for alone in [true, false] {
+            for second in &seen {
+                if found.iter().any(|torn| std::ptr::eq(torn.second.read, second.read)) {
+                    continue;
+                }
+                let culprit = seen.iter().find_map(|first| {
+                    let culprit = self.culprit(contract, group, first, second);
+                    let culprit = culprit.filter(|it| !alone || matches!(it, Culprit::One(_)));
+                    culprit.map(|culprit| (first, culprit))
+                });
+                if let Some((first, culprit)) = culprit {
+                    let told = |seen: &Seen<'a, '_>| Told {
+                        fact: seen.used.fact.clone(),
+                        read: seen.read,
+                    };
+                    found.push(Torn { first: told(first), second: told(second), culprit });
+                }
+            }
+        }
+        found
+    }
+
+    /// Who can come between two reads, or into one.
+    fn culprit(
+        &self,
+        contract: &'a Contract,
+        group: &Group<'a>,
+        first: &Seen<'a, '_>,
+        second: &Seen<'a, '_>,
+    ) -> Option<Culprit<'a>> {
+        match first.at.cmp(&second.at) {
+            Ordering::Less
+                if !first.read.is_with(second.read)
+                    && !self.is_read_again(group, first, second) =>
+            {
+                self.between(contract, group, first, second)
+            }
+            Ordering::Equal => self.within(contract, first, second),
+            _ => None,
+        }
+    }
+
+    /// What an answer or a refusal rests on: the tests on the way, and what it shows.
+    fn rests_on(&self, contract: &'a Contract, group: &Group<'a>) -> Vec<Use<'a>> {
+        let mut found = Vec::new();
+        let refusal = refusal(group.step);
+        // What would be answered with the same words does not matter.
+        let same = |failure: Option<&OnFailure>| {
+            failure.and_then(problem).is_some_and(|other| refusal == Some(other))
+        };
+        for passed in &group.way.tests {
+            if passed.truth && same(failure_of(contract, passed.test)) {
+                continue;
+            }
+            for atom in passed.atoms(&group.lets) {
+                collect(group, atom.test, Some(atom), &mut found);
+            }
+        }
+        for (binding, there, span) in &group.way.found {
+            let read = group.read_of(*binding).map(|(_, read)| read);
+            if *there && same(read.and_then(|read| read.failure.as_ref())) {
+                continue;
+            }
+            let fact = if *there { Fact::There(*binding) } else { Fact::NotThere(*binding) };
+            found.push(Use { fact, span: *span, test: None });
+        }
+        if let StepKind::Return(answer) = &group.step.kind {
+            found.extend(shown_facts(self.model, contract, group, answer));
+            let lists = answer.binding.into_iter().chain(answer.with.iter().filter_map(|given| {
+                match &plain(&group.lets, &given.value).kind {
+                    ExprKind::Binding(binding) => Some(*binding),
+                    _ => None,
+                }
+            }));
+            for binding in lists {
+                let fact = match contract.bindings[binding].kind {
+                    Kind::Page(_) | Kind::Collection(_) => Fact::Items(binding, None),
+                    Kind::Item(_) => Fact::There(binding),
+                    _ => continue,
+                };
+                found.push(Use { fact, span: group.step.span, test: None });
+            }
+        }
+        for failure in group.step.failures() {
+            if let FailureKind::Problem { with, .. } = &failure.kind {
+                with.iter().for_each(|given| collect(group, &given.value, None, &mut found));
+            }
+        }
+        which_item(contract, group, &mut found);
+        found
+    }
+
+    /// Who can change the first fact, and then the second, between the two reads.
+    fn between(
+        &self,
+        contract: &'a Contract,
+        group: &Group<'a>,
+        first: &Seen<'a, '_>,
+        second: &Seen<'a, '_>,
+    ) -> Option<Culprit<'a>> {
+        let breaks = self.breaks(contract, first);
+        let mut makes = self.makes(contract, second);
+        if let Some(name) = points(first.read, second.read) {
+            // What an item points to was made with the item, or with that value of it.
+            makes.retain(|other| !makes_both(other, (first.read.entity, name), second.read.entity));
+        }
+        let entity = entity_of(contract, first.used.fact.binding())?;
+        let is_one = self.is_one_item(group, first.read, second.read);
+        let kept = || self.changes.removal(entity).is_empty();
+        if is_one && matches!(second.used.fact, Fact::There(_)) && kept() {
+            return None;
+        }
+        // A call that writes one item of an entity does not change two of them.
+        let by_key = |read: &Read| matches!(read.what, What::Get(_));
+        let of_one = first.read.entity == second.read.entity;
+        let two = of_one && by_key(first.read) && by_key(second.read) && !is_one;
+        let both = breaks.iter().filter(|one| !two || legs_on(one, entity) > 1);
+        if let Some(one) = both.into_iter().find(|one| contains(&makes, one)) {
+            return Some(Culprit::One(one));
+        }
+        let removed = matches!(first.used.fact, Fact::There(_));
+        let mut follows = makes.iter().filter(|other| {
+            let touched = goes_by(other, entity, removed);
+            touched > usize::from(two)
+        });
+        let then = follows.next()?;
+        breaks.first().map(|one| Culprit::Two(one, then))
+    }
+
+    /// Whether two reads are of one item.
+    fn is_one_item(&self, group: &Group<'a>, a: &'a Read, b: &'a Read) -> bool {
+        let names = self.model.entities[a.entity].key.attributes();
+        a.entity == b.entity
+            && names.into_iter().all(|name| {
+                let part = |read: &Read| group.given_part(read.binding?, name);
+                part(a).zip(part(b)).is_some_and(|(a, b)| group.equal(&[], a, b))
+            })
+    }
+
+    /// Whether the item of the first fact is read once more with the second, and is still so.
+    fn is_read_again(
+        &self,
+        group: &Group<'a>,
+        first: &Seen<'a, '_>,
+        second: &Seen<'a, '_>,
+    ) -> bool {
+        let binding = first.used.fact.binding();
+        let key = &self.model.entities[first.read.entity].key;
+        let is_it = |read: &&'a Read| {
+            !std::ptr::eq(*read, first.read)
+                && (read.is_with(second.read) || std::ptr::eq(*read, second.read))
+                && self.is_one_item(group, first.read, read)
+        };
+        let mut again = group.way.reads.iter().map(|(read, _)| *read).filter(|read| is_it(&read));
+        let is_there = |item: BindingId| {
+            let mut found = group.way.found.iter();
+            found.any(|(other, there, _)| *other == item && *there)
+        };
+        again.any(|read| match (&first.used.fact, read.binding) {
+            (_, None) | (Fact::NotThere(_) | Fact::Items(..), _) => false,
+            (Fact::There(_), Some(item)) => is_there(item),
+            (Fact::Attribute(_, name), Some(item)) if key.tells(name) => is_there(item),
+            (Fact::Attribute(_, name), Some(item)) => {
+                let is = |expr: &Expr, of: BindingId| {
+                    matches!(&plain(&group.lets, expr).kind, ExprKind::Attribute(other, attribute)
+                        if *other == of && attribute == name)
+                };
+                group.known(&[]).iter().filter_map(Passed::equality).any(|(a, b)| {
+                    (is(a, binding) && is(b, item)) || (is(b, binding) && is(a, item))
+                })
+            }
+        })
+    }
+
+    /// Who can make a fact untrue that a read has found.
+    fn breaks(&self, contract: &'a Contract, seen: &Seen<'a, '_>) -> Vec<&'a Contract> {
+        let mut all = culprits(self.model, contract, self.changes, &seen.used.fact);
+        if matches!(seen.read.what, What::Query(_)) && !matches!(seen.used.fact, Fact::There(_)) {
+            all.extend(self.others(contract, seen));
+        }
+        all
+    }
+
+    /// Who can make a fact true that a read finds.
+    fn makes(&self, contract: &'a Contract, seen: &Seen<'a, '_>) -> Vec<&'a Contract> {
+        let Some(id) = entity_of(contract, seen.used.fact.binding()) else { return Vec::new() };
+        let by_key = matches!(seen.read.what, What::Get(_));
+        // Nobody asks by a key that is not made yet.
+        let made = || self.changes.made_under_known_keys(id);
+        match &seen.used.fact {
+            Fact::Attribute(_, name) if self.model.entities[id].key.tells(name) => Vec::new(),
+            Fact::Attribute(_, name) if by_key => {
+                let mut all = self.changes.attribute(id, name);
+                all.extend(made());
+                all
+            }
+            Fact::There(_) if by_key => made().to_vec(),
+            Fact::NotThere(_) => self.changes.removal(id).to_vec(),
+            Fact::There(_) => self.changes.making(id).to_vec(),
+            Fact::Attribute(..) | Fact::Items(..) => {
+                let mut all = culprits(self.model, contract, self.changes, &seen.used.fact);
+                all.extend(self.others(contract, seen));
+                all
+            }
+        }
+    }
+
+    /// Who can make a query find other items.
+    fn others(&self, contract: &'a Contract, seen: &Seen<'a, '_>) -> Vec<&'a Contract> {
+        let Some(id) = entity_of(contract, seen.used.fact.binding()) else { return Vec::new() };
+        [self.changes.making(id), self.changes.removal(id)].concat()
+    }
+
+    /// Who can change two items of one query or batch in one transaction, of which the read may see one.
+    fn within(
+        &self,
+        contract: &'a Contract,
+        first: &Seen<'a, '_>,
+        second: &Seen<'a, '_>,
+    ) -> Option<Culprit<'a>> {
+        let (one, other) = (first.used.fact.binding(), second.used.fact.binding());
+        // One item is of one moment.
+        let is_one = |binding| {
+            let part = contract.read_of(binding).map(|read| &read.what);
+            matches!(part, Some(What::Part(Part { one: true, .. })))
+        };
+        if one == other && is_one(one) {
+            return None;
+        }
+        let torn = match &first.read.what {
+            What::Query(_) => true,
+            What::Batch(batch) => !batch.snapshot,
+            What::Get(_) | What::Part(_) => false,
+        };
+        let of_several = |fact: &Fact<'_>| !matches!(fact, Fact::There(_));
+        if !torn || !of_several(&first.used.fact) || !of_several(&second.used.fact) {
+            return None;
+        }
+        let entities = |binding| match entity_of(contract, binding) {
+            Some(entity) => vec![entity],
+            None => first.read.entities().collect(),
+        };
+        let of_read: HashSet<EntityId> = [one, other].into_iter().flat_map(entities).collect();
+        let names = [&first.used.fact, &second.used.fact].map(|fact| match fact {
+            Fact::Attribute(_, name) | Fact::Items(_, Some(name)) => Some(*name),
+            _ => None,
+        });
+        let all = self.transactions.get_or_init(|| {
+            let of = |other| groups(self.model, other).into_iter().map(move |group| (other, group));
+            self.model.bodies().into_iter().flat_map(of).collect()
+        });
+        let mut all = all.iter();
+        let found = all.find(|(_, group)| is_seen_in_part(self.model, group, &of_read, &names));
+        found.map(|(other, _)| Culprit::One(other))
+    }
+
+    fn story(&self, contract: &Contract, group: &Group<'a>, torn: &Torn<'a>) -> Diagnostic {
+        let (first, second) = (&torn.first, &torn.second);
+        let name = |told: &Told<'_>| {
+            let binding = told.fact.binding();
+            named(&contract.bindings[binding].name, &told.fact)
+        };
+        let itself = std::ptr::eq(first.read, second.read);
+        let message = match itself {
+            true => format!("{} may be of two moments", name(second)),
+            false => format!("{} may be of another moment than {}", name(second), name(first)),
+        };
+        let mut diagnostic = Diagnostic::new(Rule::StaleAnswer, second.read.span, message);
+        if !itself {
+            diagnostic = diagnostic.other(first.read.span, "read here first");
+        }
+        let place = place(group);
+        if ![first.read.span, second.read.span].contains(&place) {
+            diagnostic = diagnostic.other(place, "and this goes by both");
+        }
+        let happens = match &torn.culprit {
+            Culprit::One(one) if itself => format!(
+                "{} writes two of these items in one transaction, and the read may see one of the writes alone",
+                by(contract, one)
+            ),
+            Culprit::One(one) => {
+                format!("between the two reads, {} may change both", by(contract, one))
+            }
+            Culprit::Two(one, then) => format!(
+                "between the two reads, {} may change the first, and then {}, which goes by it, the second",
+                by(contract, one),
+                by(contract, then)
+            ),
+        };
+        diagnostic
+            .why(format!("{happens}: no order of the calls gives the answer that comes of it"))
+            .help(remedy(contract, torn))
+    }
+}
+
+/// What to write instead.
+fn remedy(contract: &Contract, torn: &Torn<'_>) -> String {
+    let (first, second) = (torn.first.read, torn.second.read);
+    if std::ptr::eq(first, second) {
+        return match &first.what {
+            What::Batch(_) => "write `snapshot` behind the `get`".to_owned(),
+            _ => "read the items with a `get … snapshot`, or say in a waiver why a part of a change may be shown"
+                .to_owned(),
+        };
+    }
+    match (&first.what, &second.what) {
+        (What::Get(_), What::Get(key)) => {
+            let names = |read: &Read| {
+                read.binding.map_or_else(String::new, |id| contract.bindings[id].name.clone())
+            };
+            let (a, b) = (names(first), names(second));
+            let depends = key.iter().any(|given| {
+                let mut depends = false;
+                given.value.walk(&mut |part| {
+                    depends |= matches!(&part.kind, ExprKind::Binding(id) | ExprKind::Attribute(id, _)
+                        if Some(*id) == first.binding);
+                });
+                depends
+            });
+            match depends {
+                false => format!("read both at one instant: `snapshot {{ {a} = get …  {b} = get … }}`"),
+                true => format!(
+                    "behind this, read both again at one instant with `snapshot {{ … }}`, and go by that; if the key of \
+                     `{b}` is another by then, `else retry`"
+                ),
+            }
+        }
+        _ => "a query is never of one moment with another read: decide in the transaction by a guard that is \
+              `unchanged`, or say in a waiver why such an answer does no harm"
+            .to_owned(),
+    }
+}
+
+/// The read that a binding's values are of: of a part, the query it was taken from.
+fn moment<'a>(group: &Group<'a>, binding: BindingId) -> Option<(usize, &'a Read)> {
+    let (at, read) = group.read_of(binding)?;
+    let (at, read) = match &read.what {
+        What::Part(part) => group.read_of(part.of)?,
+        _ => (at, read),
+    };
+    // What was read before the last commit is of another unit.
+    let (_, before) = group.way.reads.get(at)?;
+    (*before == group.way.written.len()).then_some((at, read))
+}
+
+/// The status and the code of a refusal that shows nothing else.
+fn problem(failure: &OnFailure) -> Option<(u16, &str)> {
+    match &failure.kind {
+        FailureKind::Problem { status, code, with, .. } if with.is_empty() => Some((*status, code)),
+        _ => None,
+    }
+}
+
+/// What a step refuses with, if it refuses in one way.
+fn refusal(step: &Step) -> Option<(u16, &str)> {
+    let mut failures = step.failures();
+    let first = failures.next().and_then(problem);
+    first.filter(|_| failures.next().is_none())
+}
+
+/// What is done if a test does not hold.
+fn failure_of<'a>(contract: &'a Contract, test: &Expr) -> Option<&'a OnFailure> {
+    let mut found = None;
+    each_step(&contract.steps, &mut |step| {
+        if let StepKind::Require(other, Some(failure)) | StepKind::Match(other, Some(failure)) =
+            &step.kind
+            && std::ptr::eq(other, test)
+        {
+            found = Some(failure);
+        }
+    });
+    found
+}
+
+fn contains(all: &[&Contract], one: &Contract) -> bool {
+    all.iter().any(|other| std::ptr::eq(*other, one))
+}
+
+fn step_of<'a>(contract: &'a Contract, read: &Read) -> Option<&'a Step> {
+    let mut found = None;
+    each_read(contract, |other, step| {
+        if std::ptr::eq(other, read) {
+            found = Some(step);
+        }
+    });
+    found
+}
+
+/// Where an answer or a refusal is written.
+fn place(group: &Group<'_>) -> Span {
+    let mut failures = group.step.failures();
+    failures.next().map_or(group.step.span, |failure| failure.span)
+}

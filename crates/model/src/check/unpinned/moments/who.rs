@@ -1,0 +1,125 @@
+//! Which contracts can change two things that a call reads one after the other.
+
+use std::collections::HashSet;
+
+use crate::check::flow::Group;
+use crate::model::{
+    Contract, EntityId, ExprKind, Leg, Model, PutMode, Read, StepKind, Verb, What, each_step,
+};
+
+/// How many items of an entity a contract goes by that can come after another which has written one. A contract that
+/// needs the item does not follow its removal, and one that makes it anew leaves it as it was.
+pub(super) fn goes_by(contract: &Contract, entity: EntityId, removed: bool) -> usize {
+    let mut found = 0;
+    each_step(&contract.steps, &mut |step| match &step.kind {
+        StepKind::Read(read) => {
+            let needs = matches!(read.what, What::Get(_)) && read.failure.is_some();
+            let many = !matches!(read.what, What::Get(_));
+            if read.entities().any(|other| other == entity) && !(removed && needs) {
+                found += 1 + usize::from(many);
+            }
+        }
+        // A `put … if absent` does not happen while the item is there.
+        StepKind::Write(leg)
+            if leg.entity == entity
+                && leg.target.is_none()
+                && leg.put != Some(PutMode::IfAbsent)
+                && !removed =>
+        {
+            found += 1;
+        }
+        _ => {}
+    });
+    found
+}
+
+/// How many items of an entity a contract writes.
+pub(super) fn legs_on(contract: &Contract, entity: EntityId) -> usize {
+    let mut found = 0;
+    each_step(&contract.steps, &mut |step| match &step.kind {
+        StepKind::Write(leg) if leg.entity == entity && leg.verb != Verb::Check => found += 1,
+        // An `each` writes several.
+        StepKind::Each(_) => found += 1,
+        _ => {}
+    });
+    found
+}
+
+/// The attribute of the first item that says which item the second read is of.
+pub(super) fn points<'a>(first: &Read, second: &'a Read) -> Option<&'a str> {
+    let What::Get(key) = &second.what else { return None };
+    let mut found = None;
+    for given in key {
+        given.value.walk(&mut |part| {
+            if let ExprKind::Attribute(binding, name) = &part.kind
+                && Some(*binding) == first.binding
+            {
+                found = Some(name.as_str());
+            }
+        });
+    }
+    found
+}
+
+/// Whether a contract that makes items of an entity also writes the attribute by which they are found.
+pub(super) fn makes_both(
+    contract: &Contract,
+    (from, name): (EntityId, &str),
+    entity: EntityId,
+) -> bool {
+    let (mut points, mut makes) = (false, false);
+    each_step(&contract.steps, &mut |step| {
+        if let StepKind::Write(leg) = &step.kind {
+            let mut given = leg.values.iter().chain(&leg.key);
+            points |= leg.entity == from
+                && matches!(leg.verb, Verb::Put | Verb::Update | Verb::Upsert)
+                && given.any(|given| given.attribute == name);
+            makes |= leg.entity == entity && leg.verb == Verb::Put;
+        }
+    });
+    points && makes
+}
+
+/// Whether two writes of one transaction are of items that one query reads, so that it may see one of them.
+pub(super) fn is_seen_in_part(
+    model: &Model,
+    group: &Group<'_>,
+    entities: &HashSet<EntityId>,
+    names: &[Option<&str>],
+) -> bool {
+    let changes = |leg: &Leg| match leg.verb {
+        Verb::Put | Verb::Upsert | Verb::Delete => true,
+        Verb::Update => {
+            let mut set = leg.values.iter().chain(&leg.adds).map(|given| given.attribute.as_str());
+            set.any(|name| names.contains(&Some(name)))
+                || leg.removes.iter().any(|name| names.contains(&Some(name.as_str())))
+        }
+        Verb::Check => false,
+    };
+    let mut legs = Vec::new();
+    for placed in &group.legs {
+        if entities.contains(&placed.leg.entity) && changes(placed.leg) {
+            // An `each` makes several of one leg.
+            legs.extend(std::iter::repeat_n(placed.leg, if placed.each.is_some() { 2 } else { 1 }));
+        }
+    }
+    legs.iter().enumerate().any(|(at, one)| {
+        legs.iter().skip(at + 1).any(|other| may_share_partition(model, group, one, other))
+    })
+}
+
+/// Whether two writes can be of one partition: not if a part of it is given as two different values.
+fn may_share_partition<'a>(model: &'a Model, group: &Group<'a>, a: &'a Leg, b: &'a Leg) -> bool {
+    let part = |leg: &'a Leg, name: &str| {
+        let given = leg.key.iter().find(|given| given.attribute == name).map(|given| &given.value);
+        given.or_else(|| leg.target.and_then(|target| group.given_part(target, name)))
+    };
+    let template = |leg: &Leg| &model.entities[leg.entity].key.partition;
+    let (one, other) = (template(a).holes(), template(b).holes());
+    let names =
+        one.map(|hole| hole.attribute.as_str()).zip(other.map(|hole| hole.attribute.as_str()));
+    names.into_iter().all(|(x, y)| match (part(a, x), part(b, y)) {
+        (Some(x), Some(y)) => group.equal(&[], x, y),
+        _ => true,
+    })
+}
