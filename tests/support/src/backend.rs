@@ -97,7 +97,11 @@ fn keep(endpoint: &str, table: &str) {
         // The next name behind one that is just before it.
         let before: String = name.chars().take(name.chars().count() - 1).collect();
         let listed = ask("ListTables", &json!({"ExclusiveStartTableName": before, "Limit": 1}));
-        if listed["TableNames"][0] == name {
+        if listed["TableNames"][0] != name {
+            continue;
+        }
+        let told = ask("DescribeTimeToLive", &json!({"TableName": name}));
+        if told["TimeToLiveDescription"]["TimeToLiveStatus"] == "ENABLED" {
             let off = json!({"AttributeName": "expires", "Enabled": false});
             ask("UpdateTimeToLive", &json!({"TableName": name, "TimeToLiveSpecification": off}));
         }
