@@ -26,6 +26,7 @@ mod lottery;
 mod participants;
 mod participation;
 mod participation_admin;
+mod participation_events;
 mod participation_lists;
 mod participation_poisoned;
 mod participation_stored;
