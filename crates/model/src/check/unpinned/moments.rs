@@ -245,7 +245,7 @@ impl<'a> Search<'a, '_> {
                 && (read.is_with(second.read) || std::ptr::eq(*read, second.read))
                 && self.is_one_item(group, first.read, read)
         };
-        let mut again = group.way.reads.iter().map(|(read, _)| *read).filter(|read| is_it(&read));
+        let mut again = group.way.reads.iter().map(|(read, _)| *read).filter(|read| is_it(read));
         let is_there = |item: BindingId| {
             let mut found = group.way.found.iter();
             found.any(|(other, there, _)| *other == item && *there)
