@@ -47,8 +47,10 @@ fn is_found(what: &str, text: &str, rule: Rule, contracts: &[&str]) {
 #[test]
 fn the_hostel_has_no_mistakes_and_loses_nothing() {
     let found = latchkey_model::check(HOSTEL).diagnostics;
-    let told: Vec<String> =
-        found.iter().map(|one| format!("{}: {}", one.rule, one.message)).collect();
+    // That it reads at two moments is told as a warning, and found below.
+    let found =
+        found.iter().filter(|one| (one.rule, one.level) != (Rule::StaleAnswer, Level::Warning));
+    let told: Vec<String> = found.map(|one| format!("{}: {}", one.rule, one.message)).collect();
     assert_eq!(told, Vec::<String>::new());
     let report = searched(HOSTEL, &[], true);
     assert!(report.unsearched.is_empty(), "{:?}", report.unsearched);
