@@ -12,7 +12,7 @@ use latchkey_embedded::{Options, Store};
 use latchkey_race::Memory;
 use latchkey_runtime::System;
 use latchkey_table::{
-    Answer, BatchGet, Consistency, Delete, Error, Get, Got, GotMany, Index, Item, Key,
+    Answer, BatchGet, Consistency, Delete, Error, Get, Got, GotMany, Index, IndexScan, Item, Key,
     KeyAttribute, KeyNames, Page, Projection, Put, Query, Request, Returning, Schema, SnapshotGet,
     Transact, Transacted, Update, Wrote,
 };
@@ -185,6 +185,10 @@ impl Backend {
     }
 
     pub(crate) async fn query(&self, request: &Query) -> Result<Page, Error> {
+        self.ask(request.clone()).await
+    }
+
+    pub(crate) async fn scan_index(&self, request: &IndexScan) -> Result<Page, Error> {
         self.ask(request.clone()).await
     }
 

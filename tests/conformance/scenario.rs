@@ -131,6 +131,7 @@ fn of_reads() -> Vec<Scenario> {
         scenario!(filters::what_is_dropped_is_paid_for needs Capacity),
         scenario!(filters::a_filter_tests_what_a_condition_does),
         scenario!(filters::no_filter_tests_a_key_of_its_query),
+        scenario!(filters::a_scan_of_an_index_meets_every_item_once),
         scenario!(places::a_page_begins_behind_a_key_that_was_never_there),
         scenario!(places::a_page_of_an_index_begins_behind_an_item_of_another_partition),
         scenario!(places::a_page_of_numbers_begins_behind_one_that_was_never_there),

@@ -31,6 +31,11 @@ impl Backend for DynamoDb {
             Request::Query(query) => {
                 Answering::waiting(async move { self.query(&query, until).await.map(Answer::Page) })
             }
+            Request::IndexScan(scan) => {
+                Answering::waiting(
+                    async move { self.scan_index(&scan, until).await.map(Answer::Page) },
+                )
+            }
             Request::Put(put, returning) => Answering::waiting(async move {
                 self.put(&put, returning, until).await.map(Answer::Wrote)
             }),

@@ -1,8 +1,8 @@
 //! Gets and queries.
 
 use aws_sdk_dynamodb::types::{ConsumedCapacity, ReturnConsumedCapacity};
-use latchkey_table::render::{GetItem, Query as RenderedQuery};
-use latchkey_table::{Capacity, Error, Get, Got, Item, Page, Query};
+use latchkey_table::render::{GetItem, Query as RenderedQuery, Scan as RenderedScan};
+use latchkey_table::{Capacity, Consistency, Error, Get, Got, IndexScan, Item, Page, Query};
 use tokio::time::Instant;
 
 use crate::client::{DynamoDb, patiently};
@@ -75,6 +75,47 @@ impl DynamoDb {
         let bytes = items.iter().map(Item::size).sum();
         let capacity = read_units(answer.consumed_capacity.as_ref())
             .unwrap_or_else(|| Capacity::read(bytes, request.consistency));
+        Ok(Page { items, resume, read, capacity })
+    }
+}
+
+impl DynamoDb {
+    /// Reads a part of an index, in an order of the service's own.
+    pub async fn scan_index(&self, request: &IndexScan, deadline: Instant) -> Result<Page, Error> {
+        request.validate()?;
+        patiently(deadline, Effect::None, || self.scan_index_once(request)).await
+    }
+
+    async fn scan_index_once(&self, request: &IndexScan) -> Result<Page, Error> {
+        let rendered = RenderedScan::of(request)?;
+        let limit = rendered.limit.map(|limit| i32::try_from(limit).unwrap_or(i32::MAX));
+        let sent = self
+            .client
+            .scan()
+            .table_name(rendered.table_name.as_str())
+            .index_name(rendered.index_name.as_str())
+            .set_filter_expression(rendered.filter)
+            .set_expression_attribute_names(names(&rendered.placeholders))
+            .set_expression_attribute_values(values(rendered.placeholders))
+            .set_limit(limit)
+            .set_exclusive_start_key(rendered.exclusive_start_key.map(to_item))
+            .return_consumed_capacity(ReturnConsumedCapacity::Total)
+            .send();
+        let answer =
+            sent.await.map_err(|error| meaning(&error, &request.table.name, Effect::None))?;
+        let items = answer.items.ok_or_else(|| foreign(Foreign))?.into_iter().map(from_item);
+        let items: Vec<Item> = items.collect::<Result<_, _>>().map_err(foreign)?;
+        let last = answer.last_evaluated_key.filter(|key| !key.is_empty());
+        let last = last.map(from_item).transpose().map_err(foreign)?;
+        let resume =
+            last.map(|last| request.behind(&last)).transpose().map_err(|_| foreign(Foreign))?;
+        let read = match request.filter {
+            Some(_) => usize::try_from(answer.scanned_count).map_err(|_| foreign(Foreign))?,
+            None => items.len(),
+        };
+        let bytes = items.iter().map(Item::size).sum();
+        let capacity = read_units(answer.consumed_capacity.as_ref())
+            .unwrap_or_else(|| Capacity::read(bytes, Consistency::Eventual));
         Ok(Page { items, resume, read, capacity })
     }
 }

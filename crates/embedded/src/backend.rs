@@ -20,6 +20,7 @@ impl Backend for Store {
             Request::BatchGet(get) => self.batch_get(&get).map(Answer::GotMany),
             Request::SnapshotGet(get) => self.snapshot_get(&get).map(Answer::GotMany),
             Request::Query(query) => self.query(&query).map(Answer::Page),
+            Request::IndexScan(scan) => self.scan_index(&scan).map(Answer::Page),
             Request::Put(put, returning) => return written(self.put(put, returning)),
             Request::Update(update, returning) => return written(self.update(update, returning)),
             Request::Delete(delete, returning) => return written(self.delete(delete, returning)),

@@ -1,8 +1,8 @@
 //! Reads. Each read uses one snapshot.
 
 use latchkey_table::{
-    BatchGet, Capacity, Condition, Direction, Error, Get, Got, GotMany, Invalid, Item, Key, Page,
-    Query, SnapshotGet, holds,
+    BatchGet, Capacity, Condition, Consistency, Direction, Error, Get, Got, GotMany, IndexScan,
+    Invalid, Item, Key, Page, Query, Resume, SnapshotGet, holds,
 };
 use latchkey_value::limits::{QUERY_BYTES_MAX, SNAPSHOT_BYTES_MAX};
 
@@ -90,7 +90,30 @@ impl Seen {
                 }
             })
             .map_err(unavailable)?;
-        reading.into_page(request)
+        let last = reading.last().map(|last| request.behind(last)).transpose()?;
+        Ok(reading.into_page(last, request.consistency))
+    }
+
+    pub(crate) fn scan_index(&self, request: &IndexScan) -> Result<Page, Error> {
+        request.validate()?;
+        let entry = self.catalog.find(&request.table)?;
+        let missing = || Invalid::NoIndex { name: request.index.clone() };
+        let (index, space) = entry.index(&request.index).ok_or_else(missing)?;
+        let mut range = space.whole();
+        if let Some(resume) = &request.resume {
+            range.start = space.resume_key(resume);
+            range.start.push(0);
+        }
+        let limit = request.limit.and_then(|limit| usize::try_from(limit).ok());
+        let mut reading = Reading::new(limit.unwrap_or(usize::MAX));
+        self.snapshot
+            .walk(&range, false, |key, _| {
+                let item = self.item_of_entry(entry, key, reading.items.last())?;
+                reading.add(index.cut(&entry.schema.key, item), request.filter.as_ref())
+            })
+            .map_err(unavailable)?;
+        let last = reading.last().map(|last| request.behind(last)).transpose()?;
+        Ok(reading.into_page(last, Consistency::Eventual))
     }
 
     /// An item and the bytes it counts for; 0 when it is not there.
@@ -182,12 +205,13 @@ impl Reading {
         Ok(if self.cut { Walk::Stop } else { Walk::On })
     }
 
-    fn into_page(self, request: &Query) -> Result<Page, Error> {
-        let resume = match self.dropped.as_ref().or(self.items.last()) {
-            Some(last) if self.cut => Some(request.behind(last)?),
-            _ => None,
-        };
-        let capacity = Capacity::read(self.bytes, request.consistency);
-        Ok(Page { items: self.items, resume, read: self.read, capacity })
+    /// The last item that was read, if there may be more behind it.
+    fn last(&self) -> Option<&Item> {
+        self.dropped.as_ref().or(self.items.last()).filter(|_| self.cut)
+    }
+
+    fn into_page(self, resume: Option<Resume>, consistency: Consistency) -> Page {
+        let capacity = Capacity::read(self.bytes, consistency);
+        Page { items: self.items, resume, read: self.read, capacity }
     }
 }

@@ -5,8 +5,8 @@ use std::sync::{Arc, PoisonError, RwLock};
 use std::thread::{self, JoinHandle};
 
 use latchkey_table::{
-    BatchGet, Delete, Error, Get, Got, GotMany, Leg, Page, Put, Query, Returning, Scan, Scanned,
-    Schema, SnapshotGet, Transact, Transacted, Update, Wrote,
+    BatchGet, Delete, Error, Get, Got, GotMany, IndexScan, Leg, Page, Put, Query, Returning, Scan,
+    Scanned, Schema, SnapshotGet, Transact, Transacted, Update, Wrote,
 };
 use redb::StorageBackend;
 use tokio::sync::oneshot;
@@ -153,6 +153,11 @@ impl Store {
     /// Reads several items as of one instant.
     pub fn snapshot_get(&self, request: &SnapshotGet) -> Result<GotMany, Error> {
         self.seen()?.snapshot_get(request)
+    }
+
+    /// Reads a part of an index, in the order of its keys.
+    pub fn scan_index(&self, request: &IndexScan) -> Result<Page, Error> {
+        self.seen()?.scan_index(request)
     }
 
     /// Reads a range of a partition of a table or of an index.

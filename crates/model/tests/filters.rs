@@ -255,3 +255,59 @@ fn the_values_of_a_filter_are_relied_on() {
     let eventual = found(TAKE, &steps("", check), STRONG);
     assert!(eventual.iter().any(|(rule, _)| *rule == "eventual-decision"), "{eventual:#?}");
 }
+
+/// The rules that a document breaks whose contract scans an index of deals.
+fn scans(query: &str, more: &str) -> Vec<&'static str> {
+    let text = format!(
+        "```contract\nsystem deals\ntable Deals {{ type kind }}\n\
+         entity Deal \"DEAL\" {{\nPK = \"DEAL#{{dealId}}\"\nSK = \"META\"\n\
+         dealId id, rank id?, price int 0..9\nindex Featured {{ PK = \"FEATURED#{{rank}}\" SK = \"{{dealId}}\" }}\n}}\n{more}\
+         contract D-1 \"Add\" {{\nPOST /deals/{{dealId}}\ninput rank id?, price Deal.price\nallow true\n\
+         deal = put Deal {{ dealId, rank, price }} if absent else 409 there\nreturn 201 deal\n\
+         consistency strong\nexpect 1 item\nrate 1/s\n}}\n\
+         contract D-2 \"Featured\" {{\nGET /featured\nallow true\n{query}\nreturn deals\n\
+         consistency eventual\nexpect 0.. items\nrate 1/s\n}}\n```\n"
+    );
+    let all = check(&text).diagnostics;
+    let quiet = ["unused", "never-written"];
+    let mut rules: Vec<_> = all.iter().map(|one| one.rule.slug()).collect();
+    rules.retain(|rule| !quiet.contains(rule));
+    rules.sort_unstable();
+    rules
+}
+
+#[test]
+fn a_scan_of_an_index_has_a_reason_a_bound_and_pages() {
+    let why = "waive scan \"few deals are featured\"\n";
+    let of = |query: &str| scans(&format!("{why}deals = query Deal {query}"), "");
+    let bare = |query: &str| scans(&format!("deals = query Deal {query}"), "");
+    assert_eq!(of("by Featured page 25 reading 300"), NONE);
+    assert_eq!(bare("by Featured page 25 reading 300"), ["scan"]);
+    assert_eq!(of("by Featured page 25"), ["unbounded"]);
+    assert_eq!(of("by Featured page 25 reading 24"), ["unbounded"]);
+    // The table itself is never scanned, and no partition is left open.
+    assert_eq!(of("page 25 reading 300"), ["name", "scan", "waive"]);
+    assert_eq!(of("by Featured where SK = \"x\" page 25 reading 300"), ["name", "scan", "waive"]);
+    // There is no order that all backends share.
+    assert_eq!(of("by Featured order descending page 25 reading 300"), ["name"]);
+    assert_eq!(of("by Featured first 5 reading 300"), ["name"]);
+    assert_eq!(of("by Featured strong page 25 reading 300"), ["name", "type", "undeclared"]);
+    // A filter needs its own reason.
+    assert_eq!(of("by Featured page 25 keep .price > 3 reading 300"), ["filter"]);
+    let both = format!("waive filter \"few are cheap\"\n{why}");
+    let kept = "deals = query Deal by Featured page 25 keep .price > 3 reading 300";
+    assert_eq!(scans(&format!("{both}{kept}"), ""), NONE);
+}
+
+#[test]
+fn a_scan_of_an_index_meets_every_entity_in_it() {
+    let other = "entity Brand \"BRAND\" {\nPK = \"BRAND#{brandId}\"\nSK = \"META\"\nbrandId id, rank id\n\
+                 index Featured { PK = \"BRANDS#{rank}\" SK = \"{brandId}\" }\n}\n\
+                 contract B-1 \"Brand\" {\nPOST /brands/{brandId}\ninput rank id\nallow true\n\
+                 brand = put Brand { brandId, rank } if absent else 409 there\nreturn 201 brand\n\
+                 consistency strong\nexpect 1 item\nrate 1/s\n}\n";
+    let query =
+        "waive scan \"few deals are featured\"\ndeals = query Deal by Featured page 25 reading 300";
+    assert_eq!(scans(query, ""), NONE);
+    assert_eq!(scans(query, other), ["foreign-items"]);
+}

@@ -1,6 +1,6 @@
 //! Whether the order of two requests can matter.
 
-use latchkey_table::{Action, Check, Delete, Key, Leg, Put, Query, Request, Update};
+use latchkey_table::{Action, Check, Delete, IndexScan, Key, Leg, Put, Query, Request, Update};
 
 use crate::table::Table;
 
@@ -25,6 +25,17 @@ impl Part<'_> {
 
     fn writes(self) -> bool {
         !matches!(self, Part::Check(_))
+    }
+
+    /// Whether it may change what a scan of an index finds.
+    fn meets_scan(self, key: &Key, scan: &IndexScan, table: &Table) -> bool {
+        let Ok(names) = scan.key_names() else { return false };
+        let was = table.get(key).is_some_and(|old| names.of(old).is_some());
+        was || match self {
+            Part::Put(put) => names.of(&put.item).is_some(),
+            Part::Update(update) => update.actions.iter().any(|action| names.has(action.target())),
+            Part::Delete(_) | Part::Check(_) => false,
+        }
     }
 
     /// Whether it may change what a query finds.
@@ -53,9 +64,11 @@ fn parts(request: &Request) -> Vec<Part<'_>> {
         Request::Update(update, _) => vec![Part::Update(update)],
         Request::Delete(delete, _) => vec![Part::Delete(delete)],
         Request::Transact(transact) => transact.legs.iter().map(of_leg).collect(),
-        Request::Get(_) | Request::BatchGet(_) | Request::SnapshotGet(_) | Request::Query(_) => {
-            Vec::new()
-        }
+        Request::Get(_)
+        | Request::BatchGet(_)
+        | Request::SnapshotGet(_)
+        | Request::Query(_)
+        | Request::IndexScan(_) => Vec::new(),
     }
 }
 
@@ -78,6 +91,7 @@ pub(crate) fn met(write: &Request, other: &Request, table: &Table) -> Vec<Key> {
             Request::BatchGet(get) => get.keys.contains(&key),
             Request::SnapshotGet(get) => get.keys.contains(&key),
             Request::Query(query) => part.meets(&key, query, table),
+            Request::IndexScan(scan) => part.meets_scan(&key, scan, table),
             write => parts(write).into_iter().any(|part| part.key().as_ref() == Some(&key)),
         };
         if meets {
@@ -99,6 +113,7 @@ pub(crate) fn keys(request: &Request) -> Vec<Key> {
         Request::BatchGet(get) => get.keys.clone(),
         Request::SnapshotGet(get) => get.keys.clone(),
         Request::Query(query) => vec![Key::new(query.partition.clone(), "")],
+        Request::IndexScan(_) => Vec::new(),
         write => parts(write).into_iter().filter_map(Part::key).collect(),
     }
 }

@@ -198,7 +198,7 @@ fn torn(
     steps: &mut Vec<Step>,
 ) {
     let Some(write) = machine.pending(writer).filter(|write| write.writes()) else { return };
-    if !matches!(request, Request::BatchGet(_) | Request::Query(_)) {
+    if !matches!(request, Request::BatchGet(_) | Request::Query(_) | Request::IndexScan(_)) {
         return;
     }
     let items = met(write, request, &machine.table).len();

@@ -320,6 +320,8 @@ pub(crate) fn is_eventual(request: &Request) -> bool {
         Request::Get(get) => get.consistency == Consistency::Eventual,
         Request::BatchGet(get) => get.consistency == Consistency::Eventual,
         Request::Query(query) => query.consistency == Consistency::Eventual,
+        // No index is ever strong.
+        Request::IndexScan(_) => true,
         Request::SnapshotGet(_)
         | Request::Put(..)
         | Request::Update(..)

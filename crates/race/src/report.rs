@@ -185,6 +185,7 @@ fn row(lab: &Lab, event: &Event, note: String) -> Row {
         Request::BatchGet(_) => "batch get",
         Request::SnapshotGet(_) => "snapshot",
         Request::Query(_) => "query",
+        Request::IndexScan(_) => "scan",
         Request::Put(..) => "put",
         Request::Update(..) => "update",
         Request::Delete(..) => "delete",

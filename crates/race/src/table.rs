@@ -5,9 +5,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
 
 use latchkey_table::{
-    Answer, Answering, Backend, Capacity, Direction, Error, Failed, Got, GotMany, Index, Invalid,
-    Item, Key, Leg, Need, Page, PrepareError, Query, Request, Returning, Schema, Transacted, Wrote,
-    holds,
+    Answer, Answering, Backend, Capacity, Condition, Direction, Error, Failed, Got, GotMany, Index,
+    IndexScan, Invalid, Item, Key, Leg, Need, Page, PrepareError, Query, Request, Resume,
+    Returning, Schema, Transacted, Wrote, holds,
 };
 
 use crate::lab::is_ours;
@@ -102,6 +102,7 @@ impl Table {
                 get.validate().map_err(Error::from).map(|()| items(&get.keys))
             }
             Request::Query(query) => self.query(query).map(Answer::Page),
+            Request::IndexScan(scan) => self.scan_index(scan).map(Answer::Page),
             Request::Put(..) | Request::Update(..) | Request::Delete(..) | Request::Transact(_) => {
                 return None;
             }
@@ -124,23 +125,21 @@ impl Table {
             };
             found.retain(|(place, key, _)| behind(&place.sort, key));
         }
-        let limit = query.limit.and_then(|limit| usize::try_from(limit).ok());
-        let limit = limit.unwrap_or(usize::MAX);
-        let full = found.len() >= limit;
-        found.truncate(limit);
-        let resume = match found.last() {
-            Some((_, _, last)) if full => Some(query.behind(last)?),
-            _ => None,
-        };
-        let read = found.len();
-        let kept =
-            |item: &Item| query.filter.as_ref().is_none_or(|filter| holds(filter, Some(item)));
-        let seen = |item: &Arc<Item>| match index {
-            Some(index) => index.cut(&query.table.key, Item::clone(item)),
-            None => Item::clone(item),
-        };
-        let items = found.iter().map(|(_, _, item)| seen(item)).filter(kept);
-        Ok(Page { items: items.collect(), resume, read, capacity: Capacity::ZERO })
+        let of = (&*query.table, index);
+        page(found, of, (query.limit, query.filter.as_ref()), |last| query.behind(last))
+    }
+
+    fn scan_index(&self, scan: &IndexScan) -> Result<Page, Error> {
+        scan.validate()?;
+        let names = scan.key_names()?;
+        let placed = |(key, item): (Key, Arc<Item>)| Some((names.of(&item)?, key, item));
+        let mut found: Vec<_> = self.items().into_iter().filter_map(placed).collect();
+        found.sort_unstable_by(|a, b| (&a.0, &a.1).cmp(&(&b.0, &b.1)));
+        if let Some(Resume { key, index_key: Some(place) }) = &scan.resume {
+            found.retain(|other| (&other.0, &other.1) > (place, key));
+        }
+        let of = (&*scan.table, scan.table.index(&scan.index));
+        page(found, of, (scan.limit, scan.filter.as_ref()), |last| scan.behind(last))
     }
 
     /// The items of a query's range in ascending order, each with its place.
@@ -211,7 +210,8 @@ impl Table {
             Request::Get(_)
             | Request::BatchGet(_)
             | Request::SnapshotGet(_)
-            | Request::Query(_) => {
+            | Request::Query(_)
+            | Request::IndexScan(_) => {
                 Err(Error::Unavailable { reason: "a read was taken for a write".to_owned() })
             }
         }
@@ -236,6 +236,31 @@ impl Table {
         }
         Ok(changes)
     }
+}
+
+/// A page of what was found, in order.
+fn page(
+    mut found: Vec<(Key, Key, Arc<Item>)>,
+    (table, index): (&Schema, Option<&Index>),
+    (limit, filter): (Option<u32>, Option<&Condition>),
+    behind: impl Fn(&Item) -> Result<Resume, Invalid>,
+) -> Result<Page, Error> {
+    let limit = limit.and_then(|limit| usize::try_from(limit).ok()).unwrap_or(usize::MAX);
+    let full = found.len() >= limit;
+    found.truncate(limit);
+    let resume = match found.last() {
+        Some((_, _, last)) if full => Some(behind(last)?),
+        _ => None,
+    };
+    let read = found.len();
+    let kept = |item: &Item| filter.is_none_or(|filter| holds(filter, Some(item)));
+    // What an index does not hold of an item is neither seen nor tested.
+    let seen = |item: &Arc<Item>| match index {
+        Some(index) => index.cut(&table.key, Item::clone(item)),
+        None => Item::clone(item),
+    };
+    let items = found.iter().map(|(_, _, item)| seen(item)).filter(kept);
+    Ok(Page { items: items.collect(), resume, read, capacity: Capacity::ZERO })
 }
 
 /// What a leg makes of its item.

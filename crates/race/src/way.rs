@@ -58,9 +58,10 @@ impl Alone {
         let mut partitions: Vec<Text> = keys.iter().map(|key| key.partition.clone()).collect();
         partitions.dedup();
         let writes = events.iter().any(|event| event.request.writes());
-        let by_index = events
-            .iter()
-            .any(|event| matches!(&event.request, Request::Query(query) if query.index.is_some()));
+        let by_index = events.iter().any(|event| match &event.request {
+            Request::Query(query) => query.index.is_some(),
+            request => matches!(request, Request::IndexScan(_)),
+        });
         let act = act.clone();
         Ok(Alone { act, events, told, table, way, keys, commits, partitions, writes, by_index })
     }

@@ -13,7 +13,7 @@ use base64::engine::general_purpose::URL_SAFE_NO_PAD as BASE64;
 use chacha20poly1305::aead::{Aead, Payload};
 use chacha20poly1305::{KeyInit, XChaCha20Poly1305, XNonce};
 use hmac::{Hmac, Mac};
-use latchkey_table::{Direction, Key, Query, Resume, Text, Value};
+use latchkey_table::{Direction, IndexScan, Key, Query, Resume, Text, Value};
 use sha2::{Digest, Sha256};
 
 use crate::bug::Bug;
@@ -46,8 +46,17 @@ pub(crate) struct CursorUse<'a> {
     pub(crate) contract: &'a str,
     pub(crate) caller: &'a str,
     pub(crate) inputs: &'a [Option<Value>],
-    /// The query that goes on: its partition, range and direction.
-    pub(crate) query: &'a Query,
+    /// What goes on.
+    pub(crate) list: List<'a>,
+}
+
+/// A list that goes on behind a cursor.
+#[derive(Clone, Copy)]
+pub(crate) enum List<'a> {
+    /// A query: its partition, range and direction.
+    Query(&'a Query),
+    /// All of an index.
+    Index(&'a IndexScan),
 }
 
 impl Sealer {
@@ -65,7 +74,14 @@ impl Sealer {
     /// asked for, and no two texts share a nonce.
     pub(crate) fn seal(&self, used: &CursorUse<'_>, resume: &Resume) -> Result<String, Bug> {
         let mut place = Vec::new();
-        write_place(used.query, resume, &mut place)?;
+        match used.list {
+            List::Query(query) => write_place(query, resume, &mut place)?,
+            List::Index(_) => {
+                let keys = resume.index_key.iter().chain([&resume.key]);
+                let mut texts = keys.flat_map(|key| [&key.partition, &key.sort]);
+                texts.try_for_each(|text| write_text(text, &mut place))?;
+            }
+        }
         self.sealed(&used.bytes()?, &place)
     }
 
@@ -115,8 +131,20 @@ impl Sealer {
 
     /// The place a cursor leads to, if it was made here and for this use.
     pub(crate) fn open(&self, used: &CursorUse<'_>, cursor: &str) -> Result<Option<Resume>, Bug> {
-        let aad = used.bytes()?;
-        Ok(self.opened(used.query, &aad, cursor))
+        let Some(place) = self.unsealed(&used.bytes()?, cursor) else { return Ok(None) };
+        let mut rest = place.as_slice();
+        let resume = match used.list {
+            List::Query(query) => read_place(query, &mut rest),
+            List::Index(_) => read_index_place(&mut rest),
+        };
+        let Some(resume) = resume.filter(|_| rest.is_empty()) else { return Ok(None) };
+        // The cursor is ours. Whether the table can go on there may have changed with the document.
+        let goes_on = Some(resume.clone());
+        let valid = match used.list {
+            List::Query(query) => Query { resume: goes_on, ..query.clone() }.validate(),
+            List::Index(scan) => IndexScan { resume: goes_on, ..scan.clone() }.validate(),
+        };
+        Ok(valid.ok().map(|()| resume))
     }
 
     fn unsealed(&self, aad: &[u8], cursor: &str) -> Option<Vec<u8>> {
@@ -128,15 +156,6 @@ impl Sealer {
         let (nonce, sealed) = rest.split_first_chunk::<NONCE_BYTES>()?;
         let payload = Payload { msg: sealed, aad };
         self.cipher.decrypt(&XNonce::from(*nonce), payload).ok()
-    }
-
-    fn opened(&self, query: &Query, aad: &[u8], cursor: &str) -> Option<Resume> {
-        let place = self.unsealed(aad, cursor)?;
-        let mut rest = place.as_slice();
-        let resume = read_place(query, &mut rest).filter(|_| rest.is_empty())?;
-        // The cursor is ours. Whether the table can go on there may have changed with the document.
-        let query = Query { resume: Some(resume.clone()), ..query.clone() };
-        query.validate().ok().map(|()| resume)
     }
 }
 
@@ -160,10 +179,14 @@ impl CursorUse<'_> {
             bytes.extend(part);
             Ok::<(), Bug>(())
         };
-        for text in [self.system, self.contract, self.caller, &self.query.partition] {
+        let (partition, direction) = match self.list {
+            List::Query(query) => (query.partition.as_str(), query.direction),
+            List::Index(_) => ("", Direction::Ascending),
+        };
+        for text in [self.system, self.contract, self.caller, partition] {
             part(text.as_bytes())?;
         }
-        part(match self.query.direction {
+        part(match direction {
             Direction::Ascending => b"ascending",
             Direction::Descending => b"descending",
         })?;
@@ -186,15 +209,31 @@ fn keyed(key: &[u8]) -> Hmac<Sha256> {
     Hmac::new(&block)
 }
 
+fn write_text(text: &Text, bytes: &mut Vec<u8>) -> Result<(), Bug> {
+    let length = u16::try_from(text.len());
+    let length = length.map_err(|_| Bug::new("a key is longer than any table takes"))?;
+    bytes.extend(length.to_le_bytes());
+    bytes.extend(text.as_bytes());
+    Ok(())
+}
+
+fn read_text(bytes: &mut &[u8]) -> Option<Text> {
+    let (length, rest) = bytes.split_first_chunk::<2>()?;
+    let (text, rest) = rest.split_at_checked(usize::from(u16::from_le_bytes(*length)))?;
+    *bytes = rest;
+    std::str::from_utf8(text).ok().map(Text::from)
+}
+
+/// A place in an index: its keys there and in the table.
+fn read_index_place(bytes: &mut &[u8]) -> Option<Resume> {
+    let mut key = || Some(Key { partition: read_text(bytes)?, sort: read_text(bytes)? });
+    let (index_key, key) = (Some(key()?), key()?);
+    Some(Resume { key, index_key })
+}
+
 /// Writes a place, text by text, without the partition of the query, which is known.
 fn write_place(query: &Query, resume: &Resume, bytes: &mut Vec<u8>) -> Result<(), Bug> {
-    let mut text = |text: &Text| {
-        let length = u16::try_from(text.len());
-        let length = length.map_err(|_| Bug::new("a key is longer than any table takes"))?;
-        bytes.extend(length.to_le_bytes());
-        bytes.extend(text.as_bytes());
-        Ok(())
-    };
+    let mut text = |text: &Text| write_text(text, bytes);
     match &resume.index_key {
         Some(index) => {
             text(&index.sort)?;
@@ -207,12 +246,7 @@ fn write_place(query: &Query, resume: &Resume, bytes: &mut Vec<u8>) -> Result<()
 }
 
 fn read_place(query: &Query, bytes: &mut &[u8]) -> Option<Resume> {
-    let mut text = || {
-        let (length, rest) = bytes.split_first_chunk::<2>()?;
-        let (text, rest) = rest.split_at_checked(usize::from(u16::from_le_bytes(*length)))?;
-        *bytes = rest;
-        std::str::from_utf8(text).ok().map(Text::from)
-    };
+    let mut text = || read_text(bytes);
     Some(if query.index.is_some() {
         let index_key = Key { partition: query.partition.clone(), sort: text()? };
         let key = Key { partition: text()?, sort: text()? };

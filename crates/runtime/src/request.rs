@@ -13,9 +13,9 @@ pub(crate) use condition::as_stored;
 
 use latchkey_model::model::Verb;
 use latchkey_table::{
-    BatchGet, Check, Comparator, Condition, Consistency, Datum, Delete, Direction, Get, Item, Key,
-    KeyAttribute, KeyType, Leg, Map, Operand, Path, Put, Query, Request, SnapshotGet, SortRange,
-    Update, Value,
+    BatchGet, Check, Comparator, Condition, Consistency, Datum, Delete, Direction, Get, IndexScan,
+    Item, Key, KeyAttribute, KeyType, Leg, Map, Operand, Path, Put, Query, Request, SnapshotGet,
+    SortRange, Update, Value,
 };
 
 use condition::equals;
@@ -124,7 +124,27 @@ impl<S: Values> Filler<'_, S> {
 
     /// A query without a limit, or nothing if its range is empty, or if none of its items can be kept.
     pub(crate) fn query(&self, op: &plan::QueryOp) -> Result<Option<Query<S::Value>>, Fault> {
-        self.query_in(op, &op.partition)
+        let partition = op.partition.as_ref();
+        self.query_in(op, partition.ok_or_else(|| Fault::bug("a scan is taken for a query"))?)
+    }
+
+    /// A scan of an index without a limit, or nothing if none of its items can be kept.
+    pub(crate) fn index_scan(
+        &self,
+        op: &plan::QueryOp,
+    ) -> Result<Option<IndexScan<S::Value>>, Fault> {
+        let index = op.index.clone().ok_or_else(|| Fault::bug("a scan is of no index"))?;
+        let Some(filter) = self.kept(op)? else { return Ok(None) };
+        let table = self.system.table.clone();
+        Ok(Some(IndexScan { table, index, filter, limit: None, resume: None }))
+    }
+
+    /// What a query asks of the items it keeps; nothing where no item can be kept.
+    fn kept(&self, op: &plan::QueryOp) -> Result<Option<Option<Condition<S::Value>>>, Fault> {
+        match &op.keep {
+            None => Ok(Some(None)),
+            Some(test) => self.filter(test),
+        }
     }
 
     /// A query in one of its partitions.
@@ -137,11 +157,7 @@ impl<S: Values> Filler<'_, S> {
         let index = op.index.as_ref().and_then(|name| table.index(name));
         let names = index.map_or(&table.key, |index| &index.key);
         let Some(range) = self.range(&op.range, names.sort.as_ref())? else { return Ok(None) };
-        let filter = match &op.keep {
-            None => Some(None),
-            Some(test) => self.filter(test)?,
-        };
-        let Some(filter) = filter else { return Ok(None) };
+        let Some(filter) = self.kept(op)? else { return Ok(None) };
         let turned = match &op.turned {
             Some(test) => self.scope.test(test)?,
             None => false,

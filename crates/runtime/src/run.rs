@@ -3,6 +3,7 @@
 mod begin;
 mod decide;
 mod each;
+mod listing;
 mod read;
 mod record;
 mod send;

@@ -41,7 +41,9 @@ pub(crate) fn blackened(system: &System, mut request: Request) -> Request {
                 }
             }
         }
-        Request::Get(_) | Request::BatchGet(_) | Request::SnapshotGet(_) | Request::Query(_) => {}
+        Request::Query(query) => ink.condition(query.filter.as_mut()),
+        Request::IndexScan(scan) => ink.condition(scan.filter.as_mut()),
+        Request::Get(_) | Request::BatchGet(_) | Request::SnapshotGet(_) => {}
     }
     request
 }

@@ -119,7 +119,7 @@ impl Turn {
             Request::BatchGet(get) => self.own.touched().read.extend_from_slice(&get.keys),
             Request::SnapshotGet(get) => self.own.touched().read.extend_from_slice(&get.keys),
             // None runs ahead.
-            Request::Query(_) => {}
+            Request::Query(_) | Request::IndexScan(_) => {}
             Request::Put(put, _) => self.wrote(put.table.key.of(&put.item)),
             Request::Update(update, _) => self.wrote(Some(update.key.clone())),
             Request::Delete(delete, _) => self.wrote(Some(delete.key.clone())),

@@ -43,8 +43,8 @@ pub use path::{Path, Step};
 pub use projection::Projection;
 pub use range::{SortRange, successor};
 pub use request::{
-    BatchGet, Check, Delete, Direction, Get, Leg, Put, Query, Request, Resume, Returning, Scan,
-    SnapshotGet, Transact, Update,
+    BatchGet, Check, Delete, Direction, Get, IndexScan, Leg, Put, Query, Request, Resume,
+    Returning, Scan, SnapshotGet, Transact, Update,
 };
 pub use schema::{Index, Key, KeyAttribute, KeyNames, KeyType, Schema};
 

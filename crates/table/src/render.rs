@@ -26,15 +26,17 @@
 
 mod expression;
 mod json;
+mod scan;
 
 use crate::request::{self, Direction};
 use crate::{
-    BatchGet, Check, Condition, Consistency, Datum, Delete, Error, Get, Invalid, Item, KeyNames,
-    Leg, Map, Put, Request, Resume, Returning, SnapshotGet, Text, Transact, Update, Value,
-    validate,
+    BatchGet, Check, Condition, Consistency, Datum, Delete, Error, Get, Invalid, Item, Leg, Map,
+    Put, Request, Returning, SnapshotGet, Text, Transact, Update, Value, validate,
 };
 use expression::Expressions;
 pub(crate) use expression::validate_size;
+pub use scan::Scan;
+use scan::start_key;
 
 /// A request as one operation of DynamoDB.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -47,6 +49,8 @@ pub enum Rendered<V = Value> {
     TransactGetItems(TransactGetItems<V>),
     /// A query.
     Query(Query<V>),
+    /// A scan of an index.
+    Scan(Scan<V>),
     /// A put by itself.
     PutItem(PutItem<V>),
     /// An update by itself.
@@ -226,6 +230,7 @@ impl<V: Datum> Rendered<V> {
             Request::BatchGet(get) => Rendered::BatchGetItem(BatchGetItem::of(get)),
             Request::SnapshotGet(get) => Rendered::TransactGetItems(TransactGetItems::of(get)),
             Request::Query(query) => Rendered::Query(Query::of(query)?),
+            Request::IndexScan(scan) => Rendered::Scan(Scan::of(scan)?),
             Request::Put(put, returning) => Rendered::PutItem(PutItem::of(put, *returning)?),
             Request::Update(update, returning) => {
                 Rendered::UpdateItem(UpdateItem::of(update, *returning)?)
@@ -246,6 +251,7 @@ impl<V: Datum> Rendered<V> {
             Rendered::BatchGetItem(_) => "BatchGetItem",
             Rendered::TransactGetItems(_) => "TransactGetItems",
             Rendered::Query(_) => "Query",
+            Rendered::Scan(_) => "Scan",
             Rendered::PutItem(_) => "PutItem",
             Rendered::UpdateItem(_) => "UpdateItem",
             Rendered::DeleteItem(_) => "DeleteItem",
@@ -475,25 +481,6 @@ fn old_image(returning: Returning) -> Option<ReturnValues> {
 /// The image a refused write fails with.
 fn failure_image(condition: Option<&String>) -> Option<ReturnValues> {
     condition.map(|_| ReturnValues::AllOld)
-}
-
-/// The key attributes of the item to go on behind. An attribute may be part of both keys; it has one
-/// value all the same.
-fn start_key(table: &KeyNames, index: Option<&KeyNames>, resume: &Resume) -> Result<Item, Invalid> {
-    let mut attributes: Item = table.item(&resume.key);
-    let of_index = match (index, &resume.index_key) {
-        (None, None) => return Ok(attributes),
-        (Some(names), Some(key)) => names.item(key),
-        _ => return Err(Invalid::Resume),
-    };
-    for (name, value) in of_index {
-        let same = attributes.get(&name).is_none_or(|other| *other == value);
-        if !same {
-            return Err(Invalid::Resume);
-        }
-        attributes.insert(name, value);
-    }
-    Ok(attributes)
 }
 
 #[cfg(test)]

@@ -10,7 +10,7 @@ use crate::{
     Action, Condition, Consistency, Datum, Invalid, Item, Key, KeyNames, Map, Schema, SortRange,
     Text, Value, apply,
 };
-pub use scan::Scan;
+pub use scan::{IndexScan, Scan};
 
 /// Any request of a contract. A [`Backend`](crate::Backend) carries out one of values.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -23,6 +23,8 @@ pub enum Request<V: Datum = Value> {
     SnapshotGet(SnapshotGet<V>),
     /// Reads a range of a partition.
     Query(Query<V>),
+    /// Reads a part of an index, whatever the partition.
+    IndexScan(IndexScan<V>),
     /// Writes a whole item.
     Put(Put<V>, Returning),
     /// Changes an item.
@@ -212,7 +214,8 @@ impl Request {
             Request::Get(_)
             | Request::BatchGet(_)
             | Request::SnapshotGet(_)
-            | Request::Query(_) => false,
+            | Request::Query(_)
+            | Request::IndexScan(_) => false,
             Request::Put(..) | Request::Update(..) | Request::Delete(..) | Request::Transact(_) => {
                 true
             }

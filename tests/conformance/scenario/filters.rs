@@ -2,7 +2,9 @@
 
 use std::sync::Arc;
 
-use latchkey_table::{Comparator, Condition, Direction, Error, Operand, Query};
+use latchkey_table::{
+    Comparator, Condition, Direction, Error, IndexScan, Item, Operand, Query, Value,
+};
 
 use super::{Went, item, query, store, told, walk};
 use crate::backend::Backend;
@@ -119,6 +121,51 @@ pub(super) async fn no_filter_tests_a_key_of_its_query(backend: Arc<Backend>) ->
             return Err(format!("{index:?} {key}: {refused:?}"));
         };
         same!(walk(&backend, of(other)).await?.0, ["s1"], "{index:?} {other}");
+    }
+    Ok(())
+}
+
+pub(super) async fn a_scan_of_an_index_meets_every_item_once(backend: Arc<Backend>) -> Went {
+    let partition = backend.partition();
+    for at in 0..9 {
+        // Three partitions of the index, and items that are not in it.
+        let place = format!("{partition}#{}", at % 3);
+        let mut more = vec![("points", at.into())];
+        if at < 6 {
+            more.push(("GSI2PK", place.as_str().into()));
+            more.push(("GSI2SK", format!("s{at}").as_str().into()));
+        }
+        store(&backend, item(&partition, &format!("s{at}"), &more)).await?;
+    }
+    let dear =
+        Condition::Compare(Operand::Path("points".into()), Comparator::Greater, Operand::from(2));
+    let cases = [(None, "s0 s1 s2 s3 s4 s5"), (Some(dear), "s3 s4 s5")];
+    for (filter, expected) in cases {
+        for limit in [None, Some(1), Some(4)] {
+            let table = Arc::clone(&backend.table);
+            let (index, filter) = ("GSI2".into(), filter.clone());
+            let mut scan = IndexScan { table, index, filter, limit, resume: None };
+            let mut found = Vec::new();
+            loop {
+                let page = backend.scan_index(&scan).await.map_err(told)?;
+                if page.read > limit.map_or(usize::MAX, |limit| usize::try_from(limit).unwrap()) {
+                    return Err(format!("{limit:?}: {} read", page.read));
+                }
+                // Other tests share the table.
+                let ours = page.items.iter().filter(|item| {
+                    item.get("PK").and_then(Value::as_text).is_some_and(|pk| *pk == partition)
+                });
+                let sort =
+                    |item: &Item| item.get("SK").and_then(Value::as_text).unwrap().to_string();
+                found.extend(ours.map(sort));
+                scan.resume = page.resume;
+                if scan.resume.is_none() {
+                    break;
+                }
+            }
+            found.sort();
+            same!(found.join(" "), expected, "{limit:?}");
+        }
     }
     Ok(())
 }

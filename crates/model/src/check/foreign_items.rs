@@ -7,7 +7,7 @@ use latchkey_language::{Diagnostic, Rule};
 
 use super::keys::Keys;
 use super::{Report, each_read};
-use crate::model::{By, EntityId, KeyPart, Model, Query, Range, What};
+use crate::model::{By, EntityId, KeyPart, Model, Query, Range, Read, Step, What};
 use crate::regular::Language;
 
 pub(super) fn check(model: &Model, report: &mut Report) {
@@ -15,8 +15,11 @@ pub(super) fn check(model: &Model, report: &mut Report) {
     for contract in model.bodies() {
         each_read(contract, |read, step| {
             let What::Query(query) = &read.what else { return };
-            let Some(partition) = &query.partition else { return };
             let keys = keys.entry(query.by).or_insert_with(|| Keys::new(model, query.by));
+            if query.scans() {
+                scanned(model, read, keys, report, step);
+            }
+            let Some(partition) = &query.partition else { return };
             // The texts of numbers are not in their order: any range of them may hold any of them.
             let number = model.key_names(query.by).is_some_and(|key| key.is_number(KeyPart::Sort));
             let met: Vec<_> = keys
@@ -52,6 +55,21 @@ pub(super) fn check(model: &Model, report: &mut Report) {
                 report.raise(diagnostic, &step.waivers);
             }
         });
+    }
+}
+
+/// A scan of an index meets every entity that has a place in it.
+fn scanned(model: &Model, read: &Read, keys: &Keys<'_>, report: &mut Report, step: &Step) {
+    let name = |id: EntityId| &model.entities[id].name;
+    let others = keys.all().iter().filter(|at| !read.entities().any(|id| id == at.entity));
+    for other in others {
+        let (own, foreign) = (name(read.entity), name(other.entity));
+        let message = format!("this scan of `{own}` can also read items of `{foreign}`");
+        let diagnostic = Diagnostic::new(Rule::ForeignItems, read.span, message)
+            .other(other.shape.partition.span, "they are in the index, too")
+            .why("each of them would be read and paid for, and passed over")
+            .help("give the entity an index of its own");
+        report.raise(diagnostic, &step.waivers);
     }
 }
 

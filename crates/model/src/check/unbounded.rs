@@ -46,7 +46,7 @@ pub(super) fn check(model: &Model, report: &mut Report) {
                 && let Some(message) = reading(query, most)
             {
                 let diagnostic = Diagnostic::new(Rule::Unbounded, read.span, message)
-                    .why("a filter reads on until the page is full, and is charged for all that it reads")
+                    .why("it reads on until the page is full, and is charged for all that it reads")
                     .help("write `reading 300`: at least the greatest page, and what may be dropped on the way to it");
                 report.raise(diagnostic, &step.waivers);
             }
@@ -72,7 +72,11 @@ pub(super) fn check(model: &Model, report: &mut Report) {
 /// What is wrong with how many items a query may read to find those that it keeps.
 fn reading(query: &Query, most: Option<u64>) -> Option<String> {
     let Some(bound) = query.reading else {
-        return query.keep.is_some().then(|| "this filter has no bound".to_owned());
+        return match (&query.keep, query.scans()) {
+            (_, true) => Some("this scan has no bound".to_owned()),
+            (Some(_), false) => Some("this filter has no bound".to_owned()),
+            (None, false) => None,
+        };
     };
     let bound = u64::from(bound);
     if bound > READING_MAX {
@@ -102,9 +106,23 @@ fn snapshots(contract: &Contract, report: &mut Report) {
     });
 }
 
+/// A place in an index has both keys of the item: a cursor must have room for them.
+fn scan_place(model: &Model, read: &Read, query: &Query) -> Option<String> {
+    let entity = &model.entities[read.entity];
+    let keys = [Some(&entity.key), entity.place(query.by)].into_iter().flatten();
+    let texts = keys.flat_map(|key| [&key.partition, &key.sort]).map(template_bytes_max);
+    let bytes = texts.fold(PLACE_OWN_BYTES, usize::saturating_add);
+    (bytes > PLACES_BYTES_MAX).then(|| {
+        format!("a cursor of this index could have {bytes} bytes; the most is {PLACES_BYTES_MAX}")
+    })
+}
+
 /// What is too much for a query of several partitions.
 fn shards(model: &Model, read: &Read, most: Option<u64>) -> Option<String> {
     let What::Query(query) = &read.what else { return None };
+    if query.scans() {
+        return scan_place(model, read, query);
+    }
     let count = query.through.as_ref()?.count();
     if count > SHARDS_MAX {
         return Some(format!("{count} partitions at once; the most is {SHARDS_MAX}"));

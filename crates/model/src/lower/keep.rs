@@ -5,7 +5,7 @@ use latchkey_language::{Diagnostic, Rule, Span};
 
 use super::scope::Scope;
 use super::{Lowering, stored};
-use crate::model::{EntityId, Expr, ExprKind, Query, Trigger};
+use crate::model::{EntityId, Expr, ExprKind, Limit, Query, Trigger};
 
 impl Lowering {
     /// The condition by which a query keeps items, and how many it may read to find them.
@@ -36,11 +36,44 @@ impl Lowering {
                 _ => {}
             }
         }
-        if let Some(span) = bound.filter(|_| query.keep.is_none()) {
+        if query.scans() {
+            self.scans_pages(operation, entities, query, scope);
+        } else if let Some(span) = bound.filter(|_| query.keep.is_none()) {
             let message = "this query reads what it answers, and nothing else";
-            let help = "leave `reading` out; it bounds a filter, `keep .x == …`";
+            let help =
+                "leave `reading` out; it bounds a filter, `keep .x == …`, and a scan of an index";
             self.report(Diagnostic::new(Rule::Name, span, message).help(help));
         }
+    }
+
+    /// Refuses what a scan of an index cannot do. It has no order that all backends share, so it has no first items.
+    fn scans_pages(
+        &mut self,
+        operation: &ast::Operation,
+        entities: &[EntityId],
+        query: &Query,
+        scope: &Scope,
+    ) {
+        let ordered = operation
+            .clauses
+            .iter()
+            .find(|clause| matches!(clause.node, ClauseKind::Order { .. } | ClauseKind::Strong(_)));
+        let (span, message, help) = if scope.trigger == Trigger::Invariant {
+            let message = "an invariant does not scan";
+            (operation.target.span, message, "begin the query with `where PK = \"…\"`")
+        } else if let Some(clause) = ordered {
+            let message = "a scan of an index has no order, and is never strong";
+            (clause.span, message, "leave this out, or begin the query with `where PK = \"…\"`")
+        } else if matches!(query.limit, Some(Limit::First(_))) {
+            let message = "a scan of an index has no first items";
+            (operation.target.span, message, "read it page by page: `page 25`")
+        } else if entities.len() > 1 {
+            let message = "a scan of an index is of one entity";
+            (operation.target.span, message, "query one entity")
+        } else {
+            return;
+        };
+        self.report(Diagnostic::new(Rule::Name, span, message).help(help));
     }
 
     /// Refuses a filter where a part would be taken for all, or where nobody says what `.x` is.

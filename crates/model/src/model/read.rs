@@ -213,6 +213,12 @@ impl Query {
         self.partition.iter().chain(self.range_texts())
     }
 
+    /// Whether it reads all of an index, whatever the partition.
+    pub fn scans(&self) -> bool {
+        let open = self.partition.is_none() && self.through.is_none() && self.filters.is_empty();
+        open && matches!((self.by, &self.range), (By::Index(_), Range::All))
+    }
+
     /// All that says which items it finds: its texts, and what it keeps them by.
     pub fn values(&self) -> impl Iterator<Item = &Expr> {
         self.texts().chain(&self.keep)

@@ -20,7 +20,8 @@ fn query(index: bool, partition: &str, direction: Direction) -> Query {
 }
 
 fn used<'a>(query: &'a Query, inputs: &'a [Option<Value>]) -> CursorUse<'a> {
-    CursorUse { system: "lists", contract: "L-01", caller: "ann", inputs, query }
+    let list = List::Query(query);
+    CursorUse { system: "lists", contract: "L-01", caller: "ann", inputs, list }
 }
 
 /// A place in the table, or in the index.
@@ -132,4 +133,23 @@ fn a_cursor_of_an_earlier_form_is_refused() {
     let query = query(false, "p", Direction::Ascending);
     let old = [&[1, 1, 0, b's'], [7; 16].as_slice()].concat();
     assert_eq!(Sealer::new(b"secret").open(&used(&query, &[]), &BASE64.encode(old)), Ok(None));
+}
+
+#[test]
+fn a_cursor_of_an_index_has_both_keys_and_is_for_no_query() {
+    let by_index = query(true, "", Direction::Ascending);
+    let table = std::sync::Arc::clone(&by_index.table);
+    let index = by_index.index.clone().unwrap();
+    let scan = IndexScan { table, index, filter: None, limit: None, resume: None };
+    let whole = || CursorUse { list: List::Index(&scan), ..used(&by_index, &[]) };
+    let sealer = Sealer::new(b"secret");
+    for texts in [["FEATURED#1", "s", "DEAL#1", "META"], ["x", "y", "z", "\u{1f600}"]] {
+        let resume = place(true, texts);
+        let cursor = sealer.seal(&whole(), &resume).unwrap();
+        assert_eq!(sealer.open(&whole(), &cursor), Ok(Some(resume)));
+        assert_eq!(sealer.open(&used(&by_index, &[]), &cursor), Ok(None));
+    }
+    let in_one = query(true, "p", Direction::Ascending);
+    let cursor = sealer.seal(&used(&in_one, &[]), &place(true, ["p", "s", "k", "m"])).unwrap();
+    assert_eq!(sealer.open(&whole(), &cursor), Ok(None));
 }

@@ -1,7 +1,7 @@
 //! Reads, explained.
 
 use latchkey_model::model::{BindingId, EntityId};
-use latchkey_table::{KeyNames, Projection, Request, Schema};
+use latchkey_table::{IndexScan, KeyNames, Projection, Query, Request, Schema};
 use latchkey_value::limits::ENDED_ITEMS_MAX;
 
 use super::Explainer;
@@ -106,9 +106,12 @@ impl Explainer<'_> {
             .and_then(|most| u32::try_from(most).ok())
             .map_or(limit, |most| most.min(limit));
         let ways = self.scope.ways(|| {
-            let query = filler.query(op)?;
-            let limited = |query| latchkey_table::Query { limit: Some(limit), ..query };
-            Ok(query.map(|query| Request::Query(limited(query))))
+            if op.partition.is_none() {
+                let limited = |scan| IndexScan { limit: Some(limit), ..scan };
+                return Ok(filler.index_scan(op)?.map(|scan| Request::IndexScan(limited(scan))));
+            }
+            let limited = |query| Query { limit: Some(limit), ..query };
+            Ok(filler.query(op)?.map(|query| Request::Query(limited(query))))
         });
         let (mut asked, mut never) = (Ok(Vec::new()), Vec::new());
         match ways {
@@ -196,9 +199,14 @@ impl Explainer<'_> {
                 Some(_) => "the page is then cut short, and has a cursor",
                 None => "then 503 busy",
             };
-            self.line(&format!(
-                "items that the filter drops are passed over; asked again until {most} items are read; {after}"
-            ));
+            if op.partition.is_none() {
+                self.line("all partitions of the index, in an order that is the table's own");
+            }
+            let dropped = match op.keep {
+                Some(_) => "items that the filter drops are passed over; asked",
+                None => "asked",
+            };
+            self.line(&format!("{dropped} again until {most} items are read; {after}"));
         }
         let system = self.system();
         let ends = op.entities.iter().filter_map(|entity| system.entities[*entity].end.as_ref());

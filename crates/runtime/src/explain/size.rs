@@ -1,6 +1,6 @@
 //! Writes that are too long for DynamoDB, found before there is a call.
 
-use latchkey_table::render::{Query, expression_bytes};
+use latchkey_table::render::{Query, Scan, expression_bytes};
 use latchkey_value::limits::EXPRESSION_BYTES_MAX;
 
 use super::scope::{Bound, Symbolic};
@@ -61,10 +61,15 @@ fn check_filter(scope: &Symbolic<'_>, op: &QueryOp) -> Planned<()> {
         return Ok(());
     }
     let filler = Filler { system: scope.words.system, scope };
-    let ways = scope.ways(|| filler.query(op)).map_err(|fault| unfilled(&fault))?;
-    for query in ways.into_iter().filter_map(|way| way.made) {
-        let filter = Query::of(&query).map(|query| query.filter.map_or(0, |filter| filter.len()));
-        let wrong = match filter {
+    let rendered = || {
+        if op.partition.is_none() {
+            return Ok(filler.index_scan(op)?.map(|scan| Scan::of(&scan).map(|scan| scan.filter)));
+        }
+        Ok(filler.query(op)?.map(|query| Query::of(&query).map(|query| query.filter)))
+    };
+    let ways = scope.ways(rendered).map_err(|fault| unfilled(&fault))?;
+    for filter in ways.into_iter().filter_map(|way| way.made) {
+        let wrong = match filter.map(|filter| filter.map_or(0, |filter| filter.len())) {
             Ok(bytes) if bytes <= EXPRESSION_BYTES_MAX => continue,
             Ok(bytes) => {
                 format!("an expression of {bytes} bytes; the most is {EXPRESSION_BYTES_MAX}")

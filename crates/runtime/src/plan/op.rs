@@ -168,7 +168,8 @@ pub(crate) struct QueryOp {
     pub(crate) index: Option<Text>,
     /// What is seen of each entity, if the index does not hold whole items.
     pub(crate) sights: Vec<Sight>,
-    pub(crate) partition: Code,
+    /// The partition; none where all of an index is read.
+    pub(crate) partition: Option<Code>,
     /// The partitions, where there are several.
     pub(crate) shards: Option<Shards>,
     pub(crate) range: Bounds,

@@ -120,9 +120,13 @@ impl Planner<'_> {
         });
         let sights = sights.filter_map(Result::transpose).collect::<Planned<Vec<_>>>()?;
         let partition = query.partition.as_ref();
-        let partition = partition.ok_or_else(|| Unplanned::new("a query needs `PK = …`"))?;
-        let shards = query.through.as_ref().map(|through| self.shards(through, partition));
-        let shards = shards.transpose()?;
+        if partition.is_none() && !query.scans() {
+            return Err(Unplanned::new("a query needs `PK = …`"));
+        }
+        let shards = match (&query.through, partition) {
+            (Some(through), Some(partition)) => Some(self.shards(through, partition)?),
+            _ => None,
+        };
         let mut code = |expr: &Expr| self.expressions.code(expr);
         let range = match &query.range {
             Range::All => Bounds::All,
@@ -136,7 +140,7 @@ impl Planner<'_> {
         let keep = query.keep.as_ref().map(&mut code).transpose()?;
         let reading = query.reading.map(usize::try_from).transpose();
         let reading = reading.map_err(|_| Unplanned::new("a filter reads more than memory has"))?;
-        let partition = code(partition)?;
+        let partition = partition.map(&mut code).transpose()?;
         let (direction, turned) = match &query.order {
             Order::Ascending => (Direction::Ascending, None),
             Order::Descending => (Direction::Descending, None),

@@ -1,13 +1,14 @@
 //! Reads of a call.
 
 use latchkey_model::model::EntityId;
-use latchkey_table::{Error, Got, GotMany, Item, Page, Query, Resume};
+use latchkey_table::{Error, Got, GotMany, Item, Page, Resume};
 use latchkey_value::limits::ENDED_ITEMS_MAX;
 use tokio::time::Instant;
 
+use super::listing::Listing;
 use super::{Ended, Session, too_late};
 use crate::bug::{Bug, Damage};
-use crate::cursor::CursorUse;
+use crate::cursor::{CursorUse, List};
 use crate::evaluate::Bound;
 use crate::pages::ItemPage;
 use crate::plan::{BatchKeys, BatchOp, GetOp, OnFailure, PartOp, QueryOp, Sight, SnapshotOp};
@@ -166,6 +167,10 @@ impl Session<'_> {
         };
         let (items, next) = match &op.shards {
             Some(shards) => self.merged(op, shards, size).await?,
+            None if op.partition.is_none() => match self.filler().index_scan(op)? {
+                Some(request) => self.page(op, request, size).await?,
+                None => self.nothing_lies_there(op)?,
+            },
             None => match self.filler().query(op)? {
                 Some(request) => self.page(op, request, size).await?,
                 None => self.nothing_lies_there(op)?,
@@ -194,13 +199,14 @@ impl Session<'_> {
     async fn page(
         &mut self,
         op: &QueryOp,
-        mut query: Query,
+        mut query: impl Listing,
         size: u32,
     ) -> Result<(Vec<Seen>, Option<String>), Ended> {
         let paged = op.paging.is_some();
         if paged && let Some(cursor) = self.call.cursor.clone() {
-            let resume = self.call.runtime.sealer.open(&self.cursor_use(&query), &cursor)?;
-            query.resume = Some(resume.ok_or_else(bad_cursor)?);
+            let used = self.cursor_use(query.list());
+            let resume = self.call.runtime.sealer.open(&used, &cursor)?;
+            query.goes_on(resume.ok_or_else(bad_cursor)?);
         }
         let wanted = usize::try_from(size).map_err(|_| Bug::new("a page is larger than memory"))?;
         let most = wanted + usize::from(paged);
@@ -213,7 +219,8 @@ impl Session<'_> {
         let resume = last.map(|last| query.behind(&last.item)).transpose();
         // The page that was cut short goes on behind the last item that was read.
         let resume = resume.map_err(|reason| self.refused(&reason.into()))?.or(cut);
-        let seal = |resume| self.call.runtime.sealer.seal(&self.cursor_use(&query), &resume);
+        let used = self.cursor_use(query.list());
+        let seal = |resume| self.call.runtime.sealer.seal(&used, &resume);
         Ok((items, resume.map(seal).transpose()?))
     }
 
@@ -234,7 +241,7 @@ impl Session<'_> {
     pub(super) async fn range(
         &mut self,
         op: &QueryOp,
-        query: &mut Query,
+        query: &mut impl Listing,
         most: usize,
         cuts: bool,
     ) -> Result<(Vec<Seen>, Option<Resume>), Ended> {
@@ -248,7 +255,7 @@ impl Session<'_> {
             let missing = most.saturating_sub(items.len());
             let limit = if passed_over { missing.max(PASSED_OVER_ITEMS) } else { missing };
             let limit = u32::try_from(limit.min(room));
-            query.limit = Some(limit.map_err(|_| Bug::new("a page is larger than any query"))?);
+            query.limit(limit.map_err(|_| Bug::new("a page is larger than any query"))?);
             let page: Result<Page, Error> = self.ask(query.clone()).await;
             let page = page.map_err(|error| self.refused(&error))?;
             let seen = self.seen_all(&op.entities, &op.sights, page.items)?;
@@ -265,7 +272,7 @@ impl Session<'_> {
                 Some(resume) if items.len() < most && room == 0 => {
                     return Ok((items, Some(resume)));
                 }
-                Some(resume) if items.len() < most => query.resume = Some(resume),
+                Some(resume) if items.len() < most => query.goes_on(resume),
                 _ => return Ok((items, None)),
             }
         }
@@ -283,7 +290,7 @@ impl Session<'_> {
         }
     }
 
-    pub(super) fn cursor_use<'s>(&'s self, query: &'s Query) -> CursorUse<'s> {
+    pub(super) fn cursor_use<'s>(&'s self, list: List<'s>) -> CursorUse<'s> {
         let contract = self.call.contract;
         CursorUse {
             system: &self.call.system.name,
@@ -291,7 +298,7 @@ impl Session<'_> {
             // What anyone may list, anyone may go on with.
             caller: if contract.info.open { "" } else { &self.frame.caller.id },
             inputs: &self.call.sealed_inputs,
-            query,
+            list,
         }
     }
 }

@@ -8,7 +8,7 @@ use tokio::time::Instant;
 use super::read::bad_cursor;
 use super::{Ended, Session, too_late};
 use crate::bug::Bug;
-use crate::cursor::ShardPlaces;
+use crate::cursor::{List, ShardPlaces};
 use crate::plan::{QueryOp, Shards};
 use crate::shape::Seen;
 
@@ -55,7 +55,8 @@ impl Session<'_> {
         let mut places: Vec<Option<Resume>> = queries.iter().map(|_| None).collect();
         if let Some(cursor) = self.call.cursor.clone().filter(|_| op.paging.is_some()) {
             let sealer = &self.call.runtime.sealer;
-            let opened = sealer.open_shards(&self.cursor_use(first), &queries, &cursor)?;
+            let opened =
+                sealer.open_shards(&self.cursor_use(List::Query(first)), &queries, &cursor)?;
             places = opened.ok_or_else(bad_cursor)?;
         }
         let wanted = usize::try_from(size).map_err(|_| Bug::new("a page is larger than memory"))?;
@@ -97,7 +98,7 @@ impl Session<'_> {
         let own = own.map(|(at, shard)| (at, shard.place().cloned())).collect();
         let places = ShardPlaces { last, own };
         let sealer = &self.call.runtime.sealer;
-        Ok(sealer.seal_shards(&self.cursor_use(first), queries, &places)?)
+        Ok(sealer.seal_shards(&self.cursor_use(List::Query(first)), queries, &places)?)
     }
 }
 

@@ -8,7 +8,7 @@ use latchkey_value::json::write_text;
 
 use super::{
     BatchGetItem, ConditionCheck, DeleteItem, GetItem, Placeholders, PutItem, Query, Rendered,
-    ReturnValues, TransactGetItems, TransactWriteItem, TransactWriteItems, UpdateItem,
+    ReturnValues, Scan, TransactGetItems, TransactWriteItem, TransactWriteItems, UpdateItem,
 };
 use crate::{Datum, Map, Value, View};
 
@@ -36,6 +36,7 @@ impl<V: Datum> Rendered<V> {
             Rendered::BatchGetItem(get) => batch_get_item(get),
             Rendered::TransactGetItems(get) => transact_get_items(get),
             Rendered::Query(query) => self::query(query),
+            Rendered::Scan(scan) => self::scan(scan),
             Rendered::PutItem(put) => put_item(put),
             Rendered::UpdateItem(update) => update_item(update),
             Rendered::DeleteItem(delete) => delete_item(delete),
@@ -90,6 +91,19 @@ fn query<V: Datum>(query: &Query<V>) -> Json<'_> {
         ("Limit", query.limit.map(bare)),
         ("ExclusiveStartKey", query.exclusive_start_key.as_ref().map(item)),
         ("ConsistentRead", Some(bare(query.consistent_read))),
+    ])
+}
+
+fn scan<V: Datum>(scan: &Scan<V>) -> Json<'_> {
+    let [names, values] = placeholders(&scan.placeholders);
+    body([
+        ("TableName", Some(text(&scan.table_name))),
+        ("IndexName", Some(text(&scan.index_name))),
+        ("FilterExpression", scan.filter.as_deref().map(text)),
+        names,
+        values,
+        ("Limit", scan.limit.map(bare)),
+        ("ExclusiveStartKey", scan.exclusive_start_key.as_ref().map(item)),
     ])
 }
 

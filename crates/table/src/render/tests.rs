@@ -7,7 +7,8 @@ use std::sync::Arc;
 
 use super::*;
 use crate::{
-    Action, Comparator, Expression, Index, Key, Operand, Path, Schema, SortRange, ValueType,
+    Action, Comparator, Expression, Index, Key, KeyNames, Operand, Path, Resume, Schema, SortRange,
+    ValueType,
 };
 
 fn table() -> Arc<Schema> {

@@ -1,6 +1,8 @@
 //! Each request as a [`Request`]. A write answers with no image unless one is asked for.
 
-use super::{BatchGet, Delete, Get, Put, Query, Request, Returning, SnapshotGet, Transact, Update};
+use super::{
+    BatchGet, Delete, Get, IndexScan, Put, Query, Request, Returning, SnapshotGet, Transact, Update,
+};
 
 macro_rules! is_a_request {
     ($($kind:ident),*) => {$(
@@ -28,5 +30,5 @@ macro_rules! is_a_write {
     )*};
 }
 
-is_a_request!(Get, BatchGet, SnapshotGet, Query, Transact);
+is_a_request!(Get, BatchGet, SnapshotGet, Query, IndexScan, Transact);
 is_a_write!(Put, Update, Delete);

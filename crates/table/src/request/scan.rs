@@ -1,9 +1,9 @@
-//! A walk through a table, for upkeep and for moving it. No contract scans.
+//! Walks through a table, for upkeep and for moving it, and through an index.
 
 use std::sync::Arc;
 
 use crate::limits::PARTITION_KEY_BYTES_MAX;
-use crate::{Invalid, Key, Schema, Text};
+use crate::{Condition, Datum, Invalid, Item, Key, KeyNames, Resume, Schema, Text, Value};
 
 /// Reads the next items of a table, at no capacity that is told.
 ///
@@ -43,5 +43,39 @@ impl Scan {
         } else {
             Err(Invalid::Resume)
         }
+    }
+}
+
+/// Reads the next items of an index, in all its partitions. The order is the backend's own: an embedded store goes by
+/// the keys, DynamoDB by their hashes. An item that stays as it is is met once.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct IndexScan<V: Datum = Value> {
+    /// The table.
+    pub table: Arc<Schema>,
+    /// The index.
+    pub index: Text,
+    /// What must hold of an item for it to be in the answer. The others are read all the same.
+    pub filter: Option<Condition<V>>,
+    /// The most items to read, or else as many as one request can.
+    pub limit: Option<u32>,
+    /// Where an earlier scan stopped.
+    pub resume: Option<Resume>,
+}
+
+impl<V: Datum> IndexScan<V> {
+    /// The names of the key by which the index is ordered.
+    pub fn key_names(&self) -> Result<&KeyNames, Invalid> {
+        let index = self.table.index(&self.index);
+        index.map(|index| &index.key).ok_or_else(|| Invalid::NoIndex { name: self.index.clone() })
+    }
+}
+
+impl IndexScan {
+    /// Where to go on behind an item that the scan found.
+    pub fn behind(&self, item: &Item) -> Result<Resume, Invalid> {
+        let key_of = |names: &KeyNames| {
+            names.of(item).ok_or_else(|| Invalid::NoKey { names: names.clone() })
+        };
+        Ok(Resume { key: key_of(&self.table.key)?, index_key: Some(key_of(self.key_names()?)?) })
     }
 }

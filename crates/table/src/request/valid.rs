@@ -1,6 +1,8 @@
 //! Which requests are carried out: exactly those that DynamoDB would carry out.
 
-use super::{BatchGet, Check, Delete, Get, Leg, Put, Query, Resume, SnapshotGet, Transact, Update};
+use super::{
+    BatchGet, Check, Delete, Get, IndexScan, Leg, Put, Query, Resume, SnapshotGet, Transact, Update,
+};
 use crate::limits::{KEYS_MAX, LEGS_MAX, TRANSACTION_BYTES_MAX};
 use crate::{Action, Condition, Consistency, Datum, Error, Invalid, Key, KeyNames, action, render};
 
@@ -46,14 +48,7 @@ impl<V: Datum> Query<V> {
         let names = self.key_names()?;
         names.validate_partition(&self.partition)?;
         names.validate_range(&self.range)?;
-        if let Some(filter) = &self.filter {
-            filter.validate()?;
-            // DynamoDB takes conditions on the keys of a query in one place only.
-            let key = filter.names().into_iter().find(|name| names.has(name));
-            if let Some(name) = key {
-                return Err(Invalid::FiltersKey { name: name.clone() });
-            }
-        }
+        validate_filter(names, self.filter.as_ref())?;
         match &self.index {
             _ if self.limit == Some(0) => Err(Invalid::Limit),
             Some(name) if self.consistency == Consistency::Strong => {
@@ -150,6 +145,34 @@ impl Check {
     pub fn validate(&self) -> Result<usize, Invalid> {
         validate_condition(Some(&self.condition))?;
         self.table.key.validate_key(&self.key).map(|()| 0)
+    }
+}
+
+/// Refuses a filter on the keys by which items are read: DynamoDB takes those of a query in one place only.
+fn validate_filter<V: Datum>(
+    names: &KeyNames,
+    filter: Option<&Condition<V>>,
+) -> Result<(), Invalid> {
+    let Some(filter) = filter else { return Ok(()) };
+    filter.validate()?;
+    match filter.names().into_iter().find(|name| names.has(name)) {
+        Some(name) => Err(Invalid::FiltersKey { name: name.clone() }),
+        None => Ok(()),
+    }
+}
+
+impl IndexScan {
+    /// Refuses a scan no backend would carry out.
+    pub fn validate(&self) -> Result<(), Invalid> {
+        let names = self.key_names()?;
+        if self.limit == Some(0) {
+            return Err(Invalid::Limit);
+        }
+        validate_filter(names, self.filter.as_ref())?;
+        render::validate_size(&[], self.filter.as_ref())?;
+        let Some(resume) = &self.resume else { return Ok(()) };
+        self.table.key.validate_key(&resume.key)?;
+        names.validate_key(resume.index_key.as_ref().ok_or(Invalid::Resume)?)
     }
 }
 

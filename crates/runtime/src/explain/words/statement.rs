@@ -88,7 +88,8 @@ impl<'a> Words<'a> {
         });
         let (entities, shards) = (entities.join(", "), shards.unwrap_or_default());
         let mut text = format!("query {entities}{shards}{by}{}", self.strength(&op.strong));
-        text.push_str(&format!(" where PK = {}", self.code(&op.partition)));
+        let partition = op.partition.as_ref();
+        text.extend(partition.map(|partition| format!(" where PK = {}", self.code(partition))));
         let range = match &op.range {
             Bounds::All => None,
             Bounds::Equal(key) => Some(format!("= {}", self.code(key))),
