@@ -10,7 +10,7 @@ use crate::stored::text;
 const PATH: &str = "/lockers/L1/reservations";
 
 /// What it costs to find the active reservation by the pointer alone.
-const BY_POINTER: &str = "rcu=2, wcu=0";
+const BY_POINTER: &str = "rcu=4, wcu=0";
 
 /// A server with a locker.
 fn scene() -> Scene {

@@ -150,7 +150,7 @@ impl<'a> Story<'a> {
         // No timer is late now, so the pointer alone tells of who is there.
         if self.windows.iter().any(|window| window.lasts_at(self.now)) {
             let reply = self.active(self.now);
-            assert_eq!(reply.1, "rcu=2, wcu=0", "what it costs to find it\n{}", self.told);
+            assert_eq!(reply.1, "rcu=4, wcu=0", "what it costs to find it\n{}", self.told);
         }
         self.statuses();
     }

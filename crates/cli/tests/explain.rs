@@ -108,8 +108,12 @@ fn expressions_are_made_of_placeholders_alone() {
             for asked in explanation.requests() {
                 let body = body(asked);
                 let mut used = Vec::new();
-                for member in ["KeyConditionExpression", "ConditionExpression", "UpdateExpression"]
-                {
+                for member in [
+                    "KeyConditionExpression",
+                    "FilterExpression",
+                    "ConditionExpression",
+                    "UpdateExpression",
+                ] {
                     let Some(expression) = body.get(member).and_then(Value::as_str) else {
                         continue;
                     };
