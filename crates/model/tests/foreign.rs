@@ -249,3 +249,73 @@ fn an_account_covers_itself() {
         ],
     );
 }
+
+#[test]
+fn a_refused_stranger_is_a_test_of_rights() {
+    // `allow true` behind a membership that the caller must have switched the rule off.
+    let get = "GET /spaces/{spaceId}/cards/{cardId}\ninput other id\n";
+    let member = "member = get Member(spaceId = other, userId = caller.id) strong else 403 stranger\nallow true\n";
+    let note = "GET /spaces/{spaceId}/notes/{noteId}\ninput other id\n";
+    let found = "note = get Note strong else 404 not-found\n";
+    let same = "require other == spaceId else 404 not-found\n";
+    let profile =
+        "member = get Member(spaceId = other, userId = caller.id) strong else 404 no\nallow true\n";
+    all(
+        WORKSPACE,
+        &[
+            ("another space", &format!("{note}{member}{found}return note\n"), true),
+            ("the same space", &format!("{note}{member}{same}{found}return note\n"), false),
+            ("a card of any space", &format!("{get}{member}{CARD}return card\n"), true),
+            ("nobody is forbidden", &format!("{note}{profile}{found}return note\n"), false),
+        ],
+    );
+}
+
+#[test]
+fn a_beginning_that_is_not_closed_covers_others() {
+    // `begins_with "U#{userId}"` of `al` found the lines of `alice`.
+    let entities = "entity Line \"LINE\" {\nPK = \"DAY#{day}\"\nSK = \"U#{userId}#{at}\"\nday date, userId id, at time\n}\n\
+        entity Part \"PART\" {\nPK = \"DAY#{day}\"\nSK = \"P#{partId}#{at}\"\nday date, partId ulid, at time, by id\n}\n";
+    let mine = "GET /days/{day}/of/{userId}\nallow caller owns userId\n";
+    let read = |begin: &str| {
+        format!(
+            "{mine}lines = query Line strong where PK = \"DAY#{{day}}\" and SK begins_with \"{begin}\" first 9\nreturn lines\n"
+        )
+    };
+    let part = "GET /days/{day}/of/{partId}\nparts = query Part strong where PK = \"DAY#{day}\" and SK begins_with \
+        \"P#{partId}\" first 1\nrequire parts is present else 404 no\nallow caller owns parts.by\nreturn parts\n";
+    all(
+        entities,
+        &[
+            ("open", &read("U#{userId}"), true),
+            ("open, the caller", &read("U#{caller.id}"), true),
+            ("closed", &read("U#{userId}#"), false),
+            ("of one length", part, false),
+        ],
+    );
+}
+
+#[test]
+fn a_constant_ties_nothing_and_the_check_ends() {
+    // A text that was compared with a constant was tied again and again, and the check never ended.
+    let entities = "entity Member \"MEMBER\" {\nPK = \"W#{w}\"\nSK = \"M#{userId}\"\nw id, userId id, right text(9)\n}\n\
+        entity Doc \"DOC\" {\nPK = \"D#{d}\"\nSK = \"D\"\nd id, w id, state text(9), label text(400)\n}\n";
+    let member = "GET /w/{w}/d/{d}\nme = get Member(w, userId = caller.id) strong else 403 stranger\n\
+        allow caller owns me.userId\nrequire me.right == \"W\" else 403 no-right\n";
+    let doc = "doc = get Doc strong else 404 not-found\n";
+    let joined = "require doc.label == \"{doc.w}#{doc.d}\" else 404 no\n";
+    let same = "require doc.w == w else 404 no\n";
+    all(
+        entities,
+        &[
+            ("the membership", &format!("{member}return me\n"), false),
+            (
+                "a document with the same word",
+                &format!("{member}{doc}require doc.state == \"W\" else 404 no\nreturn doc\n"),
+                true,
+            ),
+            ("compared", &format!("{member}{doc}{same}return doc\n"), false),
+            ("a text of values", &format!("{member}{doc}{same}{joined}return doc\n"), false),
+        ],
+    );
+}

@@ -12,7 +12,7 @@ use super::Report;
 use super::flow::{Group, is_stored, places};
 use super::truth::{Passed, plain};
 use crate::model::{
-    Expr, ExprKind, FailureKind, Given, Kind, Leg, Model, Op, PutMode, StepKind, Verb,
+    Expr, ExprKind, FailureKind, Given, Kind, Leg, Model, Op, PutMode, StepKind, Verb, What,
 };
 use crate::types::Type;
 use tie::tied;
@@ -115,7 +115,8 @@ fn sides<'a>(group: &Group<'a>, test: &'a Expr) -> Vec<Option<Vec<Passed<'a>>>> 
     while let Some(test) = open.pop() {
         let test = plain(&group.lets, test);
         match &test.kind {
-            ExprKind::Bool(true) => return vec![None],
+            // Everyone who got as far as here.
+            ExprKind::Bool(true) => return vec![is_refused_before(group).then(Vec::new)],
             ExprKind::Binary(Op::Or, a, b) if sides.len() + open.len() < WAYS_MAX => {
                 open.extend([&**b, &**a]);
             }
@@ -129,6 +130,19 @@ fn sides<'a>(group: &Group<'a>, test: &'a Expr) -> Vec<Option<Vec<Passed<'a>>>> 
         }
     }
     sides
+}
+
+/// Whether callers without an item of their own were refused: `get Member(spaceId, userId = caller.id) else 403 …` is a
+/// test of rights, whatever the `allow` says.
+fn is_refused_before(group: &Group<'_>) -> bool {
+    group.way.reads.iter().any(|(read, _)| {
+        let forbids = read.failure.as_ref().is_some_and(|failure| {
+            matches!(failure.kind, FailureKind::Problem { status: 403, .. })
+        });
+        let What::Get(key) = &read.what else { return false };
+        forbids
+            && key.iter().any(|given| matches!(group.origin(&given.value).kind, ExprKind::CallerId))
+    })
 }
 
 /// Whether a write does more than make, count or check.

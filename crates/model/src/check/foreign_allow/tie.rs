@@ -1,5 +1,7 @@
 //! The items and values that are tied to the values an `allow` tested, for one way in which it holds.
 
+use latchkey_value::Format;
+
 use crate::check::flow::{Group, fixes};
 use crate::check::truth::{Passed, each, plain};
 use crate::model::{
@@ -118,14 +120,36 @@ impl<'a> Tied<'a> {
         match &value.kind {
             ExprKind::CallerId | ExprKind::Unknown => true,
             ExprKind::Attribute(binding, _) if self.has_item(*binding) => true,
-            ExprKind::Text(pieces) => pieces.iter().any(|piece| match piece {
-                // Many have one day, or one name in lower case.
-                TextPiece::Value(_, Some(format)) if format.is_lossy() => false,
-                TextPiece::Value(value, _) => self.has(group, value),
-                TextPiece::Literal(_) => false,
+            ExprKind::Text(pieces) if self.has_piece(group, pieces) => true,
+            _ => self.values.iter().any(|other| {
+                // A value that is tied stays so, whether or not it can be compared with others.
+                std::ptr::eq(group.origin(other), value) || group.alike(other, value, None)
             }),
-            _ => self.values.iter().any(|other| group.alike(other, value, None)),
         }
+    }
+
+    /// Whether a part of a text is tied.
+    fn has_piece(&self, group: &Group<'a>, pieces: &'a [TextPiece]) -> bool {
+        pieces.iter().any(|piece| match piece {
+            // Many have one day, or one name in lower case.
+            TextPiece::Value(_, Some(format)) if format.is_lossy() => false,
+            TextPiece::Value(value, _) => self.has(group, value),
+            TextPiece::Literal(_) => false,
+        })
+    }
+
+    /// Whether the beginning of a key is tied. A part that the beginning does not close is that of every value that
+    /// begins alike: `al` and `alice`.
+    fn has_beginning(&self, group: &Group<'a>, text: &'a Expr) -> bool {
+        let text = plain(&group.lets, text);
+        let ExprKind::Text(pieces) = &text.kind else {
+            return is_closed(text, None) && self.has(group, text);
+        };
+        let closed = match pieces.split_last() {
+            Some((TextPiece::Value(last, format), before)) if !is_closed(last, *format) => before,
+            _ => pieces,
+        };
+        self.has_piece(group, closed)
     }
 
     /// Whether a part of a key is tied. A part that the key does not tell is that of other items, too.
@@ -140,14 +164,15 @@ impl<'a> Tied<'a> {
             What::Get(key) => self.has_key(group, read.entity, key),
             What::Batch(batch) => self.has_key(group, read.entity, &batch.key),
             What::Query(query) => {
-                let one = match &query.range {
-                    Range::Equal(text) | Range::BeginsWith(text) => Some(text),
-                    _ => None,
+                let sort = || match &query.range {
+                    Range::Equal(text) => self.has(group, text),
+                    Range::BeginsWith(text) => self.has_beginning(group, text),
+                    _ => false,
                 };
                 let lossy = |shape: &&KeyShape| {
                     shape.partition.holes().chain(shape.sort.holes()).any(Hole::is_lossy)
                 };
-                let plain = || query.partition.iter().chain(one).any(|text| self.has(group, text));
+                let plain = || query.partition.iter().any(|text| self.has(group, text)) || sort();
                 read.entities().all(|entity| {
                     let shape = group.model.entities[entity].place(query.by);
                     shape.filter(lossy).map_or_else(plain, |shape| {
@@ -216,9 +241,23 @@ impl<'a> Tied<'a> {
     }
 }
 
+/// Whether no value begins with another of the same type and form.
+fn is_closed(value: &Expr, format: Option<Format>) -> bool {
+    match &value.of {
+        Kind::Value(Type::Ulid | Type::Time | Type::Date) => true,
+        Kind::Value(Type::Int { .. }) => matches!(format, Some(Format::Padded(_))),
+        _ => false,
+    }
+}
+
 /// Whether a value names one thing among many: an id, a text, or a number by which something was read. Two things with
-/// one word or one level have nothing else in common.
+/// one word or one level have nothing else in common, nor have two that are equal to one constant.
 fn names<'a>(group: &Group<'a>, value: &'a Expr) -> bool {
+    if let ExprKind::Text(pieces) = &value.kind
+        && pieces.iter().all(|piece| matches!(piece, TextPiece::Literal(_)))
+    {
+        return false;
+    }
     match &value.of {
         Kind::Value(Type::Id | Type::Ulid | Type::Text { .. }) | Kind::Unknown => true,
         Kind::Value(Type::Int { .. } | Type::Number { .. }) => {
