@@ -202,7 +202,10 @@ async fn ask(store: &Store, request: &Request) -> Result<Capacity> {
             store.delete(delete.clone(), *returning).await?.capacity
         }
         Request::Transact(transact) => store.transact(transact.clone()).await?.capacity,
-        Request::BatchGet(_) | Request::SnapshotGet(_) | Request::Query(_) => {
+        Request::BatchGet(_)
+        | Request::SnapshotGet(_)
+        | Request::Query(_)
+        | Request::IndexScan(_) => {
             return Err("taking part asks for no list".into());
         }
     })
