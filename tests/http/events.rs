@@ -61,6 +61,7 @@ fn an_event_without_them_is_given_an_id_and_the_time() {
 fn a_device_logs_but_does_not_read() {
     let scene = Scene::start();
     scene.locker("L1", "alice");
+    scene.device("L1", "door-7");
     let mut device = scene.someone("door-7", &["device"], &[]);
     device.post(PATH, &opened("E1")).is(201);
     for path in [
@@ -89,8 +90,9 @@ fn an_event_is_logged_once_whatever_its_timestamp() {
     let scene = Scene::start();
     scene.locker("L1", "alice");
     scene.locker("L2", "alice");
+    scene.device("L1", "door-7");
     let first = scene.event("L1", "E1", "08:00");
-    let mut device = scene.someone("door-7", &["device"], &[]);
+    let mut device = scene.someone("door-7", &["device"], &[]).at(&clock("23:00"));
     for body in [
         opened("E1"),
         with("E1", "timestamp", json!(clock("08:00"))),
@@ -115,12 +117,56 @@ fn an_event_is_logged_once_whatever_its_timestamp() {
 fn of_many_who_log_one_event_at_once_one_does() {
     let scene = Scene::start();
     scene.locker("L1", "alice");
+    scene.device("L1", "door-7");
     let replies = at_once(8, |n| {
-        let mut device = scene.someone("door-7", &["device"], &[]);
+        let mut device = scene.someone("door-7", &["device"], &[]).at(&clock("10:05"));
         device.post(PATH, &with("E1", "timestamp", json!(clock(&format!("10:0{n}")))))
     });
     one_acted(&replies, 201, (409, "duplicate-event"));
     scene.operator().get(&range("00:00", "23:59")).counts(1);
+}
+
+#[test]
+fn a_device_logs_at_the_locker_it_is_bound_to_and_at_no_other() {
+    let scene = Scene::start();
+    scene.locker("L1", "alice");
+    scene.locker("L2", "alice");
+    let mut device = scene.someone("door-7", &["device"], &[]);
+    device.post(PATH, &opened("E1")).refuses(403, "forbidden");
+    scene.device("L1", "door-7");
+    device.post(PATH, &opened("E1")).is(201);
+    device.post("/lockers/L2/events", &opened("E1")).refuses(403, "forbidden");
+    // Its name without its role, its role without its name, and a role in other letters.
+    scene.person("door-7").post(PATH, &opened("E2")).refuses(403, "forbidden");
+    scene.someone("door-8", &["device"], &[]).post(PATH, &opened("E2")).refuses(403, "forbidden");
+    scene.someone("door-7", &["Device"], &[]).post(PATH, &opened("E2")).refuses(403, "forbidden");
+    // A name that an organisation has is not the name of a device.
+    let mut posing = scene.someone("door-8", &["device"], &["door-7"]);
+    posing.post(PATH, &opened("E2")).refuses(403, "forbidden");
+    // Another device in its place, and then none.
+    scene.device("L1", "door-8");
+    device.post(PATH, &opened("E2")).refuses(403, "forbidden");
+    let mut other = scene.someone("door-8", &["device"], &[]);
+    other.post(PATH, &opened("E2")).is(201);
+    scene.person("alice").put("/lockers/L1/device", &json!({})).is(200);
+    other.post(PATH, &opened("E3")).refuses(403, "forbidden");
+    scene.operator().get(&range("09:00", "11:00")).lists("eventId", &["E2", "E1"], false);
+}
+
+#[test]
+fn an_event_is_never_of_the_future() {
+    let scene = Scene::start();
+    scene.locker("L1", "alice");
+    let mut alice = scene.person("alice");
+    for time in ["10:05:00.001", "11:00", "23:59"] {
+        let body = with("E1", "timestamp", json!(clock(time)));
+        let refused = alice.post(PATH, &body).refuses(400, "future-timestamp");
+        refused.has("latchkey-contract", "QC-08").cost("rcu=0, wcu=0");
+    }
+    for (id, time) in [("E1", "10:05"), ("E2", "10:00"), ("E3", "00:00")] {
+        alice.post(PATH, &with(id, "timestamp", json!(clock(time)))).is(201);
+    }
+    alice.get(&format!("{PATH}/latest")).is(200).shows(&json!({"eventId": "E1"}));
 }
 
 #[test]

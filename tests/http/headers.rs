@@ -40,15 +40,18 @@ fn a_method_a_path_does_not_know_is_told_those_it_does() {
     let mut operator = scene.operator();
     for (path, allow) in [
         ("/lockers", "POST"),
-        ("/lockers/L1", "GET, HEAD"),
+        ("/lockers/L1", "DELETE, GET, HEAD, PATCH"),
+        ("/lockers/L1/device", "PUT"),
         ("/lockers/L1/status", "PUT"),
         ("/lockers/L1/reservations", "GET, HEAD, POST"),
         ("/lockers/L1/reservations/active", "GET, HEAD"),
+        ("/lockers/L1/reservations/R1", "GET, HEAD"),
         ("/lockers/L1/reservations/R1/cancel", "POST"),
         ("/lockers/L1/transfer", "POST"),
         ("/lockers/L1/events", "GET, HEAD, POST"),
         ("/lockers/L1/events/latest", "GET, HEAD"),
         ("/owners/alice/lockers", "GET, HEAD"),
+        ("/owners/alice/reservations", "GET, HEAD"),
     ] {
         let known: Vec<&str> = allow.split(", ").collect();
         for method in ["GET", "POST", "PUT", "PATCH", "DELETE", "TRACE", "BREW"] {

@@ -26,14 +26,14 @@ const fn row(
     Row { contract, method, path, body, status }
 }
 
-const ROWS: [Row; 12] = [
+const ROWS: [Row; 17] = [
     row("QC-01", "GET", "/lockers/$L", None, 200),
     row("QC-02", "GET", "/owners/$O/lockers", None, 200),
     row(
         "QC-03",
         "PUT",
         "/lockers/$L/status",
-        Some(r#"{"newStatus":"OCCUPIED","expectedVersion":1}"#),
+        Some(r#"{"newStatus":"OCCUPIED","expectedVersion":2}"#),
         200,
     ),
     row(
@@ -57,6 +57,17 @@ const ROWS: [Row; 12] = [
     row("QC-10", "GET", "/lockers/$L/events/latest", None, 200),
     row("QC-11", "POST", "/lockers", Some(r#"{"lockerId":"new-$L","ownerId":"$O"}"#), 201),
     row("QC-12", "POST", "/lockers/$L/reservations/R1/cancel", None, 200),
+    row("QC-14", "GET", "/owners/$O/reservations", None, 200),
+    row("QC-15", "GET", "/lockers/$L/reservations/R1", None, 200),
+    row(
+        "QC-16",
+        "PATCH",
+        "/lockers/$L",
+        Some(r#"{"lockerAlias":"Side door","expectedVersion":2}"#),
+        200,
+    ),
+    row("QC-17", "DELETE", "/lockers/$L-free", None, 204),
+    row("QC-18", "PUT", "/lockers/$L/device", Some(r#"{"deviceId":"door-8"}"#), 200),
 ];
 
 impl Row {
@@ -68,9 +79,12 @@ impl Row {
     }
 }
 
-/// A locker with an event, reserved by a third person from half past nine to half past ten.
+/// A locker with a device and an event, reserved by a third person from half past nine to half past ten; and one that
+/// nobody has reserved.
 fn furnished(scene: &Scene, locker: &str, owner: &str) {
+    scene.locker(&format!("{locker}-free"), owner);
     scene.locker(locker, owner);
+    scene.device(locker, "door-7");
     scene.reservation(locker, "R1", "rita", "09:30-10:30");
     scene.event(locker, "E1", "09:45");
 }
@@ -112,8 +126,8 @@ fn who_may_not_is_refused_and_changes_nothing() {
         if row.contract != "QC-08" {
             refused(scene.someone("door-7", &["device"], &[]), 403, "forbidden");
         }
-        // Whoever reserved it may cancel that; nothing else of the locker is theirs.
-        if row.contract != "QC-12" {
+        // Whoever reserved it may read and cancel that; nothing else of the locker is theirs.
+        if !["QC-12", "QC-15"].contains(&row.contract) {
             refused(scene.person("rita"), 403, "forbidden");
         }
     }
@@ -153,7 +167,7 @@ fn who_may_is_answered() {
 #[test]
 fn what_is_not_there_is_not_found_by_anyone_who_is_signed_in() {
     let scene = Scene::start();
-    let there = ["QC-02", "QC-11"];
+    let there = ["QC-02", "QC-11", "QC-14"];
     for row in ROWS.iter().filter(|row| !there.contains(&row.contract)) {
         for mut client in [scene.person("alice"), scene.operator()] {
             let reply = row.ask(&mut client, "L9", "alice").refuses(404, "not-found");

@@ -102,14 +102,23 @@ impl Scene {
         self.operator().at(&clock("09:00")).post(&path, &booking(id, who, window)).is(201).json()
     }
 
-    /// Logs an event at a time of the day.
+    /// Binds a device to a locker, at nine o'clock.
+    #[track_caller]
+    pub(crate) fn device(&self, locker: &str, device: &str) -> Value {
+        let path = format!("/lockers/{locker}/device");
+        let body = json!({"deviceId": device});
+        self.operator().at(&clock("09:00")).put(&path, &body).is(200).json()
+    }
+
+    /// Logs an event at a time of the day, when that time has come.
     #[track_caller]
     pub(crate) fn event(&self, locker: &str, id: &str, time: &str) -> Value {
         let body = json!({
             "eventId": id, "timestamp": clock(time), "action": "OPEN", "actorId": "alice",
             "result": "SUCCESS",
         });
-        self.operator().post(&format!("/lockers/{locker}/events"), &body).is(201).json()
+        let path = format!("/lockers/{locker}/events");
+        self.operator().at(&clock(time)).post(&path, &body).is(201).json()
     }
 }
 

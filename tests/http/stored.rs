@@ -11,6 +11,11 @@ use serde_json::{Value, json};
 use crate::scene::Scene;
 use crate::serve::backend;
 
+/// The table of the lockers.
+pub(crate) fn lockers() -> Schema {
+    Schema::new("SmartLockerTable").with_index("GSI1")
+}
+
 /// The texts of an item, by name.
 pub(crate) type Texts = BTreeMap<String, String>;
 

@@ -1,11 +1,10 @@
 //! QC-13: timers point to a reservation when it starts, and let it expire when it ends.
 
-use latchkey_table::Schema;
 use serde_json::{Value, json};
 
 use crate::scene::{Scene, at_once, booking, clock};
 use crate::serve::{Reply, backend};
-use crate::stored::text;
+use crate::stored::{lockers, text};
 
 const PATH: &str = "/lockers/L1/reservations";
 
@@ -76,7 +75,7 @@ fn is(scene: &Scene, id: &str, status: &str, since: &str) {
 
 /// The pointer and the slots that are stored: the reservation of each, by its sort key.
 fn stored(scene: Scene) -> (Scene, Vec<(String, String)>) {
-    let (scene, items) = scene.stored("smartlocker", Schema::new("SmartLockerTable"), "LOCKER#L1");
+    let (scene, items) = scene.stored("smartlocker", lockers(), "LOCKER#L1");
     let kept = |key: &str| key == "RES#ACTIVE" || key.starts_with("SLOT#");
     let of = |name: &str, item| text(item, name).to_owned();
     let kept = items.iter().filter(|item| kept(text(item, "SK")));

@@ -4,12 +4,13 @@ use std::path::Path;
 use std::sync::Arc;
 
 use latchkey_embedded::{Options, Store};
-use latchkey_table::{Delete, Key, Returning, Schema};
+use latchkey_table::{Delete, Key, Returning};
 use serde_json::json;
 
 use crate::scene::{Scene, clock};
 use crate::serve::backend;
 use crate::serve::capability::{Capability::TransactionCapacity, or};
+use crate::stored::lockers;
 
 #[test]
 fn a_transfer_moves_the_locker_from_one_owners_list_to_the_others() {
@@ -23,7 +24,7 @@ fn a_transfer_moves_the_locker_from_one_owners_list_to_the_others() {
         "updatedAt": clock("10:00"), "version": 2,
     });
     let moved = moved.is(200).has("latchkey-contract", "QC-06").has("etag", "\"2\"");
-    moved.shows_just(&locker).cost(or(TransactionCapacity, "rcu=1, wcu=6", "rcu=1, wcu=4"));
+    moved.shows_just(&locker).cost(or(TransactionCapacity, "rcu=1, wcu=8", "rcu=1, wcu=4"));
     operator.get("/lockers/L1?consistent=true").shows_just(&locker);
     let page = json!({"items": [locker], "nextCursor": null});
     operator.get("/owners/bob/lockers").shows_just(&page);
@@ -150,7 +151,7 @@ fn lose_view(data: &Path, owner: &str, locker: &str) {
         return;
     }
     let store = Store::open(data, &Options::default()).unwrap();
-    let table = Arc::new(Schema::new("SmartLockerTable"));
+    let table = Arc::new(lockers());
     let delete = Delete { table, key: Key::new(partition, sort), condition: None };
     let lost = store.delete(delete, Returning::Old).wait().unwrap();
     assert!(lost.item.is_some(), "there is a view to lose");

@@ -438,6 +438,7 @@ impl Writer<'_> {
             ExprKind::Commitment(key) => json!({ "commitment": self.expr(key) }),
             ExprKind::Reveal(key) => json!({ "reveal": self.expr(key) }),
             ExprKind::Greatest(of) => json!({ "max": self.exprs(of) }),
+            ExprKind::Coalesce(of) => json!({ "coalesce": self.exprs(of) }),
             ExprKind::Least(of) => json!({ "min": self.exprs(of) }),
             ExprKind::Count(id) => json!({ "count": self.name(*id) }),
             ExprKind::CountBy(id, by, _) => json!({ "count": self.name(*id), "by": by }),

@@ -320,6 +320,12 @@ async fn what_is_explained_is_what_is_asked_of_lockers() {
     assert_eq!(values.get("locker.version"), Some(&Value::from("1")));
     assert_eq!(values.get("locker.version + 1"), Some(&Value::from("2")));
     lockers.call(409, 10, call("QC-03", &changed)).await;
+    let moved = [("lockerAlias", "right"), ("locationId", "hall"), ("expectedVersion", "2")];
+    lockers.call(200, 10, call("QC-16", &[locker, moved[0], moved[1], moved[2]])).await;
+    lockers.call(200, 10, call("QC-18", &[locker, ("deviceId", "door-1")])).await;
+    lockers.call(200, 10, call("QC-18", &[locker, ("deviceId", "door-1")])).await;
+    lockers.call(200, 10, call("QC-18", &[locker])).await;
+    lockers.call(200, 10, call("QC-02", &[("ownerId", "alice"), ("sort", "alias")])).await;
 
     let window = |id, start, end| {
         [locker, ("ownerId", "alice"), ("reservationId", id), ("startAt", start), ("endAt", end)]
@@ -344,11 +350,28 @@ async fn what_is_explained_is_what_is_asked_of_lockers() {
     lockers.call(200, 12, call("QC-09", &[locker, days[0], days[1]])).await;
     lockers.call(200, 12, call("QC-10", &[locker])).await;
     let cancelled = [locker, ("reservationId", "R2")];
+    lockers.call(200, 12, call("QC-14", &[("ownerId", "alice")])).await;
+    lockers.call(200, 12, call("QC-15", &cancelled)).await;
     lockers.call(200, 13, keyed(call("QC-12", &cancelled), "k4")).await;
     lockers.call(200, 13, call("QC-12", &cancelled)).await;
     lockers.call(200, 14, keyed(call("QC-06", &[locker, ("newOwnerId", "alice")]), "k5")).await;
     lockers.call(200, 14, keyed(call("QC-06", &[locker, ("newOwnerId", "bob")]), "k6")).await;
     lockers.call(200, 14, keyed(call("QC-06", &[locker, ("newOwnerId", "bob")]), "k6")).await;
+
+    // The second locker of an id is found unchanged in another way than the first.
+    let gone = ("lockerId", "L2");
+    for id in ["R3", "R4"] {
+        // What the `else` of a leg asks is shown with the leg, and comes after those behind it: no witness here.
+        let mut new = call("QC-11", &[gone, ("ownerId", "alice")]);
+        new.at = time::parse("2026-02-25T14:00:00.000Z");
+        assert_eq!(lockers.runtime.call(new).await.status(), 201, "{id}");
+        let changed = [gone, ("newStatus", "OCCUPIED"), ("expectedVersion", "1")];
+        lockers.call(200, 14, call("QC-03", &changed)).await;
+        let mut over = window(id, "2026-02-25T10:00:00.000Z", "2026-02-25T11:00:00.000Z");
+        over[0] = gone;
+        lockers.call(201, 14, call("QC-04", &over)).await;
+        lockers.call(204, 14, call("QC-17", &[gone])).await;
+    }
 
     lockers.seen.sort();
     lockers.seen.dedup();

@@ -41,6 +41,7 @@ pub fn check(text: &str) -> Checked {
     let Lowered { mut model, mut diagnostics, untold } = lower::lower(&parsed.document);
     text.clone_into(&mut model.text);
     model.examples = parsed.document.examples;
+    model.first_puts = check::first_puts(&model);
     diagnostics.extend(parsed.diagnostics);
     diagnostics.extend(check::check(&model));
     let untold = told_once(&model, &diagnostics, untold);

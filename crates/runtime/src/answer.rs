@@ -6,6 +6,7 @@ use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD as BASE64;
 use latchkey_model::model::BindingId;
 use latchkey_table::{Capacity, Item, Text, Value};
+use latchkey_value::name::INCARNATION_ATTRIBUTE;
 use sha2::{Digest, Sha256};
 
 use crate::evaluate::{Bound, Fault, Frame, Values, push};
@@ -120,16 +121,20 @@ pub(crate) fn answer(frame: &Frame<'_>, op: &ReturnOp) -> Result<Answer, Fault> 
 
 /// The `ETag` of a body.
 fn etag(bound: Option<&Bound>, tag: &Tag, body: &str) -> Result<Option<String>, Fault> {
+    let Some(Bound::Item(item)) = bound else {
+        return match tag {
+            Tag::None => Ok(None),
+            _ => Err(Fault::bug("a version is told of no item")),
+        };
+    };
     let (counter, hashed) = match tag {
         Tag::None => return Ok(None),
         Tag::Counter(counter) => (counter, false),
         Tag::CounterAndBody(counter) => (counter, true),
+        Tag::CounterOfFirst(counter) => (counter, item.get(INCARNATION_ATTRIBUTE).is_some()),
     };
-    let version = match bound {
-        Some(Bound::Item(item)) => item.get(counter).and_then(Value::as_number),
-        _ => None,
-    };
-    let version = version.ok_or_else(|| Fault::bug("a version is told of no item"))?;
+    let version = item.get(counter).and_then(Value::as_number);
+    let version = version.ok_or_else(|| Fault::bug("an item has no version to tell"))?;
     if !hashed {
         return Ok(Some(format!("\"{version}\"")));
     }

@@ -207,6 +207,7 @@ impl Frame<'_> {
                 let values: Result<Vec<Value>, Fault> = of.iter().map(value).collect();
                 function::extreme(*wanted, values?)?
             }
+            Code::Coalesce(of) => self.coalesced(of)?,
             Code::Count(id) => Value::Number(function::u64_of(self.items(*id)?.len())),
             Code::CountBy(id, name, words) => {
                 Value::Map(function::count_by(self.items(*id)?, name, words))

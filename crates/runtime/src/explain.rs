@@ -323,6 +323,7 @@ impl<'a> Explainer<'a> {
                 Tag::None => return,
                 Tag::Counter(counter) => (counter, ""),
                 Tag::CounterAndBody(counter) => (counter, "-{hash of the body}"),
+                Tag::CounterOfFirst(counter) => (counter, "[-{hash of the body}]"),
             };
             if let Some(version) = item.and_then(|item| item.get(counter)).map(Symbol::shown) {
                 page.line(&format!("ETag: \"{version}{hash}\""));

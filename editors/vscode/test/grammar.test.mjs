@@ -234,7 +234,7 @@ const SNIPPETS = {
     ],
   ],
   "products and quotients": [
-    inContract("x = round(a * b / 100, 2) + 1mo"),
+    inContract("x = round(a * b / 100, 2) + 1mo + coalesce(c, 0)"),
     [
       ["round", "support.function"],
       ["a", "variable.other"],
@@ -243,6 +243,7 @@ const SNIPPETS = {
       ["/", "keyword.operator.per"],
       ["100", "constant.numeric"],
       ["1mo", "constant.numeric.duration"],
+      ["coalesce", "support.function"],
     ],
   ],
   "lists, sets and records": [

@@ -23,11 +23,13 @@ impl Reply {
         self.json()["items"].as_array().cloned().unwrap_or_default()
     }
 
-    /// It has this status, and is JSON.
+    /// It has this status, and is JSON unless there is nothing to tell.
     #[track_caller]
     pub fn is(self, status: u16) -> Reply {
         assert_eq!(self.status, status, "the status; {self}");
-        if status < 300 {
+        if status == 204 {
+            self.lacks("content-type").names_its_contract()
+        } else if status < 300 {
             assert_eq!(self.header("content-type"), "application/json", "the media type; {self}");
             self.names_its_contract()
         } else {

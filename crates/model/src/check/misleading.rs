@@ -142,6 +142,7 @@ fn is_of_request<'a>(contract: &Contract, lets: &Lets<'a>, test: &'a Expr) -> bo
         | ExprKind::Between(..)
         | ExprKind::In(..)
         | ExprKind::Greatest(_)
+        | ExprKind::Coalesce(_)
         | ExprKind::Least(_) => {}
         _ => only = false,
     });

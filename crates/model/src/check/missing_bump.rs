@@ -45,8 +45,13 @@ fn guards(model: &Model, group: &Group<'_>, report: &mut Report) {
         let Some(id) = entity.guarded_by else { continue };
         let guard = &model.entities[id];
         let moved = group.legs.iter().any(|other| {
+            // A guard that is gone is not unchanged, and one that is made again is another.
+            let moves = |leg: &Leg| {
+                leg.verb == Verb::Delete
+                    || guard.counter().is_some_and(|counter| bumps(leg, &counter.name))
+            };
             other.leg.entity == id
-                && guard.counter().is_some_and(|counter| bumps(other.leg, &counter.name))
+                && moves(other.leg)
                 && within(&placed.guards, &other.guards)
                 && is_its_guard(group, other.leg, placed)
         });

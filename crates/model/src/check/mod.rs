@@ -8,6 +8,7 @@ mod endless_retry;
 mod escalation;
 mod eventual_decision;
 mod filter;
+mod first_put;
 mod flow;
 mod foreign_allow;
 mod foreign_items;
@@ -51,6 +52,8 @@ mod unused;
 use std::collections::BTreeSet;
 
 use latchkey_language::{Diagnostic, Rule, Span};
+
+pub(crate) use first_put::first_puts;
 
 use crate::model::{Contract, Leg, Model, Read, Send, Step, StepKind, Waiver, each_step};
 
@@ -114,11 +117,7 @@ const RULES: &[Check] = &[
     Check::waivable(Rule::NotIdempotent, not_idempotent::check),
     Check::waivable(Rule::PartialList, partial_list::check),
     Check::waivable(Rule::RangeAsCount, range_as_count::check),
-    Check::strict(
-        Rule::RouteClash,
-        route_clash::check,
-        "one request is answered by one contract, and no route comes before another",
-    ),
+    Check::waivable(Rule::RouteClash, route_clash::check),
     Check::waivable(Rule::Scan, scan::check),
     Check::waivable(Rule::SharedKey, shared_key::check),
     Check::waivable(Rule::StaleAnswer, unpinned::check_answers),

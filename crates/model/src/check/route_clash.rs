@@ -44,10 +44,27 @@ fn raise(
 ) {
     let message = format!("`{}` and `{}` can be meant by one request", contract.id, other.id);
     let diagnostic = Diagnostic::new(Rule::RouteClash, route.span, message)
-        .other(other_route.span, format!("the route of `{}`", other.id))
-        .why("which of the two answers would depend on chance")
-        .help("change one of the paths by a word of its own");
-    report.raise(diagnostic, &[]);
+        .other(other_route.span, format!("the route of `{}`", other.id));
+    let help = "change one of the paths by a word of its own";
+    if is_special(other_route, route) {
+        // The waiver stands above the route that loses requests to the other.
+        let why = format!("`{}` would answer, for a word comes before an input", other.id);
+        report.raise(diagnostic.why(why).help(help), &contract.facts.waivers);
+    } else if is_special(route, other_route) {
+        let why = format!("`{}` would answer, for a word comes before an input", contract.id);
+        report.raise(diagnostic.why(why).help(help), &other.facts.waivers);
+    } else {
+        let why = "which of the two answers would depend on chance";
+        report.raise(diagnostic.why(why).help(help), &[]);
+    }
+}
+
+/// Whether a route has a word wherever another has one, and in at least one place more.
+fn is_special(route: &Route, other: &Route) -> bool {
+    let is_word = |segment: &Segment| matches!(segment, Segment::Literal(_));
+    let mut pairs = route.segments.iter().zip(&other.segments);
+    let words = |route: &Route| route.segments.iter().filter(|one| is_word(one)).count();
+    pairs.all(|(own, its)| is_word(own) || !is_word(its)) && words(route) > words(other)
 }
 
 fn clash(contract: &Contract, route: &Route, other: &Contract, other_route: &Route) -> bool {
@@ -60,5 +77,59 @@ fn language(contract: &Contract, segment: &Segment) -> Language {
     match segment {
         Segment::Literal(text) => Language::literal(text),
         Segment::Input(input) => contract.inputs[*input].kind.language(None),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use latchkey_language::Level;
+
+    /// The errors of a document with these two routes, each with what stands above it.
+    fn told(first: &str, second: &str) -> Vec<String> {
+        let contract = |id: &str, route: &str| {
+            format!(
+                "contract {id} \"Get\" {{\n  {route}\n  allow true\n  \
+                 found = get Door(hall = \"x\", door = \"y\") strong else 404 not-found\n  \
+                 return found\n  consistency strong\n  expect 1 item\n  rate 1/s\n}}\n"
+            )
+        };
+        let text = format!(
+            "```contract\nsystem doors\ntable Doors {{ type kind }}\nentity Door \"DOOR\" {{\n  \
+             PK = \"HALL#{{hall}}\"\n  SK = \"DOOR#{{door}}\"\n  hall id, door id\n}}\n{}{}```\n",
+            contract("D-1", first),
+            contract("D-2", second)
+        );
+        let found = crate::check(&text).diagnostics.into_iter();
+        let errors = found.filter(|found| found.level == Level::Error);
+        errors.map(|found| format!("{}: {}", found.rule, found.message)).collect()
+    }
+
+    const CLASH: &str = "route-clash: `D-2` and `D-1` can be meant by one request";
+    const WAIVE: &str = "waive route-clash \"no door is called front\"\n  ";
+
+    #[test]
+    fn a_word_may_come_before_an_input_where_the_input_says_why() {
+        let (open, word) = ("GET /halls/{hall}/{door}", "GET /halls/{hall}/front");
+        let waived = format!("{WAIVE}{open}");
+        assert_eq!(told(open, word), [CLASH]);
+        assert_eq!(told(&waived, word), [""; 0]);
+        assert_eq!(told(word, &waived), [""; 0]);
+        // Above the other route it excuses nothing.
+        let needless = "waive: nothing here breaks `route-clash`";
+        let mut found = told(open, &format!("{WAIVE}{word}"));
+        found.sort_unstable();
+        assert_eq!(found, [CLASH, needless]);
+    }
+
+    #[test]
+    fn routes_of_which_neither_has_more_words_clash_whatever_is_said() {
+        for (first, second) in [
+            ("GET /halls/{hall}/{door}", "GET /halls/{door}/{hall}"),
+            ("GET /halls/{hall}/front", "GET /halls/main/{door}"),
+            ("GET /halls/main/front", "GET /halls/main/front"),
+        ] {
+            let found = told(&format!("{WAIVE}{first}"), &format!("{WAIVE}{second}"));
+            assert!(found.iter().any(|one| one == CLASH), "{first}, {second}: {found:?}");
+        }
     }
 }

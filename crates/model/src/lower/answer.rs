@@ -170,7 +170,7 @@ impl Lowering {
             ExprKind::Rounded(_, a, by, _) => {
                 self.is_secret(a, scope) || by.iter().any(|by| self.is_secret(by, scope))
             }
-            ExprKind::Greatest(all) | ExprKind::Least(all) => {
+            ExprKind::Greatest(all) | ExprKind::Least(all) | ExprKind::Coalesce(all) => {
                 all.iter().any(|one| self.is_secret(one, scope))
             }
             ExprKind::Object(members) => {

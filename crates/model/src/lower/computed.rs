@@ -76,7 +76,12 @@ impl Lowering {
         self.must_fit(&value, Some(&own.kind));
         let mut named = Vec::new();
         let mut beside = None;
+        let mut passed_over = Vec::new();
         value.walk(&mut |part| match &part.kind {
+            ExprKind::Coalesce(all) => {
+                let first = all.split_last().map_or(&[][..], |(_, first)| first);
+                passed_over.extend(first.iter().map(|one| one.span));
+            }
             ExprKind::Stored(name) => named.push((name.clone(), part.span)),
             ExprKind::Now | ExprKind::New(_) | ExprKind::CallerId | ExprKind::HasRole(_) => {
                 beside = beside.or(Some(part.span));
@@ -90,19 +95,26 @@ impl Lowering {
             self.report(Diagnostic::new(Rule::Type, span, message).help(help));
         }
         for (name, span) in &named {
+            let sure =
+                !passed_over.iter().any(|over| over.start <= span.start && span.end <= over.end);
             if let Some(of) = attributes.iter().find(|one| one.name == *name) {
-                self.computed_of(own, of, *span);
+                self.computed_of(own, of, *span, sure);
             }
         }
         named.into_iter().map(|(name, _)| name).collect()
     }
 
-    /// Refuses an attribute that no default can be computed from.
-    fn computed_of(&mut self, own: &Attribute, of: &Attribute, span: Span) {
+    /// Refuses an attribute that no default can be computed from. It must be there for sure, but in a `coalesce`.
+    fn computed_of(&mut self, own: &Attribute, of: &Attribute, span: Span, sure: bool) {
         let name = &of.name;
-        let (rule, message, help) = if of.optional {
+        let (rule, message, help) = if of.optional && sure {
             let message = format!("`{name}` may be absent");
-            (Rule::Absent, message, "leave out its `?`, or give the value in the `put`".to_owned())
+            (
+                Rule::Absent,
+                message,
+                "leave out its `?`, write `coalesce(…, …)`, or give the value in the `put`"
+                    .to_owned(),
+            )
         } else if of.kind == Type::Counter {
             let message = format!("`{name}` counts the changes of the item, and is no value yet");
             (Rule::Type, message, "name another attribute".to_owned())

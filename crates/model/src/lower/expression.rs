@@ -287,7 +287,7 @@ impl Lowering {
 
     /// Refuses to use a value that may be absent.
     pub(super) fn must_have(&mut self, value: &Expr, scope: &Scope) {
-        if self.may_be_absent(value, scope) {
+        if !scope.assumes_presence && self.may_be_absent(value, scope) {
             let message = "this may be absent here";
             let help = "test it first with `… is present`";
             self.report(Diagnostic::new(Rule::Absent, value.span, message).help(help));

@@ -15,6 +15,7 @@ use crate::types::Type;
 /// The functions, and how each is written.
 const FUNCTIONS: &[(&str, &str)] = &[
     ("ceil", "ceil(a / b) or ceil(a, 2)"),
+    ("coalesce", "coalesce(a, b)"),
     ("commitment", "commitment(key)"),
     ("count", "count(page), count(list) or count(page by attribute)"),
     ("day", "day(time)"),
@@ -60,6 +61,9 @@ impl Lowering {
             ("reveal", [key]) => {
                 let key = self.sure(key, scope, Some(&Type::Key));
                 value(ExprKind::Reveal(Box::new(key)), hex)
+            }
+            ("coalesce", [first @ .., last]) if !first.is_empty() => {
+                self.coalesce(first, last, span, scope, expected)
             }
             ("max" | "min", [_, _, ..]) => {
                 self.extreme(name.node == "max", arguments, span, scope, expected)
@@ -169,6 +173,60 @@ impl Lowering {
         }
         let kind = if greatest { ExprKind::Greatest(all) } else { ExprKind::Least(all) };
         Expr { kind, of: joined.map_or(Kind::Unknown, Kind::Value), span }
+    }
+
+    /// `coalesce(a, b)`: what may be absent in `a` is taken to be there, for otherwise the value is `b`.
+    fn coalesce(
+        &mut self,
+        first: &[ast::Expr],
+        last: &ast::Expr,
+        span: Span,
+        scope: &mut Scope,
+        expected: Option<&Type>,
+    ) -> Expr {
+        let mut all = Vec::new();
+        for argument in first {
+            let outer = std::mem::replace(&mut scope.assumes_presence, true);
+            let value = self.value(argument, scope, expected);
+            scope.assumes_presence = outer;
+            self.can_be_passed_over(&value, scope);
+            all.push(value);
+        }
+        all.push(self.sure(last, scope, expected));
+        let mut joined: Option<Type> = None;
+        for value in &all {
+            let Kind::Value(kind) = &value.of else { return unknown(span) };
+            joined = Some(match joined {
+                None => kind.clone(),
+                Some(before) if before == *kind => before,
+                Some(before) if kind.is_ordered() && kind.compares_with(&before) => {
+                    match (text_bytes(&before), text_bytes(kind)) {
+                        (Some(_), Some(_)) => wider(before, kind),
+                        _ => Type::Text { max: None, like: None },
+                    }
+                }
+                Some(before) => {
+                    let message = format!("one of these is {before}, the other {kind}");
+                    self.report(Diagnostic::new(Rule::Type, value.span, message));
+                    return unknown(span);
+                }
+            });
+        }
+        Expr { kind: ExprKind::Coalesce(all), of: joined.map_or(Kind::Unknown, Kind::Value), span }
+    }
+
+    /// Refuses a value in a `coalesce` that is always there: what follows it would never be taken.
+    fn can_be_passed_over(&mut self, value: &Expr, scope: &Scope) {
+        let mut open = value.of == Kind::Unknown;
+        value.walk(&mut |part| {
+            // Whether an attribute of the same item is optional is looked at where a default is declared.
+            open |= matches!(part.kind, ExprKind::Stored(_)) || self.may_be_absent(part, scope);
+        });
+        if !open {
+            let message = "this is always there, so nothing behind it is ever taken";
+            let help = "write it without `coalesce`";
+            self.report(Diagnostic::new(Rule::Type, value.span, message).help(help));
+        }
     }
 
     /// The page of a name, and the entity of its items.
@@ -360,4 +418,54 @@ fn bytes(limit: usize) -> u64 {
 /// Whether an expression is what a key draws.
 pub(super) fn is_draw(written: &ast::Expr) -> bool {
     matches!(&written.node, Written::Call(name, _) if name.node == "draw")
+}
+
+#[cfg(test)]
+mod tests {
+    use latchkey_language::Level;
+
+    /// The errors of a document with an attribute of this default and type, and a contract that answers this value.
+    fn told(default: &str, value: &str) -> Vec<String> {
+        let text = format!(
+            "```contract\nsystem doors\ntable Doors {{ type kind }}\nentity Door \"DOOR\" {{\n  \
+             PK = \"DOOR#{{door}}\"\n  SK = \"META\"\n  door id, name text(20)?, keys int 0..9 ?\n  \
+             order text(129) = {default}\n}}\n\
+             contract D-1 \"Make\" {{\n  POST /doors\n  input door id, name text(20)?, keys int 0..9 ?\n  \
+             allow true\n  made = put Door {{ door, name, keys }} if absent else 409 there\n  \
+             return made with {{ shown = {value} }}\n  consistency strong\n  expect 1 item\n  rate 1/s\n}}\n```\n"
+        );
+        let found = crate::check(&text).diagnostics.into_iter();
+        let errors = found.filter(|found| found.level == Level::Error);
+        errors.map(|found| format!("{}: {}", found.rule, found.message)).collect()
+    }
+
+    const ORDER: &str = "coalesce(\"A{name}\", \"B{door}\")";
+
+    #[test]
+    fn a_stand_in_is_taken_for_what_may_be_absent() {
+        for value in [
+            ORDER,
+            "coalesce(name, \"none\")",
+            "coalesce(keys, 0)",
+            "coalesce(name, \"{keys}\", door)",
+        ] {
+            assert_eq!(told(ORDER, value), [""; 0], "{value}");
+        }
+    }
+
+    #[test]
+    fn a_stand_in_is_there_and_of_the_same_kind() {
+        let never = "type: this is always there, so nothing behind it is ever taken";
+        for (value, expected) in [
+            ("coalesce(name, name)", "absent: this may be absent here"),
+            ("coalesce(door, \"x\")", never),
+            ("coalesce(keys, \"none\")", "type: one of these is int, the other text(4)"),
+            ("coalesce(keys)", "type: `coalesce` does not take these"),
+        ] {
+            assert_eq!(told(ORDER, value), [expected], "{value}");
+        }
+        let absent = "absent: `name` may be absent";
+        assert_eq!(told("\"A{name}\"", "1"), [absent]);
+        assert_eq!(told("coalesce(\"A{keys}\", \"B{name}\")", "1"), [absent]);
+    }
 }

@@ -37,6 +37,8 @@ pub(super) struct Scope {
     pub(super) visible: Vec<BindingId>,
     /// What is known to be there.
     pub(super) present: HashSet<Access>,
+    /// Whether what may be absent is taken to be there, as in a `coalesce`, which passes over it otherwise.
+    pub(super) assumes_presence: bool,
     /// The entity whose stored attributes `.x` means here.
     pub(super) stored: Option<EntityId>,
     /// The item whose attributes `.x` means, within an invariant.

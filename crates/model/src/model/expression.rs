@@ -158,6 +158,8 @@ pub enum ExprKind {
     Rounded(Rounding, Box<Expr>, Option<Box<Expr>>, u8),
     /// The greatest of these.
     Greatest(Vec<Expr>),
+    /// The first of several of which all parts are there; the last always is.
+    Coalesce(Vec<Expr>),
     /// The least of these.
     Least(Vec<Expr>),
     /// How many items a binding holds.
@@ -246,7 +248,7 @@ impl Expr {
                 a.walk(visit);
                 by.iter().for_each(|by| by.walk(visit));
             }
-            ExprKind::Greatest(all) | ExprKind::Least(all) => {
+            ExprKind::Greatest(all) | ExprKind::Least(all) | ExprKind::Coalesce(all) => {
                 all.iter().for_each(|one| one.walk(visit));
             }
             ExprKind::Object(members) => {

@@ -11,6 +11,7 @@ mod read;
 mod step;
 mod table;
 
+use std::collections::BTreeMap;
 use std::fmt;
 
 use latchkey_language::ast::Example;
@@ -59,6 +60,9 @@ pub struct Model {
     pub invariants: Vec<Invariant>,
     /// Requests, and the answers they must get.
     pub examples: Vec<Example>,
+    /// Where the puts are whose item is certainly the first of its key, of entities with a counter whose items can be
+    /// deleted and made again.
+    pub first_puts: BTreeMap<Span, EntityId>,
 }
 
 /// What holds of every item of an entity.

@@ -1,4 +1,4 @@
-//! The functions of the language: shards, extremes, counts.
+//! The functions of the language: shards, extremes, counts, stand-ins.
 
 use std::cmp::Ordering;
 
@@ -6,8 +6,26 @@ use latchkey_table::{Comparator, Item, Map, Number, Text, Value};
 use latchkey_value::{NumberError, Rounding};
 use sha2::{Digest, Sha256};
 
-use super::{Fault, order};
+use super::{Fault, Frame, Values, order};
 use crate::draw::first_bytes;
+use crate::plan::Code;
+
+impl Frame<'_> {
+    /// The first of several values of which all parts are there.
+    pub(super) fn coalesced(&self, of: &[(Vec<Code>, Code)]) -> Result<Value, Fault> {
+        for (parts, code) in of {
+            let mut absent = false;
+            // A record comes behind its members, and has none where it is absent.
+            for part in parts.iter().rev() {
+                absent = absent || self.value(part)?.is_none();
+            }
+            if let Some(value) = (!absent).then(|| self.value(code)).transpose()?.flatten() {
+                return Ok(value.into_owned());
+            }
+        }
+        Err(Fault::bug("none of several values is there"))
+    }
+}
 
 /// Into which of so many shards a text falls: the first 8 bytes of its SHA-256, big-endian, modulo their
 /// number. It never changes, for what was counted in a shard stays there.

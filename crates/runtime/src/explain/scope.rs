@@ -207,6 +207,10 @@ impl<'a> Symbolic<'a> {
                 let first = of.first().ok_or_else(|| Fault::bug("a value is absent"))?;
                 self.unknown(code, self.present(first)?.type_of())
             }
+            Code::Coalesce(of) => {
+                let (_, last) = of.last().ok_or_else(|| Fault::bug("a value is absent"))?;
+                self.unknown(code, self.present(last)?.type_of())
+            }
             Code::CountBy(..) | Code::Object(_) => self.unknown(code, ValueType::Map),
             test => self.unknown(test, ValueType::Bool),
         })
@@ -291,6 +295,19 @@ impl Values for Symbolic<'_> {
             Bound::Item(item) => Some(item),
             _ => None,
         }
+    }
+
+    /// The first item of a key has no incarnation: there are two ways to find such an item unchanged.
+    fn stored(&self, binding: BindingId, name: &str) -> Option<&Symbol> {
+        let value = self.item(binding).and_then(|item| item.get(name));
+        let knows_first = self.entity(binding).is_some_and(|entity| entity.counting.knows_first);
+        if name != INCARNATION_ATTRIBUTE || !knows_first || value.is_none() {
+            return value;
+        }
+        let made = format!("{}.{name}", self.words.binding(binding));
+        let (first, later) = (format!("{made} is absent"), format!("{made} is present"));
+        let is_first = self.choices.borrow_mut().ask(first, later);
+        value.filter(|_| !is_first)
     }
 
     fn incarnation(&self) -> Result<Symbol, Fault> {

@@ -122,6 +122,7 @@ impl<'a> Words<'a> {
             | Code::Commitment(_)
             | Code::Reveal(_)
             | Code::Extreme(..)
+            | Code::Coalesce(_)
             | Code::Count(_)
             | Code::CountBy(..)
             | Code::Sum(..)
@@ -155,6 +156,11 @@ impl<'a> Words<'a> {
             Code::Extreme(wanted, of) => {
                 let name = if wanted.is_gt() { "max" } else { "min" };
                 format!("{name}({})", self.list(of))
+            }
+            Code::Coalesce(of) => {
+                let each: Vec<String> = of.iter().map(|(_, code)| self.code(code)).collect();
+                // It can stand within braces itself.
+                format!("coalesce({})", each.join(", ").replace('{', "<").replace('}', ">"))
             }
             Code::Count(id) => format!("count({})", self.binding(*id)),
             Code::CountBy(id, name, _) => format!("count({} by {name})", self.binding(*id)),

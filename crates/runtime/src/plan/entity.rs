@@ -14,6 +14,15 @@ use super::input::InputType;
 use super::refusal::{Planned, Unplanned};
 use crate::expiry::End;
 
+/// What the counter of an item tells.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Counting {
+    /// Whether every write of an item moves it.
+    pub(crate) counted: bool,
+    /// Whether some items are known to be the first of their keys: those that carry no incarnation.
+    pub(crate) knows_first: bool,
+}
+
 /// A kind of item.
 #[derive(Debug)]
 pub(crate) struct Entity {
@@ -33,8 +42,8 @@ pub(crate) struct Entity {
     pub(crate) end: Option<End>,
     /// Whether the counter of an item can start again, so that its items carry `INCARNATION_ATTRIBUTE`.
     pub(crate) remade: bool,
-    /// Whether every write of an item moves its counter.
-    pub(crate) counted: bool,
+    /// What its counter tells.
+    pub(crate) counting: Counting,
     /// What is shown of an item, unless a return says otherwise.
     pub(crate) shown: Vec<Shown>,
     pub(crate) secrets: Vec<Text>,
@@ -124,7 +133,7 @@ impl Entity {
         entity: &model::Entity,
         names: &model::KeyNames,
         table: &Schema,
-        counted: bool,
+        counting: Counting,
     ) -> Planned<Entity> {
         let text = |name: &str| Text::from(name);
         let backs = Back::plan(entity, names, &entity.key)?;
@@ -189,7 +198,7 @@ impl Entity {
             backs,
             end,
             remade: entity.remade && counter.is_some(),
-            counted,
+            counting,
             counter,
             shown: visible.map(|attribute| Shown::new(&attribute.name)).collect(),
             secrets: secret.map(|attribute| text(&attribute.name)).collect(),

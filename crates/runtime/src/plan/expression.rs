@@ -82,6 +82,8 @@ pub(crate) enum Code {
     Reveal(Box<Code>),
     /// The least or the greatest of several values.
     Extreme(Ordering, Vec<Code>),
+    /// The first of several of which all parts are there, each with these parts.
+    Coalesce(Vec<(Vec<Code>, Code)>),
     /// How many items a name holds.
     Count(BindingId),
     /// How many of them have each of these values.
@@ -269,6 +271,10 @@ impl Expressions<'_> {
             ExprKind::Reveal(key) => Code::Reveal(self.boxed(key)?),
             ExprKind::Greatest(of) => Code::Extreme(Ordering::Greater, self.all(of)?),
             ExprKind::Least(of) => Code::Extreme(Ordering::Less, self.all(of)?),
+            ExprKind::Coalesce(of) => {
+                let each = of.iter().map(|one| Ok((self.parts(one)?, self.code(one)?)));
+                Code::Coalesce(each.collect::<Planned<_>>()?)
+            }
             ExprKind::Count(id) => Code::Count(*id),
             ExprKind::CountBy(id, name, words) => {
                 let words = words.iter().map(|word| word.as_str().into()).collect();
@@ -313,6 +319,16 @@ impl Expressions<'_> {
             });
         }
         Ok(joined(planned))
+    }
+
+    /// What is read of inputs and items within a value.
+    fn parts(&mut self, value: &Expr) -> Planned<Vec<Code>> {
+        let mut parts = Vec::new();
+        value.walk(&mut |part| match &part.kind {
+            ExprKind::Input(_) | ExprKind::Attribute(..) | ExprKind::Member(..) => parts.push(part),
+            _ => {}
+        });
+        parts.into_iter().map(|part| self.code(part)).collect()
     }
 
     /// A value that each call makes for itself.

@@ -238,7 +238,9 @@ impl Leg {
             key,
             key_values,
             of,
-            incarnates: entity.remade && matches!(leg.verb, Verb::Put | Verb::Upsert),
+            incarnates: entity.remade
+                && matches!(leg.verb, Verb::Put | Verb::Upsert)
+                && !expressions.model.first_puts.contains_key(&leg.span),
             defaults,
             indexes,
             values,

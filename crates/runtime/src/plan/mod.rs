@@ -27,7 +27,7 @@ use latchkey_queue::Home;
 use latchkey_table::{Index, Schema, Text};
 use latchkey_value::name::{OWN_ATTRIBUTES, OWN_TABLE_SUFFIX};
 
-pub(crate) use entity::{Attribute, Entity, Part, Shown};
+pub(crate) use entity::{Attribute, Counting, Entity, Part, Shown};
 pub(crate) use expression::{Code, EveryOf, MemberOf, Piece, Sign};
 pub(crate) use input::{Input, InputType, ListOf, Member};
 pub(crate) use latchkey_model::model::New;
@@ -175,7 +175,9 @@ impl System {
         let mut entities = Entities::default();
         let uncounted = tag::uncounted(model);
         for (id, entity) in model.entities.enumerate() {
-            match Entity::plan(entity, &model.table.key, &table, !uncounted.contains(&id)) {
+            let knows_first = model.first_puts.values().any(|first| *first == id);
+            let counting = Counting { counted: !uncounted.contains(&id), knows_first };
+            match Entity::plan(entity, &model.table.key, &table, counting) {
                 // In the order of the model, so that an id means the same in both.
                 Ok(planned) => drop(entities.push(planned)),
                 Err(error) => mistakes.push(error.diagnostic(&entity.name, entity.span)),

@@ -388,10 +388,11 @@ impl Planner<'_> {
         }
         let asked = contract.route.as_ref().is_some_and(|route| route.method == Method::Get);
         let named = |binding| !asked || named_by_url(contract, binding);
-        let counts_all = entity.counted && !entity.remade;
-        match counts_all && is_whole(returned) && returned.binding.is_some_and(named) {
-            true => Tag::Counter(counter),
-            false => Tag::CounterAndBody(counter),
+        let whole = is_whole(returned) && returned.binding.is_some_and(named);
+        match (entity.counting.counted && whole, entity.remade) {
+            (true, false) => Tag::Counter(counter),
+            (true, true) if entity.counting.knows_first => Tag::CounterOfFirst(counter),
+            _ => Tag::CounterAndBody(counter),
         }
     }
 

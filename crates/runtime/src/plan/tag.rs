@@ -1,8 +1,10 @@
 //! The `ETag` of an answer. Two answers at one URL have one tag only if they have one body.
 //!
 //! The counter of an item is enough where it tells all that the answer shows: the whole item and nothing else, at a URL
-//! that names the item, and a counter that every write moves and that never starts again. Elsewhere a hash of the body
-//! follows the counter. `If-Match` looks at the counter alone.
+//! that names the item, and a counter that every write moves and that never starts again. It starts again only in items
+//! that can be deleted and made anew, and there the first item of a key is told by its lack of an incarnation, if the
+//! document leaves something behind for each item that it deletes. Elsewhere a hash of the body follows the counter.
+//! `If-Match` looks at the counter alone.
 
 use std::collections::HashSet;
 
@@ -21,6 +23,8 @@ pub(crate) enum Tag {
     Counter(Text),
     /// This counter, and a hash of the body.
     CounterAndBody(Text),
+    /// This counter, and a hash of the body unless the item is the first of its key. Such an item has no incarnation.
+    CounterOfFirst(Text),
 }
 
 /// The entities of which a write leaves the counter as it was.

@@ -185,3 +185,86 @@ async fn an_item_without_an_incarnation_is_compared_too() {
     world.ok("BUY", r#"{"boatId": "B", "name": "Gull"}"#).await;
     assert_ne!(world.attribute("BOAT#B", "META", "LATCHKEY#MADE"), Some(made));
 }
+
+const CLAIMED: &str = r#"
+entity Berth "BERTH" {
+  PK = "BERTH#{berthId}"
+  SK = "META"
+  berthId id, name text(20), version counter
+}
+entity Claim "CLAIM" {
+  PK = "BERTH#{berthId}"
+  SK = "CLAIM"
+  berthId id, gone bool = false
+}
+contract MAKE "Make a berth" {
+  POST /berths
+  input berthId id, name text(20)
+  allow true
+  transact {
+    berth = put Berth { berthId, name } if absent else 409 there
+    put Claim { berthId } if absent else {
+      claim = get Claim strong else 404 gone
+      transact {
+        again = put Berth { berthId, name } if absent else 409 there
+      }
+      return 201 again
+    }
+  }
+  return 201 berth
+  facts
+}
+contract READ "Get a berth" {
+  GET /berths/{berthId}
+  berth = get Berth strong else 404 gone
+  allow true
+  return berth
+  facts
+}
+contract END "Remove a berth" {
+  DELETE /berths/{berthId}
+  berth = get Berth strong else 404 gone
+  allow true
+  transact {
+    delete berth if unchanged else retry
+    put Claim { berthId, gone = true } replace
+  }
+  return 204
+  facts
+}
+"#;
+
+/// The tag of what a call is answered with.
+async fn tag(world: &World, contract: &str, inputs: &str) -> String {
+    world.call(contract, inputs).await.answer().etag.clone().unwrap_or_default()
+}
+
+// A claim is made with the first berth of an id and stays: the first berth is told by its version, later ones are not.
+#[tokio::test]
+async fn the_first_item_of_a_key_is_told_by_its_version_alone() {
+    let world = World::start(CLAIMED).await;
+    let (berth, id) = (r#"{"berthId": "B", "name": "East"}"#, r#"{"berthId": "B"}"#);
+    assert_eq!(tag(&world, "MAKE", berth).await, "\"1\"");
+    assert_eq!(world.attribute("BERTH#B", "META", "LATCHKEY#MADE"), None);
+    assert_eq!(tag(&world, "READ", id).await, "\"1\"");
+    assert_eq!(world.call("END", id).await.status(), 204);
+    let again = tag(&world, "MAKE", berth).await;
+    assert!(again.starts_with("\"1-"), "another berth of the same version: {again}");
+    assert!(world.attribute("BERTH#B", "META", "LATCHKEY#MADE").is_some());
+    assert_eq!(tag(&world, "READ", id).await, again);
+}
+
+// Where nothing stays behind, or the claim is not asked for, no berth is known to be the first.
+#[tokio::test]
+async fn what_leaves_nothing_behind_is_never_the_first() {
+    let claim = "put Claim { berthId, gone = true } replace";
+    for (kept, changed) in [
+        (format!("    {claim}\n"), String::new()),
+        (claim.to_owned(), "put Claim { berthId = \"other\", gone = true } replace".to_owned()),
+    ] {
+        assert!(CLAIMED.contains(&kept), "{kept}");
+        let world = World::start(&CLAIMED.replace(&kept, &changed)).await;
+        let tag = tag(&world, "MAKE", r#"{"berthId": "B", "name": "East"}"#).await;
+        assert!(tag.starts_with("\"1-"), "{changed}: {tag}");
+    }
+}

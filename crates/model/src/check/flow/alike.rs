@@ -75,7 +75,9 @@ impl<'a> Group<'a> {
                 same && one == other && m == n && both(a, b)
             }
             (E::Draw(a, b), E::Draw(c, d)) => both(a, c) && both(b, d),
-            (E::Greatest(a), E::Greatest(b)) | (E::Least(a), E::Least(b)) => {
+            (E::Greatest(a), E::Greatest(b))
+            | (E::Least(a), E::Least(b))
+            | (E::Coalesce(a), E::Coalesce(b)) => {
                 a.len() == b.len() && a.iter().zip(b).all(|(a, b)| both(a, b))
             }
             (E::Not(a), E::Not(b))
