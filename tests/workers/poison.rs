@@ -12,9 +12,9 @@ use crate::serve::proxy::Proxy;
 use crate::serve::until;
 use crate::world::{Address, Chance, Patient, World, tries};
 
-/// Before this, the worker of these documents fails for an event of a certain title.
+/// Before this, the worker of these documents fails for a certain event.
 const BEFORE: &str = "  when event.mode == FIRST_COME {\n    seats =";
-const FAILS: &str = "  require event.title != \"Poison\" else fail POISONED \"it cannot be digested\"\n  \
+const FAILS: &str = "  require event.eventId != \"poison\" else fail POISONED \"it cannot be digested\"\n  \
                      when event.mode == FIRST_COME {\n    seats =";
 
 const POISON: Event<'static> = Event { id: "poison", seats: 5 };
