@@ -57,11 +57,16 @@ impl<'a> Session<'a> {
             let read = leg.target.and_then(|target| self.frame.as_stored(target));
             self.fill(leg, &mut legs)?;
             let only = legs.filled.first_mut();
-            if let Some(FilledLeg { leg: Leg::Update(update), .. }) = only {
+            if let Some(FilledLeg { leg: Leg::Update(update), asked, .. }) = only {
                 match (read, leg.result) {
                     (Some(read), _) => legs.pinned = pin(update, &read),
                     (None, Some(result)) => {
-                        legs.pinned = self.pin_unread(leg, update, result).await?;
+                        let stored = self.unread(update).await?;
+                        let wanted = update.condition.as_ref();
+                        if wanted.is_some_and(|wanted| !holds(wanted, stored.as_ref())) {
+                            return self.lone_failed(leg, asked.as_ref(), stored.as_ref());
+                        }
+                        legs.pinned = self.pin_unread(leg, update, result, stored)?;
                     }
                     (None, None) => {}
                 }
@@ -97,13 +102,23 @@ impl<'a> Session<'a> {
                     (None, Some(kept)) => self.look(&kept).await?,
                     (item, _) => item,
                 };
-                if leaves_bounds(filled.asked.as_ref(), item.as_ref()) {
-                    return Err(self.out_of_bounds(leg, item.as_ref()));
-                }
-                self.leg_failed(leg, item.as_ref())
+                self.lone_failed(leg, filled.asked.as_ref(), item.as_ref())
             }
             Err(error) => Err(self.refused(&error)),
         }
+    }
+
+    /// What happens when a lone write is refused: by the condition that the document asks for, or by declared bounds.
+    fn lone_failed(
+        &self,
+        leg: &plan::Leg,
+        asked: Option<&Condition>,
+        item: Option<&Item>,
+    ) -> Result<usize, Ended> {
+        if leaves_bounds(asked, item) {
+            return Err(self.out_of_bounds(leg, item));
+        }
+        self.leg_failed(leg, item)
     }
 
     /// Counts a write of this call that is done.
@@ -163,25 +178,28 @@ impl<'a> Session<'a> {
     }
 
     /// Reads what an update is about to change, for a record has to hold what it leaves.
-    async fn pin_unread(
+    async fn unread(&mut self, update: &Update) -> Result<Option<Item>, Ended> {
+        let (table, key) = (update.table.clone(), update.key.clone());
+        let get = Get { table, key, consistency: Consistency::Strong };
+        let got: Result<Got, Error> = self.ask(get).await;
+        Ok(got.map_err(|error| self.refused(&error))?.item)
+    }
+
+    /// Has a name stand for what an update will leave of an item that meets its condition.
+    fn pin_unread(
         &mut self,
         leg: &plan::Leg,
         update: &mut Update,
         result: BindingId,
+        item: Option<Item>,
     ) -> Result<Option<Condition>, Ended> {
-        let (table, key) = (update.table.clone(), update.key.clone());
-        let get = Get { table, key, consistency: Consistency::Strong };
-        let got: Result<Got, Error> = self.ask(get).await;
-        let got = got.map_err(|error| self.refused(&error))?;
+        // An upsert makes an item that is not there.
         let key_alone = || update.table.key.item(&update.key);
-        let stored = got.item.clone().unwrap_or_else(key_alone);
-        // An item of another type is not changed: the condition fails.
-        let seen = got.item.map(|item| self.seen(leg.entity, item)).transpose()?.flatten();
+        let stored = item.clone().unwrap_or_else(key_alone);
+        let seen = item.map(|item| self.seen(leg.entity, item)).transpose()?.flatten();
         let read = seen.map_or_else(key_alone, |seen| seen.item);
-        // What cannot be computed with is refused by the table, unless the condition is first.
-        if let Ok(image) = self.frame.image(&update.actions, &read) {
-            self.frame.bind(result, Bound::Item(image));
-        }
+        let image = self.frame.image(&update.actions, &read)?;
+        self.frame.bind(result, Bound::Item(image));
         Ok(pin(update, &stored))
     }
 

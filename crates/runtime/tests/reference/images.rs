@@ -218,3 +218,48 @@ contract SIT "Take a seat" {
         assert_eq!(left.len(), 40, "{contract}: no two writes left the same: {left:?}");
     }
 }
+
+// With a key, a lone update reads its item first. Of an item that was not there it could not tell what it would leave,
+// and the answer was a 500 instead of the `else`.
+#[tokio::test]
+async fn an_update_that_is_named_is_refused_as_one_that_is_not() {
+    let text = r#"
+entity Lamp "LAMP" {
+  PK = "LAMP#{lampId}"
+  SK = "META"
+  lampId id, lit int 0..2 = 0, changes counter
+}
+contract HANG "Hang up a lamp" {
+  POST /lamps
+  input lampId id
+  allow true
+  lamp = put Lamp { lampId } if absent else 409 there
+  return 201 lamp
+  facts
+}
+contract TURN "Turn it up" {
+  POST /lamps/{lampId}/turn
+  allow true
+  lamp = update Lamp set lit = .lit + 1, changes = .changes + 1 else 404 no-lamp
+  return lamp
+  facts
+}
+"#;
+    let world = World::start(text).await;
+    world.ok("HANG", r#"{"lampId": "here"}"#).await;
+    let turn = async |lamp: &str, key: Option<&str>| {
+        let mut call = call("TURN", &format!(r#"{{"lampId": "{lamp}"}}"#));
+        call.idempotency_key = key.map(Into::into);
+        let told = world.made(call).await;
+        (told.status(), told.body())
+    };
+    let (status, body) = turn("gone", None).await;
+    assert_eq!(status, 404, "{body}");
+    assert_eq!(turn("gone", Some("a")).await, (404, body));
+    assert_eq!(turn("here", Some("b")).await.0, 200);
+    assert_eq!(turn("here", Some("b")).await.0, 200, "replayed");
+    assert_eq!(turn("here", Some("c")).await.0, 200);
+    let (status, body) = turn("here", None).await;
+    assert_eq!(status, 400, "{body}");
+    assert_eq!(turn("here", Some("d")).await, (400, body));
+}
