@@ -90,10 +90,15 @@ fn write(table: &Arc<Schema>, item: &Item, change: &Change) -> Result<Transact> 
         condition: Some(Condition::And(vec![
             Condition::equals("entityType", "LOCKER"),
             Condition::equals("version", version),
+            Condition::Absent(Attribute::attribute("LATCHKEY#MADE")),
         ])),
     };
     let owner = item.get("ownerId").and_then(Value::as_text).ok_or("a locker has no owner")?;
+    let alias = item.get("lockerAlias").and_then(Value::as_text).ok_or("a locker has no alias")?;
     let mut view = item.clone();
+    view.insert("aliasOrder", Text::from(format!("A{alias}")));
+    view.insert("GSI1PK", Text::from(format!("OWNER#{owner}")));
+    view.insert("GSI1SK", Text::from(format!("ALIAS#A{alias}")));
     view.insert("PK", Text::from(format!("OWNER#{owner}")));
     view.insert("SK", Text::from(format!("LOCKER#{}", change.locker)));
     view.insert("entityType", "OWNER_LOCKER");
