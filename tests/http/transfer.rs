@@ -24,7 +24,7 @@ fn a_transfer_moves_the_locker_from_one_owners_list_to_the_others() {
         "updatedAt": clock("10:00"), "version": 2,
     });
     let moved = moved.is(200).has("latchkey-contract", "QC-06").has("etag", "\"2\"");
-    moved.shows_just(&locker).cost(or(TransactionCapacity, "rcu=1, wcu=8", "rcu=1, wcu=4"));
+    moved.shows_just(&locker).cost(or(TransactionCapacity, "rcu=1, wcu=8", "rcu=1, wcu=12"));
     operator.get("/lockers/L1?consistent=true").shows_just(&locker);
     let page = json!({"items": [locker], "nextCursor": null});
     operator.get("/owners/bob/lockers").shows_just(&page);

@@ -11,6 +11,8 @@ pub enum Capability {
     TransactionCapacity,
     /// Says that a query which finds nothing consumed half a unit, or one.
     EmptyQueryCapacity,
+    /// Keeps an empty text, where it is no key.
+    EmptyTexts,
     /// What it acknowledged is still there when it was killed. The test of that is `tests/faults/endpoint.rs`.
     Durability,
 }
@@ -23,6 +25,7 @@ const LACKS: &[(Kind, Capability, &str)] = &[
         "it says 4 units for any transaction of small items on a table without indexes, and more on one with",
     ),
     (Kind::DynamoDbLocal, Capability::EmptyQueryCapacity, "it says 0"),
+    (Kind::DynamoDbLocal, Capability::EmptyTexts, "it refuses them, as DynamoDB did until 2020"),
     (
         Kind::DynamoDbLocal,
         Capability::Durability,
