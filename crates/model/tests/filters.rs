@@ -311,3 +311,35 @@ fn a_scan_of_an_index_meets_every_entity_in_it() {
     assert_eq!(scans(query, ""), NONE);
     assert_eq!(scans(query, other), ["foreign-items"]);
 }
+
+#[test]
+fn a_filter_does_not_find_a_secret_out() {
+    // With `begins_with`, anyone could ask for a secret letter by letter.
+    let told = |keep: &str| -> Vec<&'static str> {
+        let text = format!(
+            "```contract\nsystem safe\ntable Safe {{ type kind }}\n\
+             entity Safe \"SAFE\" {{\nPK = \"HOUSE#{{houseId}}\"\nSK = \"SAFE#{{safeId}}\"\n\
+             houseId id, safeId id, pin text(20) secret, turns int 0..9 secret\n}}\n\
+             contract S-1 \"Add\" {{\nPOST /houses/{{houseId}}\ninput safeId id, pin text(20), turns Safe.turns\n\
+             allow true\nsafe = put Safe {{ houseId, safeId, pin, turns }} if absent else 409 there\nreturn 201 safe\n\
+             consistency strong\nexpect 1 item\nrate 1/s\n}}\n\
+             contract S-2 \"Find\" {{\nGET /houses/{{houseId}}\ninput pin text(20), turns int 0..9\nallow true\n\
+             waive filter \"a house has few\"\n\
+             safes = query Safe where PK = \"HOUSE#{{houseId}}\" page 9 keep {keep} reading 9\nreturn safes\n\
+             consistency eventual\nexpect 0.. items\nrate 1/s\n}}\n```\n"
+        );
+        let all = check(&text).diagnostics;
+        all.iter().filter(|one| one.message.contains("secret")).map(|one| one.rule.slug()).collect()
+    };
+    for keep in [
+        ".pin begins_with pin",
+        ".turns == turns and .pin > pin",
+        "turns <= .turns",
+        ".turns between 1 and turns",
+        "not .pin < pin",
+    ] {
+        assert_eq!(told(keep), ["type"], "{keep}");
+    }
+    assert_eq!(told(".pin == pin and .turns == turns"), NONE);
+    assert_eq!(told(".safeId > pin and .turns == turns"), NONE);
+}
