@@ -16,8 +16,8 @@ pub struct Image<'a> {
 /// What keeping the indexes costs when a write turns one image of an item into another. Not doubled
 /// in a transaction.
 ///
-/// An entry is as large as what the index holds of the item. Nothing where the entry stays the same, one write where it appears, goes or changes in place, and
-/// two where its key moves.
+/// An entry is as large as what the index holds of the item. Nothing where the entry stays the same, one write where it
+/// appears, goes or changes in place, and two where its key moves.
 pub fn index_write<'a>(
     schema: &Schema,
     old: Option<Image<'a>>,

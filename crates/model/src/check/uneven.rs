@@ -1,8 +1,9 @@
 //! `uneven`: one write or send that does not do what all others like it do.
 //!
 //! A time that every change sets, an attribute that goes with a word, a transaction that goes with a status, a send that
-//! waits for its time, what answers show and say, whom contracts admit, and the order of lists. The rule takes the others for what is meant, so it tells only of a single place, and only
-//! where all others agree. Steps that are done in several places are one place of the text.
+//! waits for its time, what answers show and say, whom contracts admit, and the order of lists. The rule takes the others
+//! for what is meant, so it tells only of a single place, and only where all others agree. Steps that are done in
+//! several places are one place of the text.
 
 mod answers;
 mod reach;
