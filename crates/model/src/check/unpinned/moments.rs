@@ -18,7 +18,6 @@ use super::answer::{by, shown_facts};
 use super::pin::{Pin, held};
 use super::story::named;
 use super::{Changes, Fact, Report, Use, collect, culprits, entity_of, which_item};
-use crate::check::each_read;
 use crate::check::flow::{Group, groups, moments};
 use crate::check::truth::{Passed, plain};
 use crate::model::{
@@ -452,18 +451,26 @@ fn refusal(step: &Step) -> Option<(u16, &str)> {
     first.filter(|_| failures.next().is_none())
 }
 
+/// The first step of a contract that something is picked from.
+fn first_of<'a, T>(
+    contract: &'a Contract,
+    mut pick: impl FnMut(&'a Step) -> Option<T>,
+) -> Option<T> {
+    let mut found = None;
+    each_step(&contract.steps, &mut |step| found = found.take().or_else(|| pick(step)));
+    found
+}
+
 /// What is done if a test does not hold.
 fn failure_of<'a>(contract: &'a Contract, test: &Expr) -> Option<&'a OnFailure> {
-    let mut found = None;
-    each_step(&contract.steps, &mut |step| {
-        if let StepKind::Require(other, Some(failure)) | StepKind::Match(other, Some(failure)) =
-            &step.kind
-            && std::ptr::eq(other, test)
+    first_of(contract, |step| match &step.kind {
+        StepKind::Require(other, failure) | StepKind::Match(other, failure)
+            if std::ptr::eq(other, test) =>
         {
-            found = Some(failure);
+            failure.as_ref()
         }
-    });
-    found
+        _ => None,
+    })
 }
 
 fn contains(all: &[&Contract], one: &Contract) -> bool {
@@ -471,13 +478,10 @@ fn contains(all: &[&Contract], one: &Contract) -> bool {
 }
 
 fn step_of<'a>(contract: &'a Contract, read: &Read) -> Option<&'a Step> {
-    let mut found = None;
-    each_read(contract, |other, step| {
-        if std::ptr::eq(other, read) {
-            found = Some(step);
-        }
-    });
-    found
+    first_of(contract, |step| match &step.kind {
+        StepKind::Read(other) if std::ptr::eq(&**other, read) => Some(step),
+        _ => None,
+    })
 }
 
 /// Where an answer or a refusal is written.
