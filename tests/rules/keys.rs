@@ -162,3 +162,58 @@ fn a_pattern_stands_behind_its_type() {
         assert_eq!(found, [message], "text(9){after}");
     }
 }
+
+/// What is told of a list of articles whose sort key has a secret in it.
+fn listed(sort: &str, range: &str) -> Vec<String> {
+    let more = format!(
+        "contract S-1 \"Put\" {{\nPOST /shelves/{{shelf}}/articles\n\
+         input id id, pin Article.pin, size SMALL | LARGE\nallow caller is clerk\n\
+         put Article {{ shelf, id, pin, size }} if absent else 409 there\nreturn 204\n\
+         consistency strong\nexpect 0 items\nrate 1/s\n}}\n\
+         contract S-2 \"List\" {{\nGET /shelves/{{shelf}}/articles\n\
+         input pin Article.pin, last Article.pin, size SMALL | LARGE\n\
+         allow caller is clerk\narticles = query Article where PK = \"SHELF#{{shelf}}\"{range} page 25\n\
+         return articles {{ id }}\nconsistency eventual\nexpect 0.. items\nrate 1/s\n}}"
+    );
+    let members = format!(
+        "PK = \"SHELF#{{shelf}}\"\nSK = \"{sort}\"\nshelf id, id id\n\
+         pin text(8) like \"[0-9]{{4,8}}\" secret, size SMALL | LARGE"
+    );
+    with(&members, &more)
+}
+
+#[test]
+fn a_range_does_not_find_a_secret_out() {
+    // By what is found and what is not, a caller found a secret out letter by letter, as with a filter.
+    let shown = ["type: `pin` is secret, and what is found would show how it begins or sorts"];
+    let sort = "A#{size}#{pin}#{id}";
+    for range in [
+        "begins_with \"A#{size}#{pin}\"",
+        "begins_with \"A#SMALL#{pin}\"",
+        "begins_with \"A#{size}#12\"",
+        ">= \"A#{size}#{pin}\"",
+        "> \"A#{size}#{pin}#\"",
+        "< \"A#{size}#5\"",
+        "between \"A#{size}#{pin}\" and \"A#{size}#{last}\"",
+        "between \"A#{size}#{pin}#\" and \"A#{size}#{last}#~\"",
+        "between \"A#{size}#\" and \"A#{size}#{last}#\"",
+    ] {
+        assert_eq!(listed(sort, &format!(" and SK {range}")), shown, "{range}");
+    }
+    // The end of the key, and nothing else in it.
+    assert_eq!(listed("A#{id}#{pin}", " and SK begins_with \"A#{shelf}#{pin}\""), shown);
+    for range in [
+        "",
+        " and SK begins_with \"A#\"",
+        " and SK begins_with \"A#{size}#\"",
+        " and SK begins_with \"A#SMALL#\"",
+        " and SK >= \"A#{size}#\"",
+        // The whole of it is compared as with `==`.
+        " and SK begins_with \"A#{size}#{pin}#\"",
+        " and SK begins_with \"A#SMALL#{pin}#\"",
+        " and SK between \"A#{size}#{pin}#\" and \"A#{size}#{pin}#~\"",
+        " and SK = \"A#{size}#{pin}#{shelf}\"",
+    ] {
+        assert_eq!(listed(sort, range), NONE, "{range}");
+    }
+}

@@ -5,7 +5,7 @@ use latchkey_language::{Diagnostic, Rule, Span};
 
 use super::scope::Scope;
 use super::{Lowering, stored};
-use crate::model::{EntityId, Expr, ExprKind, Limit, Op, Query, Trigger};
+use crate::model::{EntityId, Expr, ExprKind, Limit, Query, Trigger};
 
 impl Lowering {
     /// The condition by which a query keeps items, and how many it may read to find them.
@@ -124,40 +124,6 @@ impl Lowering {
         if let Some((name, span)) = asked {
             let message = format!("`{name}` is a key of this query, and no filter can test it");
             let help = "put the condition into the `where`";
-            self.report(Diagnostic::new(Rule::Type, span, message).help(help));
-        }
-    }
-
-    /// Refuses a filter that compares the order or the beginning of a secret: by what is kept and what is not, a caller
-    /// finds the secret out letter by letter.
-    fn guesses_no_secret(&mut self, test: &Expr, entities: &[EntityId]) {
-        let Some(entity) = entities.first().map(|id| &self.model.entities[*id]) else { return };
-        let mut guessed = None;
-        test.walk(&mut |part| {
-            let sides: &[&Expr] = match &part.kind {
-                ExprKind::BeginsWith(a, b) => &[a, b],
-                ExprKind::Between(a, b, c) => &[a, b, c],
-                ExprKind::Binary(
-                    Op::Less | Op::LessOrEqual | Op::Greater | Op::GreaterOrEqual,
-                    a,
-                    b,
-                ) => &[a, b],
-                _ => return,
-            };
-            for side in sides {
-                side.walk(&mut |part| {
-                    if let ExprKind::Stored(name) = &part.kind
-                        && entity.attribute(name).is_some_and(|attribute| attribute.secret)
-                    {
-                        guessed = Some((name.clone(), part.span));
-                    }
-                });
-            }
-        });
-        if let Some((name, span)) = guessed {
-            let message =
-                format!("`{name}` is secret, and what is kept would show how it begins or sorts");
-            let help = "compare it as a whole: `keep .x == x`";
             self.report(Diagnostic::new(Rule::Type, span, message).help(help));
         }
     }

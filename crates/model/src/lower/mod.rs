@@ -28,6 +28,7 @@ mod record;
 mod reserved;
 mod rounded;
 mod scope;
+mod secret;
 mod send;
 mod shards;
 mod snapshot;

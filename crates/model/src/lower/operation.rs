@@ -310,7 +310,10 @@ impl Lowering {
         }
         self.kept(operation, &entities, &mut query, scope);
         self.spreads(&query, scope);
-        entities.iter().for_each(|entity| self.keys_keep_secrets(&query, *entity, scope));
+        for entity in &entities {
+            self.keys_keep_secrets(&query, *entity, scope);
+            self.ranges_keep_secrets(&query, *entity, scope);
+        }
         self.keys_have_types(&query);
         query
     }
