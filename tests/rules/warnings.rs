@@ -243,6 +243,14 @@ fn a_claim_that_nothing_releases_is_told() {
              put Code {{ code, productId }} if absent else 409 taken\n}}\nreturn product"
         )
     };
+    let remove = |release: &str| {
+        format!(
+            "DELETE /products/{{productId}}\nallow caller is clerk\nproduct = get Product strong else 404 no\n\
+             transact {{\ndelete product if unchanged else retry\n{release}}}\nreturn 204"
+        )
+    };
+    let wrong = rename("delete Code(code = code)\n")
+        .replace("put Code { code, productId } if absent else 409 taken\n", "");
     all(
         "unreleased",
         SHOP,
@@ -254,8 +262,31 @@ fn a_claim_that_nothing_releases_is_told() {
                 false,
             ),
             ("a code that never changes", &[make], false),
+            (
+                "a code that one way releases, and another does not",
+                &[make, &rename("delete Code(code = product.code)\n"), &remove("")],
+                true,
+            ),
+            (
+                "a code that both ways release",
+                &[
+                    make,
+                    &rename("delete Code(code = product.code)\n"),
+                    &remove("delete Code(code = product.code)\n"),
+                ],
+                false,
+            ),
+            (
+                "the new code released",
+                &[make, &wrong, &remove("delete Code(code = product.code)\n")],
+                true,
+            ),
         ],
     );
+}
+
+#[test]
+fn a_slug_that_nothing_releases_is_told() {
     let write = "POST /spaces/{spaceId}/pages\ninput slug Page.slug, state Page.state, space text(80)?\nallow caller is clerk\ntransact {\n\
                  page = put Page { spaceId, pageId = new ulid, slug, state, space, pinnedAt = now } if absent else retry\n\
                  put Slug { spaceId, slug, pageId = page.pageId } if absent else 409 taken\n}\nreturn page";

@@ -80,6 +80,8 @@ rules! {
     ItemSize = "item-size";
     /// A part of a sort key that does not sort as its value does.
     KeyOrder = "key-order";
+    /// An item is deleted, and what lies under its id stays for the next item with that id.
+    LeftBehind = "left-behind" (Warning);
     /// A copied attribute that nothing keeps up to date.
     LooseCopy = "loose-copy" (Warning);
     /// A status or a code that says something else than what happened.

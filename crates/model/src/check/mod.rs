@@ -20,6 +20,7 @@ mod impossible_example;
 mod item_size;
 mod key_order;
 mod keys;
+mod left_behind;
 mod loose_copy;
 mod misleading;
 mod missing_bump;
@@ -48,6 +49,7 @@ mod unmapped_failure;
 mod unpinned;
 mod unreleased;
 mod unused;
+mod writes;
 
 use std::collections::BTreeSet;
 
@@ -106,6 +108,7 @@ const RULES: &[Check] = &[
     ),
     Check::waivable(Rule::ItemSize, item_size::check),
     Check::waivable(Rule::KeyOrder, key_order::check),
+    Check::waivable(Rule::LeftBehind, left_behind::check),
     Check::waivable(Rule::LooseCopy, loose_copy::check),
     Check::waivable(Rule::Misleading, misleading::check),
     Check::waivable(Rule::MissingBump, missing_bump::check),

@@ -3,67 +3,116 @@
 use latchkey_language::{Diagnostic, Rule, Span};
 
 use super::Report;
-use super::changes::Changes;
-use super::flow::{Group, groups};
-use crate::model::{Expr, ExprKind, Given, Leg, Model, PutMode, Verb};
+use super::flow::{Group, Placed};
+use super::truth::{Passed, plain};
+use super::writes::Writes;
+use crate::model::{Expr, ExprKind, Given, Leg, Model, PutMode, Trigger, Verb, Waiver};
 
 pub(super) fn check(model: &Model, report: &mut Report) {
-    let changes = Changes::new(model);
-    for contract in &model.contracts {
-        for group in groups(model, contract) {
-            for placed in &group.legs {
-                let claim = placed.leg;
-                let once = claim.verb == Verb::Put && claim.put == Some(PutMode::IfAbsent);
-                // A claim that ends releases its value by itself.
-                let ends = model.entities[claim.entity].is_expiring();
-                if !once || ends || !changes.removal(claim.entity).is_empty() {
-                    continue;
-                }
-                let owners = group.legs.iter().map(|other| other.leg);
-                let owners = owners.filter(|owner| owner.verb == Verb::Put);
-                let lost = owners
-                    .filter(|owner| owner.entity != claim.entity)
-                    .find_map(|owner| given_up(model, &changes, &group, claim, owner));
-                if let Some((span, how)) = lost {
-                    report.raise(breach(model, claim, span, &how), &placed.step.waivers);
-                }
+    let writes = Writes::new(model);
+    for (contract, group) in writes.all() {
+        // An item that a worker puts marks a message as done.
+        if contract.trigger != Trigger::Request {
+            continue;
+        }
+        for placed in &group.legs {
+            let claim = placed.leg;
+            let once = claim.verb == Verb::Put && claim.put == Some(PutMode::IfAbsent);
+            // A claim that ends releases its value by itself.
+            if !once || model.entities[claim.entity].is_expiring() {
+                continue;
+            }
+            let owners = group.legs.iter().map(|other| other.leg);
+            let owners = owners.filter(|owner| owner.verb == Verb::Put);
+            let lost = owners
+                .filter(|owner| owner.entity != claim.entity)
+                .find_map(|owner| given_up(model, &writes, group, claim, owner));
+            if let Some(lost) = lost {
+                let waivers = [&placed.step.waivers, lost.waivers].concat();
+                let released = writes.on(claim.entity).any(|it| it.2.leg.verb == Verb::Delete);
+                report.raise(breach(model, claim, &lost, released), &waivers);
             }
         }
     }
 }
 
-fn breach(model: &Model, claim: &Leg, span: Span, how: &str) -> Diagnostic {
+/// Where and how an owner gives up the value of a claim that stays.
+struct Lost<'a> {
+    span: Span,
+    how: String,
+    waivers: &'a [Waiver],
+}
+
+fn breach(model: &Model, claim: &Leg, lost: &Lost<'_>, released: bool) -> Diagnostic {
     let name = &model.entities[claim.entity].name;
-    let message = format!("nothing ever deletes this `{name}`");
+    let message = match released {
+        false => format!("nothing ever deletes this `{name}`"),
+        true => format!("this `{name}` is not deleted wherever its value is given up"),
+    };
     Diagnostic::new(Rule::Unreleased, claim.span, message)
-        .other(span, how.to_owned())
+        .other(lost.span, lost.how.clone())
         .why("the value stays taken for ever: not even its former owner can have it again")
         .help(format!("add `delete {name}(…)` to the transaction that gives the value up"))
 }
 
-/// Where and how the owner of a claim gives it up, if the one leg is a claim of the other.
+/// Where and how the owner of a claim gives it up, and leaves the claim, if the one leg is a claim of the other.
 fn given_up<'a>(
     model: &'a Model,
-    changes: &Changes<'a>,
+    writes: &Writes<'a>,
     group: &Group<'a>,
     claim: &'a Leg,
     owner: &'a Leg,
-) -> Option<(Span, String)> {
+) -> Option<Lost<'a>> {
     let entity = &model.entities[owner.entity];
     let claimed = claimed(group, claim, owner)?;
     if entity.is_expiring() {
-        return Some((
-            entity.span,
-            format!("a `{}` ends, and has the value no longer", entity.name),
-        ));
+        let how = format!("a `{}` ends, and has the value no longer", entity.name);
+        return Some(Lost { span: entity.span, how, waivers: &[] });
     }
-    if let Some(by) = changes.removal(owner.entity).first() {
-        return Some((by.span, format!("deletes the `{}` that has the value", entity.name)));
-    }
-    let mut claimed = claimed.into_iter();
-    let (span, name) = claimed
-        .find_map(|name| changes.updates(owner.entity, name).first().map(|by| (by.span, name)))?;
-    Some((span, format!("changes `{name}` of the `{}` that has the value", entity.name)))
+    let mut writes_of_owner = writes.on(owner.entity);
+    writes_of_owner.find_map(|(_, group, placed)| {
+        let how = if placed.leg.verb == Verb::Delete {
+            format!("deletes the `{}` that has the value", entity.name)
+        } else {
+            let name = claimed.iter().find(|name| changes(group, placed, name))?;
+            format!("changes `{name}` of the `{}` that has the value", entity.name)
+        };
+        let stays = !writes.sweeps(group, claim.entity) || deletes_new(group, placed, claim);
+        stays.then(|| Lost { span: placed.leg.span, how, waivers: &placed.step.waivers })
+    })
+}
+
+/// Whether a leg gives an attribute of its item another value, where it can have had one before.
+fn changes<'a>(group: &Group<'a>, placed: &Placed<'a>, name: &str) -> bool {
+    let leg = placed.leg;
+    let sets = matches!(leg.verb, Verb::Update | Verb::Upsert)
+        && (leg.values.iter().any(|given| given.attribute == name)
+            || leg.removes.iter().any(|removed| removed == name));
+    let is_it = |expr: &'a Expr| match &plain(&group.lets, expr).kind {
+        ExprKind::Stored(stored) => stored == name,
+        ExprKind::Attribute(item, read) => read == name && group.is_on(leg, *item),
+        _ => false,
+    };
+    let mut tests = group.insists(leg);
+    tests.extend(group.known(&placed.guards));
+    let was_absent = tests.iter().any(|test: &Passed<'a>| match (&test.test.kind, test.truth) {
+        (ExprKind::Absent(thing), true) | (ExprKind::Present(thing), false) => is_it(thing),
+        _ => false,
+    });
+    sets && !was_absent
+}
+
+/// Whether all that a transaction deletes are claims of the values that it sets: those of the old values stay.
+fn deletes_new<'a>(group: &Group<'a>, placed: &Placed<'a>, claim: &Leg) -> bool {
+    let deleted = group.legs.iter().map(|placed| placed.leg);
+    let mut deleted = deleted
+        .filter(|leg| {
+            leg.verb == Verb::Delete && leg.entity == claim.entity && leg.target.is_none()
+        })
+        .peekable();
+    let is_new =
+        |value: &'a Expr| placed.leg.values.iter().any(|set| group.alike(&set.value, value, None));
+    deleted.peek().is_some() && deleted.all(|leg| leg.key.iter().any(|part| is_new(&part.value)))
 }
 
 /// The attributes of an owner that a claim keeps unique: its key is made of them, and none is in a key of the owner's.

@@ -1,0 +1,270 @@
+//! `left-behind`: an item is deleted, the items under its id stay, and the id can be made again: the new item has the
+//! old ones.
+//!
+//! An item *belongs* to another if its key holds the whole key of the other, and it is only put where the other is there.
+
+use std::collections::HashMap;
+
+use latchkey_language::{Diagnostic, Rule, Span};
+
+use super::flow::{Group, Placed, within};
+use super::truth::{Passed, each, plain};
+use super::writes::Writes;
+use super::{Report, each_read};
+use crate::model::{BindingId, Entity, EntityId, Expr, ExprKind, Leg, Model, PutMode, Verb, What};
+use crate::types::Type;
+
+pub(super) fn check(model: &Model, report: &mut Report) {
+    let writes = Writes::new(model);
+    let mut parents: HashMap<EntityId, Option<Parent<'_>>> = HashMap::new();
+    for (_, group) in writes.all() {
+        for placed in group.legs.iter().filter(|placed| placed.leg.verb == Verb::Delete) {
+            let id = placed.leg.entity;
+            let parent = parents.entry(id).or_insert_with(|| Parent::new(model, &writes, id));
+            let Some(parent) = parent else { continue };
+            if stays_closed(model, &writes, group, placed) || is_counted(model, group, placed) {
+                continue;
+            }
+            let left = parent.children.iter().copied();
+            let left: Vec<_> = left
+                .filter(|child| !writes.sweeps(group, *child) && !is_looked_for(group, *child))
+                .collect();
+            if !left.is_empty() {
+                report.raise(tell(model, placed.leg, parent, &left), &placed.step.waivers);
+            }
+        }
+    }
+}
+
+/// An entity whose items can be deleted and made again under the same id.
+struct Parent<'a> {
+    /// The entities whose items belong to its items.
+    children: Vec<EntityId>,
+    /// Where an item is made under an id that the caller gives.
+    made: Span,
+    entity: &'a Entity,
+}
+
+impl<'a> Parent<'a> {
+    fn new(model: &'a Model, writes: &Writes<'a>, id: EntityId) -> Option<Parent<'a>> {
+        let entity = &model.entities[id];
+        if entity.view_of.is_some() {
+            return None;
+        }
+        let mut makes = writes.on(id).filter(|(_, group, placed)| {
+            matches!(placed.leg.verb, Verb::Put | Verb::Upsert)
+                && is_given(group, placed.leg)
+                && !is_first(model, writes, group, placed)
+        });
+        let made = makes.next()?.2.leg.span;
+        let others = model.entities.enumerate().filter(|(other, child)| {
+            *other != id
+                && child.view_of.is_none()
+                && !child.is_expiring()
+                && entity.key.attributes().iter().all(|name| child.key.tells(name))
+        });
+        let children: Vec<EntityId> = others
+            .map(|(other, _)| other)
+            .filter(|child| belongs(model, writes, *child, id) && is_read(model, *child))
+            .collect();
+        (!children.is_empty()).then_some(Parent { children, made, entity })
+    }
+}
+
+/// Whether a leg makes an item under an id that any caller can give again: nothing in it is new, or the caller's own.
+fn is_given<'a>(group: &Group<'a>, leg: &'a Leg) -> bool {
+    let owned = |value: &'a Expr| {
+        let allows = group.way.allows.iter();
+        let mut tests = allows.flat_map(|test| Passed::new(test, true).atoms(&group.lets));
+        tests.any(|atom| match &atom.test.kind {
+            ExprKind::Owns(thing) => atom.truth && group.alike(thing, value, None),
+            _ => false,
+        })
+    };
+    let mut given = false;
+    for part in &leg.key {
+        let value = group.origin(&part.value);
+        if matches!(value.kind, ExprKind::New(_) | ExprKind::CallerId) || owned(value) {
+            return false;
+        }
+        each(&group.lets, value, &mut |part| given |= matches!(part.kind, ExprKind::Input(_)));
+    }
+    given
+}
+
+/// Whether a leg makes the first item of its id: it needs another item to be absent, which is made with it and stays.
+fn is_first<'a>(
+    model: &'a Model,
+    writes: &Writes<'a>,
+    group: &Group<'a>,
+    placed: &Placed<'a>,
+) -> bool {
+    marks(model, group, placed).any(|other| {
+        other.leg.put == Some(PutMode::IfAbsent)
+            && !model.entities[other.leg.entity].is_expiring()
+            && !writes.on(other.leg.entity).any(|(_, _, placed)| placed.leg.verb == Verb::Delete)
+    })
+}
+
+/// The legs that happen with another, and make an item whose key is made of parts of the key of the other.
+fn marks<'a, 'g>(
+    model: &'a Model,
+    group: &'g Group<'a>,
+    placed: &'g Placed<'a>,
+) -> impl Iterator<Item = &'g Placed<'a>> {
+    let names = model.entities[placed.leg.entity].key.attributes();
+    group.legs.iter().filter(move |other| {
+        let of_key = model.entities[other.leg.entity].key.attributes();
+        matches!(other.leg.verb, Verb::Put | Verb::Upsert)
+            && other.leg.entity != placed.leg.entity
+            && of_key.iter().all(|name| names.contains(name))
+            && within(&placed.guards, &other.guards)
+    })
+}
+
+/// Whether every item of an entity is put where an item of the other, with the same id, is there.
+fn belongs<'a>(model: &'a Model, writes: &Writes<'a>, child: EntityId, parent: EntityId) -> bool {
+    let mut puts = writes
+        .on(child)
+        .filter(|(_, _, placed)| matches!(placed.leg.verb, Verb::Put | Verb::Upsert))
+        .peekable();
+    let names = model.entities[parent].key.attributes();
+    puts.peek().is_some()
+        && puts.all(|(_, group, placed)| {
+            let part = |name: &str| {
+                let own = placed.leg.key.iter().find(|given| given.attribute == name);
+                own.map(|given| &given.value)
+            };
+            let is_read = group.way.found.iter().any(|(item, there, _)| {
+                let of_it = group.read_of(*item).is_some_and(|(_, read)| read.entity == parent);
+                *there
+                    && of_it
+                    && names.iter().all(|name| {
+                        let read = group.given_part(*item, name).zip(part(name));
+                        read.is_some_and(|(read, own)| group.equal(&placed.guards, read, own))
+                            || part(name).is_some_and(|own| is_attribute(group, own, *item, name))
+                    })
+            });
+            is_read
+                || group.legs.iter().any(|other| {
+                    other.leg.entity == parent
+                        && matches!(other.leg.verb, Verb::Put | Verb::Update | Verb::Check)
+                        && within(&placed.guards, &other.guards)
+                        && other.leg.key.iter().all(|given| {
+                            part(&given.attribute)
+                                .is_some_and(|own| group.equal(&placed.guards, &given.value, own))
+                        })
+                })
+        })
+}
+
+/// Whether a value is an attribute of the item of a binding.
+fn is_attribute<'a>(group: &Group<'a>, value: &'a Expr, item: BindingId, name: &str) -> bool {
+    matches!(&plain(&group.lets, value).kind, ExprKind::Attribute(other, read)
+        if *other == item && read == name)
+}
+
+/// Whether a contract reads items of an entity: nobody meets those that no contract reads.
+fn is_read(model: &Model, entity: EntityId) -> bool {
+    model.contracts.iter().any(|contract| {
+        let mut found = false;
+        each_read(contract, |read, _| found |= read.entities().any(|other| other == entity));
+        found
+    })
+}
+
+/// Whether something stays behind with the deleted item that is asked for, or made, wherever an item is made again.
+fn stays_closed<'a>(
+    model: &'a Model,
+    writes: &Writes<'a>,
+    group: &Group<'a>,
+    deleted: &Placed<'a>,
+) -> bool {
+    marks(model, group, deleted).map(|other| other.leg.entity).any(|mark| {
+        writes
+            .on(deleted.leg.entity)
+            .filter(|(_, _, placed)| matches!(placed.leg.verb, Verb::Put | Verb::Upsert))
+            .all(|(_, group, _)| {
+                group.legs.iter().any(|other| other.leg.entity == mark)
+                    || group.way.reads.iter().any(|(read, _)| read.entity == mark)
+            })
+    })
+}
+
+/// Whether a delete asks for a number that the document keeps, such as that of the items that belong to it.
+fn is_counted<'a>(model: &'a Model, group: &Group<'a>, deleted: &Placed<'a>) -> bool {
+    let is_number = |entity: &Entity, name: &str| {
+        entity.attribute(name).is_some_and(|found| matches!(found.kind, Type::Int { .. }))
+    };
+    let stored = group.legs.iter().flat_map(|placed| {
+        let entity = &model.entities[placed.leg.entity];
+        group.insists(placed.leg).into_iter().map(move |test| (test, entity))
+    });
+    let mut stored = stored.into_iter();
+    let asks = |test: Passed<'a>, is_it: &dyn Fn(&'a Expr) -> bool| {
+        let mut found = false;
+        each(&group.lets, test.test, &mut |part| found |= is_it(part));
+        found
+    };
+    stored.any(|(test, entity)| {
+        asks(test, &|part| matches!(&part.kind, ExprKind::Stored(name) if is_number(entity, name)))
+    }) || group.known(&deleted.guards).into_iter().any(|test| {
+        asks(test, &|part| match &part.kind {
+            ExprKind::Attribute(item, name) => group
+                .read_of(*item)
+                .is_some_and(|(_, read)| is_number(&model.entities[read.entity], name)),
+            _ => false,
+        })
+    })
+}
+
+/// Whether the items of an entity were looked for on the way, and a test goes by what was found.
+fn is_looked_for(group: &Group<'_>, entity: EntityId) -> bool {
+    let reads = group.way.reads.iter().map(|(read, _)| *read);
+    reads.filter(|read| read.entities().any(|other| other == entity)).any(|read| {
+        let Some(binding) = read.binding else { return false };
+        let parts = group.way.reads.iter().filter_map(|(part, _)| match &part.what {
+            What::Part(of) if of.of == binding => part.binding,
+            _ => None,
+        });
+        let all: Vec<_> = parts.chain([binding]).collect();
+        let mut tests = group.way.tests.iter();
+        group.way.found.iter().any(|(item, _, _)| all.contains(item))
+            || tests.any(|passed| {
+                let mut found = false;
+                each(&group.lets, passed.test, &mut |part| {
+                    found |= match &part.kind {
+                        ExprKind::Binding(id)
+                        | ExprKind::Attribute(id, _)
+                        | ExprKind::Count(id)
+                        | ExprKind::CountBy(id, ..)
+                        | ExprKind::Sum(id, _) => all.contains(id),
+                        _ => false,
+                    };
+                });
+                found
+            })
+    })
+}
+
+fn tell(model: &Model, leg: &Leg, parent: &Parent<'_>, left: &[EntityId]) -> Diagnostic {
+    let name = &parent.entity.name;
+    let names: Vec<String> =
+        left.iter().map(|id| format!("`{}`", model.entities[*id].name)).collect();
+    let names = names.join(", ");
+    let message = format!("this deletes a `{name}` and leaves what lies under its id: {names}");
+    let mut diagnostic = Diagnostic::new(Rule::LeftBehind, leg.span, message)
+        .other(parent.made, "and here the same id can be made again");
+    if let Some(first) = left.first() {
+        diagnostic = diagnostic.other(model.entities[*first].span, "an item of this stays");
+    }
+    diagnostic
+        .why(format!(
+            "a `{name}` that is made with the id of the old one has the old items: its owner sees them, and they are \
+             counted and listed as if they were its own"
+        ))
+        .help(
+            "delete them in the same transaction, or refuse while there are any; or make the id with `new`, so that it \
+             never comes again",
+        )
+}

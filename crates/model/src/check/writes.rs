@@ -1,0 +1,64 @@
+//! All transactions of a document, and which of them write items of an entity.
+
+use std::collections::{HashMap, HashSet};
+
+use super::each_leg;
+use super::flow::{Group, Placed, groups};
+use crate::model::{Contract, EntityId, Model, QueueId, Verb};
+
+/// All transactions of a document.
+pub(super) struct Writes<'a> {
+    all: Vec<(&'a Contract, Group<'a>)>,
+    /// The legs on items of an entity: the place of the transaction, and that of the leg.
+    by_entity: HashMap<EntityId, Vec<(usize, usize)>>,
+    /// The entities of which the worker of a queue deletes items.
+    swept: HashMap<QueueId, HashSet<EntityId>>,
+}
+
+impl<'a> Writes<'a> {
+    pub(super) fn new(model: &'a Model) -> Writes<'a> {
+        let of = |body| groups(model, body).into_iter().map(move |group| (body, group));
+        let all: Vec<_> = model.bodies().into_iter().flat_map(of).collect();
+        let mut by_entity: HashMap<EntityId, Vec<(usize, usize)>> = HashMap::new();
+        for (at, (_, group)) in all.iter().enumerate() {
+            for (leg, placed) in group.legs.iter().enumerate() {
+                by_entity.entry(placed.leg.entity).or_default().push((at, leg));
+            }
+        }
+        let mut swept: HashMap<QueueId, HashSet<EntityId>> = HashMap::new();
+        for worker in &model.workers {
+            each_leg(&worker.body, |leg, _| {
+                if leg.verb == Verb::Delete {
+                    swept.entry(worker.queue).or_default().insert(leg.entity);
+                }
+            });
+        }
+        Writes { all, by_entity, swept }
+    }
+
+    /// Every transaction, and the contract or worker that makes it.
+    pub(super) fn all(&self) -> &[(&'a Contract, Group<'a>)] {
+        &self.all
+    }
+
+    /// Every leg on an item of an entity, with its transaction and the contract of that.
+    pub(super) fn on(
+        &self,
+        entity: EntityId,
+    ) -> impl Iterator<Item = (&'a Contract, &Group<'a>, &Placed<'a>)> {
+        let places = self.by_entity.get(&entity).into_iter().flatten();
+        places.filter_map(|(at, leg)| {
+            let (contract, group) = self.all.get(*at)?;
+            Some((*contract, group, group.legs.get(*leg)?))
+        })
+    }
+
+    /// Whether a transaction deletes items of an entity, or sends to a worker that does.
+    pub(super) fn sweeps(&self, group: &Group<'a>, entity: EntityId) -> bool {
+        let deletes =
+            |placed: &Placed<'_>| placed.leg.entity == entity && placed.leg.verb == Verb::Delete;
+        let mut queues = group.sends.iter().map(|sent| sent.send.queue);
+        group.legs.iter().any(deletes)
+            || queues.any(|queue| self.swept.get(&queue).is_some_and(|it| it.contains(&entity)))
+    }
+}
