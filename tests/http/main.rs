@@ -25,6 +25,7 @@ mod lockers;
 mod lockers_changed;
 mod lockers_removed;
 mod lottery;
+mod openapi;
 mod own_reservations;
 mod participants;
 mod participation;

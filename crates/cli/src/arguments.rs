@@ -12,8 +12,8 @@ use std::process::ExitCode;
 use clap::{Args, ColorChoice, Parser, Subcommand, ValueEnum};
 
 use crate::commands::{
-    call, check, explain, export, import, model, queue as queue_command, race as race_command,
-    serve, table, test, token, verify, work,
+    call, check, explain, export, import, model, openapi, queue as queue_command,
+    race as race_command, serve, table, test, token, verify, work,
 };
 
 pub(crate) use moving::{Export, Import, Verify};
@@ -29,6 +29,7 @@ Examples:
   latchkey serve doors.md --data ./doors     serve it, and keep its items there
   latchkey token --data ./doors --sub alice  a token for a caller
   latchkey explain D-01 doors.md             the DynamoDB requests of a contract
+  latchkey openapi doors.md                  the OpenAPI document, for clients
   latchkey table create doors.md             its table on DynamoDB
   latchkey serve doors.md --dynamodb         serve it from there
 
@@ -51,6 +52,17 @@ struct Arguments {
 pub(crate) enum Deny {
     /// Warnings, as if they were mistakes.
     Warnings,
+}
+
+/// The version of an OpenAPI document.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum OpenApiVersion {
+    /// OpenAPI 3.1.
+    #[value(name = "3.1")]
+    V3_1,
+    /// OpenAPI 3.0, for generators that do not read 3.1.
+    #[value(name = "3.0")]
+    V3_0,
 }
 
 #[derive(Debug, Subcommand)]
@@ -83,6 +95,20 @@ enum Command {
         /// The documents; without any, those that are shipped.
         #[arg(value_name = "DOC")]
         documents: Vec<PathBuf>,
+    },
+    /// Prints the OpenAPI document of what one server serves, for clients and their generators.
+    #[command(after_help = "\
+Examples:
+  latchkey openapi doors.md > doors.json
+  latchkey openapi doors.md --version 3.0 > doors-3.0.json    for generators that do not read 3.1
+  curl http://127.0.0.1:8080/openapi.json                     the same of a running server")]
+    Openapi {
+        /// The documents; without any, those that are shipped.
+        #[arg(value_name = "DOC")]
+        documents: Vec<PathBuf>,
+        /// The version of OpenAPI.
+        #[arg(long, value_name = "VERSION", default_value = "3.1")]
+        version: OpenApiVersion,
     },
     /// Works on the messages of the queues of documents, and serves no contract.
     Work(Work),
@@ -387,6 +413,13 @@ pub fn main() -> ExitCode {
         Command::Race(race) => race_command::run(&race, colour),
         Command::Call(call) => call::run(call, colour),
         Command::Explain { contract, documents } => explain::run(&contract, &documents, colour),
+        Command::Openapi { documents, version } => {
+            let version = match version {
+                OpenApiVersion::V3_1 => latchkey_openapi::Version::V3_1,
+                OpenApiVersion::V3_0 => latchkey_openapi::Version::V3_0,
+            };
+            openapi::run(&documents, version, colour)
+        }
         Command::Work(work) => work::run(&work, colour),
         Command::Queue(queue) => queue_command::run(&queue, colour),
         Command::Table(table) => table::run(table, colour),

@@ -5,6 +5,7 @@ use std::io::Read;
 use std::path::{Path, PathBuf};
 
 use latchkey_language::{DOCUMENT_BYTES_MAX, Diagnostic};
+use latchkey_model::Model;
 use latchkey_runtime::{Mistakes, System};
 
 use crate::{Failure, line_and_column, render, wide};
@@ -56,15 +57,22 @@ pub(crate) fn all(paths: &[PathBuf]) -> Result<Vec<Document>, Failure> {
     each(paths).into_iter().collect::<Result<_, _>>().map_err(Failure::Unusable)
 }
 
+/// A document without mistakes: what it means, and how it is run.
+pub(crate) struct Planned {
+    pub(crate) model: Model,
+    pub(crate) system: System,
+}
+
 impl Document {
     /// Plans the document, or says its mistakes. Warnings go to the log, in commands that have one.
-    fn system(&self, colour: bool) -> Result<System, String> {
+    fn plan(&self, colour: bool) -> Result<Planned, String> {
         let checked = latchkey_model::check(&self.text);
         let planned = match checked.is_refused() {
             true => Err(Mistakes(checked.diagnostics)),
             false => {
                 checked.diagnostics.iter().for_each(|found| self.log(found));
-                System::plan(&checked.model)
+                let model = checked.model;
+                System::plan(&model).map(|system| Planned { model, system })
             }
         };
         planned.map_err(|Mistakes(mistakes)| {
@@ -101,25 +109,30 @@ pub(crate) fn refuse_unknown_roles(roles: &[String], systems: &[System]) -> Resu
 }
 
 /// Plans all documents, or fails with the mistakes of all.
-pub(crate) fn systems(documents: &[Document], colour: bool) -> Result<Vec<System>, Failure> {
-    let (mut systems, mut mistakes) = (Vec::<System>::new(), String::new());
+pub(crate) fn planned(documents: &[Document], colour: bool) -> Result<Vec<Planned>, Failure> {
+    let (mut all, mut mistakes) = (Vec::<Planned>::new(), String::new());
     for document in documents {
-        match document.system(colour) {
-            Ok(system) => systems.push(system),
+        match document.plan(colour) {
+            Ok(planned) => all.push(planned),
             Err(own) => mistakes.push_str(&own),
         }
     }
     if !mistakes.is_empty() {
         return Err(Failure::Mistakes(mistakes));
     }
-    for (at, system) in systems.iter().enumerate() {
-        if systems.iter().take(at).any(|other| other.name() == system.name()) {
-            let message = format!(
-                "two documents are system `{}`; give one of them another name",
-                system.name()
-            );
+    for (at, planned) in all.iter().enumerate() {
+        let name = planned.system.name();
+        if all.iter().take(at).any(|other| other.system.name() == name) {
+            let message =
+                format!("two documents are system `{name}`; give one of them another name");
             return Err(Failure::Unusable(message));
         }
     }
-    Ok(systems)
+    Ok(all)
+}
+
+/// The systems of all documents, or the mistakes of all.
+pub(crate) fn systems(documents: &[Document], colour: bool) -> Result<Vec<System>, Failure> {
+    let planned = planned(documents, colour)?;
+    Ok(planned.into_iter().map(|planned| planned.system).collect())
 }

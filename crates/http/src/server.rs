@@ -193,7 +193,7 @@ async fn answer(
 ) -> Result<Response, Gone> {
     let has_body = !request.body().is_end_stream();
     life.begin(has_body)?;
-    let mut response = match life.reserve && !Service::is_own(request.uri().path()) {
+    let mut response = match life.reserve && !Service::is_watched(request.uri().path()) {
         true => service.overloaded(),
         false => {
             let life = Arc::clone(&life);

@@ -1,6 +1,7 @@
 //! Answers one request: routing, token, inputs, the call, the response.
 
 mod ids;
+mod openapi;
 mod own;
 mod settings;
 
@@ -18,6 +19,7 @@ use latchkey_table::{Capacity, Text};
 use latchkey_value::time;
 
 use self::ids::RequestIds;
+use self::openapi::Description;
 use crate::body::{self, BoxError};
 use crate::bug::bug;
 use crate::headers;
@@ -33,7 +35,10 @@ use crate::token::Tokens;
 pub use self::settings::{MoreMetrics, Settings};
 
 /// The paths of the server itself.
-const OWN: [&str; 3] = ["health", "ready", "metrics"];
+const OWN: [&str; 4] = ["health", "ready", "metrics", OPENAPI];
+
+/// The path of the OpenAPI document. It is for clients, and waits for a connection as contracts do.
+const OPENAPI: &str = "openapi.json";
 
 /// Why systems cannot be served together.
 #[derive(Debug, thiserror::Error)]
@@ -79,6 +84,7 @@ pub struct Service {
     draining: AtomicBool,
     ids: RequestIds,
     log: Option<Log>,
+    openapi: Option<Description>,
 }
 
 impl Service {
@@ -86,8 +92,9 @@ impl Service {
     pub fn new(
         runtimes: Vec<Runtime>,
         tokens: Tokens,
-        settings: Settings,
+        mut settings: Settings,
     ) -> Result<Service, ServiceError> {
+        let openapi = Description::new(std::mem::take(&mut settings.openapi));
         let runtimes = match &settings.test_clock {
             Some(clock) => runtimes.into_iter().map(|runtime| clock.sends(runtime)).collect(),
             None => runtimes,
@@ -124,6 +131,7 @@ impl Service {
             draining: AtomicBool::new(false),
             ids: RequestIds::new(),
             log: settings.log.clone().filter(|_| settings.log_requests),
+            openapi,
             settings,
         })
     }
@@ -143,9 +151,9 @@ impl Service {
         self.draining.load(Ordering::Relaxed)
     }
 
-    /// Whether a path is one of the server's own, which are answered even if all connections work.
-    pub(crate) fn is_own(path: &str) -> bool {
-        path.strip_prefix('/').is_some_and(|path| OWN.contains(&path))
+    /// Whether a path is one of those by which the server is watched, which are answered even if all connections work.
+    pub(crate) fn is_watched(path: &str) -> bool {
+        path.strip_prefix('/').is_some_and(|path| path != OPENAPI && OWN.contains(&path))
     }
 
     /// The answer to a request when all connections are at work.
@@ -175,7 +183,10 @@ impl Service {
         let response = match own {
             Some(path) => match body::too_large(&request) {
                 Some(refusal) => refusal,
-                None => self.own(path, request.into_parts().0.method).await,
+                None => {
+                    let (parts, _) = request.into_parts();
+                    self.own(path, parts.method, &parts.headers).await
+                }
             },
             None => self.answer_contract(request).await,
         };
@@ -340,6 +351,7 @@ fn without_body(response: Response) -> Response {
     Response::from_parts(parts, Full::default())
 }
 
+/// The response to a caller who has the answer already.
 fn not_modified(response: Response) -> Response {
     let (mut parts, _) = response.into_parts();
     parts.status = StatusCode::NOT_MODIFIED;

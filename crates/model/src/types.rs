@@ -254,7 +254,7 @@ impl Type {
     }
 
     /// Whether values of the type are made of others.
-    pub(crate) fn is_structured(&self) -> bool {
+    pub fn is_structured(&self) -> bool {
         matches!(
             self,
             Type::List | Type::Map { .. } | Type::ListOf(_) | Type::SetOf { .. } | Type::Record(_)

@@ -2,7 +2,7 @@
 
 mod structure;
 
-use latchkey_model::model::{InputId, Place};
+use latchkey_model::model::{InputId, NEXT_CURSOR, Place};
 use latchkey_table::{Map, Number, Text, Value};
 use latchkey_value::id::{is_id, is_ulid};
 
@@ -13,12 +13,6 @@ use crate::plan::{Contract, Input, InputType, Paging};
 use crate::problem::{FIELD_ERRORS_MAX, FieldError, Problem};
 use crate::time;
 use structure::Spot;
-
-/// The name under which a caller sizes a page, unless the contract has another.
-pub(crate) const PAGE_SIZE: &str = "pageSize";
-
-/// The input with which a caller asks for the next page.
-pub(crate) const NEXT_CURSOR: &str = "nextCursor";
 
 /// What was given, in the types it is declared with.
 #[derive(Debug)]

@@ -8,6 +8,7 @@ pub(crate) mod explain;
 pub(crate) mod export;
 pub(crate) mod import;
 pub(crate) mod model;
+pub(crate) mod openapi;
 pub(crate) mod queue;
 pub(crate) mod race;
 pub(crate) mod serve;

@@ -5,18 +5,20 @@ use std::time::Duration;
 
 use latchkey_embedded::Store;
 use latchkey_http::{Claims, Limits, MoreMetrics, Server, Service, Settings, TestClock};
+use latchkey_openapi::Version;
 use latchkey_runtime::{Runtime, Source, SystemSource, sweep};
 use latchkey_table::Text;
 use latchkey_worker::{Meters, Workers};
 use tokio::signal::unix::{SignalKind, signal};
 
+use super::openapi;
+use crate::Failure;
 use crate::arguments::{Serve, Working};
 use crate::control::Control;
 use crate::document::{self, Document};
 use crate::logging::Logging;
 use crate::running::{Reach, Running};
 use crate::secret::Secret;
-use crate::{Failure, document::systems};
 
 /// How long the development token is valid.
 const TOKEN_LASTS: Duration = Duration::from_secs(24 * 60 * 60);
@@ -36,7 +38,10 @@ pub(crate) fn run(arguments: Serve, colour: bool) -> Result<(), Failure> {
 
 fn prepare(arguments: &Serve, logging: &Logging, colour: bool) -> Result<(), Failure> {
     let read = document::all(&arguments.documents)?;
-    let systems = arguments.kept.storage.place(systems(&read, colour)?)?;
+    let planned = document::planned(&read, colour)?;
+    let openapi = openapi::describe(&planned, Version::V3_1).compact();
+    let systems = planned.into_iter().map(|planned| planned.system).collect();
+    let systems = arguments.kept.storage.place(systems)?;
     let secret = Secret::find(&arguments.kept.data)?;
     let loopback = arguments.listen.ip().is_loopback();
     if secret.development && !loopback {
@@ -70,7 +75,8 @@ fn prepare(arguments: &Serve, logging: &Logging, colour: bool) -> Result<(), Fai
         let reach = if clock.is_some() { Reach::OwnByHand } else { Reach::Own };
         let (kept, documents) = (&arguments.kept, &arguments.documents);
         let running = Running::start(kept, documents, systems, &source, reach).await?;
-        serve(arguments, logging, &read, running, &secret, clock).await
+        let settings = Settings { test_clock: clock, openapi, ..Settings::default() };
+        serve(arguments, logging, &read, running, &secret, settings).await
     });
     // Requests have had their time to finish.
     runtime.shutdown_timeout(Duration::from_secs(1));
@@ -83,7 +89,7 @@ async fn serve(
     documents: &[Document],
     running: Running,
     secret: &Secret,
-    test_clock: Option<Arc<TestClock>>,
+    settings: Settings,
 ) -> Result<(), Failure> {
     let Running { opened, runtimes, local } = running;
     let tokens = secret.tokens(&arguments.trust)?;
@@ -94,13 +100,12 @@ async fn serve(
     let token = token.transpose().map_err(Failure::unusable)?;
     let log_requests = tracing::enabled!(target: "latchkey::request", tracing::Level::INFO);
     let meters = Arc::new(Meters::new(runtimes.clone()));
-    let working = !arguments.no_workers && test_clock.is_none();
+    let working = !arguments.no_workers && settings.test_clock.is_none();
     let settings = Settings {
-        test_clock,
         log: Some(logging.log.clone()),
         log_requests,
         more_metrics: Some(more_metrics(&meters)),
-        ..Settings::default()
+        ..settings
     };
     let service = Service::new(runtimes, tokens, settings).map_err(Failure::unusable)?;
     let service = Arc::new(service);
@@ -204,6 +209,7 @@ fn greeting(
     lines.push(format!("  store      {store}"));
     lines.push(format!("  listening  {url}"));
     lines.push(format!("  health     {url}/health  {url}/ready  {url}/metrics"));
+    lines.push(format!("  openapi    {url}/openapi.json"));
     if let Some(token) = token {
         lines.push(format!("  token      {token}"));
         let others = "sub dev, every role, for 24 hours; `latchkey token --help` makes others";

@@ -1,4 +1,4 @@
-//! The paths of the server itself: `/health`, `/ready`, `/metrics` and those of the test clock.
+//! The paths of the server itself: `/health`, `/ready`, `/metrics`, `/openapi.json` and those of the test clock.
 
 use std::sync::atomic::Ordering;
 
@@ -6,7 +6,7 @@ use hyper::header::HeaderValue;
 use hyper::{HeaderMap, Method, StatusCode};
 use latchkey_runtime::Problem;
 
-use super::{MoreMetrics, Service};
+use super::{MoreMetrics, OPENAPI, Service};
 use crate::bug::bug;
 use crate::headers;
 use crate::log::Log;
@@ -51,8 +51,8 @@ impl Service {
         }
     }
 
-    /// Answers `/health`, `/ready` and `/metrics`.
-    pub(super) async fn own(&self, path: &str, method: Method) -> Response {
+    /// Answers `/health`, `/ready`, `/metrics` and `/openapi.json`.
+    pub(super) async fn own(&self, path: &str, method: Method, asked: &HeaderMap) -> Response {
         if !matches!(method, Method::GET | Method::HEAD) {
             return respond::not_allowed(&["GET", "HEAD"], method == Method::OPTIONS);
         }
@@ -78,6 +78,13 @@ impl Service {
                 }
                 response
             }
+            OPENAPI => match &self.openapi {
+                Some(openapi) => openapi.answer(asked),
+                None => {
+                    let detail = "this server has no OpenAPI document";
+                    respond::problem(&Problem::new(404, "not-found", detail), None)
+                }
+            },
             other => respond::problem(&bug(format!("`/{other}` is not the server's own")), None),
         }
     }

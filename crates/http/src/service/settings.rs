@@ -21,6 +21,8 @@ pub struct Settings {
     pub log_requests: bool,
     /// More metrics for `/metrics`.
     pub more_metrics: Option<MoreMetrics>,
+    /// The OpenAPI document for `/openapi.json`; where it is empty, there is no such path.
+    pub openapi: String,
 }
 
 /// More metrics, in Prometheus's text format.
@@ -53,6 +55,7 @@ impl Default for Settings {
             log: None,
             log_requests: false,
             more_metrics: None,
+            openapi: String::new(),
         }
     }
 }

@@ -18,7 +18,7 @@ use latchkey_value::{Value, json, time};
 use super::Report;
 use crate::model::{Contract, Model};
 use known::{Caller, Facts, Known};
-use request::{Asked, asked, routes};
+use request::{Asked, asked};
 use walk::{Outcome, Walk};
 
 /// The instant at which examples begin, unless they set another.
@@ -82,7 +82,7 @@ impl Scene {
             return None;
         }
         let path = call.path.node.split('?').next()?;
-        let routes = routes(model, path);
+        let routes = model.routes(path);
         let of_method = |contract: &Contract| {
             contract.route.as_ref().is_some_and(|route| route.method.as_str() == call.method.node)
         };

@@ -3,7 +3,7 @@
 use latchkey_language::{Diagnostic, Rule, Span};
 
 use super::{Report, each_step};
-use crate::model::{Contract, Leg, Model, PutMode, Step, StepKind, Trigger, Verb};
+use crate::model::{Contract, Model, Step, StepKind, Trigger};
 
 pub(super) fn check(model: &Model, report: &mut Report) {
     for contract in model.bodies() {
@@ -41,7 +41,7 @@ fn breach(step: &Step) -> Option<(Span, &'static str)> {
             Some((step.span, "this requirement can fail, and nothing answers"))
         }
         StepKind::Match(_, None) => Some((step.span, "this match can fail, and nothing answers")),
-        StepKind::Write(leg) if leg.failure.is_none() && can_fail(leg) => {
+        StepKind::Write(leg) if leg.failure.is_none() && leg.can_fail() => {
             Some((leg.span, "this write can be refused, and nothing answers"))
         }
         StepKind::Send(send) if send.accepted.is_some() && send.refused.is_none() => {
@@ -49,11 +49,4 @@ fn breach(step: &Step) -> Option<(Span, &'static str)> {
         }
         _ => None,
     }
-}
-
-/// Whether a write has a condition, its own or the one it implies.
-fn can_fail(leg: &Leg) -> bool {
-    leg.condition.is_some()
-        || leg.put == Some(PutMode::IfAbsent)
-        || matches!(leg.verb, Verb::Update | Verb::Check)
 }

@@ -4,7 +4,8 @@ use latchkey_language::Span;
 use latchkey_language::ast::Method;
 
 use super::{
-    BindingId, Each, Expr, Facts, Given, IdVec, InputId, Kind, Leg, QueueId, Read, Send, Waiver,
+    BindingId, Each, Expr, ExprKind, Facts, Given, IdVec, InputId, Kind, Leg, Model, QueueId, Read,
+    Send, Waiver, each_step,
 };
 use crate::types::Type;
 
@@ -233,4 +234,56 @@ pub enum PathPart {
     Input(InputId),
     /// An attribute of the returned item.
     Attribute(String),
+}
+
+impl Contract {
+    /// Whether an `Idempotency-Key` names a call of it, so that its answer is kept.
+    pub fn keeps_records(&self) -> bool {
+        let posts = self.route.as_ref().is_some_and(|route| route.method == Method::Post);
+        posts && self.facts.idempotent.is_none() && self.open.is_none()
+    }
+}
+
+impl Model {
+    /// The contracts whose path a request has, with the texts at their parameters; the most literal first.
+    pub fn routes(&self, path: &str) -> Vec<(&Contract, Vec<String>)> {
+        let parts: Vec<&str> = path.split('/').skip(1).collect();
+        let mut found: Vec<(&Contract, Vec<String>)> = Vec::new();
+        for contract in &self.contracts {
+            let Some(route) = &contract.route else { continue };
+            if route.segments.len() != parts.len() {
+                continue;
+            }
+            let mut parameters = Vec::new();
+            let fits = route.segments.iter().zip(&parts).all(|(segment, part)| match segment {
+                Segment::Literal(text) => text == part,
+                Segment::Input(_) => {
+                    parameters.push((*part).to_owned());
+                    true
+                }
+            });
+            if fits {
+                found.push((contract, parameters));
+            }
+        }
+        found.sort_by_key(|(_, parameters)| parameters.len());
+        found
+    }
+
+    /// Whether every use of an input of a contract can do with `null`: it is optional, and is never set on an attribute
+    /// that must stay.
+    pub fn takes_null(&self, contract: &Contract, input: InputId) -> bool {
+        let mut takes = contract.inputs[input].optional;
+        each_step(&contract.steps, &mut |step| {
+            let StepKind::Write(leg) = &step.kind else { return };
+            let entity = &self.entities[leg.entity];
+            takes &= !leg.values.iter().any(|given| {
+                let attribute = entity.attribute(&given.attribute);
+                let must_stay = attribute.is_some_and(|attribute| !attribute.optional);
+                let named = matches!(given.value.kind, ExprKind::Input(id) if id == input);
+                given.maybe && must_stay && named
+            });
+        });
+        takes
+    }
 }

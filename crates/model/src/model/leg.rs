@@ -106,6 +106,15 @@ pub struct Leg {
     pub span: Span,
 }
 
+impl Leg {
+    /// Whether it has a condition, its own or the one it implies.
+    pub fn can_fail(&self) -> bool {
+        self.condition.is_some()
+            || self.put == Some(PutMode::IfAbsent)
+            || matches!(self.verb, Verb::Update | Verb::Check)
+    }
+}
+
 /// A message that is sent if the transaction it is part of happens.
 #[derive(Debug)]
 pub struct Send {

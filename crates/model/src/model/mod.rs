@@ -10,6 +10,7 @@ mod queue;
 mod read;
 mod step;
 mod table;
+mod version;
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -31,9 +32,13 @@ pub use id::{BindingId, EntityId, Id, IdVec, IndexId, InputId, QueueId, RoleId};
 pub use latchkey_language::ast::{KeyPart, Method};
 pub use leg::{Each, Given, GivenPart, Leg, PutMode, Send, Verb};
 pub use queue::{Queue, QueueField, Worker};
-pub use read::{Batch, BatchBy, By, Limit, Order, Part, Query, Range, Read, Strong, Through, What};
+pub use read::{
+    Batch, BatchBy, By, Limit, NEXT_CURSOR, Order, PAGE_SIZE, Page, Part, Query, Range, Read,
+    Strong, Through, What,
+};
 pub use step::each_step;
 pub use table::{KeyAttribute, KeyNames, Table, TableIndex};
+pub use version::Versioned;
 
 /// A document whose names and types are right.
 #[derive(Debug, Default)]

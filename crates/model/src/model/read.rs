@@ -301,7 +301,39 @@ pub enum Limit {
     First(u32),
 }
 
+/// The name under which a caller sizes a page, unless the contract has another.
+pub const PAGE_SIZE: &str = "pageSize";
+
+/// The input with which a caller asks for the next page.
+pub const NEXT_CURSOR: &str = "nextCursor";
+
+/// The page that a caller of a contract can size and continue.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Page<'a> {
+    /// How many items, unless the caller says.
+    pub size: u32,
+    /// The most a caller may ask for.
+    pub max: u32,
+    /// The name by which a caller sizes it.
+    pub sized_by: &'a str,
+}
+
 impl Contract {
+    /// The page that a caller can size and continue. Pages on different ways are of one size.
+    pub fn page(&self) -> Option<Page<'_>> {
+        let mut found = None;
+        each_step(&self.steps, &mut |step| {
+            if let StepKind::Read(read) = &step.kind
+                && let What::Query(query) = &read.what
+                && let Some(Limit::Page { size, max, sized_by }) = &query.limit
+            {
+                let sized_by = sized_by.as_deref().unwrap_or(PAGE_SIZE);
+                found = Some(Page { size: *size, max: *max, sized_by });
+            }
+        });
+        found
+    }
+
     /// The read that a name was first given to.
     pub fn read_of(&self, binding: BindingId) -> Option<&Read> {
         let mut found = None;

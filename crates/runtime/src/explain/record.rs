@@ -36,7 +36,7 @@ struct Behind<'a> {
 
 impl<'a> Explainer<'a> {
     fn names(&self) -> bool {
-        self.contract().takes_names()
+        self.contract().takes_names
     }
 
     /// What the record of a call is written with.

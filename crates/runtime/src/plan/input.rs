@@ -1,7 +1,7 @@
 //! Inputs: what a caller may give.
 
 use latchkey_model::Type;
-use latchkey_model::model::{self, InputId, Place, Step, StepKind, each_step};
+use latchkey_model::model::Place;
 use latchkey_table::{Number, Text, ValueType};
 use regex::Regex;
 
@@ -136,20 +136,4 @@ fn compiled(pattern: &str) -> Planned<(String, Regex)> {
     let regex = latchkey_model::pattern(pattern);
     let regex = regex.map_err(|_| Unplanned::new(format!("`{pattern}` is not a pattern")))?;
     Ok((pattern.to_owned(), regex))
-}
-
-/// Whether every use of an input can do with `null`: it is never set on an attribute that must stay.
-pub(super) fn nullable(model: &model::Model, steps: &[Step], input: InputId) -> bool {
-    let mut nullable = true;
-    each_step(steps, &mut |step| {
-        let StepKind::Write(leg) = &step.kind else { return };
-        let entity = &model.entities[leg.entity];
-        nullable &= !leg.values.iter().any(|given| {
-            let attribute = entity.attribute(&given.attribute);
-            let must_stay = attribute.is_some_and(|attribute| !attribute.optional);
-            let named = matches!(given.value.kind, model::ExprKind::Input(id) if id == input);
-            given.maybe && must_stay && named
-        });
-    });
-    nullable
 }

@@ -101,13 +101,8 @@ pub(crate) struct Contract {
     pub(crate) idempotent_by: Option<EntityId>,
     /// Whether each call of it has an `Idempotency-Key`.
     pub(crate) needs_key: bool,
-}
-
-impl Contract {
     /// Whether an `Idempotency-Key` names a call of it, so that its answer is kept.
-    pub(crate) fn takes_names(&self) -> bool {
-        self.info.method == Some(Method::Post) && self.idempotent_by.is_none() && !self.info.open
-    }
+    pub(crate) takes_names: bool,
 }
 
 /// What others need to know of a contract: its route and its inputs.
@@ -245,7 +240,7 @@ impl System {
     /// The contracts that need transactions. A POST may be given a name, whose record goes with its effect.
     pub(crate) fn transacting(&self) -> Vec<&str> {
         let needs = |contract: &&Contract| {
-            let named = contract.takes_names();
+            let named = contract.takes_names;
             contract.program.iter().any(|op| match op {
                 Op::Transact(_) | Op::Snapshot(_) => true,
                 Op::Batch(batch) => batch.snapshot,

@@ -12,13 +12,12 @@ use latchkey_table::Text;
 use super::detail::{Cause, detail};
 use super::entity::value_type;
 use super::expression::Expressions;
-use super::input::{Input, InputType, nullable};
+use super::input::{Input, InputType};
 use super::leg::{EachNode, Elements, Leg, LegNode, assigns};
 use super::op::{Beside, EndOp, Kinds, OnFailure, Op, Paging, ProblemOp, ReturnOp, TransactOp};
 use super::refusal::{Planned, Unplanned};
 use super::tag::{Tag, is_whole, named_by_url};
 use super::{Code, Contract, ContractInfo, Entities, Entity, InputInfo, Piece, Send, Shown};
-use crate::input::PAGE_SIZE;
 
 /// Plans a contract.
 pub(super) fn plan(
@@ -39,7 +38,7 @@ pub(super) fn plan(
         expressions,
         program: Vec::new(),
         paging: None,
-        page_size: Text::const_new(PAGE_SIZE),
+        page_size: Text::const_new(model::PAGE_SIZE),
         version_input: None,
         incarnates: false,
     };
@@ -80,6 +79,7 @@ pub(super) fn plan(
         version_input,
         idempotent_by: contract.facts.idempotent.as_ref().map(|fact| fact.value),
         needs_key: contract.facts.by_key.is_some(),
+        takes_names: contract.keeps_records(),
     })
 }
 
@@ -95,8 +95,7 @@ pub(super) struct Planner<'a> {
 
 impl Planner<'_> {
     fn input(&mut self, id: InputId, input: &model::Input) -> Planned<Input> {
-        let steps = &self.expressions.contract.steps;
-        let optional = input.optional;
+        let (model, contract) = (self.expressions.model, self.expressions.contract);
         let kind = InputType::plan(&input.kind).map_err(|error| error.at(input.span))?;
         let default = input.default.as_ref().map(|default| self.expressions.code(default));
         Ok(Input {
@@ -104,8 +103,8 @@ impl Planner<'_> {
             kind,
             value_type: value_type(&input.kind),
             place: input.place,
-            optional,
-            nullable: optional && nullable(self.expressions.model, steps, id),
+            optional: input.optional,
+            nullable: model.takes_null(contract, id),
             default: default.transpose()?,
         })
     }
@@ -295,27 +294,10 @@ impl Planner<'_> {
 
     /// Looks for `item.version == input`, where `item` counts its changes by `version`.
     fn find_version(&mut self, test: &Expr) -> Option<(BindingId, Text)> {
-        let mut found = None;
-        test.walk(&mut |part| {
-            let ExprKind::Binary(model::Op::Equal, a, b) = &part.kind else { return };
-            for (a, b) in [(a, b), (b, a)] {
-                if let (Some(counted), ExprKind::Input(input)) = (self.counted(a), &b.kind) {
-                    found = Some((*input, counted));
-                }
-            }
-        });
-        let (input, counted) = found?;
-        self.version_input = self.version_input.or(Some(input));
-        Some(counted)
-    }
-
-    /// The binding and its counter, if an expression is the counter of an item.
-    fn counted(&self, expr: &Expr) -> Option<(BindingId, Text)> {
-        let Expressions { model, contract, .. } = &self.expressions;
-        let ExprKind::Attribute(binding, name) = &expr.kind else { return None };
-        let entity = contract.bindings[*binding].kind.item()?;
-        let counter = model.entities[entity].counter().filter(|counter| counter.name == *name)?;
-        Some((*binding, Text::from(counter.name.as_str())))
+        let (model, contract) = (self.expressions.model, self.expressions.contract);
+        let found = model.versioned(contract, test)?;
+        self.version_input = self.version_input.or(Some(found.input));
+        Some((found.binding, Text::from(found.counter)))
     }
 
     fn returned(&mut self, returned: &model::Return) -> Planned<ReturnOp> {
@@ -332,9 +314,7 @@ impl Planner<'_> {
             (Some(entity), []) => entity.shown.clone(),
             (Some(_), fields) => fields.iter().map(|field| Shown::new(field)).collect(),
         };
-        // An item on the first of several pages is not on the others.
-        let item = entity.filter(|_| !page && returned.next.is_none());
-        let tag = item.map_or(Tag::None, |entity| self.tag(returned, entity));
+        let tag = entity.map_or(Tag::None, |entity| self.tag(returned, entity));
         let mut with = Vec::with_capacity(returned.with.len());
         for given in &returned.with {
             with.push((Shown::new(&given.attribute), self.beside(&given.value)?));
@@ -371,21 +351,11 @@ impl Planner<'_> {
         Kinds { discriminator, shown }
     }
 
-    /// Whether the index by which an item was found leaves out an attribute.
-    fn is_left_out(&self, binding: BindingId, attribute: &str) -> bool {
-        let (contract, model) = (self.expressions.contract, self.expressions.model);
-        let query = contract.read_of(binding).and_then(|read| contract.query_of(read));
-        let entity = contract.bindings[binding].kind.entity();
-        query.zip(entity).is_some_and(|((_, query), id)| !model.tells(query.by, id, attribute))
-    }
-
     /// What the `ETag` is made of.
     fn tag(&self, returned: &model::Return, entity: &Entity) -> Tag {
-        let Some(counter) = entity.counter.clone() else { return Tag::None };
-        let contract = self.expressions.contract;
-        if returned.binding.is_some_and(|binding| self.is_left_out(binding, &counter)) {
-            return Tag::None;
-        }
+        let (model, contract) = (self.expressions.model, self.expressions.contract);
+        let Some(counter) = model.tag_counter(contract, returned) else { return Tag::None };
+        let counter = Text::from(counter.name.as_str());
         let asked = contract.route.as_ref().is_some_and(|route| route.method == Method::Get);
         let named = |binding| !asked || named_by_url(contract, binding);
         let whole = is_whole(returned) && returned.binding.is_some_and(named);

@@ -50,7 +50,7 @@ impl Session<'_> {
                 return Err(Ended::Refused(Problem::bad(detail)));
             }
             let named = || self.name(key, &typed.given, if_match.as_ref(), now);
-            self.call.named = contract.takes_names().then(named);
+            self.call.named = contract.takes_names.then(named);
         }
         self.call.if_match = if_match.filter(|_| versioned.is_some());
         self.call.page_size = typed.page_size;

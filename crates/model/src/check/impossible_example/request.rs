@@ -6,16 +6,8 @@ use latchkey_language::ast::ExampleCall;
 use latchkey_value::{Text, Value, id, json, time};
 
 use super::known::Known;
-use crate::model::{
-    Contract, Input, InputId, Limit, Model, Place, Segment, StepKind, What, each_step,
-};
+use crate::model::{Contract, Input, InputId, NEXT_CURSOR, Page, Place};
 use crate::types::Type;
-
-/// The input with which a caller asks for the next page.
-const NEXT_CURSOR: &str = "nextCursor";
-
-/// The name under which a caller sizes a page, unless the contract has another.
-const PAGE_SIZE: &str = "pageSize";
 
 /// What is known of a request.
 pub(super) struct Asked<'a> {
@@ -32,31 +24,6 @@ pub(super) struct Asked<'a> {
 /// Whether a text has a name such as `$next`, whose value only a run knows.
 pub(super) fn has_name(text: &str) -> bool {
     text.contains('$')
-}
-
-/// The contracts whose path a request has, with the texts at their parameters; the most literal first.
-pub(super) fn routes<'a>(model: &'a Model, path: &str) -> Vec<(&'a Contract, Vec<String>)> {
-    let parts: Vec<&str> = path.split('/').skip(1).collect();
-    let mut found: Vec<(&Contract, Vec<String>)> = Vec::new();
-    for contract in &model.contracts {
-        let Some(route) = &contract.route else { continue };
-        if route.segments.len() != parts.len() {
-            continue;
-        }
-        let mut parameters = Vec::new();
-        let fits = route.segments.iter().zip(&parts).all(|(segment, part)| match segment {
-            Segment::Literal(text) => text == part,
-            Segment::Input(_) => {
-                parameters.push((*part).to_owned());
-                true
-            }
-        });
-        if fits {
-            found.push((contract, parameters));
-        }
-    }
-    found.sort_by_key(|(_, parameters)| parameters.len());
-    found
 }
 
 /// What is known of a request to a contract; `None` where the request cannot be read without running it.
@@ -135,7 +102,9 @@ impl Reading<'_> {
     }
 
     fn paging(&mut self, name: &str, given: &Given<'_>) {
-        let Some((max, sized_by)) = page(self.contract) else { return self.wrong(name) };
+        let Some(Page { max, sized_by, .. }) = self.contract.page() else {
+            return self.wrong(name);
+        };
         if name == NEXT_CURSOR {
             // Whose cursor it is, only a run knows.
             self.doubt();
@@ -197,20 +166,6 @@ impl<'v> Given<'v> {
             Given::Json(value) => Given::Json(value),
         }
     }
-}
-
-/// The greatest page of a contract, and the name that sizes it.
-fn page(contract: &Contract) -> Option<(u32, String)> {
-    let mut found = None;
-    each_step(&contract.steps, &mut |step| {
-        if let StepKind::Read(read) = &step.kind
-            && let What::Query(query) = &read.what
-            && let Some(Limit::Page { max, sized_by, .. }) = &query.limit
-        {
-            found = Some((*max, sized_by.clone().unwrap_or_else(|| PAGE_SIZE.to_owned())));
-        }
-    });
-    found
 }
 
 /// Whether an input is of its type.

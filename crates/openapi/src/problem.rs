@@ -1,0 +1,192 @@
+//! The problems that a contract can answer: those of its own statements, and those of the server.
+
+use latchkey_model::model::{
+    Contract, Expr, ExprKind, FailureKind, Model, Step, StepKind, TextPiece, each_step,
+};
+
+use crate::shape::{Member, Shape, Shapes};
+
+/// A problem.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Refusal {
+    pub(crate) status: u16,
+    pub(crate) code: String,
+    /// When it is answered, for people.
+    pub(crate) when: String,
+}
+
+/// The problems of a contract.
+#[derive(Debug, Default)]
+pub(crate) struct Refusals {
+    /// Each once, by status.
+    pub(crate) all: Vec<Refusal>,
+    /// The members that some of them have beside what every problem has.
+    pub(crate) with: Vec<Member>,
+}
+
+/// What the server itself may answer to a call of any contract.
+const SERVER: [(u16, &str, &str); 6] = [
+    (400, "invalid-input", "An input is wrong; `errors` lists each."),
+    (431, "head-too-large", "Path and headers together are larger than 64 KiB."),
+    (500, "damaged-item", "A stored item is not as the document declares it."),
+    (500, "internal-error", "A bug of the server."),
+    (
+        503,
+        "busy",
+        "The server has too much to do, or others kept changing the same items. Try again.",
+    ),
+    (503, "store-unavailable", "The store cannot be used; nothing was written. Try again."),
+];
+
+/// What the server may answer to a call that has a body.
+const BODY: [(u16, &str, &str); 3] = [
+    (408, "request-timeout", "The body took too long. Send it again."),
+    (413, "body-too-large", "The body is larger than 1 MiB."),
+    (415, "unsupported-media-type", "The body is not `application/json`."),
+];
+
+impl Refusals {
+    /// The problems of a contract, with the statuses of bodies if it takes one.
+    pub(crate) fn of(model: &Model, contract: &Contract, takes_body: bool) -> Refusals {
+        let mut refusals = Refusals::default();
+        let shapes = Shapes { model, contract };
+        each_step(&contract.steps, &mut |step| refusals.step(&shapes, step));
+        for (status, code, when) in SERVER {
+            refusals.add(status, code, when);
+        }
+        if takes_body {
+            for (status, code, when) in BODY {
+                refusals.add(status, code, when);
+            }
+        }
+        refusals.add(
+            401,
+            "unauthenticated",
+            match contract.open {
+                Some(_) => "The token is not valid. Without a token, anyone may call.",
+                None => "There is no token, or it is not valid.",
+            },
+        );
+        if contract.page().is_some() {
+            let when = "The cursor belongs to another list, caller or server.";
+            refusals.add(400, "invalid-cursor", when);
+        }
+        if contract.facts.by_key.is_some() {
+            let when = "The call needs an `Idempotency-Key`.";
+            refusals.add(400, "idempotency-key-missing", when);
+        }
+        if contract.keeps_records() {
+            let when = "The `Idempotency-Key` was used for another request.";
+            refusals.add(422, "idempotency-key-reused", when);
+        }
+        if contract.keeps_records() || writes(contract) {
+            let when = "The store failed during the write, which may have happened or not. Read before you try again.";
+            refusals.add(503, "outcome-unknown", when);
+        }
+        refusals.all.sort_by_key(|refusal| refusal.status);
+        refusals
+    }
+
+    fn step(&mut self, shapes: &Shapes<'_>, step: &Step) {
+        match &step.kind {
+            StepKind::Allow(test) if !matches!(test.kind, ExprKind::Bool(true)) => {
+                self.add(403, "forbidden", "The caller may not do this.");
+            }
+            StepKind::Match(test, Some(failure)) => {
+                if let FailureKind::Problem { code, .. } = &failure.kind
+                    && shapes.model.versioned(shapes.contract, test).is_some()
+                {
+                    let when = "`If-Match` names another version. Read the item again.";
+                    self.add(412, code, when);
+                }
+            }
+            StepKind::Require(_, None) | StepKind::Match(_, None) => self.conflict(),
+            StepKind::Write(leg) if leg.failure.is_none() && leg.can_fail() => self.conflict(),
+            _ => {}
+        }
+        for failure in step.failures() {
+            if let FailureKind::Problem { status, code, message, with } = &failure.kind {
+                let text = message.as_ref().map(|message| told(shapes.model, message));
+                self.add(*status, code, &text.unwrap_or_else(|| titled(code)));
+                for given in with {
+                    let (name, shape) = (given.attribute.clone(), shapes.value(&given.value));
+                    self.join(Member { name, shape, required: false }, shapes.model);
+                }
+            }
+        }
+    }
+
+    fn conflict(&mut self) {
+        self.add(409, "conflict", "The stored item does not allow the write.");
+    }
+
+    fn add(&mut self, status: u16, code: &str, when: &str) {
+        let twin = self.all.iter_mut().find(|one| one.status == status && one.code == code);
+        match twin {
+            // Two statements may give one problem, each with words of its own.
+            Some(twin) if !twin.when.contains(when) => {
+                twin.when.push_str(" Or: ");
+                twin.when.push_str(when);
+            }
+            Some(_) => {}
+            None => {
+                let (code, when) = (code.to_owned(), when.to_owned());
+                self.all.push(Refusal { status, code, when });
+            }
+        }
+    }
+
+    fn join(&mut self, member: Member, model: &Model) {
+        match self.with.iter_mut().find(|own| own.name == member.name) {
+            Some(own) => {
+                let shape = std::mem::replace(&mut own.shape, Shape::Any);
+                own.shape = shape.or(member.shape, model);
+            }
+            None => self.with.push(member),
+        }
+    }
+
+    /// The codes, each once, in the order of their statuses.
+    pub(crate) fn codes(&self) -> Vec<String> {
+        let mut codes: Vec<String> = Vec::new();
+        for refusal in &self.all {
+            if !codes.contains(&refusal.code) {
+                codes.push(refusal.code.clone());
+            }
+        }
+        codes
+    }
+}
+
+fn writes(contract: &Contract) -> bool {
+    let mut writes = false;
+    each_step(&contract.steps, &mut |step| {
+        writes |= matches!(step.kind, StepKind::Write(_) | StepKind::Send(_));
+    });
+    writes
+}
+
+/// A message as it is written, with the holes of its text.
+fn told(model: &Model, message: &Expr) -> String {
+    let ExprKind::Text(pieces) = &message.kind else { return String::new() };
+    let piece = |piece: &TextPiece| match piece {
+        TextPiece::Literal(text) => text.clone(),
+        TextPiece::Value(value, _) => {
+            format!("{{{}}}", model.text.get(value.span.range()).unwrap_or("…"))
+        }
+    };
+    let text: String = pieces.iter().map(piece).collect();
+    sentence(&text)
+}
+
+/// `version-conflict` as people write it.
+fn titled(code: &str) -> String {
+    sentence(&code.replace('-', " "))
+}
+
+fn sentence(text: &str) -> String {
+    let mut characters = text.trim().chars();
+    let first: String = characters.next().into_iter().flat_map(char::to_uppercase).collect();
+    let end = if text.ends_with(['.', '!', '?']) { "" } else { "." };
+    format!("{first}{}{end}", characters.as_str())
+}

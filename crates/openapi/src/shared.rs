@@ -1,0 +1,194 @@
+//! What operations share: headers of requests and answers, the token, the schema of a wrong field.
+
+use crate::json::{Json, Object};
+use crate::names::FIELD_ERROR;
+use crate::schema::{ID_PATTERN, list, object, reference};
+
+/// A header of a request.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Sent {
+    IdempotencyKey,
+    RequiredIdempotencyKey,
+    IfMatch,
+    IfNoneMatch,
+    RequestId,
+}
+
+impl Sent {
+    /// Its name among the components.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Sent::IdempotencyKey => "IdempotencyKey",
+            Sent::RequiredIdempotencyKey => "RequiredIdempotencyKey",
+            Sent::IfMatch => "IfMatch",
+            Sent::IfNoneMatch => "IfNoneMatch",
+            Sent::RequestId => "RequestId",
+        }
+    }
+
+    pub(crate) fn reference(self) -> Object {
+        Object::new().with("$ref", format!("#/components/parameters/{}", self.name()))
+    }
+
+    pub(crate) fn component(self) -> Json {
+        let text = || Object::new().with("type", "string");
+        let key = || {
+            // Quoted as RFC 8941 writes texts, or bare.
+            text()
+                .with("maxLength", 257i64)
+                .with("pattern", r#"^(?:"[ -~]{1,255}"|[!#-~](?:[ -~]{0,253}[!#-~])?)$"#)
+        };
+        let (name, description, schema, example) = match self {
+            Sent::IdempotencyKey | Sent::RequiredIdempotencyKey => (
+                "Idempotency-Key",
+                "A name for this call, 1 to 255 characters. A second call with the same key and body gets the first \
+                 answer.",
+                key(),
+                "8e03978e-40d5-43dd-bc93-6894a57f9324",
+            ),
+            Sent::IfMatch => (
+                "If-Match",
+                "The `ETag` of the item that the call rests on, or `*`. It stands for the version in the inputs; give \
+                 one of the two.",
+                text(),
+                "\"3\"",
+            ),
+            Sent::IfNoneMatch => (
+                "If-None-Match",
+                "The `ETag` of an answer that the caller has. Where it is still the same, the answer is 304.",
+                text(),
+                "\"3\"",
+            ),
+            Sent::RequestId => (
+                "X-Request-Id",
+                "An id for this request, which the answer and the log have. Without one, or where it is none, the \
+                 server makes one.",
+                text().with("maxLength", 128i64).with("pattern", ID_PATTERN),
+                "req-7f9c2d",
+            ),
+        };
+        Object::new()
+            .with("name", name)
+            .with("in", "header")
+            .with("description", description)
+            .with("required", self == Sent::RequiredIdempotencyKey)
+            .with("schema", schema)
+            .with("example", example)
+            .into()
+    }
+}
+
+/// A header of an answer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Answered {
+    CacheControl,
+    Etag,
+    Replayed,
+    Capacity,
+    Contract,
+    Place,
+    RetryAfter,
+    Challenge,
+    RequestId,
+}
+
+impl Answered {
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Answered::CacheControl => "Cache-Control",
+            Answered::Etag => "ETag",
+            Answered::Replayed => "Idempotency-Replayed",
+            Answered::Capacity => "Latchkey-Capacity",
+            Answered::Contract => "Latchkey-Contract",
+            Answered::Place => "Location",
+            Answered::RetryAfter => "Retry-After",
+            Answered::Challenge => "WWW-Authenticate",
+            Answered::RequestId => "X-Request-Id",
+        }
+    }
+
+    pub(crate) fn reference(self) -> Object {
+        Object::new().with("$ref", format!("#/components/headers/{}", self.name()))
+    }
+
+    pub(crate) fn component(self) -> Json {
+        let text = || Object::new().with("type", "string");
+        let (description, schema) = match self {
+            Answered::CacheControl => {
+                ("The answer is for its caller alone, and is asked for again each time.", text())
+            }
+            Answered::Etag => (
+                "The version of the item, such as `\"3\"`; a hash of the body may follow it.",
+                text(),
+            ),
+            Answered::Replayed => (
+                "The answer is that of an earlier call with the same `Idempotency-Key`.",
+                text().with("enum", vec!["true"]),
+            ),
+            Answered::Capacity => {
+                ("The capacity that the call consumed, such as `rcu=0.5, wcu=0`.", text())
+            }
+            Answered::Contract => ("The contract that answered.", text()),
+            Answered::Place => {
+                ("The path of what was made.", text().with("format", "uri-reference"))
+            }
+            Answered::RetryAfter => (
+                "After how many seconds another try may be worth while.",
+                Object::new().with("type", "integer").with("minimum", 0i64),
+            ),
+            Answered::Challenge => ("How to sign in: `Bearer`.", text()),
+            Answered::RequestId => ("The id of the request, for the log.", text()),
+        };
+        Object::new().with("description", description).with("schema", schema).into()
+    }
+}
+
+/// The headers that every answer of a contract has.
+pub(crate) const ALWAYS: [Answered; 3] =
+    [Answered::RequestId, Answered::Contract, Answered::Capacity];
+
+/// The schemes of tokens.
+pub(crate) fn security_schemes() -> Object {
+    let bearer = Object::new()
+        .with("type", "http")
+        .with("scheme", "bearer")
+        .with("bearerFormat", "JWT")
+        .with("description", "A JWT with `sub`, `roles`, `orgs`, `iss`, `aud` and `exp`.");
+    Object::new().with("bearer", bearer)
+}
+
+/// Who may call: whoever has a token, or anyone.
+pub(crate) fn security(open: bool) -> Json {
+    let bearer = Object::new().with("bearer", Json::List(Vec::new()));
+    if open { vec![Object::new(), bearer].into() } else { vec![bearer].into() }
+}
+
+/// The schema of a wrong field.
+pub(crate) fn field_error() -> Json {
+    let text = || Json::from(Object::new().with("type", "string"));
+    let pointer = Object::new()
+        .with("type", "string")
+        .with("description", "The field, as a JSON pointer into the inputs.");
+    object(vec![("pointer".to_owned(), pointer.into(), true), ("detail".to_owned(), text(), true)])
+        .with("description", "A field that is wrong.")
+        .into()
+}
+
+/// The members that every problem has (RFC 9457), with the codes it can have.
+pub(crate) fn problem_members(codes: Vec<String>) -> Vec<(String, Json, bool)> {
+    let text = || Object::new().with("type", "string");
+    let status =
+        Object::new().with("type", "integer").with("minimum", 400i64).with("maximum", 599i64);
+    let detail = text().with("description", "What happened, and what to do, for people.");
+    let contract = text().with("description", "The contract, if the request reached one.");
+    let wrong = list(reference(FIELD_ERROR)).with("description", "The fields that are wrong.");
+    vec![
+        ("type".to_owned(), text().with("format", "uri-reference").into(), true),
+        ("title".to_owned(), text().into(), true),
+        ("status".to_owned(), status.into(), true),
+        ("detail".to_owned(), detail.into(), true),
+        ("code".to_owned(), text().with("enum", codes).into(), true),
+        ("contract".to_owned(), contract.into(), false),
+        ("errors".to_owned(), wrong.into(), false),
+    ]
+}
