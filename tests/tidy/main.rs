@@ -20,7 +20,8 @@ fn files(directory: &Path, extension: &str, found: &mut Vec<PathBuf>) {
     for entry in fs::read_dir(directory).unwrap() {
         let path = entry.unwrap().path();
         let name = path.file_name().unwrap().to_string_lossy().into_owned();
-        let built = ["target", "node_modules"].contains(&name.as_str()) || name.starts_with('.');
+        let built =
+            ["target", "node_modules", "made"].contains(&name.as_str()) || name.starts_with('.');
         if path.is_dir() && !built {
             files(&path, extension, found);
         } else if path.extension().is_some_and(|other| other == extension) {
