@@ -1,8 +1,12 @@
 //! Gets and queries.
 
-use aws_sdk_dynamodb::types::{ConsumedCapacity, ReturnConsumedCapacity};
+use std::collections::HashMap;
+
+use aws_sdk_dynamodb::types::{AttributeValue, ConsumedCapacity, ReturnConsumedCapacity};
 use latchkey_table::render::{GetItem, Query as RenderedQuery, Scan as RenderedScan};
-use latchkey_table::{Capacity, Consistency, Error, Get, Got, IndexScan, Item, Page, Query};
+use latchkey_table::{
+    Capacity, Consistency, Error, Get, Got, IndexScan, Invalid, Item, Page, Query, Resume,
+};
 use tokio::time::Instant;
 
 use crate::client::{DynamoDb, patiently};
@@ -61,21 +65,13 @@ impl DynamoDb {
             .send();
         let answer =
             sent.await.map_err(|error| meaning(&error, &request.table.name, Effect::None))?;
-        let items = answer.items.ok_or_else(|| foreign(Foreign))?.into_iter().map(from_item);
-        let items: Vec<Item> = items.collect::<Result<_, _>>().map_err(foreign)?;
-        let last = answer.last_evaluated_key.filter(|key| !key.is_empty());
-        let last = last.map(from_item).transpose().map_err(foreign)?;
-        let resume =
-            last.map(|last| request.behind(&last)).transpose().map_err(|_| foreign(Foreign))?;
-        // Those that a filter dropped are not in the answer.
-        let read = match request.filter {
-            Some(_) => usize::try_from(answer.scanned_count).map_err(|_| foreign(Foreign))?,
-            None => items.len(),
+        let found = Found {
+            items: answer.items,
+            last: answer.last_evaluated_key,
+            read: request.filter.as_ref().map(|_| answer.scanned_count),
+            consumed: answer.consumed_capacity,
         };
-        let bytes = items.iter().map(Item::size).sum();
-        let capacity = read_units(answer.consumed_capacity.as_ref())
-            .unwrap_or_else(|| Capacity::read(bytes, request.consistency));
-        Ok(Page { items, resume, read, capacity })
+        found.page(request.consistency, |last| request.behind(last))
     }
 }
 
@@ -103,19 +99,42 @@ impl DynamoDb {
             .send();
         let answer =
             sent.await.map_err(|error| meaning(&error, &request.table.name, Effect::None))?;
-        let items = answer.items.ok_or_else(|| foreign(Foreign))?.into_iter().map(from_item);
-        let items: Vec<Item> = items.collect::<Result<_, _>>().map_err(foreign)?;
-        let last = answer.last_evaluated_key.filter(|key| !key.is_empty());
-        let last = last.map(from_item).transpose().map_err(foreign)?;
-        let resume =
-            last.map(|last| request.behind(&last)).transpose().map_err(|_| foreign(Foreign))?;
-        let read = match request.filter {
-            Some(_) => usize::try_from(answer.scanned_count).map_err(|_| foreign(Foreign))?,
-            None => items.len(),
+        let found = Found {
+            items: answer.items,
+            last: answer.last_evaluated_key,
+            read: request.filter.as_ref().map(|_| answer.scanned_count),
+            consumed: answer.consumed_capacity,
         };
+        found.page(Consistency::Eventual, |last| request.behind(last))
+    }
+}
+
+/// What the service found of a query or a scan.
+struct Found {
+    items: Option<Vec<HashMap<String, AttributeValue>>>,
+    last: Option<HashMap<String, AttributeValue>>,
+    /// How many items were read, where a filter dropped some: those are not in the answer.
+    read: Option<i32>,
+    consumed: Option<ConsumedCapacity>,
+}
+
+impl Found {
+    /// The page of it, which goes on behind its last key.
+    fn page(
+        self,
+        consistency: Consistency,
+        behind: impl FnOnce(&Item) -> Result<Resume, Invalid>,
+    ) -> Result<Page, Error> {
+        let items = self.items.ok_or_else(|| foreign(Foreign))?.into_iter().map(from_item);
+        let items: Vec<Item> = items.collect::<Result<_, _>>().map_err(foreign)?;
+        let last = self.last.filter(|key| !key.is_empty());
+        let last = last.map(from_item).transpose().map_err(foreign)?;
+        let resume = last.map(|last| behind(&last)).transpose().map_err(|_| foreign(Foreign))?;
+        let read = self.read.map_or(Ok(items.len()), usize::try_from);
+        let read = read.map_err(|_| foreign(Foreign))?;
         let bytes = items.iter().map(Item::size).sum();
-        let capacity = read_units(answer.consumed_capacity.as_ref())
-            .unwrap_or_else(|| Capacity::read(bytes, Consistency::Eventual));
+        let capacity = read_units(self.consumed.as_ref())
+            .unwrap_or_else(|| Capacity::read(bytes, consistency));
         Ok(Page { items, resume, read, capacity })
     }
 }
