@@ -173,6 +173,7 @@ fn of_limits() -> Vec<Scenario> {
         scenario!(documents::collections),
         scenario!(documents::shards),
         scenario!(documents::batches),
+        scenario!(documents::snapshots),
         scenario!(documents::lists_sets_and_records),
         scenario!(documents::items_that_end),
         scenario!(documents::ways_to_answer),

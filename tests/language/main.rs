@@ -3,6 +3,8 @@
 
 #![expect(clippy::unwrap_used, reason = "a test that goes wrong should fail, where it went wrong")]
 
+mod snapshot;
+
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;

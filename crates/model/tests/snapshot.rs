@@ -68,6 +68,35 @@ fn a_right_and_what_it_is_used_for_are_of_one_moment() {
 }
 
 #[test]
+fn a_snapshot_is_of_another_moment_than_what_stands_outside() {
+    let other = "other = get Boat(boatId = berthId) else 404 no-boat\n";
+    let boats = format!("snapshot {{\nboat = get Boat else 404 no-boat\n{other}}}\n");
+    let berth = "berth = get Berth strong else 404 no-berth\n";
+    let berths = "snapshot {\nberth = get Berth else 404 no-berth\n\
+                  second = get Berth(berthId = boatId) else 404 no-berth\n}\n";
+    for (what, reads) in [
+        ("a get behind it", format!("{boats}{berth}")),
+        ("a get before it", format!("{berth}{boats}")),
+        ("another snapshot", format!("{boats}{berths}")),
+    ] {
+        assert_eq!(told(&format!("{reads}{SHOWN}")).len(), 1, "{what}");
+        is(&format!("{reads}{SHOWN}"), &["stale-answer"]);
+    }
+    // One way through the contract has the snapshot, and the other has not.
+    let shown = "return boat with { berth = berth.ownerId }";
+    let ways = |other: &str| {
+        format!(
+            "allow caller is clerk\nwhen berthId == boatId {{\n{BOTH}{shown}\n}}\n{other}{shown}"
+        )
+    };
+    is(&ways(BOTH), &NONE);
+    is(&ways(APART), &["stale-answer"]);
+    // What was read before, and is not shown, does no harm.
+    let before = format!("seen = get Boat strong else 404 no-boat\n{BOTH}");
+    is(&format!("{before}{SHOWN}"), &NONE);
+}
+
+#[test]
 fn an_item_that_is_read_again_and_is_the_same_counts() {
     let again = "seen = get Boat strong else 404 no-boat\nsnapshot {\nboat = get Boat else 404 no-boat\n\
                  berth = get Berth(berthId = seen.berthId) else 404 no-berth\n}\nallow caller is clerk\n";

@@ -51,6 +51,10 @@ pub(super) async fn batches(backend: Arc<Backend>) -> Went {
     hold(&backend, include_str!("../documents/batches.md")).await
 }
 
+pub(super) async fn snapshots(backend: Arc<Backend>) -> Went {
+    hold(&backend, include_str!("../documents/snapshots.md")).await
+}
+
 pub(super) async fn lists_sets_and_records(backend: Arc<Backend>) -> Went {
     hold(&backend, include_str!("../../http/documents/shop.md")).await
 }
