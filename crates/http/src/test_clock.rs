@@ -26,6 +26,8 @@ const UNMOVED: i64 = i64::MIN;
 #[derive(Debug)]
 pub struct TestClock {
     now: AtomicI64,
+    /// Whether one request is made at a time.
+    alone: bool,
     modes: Mutex<Modes>,
     /// Held while time passes: one move at a time.
     passing: tokio::sync::Mutex<()>,
@@ -48,13 +50,14 @@ enum Mode {
 impl TestClock {
     /// A clock that has not been moved.
     pub fn new() -> TestClock {
-        TestClock::at(UNMOVED)
+        TestClock { alone: false, ..TestClock::at(UNMOVED) }
     }
 
-    /// A clock that stands at an instant.
+    /// A clock that stands at an instant, for a test that makes one request at a time: no call waits before it tries
+    /// again, as no other call can be in its way.
     pub fn at(instant: i64) -> TestClock {
         let (now, modes) = (AtomicI64::new(instant), Mutex::default());
-        TestClock { now, modes, passing: tokio::sync::Mutex::default() }
+        TestClock { now, alone: true, modes, passing: tokio::sync::Mutex::default() }
     }
 
     fn modes(&self) -> MutexGuard<'_, Modes> {
@@ -155,5 +158,22 @@ impl Source for TestClock {
 
     fn random(&self, bytes: &mut [u8]) -> std::io::Result<()> {
         SystemSource.random(bytes)
+    }
+
+    fn wait(&self, most: Duration) -> Duration {
+        if self.alone { Duration::ZERO } else { SystemSource.wait(most) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn who_runs_alone_does_not_wait() {
+        let most = Duration::from_secs(1);
+        assert_eq!(TestClock::at(0).wait(most), Duration::ZERO);
+        // Of a server, several requests may be made at once.
+        assert!((0..100).any(|_| TestClock::new().wait(most) > Duration::ZERO));
     }
 }

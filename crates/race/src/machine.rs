@@ -4,7 +4,6 @@ use std::fmt;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
-use std::time::Duration;
 
 use latchkey_table::{Answer, Consistency, Error, Request};
 
@@ -139,9 +138,6 @@ impl fmt::Debug for Machine<'_> {
         f.debug_struct("Machine").field("events", &self.events).finish_non_exhaustive()
     }
 }
-
-/// How often an act that waits for no request may be looked at again, a millisecond apart.
-const WAITS_MAX: usize = 10_000;
 
 impl<'l> Machine<'l> {
     /// Begins acts on a table. Each makes its own `new`, by its place among them and a seed.
@@ -281,29 +277,22 @@ impl<'l> Machine<'l> {
         let Some(acting) = self.acting.get_mut(who) else {
             return Err(Stuck("an act goes on that is not there".to_owned()));
         };
-        let mut context = Context::from_waker(Waker::noop());
-        for _ in 0..WAITS_MAX {
-            let Some(running) = &mut acting.running else {
-                return Err(Stuck("an act goes on that has ended".to_owned()));
-            };
-            let polled = {
-                let _timers = self.lab.clock.enter();
-                running.as_mut().poll(&mut context)
-            };
-            if let Poll::Ready(told) = polled {
-                acting.told = Some(told);
-                acting.running = None;
-                return Ok(());
-            }
-            acting.pending = acting.port.take();
-            if acting.pending.is_some() {
-                return Ok(());
-            }
-            // It waits before a retry.
-            let wait = Duration::from_millis(1);
-            self.lab.clock.block_on(async { tokio::time::sleep(wait).await });
+        let Some(running) = &mut acting.running else {
+            return Err(Stuck("an act goes on that has ended".to_owned()));
+        };
+        let polled = {
+            let _timers = self.lab.clock.enter();
+            running.as_mut().poll(&mut Context::from_waker(Waker::noop()))
+        };
+        if let Poll::Ready(told) = polled {
+            (acting.told, acting.running) = (Some(told), None);
+            return Ok(());
         }
-        Err(Stuck("an act waits for something that is not a request".to_owned()))
+        acting.pending = acting.port.take();
+        match acting.pending {
+            Some(_) => Ok(()),
+            None => Err(Stuck("an act waits for something that is not a request".to_owned())),
+        }
     }
 }
 

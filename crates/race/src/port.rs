@@ -5,7 +5,7 @@ use std::io;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::Poll;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use latchkey_runtime::Source;
 use latchkey_table::{Answer, Answering, Backend, Error, Need, PrepareError, Request, Schema};
@@ -72,20 +72,12 @@ impl Fixed {
     }
 }
 
-/// How many random bytes the wait before a retry asks for.
-const WAIT_BYTES: usize = 2;
-
 impl Source for Fixed {
     fn now(&self) -> i64 {
         self.now
     }
 
     fn random(&self, bytes: &mut [u8]) -> io::Result<()> {
-        if bytes.len() == WAIT_BYTES {
-            // Nobody waits: the schedule decides who is next.
-            bytes.fill(0);
-            return Ok(());
-        }
         let drawn = self.drawn.fetch_add(1, Ordering::Relaxed);
         let mut state = self.seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ drawn.wrapping_add(1);
         for chunk in bytes.chunks_mut(8) {
@@ -97,5 +89,10 @@ impl Source for Fixed {
             chunk.iter_mut().zip(mixed.to_le_bytes()).for_each(|(to, from)| *to = from);
         }
         Ok(())
+    }
+
+    /// Nobody waits: the schedule decides who is next.
+    fn wait(&self, _: Duration) -> Duration {
+        Duration::ZERO
     }
 }

@@ -10,6 +10,15 @@ pub trait Source: Send + Sync {
 
     /// Fills bytes at random.
     fn random(&self, bytes: &mut [u8]) -> io::Result<()>;
+
+    /// How long a call that collided waits before it tries again: a random part of a time, so that those who collided
+    /// part. Nobody waits where nothing else runs.
+    fn wait(&self, most: Duration) -> Duration {
+        let mut random = [0; 2];
+        // Without random bytes nobody waits, which does no harm.
+        let _ = self.random(&mut random);
+        most.saturating_mul(u32::from(u16::from_le_bytes(random))) / u32::from(u16::MAX)
+    }
 }
 
 /// The machine's own clock and random bytes.

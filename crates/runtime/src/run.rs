@@ -41,6 +41,11 @@ const RETRIES_MAX: u32 = 5;
 /// The longest wait before the first retry that waits; it doubles with each.
 const WAIT_MS: u32 = 5;
 
+/// The longest wait before an attempt.
+fn wait_max(attempt: u32) -> Duration {
+    Duration::from_millis(u64::from(WAIT_MS << attempt.min(8)))
+}
+
 /// How much longer than its time a call may take, for a backend that keeps to the time to say how it
 /// ended.
 const GRACE: Duration = Duration::from_millis(250);
@@ -225,7 +230,10 @@ impl<'a> Session<'a> {
     async fn attempts(&mut self, mut from: Option<usize>) -> Ended {
         for attempt in 0..=RETRIES_MAX {
             if attempt > 1 {
-                sleep(self.wait(attempt)).await;
+                let wait = self.call.runtime.source.wait(wait_max(attempt));
+                if !wait.is_zero() {
+                    sleep(wait).await;
+                }
             }
             if from.is_none() {
                 self.begin_attempt();
@@ -244,16 +252,6 @@ impl<'a> Session<'a> {
             }
         }
         Ended::Again
-    }
-
-    /// A random part of a time that doubles with each attempt: those who collided part.
-    fn wait(&self, attempt: u32) -> Duration {
-        let mut random = [0; 2];
-        // Without random bytes all wait equally long, which does no harm.
-        let _ = self.call.runtime.source.random(&mut random);
-        let most = u64::from(WAIT_MS << attempt.min(8)) * 1000;
-        let part = u64::from(u16::from_le_bytes(random)) * most / u64::from(u16::MAX);
-        Duration::from_micros(part)
     }
 
     async fn attempt(&mut self, mut at: usize) -> Ended {

@@ -2,8 +2,9 @@
 //! times, then answers 503 `busy`.
 
 use std::collections::BTreeSet;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 use latchkey_runtime::Source;
 use latchkey_table::{Leg, Request};
@@ -15,6 +16,8 @@ use crate::support::{NOW, Told, World, all_of, call};
 struct Counting {
     now: AtomicU64,
     random: AtomicU64,
+    /// The longest time that each attempt might wait.
+    waits: Mutex<Vec<Duration>>,
 }
 
 impl Source for Counting {
@@ -28,6 +31,11 @@ impl Source for Counting {
             *byte = n.to_le_bytes()[at % 8] ^ u8::try_from(at % 251).unwrap();
         }
         Ok(())
+    }
+
+    fn wait(&self, most: Duration) -> Duration {
+        self.waits.lock().unwrap().push(most);
+        Duration::ZERO
     }
 }
 
@@ -137,8 +145,10 @@ async fn a_contract_that_never_holds_is_run_six_times() {
         assert_eq!(told.0.trace.len(), requests, "{contract}: one attempt and five more");
         assert_eq!(source.now.load(Ordering::SeqCst) - nows, 1, "{contract}: one instant a call");
         let drawn = source.random.load(Ordering::SeqCst) - randoms;
-        // Beside what `new` makes, once, there are the waits between attempts.
-        assert!((made..=made + 5).contains(&drawn), "{contract}: drawn {drawn}");
+        assert_eq!(drawn, made, "{contract}: what `new` makes, once");
+        let waits = std::mem::take(&mut *source.waits.lock().unwrap());
+        let milliseconds = [20, 40, 80, 160].map(Duration::from_millis);
+        assert_eq!(waits, milliseconds, "{contract}: the first retry is at once");
         let distinct: BTreeSet<String> = legs(&told).into_iter().collect();
         let expected = usize::from(["AGAIN", "TRANSACT"].contains(&contract));
         assert_eq!(distinct.len(), expected, "{contract}: every attempt with the same values");
