@@ -300,11 +300,13 @@ table Cars { type kind }
 entity Car "CAR" {
   PK = "CAR#{plate}"
   SK = "META"
-  plate text(20) like "[A-Z]{3}-[0-9]{4}"
+  plate id
 }
 contract PARK "Park a car" {
   PUT /cars/{plate}
+  input word text(20)
   allow true
+  require word == "sesame" else 409 wrong-word
   car = put Car { plate } if absent else 409 there
   return 201 car
   consistency strong

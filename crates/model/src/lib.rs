@@ -15,6 +15,7 @@ use lower::Lowered;
 pub use check::{rules, waiver_refusal};
 pub use lower::pattern;
 pub use model::Model;
+pub use regular::sample;
 pub use types::{ListOf, Member, Type};
 
 /// A document that was checked.

@@ -7,6 +7,7 @@
 
 mod automaton;
 mod pattern;
+mod sample;
 mod split;
 #[cfg(test)]
 mod tests;
@@ -15,6 +16,7 @@ use std::collections::HashSet;
 
 use automaton::{Automaton, Pairs};
 pub(crate) use pattern::{Unreadable, of_pattern};
+pub use sample::sample;
 pub(crate) use split::{Split, Splits, splits};
 
 /// A set of bytes.

@@ -25,6 +25,7 @@ mod reach;
 mod report;
 mod search;
 mod table;
+mod tie;
 mod variant;
 mod way;
 mod world;

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use latchkey_model::model::{Contract, EntityId, ExprKind, Input, Op, Place, StepKind, each_step};
-use latchkey_model::{ListOf, Member, Model, Type};
+use latchkey_model::{ListOf, Member, Model, Type, sample};
 use latchkey_runtime::draw::part;
 use latchkey_runtime::{Call, Caller, RawInput, Sent};
 use latchkey_table::{Number, Text, Value};
@@ -12,6 +12,7 @@ use latchkey_value::time;
 use crate::act::Act;
 use crate::lab::{Lab, is_ours};
 use crate::table::Table;
+use crate::tie::{Part, Parts, Ties};
 use crate::world::{State, World, deliver, follow, give_up, is_same};
 
 /// How many values are tried for one input.
@@ -19,6 +20,12 @@ const VALUES_MAX: usize = 8;
 
 /// How many calls of one contract are varied in one state.
 const BASES_MAX: usize = 4;
+
+/// How many texts of a pattern are tried for values of its type: not each of them fits.
+const SAMPLES_MAX: usize = 16;
+
+/// The most bytes of a text of a pattern, where its type says none.
+const TEXT_BYTES_MAX: u64 = 1_024;
 
 /// Ids that nothing has yet.
 const FRESH: [&str; 2] = ["new-1", "new-2"];
@@ -47,9 +54,12 @@ pub(crate) fn acts(lab: &Lab, world: &World, state: &State) -> Vec<Act> {
         let bases = world.calls.iter().filter(|call| call.contract == contract.id.as_str());
         let instants = instants(&lab.model, contract, &pool, world, state.now);
         let mut known: Vec<Call> = bases.clone().cloned().collect();
+        let whole = world.typed.contains(&contract.id);
+        let tied = Ties::of(&lab.model, contract).values(&state.table, whole);
         for base in bases.take(BASES_MAX) {
             let varied = Varied { contract, pool: &pool, world, now: state.now };
-            for call in varied.all(base) {
+            let tied = tied.iter().map(|parts| varied.tied(base, parts));
+            for call in varied.all(base).into_iter().chain(tied) {
                 // Calls that differ in one input alone have the same variants in that input.
                 if !known.iter().any(|other| is_same(other, &call)) {
                     acts.push(Act::call(call.clone(), state.now));
@@ -72,6 +82,7 @@ pub(crate) fn add_from_types(model: &Model, world: &mut World) {
         if world.calls.iter().any(|call| call.contract == contract.id.as_str()) {
             continue;
         }
+        world.typed.insert(contract.id.clone());
         for caller in [able.clone(), Caller::new("ann"), Caller::new("bob")] {
             let mut call = Call::new(contract.id.as_str(), caller);
             for input in &contract.inputs {
@@ -92,9 +103,12 @@ pub(crate) fn freshened(contract: &Contract, base: &Call, count: usize) -> Vec<C
     let mut calls = vec![base.clone()];
     let fresh = format!("grown-{count}");
     for input in &contract.inputs {
-        if matches!(input.kind, Type::Id | Type::Text { .. }) {
-            calls.push(with(base, input, &Value::from(fresh.as_str())));
-        }
+        let value = match &input.kind {
+            Type::Id | Type::Text { like: None, .. } => Some(Value::from(fresh.as_str())),
+            Type::Text { max, like: Some(like) } => alike_text(like, *max, SAMPLES_MAX + count),
+            _ => None,
+        };
+        calls.extend(value.map(|value| with(base, input, &value)));
     }
     let caller = Caller { id: fresh.as_str().into(), ..base.caller.clone() };
     calls.push(Call { caller, ..base.clone() });
@@ -125,6 +139,23 @@ impl Varied<'_> {
             calls.push(Call { caller, ..base.clone() });
         }
         calls
+    }
+
+    /// The same call, with values that belong together.
+    fn tied(&self, base: &Call, parts: &Parts) -> Call {
+        let mut call = base.clone();
+        for (part, value) in parts {
+            match part {
+                Part::Input(input) => call = with(&call, &self.contract.inputs[*input], value),
+                Part::Caller => {
+                    let Some(id) = value.as_text() else { continue };
+                    let known = self.world.callers.iter().find(|caller| caller.id == *id);
+                    let made = || Caller { id: id.clone(), ..base.caller.clone() };
+                    call.caller = known.cloned().unwrap_or_else(made);
+                }
+            }
+        }
+        call
     }
 
     fn values(&self, base: &Call, input: &Input) -> Vec<Value> {
@@ -331,7 +362,21 @@ fn from_type(kind: &Type, now: i64) -> Vec<Value> {
     match kind {
         Type::Id => ["a", "b"].map(Value::from).to_vec(),
         Type::Ulid => vec![Value::from("01ARZ3NDEKTSV4RRFFQ69G5FAV")],
-        Type::Text { .. } => ["abc", "a", "1"].map(Value::from).to_vec(),
+        Type::Text { max, like: None } => {
+            let most = max.and_then(|max| usize::try_from(max).ok()).unwrap_or(usize::MAX);
+            let fits = |text: &&str| text.len() <= most;
+            ["abc", "a", "1"].into_iter().filter(fits).map(Value::from).collect()
+        }
+        Type::Text { max, like: Some(like) } => {
+            let mut texts: Vec<Value> = Vec::new();
+            for text in (0..SAMPLES_MAX).filter_map(|number| alike_text(like, *max, number)) {
+                if !texts.contains(&text) {
+                    texts.push(text);
+                }
+            }
+            texts.truncate(3);
+            texts
+        }
         Type::Int { low, high } => {
             let all = [Some(low.unwrap_or(0).max(1)), *low, *high];
             let within = |value: &i64| high.is_none_or(|high| *value <= high);
@@ -369,6 +414,11 @@ fn from_type(kind: &Type, now: i64) -> Vec<Value> {
         Type::Record(members) => records(members, &|member| from_type(&member.kind, now)),
         Type::Duration | Type::Months | Type::Key => Vec::new(),
     }
+}
+
+/// A text that matches a pattern, another for each number if there are as many.
+fn alike_text(like: &str, max: Option<u64>, number: usize) -> Option<Value> {
+    sample(like, max.unwrap_or(TEXT_BYTES_MAX), number).map(|text| Value::from(text.as_str()))
 }
 
 /// Lists of some elements: one of them, two of them, and another one alone, so that two lists share an element or none.

@@ -54,6 +54,8 @@ pub(crate) struct World {
     /// Calls, each once.
     pub(crate) calls: Vec<Call>,
     pub(crate) callers: Vec<Caller>,
+    /// The contracts whose calls were made from types: no example calls them.
+    pub(crate) typed: BTreeSet<String>,
     /// The callers of the examples.
     pub(crate) written: Vec<Caller>,
     /// The instants of the examples.

@@ -119,12 +119,12 @@ fn a_worker_that_tries_in_vain_ends() {
 
 #[test]
 fn what_is_not_searched_is_named() {
-    // No value made from types is a plate, and nothing rings the bell.
+    // No value made from types is the word, and nothing rings the bell.
     let statements = r#"
 entity Car "CAR" {
   PK = "CAR#{plate}"
   SK = "META"
-  plate text(20) like "[A-Z]{3}-[0-9]{4}"
+  plate id
 }
 entity Bell "BELL" {
   PK = "BELL#{bellId}"
@@ -133,7 +133,9 @@ entity Bell "BELL" {
 }
 contract PARK "Park a car" {
   PUT /cars/{plate}
+  input word text(20)
   allow true
+  require word == "sesame" else 409 wrong-word
   car = put Car { plate } if absent else 409 there
   return 201 car
   facts
@@ -151,7 +153,7 @@ contract HANG "Hang a bell" {
     let missing: Vec<&str> = report.unsearched.iter().map(|own| own.id.as_str()).collect();
     assert_eq!(missing, ["PARK"]);
     assert!(report.unsearched[0].why.starts_with("no call of it succeeded: `"), "{report:?}");
-    let example = "```example\nas ann\nPUT /cars/ABC-1234\n201\n```\n";
+    let example = "```example\nas ann\nPUT /cars/ABC-1234 {\"word\": \"sesame\"}\n201\n```\n";
     assert_eq!(searched(statements, example).unsearched, []);
 }
 
