@@ -24,6 +24,7 @@ mod promise;
 mod reach;
 mod report;
 mod search;
+mod statement;
 mod table;
 mod tie;
 mod variant;

@@ -68,6 +68,12 @@ impl Left {
         messages.sort_unstable();
         Left { items, messages }
     }
+
+    /// The items that are otherwise than in another.
+    pub(crate) fn differing<'a>(&'a self, other: &'a Left) -> Vec<&'a Key> {
+        let keys: BTreeSet<&Key> = self.items.keys().chain(other.items.keys()).collect();
+        keys.into_iter().filter(|key| self.items.get(*key) != other.items.get(*key)).collect()
+    }
 }
 
 /// An item without what the runtime keeps in it.

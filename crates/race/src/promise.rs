@@ -129,6 +129,17 @@ pub(crate) enum Breach {
 }
 
 impl Breach {
+    /// The item of which a promise is broken.
+    pub(crate) fn key(&self) -> &Key {
+        match self {
+            Breach::Bound { key, .. }
+            | Breach::View { key, .. }
+            | Breach::Counter { key, .. }
+            | Breach::Guard { key, .. }
+            | Breach::Invariant(Broken { key, .. }) => key,
+        }
+    }
+
     /// Whether the same promise is broken, be it of another item.
     pub(crate) fn is_like(&self, other: &Breach) -> bool {
         match (self, other) {

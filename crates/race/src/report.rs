@@ -1,9 +1,6 @@
 //! A loss, told to a person.
 
-use std::collections::BTreeSet;
-
 use latchkey_language::Span;
-use latchkey_model::model::{Contract, StepKind, Verb, each_step};
 use latchkey_runtime::RawInput;
 use latchkey_table::{Answer, Item, Key, Request, Value};
 use latchkey_value::{json, time};
@@ -14,9 +11,9 @@ use crate::example::example;
 use crate::group::{Group, SEED};
 use crate::judge::{Lost, Wrong};
 use crate::lab::Lab;
-use crate::machine::{Effect, Event, Machine, Stuck};
+use crate::machine::{Effect, Event, Machine, Stuck, is_eventual};
 use crate::outcome::{End, Left, Outcome};
-use crate::promise::Breach;
+use crate::statement::{remedies, stale_reads, statements};
 use crate::world::State;
 
 /// How much of a value is shown.
@@ -41,6 +38,8 @@ pub struct Loss {
     pub differences: Vec<String>,
     /// The statements that made it so.
     pub statements: Vec<(Span, String)>,
+    /// What can be done, where a read saw a part of a transaction.
+    pub remedies: Vec<String>,
     /// The lines of an `example` block that makes the calls at once, to be kept in the document.
     pub example: String,
 }
@@ -83,7 +82,7 @@ pub(crate) fn loss(lab: &Lab, state: &State, group: &Group, lost: &Lost) -> Resu
     for step in &lost.steps {
         machine.step(*step)?;
     }
-    let stale = stale_reads(&machine.events);
+    let stale = stale_reads(lab, &machine);
     let rows = machine.events.iter().enumerate();
     let rows = rows.map(|(at, event)| {
         let note = stale.iter().find(|stale| stale.read == at || stale.write == at);
@@ -102,7 +101,8 @@ pub(crate) fn loss(lab: &Lab, state: &State, group: &Group, lost: &Lost) -> Resu
         rows,
         ends: ends.collect(),
         differences: differences(lab, lost),
-        statements: statements(lab, group, &machine.events, &stale, &lost.wrong),
+        statements: statements(lab, &group.acts, &machine, &stale, lost),
+        remedies: remedies(&machine.events, &stale),
         example: example(lab, state, &group.acts),
         contracts,
     })
@@ -202,12 +202,13 @@ fn row(lab: &Lab, event: &Event, note: String) -> Row {
         Effect::Failed(error) => error.to_string(),
     };
     if event.apart {
-        saw.push_str(" (not all as it is now)");
+        let how = if is_eventual(&event.request) { "as it was" } else { "a part as it was" };
+        saw.push_str(&format!(" ({how})"));
     }
     Row { who: letter(event.who), asked: cut(&asked), saw: cut(&saw), note }
 }
 
-fn place(key: &Key) -> String {
+pub(crate) fn place(key: &Key) -> String {
     match key.sort.is_empty() {
         true => key.partition.to_string(),
         false => format!("{}/{}", key.partition, key.sort),
@@ -253,45 +254,6 @@ fn cut(text: &str) -> String {
     if start.len() < text.len() { format!("{start}…") } else { start }
 }
 
-/// A read whose items another act changed before the reader's next commit, or its end.
-struct Stale {
-    read: usize,
-    write: usize,
-    key: Key,
-}
-
-impl Stale {
-    fn note(&self, at: usize) -> String {
-        match at == self.read {
-            true => format!("{} is changed in {}", place(&self.key), self.write + 1),
-            false => format!("changes what was read in {}", self.read + 1),
-        }
-    }
-}
-
-fn stale_reads(events: &[Event]) -> Vec<Stale> {
-    let mut stale = Vec::new();
-    for (read, event) in events.iter().enumerate().filter(|(_, event)| !event.request.writes()) {
-        let later = events.iter().enumerate().skip(read + 1);
-        let within = later.take_while(|(_, other)| {
-            other.who != event.who || !matches!(other.effect, Effect::Committed(_))
-        });
-        for (write, other) in within.filter(|(_, other)| other.who != event.who) {
-            let Effect::Committed(undone) = &other.effect else { continue };
-            let meets = |key: &Key| match &event.request {
-                Request::Query(query) if query.index.is_none() => {
-                    key.partition == query.partition && query.range.contains(&key.sort)
-                }
-                request => keys(request).contains(key),
-            };
-            if let Some((key, _)) = undone.iter().find(|(key, _)| meets(key)) {
-                stale.push(Stale { read, write, key: key.clone() });
-            }
-        }
-    }
-    stale
-}
-
 fn differences(lab: &Lab, lost: &Lost) -> Vec<String> {
     match &lost.wrong {
         Wrong::Broken(_) => Vec::new(),
@@ -316,92 +278,17 @@ fn differences(lab: &Lab, lost: &Lost) -> Vec<String> {
 }
 
 fn items(lab: &Lab, here: &Left, there: &Left, other: &str, told: &mut Vec<String>) {
-    let keys: BTreeSet<&Key> = here.items.keys().chain(there.items.keys()).collect();
-    for key in keys {
+    for key in here.differing(there) {
         let (a, b) = (here.items.get(key), there.items.get(key));
-        if a != b {
-            let text = |item: Option<&Option<std::sync::Arc<Item>>>| match item {
-                None => "as it was".to_owned(),
-                Some(None) => "gone".to_owned(),
-                Some(Some(item)) => shown(lab, item),
-            };
-            told.push(format!("{} is {}; {other}, {}", place(key), text(a), text(b)));
-        }
+        let text = |item: Option<&Option<std::sync::Arc<Item>>>| match item {
+            None => "as it was".to_owned(),
+            Some(None) => "gone".to_owned(),
+            Some(Some(item)) => shown(lab, item),
+        };
+        told.push(format!("{} is {}; {other}, {}", place(key), text(a), text(b)));
     }
     if here.messages != there.messages {
         let (a, b) = (here.messages.join(", "), there.messages.join(", "));
         told.push(format!("sent: {a}; {other}: {b}"));
     }
-}
-
-/// The reads that were out of date when their call wrote or ended, and the writes that made them so.
-fn statements(
-    lab: &Lab,
-    group: &Group,
-    events: &[Event],
-    stale: &[Stale],
-    wrong: &Wrong,
-) -> Vec<(Span, String)> {
-    let mut told: Vec<(Span, String)> = Vec::new();
-    if let Wrong::Broken(Breach::Invariant(broken)) = wrong {
-        told.push((broken.span, "this should hold after every commit".to_owned()));
-    }
-    let mut add = |spans: Vec<Span>, text: &str| {
-        for span in spans {
-            if !told.iter().any(|(other, _)| *other == span) {
-                told.push((span, text.to_owned()));
-            }
-        }
-    };
-    for stale in stale {
-        let (Some(read), Some(write)) = (events.get(stale.read), events.get(stale.write)) else {
-            continue;
-        };
-        let Some(entity) = entity_of(lab, write, &stale.key) else { continue };
-        let body = |who: usize| {
-            let act = group.acts.get(who)?;
-            lab.model.bodies().into_iter().find(|body| body.id == act.body.as_str())
-        };
-        let reader = body(read.who).map(|body| spans(lab, body, &entity, false));
-        add(reader.unwrap_or_default(), &format!("{} reads this here", letter(read.who)));
-        let writer = body(write.who).map(|body| spans(lab, body, &entity, true));
-        add(writer.unwrap_or_default(), &format!("{} changes it here", letter(write.who)));
-    }
-    told
-}
-
-/// What an item that was changed carries in the discriminator, before or after.
-fn entity_of(lab: &Lab, write: &Event, key: &Key) -> Option<String> {
-    let discriminator = &lab.model.table.discriminator;
-    let kind = |item: &Item| Some(item.get(discriminator)?.as_text()?.to_string());
-    let Effect::Committed(undone) = &write.effect else { return None };
-    let before = undone.iter().find(|(other, _)| other == key).and_then(|(_, item)| item.as_ref());
-    if let Some(kind) = before.and_then(|item| kind(item)) {
-        return Some(kind);
-    }
-    let put = |put: &latchkey_table::Put| {
-        put.table.key_of(&put.item).is_ok_and(|own| own == *key).then(|| kind(&put.item)).flatten()
-    };
-    match &write.request {
-        Request::Put(one, _) => put(one),
-        Request::Transact(transact) => transact.legs.iter().find_map(|leg| match leg {
-            latchkey_table::Leg::Put(one) => put(one),
-            _ => None,
-        }),
-        _ => None,
-    }
-}
-
-/// Where a contract reads, or writes, items of an entity.
-fn spans(lab: &Lab, body: &Contract, kind: &str, writes: bool) -> Vec<Span> {
-    let of = |entity| lab.model.entities[entity].discriminator == kind;
-    let mut spans = Vec::new();
-    each_step(&body.steps, &mut |step| match &step.kind {
-        StepKind::Read(read) if !writes && read.entities().any(of) => spans.push(step.span),
-        StepKind::Write(leg) if writes && of(leg.entity) && leg.verb != Verb::Check => {
-            spans.push(step.span);
-        }
-        _ => {}
-    });
-    spans
 }

@@ -233,4 +233,7 @@ contract SALT "Salt" {
     assert_eq!(headlines(&report), [wanted]);
     let (_, asked) = report.losses[0].calls.first().unwrap();
     assert!(asked.ends_with(" (made up: a caller with every role)"), "{asked}");
+    let told: Vec<&str> =
+        report.losses[0].statements.iter().map(|(_, told)| told.as_str()).collect();
+    assert_eq!(told, ["this should hold after every commit", "A changes it here"]);
 }

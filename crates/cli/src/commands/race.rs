@@ -123,6 +123,9 @@ fn print_loss(document: &Document, loss: &Loss) {
         let source = source.lines().next().unwrap_or_default().trim();
         println!("  {}:{line}:{column}: {text}: {source}", document.path);
     }
+    for remedy in &loss.remedies {
+        println!("  note: {remedy}");
+    }
     println!("  to keep in the document:");
     println!("  ```example");
     for line in loss.example.lines() {
