@@ -16,6 +16,7 @@ use super::changes::Changes;
 use super::flow::{Group, Placed, groups, within};
 use super::truth::{Passed, Supposed, each, plain, truth_word};
 use super::unpinned::needs_item;
+use super::writes::Writes;
 use crate::model::{
     BindingId, Contract, Expr, ExprKind, Given, GivenPart, Leg, Model, Op, PutMode, Trigger, Verb,
 };
@@ -25,6 +26,7 @@ use once_key::Sends;
 pub(super) fn check(model: &Model, report: &mut Report) {
     let changes = Changes::new(model);
     let sends = Sends::new(model);
+    let writes = Writes::new(model);
     for contract in model.bodies() {
         if contract.trigger == Trigger::Request {
             continue;
@@ -32,7 +34,7 @@ pub(super) fn check(model: &Model, report: &mut Report) {
         let all = groups(model, contract);
         for group in &all {
             let around = Around { model, contract, changes: &changes, group };
-            let judge = Judge { around: &around, sends: &sends, all: &all };
+            let judge = Judge { around: &around, sends: &sends, writes: &writes, all: &all };
             let legs = group.legs.iter().filter_map(|placed| {
                 let (span, what) = around.repeats(placed.leg)?;
                 Some((judge.breach(span, &what, &placed.guards)?, &placed.step.waivers))

@@ -6,12 +6,14 @@ use super::once_key::{Sends, missing};
 use super::{Around, breach};
 use crate::check::flow::{Group, Placed, within};
 use crate::check::truth::Passed;
-use crate::model::{Expr, ExprKind, Leg, PutMode, Verb};
+use crate::check::writes::Writes;
+use crate::model::{Expr, ExprKind, Leg, PutMode, Trigger, Verb};
 
 /// Judges what stops a second run.
 pub(super) struct Judge<'a, 'g> {
     pub(super) around: &'g Around<'a, 'g>,
     pub(super) sends: &'g Sends<'a>,
+    pub(super) writes: &'g Writes<'a>,
     /// All groups of the contract.
     pub(super) all: &'g [Group<'a>],
 }
@@ -26,7 +28,8 @@ impl<'a> Judge<'a, '_> {
     ) -> Option<Diagnostic> {
         let mut first = None;
         for closer in self.around.closers(guards) {
-            let wrong = self.narrow(span, closer).or_else(|| self.undone(span, closer))?;
+            let wrong = self.narrow(span, closer).or_else(|| self.undone(span, closer));
+            let wrong = wrong.or_else(|| self.deleted(span, closer))?;
             first = first.or(Some(wrong));
         }
         let wrong = first.or_else(|| self.reopened(span, guards));
@@ -88,6 +91,37 @@ impl<'a> Judge<'a, '_> {
                 .other(opens.leg.span, "and this lets it pass again")
                 .why("a message that comes again after the last write meets what the first run met")
                 .help("leave the guard closed: set another word, or keep the item"),
+        )
+    }
+
+    /// An item that is made once, and that another transaction deletes: after that it is made again. One that sends the
+    /// message anew means it to be worked on again.
+    fn deleted(&self, span: Span, closer: &Placed<'a>) -> Option<Diagnostic> {
+        let (leg, contract) = (closer.leg, self.around.contract);
+        if leg.put != Some(PutMode::IfAbsent) {
+            return None;
+        }
+        let sends_anew = |group: &Group<'a>| match contract.trigger {
+            Trigger::Message(queue) | Trigger::Dead(queue) => {
+                group.sends.iter().any(|sent| sent.send.queue == queue)
+            }
+            _ => false,
+        };
+        let (_, _, deletes) = self
+            .writes
+            .on(leg.entity)
+            .find(|(_, group, other)| other.leg.verb == Verb::Delete && !sends_anew(group))?;
+        let name = &self.around.model.entities[leg.entity].name;
+        let message =
+            format!("run twice, this happens again: the `{name}` that stops it can be deleted");
+        Some(
+            Diagnostic::new(Rule::NotIdempotent, span, message)
+                .other(leg.span, "this stops a second run")
+                .other(deletes.leg.span, "until this has deleted it")
+                .why("a message may come again at any time: later, and when dead messages are sent again")
+                .help(
+                    "mark the run by an item that stays; or move a status on, which is asked for here and never set back",
+                ),
         )
     }
 
