@@ -11,6 +11,7 @@ mod keys;
 mod lists;
 mod load;
 mod page;
+mod parts;
 mod planted;
 mod ranges;
 mod ten;

@@ -2,8 +2,9 @@
 //!
 //! Follows what is *tied* to the caller: the caller's id, what the caller owns, an item with a tied value in its key or
 //! equal to one, the attributes of a tied item, and an item whose attribute is the key of a tied one. Looks at
-//! contracts alone: a worker has no caller.
+//! contracts, and through what they send at workers: a worker has no caller of its own.
 
+mod beyond;
 mod tie;
 
 use latchkey_language::{Diagnostic, Rule, Span};
@@ -15,6 +16,7 @@ use crate::model::{
     Expr, ExprKind, FailureKind, Given, Kind, Leg, Model, Op, PutMode, StepKind, Verb, What,
 };
 use crate::types::Type;
+use beyond::{Sending, is_put_beyond};
 use tie::tied;
 
 /// How many ways an `allow` may name before it is not looked at.
@@ -24,15 +26,26 @@ pub(super) fn check(model: &Model, report: &mut Report) {
     for contract in &model.contracts {
         for group in places(model, contract) {
             let ways: Vec<_> = ways(&group).into_iter().flatten().collect();
-            for placed in group.legs.iter().filter(|placed| touches(placed.leg)) {
-                let foreign = ways.iter().any(|allowed| {
-                    !tied(&group, &placed.guards, allowed).has_leg(&group, placed.leg)
+            for placed in &group.legs {
+                let foreign = ways.iter().any(|allowed| match touches(placed.leg) {
+                    true => !tied(&group, &placed.guards, allowed).has_leg(&group, placed.leg),
+                    false => is_put_beyond(&group, placed, allowed),
                 });
                 if foreign {
                     let waivers = [&placed.step.waivers[..], &group.step.waivers[..]].concat();
                     let entity = &model.entities[placed.leg.entity].name;
                     let what = format!("this writes a `{entity}`");
                     report.raise(tell(&group, placed.leg.span, &what), &waivers);
+                }
+            }
+            for sent in &group.sends {
+                let breach = ways.iter().find_map(|allowed| {
+                    let tied = tied(&group, &sent.guards, allowed);
+                    Sending { model, group: &group, sent, tied }.breach()
+                });
+                if let Some(diagnostic) = breach {
+                    let waivers = [&sent.step.waivers[..], &group.step.waivers[..]].concat();
+                    report.raise(diagnostic, &waivers);
                 }
             }
             let tied: Vec<_> = ways.iter().map(|allowed| tied(&group, &[], allowed)).collect();

@@ -1,18 +1,21 @@
-//! `partial-list`: a total over a part of the items, taken for all of them.
+//! `partial-list`: a total over a part of the items, or a write of each of them, taken for all.
+
+mod taken_for_all;
 
 use latchkey_language::{Diagnostic, Rule, Span};
 
 use super::flow::lets;
-use super::truth::{Lets, each};
+use super::truth::{Lets, each, plain};
 use super::{Report, each_leg, each_read, each_send, each_step};
 use crate::model::{
-    Batch, BatchBy, BindingId, Contract, Expr, ExprKind, Limit, Model, Part, Read, Return,
-    StepKind, Through, Waiver, What,
+    Batch, BatchBy, BindingId, Contract, Expr, ExprKind, Kind, Limit, Model, Op, Part, Read,
+    Return, StepKind, Through, Waiver, What,
 };
 use crate::types::Type;
 
 pub(super) fn check(model: &Model, report: &mut Report) {
     for contract in model.bodies() {
+        taken_for_all::check(model, contract, report);
         let lets = lets(contract);
         each_read(contract, |read, step| {
             let Some(binding) = read.binding else { return };
@@ -43,6 +46,10 @@ pub(super) fn check(model: &Model, report: &mut Report) {
                         None => return,
                     };
                     for (span, waivers) in totals(contract, &lets, binding, false) {
+                        report.raise(some(read, span, &many), waivers);
+                    }
+                    let most = query.and_then(|query| query.limit.as_ref()).map(most);
+                    for (span, waivers) in judged(contract, &lets, binding, most) {
                         report.raise(some(read, span, &many), waivers);
                     }
                 }
@@ -142,6 +149,56 @@ fn totals<'a>(
     });
     each_send(contract, |send, step| {
         send.values.iter().for_each(|given| look(&given.value, &step.waivers));
+    });
+    found
+}
+
+/// The most items that a query answers.
+fn most(limit: &Limit) -> u32 {
+    match limit {
+        Limit::First(count) | Limit::Page { max: count, .. } => *count,
+    }
+}
+
+/// Where an answer that shows the items of a binding also says how a total of them compares. That there are as many as
+/// were read, or fewer, is seen right.
+fn judged<'a>(
+    contract: &'a Contract,
+    lets: &Lets<'a>,
+    binding: BindingId,
+    most: Option<u32>,
+) -> Vec<(Span, &'a [Waiver])> {
+    let is_seen = |side: &'a Expr| match (&plain(lets, side).kind, most) {
+        (ExprKind::Number(number), Some(most)) => {
+            number.to_i64().is_some_and(|number| number <= i64::from(most))
+        }
+        _ => false,
+    };
+    let is_total = |side: &'a Expr, counts: bool| {
+        let mut found = false;
+        each(lets, side, &mut |part| {
+            found |= match &part.kind {
+                ExprKind::Count(id) => counts && *id == binding,
+                ExprKind::CountBy(id, ..) | ExprKind::Sum(id, _) => *id == binding,
+                _ => false,
+            };
+        });
+        found
+    };
+    let mut found = Vec::new();
+    each_step(&contract.steps, &mut |step| {
+        let StepKind::Return(returned) = &step.kind else { return };
+        let shown = returned.with.iter().filter(|_| shows(contract, returned, binding));
+        for given in shown {
+            each(lets, &given.value, &mut |part| {
+                let ExprKind::Binary(op, a, b) = &part.kind else { return };
+                let compares = !matches!(op, Op::And | Op::Or);
+                let judges = |one, other| is_total(one, !is_seen(other));
+                if compares && part.of == Kind::Test && (judges(a, b) || judges(b, a)) {
+                    found.push((part.span, &step.waivers[..]));
+                }
+            });
+        }
     });
     found
 }

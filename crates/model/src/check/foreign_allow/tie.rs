@@ -5,15 +5,18 @@ use latchkey_value::Format;
 use crate::check::flow::{Group, fixes};
 use crate::check::truth::{Passed, each, plain};
 use crate::model::{
-    BindingId, Contract, EntityId, Expr, ExprKind, Given, Hole, KeyShape, Kind, Leg, Op, PutMode,
-    Range, Read, TextPiece, Verb, What,
+    BindingId, Contract, EntityId, Expr, ExprKind, Given, Hole, InputId, KeyShape, Kind, Leg, Op,
+    PutMode, Range, Read, TextPiece, Verb, What,
 };
 use crate::types::Type;
 
 /// What is tied.
+#[derive(Clone, Default)]
 pub(super) struct Tied<'a> {
-    items: Vec<BindingId>,
+    pub(super) items: Vec<BindingId>,
     values: Vec<&'a Expr>,
+    /// The inputs that were tied before: fields of a message.
+    pub(super) inputs: Vec<InputId>,
 }
 
 /// Follows what is tied until nothing more is.
@@ -22,7 +25,16 @@ pub(super) fn tied<'a>(
     guards: &[Passed<'a>],
     allowed: &[Passed<'a>],
 ) -> Tied<'a> {
-    let mut tied = Tied { items: Vec::new(), values: Vec::new() };
+    tied_beside(Tied::default(), group, guards, allowed)
+}
+
+/// The same, where something is tied already.
+pub(super) fn tied_beside<'a>(
+    mut tied: Tied<'a>,
+    group: &Group<'a>,
+    guards: &[Passed<'a>],
+    allowed: &[Passed<'a>],
+) -> Tied<'a> {
     for passed in allowed {
         each(&group.lets, passed.test, &mut |part| {
             if let ExprKind::Attribute(binding, _) | ExprKind::Binding(binding) = &part.kind {
@@ -112,13 +124,14 @@ impl<'a> Tied<'a> {
     }
 
     /// Whether a value is tied.
-    fn has(&self, group: &Group<'a>, value: &'a Expr) -> bool {
+    pub(super) fn has(&self, group: &Group<'a>, value: &'a Expr) -> bool {
         let value = group.origin(value);
         if !names(group, value) {
             return false;
         }
         match &value.kind {
             ExprKind::CallerId | ExprKind::Unknown => true,
+            ExprKind::Input(input) if self.inputs.contains(input) => true,
             ExprKind::Attribute(binding, _) if self.has_item(*binding) => true,
             ExprKind::Text(pieces) if self.has_piece(group, pieces) => true,
             _ => self.values.iter().any(|other| {
@@ -282,7 +295,7 @@ fn names<'a>(group: &Group<'a>, value: &'a Expr) -> bool {
 
 /// Whether the item of a read was there: the read answers when nothing is found, or a test found it. A write since then
 /// takes nothing away.
-fn is_found<'a>(group: &Group<'a>, around: &[Passed<'a>], binding: BindingId) -> bool {
+pub(super) fn is_found<'a>(group: &Group<'a>, around: &[Passed<'a>], binding: BindingId) -> bool {
     let is_of_item = |thing: &'a Expr| match &plain(&group.lets, thing).kind {
         ExprKind::Binding(other) | ExprKind::Attribute(other, _) => *other == binding,
         _ => false,

@@ -1,0 +1,180 @@
+//! What reaches beyond a right without touching an item: a message whose worker writes what the caller names, and an item
+//! that is put into another tenant's partition.
+
+use latchkey_language::{Diagnostic, Rule, Span};
+
+use super::tie::{Tied, is_found, tied, tied_beside};
+use super::touches;
+use crate::check::flow::{Group, Placed, Sent, groups};
+use crate::check::truth::Passed;
+use crate::model::{
+    Contract, Entity, EntityId, Expr, ExprKind, Given, InputId, Leg, Model, PutMode, Verb, What,
+};
+
+/// A `put … if absent` under a key of another tenant: the right was a grant to the caller within one, such as
+/// `get Member(spaceId, userId = caller.id)`, and the put has another value in that place of its key.
+pub(super) fn is_put_beyond<'a>(
+    group: &Group<'a>,
+    placed: &Placed<'a>,
+    allowed: &[Passed<'a>],
+) -> bool {
+    let leg = placed.leg;
+    if leg.verb != Verb::Put || leg.put != Some(PutMode::IfAbsent) {
+        return false;
+    }
+    let grants: Vec<&'a [Given]> = grants(group, &placed.guards).collect();
+    let part = |key: &'a [Given], name: &str| {
+        key.iter().find(|given| given.attribute == name && !is_caller(group, given))
+    };
+    let differs = |given: &'a Given| {
+        let mut same = grants.iter().filter_map(|key| part(key, &given.attribute)).peekable();
+        same.peek().is_some()
+            && same.all(|own| !group.equal(&placed.guards, &own.value, &given.value))
+    };
+    let given = |given: &&'a Given| matches!(group.origin(&given.value).kind, ExprKind::Input(_));
+    let foreign: Vec<&'a Given> =
+        leg.key.iter().filter(given).filter(|given| differs(given)).collect();
+    !foreign.is_empty() && {
+        let tied = tied(group, &placed.guards, allowed);
+        foreign.iter().any(|given| !tied.has(group, &given.value))
+    }
+}
+
+/// The keys of items that grant something to the caller: with the caller's id in them, and something else.
+fn grants<'a>(group: &Group<'a>, guards: &[Passed<'a>]) -> impl Iterator<Item = &'a [Given]> {
+    group.way.reads.iter().filter_map(|(read, _)| match &read.what {
+        What::Get(key) => {
+            let found = read.binding.is_some_and(|binding| is_found(group, guards, binding));
+            (found && key.len() > 1 && key.iter().any(|given| is_caller(group, given)))
+                .then_some(&**key)
+        }
+        What::Batch(_) | What::Query(_) | What::Part(_) => None,
+    })
+}
+
+/// Whether a part of a key is the caller's id.
+fn is_caller<'a>(group: &Group<'a>, given: &'a Given) -> bool {
+    matches!(group.origin(&given.value).kind, ExprKind::CallerId)
+}
+
+/// A send of a contract, for one way in which its `allow` holds.
+pub(super) struct Sending<'a, 'g> {
+    pub(super) model: &'a Model,
+    pub(super) group: &'g Group<'a>,
+    pub(super) sent: &'g Sent<'a>,
+    pub(super) tied: Tied<'a>,
+}
+
+impl<'a> Sending<'a, '_> {
+    /// A worker writes an item that a field of the message names, and neither the field nor the item is tied.
+    pub(super) fn breach(&self) -> Option<Diagnostic> {
+        let queue = self.sent.send.queue;
+        let worker = self.model.workers.iter().find(|worker| worker.queue == queue)?;
+        let bodies = [Some(&worker.body), worker.dead.as_ref()];
+        bodies.into_iter().flatten().find_map(|body| {
+            let found = groups(self.model, body).into_iter().find_map(|group| {
+                let start = self.start(body, &group);
+                let foreign = group.legs.iter().find(|placed| {
+                    let leg = placed.leg;
+                    touches(leg)
+                        && self.is_named(body, &group, leg, &start)
+                        && !tied_beside(start.clone(), &group, &placed.guards, &[])
+                            .has_leg(&group, leg)
+                });
+                foreign.map(|placed| placed.leg)
+            });
+            found.map(|leg| self.tell(body, &self.model.entities[leg.entity], leg.span))
+        })
+    }
+
+    /// What is given for an input of the worker.
+    fn value(&self, body: &Contract, input: InputId) -> Option<&'a Expr> {
+        let name = &body.inputs[input].name;
+        let given = self.sent.send.values.iter().find(|given| given.attribute == *name);
+        given.map(|given| &given.value)
+    }
+
+    /// What is tied when the worker begins: what was tied where it was sent, what is new, and what was made with it.
+    fn start(&self, body: &'a Contract, group: &Group<'a>) -> Tied<'a> {
+        let mut start = Tied::default();
+        for (input, _) in body.inputs.enumerate() {
+            let Some(value) = self.value(body, input) else { continue };
+            let is_new = matches!(self.group.origin(value).kind, ExprKind::New(_));
+            let is_made = || {
+                let mut alone = self.made().filter(|leg| leg.key.len() == 1);
+                alone.any(|leg| {
+                    leg.key.iter().any(|part| self.group.alike(&part.value, value, None))
+                })
+            };
+            if is_new || self.tied.has(self.group, value) || is_made() {
+                start.inputs.push(input);
+            }
+        }
+        for (read, _) in &group.way.reads {
+            if let (Some(binding), What::Get(key)) = (read.binding, &read.what)
+                && self.makes(body, group, (read.entity, key))
+            {
+                start.items.push(binding);
+            }
+        }
+        start
+    }
+
+    /// The items that are made where the message is sent.
+    fn made(&self) -> impl Iterator<Item = &'a Leg> {
+        let legs = self.group.legs.iter().map(|placed| placed.leg);
+        legs.filter(|leg| leg.verb == Verb::Put && leg.put == Some(PutMode::IfAbsent))
+    }
+
+    /// Whether a key of the worker is that of an item that was made where the message was sent.
+    fn makes(
+        &self,
+        body: &Contract,
+        group: &Group<'a>,
+        (entity, key): (EntityId, &'a [Given]),
+    ) -> bool {
+        self.made().filter(|leg| leg.entity == entity).any(|leg| {
+            key.iter().all(|part| {
+                let ExprKind::Input(input) = &group.origin(&part.value).kind else { return false };
+                let made = leg.key.iter().find(|given| given.attribute == part.attribute);
+                made.zip(self.value(body, *input))
+                    .is_some_and(|(made, sent)| self.group.alike(&made.value, sent, None))
+            })
+        })
+    }
+
+    /// Whether a write of the worker is on an item that a field of the message names, and that was not made with it.
+    fn is_named(&self, body: &Contract, group: &Group<'a>, leg: &'a Leg, start: &Tied<'a>) -> bool {
+        let key: Vec<&'a Expr> = match leg.target {
+            Some(item) => {
+                let names = self.model.entities[leg.entity].key.attributes();
+                names.into_iter().filter_map(|name| group.given_part(item, name)).collect()
+            }
+            None => leg.key.iter().map(|given| &given.value).collect(),
+        };
+        let made = leg.target.is_none() && self.makes(body, group, (leg.entity, &leg.key));
+        !made
+            && key.into_iter().any(|value| {
+                matches!(&group.origin(value).kind, ExprKind::Input(input)
+                    if !start.inputs.contains(input) && self.value(body, *input).is_some())
+            })
+    }
+
+    fn tell(&self, body: &Contract, entity: &Entity, span: Span) -> Diagnostic {
+        let message = format!(
+            "this sends what is not tied to what `allow` tested, and `{}` writes the `{}` of that name",
+            body.id, entity.name
+        );
+        let diagnostic = Diagnostic::new(Rule::ForeignAllow, self.sent.send.span, message)
+            .other(span, "written here, whoever the message is from")
+            .why("a worker has no caller: whoever may send the message reaches an item that is not theirs")
+            .help(
+                "test the item before it is sent; or send the caller's id, and let the worker compare: `require \
+                 item.ownerId == ownerId else done`",
+            );
+        match self.group.way.allows.first() {
+            Some(allow) => diagnostic.other(allow.span, "tested here"),
+            None => diagnostic,
+        }
+    }
+}
