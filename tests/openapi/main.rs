@@ -4,14 +4,19 @@
 //! difference before you commit it. `tests/openapi/lint.sh` holds the same documents to the linters.
 
 #![expect(
+    clippy::as_conversions,
+    clippy::panic,
+    clippy::string_slice,
     clippy::unwrap_used,
     clippy::indexing_slicing,
     reason = "a test that goes wrong should fail, where it went wrong"
 )]
 
+mod conformance;
 mod golden;
 mod names;
 mod structure;
+mod validity;
 
 use std::fs;
 use std::path::{Path, PathBuf};

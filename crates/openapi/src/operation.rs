@@ -300,7 +300,7 @@ impl Operation<'_> {
         components: &mut Components<'_>,
     ) -> Object {
         let own = [
-            (success.has_body, Answered::CacheControl),
+            (true, Answered::CacheControl),
             (success.has_tag, Answered::Etag),
             (success.has_path, Answered::Place),
             (self.contract.keeps_records(), Answered::Replayed),
