@@ -29,3 +29,5 @@ export LATCHKEY_URL OPERATOR ADMIN ALICE BOB CAROL
 curl --silent --fail "$LATCHKEY_URL/openapi.json" > "$data/openapi.json"
 typescript/run.sh "$data/openapi.json"
 python/run.sh "$data/openapi.json"
+"$latchkey" openapi --version 3.0 > "$data/openapi-3.0.json"
+rust/run.sh "$data/openapi-3.0.json"
