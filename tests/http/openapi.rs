@@ -38,3 +38,60 @@ fn the_document_is_only_read() {
     let reply = scene.nobody().send("POST", PATH, &[], None);
     assert_eq!((reply.status, reply.header("allow")), (405, "GET, HEAD"), "{reply}");
 }
+
+/// A document with one contract, at a path.
+fn document(path: &str, statement: &str) -> String {
+    format!(
+        r#"# Doors
+
+```contract
+system doors
+table Doors {{ type kind }}
+
+entity Door "DOOR" {{
+  PK = "DOOR#{{doorId}}"
+  SK = "META"
+
+  doorId id
+}}
+
+contract D-01 "Get a door" {{
+  GET {path}
+  input doorId id
+  allow true
+
+  door = get Door else 404 not-found
+  {statement}
+
+  consistency eventual
+  expect 1 item
+  rate 1/s
+}}
+```
+"#
+    )
+}
+
+#[test]
+fn no_contract_has_the_path_of_the_document() {
+    let directory = tempfile::tempdir().unwrap();
+    let file = directory.path().join("doors.md");
+    std::fs::write(&file, document(PATH, "return door")).unwrap();
+    let mut command = latchkey();
+    command.arg("serve").arg(&file).args(["--listen", "127.0.0.1:0", "--data"]);
+    let told = command.arg(directory.path().join("data")).output().unwrap();
+    let said = String::from_utf8_lossy(&told.stderr);
+    assert_eq!(told.status.code(), Some(2), "{said}");
+    assert!(said.contains("`/openapi.json` is the server's own"), "{said}");
+}
+
+#[test]
+fn a_document_with_a_mistake_is_not_described() {
+    let directory = tempfile::tempdir().unwrap();
+    let file = directory.path().join("doors.md");
+    std::fs::write(&file, document("/doors", "return window")).unwrap();
+    let told = latchkey().arg("openapi").arg(&file).output().unwrap();
+    let said = String::from_utf8_lossy(&told.stderr);
+    assert_eq!((told.status.code(), told.stdout.len()), (Some(1), 0), "{said}");
+    assert!(said.contains("window"), "{said}");
+}

@@ -14,7 +14,8 @@ use std::time::Instant;
 use hyper::body::{Body, Bytes, Frame, Incoming, SizeHint};
 use tokio::sync::Notify;
 
-/// Connections beyond the limit, accepted while all others work. Only the server's own paths are answered on them.
+/// Connections beyond the limit, accepted while all others work. Only the paths by which the server is watched
+/// are answered on them.
 pub(crate) const RESERVE: usize = 64;
 
 /// The phases of a connection, in the order in which connections are closed. From `WORKING` on a connection is not
@@ -35,7 +36,7 @@ pub(crate) struct Life {
     state: AtomicU64,
     /// Notified when the connection must close.
     pub(crate) cut: Notify,
-    /// Whether this connection is one of the reserve: only the server's own paths are answered.
+    /// Whether this connection is one of the reserve: only the paths by which the server is watched are answered.
     pub(crate) reserve: bool,
     started: Instant,
 }
