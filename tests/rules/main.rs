@@ -6,6 +6,7 @@
 mod answers;
 mod ends;
 mod examples;
+mod guards;
 mod honest;
 mod keys;
 mod lists;
