@@ -260,3 +260,26 @@ fn an_item_has_400_kilobytes_and_no_more() {
     assert_eq!(broken(&keyed("{thingId}", "body list"), &get), NONE);
     assert_eq!(broken(&keyed("{thingId}", "body text(18446744073709551614)"), &get), ["item-size"]);
 }
+
+#[test]
+fn an_answer_that_must_be_recorded_fits_its_record() {
+    // Each call was refused, and none could be made without a record.
+    let told = |shown: &str, many: u32| {
+        let text = format!(
+            "```contract\nsystem notes\ntable Notes {{ type kind }}\nrole clerk\n\
+             entity Note \"NOTE\" {{\nPK = \"BOOK#{{bookId}}\"\nSK = \"NOTE#{{noteId}}\"\n\
+             bookId id, noteId ulid, text text(8000)\n}}\n\
+             contract N-1 \"Add\" {{\nPOST /books/{{bookId}}/notes\ninput text Note.text\nallow caller is clerk\n\
+             notes = query Note strong where PK = \"BOOK#{{bookId}}\" and SK begins_with \"NOTE#\" first {many}\n\
+             put Note {{ bookId, noteId = new ulid, text }} if absent else retry\n\
+             waive stale-answer \"the notes before this one\"\n\
+             return 201 notes{shown}\n\
+             consistency strong\nexpect 0..100 items\nrate 1/s\nidempotent by key\n}}\n```\n"
+        );
+        let found = latchkey_model::check(&text).diagnostics;
+        found.iter().map(|one| one.rule.slug()).filter(|rule| *rule == "item-size").count()
+    };
+    assert_eq!(told("", 100), 1);
+    assert_eq!(told("", 40), 0);
+    assert_eq!(told(" { noteId }", 100), 0);
+}

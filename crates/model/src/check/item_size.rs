@@ -1,5 +1,5 @@
-//! `item-size`: an entity whose items or keys can be larger than a table takes, or a queue whose messages can be larger than a
-//! queue takes.
+//! `item-size`: an entity whose items or keys can be larger than a table takes, a queue whose messages can be larger than
+//! a queue takes, or an answer that must be recorded and can be larger than its record.
 
 use latchkey_language::{Diagnostic, Rule};
 use latchkey_value::limits::{
@@ -7,13 +7,16 @@ use latchkey_value::limits::{
 };
 
 use super::Report;
-use super::size::{item_bytes_max, message_bytes_max, template_bytes_max};
-use crate::model::{Entity, Model};
+use super::size::{item_bytes_max, message_bytes_max, shown_bytes_max, template_bytes_max};
+use crate::model::{
+    BindingId, Contract, Entity, ExprKind, Limit, Model, Part, StepKind, What, each_step,
+};
 
 /// How much longer a message is as it is sent, at most: JSON writes some characters with six.
 const ESCAPED: usize = 6;
 
 pub(super) fn check(model: &Model, report: &mut Report) {
+    model.contracts.iter().for_each(|contract| answers(model, contract, report));
     for entity in &model.entities {
         keys(entity, report);
         let bytes = item_bytes_max(model, entity);
@@ -43,6 +46,50 @@ pub(super) fn check(model: &Model, report: &mut Report) {
             .help("store what is large in an item, and send its key");
         report.raise(diagnostic, &queue.waivers);
     }
+}
+
+/// The answers of a contract whose calls must have an `Idempotency-Key`: the record of a call holds its answer.
+fn answers(model: &Model, contract: &Contract, report: &mut Report) {
+    let Some(by_key) = contract.facts.by_key else { return };
+    each_step(&contract.steps, &mut |step| {
+        let StepKind::Return(returned) = &step.kind else { return };
+        let beside = returned.with.iter().filter_map(|given| match &given.value.kind {
+            ExprKind::Binding(list) => Some((*list, &[][..])),
+            _ => None,
+        });
+        let shown = returned.binding.map(|binding| (binding, &returned.fields[..]));
+        let bytes = shown.into_iter().chain(beside).map(|(binding, fields)| {
+            let entities = contract.bindings[binding].kind.entities().iter();
+            let each = entities.map(|id| shown_bytes_max(&model.entities[*id], fields)).max();
+            each.unwrap_or(0).saturating_mul(items_max(contract, binding))
+        });
+        let bytes = bytes.fold(0, usize::saturating_add);
+        if bytes <= ITEM_BYTES_MAX {
+            return;
+        }
+        let message = format!(
+            "this answer can have {bytes} bytes; the most that a record holds is {ITEM_BYTES_MAX}"
+        );
+        let diagnostic = Diagnostic::new(Rule::ItemSize, step.span, message)
+            .other(by_key, "each call is recorded with its answer")
+            .why("a call whose answer does not fit is refused, and none can be made without a record")
+            .help("return fewer items or attributes; or let the contract be `idempotent by` an entity: it has no record");
+        report.raise(diagnostic, &step.waivers);
+    });
+}
+
+/// How many items a binding has at most.
+fn items_max(contract: &Contract, binding: BindingId) -> usize {
+    let Some(read) = contract.read_of(binding) else { return 1 };
+    let count = match &read.what {
+        What::Batch(batch) => batch.count(),
+        What::Get(_) | What::Part(Part { one: true, .. }) => 1,
+        What::Query(_) | What::Part(_) => match contract.query_of(read).map(|it| &it.1.limit) {
+            Some(Some(Limit::First(count) | Limit::Page { max: count, .. })) => u64::from(*count),
+            _ => 1,
+        },
+    };
+    usize::try_from(count).unwrap_or(usize::MAX)
 }
 
 /// The keys of an entity, in the table and in its indexes.

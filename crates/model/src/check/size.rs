@@ -25,6 +25,14 @@ pub(super) fn read_bytes_max(model: &Model, entity: &Entity, by: By) -> usize {
     bytes.fold(0, usize::saturating_add)
 }
 
+/// The bytes of what an answer shows of the largest item: these attributes, or all that are not secret.
+pub(super) fn shown_bytes_max(entity: &Entity, fields: &[String]) -> usize {
+    let shown = entity.attributes.iter().filter(|it| !it.secret);
+    let shown = shown.filter(|it| fields.is_empty() || fields.contains(&it.name));
+    let bytes = shown.map(|it| it.name.len().saturating_add(value_bytes_max(&it.kind)));
+    bytes.fold(0, usize::saturating_add)
+}
+
 /// All that is stored of an item of an entity: the names, and how large their values can be.
 fn parts<'a>(model: &'a Model, entity: &'a Entity) -> Vec<(&'a str, usize)> {
     let mut parts = vec![(model.table.discriminator.as_str(), entity.discriminator.len())];
