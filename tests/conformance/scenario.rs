@@ -177,6 +177,7 @@ fn of_limits() -> Vec<Scenario> {
         scenario!(documents::lists_sets_and_records),
         scenario!(documents::items_that_end),
         scenario!(documents::ways_to_answer),
+        scenario!(documents::answers_from_memory needs Capacity),
         scenario!(documents::other_names_of_keys),
         scenario!(documents::keys_that_are_numbers),
         scenario!(documents::no_sort_key),

@@ -27,7 +27,7 @@ const WORDS: &[&str] = &[
     "{x:02}", "#", "~", "..", "?", "?=", "==", "!=", "->", "|", ".", ",", "/", "//", "```",
     "```contract\n", "```example\n", "\n", "\t", "\u{0}", "é", "🔑", "99999999999999999999", "-1",
     "1ms", "id", "time", "text(80)", "map(1,2)", "counter", "consistency", "expect 0..",
-    "rate 1/s", "cost 1 rcu", "idempotent by Door", "invariant Door \"shut\" {",
+    "rate 1/s", "cost 1 rcu", "idempotent by Door", "cache 30s", "invariant Door \"shut\" {",
     "\ntogether {\n", "\ndeliver doors\n",
 ];
 

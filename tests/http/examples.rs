@@ -72,6 +72,13 @@ fn items_that_end_do_what_the_examples_say() {
     hold(&[PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/http/ends.md"))]);
 }
 
+// What was read for one call answers others, each by its own rights; a write, a strong read and the clock end that.
+#[test]
+fn answers_from_memory_are_as_the_examples_say() {
+    let document = concat!(env!("CARGO_MANIFEST_DIR"), "/http/documents/cached.md");
+    hold(&[PathBuf::from(document)]);
+}
+
 /// A document with the constructs that the shipped ones do without.
 #[test]
 fn lists_sets_and_records_are_the_same_on_every_backend() {

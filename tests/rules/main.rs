@@ -4,6 +4,7 @@
 #![expect(clippy::unwrap_used, reason = "a test that goes wrong should fail, where it went wrong")]
 
 mod answers;
+mod cached;
 mod ends;
 mod examples;
 mod guards;

@@ -176,6 +176,7 @@ impl Writer<'_> {
             "cost": it.facts.cost.as_ref().map(|fact| fact.value.to_string()),
             "idempotentBy": it.facts.idempotent.as_ref().map(|fact| self.entity(fact.value)),
             "idempotentByKey": it.facts.by_key.is_some(),
+            "cacheSeconds": it.facts.cache.as_ref().map(|fact| fact.value),
         })
     }
 

@@ -2,7 +2,7 @@
 //! out.
 
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use latchkey_table::{
     Answer, Answering, Backend, Error, Invalid, Item, Need, PrepareError, Put, Request, Returning,
@@ -26,6 +26,11 @@ impl Backend for Store {
             Request::Delete(delete, returning) => return written(self.delete(delete, returning)),
             Request::Transact(transact) => return written(self.transact(transact)),
         })
+    }
+
+    // Every read sees what was written before it.
+    fn lag(&self) -> Duration {
+        Duration::ZERO
     }
 
     fn tells_absence(&self) -> bool {

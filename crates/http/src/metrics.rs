@@ -7,6 +7,8 @@ use std::fmt::{self, Write};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;
 
+use latchkey_runtime::{CacheCount, Runtime};
+
 use crate::bug::{self, bug};
 
 /// The upper bounds of the latency buckets, in microseconds, and as they are shown, in seconds.
@@ -157,6 +159,37 @@ impl Metrics {
     }
 }
 
+/// Writes how often contracts with a cache were answered from memory; nothing where none has one.
+pub(crate) fn render_caches(runtimes: &[Runtime], out: &mut String) {
+    // A `String` takes whatever is written.
+    let _ = write_caches(runtimes, out);
+}
+
+fn write_caches(runtimes: &[Runtime], out: &mut String) -> fmt::Result {
+    let all: Vec<(&str, CacheCount<'_>)> = runtimes
+        .iter()
+        .flat_map(|runtime| runtime.cache_counts().map(|count| (runtime.system().name(), count)))
+        .collect();
+    if all.is_empty() {
+        return Ok(());
+    }
+    let mut write = |name: &str, help: &str, count: fn(&CacheCount<'_>) -> u64| {
+        family(out, name, "counter", help)?;
+        all.iter().try_for_each(|(system, counted)| {
+            let labels = labels(system, counted.contract);
+            writeln!(out, "latchkey_{name}{{{labels}}} {}", count(counted))
+        })
+    };
+    write("cache_hits_total", "Calls answered from memory.", |counted| counted.hits)?;
+    let help = "Calls of contracts with a cache that asked the table.";
+    write("cache_misses_total", help, |counted| counted.misses)
+}
+
+/// The labels of a contract, escaped.
+fn labels(system: &str, contract: &str) -> String {
+    format!("system=\"{}\",contract=\"{}\"", Escaped(system), Escaped(contract))
+}
+
 /// The two lines that begin a family of samples.
 fn family(out: &mut String, name: &str, kind: &str, help: &str) -> fmt::Result {
     writeln!(out, "# HELP latchkey_{name} {help}")?;
@@ -171,9 +204,8 @@ impl Drop for InFlight<'_> {
 
 impl Counters {
     fn new(system: &str, contract: &str) -> Counters {
-        let labels = format!("system=\"{}\",contract=\"{}\"", Escaped(system), Escaped(contract));
         Counters {
-            labels,
+            labels: labels(system, contract),
             statuses: std::iter::repeat_with(AtomicU64::default).take(STATUSES).collect(),
             buckets: Default::default(),
             micros: AtomicU64::new(0),

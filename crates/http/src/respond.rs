@@ -3,10 +3,11 @@
 use http_body_util::Full;
 use hyper::body::Bytes;
 use hyper::header::{
-    ALLOW, CACHE_CONTROL, CONTENT_TYPE, ETAG, HeaderValue, LOCATION, RETRY_AFTER, WWW_AUTHENTICATE,
+    AGE, ALLOW, CACHE_CONTROL, CONTENT_TYPE, ETAG, HeaderValue, LOCATION, RETRY_AFTER, VARY,
+    WWW_AUTHENTICATE,
 };
 use hyper::{HeaderMap, StatusCode};
-use latchkey_runtime::{Answer, Outcome, Problem};
+use latchkey_runtime::{Answer, Freshness, Outcome, Problem};
 use latchkey_table::Capacity;
 
 use crate::bug::bug;
@@ -19,6 +20,8 @@ const JSON: HeaderValue = HeaderValue::from_static("application/json");
 const PROBLEM: HeaderValue = HeaderValue::from_static("application/problem+json");
 /// An answer is for its caller only, and a cache must ask again each time.
 const PRIVATE: HeaderValue = HeaderValue::from_static("private, no-cache");
+
+const VARY_BY: HeaderValue = HeaderValue::from_static("authorization");
 
 /// A response of bytes.
 pub(crate) fn text(status: StatusCode, kind: HeaderValue, body: impl Into<Bytes>) -> Response {
@@ -69,12 +72,31 @@ pub(crate) fn outcome(outcome: Outcome) -> Response {
     let answered = outcome.result.and_then(answer);
     let mut response = match answered {
         Ok(response) => response,
+        // A refusal does not tell when another has read the item.
         Err(refusal) => return problem(&refusal, outcome.contract.as_deref()),
     };
     if outcome.replayed {
         response.headers_mut().insert(REPLAYED, HeaderValue::from_static("true"));
     }
+    outcome.fresh.into_iter().for_each(|fresh| tell_freshness(response.headers_mut(), fresh));
     response
+}
+
+/// Tells caches how old an answer is, how long it may be used, and for whom.
+fn tell_freshness(headers: &mut HeaderMap, fresh: Freshness) {
+    if let Some(age) = fresh.age_s {
+        headers.insert(AGE, HeaderValue::from(age));
+    }
+    let whose = if fresh.open { "public" } else { "private" };
+    let told = format!("{whose}, max-age={}", fresh.lasts_s);
+    match HeaderValue::try_from(&told) {
+        Ok(told) => drop(headers.insert(CACHE_CONTROL, told)),
+        Err(_) => drop(bug(format!("`{told}` cannot be sent as a header"))),
+    }
+    if !fresh.open {
+        // The cache of one browser may have several callers.
+        headers.insert(VARY, VARY_BY);
+    }
 }
 
 fn answer(answer: Answer) -> Result<Response, Problem> {
@@ -123,6 +145,7 @@ mod tests {
             result: Ok(answer),
             capacity: Capacity::default(),
             replayed: false,
+            fresh: None,
             trace: Vec::new(),
         }
     }

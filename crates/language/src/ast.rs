@@ -468,4 +468,6 @@ pub enum Fact {
     Cost(Vec<(Spanned<String>, Name)>),
     /// `idempotent by Lock`
     Idempotent(Name),
+    /// `cache 30s`
+    Cache(Name),
 }

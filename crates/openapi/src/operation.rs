@@ -254,6 +254,7 @@ impl Operation<'_> {
             all.insert(*status, response);
             if gets && success.has_tag {
                 let headers = ALWAYS.into_iter().chain([Answered::Etag, Answered::CacheControl]);
+                let headers = headers.chain(self.freshness());
                 let response = Object::new()
                     .with("description", "The answer is the one that the caller has.")
                     .with("headers", components.answered(headers));
@@ -292,6 +293,14 @@ impl Operation<'_> {
         all.into_iter().map(|(status, response)| (status.to_string(), response.into())).collect()
     }
 
+    /// The headers of a contract that may be answered from memory.
+    fn freshness(&self) -> impl Iterator<Item = Answered> + use<> {
+        let cached = self.contract.facts.cache.is_some();
+        let varies = cached && self.contract.open.is_none();
+        let own = [(cached, Answered::Age), (varies, Answered::Vary)];
+        own.into_iter().filter(|(has, _)| *has).map(|(_, header)| header)
+    }
+
     fn success(
         &self,
         status: u16,
@@ -306,7 +315,8 @@ impl Operation<'_> {
             (self.contract.keeps_records(), Answered::Replayed),
         ];
         let own = own.into_iter().filter(|(has, _)| *has).map(|(_, header)| header);
-        let headers = components.answered(ALWAYS.into_iter().chain(own));
+        let headers = ALWAYS.into_iter().chain(own).chain(self.freshness());
+        let headers = components.answered(headers);
         let description = match status {
             201 => "It is made.",
             202 => "It is accepted, and will be done.",

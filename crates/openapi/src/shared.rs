@@ -81,6 +81,7 @@ impl Sent {
 /// A header of an answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Answered {
+    Age,
     CacheControl,
     Etag,
     Replayed,
@@ -88,6 +89,7 @@ pub(crate) enum Answered {
     Contract,
     Place,
     RetryAfter,
+    Vary,
     Challenge,
     RequestId,
 }
@@ -95,6 +97,7 @@ pub(crate) enum Answered {
 impl Answered {
     pub(crate) fn name(self) -> &'static str {
         match self {
+            Answered::Age => "Age",
             Answered::CacheControl => "Cache-Control",
             Answered::Etag => "ETag",
             Answered::Replayed => "Idempotency-Replayed",
@@ -102,6 +105,7 @@ impl Answered {
             Answered::Contract => "Latchkey-Contract",
             Answered::Place => "Location",
             Answered::RetryAfter => "Retry-After",
+            Answered::Vary => "Vary",
             Answered::Challenge => "WWW-Authenticate",
             Answered::RequestId => "X-Request-Id",
         }
@@ -114,9 +118,15 @@ impl Answered {
     pub(crate) fn component(self) -> Json {
         let text = || Object::new().with("type", "string");
         let (description, schema) = match self {
-            Answered::CacheControl => {
-                ("The answer is for its caller alone, and is asked for again each time.", text())
-            }
+            Answered::Age => (
+                "How many seconds ago the table was read. It is absent if it was read for this call.",
+                Object::new().with("type", "integer").with("minimum", 0i64),
+            ),
+            Answered::CacheControl => (
+                "For how long the answer may be used, and by whom. `private, no-cache`: by its caller alone, who asks \
+                 again each time.",
+                text(),
+            ),
             Answered::Etag => (
                 "The version of the item, such as `\"3\"`; a hash of the body may follow it.",
                 text(),
@@ -136,6 +146,7 @@ impl Answered {
                 "After how many seconds another try may be worth while.",
                 Object::new().with("type", "integer").with("minimum", 0i64),
             ),
+            Answered::Vary => ("The answer is for one token: `authorization`.", text()),
             Answered::Challenge => ("How to sign in: `Bearer`.", text()),
             Answered::RequestId => ("The id of the request, for the log.", text()),
         };

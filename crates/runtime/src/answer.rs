@@ -33,8 +33,21 @@ pub struct Outcome {
     pub capacity: Capacity,
     /// Whether it was answered from the record of an earlier call.
     pub replayed: bool,
+    /// For how long the answer may be used, if its contract has a `cache` and no read was strong.
+    pub fresh: Option<Freshness>,
     /// What was asked of the table, if that was to be kept.
     pub trace: Trace,
+}
+
+/// How fresh what an answer was made of is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Freshness {
+    /// For how many seconds a call may be answered from what an earlier one has read.
+    pub lasts_s: u32,
+    /// How many seconds ago that was read; nothing if it was read for this call.
+    pub age_s: Option<u64>,
+    /// Whether the answer is for anyone.
+    pub open: bool,
 }
 
 /// What a contract answers.

@@ -180,6 +180,17 @@ impl<'a> Explainer<'a> {
         if !inputs.is_empty() {
             self.statement("inputs:", &inputs.join(", "));
         }
+        if let Some(cache) = &self.contract().cache {
+            let names = cache.reads.iter().map(|id| self.system().entities[*id].name.as_str());
+            let names: Vec<&str> = names.collect();
+            let told = format!(
+                "for {} s what a call has read answers other calls, unless it is strong; a write of {} by this process \
+                 ends that",
+                cache.seconds,
+                names.join(" or "),
+            );
+            self.statement("cache:", &told);
+        }
         self.gap();
         self.line(
             "{x} is the value of x in a call; requests are as DynamoDB's low-level API takes them.",

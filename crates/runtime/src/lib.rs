@@ -5,6 +5,7 @@
 
 mod answer;
 mod bug;
+mod cache;
 mod call;
 mod clock;
 mod cursor;
@@ -33,8 +34,9 @@ mod ulids;
 mod upkeep;
 mod work;
 
-pub use answer::{Answer, Outcome};
+pub use answer::{Answer, Freshness, Outcome};
 pub use bug::Faults;
+pub use cache::CacheCount;
 pub use call::{Call, Caller, IfMatch, RawInput};
 pub use clock::{Source, SystemSource};
 pub use explain::{Asked, Explanation, explain};

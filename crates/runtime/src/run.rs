@@ -6,6 +6,7 @@ mod each;
 mod listing;
 mod read;
 mod record;
+mod remember;
 mod send;
 mod shards;
 mod task;
@@ -21,6 +22,7 @@ use tokio::time::{Instant, sleep, timeout};
 
 use crate::answer::{Answer, Outcome};
 use crate::bug::{Bug, Damage};
+use crate::cache::Change;
 use crate::call::{Call, Caller, IfMatch};
 use crate::evaluate::{Bound, Elements, Fault, Frame};
 use crate::idempotency::Named;
@@ -33,6 +35,7 @@ use crate::time;
 use crate::trace::{Step, Trace, blackened, consumed, outcome};
 use crate::work::Ending;
 
+use remember::Memory;
 pub(crate) use task::{Held, Task, perform};
 
 /// How often a contract is run again when it finds its ground changed.
@@ -130,6 +133,10 @@ struct Session<'a> {
     capacity: Capacity,
     /// What all attempts asked of the table, if the caller wants to know.
     trace: Option<Trace>,
+    /// Whether nobody knows whether a write of the call happened.
+    unsure: bool,
+    /// What earlier calls have read, if the contract has a cache.
+    memory: Option<Memory<'a>>,
 }
 
 /// Carries a call out.
@@ -163,11 +170,15 @@ pub(crate) async fn run(runtime: &Runtime, contract: &Contract, call: Call) -> O
             (Err(Problem::later("busy", detail)), false)
         }
     };
+    let memory = session.memory.take();
+    let status = result.as_ref().map_or_else(|problem| problem.status, |answer| answer.status);
+    let fresh = memory.and_then(|memory| memory.ends(status, now, contract.info.open));
     Outcome {
         contract: Some(contract.info.id.clone()),
         result,
         capacity: session.capacity,
         replayed,
+        fresh,
         trace: session.trace.unwrap_or_default(),
     }
 }
@@ -216,6 +227,8 @@ impl<'a> Session<'a> {
             removed: false,
             capacity: Capacity::ZERO,
             trace: None,
+            unsure: false,
+            memory: Memory::of(runtime, contract.cache.as_ref()),
         }
     }
 
@@ -237,6 +250,9 @@ impl<'a> Session<'a> {
             }
             if from.is_none() {
                 self.begin_attempt();
+            }
+            if attempt > 0 {
+                self.memory.iter_mut().for_each(Memory::begins_again);
             }
             match self.attempt(from.take().unwrap_or(0)).await {
                 Ended::Again => {}
@@ -276,11 +292,32 @@ impl<'a> Session<'a> {
             Some(Op::Snapshot(op)) => self.snapshot(op, at).await,
             Some(Op::Batch(op)) => self.batch(op, at).await,
             Some(Op::Query(op)) => self.query(op, at).await,
-            Some(Op::Write(leg)) => self.write_one(leg, at).await,
-            Some(Op::Transact(op)) => self.transact(&op.legs, at).await,
+            Some(Op::Write(leg)) => {
+                let change = self.change(std::slice::from_ref(&leg.entity));
+                let next = self.write_one(leg, at).await;
+                self.changed(change);
+                next
+            }
+            Some(Op::Transact(op)) => {
+                let change = self.change(&op.writes);
+                let next = self.transact(&op.legs, at).await;
+                self.changed(change);
+                next
+            }
             Some(op) => self.decide(op, at),
             None => Err(Ended::Bug(Bug::new("the contract goes on past its end"))),
         }
+    }
+
+    /// A write of some entities begins. What was read of them is not used any more.
+    fn change(&self, entities: &'a [EntityId]) -> Option<Change<'a>> {
+        let at = self.call.given_now.then_some(self.call.now);
+        Change::begin(self.call.runtime, entities, at)
+    }
+
+    /// A write has ended.
+    fn changed(&self, change: Option<Change<'a>>) {
+        change.into_iter().for_each(|change| change.end(!self.unsure));
     }
 
     fn filler(&self) -> Filler<'_, Frame<'a>> {
@@ -292,13 +329,18 @@ impl<'a> Session<'a> {
     where
         T: TryFrom<TableAnswer, Error = Error>,
     {
-        let (kept, answering) = self.begin_to_ask(request.into());
+        let request = request.into();
+        if let Some(answer) = self.remembered(&request) {
+            return T::try_from(answer?);
+        }
+        let (kept, answering) = self.begin_to_ask(request);
         self.answered(kept, answering).await
     }
 
     /// Asks the table. The request is kept if someone wants to know.
     fn begin_to_ask(&mut self, request: Request) -> (Option<Request>, Asking<'a>) {
-        let kept = self.trace.is_some().then(|| request.clone());
+        let records = self.memory.as_ref().is_some_and(Memory::records);
+        let kept = (records || self.trace.is_some()).then(|| request.clone());
         self.call.held.and_then(|held| held.turn).into_iter().for_each(|turn| turn.note(&request));
         self.writing = request.writes();
         (kept, self.call.runtime.backend.execute(request, self.call.deadline.into_std()))
@@ -327,6 +369,10 @@ impl<'a> Session<'a> {
     where
         T: TryFrom<TableAnswer, Error = Error>,
     {
+        self.unsure |= matches!(answer, Err(Error::OutcomeUnknown { .. }));
+        if let (Some(memory), Some(request), Ok(answer)) = (&mut self.memory, &kept, &answer) {
+            memory.record(request, answer);
+        }
         if let Some(capacity) = consumed(&answer) {
             self.capacity += capacity;
             if let (Some(trace), Some(request)) = (&mut self.trace, kept) {

@@ -11,6 +11,7 @@ use tokio::time::Instant;
 
 use crate::answer::Outcome;
 use crate::bug::Faults;
+use crate::cache::{Cache, CacheCount};
 use crate::call::{CALL_TIME_MAX, Call};
 use crate::clock::{Source, SystemSource};
 use crate::cursor::Sealer;
@@ -26,6 +27,9 @@ use crate::ulids::Ulids;
 const READY_TIME_MAX: Duration = Duration::from_secs(2);
 
 /// Runs the contracts of one system.
+///
+/// Clones share what contracts with a `cache` have read. What another runtime writes is, to a cache, written by another
+/// process.
 ///
 /// ```
 /// use latchkey_embedded::Store;
@@ -55,6 +59,8 @@ pub struct Runtime {
     pub(crate) sending: Sending,
     pub(crate) ulids: Arc<Ulids>,
     pub(crate) faults: Faults,
+    /// What contracts with a `cache` have read, if there are any.
+    pub(crate) cache: Option<Arc<Cache>>,
 }
 
 /// What a runtime needs beside its system and its backend.
@@ -108,7 +114,8 @@ impl Runtime {
         let lines = queues::lines(&system, storage.queues.as_ref(), &source, outside)?;
         let (backend, sending) = (storage.backend, Sending::default());
         let (ulids, faults) = (Arc::default(), Faults::default());
-        Ok(Runtime { system, backend, source, sealer, lines, sending, ulids, faults })
+        let cache = Cache::of(&system, backend.lag()).map(Arc::new);
+        Ok(Runtime { system, backend, source, sealer, lines, sending, ulids, faults, cache })
     }
 
     /// The same, where queues may refuse what is sent to them. The queue in the store takes everything; a
@@ -119,10 +126,11 @@ impl Runtime {
     }
 
     /// The same system on another backend, with time and chance of its own. The ULIDs it makes do not depend on those
-    /// that others make: a search runs one call in many orders, and each time the call makes the same.
+    /// that others make: a search runs one call in many orders, and each time the call makes the same. No call is
+    /// answered from what another has read.
     #[must_use]
     pub fn beside(&self, backend: Arc<dyn Backend>, source: Arc<dyn Source>) -> Runtime {
-        Runtime { backend, source, ulids: Arc::default(), ..self.clone() }
+        Runtime { backend, source, ulids: Arc::default(), cache: None, ..self.clone() }
     }
 
     /// The queue of a name.
@@ -139,6 +147,11 @@ impl Runtime {
     /// declares them. Each is in the log.
     pub fn faults(&self) -> &Faults {
         &self.faults
+    }
+
+    /// How often the contracts with a `cache` were answered from memory.
+    pub fn cache_counts(&self) -> impl Iterator<Item = CacheCount<'_>> {
+        self.cache.iter().flat_map(|cache| cache.counts())
     }
 
     /// The system that this runtime runs.
@@ -187,6 +200,7 @@ impl Runtime {
                     result: Err(Problem::new(404, "not-found", detail)),
                     capacity: Capacity::ZERO,
                     replayed: false,
+                    fresh: None,
                     trace: Vec::new(),
                 }
             }

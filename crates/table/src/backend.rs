@@ -9,9 +9,12 @@ use std::future::{Future, Ready, ready};
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use crate::{Answer, Error, Item, Request, Scan, Scanned, Schema};
+
+/// How long a read may be behind, unless a backend knows better. DynamoDB is usually behind by much less than a second.
+const LAG: Duration = Duration::from_secs(5);
 
 /// Carries requests out.
 ///
@@ -56,6 +59,12 @@ pub trait Backend: fmt::Debug + Send + Sync {
     /// a condition was tested on. Of transactions every backend tells it.
     fn tells_absence(&self) -> bool {
         false
+    }
+
+    /// How long after a write a read that is not strong, or one by an index, may still miss it. For so long nothing that
+    /// was read is kept for other calls.
+    fn lag(&self) -> Duration {
+        LAG
     }
 
     /// Reads the next part of a table. Only upkeep and export ask for it.

@@ -98,3 +98,6 @@ pub const ENDED_ITEMS_MAX: usize = 300;
 /// How long an item stays after its end before it is removed, in seconds: longer than any call runs, so that nothing
 /// vanishes under a call.
 pub const ENDED_SECONDS_KEPT: i64 = 5 * 60;
+
+/// How long a contract may answer from what an earlier call has read, in seconds.
+pub const CACHE_SECONDS_MAX: u32 = 24 * 60 * 60;

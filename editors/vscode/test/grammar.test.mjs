@@ -523,7 +523,7 @@ const SNIPPETS = {
     ],
   ],
   "facts": [
-    inContract("consistency eventual\n  expect 0.. items\n  rate 100/s\n  cost 4.5 rcu, 2 wcu\n  idempotent by Lock"),
+    inContract("consistency eventual\n  expect 0.. items\n  rate 100/s\n  cost 4.5 rcu, 2 wcu\n  idempotent by Lock\n  cache 30s"),
     [
       ["consistency", "keyword.other.fact"],
       ["eventual", "constant.language"],
@@ -541,6 +541,8 @@ const SNIPPETS = {
       ["idempotent", "keyword.other.fact"],
       ["by", "keyword.other.fact"],
       ["Lock", "entity.name.type"],
+      ["cache", "keyword.other.fact"],
+      ["30s", "constant.numeric.duration"],
     ],
   ],
   "texts": [

@@ -68,6 +68,10 @@ pub(super) async fn ways_to_answer(backend: Arc<Backend>) -> Went {
     hold(&backend, include_str!("../../http/answers.md")).await
 }
 
+pub(super) async fn answers_from_memory(backend: Arc<Backend>) -> Went {
+    hold(&backend, include_str!("../../http/documents/cached.md")).await
+}
+
 pub(super) async fn other_names_of_keys(backend: Arc<Backend>) -> Went {
     hold(&backend, include_str!("../../http/tables/names.md")).await
 }

@@ -10,6 +10,7 @@ use super::{MoreMetrics, OPENAPI, Service};
 use crate::bug::bug;
 use crate::headers;
 use crate::log::Log;
+use crate::metrics;
 use crate::respond::{self, Response};
 use crate::test_clock::TestClock;
 
@@ -63,6 +64,7 @@ impl Service {
                 let mut text = String::new();
                 let lost = self.settings.log.as_ref().map(Log::lines_lost);
                 self.metrics.render(lost, &mut text);
+                metrics::render_caches(&self.runtimes, &mut text);
                 if let Some(MoreMetrics(write)) = &self.settings.more_metrics {
                     text.push_str(&write().await);
                 }

@@ -86,7 +86,7 @@ impl Parser<'_> {
             "done" | "later" | "fail" => self.ending().map(StatementKind::End),
             "return" => self.returns().map(StatementKind::Return),
             "waive" => self.waive().map(StatementKind::Waive),
-            "consistency" | "expect" | "rate" | "cost" | "idempotent" => {
+            "consistency" | "expect" | "rate" | "cost" | "idempotent" | "cache" => {
                 self.fact().map(StatementKind::Fact)
             }
             _ if self.is_verb() => Ok(StatementKind::Operate(None, self.operation()?)),
@@ -287,6 +287,7 @@ impl Parser<'_> {
                 self.word("by")?;
                 Ok(Fact::Idempotent(self.name("the entity whose items remember calls")?))
             }
+            "cache" => Ok(Fact::Cache(self.kind(TokenKind::Duration, "how long, such as `30s`")?)),
             _ => Ok(Fact::Cost(self.commas(|parser| {
                 let count = parser.kind(TokenKind::Number, "a number of units")?;
                 Ok((count, parser.name("`rcu` or `wcu`")?))

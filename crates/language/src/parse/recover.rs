@@ -81,7 +81,7 @@ const ITEMS: &[&str] =
     &["system", "table", "role", "entity", "contract", "queue", "worker", "steps", "invariant"];
 
 /// The words a fact begins with.
-const FACTS: &[&str] = &["consistency", "expect", "rate", "cost", "idempotent"];
+const FACTS: &[&str] = &["consistency", "expect", "rate", "cost", "idempotent", "cache"];
 
 /// The words a statement begins with.
 pub(super) const STATEMENTS: &[&str] = &[
@@ -117,5 +117,6 @@ pub(super) const STATEMENTS: &[&str] = &[
     "rate",
     "cost",
     "idempotent",
+    "cache",
     "waive",
 ];

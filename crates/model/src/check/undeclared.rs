@@ -1,5 +1,7 @@
 //! `undeclared`: a contract that does not state its consistency, cardinality and rate, or states a
-//! consistency or an idempotency it has not.
+//! consistency, an idempotency or a cache it has not.
+
+mod cached;
 
 use latchkey_language::{Diagnostic, Level, Rule, Span};
 
@@ -12,6 +14,7 @@ pub(super) fn check(model: &Model, report: &mut Report) {
     for contract in model.contracts.iter().chain(workers) {
         claims(contract, report);
         remembers(model, contract, report);
+        cached::check(contract, report);
         let facts = &contract.facts;
         let missing: Vec<&str> = [
             ("consistency eventual", facts.consistency.is_none()),

@@ -3,8 +3,10 @@
 use latchkey_language::ast::{self, ExprKind, Statement, StatementKind};
 use latchkey_language::{Diagnostic, Name, Rule, Span, Spanned};
 use latchkey_value::Number;
+use latchkey_value::limits::CACHE_SECONDS_MAX;
 
 use super::Lowering;
+use super::literal::milliseconds;
 use super::scope::{Scope, narrow};
 use crate::model;
 use crate::model::{
@@ -311,6 +313,9 @@ impl Lowering {
                 }
                 facts.cost = Some(Stated { value: Cost(cost), span });
             }
+            ast::Fact::Cache(text) => {
+                facts.cache = self.cache_seconds(text).map(|value| Stated { value, span });
+            }
             ast::Fact::Idempotent(key) if key.node == "key" => facts.by_key = Some(span),
             ast::Fact::Idempotent(entity) => {
                 let value = self.entity_id(entity);
@@ -329,6 +334,19 @@ impl Lowering {
             self.report(Diagnostic::new(Rule::Type, written.span, message));
         }
         number.ok()
+    }
+
+    /// For how many seconds something is remembered: callers are told in seconds.
+    fn cache_seconds(&mut self, written: &Name) -> Option<u32> {
+        let ms = milliseconds(&written.node).filter(|ms| ms.is_multiple_of(1000));
+        let seconds = ms.and_then(|ms| u32::try_from(ms / 1000).ok());
+        let seconds = seconds.filter(|seconds| (1..=CACHE_SECONDS_MAX).contains(seconds));
+        if seconds.is_none() {
+            let message = format!("`{}` is not how long a cache can last", written.node);
+            let help = "write whole seconds, from `1s` to `1d`";
+            self.report(Diagnostic::new(Rule::Type, written.span, message).help(help));
+        }
+        seconds
     }
 }
 

@@ -22,6 +22,8 @@ pub struct Facts {
     pub idempotent: Option<Stated<EntityId>>,
     /// Where it is stated that each call has an `Idempotency-Key`, by which a repeated one is recognised.
     pub by_key: Option<Span>,
+    /// For how many seconds a call may be answered from what an earlier one has read.
+    pub cache: Option<Stated<u32>>,
     /// Rules that are waived for one of these.
     pub waivers: Vec<Waiver>,
 }

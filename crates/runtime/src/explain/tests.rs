@@ -114,6 +114,7 @@ contract Y-5 "List what is queued" {
   consistency eventual
   expect 0.. items
   rate 1/s
+  cache 90s
 }
 
 contract Y-3 "List a bay" {
@@ -151,6 +152,16 @@ fn json(asked: &Asked) -> Value {
 /// The requests of a kind, parsed.
 fn all(requests: &[Asked], operation: &str) -> Vec<Value> {
     requests.iter().filter(|asked| asked.operation == operation).map(json).collect()
+}
+
+#[test]
+fn a_cache_is_told_with_what_ends_it() {
+    let (text, _) = explained("Y-5");
+    let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    let told = "cache: for 90 s what a call has read answers other calls, unless it is strong; a write of Crate by this \
+                process ends that";
+    assert!(text.contains(told), "{text}");
+    assert!(!explained("Y-4").0.contains("cache:"));
 }
 
 #[test]

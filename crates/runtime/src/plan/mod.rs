@@ -1,6 +1,7 @@
 //! A checked document as the runtime runs it: everything that can be settled before a call is.
 
 mod back;
+mod cached;
 mod detail;
 mod entity;
 mod expression;
@@ -27,6 +28,7 @@ use latchkey_queue::Home;
 use latchkey_table::{Index, Schema, Text};
 use latchkey_value::name::{OWN_ATTRIBUTES, OWN_TABLE_SUFFIX};
 
+pub(crate) use cached::{ByCaller, Cached};
 pub(crate) use entity::{Attribute, Counting, Entity, Part, Shown};
 pub(crate) use expression::{Code, EveryOf, MemberOf, Piece, Sign};
 pub(crate) use input::{Input, InputType, ListOf, Member};
@@ -103,6 +105,8 @@ pub(crate) struct Contract {
     pub(crate) needs_key: bool,
     /// Whether an `Idempotency-Key` names a call of it, so that its answer is kept.
     pub(crate) takes_names: bool,
+    /// Whether it may be answered from what an earlier call has read.
+    pub(crate) cache: Option<Cached>,
 }
 
 /// What others need to know of a contract: its route and its inputs.
@@ -206,6 +210,8 @@ impl System {
         if !mistakes.is_empty() {
             return Err(Mistakes(mistakes));
         }
+        let cached = contracts.iter_mut().filter_map(|contract| contract.cache.as_mut());
+        cached.enumerate().for_each(|(number, cached)| cached.number = number);
         let ids = contracts.iter().enumerate();
         let by_id = ids.map(|(at, contract)| (contract.info.id.clone(), at)).collect();
         let system = System {

@@ -230,6 +230,8 @@ pub(crate) enum Bounds {
 #[derive(Debug)]
 pub(crate) struct TransactOp {
     pub(crate) legs: Vec<LegNode>,
+    /// The entities it writes, each once.
+    pub(crate) writes: Vec<EntityId>,
 }
 
 /// Answers.

@@ -5,7 +5,7 @@
 
 use latchkey_model::model::{
     self, BindingId, Ending, EntityId, Expr, ExprKind, FailureKind, IdVec, InputId, Kind, Method,
-    Model, PathPart, Step, StepKind, Trigger,
+    Model, PathPart, Step, StepKind, Trigger, Verb, each_step,
 };
 use latchkey_table::Text;
 
@@ -17,7 +17,9 @@ use super::leg::{EachNode, Elements, Leg, LegNode, assigns};
 use super::op::{Beside, EndOp, Kinds, OnFailure, Op, Paging, ProblemOp, ReturnOp, TransactOp};
 use super::refusal::{Planned, Unplanned};
 use super::tag::{Tag, is_whole, named_by_url};
-use super::{Code, Contract, ContractInfo, Entities, Entity, InputInfo, Piece, Send, Shown};
+use super::{
+    Cached, Code, Contract, ContractInfo, Entities, Entity, InputInfo, Piece, Send, Shown,
+};
 
 /// Plans a contract.
 pub(super) fn plan(
@@ -80,7 +82,22 @@ pub(super) fn plan(
         idempotent_by: contract.facts.idempotent.as_ref().map(|fact| fact.value),
         needs_key: contract.facts.by_key.is_some(),
         takes_names: contract.keeps_records(),
+        cache: Cached::plan(contract),
     })
+}
+
+/// The entities that a transaction writes, each once.
+fn written(legs: &[Step]) -> Vec<EntityId> {
+    let mut writes = Vec::new();
+    each_step(legs, &mut |step| {
+        if let StepKind::Write(leg) = &step.kind
+            && leg.verb != Verb::Check
+            && !writes.contains(&leg.entity)
+        {
+            writes.push(leg.entity);
+        }
+    });
+    writes
 }
 
 pub(super) struct Planner<'a> {
@@ -161,8 +178,9 @@ impl Planner<'_> {
             }
             StepKind::Transact(legs) => {
                 return self.place(|planner| {
+                    let writes = written(legs);
                     let legs = planner.legs(legs)?;
-                    Ok(Op::Transact(Box::new(TransactOp { legs })))
+                    Ok(Op::Transact(Box::new(TransactOp { legs, writes })))
                 });
             }
             StepKind::Return(returned) => Op::Return(Box::new(self.returned(returned)?)),

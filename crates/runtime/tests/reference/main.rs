@@ -8,6 +8,7 @@
 
 mod absent;
 mod ahead;
+mod cached;
 mod collections;
 mod conditions;
 mod details;
