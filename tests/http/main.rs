@@ -11,6 +11,7 @@
 )]
 
 mod bodies;
+mod cached;
 mod cursors;
 mod events;
 mod examples;
