@@ -27,6 +27,7 @@ mod lockers_changed;
 mod lockers_removed;
 mod lottery;
 mod openapi;
+mod older_tables;
 mod own_reservations;
 mod participants;
 mod participation;

@@ -1,11 +1,12 @@
 //! What a test starts from: a server, people, a few things.
 
+use std::path::Path;
 use std::thread;
 
 use serde_json::{Value, json};
 
 use crate::jwt;
-use crate::serve::{Client, Reply, Server};
+use crate::serve::{Client, Reply, Server, backend};
 
 /// The day on which everything happens.
 pub(crate) const DAY: &str = "2026-02-25";
@@ -23,6 +24,22 @@ impl Scene {
         let directory = tempfile::tempdir().unwrap();
         let server = Server::start(directory.path());
         let secret = std::fs::read_to_string(directory.path().join("development-secret")).unwrap();
+        Scene { server, secret: secret.trim().to_owned(), directory }
+    }
+
+    /// A server of documents on a table that has items already: those of a file that `latchkey import` reads so.
+    pub(crate) fn on_items(document: &Path, items: &str, how: &str) -> Scene {
+        let directory = tempfile::tempdir().unwrap();
+        let data = directory.path();
+        // A data directory is for its owner alone, and the server makes it so.
+        let file = tempfile::NamedTempFile::new().unwrap();
+        std::fs::write(&file, items).unwrap();
+        let documents = [document.to_owned()];
+        let mut import = backend::on_backend("import", data, &documents);
+        let output = import.arg(how).arg("--from").arg(file.path()).output().unwrap();
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        let server = Server::start_on(data, &documents);
+        let secret = std::fs::read_to_string(data.join("development-secret")).unwrap();
         Scene { server, secret: secret.trim().to_owned(), directory }
     }
 

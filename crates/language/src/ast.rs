@@ -87,14 +87,23 @@ pub enum Member {
     Index(Index),
     /// An attribute.
     Field(Box<Field>),
-    /// `copies a, b`
-    Copies(Vec<Name>),
+    /// `copies a, b?`
+    Copies(Vec<Copied>),
     /// `status moves { A -> B, C }`
     Moves(Moves),
     /// `expires endsAt`
     Expires(Name),
     /// `waive RULE "why"`, for what follows.
     Waive(Waive),
+}
+
+/// An attribute that a view copies.
+#[derive(Debug, Clone)]
+pub struct Copied {
+    /// The attribute.
+    pub name: Name,
+    /// The `?` behind it, if stored views may lack it.
+    pub optional: Option<Span>,
 }
 
 /// `PK = "…"` or `SK = "…"`

@@ -8,6 +8,7 @@ mod bug;
 mod cache;
 mod call;
 mod clock;
+mod convert;
 mod cursor;
 pub mod draw;
 mod evaluate;

@@ -19,7 +19,12 @@ impl Sites<'_> {
             match member {
                 Member::Field(field) => self.field(field),
                 Member::Copies(names) => {
-                    let spans: Vec<Span> = names.iter().map(|name| name.span).collect();
+                    let spans: Vec<Span> = names
+                        .iter()
+                        .map(|copied| {
+                            copied.optional.map_or(copied.name.span, |end| copied.name.span.to(end))
+                        })
+                        .collect();
                     for at in 0..spans.len() {
                         self.drop_one(Operator::DropDeclared, &spans, at, None);
                     }

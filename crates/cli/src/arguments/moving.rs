@@ -69,6 +69,9 @@ pub(crate) struct Import {
     /// Load lines as they are, without checking them against the document.
     #[arg(long)]
     pub(crate) as_is: bool,
+    /// Write each line as the document stores it: times in fixed width, keys of indexes, defaults.
+    #[arg(long, conflicts_with = "as_is")]
+    pub(crate) convert: bool,
     /// Start again at the first line.
     #[arg(long)]
     pub(crate) restart: bool,

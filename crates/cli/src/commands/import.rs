@@ -44,7 +44,7 @@ pub(crate) fn run(arguments: &Import, colour: bool) -> Result<(), Failure> {
                 }
                 refuse_full(&table, arguments.merge, None).await?;
                 let lines = Lines::new(BufReader::with_capacity(BUFFER_BYTES, io::stdin()));
-                let lines = lines.of(examined);
+                let lines = lines.of(examined).converted(arguments.convert);
                 let mut load = Load::new(&table, "standard input", None, Total::Unknown);
                 load.all(lines).await
             }
@@ -76,7 +76,9 @@ async fn import(
     let shown = format!("`{}`", arguments.from.display());
     let unreadable = |error: io::Error| Failure::Unusable(format!("cannot read {shown}: {error}"));
     let length = file.metadata().map_err(unreadable)?.len();
-    let mut lines = Lines::new(BufReader::with_capacity(BUFFER_BYTES, file)).of(examined);
+    let mut lines = Lines::new(BufReader::with_capacity(BUFFER_BYTES, file))
+        .of(examined)
+        .converted(arguments.convert);
     let marks = MarkFile::of(&arguments.from);
     let mark = begun(&marks, table, arguments.restart)?;
     refuse_full(table, arguments.merge, mark.as_ref()).await?;

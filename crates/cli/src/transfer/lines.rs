@@ -106,16 +106,23 @@ pub(crate) struct Lines<R> {
     buffer: Vec<u8>,
     /// The document that items must fit.
     system: Option<Arc<System>>,
+    /// Whether items are written as the document stores them, first.
+    convert: bool,
 }
 
 impl<R: BufRead> Lines<R> {
     pub(crate) fn new(source: R) -> Lines<R> {
-        Lines { source, at: Position::default(), buffer: Vec::new(), system: None }
+        Lines { source, at: Position::default(), buffer: Vec::new(), system: None, convert: false }
     }
 
     /// The same, with items that must fit a document.
     pub(crate) fn of(self, system: Option<Arc<System>>) -> Lines<R> {
         Lines { system, ..self }
+    }
+
+    /// The same, with items that are first written as the document stores them.
+    pub(crate) fn converted(self, convert: bool) -> Lines<R> {
+        Lines { convert, ..self }
     }
 
     /// Reads on after a bad line, to report other bad lines.
@@ -212,13 +219,23 @@ impl<R: BufRead> Lines<R> {
         } else {
             let item = read(self.buffer.trim_ascii_end()).map_err(bad)?;
             let (which, schema) = schemas.of(&item);
+            let item = match &self.system {
+                Some(system) if self.convert && which == Which::Main => system.convert(item),
+                _ => item,
+            };
             schema.validate_item(&item).map_err(|invalid| bad(invalid.to_string()))?;
             let key = schema.key_of(&item).map_err(|invalid| bad(invalid.to_string()))?;
             // The items of Latchkey are no business of the document.
             let system = self.system.as_ref().filter(|_| which == Which::Main);
             let wrong = system.map(|system| system.examine(&item));
             if let Some(wrong) = wrong.filter(|wrong| !wrong.is_empty()) {
-                return Err(bad(wrong.join("; ")));
+                let mends =
+                    |system: &Arc<System>| system.examine(&system.convert(item.clone())).is_empty();
+                let hint = match system.is_some_and(|system| !self.convert && mends(system)) {
+                    true => "; --convert writes this line as the document stores it",
+                    false => "",
+                };
+                return Err(bad(format!("{}{hint}", wrong.join("; "))));
             }
             Some((key, Entry { item, which, line, bytes: count }))
         };

@@ -1,6 +1,6 @@
 //! Entities and their members.
 
-use crate::ast::{Entity, Field, Index, KeyTemplate, Member, Moves, Waive};
+use crate::ast::{Copied, Entity, Field, Index, KeyTemplate, Member, Moves, Waive};
 use crate::{Mark, TokenKind};
 
 use super::{Parser, Read, Resume};
@@ -38,7 +38,7 @@ impl Parser<'_> {
         } else if self.is_word("index") {
             members.push(Member::Index(self.index()?));
         } else if self.eat_word("copies") {
-            members.push(Member::Copies(self.commas(|parser| parser.name("an attribute"))?));
+            members.push(Member::Copies(self.commas(Parser::copied)?));
         } else if self.is_word("expires") && self.ends_after(2) {
             self.word("expires")?;
             members.push(Member::Expires(self.name("the attribute that holds the end")?));
@@ -108,6 +108,13 @@ impl Parser<'_> {
         let reason = self.plain_text("the reason in quotes")?;
         let span = start.to(reason.span);
         Ok(Waive { rule, reason, span })
+    }
+
+    /// An attribute that a view copies.
+    fn copied(&mut self) -> Read<Copied> {
+        let name = self.name("an attribute")?;
+        let optional = self.is_mark(Mark::Question).then(|| self.advance().span);
+        Ok(Copied { name, optional })
     }
 
     /// An attribute or an input: a name, a type, and its modifiers.

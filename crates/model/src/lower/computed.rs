@@ -20,7 +20,7 @@ pub(super) fn is_computed(default: &ast::Expr, entity: &ast::Entity) -> bool {
     match &default.node {
         Written::Name(name) => entity.members.iter().any(|member| match member {
             Member::Field(field) => field.name.node == *name,
-            Member::Copies(names) => names.iter().any(|copied| copied.node == *name),
+            Member::Copies(names) => names.iter().any(|copied| copied.name.node == *name),
             _ => false,
         }),
         Written::Text(template) => {

@@ -141,7 +141,7 @@ impl Lowering {
             if let Some(attribute) = found.filter(|attribute| attribute.optional) {
                 let message = format!("`{name}` may be absent, and the key needs it");
                 let (declared, remedy) = match attribute.copied {
-                    true => ("copied from an optional attribute", "make it no copy"),
+                    true => ("the copy may be absent", "leave out its `?`, or make it no copy"),
                     false => ("declared optional here", "leave out its `?`"),
                 };
                 let help = format!(
@@ -234,14 +234,14 @@ impl Lowering {
         for member in &entity.members {
             let Member::Copies(names) = member else { continue };
             let Some(source) = &entity.view_of else {
-                let span = names.first().map_or(entity.name.span, |name| name.span);
+                let span = names.first().map_or(entity.name.span, |copied| copied.name.span);
                 let help = "write `view of ENTITY` behind the entity's type";
                 self.report(Diagnostic::new(Rule::Name, span, "copies of what?").help(help));
                 continue;
             };
             let Some(id) = self.entity_ids.get(&source.node).copied() else { continue };
             let attributes = &all[id];
-            for name in names {
+            for ast::Copied { name, optional } in names {
                 match attributes.iter().find(|attribute| attribute.name == name.node) {
                     Some(attribute) => {
                         let (copied, default, computed) = (true, None, None);
@@ -252,6 +252,7 @@ impl Lowering {
                             kind => kind.clone(),
                         };
                         copies.push(Attribute {
+                            optional: attribute.optional || optional.is_some(),
                             copied,
                             default,
                             computed,
