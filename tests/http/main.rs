@@ -13,6 +13,7 @@
 mod bodies;
 mod cached;
 mod cursors;
+mod cut_pages;
 mod events;
 mod examples;
 mod headers;

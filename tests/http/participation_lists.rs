@@ -302,6 +302,33 @@ fn the_tally_counts_the_page_and_not_the_event() {
 }
 
 #[test]
+fn the_requests_of_one_status_are_found_page_by_page() {
+    let scene = Scene::start();
+    scene.first_come("E1", 2);
+    let ids = of_one_event(&scene, "E1", 6);
+    scene.pass("10:03");
+    let (mut admin, path) = (scene.admin(), "/admin/events/E1/requests");
+    let found = [("SUCCEEDED", &ids[..2]), ("REJECTED", &ids[2..4]), ("QUEUED", &ids[4..])];
+    for (status, ids) in found {
+        let reply = admin.get(&format!("{path}?status={status}&order=asc")).is(200);
+        let reply = reply.lists("requestId", &texts(ids), false);
+        assert_eq!(reply.json()["tally"], counts(&format!("{status} 2")), "{reply}");
+        let reply = admin.get(&format!("{path}?status={status}&limit=1")).is(200);
+        let reply = reply.lists("requestId", &[&ids[1]], true);
+        let cursor = reply.next().unwrap();
+        let rest = format!("{path}?status={status}&limit=1&nextCursor={cursor}");
+        admin.get(&rest).is(200).lists("requestId", &[&ids[0]], false);
+        // A cursor is of its own filter.
+        let other = format!("{path}?status=PROCESSING&limit=1&nextCursor={cursor}");
+        admin.get(&other).refuses(400, "invalid-cursor");
+    }
+    admin.get(&format!("{path}?status=PROCESSING")).is(200).counts(0);
+    admin.get(&format!("{path}?status=LOST")).blames(&["/status"]);
+    admin.get("/admin/events/E9/requests?status=QUEUED").refuses(404, "not-found");
+    scene.person("alice").get(&format!("{path}?status=QUEUED")).refuses(403, "forbidden");
+}
+
+#[test]
 fn the_order_stays_while_statuses_change_underneath() {
     for order in ["asc", "desc"] {
         let scene = Scene::start();

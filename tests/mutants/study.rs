@@ -22,8 +22,20 @@ pub(crate) struct Mutant {
     pub(crate) mistake: &'static str,
     /// The contract or entity it is in.
     pub(crate) within: &'static str,
+    place: Place,
     edits: Vec<Edit>,
     pub(crate) expected: Expected,
+}
+
+/// Which of the places that have the text of an edit.
+#[derive(Clone, Copy)]
+enum Place {
+    /// There is one alone.
+    Only,
+    /// The first.
+    First,
+    /// The last.
+    Last,
 }
 
 /// A text, and what stands there instead.
@@ -79,7 +91,7 @@ pub(crate) fn original_holds() -> Result<(), String> {
 
 /// Reads one mutant: what it is, where, the edits, and what should come of it.
 fn read(entry: &'static str) -> Result<Mutant, String> {
-    let (mut within, mut expected) = (None, None);
+    let (mut within, mut expected, mut place) = (None, None, Place::Only);
     let mut edits = vec![Edit::default()];
     let mut lines = entry.trim().lines();
     let mistake = lines.next().unwrap_or_default();
@@ -92,6 +104,10 @@ fn read(entry: &'static str) -> Result<Mutant, String> {
             edit.new.push(new.strip_prefix(' ').unwrap_or(new));
         } else if line == "and" {
             edits.push(Edit::default());
+        } else if let Some(name) = line.strip_prefix("in the beginning of ") {
+            (within, place) = (Some(name), Place::First);
+        } else if let Some(name) = line.strip_prefix("in the end of ") {
+            (within, place) = (Some(name), Place::Last);
         } else if let Some(name) = line.strip_prefix("in ") {
             within = Some(name);
         } else if let Some(rule) = line.strip_prefix("caught by ") {
@@ -108,7 +124,7 @@ fn read(entry: &'static str) -> Result<Mutant, String> {
     }
     let within = within.ok_or_else(|| wrong("no place"))?;
     let expected = expected.ok_or_else(|| wrong("nothing expected"))?;
-    Ok(Mutant { id: String::new(), mistake, within, edits, expected })
+    Ok(Mutant { id: String::new(), mistake, within, place, edits, expected })
 }
 
 impl Mutant {
@@ -117,10 +133,14 @@ impl Mutant {
         let mut part = self.part()?.to_owned();
         for edit in &self.edits {
             let (old, new) = (edit.old.join("\n"), edit.new.join("\n"));
-            match part.matches(&old).count() {
-                1 if !old.is_empty() => part = part.replacen(&old, &new, 1),
-                count => return Err(format!("{}: found {count} times: `{old}`", self.id)),
-            }
+            let found: Vec<usize> = part.match_indices(&old).map(|(at, _)| at).collect();
+            let at = match (found.as_slice(), self.place) {
+                ([at], _) | ([at, _, ..], Place::First) | ([.., _, at], Place::Last) => *at,
+                (found, _) => {
+                    return Err(format!("{}: found {} times: `{old}`", self.id, found.len()));
+                }
+            };
+            part.replace_range(at..at + old.len(), &new);
         }
         Ok(DOCUMENT.replacen(self.part()?, &part, 1))
     }

@@ -104,12 +104,13 @@ fn a_filter_asks_the_store_for_what_it_can_test() {
 }
 
 #[test]
-fn a_filter_is_of_one_entity_in_one_partition() {
+fn a_filter_is_of_one_entity_in_any_number_of_partitions() {
     let several = "notes = query Plan, Task where PK = \"PLAN#{planId}\" page 25 keep .planId == \"x\" reading 300";
     lists(&format!("{WHY}{several}"), &["name"]);
     let shards = "notes = query Odd shard in 0..3 where PK = \"ODD#{planId}#{shard:02}\" page 25 \
                   keep .state == OPEN reading 300";
-    lists(&format!("{WHY}{shards}"), &["name"]);
+    lists(&format!("{WHY}{shards}"), &NONE);
+    lists(shards, &["filter"]);
 }
 
 /// DynamoDB refuses a filter on the keys that a query reads by.

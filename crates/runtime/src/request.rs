@@ -143,7 +143,19 @@ impl<S: Values> Filler<'_, S> {
     fn kept(&self, op: &plan::QueryOp) -> Result<Option<Option<Condition<S::Value>>>, Fault> {
         match &op.keep {
             None => Ok(Some(None)),
-            Some(test) => self.filter(test),
+            Some(test) => {
+                let filter = self.filter(test)?;
+                if op.keep_told.is_empty() {
+                    return Ok(filter);
+                }
+                // What is not stored is not the store's to test.
+                let untold = op
+                    .keep_told
+                    .iter()
+                    .map(|name| Condition::Absent(Path::attribute(name.clone())));
+                let either = |asked| Condition::Or(std::iter::once(asked).chain(untold).collect());
+                Ok(filter.map(|asked| asked.map(either)))
+            }
         }
     }
 

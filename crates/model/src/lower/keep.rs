@@ -20,7 +20,7 @@ impl Lowering {
         for clause in &operation.clauses {
             match &clause.node {
                 ClauseKind::Keep(test) => {
-                    self.keeps_of_one(query, entities, clause.span, scope);
+                    self.keeps_of_one(entities, clause.span, scope);
                     let outer = entities.first().and_then(|entity| scope.stored.replace(*entity));
                     let test = self.test(test, scope);
                     scope.stored = outer;
@@ -39,12 +39,19 @@ impl Lowering {
         }
         if query.scans() {
             self.scans_pages(operation, entities, query, scope);
-        } else if let Some(span) = bound.filter(|_| query.keep.is_none()) {
+        } else if let Some(span) =
+            bound.filter(|_| query.keep.is_none() && !self.any_ends(entities))
+        {
             let message = "this query reads what it answers, and nothing else";
-            let help =
-                "leave `reading` out; it bounds a filter, `keep .x == …`, and a scan of an index";
+            let help = "leave `reading` out; it bounds a filter, `keep .x == …`, a scan of an index, and a query of \
+                        items that end";
             self.report(Diagnostic::new(Rule::Name, span, message).help(help));
         }
+    }
+
+    /// Whether items of one of some entities end: a query passes over those that have.
+    fn any_ends(&self, entities: &[EntityId]) -> bool {
+        entities.iter().any(|id| self.model.entities[*id].expires.is_some())
     }
 
     /// Refuses what a scan of an index cannot do. It has no order that all backends share, so it has no first items.
@@ -78,13 +85,11 @@ impl Lowering {
     }
 
     /// Refuses a filter where a part would be taken for all, or where nobody says what `.x` is.
-    fn keeps_of_one(&mut self, query: &Query, entities: &[EntityId], span: Span, scope: &Scope) {
+    fn keeps_of_one(&mut self, entities: &[EntityId], span: Span, scope: &Scope) {
         let (message, help) = if scope.trigger == Trigger::Invariant {
             ("an invariant looks at all that a query finds", "test the items in the condition")
         } else if entities.len() > 1 {
             ("a query of several entities keeps all that it reads", "query one entity")
-        } else if query.through.is_some() {
-            ("a query of several partitions keeps all that it reads", "query one partition")
         } else {
             return;
         };

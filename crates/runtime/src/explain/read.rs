@@ -216,10 +216,8 @@ impl Explainer<'_> {
             self.line(&format!("items with {ends} are passed over, and count among those"));
         } else if !ends.is_empty() {
             let after = match op.paging {
-                Some(_) if op.entities.len() == 1 && op.shards.is_none() => {
-                    "the page is then cut short, and has a cursor"
-                }
-                _ => "then 503 busy",
+                Some(_) => "the page is then cut short, and has a cursor",
+                None => "then 503 busy",
             };
             let ends = ends.join(" or ");
             self.line(&format!(

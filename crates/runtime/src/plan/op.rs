@@ -175,6 +175,9 @@ pub(crate) struct QueryOp {
     pub(crate) range: Bounds,
     /// What is asked of each item that is read; the others are dropped.
     pub(crate) keep: Option<Code>,
+    /// The attributes that the filter asks for and that an item may have in its key alone. Those items are not dropped by
+    /// the store: they are tested when they are read.
+    pub(crate) keep_told: Vec<Text>,
     /// The most items that are read, where some may be dropped.
     pub(crate) reading: Option<usize>,
     /// The direction, and when it is the other.

@@ -1,6 +1,8 @@
 //! Reads, planned: one item, several of one entity, a range.
 
-use latchkey_model::model::{self, BatchBy, By, Expr, Limit, Order, Range, Strong, Through, What};
+use latchkey_model::model::{
+    self, BatchBy, By, EntityId, Expr, ExprKind, Limit, Order, Range, Strong, Through, What,
+};
 use latchkey_table::{Direction, Text, Value};
 
 use super::detail::Cause;
@@ -138,6 +140,8 @@ impl Planner<'_> {
             }
         };
         let keep = query.keep.as_ref().map(&mut code).transpose()?;
+        let keep_told = self.told_in(query, read.entity, &sights);
+        let mut code = |expr: &Expr| self.expressions.code(expr);
         let reading = query.reading.map(usize::try_from).transpose();
         let reading = reading.map_err(|_| Unplanned::new("a filter reads more than memory has"))?;
         let partition = partition.map(&mut code).transpose()?;
@@ -167,6 +171,7 @@ impl Planner<'_> {
             shards,
             range,
             keep,
+            keep_told,
             reading,
             direction,
             turned,
@@ -175,6 +180,24 @@ impl Planner<'_> {
             items_max,
             failure,
         })
+    }
+
+    /// The attributes that a filter asks for and that an item may have in a key alone.
+    fn told_in(&self, query: &model::Query, entity: EntityId, sights: &[Sight]) -> Vec<Text> {
+        let mut told: Vec<Text> = Vec::new();
+        let Some(keep) = &query.keep else { return told };
+        keep.walk(&mut |part| {
+            let ExprKind::Stored(name) = &part.kind else { return };
+            let mut attributes = self.entities[entity].attributes.iter();
+            let in_key = match sights.first() {
+                Some(sight) => sight.tells(name),
+                None => attributes.any(|one| one.in_key && one.name == *name),
+            };
+            if in_key && !told.iter().any(|known| known == name) {
+                told.push(name.as_str().into());
+            }
+        });
+        told
     }
 
     /// The partitions of a query of several, each with its number.

@@ -46,6 +46,11 @@ impl Sight {
         self.left_out.binary_search(name).is_ok()
     }
 
+    /// Whether a key tells an attribute.
+    pub(super) fn tells(&self, name: &str) -> bool {
+        self.backs.iter().any(|back| back.tells(name))
+    }
+
     /// An attribute that an item has in a key alone.
     pub(crate) fn read_back(&self, item: &Item, name: &str) -> Option<Value> {
         self.backs.iter().find_map(|back| back.read(item, name))

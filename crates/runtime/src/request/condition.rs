@@ -38,7 +38,7 @@ impl<S: Values> Filler<'_, S> {
     }
 
     /// What a query asks of the items it keeps; none where all are kept, and nothing where no item can be.
-    pub(super) fn filter(&self, test: &Code) -> Result<Option<Option<Condition<S::Value>>>, Fault> {
+    pub(crate) fn filter(&self, test: &Code) -> Result<Option<Option<Condition<S::Value>>>, Fault> {
         Ok(match self.residue(test)? {
             Residue::Decided(true) => Some(None),
             Residue::Decided(false) => None,

@@ -1,7 +1,7 @@
 //! Reads of a call.
 
 use latchkey_model::model::EntityId;
-use latchkey_table::{Error, Got, GotMany, Item, Page, Resume};
+use latchkey_table::{Condition, Error, Got, GotMany, Item, Page, Resume, holds};
 use latchkey_value::limits::ENDED_ITEMS_MAX;
 use tokio::time::Instant;
 
@@ -210,9 +210,8 @@ impl Session<'_> {
         }
         let wanted = usize::try_from(size).map_err(|_| Bug::new("a page is larger than memory"))?;
         let most = wanted + usize::from(paged);
-        // Only the list of one entity may be cut short: a part of several is taken for all of it.
-        let cuts = paged && op.entities.len() == 1;
-        let (mut items, cut) = self.range(op, &mut query, most, cuts).await?;
+        // What is not a page is taken for all there is, so it is never cut short.
+        let (mut items, cut) = self.range(op, &mut query, most, paged).await?;
         let more = items.len() > wanted;
         items.truncate(wanted);
         let last = items.last().filter(|_| more && paged);
@@ -245,6 +244,7 @@ impl Session<'_> {
         most: usize,
         cuts: bool,
     ) -> Result<(Vec<Seen>, Option<Resume>), Ended> {
+        let untold = self.untold(op)?;
         let mut room = self.room(op, most);
         let (mut items, mut passed_over) = (Vec::new(), false);
         loop {
@@ -258,7 +258,10 @@ impl Session<'_> {
             query.limit(limit.map_err(|_| Bug::new("a page is larger than any query"))?);
             let page: Result<Page, Error> = self.ask(query.clone()).await;
             let page = page.map_err(|error| self.refused(&error))?;
-            let seen = self.seen_all(&op.entities, &op.sights, page.items)?;
+            let mut seen = self.seen_all(&op.entities, &op.sights, page.items)?;
+            if let Some(test) = &untold {
+                seen.retain(|seen| is_kept(op, test, seen));
+            }
             passed_over |= seen.len() < page.read;
             room = room.saturating_sub(page.read);
             items.extend(seen);
@@ -275,6 +278,14 @@ impl Session<'_> {
                 Some(resume) if items.len() < most => query.goes_on(resume),
                 _ => return Ok((items, None)),
             }
+        }
+    }
+
+    /// The filter that items must pass which have what it asks for in their key alone.
+    fn untold(&self, op: &QueryOp) -> Result<Option<Condition>, Ended> {
+        match &op.keep {
+            Some(test) if !op.keep_told.is_empty() => Ok(self.filler().filter(test)?.flatten()),
+            _ => Ok(None),
         }
     }
 
@@ -301,6 +312,19 @@ impl Session<'_> {
             list,
         }
     }
+}
+
+/// Whether a filter keeps an item. The store has tested the others.
+fn is_kept(op: &QueryOp, test: &Condition, seen: &Seen) -> bool {
+    if !seen.assumed.iter().any(|name| op.keep_told.contains(name)) {
+        return true;
+    }
+    // A default that is not stored is not tested.
+    let mut item = seen.item.clone();
+    for name in seen.assumed.iter().filter(|name| !op.keep_told.contains(name)) {
+        item.remove(name);
+    }
+    holds(test, Some(&item))
 }
 
 /// A list that must be whole, and that too many items which have ended, or which a filter drops, keep from being read.

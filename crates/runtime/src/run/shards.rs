@@ -20,12 +20,15 @@ struct Shard {
     taken: Option<Resume>,
     /// The items that were read and not taken, in order, each with its place.
     rest: VecDeque<(Resume, Seen)>,
+    /// Where reading stopped, if the list was cut short here.
+    cut: Option<Resume>,
 }
 
 impl Shard {
     /// Where the list goes on here.
     fn place(&self) -> Option<&Resume> {
-        self.taken.as_ref().or(self.from.as_ref())
+        let cut = self.cut.as_ref().filter(|_| self.rest.is_empty());
+        cut.or(self.taken.as_ref()).or(self.from.as_ref())
     }
 
     /// Whether the next item here, or the place before it, has a sort key.
@@ -69,15 +72,16 @@ impl Session<'_> {
             }
             let mut query = Query { resume: from.clone(), ..query.clone() };
             let mut rest = VecDeque::new();
-            let (items, _) = self.range(op, &mut query, most, false).await?;
+            let (items, cut) = self.range(op, &mut query, most, op.paging.is_some()).await?;
             for seen in items {
                 let place = query.behind(&seen.item);
                 rest.push_back((place.map_err(|reason| self.refused(&reason.into()))?, seen));
             }
-            all.push(Shard { from, taken: None, rest });
+            all.push(Shard { from, taken: None, rest, cut });
         }
         let (items, last) = take(&mut all, wanted, direction);
-        let more = op.paging.is_some() && all.iter().any(|shard| !shard.rest.is_empty());
+        let more = |shard: &Shard| !shard.rest.is_empty() || shard.cut.is_some();
+        let more = op.paging.is_some() && all.iter().any(more);
         let next = match last.filter(|_| more) {
             Some(last) => Some(self.goes_on(&queries, &all, last)?),
             None => None,
@@ -102,26 +106,35 @@ impl Session<'_> {
     }
 }
 
-/// Takes the first items of all partitions; of two with one sort key, that of the partition with the lesser number.
+/// Takes the first items of all partitions; of two with one sort key, that of the partition with the lesser number. No
+/// item is taken behind the place where the list was cut short in a partition: others may lie between. The place behind
+/// the last item is told, or the place of the first cut, if that ends the page.
 fn take(
     all: &mut [Shard],
     wanted: usize,
     direction: Direction,
 ) -> (Vec<Seen>, Option<(usize, Resume)>) {
+    let order = |(a, one): &(&Text, usize), (b, other): &(&Text, usize)| {
+        let order = match direction {
+            Direction::Ascending => a.cmp(b),
+            Direction::Descending => b.cmp(a),
+        };
+        order.then_with(|| one.cmp(other))
+    };
+    let cuts = all.iter().enumerate().filter_map(|(at, shard)| Some((at, shard.cut.clone()?)));
+    let cut = cuts.min_by(|(at, a), (other, b)| order(&(sort_of(a), *at), &(sort_of(b), *other)));
     let (mut items, mut last) = (Vec::new(), None);
     while items.len() < wanted {
         let heads = all
             .iter()
             .enumerate()
             .filter_map(|(at, shard)| shard.rest.front().map(|(resume, _)| (sort_of(resume), at)));
-        let first = heads.min_by(|(a, one), (b, other)| {
-            let order = match direction {
-                Direction::Ascending => a.cmp(b),
-                Direction::Descending => b.cmp(a),
-            };
-            order.then_with(|| one.cmp(other))
+        let first = heads.min_by(order);
+        let first = first.filter(|first| match &cut {
+            Some((at, cut)) => order(first, &(sort_of(cut), *at)).is_le(),
+            None => true,
         });
-        let Some((_, at)) = first else { break };
+        let Some((_, at)) = first else { return (items, cut.or(last)) };
         let Some(shard) = all.get_mut(at) else { break };
         let Some((resume, seen)) = shard.rest.pop_front() else { break };
         items.push(seen);
