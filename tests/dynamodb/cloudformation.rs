@@ -75,7 +75,9 @@ fn the_template_of_a_document_is_its_table_and_its_upkeep() {
 fn a_table_made_from_the_template_is_as_it_should_be() {
     let held = |holds: &str| format!("type kind  index ByOwner {{ {holds} }}");
     on_each(|service| {
-        for table in ["type kind".to_owned(), held("holds keys"), held("holds keys, kind")] {
+        let removed = "type kind  ttl gone".to_owned();
+        for table in ["type kind".to_owned(), held("holds keys"), held("holds keys, kind"), removed]
+        {
             let (world, named) = (World::new(), format!("doors={}", unique("doors")));
             let text = std::fs::read_to_string(world.path().join("doors.md")).unwrap();
             world.write("doors.md", &text.replace("type kind", &table));
@@ -85,6 +87,8 @@ fn a_table_made_from_the_template_is_as_it_should_be() {
             let request_map = request.as_object_mut().unwrap();
             request_map.remove("PointInTimeRecoverySpecification").unwrap();
             let expiry = request_map.remove("TimeToLiveSpecification").unwrap();
+            let by = if table.contains("ttl gone") { "gone" } else { "expires" };
+            assert_eq!(expiry["AttributeName"], by);
             service.ask("CreateTable", &request);
             let table = &request["TableName"];
             let expiry = json!({"TableName": table, "TimeToLiveSpecification": expiry});

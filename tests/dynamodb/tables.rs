@@ -158,6 +158,27 @@ fn a_table_is_made_once_and_is_then_as_it_should_be() {
 }
 
 #[test]
+fn a_table_is_made_with_the_expiry_that_its_document_names() {
+    on_each(|service| {
+        let (world, named) = (World::new(), format!("doors={}", unique("doors")));
+        let text = std::fs::read_to_string(world.path().join("doors.md")).unwrap();
+        let remote = ["doors.md", "--endpoint", service.endpoint(), "--table", &named];
+        let run = |command: &str| world.run(&[&["table", command], &remote[..]].concat());
+        world.write("doors.md", &text.replace("type kind", "type kind  ttl gone"));
+        run("create").is(0, &["made table"]);
+        run("describe").is(0, &["expiry    on, by `gone`"]);
+        run("diff").is(0, &["is as it should be"]);
+        world.write("doors.md", &text);
+        let told = [
+            "time to live is by `gone`, not `expires`",
+            "AttributeName=gone",
+            "AttributeName=expires",
+        ];
+        run("diff").is(1, &told);
+    });
+}
+
+#[test]
 fn the_tables_of_several_documents_are_made_together() {
     on_each(|service| {
         let world = World::new();

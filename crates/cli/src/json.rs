@@ -47,6 +47,7 @@ pub fn model(model: &Model) -> Value {
         "table": {
             "name": model.table.name,
             "discriminator": model.table.discriminator,
+            "ttl": model.table.ttl,
             "key": key_names(&model.table.key),
             "indexes": model.indexes.iter().map(|index| json!({
                 "name": index.name,

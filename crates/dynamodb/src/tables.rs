@@ -91,7 +91,7 @@ impl DynamoDb {
     pub async fn create(&self, schema: &Schema) -> Result<bool, TableError> {
         let made = self.make(schema, |_| {}).await?;
         if made {
-            for problem in self.protect(&schema.name).await {
+            for problem in self.protect(&schema.name, EXPIRY_ATTRIBUTE).await {
                 tracing::warn!(table = %schema.name, "{problem}");
             }
         }
@@ -147,14 +147,14 @@ impl DynamoDb {
         }
     }
 
-    /// Turns on recovery and expiry, and returns what the service refuses. Some compatible services have neither, and
+    /// Turns on recovery, and expiry by an attribute, and returns what the service refuses. Some compatible services have neither, and
     /// can be used all the same.
-    pub async fn protect(&self, table: &str) -> Vec<String> {
+    pub async fn protect(&self, table: &str, ttl: &str) -> Vec<String> {
         let mut problems = Vec::new();
         if let Err(reason) = self.recover(table).await {
             problems.push(format!("no point-in-time recovery: {reason}"));
         }
-        if let Err(reason) = self.expire(table).await {
+        if let Err(reason) = self.expire(table, ttl).await {
             problems.push(format!("records that are over are not removed: {reason}"));
         }
         problems
@@ -171,10 +171,10 @@ impl DynamoDb {
         sent.map(drop).map_err(|error| TableError::of(&error))
     }
 
-    async fn expire(&self, table: &str) -> Result<(), TableError> {
+    async fn expire(&self, table: &str, ttl: &str) -> Result<(), TableError> {
         let expiry = TimeToLiveSpecification::builder()
             .enabled(true)
-            .attribute_name(EXPIRY_ATTRIBUTE)
+            .attribute_name(ttl)
             .build()
             .map_err(TableError::unmade)?;
         let asked = self.client.update_time_to_live().table_name(table);

@@ -423,3 +423,26 @@ fn a_transaction_has_room_for_what_the_runtime_adds() {
     assert!(told_of("POST", 100).contains(own), "{}", told_of("POST", 100));
     assert!(told_of("PUT", 101).contains("transaction: 101 legs"), "{}", told_of("PUT", 101));
 }
+
+// A transaction of more than 4 MB was answered 400 by the store, and the check said nothing.
+#[test]
+fn a_transaction_whose_items_are_too_large_together_is_refused() {
+    let book = |most: u32, waiver: &str| {
+        let text = format!(
+            "```contract\nsystem books\ntable Books {{ type kind }}\n\nentity Page \"PAGE\" {{\nPK = \"BOOK#{{bookId}}\"\n\
+             SK = \"PAGE#{{n:02}}\"\nbookId id, n int 0..99, text text(300000)\n}}\n\n\
+             contract B-1 \"Write\" {{\nPOST /books/{{bookId}}\n\
+             input pages list(1..{most}) of {{ n int 0..99, text text(300000) }} unique by n\nallow true\n{waiver}\
+             transact {{\neach page in pages {{\n\
+             put Page {{ bookId, n = page.n, text = page.text }} if absent else 409 there\n}}\n}}\nreturn 204\n\
+             consistency strong\nexpect 0 items\nrate 1/d\n}}\n```\n"
+        );
+        let all = told(&text);
+        all.into_iter().filter(|one| !one.starts_with("unused")).collect::<Vec<_>>()
+    };
+    assert_eq!(book(13, ""), NOTHING);
+    let refused = book(14, "");
+    let begins = "transaction: the items of this transaction can have 42";
+    assert!(refused.len() == 1 && refused.iter().all(|one| one.starts_with(begins)), "{refused:?}");
+    assert_eq!(book(14, "waive transaction \"pages are short\"\n"), NOTHING);
+}

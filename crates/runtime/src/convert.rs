@@ -8,7 +8,7 @@ use latchkey_table::{Item, KeyType, Text, Value};
 
 use crate::bug::Bug;
 use crate::evaluate::filled;
-use crate::expiry::{EXPIRES, second_of};
+use crate::expiry::second_of;
 use crate::plan::{Entity, InputType, Part, System};
 use crate::time;
 
@@ -71,7 +71,7 @@ impl System {
         }
         let end = entity.end.as_ref().and_then(|end| whole.get(&end.attribute)?.as_text());
         if let Some(second) = end.and_then(|end| second_of(end)) {
-            item.insert(Text::const_new(EXPIRES), Value::from(second));
+            item.insert(self.ttl.clone(), Value::from(second));
         }
         Ok(item)
     }

@@ -1,15 +1,12 @@
 //! Items that end: from its end on an item counts as absent, whether or not it has been removed.
 //!
-//! An item ends at the instant in one of its attributes. Beside it stands [`EXPIRES`], in seconds, by which a store
+//! An item ends at the instant in one of its attributes. Beside it stands the table's `ttl`, in seconds, by which a store
 //! removes the item some time later. No read and no condition looks at that, except for the records of calls, which
 //! have no other end.
 
 use latchkey_table::{Comparator, Condition, Item, Operand, Path, Text, Value};
 
 use crate::time;
-
-/// The attribute by which a store removes an item: DynamoDB's own expiry reads it.
-pub(crate) const EXPIRES: &str = latchkey_value::name::EXPIRY_ATTRIBUTE;
 
 /// The attribute that holds the end of the items of an entity.
 #[derive(Debug)]

@@ -13,7 +13,7 @@ use sha2::{Digest, Sha256};
 use crate::answer::{Answer, NO_CONTENT};
 use crate::bug::Damage;
 use crate::evaluate::Inputs;
-use crate::expiry::{self, EXPIRES};
+use crate::expiry;
 use crate::json;
 use crate::plan::{Contract, System};
 use latchkey_model::model::Place;
@@ -132,11 +132,11 @@ impl Named {
     pub(crate) fn read(&self, system: &System, item: &Item) -> Result<Option<Recorded>, Damage> {
         let text = |name: &str| item.get(name).and_then(Value::as_text).map(|text| text.as_str());
         let number = |name: &str| item.get(name).and_then(Value::as_number)?.to_i64();
-        let missing = |name: &'static str| Damage::Missing(Text::const_new(name));
+        let missing = |name: &str| Damage::Missing(name.into());
         if text(&system.discriminator) != Some(TYPE) {
             return Err(Damage::OtherType);
         }
-        let expires = number(EXPIRES).ok_or_else(|| missing(EXPIRES))?;
+        let expires = number(&system.ttl).ok_or_else(|| missing(&system.ttl))?;
         if expires <= self.now_seconds {
             return Ok(None);
         }
@@ -225,9 +225,9 @@ impl<V: Datum> Written<V> {
         let mut item: Map<V> = names.item(&self.key);
         item.insert(system.discriminator.clone(), Value::from(TYPE));
         item.insert("given", self.given.clone());
-        item.insert(EXPIRES, self.expires.clone());
+        item.insert(system.ttl.clone(), self.expires.clone());
         let absent = Condition::Absent(Path::attribute(names.partition.name.clone()));
-        let condition = Condition::Or(vec![absent, expiry::over(EXPIRES, self.now.clone())]);
+        let condition = Condition::Or(vec![absent, expiry::over(&system.ttl, self.now.clone())]);
         Put { table: system.own_table.clone(), item, condition: Some(condition) }
     }
 }

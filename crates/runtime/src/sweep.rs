@@ -8,7 +8,7 @@ use latchkey_value::limits::ENDED_SECONDS_KEPT;
 use tokio::time::Instant;
 
 use crate::call::CALL_TIME_MAX;
-use crate::expiry::{EXPIRES, over};
+use crate::expiry::over;
 use crate::idempotency::PARTITION;
 use crate::plan::{Part, System};
 
@@ -56,12 +56,12 @@ pub async fn sweep(
     let scanned = backend.scan(scan, deadline()).await?;
     let mut removed = 0;
     for item in &scanned.items {
-        let expires = item.get(EXPIRES).and_then(Value::as_number).and_then(|n| n.to_i64());
+        let expires = item.get(&system.ttl).and_then(Value::as_number).and_then(|n| n.to_i64());
         if expires.is_none_or(|expires| expires > due) {
             continue;
         }
         // It may have been written anew since it was read.
-        let condition = Some(over(EXPIRES, due.into()));
+        let condition = Some(over(&system.ttl, due.into()));
         let key = table.key_of(item)?;
         let delete = Delete { table: Arc::clone(table), key, condition };
         match backend.ask::<Wrote>(delete, deadline()).await {

@@ -156,6 +156,15 @@ const SNIPPETS = {
       ["role", "storage.type.role"],
     ],
   ],
+  "the attribute by which items are removed": [
+    "table Shop { type kind  ttl expires_at }",
+    [
+      ["type", "storage.modifier.type"],
+      ["kind", "variable.other.property"],
+      ["ttl", "storage.modifier.ttl"],
+      ["expires_at", "variable.other.property"],
+    ],
+  ],
   "an index that holds a part": [
     "table Shop {\n  index ByDay { PK day  SK at holds keys, total, // and\n    kind }\n}",
     [

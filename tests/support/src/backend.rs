@@ -102,7 +102,8 @@ fn keep(endpoint: &str, table: &str) {
         }
         let told = ask("DescribeTimeToLive", &json!({"TableName": name}));
         if told["TimeToLiveDescription"]["TimeToLiveStatus"] == "ENABLED" {
-            let off = json!({"AttributeName": "expires", "Enabled": false});
+            let attribute = &told["TimeToLiveDescription"]["AttributeName"];
+            let off = json!({"AttributeName": attribute, "Enabled": false});
             ask("UpdateTimeToLive", &json!({"TableName": name, "TimeToLiveSpecification": off}));
         }
     }

@@ -10,6 +10,8 @@ pub struct Table {
     pub name: Name,
     /// The attribute that tells entities apart.
     pub discriminator: Option<Name>,
+    /// The attribute by which the table removes items, where it names one.
+    pub ttl: Option<Name>,
     /// The attributes that hold its key, where it names them.
     pub keys: Vec<KeyName>,
     /// Its indexes, where it lists them.

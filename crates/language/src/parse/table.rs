@@ -20,22 +20,30 @@ impl Parser<'_> {
     pub(super) fn table(&mut self) -> Read<Table> {
         let start = self.advance().span;
         let name = self.table_name("the table's name", "a table", NAME_BYTES)?;
-        let (mut discriminator, mut keys, mut indexes) = (None, Vec::new(), Vec::new());
+        let (mut discriminator, mut ttl, mut keys, mut indexes) =
+            (None, None, Vec::new(), Vec::new());
         self.braces(Resume::Line, |parser| {
             if parser.eat_word("type") {
                 discriminator = Some(parser.name("the attribute that tells entities apart")?);
+            } else if parser.eat_word("ttl") {
+                let name = parser.name("the attribute by which the table removes items")?;
+                let span = name.span;
+                if ttl.replace(name).is_some() {
+                    let twice = Diagnostic::new(Rule::Syntax, span, "a second `ttl` of one table");
+                    parser.diagnostics.push(twice.help("a table removes items by one attribute"));
+                }
             } else if parser.is_word("PK") || parser.is_word("SK") {
                 keys.push(parser.key_name()?);
             } else if parser.is_word("index") {
                 indexes.push(parser.table_index()?);
             } else {
                 let what = "`type` and the name of the attribute that tells entities apart, `PK` or `SK` and the \
-                            name of a key, or `index`";
+                            name of a key, `ttl` and the name of the attribute by which items are removed, or `index`";
                 return Err(parser.expected(what));
             }
             Ok(())
         })?;
-        Ok(Table { name, discriminator, keys, indexes, span: start.to(self.last_span()) })
+        Ok(Table { name, discriminator, ttl, keys, indexes, span: start.to(self.last_span()) })
     }
 
     fn table_index(&mut self) -> Read<TableIndex> {

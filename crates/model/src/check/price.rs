@@ -2,7 +2,6 @@
 //! `Idempotency-Key` comes on top.
 
 use latchkey_value::limits::{ENDED_ITEMS_MAX, INDEXES_MAX, QUERY_BYTES_MAX};
-use latchkey_value::name::EXPIRY_ATTRIBUTE;
 use latchkey_value::{Capacity, Consistency};
 
 use super::size::{item_bytes_max, read_bytes_max, record_bytes_max};
@@ -208,7 +207,7 @@ fn index_writes(model: &Model, entity: &Entity, index: &IndexShape, leg: &Leg) -
         let mut changed = given.chain(leg.removes.iter().map(String::as_str));
         let by = By::Index(index.index);
         changed.any(|name| {
-            let expiry = entity.is_end(name) && model.has(by, EXPIRY_ATTRIBUTE);
+            let expiry = entity.is_end(name) && model.has(by, &model.table.ttl);
             parts.contains(&name) || model.has(by, name) || expiry
         })
     };

@@ -1,6 +1,6 @@
 //! The greatest size of items, by their declarations. An attribute without a declared bound counts with its least size.
 
-use latchkey_value::name::{EXPIRY_ATTRIBUTE, INCARNATION_ATTRIBUTE, INCARNATION_BYTES_MAX};
+use latchkey_value::name::{INCARNATION_ATTRIBUTE, INCARNATION_BYTES_MAX};
 use latchkey_value::time::DATE_BYTES;
 use latchkey_value::{Format, id};
 
@@ -60,7 +60,7 @@ fn parts<'a>(model: &'a Model, entity: &'a Entity) -> Vec<(&'a str, usize)> {
         parts.push((INCARNATION_ATTRIBUTE, INCARNATION_BYTES_MAX));
     }
     if entity.is_expiring() {
-        parts.push((EXPIRY_ATTRIBUTE, EXPIRY_BYTES));
+        parts.push((&model.table.ttl, EXPIRY_BYTES));
     }
     parts
 }

@@ -2,9 +2,11 @@
 
 use latchkey_language::{Diagnostic, Rule};
 use latchkey_value::Number;
+use latchkey_value::limits::{ITEM_BYTES_MAX, TRANSACTION_BYTES_MAX};
 
 use super::Report;
 use super::flow::{Group, Placed, groups, within};
+use super::size::item_bytes_max;
 use super::truth::{Passed, plain};
 use crate::model::{
     Contract, Each, Expr, ExprKind, Given, Method, Model, Op, Step, StepKind, TextPiece, Trigger,
@@ -21,6 +23,7 @@ pub(super) fn check(model: &Model, report: &mut Report) {
         for group in groups(model, contract) {
             let StepKind::Transact(steps) = &group.step.kind else { continue };
             size(contract, &group, steps, report);
+            bytes(model, &group, steps, report);
             collisions(model, &group, report);
         }
     }
@@ -69,6 +72,37 @@ fn size(contract: &Contract, group: &Group<'_>, steps: &[Step], report: &mut Rep
     let fixed = count + added > LEGS_MAX_STORE || count == 0;
     let waivers = if fixed { &[] } else { &group.step.waivers[..] };
     report.raise(diagnostic, waivers);
+}
+
+/// A transaction whose items are too large together.
+fn bytes(model: &Model, group: &Group<'_>, steps: &[Step], report: &mut Report) {
+    let bytes = most_bytes(model, steps);
+    if bytes <= TRANSACTION_BYTES_MAX {
+        return;
+    }
+    let message = format!(
+        "the items of this transaction can have {bytes} bytes together; the most is {TRANSACTION_BYTES_MAX}"
+    );
+    let diagnostic = Diagnostic::new(Rule::Transaction, group.step.span, message)
+        .why("each item may be as large as it is declared, and the store refuses all of them: 400")
+        .help("lower the bounds of what is large, or write fewer items at once");
+    report.raise(diagnostic, &group.step.waivers);
+}
+
+/// The most bytes that the items of all writes can have. No item is larger than a store takes.
+fn most_bytes(model: &Model, steps: &[Step]) -> usize {
+    let bytes = |step: &Step| match &step.kind {
+        StepKind::Write(leg) => {
+            item_bytes_max(model, &model.entities[leg.entity]).min(ITEM_BYTES_MAX)
+        }
+        StepKind::When(_, yes, no) => most_bytes(model, yes).max(most_bytes(model, no)),
+        StepKind::Each(each) => {
+            let times = usize::try_from(each.most).unwrap_or(usize::MAX);
+            most_bytes(model, &each.body).saturating_mul(times)
+        }
+        _ => 0,
+    };
+    steps.iter().map(bytes).fold(0, usize::saturating_add)
 }
 
 /// The most legs that can happen at once.

@@ -4,7 +4,6 @@ use std::collections::HashMap;
 
 use latchkey_language::{Diagnostic, Name, Rule, Span, Spanned};
 use latchkey_value::limits::{PROJECTED_INDEX_MAX, PROJECTED_MAX};
-use latchkey_value::name::EXPIRY_ATTRIBUTE;
 
 use super::{Lowering, suggestion};
 use crate::model::{
@@ -68,7 +67,7 @@ fn unknown(model: &Model, index: IndexId, name: &Name) -> Option<Diagnostic> {
     let entities =
         || model.entities.iter().filter(|entity| entity.place(By::Index(index)).is_some());
     let known = model.table.discriminator == name.node
-        || name.node == EXPIRY_ATTRIBUTE
+        || name.node == model.table.ttl
         || entities().any(|entity| entity.attribute(&name.node).is_some());
     if known {
         return None;

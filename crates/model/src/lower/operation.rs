@@ -6,8 +6,8 @@ use latchkey_language::{Diagnostic, Name, Rule, Span};
 use super::Lowering;
 use super::scope::Scope;
 use crate::model::{
-    Batch, BatchBy, BindingId, By, EntityId, Facts, Kind, Limit, Order, Query, Range, Read,
-    StepKind, Strong, Template, Verb, What,
+    Batch, BatchBy, BindingId, By, EntityId, Expr, ExprKind, Facts, Kind, Limit, Order, Query,
+    Range, Read, StepKind, Strong, Template, TextPiece, Verb, What,
 };
 use crate::types::Type;
 
@@ -432,13 +432,28 @@ impl Lowering {
                 };
             }
             Written::BeginsWith(left, prefix) if part(left) == Some(false) => {
-                query.range = Range::BeginsWith(self.sure(prefix, scope, None));
+                let prefix = self.sure(prefix, scope, None);
+                self.begins_with_something(&prefix);
+                query.range = Range::BeginsWith(prefix);
             }
             Written::Between(left, low, high) if part(left) == Some(false) => {
                 let (low, high) = (self.sure(low, scope, None), self.sure(high, scope, None));
                 query.range = Range::Between(low, high);
             }
             _ => query.filters.push(condition.span),
+        }
+    }
+
+    /// Refuses a beginning without a character: no table takes it for a key.
+    fn begins_with_something(&mut self, prefix: &Expr) {
+        if let ExprKind::Text(pieces) = &prefix.kind
+            && pieces
+                .iter()
+                .all(|piece| matches!(piece, TextPiece::Literal(text) if text.is_empty()))
+        {
+            let message = "every key begins so, and a table refuses the empty text";
+            let help = "leave the condition out: the query then reads the whole partition";
+            self.report(Diagnostic::new(Rule::Type, prefix.span, message).help(help));
         }
     }
 }

@@ -12,9 +12,12 @@ use crate::model::Trigger;
 /// What each attribute holds that the table uses for itself.
 pub(super) struct Reserved(BTreeMap<String, String>);
 
+/// What the attribute holds by which a table removes items.
+const EXPIRY: &str = "the second from which on DynamoDB may remove the item (TTL)";
+
 impl Default for Reserved {
     fn default() -> Reserved {
-        let expiry = "the second from which on DynamoDB may remove the item (TTL)".to_owned();
+        let expiry = EXPIRY.to_owned();
         let made = "what tells the item from another in its place".to_owned();
         Reserved(BTreeMap::from([
             (EXPIRY_ATTRIBUTE.to_owned(), expiry),
@@ -58,6 +61,13 @@ impl Lowering {
             let diagnostic = taken(name, what);
             self.report(diagnostic.help("choose another name"));
         }
+    }
+
+    /// Reserves the attribute by which the table removes items, in the place of the usual one.
+    pub(super) fn reserve_ttl(&mut self, name: &Name) {
+        self.reserved.0.remove(EXPIRY_ATTRIBUTE);
+        self.not_reserved(name);
+        self.reserved.0.entry(name.node.clone()).or_insert_with(|| EXPIRY.to_owned());
     }
 
     /// Reserves the attribute that tells entities apart, under a name that is not reserved for anything else.

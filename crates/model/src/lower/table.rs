@@ -4,7 +4,7 @@ use latchkey_language::ast::{self, ClauseKind, KeyPart};
 use latchkey_language::{Diagnostic, Name, Rule};
 
 use latchkey_value::limits::TABLE_NAME_BYTES;
-use latchkey_value::name::OWN_TABLE_SUFFIX;
+use latchkey_value::name::{EXPIRY_ATTRIBUTE, OWN_TABLE_SUFFIX};
 
 use super::reserved::taken;
 use super::{Lowering, suggestion};
@@ -17,6 +17,9 @@ use crate::types::Type;
 impl Lowering {
     /// Takes in the table and the indexes that it lists.
     pub(super) fn table(&mut self, declared: &ast::Table) {
+        if let Some(name) = &declared.ttl {
+            self.reserve_ttl(name);
+        }
         let key = self.key_names(&declared.keys, None);
         let named = |keys: &[ast::KeyName]| !keys.is_empty();
         self.names_keys =
@@ -34,6 +37,10 @@ impl Lowering {
         self.model.table = Table {
             name: declared.name.node.clone(),
             discriminator: discriminator.map_or_else(String::new, |name| name.node.clone()),
+            ttl: declared
+                .ttl
+                .as_ref()
+                .map_or_else(|| EXPIRY_ATTRIBUTE.to_owned(), |name| name.node.clone()),
             key,
         };
         for index in &declared.indexes {

@@ -13,6 +13,8 @@ pub struct Table {
     pub name: String,
     /// The attribute that tells entities apart.
     pub discriminator: String,
+    /// The attribute by which a store removes items: a number of seconds.
+    pub ttl: String,
     /// The attributes that hold an item's key.
     pub key: KeyNames,
 }

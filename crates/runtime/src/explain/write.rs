@@ -2,9 +2,7 @@
 
 use latchkey_model::model::Verb;
 use latchkey_table::render::TransactWriteItem;
-use latchkey_table::{
-    Action, Consistency, Expression, Get, Key, Leg, Map, Request, Returning, Text,
-};
+use latchkey_table::{Action, Consistency, Expression, Get, Key, Leg, Map, Request, Returning};
 
 use super::scope::{Bindings, Bound, Way};
 use super::symbol::{Joined, Presence, Symbol};
@@ -185,13 +183,13 @@ fn key_of(leg: &Leg<Symbol>) -> Option<&Key<Joined>> {
 /// What becomes of values that are absent.
 fn notes(ways: &[LegWay]) -> Vec<String> {
     let Some(Way { made: leg, .. }) = ways.first() else { return Vec::new() };
-    let values: Vec<(&Text, &Symbol)> = match leg {
-        Leg::Put(put) => put.item.iter().collect(),
+    let values: Vec<(String, &Symbol)> = match leg {
+        Leg::Put(put) => put.item.iter().map(|(name, value)| (name.to_string(), value)).collect(),
         Leg::Update(update) => update
             .actions
             .iter()
             .filter_map(|action| match action {
-                Action::Set(path, Expression::Value(value)) => Some((path.root(), value)),
+                Action::Set(path, Expression::Value(value)) => Some((path.to_string(), value)),
                 _ => None,
             })
             .collect(),
@@ -205,9 +203,9 @@ fn notes(ways: &[LegWay]) -> Vec<String> {
     let [absent, maybe, maybe_null] = &mut names;
     for (name, value) in values {
         match value {
-            Symbol::Named(named) if named.given == Presence::Maybe => maybe.push(name.to_string()),
+            Symbol::Named(named) if named.given == Presence::Maybe => maybe.push(name),
             Symbol::Named(named) if named.given == Presence::MaybeNull => {
-                maybe_null.push(name.to_string());
+                maybe_null.push(name);
             }
             value => absent.extend_from_slice(value.absent()),
         }

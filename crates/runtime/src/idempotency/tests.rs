@@ -86,7 +86,7 @@ fn a_record_counts_for_a_day_to_the_second() {
         let condition = record(&system, &later).condition.unwrap();
         assert_eq!(holds(&condition, Some(&item)), !counts, "after {after} ms");
         assert_eq!(
-            holds(&expiry::over(EXPIRES, (NOW + after).div_euclid(1000).into()), Some(&item)),
+            holds(&expiry::over("expires", (NOW + after).div_euclid(1000).into()), Some(&item)),
             !counts
         );
     }
@@ -99,7 +99,7 @@ fn what_is_no_record_says_nothing() {
     let call = named(&system, "ann", Some("d"), "", "k", NOW);
     let whole = record(&system, &call).item;
     assert!(call.read(&system, &Item::new()).is_err());
-    for name in ["given", "status", "body", EXPIRES] {
+    for name in ["given", "status", "body", "expires"] {
         let mut item = whole.clone();
         item.remove(name);
         assert!(call.read(&system, &item).is_err(), "without its {name}");

@@ -57,6 +57,8 @@ pub struct System {
     /// Where Latchkey keeps its own items: in the same table, or beside it if its key is not of two texts.
     pub(crate) own_table: Arc<Schema>,
     pub(crate) discriminator: Text,
+    /// The attribute by which a store removes items, of its own table too.
+    pub(crate) ttl: Text,
     roles: Vec<Text>,
     pub(crate) entities: Entities,
     pub(crate) contracts: Vec<Contract>,
@@ -219,6 +221,7 @@ impl System {
             table,
             own_table,
             discriminator: Text::from(model.table.discriminator.as_str()),
+            ttl: Text::from(model.table.ttl.as_str()),
             roles: model.roles.iter().map(|role| role.name.as_str().into()).collect(),
             entities,
             contracts,
@@ -288,6 +291,11 @@ impl System {
     pub fn tables(&self) -> impl Iterator<Item = &Arc<Schema>> {
         let apart = !Arc::ptr_eq(&self.table, &self.own_table);
         std::iter::once(&self.table).chain(apart.then_some(&self.own_table))
+    }
+
+    /// The attribute by which a store removes items of its tables.
+    pub fn ttl(&self) -> &str {
+        &self.ttl
     }
 
     /// The attributes that hold a key and are neither the type nor an attribute of an entity.

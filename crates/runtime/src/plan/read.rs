@@ -129,19 +129,10 @@ impl Planner<'_> {
             (Some(through), Some(partition)) => Some(self.shards(through, partition)?),
             _ => None,
         };
-        let mut code = |expr: &Expr| self.expressions.code(expr);
-        let range = match &query.range {
-            Range::All => Bounds::All,
-            Range::Equal(text) => Bounds::Equal(code(text)?),
-            Range::BeginsWith(text) => Bounds::BeginsWith(code(text)?),
-            Range::Between(low, high) => Bounds::Between(code(low)?, code(high)?),
-            Range::Side { below, inclusive, bound } => {
-                Bounds::Side { below: *below, inclusive: *inclusive, bound: code(bound)? }
-            }
-        };
-        let keep = query.keep.as_ref().map(&mut code).transpose()?;
+        let range = self.bounds(&query.range)?;
         let keep_told = self.told_in(query, read.entity, &sights);
         let mut code = |expr: &Expr| self.expressions.code(expr);
+        let keep = query.keep.as_ref().map(&mut code).transpose()?;
         let reading = query.reading.map(usize::try_from).transpose();
         let reading = reading.map_err(|_| Unplanned::new("a filter reads more than memory has"))?;
         let partition = partition.map(&mut code).transpose()?;
@@ -179,6 +170,20 @@ impl Planner<'_> {
             paging,
             items_max,
             failure,
+        })
+    }
+
+    /// The range of the sort key.
+    fn bounds(&mut self, range: &Range) -> Planned<Bounds> {
+        let mut code = |expr: &Expr| self.expressions.code(expr);
+        Ok(match range {
+            Range::All => Bounds::All,
+            Range::Equal(text) => Bounds::Equal(code(text)?),
+            Range::BeginsWith(text) => Bounds::BeginsWith(code(text)?),
+            Range::Between(low, high) => Bounds::Between(code(low)?, code(high)?),
+            Range::Side { below, inclusive, bound } => {
+                Bounds::Side { below: *below, inclusive: *inclusive, bound: code(bound)? }
+            }
         })
     }
 

@@ -8,7 +8,6 @@ use super::condition::is_stored;
 use super::{Filler, KeyOf};
 use crate::bug::Bug;
 use crate::evaluate::{Fault, KeyText, Maybe, Values};
-use crate::expiry::EXPIRES;
 use crate::plan::{self, Assign, AttributePart, Code, Entity, Part, Sign};
 
 /// The actions of an update, and the item they leave where that can be told.
@@ -53,7 +52,7 @@ impl<S: Values> Filler<'_, S> {
             && let Some(end) = item.get(&end.attribute)
         {
             let second = self.scope.second(end)?;
-            item.insert(Text::const_new(EXPIRES), second);
+            item.insert(self.system.ttl.clone(), second);
         }
         for (name, text) in self.index_keys(leg, &item)? {
             if let Some(text) = text {
@@ -135,7 +134,7 @@ impl<S: Values> Filler<'_, S> {
         actions: &mut Vec<Action<S::Value>>,
     ) -> Result<(), Fault> {
         let Some(end) = &entity.end else { return Ok(()) };
-        let expires = Text::const_new(EXPIRES);
+        let expires = self.system.ttl.clone();
         match actions.iter().find(|action| *action.target() == end.attribute) {
             None => {}
             Some(Action::Set(_, Expression::Value(end))) => {

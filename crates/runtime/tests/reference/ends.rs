@@ -342,6 +342,24 @@ fn explain_shows_what_an_end_adds() {
     }
 }
 
+// "`ttl expires_at` names the attribute by which DynamoDB removes items that end"
+#[tokio::test]
+async fn a_table_names_the_attribute_by_which_its_items_are_removed() {
+    let text = document(MARKS);
+    assert!(text.contains("{ type kind }"), "{text}");
+    let text = text.replace("{ type kind }", "{ type kind  ttl gone }");
+    let system = System::read(&text).unwrap();
+    let told = latchkey_runtime::explain(&system, "PUT").unwrap().to_string();
+    assert!(told.contains("\"gone\"") && !told.contains("\"expires\""), "{told}");
+    let named = |name: &str| broken(&MARKS.replace("shelf id,", &format!("shelf id, {name} id?,")));
+    assert_eq!(named("gone"), [""; 0]);
+    let reserved = named("expires");
+    assert!(reserved.iter().any(|one| one.contains("`expires` is reserved")), "{reserved:?}");
+    let checked = latchkey_model::check(&text.replace("shelf id,", "shelf id, gone id?,"));
+    let told = checked.diagnostics.iter().map(|one| one.message.clone()).collect::<Vec<_>>();
+    assert!(told.iter().any(|one| one.contains("`gone` is reserved")), "{told:?}");
+}
+
 #[test]
 fn what_cannot_end_is_refused() {
     let entity = |members: &str| {

@@ -2,7 +2,6 @@
 
 use latchkey_runtime::System;
 use latchkey_table::{KeyAttribute, KeyNames, Schema};
-use latchkey_value::name::EXPIRY_ATTRIBUTE;
 
 /// The most of a system's name that goes into a logical id.
 const ID_CHARS_MAX: usize = 200;
@@ -18,7 +17,7 @@ pub(super) fn template(systems: &[System]) -> String {
         for (part, schema) in ["", "-latchkey"].into_iter().zip(system.tables()) {
             let id = logical_id(&format!("{}{part}", system.name()), &ids);
             yaml.line(1, &format!("{id}:"));
-            yaml.table(schema);
+            yaml.table(schema, system.ttl());
             ids.push(id);
         }
     }
@@ -52,7 +51,7 @@ impl Yaml {
         self.text.push('\n');
     }
 
-    fn table(&mut self, schema: &Schema) {
+    fn table(&mut self, schema: &Schema, ttl: &str) {
         self.line(2, "Type: AWS::DynamoDB::Table");
         // A table that is removed from the template is not deleted.
         self.line(2, "DeletionPolicy: Retain");
@@ -63,7 +62,7 @@ impl Yaml {
         self.line(3, "PointInTimeRecoverySpecification:");
         self.line(4, "PointInTimeRecoveryEnabled: true");
         self.line(3, "TimeToLiveSpecification:");
-        self.line(4, &format!("AttributeName: {}", text(EXPIRY_ATTRIBUTE)));
+        self.line(4, &format!("AttributeName: {}", text(ttl)));
         self.line(4, "Enabled: true");
         self.line(3, "AttributeDefinitions:");
         for KeyAttribute { name, value_type } in schema.typed_key_attributes() {

@@ -3,7 +3,6 @@
 use latchkey_dynamodb::Mismatch;
 use latchkey_runtime::System;
 use latchkey_table::{Index, KeyAttribute, Projection, Schema};
-use latchkey_value::name::EXPIRY_ATTRIBUTE;
 
 use crate::storage::{bare, quoted};
 
@@ -53,7 +52,7 @@ impl Remedies<'_> {
 
     /// Turns expiry on.
     pub(super) fn expiry(&self) -> String {
-        self.time_to_live(true, EXPIRY_ATTRIBUTE)
+        self.time_to_live(true, self.system.ttl())
     }
 
     /// Turns expiry by another attribute off.

@@ -6,7 +6,6 @@ use std::time::{Duration, Instant};
 use latchkey_dynamodb::{Description, DynamoDb, Mismatch, Setting, TableError};
 use latchkey_runtime::System;
 use latchkey_table::Schema;
-use latchkey_value::name::EXPIRY_ATTRIBUTE;
 
 use super::remedy::Remedies;
 use super::systems;
@@ -89,7 +88,7 @@ impl Work {
         });
         match made.await {
             Ok(true) => {
-                let problems = service.protect(table).await;
+                let problems = service.protect(table, system.ttl()).await;
                 println!("{name}: made table `{table}`");
                 for problem in problems {
                     eprintln!("{name}: {problem}");
@@ -154,8 +153,9 @@ impl Work {
                 told.push("records that are over are not removed: time to live is off".to_owned());
                 remedies_told.push(remedies.expiry());
             }
-            Setting::On(attribute) if attribute != EXPIRY_ATTRIBUTE => {
-                told.push(format!("time to live is by `{attribute}`, not `{EXPIRY_ATTRIBUTE}`"));
+            Setting::On(attribute) if attribute != system.ttl() => {
+                let ttl = system.ttl();
+                told.push(format!("time to live is by `{attribute}`, not `{ttl}`"));
                 remedies_told.extend([remedies.no_expiry(&attribute), remedies.expiry()]);
             }
             Setting::On(_) | Setting::Unknown(_) => {}
