@@ -201,8 +201,8 @@ entity Line "LINE" {
 }
 entity Copy "COPY" view of Line {
   PK = "COPY#{lineId}"
-  SK = "COPY"
-  copies lineId, price, day
+  SK = "{day}#{sort}"
+  copies lineId, price, day, sort
   cents int = round(price * 100)
 }
 contract PUT "Put" {
@@ -244,7 +244,7 @@ async fn a_default_is_computed_from_what_is_put() {
     assert_eq!(told["note"], "a for 4.5, none-at-all");
     let item = world.stored("LINES#2026-02-26", "Line#A").expect("it is stored there");
     assert_eq!(item.get("ByRankSK").unwrap().as_text().unwrap(), "92#A");
-    assert_eq!(world.attribute("COPY#A", "COPY", "cents").as_deref(), Some("150"));
+    assert_eq!(world.attribute("COPY#A", "2026-02-26#Line", "cents").as_deref(), Some("150"));
     let told = world.ok("PUT", r#"{"lineId": "B", "price": 1.25}"#).await;
     assert_eq!(told["total"].to_string(), "2.5");
     assert_eq!(told["note"], "given");
