@@ -3,7 +3,7 @@
 //!
 //! An item *belongs* to another if its key holds the whole key of the other, and it is only put where the other is there.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use latchkey_language::{Diagnostic, Rule, Span};
 
@@ -16,11 +16,13 @@ use crate::types::Type;
 
 pub(super) fn check(model: &Model, report: &mut Report) {
     let writes = Writes::new(model);
+    let read = entities_read(model);
     let mut parents: HashMap<EntityId, Option<Parent<'_>>> = HashMap::new();
     for (_, group) in writes.all() {
         for placed in group.legs.iter().filter(|placed| placed.leg.verb == Verb::Delete) {
             let id = placed.leg.entity;
-            let parent = parents.entry(id).or_insert_with(|| Parent::new(model, &writes, id));
+            let parent =
+                parents.entry(id).or_insert_with(|| Parent::new(model, &writes, &read, id));
             let Some(parent) = parent else { continue };
             if stays_closed(model, &writes, group, placed) || is_counted(model, group, placed) {
                 continue;
@@ -46,7 +48,12 @@ struct Parent<'a> {
 }
 
 impl<'a> Parent<'a> {
-    fn new(model: &'a Model, writes: &Writes<'a>, id: EntityId) -> Option<Parent<'a>> {
+    fn new(
+        model: &'a Model,
+        writes: &Writes<'a>,
+        read: &HashSet<EntityId>,
+        id: EntityId,
+    ) -> Option<Parent<'a>> {
         let entity = &model.entities[id];
         if entity.view_of.is_some() {
             return None;
@@ -65,7 +72,7 @@ impl<'a> Parent<'a> {
         });
         let children: Vec<EntityId> = others
             .map(|(other, _)| other)
-            .filter(|child| belongs(model, writes, *child, id) && is_read(model, *child))
+            .filter(|child| read.contains(child) && belongs(model, writes, *child, id))
             .collect();
         (!children.is_empty()).then_some(Parent { children, made, entity })
     }
@@ -164,13 +171,13 @@ fn is_attribute<'a>(group: &Group<'a>, value: &'a Expr, item: BindingId, name: &
         if *other == item && read == name)
 }
 
-/// Whether a contract reads items of an entity: nobody meets those that no contract reads.
-fn is_read(model: &Model, entity: EntityId) -> bool {
-    model.contracts.iter().any(|contract| {
-        let mut found = false;
-        each_read(contract, |read, _| found |= read.entities().any(|other| other == entity));
-        found
-    })
+/// The entities of which a contract reads items: nobody meets those that no contract reads.
+fn entities_read(model: &Model) -> HashSet<EntityId> {
+    let mut found = HashSet::new();
+    for contract in &model.contracts {
+        each_read(contract, |read, _| found.extend(read.entities()));
+    }
+    found
 }
 
 /// Whether something stays behind with the deleted item that is asked for, or made, wherever an item is made again.
