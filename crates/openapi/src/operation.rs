@@ -108,7 +108,7 @@ impl Operation<'_> {
             let size = size.with("default", i64::from(page.size));
             let size = described(size, Some("How many items a page has.".to_owned()));
             all.push(self.query_parameter(page.sized_by, size, false, components));
-            let cursor = Object::new().with("type", "string").with(
+            let cursor = Object::new().with("type", "string").with("minLength", 1i64).with(
                 "description",
                 "The `nextCursor` of the page before. All other inputs stay the same.",
             );

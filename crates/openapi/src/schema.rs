@@ -8,7 +8,7 @@ use crate::json::{Json, Object};
 use crate::pattern::pattern;
 
 /// The characters of an id.
-pub(crate) const ID_PATTERN: &str = "^[A-Za-z0-9._:@|-]{1,128}$";
+const ID_PATTERN: &str = "^[A-Za-z0-9._:@|-]{1,128}$";
 
 /// The first character of a ULID holds three bits.
 pub(crate) const ULID_PATTERN: &str = "^[0-7][0-9A-HJKMNP-TV-Z]{25}$";

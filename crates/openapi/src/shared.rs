@@ -2,7 +2,7 @@
 
 use crate::json::{Json, Object};
 use crate::names::FIELD_ERROR;
-use crate::schema::{ID_PATTERN, list, object, reference};
+use crate::schema::{list, object, reference};
 
 /// A header of a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -38,42 +38,40 @@ impl Sent {
                 .with("maxLength", 257i64)
                 .with("pattern", r#"^(?:"[ -~]{1,255}"|[!#-~](?:[ -~]{0,253}[!#-~])?)$"#)
         };
-        let (name, description, schema, example) = match self {
+        let (name, description, schema) = match self {
             Sent::IdempotencyKey | Sent::RequiredIdempotencyKey => (
                 "Idempotency-Key",
-                "A name for this call, 1 to 255 characters. A second call with the same key and body gets the first \
-                 answer.",
+                "A name for this call, 1 to 255 characters, such as a UUID. A second call with the same key and body \
+                 gets the first answer; with another body, it is refused.",
                 key(),
-                "8e03978e-40d5-43dd-bc93-6894a57f9324",
             ),
             Sent::IfMatch => (
                 "If-Match",
-                "The `ETag` of the item that the call rests on, or `*`. It stands for the version in the inputs; give \
-                 one of the two.",
+                "The `ETag` of the item that the call rests on, such as `\"3\"`, or `*`. It stands for the version in \
+                 the inputs; give one of the two.",
                 text(),
-                "\"3\"",
             ),
             Sent::IfNoneMatch => (
                 "If-None-Match",
-                "The `ETag` of an answer that the caller has. Where it is still the same, the answer is 304.",
+                "The `ETag` of an answer that the caller has, such as `\"3\"`. Where it is still the same, the answer \
+                 is 304.",
                 text(),
-                "\"3\"",
             ),
+            // Any text is taken, but not every text is used.
             Sent::RequestId => (
                 "X-Request-Id",
-                "An id for this request, which the answer and the log have. Without one, or where it is none, the \
-                 server makes one.",
-                text().with("maxLength", 128i64).with("pattern", ID_PATTERN),
-                "req-7f9c2d",
+                "An id for this request, which the answer and the log have: 1 to 128 letters, digits or `._:@|-`. \
+                 Without one, or with another text, the server makes an id.",
+                text(),
             ),
         };
+        // No examples: a key that is used twice, or a version beside another, would be refused.
         Object::new()
             .with("name", name)
             .with("in", "header")
             .with("description", description)
             .with("required", self == Sent::RequiredIdempotencyKey)
             .with("schema", schema)
-            .with("example", example)
             .into()
     }
 }
