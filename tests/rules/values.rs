@@ -274,3 +274,49 @@ fn a_view_under_a_day_moves_with_the_time() {
     let both = format!("delete OnDay of event\n{update}");
     assert_eq!(told(&view(&both)), ["transaction"]);
 }
+
+/// The document of a count for each day, with these keys of an index and this cost of a call that counts.
+fn counted_by_day(index: &str, cost: u32) -> String {
+    format!(
+        r#"
+entity Stat "STAT" {{
+  PK = "ROOM#{{room}}"
+  SK = "{{at:day}}"
+  room id, at time, n int 0.. = 0
+  {index}
+}}
+contract S-1 "Count" {{
+  POST /stats/{{room}}
+  input at time
+  allow caller is clerk
+  waive drift "an approximate number is enough"
+  stat = upsert Stat add n = 1
+  return stat
+  cost 0 rcu, {cost} wcu
+  facts
+}}
+contract S-2 "List" {{
+  GET /stats/{{room}}
+  allow caller is clerk
+  stats = query Stat by BYTIME where PK = "ROOM#{{room}}" page 3
+  return stats
+  facts
+}}"#
+    )
+}
+
+/// `moving-index-key` and `cost` took the time for fixed, because the day stands in the key.
+#[test]
+fn an_upsert_moves_its_item_in_an_index_by_what_the_key_does_not_tell() {
+    let index = |moves: &str, sort: &str| {
+        format!("index BYTIME {moves} {{\n    PK = \"ROOM#{{room}}\"\n    SK = \"{sort}\"\n  }}")
+    };
+    assert_eq!(told(&counted_by_day(&index("", "{at}"), 2)), ["moving-index-key"]);
+    assert_eq!(told(&counted_by_day(&index("", "{at:hour}"), 2)), ["moving-index-key"]);
+    assert_eq!(told(&counted_by_day(&index("moves", "{at}"), 2)), ["cost"]);
+    assert_eq!(told(&counted_by_day(&index("moves", "{at}"), 3)), NONE);
+    // The day of the key tells the day of the index, and its month.
+    assert_eq!(told(&counted_by_day(&index("", "{at:day}"), 2)), NONE);
+    assert_eq!(told(&counted_by_day(&index("", "{at:month}"), 2)), NONE);
+    assert_eq!(told(&counted_by_day(&index("moves", "{at:month}"), 2)), NONE);
+}

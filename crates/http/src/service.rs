@@ -16,6 +16,7 @@ use hyper::{HeaderMap, Method, Request, StatusCode};
 use latchkey_runtime::model::{Method as ContractMethod, Segment};
 use latchkey_runtime::{Call, Caller, ContractInfo, Problem, Runtime};
 use latchkey_table::{Capacity, Text};
+use latchkey_value::name::{OPENAPI_PATH, SERVER_PATHS};
 use latchkey_value::time;
 
 use self::ids::RequestIds;
@@ -33,12 +34,6 @@ use crate::test_clock;
 use crate::token::Tokens;
 
 pub use self::settings::{MoreMetrics, Settings};
-
-/// The paths of the server itself.
-const OWN: [&str; 4] = ["health", "ready", "metrics", OPENAPI];
-
-/// The path of the OpenAPI document. It is for clients, and waits for a connection as contracts do.
-const OPENAPI: &str = "openapi.json";
 
 /// Why systems cannot be served together.
 #[derive(Debug, thiserror::Error)]
@@ -111,7 +106,7 @@ impl Service {
                     info: info.clone(),
                 };
                 if let [Segment::Literal(path)] = info.path.as_slice()
-                    && OWN.contains(&path.as_str())
+                    && SERVER_PATHS.contains(&path.as_str())
                 {
                     let contract = info.id.clone();
                     return Err(ServiceError::Own { path: path.clone(), contract });
@@ -152,8 +147,10 @@ impl Service {
     }
 
     /// Whether a path is one of those by which the server is watched, which are answered even if all connections work.
+    /// The OpenAPI document is for clients, and waits for a connection as contracts do.
     pub(crate) fn is_watched(path: &str) -> bool {
-        path.strip_prefix('/').is_some_and(|path| path != OPENAPI && OWN.contains(&path))
+        path.strip_prefix('/')
+            .is_some_and(|path| path != OPENAPI_PATH && SERVER_PATHS.contains(&path))
     }
 
     /// The answer to a request when all connections are at work.
@@ -179,7 +176,7 @@ impl Service {
             // Boxed, so that the future of other requests stays small.
             return Box::pin(self.move_clock(clock, path, method, headers)).await;
         }
-        let own = OWN.into_iter().find(|own| path == Some(own));
+        let own = SERVER_PATHS.into_iter().find(|own| path == Some(own));
         let response = match own {
             Some(path) => match body::too_large(&request) {
                 Some(refusal) => refusal,

@@ -15,9 +15,12 @@ mod tests;
 use std::collections::HashSet;
 
 use automaton::{Automaton, Pairs};
-pub(crate) use pattern::{Unreadable, of_pattern};
+pub(crate) use pattern::{Unreadable, is_always_like, of_pattern};
 pub use sample::sample;
 pub(crate) use split::{Split, Splits, splits};
+
+/// How many pairs of states [`Language::is_within`] looks at.
+const WITHIN_MAX: usize = 10_000;
 
 /// A set of bytes.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
@@ -240,6 +243,37 @@ impl Language {
             }
         }
         false
+    }
+
+    /// Whether all of its texts belong to another. Where that takes too long to find out, the answer is no.
+    pub(crate) fn is_within(&self, other: &Language) -> bool {
+        let (own, other) = (Automaton::new(self), Automaton::new(other));
+        let mut seen = HashSet::new();
+        // A state of this one, and all states that the other can be in behind the same bytes.
+        let mut next = vec![(Automaton::START, vec![Automaton::START])];
+        while let Some((at, others)) = next.pop() {
+            if own.accepts(at) && !others.iter().any(|state| other.accepts(*state)) {
+                return false;
+            }
+            for (bytes, to) in own.steps(at) {
+                for byte in bytes.iter() {
+                    let steps = others.iter().flat_map(|state| other.steps(*state));
+                    let fits = steps.filter(|(bytes, _)| bytes.contains(byte));
+                    let mut behind: Vec<usize> = fits.map(|(_, state)| state).collect();
+                    behind.sort_unstable();
+                    behind.dedup();
+                    if seen.len() > WITHIN_MAX {
+                        return false;
+                    }
+                    let pair = (to, behind);
+                    if !seen.contains(&pair) {
+                        seen.insert(pair.clone());
+                        next.push(pair);
+                    }
+                }
+            }
+        }
+        true
     }
 
     /// Whether some text lies between two others, both included.

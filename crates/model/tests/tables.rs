@@ -179,6 +179,27 @@ fn a_key_may_be_a_partition_alone() {
 }
 
 #[test]
+fn a_number_under_a_name_that_no_attribute_has_is_no_key() {
+    // The help said to declare an attribute with a dash in its name, which is a mistake of syntax.
+    let help = |key: &str, index: &str| {
+        let table = format!("index ByBucket {{ PK {key} number }}");
+        let entity = thing(&format!("{KEY}bucket int 0..3\nindex ByBucket {{ PK = \"{index}\" }}"));
+        let text = format!(
+            "```contract\nsystem shop\ntable Shop {{\ntype kind\n{table}\n}}\n{entity}\n```\n"
+        );
+        let found =
+            check(&text).diagnostics.into_iter().find(|one| one.message.contains("is a number"));
+        found.and_then(|one| one.help).unwrap_or_default()
+    };
+    let renamed = "no attribute can be called `GSI-Bucket`: give the key another name, or leave the index out of the \
+                   document, whether or not the table has it";
+    assert_eq!(help("GSI-Bucket", "{bucket}"), renamed);
+    let declared = "write `\"{GSIBucket}\"`, and declare `GSIBucket` as an `int` or a `number`";
+    assert_eq!(help("GSIBucket", "{bucket}"), declared);
+    assert_eq!(help("bucket", "{bucket}"), "");
+}
+
+#[test]
 fn a_key_may_be_a_number() {
     let table = "PK id number\nSK at number";
     let entity = |members: &str| thing(&format!("PK = \"{{id}}\"\nSK = \"{{at}}\"\n{members}"));

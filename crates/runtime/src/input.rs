@@ -200,6 +200,7 @@ pub(crate) fn read_as(kind: &InputType, given: RawInput) -> Result<Value, String
         RawInput::Misplaced(detail) => return Err(detail.to_owned()),
         given => given,
     };
+    let zero = if is_padded(&given) { ", without a zero before it" } else { "" };
     match kind {
         InputType::Id => match text(given) {
             Some(id) if is_id(&id) => Ok(Value::Text(id)),
@@ -225,13 +226,13 @@ pub(crate) fn read_as(kind: &InputType, given: RawInput) -> Result<Value, String
             Some(n) if low.is_none_or(|low| low <= n) && high.is_none_or(|high| n <= high) => {
                 Ok(Value::from(n))
             }
-            _ => must(&format!("a whole number{}", between(low.as_ref(), high.as_ref()))),
+            _ => must(&format!("a whole number{}{zero}", between(low.as_ref(), high.as_ref()))),
         },
         InputType::Number { low, high } => match number(given) {
             Some(n) if low.is_none_or(|low| low <= n) && high.is_none_or(|high| n <= high) => {
                 Ok(Value::Number(n))
             }
-            _ => must(&format!("a number{}", between(low.as_ref(), high.as_ref()))),
+            _ => must(&format!("a number{}{zero}", between(low.as_ref(), high.as_ref()))),
         },
         InputType::Bool => match given {
             RawInput::Json(value @ Value::Bool(_)) => Ok(value),
@@ -305,6 +306,13 @@ fn text(given: RawInput) -> Option<Text> {
         RawInput::Text(text) | RawInput::Json(Value::Text(text)) => Some(text),
         _ => None,
     }
+}
+
+/// Whether a text begins with a zero that no number begins with, as `01` does.
+fn is_padded(given: &RawInput) -> bool {
+    let RawInput::Text(text) = given else { return false };
+    let digits = text.strip_prefix('-').unwrap_or(text).as_bytes();
+    matches!(digits, [b'0', b'0'..=b'9', ..])
 }
 
 /// A number as JSON writes it, in a body or in a query string.

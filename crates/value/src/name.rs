@@ -1,4 +1,4 @@
-//! The names of attributes that a table itself uses.
+//! The names that belong to the table itself, or to the server.
 
 /// The attribute by which DynamoDB removes expired items (TTL), in seconds since 1970.
 pub const EXPIRY_ATTRIBUTE: &str = "expires";
@@ -34,6 +34,12 @@ pub const OWN_ATTRIBUTES: [&str; 20] = [
     "failureCode",
     "failureMessage",
 ];
+
+/// The path of the OpenAPI document.
+pub const OPENAPI_PATH: &str = "openapi.json";
+
+/// The paths that a server answers itself, without the slash before them. No contract may have one of them.
+pub const SERVER_PATHS: [&str; 4] = ["health", "ready", "metrics", OPENAPI_PATH];
 
 /// What the name of the table of Latchkey's own items ends in, where these cannot be among those of a document.
 pub const OWN_TABLE_SUFFIX: &str = "-latchkey";

@@ -5,8 +5,9 @@ use std::sync::atomic::Ordering;
 use hyper::header::HeaderValue;
 use hyper::{HeaderMap, Method, StatusCode};
 use latchkey_runtime::Problem;
+use latchkey_value::name::OPENAPI_PATH;
 
-use super::{MoreMetrics, OPENAPI, Service};
+use super::{MoreMetrics, Service};
 use crate::bug::bug;
 use crate::headers;
 use crate::log::Log;
@@ -80,7 +81,7 @@ impl Service {
                 }
                 response
             }
-            OPENAPI => match &self.openapi {
+            OPENAPI_PATH => match &self.openapi {
                 Some(openapi) => openapi.answer(asked),
                 None => {
                     let detail = "this server has no OpenAPI document";

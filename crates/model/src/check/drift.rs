@@ -18,7 +18,8 @@ pub(super) fn check(model: &Model, report: &mut Report) {
             let found =
                 group.legs.iter().find_map(|placed| Some((placed, breach(&around, placed)?)));
             if let Some((placed, diagnostic)) = found {
-                report.raise(diagnostic, &placed.step.waivers);
+                let waivers = [group.step.waivers.as_slice(), &placed.step.waivers].concat();
+                report.raise(diagnostic, &waivers);
             }
         }
     }

@@ -47,9 +47,11 @@ fn guards(model: &Model, group: &Group<'_>, report: &mut Report) {
         };
         let guard = &model.entities[id];
         let moves = |other: &&(usize, &Placed<'_>)| {
-            // A guard that is gone is not unchanged, and one that is made again is another.
+            // A guard that is gone is not unchanged, and one that is made again is another. Nobody has read one that is
+            // made here.
             let leg = other.1.leg;
             let moves = leg.verb == Verb::Delete
+                || leg.put == Some(PutMode::IfAbsent)
                 || guard.counter().is_some_and(|counter| bumps(leg, &counter.name));
             leg.entity == id && moves && within(&placed.guards, &other.1.guards)
         };

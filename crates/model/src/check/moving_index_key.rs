@@ -33,13 +33,9 @@ fn moved<'a>(
     placed: &Placed<'a>,
 ) -> Option<(&'a str, Span)> {
     let leg = placed.leg;
-    let parts = index.key.attributes();
     if matches!(leg.verb, Verb::Update | Verb::Upsert) {
-        let mut set = leg.values.iter().chain(&leg.adds);
-        let set = set.find(|given| {
-            parts.contains(&given.attribute.as_str())
-                && !was_absent(group, placed, &given.attribute)
-        });
+        let mut set = leg.moves_in(entity, index);
+        let set = set.find(|given| !was_absent(group, placed, &given.attribute));
         return set.map(|given| (given.attribute.as_str(), given.span));
     }
     if leg.put != Some(PutMode::Replace) {
@@ -53,7 +49,7 @@ fn moved<'a>(
         entity.key.tells(part)
             || source.is_some_and(|source| changes.attribute(source, part).is_empty())
     };
-    parts.into_iter().find(|part| !fixed(part)).map(|part| (part, leg.span))
+    index.key.attributes().into_iter().find(|part| !fixed(part)).map(|part| (part, leg.span))
 }
 
 fn breach(index: &IndexShape, part: &str, span: Span) -> Diagnostic {

@@ -211,13 +211,14 @@ fn index_writes(model: &Model, entity: &Entity, index: &IndexShape, leg: &Leg) -
             parts.contains(&name) || model.has(by, name) || expiry
         })
     };
-    let sets = || {
-        leg.values.iter().chain(&leg.adds).any(|given| parts.contains(&given.attribute.as_str()))
-    };
     match leg.verb {
         Verb::Check => 0,
         Verb::Update if !touches() => 0,
-        Verb::Update | Verb::Upsert if index.moves && sets() => 2,
+        Verb::Update | Verb::Upsert
+            if index.moves && leg.moves_in(entity, index).next().is_some() =>
+        {
+            2
+        }
         Verb::Put if index.moves && leg.put != Some(PutMode::IfAbsent) => 2,
         Verb::Put | Verb::Update | Verb::Upsert | Verb::Delete => 1,
     }

@@ -1,8 +1,9 @@
-//! `route-clash`: two contracts that can match one request.
+//! `route-clash`: two contracts that can match one request, or a contract and the server itself.
 
 use std::collections::HashMap;
 
 use latchkey_language::{Diagnostic, Rule};
+use latchkey_value::name::SERVER_PATHS;
 
 use super::Report;
 use crate::model::{Contract, Model, Route, Segment};
@@ -13,6 +14,7 @@ pub(super) fn check(model: &Model, report: &mut Report) {
     let mut alike: HashMap<_, Vec<(&Contract, &Route)>> = HashMap::new();
     for contract in &model.contracts {
         let Some(route) = &contract.route else { continue };
+        of_the_server(contract, route, report);
         let key = |first| (route.method, route.segments.len(), first);
         let first = match route.segments.first() {
             Some(Segment::Literal(text)) => Some(text.as_str()),
@@ -33,6 +35,31 @@ pub(super) fn check(model: &Model, report: &mut Report) {
         }
         alike.entry(key(first)).or_default().push((contract, route));
     }
+}
+
+/// A route that can be one of the paths that the server answers itself, whatever the method.
+fn of_the_server(contract: &Contract, route: &Route, report: &mut Report) {
+    let [segment] = route.segments.as_slice() else { return };
+    let meets = |path: &&str| language(contract, segment).meets(&Language::literal(path));
+    let Some(path) = SERVER_PATHS.into_iter().find(meets) else { return };
+    let (message, why, waivers) = match segment {
+        Segment::Literal(_) => (
+            format!("`/{path}` is a path of the server itself"),
+            "a server would refuse the document",
+            [].as_slice(),
+        ),
+        Segment::Input(_) => (
+            format!(
+                "`{}` and the server's own path `/{path}` can be meant by one request",
+                contract.id
+            ),
+            "the server would answer, for a word comes before an input",
+            contract.facts.waivers.as_slice(),
+        ),
+    };
+    let help = "change the path by a word of its own";
+    let diagnostic = Diagnostic::new(Rule::RouteClash, route.span, message);
+    report.raise(diagnostic.why(why).help(help), waivers);
 }
 
 fn raise(
@@ -119,6 +146,23 @@ mod tests {
         let mut found = told(open, &format!("{WAIVE}{word}"));
         found.sort_unstable();
         assert_eq!(found, [CLASH, needless]);
+    }
+
+    /// `check` found nothing, and `serve` refused the document.
+    #[test]
+    fn no_route_is_one_of_the_servers_own() {
+        for path in latchkey_value::name::SERVER_PATHS {
+            let told_own = format!("route-clash: `/{path}` is a path of the server itself");
+            assert_eq!(told(&format!("GET /{path}"), "GET /halls"), [&*told_own]);
+            // Whatever the method, and whatever a waiver says.
+            let waived = told(&format!("{WAIVE}POST /{path}"), "GET /halls");
+            assert!(waived.contains(&told_own), "{waived:?}");
+            assert_eq!(told(&format!("GET /halls/{path}"), "GET /halls"), [""; 0]);
+        }
+        let open =
+            "route-clash: `D-1` and the server's own path `/health` can be meant by one request";
+        assert_eq!(told("GET /{hall}", "GET /halls/main"), [open]);
+        assert_eq!(told(&format!("{WAIVE}GET /{{hall}}"), "GET /halls/main"), [""; 0]);
     }
 
     #[test]

@@ -18,6 +18,7 @@ use crate::model::{
     Verb, What,
 };
 
+mod all_there;
 mod answer;
 mod lost;
 mod moments;
@@ -266,7 +267,7 @@ fn collect<'a>(
             }
         }
         ExprKind::Count(binding) => {
-            found.push(Use { fact: Fact::Items(*binding, None), span: part.span, test: None });
+            found.push(Use { fact: Fact::Items(*binding, None), span: part.span, test });
         }
         ExprKind::CountBy(binding, name, _) | ExprKind::Sum(binding, name) => {
             let fact = Fact::Items(*binding, Some(name));

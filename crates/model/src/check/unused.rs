@@ -5,6 +5,7 @@ use std::collections::HashSet;
 use latchkey_language::{Diagnostic, Rule};
 
 use super::{Report, each_leg, each_read, each_send, each_step};
+use crate::lower::is_required;
 use crate::model::{
     BindingId, By, Contract, Ending, Entity, EntityId, Expr, ExprKind, FailureKind, IndexId, Kind,
     Model, Order, QueueId, StepKind, Strong, Trigger, What,
@@ -46,7 +47,9 @@ pub(super) fn check(model: &Model, report: &mut Report) {
             continue;
         }
         for index in &entity.indexes {
-            if !used.indexes.contains(&(id, index.index)) {
+            let used = used.indexes.contains(&(id, index.index));
+            // An index on attributes holds the item, whether or not a query reads it there.
+            if !used && !is_required(model, entity, index) {
                 let message = format!("no query reads the index `{}`", index.name);
                 let diagnostic = Diagnostic::new(Rule::Unused, index.span, message)
                     .why("every write of the item pays for it")

@@ -7,6 +7,7 @@ use super::Lowering;
 use super::field::is_between;
 use crate::check::size::text_bytes_max;
 use crate::model::{Expr, ExprKind, Kind, TextPiece};
+use crate::regular::is_always_like;
 use crate::types::{ListOf, Type};
 
 impl Lowering {
@@ -57,7 +58,19 @@ fn too_wide(value: &Expr, found: &Type, expected: &Type) -> Option<(String, Stri
             (message, "write one within, or widen them".to_owned())
         });
     }
-    wider(constant, found, expected)
+    // A text whose parts have forms of their own may be of a pattern for certain, as `{now:month}` is.
+    let Type::Text { like: Some(wanted), .. } = expected else {
+        return wider(constant, found, expected);
+    };
+    match (&value.kind, found) {
+        (ExprKind::Text(_), Type::Text { max, .. })
+            if constant.is_none() && is_always_like(&value.language(), wanted) =>
+        {
+            let like = Some(wanted.clone());
+            wider(None, &Type::Text { max: *max, like }, expected)
+        }
+        _ => wider(constant, found, expected),
+    }
 }
 
 /// What is wrong with a text, an id or a map that is put where not all of its type can be.

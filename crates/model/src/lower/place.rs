@@ -123,8 +123,18 @@ fn disagreement(
     }
     if role.number {
         let message = format!("`{name}` is a number, and `{}` has no such attribute", entity.name);
-        let help =
-            format!("write `\"{{{name}}}\"`, and declare `{name}` as an `int` or a `number`");
+        let help = match (is_name(name), role.index) {
+            (true, _) => {
+                format!("write `\"{{{name}}}\"`, and declare `{name}` as an `int` or a `number`")
+            }
+            (false, None) => {
+                format!("no attribute can be called `{name}`: give the key another name")
+            }
+            (false, Some(_)) => format!(
+                "no attribute can be called `{name}`: give the key another name, or leave the index out of the \
+                 document, whether or not the table has it"
+            ),
+        };
         return Some(Diagnostic::new(Rule::Name, role.template.span, message).help(help));
     }
     if name == model.table.discriminator {
@@ -159,6 +169,12 @@ fn disagreement(
         format!("`{name}` holds keys of two indexes, and `{part}` in one of them may be absent");
     let help = "give the indexes attributes of their own, or make the part not optional";
     Some(Diagnostic::new(Rule::Name, role.template.span, message).help(help))
+}
+
+/// Whether an attribute can have a name.
+fn is_name(name: &str) -> bool {
+    !name.starts_with(|first: char| first.is_ascii_digit())
+        && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_')
 }
 
 /// An attribute may bear the name of a key if that key is this attribute and nothing else.
@@ -252,6 +268,19 @@ fn is_plain(model: &Model, index: &TableIndex, part: KeyPart) -> bool {
     let mut shapes = entities.filter(|shape| shape.name == index.name).peekable();
     // An index that no entity declares is one on attributes.
     shapes.peek().is_none() || shapes.any(plain)
+}
+
+/// Whether the items of an entity would have the keys of an index even if the entity did not declare it.
+pub(crate) fn is_required(model: &Model, entity: &Entity, shape: &IndexShape) -> bool {
+    let roles = roles(model, entity);
+    let elsewhere = |name: &str| {
+        let mut others =
+            roles.iter().filter(|role| role.index.is_none_or(|(_, its)| !std::ptr::eq(its, shape)));
+        entity.attribute(name).is_some()
+            || model.table.discriminator == name
+            || others.any(|role| role.attribute == name)
+    };
+    model.indexes[shape.index].key.iter().all(|attribute| elsewhere(&attribute.name))
 }
 
 /// Whether items of an entity can have an attribute, under whatever it is declared as.

@@ -2,7 +2,9 @@
 
 use latchkey_language::Span;
 
-use super::{BindingId, Contract, EntityId, Expr, Kind, OnFailure, QueueId, Step};
+use super::{
+    BindingId, Contract, Entity, EntityId, Expr, IndexShape, Kind, OnFailure, QueueId, Step,
+};
 use crate::types::Type;
 
 /// Legs for each element of a list, or for each item of a result.
@@ -112,6 +114,22 @@ impl Leg {
         self.condition.is_some()
             || self.put == Some(PutMode::IfAbsent)
             || matches!(self.verb, Verb::Update | Verb::Check)
+    }
+
+    /// What an update or an upsert gives to the parts of an index key, where they may have had other values. An upsert
+    /// also writes the attributes of its own key, and a key with the day of a time does not tell the time.
+    pub(crate) fn moves_in(
+        &self,
+        entity: &Entity,
+        index: &IndexShape,
+    ) -> impl Iterator<Item = &Given> {
+        let part = |given: &&Given| index.key.holes().any(|hole| hole.attribute == given.attribute);
+        let loose = |given: &&Given| {
+            let mut holes = index.key.holes().filter(|hole| hole.attribute == given.attribute);
+            self.verb == Verb::Upsert && holes.any(|hole| !entity.key.fixes(hole))
+        };
+        let set = self.values.iter().chain(&self.adds).filter(part);
+        set.chain(self.key.iter().filter(loose))
     }
 }
 

@@ -202,7 +202,7 @@ impl KeyShape {
     /// The attributes both are made of, each once, in order.
     pub fn attributes(&self) -> Vec<&str> {
         let mut names: Vec<&str> = Vec::new();
-        for hole in self.partition.holes().chain(self.sort.holes()) {
+        for hole in self.holes() {
             if !names.contains(&hole.attribute.as_str()) {
                 names.push(&hole.attribute);
             }
@@ -213,8 +213,23 @@ impl KeyShape {
     /// Whether a key tells the value of an attribute. A key with the day of a time, or a text in lower case, is that of
     /// many values.
     pub fn tells(&self, attribute: &str) -> bool {
-        let mut holes = self.partition.holes().chain(self.sort.holes());
-        holes.any(|hole| hole.attribute == attribute && !hole.is_lossy())
+        self.holes().any(|hole| hole.attribute == attribute && !hole.is_lossy())
+    }
+
+    /// The parts of both halves.
+    pub fn holes(&self) -> impl Iterator<Item = &Hole> {
+        self.partition.holes().chain(self.sort.holes())
+    }
+
+    /// Whether all items of one key have one text for a part of another key: the key tells the attribute, or has the
+    /// same form of it, or a longer part of the time.
+    pub(crate) fn fixes(&self, part: &Hole) -> bool {
+        let prefix = |hole: &Hole| hole.format.and_then(Format::prefix);
+        let longer = |hole: &Hole| {
+            prefix(hole).is_some_and(|long| prefix(part).is_some_and(|short| short <= long))
+        };
+        let mut holes = self.holes().filter(|hole| hole.attribute == part.attribute);
+        holes.any(|hole| !hole.is_lossy() || hole.format == part.format || longer(hole))
     }
 }
 

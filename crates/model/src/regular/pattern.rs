@@ -28,6 +28,31 @@ pub(crate) fn of_pattern(pattern: &str) -> Result<Language, Unreadable> {
     if language.size() > SIZE_MAX { Err(Unreadable::TooLarge) } else { Ok(language) }
 }
 
+/// Whether every text of a language, which is made of ASCII, matches a pattern as a whole. Of a pattern whose own language
+/// is known only roughly, the answer is no.
+pub(crate) fn is_always_like(found: &Language, pattern: &str) -> bool {
+    let Ok(hir) = regex_syntax::parse(pattern) else { return false };
+    let wanted = language(&hir);
+    is_exact(&hir)
+        && wanted.size() <= SIZE_MAX
+        && found.alphabet().is_within(Bytes::that(|byte| byte.is_ascii()))
+        && found.is_within(&wanted)
+}
+
+/// Whether [`language`] has no ASCII text that the pattern does not match.
+fn is_exact(hir: &Hir) -> bool {
+    match hir.kind() {
+        HirKind::Empty | HirKind::Literal(_) | HirKind::Class(_) => true,
+        HirKind::Look(_) => false,
+        HirKind::Capture(capture) => is_exact(&capture.sub),
+        HirKind::Concat(parts) | HirKind::Alternation(parts) => parts.iter().all(is_exact),
+        HirKind::Repetition(repetition) => {
+            let times = Atom::Repeat(language(&repetition.sub), repetition.min, repetition.max);
+            times.size() <= SIZE_MAX && is_exact(&repetition.sub)
+        }
+    }
+}
+
 fn language(hir: &Hir) -> Language {
     let atoms = match hir.kind() {
         HirKind::Empty | HirKind::Look(_) => Vec::new(),

@@ -1,9 +1,11 @@
 use std::collections::{HashMap, HashSet};
 
+use latchkey_value::Format;
 use proptest::prelude::*;
 
 use super::*;
 use crate::lower::pattern;
+use crate::types::Type;
 
 fn language(pattern: &str) -> Language {
     of_pattern(pattern).unwrap_or_else(|_| panic!("`{pattern}` is not a pattern"))
@@ -180,4 +182,42 @@ fn a_pattern_stands_by_itself() {
     }
     let words: Vec<String> = (0..400).map(|n| format!("w{n}")).collect();
     assert_eq!(pattern(&words.join("|")).err().as_deref(), Some("it is too large"));
+}
+
+#[test]
+fn a_text_of_known_form_is_always_like_what_holds_all_of_it() {
+    let month = Type::Time.language(Some(Format::Month));
+    for like in [
+        "[0-9]{4}-[0-9]{2}",
+        "[0-9-]{7}",
+        "[0-9-]+",
+        "\\d{4}.\\d\\d",
+        ".*",
+        "([0-9]{4})-[0-9]{1,2}",
+    ] {
+        assert!(is_always_like(&month, like), "{like}");
+    }
+    // Of `\b` and of a long count only a larger language is known.
+    for like in [
+        "[0-9]{4}-[01][0-9]",
+        "[0-9]{4}",
+        "[0-9-]{8}",
+        "[a-z]+",
+        "[0-9]{4}\\b-[0-9]{2}",
+        "([0-9-]{1,999}){0,9}",
+        "(",
+    ] {
+        assert!(!is_always_like(&month, like), "{like}");
+    }
+}
+
+proptest! {
+    #[test]
+    fn a_language_is_within_another_if_no_text_is_outside(a in patterns(), b in patterns()) {
+        let (a, b) = (language(&a), language(&b));
+        let (own, other) = (Automaton::new(&a), Automaton::new(&b));
+        let outside = texts(CHARACTERS, 4).into_iter().find(|text| holds(&own, text) && !holds(&other, text));
+        prop_assert!(!a.is_within(&b) || outside.is_none(), "{outside:?}");
+        prop_assert!(a.is_within(&a));
+    }
 }

@@ -225,9 +225,14 @@ impl Explainer<'_> {
             ));
         }
         if let Some(paging) = op.paging {
-            let most = paging.size_max.saturating_add(1);
+            let most = u64::from(paging.size_max).saturating_add(1);
+            let reading = op.reading.and_then(|reading| u64::try_from(reading).ok());
+            let (most, left) = match reading {
+                Some(reading) if reading < most => (reading, ", but no more than may be read"),
+                _ => (most, ""),
+            };
             self.line(&format!(
-                "Limit: one more than the page, to tell whether there are more; at most {most}"
+                "Limit: one more than the page, to tell whether there are more{left}; at most {most}"
             ));
             let names = key_names(&self.system().table, op.index.as_deref()).join(", ");
             self.line(&format!(

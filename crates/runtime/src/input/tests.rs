@@ -23,6 +23,21 @@ fn bounds_are_told_as_people_say_them() {
 }
 
 #[test]
+fn a_zero_before_a_number_is_told_of() {
+    // `/rows/01` was told to be no whole number, and looks like one.
+    let told =
+        |kind: &InputType, given: &str| read_as(kind, RawInput::Text(given.into())).unwrap_err();
+    let int = InputType::Int { low: Some(0), high: None };
+    let number = InputType::Number { low: None, high: None };
+    assert_eq!(told(&int, "01"), "must be a whole number of 0 or more, without a zero before it");
+    assert_eq!(told(&number, "-007.5"), "must be a number, without a zero before it");
+    for (kind, given) in [(&int, "-1"), (&int, "0.5"), (&int, "x"), (&number, "0x1")] {
+        assert!(!told(kind, given).contains("zero"), "{given}");
+    }
+    assert_eq!(read_as(&int, RawInput::Text("0".into())), Ok(Value::from(0)));
+}
+
+#[test]
 fn only_some_errors_are_told() {
     let mut errors = Errors::default();
     (0..FIELD_ERRORS_MAX + 9).for_each(|n| errors.push(&n.to_string(), "is wrong"));

@@ -167,6 +167,10 @@ async fn explain_shows_a_scan() {
     ] {
         assert!(told.contains(line), "{line}\n{told}");
     }
+    // A page of five and the one that tells whether there are more would be more than may be read.
+    let featured = explain(world.runtime.system(), "FEATURED").unwrap().to_string();
+    let limit = "to tell whether there are more, but no more than may be read; at most 5";
+    assert!(featured.contains(limit), "{featured}");
 }
 
 /// What is secret in a filter is black in a trace.

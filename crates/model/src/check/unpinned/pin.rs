@@ -1,6 +1,6 @@
 //! What pins a fact: a leg that insists on it, or the guard of its entity.
 
-use super::{Act, Fact, Site, Use, entity_of};
+use super::{Act, Fact, Site, Use, all_there, entity_of};
 use crate::check::flow::{Group, fixes, is_stored, within};
 use crate::check::truth::{Passed, Supposed, plain};
 use crate::model::{BindingId, Contract, Expr, ExprKind, Leg, Model, Op, PutMode, Verb, What};
@@ -48,6 +48,9 @@ pub(super) fn held<'a>(
     let binding = used.fact.binding();
     let sure = || group.legs.iter().filter(|other| within(guards, &other.guards));
     if is_guarded(model, contract, (group, guards), binding, || sure().map(|other| other.leg)) {
+        return Pin::Whole;
+    }
+    if all_there::holds(group, guards, used) {
         return Pin::Whole;
     }
     let by_leg = sure().any(|other| {
@@ -122,22 +125,41 @@ pub(super) fn asks_again<'a>(
         }
     };
     let enough = || words.iter().all(|word| suffices(model, group, pin, used, word));
-    repeats(group, condition, used, *binding) || (!words.is_empty() && enough())
+    repeats(group, condition, used, *binding)
+        || negates(model, group, pin, condition, used)
+        || finds(group, condition, used, *binding)
+        || (!words.is_empty() && enough())
 }
 
 /// Whether a condition is false of an item that is not there.
 pub(in crate::check) fn needs_item(test: &Passed<'_>) -> bool {
-    let stored = |expr: &Expr| expr.stored_root().is_some();
-    match (&test.test.kind, test.truth) {
-        (ExprKind::Contains(set, _), true) => stored(set),
-        (ExprKind::Unchanged, true) => true,
-        (ExprKind::Present(thing), true) | (ExprKind::Absent(thing), false) => stored(thing),
-        (ExprKind::Binary(Op::NotEqual, a, b), false) => stored(a) || stored(b),
-        (ExprKind::Binary(Op::NotEqual | Op::Or, ..), _) => false,
-        (ExprKind::Binary(_, a, b) | ExprKind::BeginsWith(a, b), true) => stored(a) || stored(b),
-        (ExprKind::Between(a, ..) | ExprKind::In(a, _), true) => stored(a),
-        _ => false,
-    }
+    matches!((&test.test.kind, test.truth), (ExprKind::Unchanged, true)) || !needs(test).is_empty()
+}
+
+/// What must be stored for a condition to hold.
+fn needs<'a>(test: &Passed<'a>) -> Vec<&'a Expr> {
+    let mut all: Vec<&Expr> = match (&test.test.kind, test.truth) {
+        (ExprKind::Contains(set, _), true) => vec![set],
+        (ExprKind::Present(thing), true) | (ExprKind::Absent(thing), false) => vec![thing],
+        (ExprKind::Binary(Op::NotEqual, a, b), false) => vec![a, b],
+        (ExprKind::Binary(Op::NotEqual | Op::Or, ..), _) => Vec::new(),
+        (ExprKind::Binary(_, a, b) | ExprKind::BeginsWith(a, b), true) => vec![a, b],
+        (ExprKind::Between(a, ..) | ExprKind::In(a, _), true) => vec![a],
+        _ => Vec::new(),
+    };
+    all.retain(|expr| expr.stored_root().is_some());
+    all
+}
+
+/// Whether an earlier test found something there, and a condition holds only if it is there.
+fn finds<'a>(group: &Group<'a>, condition: &Passed<'a>, used: &Use<'a>, item: BindingId) -> bool {
+    let found = used.test.and_then(|test| match (&test.test.kind, test.truth) {
+        (ExprKind::Present(thing), true) | (ExprKind::Absent(thing), false) => Some(&**thing),
+        _ => None,
+    });
+    found.is_some_and(|found| {
+        needs(condition).into_iter().any(|needed| group.alike(found, needed, Some(item)))
+    })
 }
 
 /// Whether a condition tests the stored item exactly as an earlier test did the item that was read.
@@ -166,6 +188,39 @@ fn repeats<'a>(group: &Group<'a>, condition: &Passed<'a>, used: &Use<'a>, item: 
         }
         _ => false,
     }
+}
+
+/// Whether a condition is the opposite of a test that did not pass, or the other way round: `.x < n` where `x >= n` was
+/// false. A comparison with something absent is false, so a condition that is the opposite of a comparison also
+/// holds of an item that lacks the attribute.
+fn negates<'a>(
+    model: &'a Model,
+    group: &Group<'a>,
+    pin: &'a Leg,
+    condition: &Passed<'a>,
+    used: &Use<'a>,
+) -> bool {
+    let (Some(test), Fact::Attribute(binding, name)) = (used.test, &used.fact) else {
+        return false;
+    };
+    let (ExprKind::Binary(one, a, b), ExprKind::Binary(other, c, d)) =
+        (&test.test.kind, &condition.test.kind)
+    else {
+        return false;
+    };
+    let attribute = model.entities[pin.entity].attribute(name);
+    let always = attribute.is_some_and(|attribute| !attribute.optional)
+        && (is_stored(c, name) || is_stored(d, name));
+    let (one, a, b) = facing_up(*one, a, b);
+    let (other, c, d) = facing_up(*other, c, d);
+    let opposite =
+        matches!((one, other), (Op::Less, Op::LessOrEqual) | (Op::LessOrEqual, Op::Less));
+    let alike = |a: &'a Expr, b: &'a Expr| group.alike(a, b, Some(*binding));
+    test.truth != condition.truth
+        && (condition.truth || always)
+        && opposite
+        && alike(a, d)
+        && alike(b, c)
 }
 
 /// A comparison with its lesser side first.

@@ -140,6 +140,13 @@ fn remedy(
             "read its `{}` before it, and `update` that in the transaction `if unchanged else retry`",
             guard.name
         ),
+        (Fact::Items(..), None) if is_of_keys(group, fact) => {
+            let shown = entity.map_or("", |entity| &entity.name);
+            format!(
+                "the keys are known: go through them in the transaction, `each key in … {{ check {shown}(…) if … else … \
+                 }}`, with a condition that says of each item what was found of all"
+            )
+        }
         (_, None) if loose.another || is_of_range(group, fact) => {
             let shown = entity.map_or("", |entity| &entity.name);
             format!(
@@ -164,6 +171,12 @@ fn remedy(
             format!("add `check {name} if .{part} is present else …`, in one transaction with this")
         }
     }
+}
+
+/// Whether a fact is about the items of a list of keys.
+fn is_of_keys(group: &Group<'_>, fact: &Fact<'_>) -> bool {
+    let read = group.read_of(fact.binding()).map(|(_, read)| &read.what);
+    matches!(read, Some(What::Batch(batch)) if batch.over().is_some())
 }
 
 /// Whether a fact is about a range of items, none of which is written here.

@@ -59,8 +59,7 @@ pub(in crate::lower) fn prove(
         By::Table | By::Unknown => shape,
         By::Index(_) => &model.entities[entity].key,
     };
-    let mut parts = key.partition.holes().chain(key.sort.holes());
-    if !parts.all(|hole| place(&fixed, hole).is_some()) {
+    if !key.holes().all(|hole| place(&fixed, hole).is_some()) {
         return Err(Unproved::Several);
     }
     let bound = |bound: &Expr| is_sort_key(shape, &fixed, partition, bound);
@@ -84,18 +83,38 @@ pub(in crate::lower) fn prove(
     }
 }
 
+/// A piece of what a query gives for a key.
+enum Given<'e> {
+    Literal(&'e str),
+    Value(&'e Expr, Option<Format>),
+}
+
+/// The pieces of what a query gives for a key. A value without quotes is one piece: `PK = s` is `PK = "{s}"`.
+fn pieces(given: &Expr) -> Vec<Given<'_>> {
+    match &given.kind {
+        ExprKind::Text(pieces) => pieces
+            .iter()
+            .map(|piece| match piece {
+                TextPiece::Literal(text) => Given::Literal(text),
+                TextPiece::Value(value, format) => Given::Value(value, *format),
+            })
+            .collect(),
+        _ => vec![Given::Value(given, None)],
+    }
+}
+
 /// The attributes of a template that a text fixes, if both have the same pieces; the places are counted from a number.
 fn fixed<'a>(template: &'a Template, text: &Expr, from: usize) -> Option<Fixed<'a>> {
-    let ExprKind::Text(pieces) = &text.kind else { return None };
+    let pieces = pieces(text);
     if template.pieces.len() != pieces.len() {
         return None;
     }
     let mut fixed = HashMap::new();
     for (at, pair) in template.pieces.iter().zip(pieces).enumerate() {
         match pair {
-            (Piece::Literal(a), TextPiece::Literal(b)) if a == b => {}
-            (Piece::Hole(hole), TextPiece::Value(value, format))
-                if hole.format == *format && !matches!(value.kind, ExprKind::Through(_)) =>
+            (Piece::Literal(a), Given::Literal(b)) if a == b => {}
+            (Piece::Hole(hole), Given::Value(value, format))
+                if hole.format == format && !matches!(value.kind, ExprKind::Through(_)) =>
             {
                 fixed.insert(part(hole), from + at);
             }
@@ -108,20 +127,18 @@ fn fixed<'a>(template: &'a Template, text: &Expr, from: usize) -> Option<Fixed<'
 /// Whether a bound is the sort key of the one item: the same pieces, and in each hole the value that the partition key
 /// has for it.
 fn is_sort_key(shape: &KeyShape, fixed: &Fixed<'_>, partition: &Expr, bound: &Expr) -> bool {
-    let (ExprKind::Text(partition), ExprKind::Text(bound)) = (&partition.kind, &bound.kind) else {
-        return false;
-    };
-    let same = |(piece, bound): (&Piece, &TextPiece)| match (piece, bound) {
-        (Piece::Literal(a), TextPiece::Literal(b)) => a == b,
-        (Piece::Hole(hole), TextPiece::Value(value, format)) => {
+    let (partition, bound) = (pieces(partition), pieces(bound));
+    let same = |(piece, bound): (&Piece, &Given<'_>)| match (piece, bound) {
+        (Piece::Literal(a), Given::Literal(b)) => a == b,
+        (Piece::Hole(hole), Given::Value(value, format)) => {
             let at = place(fixed, hole).and_then(|at| partition.get(at));
-            let one = matches!(at, Some(TextPiece::Value(other, _)) if is_one_value(other, value));
+            let one = matches!(at, Some(Given::Value(other, _)) if is_one_value(other, value));
             one && hole.format == *format
         }
         _ => false,
     };
     let sort = &shape.sort.pieces;
-    sort.len() == bound.len() && sort.iter().zip(bound).all(same)
+    sort.len() == bound.len() && sort.iter().zip(&bound).all(same)
 }
 
 /// Whether two expressions name one value of a call.
