@@ -1,7 +1,7 @@
 //! The problems that a contract can answer: those of its own statements, and those of the server.
 
 use latchkey_model::model::{
-    Contract, Expr, ExprKind, FailureKind, Model, Step, StepKind, TextPiece, each_step,
+    Contract, Expr, ExprKind, FailureKind, Model, Op, Step, StepKind, TextPiece, each_step,
 };
 
 use crate::shape::{Member, Shape, Shapes};
@@ -67,6 +67,10 @@ impl Refusals {
                 None => "There is no token, or it is not valid.",
             },
         );
+        if computes(contract) {
+            let when = "A value that is computed from inputs and stored items does not fit, or is divided by zero.";
+            refusals.add(400, "not-computable", when);
+        }
         if contract.page().is_some() {
             let when = "The cursor belongs to another list, caller or server.";
             refusals.add(400, "invalid-cursor", when);
@@ -156,6 +160,26 @@ impl Refusals {
         }
         codes
     }
+}
+
+/// Whether a contract computes a value that may not exist: a number that is too large, a time that is too late.
+fn computes(contract: &Contract) -> bool {
+    let mut computes = false;
+    let mut look = |expr: &Expr| {
+        expr.walk(&mut |part| {
+            computes |= match &part.kind {
+                // The store adds to what it holds, and answers for the bounds.
+                ExprKind::Binary(Op::Plus | Op::Minus | Op::Times, a, b) => {
+                    a.stored_root().is_none() && b.stored_root().is_none()
+                }
+                ExprKind::Sum(..) | ExprKind::Total(..) | ExprKind::Rounded(..) => true,
+                _ => false,
+            };
+        });
+    };
+    each_step(&contract.steps, &mut |step| step.expressions(&mut look));
+    contract.inputs.iter().filter_map(|input| input.default.as_ref()).for_each(look);
+    computes
 }
 
 fn writes(contract: &Contract) -> bool {

@@ -76,6 +76,11 @@ impl Problem {
         Problem::new(400, "invalid-input", detail)
     }
 
+    /// 400: a value that the contract computes does not exist. What it is computed from may be stored, and no input wrong.
+    pub fn not_computable(detail: &'static str) -> Problem {
+        Problem::new(400, Text::const_new("not-computable"), detail)
+    }
+
     /// 503: try again in a moment.
     pub fn later(code: &'static str, detail: &str) -> Problem {
         Problem { retry_after: Some(1), ..Problem::new(503, Text::const_new(code), detail) }

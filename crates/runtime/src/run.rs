@@ -82,12 +82,13 @@ impl From<Fault> for Ended {
     fn from(fault: Fault) -> Ended {
         match fault {
             Fault::Bug(bug) => Ended::Bug(bug),
-            Fault::OutOfRange => {
-                Ended::Refused(Problem::bad("a value computed from the inputs is out of range"))
-            }
-            Fault::DividedByZero => {
-                Ended::Refused(Problem::bad("a value computed from the inputs is divided by zero"))
-            }
+            Fault::OutOfRange => Ended::Refused(Problem::not_computable(
+                "a value that is computed from inputs and stored items does not fit: in 38 digits, or in the years 0 to \
+                 9999",
+            )),
+            Fault::DividedByZero => Ended::Refused(Problem::not_computable(
+                "a value that is computed from inputs and stored items is divided by zero",
+            )),
             Fault::Invalid(invalid) => Ended::Refused(Problem::bad(invalid.to_string())),
         }
     }

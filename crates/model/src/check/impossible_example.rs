@@ -28,7 +28,8 @@ const BEGINNING: &str = "2026-01-01T00:00:00.000Z";
 const HEADERS: [&str; 2] = ["if-match", "idempotency-key"];
 
 /// The codes of a 400 that a contract need not name.
-const REFUSED_CODES: [&str; 3] = ["invalid-input", "invalid-cursor", "idempotency-key-missing"];
+const REFUSED_CODES: [&str; 4] =
+    ["invalid-input", "not-computable", "invalid-cursor", "idempotency-key-missing"];
 
 pub(super) fn check(model: &Model, report: &mut Report) {
     let mut scene = Scene { now: Known::text(BEGINNING), caller: None };

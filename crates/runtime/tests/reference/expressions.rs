@@ -291,7 +291,7 @@ contract APART "How far apart" {
 
 // An exact decimal of up to 38 digits, never rounded; what does not fit is a 400, never a panic.
 #[tokio::test]
-async fn a_sum_that_does_not_fit_is_the_callers_mistake() {
+async fn a_sum_that_does_not_fit_is_not_computable() {
     let world = World::start(SUMS).await;
     let most = "9".repeat(38);
     let exact = [
@@ -314,7 +314,7 @@ async fn a_sum_that_does_not_fit_is_the_callers_mistake() {
     ];
     for (a, b) in beyond {
         let told = world.call("ADD", &format!(r#"{{"pageId": "p", "a": {a}, "b": {b}}}"#)).await;
-        assert_eq!(told.told(), (400, "invalid-input".to_owned()), "{a} + {b}");
+        assert_eq!(told.told(), (400, "not-computable".to_owned()), "{a} + {b}");
     }
     let (least, greatest) = (i64::MIN, i64::MAX);
     let inputs = format!(r#"{{"pageId": "p", "a": {greatest}, "b": {least}}}"#);
@@ -330,9 +330,9 @@ async fn there_is_no_time_before_the_first_or_after_the_last() {
     assert_eq!(told["before"], "2024-02-27T12:00:00.000Z");
     for at in ["9999-12-31T00:00:00.000Z", "0000-01-01T23:59:59.999Z"] {
         let told = world.call("LATER", &format!(r#"{{"pageId": "p", "at": "{at}"}}"#)).await;
-        assert_eq!(told.told(), (400, "invalid-input".to_owned()), "{at}");
+        assert_eq!(told.told(), (400, "not-computable".to_owned()), "{at}");
         let told = world.call("NEVER", &format!(r#"{{"pageId": "p", "at": "{at}"}}"#)).await;
-        assert_eq!(told.told(), (400, "invalid-input".to_owned()), "{at}");
+        assert_eq!(told.told(), (400, "not-computable".to_owned()), "{at}");
     }
     let inputs =
         format!(r#"{{"pageId": "p", "at": "{}", "other": "{}"}}"#, after(30_000), after(0));

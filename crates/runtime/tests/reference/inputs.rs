@@ -394,9 +394,9 @@ contract COME "Come" {
     assert_eq!(told["mood"], "GOOD");
     let told = world.call("COME", r#"{"count": null}"#).await;
     assert_eq!(told.status(), 400, "what has a default is never absent");
-    // A sum no number or instant holds is the caller's mistake.
+    // There is no such instant.
     let told = world.call("COME", r#"{"at": "9999-12-31T23:30:00Z"}"#).await;
-    assert_eq!(told.told(), (400, "invalid-input".to_owned()));
+    assert_eq!(told.told(), (400, "not-computable".to_owned()));
 }
 
 // The types of attributes can be named: `Parcel.state` is whatever type that attribute has.

@@ -322,3 +322,39 @@ fn a_default_is_computed_from_attributes_above_it() {
                   thing = upsert Thing set n = n\n  return thing\n  facts\n}\n";
     assert_eq!(broken(upsert), ["type: this leaves an item of `Thing` without `twice`"]);
 }
+
+// What is added up may be stored, and the inputs right: the answer blamed an input.
+#[tokio::test]
+async fn a_sum_of_stored_numbers_that_does_not_fit_blames_no_input() {
+    let text = r#"
+entity Row "ROW" {
+  PK = "SHEET#{sheetId}"
+  SK = "ROW#{rowId}"
+  sheetId id, rowId id, n number
+}
+contract WRITE "Write" {
+  PUT /sheets/{sheetId}/{rowId}
+  input n number
+  allow true
+  row = put Row { sheetId, rowId, n } if absent else 409 there
+  return 201 row
+  facts
+}
+contract TOTAL "Total" {
+  GET /sheets/{sheetId}
+  allow true
+  rows = query Row strong where PK = "SHEET#{sheetId}" first 10
+  return rows with { total = sum(rows.n) }
+  facts
+}
+"#;
+    let world = World::start(text).await;
+    world.ok("WRITE", r#"{"sheetId": "s", "rowId": "a", "n": 1}"#).await;
+    assert_eq!(world.ok("TOTAL", r#"{"sheetId": "s"}"#).await["total"], 1);
+    world.ok("WRITE", r#"{"sheetId": "s", "rowId": "b", "n": 1e125}"#).await;
+    let told = world.call("TOTAL", r#"{"sheetId": "s"}"#).await;
+    assert_eq!(told.told(), (400, "not-computable".to_owned()));
+    let detail = &told.problem().detail;
+    assert!(detail.contains("stored items does not fit"), "{detail}");
+    assert!(told.problem().errors.is_empty(), "no input is pointed at");
+}
