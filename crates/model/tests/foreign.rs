@@ -150,8 +150,32 @@ fn an_order_covers_what_belongs_to_it() {
                 true,
             ),
             (
-                "whose right is put",
+                "that replaces anybody's, for the caller",
                 "PUT /orders/{orderId}\ninput buyerId id\nallow caller owns buyerId\norder = put Order { orderId, buyerId } replace\nreturn order\n",
+                true,
+            ),
+            (
+                "that replaces the caller's own",
+                "PUT /orders/{orderId}\nold = get Order strong else 404 no\nallow caller owns old.buyerId\n\
+                 order = put Order { orderId, buyerId = caller.id } replace\nreturn order\n",
+                false,
+            ),
+            (
+                "that replaces the caller's own, or none",
+                "PUT /orders/{orderId}\nold = get Order strong\nallow old is absent or caller owns old.buyerId\n\
+                 order = put Order { orderId, buyerId = caller.id } replace\nreturn order\n",
+                false,
+            ),
+            (
+                "that replaces what is the caller's by then",
+                "PUT /orders/{orderId}\ninput buyerId id\nallow caller owns buyerId\n\
+                 order = put Order { orderId, buyerId } replace if .buyerId == buyerId else 409 taken\nreturn order\n",
+                false,
+            ),
+            (
+                "that is new",
+                "POST /orders\ninput buyerId id\nallow caller owns buyerId\n\
+                 order = put Order { orderId = new ulid, buyerId } replace\nreturn order\n",
                 false,
             ),
             (

@@ -169,7 +169,8 @@ fn touches(leg: &Leg) -> bool {
     };
     match leg.verb {
         Verb::Check => false,
-        Verb::Put => leg.put != Some(PutMode::IfAbsent),
+        // The rule `blind-put` reports a put that does not say.
+        Verb::Put => leg.put == Some(PutMode::Replace),
         Verb::Delete => true,
         Verb::Update | Verb::Upsert => {
             !leg.removes.is_empty()

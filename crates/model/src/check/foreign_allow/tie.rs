@@ -6,7 +6,7 @@ use crate::check::flow::{Group, fixes};
 use crate::check::truth::{Passed, each, plain};
 use crate::model::{
     BindingId, Contract, EntityId, Expr, ExprKind, Given, Hole, InputId, KeyShape, Kind, Leg, Op,
-    PutMode, Range, Read, TextPiece, Verb, What,
+    Query, Range, Read, TextPiece, Verb, What,
 };
 use crate::types::Type;
 
@@ -17,6 +17,8 @@ pub(super) struct Tied<'a> {
     values: Vec<&'a Expr>,
     /// The inputs that were tied before: fields of a message.
     pub(super) inputs: Vec<InputId>,
+    /// The items that are known not to be there.
+    absent: Vec<BindingId>,
 }
 
 /// Follows what is tied until nothing more is.
@@ -44,6 +46,7 @@ pub(super) fn tied_beside<'a>(
     }
     let mut tests = group.known(guards);
     tests.extend(allowed);
+    tied.absent = absent(group, &tests);
     let around = [guards, allowed].concat();
     loop {
         let before = (tied.items.len(), tied.values.len());
@@ -63,7 +66,8 @@ pub(super) fn tied_beside<'a>(
         let legs = group.legs.iter().map(|placed| placed.leg);
         for leg in legs.chain(group.way.written.iter().copied()) {
             if let Some(binding) = leg.result.filter(|binding| !tied.items.contains(binding))
-                && (leg.put == Some(PutMode::IfAbsent) || tied.has_leg(group, leg))
+                // What a put leaves, the caller gave.
+                && (leg.verb == Verb::Put || tied.has_leg(group, leg))
             {
                 tied.items.push(binding);
             }
@@ -105,22 +109,38 @@ impl<'a> Tied<'a> {
         found
     }
 
-    /// Whether the item of a write is tied: a value ties an item that is put, and not one that is updated.
+    /// Whether the item of a write is tied. The values that are written tie nothing: they say what becomes of the item,
+    /// and not whose it was.
     pub(super) fn has_leg(&self, group: &Group<'a>, leg: &'a Leg) -> bool {
-        let given = |all: &'a [Given]| all.iter().any(|given| self.has(group, &given.value));
-        let source = [leg.target, leg.of].into_iter().flatten().any(|id| self.has_item(id));
         let compared = group.insists(leg).iter().any(|test| {
             // A caller may take a free key for themselves.
             let free = matches!(&test.test.kind, ExprKind::Absent(thing)
                 if test.truth && matches!(thing.kind, ExprKind::Stored(_)));
             let mine = fixes(test).is_some_and(|(_, value)| self.has(group, value));
-            mine || (free && given(&leg.values))
+            mine || (free && leg.values.iter().any(|given| self.has(group, &given.value)))
                 || matches!(&test.test.kind, ExprKind::Owns(_) if test.truth)
         });
-        source
+        let is_new = |given: &'a Given| matches!(group.origin(&given.value).kind, ExprKind::New(_));
+        leg.target.is_some_and(|item| self.has_item(item))
             || compared
             || self.has_key(group, leg.entity, &leg.key)
-            || (leg.verb == Verb::Put && given(&leg.values))
+            || self.has_source(group, leg)
+            || leg.verb == Verb::Put
+                && (leg.key.iter().any(is_new)
+                    || self.absent.iter().chain(&self.items).any(|item| group.is_on(leg, *item)))
+    }
+
+    /// Whether an item is put that a tied one says the whole key of.
+    fn has_source(&self, group: &Group<'a>, leg: &'a Leg) -> bool {
+        let mut own = leg.of.is_some_and(|item| self.has_item(item));
+        for given in &leg.key {
+            each(&group.lets, &given.value, &mut |part| match &part.kind {
+                ExprKind::Attribute(item, _) => own &= self.has_item(*item),
+                ExprKind::Input(_) => own &= self.has(group, part),
+                _ => {}
+            });
+        }
+        own
     }
 
     /// Whether a value is tied.
@@ -186,18 +206,28 @@ impl<'a> Tied<'a> {
                     shape.partition.holes().chain(shape.sort.holes()).any(Hole::is_lossy)
                 };
                 let plain = || query.partition.iter().any(|text| self.has(group, text)) || sort();
-                read.entities().all(|entity| {
-                    let shape = group.model.entities[entity].place(query.by);
-                    shape.filter(lossy).map_or_else(plain, |shape| {
-                        shape.attributes().into_iter().any(|name| {
-                            let part = group.queried_part(entity, query, name);
-                            part.is_some_and(|part| self.has(group, part))
+                self.keeps_own(group, query)
+                    || read.entities().all(|entity| {
+                        let shape = group.model.entities[entity].place(query.by);
+                        shape.filter(lossy).map_or_else(plain, |shape| {
+                            shape.attributes().into_iter().any(|name| {
+                                let part = group.queried_part(entity, query, name);
+                                part.is_some_and(|part| self.has(group, part))
+                            })
                         })
                     })
-                })
             }
             What::Part(part) => self.has_item(part.of),
         }
+    }
+
+    /// Whether each item that a query keeps has a tied value.
+    fn keeps_own(&self, group: &Group<'a>, query: &'a Query) -> bool {
+        let kept = query.keep.iter().flat_map(|test| Passed::new(test, true).atoms(&group.lets));
+        kept.into_iter().any(|test| {
+            fixes(&test).is_some_and(|(_, value)| self.has(group, value))
+                || matches!(&test.test.kind, ExprKind::Owns(_) if test.truth)
+        })
     }
 
     /// What a test that was passed ties.
@@ -309,4 +339,19 @@ pub(super) fn is_found<'a>(group: &Group<'a>, around: &[Passed<'a>], binding: Bi
             }
             _ => false,
         })
+}
+
+/// The items that tests, or the reads themselves, found not to be there.
+fn absent<'a>(group: &Group<'a>, tests: &[Passed<'a>]) -> Vec<BindingId> {
+    let looked = group.way.found.iter().filter(|(_, found, _)| !found).map(|(item, ..)| *item);
+    let tested = tests.iter().filter_map(|passed| match (&passed.test.kind, passed.truth) {
+        (ExprKind::Absent(thing), true) | (ExprKind::Present(thing), false) => {
+            match &plain(&group.lets, thing).kind {
+                ExprKind::Binding(item) => Some(*item),
+                _ => None,
+            }
+        }
+        _ => None,
+    });
+    looked.chain(tested).collect()
 }
