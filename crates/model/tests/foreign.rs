@@ -150,6 +150,52 @@ fn an_order_covers_what_belongs_to_it() {
                 true,
             ),
             (
+                "a parcel by its order",
+                "GET /parcels/{parcelId}\nparcel = get Parcel strong else 404 no\norder = get Order of parcel strong else 404 no\n\
+                 allow caller owns order.buyerId\nreturn parcel\n",
+                false,
+            ),
+            (
+                "a parcel beside an order",
+                &format!(
+                    "GET /orders/{{orderId}}/parcels/{{parcelId}}\n{order}parcel = get Parcel strong else 404 no\nreturn parcel\n"
+                ),
+                true,
+            ),
+            (
+                "a parcel beside an order, where everyone is admitted first",
+                &format!(
+                    "GET /orders/{{orderId}}/parcels/{{parcelId}}\nallow true\n{order}\
+                     parcel = get Parcel strong else 404 no\nreturn parcel\n"
+                ),
+                true,
+            ),
+            (
+                "a coupon that nobody has used",
+                &format!(
+                    "POST /orders/{{orderId}}/coupons/{{couponId}}\n{order}\
+                     update Coupon set usedBy = orderId if .usedBy is absent else 409 used\nreturn order\n"
+                ),
+                false,
+            ),
+            (
+                "a coupon that someone may have used",
+                &format!(
+                    "POST /orders/{{orderId}}/coupons/{{couponId}}\n{order}\
+                     update Coupon set usedBy = orderId else 404 no\nreturn order\n"
+                ),
+                true,
+            ),
+        ],
+    );
+}
+
+#[test]
+fn an_order_is_replaced_by_its_buyer() {
+    all(
+        SHOP,
+        &[
+            (
                 "that replaces anybody's, for the caller",
                 "PUT /orders/{orderId}\ninput buyerId id\nallow caller owns buyerId\norder = put Order { orderId, buyerId } replace\nreturn order\n",
                 true,
@@ -182,35 +228,6 @@ fn an_order_covers_what_belongs_to_it() {
                 "that replaces someone's, for nobody",
                 "PUT /orders/{orderId}\ninput buyerId id, other id\nallow caller owns buyerId\n\
                  order = put Order { orderId, buyerId = other } replace\nreturn order\n",
-                true,
-            ),
-            (
-                "a parcel by its order",
-                "GET /parcels/{parcelId}\nparcel = get Parcel strong else 404 no\norder = get Order of parcel strong else 404 no\n\
-                 allow caller owns order.buyerId\nreturn parcel\n",
-                false,
-            ),
-            (
-                "a parcel beside an order",
-                &format!(
-                    "GET /orders/{{orderId}}/parcels/{{parcelId}}\n{order}parcel = get Parcel strong else 404 no\nreturn parcel\n"
-                ),
-                true,
-            ),
-            (
-                "a coupon that nobody has used",
-                &format!(
-                    "POST /orders/{{orderId}}/coupons/{{couponId}}\n{order}\
-                     update Coupon set usedBy = orderId if .usedBy is absent else 409 used\nreturn order\n"
-                ),
-                false,
-            ),
-            (
-                "a coupon that someone may have used",
-                &format!(
-                    "POST /orders/{{orderId}}/coupons/{{couponId}}\n{order}\
-                     update Coupon set usedBy = orderId else 404 no\nreturn order\n"
-                ),
                 true,
             ),
         ],

@@ -9,8 +9,8 @@ use super::each_step;
 use super::truth::{Lets, Passed, each, plain};
 use crate::lower::ends;
 use crate::model::{
-    BindingId, Contract, Each, Expr, ExprKind, FailureKind, Leg, Model, OnFailure, Read, Send,
-    Step, StepKind, What,
+    BindingId, Contract, Each, EntityId, Expr, ExprKind, FailureKind, Leg, Model, OnFailure, Read,
+    Send, Step, StepKind, What,
 };
 use latchkey_language::Span;
 
@@ -393,6 +393,14 @@ impl<'a> Group<'a> {
         let binding = self.result_of(binding).unwrap_or(binding);
         let mut reads = self.way.reads.iter().map(|(read, _)| *read).enumerate();
         reads.find(|(_, read)| read.binding == Some(binding))
+    }
+
+    /// The entity of the item of a binding, or of its items.
+    pub(super) fn entity_of(&self, binding: BindingId) -> Option<EntityId> {
+        let read = self.read_of(binding).map(|(_, read)| read.entity);
+        let legs = self.legs.iter().map(|placed| placed.leg);
+        let mut all = legs.chain(self.way.written.iter().copied());
+        read.or_else(|| all.find(|leg| leg.result == Some(binding)).map(|leg| leg.entity))
     }
 
     /// The result that a binding is an element of.

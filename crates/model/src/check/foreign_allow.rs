@@ -5,7 +5,11 @@
 //! contracts, and through what they send at workers: a worker has no caller of its own.
 
 mod beyond;
+mod loose;
 mod tie;
+
+use std::collections::HashSet;
+use std::rc::Rc;
 
 use latchkey_language::{Diagnostic, Rule, Span};
 
@@ -13,59 +17,153 @@ use super::Report;
 use super::flow::{Group, is_stored, places};
 use super::truth::{Passed, plain};
 use crate::model::{
-    Expr, ExprKind, FailureKind, Given, Kind, Leg, Model, Op, PutMode, StepKind, Verb, What,
+    Contract, EntityId, Expr, ExprKind, FailureKind, Given, Kind, Leg, Model, Op, PutMode,
+    StepKind, Verb, Waiver, What,
 };
 use crate::types::Type;
 use beyond::{Sending, is_put_beyond};
+use loose::Loose;
 use tie::tied;
 
 /// How many ways an `allow` may name before it is not looked at.
 const WAYS_MAX: usize = 16;
 
 pub(super) fn check(model: &Model, report: &mut Report) {
+    let (loose, none) = (Loose::of(model), Rc::new(Loose::default()));
+    let shown = shown_to_all(model, &none);
     for contract in &model.contracts {
         for group in places(model, contract) {
-            let ways: Vec<_> = ways(&group).into_iter().flatten().collect();
-            for placed in &group.legs {
-                let foreign = ways.iter().any(|allowed| match touches(placed.leg) {
-                    true => !tied(&group, &placed.guards, allowed).has_leg(&group, placed.leg),
-                    false => is_put_beyond(&group, placed, allowed),
-                });
-                if foreign {
-                    let waivers = [&placed.step.waivers[..], &group.step.waivers[..]].concat();
-                    let entity = &model.entities[placed.leg.entity].name;
-                    let what = format!("this writes a `{entity}`");
-                    report.raise(tell(&group, placed.leg.span, &what), &waivers);
-                }
-            }
-            for sent in &group.sends {
-                let breach = ways.iter().find_map(|allowed| {
-                    let tied = tied(&group, &sent.guards, allowed);
-                    Sending { model, group: &group, sent, tied }.breach()
-                });
-                if let Some(diagnostic) = breach {
-                    let waivers = [&sent.step.waivers[..], &group.step.waivers[..]].concat();
-                    report.raise(diagnostic, &waivers);
-                }
-            }
-            let tied: Vec<_> = ways.iter().map(|allowed| tied(&group, &[], allowed)).collect();
-            if let StepKind::Return(returned) = &group.step.kind
-                && let Some(binding) = returned.binding
-                && let Some(entity) = contract.bindings[binding].kind.entities().first()
-                && tied.iter().any(|tied| !tied.has_item(binding))
-            {
-                let what = format!("this returns a `{}`", model.entities[*entity].name);
-                report.raise(tell(&group, group.step.span, &what), &group.step.waivers);
-            }
-            for value in shown(&group) {
-                let foreign = tied.iter().find_map(|tied| tied.foreign(&group, contract, value));
-                if let Some(entity) = foreign {
-                    let what = format!("this shows a `{}`", model.entities[entity].name);
-                    report.raise(tell(&group, value.span, &what), &group.step.waivers);
+            let ways = ways(&group).into_iter().flatten().collect();
+            let look = Look { model, contract, group: &group, ways };
+            let found = look.breaches(&loose);
+            let plain = if found.is_empty() { Vec::new() } else { look.breaches(&none) };
+            for breach in found {
+                if plain.iter().any(|other| other.span == breach.span) {
+                    report.raise(breach.told, &breach.waivers);
+                } else if !breach.shows.is_some_and(|entity| shown.contains(&entity)) {
+                    let told = look.by_reference(breach.told, breach.span, &loose);
+                    report.raise(told, &breach.waivers);
                 }
             }
         }
     }
+}
+
+/// A place of a contract, and the ways to it.
+struct Look<'a, 'g> {
+    model: &'a Model,
+    contract: &'a Contract,
+    group: &'g Group<'a>,
+    ways: Vec<Vec<Passed<'a>>>,
+}
+
+/// Something that is reached and not tied.
+struct Breach {
+    span: Span,
+    /// The entity of what is read alone.
+    shows: Option<EntityId>,
+    told: Diagnostic,
+    waivers: Vec<Waiver>,
+}
+
+impl<'a> Look<'a, '_> {
+    /// What is reached here and not tied, where some attributes are loose.
+    fn breaches(&self, loose: &Rc<Loose<'a>>) -> Vec<Breach> {
+        let (group, ways) = (self.group, &self.ways);
+        let mut found = Vec::new();
+        let name = |entity: EntityId| &self.model.entities[entity].name;
+        for placed in &group.legs {
+            let foreign = ways.iter().any(|allowed| match touches(placed.leg) {
+                true => !tied(loose, group, &placed.guards, allowed).has_leg(group, placed.leg),
+                false => is_put_beyond(loose, group, placed, allowed),
+            });
+            if foreign {
+                let what = format!("this writes a `{}`", name(placed.leg.entity));
+                let span = placed.leg.span;
+                found.push(Breach {
+                    span,
+                    shows: None,
+                    told: tell(group, span, &what),
+                    waivers: [&placed.step.waivers[..], &group.step.waivers[..]].concat(),
+                });
+            }
+        }
+        for sent in &group.sends {
+            let breach = ways.iter().find_map(|allowed| {
+                let tied = tied(loose, group, &sent.guards, allowed);
+                Sending { model: self.model, group, sent, tied }.breach()
+            });
+            found.extend(breach.map(|told| Breach {
+                span: sent.send.span,
+                shows: None,
+                told,
+                waivers: [&sent.step.waivers[..], &group.step.waivers[..]].concat(),
+            }));
+        }
+        let tied: Vec<_> = ways.iter().map(|allowed| tied(loose, group, &[], allowed)).collect();
+        let waivers = &group.step.waivers;
+        if let StepKind::Return(returned) = &group.step.kind
+            && let Some(binding) = returned.binding
+            && let Some(entity) = self.contract.bindings[binding].kind.entities().first()
+            && tied.iter().any(|tied| !tied.has_item(binding))
+        {
+            let what = format!("this returns a `{}`", name(*entity));
+            let span = group.step.span;
+            let told = tell(group, span, &what);
+            found.push(Breach { span, shows: Some(*entity), told, waivers: waivers.clone() });
+        }
+        for value in shown(group) {
+            let foreign = tied.iter().find_map(|tied| tied.foreign(group, self.contract, value));
+            if let Some(entity) = foreign {
+                let told = tell(group, value.span, &format!("this shows a `{}`", name(entity)));
+                let (span, waivers) = (value.span, waivers.clone());
+                found.push(Breach { span, shows: Some(entity), told, waivers });
+            }
+        }
+        found
+    }
+
+    /// Tells of something that a stored reference leads to, which a caller can point anywhere.
+    fn by_reference(&self, told: Diagnostic, span: Span, loose: &Loose<'a>) -> Diagnostic {
+        let kinds = self.contract.bindings.iter().map(|binding| &binding.kind);
+        let entities: Vec<EntityId> = kinds.flat_map(Kind::entities).copied().collect();
+        let at = loose
+            .without_each(&entities)
+            .into_iter()
+            .find(|(_, _, rest)| self.breaches(rest).iter().all(|breach| breach.span != span));
+        let told = match at {
+            Some((name, at, _)) => told.other(at, format!("a caller can store any `{name}` here")),
+            None => told,
+        };
+        told.why("the reference to it is stored by callers, and nothing tested whose it was: it gives no right").help(
+            "test it before it is stored: read the item it names, and ask for its owner; or test the item here: \
+             `require item.ownerId == caller.id else 404 not-found`",
+        )
+    }
+}
+
+/// The entities whose items some contract returns whole to everyone, whosever they are.
+fn shown_to_all<'a>(model: &'a Model, none: &Rc<Loose<'a>>) -> HashSet<EntityId> {
+    let mut shown = HashSet::new();
+    for contract in &model.contracts {
+        for group in places(model, contract) {
+            if let StepKind::Return(returned) = &group.step.kind
+                && let Some(binding) = returned.binding.filter(|_| returned.fields.is_empty())
+                && let Kind::Item(entity) | Kind::Page(entity) = contract.bindings[binding].kind
+                && is_for_all(&group)
+                && !tied(none, &group, &[], &[]).has_item(binding)
+            {
+                shown.insert(entity);
+            }
+        }
+    }
+    shown
+}
+
+/// Whether everyone gets here: nothing was asked of the caller, and nobody was refused before.
+fn is_for_all(group: &Group<'_>) -> bool {
+    let everyone = |test: &&Expr| matches!(test.kind, ExprKind::Bool(true));
+    group.way.allows.iter().all(everyone) && !is_refused_before(group)
 }
 
 /// What an answer shows beside the item it returns, and what a problem shows.
@@ -103,7 +201,10 @@ fn tell(group: &Group<'_>, span: Span, what: &str) -> Diagnostic {
 /// for a way that a role opens, or everyone.
 pub(super) fn ways<'a>(group: &Group<'a>) -> Vec<Option<Vec<Passed<'a>>>> {
     let mut ways: Vec<Option<Vec<Passed<'a>>>> = vec![Some(Vec::new())];
-    for allow in &group.way.allows {
+    let everyone = |test: &&&Expr| matches!(test.kind, ExprKind::Bool(true));
+    let some = group.way.allows.iter().any(|test| !everyone(&test));
+    // Beside another `allow`, one of everyone says nothing.
+    for allow in group.way.allows.iter().filter(|test| !(some && everyone(test))) {
         let sides = sides(group, allow);
         if ways.len() * sides.len() > WAYS_MAX {
             return Vec::new();

@@ -5,8 +5,8 @@ use latchkey_value::Format;
 use super::Group;
 use crate::check::truth::plain;
 use crate::model::{
-    BindingId, EntityId, Expr, ExprKind, Given, Leg, Piece, Query, Range, Template, TextPiece,
-    Verb, What,
+    BindingId, EntityId, Expr, ExprKind, Given, Leg, Piece, PutMode, Query, Range, Template,
+    TextPiece, Verb, What,
 };
 
 impl<'a> Group<'a> {
@@ -124,6 +124,16 @@ impl<'a> Group<'a> {
             expr = plain(&self.lets, given);
         }
         expr
+    }
+
+    /// Whether a value is the whole key of an item that is put `if absent`, here or before: it named nothing.
+    pub(in crate::check) fn is_made(&self, value: &'a Expr) -> bool {
+        let legs = self.legs.iter().map(|placed| placed.leg);
+        let mut all = legs.chain(self.way.written.iter().copied());
+        all.any(|leg| match &leg.key[..] {
+            [alone] => leg.put == Some(PutMode::IfAbsent) && self.alike(&alone.value, value, None),
+            _ => false,
+        })
     }
 
     /// Whether a leg is on the very item of a binding.

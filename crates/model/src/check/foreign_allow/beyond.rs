@@ -1,8 +1,11 @@
 //! What reaches beyond a right without touching an item: a message whose worker writes what the caller names, and an item
 //! that is put into another tenant's partition.
 
+use std::rc::Rc;
+
 use latchkey_language::{Diagnostic, Rule, Span};
 
+use super::loose::Loose;
 use super::tie::{Tied, is_found, tied, tied_beside};
 use super::touches;
 use crate::check::flow::{Group, Placed, Sent, groups};
@@ -14,6 +17,7 @@ use crate::model::{
 /// A `put … if absent` under a key of another tenant: the right was a grant to the caller within one, such as
 /// `get Member(spaceId, userId = caller.id)`, and the put has another value in that place of its key.
 pub(super) fn is_put_beyond<'a>(
+    loose: &Rc<Loose<'a>>,
     group: &Group<'a>,
     placed: &Placed<'a>,
     allowed: &[Passed<'a>],
@@ -35,7 +39,7 @@ pub(super) fn is_put_beyond<'a>(
     let foreign: Vec<&'a Given> =
         leg.key.iter().filter(given).filter(|given| differs(given)).collect();
     !foreign.is_empty() && {
-        let tied = tied(group, &placed.guards, allowed);
+        let tied = tied(loose, group, &placed.guards, allowed);
         foreign.iter().any(|given| !tied.has(group, &given.value))
     }
 }
@@ -96,7 +100,7 @@ impl<'a> Sending<'a, '_> {
 
     /// What is tied when the worker begins: what was tied where it was sent, what is new, and what was made with it.
     fn start(&self, body: &'a Contract, group: &Group<'a>) -> Tied<'a> {
-        let mut start = Tied::default();
+        let mut start = Tied::beside(&self.tied.loose);
         for (input, _) in body.inputs.enumerate() {
             let Some(value) = self.value(body, input) else { continue };
             let is_new = matches!(self.group.origin(value).kind, ExprKind::New(_));

@@ -1,12 +1,15 @@
 //! The items and values that are tied to the values an `allow` tested, for one way in which it holds.
 
+use std::rc::Rc;
+
 use latchkey_value::Format;
 
+use super::loose::Loose;
 use crate::check::flow::{Group, fixes};
 use crate::check::truth::{Passed, each, plain};
 use crate::model::{
-    BindingId, Contract, EntityId, Expr, ExprKind, Given, Hole, InputId, KeyShape, Kind, Leg, Op,
-    Query, Range, Read, TextPiece, Verb, What,
+    BindingId, Contract, EntityId, Expr, ExprKind, Given, Hole, InputId, KeyShape, Kind, Leg,
+    Limit, Op, Query, Range, Read, TextPiece, Verb, What,
 };
 use crate::types::Type;
 
@@ -19,15 +22,18 @@ pub(super) struct Tied<'a> {
     pub(super) inputs: Vec<InputId>,
     /// The items that are known not to be there.
     absent: Vec<BindingId>,
+    /// The attributes that say nothing, even of a tied item.
+    pub(super) loose: Rc<Loose<'a>>,
 }
 
 /// Follows what is tied until nothing more is.
 pub(super) fn tied<'a>(
+    loose: &Rc<Loose<'a>>,
     group: &Group<'a>,
     guards: &[Passed<'a>],
     allowed: &[Passed<'a>],
 ) -> Tied<'a> {
-    tied_beside(Tied::default(), group, guards, allowed)
+    tied_beside(Tied::beside(loose), group, guards, allowed)
 }
 
 /// The same, where something is tied already.
@@ -81,6 +87,11 @@ pub(super) fn tied_beside<'a>(
 }
 
 impl<'a> Tied<'a> {
+    /// Nothing is tied, and some attributes are loose.
+    pub(super) fn beside(loose: &Rc<Loose<'a>>) -> Tied<'a> {
+        Tied { loose: Rc::clone(loose), ..Tied::default() }
+    }
+
     /// Whether an item is tied.
     pub(super) fn has_item(&self, binding: BindingId) -> bool {
         self.items.contains(&binding)
@@ -152,7 +163,12 @@ impl<'a> Tied<'a> {
         match &value.kind {
             ExprKind::CallerId | ExprKind::Unknown => true,
             ExprKind::Input(input) if self.inputs.contains(input) => true,
-            ExprKind::Attribute(binding, _) if self.has_item(*binding) => true,
+            ExprKind::Attribute(item, name)
+                if self.has_item(*item)
+                    && !group.entity_of(*item).is_some_and(|of| self.loose.has(of, name)) =>
+            {
+                true
+            }
             ExprKind::Text(pieces) if self.has_piece(group, pieces) => true,
             _ => self.values.iter().any(|other| {
                 // A value that is tied stays so, whether or not it can be compared with others.
@@ -273,14 +289,20 @@ impl<'a> Tied<'a> {
                     let told = key.iter().filter(|given| shape.tells(&given.attribute));
                     told.for_each(|given| self.tie(group, &given.value));
                 }
-                What::Part(part) if known && part.one => {
-                    let names = group.model.entities[read.entity].key.attributes();
-                    let parts = names.iter().filter_map(|name| group.key_part(binding, name));
-                    parts.for_each(|value| self.tie(group, value));
+                What::Part(part) if known && part.one => self.parts(group, read.entity, binding),
+                What::Query(query) if known && query.limit == Some(Limit::First(1)) => {
+                    self.parts(group, read.entity, binding);
                 }
                 What::Get(_) | What::Batch(_) | What::Query(_) | What::Part(_) => {}
             }
         }
+    }
+
+    /// Ties what a query gave as the key of its one item.
+    fn parts(&mut self, group: &Group<'a>, entity: EntityId, item: BindingId) {
+        let names = group.model.entities[entity].key.attributes();
+        let parts = names.iter().filter_map(|name| group.key_part(item, name));
+        parts.for_each(|value| self.tie(group, value));
     }
 }
 
