@@ -2,7 +2,10 @@
 //!
 //! An attribute is a *right* if an `allow` reads it from an item of the caller: one that is read by the caller's id, or
 //! that the caller owns by the same `allow`. An attribute is an *owner* if an `allow` asks whether the caller owns it, or
-//! is it. Looks at contracts alone: nobody calls a worker.
+//! is it. A right can also be the item itself: one that is made with the caller's id in its key. Looks at contracts
+//! alone: nobody calls a worker.
+
+mod self_made;
 
 use std::collections::HashSet;
 
@@ -13,34 +16,51 @@ use super::foreign_allow::ways;
 use super::truth::{Lets, Passed, Supposed, each, plain};
 use super::{Report, each_read, each_step};
 use crate::model::{
-    BindingId, Contract, EntityId, Expr, ExprKind, Given, InputId, Kind, Model, Op, PutMode,
-    StepKind, Verb, What,
+    BindingId, Contract, EntityId, Expr, ExprKind, Given, GivenPart, InputId, Kind, Model, Op,
+    PutMode, StepKind, Verb, What,
 };
 use crate::types::Type;
 
 type Attributes<'a> = HashSet<(EntityId, &'a str)>;
 
+/// An attribute of an item that was read by the caller's id, and the members that lead to what is read of it.
+type Parts<'a> = HashSet<(EntityId, &'a str, Vec<&'a str>)>;
+
 pub(super) fn check(model: &Model, report: &mut Report) {
     let (mut rights, mut owners) = (Attributes::new(), Attributes::new());
+    let mut parts = Parts::new();
+    let uses = self_made::uses(model);
     for contract in &model.contracts {
         let lets = lets(contract);
         each_step(&contract.steps, &mut |step| {
             if let StepKind::Allow(test) = &step.kind {
                 read_by(contract, &lets, test, &mut rights, &mut owners);
+                parts_read_by(contract, &lets, test, &mut parts);
             }
         });
     }
     for contract in &model.contracts {
         let all = groups(model, contract);
         for (group, placed) in all.iter().flat_map(|it| it.legs.iter().map(move |leg| (it, leg))) {
+            let entity = placed.leg.entity;
+            let writer = Writer { model, contract, group, placed, attribute: (entity, "") };
+            let made = uses.get(&entity).and_then(|uses| self_made::told(&writer, uses));
+            if let Some(diagnostic) = made {
+                report.raise(diagnostic, &placed.step.waivers);
+            }
             for given in &placed.leg.values {
                 let attribute = (placed.leg.entity, given.attribute.as_str());
                 let writer = Writer { model, contract, group, placed, attribute };
                 let Some(value) = writer.untested(given) else { continue };
                 let what = match &value.of {
-                    Kind::Value(Type::Enum(words)) if rights.contains(&attribute) => {
+                    Kind::Value(Type::Enum(words))
+                        if given.is_whole() && rights.contains(&attribute) =>
+                    {
                         writer.gives(words)
                     }
+                    Kind::Value(
+                        Type::Enum(_) | Type::Bool | Type::SetOf { .. } | Type::Record(_),
+                    ) => writer.gives_part(given, value, &parts),
                     Kind::Value(Type::Id | Type::Ulid) if owners.contains(&attribute) => {
                         writer.hands_over()
                     }
@@ -102,6 +122,32 @@ fn read_by<'a>(
             rights.insert(attribute);
         }
     }
+}
+
+/// Notes what an `allow` reads of items that were read by the caller's id: attributes, and members of them.
+fn parts_read_by<'a>(
+    contract: &'a Contract,
+    lets: &Lets<'a>,
+    test: &'a Expr,
+    parts: &mut Parts<'a>,
+) {
+    each(lets, test, &mut |part| {
+        let (mut members, mut within) = (Vec::new(), part);
+        while let ExprKind::Member(record, name) = &within.kind {
+            members.push(name.as_str());
+            within = plain(lets, record);
+        }
+        members.reverse();
+        // The record around a member is no more of a right than the member.
+        let is_record = matches!(&within.of, Kind::Value(Type::Record(_)));
+        if let ExprKind::Attribute(item, name) = &within.kind
+            && is_record != members.is_empty()
+            && let Some(entity) = contract.bindings[*item].kind.item()
+            && is_by_caller(contract, lets, *item)
+        {
+            parts.insert((entity, name, members));
+        }
+    });
 }
 
 /// Whether an item was read by the caller's id.
@@ -181,6 +227,32 @@ impl<'a> Writer<'a, '_> {
             "callers with different rights pass the `allow`, and each can give any right",
             "compare the input with the caller's own right, as in `require right != ADMIN or me.right == ADMIN else 403 \
              not-yours`; or let one word pass; or give the input fewer words",
+        ))
+    }
+
+    /// A part of a right that everyone can give: an element of a set, a member of a record, true or false.
+    fn gives_part(&self, given: &'a Given, value: &Expr, parts: &Parts<'a>) -> Option<Story> {
+        let (entity, name) = self.attribute;
+        let within: &[String] = match &given.part {
+            GivenPart::Whole | GivenPart::Element => &[],
+            GivenPart::Within(within) => within,
+            GivenPart::NoElement => return None,
+        };
+        // One lies within the other, or is the other.
+        let met = |read: &[&str]| within.iter().zip(read).all(|(a, b)| a == b);
+        let is_right = parts.iter().any(|(of, at, read)| (*of, *at) == (entity, name) && met(read));
+        // An input with fewer words says which can be given.
+        let all = match (&self.model.entities[entity].attribute(name)?.kind, &value.of) {
+            (Type::SetOf { of, .. }, Kind::Value(Type::Enum(words))) => match &**of {
+                Type::Enum(all) => all.iter().all(|word| words.contains(word)),
+                _ => true,
+            },
+            _ => true,
+        };
+        let open = |way: &Vec<Passed<'a>>| self.is_open(way);
+        (is_right && all && self.ways().iter().flatten().any(open)).then_some((
+            "everyone passes the `allow`, and each can give the right to themselves",
+            "let those give the right who have it: `allow me.right …`; or those who own the thing; or a role",
         ))
     }
 
