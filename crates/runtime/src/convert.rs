@@ -172,6 +172,15 @@ entity Visit "VISIT" {
   expires endsAt
   index ByDay { PK = "DAY#{at:day}" SK = "{at}#{doorId}" }
 }
+contract V-01 "Get a visit" {
+  GET /doors/{doorId}/visits/{at}/{visitId}
+  allow true
+  visit = get Visit else 404 not-found
+  return visit
+  consistency eventual
+  expect 1 item
+  rate 1/s
+}
 ```
 "#;
 

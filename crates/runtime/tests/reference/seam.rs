@@ -166,7 +166,7 @@ async fn a_reservation_that_is_cancelled_while_it_is_read_is_not_the_active_one(
     let made = Told(a.call(call("QC-04", &reserved)).await);
     assert_eq!(made.status(), 201, "{}", made.body());
     // Its timer is late, so the slot is asked. It is cancelled before the reservation is read; all is read again.
-    turns.send_replace("aabbbbbbbaaaaa".to_owned());
+    turns.send_replace("aabbbbbbbaaaaaa".to_owned());
     let mut active = call("QC-07", r#"{"lockerId": "L1"}"#);
     let mut cancel = call("QC-12", r#"{"lockerId": "L1", "reservationId": "R1"}"#);
     (active.at, cancel.at) = (Some(NOW + 2_000), Some(NOW + 2_000));
