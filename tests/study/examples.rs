@@ -33,25 +33,33 @@ impl fmt::Display for Failure {
 /// How long the examples of a document may take: some mistakes make a worker run for ever.
 const TIME_MAX: Duration = Duration::from_secs(30);
 
+/// What an error says.
+fn said(error: TargetError) -> String {
+    match error {
+        TargetError::Unusable(message) | TargetError::Request(message) => message,
+    }
+}
+
 /// Runs the examples of a document that passes the check.
 pub fn run(document: &str) -> Result<Run, String> {
     let system = System::read(document).map_err(|mistakes| mistakes.to_string())?;
     let answers = answers(&system);
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     let report = runtime.map_err(|error| error.to_string())?.block_on(async {
-        tokio::time::timeout(TIME_MAX, async {
-            let target = Target::in_memory(system).await?;
-            example::run(document, &target).await
-        })
-        .await
-    });
-    let Ok(report) = report else {
-        let message = format!("the examples do not end within {} s", TIME_MAX.as_secs());
-        return Ok(Run { failures: vec![Failure::at(document, 0, message)], gaps: Vec::new() });
-    };
-    let Report { requests, failures, seen, .. } = report.map_err(|error| match error {
-        TargetError::Unusable(message) | TargetError::Request(message) => message,
+        let target = Target::in_memory(system).await.map_err(said)?;
+        Ok::<_, String>(tokio::time::timeout(TIME_MAX, example::run(document, &target)).await)
     })?;
+    let ended =
+        |message| Ok(Run { failures: vec![Failure::at(document, 0, message)], gaps: Vec::new() });
+    let Report { requests, failures, seen, .. } = match report {
+        Err(_) => {
+            return ended(format!("the examples do not end within {} s", TIME_MAX.as_secs()));
+        }
+        // Some mistakes make messages that send each other for ever, which ends the run.
+        Ok(Err(TargetError::Unusable(message))) => return ended(message),
+        Ok(Err(error)) => return Err(said(error)),
+        Ok(Ok(report)) => report,
+    };
     if requests == 0 {
         return Err("there are no examples".to_owned());
     }

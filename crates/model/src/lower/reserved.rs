@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 use latchkey_language::{Diagnostic, Name, Rule};
-use latchkey_value::name::{EXPIRY_ATTRIBUTE, INCARNATION_ATTRIBUTE};
+use latchkey_value::name::{EXPIRY_ATTRIBUTE, INCARNATION_ATTRIBUTE, OWN_ATTRIBUTES};
 
 use super::Lowering;
 use crate::model::Trigger;
@@ -63,16 +63,26 @@ impl Lowering {
         }
     }
 
+    /// Refuses a name for every item that Latchkey's own items have for something else.
+    fn not_own(&mut self, name: &Name) {
+        if OWN_ATTRIBUTES.contains(&name.node.as_str()) {
+            let what = "something else in Latchkey's own items, such as the record of an `Idempotency-Key`";
+            self.report(taken(name, what).help("choose another name"));
+        }
+    }
+
     /// Reserves the attribute by which the table removes items, in the place of the usual one.
     pub(super) fn reserve_ttl(&mut self, name: &Name) {
         self.reserved.0.remove(EXPIRY_ATTRIBUTE);
         self.not_reserved(name);
+        self.not_own(name);
         self.reserved.0.entry(name.node.clone()).or_insert_with(|| EXPIRY.to_owned());
     }
 
     /// Reserves the attribute that tells entities apart, under a name that is not reserved for anything else.
     pub(super) fn reserve_type(&mut self, name: &Name) {
         self.not_reserved(name);
+        self.not_own(name);
         let what = || "the type of every item".to_owned();
         self.reserved.0.entry(name.node.clone()).or_insert_with(what);
     }

@@ -21,6 +21,9 @@ impl Lowering {
             self.reserve_ttl(name);
         }
         let key = self.key_names(&declared.keys, None);
+        if declared.keys.is_empty() {
+            self.removes_by_no_key(&key, declared.ttl.as_ref());
+        }
         let named = |keys: &[ast::KeyName]| !keys.is_empty();
         self.names_keys =
             named(&declared.keys) || declared.indexes.iter().any(|index| named(&index.keys));
@@ -45,6 +48,9 @@ impl Lowering {
         };
         for index in &declared.indexes {
             let key = self.key_names(&index.keys, Some(&index.name.node));
+            if index.keys.is_empty() {
+                self.removes_by_no_key(&key, declared.ttl.as_ref());
+            }
             let known = self.model.indexes.iter().find(|other| other.name == index.name.node);
             match known.map(|known| known.span) {
                 Some(first) => self.twice("index", &index.name, first),
@@ -58,6 +64,14 @@ impl Lowering {
         self.lists_indexes = !declared.indexes.is_empty();
         self.one_type();
         self.own_table_has_a_name(&declared.name);
+    }
+
+    /// The attribute by which the table removes items holds no key. That it is none that is named is seen with the key.
+    fn removes_by_no_key(&mut self, key: &KeyNames, ttl: Option<&Name>) {
+        if let Some(name) = ttl.filter(|name| key.has(&name.node)) {
+            let diagnostic = taken(name, "a key");
+            self.report(diagnostic.help("choose another name"));
+        }
     }
 
     /// A key attribute is a text wherever it is one, or a number.
@@ -227,6 +241,12 @@ impl Lowering {
         }
         known.unwrap_or_else(|| {
             let key = KeyNames::standard(Some(&name.node));
+            if key.has(&self.model.table.ttl) {
+                let message = format!("a key of the index would be `{}`", self.model.table.ttl);
+                let why = "by that attribute the table removes items";
+                let taken = Diagnostic::new(Rule::Name, name.span, message).why(why);
+                self.report(taken.help("choose another name for the index, or for the `ttl`"));
+            }
             let (name, span) = (name.node.clone(), name.span);
             self.model.indexes.push(TableIndex { name, key, holds: None, span })
         })

@@ -443,6 +443,33 @@ fn a_key_in_quotes_is_not_one_of_ours() {
     assert_eq!(told("State#Date"), ["the document has no contract"]);
 }
 
+// A record whose `status` was also its end was over at once, and the call acted again.
+#[test]
+fn the_end_and_the_type_of_all_items_have_names_that_nothing_else_has() {
+    let told = |table: &str, rest: &str| {
+        let checked = crate::check(&format!(
+            "```contract\nsystem doors\ntable Doors {{ {table} }}\n{rest}```\n"
+        ));
+        checked.diagnostics.into_iter().next().map(|found| found.message)
+    };
+    let own = |name: &str| {
+        let what =
+            "something else in Latchkey's own items, such as the record of an `Idempotency-Key`";
+        Some(format!("`{name}` is reserved: it holds {what}"))
+    };
+    assert_eq!(told("type kind  ttl status", ""), own("status"));
+    assert_eq!(told("type body", ""), own("body"));
+    let key = |name: &str| Some(format!("`{name}` is reserved: it holds a key"));
+    assert_eq!(told("type kind  ttl PK", ""), key("PK"));
+    assert_eq!(told("type kind  ttl ByDaySK  index ByDay { }", ""), key("ByDaySK"));
+    let entity = "entity Door \"DOOR\" {\n PK = \"DOOR#{doorId}\"\n SK = \"META\"\n doorId id\n day id\n\
+                  index ByDay { PK = \"DAY#{day}\" SK = \"{doorId}\" }\n}\n";
+    let implied = Some("a key of the index would be `ByDaySK`".to_owned());
+    assert_eq!(told("type kind  ttl ByDaySK", entity), implied);
+    let none = Some("the document has no contract".to_owned());
+    assert_eq!(told("type kind  ttl removeAt", entity), none);
+}
+
 #[test]
 fn a_number_that_cannot_be_held_is_refused() {
     // A number of too many digits was run as 0, a page of too many items as a page of 1.

@@ -25,7 +25,7 @@ use latchkey_model::model::{
     self, BindingId, EntityId, IdVec, InputId, Method, QueueId, Segment, Verb,
 };
 use latchkey_queue::Home;
-use latchkey_table::{Index, Schema, Text};
+use latchkey_table::{Index, KeyNames, Schema, Text};
 use latchkey_value::name::{OWN_ATTRIBUTES, OWN_TABLE_SUFFIX};
 
 pub(crate) use cached::{ByCaller, Cached};
@@ -68,14 +68,17 @@ pub struct System {
     pub(crate) queues: IdVec<QueueId, Queue>,
 }
 
-/// The table of Latchkey's own items: the same, unless its key is not of two texts, or an index would hold them.
+/// The table of Latchkey's own items: the same, unless its key is not of two texts, or has the name of one of their
+/// attributes, or an index would hold them.
 fn own_table(table: &Arc<Schema>, discriminator: &str) -> Arc<Schema> {
+    let names_ours =
+        |key: &KeyNames| key.iter().any(|key| OWN_ATTRIBUTES.contains(&key.name.as_str()));
     let holds_ours = |index: &Index| {
         let every = |name: &str| table.key.has(name) || name == discriminator;
-        index.key.iter().any(|key| OWN_ATTRIBUTES.contains(&key.name.as_str()))
-            || index.key.iter().all(|key| every(&key.name))
+        names_ours(&index.key) || index.key.iter().all(|key| every(&key.name))
     };
-    if table.key.is_of_two_texts() && !table.indexes.iter().any(holds_ours) {
+    let same = table.key.is_of_two_texts() && !names_ours(&table.key);
+    if same && !table.indexes.iter().any(holds_ours) {
         return Arc::clone(table);
     }
     Arc::new(Schema::new(format!("{}{OWN_TABLE_SUFFIX}", table.name)))
