@@ -1,6 +1,7 @@
 //! Reads items from lines, one bounded part at a time.
 
 use std::collections::HashMap;
+use std::hash::{DefaultHasher, Hash, Hasher};
 use std::io::{self, BufRead, Read};
 use std::sync::Arc;
 
@@ -108,11 +109,14 @@ pub(crate) struct Lines<R> {
     system: Option<Arc<System>>,
     /// Whether items are written as the document stores them, first.
     convert: bool,
+    /// Where items are converted: the key that each is written under, with the key that its line has, and that line.
+    converted: HashMap<u128, (u128, u64)>,
 }
 
 impl<R: BufRead> Lines<R> {
     pub(crate) fn new(source: R) -> Lines<R> {
-        Lines { source, at: Position::default(), buffer: Vec::new(), system: None, convert: false }
+        let (at, buffer, converted) = (Position::default(), Vec::new(), HashMap::new());
+        Lines { source, at, buffer, system: None, convert: false, converted }
     }
 
     /// The same, with items that must fit a document.
@@ -219,8 +223,10 @@ impl<R: BufRead> Lines<R> {
         } else {
             let item = read(self.buffer.trim_ascii_end()).map_err(bad)?;
             let (which, schema) = schemas.of(&item);
+            let convert = self.convert && which == Which::Main;
+            let written = schema.key_of(&item).ok().filter(|_| convert);
             let item = match &self.system {
-                Some(system) if self.convert && which == Which::Main => system.convert(item),
+                Some(system) if convert => system.convert(item),
                 _ => item,
             };
             schema.validate_item(&item).map_err(|invalid| bad(invalid.to_string()))?;
@@ -237,6 +243,15 @@ impl<R: BufRead> Lines<R> {
                 };
                 return Err(bad(format!("{}{hint}", wrong.join("; "))));
             }
+            if let Some(written) = written {
+                let written = short(&written);
+                let (earlier, at) = *self.converted.entry(short(&key)).or_insert((written, line));
+                if earlier != written {
+                    return Err(bad(format!(
+                        "its key becomes that of line {at}, which had another one: leave one of the two items out"
+                    )));
+                }
+            }
             Some((key, Entry { item, which, line, bytes: count }))
         };
         self.at.bytes += wide(count);
@@ -245,6 +260,16 @@ impl<R: BufRead> Lines<R> {
         self.at.digest.add(&self.buffer);
         Ok(Some(found))
     }
+}
+
+/// A key in sixteen bytes, since every key of a file is remembered.
+fn short(key: &Key) -> u128 {
+    let half = |salt: u8| {
+        let mut hasher = DefaultHasher::new();
+        (salt, key).hash(&mut hasher);
+        u128::from(hasher.finish())
+    };
+    half(0) << 64 | half(1)
 }
 
 /// The item of a line.

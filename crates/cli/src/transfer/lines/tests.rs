@@ -39,6 +39,43 @@ fn lines_become_items_and_empty_lines_nothing() {
     assert_eq!(part.last, Some((Which::Main, Key::new("P", "2"))));
 }
 
+// Both were loaded, one over the other, and counted as two.
+#[test]
+fn two_keys_are_not_converted_to_one() {
+    let document = "```contract\nsystem doors\ntable Doors { type kind }\nentity Visit \"VISIT\" {\n\
+                    PK = \"DOOR#{doorId}\"\n SK = \"AT#{at}\"\n doorId id\n at time\n}\n\
+                    contract V-01 \"Get a visit\" {\n GET /doors/{doorId}/visits/{at}\n allow true\n\
+                    visit = get Visit else 404 not-found\n return visit\n\
+                    consistency eventual\n expect 1 item\n rate 1/s\n}\n```\n";
+    let system = Arc::new(System::read(document).unwrap());
+    let loaded = |times: &[&str]| {
+        let text: String = times
+            .iter()
+            .map(|at| {
+                Item::from([("PK", "DOOR#a"), ("SK", &format!("AT#{at}")), ("kind", "VISIT")])
+            })
+            .map(|item| line_of(&item) + "\n")
+            .collect();
+        let mut lines = lines(&text).of(Some(Arc::clone(&system))).converted(true);
+        let (part, stop) = lines.part(&schema());
+        let told = stop.map(|stop| match stop {
+            Stop::Bad { line, message } => format!("{line}: {message}"),
+            Stop::Unreadable(error) => error.to_string(),
+        });
+        (part.entries.len(), told)
+    };
+    let (full, short, other) =
+        ("2026-02-25T10:00:00.000Z", "2026-02-25T10:00:00Z", "2026-02-25T11:00:00+01:00");
+    let told =
+        "2: its key becomes that of line 1, which had another one: leave one of the two items out";
+    for two in [[short, other], [full, short], [short, full]] {
+        assert_eq!(loaded(&two), (1, Some(told.to_owned())), "{two:?}");
+    }
+    // The last of one key still counts.
+    assert_eq!(loaded(&[short, short]), (1, None));
+    assert_eq!(loaded(&[short, "2026-02-25T10:00:01Z"]), (2, None));
+}
+
 #[test]
 fn the_last_line_of_a_key_counts() {
     let items = [item("1", "old"), item("2", "b"), item("1", "new")];
