@@ -8,7 +8,7 @@ use latchkey_table::Request;
 use crate::act::Act;
 use crate::conflict::{dependent, met};
 use crate::lab::Lab;
-use crate::machine::{Machine, Step, Stuck, is_eventual};
+use crate::machine::{Machine, Step, Stuck};
 use crate::table::Table;
 
 /// The most runs of one group. What is cut off is told.
@@ -138,7 +138,7 @@ fn still_asleep(machine: &Machine<'_>, grain: Grain, node: &Node, step: Step) ->
         let apart =
             |own: &Request| moving.iter().all(|request| !dependent(own, request, &machine.table));
         // What an eventual read may see grows with every commit.
-        free && machine.pending(*who).is_some_and(|own| apart(own) && !is_eventual(own))
+        free && machine.pending(*who).is_some_and(|own| apart(own) && !own.is_eventual())
     });
     asleep
 }
@@ -162,13 +162,13 @@ fn steps(lab: &Lab, machine: &Machine<'_>, grain: Grain, sleep: &[usize]) -> Vec
         return steps;
     }
     for who in able {
-        if let Some(request) = machine.pending(who).filter(|request| is_eventual(request)) {
+        if let Some(request) = machine.pending(who).filter(|request| request.is_eventual()) {
             stale(machine, who, request, &mut steps);
         }
     }
     // One that sleeps was tried before the write waited.
     for who in all.iter().filter(|_| grain == Grain::Requests) {
-        let request = machine.pending(*who).filter(|request| !is_eventual(request));
+        let request = machine.pending(*who).filter(|request| !request.is_eventual());
         for writer in all.iter().filter(|writer| *writer != who) {
             request.iter().for_each(|request| torn(machine, *who, *writer, request, &mut steps));
         }

@@ -5,7 +5,7 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
 
-use latchkey_table::{Answer, Consistency, Error, Request};
+use latchkey_table::{Answer, Error, Request};
 
 use crate::act::{Act, Reply};
 use crate::conflict::{keys, met};
@@ -300,21 +300,5 @@ fn read_effect(answer: Result<Answer, Error>) -> Effect {
     match answer {
         Ok(answer) => Effect::Read(answer),
         Err(error) => Effect::Failed(error),
-    }
-}
-
-/// Whether a request may see an older version.
-pub(crate) fn is_eventual(request: &Request) -> bool {
-    match request {
-        Request::Get(get) => get.consistency == Consistency::Eventual,
-        Request::BatchGet(get) => get.consistency == Consistency::Eventual,
-        Request::Query(query) => query.consistency == Consistency::Eventual,
-        // No index is ever strong.
-        Request::IndexScan(_) => true,
-        Request::SnapshotGet(_)
-        | Request::Put(..)
-        | Request::Update(..)
-        | Request::Delete(..)
-        | Request::Transact(_) => false,
     }
 }

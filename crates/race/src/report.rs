@@ -11,7 +11,7 @@ use crate::example::example;
 use crate::group::{Group, SEED};
 use crate::judge::{Lost, Wrong};
 use crate::lab::Lab;
-use crate::machine::{Effect, Event, Machine, Stuck, is_eventual};
+use crate::machine::{Effect, Event, Machine, Stuck};
 use crate::outcome::{End, Left, Outcome};
 use crate::statement::{remedies, stale_reads, statements};
 use crate::world::State;
@@ -202,7 +202,7 @@ fn row(lab: &Lab, event: &Event, note: String) -> Row {
         Effect::Failed(error) => error.to_string(),
     };
     if event.apart {
-        let how = if is_eventual(&event.request) { "as it was" } else { "a part as it was" };
+        let how = if event.request.is_eventual() { "as it was" } else { "a part as it was" };
         saw.push_str(&format!(" ({how})"));
     }
     Row { who: letter(event.who), asked: cut(&asked), saw: cut(&saw), note }

@@ -12,7 +12,7 @@ use crate::act::{Act, Kind};
 use crate::conflict::met;
 use crate::judge::{Lost, Wrong};
 use crate::lab::Lab;
-use crate::machine::{Effect, Event, Machine, is_eventual};
+use crate::machine::{Effect, Event, Machine};
 use crate::promise::{Breach, filled};
 use crate::report::{letter, place};
 
@@ -68,7 +68,7 @@ pub(crate) fn stale_reads(lab: &Lab, machine: &Machine<'_>) -> Vec<Stale> {
         };
         if event.apart {
             // The newest that has to do with the read: an older one may have been seen.
-            let how = if is_eventual(&event.request) { How::Old } else { How::Part };
+            let how = if event.request.is_eventual() { How::Old } else { How::Part };
             let before = events.iter().enumerate().take(read).rev();
             let missed = before.filter_map(of_others).next();
             all.extend(missed.map(|(write, items)| Stale { read, write, items, how }));

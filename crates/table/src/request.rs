@@ -208,6 +208,21 @@ impl Query {
 }
 
 impl Request {
+    /// Whether it is a read that may see an older version. No index is ever strong.
+    pub fn is_eventual(&self) -> bool {
+        match self {
+            Request::Get(get) => get.consistency == Consistency::Eventual,
+            Request::BatchGet(batch) => batch.consistency == Consistency::Eventual,
+            Request::Query(query) => query.consistency == Consistency::Eventual,
+            Request::IndexScan(_) => true,
+            Request::SnapshotGet(_)
+            | Request::Put(..)
+            | Request::Update(..)
+            | Request::Delete(..)
+            | Request::Transact(_) => false,
+        }
+    }
+
     /// Whether it may change what is stored.
     pub fn writes(&self) -> bool {
         match self {

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use latchkey_table::{Answer as TableAnswer, Consistency, Error, Request, Resume};
+use latchkey_table::{Answer as TableAnswer, Error, Request, Resume};
 
 use super::{CallContext, Session};
 use crate::answer::Freshness;
@@ -99,7 +99,7 @@ impl Session<'_> {
     /// than those of the entry begins again, so that no answer is made of reads of two calls.
     pub(super) fn remembered(&mut self, request: &Request) -> Option<Result<TableAnswer, Error>> {
         let memory = self.memory.as_mut()?;
-        let eventual = is_eventual(request);
+        let eventual = request.is_eventual();
         match &mut memory.state {
             State::Answered { entry, reads, .. } => {
                 if eventual && let Some(answer) = entry.answer(*reads, request) {
@@ -137,21 +137,6 @@ impl Session<'_> {
             }
             State::Recorded(_) | State::Unkept | State::Strong => None,
         }
-    }
-}
-
-/// Whether a read may be out of date.
-fn is_eventual(request: &Request) -> bool {
-    match request {
-        Request::Get(get) => get.consistency == Consistency::Eventual,
-        Request::BatchGet(batch) => batch.consistency == Consistency::Eventual,
-        Request::Query(query) => query.consistency == Consistency::Eventual,
-        Request::IndexScan(_) => true,
-        Request::SnapshotGet(_)
-        | Request::Put(..)
-        | Request::Update(..)
-        | Request::Delete(..)
-        | Request::Transact(_) => false,
     }
 }
 
