@@ -20,6 +20,7 @@ mod headers;
 mod hostile;
 mod idempotency;
 mod inputs;
+mod limited;
 mod lists;
 mod locations;
 mod locations_changed;

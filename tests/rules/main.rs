@@ -10,6 +10,7 @@ mod examples;
 mod guards;
 mod honest;
 mod keys;
+mod limited;
 mod lists;
 mod load;
 mod nearly;

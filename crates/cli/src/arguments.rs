@@ -10,6 +10,8 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::{Args, ColorChoice, Parser, Subcommand, ValueEnum};
+use latchkey_runtime::model::{CallLimit, Whose};
+use latchkey_value::limits::LIMIT_CALLS_MAX;
 
 use crate::commands::{
     call, check, explain, export, import, model, openapi, queue as queue_command,
@@ -171,10 +173,25 @@ pub(crate) struct Serve {
     pub(crate) no_workers: bool,
     #[command(flatten)]
     pub(crate) trust: Trust,
+    /// How often one caller may call, all contracts together: `100/s`, or `100/s burst 300`. Calls without a token are
+    /// counted by their address.
+    #[arg(long, value_name = "LIMIT", value_parser = limit_per_caller)]
+    pub(crate) limit_per_caller: Option<CallLimit>,
+    /// How many proxies of yours stand before the server. A caller's address is then read from `X-Forwarded-For`.
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    pub(crate) proxies: usize,
     /// Let requests give their instant in `Latchkey-Now`. Messages are worked on only during `POST /test-clock/pass`.
     /// For tests, on loopback only.
     #[arg(long)]
     pub(crate) test_clock: bool,
+}
+
+fn limit_per_caller(text: &str) -> Result<CallLimit, String> {
+    let limit = CallLimit::parse(text, Whose::Caller);
+    limit.ok_or_else(|| {
+        let most = format!("at most {LIMIT_CALLS_MAX} calls in s, m, h or d");
+        format!("write `100/s` or `100/s burst 300`: {most}")
+    })
 }
 
 /// Which store has the items.

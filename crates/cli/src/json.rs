@@ -177,6 +177,7 @@ impl Writer<'_> {
             "cost": it.facts.cost.as_ref().map(|fact| fact.value.to_string()),
             "idempotentBy": it.facts.idempotent.as_ref().map(|fact| self.entity(fact.value)),
             "idempotentByKey": it.facts.by_key.is_some(),
+            "limit": it.facts.limit.as_ref().map(|fact| fact.value.to_string()),
             "cacheSeconds": it.facts.cache.as_ref().map(|fact| fact.value),
         })
     }

@@ -18,6 +18,7 @@
 
 mod body;
 mod bug;
+mod call_limits;
 mod connections;
 mod headers;
 mod log;

@@ -62,6 +62,7 @@ struct Counters {
     micros: AtomicU64,
     read_halves: AtomicU64,
     write_units: AtomicU64,
+    limited: AtomicU64,
 }
 
 impl Metrics {
@@ -107,6 +108,14 @@ impl Metrics {
         }
     }
 
+    /// Counts a call that a limit refused, by the number of its contract.
+    pub(crate) fn record_limited(&self, contract: usize) {
+        match self.contracts.get(contract) {
+            Some(counters) => drop(counters.limited.fetch_add(1, Ordering::Relaxed)),
+            None => drop(bug(format!("no contract has number {contract} in the metrics"))),
+        }
+    }
+
     /// Counts an answered request that no contract matched.
     pub(crate) fn record_unmatched(&self, status: u16, micros: u64) {
         self.unmatched.record(status, micros);
@@ -138,6 +147,12 @@ impl Metrics {
         let help = "Capacity units consumed; an eventual read of up to 4 KB is half a unit.";
         family(out, "consumed_capacity_units_total", "counter", help)?;
         self.contracts.iter().try_for_each(|counters| counters.write_capacity(out))?;
+
+        family(out, "limited_total", "counter", "Calls refused by a limit on callers.")?;
+        for counters in &self.contracts {
+            let limited = counters.limited.load(Ordering::Relaxed);
+            writeln!(out, "latchkey_limited_total{{{}}} {limited}", counters.labels)?;
+        }
 
         family(out, "requests_in_flight", "gauge", "Requests being answered now.")?;
         let in_flight = self.in_flight.load(Ordering::Relaxed);
@@ -211,6 +226,7 @@ impl Counters {
             micros: AtomicU64::new(0),
             read_halves: AtomicU64::new(0),
             write_units: AtomicU64::new(0),
+            limited: AtomicU64::new(0),
         }
     }
 

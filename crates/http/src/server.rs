@@ -1,7 +1,7 @@
 //! Accepts connections, bounds them, and lets them finish.
 
 use std::io;
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
@@ -152,11 +152,13 @@ impl Serving {
     fn start(&self, (stream, place): (TcpStream, Place)) {
         let unread = Unread::default();
         let life = Arc::clone(&place.life);
+        // A connection that has failed already has no address. It can answer nothing.
+        let Ok(peer) = stream.peer_addr() else { return };
         let stream = Stream::new(prompt(stream), life, unread.clone(), self.write_time);
         let (service, life) = (Arc::clone(&self.service), Arc::clone(&place.life));
         let answer = service_fn(move |request: Request<Incoming>| {
             let (service, life, unread) = (Arc::clone(&service), Arc::clone(&life), unread.clone());
-            async move { answer(&service, life, &unread, request).await }
+            async move { answer(&service, life, &unread, request, peer.ip()).await }
         });
         let connection = self.http.serve_connection(TokioIo::new(stream), answer);
         let mut ended = self.ended.clone();
@@ -190,6 +192,7 @@ async fn answer(
     life: Arc<Life>,
     unread: &Unread,
     request: Request<Incoming>,
+    peer: IpAddr,
 ) -> Result<Response, Gone> {
     let has_body = !request.body().is_end_stream();
     life.begin(has_body)?;
@@ -197,7 +200,7 @@ async fn answer(
         true => service.overloaded(),
         false => {
             let life = Arc::clone(&life);
-            service.answer(request.map(|body| Received { body, life })).await
+            service.answer(request.map(|body| Received { body, life }), peer).await
         }
     };
     if life.reserve || service.is_draining() {

@@ -1,10 +1,12 @@
 //! Answers one request: routing, token, inputs, the call, the response.
 
+mod at_work;
 mod ids;
 mod openapi;
 mod own;
 mod settings;
 
+use std::net::IpAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
@@ -19,10 +21,12 @@ use latchkey_table::{Capacity, Text};
 use latchkey_value::name::{OPENAPI_PATH, SERVER_PATHS};
 use latchkey_value::time;
 
+use self::at_work::AtWork;
 use self::ids::RequestIds;
 use self::openapi::Description;
 use crate::body::{self, BoxError};
 use crate::bug::bug;
+use crate::call_limits::{self, Asking, CallLimits, Left, Policy};
 use crate::headers;
 use crate::log::{Entry, Log};
 use crate::metrics::Metrics;
@@ -65,6 +69,7 @@ struct Target {
     number: usize,
     info: ContractInfo,
     stamp: HeaderValue,
+    limit: Option<Policy>,
 }
 
 /// Answers requests to the contracts of systems.
@@ -80,6 +85,9 @@ pub struct Service {
     ids: RequestIds,
     log: Option<Log>,
     openapi: Option<Description>,
+    /// How often callers may call; absent where a test clock decides what time it is.
+    limits: Option<CallLimits>,
+    at_work: AtWork,
 }
 
 impl Service {
@@ -103,6 +111,7 @@ impl Service {
                     number: names.len(),
                     stamp: HeaderValue::from_str(&info.id)
                         .map_err(|_| ServiceError::Id { contract: info.id.clone() })?,
+                    limit: info.limit.map(|limit| Policy::of_contract(&info.id, limit)),
                     info: info.clone(),
                 };
                 if let [Segment::Literal(path)] = info.path.as_slice()
@@ -118,7 +127,10 @@ impl Service {
             }
         }
         let metrics = Metrics::new(names.iter().map(|(system, id)| (system.as_str(), id.as_str())));
+        let limits = CallLimits::new(settings.limit_per_caller, settings.proxies);
         Ok(Service {
+            limits: settings.test_clock.is_none().then_some(limits),
+            at_work: AtWork::new(settings.calls_max),
             runtimes,
             router,
             tokens,
@@ -161,8 +173,8 @@ impl Service {
         respond::problem(&Problem::later("busy", detail), None)
     }
 
-    /// Answers a request.
-    pub async fn answer<B>(&self, request: Request<B>) -> Response
+    /// Answers a request from an address.
+    pub async fn answer<B>(&self, request: Request<B>, peer: IpAddr) -> Response
     where
         B: Body<Data = Bytes>,
         B::Error: Into<BoxError>,
@@ -185,12 +197,12 @@ impl Service {
                     self.own(path, parts.method, &parts.headers).await
                 }
             },
-            None => self.answer_contract(request).await,
+            None => self.answer_contract(request, peer).await,
         };
         if head_alone { without_body(response) } else { response }
     }
 
-    async fn answer_contract<B>(&self, request: Request<B>) -> Response
+    async fn answer_contract<B>(&self, request: Request<B>, peer: IpAddr) -> Response
     where
         B: Body<Data = Bytes>,
         B::Error: Into<BoxError>,
@@ -198,7 +210,7 @@ impl Service {
         let started = Instant::now();
         let _in_flight = self.metrics.start();
         let id = headers::request_id(request.headers()).map_or_else(|| self.ids.next(), Text::from);
-        let mut seen = Seen { body_read: request.body().is_end_stream(), ..Seen::default() };
+        let mut seen = Seen::new(peer, started, request.body().is_end_stream());
         let mut response = self.route(request, &mut seen).await;
         // After a body that was not read, no other request can be read.
         if !seen.body_read {
@@ -210,7 +222,8 @@ impl Service {
         }
         let status = response.status().as_u16();
         let micros = u64::try_from(started.elapsed().as_micros()).unwrap_or(u64::MAX);
-        let Seen { target, capacity, caller, .. } = seen;
+        let Seen { target, capacity, caller, left, .. } = seen;
+        call_limits::tell(response.headers_mut(), left);
         match &target {
             Some(target) => {
                 respond::stamp(response.headers_mut(), &target.stamp, capacity);
@@ -269,12 +282,19 @@ impl Service {
         B: Body<Data = Bytes>,
         B::Error: Into<BoxError>,
     {
+        self.at_work.check()?;
         // No token at all is a caller that nobody knows. A token that is there must be good.
         let caller = match target.info.open && !headers.contains_key(AUTHORIZATION) {
             true => Caller::default(),
             false => self.caller(headers)?,
         };
         seen.caller = caller.id.clone();
+        if let Some(limits) = &self.limits {
+            let (peer, now) = (seen.peer, seen.started);
+            let asking = Asking { caller: &caller, peer, headers, now };
+            let taken = limits.take(target.limit.as_ref(), asking, &mut seen.left);
+            taken.inspect_err(|_| self.metrics.record_limited(target.number))?;
+        }
         let body = body::read(headers, body).await?;
         seen.body_read = true;
         request::from_query(&target.info, query, &mut inputs)?;
@@ -296,7 +316,9 @@ impl Service {
         let Some(runtime) = self.runtimes.get(target.runtime) else {
             return Err(bug(format!("{} is a contract of no system", target.info.id)));
         };
+        let running = self.at_work.begin();
         let outcome = runtime.call(call).await;
+        drop(running);
         seen.capacity = outcome.capacity;
         let response = respond::outcome(outcome);
         let etag = response.headers().get(ETAG).and_then(|etag| etag.to_str().ok());
@@ -331,12 +353,22 @@ impl Service {
 }
 
 /// What is known of a request when it is answered.
-#[derive(Default)]
 struct Seen {
+    peer: IpAddr,
+    started: Instant,
     target: Option<Arc<Target>>,
     capacity: Capacity,
     caller: Text,
     body_read: bool,
+    /// What is left of the limits that it counts for.
+    left: Vec<Left>,
+}
+
+impl Seen {
+    fn new(peer: IpAddr, started: Instant, body_read: bool) -> Seen {
+        let (target, capacity, caller) = (None, Capacity::default(), Text::default());
+        Seen { peer, started, target, capacity, caller, body_read, left: Vec::new() }
+    }
 }
 
 /// A response without its body, with the length of that body.

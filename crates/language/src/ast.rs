@@ -479,4 +479,15 @@ pub enum Fact {
     Idempotent(Name),
     /// `cache 30s`
     Cache(Name),
+    /// `limit 20/s per caller burst 40`
+    Limit {
+        /// How often.
+        count: Spanned<String>,
+        /// In `s`, `m`, `h` or `d`.
+        per: Name,
+        /// Whose calls are counted together: `caller` or `address`.
+        whose: Name,
+        /// How many calls may come at once.
+        burst: Option<Spanned<String>>,
+    },
 }

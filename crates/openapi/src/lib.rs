@@ -41,8 +41,9 @@ pub enum Version {
 pub struct OpenApi(Json);
 
 impl OpenApi {
-    /// Describes systems that one server serves. The models have no mistakes.
-    pub fn new(models: &[&Model], version: Version) -> OpenApi {
+    /// Describes systems that one server serves. The models have no mistakes. The server limits the calls of all
+    /// contracts, or of those alone that say so.
+    pub fn new(models: &[&Model], version: Version, all_limited: bool) -> OpenApi {
         let names = Names::of(models);
         let mut components = Components::new(version, &names);
         let mut paths = Paths::default();
@@ -54,8 +55,9 @@ impl OpenApi {
                 let path = paths.of(contract, &route.segments);
                 let path_names = path.names.clone();
                 let place = (system, at);
+                let (path_names, calls) = (&path_names, &calls);
                 let operation =
-                    Operation { model, contract, place, path_names: &path_names, calls: &calls };
+                    Operation { model, contract, place, path_names, calls, all_limited };
                 let method = route.method.as_str().to_ascii_lowercase();
                 path.operations = std::mem::take(&mut path.operations)
                     .with(&method, operation.describe(&mut components));

@@ -27,6 +27,8 @@ pub(crate) struct Operation<'a> {
     /// The names that its path has for its parameters, in order.
     pub(crate) path_names: &'a [String],
     pub(crate) calls: &'a [Called],
+    /// Whether the server limits the calls of all contracts.
+    pub(crate) all_limited: bool,
 }
 
 /// What the answers of one status have in common.
@@ -254,14 +256,14 @@ impl Operation<'_> {
             all.insert(*status, response);
             if gets && success.has_tag {
                 let headers = ALWAYS.into_iter().chain([Answered::Etag, Answered::CacheControl]);
-                let headers = headers.chain(self.freshness());
+                let headers = headers.chain(self.freshness()).chain(self.limits());
                 let response = Object::new()
                     .with("description", "The answer is the one that the caller has.")
                     .with("headers", components.answered(headers));
                 all.insert(304, response);
             }
         }
-        let refusals = Refusals::of(self.model, self.contract, takes_body);
+        let refusals = Refusals::of(self.model, self.contract, takes_body, self.is_limited());
         let mut members = problem_members(refusals.codes());
         for member in &refusals.with {
             let schema = components.shape(self.model, self.place, member.shape.clone());
@@ -276,12 +278,15 @@ impl Operation<'_> {
                 Some(before) => format!("{before}\n\n{line}"),
                 None => line,
             };
+            let more = match refusal.status {
+                401 => Some(Answered::Challenge),
+                429 | 503 => Some(Answered::RetryAfter),
+                _ => None,
+            };
             let headers: Vec<Answered> = match refusal.status {
-                401 => ALWAYS.into_iter().chain([Answered::Challenge]).collect(),
                 // A head that is too large reaches no contract.
                 431 => vec![Answered::RequestId],
-                503 => ALWAYS.into_iter().chain([Answered::RetryAfter]).collect(),
-                _ => ALWAYS.to_vec(),
+                _ => ALWAYS.into_iter().chain(more).chain(self.limits()).collect(),
             };
             let content = Object::new().with("schema", problem.clone());
             let response = Object::new()
@@ -291,6 +296,19 @@ impl Operation<'_> {
             all.insert(refusal.status, response);
         }
         all.into_iter().map(|(status, response)| (status.to_string(), response.into())).collect()
+    }
+
+    /// Whether the server refuses those who call too often.
+    fn is_limited(&self) -> bool {
+        self.all_limited || self.contract.facts.limit.is_some()
+    }
+
+    /// The headers of a contract whose calls are limited. An answer that comes before calls are counted, such as a
+    /// 401, has none of them.
+    fn limits(&self) -> impl Iterator<Item = Answered> + use<> {
+        let all = [Answered::RateLimit, Answered::RateLimitPolicy];
+        let limited = self.is_limited();
+        all.into_iter().filter(move |_| limited)
     }
 
     /// The headers of a contract that may be answered from memory.
@@ -315,7 +333,7 @@ impl Operation<'_> {
             (self.contract.keeps_records(), Answered::Replayed),
         ];
         let own = own.into_iter().filter(|(has, _)| *has).map(|(_, header)| header);
-        let headers = ALWAYS.into_iter().chain(own).chain(self.freshness());
+        let headers = ALWAYS.into_iter().chain(own).chain(self.freshness()).chain(self.limits());
         let headers = components.answered(headers);
         let description = match status {
             201 => "It is made.",

@@ -46,8 +46,13 @@ const BODY: [(u16, &str, &str); 3] = [
 ];
 
 impl Refusals {
-    /// The problems of a contract, with the statuses of bodies if it takes one.
-    pub(crate) fn of(model: &Model, contract: &Contract, takes_body: bool) -> Refusals {
+    /// The problems of a contract, with the statuses of bodies if it takes one, and of limits if its calls are limited.
+    pub(crate) fn of(
+        model: &Model,
+        contract: &Contract,
+        takes_body: bool,
+        limited: bool,
+    ) -> Refusals {
         let mut refusals = Refusals::default();
         let shapes = Shapes { model, contract };
         each_step(&contract.steps, &mut |step| refusals.step(&shapes, step));
@@ -67,6 +72,10 @@ impl Refusals {
                 None => "There is no token, or it is not valid.",
             },
         );
+        if limited {
+            let when = "The caller, or the address, has made as many calls as it may. Try again after `Retry-After`.";
+            refusals.add(429, "too-many-requests", when);
+        }
         if computes(contract) {
             let when = "A value that is computed from inputs and stored items does not fit, or is divided by zero.";
             refusals.add(400, "not-computable", when);

@@ -86,6 +86,8 @@ pub(crate) enum Answered {
     Capacity,
     Contract,
     Place,
+    RateLimit,
+    RateLimitPolicy,
     RetryAfter,
     Vary,
     Challenge,
@@ -102,6 +104,8 @@ impl Answered {
             Answered::Capacity => "Latchkey-Capacity",
             Answered::Contract => "Latchkey-Contract",
             Answered::Place => "Location",
+            Answered::RateLimit => "RateLimit",
+            Answered::RateLimitPolicy => "RateLimit-Policy",
             Answered::RetryAfter => "Retry-After",
             Answered::Vary => "Vary",
             Answered::Challenge => "WWW-Authenticate",
@@ -140,6 +144,15 @@ impl Answered {
             Answered::Place => {
                 ("The path of what was made.", text().with("format", "uri-reference"))
             }
+            Answered::RateLimit => (
+                "What is left of each limit, such as `\"D-01\";r=39;t=1`: calls that may follow at once (`r`), and \
+                 seconds until all may again (`t`).",
+                text(),
+            ),
+            Answered::RateLimitPolicy => (
+                "The limits that the call counts for, such as `\"D-01\";q=40;w=2`: calls (`q`) in seconds (`w`).",
+                text(),
+            ),
             Answered::RetryAfter => (
                 "After how many seconds another try may be worth while.",
                 Object::new().with("type", "integer").with("minimum", 0i64),

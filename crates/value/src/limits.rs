@@ -101,3 +101,6 @@ pub const ENDED_SECONDS_KEPT: i64 = 5 * 60;
 
 /// How long a contract may answer from what an earlier call has read, in seconds.
 pub const CACHE_SECONDS_MAX: u32 = 24 * 60 * 60;
+
+/// The most calls that a `limit` may state, in its time and at once.
+pub const LIMIT_CALLS_MAX: u32 = 1_000_000;

@@ -533,7 +533,7 @@ const SNIPPETS = {
     ],
   ],
   "facts": [
-    inContract("consistency eventual\n  expect 0.. items\n  rate 100/s\n  cost 4.5 rcu, 2 wcu\n  idempotent by Lock\n  cache 30s"),
+    inContract("consistency eventual\n  expect 0.. items\n  rate 100/s\n  cost 4.5 rcu, 2 wcu\n  idempotent by Lock\n  cache 30s\n  limit 20/s per caller burst 40"),
     [
       ["consistency", "keyword.other.fact"],
       ["eventual", "constant.language"],
@@ -553,6 +553,12 @@ const SNIPPETS = {
       ["Lock", "entity.name.type"],
       ["cache", "keyword.other.fact"],
       ["30s", "constant.numeric.duration"],
+      ["limit", "keyword.other.fact"],
+      ["20", "constant.numeric"],
+      ["per", "keyword.other.fact"],
+      ["caller", "constant.language"],
+      ["burst", "keyword.other.fact"],
+      ["40", "constant.numeric"],
     ],
   ],
   "texts": [

@@ -113,8 +113,14 @@ impl Server {
 
     /// Starts a server by a command that has all but where to listen.
     pub fn start_by(mut command: Command, data: &Path) -> Server {
+        command.arg("--test-clock");
+        Server::start_in_time(command, data)
+    }
+
+    /// The same, by the clock of the machine.
+    pub fn start_in_time(mut command: Command, data: &Path) -> Server {
         let mut child = command
-            .args(["--listen", "127.0.0.1:0", "--test-clock"])
+            .args(["--listen", "127.0.0.1:0"])
             .env("LATCHKEY_LOG", "warn")
             .stdout(Stdio::piped())
             .stderr(Stdio::inherit())

@@ -64,7 +64,8 @@ impl Reply {
     #[track_caller]
     pub fn names_its_contract(self) -> Reply {
         let contract = self.header("latchkey-contract");
-        let known = ["QC-", "LOC-", "EP-", "AD-"].iter().any(|system| contract.starts_with(system));
+        let known =
+            ["QC-", "LOC-", "EP-", "AD-", "G-"].iter().any(|system| contract.starts_with(system));
         assert!(known, "`Latchkey-Contract`; {self}");
         if self.status >= 400 {
             assert_eq!(self.json()["contract"], contract, "the problem's contract; {self}");

@@ -11,12 +11,13 @@ pub(crate) fn run(documents: &[PathBuf], version: Version, colour: bool) -> Resu
     let documents = document::all(documents)?;
     let planned = document::planned(&documents, colour)?;
     // A reader may close the pipe before the end.
-    print!("{}", describe(&planned, version).pretty());
+    print!("{}", describe(&planned, version, false).pretty());
     Ok(())
 }
 
-/// The OpenAPI document of what is served together.
-pub(super) fn describe(planned: &[Planned], version: Version) -> OpenApi {
+/// The OpenAPI document of what is served together, by a server that limits all calls or those of contracts that say
+/// so.
+pub(super) fn describe(planned: &[Planned], version: Version, all_limited: bool) -> OpenApi {
     let models: Vec<_> = planned.iter().map(|planned| &planned.model).collect();
-    OpenApi::new(&models, version)
+    OpenApi::new(&models, version, all_limited)
 }

@@ -39,7 +39,8 @@ pub(crate) fn run(arguments: Serve, colour: bool) -> Result<(), Failure> {
 fn prepare(arguments: &Serve, logging: &Logging, colour: bool) -> Result<(), Failure> {
     let read = document::all(&arguments.documents)?;
     let planned = document::planned(&read, colour)?;
-    let openapi = openapi::describe(&planned, Version::V3_1).compact();
+    let openapi =
+        openapi::describe(&planned, Version::V3_1, arguments.limit_per_caller.is_some()).compact();
     let systems = planned.into_iter().map(|planned| planned.system).collect();
     let systems = arguments.kept.storage.place(systems)?;
     let secret = Secret::find(&arguments.kept.data)?;
@@ -105,6 +106,8 @@ async fn serve(
         log: Some(logging.log.clone()),
         log_requests,
         more_metrics: Some(more_metrics(&meters)),
+        limit_per_caller: arguments.limit_per_caller,
+        proxies: arguments.proxies,
         ..settings
     };
     let service = Service::new(runtimes, tokens, settings).map_err(Failure::unusable)?;

@@ -1,5 +1,6 @@
 //! Where examples run: a service in this process, or a running server.
 
+use std::net::{IpAddr, Ipv4Addr};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -22,6 +23,9 @@ const ANSWER_TIME_MAX: Duration = Duration::from_secs(30);
 
 /// Signs the tokens of examples that run in this process.
 const SECRET: &[u8] = b"examples run by themselves, in memory";
+
+/// Where calls in this process come from.
+const LOOPBACK: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
 
 /// Where examples are run.
 #[derive(Debug)]
@@ -152,7 +156,7 @@ impl Target {
         match &self.place {
             Place::Own(service) => {
                 let request = request.body(Full::new(Bytes::from(body))).map_err(no_request)?;
-                reply(service.answer(request).await).await
+                reply(service.answer(request, LOOPBACK).await).await
             }
             Place::Server { address } => {
                 let host = request.header("host", address);

@@ -5,6 +5,8 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
+use latchkey_runtime::model::CallLimit;
+
 use crate::log::Log;
 use crate::test_clock::TestClock;
 
@@ -13,6 +15,8 @@ use crate::test_clock::TestClock;
 pub struct Settings {
     /// How long a call may take.
     pub call_time_max: Duration,
+    /// How many calls may run at once.
+    pub calls_max: usize,
     /// A test clock: requests may move it, and give their instant in `Latchkey-Now`. For tests only.
     pub test_clock: Option<Arc<TestClock>>,
     /// The log. `/metrics` says how many of its lines were dropped.
@@ -21,6 +25,10 @@ pub struct Settings {
     pub log_requests: bool,
     /// More metrics for `/metrics`.
     pub more_metrics: Option<MoreMetrics>,
+    /// How often one caller may call, all contracts together. Calls without a token are counted by their address.
+    pub limit_per_caller: Option<CallLimit>,
+    /// How many proxies stand before the server. Each adds to `X-Forwarded-For` from where it was asked.
+    pub proxies: usize,
     /// The OpenAPI document for `/openapi.json`; where it is empty, there is no such path.
     pub openapi: String,
 }
@@ -51,10 +59,13 @@ impl Default for Settings {
     fn default() -> Settings {
         Settings {
             call_time_max: Duration::from_secs(10),
+            calls_max: 1024,
             test_clock: None,
             log: None,
             log_requests: false,
             more_metrics: None,
+            limit_per_caller: None,
+            proxies: 0,
             openapi: String::new(),
         }
     }

@@ -86,7 +86,7 @@ impl Parser<'_> {
             "done" | "later" | "fail" => self.ending().map(StatementKind::End),
             "return" => self.returns().map(StatementKind::Return),
             "waive" => self.waive().map(StatementKind::Waive),
-            "consistency" | "expect" | "rate" | "cost" | "idempotent" | "cache" => {
+            "consistency" | "expect" | "rate" | "cost" | "idempotent" | "cache" | "limit" => {
                 self.fact().map(StatementKind::Fact)
             }
             _ if self.is_verb() => Ok(StatementKind::Operate(None, self.operation()?)),
@@ -272,16 +272,18 @@ impl Parser<'_> {
                 Ok(Fact::Expect { low, high })
             }
             "rate" => {
-                let count = self.kind(TokenKind::Number, "how often, such as `100/s`")?;
-                if self.token().kind == TokenKind::Path {
-                    let (span, per) = (self.token().span, self.slice(self.token().span));
-                    let message = format!("a space before `{per}`");
-                    let help = format!("write `{}{per}`", count.node);
-                    self.diagnostics.push(Diagnostic::new(Rule::Syntax, span, message).help(help));
-                    return Err(Unreadable);
-                }
-                self.mark(Mark::Slash)?;
-                Ok(Fact::Rate { count, per: self.name("`s`, `m`, `h` or `d`")? })
+                let (count, per) = self.rate()?;
+                Ok(Fact::Rate { count, per })
+            }
+            "limit" => {
+                let (count, per) = self.rate()?;
+                self.word("per")?;
+                let whose = self.name("`caller` or `address`")?;
+                let burst = match self.eat_word("burst") {
+                    true => Some(self.kind(TokenKind::Number, "how many calls at once")?),
+                    false => None,
+                };
+                Ok(Fact::Limit { count, per, whose, burst })
             }
             "idempotent" => {
                 self.word("by")?;
@@ -293,5 +295,18 @@ impl Parser<'_> {
                 Ok((count, parser.name("`rcu` or `wcu`")?))
             })?)),
         }
+    }
+    /// `100/s`
+    fn rate(&mut self) -> Read<(Spanned<String>, Name)> {
+        let count = self.kind(TokenKind::Number, "how often, such as `100/s`")?;
+        if self.token().kind == TokenKind::Path {
+            let (span, per) = (self.token().span, self.slice(self.token().span));
+            let message = format!("a space before `{per}`");
+            let help = format!("write `{}{per}`", count.node);
+            self.diagnostics.push(Diagnostic::new(Rule::Syntax, span, message).help(help));
+            return Err(Unreadable);
+        }
+        self.mark(Mark::Slash)?;
+        Ok((count, self.name("`s`, `m`, `h` or `d`")?))
     }
 }

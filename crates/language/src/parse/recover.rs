@@ -81,7 +81,7 @@ const ITEMS: &[&str] =
     &["system", "table", "role", "entity", "contract", "queue", "worker", "steps", "invariant"];
 
 /// The words a fact begins with.
-const FACTS: &[&str] = &["consistency", "expect", "rate", "cost", "idempotent", "cache"];
+const FACTS: &[&str] = &["consistency", "expect", "rate", "cost", "idempotent", "cache", "limit"];
 
 /// The words a statement begins with.
 pub(super) const STATEMENTS: &[&str] = &[
@@ -118,5 +118,6 @@ pub(super) const STATEMENTS: &[&str] = &[
     "cost",
     "idempotent",
     "cache",
+    "limit",
     "waive",
 ];

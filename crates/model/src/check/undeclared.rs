@@ -2,6 +2,7 @@
 //! consistency, an idempotency or a cache it has not.
 
 mod cached;
+mod limited;
 
 use latchkey_language::{Diagnostic, Level, Rule, Span};
 
@@ -15,6 +16,7 @@ pub(super) fn check(model: &Model, report: &mut Report) {
         claims(contract, report);
         remembers(model, contract, report);
         cached::check(contract, report);
+        limited::check(contract, report);
         let facts = &contract.facts;
         let missing: Vec<&str> = [
             ("consistency eventual", facts.consistency.is_none()),

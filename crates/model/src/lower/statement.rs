@@ -3,15 +3,15 @@
 use latchkey_language::ast::{self, ExprKind, Statement, StatementKind};
 use latchkey_language::{Diagnostic, Name, Rule, Span, Spanned};
 use latchkey_value::Number;
-use latchkey_value::limits::CACHE_SECONDS_MAX;
+use latchkey_value::limits::{CACHE_SECONDS_MAX, LIMIT_CALLS_MAX};
 
 use super::Lowering;
 use super::literal::milliseconds;
 use super::scope::{Scope, narrow};
 use crate::model;
 use crate::model::{
-    CapacityUnit, Cost, Expr, Facts, Kind, OnFailure, Period, Rate, Stated, Step, StepKind,
-    Trigger, Waiver,
+    CallLimit, CapacityUnit, Cost, Expr, Facts, Kind, OnFailure, Period, Rate, Stated, Step,
+    StepKind, Trigger, Waiver, Whose, whole_calls,
 };
 use crate::types::Type;
 
@@ -293,11 +293,7 @@ impl Lowering {
                 }
             }
             ast::Fact::Rate { count, per } => {
-                let period = Period::named(&per.node);
-                if period.is_none() {
-                    let help = Some("write `/s`, `/m`, `/h` or `/d`".to_owned());
-                    self.unknown("unit of time", per, help);
-                }
+                let period = self.period(per);
                 let stated = self.amount(count).zip(period);
                 let value = stated.map(|(calls, per)| Rate { calls, per });
                 facts.rate = value.map(|value| Stated { value, span });
@@ -315,6 +311,10 @@ impl Lowering {
             }
             ast::Fact::Cache(text) => {
                 facts.cache = self.cache_seconds(text).map(|value| Stated { value, span });
+            }
+            ast::Fact::Limit { count, per, whose, burst } => {
+                let value = self.limit(count, per, whose, burst.as_ref());
+                facts.limit = value.map(|value| Stated { value, span });
             }
             ast::Fact::Idempotent(key) if key.node == "key" => facts.by_key = Some(span),
             ast::Fact::Idempotent(entity) => {
@@ -334,6 +334,47 @@ impl Lowering {
             self.report(Diagnostic::new(Rule::Type, written.span, message));
         }
         number.ok()
+    }
+
+    fn period(&mut self, word: &Name) -> Option<Period> {
+        let period = Period::named(&word.node);
+        if period.is_none() {
+            let help = Some("write `/s`, `/m`, `/h` or `/d`".to_owned());
+            self.unknown("unit of time", word, help);
+        }
+        period
+    }
+
+    fn limit(
+        &mut self,
+        count: &Name,
+        per: &Name,
+        whose: &Name,
+        burst: Option<&Name>,
+    ) -> Option<CallLimit> {
+        let whose_calls = match whose.node.as_str() {
+            "caller" => Some(Whose::Caller),
+            "address" => Some(Whose::Address),
+            _ => {
+                let help = Some("write `per caller` or `per address`".to_owned());
+                self.unknown("limit", whose, help);
+                None
+            }
+        };
+        let (calls, period) = (self.calls(count), self.period(per));
+        let burst = burst.map_or(calls, |burst| self.calls(burst));
+        Some(CallLimit { calls: calls?, per: period?, whose: whose_calls?, burst: burst? })
+    }
+
+    /// A number of calls that a limit states.
+    fn calls(&mut self, written: &Name) -> Option<u32> {
+        let calls = whole_calls(&written.node);
+        if calls.is_none() {
+            let message = format!("`{}` is not a number of calls", written.node);
+            let help = format!("write a whole number from 1 to {LIMIT_CALLS_MAX}");
+            self.report(Diagnostic::new(Rule::Type, written.span, message).help(help));
+        }
+        calls
     }
 
     /// For how many seconds something is remembered: callers are told in seconds.

@@ -4,6 +4,7 @@ use std::fmt;
 
 use latchkey_language::Span;
 use latchkey_value::Number;
+use latchkey_value::limits::LIMIT_CALLS_MAX;
 
 use super::{EntityId, Waiver};
 
@@ -24,6 +25,8 @@ pub struct Facts {
     pub by_key: Option<Span>,
     /// For how many seconds a call may be answered from what an earlier one has read.
     pub cache: Option<Stated<u32>>,
+    /// How often the server lets one caller, or one address, call.
+    pub limit: Option<Stated<CallLimit>>,
     /// Rules that are waived for one of these.
     pub waivers: Vec<Waiver>,
 }
@@ -44,6 +47,59 @@ pub struct Rate {
     pub calls: Number,
     /// In this time.
     pub per: Period,
+}
+
+/// How often the server lets one caller, or one address, call: so many calls in a time, and so many at once.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct CallLimit {
+    /// So many calls.
+    pub calls: u32,
+    /// In this time.
+    pub per: Period,
+    /// Whose calls are counted together.
+    pub whose: Whose,
+    /// How many calls may come at once, after a time without any.
+    pub burst: u32,
+}
+
+/// Whose calls a limit counts together.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Whose {
+    /// Those of one caller, by the token.
+    Caller,
+    /// Those from one address.
+    Address,
+}
+
+impl CallLimit {
+    /// The limit of a text such as `20/s` or `20/s burst 40`.
+    pub fn parse(text: &str, whose: Whose) -> Option<CallLimit> {
+        let mut words = text.split(' ');
+        let (calls, per) = words.next()?.split_once('/')?;
+        let (calls, per) = (whole_calls(calls)?, Period::named(per)?);
+        let burst = match (words.next(), words.next(), words.next()) {
+            (None, ..) => calls,
+            (Some("burst"), Some(burst), None) => whole_calls(burst)?,
+            _ => return None,
+        };
+        Some(CallLimit { calls, per, whose, burst })
+    }
+}
+
+/// A number of calls that a limit can have.
+pub(crate) fn whole_calls(text: &str) -> Option<u32> {
+    let digits = text.bytes().all(|byte| byte.is_ascii_digit());
+    text.parse().ok().filter(|calls| digits && (1..=LIMIT_CALLS_MAX).contains(calls))
+}
+
+impl fmt::Display for CallLimit {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let whose = match self.whose {
+            Whose::Caller => "caller",
+            Whose::Address => "address",
+        };
+        write!(f, "{}/{} per {whose} burst {}", self.calls, self.per.word(), self.burst)
+    }
 }
 
 /// A unit of time of a rate.

@@ -27,7 +27,8 @@ pub use contract::{
     Segment, Step, StepKind, Trigger,
 };
 pub use expression::{Expr, ExprKind, Kind, New, Op, TextPiece, Told};
-pub use facts::{CapacityUnit, Cost, Facts, Period, Rate, Stated};
+pub(crate) use facts::whole_calls;
+pub use facts::{CallLimit, CapacityUnit, Cost, Facts, Period, Rate, Stated, Whose};
 pub use id::{BindingId, EntityId, Id, IdVec, IndexId, InputId, QueueId, RoleId};
 pub use latchkey_language::ast::{KeyPart, Method};
 pub use leg::{Each, Given, GivenPart, Leg, PutMode, Send, Verb};

@@ -22,7 +22,7 @@ use std::sync::Arc;
 
 use latchkey_language::{Diagnostic, Span};
 use latchkey_model::model::{
-    self, BindingId, EntityId, IdVec, InputId, Method, QueueId, Segment, Verb,
+    self, BindingId, CallLimit, EntityId, IdVec, InputId, Method, QueueId, Segment, Verb,
 };
 use latchkey_queue::Home;
 use latchkey_table::{Index, KeyNames, Schema, Text};
@@ -131,6 +131,8 @@ pub struct ContractInfo {
     pub paged: bool,
     /// Whether anyone may call it, without a token.
     pub open: bool,
+    /// How often one caller, or one address, may call it. Whoever takes calls from outside counts them.
+    pub limit: Option<CallLimit>,
 }
 
 /// What others need to know of an input.

@@ -1,0 +1,213 @@
+//! How often callers may call: the `limit` of each contract, and one for all contracts of the server.
+//!
+//! A limit is a bucket of calls for each caller or address. The bucket holds `burst` calls and is filled at the stated
+//! rate. A call that finds the bucket empty is refused before its body is read.
+
+mod buckets;
+
+use std::fmt::Write;
+use std::hash::Hash;
+use std::net::IpAddr;
+use std::time::Instant;
+
+use hyper::HeaderMap;
+use hyper::header::{HeaderName, HeaderValue};
+use latchkey_runtime::model::{CallLimit, Whose};
+use latchkey_runtime::{Caller, Problem};
+
+use self::buckets::{Buckets, Verdict};
+use crate::bug::bug;
+
+/// What the limits are, and what is left of them, as the IETF's draft 11 on RateLimit headers has them.
+const POLICY: HeaderName = HeaderName::from_static("ratelimit-policy");
+const LEFT: HeaderName = HeaderName::from_static("ratelimit");
+
+/// Where proxies say for whom they ask.
+const FORWARDED: &str = "x-forwarded-for";
+
+const NANOS_IN_SECOND: u64 = 1_000_000_000;
+
+/// The name of the limit for all contracts. No contract has it: the id of a contract has no space.
+const ALL_CONTRACTS: &str = "all contracts";
+
+/// The limits of a server.
+#[derive(Debug)]
+pub(crate) struct CallLimits {
+    /// The limit for all contracts together, if there is one.
+    all: Option<Policy>,
+    /// How many proxies stand before the server.
+    proxies: usize,
+    buckets: Buckets,
+}
+
+/// A limit, ready to be used.
+#[derive(Debug, Clone)]
+pub(crate) struct Policy {
+    /// What it is called in headers: a contract's id, or [`ALL_CONTRACTS`].
+    name: String,
+    limit: CallLimit,
+    /// How long it takes to fill the bucket by one call.
+    call_ns: u64,
+    told: HeaderValue,
+}
+
+/// What is left of a limit after a call.
+#[derive(Debug)]
+pub(crate) struct Left {
+    policy: HeaderValue,
+    left: HeaderValue,
+}
+
+/// Who makes a call, and when.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Asking<'a> {
+    /// The caller of the token; nobody without one.
+    pub(crate) caller: &'a Caller,
+    /// The other end of the connection.
+    pub(crate) peer: IpAddr,
+    pub(crate) headers: &'a HeaderMap,
+    pub(crate) now: Instant,
+}
+
+impl Policy {
+    /// The limit of a contract.
+    pub(crate) fn of_contract(id: &str, limit: CallLimit) -> Policy {
+        let call_ns = (limit.per.seconds() * NANOS_IN_SECOND) / u64::from(limit.calls.max(1));
+        let seconds = seconds(call_ns.saturating_mul(u64::from(limit.burst)));
+        let told = format!("{};q={};w={seconds}", Quoted(id), limit.burst);
+        let told = HeaderValue::try_from(&told).unwrap_or_else(|_| {
+            drop(bug(format!("`{told}` cannot be sent as a header")));
+            HeaderValue::from_static("")
+        });
+        Policy { name: id.to_owned(), limit, call_ns, told }
+    }
+
+    fn left(&self, left: u64, full_in_ns: u64) -> Option<Left> {
+        let text = format!("{};r={left};t={}", Quoted(&self.name), seconds(full_in_ns));
+        match HeaderValue::try_from(&text) {
+            Ok(left) => Some(Left { policy: self.told.clone(), left }),
+            Err(_) => {
+                drop(bug(format!("`{text}` cannot be sent as a header")));
+                None
+            }
+        }
+    }
+
+    fn refusal(&self, wait_ns: u64) -> Problem {
+        let seconds = seconds(wait_ns).max(1);
+        let whose = match self.limit.whose {
+            Whose::Caller => "this caller",
+            Whose::Address => "this address",
+        };
+        let detail = format!(
+            "{whose} has made as many calls of {} as it may ({}); try again in {seconds} s",
+            self.name, self.limit
+        );
+        let retry_after = Some(u32::try_from(seconds).unwrap_or(u32::MAX));
+        Problem { retry_after, ..Problem::new(429, "too-many-requests", detail) }
+    }
+}
+
+impl CallLimits {
+    /// Limits, with one for all contracts of each caller, behind so many proxies.
+    pub(crate) fn new(all: Option<CallLimit>, proxies: usize) -> CallLimits {
+        let all = all.map(|limit| Policy::of_contract(ALL_CONTRACTS, limit));
+        CallLimits { all, proxies, buckets: Buckets::new() }
+    }
+
+    /// Takes a call from the buckets of the caller, or refuses it. Says what is left, also if it refuses.
+    pub(crate) fn take(
+        &self,
+        contract: Option<&Policy>,
+        asking: Asking<'_>,
+        left: &mut Vec<Left>,
+    ) -> Result<(), Problem> {
+        for policy in self.all.iter().chain(contract) {
+            // Without a token the calls of an address are counted, also where a limit is for callers.
+            let by_caller = policy.limit.whose == Whose::Caller && !asking.caller.id.is_empty();
+            let verdict = match by_caller {
+                true => self.count(policy, ("caller", asking.caller.id.as_str()), asking.now),
+                false => {
+                    let address = network(address(asking.headers, asking.peer, self.proxies));
+                    self.count(policy, ("address", address), asking.now)
+                }
+            };
+            match verdict {
+                Verdict::Taken { owed_ns } => {
+                    let calls = owed_ns.div_ceil(policy.call_ns.max(1));
+                    let rest = u64::from(policy.limit.burst).saturating_sub(calls);
+                    left.extend(policy.left(rest, owed_ns));
+                }
+                Verdict::Empty { owed_ns, wait_ns } => {
+                    left.extend(policy.left(0, owed_ns));
+                    return Err(policy.refusal(wait_ns));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn count(&self, policy: &Policy, whose: impl Hash, now: Instant) -> Verdict {
+        let depth_ns = policy.call_ns.saturating_mul(u64::from(policy.limit.burst));
+        self.buckets.take(&(policy.name.as_str(), whose), policy.call_ns, depth_ns, now)
+    }
+}
+
+/// Tells a caller the limits and what is left of them.
+pub(crate) fn tell(headers: &mut HeaderMap, all: Vec<Left>) {
+    for Left { policy, left } in all {
+        headers.append(POLICY, policy);
+        headers.append(LEFT, left);
+    }
+}
+
+/// Whole seconds, rounded up.
+fn seconds(ns: u64) -> u64 {
+    ns.div_ceil(NANOS_IN_SECOND)
+}
+
+/// The address that a request comes from: the peer's, or the one that the outermost of the server's own proxies was
+/// asked from. What stands further left in the header was written by the caller.
+fn address(headers: &HeaderMap, peer: IpAddr, proxies: usize) -> IpAddr {
+    let Some(from_right) = proxies.checked_sub(1) else { return peer };
+    let lines = headers.get_all(FORWARDED).iter().filter_map(|line| line.to_str().ok());
+    let all: Vec<&str> = lines.flat_map(|line| line.split(',')).map(str::trim).collect();
+    // A request that came past the proxies has no such header. Its peer is the only address that is known.
+    all.iter().rev().nth(from_right).and_then(|text| parse(text)).unwrap_or(peer)
+}
+
+/// An address as proxies write it: bare, with a port, or in brackets.
+fn parse(text: &str) -> Option<IpAddr> {
+    let bare = text.strip_prefix('[').and_then(|text| text.split(']').next());
+    text.parse()
+        .ok()
+        .or_else(|| bare?.parse().ok())
+        .or_else(|| text.parse().ok().map(|with_port: std::net::SocketAddr| with_port.ip()))
+}
+
+/// What one subscriber has: an address of IPv4, or 64 bits of one of IPv6.
+fn network(address: IpAddr) -> u128 {
+    match address.to_canonical() {
+        IpAddr::V4(address) => u128::from(address.to_bits()),
+        IpAddr::V6(address) => address.to_bits() >> 64 << 64,
+    }
+}
+
+/// A text of a structured field (RFC 9651).
+struct Quoted<'a>(&'a str);
+
+impl std::fmt::Display for Quoted<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_char('"')?;
+        for character in self.0.chars() {
+            if matches!(character, '"' | '\\') {
+                f.write_char('\\')?;
+            }
+            f.write_char(character)?;
+        }
+        f.write_char('"')
+    }
+}
+
+#[cfg(test)]
+mod tests;

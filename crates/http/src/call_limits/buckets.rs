@@ -1,0 +1,141 @@
+//! The buckets of all limits, each for one caller or address: how much time it takes to fill it again.
+//!
+//! A bucket is one number, the instant at which it is full again (the generic cell rate algorithm). A full bucket needs
+//! no entry. Entries are spread over shards with a lock each, so calls of different callers rarely meet.
+
+use std::collections::HashMap;
+use std::fmt;
+use std::hash::{BuildHasher, Hash, RandomState};
+use std::sync::{Mutex, PoisonError};
+use std::time::Instant;
+
+const SHARDS: usize = 64;
+
+/// The most buckets of a shard that are not full.
+const SHARD_BUCKETS_MAX: usize = 4_096;
+
+/// When each bucket of a shard is full again, in nanoseconds since the start.
+type Shard = HashMap<u64, u64>;
+
+pub(super) struct Buckets {
+    started: Instant,
+    /// A bucket is found by a hash of 64 bits with a random key, so no caller can choose the bucket of another.
+    hasher: RandomState,
+    shards: Box<[Mutex<Shard>]>,
+}
+
+/// Whether a bucket had a call left.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Verdict {
+    /// It had, and is full again after this time.
+    Taken { owed_ns: u64 },
+    /// It is empty, full again after one time, and has a call after the other.
+    Empty { owed_ns: u64, wait_ns: u64 },
+}
+
+impl fmt::Debug for Buckets {
+    /// Leaves the callers out.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Buckets").finish_non_exhaustive()
+    }
+}
+
+impl Buckets {
+    pub(super) fn new() -> Buckets {
+        let shards = std::iter::repeat_with(Mutex::default).take(SHARDS).collect();
+        Buckets { started: Instant::now(), hasher: RandomState::new(), shards }
+    }
+
+    /// Takes a call, which takes so long to fill, from the bucket of this name, which takes so long in all.
+    pub(super) fn take(
+        &self,
+        name: &impl Hash,
+        call_ns: u64,
+        depth_ns: u64,
+        now: Instant,
+    ) -> Verdict {
+        // 2^64 nanoseconds are 584 years.
+        let since = now.saturating_duration_since(self.started).as_nanos();
+        let now = u64::try_from(since).unwrap_or(u64::MAX);
+        let hash = self.hasher.hash_one(name);
+        let Some(shard) = usize::try_from(hash >> 58).ok().and_then(|at| self.shards.get(at))
+        else {
+            drop(crate::bug::bug(format!("there is no shard for {hash}")));
+            return Verdict::Taken { owed_ns: 0 };
+        };
+        let mut shard = shard.lock().unwrap_or_else(PoisonError::into_inner);
+        let full_at = shard.get(&hash).map_or(now, |full_at| now.max(*full_at));
+        let after = full_at.saturating_add(call_ns);
+        let owed_ns = after.saturating_sub(now);
+        if owed_ns > depth_ns {
+            let wait_ns = owed_ns.saturating_sub(depth_ns);
+            return Verdict::Empty { owed_ns: full_at.saturating_sub(now), wait_ns };
+        }
+        if shard.len() >= SHARD_BUCKETS_MAX && !shard.contains_key(&hash) {
+            make_room(&mut shard, now);
+        }
+        shard.insert(hash, after);
+        Verdict::Taken { owed_ns }
+    }
+}
+
+/// Forgets the buckets that are full. If that is not enough, it forgets the half that is full first: their callers have
+/// the least to gain.
+fn make_room(shard: &mut Shard, now: u64) {
+    shard.retain(|_, full_at| *full_at > now);
+    if shard.len() >= SHARD_BUCKETS_MAX {
+        let mut all: Vec<u64> = shard.values().copied().collect();
+        let middle = all.len() / 2;
+        let (_, median, _) = all.select_nth_unstable(middle);
+        let median = *median;
+        shard.retain(|_, full_at| *full_at > median);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+
+    const SECOND: u64 = 1_000_000_000;
+
+    #[test]
+    fn a_bucket_is_emptied_at_once_and_filled_at_its_rate() {
+        let buckets = Buckets::new();
+        let at = |ms: u64| buckets.started + Duration::from_millis(ms);
+        let take = |ms: u64| buckets.take(&"alice", SECOND / 2, 3 * SECOND / 2, at(ms));
+        for owed_ns in [SECOND / 2, SECOND, 3 * SECOND / 2] {
+            assert_eq!(take(0), Verdict::Taken { owed_ns });
+        }
+        let empty = Verdict::Empty { owed_ns: 3 * SECOND / 2, wait_ns: SECOND / 2 };
+        assert_eq!(take(0), empty);
+        // A refused call does not count.
+        assert_eq!(take(0), empty);
+        assert!(matches!(take(499), Verdict::Empty { .. }));
+        assert!(matches!(take(500), Verdict::Taken { .. }));
+        assert!(matches!(take(500), Verdict::Empty { .. }));
+        // After a long time the bucket is full, and not fuller.
+        for _ in 0..3 {
+            assert!(matches!(take(1_000_000), Verdict::Taken { .. }));
+        }
+        assert!(matches!(take(1_000_000), Verdict::Empty { .. }));
+        let other = buckets.take(&"bob", SECOND / 2, SECOND / 2, at(1_000_000));
+        assert_eq!(other, Verdict::Taken { owed_ns: SECOND / 2 });
+    }
+
+    #[test]
+    fn memory_is_bounded_and_those_who_owe_most_are_remembered() {
+        let buckets = Buckets::new();
+        let owing = ("owes", 0);
+        let hour = 3600 * SECOND;
+        assert!(matches!(buckets.take(&owing, hour, hour, buckets.started), Verdict::Taken { .. }));
+        for caller in 0..400_000 {
+            buckets.take(&("caller", caller), SECOND, SECOND, buckets.started);
+        }
+        let kept: usize = buckets.shards.iter().map(|shard| shard.lock().unwrap().len()).sum();
+        assert!(kept <= SHARDS * SHARD_BUCKETS_MAX, "{kept}");
+        let again = buckets.take(&owing, hour, hour, buckets.started);
+        assert!(matches!(again, Verdict::Empty { .. }));
+    }
+}
