@@ -38,6 +38,8 @@ impl Sent {
                 .with("maxLength", 257i64)
                 .with("pattern", r#"^(?:"[ -~]{1,255}"|[!#-~](?:[ -~]{0,253}[!#-~])?)$"#)
         };
+        // Any number of tags, strong or weak.
+        let tags = r#"^(?:\*|(?:W/)?"[ !#-~]*"(?:[ \t]*,[ \t]*(?:W/)?"[ !#-~]*")*)$"#;
         let (name, description, schema) = match self {
             Sent::IdempotencyKey | Sent::RequiredIdempotencyKey => (
                 "Idempotency-Key",
@@ -49,7 +51,7 @@ impl Sent {
                 "If-Match",
                 "The `ETag` of the item that the call rests on, such as `\"3\"`, or `*`. It stands for the version in \
                  the inputs; give one of the two.",
-                text(),
+                text().with("pattern", tags),
             ),
             Sent::IfNoneMatch => (
                 "If-None-Match",
