@@ -35,8 +35,8 @@ pub(crate) use input::{Input, InputType, ListOf, Member};
 pub(crate) use latchkey_model::model::New;
 pub(crate) use leg::{Assign, AttributePart, Elements, Key, Leg, LegNode, Place};
 pub(crate) use op::{
-    BatchKeys, BatchOp, Beside, Bounds, ElementKeys, EndOp, GetOp, Kinds, OnFailure, Op, Paging,
-    PartOp, ProblemOp, QueryOp, ReturnOp, Shards, SnapshotOp, Strength,
+    BatchKeys, BatchOp, Beside, Bounds, ElementKeys, EndOp, GetOp, Keep, Kinds, OnFailure, Op,
+    Paging, PartOp, ProblemOp, QueryOp, ReturnOp, Shards, SnapshotOp, Strength,
 };
 pub use queue::QueueInfo;
 pub(crate) use queue::{Queue, Send, Worker};
