@@ -29,7 +29,7 @@ use latchkey_table::{Index, KeyNames, Schema, Text};
 use latchkey_value::name::{OWN_ATTRIBUTES, OWN_TABLE_SUFFIX};
 
 pub(crate) use cached::{ByCaller, Cached};
-pub(crate) use entity::{Attribute, Counting, Entity, Part, Shown};
+pub(crate) use entity::{Attribute, Bounded, Counting, Entity, IndexShape, Part, Shown, made};
 pub(crate) use expression::{Code, EveryOf, MemberOf, Piece, Sign};
 pub(crate) use input::{Input, InputType, ListOf, Member};
 pub(crate) use latchkey_model::model::New;
