@@ -78,8 +78,10 @@ fn lost(decision: &str, held: &str) -> Vec<String> {
         .replace("DECISION", decision)
         .replace("HELD", held);
     let without =
-        vec![Rule::Unpinned, Rule::EventualDecision, Rule::RangeAsCount, Rule::PartialList];
-    let report = search(&text, &Options { without, ..Options::default() }, &|_| {}).unwrap();
+        vec![Rule::Unpinned, Rule::EventualDecision, Rule::RangeAsCount, Rule::Undeclared];
+    // On DynamoDB a scan may miss a write in any order of the calls. Here it sees all writes before it.
+    let options = Options { without, embedded: true, ..Options::default() };
+    let report = search(&text, &options, &|_| {}).unwrap();
     assert!(report.groups > 0 && report.schedules > 0, "{report:?}");
     report.losses.into_iter().map(|loss| loss.contracts.join("+")).collect()
 }
@@ -89,7 +91,7 @@ fn what_a_scan_did_not_find_is_lost_unless_it_is_held() {
     let scanned = "waive scan \"one deal is featured\"\n  featured = query Deal by Featured page 3 reading 3\n  \
                    require count(featured) == 0 else 409 full";
     let loose = lost(scanned, "");
-    assert!(loose.iter().any(|pair| pair == "FEATURE+FEATURE"), "{loose:?}");
+    assert_eq!(loose, ["FEATURE"], "beside itself");
     // Held by an item that counts, the same scan is of no harm to those that show it.
     let counted =
         "board = get Board strong else 404 no-board\n  require board.taken == 0 else 409 full";

@@ -131,7 +131,7 @@ entity Box "BOX" {
 entity Thing "THING" {
   PK = "SHELF#{shelf}"
   SK = "T#{thing:02}"
-  shelf id, thing int 0..20, owner id, size int 0..9, note id?, rank int 0..9?, endsAt time?
+  shelf id, thing int 0..20, owner id, size int 0..9, note id?, rank int 0..9?, endsAt time?, version counter
   index ByOwner moves { PK = "OWNER#{owner}"  SK = "{size:02}#{thing:02}#{shelf}" }
   index Featured moves { PK = "RANK#{rank}"  SK = "{thing:02}#{shelf}" }
   expires endsAt
@@ -148,7 +148,7 @@ contract THING "Put a thing" {
   PUT /shelves/{shelf}/{thing}
   input owner id, size Thing.size, note id?, rank Thing.rank ?, endsAt time?
   allow true
-  made = put Thing { shelf, thing, owner, size, note, rank, endsAt } replace
+  made = put Thing { shelf, thing, owner, size, note, rank, endsAt } if absent else 409 there
   return 201 made
   facts
 }
@@ -157,7 +157,8 @@ contract GROW "Make a thing larger" {
   input size Thing.size, rank Thing.rank ?
   found = get Thing strong else 404 gone
   allow true
-  update found set size = size, rank ?= rank if .size == found.size and .size < size else 409 not-less
+  require found.size < size else 409 not-less
+  update found set size = size, rank ?= rank, version = .version + 1 if unchanged else retry
   return found
   facts
 }
