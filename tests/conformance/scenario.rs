@@ -171,6 +171,8 @@ fn of_limits() -> Vec<Scenario> {
         scenario!(limits::an_expression_has_up_to_4_kb),
         scenario!(limits::a_condition_has_up_to_300_operators),
         scenario!(documents::collections),
+        scenario!(documents::kept_collections_and_members),
+        scenario!(documents::numbers_in_keys_of_any_name),
         scenario!(documents::shards),
         scenario!(documents::batches),
         scenario!(documents::snapshots),

@@ -1,8 +1,10 @@
 //! Contracts on every backend, asked the same: documents and calls that are drawn, over collections, shards, batches,
-//! lists, sets, records, items that end and keys of every shape. Every answer must be the same, its cursor too.
+//! lists, sets, records, items that end, filters, scans, indexes of parts and keys of every shape. Every answer must be
+//! the same, its cursor too. A scan has an order of its own on every backend, and the same items.
 
 mod calls;
 mod designs;
+mod kept;
 mod world;
 
 use latchkey_testing::services::Kind;

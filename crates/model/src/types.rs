@@ -111,6 +111,13 @@ impl Type {
         self.members().iter().find(|member| member.name == name)
     }
 
+    /// Whether the member that names lead to, from record to record, may be absent from its own record.
+    pub fn is_optional_within(&self, steps: &[String]) -> bool {
+        let Some((last, records)) = steps.split_last() else { return false };
+        let inner = records.iter().try_fold(self, |record, name| Some(&record.member(name)?.kind));
+        inner.and_then(|record| record.member(last)).is_some_and(|member| member.optional)
+    }
+
     /// What a value of the type becomes in a key, in a form of its own if one is given.
     pub(crate) fn language(&self, format: Option<Format>) -> Language {
         let digits = Bytes::of(b'0'..=b'9');

@@ -320,3 +320,71 @@ fn an_item_is_not_behind_one_with_its_own_key() {
     let told = of_repos(&format!("{last}found = the Team in all else 404 none\nreturn found"));
     assert!(told.iter().any(|(_, message)| message.contains("may come behind")), "{told:#?}");
 }
+
+const FEW: &str = "waive filter \"a customer has few orders\"\n";
+
+#[test]
+fn a_filter_says_what_becomes_of_each_entity() {
+    let kept =
+        |test: &str| format!("{GET}{FEW}{WHOLE} page 25 keep {test} reading 100\nreturn all");
+    // An attribute that all have is asked of all.
+    is(&kept(".customerId begins_with \"c\""), &NONE);
+    // What some lack is absent there: they are kept, or the filter has no meaning for them.
+    is(&kept(".cents is absent or .cents > 3"), &NONE);
+    is(&kept("not (.cents is present and .cents <= 3)"), &NONE);
+    is(&kept(".cents > 3"), &["absent", "absent"]);
+    says(&kept(".cents > 3"), "`Desk` has no `cents`");
+    says(&kept(".cents > 3"), "`Customer` has no `cents`");
+    is(&kept(".cents is present and .cents > 3"), &["type", "type"]);
+    says(&kept(".cents is present and .cents > 3"), "this filter drops every `Desk`");
+    // A mistake is told once, whatever the number of entities.
+    is(&kept(".nothing == 1"), &["name"]);
+    is(&kept(".customerId == nobody"), &["name"]);
+    is(&kept(".cents is absent or .cents > 3 and .note == \"x\""), &["absent", "absent"]);
+    // The secret of one of them is a secret.
+    is(&kept(".note is absent or .note > \"x\""), &["type"]);
+    is(&kept(".note is absent or .note == \"x\""), &NONE);
+    // A filter has a reason and a bound here, too.
+    is(&kept(".cents is absent or .cents > 3").replace(FEW, ""), &["filter"]);
+    is(&kept(".cents is absent or .cents > 3").replace("reading 100", ""), &["unbounded"]);
+}
+
+#[test]
+fn the_one_item_is_not_dropped() {
+    let the = |test: &str| {
+        format!(
+            "{GET}{FEW}all = query Desk, Customer, Order, Refund where PK = \"CUSTOMER#{{customerId}}\" first 25 \
+             keep {test} reading 100\nx = the Desk in all else 404 none\nreturn x with {{ orders = Order in all }}"
+        )
+    };
+    is(&the(".cents is absent or .cents > 3"), &NONE);
+    says(&the(".customerId begins_with \"c\""), "the filter of `all` may drop the `Desk`");
+    // What the caller sends decides, so it may be dropped.
+    let sent = the(".cents is present or caller.id == \"x\"");
+    says(&sent, "the filter of `all` may drop the `Desk`");
+}
+
+/// What is kept of one entity is counted, and a guard holds it.
+#[test]
+fn a_decision_by_what_is_kept_is_held_by_the_guard() {
+    let by = |held: &str| {
+        format!(
+            "POST /customers/{{customerId}}/trap\ninput orderId id\nallow caller is clerk\n\
+             desk = get Desk strong else 404 none\n{FEW}\
+             all = query Desk, Customer, Order, Refund strong where PK = \"CUSTOMER#{{customerId}}\" first 25 \
+             keep .cents is absent or .cents > 3 reading 100\nrefunds = Refund in all\n\
+             require count(refunds) < 2 else 409 many\ntransact {{\n\
+             refund = put Refund {{ customerId, orderId, cents = 5 }} if absent else 409 there\n\
+             update desk set revision = .revision + 1 {held}\n}}\nreturn 201 refund"
+        )
+    };
+    let rules = |held: &str| -> Vec<&str> {
+        found(&by(held)).into_iter().map(|(rule, _)| rule.slug()).collect()
+    };
+    assert!(rules("if .customerId == customerId else retry").contains(&"unpinned"));
+    assert!(
+        !rules("if unchanged else retry").contains(&"unpinned"),
+        "{:?}",
+        found(&by("if unchanged else retry"))
+    );
+}

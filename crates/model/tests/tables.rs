@@ -179,24 +179,25 @@ fn a_key_may_be_a_partition_alone() {
 }
 
 #[test]
-fn a_number_under_a_name_that_no_attribute_has_is_no_key() {
-    // The help said to declare an attribute with a dash in its name, which is a mistake of syntax.
-    let help = |key: &str, index: &str| {
+fn a_number_is_a_key_under_any_name() {
+    // No entity could be in an index whose key is a number under a name that no attribute can have.
+    let found = |key: &str, index: &str| {
         let table = format!("index ByBucket {{ PK {key} number }}");
-        let entity = thing(&format!("{KEY}bucket int 0..3\nindex ByBucket {{ PK = \"{index}\" }}"));
-        let text = format!(
-            "```contract\nsystem shop\ntable Shop {{\ntype kind\n{table}\n}}\n{entity}\n```\n"
-        );
-        let found =
-            check(&text).diagnostics.into_iter().find(|one| one.message.contains("is a number"));
-        found.and_then(|one| one.help).unwrap_or_default()
+        let members = "bucket int 0..3, words text(9) like \"[a-z]+\"";
+        let entity = thing(&format!("{KEY}{members}\nindex ByBucket {{ PK = \"{index}\" }}"));
+        let all = told(&table, &entity);
+        all.into_iter().find(|one| one.contains("a number")).unwrap_or_default()
     };
-    let renamed = "no attribute can be called `GSI-Bucket`: give the key another name, or leave the index out of the \
-                   document, whether or not the table has it";
-    assert_eq!(help("GSI-Bucket", "{bucket}"), renamed);
-    let declared = "write `\"{GSIBucket}\"`, and declare `GSIBucket` as an `int` or a `number`";
-    assert_eq!(help("GSIBucket", "{bucket}"), declared);
-    assert_eq!(help("bucket", "{bucket}"), "");
+    for key in ["GSI-Bucket", "GSIBucket", "bucket", "\"State#Day\""] {
+        assert_eq!(found(key, "{bucket}"), "", "{key}");
+    }
+    for made in ["B#{bucket}", "{bucket:02}", "{bucket}{bucket}"] {
+        let message = "name: `GSI-Bucket` is a number, and this is a text";
+        assert_eq!(found("GSI-Bucket", made), message, "{made}");
+    }
+    let words = "type: `words` is text(9) and holds the partition key of index `ByBucket`, \
+                 which is a number";
+    assert_eq!(found("GSI-Bucket", "{words}"), words);
 }
 
 #[test]
@@ -215,8 +216,9 @@ fn a_key_may_be_a_number() {
         wrong,
         ["type: `id` is id and holds the partition key of every item, which is a number"]
     );
-    let made = told("PK pk number", &thing("PK = \"{id}\"\nid int"));
-    assert_eq!(made, ["name: `pk` is a number, and `Thing` has no such attribute"]);
+    assert_eq!(told("PK pk number", &thing("PK = \"{id}\"\nid int")), [""; 0]);
+    let made = told("PK pk number", &thing("PK = \"T#{id}\"\nid int"));
+    assert_eq!(made, ["name: `pk` is a number, and this is a text"]);
     let counter = told("PK id number", &thing("PK = \"{id}\"\nid counter"));
     let message =
         "type: `id` is counter and holds the partition key of every item, which is a number";

@@ -179,7 +179,7 @@ impl Operation<'_> {
     /// The schema of an input, with its default.
     fn input_schema(&self, id: InputId, components: &Components<'_>) -> Object {
         let input = &self.contract.inputs[id];
-        let schema = of_type(&input.kind);
+        let schema = components.version.of_input(&input.kind);
         let default = input.default.as_ref().and_then(constant);
         let computed = input.default.as_ref().filter(|_| default.is_none());
         let source = computed.and_then(|default| self.model.text.get(default.span.range()));

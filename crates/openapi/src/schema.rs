@@ -33,8 +33,14 @@ pub(crate) fn object(members: Vec<(String, Json, bool)>) -> Object {
     object.with_some("required", required)
 }
 
-/// The schema of the values of a type.
+/// The schema of the values of a type, as they are answered.
 pub(crate) fn of_type(kind: &Type) -> Object {
+    of_values(kind, None)
+}
+
+/// The schema of the values of a type. A caller may give `null` for a member that can be left out; that is told in the
+/// words of a version.
+fn of_values(kind: &Type, given: Option<Version>) -> Object {
     let text = || Object::new().with("type", "string");
     let whole = || Object::new().with("type", "integer").with("format", "int64");
     match kind {
@@ -66,12 +72,12 @@ pub(crate) fn of_type(kind: &Type) -> Object {
             map.with("additionalProperties", true)
         }
         Type::Key => text().with("format", "byte"),
-        Type::ListOf(of) => of_list(of),
+        Type::ListOf(of) => of_list(of, given),
         Type::SetOf { of, most } => {
-            let set = list(of_type(of)).with("minItems", 1i64).with("maxItems", *most);
+            let set = list(of_values(of, given)).with("minItems", 1i64).with("maxItems", *most);
             set.with("uniqueItems", true)
         }
-        Type::Record(members) => of_record(members),
+        Type::Record(members) => of_record(members, given),
     }
 }
 
@@ -86,7 +92,7 @@ fn of_text(max: Option<u64>, like: Option<&str>) -> Object {
         .with_some("pattern", pattern.map(|pattern| pattern.text))
 }
 
-fn of_list(of: &ListOf) -> Object {
+fn of_list(of: &ListOf, given: Option<Version>) -> Object {
     let differ = match &of.unique {
         Some(by) if !by.is_empty() => {
             Some(format!("No two elements have the same {}.", by.join(" and ")))
@@ -94,16 +100,21 @@ fn of_list(of: &ListOf) -> Object {
         _ => None,
     };
     let unique = of.unique.as_ref().is_some_and(Vec::is_empty).then_some(true);
-    list(of_type(&of.of))
+    list(of_values(&of.of, given))
         .with_some("description", differ)
         .with("minItems", of.low)
         .with("maxItems", of.high)
         .with_some("uniqueItems", unique)
 }
 
-fn of_record(members: &[Member]) -> Object {
+fn of_record(members: &[Member], given: Option<Version>) -> Object {
     let member = |member: &Member| {
-        (member.name.clone(), Json::from(of_type(&member.kind)), !member.optional)
+        let schema = of_values(&member.kind, given);
+        let schema = match given.filter(|_| member.optional) {
+            Some(version) => version.nullable(schema),
+            None => schema,
+        };
+        (member.name.clone(), Json::from(schema), !member.optional)
     };
     object(members.iter().map(member).collect()).with("additionalProperties", false)
 }
@@ -113,6 +124,11 @@ fn wide(length: usize) -> u64 {
 }
 
 impl Version {
+    /// The schema of the values of a type, as a caller gives them.
+    pub(crate) fn of_input(self, kind: &Type) -> Object {
+        of_values(kind, Some(self))
+    }
+
     /// The schema of a text that is a value as JSON: in a query, lists and objects are written so. Generated clients
     /// do not take a parameter with a content of its own.
     pub(crate) fn json_text(self, kind: &Type) -> Object {
@@ -122,7 +138,7 @@ impl Version {
         match self {
             Version::V3_1 => text
                 .with("contentMediaType", "application/json")
-                .with("contentSchema", of_type(kind)),
+                .with("contentSchema", self.of_input(kind)),
             Version::V3_0 => text,
         }
     }
@@ -169,6 +185,25 @@ mod tests {
         let mut out = String::new();
         Json::from(schema).write(&mut out);
         out
+    }
+
+    #[test]
+    fn a_caller_may_give_null_for_a_member_that_can_be_left_out() {
+        // The server took it, and the document did not say so.
+        let member = |name: &str, optional| {
+            let (name, kind) = (name.to_owned(), Type::Bool);
+            Member { name, kind, optional }
+        };
+        let record = Type::Record(vec![member("a", false), member("b", true)]);
+        let given = |schema: Object| written(schema);
+        let rest = r#""required":["a"],"additionalProperties":false}"#;
+        let answered =
+            r#"{"type":"object","properties":{"a":{"type":"boolean"},"b":{"type":"boolean"}},"#;
+        assert_eq!(given(of_type(&record)), format!("{answered}{rest}"));
+        let new = r#"{"type":"object","properties":{"a":{"type":"boolean"},"b":{"type":["boolean","null"]}},"#;
+        assert_eq!(given(Version::V3_1.of_input(&record)), format!("{new}{rest}"));
+        let old = r#"{"type":"object","properties":{"a":{"type":"boolean"},"b":{"type":"boolean","nullable":true}},"#;
+        assert_eq!(given(Version::V3_0.of_input(&record)), format!("{old}{rest}"));
     }
 
     #[test]

@@ -45,8 +45,9 @@ impl Within {
     fn of(kind: &Type) -> Option<Within> {
         match kind {
             Type::Int { low, high } => {
-                let (low, high) = (low.map(Number::from), high.map(Number::from));
-                Some(Within::Numbers { low, high })
+                // A whole number has 64 bits.
+                let (low, high) = (low.unwrap_or(i64::MIN), high.unwrap_or(i64::MAX));
+                Some(Within::Numbers { low: Some(low.into()), high: Some(high.into()) })
             }
             Type::Number { low, high } => Some(Within::Numbers { low: *low, high: *high }),
             Type::Enum(words) => Some(Within::Words(words.clone())),

@@ -42,7 +42,8 @@ pub struct Outcome {
 /// How fresh what an answer was made of is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Freshness {
-    /// For how many seconds a call may be answered from what an earlier one has read.
+    /// For how many seconds an answer may be used, from when it was read: those of the `cache`, and none beyond the end
+    /// of an item.
     pub lasts_s: u32,
     /// How many seconds ago that was read; nothing if it was read for this call.
     pub age_s: Option<u64>,

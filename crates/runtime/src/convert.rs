@@ -7,9 +7,8 @@
 use latchkey_table::{Item, KeyType, Text, Value};
 
 use crate::bug::Bug;
-use crate::evaluate::filled;
 use crate::expiry::second_of;
-use crate::plan::{Entity, InputType, Part, System};
+use crate::plan::{Entity, InputType, System, made};
 use crate::time;
 
 /// The least number that is taken for milliseconds since 1970. A lesser one could be a number of seconds.
@@ -54,19 +53,14 @@ impl System {
             }
         }
         for (key, parts) in self.table.key.iter().zip([&entity.key.partition, &entity.key.sort]) {
-            if key.value_type == KeyType::Text {
-                rewrite(&mut item, &key.name, filled(parts, &whole)?, false);
-            }
+            rewrite(&mut item, &key.name, made(key, parts, &whole)?, false);
         }
         for index in &entity.indexes {
-            let filled = |parts: &[Part]| filled(parts, &whole);
-            let key = filled(&index.key.partition)?.zip(filled(&index.key.sort)?);
-            let Some((partition, sort)) = key else { continue };
-            let owns = [(index.own_partition, partition), (index.own_sort, sort)];
-            for (key, (own, made)) in index.names.iter().zip(owns) {
-                if own {
-                    rewrite(&mut item, &key.name, Some(made), true);
-                }
+            if !index.has(&whole)? {
+                continue;
+            }
+            for (key, parts) in index.own() {
+                rewrite(&mut item, &key.name, made(key, parts, &whole)?, true);
             }
         }
         let end = entity.end.as_ref().and_then(|end| whole.get(&end.attribute)?.as_text());
@@ -78,15 +72,15 @@ impl System {
 }
 
 /// Writes a key as it is made now, if it says the same in another notation, or if it is missing and may be added.
-fn rewrite(item: &mut Item, name: &Text, made: Option<Text>, add: bool) {
+fn rewrite(item: &mut Item, name: &Text, made: Option<Value>, add: bool) {
     let Some(made) = made else { return };
-    let same = match item.get(name) {
-        None => add,
-        Some(Value::Text(text)) => retimed(text) == made,
-        Some(_) => false,
+    let same = match (item.get(name), &made) {
+        (None, _) => add,
+        (Some(Value::Text(text)), Value::Text(made)) => retimed(text) == *made,
+        (Some(_), _) => false,
     };
     if same {
-        item.insert(name.clone(), Value::Text(made));
+        item.insert(name.clone(), made);
     }
 }
 

@@ -2,13 +2,13 @@
 
 use std::borrow::Cow;
 
-use latchkey_table::{Item, KeyType, Value};
+use latchkey_table::{Item, Text, Value};
 
 use crate::bug::Bug;
 use crate::draw::KEY_BYTES;
-use crate::evaluate::filled;
+use crate::evaluate::push;
 use crate::input::read_stored;
-use crate::plan::{Attribute, Entity, InputType, System};
+use crate::plan::{Attribute, Entity, InputType, System, made};
 
 /// The prefix of the keys of Latchkey's own items.
 const HOUSEKEEPING: &str = "LATCHKEY#";
@@ -51,25 +51,28 @@ impl System {
         for (attribute, parts) in
             self.table.key.iter().zip([&entity.key.partition, &entity.key.sort])
         {
-            // A number is the attribute itself.
-            if attribute.value_type == KeyType::Text {
-                expected.push((&attribute.name, filled(parts, item)?));
-            }
+            expected.push((&attribute.name, made(attribute, parts, item)?));
         }
         for index in &entity.indexes {
-            let key = filled(&index.key.partition, item)?.zip(filled(&index.key.sort, item)?);
-            let (partition, sort) = key.unzip();
-            let owns = [(index.own_partition, partition), (index.own_sort, sort)];
-            let own = index.names.iter().zip(owns).filter(|(_, (own, _))| *own);
-            expected.extend(own.map(|(attribute, (_, made))| (&attribute.name, made)));
+            let whole = index.has(item)?;
+            for (attribute, parts) in index.own() {
+                expected.push((&attribute.name, made(attribute, parts, item)?.filter(|_| whole)));
+            }
         }
-        let wrong = expected.into_iter().filter_map(|(name, made)| match (item.get(name), made) {
-            (None, None) => None,
-            (Some(Value::Text(found)), Some(made)) if *found == made => None,
-            (_, Some(made)) => Some(format!("`{name}` must be `{made}`")),
-            (Some(_), None) => Some(format!("`{name}` must not be there")),
-        });
-        Ok(wrong.collect())
+        let mut wrong = Vec::new();
+        for (name, made) in expected {
+            match (item.get(name), made) {
+                (None, None) => {}
+                (Some(found), Some(made)) if *found == made => {}
+                (_, Some(made)) => {
+                    let mut text = Text::default();
+                    push(&mut text, &made, None)?;
+                    wrong.push(format!("`{name}` must be `{text}`"));
+                }
+                (Some(_), None) => wrong.push(format!("`{name}` must not be there")),
+            }
+        }
+        Ok(wrong)
     }
 }
 

@@ -154,6 +154,10 @@ pub(crate) fn fits(input: &Input, value: &Value) -> Result<(), Problem> {
 fn read_one(input: &Input, given: RawInput, errors: &mut Errors) -> Option<Value> {
     match given {
         RawInput::Json(Value::Null) if input.nullable => Some(Value::Null),
+        RawInput::Json(Value::Null) if input.optional => {
+            errors.push(&input.name, "cannot be null, for what it sets must stay; leave it out");
+            None
+        }
         given => read_value(&input.kind, given, &Spot::Field(&input.name), errors),
     }
 }

@@ -18,7 +18,7 @@ use latchkey_table::{
     SortRange, Update, Value,
 };
 
-use condition::equals;
+use condition::{both, equals};
 
 use crate::evaluate::{Fault, KeyText, Values};
 use crate::plan::{self, Assign, AttributePart, Bounds, Code, Entity, Place, Strength, System};
@@ -37,6 +37,15 @@ pub(crate) struct Filled<V: Datum = Value> {
     /// Where more is asked of the stored item than the document does, so that no attribute leaves its
     /// bounds: what the document asks.
     pub(crate) asked: Option<Condition<V>>,
+}
+
+/// What a store asks of the items of an entity that a filter keeps. What is not stored is not the store's to test.
+fn or_untold<V>(keep: &plan::Keep, asked: Condition<V>) -> Condition<V> {
+    if keep.told.is_empty() {
+        return asked;
+    }
+    let untold = keep.told.iter().map(|name| Condition::Absent(Path::attribute(name.clone())));
+    Condition::Or(std::iter::once(asked).chain(untold).collect())
 }
 
 /// The key of an item.
@@ -141,22 +150,30 @@ impl<S: Values> Filler<'_, S> {
 
     /// What a query asks of the items it keeps; nothing where no item can be kept.
     fn kept(&self, op: &plan::QueryOp) -> Result<Option<Option<Condition<S::Value>>>, Fault> {
-        match &op.keep {
-            None => Ok(Some(None)),
-            Some(test) => {
-                let filter = self.filter(test)?;
-                if op.keep_told.is_empty() {
-                    return Ok(filter);
-                }
-                // What is not stored is not the store's to test.
-                let untold = op
-                    .keep_told
-                    .iter()
-                    .map(|name| Condition::Absent(Path::attribute(name.clone())));
-                let either = |asked| Condition::Or(std::iter::once(asked).chain(untold).collect());
-                Ok(filter.map(|asked| asked.map(either)))
-            }
+        let mut filters = Vec::new();
+        for keep in &op.keep {
+            let filter = match &keep.test {
+                Some(test) => self.filter(test)?,
+                None => Some(None),
+            };
+            filters.push((keep, filter.map(|asked| asked.map(|asked| or_untold(keep, asked)))));
         }
+        let Some((_, first)) = filters.first() else { return Ok(Some(None)) };
+        if filters.iter().all(|(_, filter)| filter == first) {
+            return Ok(first.clone());
+        }
+        let of = |keep: &plan::Keep| {
+            let kind = self.system.entities[keep.entity].kind.clone();
+            equals(Path::attribute(self.system.discriminator.clone()), kind.into())
+        };
+        let ways = filters.into_iter().filter_map(|(keep, filter)| {
+            Some(match filter? {
+                Some(asked) => both(of(keep), asked),
+                None => of(keep),
+            })
+        });
+        let mut ways: Vec<_> = ways.collect();
+        Ok(Some(Some(if ways.len() == 1 { ways.swap_remove(0) } else { Condition::Or(ways) })))
     }
 
     /// A query in one of its partitions.

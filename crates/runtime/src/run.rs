@@ -173,7 +173,10 @@ pub(crate) async fn run(runtime: &Runtime, contract: &Contract, call: Call) -> O
     };
     let memory = session.memory.take();
     let status = result.as_ref().map_or_else(|problem| problem.status, |answer| answer.status);
-    let fresh = memory.and_then(|memory| memory.ends(status, now, contract.info.open));
+    let fresh = memory.and_then(|memory| {
+        let lasts_ms = session.first_end().map(|end| end.saturating_sub(now));
+        memory.ends(status, now, lasts_ms, contract.info.open)
+    });
     Outcome {
         contract: Some(contract.info.id.clone()),
         result,

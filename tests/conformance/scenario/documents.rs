@@ -43,6 +43,14 @@ pub(super) async fn collections(backend: Arc<Backend>) -> Went {
     hold(&backend, include_str!("../documents/collections.md")).await
 }
 
+pub(super) async fn kept_collections_and_members(backend: Arc<Backend>) -> Went {
+    hold(&backend, include_str!("../documents/kept.md")).await
+}
+
+pub(super) async fn numbers_in_keys_of_any_name(backend: Arc<Backend>) -> Went {
+    hold(&backend, include_str!("../documents/number-keys.md")).await
+}
+
 pub(super) async fn shards(backend: Arc<Backend>) -> Went {
     hold(&backend, include_str!("../documents/shards.md")).await
 }

@@ -7,6 +7,7 @@ use proptest::sample::select;
 use proptest::strategy::Union;
 
 use super::designs::{Design, design};
+use super::kept;
 
 /// A document, and what is done with it.
 #[derive(Debug, Clone)]
@@ -33,6 +34,7 @@ pub(crate) fn program() -> impl Strategy<Value = Program> {
             Design::Rooms(_) => some(&[("ROOM", 2), ("DEAL", 8), ("SEATS", 3), ("HOLD", 1)]),
             Design::Numbers { .. } => some(&[("EVENT", 8)]),
             Design::Alone { .. } => some(&[("SESSION", 4)]),
+            Design::Kept(_) => some(&[("BOX", 1), ("THING", 9)]),
         };
         let made = made.into_iter().map(|name| call_of(&design, name)).collect::<Vec<_>>();
         (made, vec(call, 15..40)).prop_map(move |(mut calls, more)| {
@@ -48,7 +50,7 @@ fn some(names: &[(&'static str, usize)]) -> Vec<&'static str> {
 }
 
 /// How often a call is drawn, its contract, and the call.
-type Weighted = (u32, &'static str, BoxedStrategy<CallStep>);
+pub(super) type Weighted = (u32, &'static str, BoxedStrategy<CallStep>);
 
 type Inputs = Vec<(&'static str, Value)>;
 
@@ -57,6 +59,7 @@ fn all_of(design: &Design) -> Vec<Weighted> {
         Design::Rooms(_) => rooms(design.shards()),
         Design::Numbers { .. } => numbers(design.shards()),
         Design::Alone { .. } => alone(),
+        Design::Kept(_) => kept::calls(),
     }
 }
 
@@ -67,7 +70,7 @@ fn call_of(design: &Design, contract: &str) -> BoxedStrategy<CallStep> {
 }
 
 /// A call of a contract that is drawn so often, at one of four instants.
-fn step(weight: u32, contract: &'static str, inputs: BoxedStrategy<Inputs>) -> Weighted {
+pub(super) fn step(weight: u32, contract: &'static str, inputs: BoxedStrategy<Inputs>) -> Weighted {
     let call = (inputs, (0..4i64).prop_map(|n| n * 500)).prop_map(move |(inputs, at)| CallStep {
         contract,
         inputs,
@@ -76,11 +79,11 @@ fn step(weight: u32, contract: &'static str, inputs: BoxedStrategy<Inputs>) -> W
     (weight, contract, call.boxed())
 }
 
-fn text(all: &'static [&'static str]) -> BoxedStrategy<Value> {
+pub(super) fn text(all: &'static [&'static str]) -> BoxedStrategy<Value> {
     select(all).prop_map(Value::from).boxed()
 }
 
-fn int(range: std::ops::Range<i64>) -> BoxedStrategy<Value> {
+pub(super) fn int(range: std::ops::Range<i64>) -> BoxedStrategy<Value> {
     range.prop_map(Value::from).boxed()
 }
 
@@ -97,16 +100,16 @@ fn bounds() -> [(&'static str, BoxedStrategy<Value>); 2] {
     [("low", some(vec!["-10", "-1.5", "0", "9"])), ("high", some(vec!["0", "2", "10", "1e3"]))]
 }
 
-fn yes() -> BoxedStrategy<Value> {
+pub(super) fn yes() -> BoxedStrategy<Value> {
     any::<bool>().prop_map(Value::Bool).boxed()
 }
 
-fn id() -> BoxedStrategy<Value> {
+pub(super) fn id() -> BoxedStrategy<Value> {
     text(&["a", "b"])
 }
 
 /// An end among the instants of the calls, some behind all of them.
-fn end() -> BoxedStrategy<Value> {
+pub(super) fn end() -> BoxedStrategy<Value> {
     text(&[
         "2026-02-25T10:00:00.000Z",
         "2026-02-25T10:00:00.500Z",
@@ -115,12 +118,12 @@ fn end() -> BoxedStrategy<Value> {
     ])
 }
 
-fn perhaps(value: BoxedStrategy<Value>) -> BoxedStrategy<Value> {
+pub(super) fn perhaps(value: BoxedStrategy<Value>) -> BoxedStrategy<Value> {
     prop_oneof![2 => value, 1 => Just(Value::Null)].boxed()
 }
 
 /// A value for each name.
-fn all(inputs: Vec<(&'static str, BoxedStrategy<Value>)>) -> BoxedStrategy<Inputs> {
+pub(super) fn all(inputs: Vec<(&'static str, BoxedStrategy<Value>)>) -> BoxedStrategy<Inputs> {
     let (names, values): (Vec<&'static str>, Vec<BoxedStrategy<Value>>) =
         inputs.into_iter().unzip();
     let given = |(name, value)| (value != Value::Null).then_some((name, value));

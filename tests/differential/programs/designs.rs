@@ -3,6 +3,8 @@
 use proptest::prelude::*;
 use proptest::sample::select;
 
+use super::kept::{Kept, kept};
+
 /// What every contract states; a line `facts` stands for it.
 const FACTS: &str = "consistency eventual\n  expect 0.. items\n  rate 1/s";
 
@@ -15,6 +17,8 @@ pub(crate) enum Design {
     Numbers { shards: u8, page: u8 },
     /// A table without a sort key.
     Alone { page: u8 },
+    /// Filters, scans and indexes of parts.
+    Kept(Kept),
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
@@ -38,6 +42,7 @@ pub(crate) fn design() -> impl Strategy<Value = Design> {
         4 => rooms,
         2 => (1..4u8, 1..4u8).prop_map(|(shards, page)| Design::Numbers { shards, page }),
         1 => (1..4u8).prop_map(|page| Design::Alone { page }),
+        4 => kept().prop_map(Design::Kept),
     ]
 }
 
@@ -50,6 +55,7 @@ impl Design {
                 NUMBERS.replace("SHARDS", &shards.to_string()).replace("PAGE", &page.to_string())
             }
             Design::Alone { page } => ALONE.replace("PAGE", &page.to_string()),
+            Design::Kept(kept) => kept.text(),
         };
         let declarations = declarations.replace("\n  facts", &format!("\n  {FACTS}"));
         format!("```contract\nsystem drawn\n{declarations}\n```\n")
@@ -60,7 +66,7 @@ impl Design {
         match self {
             Design::Rooms(rooms) => rooms.shards,
             Design::Numbers { shards, .. } => *shards,
-            Design::Alone { .. } => 0,
+            Design::Alone { .. } | Design::Kept(_) => 0,
         }
     }
 }

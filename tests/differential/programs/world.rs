@@ -21,6 +21,9 @@ const BEGINNING: i64 = 1_772_013_600_000;
 /// The contracts that list items of an index of which some have the same key there.
 const BY_INDEX: [&str; 3] = ["TAGGED", "OWNED", "USER"];
 
+/// The contracts that go through an index in an order of the table's own.
+const SCANS: [&str; 2] = ["SCAN", "SIFT"];
+
 /// More pages than any list has.
 const PAGES_MAX: usize = 100;
 
@@ -83,7 +86,10 @@ impl World {
         self.runtime.block_on(async {
             let all = self.backends(program, &name).await;
             for call in &program.calls {
-                self.call(&all, call).await?;
+                match SCANS.contains(&call.contract) {
+                    true => self.scan(&all, call).await?,
+                    false => self.call(&all, call).await?,
+                }
             }
             for (_, client, _) in &self.services {
                 for table in system(program, &name).tables() {
@@ -148,6 +154,34 @@ impl World {
         Err(TestCaseError::fail(format!("a list has no end: {step:?}")))
     }
 
+    /// Reads a scan to its end on each backend: each finds the same items, whatever the order.
+    async fn scan(&self, all: &[(String, Runtime)], step: &CallStep) -> Result<(), TestCaseError> {
+        let mut first: Option<Vec<String>> = None;
+        for (backend, runtime) in all {
+            let (mut found, mut cursor, mut pages) = (Vec::new(), None::<String>, 0);
+            loop {
+                let told = made(runtime, step, cursor.as_deref()).await;
+                prop_assert_eq!(told.status, 200, "{} of {:?}: {:?}", backend, step, told.body);
+                found
+                    .extend(told.body["items"].as_array().unwrap().iter().map(ToString::to_string));
+                cursor = told.body["nextCursor"].as_str().map(str::to_owned);
+                let kind = (step.contract, told.status, cursor.is_some());
+                *self.seen.borrow_mut().entry(kind).or_default() += 1;
+                pages += 1;
+                prop_assert!(pages <= PAGES_MAX, "a scan has no end: {:?}", step);
+                if cursor.is_none() {
+                    break;
+                }
+            }
+            found.sort();
+            match &first {
+                None => first = Some(found),
+                Some(first) => prop_assert_eq!(first, &found, "{} of {:?}", backend, step),
+            }
+        }
+        Ok(())
+    }
+
     /// A program that meets nothing compares nothing: each contract did its work and refused, and lists went on.
     pub(super) fn assert_all_was_seen(&self) {
         let (seen, programs) = (self.seen.borrow(), *self.programs.borrow());
@@ -176,6 +210,13 @@ impl World {
         for contract in ["EVENTS", "EVERY", "SPAN", "OWNED", "RANKED", "WITH", "SEATED"] {
             least((contract, 200, true), 60);
         }
+        for contract in ["BOTH", "LARGE", "HELD", "SHELF", "SCAN", "SIFT"] {
+            least((contract, 200, true), 12);
+            least((contract, 200, false), 12);
+        }
+        least(("GROW", 200, false), 60);
+        least(("GROW", 409, false), 60);
+        least(("TWO", 200, false), 24);
         for (contract, status) in [("SOME", 200), ("UNDEAL", 204), ("COUNT", 200), ("USER", 200)] {
             least((contract, status, false), 60);
         }

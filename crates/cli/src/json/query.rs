@@ -1,6 +1,6 @@
 //! Queries of a model as JSON.
 
-use latchkey_model::model::{By, Limit, Order, Query, Range};
+use latchkey_model::model::{By, Expr, Keep, Limit, Order, Query, Range};
 use serde_json::{Value, json};
 
 use super::Writer;
@@ -34,7 +34,7 @@ impl Writer<'_> {
                 Order::Descending => json!(true),
                 Order::DescendingWhen(test) => self.expr(test),
             },
-            "keep": query.keep.as_ref().map(|test| self.expr(test)),
+            "keep": query.keep.as_ref().map(|keep| self.kept(keep)),
             "reading": query.reading,
             "limit": match &query.limit {
                 None => Value::Null,
@@ -46,5 +46,19 @@ impl Writer<'_> {
                 Some(Limit::First(_)) | None => Value::Null,
             },
         })
+    }
+
+    /// What a query asks of the items that it keeps: a test, or one for each entity; null where all are kept.
+    fn kept(&self, keep: &Keep) -> Value {
+        let test = |test: &Option<Expr>| json!(test.as_ref().map(|test| self.expr(test)));
+        match keep.tests.as_slice() {
+            [(_, one)] => test(one),
+            several => several
+                .iter()
+                .map(|(entity, asked)| {
+                    json!({ "entity": self.model.entities[*entity].name, "test": test(asked) })
+                })
+                .collect(),
+        }
     }
 }

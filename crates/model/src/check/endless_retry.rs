@@ -74,9 +74,13 @@ fn is_refused<'a>(
     let moves = attribute.moves.as_deref().unwrap_or_default();
     let supposed = Supposed { lets: &group.lets, moves, word: &word, there: &|_| None };
     // A filter finds no item that it would drop.
-    let keep = match &read.what {
-        What::Query(query) => query.keep.as_ref(),
-        What::Get(_) | What::Batch(_) | What::Part(_) => None,
+    let whole = match &read.what {
+        What::Part(part) => group.read_of(part.of).map(|(_, whole)| whole),
+        What::Get(_) | What::Batch(_) | What::Query(_) => Some(read),
+    };
+    let keep = match whole.map(|whole| &whole.what) {
+        Some(What::Query(query)) => query.test_of(read.entity),
+        _ => None,
     };
     let kept = keep.into_iter().flat_map(|test| Passed::new(test, true).atoms(&group.lets));
     let is_possible = group

@@ -14,8 +14,7 @@ use super::flow::{Group, groups};
 use super::truth::{Passed, each};
 use super::{Report, each_send, each_step};
 use crate::model::{
-    BindingId, By, Contract, EntityId, Expr, ExprKind, Kind, Leg, Model, Query, Send, StepKind,
-    Verb, What,
+    BindingId, By, Contract, EntityId, Expr, ExprKind, Kind, Leg, Model, Send, StepKind, Verb, What,
 };
 
 mod all_there;
@@ -351,13 +350,13 @@ fn which_item<'a>(contract: &'a Contract, group: &Group<'a>, found: &mut Vec<Use
                 query.values().for_each(|value| collect(group, value, None, found));
                 // Of a list, what is kept is which items there are.
                 if !matches!(contract.bindings[binding].kind, Kind::Page(_)) {
-                    kept_as(group, query, binding, found);
+                    kept_as(group, query.test_of(read.entity), binding, found);
                 }
             }
             What::Part(part) => {
                 let whole = group.read_of(part.of).map(|(_, whole)| &whole.what);
                 if let Some(What::Query(query)) = whole {
-                    query.texts().for_each(|text| collect(group, text, None, found));
+                    query.values().for_each(|value| collect(group, value, None, found));
                 }
             }
         }
@@ -365,8 +364,13 @@ fn which_item<'a>(contract: &'a Contract, group: &Group<'a>, found: &mut Vec<Use
 }
 
 /// An item that a filter has kept was as the filter asks: who uses the item relies on that.
-fn kept_as<'a>(group: &Group<'a>, query: &'a Query, binding: BindingId, found: &mut Vec<Use<'a>>) {
-    let tests = query.keep.iter().flat_map(|test| Passed::new(test, true).atoms(&group.lets));
+fn kept_as<'a>(
+    group: &Group<'a>,
+    keep: Option<&'a Expr>,
+    binding: BindingId,
+    found: &mut Vec<Use<'a>>,
+) {
+    let tests = keep.into_iter().flat_map(|test| Passed::new(test, true).atoms(&group.lets));
     for atom in tests {
         each(&group.lets, atom.test, &mut |part| {
             if let ExprKind::Stored(name) = &part.kind {
@@ -409,8 +413,11 @@ fn culprits<'a>(
             }
             // What a filter dropped may be kept by now.
             let read = contract.read_of(*binding).and_then(|read| contract.query_of(read));
-            for name in read.map(|(_, query)| query.kept_by()).unwrap_or_default() {
-                all.extend(changes.attribute(id, name));
+            if let Some((whole, query)) = read {
+                for entity in whole.entities() {
+                    let names = query.kept_by(entity).into_iter();
+                    all.extend(names.flat_map(|name| changes.attribute(entity, name)));
+                }
             }
             all
         }
@@ -463,7 +470,7 @@ fn finders<'a>(
     for part in index.flat_map(|index| index.key.attributes()) {
         all.extend(changes.attribute(id, part));
     }
-    for name in query.kept_by() {
+    for name in query.kept_by(id) {
         all.extend(changes.attribute(id, name));
     }
     all

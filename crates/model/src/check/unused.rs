@@ -166,7 +166,10 @@ fn take_in_reads<'a>(contract: &'a Contract, used: &mut Used<'a>) {
                     Order::Ascending | Order::Descending => None,
                 };
                 query.values().chain(order).for_each(|value| attributes(contract, value, used));
-                used.attributes.extend(query.kept_by().iter().map(|name| (read.entity, *name)));
+                for entity in read.entities() {
+                    let kept = query.kept_by(entity).into_iter();
+                    used.attributes.extend(kept.map(|name| (entity, name)));
+                }
             }
             What::Part(part) => drop(used.bindings.insert(part.of)),
         }

@@ -184,11 +184,14 @@ impl<'a> Uses<'a> {
             let end = end.filter(|end| !self.model.tells(query.by, id, end));
             missing.extend(end.map(|end| (end, "nothing tells which of these items have ended")));
         }
-        if let Some(test) = &query.keep {
+        let mut told = Vec::new();
+        for (_, test) in query.tests() {
             test.walk(&mut |part| {
                 if let ExprKind::Stored(name) = &part.kind
                     && !self.model.has(query.by, name)
+                    && !told.contains(&part.span)
                 {
+                    told.push(part.span);
                     let message = format!("the index `{}` does not hold `{name}`", index.name);
                     let help = format!("write `{name}` behind `holds keys` of the index");
                     let diagnostic = Diagnostic::new(Rule::Absent, part.span, message)

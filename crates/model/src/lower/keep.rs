@@ -3,9 +3,10 @@
 use latchkey_language::ast::{self, ClauseKind};
 use latchkey_language::{Diagnostic, Rule, Span};
 
+use super::collection::Specialised;
 use super::scope::Scope;
 use super::{Lowering, stored};
-use crate::model::{EntityId, Expr, ExprKind, Limit, Query, Trigger};
+use crate::model::{EntityId, Expr, ExprKind, Keep, Limit, Query, Trigger};
 
 impl Lowering {
     /// The condition by which a query keeps items, and how many it may read to find them.
@@ -20,15 +21,9 @@ impl Lowering {
         for clause in &operation.clauses {
             match &clause.node {
                 ClauseKind::Keep(test) => {
-                    self.keeps_of_one(entities, clause.span, scope);
-                    let outer = entities.first().and_then(|entity| scope.stored.replace(*entity));
-                    let test = self.test(test, scope);
-                    scope.stored = outer;
-                    self.diagnostics.extend(stored::condition(&test));
-                    self.asks_the_store(&test);
-                    self.asks_no_key(&test, query);
-                    self.guesses_no_secret(&test, entities);
-                    query.keep = Some(test);
+                    self.keeps_for_a_call(clause.span, scope);
+                    let tests = self.kept_of_each(test, entities, query, scope);
+                    query.keep = Some(Keep { tests, span: test.span });
                 }
                 ClauseKind::Reading(count) => {
                     bound = Some(clause.span);
@@ -84,34 +79,70 @@ impl Lowering {
         self.report(Diagnostic::new(Rule::Name, span, message).help(help));
     }
 
-    /// Refuses a filter where a part would be taken for all, or where nobody says what `.x` is.
-    fn keeps_of_one(&mut self, entities: &[EntityId], span: Span, scope: &Scope) {
-        let (message, help) = if scope.trigger == Trigger::Invariant {
-            ("an invariant looks at all that a query finds", "test the items in the condition")
-        } else if entities.len() > 1 {
-            ("a query of several entities keeps all that it reads", "query one entity")
-        } else {
-            return;
-        };
-        self.report(Diagnostic::new(Rule::Name, span, message).help(help));
+    /// Refuses a filter where a part would be taken for all.
+    fn keeps_for_a_call(&mut self, span: Span, scope: &Scope) {
+        if scope.trigger == Trigger::Invariant {
+            let message = "an invariant looks at all that a query finds";
+            let help = "test the items in the condition";
+            self.report(Diagnostic::new(Rule::Name, span, message).help(help));
+        }
+    }
+
+    /// What a filter asks of the items of each entity. Each has its own types, and lacks what it does not declare.
+    fn kept_of_each(
+        &mut self,
+        written: &ast::Expr,
+        entities: &[EntityId],
+        query: &Query,
+        scope: &mut Scope,
+    ) -> Vec<(EntityId, Option<Expr>)> {
+        let mut tests = Vec::new();
+        let before = self.diagnostics.len();
+        for entity in entities {
+            let told = self.diagnostics.len();
+            let test = match self.specialised(written, *entity, entities) {
+                Specialised::Kept => None,
+                Specialised::Asked(written) => {
+                    let outer = scope.stored.replace(*entity);
+                    let test = self.test(&written, scope);
+                    scope.stored = outer;
+                    self.diagnostics.extend(stored::condition(&test));
+                    self.asks_no_key(&test, query);
+                    self.guesses_no_secret(&test, *entity);
+                    Some(test)
+                }
+            };
+            // What is wrong for one entity is mostly wrong for all, and said once.
+            for found in self.diagnostics.split_off(told) {
+                if self.diagnostics.iter().skip(before).all(|known| *known != found) {
+                    self.diagnostics.push(found);
+                }
+            }
+            tests.push((*entity, test));
+        }
+        self.asks_the_store(written.span, tests.iter().filter_map(|(_, test)| test.as_ref()));
+        tests
     }
 
     /// Refuses a filter that asks nothing of the items, or asks what was read of them before.
-    fn asks_the_store(&mut self, test: &Expr) {
-        let (mut unchanged, mut known) = (None, true);
-        test.walk(&mut |part| match part.kind {
-            ExprKind::Unchanged => unchanged = Some(part.span),
-            ExprKind::Unknown => known = false,
-            _ => {}
-        });
+    fn asks_the_store<'e>(&mut self, span: Span, tests: impl Iterator<Item = &'e Expr>) {
+        let (mut unchanged, mut known, mut asks) = (None, true, false);
+        for test in tests {
+            test.walk(&mut |part| match part.kind {
+                ExprKind::Unchanged => unchanged = Some(part.span),
+                ExprKind::Unknown => known = false,
+                _ => {}
+            });
+            asks |= stored::mentions(test);
+        }
         if let Some(span) = unchanged {
             let message = "nothing was read that could be unchanged";
             let help = "name what is stored: `keep .state == OPEN`";
             self.report(Diagnostic::new(Rule::Type, span, message).help(help));
-        } else if !stored::mentions(test) && known {
+        } else if !asks && known {
             let message = "this filter asks nothing of the items";
             let help = "name what is stored: `keep .state == OPEN`; or write `when`";
-            self.report(Diagnostic::new(Rule::Type, test.span, message).help(help));
+            self.report(Diagnostic::new(Rule::Type, span, message).help(help));
         }
     }
 

@@ -2,9 +2,11 @@
 
 use latchkey_language::ast::{self, BinaryOp, ClauseKind, ExprKind as Written};
 use latchkey_language::{Diagnostic, Name, Rule, Span};
+use latchkey_value::Format;
 
 use super::Lowering;
 use super::scope::Scope;
+use super::secret::is_one_name;
 use crate::model::{
     Batch, BatchBy, BindingId, By, EntityId, Expr, ExprKind, Facts, Kind, Limit, Order, Query,
     Range, Read, StepKind, Strong, Template, TextPiece, Verb, What,
@@ -438,7 +440,11 @@ impl Lowering {
             }
             Written::Between(left, low, high) if part(left) == Some(false) => {
                 let (low, high) = (self.sure(low, scope, None), self.sure(high, scope, None));
-                query.range = Range::Between(low, high);
+                // Of numbers that are counted down, the greater has the lesser text.
+                query.range = match parts_at_countdown(&low, &high) {
+                    true => Range::Between(high, low),
+                    false => Range::Between(low, high),
+                };
             }
             _ => query.filters.push(condition.span),
         }
@@ -456,4 +462,20 @@ impl Lowering {
             self.report(Diagnostic::new(Rule::Type, prefix.span, message).help(help));
         }
     }
+}
+
+/// Whether the first part in which two bounds differ is a number that is counted down in both.
+fn parts_at_countdown(low: &Expr, high: &Expr) -> bool {
+    let (ExprKind::Text(low), ExprKind::Text(high)) = (&low.kind, &high.kind) else { return false };
+    let same = |(a, b): &(&TextPiece, &TextPiece)| match (a, b) {
+        (TextPiece::Literal(a), TextPiece::Literal(b)) => a == b,
+        (TextPiece::Value(a, format), TextPiece::Value(b, other)) => {
+            format == other && is_one_name(a, b)
+        }
+        _ => false,
+    };
+    let counts =
+        |piece: &TextPiece| matches!(piece, TextPiece::Value(_, Some(Format::Countdown(_))));
+    let parted = low.iter().zip(high).find(|pair| !same(pair));
+    parted.is_some_and(|(low, high)| counts(low) && counts(high))
 }

@@ -39,7 +39,6 @@ impl Lowering {
     /// `remove a`, `remove a.b` or `remove a = x`
     pub(super) fn removal(&mut self, removal: &ast::Removal, leg: &mut Leg, scope: &mut Scope) {
         let ast::Removal { name, within, element } = removal;
-        let absent = leg.target.map(|target| Access::Attribute(target, name.node.clone()));
         if let Some(element) = element {
             if let Some(span) = within.first().map(|member| member.span) {
                 let message = "elements are taken out of a set that is an attribute";
@@ -48,8 +47,6 @@ impl Lowering {
             }
             let given = self.element(name, element, leg, scope);
             leg.values.extend(given.map(|given| Given { part: GivenPart::NoElement, ..given }));
-            // The last element takes the set with it.
-            scope.present.retain(|access| Some(access) != absent.as_ref());
             return;
         }
         if within.is_empty() {
@@ -64,13 +61,45 @@ impl Lowering {
             let help = format!("leave it, or make it optional: `{} …?`", last.node);
             self.report(Diagnostic::new(Rule::Type, last.span, message).help(help));
         }
-        let gone = within.iter().fold(absent, |access, member| {
-            Some(Access::Member(Box::new(access?), member.node.clone()))
-        });
-        scope.present.retain(|access| Some(access) != gone.as_ref());
         let value = Expr { kind: ExprKind::Nothing, of: Kind::Unknown, span: name.span };
         let (attribute, span) = (name.node.clone(), name.span);
         leg.values.push(Given { attribute, part: path(within), value, maybe: false, span });
+    }
+
+    /// Forgets what is known to be there of an item whose attributes a write may take out, or sets anew.
+    pub(super) fn forgets(&self, leg: &Leg, scope: &mut Scope) {
+        let Some(target) = leg.target else { return };
+        let whole = |name: &str| Access::Attribute(target, name.to_owned());
+        let mut forgotten: Vec<(Access, bool)> =
+            leg.removes.iter().map(|name| (whole(name), true)).collect();
+        for given in &leg.values {
+            let place = match &given.part {
+                GivenPart::Within(steps) => {
+                    steps.iter().fold(whole(&given.attribute), |at, step| {
+                        Access::Member(Box::new(at), step.clone())
+                    })
+                }
+                GivenPart::Whole | GivenPart::Element | GivenPart::NoElement => {
+                    whole(&given.attribute)
+                }
+            };
+            let gone = match given.part {
+                GivenPart::Whole | GivenPart::Within(_) => {
+                    given.maybe
+                        || matches!(given.value.kind, ExprKind::Nothing)
+                        || self.may_be_absent(&given.value, scope)
+                }
+                GivenPart::Element => false,
+                // The last element takes the set with it.
+                GivenPart::NoElement => true,
+            };
+            forgotten.push((place, gone));
+        }
+        scope.present.retain(|access| {
+            !forgotten
+                .iter()
+                .any(|(place, gone)| access.is_within(place) || (*gone && access == place))
+        });
     }
 
     /// The type of the elements of an attribute that is a set.

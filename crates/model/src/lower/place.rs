@@ -122,20 +122,21 @@ fn disagreement(
         return not_alone(role, attribute);
     }
     if role.number {
-        let message = format!("`{name}` is a number, and `{}` has no such attribute", entity.name);
-        let help = match (is_name(name), role.index) {
-            (true, _) => {
-                format!("write `\"{{{name}}}\"`, and declare `{name}` as an `int` or a `number`")
+        // The key is a number that an attribute of another name has, too.
+        let hole = role.template.alone();
+        match hole.and_then(|hole| entity.attribute(&hole.attribute)) {
+            Some(attribute) => {
+                if let Some(wrong) = mistyped(attribute, true, &role.what()) {
+                    return Some(wrong);
+                }
             }
-            (false, None) => {
-                format!("no attribute can be called `{name}`: give the key another name")
+            None => {
+                let message = format!("`{name}` is a number, and this is a text");
+                let help =
+                    "write one attribute of the entity alone, an `int` or a `number`: `\"{x}\"`";
+                return Some(Diagnostic::new(Rule::Name, role.template.span, message).help(help));
             }
-            (false, Some(_)) => format!(
-                "no attribute can be called `{name}`: give the key another name, or leave the index out of the \
-                 document, whether or not the table has it"
-            ),
-        };
-        return Some(Diagnostic::new(Rule::Name, role.template.span, message).help(help));
+        }
     }
     if name == model.table.discriminator {
         let is_type = matches!(role.template.pieces.as_slice(),
@@ -169,12 +170,6 @@ fn disagreement(
         format!("`{name}` holds keys of two indexes, and `{part}` in one of them may be absent");
     let help = "give the indexes attributes of their own, or make the part not optional";
     Some(Diagnostic::new(Rule::Name, role.template.span, message).help(help))
-}
-
-/// Whether an attribute can have a name.
-fn is_name(name: &str) -> bool {
-    !name.starts_with(|first: char| first.is_ascii_digit())
-        && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_')
 }
 
 /// An attribute may bear the name of a key if that key is this attribute and nothing else.

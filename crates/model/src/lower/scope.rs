@@ -18,7 +18,20 @@ pub(super) enum Access {
     Input(InputId),
     Binding(BindingId),
     Attribute(BindingId, String),
+    Stored(String),
     Member(Box<Access>, String),
+}
+
+impl Access {
+    /// Whether it is a member of another, or a member of one.
+    pub(super) fn is_within(&self, other: &Access) -> bool {
+        match self {
+            Access::Member(record, _) => **record == *other || record.is_within(other),
+            Access::Input(_) | Access::Binding(_) | Access::Attribute(..) | Access::Stored(_) => {
+                false
+            }
+        }
+    }
 }
 
 /// What is known at a place of a contract.
@@ -332,6 +345,7 @@ pub(super) fn access(thing: &Expr) -> Option<Access> {
         ExprKind::Input(input) => Some(Access::Input(*input)),
         ExprKind::Binding(id) => Some(Access::Binding(*id)),
         ExprKind::Attribute(id, name) => Some(Access::Attribute(*id, name.clone())),
+        ExprKind::Stored(name) => Some(Access::Stored(name.clone())),
         ExprKind::Member(record, name) => {
             Some(Access::Member(Box::new(access(record)?), name.clone()))
         }

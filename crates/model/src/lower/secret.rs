@@ -11,8 +11,8 @@ use crate::model::{
 impl Lowering {
     /// Refuses a filter that compares the order or the beginning of a secret: by what is kept and what is not, a caller
     /// finds the secret out letter by letter.
-    pub(super) fn guesses_no_secret(&mut self, test: &Expr, entities: &[EntityId]) {
-        let Some(entity) = entities.first().map(|id| &self.model.entities[*id]) else { return };
+    pub(super) fn guesses_no_secret(&mut self, test: &Expr, entity: EntityId) {
+        let entity = &self.model.entities[entity];
         let mut guessed = None;
         test.walk(&mut |part| {
             let sides: &[&Expr] = match &part.kind {
@@ -111,7 +111,7 @@ impl Laid<'_> {
 }
 
 /// Whether two expressions are one name.
-fn is_one_name(a: &Expr, b: &Expr) -> bool {
+pub(super) fn is_one_name(a: &Expr, b: &Expr) -> bool {
     match (&a.kind, &b.kind) {
         (ExprKind::Input(a), ExprKind::Input(b)) => a == b,
         (ExprKind::Binding(a), ExprKind::Binding(b)) => a == b,

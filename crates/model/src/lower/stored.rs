@@ -47,17 +47,46 @@ fn tested(test: &Expr) -> Option<Breach> {
             "a store tests how a stored attribute begins, and nothing else",
             "put the stored attribute first: `.name begins_with x`",
         )),
-        ExprKind::Binary(_, a, b) | ExprKind::BeginsWith(a, b) => operand(a).or_else(|| operand(b)),
+        ExprKind::Binary(_, a, b) | ExprKind::BeginsWith(a, b) => {
+            operand(a).or_else(|| operand(b)).or_else(|| itself(test, a, &[b]))
+        }
         ExprKind::Present(thing) | ExprKind::Absent(thing) => operand(thing),
-        ExprKind::Between(a, b, c) => operand(a).or_else(|| operand(b)).or_else(|| operand(c)),
-        ExprKind::In(a, values) => operand(a).or_else(|| values.iter().find_map(operand)),
-        ExprKind::Contains(set, element) if set.stored_root().is_some() => operand(element),
+        ExprKind::Between(a, b, c) => operand(a)
+            .or_else(|| operand(b))
+            .or_else(|| operand(c))
+            .or_else(|| itself(test, a, &[b, c])),
+        ExprKind::In(a, values) => operand(a)
+            .or_else(|| values.iter().find_map(operand))
+            .or_else(|| itself(test, a, &values.iter().collect::<Vec<_>>())),
+        ExprKind::Contains(set, element) if set.stored_root().is_some() => {
+            operand(element).or_else(|| itself(test, set, &[element]))
+        }
         ExprKind::Stored(_) | ExprKind::Member(..) => None,
         _ => Some((
             test.span,
             "no store can test this",
             "read the item first, test what was read, and write `if unchanged`",
         )),
+    }
+}
+
+/// A stored attribute that is compared with itself: DynamoDB refuses it.
+fn itself(test: &Expr, one: &Expr, others: &[&Expr]) -> Option<Breach> {
+    others.iter().any(|other| is_one_place(one, other)).then_some((
+        test.span,
+        "this compares a stored attribute with itself",
+        "it holds always, or never: name another attribute or a value, or leave it out",
+    ))
+}
+
+/// Whether two expressions name one place in a stored item.
+fn is_one_place(a: &Expr, b: &Expr) -> bool {
+    match (&a.kind, &b.kind) {
+        (ExprKind::Stored(a), ExprKind::Stored(b)) => a == b,
+        (ExprKind::Member(a, name), ExprKind::Member(b, other)) => {
+            name == other && is_one_place(a, b)
+        }
+        _ => false,
     }
 }
 
@@ -143,6 +172,16 @@ mod tests {
             ("name = \"x{.name}\"", "unchanged", "no store can compute this"),
             ("balance = amount", ".balance + amount <= .limit", within),
             ("balance = amount", "caller owns .name", "no store can test this"),
+            (
+                "balance = amount",
+                "not (.balance in (1, .balance))",
+                "this compares a stored attribute with itself",
+            ),
+            (
+                "balance = amount",
+                ".limit > .balance or .name != .name",
+                "this compares a stored attribute with itself",
+            ),
             (
                 "balance = amount",
                 "\"ab\" begins_with .name",

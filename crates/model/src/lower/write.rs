@@ -69,6 +69,7 @@ impl Lowering {
         if let Some(name) = name {
             self.leaves_what_is_named(name, &leg, scope);
         }
+        self.forgets(&leg, scope);
         leg.result = match name {
             Some(name) => Some(self.bind(name, Kind::Item(entity), true, scope)),
             None => target,

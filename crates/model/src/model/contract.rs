@@ -4,8 +4,8 @@ use latchkey_language::Span;
 use latchkey_language::ast::Method;
 
 use super::{
-    BindingId, Each, Expr, ExprKind, Facts, Given, IdVec, InputId, Kind, Leg, Model, QueueId, Read,
-    Send, Waiver, each_step,
+    BindingId, Each, Expr, ExprKind, Facts, Given, GivenPart, IdVec, InputId, Kind, Leg, Model,
+    QueueId, Read, Send, Waiver, each_step,
 };
 use crate::types::Type;
 
@@ -270,16 +270,21 @@ impl Model {
         found
     }
 
-    /// Whether every use of an input of a contract can do with `null`: it is optional, and is never set on an attribute
-    /// that must stay.
+    /// Whether every use of an input of a contract can do with `null`: it is optional, and is never set on an attribute,
+    /// or a member of one, that must stay.
     pub fn takes_null(&self, contract: &Contract, input: InputId) -> bool {
         let mut takes = contract.inputs[input].optional;
         each_step(&contract.steps, &mut |step| {
             let StepKind::Write(leg) = &step.kind else { return };
             let entity = &self.entities[leg.entity];
             takes &= !leg.values.iter().any(|given| {
-                let attribute = entity.attribute(&given.attribute);
-                let must_stay = attribute.is_some_and(|attribute| !attribute.optional);
+                let must_stay =
+                    entity.attribute(&given.attribute).is_some_and(|attribute| match &given.part {
+                        GivenPart::Within(steps) => !attribute.kind.is_optional_within(steps),
+                        GivenPart::Whole | GivenPart::Element | GivenPart::NoElement => {
+                            !attribute.optional
+                        }
+                    });
                 let named = matches!(given.value.kind, ExprKind::Input(id) if id == input);
                 given.maybe && must_stay && named
             });

@@ -34,7 +34,7 @@ pub use latchkey_language::ast::{KeyPart, Method};
 pub use leg::{Each, Given, GivenPart, Leg, PutMode, Send, Verb};
 pub use queue::{Queue, QueueField, Worker};
 pub use read::{
-    Batch, BatchBy, By, Limit, NEXT_CURSOR, Order, PAGE_SIZE, Page, Part, Query, Range, Read,
+    Batch, BatchBy, By, Keep, Limit, NEXT_CURSOR, Order, PAGE_SIZE, Page, Part, Query, Range, Read,
     Strong, Through, What,
 };
 pub use step::each_step;

@@ -198,7 +198,7 @@ pub struct Query {
     /// Conditions on anything else, in the `where`, which have no meaning.
     pub filters: Vec<Span>,
     /// What is asked of each item that is read, by the store; the others are dropped.
-    pub keep: Option<Expr>,
+    pub keep: Option<Keep>,
     /// The most items that are read to find those that are kept.
     pub reading: Option<u32>,
     /// Which end comes first.
@@ -221,13 +221,24 @@ impl Query {
 
     /// All that says which items it finds: its texts, and what it keeps them by.
     pub fn values(&self) -> impl Iterator<Item = &Expr> {
-        self.texts().chain(&self.keep)
+        self.texts().chain(self.tests().map(|(_, test)| test))
     }
 
-    /// The stored attributes that it keeps items by.
-    pub fn kept_by(&self) -> Vec<&str> {
+    /// What it asks of the items that it keeps, entity by entity.
+    pub fn tests(&self) -> impl Iterator<Item = (EntityId, &Expr)> {
+        let all = self.keep.iter().flat_map(|keep| &keep.tests);
+        all.filter_map(|(entity, test)| Some((*entity, test.as_ref()?)))
+    }
+
+    /// What it asks of the items of an entity; nothing where it keeps all of them.
+    pub fn test_of(&self, entity: EntityId) -> Option<&Expr> {
+        self.tests().find(|(of, _)| *of == entity).map(|(_, test)| test)
+    }
+
+    /// The stored attributes that it keeps the items of an entity by.
+    pub fn kept_by(&self, entity: EntityId) -> Vec<&str> {
         let mut names = Vec::new();
-        if let Some(test) = &self.keep {
+        if let Some(test) = self.test_of(entity) {
             test.walk(&mut |part| {
                 if let ExprKind::Stored(name) = &part.kind
                     && !names.contains(&name.as_str())
@@ -250,6 +261,16 @@ impl Query {
         };
         first.into_iter().chain(second)
     }
+}
+
+/// What a query asks of each item that it reads. An entity that lacks an attribute which the filter names has a test of
+/// its own: the attribute is absent there.
+#[derive(Debug)]
+pub struct Keep {
+    /// What is asked of the items of each entity that the query lists; nothing where all of them are kept.
+    pub tests: Vec<(EntityId, Option<Expr>)>,
+    /// Where the condition is written.
+    pub span: Span,
 }
 
 /// The sort keys of a query.

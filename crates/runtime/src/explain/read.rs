@@ -202,9 +202,9 @@ impl Explainer<'_> {
             if op.partition.is_none() {
                 self.line("all partitions of the index, in an order that is the table's own");
             }
-            let dropped = match op.keep {
-                Some(_) => "items that the filter drops are passed over; asked",
-                None => "asked",
+            let dropped = match op.keep.is_empty() {
+                false => "items that the filter drops are passed over; asked",
+                true => "asked",
             };
             self.line(&format!("{dropped} again until {most} items are read; {after}"));
         }

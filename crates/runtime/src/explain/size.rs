@@ -57,7 +57,7 @@ fn check_legs(scope: &mut Symbolic<'_>, nodes: &[LegNode]) -> Planned<()> {
 
 /// Refuses a filter that is longer than DynamoDB takes.
 fn check_filter(scope: &Symbolic<'_>, op: &QueryOp) -> Planned<()> {
-    if op.keep.is_none() {
+    if op.keep.is_empty() {
         return Ok(());
     }
     let filler = Filler { system: scope.words.system, scope };

@@ -21,6 +21,8 @@ const PATTERN_BYTES_MAX: usize = 64 * 1024 * 1024;
 pub(crate) struct Back {
     /// The attribute that holds the key.
     key: Text,
+    /// Whether it holds a number, which is the one attribute that it tells.
+    number: bool,
     /// The key, with a group for each attribute that it tells.
     pattern: Regex,
     parts: Vec<Told>,
@@ -55,8 +57,7 @@ impl Back {
             let tells = |hole: &Hole| entity.is_told_by(template, &hole.attribute);
             let told =
                 || template.holes().filter(|hole| hole.attribute != name.name && tells(hole));
-            // A number is the attribute itself.
-            if name.number || told().next().is_none() {
+            if told().next().is_none() {
                 continue;
             }
             let parts = told().enumerate().map(|(at, hole)| Told {
@@ -70,7 +71,7 @@ impl Back {
             let pattern = RegexBuilder::new(&pattern).size_limit(PATTERN_BYTES_MAX).build();
             let unread = |_| Unplanned::new("its key cannot be read back").at(template.span);
             let (key, pattern) = (name.name.as_str().into(), pattern.map_err(unread)?);
-            backs.push(Arc::new(Back { key, pattern, parts }));
+            backs.push(Arc::new(Back { key, number: name.number, pattern, parts }));
         }
         Ok(backs)
     }
@@ -83,7 +84,11 @@ impl Back {
     /// An attribute of an item that the item has in this key alone, if it is there.
     pub(crate) fn read(&self, item: &Item, attribute: &str) -> Option<Value> {
         let part = self.parts.iter().find(|part| part.attribute == attribute)?;
-        let key = item.get(&self.key)?.as_text()?;
+        let key = item.get(&self.key)?;
+        if self.number {
+            return key.as_number().map(Value::Number);
+        }
+        let key = key.as_text()?;
         let text = self.pattern.captures(key)?.name(&part.group)?.as_str();
         part.form.value(text)
     }

@@ -5,13 +5,16 @@ use std::sync::Arc;
 use latchkey_model::Type;
 use latchkey_model::model::{self, KeyShape, Template};
 use latchkey_table::{
-    Index, KeyAttribute, KeyNames, Number, Projection, Schema, Text, Value, ValueType,
+    Index, Item, KeyAttribute, KeyNames, KeyType, Number, Projection, Schema, Text, Value,
+    ValueType,
 };
 use latchkey_value::Format;
 
 use super::back::Back;
 use super::input::InputType;
 use super::refusal::{Planned, Unplanned};
+use crate::bug::Bug;
+use crate::evaluate::filled;
 use crate::expiry::End;
 
 /// What the counter of an item tells.
@@ -47,8 +50,8 @@ pub(crate) struct Entity {
     /// What is shown of an item, unless a return says otherwise.
     pub(crate) shown: Vec<Shown>,
     pub(crate) secrets: Vec<Text>,
-    /// The numbers that have bounds: the least, and the greatest.
-    pub(crate) bounds: Vec<(Text, Option<Number>, Option<Number>)>,
+    /// The numbers that have bounds.
+    pub(crate) bounds: Vec<Bounded>,
     /// The sets, and how many elements each has at most.
     pub(crate) sets: Vec<(Text, u64)>,
 }
@@ -102,6 +105,36 @@ pub(crate) struct IndexShape {
     pub(crate) key: Shape,
     /// Whether every item has all of its parts.
     pub(crate) always: bool,
+}
+
+impl IndexShape {
+    /// The attributes that are stored for the index alone, and what each is made of.
+    pub(crate) fn own(&self) -> impl Iterator<Item = (&KeyAttribute, &[Part])> {
+        let halves = [
+            (self.own_partition, self.key.partition.as_slice()),
+            (self.own_sort, self.key.sort.as_slice()),
+        ];
+        let named = self.names.iter().zip(halves).filter(|(_, (own, _))| *own);
+        named.map(|(attribute, (_, parts))| (attribute, parts))
+    }
+
+    /// Whether an item has all the parts of its key in the index.
+    pub(crate) fn has(&self, item: &Item) -> Result<bool, Bug> {
+        Ok(filled(&self.key.partition, item)?.is_some() && filled(&self.key.sort, item)?.is_some())
+    }
+}
+
+/// What an item has as a key, if it has all the parts of it.
+pub(crate) fn made(
+    attribute: &KeyAttribute,
+    parts: &[Part],
+    item: &Item,
+) -> Result<Option<Value>, Bug> {
+    Ok(match (attribute.value_type, parts) {
+        (KeyType::Number, [Part::Attribute(name, None)]) => item.get(name).cloned(),
+        (KeyType::Number, _) => return Err(Bug::new("a number in a key is made of texts")),
+        (KeyType::Text, _) => filled(parts, item)?.map(Value::Text),
+    })
 }
 
 /// The table of a model.
@@ -172,10 +205,7 @@ impl Entity {
             if let Type::SetOf { most, .. } = &attribute.kind {
                 sets.push((text(&attribute.name), *most));
             }
-            let (low, high) = bounds(&attribute.kind);
-            if low.is_some() || high.is_some() {
-                bounded.push((text(&attribute.name), low, high));
-            }
+            bounded.extend(Bounded::plan(attribute));
         }
         // A counter starts at 1.
         defaults.extend(counter.iter().map(|name| (name.clone(), Value::from(1))));
@@ -214,8 +244,8 @@ impl Entity {
         if self.counter.as_deref() == Some(name) {
             return (Some(Number::from(1_i64)), None);
         }
-        let bounds = self.bounds.iter().find(|(other, ..)| other == name);
-        bounds.map_or((None, None), |(_, low, high)| (*low, *high))
+        let bounds = self.bounds.iter().find(|bounded| bounded.name == name);
+        bounds.map_or((None, None), |bounded| (bounded.low, bounded.high))
     }
 }
 
@@ -268,11 +298,30 @@ pub(super) fn value_type(kind: &Type) -> ValueType {
     }
 }
 
-/// The bounds of a type, where it has any.
-fn bounds(kind: &Type) -> (Option<Number>, Option<Number>) {
-    match kind {
-        Type::Int { low, high } => (low.map(Number::from), high.map(Number::from)),
-        Type::Number { low, high } => (*low, *high),
-        _ => (None, None),
+/// A number that has bounds.
+#[derive(Debug, Clone)]
+pub(crate) struct Bounded {
+    pub(crate) name: Text,
+    pub(crate) low: Option<Number>,
+    pub(crate) high: Option<Number>,
+    /// Whether it is a whole number, which has 64 bits: every one that is stored can be read again, and is moved to
+    /// another table as it is.
+    pub(crate) whole: bool,
+}
+
+impl Bounded {
+    /// The bounds of an attribute, where it has any.
+    fn plan(attribute: &model::Attribute) -> Option<Bounded> {
+        let (low, high, whole) = match &attribute.kind {
+            Type::Int { low, high } => (
+                Some(Number::from(low.unwrap_or(i64::MIN))),
+                Some(Number::from(high.unwrap_or(i64::MAX))),
+                true,
+            ),
+            Type::Number { low, high } => (*low, *high, false),
+            _ => return None,
+        };
+        let bounded = Bounded { name: attribute.name.as_str().into(), low, high, whole };
+        (low.is_some() || high.is_some()).then_some(bounded)
     }
 }

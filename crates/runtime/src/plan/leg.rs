@@ -297,7 +297,7 @@ fn bounded(entity: &Entity, leg: &model::Leg, values: &[Assign]) -> Planned<()> 
                 "no store holds a sum of two stored numbers to the bounds of `{}`",
                 assign.attribute
             );
-            let help = "read the item before, and write it `if unchanged`";
+            let help = "read the item before, and write it `if unchanged`; or give both narrower bounds, as `int 0..1000`";
             return Err(Unplanned::limit(what, help));
         }
     }

@@ -29,14 +29,14 @@ use latchkey_table::{Index, KeyNames, Schema, Text};
 use latchkey_value::name::{OWN_ATTRIBUTES, OWN_TABLE_SUFFIX};
 
 pub(crate) use cached::{ByCaller, Cached};
-pub(crate) use entity::{Attribute, Counting, Entity, Part, Shown};
+pub(crate) use entity::{Attribute, Bounded, Counting, Entity, IndexShape, Part, Shown, made};
 pub(crate) use expression::{Code, EveryOf, MemberOf, Piece, Sign};
 pub(crate) use input::{Input, InputType, ListOf, Member};
 pub(crate) use latchkey_model::model::New;
 pub(crate) use leg::{Assign, AttributePart, Elements, Key, Leg, LegNode, Place};
 pub(crate) use op::{
-    BatchKeys, BatchOp, Beside, Bounds, ElementKeys, EndOp, GetOp, Kinds, OnFailure, Op, Paging,
-    PartOp, ProblemOp, QueryOp, ReturnOp, Shards, SnapshotOp, Strength,
+    BatchKeys, BatchOp, Beside, Bounds, ElementKeys, EndOp, GetOp, Keep, Kinds, OnFailure, Op,
+    Paging, PartOp, ProblemOp, QueryOp, ReturnOp, Shards, SnapshotOp, Strength,
 };
 pub use queue::QueueInfo;
 pub(crate) use queue::{Queue, Send, Worker};

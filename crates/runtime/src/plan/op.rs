@@ -173,11 +173,8 @@ pub(crate) struct QueryOp {
     /// The partitions, where there are several.
     pub(crate) shards: Option<Shards>,
     pub(crate) range: Bounds,
-    /// What is asked of each item that is read; the others are dropped.
-    pub(crate) keep: Option<Code>,
-    /// The attributes that the filter asks for and that an item may have in its key alone. Those items are not dropped by
-    /// the store: they are tested when they are read.
-    pub(crate) keep_told: Vec<Text>,
+    /// What is asked of the items of each entity that are read; the others are dropped. Nothing is there if all are kept.
+    pub(crate) keep: Vec<Keep>,
     /// The most items that are read, where some may be dropped.
     pub(crate) reading: Option<usize>,
     /// The direction, and when it is the other.
@@ -188,6 +185,17 @@ pub(crate) struct QueryOp {
     pub(crate) paging: Option<Paging>,
     pub(crate) items_max: u32,
     pub(crate) failure: OnFailure,
+}
+
+/// What is asked of the items of an entity, of those that a query reads.
+#[derive(Debug)]
+pub(crate) struct Keep {
+    pub(crate) entity: EntityId,
+    /// What must hold; nothing where all of them are kept.
+    pub(crate) test: Option<Code>,
+    /// The attributes that the filter asks for and that an item may have in its key alone. Those items are not dropped by
+    /// the store: they are tested when they are read.
+    pub(crate) told: Vec<Text>,
 }
 
 /// Partitions that differ by one whole number, and are read one after the other.

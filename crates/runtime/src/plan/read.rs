@@ -8,8 +8,8 @@ use latchkey_table::{Direction, Text, Value};
 use super::detail::Cause;
 use super::leg::{Elements, Key, assigns};
 use super::op::{
-    BatchKeys, BatchOp, Bounds, ElementKeys, GetOp, OnFailure, Op, Paging, PartOp, QueryOp, Shards,
-    SnapshotOp, Strength,
+    BatchKeys, BatchOp, Bounds, ElementKeys, GetOp, Keep, OnFailure, Op, Paging, PartOp, QueryOp,
+    Shards, SnapshotOp, Strength,
 };
 use super::program::Planner;
 use super::refusal::{Planned, Unplanned};
@@ -130,9 +130,14 @@ impl Planner<'_> {
             _ => None,
         };
         let range = self.bounds(&query.range)?;
-        let keep_told = self.told_in(query, read.entity, &sights);
+        let tests = query.keep.iter().flat_map(|keep| &keep.tests);
+        let keep = tests.zip(0..).map(|((entity, test), at)| {
+            let told = self.told_in(test.as_ref(), *entity, sights.get(at));
+            let test = test.as_ref().map(|test| self.expressions.code(test)).transpose()?;
+            Ok(Keep { entity: *entity, test, told })
+        });
+        let keep = keep.collect::<Planned<Vec<_>>>()?;
         let mut code = |expr: &Expr| self.expressions.code(expr);
-        let keep = query.keep.as_ref().map(&mut code).transpose()?;
         let reading = query.reading.map(usize::try_from).transpose();
         let reading = reading.map_err(|_| Unplanned::new("a filter reads more than memory has"))?;
         let partition = partition.map(&mut code).transpose()?;
@@ -162,7 +167,6 @@ impl Planner<'_> {
             shards,
             range,
             keep,
-            keep_told,
             reading,
             direction,
             turned,
@@ -188,13 +192,13 @@ impl Planner<'_> {
     }
 
     /// The attributes that a filter asks for and that an item may have in a key alone.
-    fn told_in(&self, query: &model::Query, entity: EntityId, sights: &[Sight]) -> Vec<Text> {
+    fn told_in(&self, test: Option<&Expr>, entity: EntityId, sight: Option<&Sight>) -> Vec<Text> {
         let mut told: Vec<Text> = Vec::new();
-        let Some(keep) = &query.keep else { return told };
-        keep.walk(&mut |part| {
+        let Some(test) = test else { return told };
+        test.walk(&mut |part| {
             let ExprKind::Stored(name) = &part.kind else { return };
             let mut attributes = self.entities[entity].attributes.iter();
-            let in_key = match sights.first() {
+            let in_key = match sight {
                 Some(sight) => sight.tells(name),
                 None => attributes.any(|one| one.in_key && one.name == *name),
             };

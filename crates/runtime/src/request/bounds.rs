@@ -8,7 +8,7 @@ use latchkey_table::{
 use super::condition::both;
 use crate::bug::Bug;
 use crate::evaluate::{Limit, Values};
-use crate::plan::{Entity, Sign};
+use crate::plan::{Bounded, Entity, Sign};
 
 /// An attribute that would leave its bounds.
 pub(crate) struct Breach {
@@ -20,6 +20,16 @@ pub(crate) struct Breach {
 }
 
 impl Breach {
+    /// The breach by a value. Of a whole number, the ends that every one has are told where they are broken.
+    fn of(bounded: &Bounded, value: Option<Number>) -> Breach {
+        let Bounded { name, low, high, whole } = bounded.clone();
+        let (least, most) = (Number::from(i64::MIN), Number::from(i64::MAX));
+        let is_told = |bound: Number| !whole || (bound != least && bound != most);
+        let low = low.filter(|low| is_told(*low) || value.is_some_and(|value| value < *low));
+        let high = high.filter(|high| is_told(*high) || value.is_some_and(|value| value > *high));
+        Breach { name, low, high, counted: false }
+    }
+
     /// A set that would have more elements than it may.
     pub(super) fn of_set(entity: &Entity, name: &Text) -> Option<Breach> {
         let (name, most) = entity.sets.iter().find(|(other, _)| other == name)?;
@@ -40,10 +50,10 @@ impl Breach {
 
 /// The numbers of an item that do not lie within their bounds. One that is not known yet is taken to.
 pub(super) fn broken<S: Values>(scope: &S, entity: &Entity, item: &Map<S::Value>) -> Vec<Breach> {
-    let breaches = entity.bounds.iter().filter_map(|(name, low, high)| {
-        let room = Room { scope, low: low.map(datum), high: high.map(datum) };
-        let outside = item.get(name).is_some_and(|value| !room.has(value));
-        outside.then(|| Breach { name: name.clone(), low: *low, high: *high, counted: false })
+    let breaches = entity.bounds.iter().filter_map(|bounded| {
+        let room = Room::of(scope, bounded);
+        let value = item.get(&bounded.name).filter(|value| !room.has(value))?;
+        Some(Breach::of(bounded, value.known_number()))
     });
     breaches.collect()
 }
@@ -62,11 +72,11 @@ pub(super) fn left<S: Values<Value = Value>>(
     for action in actions {
         let kept = kept(scope, entity, std::slice::from_ref(action), image.as_ref(), &never)?;
         if kept.is_some_and(|kept| !latchkey_table::holds(&kept, stored))
-            && let Some((name, low, high)) =
-                entity.bounds.iter().find(|(name, ..)| name == action.target())
+            && let Some(bounded) =
+                entity.bounds.iter().find(|bounded| bounded.name == *action.target())
         {
-            let (name, low, high) = (name.clone(), *low, *high);
-            breaches.push(Breach { name, low, high, counted: false });
+            let made = image.as_ref().and_then(|image| image.get(&bounded.name)?.as_number());
+            breaches.push(Breach::of(bounded, made));
         }
     }
     Ok(breaches)
@@ -105,9 +115,9 @@ pub(super) fn kept<S: Values>(
 ) -> Result<Option<Condition<S::Value>>, Bug> {
     let mut all = Vec::new();
     for action in actions {
-        let bounds = entity.bounds.iter().find(|(name, ..)| name == action.target());
-        let Some((_, low, high)) = bounds else { continue };
-        let room = Room { scope, low: low.map(datum), high: high.map(datum) };
+        let bounds = entity.bounds.iter().find(|bounded| bounded.name == *action.target());
+        let Some(bounded) = bounds else { continue };
+        let room = Room::of(scope, bounded);
         match action {
             Action::Set(_, Expression::Value(value)) => {
                 if !room.has(value) {
@@ -182,9 +192,16 @@ struct Room<'a, S: Values> {
     scope: &'a S,
     low: Option<S::Value>,
     high: Option<S::Value>,
+    /// Whether it is one of whole numbers, of 64 bits.
+    whole: bool,
 }
 
-impl<S: Values> Room<'_, S> {
+impl<'a, S: Values> Room<'a, S> {
+    fn of(scope: &'a S, bounded: &Bounded) -> Room<'a, S> {
+        let (low, high) = (bounded.low.map(datum), bounded.high.map(datum));
+        Room { scope, low, high, whole: bounded.whole }
+    }
+
     /// Whether a number lies within. One that is not known yet is taken to.
     fn has(&self, value: &S::Value) -> bool {
         let Some(number) = value.known_number() else { return true };
@@ -210,7 +227,7 @@ impl<S: Values> Room<'_, S> {
         high: &Option<S::Value>,
         made: impl Fn(&S::Value, Limit) -> Option<S::Value>,
     ) -> Option<Self> {
-        let mut room = Room { scope: self.scope, low: None, high: None };
+        let mut room = Room { scope: self.scope, low: None, high: None, whole: self.whole };
         if let Some(low) = low {
             room.low = Some(made(low, Limit::Least)?);
         }
@@ -225,8 +242,15 @@ impl<S: Values> Room<'_, S> {
         let side = |comparator, bound| {
             Condition::Compare(Operand::Path(path.clone()), comparator, Operand::Value(bound))
         };
-        let low = self.low.map(|low| side(Comparator::GreaterOrEqual, low));
-        let high = self.high.map(|high| side(Comparator::LessOrEqual, high));
+        // What no whole number can break is not asked.
+        let (least, most) = (Number::from(i64::MIN), Number::from(i64::MAX));
+        let beyond = |bound: &S::Value, far: &dyn Fn(Number) -> bool| {
+            self.whole && bound.known_number().is_some_and(far)
+        };
+        let low = self.low.filter(|low| !beyond(low, &|low| low <= least));
+        let high = self.high.filter(|high| !beyond(high, &|high| high >= most));
+        let low = low.map(|low| side(Comparator::GreaterOrEqual, low));
+        let high = high.map(|high| side(Comparator::LessOrEqual, high));
         match (low, high) {
             (Some(low), Some(high)) => Some(Condition::And(vec![low, high])),
             (low, high) => low.or(high),
@@ -251,14 +275,14 @@ impl<S: Values> Room<'_, S> {
                 (Value(whole), stored) => {
                     let (whole, stored) = (number(whole)?, Stored::of(stored)?);
                     let made = |start: &S::Value| self.scope.sum(whole, Sign::Minus, start);
-                    self.of(&stored, self.taken_from(whole), stored.start.and_then(made))
+                    self.asked(&stored, self.taken_from(whole), stored.start.and_then(made))
                 }
                 _ => return Err(uncovered()),
             },
             Path(_) | OrElse(..) => {
                 let stored = Stored::of(expression)?;
                 let own = Room { low: self.low.clone(), high: self.high.clone(), ..*self };
-                self.of(&stored, Some(own), stored.start.cloned())
+                self.asked(&stored, Some(own), stored.start.cloned())
             }
             Value(_) | Append(..) => return Err(uncovered()),
         })
@@ -272,12 +296,12 @@ impl<S: Values> Room<'_, S> {
         by: &S::Value,
     ) -> Option<Condition<S::Value>> {
         let made = stored.start.and_then(|start| self.scope.sum(start, sign, by));
-        self.of(stored, self.shifted(sign.opposite(), by), made)
+        self.asked(stored, self.shifted(sign.opposite(), by), made)
     }
 
     /// What is asked of a stored number: that it lies in a room, or is absent and the number that is then made lies in
     /// this room.
-    fn of(
+    fn asked(
         &self,
         stored: &Stored<'_, S::Value>,
         room: Option<Self>,

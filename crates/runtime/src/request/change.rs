@@ -1,20 +1,20 @@
 //! What a write leaves: whole items, actions, and places in indexes.
 
 use latchkey_model::model::Verb;
-use latchkey_table::{Action, Expression, Map, Path, Text, Value};
+use latchkey_table::{Action, Expression, KeyAttribute, KeyType, Map, Path, Text, Value};
 use latchkey_value::name::INCARNATION_ATTRIBUTE;
 
 use super::condition::is_stored;
 use super::{Filler, KeyOf};
 use crate::bug::Bug;
-use crate::evaluate::{Fault, KeyText, Maybe, Values};
+use crate::evaluate::{Fault, Maybe, Values};
 use crate::plan::{self, Assign, AttributePart, Code, Entity, Part, Sign};
 
 /// The actions of an update, and the item they leave where that can be told.
 pub(super) type Changes<V> = (Vec<Action<V>>, Option<Map<V>>);
 
-/// An attribute that is stored for an index alone, and the text it holds if the item is in the index.
-type IndexKey<'e, S> = (&'e Text, Option<KeyText<S>>);
+/// An attribute that is stored for an index alone, and what it holds if the item is in the index.
+type IndexKey<'e, V> = (&'e Text, Option<V>);
 
 impl<S: Values> Filler<'_, S> {
     /// The item a put leaves.
@@ -152,19 +152,36 @@ impl<S: Values> Filler<'_, S> {
         &self,
         leg: &'e plan::Leg,
         item: &Map<S::Value>,
-    ) -> Result<Vec<IndexKey<'e, S>>, Bug> {
+    ) -> Result<Vec<IndexKey<'e, S::Value>>, Bug> {
         let mut keys = Vec::new();
         for index in &leg.indexes {
-            let partition = self.scope.place(&index.key.partition, item)?;
-            let key = partition.zip(self.scope.place(&index.key.sort, item)?);
-            let (partition, sort) = key.unzip();
-            let owns = [(index.own_partition, partition), (index.own_sort, sort)];
-            for (attribute, (_, text)) in index.names.iter().zip(owns).filter(|(_, (own, _))| *own)
-            {
-                keys.push((&attribute.name, text));
+            let whole = self.is_in(index, item)?;
+            for (attribute, parts) in index.own() {
+                let half = if whole { self.half(attribute, parts, item)? } else { None };
+                keys.push((&attribute.name, half));
             }
         }
         Ok(keys)
+    }
+
+    /// Whether an item has all the parts of its key in an index.
+    fn is_in(&self, index: &plan::IndexShape, item: &Map<S::Value>) -> Result<bool, Bug> {
+        let partition = self.scope.place(&index.key.partition, item)?;
+        Ok(partition.is_some() && self.scope.place(&index.key.sort, item)?.is_some())
+    }
+
+    /// One half of the key of an item in an index, if the item has all the parts of it.
+    fn half(
+        &self,
+        attribute: &KeyAttribute,
+        parts: &[Part],
+        item: &Map<S::Value>,
+    ) -> Result<Option<S::Value>, Bug> {
+        Ok(match (attribute.value_type, parts) {
+            (KeyType::Number, [Part::Attribute(name, None)]) => item.get(name).cloned(),
+            (KeyType::Number, _) => return Err(Bug::new("a number in a key is made of texts")),
+            (KeyType::Text, _) => self.scope.place(parts, item)?.map(S::Value::from),
+        })
     }
 
     /// The index attributes of an item that was not read; the model has seen to it that what they are
@@ -189,32 +206,23 @@ impl<S: Values> Filler<'_, S> {
             {
                 continue;
             }
-            let owns = [index.own_partition, index.own_sort];
-            let shapes = [&index.key.partition, &index.key.sort];
-            let halves = index.names.iter().zip(owns.into_iter().zip(shapes));
-            let own = halves.filter(|(_, (own, _))| *own);
-            let mut own = own.map(|(attribute, (_, parts))| (&attribute.name, parts));
             if index.always && leg.verb == Verb::Update {
                 // The item stays in the index; only the half of its key that changes is written.
-                for (name, parts) in own.filter(|(_, parts)| touched(parts)) {
-                    let text = self.scope.place(parts, image)?;
-                    let text =
-                        text.ok_or_else(|| Bug::new("a part of an index key is not known"))?;
-                    actions.push(set(name, text));
+                for (attribute, parts) in index.own().filter(|(_, parts)| touched(parts)) {
+                    let half = self.half(attribute, parts, image)?;
+                    let half =
+                        half.ok_or_else(|| Bug::new("a part of an index key is not known"))?;
+                    actions.push(set(&attribute.name, half));
                 }
                 continue;
             }
-            let partition = self.scope.place(&index.key.partition, image)?;
-            let key = partition.zip(self.scope.place(&index.key.sort, image)?);
-            let whole = key.is_some();
-            own.try_for_each(|(name, parts)| {
-                let text = self.scope.place(parts, image)?.filter(|_| whole);
-                actions.push(match text {
-                    Some(text) => set(name, text),
-                    None => Action::Remove(Path::attribute(name.clone())),
+            let whole = self.is_in(index, image)?;
+            for (attribute, parts) in index.own() {
+                actions.push(match self.half(attribute, parts, image)?.filter(|_| whole) {
+                    Some(half) => set(&attribute.name, half),
+                    None => Action::Remove(Path::attribute(attribute.name.clone())),
                 });
-                Ok::<(), Bug>(())
-            })?;
+            }
         }
         Ok(())
     }

@@ -11,7 +11,7 @@ use crate::bug::{Bug, Damage};
 use crate::cursor::{CursorUse, List};
 use crate::evaluate::Bound;
 use crate::pages::ItemPage;
-use crate::plan::{BatchKeys, BatchOp, GetOp, OnFailure, PartOp, QueryOp, Sight, SnapshotOp};
+use crate::plan::{BatchKeys, BatchOp, GetOp, Keep, OnFailure, PartOp, QueryOp, Sight, SnapshotOp};
 use crate::problem::Problem;
 use crate::shape::Seen;
 
@@ -259,9 +259,7 @@ impl Session<'_> {
             let page: Result<Page, Error> = self.ask(query.clone()).await;
             let page = page.map_err(|error| self.refused(&error))?;
             let mut seen = self.seen_all(&op.entities, &op.sights, page.items)?;
-            if let Some(test) = &untold {
-                seen.retain(|seen| is_kept(op, test, seen));
-            }
+            seen.retain(|seen| untold.iter().all(|(keep, test)| self.is_kept(keep, test, seen)));
             passed_over |= seen.len() < page.read;
             room = room.saturating_sub(page.read);
             items.extend(seen);
@@ -281,12 +279,33 @@ impl Session<'_> {
         }
     }
 
-    /// The filter that items must pass which have what it asks for in their key alone.
-    fn untold(&self, op: &QueryOp) -> Result<Option<Condition>, Ended> {
-        match &op.keep {
-            Some(test) if !op.keep_told.is_empty() => Ok(self.filler().filter(test)?.flatten()),
-            _ => Ok(None),
+    /// The filters that items must pass which have what is asked for in their key alone.
+    fn untold<'o>(&self, op: &'o QueryOp) -> Result<Vec<(&'o Keep, Condition)>, Ended> {
+        let mut all = Vec::new();
+        for keep in op.keep.iter().filter(|keep| !keep.told.is_empty()) {
+            if let Some(test) = &keep.test {
+                all.extend(self.filler().filter(test)?.flatten().map(|test| (keep, test)));
+            }
         }
+        Ok(all)
+    }
+
+    /// Whether a filter for items of its entity keeps an item. The store has tested the others.
+    fn is_kept(&self, keep: &Keep, test: &Condition, seen: &Seen) -> bool {
+        let system = self.call.system;
+        let entity = &system.entities[keep.entity];
+        // An item that does not carry its type is of the one entity that is read.
+        let is_own = entity.is_type_of(&system.discriminator, &seen.item)
+            || seen.item.get(&system.discriminator).is_none();
+        if !is_own || !seen.assumed.iter().any(|name| keep.told.contains(name)) {
+            return true;
+        }
+        // A default that is not stored is not tested.
+        let mut item = seen.item.clone();
+        for name in seen.assumed.iter().filter(|name| !keep.told.contains(name)) {
+            item.remove(name);
+        }
+        holds(test, Some(&item))
     }
 
     /// How many items a query may read to find so many: any number, unless it says how many, or its items end.
@@ -312,19 +331,6 @@ impl Session<'_> {
             list,
         }
     }
-}
-
-/// Whether a filter keeps an item. The store has tested the others.
-fn is_kept(op: &QueryOp, test: &Condition, seen: &Seen) -> bool {
-    if !seen.assumed.iter().any(|name| op.keep_told.contains(name)) {
-        return true;
-    }
-    // A default that is not stored is not tested.
-    let mut item = seen.item.clone();
-    for name in seen.assumed.iter().filter(|name| !op.keep_told.contains(name)) {
-        item.remove(name);
-    }
-    holds(test, Some(&item))
 }
 
 /// A list that must be whole, and that too many items which have ended, or which a filter drops, keep from being read.

@@ -64,7 +64,7 @@ impl Session<'_> {
         match answer {
             Some(answer) => match named.put(self.call.system, &answer, self.claim.as_ref()) {
                 Some(put) => Ok(Some(Record { put, claim: None })),
-                None => Err(too_long()),
+                None => Err(too_long(self.call.contract)),
             },
             None if self.claim.is_some() => Ok(None),
             None => {
@@ -104,7 +104,7 @@ impl Session<'_> {
             return Ended::Answered(answer);
         };
         let Some(put) = named.put(self.call.system, &answer, self.claim.as_ref()) else {
-            return too_long();
+            return too_long(self.call.contract);
         };
         match self.ask::<Wrote>(put).await {
             Ok(_) => Ended::Answered(answer),

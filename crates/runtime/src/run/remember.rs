@@ -2,16 +2,16 @@
 
 use std::sync::Arc;
 
-use latchkey_table::{Answer as TableAnswer, Error, Request, Resume};
+use latchkey_table::{Answer as TableAnswer, Error, Item, Request, Resume};
 
 use super::{CallContext, Session};
 use crate::answer::Freshness;
 use crate::cache::{BYTES_MAX, Before, Cache, Entry, Key, read_bytes};
 use crate::call::Caller;
-use crate::evaluate::Inputs;
-use crate::json;
+use crate::evaluate::{Bound, Inputs};
 use crate::plan::{ByCaller, Cached};
 use crate::runtime::Runtime;
+use crate::{json, time};
 
 /// What a call has to do with the cache of its contract.
 pub(super) struct Memory<'a> {
@@ -71,8 +71,15 @@ impl<'a> Memory<'a> {
         recorded.reads.push((request.clone(), answer.clone()));
     }
 
-    /// The call has ended. What it has read is kept if it came to an answer, or to a refusal by what it has read.
-    pub(super) fn ends(self, status: u16, at: i64, open: bool) -> Option<Freshness> {
+    /// The call has ended. What it has read is kept if it came to an answer, or to a refusal by what it has read. An
+    /// answer may be used no longer than the items last that it was made of.
+    pub(super) fn ends(
+        self,
+        status: u16,
+        at: i64,
+        lasts_ms: Option<i64>,
+        open: bool,
+    ) -> Option<Freshness> {
         let Memory { cache, contract, state } = self;
         let mut age_s = None;
         match state {
@@ -90,11 +97,39 @@ impl<'a> Memory<'a> {
                 }
             }
         }
-        Some(Freshness { lasts_s: contract.seconds, age_s, open })
+        let lasts_s = match lasts_ms {
+            None => contract.seconds,
+            Some(ms) => {
+                // Who uses the answer counts its age, too.
+                let left = u64::try_from(ms / 1000).unwrap_or(0).saturating_add(age_s.unwrap_or(0));
+                u32::try_from(left).map_or(contract.seconds, |left| left.min(contract.seconds))
+            }
+        };
+        Some(Freshness { lasts_s, age_s, open })
     }
 }
 
 impl Session<'_> {
+    /// The instant at which the first of the items ends that the call has found, if one does.
+    pub(super) fn first_end(&self) -> Option<i64> {
+        let system = self.call.system;
+        let ends = |item: &Item| {
+            let typed = item.get(&system.discriminator).is_some();
+            let own = system.entities.iter().filter(|entity| {
+                // An index may leave the type out.
+                !typed || entity.is_type_of(&system.discriminator, item)
+            });
+            let ends = own.filter_map(|entity| item.get(&entity.end.as_ref()?.attribute));
+            ends.filter_map(|end| time::parse(end.as_text()?)).min()
+        };
+        let bound = self.frame.bound.iter().filter_map(|bound| match bound {
+            Bound::Item(item) => ends(item),
+            Bound::Page(page) => page.items.iter().filter_map(ends).min(),
+            Bound::Value(_) | Bound::Nothing => None,
+        });
+        bound.min()
+    }
+
     /// The answer to a read from memory; nothing if the table must be asked. A call whose reads turn out to be others
     /// than those of the entry begins again, so that no answer is made of reads of two calls.
     pub(super) fn remembered(&mut self, request: &Request) -> Option<Result<TableAnswer, Error>> {

@@ -397,7 +397,13 @@ fn pin(update: &mut Update, stored: &Item) -> Option<Condition> {
 }
 
 /// An answer that is too long to be kept cannot be replayed.
-pub(super) fn too_long() -> Ended {
-    let detail = "the answer is too long to be kept for `Idempotency-Key`; send it without one";
+pub(super) fn too_long(contract: &plan::Contract) -> Ended {
+    let detail = match contract.needs_key {
+        false => "the answer is too long to be kept for `Idempotency-Key`; send it without one",
+        true => {
+            "the answer is too long to be kept for `Idempotency-Key`, which this contract needs; give less, or let the \
+             contract return less: `return x { id }`, or `return 204`"
+        }
+    };
     Ended::Refused(Problem::bad(detail))
 }

@@ -269,6 +269,20 @@ async fn items_end_in_memory_too() {
     assert_eq!((over.told(), age(&over)), ((404, "gone".into()), Some(3)));
 }
 
+// A browser could show an item for seconds after its end: the answer may be used until the item ends.
+#[tokio::test]
+async fn an_answer_lasts_no_longer_than_its_items() {
+    let world = World::start(NOTES).await;
+    world.ok("HOLD", NOTE).await;
+    for (at, lasts, old) in
+        [(0, 3, None), (1_000, 3, Some(1)), (1_500, 2, Some(1)), (2_999, 2, Some(2))]
+    {
+        let told = world.made(later(call("HELD", NOTE), at)).await;
+        let lasts_s = told.0.fresh.as_ref().map(|fresh| fresh.lasts_s);
+        assert_eq!((lasts_s, age(&told)), (Some(lasts), old), "at {at}");
+    }
+}
+
 // What is read again because it is not as it must be is read from the table.
 #[tokio::test]
 async fn a_retry_reads_the_table() {

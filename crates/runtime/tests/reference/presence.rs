@@ -167,3 +167,23 @@ async fn tests_narrow_within_a_condition() {
         }
     }
 }
+
+// What a write may have taken out is not known to be there behind it: a text was made of a value that was gone.
+#[test]
+fn what_a_write_takes_out_may_be_absent_behind_it() {
+    let head = "input rank int?\n  note = get Note strong else 404 gone\n  allow true\n  \
+                require note.rank is present else 409 none";
+    let tail = "return with { told = \"{note.rank}\" }";
+    let after = |write: &str| noted("PUT", &format!("{head}\n  {write}\n  {tail}"));
+    for (write, refused) in [
+        ("update note set rank ?= rank else 404 gone", true),
+        ("update note set rank = rank else 404 gone", true),
+        ("update note remove rank else 404 gone", true),
+        ("update note set rank = 3 else 404 gone", false),
+        ("update note set words = \"x\" else 404 gone", false),
+    ] {
+        let told = broken(&after(write));
+        let absent = told.iter().any(|one| one.contains("absent"));
+        assert_eq!(absent, refused, "{write}: {told:?}");
+    }
+}

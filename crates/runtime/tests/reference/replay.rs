@@ -370,7 +370,7 @@ async fn a_key_means_nothing_to_a_put() {
 // An answer that is too long to be kept is refused before anything is done.
 #[tokio::test]
 async fn what_cannot_be_kept_is_not_done() {
-    let text = r#"
+    let document_text = r#"
 entity Blob "BLOB" {
   PK = "BLOB#{blobId}"
   SK = "META"
@@ -385,13 +385,22 @@ contract PUT "Put" {
   facts
 }
 "#;
-    let world = World::start(text).await;
+    let world = World::start(document_text).await;
     let (text, more) = ("\u{1}".repeat(100_000), "y".repeat(100_000));
     let mut call = named("PUT", r#"{"blobId": "b"}"#, "k");
     call = call.json("text", text.as_str()).json("more", more.as_str());
     let told = world.made(call.clone()).await;
     assert_eq!(told.status(), 400, "escaped, it has over 600 KB");
+    assert!(told.body().contains("send it without one"), "{}", told.body());
     assert_eq!(world.all("").len(), 0);
+    // Where a key must be sent, that is no way out.
+    let keyed = World::start(
+        &document_text.replace("return 201 blob", "return 201 blob\n  idempotent by key"),
+    )
+    .await;
+    let told = keyed.made(call.clone()).await;
+    assert!(told.body().contains("let the contract return less"), "{}", told.body());
+    assert_eq!((told.status(), keyed.all("").len()), (400, 0));
     call.idempotency_key = None;
     assert_eq!(world.made(call).await.status(), 201);
 }

@@ -358,3 +358,96 @@ contract TOTAL "Total" {
     assert!(detail.contains("stored items does not fit"), "{detail}");
     assert!(told.problem().errors.is_empty(), "no input is pointed at");
 }
+
+const SCORES: &str = r#"
+entity Score "SCORE" {
+  PK = "GAME#{game}"
+  SK = "S#{points:-03}#{player}"
+  game id, points int 0..999, player id, more int = 0
+}
+contract SCORE "Score" {
+  POST /scores
+  input game id, points Score.points, player id, more int
+  allow true
+  score = put Score { game, points, player, more } replace
+  return 201 score
+  facts
+}
+contract BETWEEN "Scores between two" {
+  GET /scores/{game}
+  input least Score.points, most Score.points
+  allow true
+  scores = query Score where PK = "GAME#{game}" and SK between "S#{least:-03}#~" and "S#{most:-03}#" page 9
+  return scores { points, player }
+  facts
+}
+contract MORE "More" {
+  PUT /scores/{game}/{points}/{player}
+  input by int
+  allow true
+  score = update Score set more = .more + by else 404 gone
+  return score
+  facts
+}
+contract LESS "Less" {
+  DELETE /scores/{game}/{points}/{player}
+  input by int
+  allow true
+  score = update Score add more = by else 404 gone
+  return score
+  facts
+}
+"#;
+
+/// Of numbers that are counted down, the greater sorts first. A range is written from the lesser to the greater.
+#[tokio::test]
+async fn a_range_of_numbers_that_are_counted_down_is_from_the_lesser_to_the_greater() {
+    let world = World::start(SCORES).await;
+    for points in [0, 9, 10, 15, 20, 21, 999] {
+        let inputs = format!(r#"{{"game": "g", "points": {points}, "player": "p", "more": 0}}"#);
+        world.ok("SCORE", &inputs).await;
+    }
+    for (least, most, expected) in [
+        (10, 20, vec![20, 15, 10]),
+        (0, 999, vec![999, 21, 20, 15, 10, 9, 0]),
+        (15, 15, vec![15]),
+        (20, 10, vec![]),
+        (11, 14, vec![]),
+    ] {
+        let inputs = format!(r#"{{"game": "g", "least": {least}, "most": {most}}}"#);
+        let told = world.ok("BETWEEN", &inputs).await;
+        let items = told["items"].as_array().unwrap().iter();
+        let found: Vec<i64> = items.map(|item| item["points"].as_i64().unwrap()).collect();
+        assert_eq!(found, expected, "{least} to {most}");
+    }
+}
+
+/// A sum left 64 bits, and what was exported then could not be imported.
+#[tokio::test]
+async fn a_whole_number_never_leaves_its_64_bits() {
+    let world = World::start(SCORES).await;
+    let (least, most) = (i64::MIN, i64::MAX);
+    let one = |by: i64| format!(r#"{{"game": "g", "points": 1, "player": "p", "by": {by}}}"#);
+    for (start, by, status) in [
+        (most, 1, 400),
+        (most - 1, 1, 200),
+        (most, 0, 200),
+        (most, -1, 200),
+        (least, -1, 400),
+        (least, most, 200),
+        (0, least, 200),
+        (-1, least, 400),
+        (1, most, 400),
+    ] {
+        for contract in ["MORE", "LESS"] {
+            let inputs = format!(r#"{{"game": "g", "points": 1, "player": "p", "more": {start}}}"#);
+            world.ok("SCORE", &inputs).await;
+            let told = world.call(contract, &one(by)).await;
+            assert_eq!(told.status(), status, "{contract} {start} {by}: {}", told.body());
+            let sum = if status == 200 { start + by } else { start };
+            let stored = world.stored("GAME#g", "S#998#p").unwrap();
+            assert_eq!(stored.get("more").unwrap().as_number().unwrap().to_i64(), Some(sum));
+            assert!(status == 200 || told.body().contains("takes `more` out of its bounds"));
+        }
+    }
+}

@@ -9,7 +9,7 @@ use crate::check::flow::{Group, fixes};
 use crate::check::truth::{Passed, each, plain};
 use crate::model::{
     BindingId, Contract, EntityId, Expr, ExprKind, Given, Hole, InputId, KeyShape, Kind, Leg,
-    Limit, Op, Query, Range, Read, TextPiece, Verb, What,
+    Limit, Op, Range, Read, TextPiece, Verb, What,
 };
 use crate::types::Type;
 
@@ -222,24 +222,26 @@ impl<'a> Tied<'a> {
                     shape.partition.holes().chain(shape.sort.holes()).any(Hole::is_lossy)
                 };
                 let plain = || query.partition.iter().any(|text| self.has(group, text)) || sort();
-                self.keeps_own(group, query)
-                    || read.entities().all(|entity| {
-                        let shape = group.model.entities[entity].place(query.by);
+                read.entities().all(|entity| {
+                    let shape = group.model.entities[entity].place(query.by);
+                    let found = || {
                         shape.filter(lossy).map_or_else(plain, |shape| {
                             shape.attributes().into_iter().any(|name| {
                                 let part = group.queried_part(entity, query, name);
                                 part.is_some_and(|part| self.has(group, part))
                             })
                         })
-                    })
+                    };
+                    self.keeps_own(group, query.test_of(entity)) || found()
+                })
             }
             What::Part(part) => self.has_item(part.of),
         }
     }
 
-    /// Whether each item that a query keeps has a tied value.
-    fn keeps_own(&self, group: &Group<'a>, query: &'a Query) -> bool {
-        let kept = query.keep.iter().flat_map(|test| Passed::new(test, true).atoms(&group.lets));
+    /// Whether each item that a filter keeps has a tied value.
+    fn keeps_own(&self, group: &Group<'a>, keep: Option<&'a Expr>) -> bool {
+        let kept = keep.into_iter().flat_map(|test| Passed::new(test, true).atoms(&group.lets));
         kept.into_iter().any(|test| {
             fixes(&test).is_some_and(|(_, value)| self.has(group, value))
                 || matches!(&test.test.kind, ExprKind::Owns(_) if test.truth)

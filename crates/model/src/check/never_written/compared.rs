@@ -43,8 +43,7 @@ pub(super) fn compared<'a>(bodies: &[&'a Contract]) -> Compared<'a> {
                 leg.condition.iter().for_each(|test| body.test(test, of, &mut compared));
             }
             StepKind::Read(read) if let What::Query(query) = &read.what => {
-                let of = Some(read.entity);
-                query.keep.iter().for_each(|test| body.test(test, of, &mut compared));
+                query.tests().for_each(|(of, test)| body.test(test, Some(of), &mut compared));
             }
             _ => {}
         });

@@ -1,10 +1,12 @@
 //! Queries of several entities, and the parts that statements take of what such a query has found.
 
+mod kept;
 mod proof;
 
 use latchkey_language::ast::{self, ExprKind as Written};
 use latchkey_language::{Diagnostic, Name, Rule, Span};
 
+pub(super) use self::kept::Specialised;
 use self::proof::{Unproved, prove};
 use super::Lowering;
 use super::scope::{Access, Scope, unknown};
@@ -343,6 +345,13 @@ impl Unproved {
                 format!("the `{entity_name}` may come behind more items than `{of_name}` reads"),
                 "an item that is there would be taken for absent",
                 "turn `order` round so that it is read first, or `get` the item".to_owned(),
+            ),
+            Unproved::Dropped => (
+                format!("the filter of `{of_name}` may drop the `{entity_name}`"),
+                "an item that is there would be taken for absent",
+                format!(
+                    "keep every `{entity_name}`, by something that it lacks: `keep .x is absent or …`; or `get` the item"
+                ),
             ),
         };
         Diagnostic::new(Rule::Type, entity.span.to(of.span), message)

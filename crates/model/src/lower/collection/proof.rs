@@ -1,7 +1,7 @@
 //! Whether a query of several entities finds the one item of an entity whenever that item is there.
 //!
-//! Three things must hold for every input: no second item of the entity lies in the range; the item lies in it; and
-//! nothing that is read before the item can use up what the query reads.
+//! Four things must hold for every input: no second item of the entity lies in the range; the item lies in it; nothing
+//! that is read before the item can use up what the query reads; and no filter drops the item.
 
 use std::collections::HashMap;
 
@@ -21,6 +21,8 @@ pub(in crate::lower) enum Unproved {
     Outside,
     /// Others may come before it.
     Behind,
+    /// A filter may drop it.
+    Dropped,
 }
 
 /// The parts of a key that a query fixes, each by the place of its value in the query. Where a query fixes the day of a
@@ -77,9 +79,12 @@ pub(in crate::lower) fn prove(
     let few = query.limit.as_ref().is_some_and(|limit| match limit {
         Limit::Page { .. } | Limit::First(_) => true,
     });
-    match few && !others.iter().all(other) {
-        true => Err(Unproved::Behind),
-        false => Ok(()),
+    if few && !others.iter().all(other) {
+        return Err(Unproved::Behind);
+    }
+    match query.test_of(entity) {
+        Some(_) => Err(Unproved::Dropped),
+        None => Ok(()),
     }
 }
 

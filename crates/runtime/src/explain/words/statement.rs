@@ -5,8 +5,8 @@ use latchkey_table::{Direction, Text};
 
 use super::{Tightness, Words, hole};
 use crate::plan::{
-    Assign, AttributePart, BatchKeys, BatchOp, Beside, Bounds, Code, Elements, EndOp, GetOp, Key,
-    Leg, OnFailure, Part, PartOp, Piece, ProblemOp, QueryOp, ReturnOp, Send, Shown, Strength,
+    Assign, AttributePart, BatchKeys, BatchOp, Beside, Bounds, Code, Elements, EndOp, GetOp, Keep,
+    Key, Leg, OnFailure, Part, PartOp, Piece, ProblemOp, QueryOp, ReturnOp, Send, Shown, Strength,
 };
 
 /// What happens on `retry`.
@@ -118,9 +118,28 @@ impl<'a> Words<'a> {
             }
             None => text.push_str(&format!(" first {}", op.items_max)),
         }
-        text.extend(op.keep.as_ref().map(|test| format!(" keep {}", self.code(test))));
+        text.push_str(&self.kept(op));
         text.extend(op.reading.map(|most| format!(" reading {most}")));
         text
+    }
+
+    /// What a query asks of the items that it keeps.
+    fn kept(&self, op: &QueryOp) -> String {
+        let asked = |keep: &Keep| keep.test.as_ref().map(|test| self.code(test));
+        match op.keep.as_slice() {
+            [] => String::new(),
+            [one] => asked(one).map(|test| format!(" keep {test}")).unwrap_or_default(),
+            several => {
+                let each = several.iter().map(|keep| {
+                    let entity = self.entity(keep.entity);
+                    match asked(keep) {
+                        Some(test) => format!("each {entity} with {test}"),
+                        None => format!("every {entity}"),
+                    }
+                });
+                format!(" keep {}", each.collect::<Vec<_>>().join(", "))
+            }
+        }
     }
 
     pub(in crate::explain) fn part(&self, op: &PartOp) -> String {
