@@ -10,7 +10,7 @@
 use latchkey_language::{Diagnostic, Rule, Span};
 
 use super::changes::Changes;
-use super::flow::{Group, groups};
+use super::flow::{Aside, Group, groups};
 use super::truth::{Passed, each};
 use super::{Report, each_send, each_step};
 use crate::model::{
@@ -60,6 +60,20 @@ struct Use<'a> {
     span: Span,
     /// The test that asks for it, where one does.
     test: Option<Passed<'a>>,
+    /// The tests of the `when` that it is relied on within, where the call goes on behind.
+    when: Vec<Passed<'a>>,
+}
+
+impl<'a> Use<'a> {
+    fn new(fact: Fact<'a>, span: Span, test: Option<Passed<'a>>) -> Use<'a> {
+        Use { fact, span, test, when: Vec::new() }
+    }
+
+    /// That a read found something, or nothing.
+    fn found(binding: BindingId, there: bool, span: Span) -> Use<'a> {
+        let fact = if there { Fact::There(binding) } else { Fact::NotThere(binding) };
+        Use::new(fact, span, None)
+    }
 }
 
 /// A fact that may no longer hold, and who can see to that.
@@ -204,19 +218,19 @@ fn uses<'a>(
 ) -> Vec<Use<'a>> {
     let mut found = Vec::new();
     for passed in group.way.tests.iter().chain(guards) {
-        for atom in passed.atoms(&group.lets) {
-            collect(group, atom.test, Some(atom), &mut found);
-        }
+        tested(group, *passed, &mut found);
     }
     for (binding, there, span) in &group.way.found {
-        let fact = if *there { Fact::There(*binding) } else { Fact::NotThere(*binding) };
-        found.push(Use { fact, span: *span, test: None });
+        found.push(Use::found(*binding, *there, *span));
+    }
+    for aside in &group.way.asides {
+        beside(group, aside, &mut found);
     }
     for passed in guards {
         // Which items were found says what is written.
         if let (ExprKind::Binding(result), Kind::Page(_)) = (&passed.test.kind, &passed.test.of) {
             let fact = Fact::Items(*result, None);
-            found.push(Use { fact, span: passed.test.span, test: None });
+            found.push(Use::new(fact, passed.test.span, None));
         }
     }
     match act {
@@ -245,6 +259,34 @@ fn uses<'a>(
     found
 }
 
+/// The facts that a test asks for.
+fn tested<'a>(group: &Group<'a>, passed: Passed<'a>, found: &mut Vec<Use<'a>>) {
+    for atom in passed.atoms(&group.lets) {
+        collect(group, atom.test, Some(atom), found);
+    }
+}
+
+/// The facts that were tested within a `when` that does not end the call. Whether its block was entered is one, too:
+/// what did not have to pass the tests there might have to, by now.
+fn beside<'a>(group: &Group<'a>, aside: &Aside<'a>, found: &mut Vec<Use<'a>>) {
+    if aside.tests.is_empty() && aside.found.is_empty() {
+        return;
+    }
+    for (at, when) in aside.when.iter().enumerate() {
+        let from = found.len();
+        tested(group, *when, found);
+        tested(group, Passed { truth: !when.truth, ..*when }, found);
+        let around = aside.when.get(..at).unwrap_or_default();
+        found.iter_mut().skip(from).for_each(|used| used.when = around.to_vec());
+    }
+    let from = found.len();
+    for passed in &aside.tests {
+        tested(group, *passed, found);
+    }
+    found.extend(aside.found.iter().map(|(binding, there, at)| Use::found(*binding, *there, *at)));
+    found.iter_mut().skip(from).for_each(|used| used.when.clone_from(&aside.when));
+}
+
 /// The facts an expression asks for.
 fn collect<'a>(
     group: &Group<'a>,
@@ -254,8 +296,8 @@ fn collect<'a>(
 ) {
     each(&group.lets, expr, &mut |part| match &part.kind {
         ExprKind::Attribute(binding, name) => {
-            found.push(Use { fact: Fact::Attribute(*binding, name), span: part.span, test });
-            found.push(Use { fact: Fact::There(*binding), span: part.span, test });
+            found.push(Use::new(Fact::Attribute(*binding, name), part.span, test));
+            found.push(Use::new(Fact::There(*binding), part.span, test));
         }
         ExprKind::Present(thing) | ExprKind::Absent(thing) => {
             if let ExprKind::Binding(binding) = &thing.kind {
@@ -263,15 +305,15 @@ fn collect<'a>(
                 let truth = test.is_none_or(|passed| passed.truth);
                 let there = matches!(&part.kind, ExprKind::Present(_)) == truth;
                 let fact = if there { Fact::There(*binding) } else { Fact::NotThere(*binding) };
-                found.push(Use { fact, span: part.span, test: None });
+                found.push(Use::new(fact, part.span, None));
             }
         }
         ExprKind::Count(binding) => {
-            found.push(Use { fact: Fact::Items(*binding, None), span: part.span, test });
+            found.push(Use::new(Fact::Items(*binding, None), part.span, test));
         }
         ExprKind::CountBy(binding, name, _) | ExprKind::Sum(binding, name) => {
             let fact = Fact::Items(*binding, Some(name));
-            found.push(Use { fact, span: part.span, test: None });
+            found.push(Use::new(fact, part.span, None));
         }
         _ => {}
     });
@@ -291,10 +333,10 @@ fn taken_over<'a>(
         let given = leg.values.iter().any(|given| given.attribute == attribute.name);
         if !given && source.is_some_and(|source| source.attribute(&attribute.name).is_some()) {
             let fact = Fact::Attribute(of, &attribute.name);
-            found.push(Use { fact, span: leg.span, test: None });
+            found.push(Use::new(fact, leg.span, None));
         }
     }
-    found.push(Use { fact: Fact::There(of), span: leg.span, test: None });
+    found.push(Use::new(Fact::There(of), leg.span, None));
 }
 
 /// A write that moves its item in an index makes the whole key there anew. The parts that it does not set are as they
@@ -320,7 +362,7 @@ fn in_index_keys<'a>(model: &'a Model, leg: &'a Leg, found: &mut Vec<Use<'a>>) {
         }
         for part in parts.into_iter().filter(|part| !sets(part)) {
             let fact = Fact::Attribute(target, part);
-            found.push(Use { fact, span: index.span, test: None });
+            found.push(Use::new(fact, index.span, None));
         }
     }
 }
@@ -344,7 +386,7 @@ fn which_item<'a>(contract: &'a Contract, group: &Group<'a>, found: &mut Vec<Use
                 batch.values().for_each(|value| collect(group, value, None, found));
                 if let (Some((result, _)), Some(over)) = (batch.result(), batch.over()) {
                     let fact = Fact::Items(result, None);
-                    found.push(Use { fact, span: over.span, test: None });
+                    found.push(Use::new(fact, over.span, None));
                 }
             }
             What::Query(query) => {
@@ -371,7 +413,7 @@ fn kept_as<'a>(group: &Group<'a>, query: &'a Query, binding: BindingId, found: &
         each(&group.lets, atom.test, &mut |part| {
             if let ExprKind::Stored(name) = &part.kind {
                 let fact = Fact::Attribute(binding, name);
-                found.push(Use { fact, span: part.span, test: Some(atom) });
+                found.push(Use::new(fact, part.span, Some(atom)));
             }
         });
     }

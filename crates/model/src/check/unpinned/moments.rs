@@ -17,7 +17,7 @@ use self::who::{goes_by, is_seen_in_part, legs_on, makes_both, points};
 use super::answer::{by, shown_facts};
 use super::pin::{Pin, held};
 use super::story::named;
-use super::{Changes, Fact, Report, Use, collect, culprits, entity_of, which_item};
+use super::{Changes, Fact, Report, Use, beside, collect, culprits, entity_of, tested, which_item};
 use crate::check::flow::{Group, groups, moments};
 use crate::check::truth::{Passed, plain};
 use crate::model::{
@@ -121,6 +121,13 @@ impl<'a> Search<'a, '_> {
         first: &Seen<'a, '_>,
         second: &Seen<'a, '_>,
     ) -> Option<Culprit<'a>> {
+        // Nobody goes through both blocks of a `when`.
+        let is_other =
+            |a: &Passed<'a>, b: &Passed<'a>| std::ptr::eq(a.test, b.test) && a.truth != b.truth;
+        let (one, other) = (&first.used.when, &second.used.when);
+        if one.iter().any(|a| other.iter().any(|b| is_other(a, b))) {
+            return None;
+        }
         match first.at.cmp(&second.at) {
             Ordering::Less
                 if !first.read.is_with(second.read)
@@ -141,21 +148,24 @@ impl<'a> Search<'a, '_> {
         let same = |failure: Option<&OnFailure>| {
             failure.and_then(problem).is_some_and(|other| refusal == Some(other))
         };
-        for passed in &group.way.tests {
-            if passed.truth && same(failure_of(contract, passed.test)) {
-                continue;
-            }
-            for atom in passed.atoms(&group.lets) {
-                collect(group, atom.test, Some(atom), &mut found);
+        let is_said = |passed: &Passed<'a>| passed.truth && same(failure_of(contract, passed.test));
+        for passed in group.way.tests.iter().filter(|passed| !is_said(passed)) {
+            tested(group, *passed, &mut found);
+        }
+        let is_answered = |binding: BindingId, there: bool| {
+            let read = group.read_of(binding).map(|(_, read)| read);
+            there && same(read.and_then(|read| read.failure.as_ref()))
+        };
+        for (binding, there, span) in &group.way.found {
+            if !is_answered(*binding, *there) {
+                found.push(Use::found(*binding, *there, *span));
             }
         }
-        for (binding, there, span) in &group.way.found {
-            let read = group.read_of(*binding).map(|(_, read)| read);
-            if *there && same(read.and_then(|read| read.failure.as_ref())) {
-                continue;
-            }
-            let fact = if *there { Fact::There(*binding) } else { Fact::NotThere(*binding) };
-            found.push(Use { fact, span: *span, test: None });
+        for aside in &group.way.asides {
+            let mut aside = aside.clone();
+            aside.tests.retain(|passed| !is_said(passed));
+            aside.found.retain(|(binding, there, _)| !is_answered(*binding, *there));
+            beside(group, &aside, &mut found);
         }
         if let StepKind::Return(answer) = &group.step.kind {
             found.extend(shown_facts(self.model, contract, group, answer));
@@ -171,7 +181,7 @@ impl<'a> Search<'a, '_> {
                     Kind::Item(_) => Fact::There(binding),
                     _ => continue,
                 };
-                found.push(Use { fact, span: group.step.span, test: None });
+                found.push(Use::new(fact, group.step.span, None));
             }
         }
         for failure in group.step.failures() {
@@ -432,8 +442,8 @@ fn moment<'a>(group: &Group<'a>, binding: BindingId) -> Option<(usize, &'a Read)
         _ => (at, read),
     };
     // What was read before the last commit is of another unit.
-    let (_, before) = group.way.reads.get(at)?;
-    (*before == group.way.written.len()).then_some((at, read))
+    let reading = group.way.readings.get(at)?;
+    group.way.is_of_unit(reading).then_some((at, read))
 }
 
 /// The status and the code of a refusal that shows nothing else.
