@@ -5,6 +5,7 @@
 //! changes both does it, and so do two of which the second goes by what the first has written. A query, and a batch, can
 //! be of two moments by itself: it may see a part of a transaction. What a commit pins is looked at when it is made.
 
+mod order;
 mod who;
 
 use std::cell::OnceCell;
@@ -13,6 +14,7 @@ use std::collections::HashSet;
 
 use latchkey_language::{Diagnostic, Rule, Span};
 
+use self::order::Order;
 use self::who::{goes_by, is_seen_in_part, legs_on, makes_both, points};
 use super::answer::{by, shown_facts};
 use super::pin::{Pin, held};
@@ -26,7 +28,7 @@ use crate::model::{
 };
 
 pub(super) fn check<'a>(model: &'a Model, changes: &Changes<'a>, report: &mut Report) {
-    let search = Search { model, changes, transactions: OnceCell::new() };
+    let search = Search { model, changes, transactions: OnceCell::new(), order: OnceCell::new() };
     for contract in &model.contracts {
         let mut told: HashSet<Span> = HashSet::new();
         for group in moments(model, contract) {
@@ -67,6 +69,8 @@ struct Told<'a> {
 enum Culprit<'a> {
     One(&'a Contract),
     Two(&'a Contract, &'a Contract),
+    /// The first changes the first, the last the second, and each comes after the one before it.
+    Chain(Vec<&'a Contract>),
 }
 
 struct Search<'a, 'c> {
@@ -74,6 +78,8 @@ struct Search<'a, 'c> {
     changes: &'c Changes<'a>,
     /// All writes of the document, once someone asks for them.
     transactions: OnceCell<Vec<(&'a Contract, Group<'a>)>>,
+    /// Which calls come after which, once someone asks for it.
+    order: OnceCell<Order<'a>>,
 }
 
 impl<'a> Search<'a, '_> {
@@ -226,8 +232,13 @@ impl<'a> Search<'a, '_> {
             let touched = goes_by(other, entity, removed);
             touched > usize::from(two)
         });
-        let then = follows.next()?;
-        breaks.first().map(|one| Culprit::Two(one, then))
+        if let Some(then) = follows.next() {
+            return breaks.first().map(|one| Culprit::Two(one, then));
+        }
+        let order = self.order.get_or_init(|| Order::new(self.model));
+        let two = two.then_some(entity);
+        let chains = breaks.iter().filter_map(|one| order.chain(one, two, &makes));
+        chains.min_by_key(Vec::len).map(Culprit::Chain)
     }
 
     /// Whether two reads are of one item.
@@ -389,6 +400,14 @@ impl<'a> Search<'a, '_> {
                 by(contract, one),
                 by(contract, then)
             ),
+            Culprit::Chain(all) => {
+                let names: Vec<String> = all.iter().map(|one| by(contract, one)).collect();
+                format!(
+                    "between the two reads may come {}, each bound to come after the one before it; the first changes \
+                     the first, and the last the second",
+                    names.join(", then ")
+                )
+            }
         };
         diagnostic
             .why(format!("{happens}: no order of the calls gives the answer that comes of it"))
