@@ -5,12 +5,13 @@
 //! changes both does it, and so do two of which the second goes by what the first has written. A query, and a batch, can
 //! be of two moments by itself: it may see a part of a transaction. What a commit pins is looked at when it is made.
 
+mod again;
 mod order;
 mod who;
 
 use std::cell::OnceCell;
 use std::cmp::Ordering;
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 
 use latchkey_language::{Diagnostic, Rule, Span};
 
@@ -23,12 +24,18 @@ use super::{Changes, Fact, Report, Use, beside, collect, culprits, entity_of, te
 use crate::check::flow::{Group, groups, moments};
 use crate::check::truth::{Passed, plain};
 use crate::model::{
-    BindingId, Contract, EntityId, Expr, ExprKind, FailureKind, Kind, Model, OnFailure, Part, Read,
-    Step, StepKind, Strong, What, each_step,
+    BindingId, Contract, EntityId, Expr, ExprKind, FailureKind, Kind, Leg, Model, OnFailure, Part,
+    Read, Step, StepKind, Strong, What, each_step,
 };
 
 pub(super) fn check<'a>(model: &'a Model, changes: &Changes<'a>, report: &mut Report) {
-    let search = Search { model, changes, transactions: OnceCell::new(), order: OnceCell::new() };
+    let search = Search {
+        model,
+        changes,
+        transactions: OnceCell::new(),
+        order: OnceCell::new(),
+        legs: OnceCell::new(),
+    };
     for contract in &model.contracts {
         let mut told: HashSet<Span> = HashSet::new();
         for group in moments(model, contract) {
@@ -80,6 +87,8 @@ struct Search<'a, 'c> {
     transactions: OnceCell<Vec<(&'a Contract, Group<'a>)>>,
     /// Which calls come after which, once someone asks for it.
     order: OnceCell<Order<'a>>,
+    /// All writes of each entity, once someone asks for them.
+    legs: OnceCell<HashMap<EntityId, Vec<(&'a Contract, &'a Leg)>>>,
 }
 
 impl<'a> Search<'a, '_> {
@@ -137,7 +146,8 @@ impl<'a> Search<'a, '_> {
         match first.at.cmp(&second.at) {
             Ordering::Less
                 if !first.read.is_with(second.read)
-                    && !self.is_read_again(group, first, second) =>
+                    && !self.is_read_again(group, first, second)
+                    && !self.is_kept(group, first, second) =>
             {
                 self.between(contract, group, first, second)
             }
@@ -209,10 +219,13 @@ impl<'a> Search<'a, '_> {
     ) -> Option<Culprit<'a>> {
         let breaks = self.breaks(contract, first);
         let mut makes = self.makes(contract, second);
-        if let Some(name) = points(first.read, second.read) {
-            // What an item points to was made with the item, or with that value of it.
-            makes.retain(|other| !makes_both(other, (first.read.entity, name), second.read.entity));
+        for reading in group.way.readings.iter().take(second.at) {
+            let Some(name) = points(reading.read, second.read) else { continue };
+            // What an item points to was made with the item, or with that value of it, before that was read.
+            let from = (reading.read.entity, name);
+            makes.retain(|other| !makes_both(other, from, second.read.entity));
         }
+        makes.retain(|other| !self.is_refuted(contract, group, second, other));
         let entity = entity_of(contract, first.used.fact.binding())?;
         let is_one = self.is_one_item(group, first.read, second.read);
         let kept = || self.changes.removal(entity).is_empty();
@@ -239,51 +252,6 @@ impl<'a> Search<'a, '_> {
         let two = two.then_some(entity);
         let chains = breaks.iter().filter_map(|one| order.chain(one, two, &makes));
         chains.min_by_key(Vec::len).map(Culprit::Chain)
-    }
-
-    /// Whether two reads are of one item.
-    fn is_one_item(&self, group: &Group<'a>, a: &'a Read, b: &'a Read) -> bool {
-        let names = self.model.entities[a.entity].key.attributes();
-        a.entity == b.entity
-            && names.into_iter().all(|name| {
-                let part = |read: &Read| group.given_part(read.binding?, name);
-                part(a).zip(part(b)).is_some_and(|(a, b)| group.equal(&[], a, b))
-            })
-    }
-
-    /// Whether the item of the first fact is read once more with the second, and is still so.
-    fn is_read_again(
-        &self,
-        group: &Group<'a>,
-        first: &Seen<'a, '_>,
-        second: &Seen<'a, '_>,
-    ) -> bool {
-        let binding = first.used.fact.binding();
-        let key = &self.model.entities[first.read.entity].key;
-        let is_it = |read: &&'a Read| {
-            !std::ptr::eq(*read, first.read)
-                && (read.is_with(second.read) || std::ptr::eq(*read, second.read))
-                && self.is_one_item(group, first.read, read)
-        };
-        let mut again = group.way.reads.iter().map(|(read, _)| *read).filter(|read| is_it(read));
-        let is_there = |item: BindingId| {
-            let mut found = group.way.found.iter();
-            found.any(|(other, there, _)| *other == item && *there)
-        };
-        again.any(|read| match (&first.used.fact, read.binding) {
-            (_, None) | (Fact::NotThere(_) | Fact::Items(..), _) => false,
-            (Fact::There(_), Some(item)) => is_there(item),
-            (Fact::Attribute(_, name), Some(item)) if key.tells(name) => is_there(item),
-            (Fact::Attribute(_, name), Some(item)) => {
-                let is = |expr: &Expr, of: BindingId| {
-                    matches!(&plain(&group.lets, expr).kind, ExprKind::Attribute(other, attribute)
-                        if *other == of && attribute == name)
-                };
-                group.known(&[]).iter().filter_map(Passed::equality).any(|(a, b)| {
-                    (is(a, binding) && is(b, item)) || (is(b, binding) && is(a, item))
-                })
-            }
-        })
     }
 
     /// Who can make a fact untrue that a read has found.
