@@ -12,6 +12,7 @@ mod honest;
 mod keys;
 mod lists;
 mod load;
+mod moments;
 mod nearly;
 mod page;
 mod parts;

@@ -45,6 +45,12 @@ struct Start {
 /// For each that is reached, the one before it.
 type Reached = HashMap<usize, usize>;
 
+impl Body<'_> {
+    fn writes(&self) -> bool {
+        self.acts.values().any(|acts| acts.makes || acts.changes || acts.removes)
+    }
+}
+
 impl Acts {
     fn read(&mut self, read: &Read) {
         self.sees = true;
@@ -123,7 +129,7 @@ impl<'a> Order<'a> {
         self.bodies.iter().position(|body| std::ptr::eq(body.contract, contract))
     }
 
-    /// Who comes after a contract, by one or several others.
+    /// Who comes after a contract, by one or several others that write.
     fn reached(&self, start: Start) -> Reached {
         let mut reached = Reached::new();
         let mut open = VecDeque::from([start.place]);
@@ -150,7 +156,8 @@ impl<'a> Order<'a> {
             }
             next.sort_unstable();
             for other in next {
-                if other != start.place && !reached.contains_key(&other) {
+                let writes = self.bodies.get(other).is_some_and(Body::writes);
+                if writes && other != start.place && !reached.contains_key(&other) {
                     reached.insert(other, place);
                     open.push_back(other);
                 }
