@@ -225,7 +225,7 @@ impl<'a> Search<'a, '_> {
             let from = (reading.read.entity, name);
             makes.retain(|other| !makes_both(other, from, second.read.entity));
         }
-        makes.retain(|other| !self.is_refuted(contract, group, second, other));
+        self.drop_refuted(contract, group, second, &mut makes);
         let entity = entity_of(contract, first.used.fact.binding())?;
         let is_one = self.is_one_item(group, first.read, second.read);
         let kept = || self.changes.removal(entity).is_empty();
@@ -250,8 +250,8 @@ impl<'a> Search<'a, '_> {
         }
         let order = self.order.get_or_init(|| Order::new(self.model));
         let two = two.then_some(entity);
-        let chains = breaks.iter().filter_map(|one| order.chain(one, two, &makes));
-        chains.min_by_key(Vec::len).map(Culprit::Chain)
+        let mut chains = breaks.iter().filter_map(|one| order.chain(one, two, &makes));
+        chains.next().map(Culprit::Chain)
     }
 
     /// Who can make a fact untrue that a read has found.

@@ -6,7 +6,7 @@ use std::collections::HashMap;
 use super::{Search, Seen};
 use crate::check::each_leg;
 use crate::check::flow::Group;
-use crate::check::truth::{Passed, Supposed, plain};
+use crate::check::truth::{Passed, Supposed, each, plain};
 use crate::check::unpinned::{Fact, entity_of};
 use crate::model::{BindingId, Contract, EntityId, Expr, ExprKind, Leg, Read, Verb, What};
 
@@ -67,19 +67,20 @@ impl<'a> Search<'a, '_> {
     fn is_same(&self, group: &Group<'a>, a: &'a Read, b: &'a Read) -> bool {
         let by_key = |read: &Read| matches!(read.what, What::Get(_));
         let (Some(one), Some(other)) = (a.binding, b.binding) else { return false };
+        if a.entity != b.entity || one == other || !by_key(a) || !by_key(b) {
+            return false;
+        }
         let entity = &self.model.entities[a.entity];
-        let counted =
-            entity.counter().is_some_and(|counter| is_found_same(group, &counter.name, one, other));
-        counted
-            && one != other
-            && by_key(a)
-            && by_key(b)
+        let counter = entity.counter();
+        let is_stamped = || {
+            entity.attributes.iter().any(|attribute| {
+                is_found_same(group, &attribute.name, one, other)
+                    && self.is_stamp(a.entity, &attribute.name)
+            })
+        };
+        counter.is_some_and(|counter| is_found_same(group, &counter.name, one, other))
             && self.is_one_item(group, a, b)
-            && (self.changes.removal(a.entity).is_empty()
-                || entity.attributes.iter().any(|attribute| {
-                    is_found_same(group, &attribute.name, one, other)
-                        && self.is_stamp(a.entity, &attribute.name)
-                }))
+            && (self.changes.removal(a.entity).is_empty() || is_stamped())
     }
 
     /// Whether an attribute is the time when its item was made, or something new.
@@ -96,41 +97,49 @@ impl<'a> Search<'a, '_> {
         })
     }
 
-    /// Whether a test of the item that was found tells that a contract has not written it: all that the document ever
-    /// changes an attribute to is another word than the test has found, and the contract changes it.
-    pub(super) fn is_refuted(
+    /// Drops the contracts that cannot have written the item that was found, as a test of it tells: all that the document
+    /// ever changes an attribute to is another word than the test has found, and the contract changes the attribute.
+    pub(super) fn drop_refuted(
         &self,
         contract: &Contract,
         group: &Group<'a>,
         seen: &Seen<'a, '_>,
-        other: &Contract,
-    ) -> bool {
+        makers: &mut Vec<&'a Contract>,
+    ) {
         let binding = seen.used.fact.binding();
         let (What::Get(_), Some(id)) = (&seen.read.what, entity_of(contract, binding)) else {
-            return false;
+            return;
         };
-        let known = group.known(&[]);
+        let mut known = group.known(&[]);
+        known.retain(|test| asks(group, test.test, binding));
+        if makers.is_empty() || known.is_empty() {
+            return;
+        }
         let legs = self.legs_of(id);
-        let sets = |leg: &&'a Leg, name: &str| {
-            leg.values.iter().any(|given| given.attribute == name && !given.maybe)
-        };
         let refutes = |leg: &'a Leg, name: &str| {
             let mut given = leg.values.iter().filter(|given| given.attribute == name);
             given.all(|given| self.is_untrue(group, &known, (id, binding, name), &given.value))
         };
-        self.model.entities[id].attributes.iter().any(|attribute| {
-            let name = attribute.name.as_str();
-            let asked = known.iter().any(|test| asks(group, test.test, binding, name));
-            let updates = || legs.iter().filter(|(_, leg)| matches!(leg.verb, Verb::Update));
-            let mut own = legs.iter().filter(|(by, _)| std::ptr::eq(*by, other));
-            asked
-                && !attribute.optional
-                && updates().all(|(_, leg)| refutes(leg, name))
-                && own.all(|(_, leg)| {
-                    leg.verb == Verb::Check || leg.verb == Verb::Update && sets(leg, name)
-                })
-                && !legs.iter().any(|(_, leg)| leg.verb == Verb::Upsert)
-        })
+        let is_over = |name: &str| {
+            legs.iter().all(|(_, leg)| match leg.verb {
+                Verb::Update => refutes(leg, name),
+                Verb::Upsert => false,
+                Verb::Put | Verb::Delete | Verb::Check => true,
+            })
+        };
+        let always = self.model.entities[id].attributes.iter().filter(|it| !it.optional);
+        let over: Vec<&str> = always.map(|it| it.name.as_str()).filter(|it| is_over(it)).collect();
+        let sets = |leg: &Leg, name: &str| {
+            leg.values.iter().any(|given| given.attribute == name && !given.maybe)
+        };
+        makers.retain(|maker| {
+            let mut own = legs.iter().filter(|(by, _)| std::ptr::eq(*by, *maker));
+            !own.all(|(_, leg)| match leg.verb {
+                Verb::Check => true,
+                Verb::Update => over.iter().any(|name| sets(leg, name)),
+                Verb::Put | Verb::Upsert | Verb::Delete => false,
+            })
+        });
     }
 
     /// Whether a known test would have come out otherwise, if an attribute were a value.
@@ -169,11 +178,11 @@ fn is_attribute(expr: &Expr, binding: BindingId, name: &str) -> bool {
         if *other == binding && attribute == name)
 }
 
-/// Whether a test asks for an attribute.
-fn asks<'a>(group: &Group<'a>, test: &'a Expr, binding: BindingId, name: &str) -> bool {
+/// Whether a test asks for something of an item.
+fn asks<'a>(group: &Group<'a>, test: &'a Expr, binding: BindingId) -> bool {
     let mut found = false;
-    crate::check::truth::each(&group.lets, test, &mut |part| {
-        found |= is_attribute(part, binding, name);
+    each(&group.lets, test, &mut |part| {
+        found |= matches!(&part.kind, ExprKind::Attribute(other, _) if *other == binding);
     });
     found
 }

@@ -11,6 +11,7 @@ use crate::model::{Contract, EntityId, Leg, Model, PutMode, Read, StepKind, Verb
 /// Who goes by what and writes what, in all of a document.
 pub(super) struct Order<'a> {
     bodies: Vec<Body<'a>>,
+    places: HashMap<*const Contract, usize>,
     /// The places of those that have to do with items of an entity.
     around: HashMap<EntityId, Vec<usize>>,
     known: RefCell<HashMap<Start, Rc<Reached>>>,
@@ -78,8 +79,12 @@ impl Acts {
 
 impl<'a> Order<'a> {
     pub(super) fn new(model: &'a Model) -> Order<'a> {
-        let mut order =
-            Order { bodies: Vec::new(), around: HashMap::new(), known: RefCell::default() };
+        let mut order = Order {
+            bodies: Vec::new(),
+            places: HashMap::new(),
+            around: HashMap::new(),
+            known: RefCell::default(),
+        };
         for (place, contract) in model.bodies().into_iter().enumerate() {
             let mut acts: HashMap<EntityId, Acts> = HashMap::new();
             each_step(&contract.steps, &mut |step| match &step.kind {
@@ -92,6 +97,7 @@ impl<'a> Order<'a> {
             for entity in acts.keys() {
                 order.around.entry(*entity).or_default().push(place);
             }
+            order.places.insert(contract, place);
             order.bodies.push(Body { contract, acts });
         }
         order
@@ -126,7 +132,7 @@ impl<'a> Order<'a> {
     }
 
     fn place(&self, contract: &Contract) -> Option<usize> {
-        self.bodies.iter().position(|body| std::ptr::eq(body.contract, contract))
+        self.places.get(&std::ptr::from_ref(contract)).copied()
     }
 
     /// Who comes after a contract, by one or several others that write.
