@@ -13,6 +13,7 @@ mod keys;
 mod limited;
 mod lists;
 mod load;
+mod moments;
 mod nearly;
 mod page;
 mod parts;

@@ -3,7 +3,8 @@
 //!
 //! ```text
 //! study mutants [--held-back] [--write]    what becomes of the mutants
-//! study untold                           those tuned on that the check says nothing of, without a search
+//! study untold                             those tuned on that the check says nothing of, without a search
+//! study unsound [--held-back]              those that the check says nothing of and the search loses in
 //! study drawn COUNT [--write]              whether drawn documents that are clean are serialisable
 //! study seed SEED                          a drawn document, and what the search loses in it
 //! ```
@@ -14,7 +15,8 @@ use std::path::Path;
 
 use latchkey_race::Base;
 use latchkey_tests::documents::DOCUMENTS;
-use latchkey_tests::fate::{find, is_told_by_check, untold_by_check};
+use latchkey_tests::fate::{Raced, find, is_told_by_check, untold_by_check};
+use latchkey_tests::mutant::Mutant;
 use latchkey_tests::{choice, generate, run, soundness, tables};
 
 /// The seed of the published figures.
@@ -25,7 +27,19 @@ fn main() -> Result<(), String> {
     let has = |flag: &str| arguments.iter().any(|argument| argument == flag);
     let number = arguments.get(1).and_then(|count| count.parse::<u64>().ok());
     match (arguments.first().map(String::as_str), number) {
-        (Some("mutants"), _) => publish("mutants", &mutants(has("--held-back"))?, has("--write")),
+        (Some("mutants"), _) => {
+            let studied = studied(choice::mutants(SEED))?;
+            if !has("--write") {
+                let lists = tables::lists(&studied, has("--held-back"));
+                println!("{}{lists}", tables::mutants(&studied));
+                return Ok(());
+            }
+            publish("mutants", &tables::mutants(&studied), true)
+        }
+        (Some("unsound"), _) => {
+            println!("{}", unsound(has("--held-back"))?);
+            Ok(())
+        }
         (Some("untold"), _) => {
             println!("{}", untold()?);
             Ok(())
@@ -39,24 +53,44 @@ fn main() -> Result<(), String> {
             Ok(())
         }
         _ => Err(
-            "study mutants [--held-back] [--write], study untold, study drawn COUNT [--write], study seed SEED"
+            "study mutants [--held-back] [--write], study untold, study unsound [--held-back], study drawn COUNT \
+             [--write], study seed SEED"
                 .to_owned(),
         ),
     }
 }
 
-fn mutants(held_back: bool) -> Result<String, String> {
+/// Mutants, and what becomes of each.
+fn studied(mutants: Vec<Mutant>) -> Result<Vec<tables::Studied>, String> {
     let bases = run::each("documents", &DOCUMENTS, |document| {
         Base::new(document.text).map_err(|error| error.to_string())
     })?;
-    let mutants = choice::mutants(SEED);
     let found = run::each("mutants", &mutants, |mutant| {
         let document = DOCUMENTS.get(mutant.document).zip(bases.get(mutant.document));
         let (document, base) = document.ok_or("a mutant of no document")?;
         find(document, base, mutant)
     })?;
-    let studied: Vec<tables::Studied> = mutants.into_iter().zip(found).collect();
-    Ok(tables::mutants(&studied, held_back))
+    Ok(mutants.into_iter().zip(found).collect())
+}
+
+/// What the check says nothing of, and the search loses in: with the schedules.
+fn unsound(held_back: bool) -> Result<String, String> {
+    let mutants = choice::mutants(SEED);
+    let told = run::each("mutants", &mutants, |mutant| {
+        let document = DOCUMENTS.get(mutant.document).ok_or("a mutant of no document")?;
+        Ok(is_told_by_check(document, mutant))
+    })?;
+    let untold = mutants.into_iter().zip(told).filter(|(_, told)| !told);
+    let studied = studied(untold.map(|(mutant, _)| mutant).collect())?;
+    let mut text = tables::unsound(&studied, held_back);
+    for (_, found) in studied.iter().filter(|(mutant, _)| held_back || !mutant.held_back) {
+        if let Some(Raced::Ended(against)) = &found.raced
+            && let Some(loss) = &against.loss
+        {
+            text.push_str(&format!("{}\n{}\n\n", loss.headline, loss.table()));
+        }
+    }
+    Ok(text)
 }
 
 fn untold() -> Result<String, String> {

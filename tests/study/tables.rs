@@ -24,10 +24,24 @@ const FATES: [(Fate, &str); 7] = [
     (Fate::Harmless, "harmless"),
 ];
 
-/// All tables of the mutants; with the ones that are held back in the lists, too, if wanted.
-pub fn mutants(studied: &[Studied], held_back: bool) -> String {
-    let living: Vec<&Studied> =
-        studied.iter().filter(|(_, found)| found.fate() != Fate::Stillborn).collect();
+/// The widest line of prose.
+const WIDTH: usize = 120;
+
+/// The mutants that are documents.
+fn living(studied: &[Studied]) -> Vec<&Studied> {
+    studied.iter().filter(|(_, found)| found.fate() != Fate::Stillborn).collect()
+}
+
+/// Those that are listed: those tuned on, and the ones that are held back, too, if wanted.
+fn listed(studied: &[Studied], held_back: bool) -> Vec<&Studied> {
+    let mut listed = living(studied);
+    listed.retain(|(mutant, _)| held_back || !mutant.held_back);
+    listed
+}
+
+/// The figures of the mutants that are published.
+pub fn mutants(studied: &[Studied]) -> String {
+    let living = living(studied);
     let mut text = String::new();
     let _ = writeln!(
         text,
@@ -37,15 +51,52 @@ pub fn mutants(studied: &[Studied], held_back: bool) -> String {
     );
     text.push_str(&summary(&living));
     text.push_str(&by_document(&living));
-    let tuned: Vec<&Studied> =
-        living.iter().copied().filter(|(mutant, _)| !mutant.held_back).collect();
+    let tuned = listed(studied, false);
     text.push_str(&by_operator(&tuned));
     text.push_str(&by_rule(&tuned));
-    let listed = if held_back { &living } else { &tuned };
     text.push_str(&alarms(&living));
-    text.push_str(&sound(&living, listed));
-    text.push_str(&list("Survivors", Fate::Survivor, listed));
-    text.push_str(&list("Harmless", Fate::Harmless, listed));
+    text.push_str(&unsound(studied, false));
+    text
+}
+
+/// What the check calls clean, and the search loses.
+pub fn unsound(studied: &[Studied], held_back: bool) -> String {
+    let (living, listed) = (living(studied), listed(studied, held_back));
+    sound(&living, &listed)
+}
+
+/// The lists of what survives and of what does no harm, which are too long to be published.
+pub fn lists(studied: &[Studied], held_back: bool) -> String {
+    let listed = listed(studied, held_back);
+    let mut text = list("Survivors", Fate::Survivor, &listed);
+    text.push_str(&list("Harmless", Fate::Harmless, &listed));
+    text
+}
+
+/// Prose in lines that are not too wide; each but the first begins with an indent. A code span is not broken.
+fn wrapped(prose: &str, indent: &str) -> String {
+    let (mut text, mut width) = (String::new(), 0);
+    let mut words = prose.split(' ');
+    while let Some(first) = words.next() {
+        let mut word = first.to_owned();
+        while !word.matches('`').count().is_multiple_of(2)
+            && let Some(more) = words.next()
+        {
+            word = format!("{word} {more}");
+        }
+        let length = word.chars().count();
+        if width == 0 {
+            width = length;
+        } else if width + 1 + length > WIDTH {
+            text.push('\n');
+            text.push_str(indent);
+            width = indent.len() + length;
+        } else {
+            text.push(' ');
+            width += 1 + length;
+        }
+        text.push_str(&word);
+    }
     text
 }
 
@@ -129,7 +180,8 @@ fn by_rule(tuned: &[&Studied]) -> String {
     let mut rules: Vec<(Rule, usize)> = rules.into_iter().collect();
     rules.sort_by_key(|(rule, count)| (usize::MAX - count, *rule));
     let told = rules.iter().map(|(rule, count)| format!("`{rule}` {count}"));
-    format!("Rules that told, those tuned on: {}.\n\n", told.collect::<Vec<_>>().join(", "))
+    let told = told.collect::<Vec<_>>().join(", ");
+    format!("{}\n\n", wrapped(&format!("Rules that told, those tuned on: {told}."), ""))
 }
 
 /// Of what rules refuse, how much the search shows to be real.
@@ -161,16 +213,17 @@ fn sound(living: &[&Studied], listed: &[&Studied]) -> String {
     let clean = |(_, found): &&&Studied| found.rules.is_empty();
     let lost = |(_, found): &&&Studied| found.rules.is_empty() && found.loss().is_some();
     let shown = living.iter().filter(lost).filter(|(_, found)| found.example.is_some()).count();
-    let mut text = format!(
-        "### Clean mutants that lose\n\nOf {} mutants of which the check says nothing, the search loses in {}; an \
-         example fails in {shown} of these.\n\n",
+    let all = format!(
+        "Of {} mutants of which the check says nothing, the search loses in {}; an example fails in {shown} of these.",
         living.iter().filter(clean).count(),
         living.iter().filter(lost).count()
     );
+    let mut text = format!("### Clean mutants that lose\n\n{}\n\n", wrapped(&all, ""));
     for (mutant, found) in listed.iter().filter(lost) {
         let example =
             if found.example.is_some() { "an example fails, too" } else { "no example fails" };
-        let _ = writeln!(text, "- {}: {}; {example}", told(mutant), found.loss().unwrap_or(""));
+        let line = format!("- {}: {}; {example}", told(mutant), found.loss().unwrap_or(""));
+        let _ = writeln!(text, "{}", wrapped(&line, "  "));
     }
     text.push('\n');
     text

@@ -9,29 +9,23 @@ use latchkey_model::model::EntityId;
 use crate::Version;
 use crate::example::Fit;
 use crate::json::{Json, Object};
-use crate::names::{FIELD_ERROR, Names, Subject};
+use crate::names::{FIELD_ERROR, Place};
 use crate::prose;
 use crate::schema::{described, list, object, of_type, reference};
 use crate::shape::{Member, Shape, shown};
 use crate::shared::{Answered, Sent, field_error, security_schemes};
 
-pub(crate) struct Components<'a> {
+pub(crate) struct Components {
     pub(crate) version: Version,
-    names: &'a Names,
     schemas: BTreeMap<String, Json>,
     sent: BTreeSet<Sent>,
     answered: BTreeSet<Answered>,
 }
 
-impl<'a> Components<'a> {
-    pub(crate) fn new(version: Version, names: &'a Names) -> Components<'a> {
+impl Components {
+    pub(crate) fn new(version: Version) -> Components {
         let (schemas, sent, answered) = (BTreeMap::new(), BTreeSet::new(), BTreeSet::new());
-        Components { version, names, schemas, sent, answered }
-    }
-
-    /// The id of a contract's operation.
-    pub(crate) fn operation(&self, (system, contract): (usize, usize)) -> String {
-        self.names.operation(system, contract).unwrap_or_default().to_owned()
+        Components { version, schemas, sent, answered }
     }
 
     pub(crate) fn fit(&self) -> Fit<'_> {
@@ -39,16 +33,15 @@ impl<'a> Components<'a> {
     }
 
     /// Adds a schema, and refers to it.
-    pub(crate) fn add(&mut self, system: usize, subject: Subject, schema: Object) -> Object {
-        let name = self.names.schema(system, subject).unwrap_or_default();
+    pub(crate) fn add(&mut self, name: &str, schema: Object) -> Object {
         self.schemas.insert(name.to_owned(), schema.into());
         reference(name)
     }
 
     /// The schema of the problems of a contract.
-    pub(crate) fn problem(&mut self, (system, contract): (usize, usize), schema: Object) -> Object {
+    pub(crate) fn problem(&mut self, place: Place<'_>, schema: Object) -> Object {
         self.schemas.entry(FIELD_ERROR.to_owned()).or_insert_with(field_error);
-        self.add(system, Subject::Problem(contract), schema)
+        self.add(&place.own.problem, schema)
     }
 
     /// A header of a request.
@@ -68,14 +61,14 @@ impl<'a> Components<'a> {
     }
 
     /// The schema of what a contract answers, under a name of its own unless it is an entity.
-    pub(crate) fn answer(&mut self, model: &Model, place: (usize, usize), shape: Shape) -> Object {
+    pub(crate) fn answer(&mut self, model: &Model, place: Place<'_>, shape: Shape) -> Object {
         let is_named = matches!(shape, Shape::Entity(_));
         let schema = self.shape(model, place, shape);
-        if is_named { schema } else { self.add(place.0, Subject::Answer(place.1), schema) }
+        if is_named { schema } else { self.add(&place.own.answer, schema) }
     }
 
     /// The schema of a shape.
-    pub(crate) fn shape(&mut self, model: &Model, place: (usize, usize), shape: Shape) -> Object {
+    pub(crate) fn shape(&mut self, model: &Model, place: Place<'_>, shape: Shape) -> Object {
         match shape {
             Shape::Type(kind) => of_type(&kind),
             Shape::Any => Object::new(),
@@ -85,15 +78,15 @@ impl<'a> Components<'a> {
                     .with("description", "Where the list goes on; `null` on the last page.");
                 self.version.nullable(cursor)
             }
-            Shape::Entity(entity) => self.entity(model, place.0, entity),
-            Shape::Typed(entities) => self.typed(model, place.0, &entities),
+            Shape::Entity(entity) => self.entity(model, place, entity),
+            Shape::Typed(entities) => self.typed(model, place, &entities),
             Shape::List(of) => {
                 let is_object = matches!(*of, Shape::Object(_));
                 let item = self.shape(model, place, *of);
                 // The items of a list that is the answer itself; of one in it, too, if there is no other.
-                let free = !self.has(place.0, Subject::Item(place.1));
+                let free = !self.schemas.contains_key(&place.own.item);
                 list(match is_object && free {
-                    true => self.add(place.0, Subject::Item(place.1), item),
+                    true => self.add(&place.own.item, item),
                     false => item,
                 })
             }
@@ -108,14 +101,10 @@ impl<'a> Components<'a> {
         }
     }
 
-    fn has(&self, system: usize, subject: Subject) -> bool {
-        self.names.schema(system, subject).is_some_and(|name| self.schemas.contains_key(name))
-    }
-
-    fn entity(&mut self, model: &Model, system: usize, id: EntityId) -> Object {
-        let subject = Subject::Entity(id);
-        if self.has(system, subject) {
-            return reference(self.names.schema(system, subject).unwrap_or_default());
+    fn entity(&mut self, model: &Model, place: Place<'_>, id: EntityId) -> Object {
+        let name = &place.system.entities[id].shown;
+        if self.schemas.contains_key(name) {
+            return reference(name);
         }
         let entity = &model.entities[id];
         let block = prose::above(model, entity.span);
@@ -127,11 +116,11 @@ impl<'a> Components<'a> {
             Some(text) => schema.with("description", text),
             None => schema,
         };
-        self.add(system, subject, schema)
+        self.add(name, schema)
     }
 
     /// One of several entities, told by the type of the item.
-    fn typed(&mut self, model: &Model, system: usize, entities: &[EntityId]) -> Object {
+    fn typed(&mut self, model: &Model, place: Place<'_>, entities: &[EntityId]) -> Object {
         let tag = model.table.discriminator.as_str();
         let (mut all, mut mapping) = (Vec::new(), Object::new());
         for id in entities {
@@ -139,7 +128,7 @@ impl<'a> Components<'a> {
             let kind = Object::new().with("type", "string").with("enum", vec![word]);
             let mut members = vec![(tag.to_owned(), Json::from(kind), true)];
             members.extend(attributes(model, *id).into_iter().filter(|(name, ..)| name != tag));
-            let one = self.add(system, Subject::Typed(*id), object(members));
+            let one = self.add(&place.system.entities[*id].typed, object(members));
             mapping = mapping.with_some(word, one.get("$ref").cloned());
             all.push(one);
         }

@@ -24,7 +24,6 @@ use sha2::{Digest, Sha256};
 
 use components::Components;
 use json::{Json, Object};
-use names::Names;
 use operation::Operation;
 
 /// The version of OpenAPI. Both say the same; some generators read only the older one.
@@ -44,17 +43,18 @@ impl OpenApi {
     /// Describes systems that one server serves. The models have no mistakes. The server limits the calls of all
     /// contracts, or of those alone that say so.
     pub fn new(models: &[&Model], version: Version, all_limited: bool) -> OpenApi {
-        let names = Names::of(models);
-        let mut components = Components::new(version, &names);
+        let names = names::of(models);
+        let mut components = Components::new(version);
         let mut paths = Paths::default();
-        for (system, model) in models.iter().enumerate() {
+        for (model, system) in models.iter().zip(&names) {
             let mut calls = example::calls(model);
-            for (at, contract) in model.contracts.iter().enumerate() {
+            let contracts = model.contracts.iter().zip(&system.contracts);
+            for (at, (contract, own)) in contracts.enumerate() {
                 let Some(route) = &contract.route else { continue };
                 let calls = calls.remove(&at).unwrap_or_default();
                 let path = paths.of(contract, &route.segments);
                 let path_names = path.names.clone();
-                let place = (system, at);
+                let place = names::Place { system, own };
                 let (path_names, calls) = (&path_names, &calls);
                 let operation =
                     Operation { model, contract, place, path_names, calls, all_limited };

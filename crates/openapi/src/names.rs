@@ -7,117 +7,133 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use latchkey_model::Model;
-use latchkey_model::model::EntityId;
+use latchkey_model::model::{Contract, Entity, EntityId, IdVec};
 
 /// The schema of a wrong field, which all problems share.
 pub(crate) const FIELD_ERROR: &str = "FieldError";
 
-/// What a schema is of.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Subject {
-    /// The items of an entity, as they are shown.
-    Entity(EntityId),
+/// The names of a system. Each thing that may have a schema has a name, used or not: what is used must not decide what
+/// others are called.
+pub(crate) struct SystemNames {
+    /// In the order of the model.
+    pub(crate) contracts: Vec<ContractNames>,
+    pub(crate) entities: IdVec<EntityId, EntityNames>,
+}
+
+/// The names of what a contract has.
+pub(crate) struct ContractNames {
+    pub(crate) operation: String,
+    /// The schema of the body that it takes.
+    pub(crate) body: String,
+    /// The schema of what it answers.
+    pub(crate) answer: String,
+    /// The schema of one item of the list that it answers.
+    pub(crate) item: String,
+    /// The schema of the problem that it answers.
+    pub(crate) problem: String,
+}
+
+/// The names of the schemas of an entity.
+pub(crate) struct EntityNames {
+    /// Its items, as they are shown.
+    pub(crate) shown: String,
     /// The same, each with its type.
-    Typed(EntityId),
-    /// The body that a contract takes, by the contract's place in the model.
-    Body(usize),
-    /// What a contract answers.
-    Answer(usize),
-    /// One item of the list that a contract answers.
-    Item(usize),
-    /// The problem that a contract answers.
-    Problem(usize),
+    pub(crate) typed: String,
 }
 
-/// The names of several systems.
-pub(crate) struct Names {
-    operations: Vec<Vec<String>>,
-    schemas: BTreeMap<(usize, Subject), String>,
+/// Where names are looked up: a contract, and its system.
+#[derive(Clone, Copy)]
+pub(crate) struct Place<'a> {
+    pub(crate) system: &'a SystemNames,
+    pub(crate) own: &'a ContractNames,
 }
 
-impl Names {
-    pub(crate) fn of(models: &[&Model]) -> Names {
-        let (mut operations, mut schemas) = (Vec::new(), Vec::new());
-        for (system, model) in models.iter().enumerate() {
-            for (at, contract) in model.contracts.iter().enumerate() {
-                operations.push((system, at, contract.id.clone()));
-            }
-            schemas.extend(subjects(system, model));
+/// The kinds of schemas that a contract may have.
+const OF_CONTRACTS: [&str; 4] = ["Body", "Answer", "Item", "Problem"];
+
+/// The names of several systems, in their order.
+pub(crate) fn of(models: &[&Model]) -> Vec<SystemNames> {
+    let ids = |model: &Model| -> Vec<String> {
+        model.contracts.iter().map(|contract| contract.id.to_string()).collect()
+    };
+    let mut operations = Namer::new(models.iter().map(|model| ids(model)), "");
+    let mut schemas = Namer::new(models.iter().map(|model| texts(model)), FIELD_ERROR);
+    let system = |model: &&Model| {
+        let dashed = format!("{}-", model.system);
+        let prefix = pascal(&model.system);
+        let mut schema = |text: &str| schemas.name(&prefix, text);
+        let shown = model.entities.map(|_, entity| schema(&of_entity(entity)));
+        let entities = model.entities.map(|id, entity| EntityNames {
+            shown: shown[id].clone(),
+            typed: schema(&of_typed(entity)),
+        });
+        let contracts = model.contracts.iter().map(|contract| {
+            let [body, answer, item, problem] =
+                OF_CONTRACTS.map(|kind| schema(&of_contract(contract, kind)));
+            let operation = operations.name(&dashed, &contract.id);
+            ContractNames { operation, body, answer, item, problem }
+        });
+        SystemNames { contracts: contracts.collect(), entities }
+    };
+    models.iter().map(system).collect()
+}
+
+/// Everything of a system that may have a schema.
+fn texts(model: &Model) -> Vec<String> {
+    let shown = model.entities.iter().map(of_entity);
+    let typed = model.entities.iter().map(of_typed);
+    let contracts = model
+        .contracts
+        .iter()
+        .flat_map(|contract| OF_CONTRACTS.map(|kind| of_contract(contract, kind)));
+    shown.chain(typed).chain(contracts).collect()
+}
+
+fn of_entity(entity: &Entity) -> String {
+    pascal(&entity.name)
+}
+
+fn of_typed(entity: &Entity) -> String {
+    format!("Typed{}", pascal(&entity.name))
+}
+
+fn of_contract(contract: &Contract, kind: &str) -> String {
+    format!("{}{kind}", pascal(&contract.id))
+}
+
+/// Gives names to texts of systems, of which no two are the same, and none is that which is taken.
+struct Namer {
+    /// What several systems have.
+    shared: BTreeSet<String>,
+    seen: BTreeSet<String>,
+}
+
+impl Namer {
+    /// By the texts of each system.
+    fn new(systems: impl Iterator<Item = Vec<String>>, taken: &str) -> Namer {
+        let mut count: BTreeMap<String, usize> = BTreeMap::new();
+        for texts in systems {
+            let own: BTreeSet<String> = texts.iter().map(|text| plain(text)).collect();
+            own.into_iter().for_each(|text| *count.entry(text).or_default() += 1);
         }
-        let systems: Vec<String> = models.iter().map(|model| model.system.clone()).collect();
-        let prefixes: Vec<String> = systems.iter().map(|system| format!("{system}-")).collect();
-        let named = distinct(operations.iter().map(|(system, _, id)| (*system, id)), &prefixes, "");
-        let mut by_system = vec![Vec::new(); models.len()];
-        for ((system, ..), name) in operations.iter().zip(named) {
-            if let Some(own) = by_system.get_mut(*system) {
-                own.push(name);
-            }
-        }
-        let prefixes: Vec<String> = systems.iter().map(|system| pascal(system)).collect();
-        let all = schemas.iter().map(|(system, _, base)| (*system, base));
-        let named = distinct(all, &prefixes, FIELD_ERROR);
-        let subjects = schemas.iter().map(|(system, subject, _)| (*system, *subject));
-        Names { operations: by_system, schemas: subjects.zip(named).collect() }
+        let shared = count.into_iter().filter(|(_, systems)| *systems > 1).map(|(text, _)| text);
+        Namer { shared: shared.collect(), seen: BTreeSet::from([plain(taken)]) }
     }
 
-    /// The id of a contract's operation, by the place of its system and its own in the model.
-    pub(crate) fn operation(&self, system: usize, contract: usize) -> Option<&str> {
-        self.operations.get(system)?.get(contract).map(String::as_str)
-    }
-
-    pub(crate) fn schema(&self, system: usize, subject: Subject) -> Option<&str> {
-        self.schemas.get(&(system, subject)).map(String::as_str)
-    }
-}
-
-/// Everything of a system that may have a schema, used or not: what is used must not decide what others are called.
-fn subjects(system: usize, model: &Model) -> Vec<(usize, Subject, String)> {
-    let mut all = Vec::new();
-    for (id, entity) in model.entities.enumerate() {
-        all.push((system, Subject::Entity(id), pascal(&entity.name)));
-    }
-    for (id, entity) in model.entities.enumerate() {
-        all.push((system, Subject::Typed(id), format!("Typed{}", pascal(&entity.name))));
-    }
-    for (at, contract) in model.contracts.iter().enumerate() {
-        let own = pascal(&contract.id);
-        for (subject, kind) in [
-            (Subject::Body(at), "Body"),
-            (Subject::Answer(at), "Answer"),
-            (Subject::Item(at), "Item"),
-            (Subject::Problem(at), "Problem"),
-        ] {
-            all.push((system, subject, format!("{own}{kind}")));
-        }
-    }
-    all
-}
-
-/// Names for texts of systems, of which no two are the same, and none is that which is taken.
-fn distinct<'a>(
-    all: impl Iterator<Item = (usize, &'a String)> + Clone,
-    prefixes: &[String],
-    taken: &str,
-) -> Vec<String> {
-    let mut systems: BTreeMap<String, BTreeSet<usize>> = BTreeMap::new();
-    for (system, text) in all.clone() {
-        systems.entry(plain(text)).or_default().insert(system);
-    }
-    let mut seen = BTreeSet::from([plain(taken)]);
-    let mut names = Vec::new();
-    for (system, text) in all {
-        let shared = systems.get(&plain(text)).is_some_and(|systems| systems.len() > 1);
-        let prefix = prefixes.get(system).filter(|_| shared);
-        let base = prefix.map_or_else(|| text.clone(), |prefix| format!("{prefix}{text}"));
+    /// The name of the next text, with the prefix of its system if others have it, too.
+    fn name(&mut self, prefix: &str, text: &str) -> String {
+        let base = match self.shared.contains(&plain(text)) {
+            true => format!("{prefix}{text}"),
+            false => text.to_owned(),
+        };
         let mut name = base.clone();
         let mut number = 2u32;
-        while !seen.insert(plain(&name)) {
+        while !self.seen.insert(plain(&name)) {
             name = format!("{base}_{number}");
             number = number.saturating_add(1);
         }
-        names.push(name);
+        name
     }
-    names
 }
 
 /// What most languages see of a name.
@@ -143,10 +159,13 @@ mod tests {
     use super::*;
 
     fn named(all: &[(usize, &str)]) -> Vec<String> {
-        let all: Vec<(usize, String)> =
-            all.iter().map(|(system, text)| (*system, (*text).to_owned())).collect();
-        let prefixes = ["One".to_owned(), "Two".to_owned()];
-        distinct(all.iter().map(|(system, text)| (*system, text)), &prefixes, "Taken")
+        let of = |system: usize| {
+            let own = all.iter().filter(move |(other, _)| *other == system);
+            own.map(|(_, text)| (*text).to_owned()).collect::<Vec<_>>()
+        };
+        let mut namer = Namer::new([of(0), of(1)].into_iter(), "Taken");
+        let prefix = |system: &usize| if *system == 0 { "One" } else { "Two" };
+        all.iter().map(|(system, text)| namer.name(prefix(system), text)).collect()
     }
 
     #[test]

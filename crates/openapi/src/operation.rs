@@ -11,7 +11,7 @@ use latchkey_model::model::{
 use crate::components::Components;
 use crate::example::{Called, Fit};
 use crate::json::{Json, Object};
-use crate::names::Subject;
+use crate::names;
 use crate::problem::Refusals;
 use crate::prose;
 use crate::schema::{described, object, of_type};
@@ -22,8 +22,8 @@ use crate::shared::{ALWAYS, Answered, Sent, problem_members, security};
 pub(crate) struct Operation<'a> {
     pub(crate) model: &'a Model,
     pub(crate) contract: &'a Contract,
-    /// The place of its system, and its own place in the model.
-    pub(crate) place: (usize, usize),
+    /// What its schemas are called, and those of its system.
+    pub(crate) place: names::Place<'a>,
     /// The names that its path has for its parameters, in order.
     pub(crate) path_names: &'a [String],
     pub(crate) calls: &'a [Called],
@@ -41,15 +41,14 @@ struct Success {
 
 impl Operation<'_> {
     /// The operation, as a path has it under its method.
-    pub(crate) fn describe(&self, components: &mut Components<'_>) -> Object {
+    pub(crate) fn describe(&self, components: &mut Components) -> Object {
         let contract = self.contract;
         let body = self.body(components);
-        let id = components.operation(self.place);
         Object::new()
             .with("tags", vec![self.model.system.as_str()])
             .with("summary", contract.title.as_str())
             .with("description", self.description())
-            .with("operationId", id)
+            .with("operationId", self.place.own.operation.as_str())
             .with("parameters", self.parameters(components))
             .with_some("requestBody", body.clone())
             .with("responses", self.responses(components, body.is_some()))
@@ -80,7 +79,7 @@ impl Operation<'_> {
         self.contract.inputs.enumerate().filter(move |(_, input)| input.place == place)
     }
 
-    fn parameters(&self, components: &mut Components<'_>) -> Json {
+    fn parameters(&self, components: &mut Components) -> Json {
         let mut all: Vec<Object> = Vec::new();
         let route = self.contract.route.as_ref();
         let in_path =
@@ -154,7 +153,7 @@ impl Operation<'_> {
         name: &str,
         schema: Object,
         required: bool,
-        components: &Components<'_>,
+        components: &Components,
     ) -> Object {
         let given = |called: &Called| {
             called.query.iter().find(|(own, _)| own == name).map(|(_, value)| value.clone())
@@ -169,7 +168,7 @@ impl Operation<'_> {
     fn text_example(
         &self,
         schema: &Object,
-        components: &Components<'_>,
+        components: &Components,
         given: impl Fn(&Called) -> Option<String>,
     ) -> Option<Json> {
         let fit = components.fit();
@@ -177,7 +176,7 @@ impl Operation<'_> {
     }
 
     /// The schema of an input, with its default.
-    fn input_schema(&self, id: InputId, components: &Components<'_>) -> Object {
+    fn input_schema(&self, id: InputId, components: &Components) -> Object {
         let input = &self.contract.inputs[id];
         let schema = components.version.of_input(&input.kind);
         let default = input.default.as_ref().and_then(constant);
@@ -204,7 +203,7 @@ impl Operation<'_> {
     }
 
     /// The body that the contract takes, if it has inputs there.
-    fn body(&self, components: &mut Components<'_>) -> Option<Object> {
+    fn body(&self, components: &mut Components) -> Option<Object> {
         let mut members = Vec::new();
         for (id, input) in self.inputs(Place::Body) {
             let schema = Json::from(self.input_schema(id, components));
@@ -215,7 +214,7 @@ impl Operation<'_> {
         }
         let required = members.iter().any(|(.., required)| *required);
         let schema = object(members).with("additionalProperties", false);
-        let schema = components.add(self.place.0, Subject::Body(self.place.1), schema);
+        let schema = components.add(&self.place.own.body, schema);
         let fit = components.fit();
         let bodies = self.calls.iter().filter(|called| called.status < 300);
         let example = bodies
@@ -246,7 +245,7 @@ impl Operation<'_> {
         (all, shape)
     }
 
-    fn responses(&self, components: &mut Components<'_>, takes_body: bool) -> Object {
+    fn responses(&self, components: &mut Components, takes_body: bool) -> Object {
         let (successes, shape) = self.successes();
         let schema = shape.map(|shape| components.answer(self.model, self.place, shape));
         let gets = self.contract.route.as_ref().is_some_and(|route| route.method == Method::Get);
@@ -324,7 +323,7 @@ impl Operation<'_> {
         status: u16,
         success: &Success,
         schema: Option<&Object>,
-        components: &mut Components<'_>,
+        components: &mut Components,
     ) -> Object {
         let own = [
             (true, Answered::CacheControl),

@@ -23,10 +23,35 @@ pub(super) struct Way<'a> {
     pub(super) tests: Vec<Passed<'a>>,
     /// The reads, in order, each with how many of the writes came before it.
     pub(super) reads: Vec<(&'a Read, usize)>,
+    /// The reads, in order, and those that may have happened within a `when`.
+    pub(super) readings: Vec<Reading<'a>>,
     /// The bindings of reads that answer when nothing is found, whether something was, and where that is said.
     pub(super) found: Vec<(BindingId, bool, Span)>,
     /// The writes that may have happened.
     pub(super) written: Vec<&'a Leg>,
+    /// How many commits are sure to have happened.
+    pub(super) commits: usize,
+    /// What may have happened within a `when` that does not end the call.
+    pub(super) asides: Vec<Aside<'a>>,
+}
+
+/// A read that has happened, or may have.
+#[derive(Clone, Copy)]
+pub(super) struct Reading<'a> {
+    pub(super) read: &'a Read,
+    /// How many commits are sure to have come before it; nothing, if one is sure to have come after it.
+    commits: Option<usize>,
+}
+
+/// Tests that were passed within a `when` that does not end the call, if its block was entered.
+#[derive(Clone)]
+pub(super) struct Aside<'a> {
+    /// The tests of the `when`, and of those around it.
+    pub(super) when: Vec<Passed<'a>>,
+    /// The tests within it.
+    pub(super) tests: Vec<Passed<'a>>,
+    /// The bindings of reads within it, as those of the way.
+    pub(super) found: Vec<(BindingId, bool, Span)>,
 }
 
 /// Writes that happen together, and the way to them.
@@ -160,6 +185,7 @@ impl<'a> Walk<'a> {
                 StepKind::When(test, yes, no) => self.when(test, yes, no, &mut way),
                 StepKind::Read(read) => {
                     way.reads.push((read, way.written.len()));
+                    way.readings.push(Reading { read, commits: Some(way.commits) });
                     self.failed(step, read.failure.as_ref(), &way, &[], |way| {
                         way.find(read, false)
                     });
@@ -169,6 +195,7 @@ impl<'a> Walk<'a> {
                     let alone = vec![Placed { leg, step, guards: Vec::new(), each: None }];
                     self.group(step, alone, Vec::new(), &way);
                     self.wrote(&mut way, [&**leg]);
+                    way.commits += 1;
                 }
                 StepKind::Transact(inner) => {
                     self.tests_within(inner, &mut way.clone());
@@ -177,6 +204,7 @@ impl<'a> Walk<'a> {
                     let all: Vec<&Leg> = legs.iter().map(|placed| placed.leg).collect();
                     self.group(step, legs, sends, &way);
                     self.wrote(&mut way, all);
+                    way.commits += 1;
                 }
                 StepKind::Return(_) if self.wants_answers() => self.end(step, Vec::new(), &way),
                 StepKind::Let(..)
@@ -192,6 +220,7 @@ impl<'a> Walk<'a> {
     fn when(&mut self, test: &'a Expr, yes: &'a [Step], no: &'a [Step], way: &mut Way<'a>) {
         let mut written = Vec::new();
         let mut known = Vec::new();
+        let mut beside = Vec::new();
         for (block, truth) in [(yes, true), (no, false)] {
             let mut inner = way.clone();
             inner.pass(test, truth);
@@ -201,9 +230,11 @@ impl<'a> Walk<'a> {
                 let after = way.written.len();
                 known.push(Passed { after, ..Passed::new(test, !truth) });
             } else {
-                written.extend(inner.written.into_iter().skip(way.written.len()));
+                written.extend(inner.written.iter().copied().skip(way.written.len()));
+                beside.push((inner, Passed::new(test, truth)));
             }
         }
+        way.take_in(beside);
         way.tests.extend(known);
         self.wrote(way, written);
     }
@@ -332,6 +363,37 @@ impl<'a> Way<'a> {
         self.tests.push(Passed { after, ..Passed::new(test, truth) });
     }
 
+    /// Takes in what may have happened in the blocks of a `when` that go on, each with its test.
+    fn take_in(&mut self, blocks: Vec<(Way<'a>, Passed<'a>)>) {
+        let (reads, asides) = (self.readings.len(), self.asides.len());
+        let (tests, found) = (self.tests.len() + 1, self.found.len());
+        let commits = blocks.iter().map(|(inner, _)| inner.commits).min();
+        for (inner, when) in blocks {
+            let last = inner.commits;
+            self.readings.extend(inner.readings.into_iter().skip(reads).map(|reading| Reading {
+                commits: reading.commits.filter(|commits| *commits >= last),
+                ..reading
+            }));
+            let own = Aside {
+                when: vec![when],
+                tests: inner.tests.into_iter().skip(tests).collect(),
+                found: inner.found.into_iter().skip(found).collect(),
+            };
+            let is_own = !own.tests.is_empty() || !own.found.is_empty();
+            self.asides.extend(Some(own).filter(|_| is_own));
+            for mut deeper in inner.asides.into_iter().skip(asides) {
+                deeper.when.insert(0, when);
+                self.asides.push(deeper);
+            }
+        }
+        self.commits = commits.unwrap_or(self.commits);
+    }
+
+    /// Whether no commit is sure to have come since a read.
+    pub(super) fn is_of_unit(&self, reading: &Reading<'_>) -> bool {
+        reading.commits.is_some_and(|commits| commits >= self.commits)
+    }
+
     fn find(&mut self, read: &Read, found: bool) {
         if let (Some(binding), Some(failure)) = (read.binding, &read.failure) {
             self.found.push((binding, found, failure.span));
@@ -391,7 +453,7 @@ impl<'a> Group<'a> {
     /// the result.
     pub(super) fn read_of(&self, binding: BindingId) -> Option<(usize, &'a Read)> {
         let binding = self.result_of(binding).unwrap_or(binding);
-        let mut reads = self.way.reads.iter().map(|(read, _)| *read).enumerate();
+        let mut reads = self.way.readings.iter().map(|reading| reading.read).enumerate();
         reads.find(|(_, read)| read.binding == Some(binding))
     }
 

@@ -136,9 +136,13 @@ fn is_its_guard<'a>(group: &Group<'a>, guard: &'a Leg, placed: &Placed<'a>) -> b
     let given = |part: &Given| {
         leg.key.iter().chain(&leg.values).find(|given| given.attribute == part.attribute)
     };
+    let key = &group.model.entities[guard.entity].key;
     guard.key.iter().all(|part| {
         // Without the part, nothing tells the guards apart.
-        given(part).is_none_or(|given| group.equal(&placed.guards, &part.value, &given.value))
+        let mut holes = key.holes().filter(|hole| hole.attribute == part.attribute);
+        given(part).is_none_or(|given| {
+            holes.all(|hole| group.equal_as(&placed.guards, hole, &part.value, &given.value))
+        })
     })
 }
 

@@ -7,10 +7,10 @@
 //! transaction. What a query found, and how many items there are, is a fact about a range: a leg that only checks
 //! one of its items does not pin it. A test that an earlier write of the contract has made untrue counts for nothing.
 
-use latchkey_language::{Diagnostic, Rule, Span};
+use latchkey_language::Span;
 
 use super::changes::Changes;
-use super::flow::{Group, groups};
+use super::flow::{Aside, Group, groups};
 use super::truth::{Passed, each};
 use super::{Report, each_send, each_step};
 use crate::model::{
@@ -21,6 +21,7 @@ mod all_there;
 mod answer;
 mod lost;
 mod moments;
+mod outdated;
 mod pin;
 mod spent;
 mod story;
@@ -59,6 +60,20 @@ struct Use<'a> {
     span: Span,
     /// The test that asks for it, where one does.
     test: Option<Passed<'a>>,
+    /// The tests of the `when` that it is relied on within, where the call goes on behind.
+    when: Vec<Passed<'a>>,
+}
+
+impl<'a> Use<'a> {
+    fn new(fact: Fact<'a>, span: Span, test: Option<Passed<'a>>) -> Use<'a> {
+        Use { fact, span, test, when: Vec::new() }
+    }
+
+    /// That a read found something, or nothing.
+    fn found(binding: BindingId, there: bool, span: Span) -> Use<'a> {
+        let fact = if there { Fact::There(binding) } else { Fact::NotThere(binding) };
+        Use::new(fact, span, None)
+    }
 }
 
 /// A fact that may no longer hold, and who can see to that.
@@ -112,7 +127,7 @@ pub(super) fn check(model: &Model, report: &mut Report) {
             }
         }
         each_send(contract, |send, step| {
-            for diagnostic in outdated(model, contract, &changes, send) {
+            for diagnostic in outdated::tell(model, contract, &changes, send) {
                 report.raise(diagnostic, &step.waivers);
             }
         });
@@ -129,71 +144,6 @@ enum Act<'a> {
 /// Something that rests on facts, and the tests around it within its transaction.
 type Site<'a, 'g> = (Act<'a>, &'g [Passed<'a>]);
 
-/// What follows a send and rests on what was known then: by the time it runs, that may have changed.
-fn outdated(
-    model: &Model,
-    contract: &Contract,
-    changes: &Changes<'_>,
-    send: &Send,
-) -> Vec<Diagnostic> {
-    let mut told = Vec::new();
-    for kept in &send.record {
-        let ExprKind::Attribute(binding, name) = &kept.value.kind else { continue };
-        let fact = Fact::Attribute(*binding, name);
-        let culprits = culprits(model, contract, changes, &fact);
-        let blocks = [&send.accepted, &send.refused].into_iter().flatten();
-        let mut uses = blocks.filter_map(|block| relies_on(block, &kept.attribute));
-        if let (Some(culprit), Some(span)) = (culprits.first(), uses.next()) {
-            let shown = &kept.attribute;
-            let message = format!(
-                "what follows this send rests on `{shown}` as it was then, which may no longer hold"
-            );
-            let diagnostic = Diagnostic::new(Rule::Unpinned, send.span, message)
-                .other(span, "relied on here")
-                .why(format!(
-                    "by the time the queue has answered, `{}` may have changed `{name}`",
-                    culprit.id
-                ))
-                .help("`get` the item again there, and write `if unchanged`");
-            told.push(diagnostic);
-        }
-    }
-    told
-}
-
-/// Where a block relies on what was kept for it, other than by insisting on it.
-fn relies_on(block: &Contract, kept: &str) -> Option<Span> {
-    let input = block.inputs.position(|input| input.name == kept)?;
-    let mut found = None;
-    let mut look = |expr: &Expr| {
-        expr.walk(&mut |part| {
-            if matches!(part.kind, ExprKind::Input(other) if other == input) {
-                found = found.or(Some(part.span));
-            }
-        });
-    };
-    each_step(&block.steps, &mut |step| match &step.kind {
-        StepKind::Require(test, _) | StepKind::When(test, ..) | StepKind::Let(_, test) => {
-            look(test)
-        }
-        StepKind::Read(read) => match &read.what {
-            What::Get(key) => key.iter().for_each(|given| look(&given.value)),
-            What::Batch(batch) => batch.values().for_each(&mut look),
-            What::Query(query) => query.values().for_each(&mut look),
-            What::Part(_) => {}
-        },
-        StepKind::Write(leg) => {
-            let given = leg.key.iter().chain(&leg.values).chain(&leg.adds);
-            given.for_each(|given| look(&given.value));
-        }
-        StepKind::Send(send) => {
-            send.values.iter().map(|given| &given.value).chain(&send.at).for_each(&mut look);
-        }
-        _ => {}
-    });
-    found
-}
-
 /// Every fact a leg rests on.
 fn uses<'a>(
     model: &'a Model,
@@ -203,19 +153,19 @@ fn uses<'a>(
 ) -> Vec<Use<'a>> {
     let mut found = Vec::new();
     for passed in group.way.tests.iter().chain(guards) {
-        for atom in passed.atoms(&group.lets) {
-            collect(group, atom.test, Some(atom), &mut found);
-        }
+        tested(group, *passed, &mut found);
     }
     for (binding, there, span) in &group.way.found {
-        let fact = if *there { Fact::There(*binding) } else { Fact::NotThere(*binding) };
-        found.push(Use { fact, span: *span, test: None });
+        found.push(Use::found(*binding, *there, *span));
+    }
+    for aside in &group.way.asides {
+        beside(group, aside, &mut found);
     }
     for passed in guards {
         // Which items were found says what is written.
         if let (ExprKind::Binding(result), Kind::Page(_)) = (&passed.test.kind, &passed.test.of) {
             let fact = Fact::Items(*result, None);
-            found.push(Use { fact, span: passed.test.span, test: None });
+            found.push(Use::new(fact, passed.test.span, None));
         }
     }
     match act {
@@ -244,6 +194,34 @@ fn uses<'a>(
     found
 }
 
+/// The facts that a test asks for.
+fn tested<'a>(group: &Group<'a>, passed: Passed<'a>, found: &mut Vec<Use<'a>>) {
+    for atom in passed.atoms(&group.lets) {
+        collect(group, atom.test, Some(atom), found);
+    }
+}
+
+/// The facts that were tested within a `when` that does not end the call. Whether its block was entered is one, too:
+/// what did not have to pass the tests there might have to, by now.
+fn beside<'a>(group: &Group<'a>, aside: &Aside<'a>, found: &mut Vec<Use<'a>>) {
+    if aside.tests.is_empty() && aside.found.is_empty() {
+        return;
+    }
+    for (at, when) in aside.when.iter().enumerate() {
+        let from = found.len();
+        tested(group, *when, found);
+        tested(group, Passed { truth: !when.truth, ..*when }, found);
+        let around = aside.when.get(..at).unwrap_or_default();
+        found.iter_mut().skip(from).for_each(|used| used.when = around.to_vec());
+    }
+    let from = found.len();
+    for passed in &aside.tests {
+        tested(group, *passed, found);
+    }
+    found.extend(aside.found.iter().map(|(binding, there, at)| Use::found(*binding, *there, *at)));
+    found.iter_mut().skip(from).for_each(|used| used.when.clone_from(&aside.when));
+}
+
 /// The facts an expression asks for.
 fn collect<'a>(
     group: &Group<'a>,
@@ -253,8 +231,8 @@ fn collect<'a>(
 ) {
     each(&group.lets, expr, &mut |part| match &part.kind {
         ExprKind::Attribute(binding, name) => {
-            found.push(Use { fact: Fact::Attribute(*binding, name), span: part.span, test });
-            found.push(Use { fact: Fact::There(*binding), span: part.span, test });
+            found.push(Use::new(Fact::Attribute(*binding, name), part.span, test));
+            found.push(Use::new(Fact::There(*binding), part.span, test));
         }
         ExprKind::Present(thing) | ExprKind::Absent(thing) => {
             if let ExprKind::Binding(binding) = &thing.kind {
@@ -262,15 +240,15 @@ fn collect<'a>(
                 let truth = test.is_none_or(|passed| passed.truth);
                 let there = matches!(&part.kind, ExprKind::Present(_)) == truth;
                 let fact = if there { Fact::There(*binding) } else { Fact::NotThere(*binding) };
-                found.push(Use { fact, span: part.span, test: None });
+                found.push(Use::new(fact, part.span, None));
             }
         }
         ExprKind::Count(binding) => {
-            found.push(Use { fact: Fact::Items(*binding, None), span: part.span, test });
+            found.push(Use::new(Fact::Items(*binding, None), part.span, test));
         }
         ExprKind::CountBy(binding, name, _) | ExprKind::Sum(binding, name) => {
             let fact = Fact::Items(*binding, Some(name));
-            found.push(Use { fact, span: part.span, test: None });
+            found.push(Use::new(fact, part.span, None));
         }
         _ => {}
     });
@@ -290,10 +268,10 @@ fn taken_over<'a>(
         let given = leg.values.iter().any(|given| given.attribute == attribute.name);
         if !given && source.is_some_and(|source| source.attribute(&attribute.name).is_some()) {
             let fact = Fact::Attribute(of, &attribute.name);
-            found.push(Use { fact, span: leg.span, test: None });
+            found.push(Use::new(fact, leg.span, None));
         }
     }
-    found.push(Use { fact: Fact::There(of), span: leg.span, test: None });
+    found.push(Use::new(Fact::There(of), leg.span, None));
 }
 
 /// A write that moves its item in an index makes the whole key there anew. The parts that it does not set are as they
@@ -319,7 +297,7 @@ fn in_index_keys<'a>(model: &'a Model, leg: &'a Leg, found: &mut Vec<Use<'a>>) {
         }
         for part in parts.into_iter().filter(|part| !sets(part)) {
             let fact = Fact::Attribute(target, part);
-            found.push(Use { fact, span: index.span, test: None });
+            found.push(Use::new(fact, index.span, None));
         }
     }
 }
@@ -343,7 +321,7 @@ fn which_item<'a>(contract: &'a Contract, group: &Group<'a>, found: &mut Vec<Use
                 batch.values().for_each(|value| collect(group, value, None, found));
                 if let (Some((result, _)), Some(over)) = (batch.result(), batch.over()) {
                     let fact = Fact::Items(result, None);
-                    found.push(Use { fact, span: over.span, test: None });
+                    found.push(Use::new(fact, over.span, None));
                 }
             }
             What::Query(query) => {
@@ -375,7 +353,7 @@ fn kept_as<'a>(
         each(&group.lets, atom.test, &mut |part| {
             if let ExprKind::Stored(name) = &part.kind {
                 let fact = Fact::Attribute(binding, name);
-                found.push(Use { fact, span: part.span, test: Some(atom) });
+                found.push(Use::new(fact, part.span, Some(atom)));
             }
         });
     }

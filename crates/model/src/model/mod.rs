@@ -225,12 +225,8 @@ impl KeyShape {
     /// Whether all items of one key have one text for a part of another key: the key tells the attribute, or has the
     /// same form of it, or a longer part of the time.
     pub(crate) fn fixes(&self, part: &Hole) -> bool {
-        let prefix = |hole: &Hole| hole.format.and_then(Format::prefix);
-        let longer = |hole: &Hole| {
-            prefix(hole).is_some_and(|long| prefix(part).is_some_and(|short| short <= long))
-        };
         let mut holes = self.holes().filter(|hole| hole.attribute == part.attribute);
-        holes.any(|hole| !hole.is_lossy() || hole.format == part.format || longer(hole))
+        holes.any(|hole| hole.fixes(part.format))
     }
 }
 
@@ -291,6 +287,14 @@ impl Hole {
     /// Whether two values of the attribute can have the same text there.
     pub fn is_lossy(&self) -> bool {
         self.format.is_some_and(Format::is_lossy)
+    }
+
+    /// Whether two values that have the same text there have the same text in another form, too.
+    pub(crate) fn fixes(&self, form: Option<Format>) -> bool {
+        let prefix = |format: Option<Format>| format.and_then(Format::prefix);
+        let longer =
+            prefix(self.format).is_some_and(|long| prefix(form).is_some_and(|short| short <= long));
+        !self.is_lossy() || self.format == form || longer
     }
 }
 

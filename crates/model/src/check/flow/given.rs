@@ -3,9 +3,9 @@
 use latchkey_value::Format;
 
 use super::Group;
-use crate::check::truth::plain;
+use crate::check::truth::{Passed, plain};
 use crate::model::{
-    BindingId, EntityId, Expr, ExprKind, Given, Leg, Piece, PutMode, Query, Range, Template,
+    BindingId, EntityId, Expr, ExprKind, Given, Hole, Leg, Piece, PutMode, Query, Range, Template,
     TextPiece, Verb, What,
 };
 
@@ -17,24 +17,44 @@ impl<'a> Group<'a> {
         binding: BindingId,
         attribute: &str,
     ) -> Option<&'a Expr> {
-        let given = self.given_part(binding, attribute)?;
+        self.part_where(binding, attribute, &|hole| !hole.is_lossy())
+    }
+
+    /// What a part of the key of a binding's item was given as, for a part of another key that has the same attribute:
+    /// both have one text there, also where the key does not tell the attribute.
+    pub(in crate::check) fn part_as(&self, binding: BindingId, part: &Hole) -> Option<&'a Expr> {
+        self.part_where(binding, &part.attribute, &|hole| hole.fixes(part.format))
+    }
+
+    /// What a part of the key of a binding's item was given as, if the attribute has a fitting form in the key.
+    fn part_where(
+        &self,
+        binding: BindingId,
+        attribute: &str,
+        fits: &dyn Fn(&Hole) -> bool,
+    ) -> Option<&'a Expr> {
+        let has = |entity: EntityId| {
+            let mut holes = self.model.entities[entity].key.holes();
+            holes.any(|hole| hole.attribute == attribute && fits(hole))
+        };
         // What a put or an upsert is given, it writes.
         let written = |leg: &&Leg| {
             leg.result == Some(binding) && matches!(leg.verb, Verb::Put | Verb::Upsert)
         };
-        let told = match self.read_of(binding) {
-            Some((_, read)) => match &read.what {
-                // Which of its keys tells it, was seen to.
-                What::Query(_) | What::Part(_) => true,
-                What::Get(_) | What::Batch(_) => {
-                    self.model.entities[read.entity].key.tells(attribute)
-                }
-            },
-            None => self
-                .legs_with_result(binding)
-                .all(|leg| written(&leg) || self.model.entities[leg.entity].key.tells(attribute)),
+        let given = || self.given_part(binding, attribute);
+        let Some((_, read)) = self.read_of(binding) else {
+            let mut legs = self.legs_with_result(binding);
+            return given().filter(|_| legs.all(|leg| written(&leg) || has(leg.entity)));
         };
-        told.then_some(given)
+        let query = match &read.what {
+            What::Get(_) | What::Batch(_) => return given().filter(|_| has(read.entity)),
+            What::Query(query) => query,
+            What::Part(part) => match &self.read_of(part.of)?.1.what {
+                What::Query(query) => query,
+                _ => return None,
+            },
+        };
+        self.queried_where(read.entity, query, attribute, fits)
     }
 
     fn legs_with_result(&self, binding: BindingId) -> impl Iterator<Item = &'a Leg> {
@@ -74,24 +94,49 @@ impl<'a> Group<'a> {
         query: &'a Query,
         name: &str,
     ) -> Option<&'a Expr> {
-        let entity = &self.model.entities[entity];
-        let shape = entity.place(query.by)?;
+        self.queried_where(entity, query, name, &|hole| !hole.is_lossy())
+    }
+
+    /// The same for a part of another key that has the same attribute: both have one text there.
+    pub(in crate::check) fn queried_as(
+        &self,
+        entity: EntityId,
+        query: &'a Query,
+        part: &Hole,
+    ) -> Option<&'a Expr> {
+        self.queried_where(entity, query, &part.attribute, &|hole| hole.fixes(part.format))
+    }
+
+    fn queried_where(
+        &self,
+        entity: EntityId,
+        query: &'a Query,
+        name: &str,
+        fits: &dyn Fn(&Hole) -> bool,
+    ) -> Option<&'a Expr> {
+        let shape = self.model.entities[entity].place(query.by)?;
+        let wanted = |hole: &Hole| hole.attribute == name && fits(hole);
         let partition = query.partition.as_ref();
-        let partition = partition.and_then(|text| self.hole(&shape.partition, text, name));
+        let partition = partition.and_then(|text| self.hole(&shape.partition, text, &wanted));
         partition.or_else(|| match &query.range {
-            Range::Equal(text) => self.hole(&shape.sort, text, name),
+            Range::Equal(text) => self.hole(&shape.sort, text, &wanted),
             _ => None,
         })
     }
 
-    /// The value that a text has where a template has an attribute, if both have the same literal parts.
-    fn hole(&self, template: &Template, text: &'a Expr, name: &str) -> Option<&'a Expr> {
+    /// The value that a text has where a template has a wanted part, if both have the same literal parts.
+    fn hole(
+        &self,
+        template: &Template,
+        text: &'a Expr,
+        wanted: &dyn Fn(&Hole) -> bool,
+    ) -> Option<&'a Expr> {
         let text = plain(&self.lets, text);
         // Of several partitions, nobody knows in which an item was found.
         let known = |value: &&Expr| !matches!(value.kind, ExprKind::Through(_));
         let ExprKind::Text(pieces) = &text.kind else {
             // A key that is one value, and is given as one.
-            let alone = template.alone().filter(|hole| hole.attribute == name);
+            let alone = template.alone().filter(|hole| wanted(hole));
             return alone.map(|_| text).filter(known);
         };
         let mut found = None;
@@ -103,8 +148,7 @@ impl<'a> Group<'a> {
                     let plain = |format: Option<Format>| {
                         format.filter(|format| !matches!(format, Format::Padded(_)))
                     };
-                    let whole = !hole.is_lossy() && plain(hole.format) == plain(*format);
-                    if hole.attribute == name && whole {
+                    if wanted(hole) && plain(hole.format) == plain(*format) {
                         found = Some(value);
                     }
                 }
@@ -112,6 +156,29 @@ impl<'a> Group<'a> {
             }
         }
         found.filter(known).filter(|_| template.pieces.len() == pieces.len())
+    }
+
+    /// Whether two values have one text in a part of a key: they are equal, or the items that they are of were asked for
+    /// by equal ones.
+    pub(in crate::check) fn equal_as(
+        &self,
+        guards: &[Passed<'a>],
+        part: &Hole,
+        a: &'a Expr,
+        b: &'a Expr,
+    ) -> bool {
+        let as_given = |expr: &'a Expr| {
+            let mut expr = self.origin(expr);
+            // A read names only what is above it, so this ends.
+            while let ExprKind::Attribute(binding, name) = &expr.kind
+                && let Some(given) =
+                    self.part_where(*binding, name, &|hole| hole.fixes(part.format))
+            {
+                expr = self.origin(given);
+            }
+            expr
+        };
+        self.equal(guards, a, b) || self.equal(guards, as_given(a), as_given(b))
     }
 
     /// An expression as it was first given: a part of an item's key is what the item was asked for by.

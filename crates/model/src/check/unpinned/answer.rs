@@ -146,21 +146,17 @@ pub(super) fn shown_facts<'a>(
         let names = attributes.map(|attribute| attribute.name.as_str());
         let names = names
             .filter(|name| answer.fields.is_empty() || answer.fields.iter().any(|it| it == name));
-        facts.extend(names.map(|name| Use {
-            fact: Fact::Attribute(binding, name),
-            span: group.step.span,
-            test: None,
-        }));
+        let shown = |name| Use::new(Fact::Attribute(binding, name), group.step.span, None);
+        facts.extend(names.map(shown));
     }
     for given in &answer.with {
         collect(group, &given.value, None, &mut facts);
         // A list shows all attributes of its items.
         if let (ExprKind::Binding(list), Kind::Page(entity)) = (&given.value.kind, &given.value.of)
         {
-            facts.extend(model.entities[*entity].attributes.iter().map(|attribute| Use {
-                fact: Fact::Attribute(*list, &attribute.name),
-                span: given.span,
-                test: None,
+            let attributes = model.entities[*entity].attributes.iter();
+            facts.extend(attributes.map(|attribute| {
+                Use::new(Fact::Attribute(*list, &attribute.name), given.span, None)
             }));
         }
     }
@@ -200,7 +196,7 @@ fn removed_twice<'a>(
             placed.leg.verb == Verb::Delete && group.is_on(placed.leg, *binding)
         };
         let leg = group.legs.iter().find(on_it)?.leg;
-        let used = Use { fact: Fact::There(*binding), span: *span, test: None };
+        let used = Use::new(Fact::There(*binding), *span, None);
         if held(model, contract, group, &[], &used) != Pin::Nothing {
             return None;
         }

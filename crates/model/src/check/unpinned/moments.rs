@@ -5,28 +5,37 @@
 //! changes both does it, and so do two of which the second goes by what the first has written. A query, and a batch, can
 //! be of two moments by itself: it may see a part of a transaction. What a commit pins is looked at when it is made.
 
+mod again;
+mod order;
 mod who;
 
 use std::cell::OnceCell;
 use std::cmp::Ordering;
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 
 use latchkey_language::{Diagnostic, Rule, Span};
 
+use self::order::Order;
 use self::who::{goes_by, is_seen_in_part, legs_on, makes_both, points};
 use super::answer::{by, shown_facts};
 use super::pin::{Pin, held};
 use super::story::named;
-use super::{Changes, Fact, Report, Use, collect, culprits, entity_of, which_item};
+use super::{Changes, Fact, Report, Use, beside, collect, culprits, entity_of, tested, which_item};
 use crate::check::flow::{Group, groups, moments};
 use crate::check::truth::{Passed, plain};
 use crate::model::{
-    BindingId, Contract, EntityId, Expr, ExprKind, FailureKind, Kind, Model, OnFailure, Part, Read,
-    Step, StepKind, Strong, What, each_step,
+    BindingId, Contract, EntityId, Expr, ExprKind, FailureKind, Kind, Leg, Model, OnFailure, Part,
+    Read, Step, StepKind, Strong, What, each_step,
 };
 
 pub(super) fn check<'a>(model: &'a Model, changes: &Changes<'a>, report: &mut Report) {
-    let search = Search { model, changes, transactions: OnceCell::new() };
+    let search = Search {
+        model,
+        changes,
+        transactions: OnceCell::new(),
+        order: OnceCell::new(),
+        legs: OnceCell::new(),
+    };
     for contract in &model.contracts {
         let mut told: HashSet<Span> = HashSet::new();
         for group in moments(model, contract) {
@@ -67,6 +76,8 @@ struct Told<'a> {
 enum Culprit<'a> {
     One(&'a Contract),
     Two(&'a Contract, &'a Contract),
+    /// The first changes the first, the last the second, and each comes after the one before it.
+    Chain(Vec<&'a Contract>),
 }
 
 struct Search<'a, 'c> {
@@ -74,6 +85,10 @@ struct Search<'a, 'c> {
     changes: &'c Changes<'a>,
     /// All writes of the document, once someone asks for them.
     transactions: OnceCell<Vec<(&'a Contract, Group<'a>)>>,
+    /// Which calls come after which, once someone asks for it.
+    order: OnceCell<Order<'a>>,
+    /// All writes of each entity, once someone asks for them.
+    legs: OnceCell<HashMap<EntityId, Vec<(&'a Contract, &'a Leg)>>>,
 }
 
 impl<'a> Search<'a, '_> {
@@ -121,10 +136,18 @@ impl<'a> Search<'a, '_> {
         first: &Seen<'a, '_>,
         second: &Seen<'a, '_>,
     ) -> Option<Culprit<'a>> {
+        // Nobody goes through both blocks of a `when`.
+        let is_other =
+            |a: &Passed<'a>, b: &Passed<'a>| std::ptr::eq(a.test, b.test) && a.truth != b.truth;
+        let (one, other) = (&first.used.when, &second.used.when);
+        if one.iter().any(|a| other.iter().any(|b| is_other(a, b))) {
+            return None;
+        }
         match first.at.cmp(&second.at) {
             Ordering::Less
                 if !first.read.is_with(second.read)
-                    && !self.is_read_again(group, first, second) =>
+                    && !self.is_read_again(group, first, second)
+                    && !self.is_kept(group, first, second) =>
             {
                 self.between(contract, group, first, second)
             }
@@ -141,21 +164,24 @@ impl<'a> Search<'a, '_> {
         let same = |failure: Option<&OnFailure>| {
             failure.and_then(problem).is_some_and(|other| refusal == Some(other))
         };
-        for passed in &group.way.tests {
-            if passed.truth && same(failure_of(contract, passed.test)) {
-                continue;
-            }
-            for atom in passed.atoms(&group.lets) {
-                collect(group, atom.test, Some(atom), &mut found);
+        let is_said = |passed: &Passed<'a>| passed.truth && same(failure_of(contract, passed.test));
+        for passed in group.way.tests.iter().filter(|passed| !is_said(passed)) {
+            tested(group, *passed, &mut found);
+        }
+        let is_answered = |binding: BindingId, there: bool| {
+            let read = group.read_of(binding).map(|(_, read)| read);
+            there && same(read.and_then(|read| read.failure.as_ref()))
+        };
+        for (binding, there, span) in &group.way.found {
+            if !is_answered(*binding, *there) {
+                found.push(Use::found(*binding, *there, *span));
             }
         }
-        for (binding, there, span) in &group.way.found {
-            let read = group.read_of(*binding).map(|(_, read)| read);
-            if *there && same(read.and_then(|read| read.failure.as_ref())) {
-                continue;
-            }
-            let fact = if *there { Fact::There(*binding) } else { Fact::NotThere(*binding) };
-            found.push(Use { fact, span: *span, test: None });
+        for aside in &group.way.asides {
+            let mut aside = aside.clone();
+            aside.tests.retain(|passed| !is_said(passed));
+            aside.found.retain(|(binding, there, _)| !is_answered(*binding, *there));
+            beside(group, &aside, &mut found);
         }
         if let StepKind::Return(answer) = &group.step.kind {
             found.extend(shown_facts(self.model, contract, group, answer));
@@ -171,7 +197,7 @@ impl<'a> Search<'a, '_> {
                     Kind::Item(_) => Fact::There(binding),
                     _ => continue,
                 };
-                found.push(Use { fact, span: group.step.span, test: None });
+                found.push(Use::new(fact, group.step.span, None));
             }
         }
         for failure in group.step.failures() {
@@ -193,10 +219,13 @@ impl<'a> Search<'a, '_> {
     ) -> Option<Culprit<'a>> {
         let breaks = self.breaks(contract, first);
         let mut makes = self.makes(contract, second);
-        if let Some(name) = points(first.read, second.read) {
-            // What an item points to was made with the item, or with that value of it.
-            makes.retain(|other| !makes_both(other, (first.read.entity, name), second.read.entity));
+        for reading in group.way.readings.iter().take(second.at) {
+            let Some(name) = points(reading.read, second.read) else { continue };
+            // What an item points to was made with the item, or with that value of it, before that was read.
+            let from = (reading.read.entity, name);
+            makes.retain(|other| !makes_both(other, from, second.read.entity));
         }
+        self.drop_refuted(contract, group, second, &mut makes);
         let entity = entity_of(contract, first.used.fact.binding())?;
         let is_one = self.is_one_item(group, first.read, second.read);
         let kept = || self.changes.removal(entity).is_empty();
@@ -216,53 +245,13 @@ impl<'a> Search<'a, '_> {
             let touched = goes_by(other, entity, removed);
             touched > usize::from(two)
         });
-        let then = follows.next()?;
-        breaks.first().map(|one| Culprit::Two(one, then))
-    }
-
-    /// Whether two reads are of one item.
-    fn is_one_item(&self, group: &Group<'a>, a: &'a Read, b: &'a Read) -> bool {
-        let names = self.model.entities[a.entity].key.attributes();
-        a.entity == b.entity
-            && names.into_iter().all(|name| {
-                let part = |read: &Read| group.given_part(read.binding?, name);
-                part(a).zip(part(b)).is_some_and(|(a, b)| group.equal(&[], a, b))
-            })
-    }
-
-    /// Whether the item of the first fact is read once more with the second, and is still so.
-    fn is_read_again(
-        &self,
-        group: &Group<'a>,
-        first: &Seen<'a, '_>,
-        second: &Seen<'a, '_>,
-    ) -> bool {
-        let binding = first.used.fact.binding();
-        let key = &self.model.entities[first.read.entity].key;
-        let is_it = |read: &&'a Read| {
-            !std::ptr::eq(*read, first.read)
-                && (read.is_with(second.read) || std::ptr::eq(*read, second.read))
-                && self.is_one_item(group, first.read, read)
-        };
-        let mut again = group.way.reads.iter().map(|(read, _)| *read).filter(|read| is_it(read));
-        let is_there = |item: BindingId| {
-            let mut found = group.way.found.iter();
-            found.any(|(other, there, _)| *other == item && *there)
-        };
-        again.any(|read| match (&first.used.fact, read.binding) {
-            (_, None) | (Fact::NotThere(_) | Fact::Items(..), _) => false,
-            (Fact::There(_), Some(item)) => is_there(item),
-            (Fact::Attribute(_, name), Some(item)) if key.tells(name) => is_there(item),
-            (Fact::Attribute(_, name), Some(item)) => {
-                let is = |expr: &Expr, of: BindingId| {
-                    matches!(&plain(&group.lets, expr).kind, ExprKind::Attribute(other, attribute)
-                        if *other == of && attribute == name)
-                };
-                group.known(&[]).iter().filter_map(Passed::equality).any(|(a, b)| {
-                    (is(a, binding) && is(b, item)) || (is(b, binding) && is(a, item))
-                })
-            }
-        })
+        if let Some(then) = follows.next() {
+            return breaks.first().map(|one| Culprit::Two(one, then));
+        }
+        let order = self.order.get_or_init(|| Order::new(self.model));
+        let two = two.then_some(entity);
+        let mut chains = breaks.iter().filter_map(|one| order.chain(one, two, &makes));
+        chains.next().map(Culprit::Chain)
     }
 
     /// Who can make a fact untrue that a read has found.
@@ -379,6 +368,14 @@ impl<'a> Search<'a, '_> {
                 by(contract, one),
                 by(contract, then)
             ),
+            Culprit::Chain(all) => {
+                let names: Vec<String> = all.iter().map(|one| by(contract, one)).collect();
+                format!(
+                    "between the two reads may come {}, each bound to come after the one before it; the first changes \
+                     the first, and the last the second",
+                    names.join(", then ")
+                )
+            }
         };
         diagnostic
             .why(format!("{happens}: no order of the calls gives the answer that comes of it"))
@@ -432,8 +429,8 @@ fn moment<'a>(group: &Group<'a>, binding: BindingId) -> Option<(usize, &'a Read)
         _ => (at, read),
     };
     // What was read before the last commit is of another unit.
-    let (_, before) = group.way.reads.get(at)?;
-    (*before == group.way.written.len()).then_some((at, read))
+    let reading = group.way.readings.get(at)?;
+    group.way.is_of_unit(reading).then_some((at, read))
 }
 
 /// The status and the code of a refusal that shows nothing else.

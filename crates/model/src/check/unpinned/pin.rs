@@ -46,7 +46,18 @@ pub(super) fn held<'a>(
     used: &Use<'a>,
 ) -> Pin {
     let binding = used.fact.binding();
-    let sure = || group.legs.iter().filter(|other| within(guards, &other.guards));
+    // What was tested within a `when` is pinned by a leg within the same test.
+    let is_asked = |test: &Passed<'a>| {
+        used.when
+            .iter()
+            .any(|other| other.truth == test.truth && group.alike(other.test, test.test, None))
+    };
+    let sure = || {
+        group.legs.iter().filter(|other| {
+            let own = other.guards.iter().copied().filter(|test| !is_asked(test));
+            within(guards, &own.collect::<Vec<_>>())
+        })
+    };
     if is_guarded(model, contract, (group, guards), binding, || sure().map(|other| other.leg)) {
         return Pin::Whole;
     }
@@ -300,13 +311,12 @@ fn is_guarded<'a, L: Iterator<Item = &'a Leg>>(
         return false;
     }
     let its_own = |read: BindingId| {
-        guard.key.attributes().iter().all(|name| {
-            let parts =
-                beside.iter().map(|(entity, query)| group.queried_part(*entity, query, name));
-            let mut parts = parts.chain([group.key_part(binding, name)]);
+        guard.key.holes().all(|hole| {
+            let parts = beside.iter().map(|(entity, query)| group.queried_as(*entity, query, hole));
+            let mut parts = parts.chain([group.part_as(binding, hole)]);
             parts.all(|part| {
-                let of_guard = group.key_part(read, name);
-                of_guard.zip(part).is_some_and(|(a, b)| group.equal(guards, a, b))
+                let of_guard = group.part_as(read, hole);
+                of_guard.zip(part).is_some_and(|(a, b)| group.equal_as(guards, hole, a, b))
             })
         })
     };
@@ -318,7 +328,7 @@ fn is_guarded<'a, L: Iterator<Item = &'a Leg>>(
             leg.target == Some(read) && unchanged.any(|test| test.truth)
         })
     };
-    let before = group.way.reads.iter().take(at).map(|(read, _)| read);
+    let before = group.way.readings.iter().take(at).map(|reading| reading.read);
     let mut before = before.filter(|read| read.entity == id);
     guard.counter().is_some()
         && before.any(|read| read.binding.is_some_and(|read| its_own(read) && held(read)))

@@ -4,7 +4,8 @@ use std::collections::HashSet;
 
 use crate::check::flow::Group;
 use crate::model::{
-    Contract, EntityId, ExprKind, Leg, Model, PutMode, Read, StepKind, Verb, What, each_step,
+    Contract, EntityId, ExprKind, FailureKind, Leg, Model, OnFailure, PutMode, Read, StepKind,
+    Verb, What, each_step,
 };
 
 /// How many items of an entity a contract goes by that can come after another which has written one. A contract that
@@ -13,9 +14,8 @@ pub(super) fn goes_by(contract: &Contract, entity: EntityId, removed: bool) -> u
     let mut found = 0;
     each_step(&contract.steps, &mut |step| match &step.kind {
         StepKind::Read(read) => {
-            let needs = matches!(read.what, What::Get(_)) && read.failure.is_some();
             let many = !matches!(read.what, What::Get(_));
-            if read.entities().any(|other| other == entity) && !(removed && needs) {
+            if read.entities().any(|other| other == entity) && !(removed && needs(read)) {
                 found += 1 + usize::from(many);
             }
         }
@@ -31,6 +31,12 @@ pub(super) fn goes_by(contract: &Contract, entity: EntityId, removed: bool) -> u
         _ => {}
     });
     found
+}
+
+/// Whether a call does not go on where a read finds nothing.
+pub(super) fn needs(read: &Read) -> bool {
+    let goes_on = |failure: &OnFailure| matches!(failure.kind, FailureKind::Steps(_));
+    matches!(read.what, What::Get(_)) && read.failure.as_ref().is_some_and(|it| !goes_on(it))
 }
 
 /// How many items of an entity a contract writes.
