@@ -7,6 +7,7 @@ mod answers;
 mod cached;
 mod ends;
 mod examples;
+mod facts;
 mod guards;
 mod honest;
 mod keys;

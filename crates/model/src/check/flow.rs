@@ -19,6 +19,8 @@ use latchkey_language::Span;
 pub(super) struct Way<'a> {
     /// What every `allow` asked.
     pub(super) allows: Vec<&'a Expr>,
+    /// The tests of rights: what every `allow` asked, and every `require … else 403`.
+    pub(super) rights: Vec<&'a Expr>,
     /// The tests, and how they came out.
     pub(super) tests: Vec<Passed<'a>>,
     /// The reads, in order, each with how many of the writes came before it.
@@ -27,6 +29,16 @@ pub(super) struct Way<'a> {
     pub(super) found: Vec<(BindingId, bool, Span)>,
     /// The writes that may have happened.
     pub(super) written: Vec<&'a Leg>,
+    /// The blocks of each `when` that lead back to here: what has happened if its test came out so.
+    pub(super) branches: Vec<Rc<Branch<'a>>>,
+}
+
+/// A block of a `when`, at its end.
+pub(super) struct Branch<'a> {
+    /// The test of the `when`, and how it came out.
+    pub(super) test: Passed<'a>,
+    /// The way through the block to its end, without the branches before it.
+    pub(super) way: Way<'a>,
 }
 
 /// Writes that happen together, and the way to them.
@@ -151,10 +163,12 @@ impl<'a> Walk<'a> {
                         self.end(step, Vec::new(), &refused);
                     }
                     way.allows.push(test);
+                    way.rights.push(test);
                     way.pass(test, true);
                 }
                 StepKind::Require(test, failure) | StepKind::Match(test, failure) => {
                     self.failed(step, failure.as_ref(), &way, &[], |way| way.pass(test, false));
+                    way.rights.extend(failure.iter().filter(|it| it.forbids()).map(|_| test));
                     way.pass(test, true);
                 }
                 StepKind::When(test, yes, no) => self.when(test, yes, no, &mut way),
@@ -192,19 +206,25 @@ impl<'a> Walk<'a> {
     fn when(&mut self, test: &'a Expr, yes: &'a [Step], no: &'a [Step], way: &mut Way<'a>) {
         let mut written = Vec::new();
         let mut known = Vec::new();
+        let mut branches = Vec::new();
         for (block, truth) in [(yes, true), (no, false)] {
             let mut inner = way.clone();
             inner.pass(test, truth);
-            let inner = self.steps(block, inner);
+            let mut inner = self.steps(block, inner);
             // Where one way ends the call, what follows has gone the other.
             if ends(block) {
                 let after = way.written.len();
                 known.push(Passed { after, ..Passed::new(test, !truth) });
-            } else {
-                written.extend(inner.written.into_iter().skip(way.written.len()));
+                continue;
+            }
+            written.extend(inner.written.iter().skip(way.written.len()).copied());
+            if !block.is_empty() {
+                inner.branches.clear();
+                branches.push(Rc::new(Branch { test: Passed::new(test, truth), way: inner }));
             }
         }
         way.tests.extend(known);
+        way.branches.extend(branches);
         self.wrote(way, written);
     }
 

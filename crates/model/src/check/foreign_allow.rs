@@ -4,7 +4,9 @@
 //! equal to one, the attributes of a tied item, and an item whose attribute is the key of a tied one. Looks at
 //! contracts, and through what they send at workers: a worker has no caller of its own.
 
+mod beside;
 mod beyond;
+mod grant;
 mod loose;
 mod tie;
 
@@ -17,8 +19,8 @@ use super::Report;
 use super::flow::{Group, is_stored, places};
 use super::truth::{Passed, plain};
 use crate::model::{
-    Contract, EntityId, Expr, ExprKind, FailureKind, Given, Kind, Leg, Model, Op, PutMode,
-    StepKind, Verb, Waiver, What,
+    Contract, EntityId, Expr, ExprKind, FailureKind, Given, Kind, Leg, Model, OnFailure, Op,
+    PutMode, StepKind, Verb, Waiver, What,
 };
 use crate::types::Type;
 use beyond::{Sending, is_put_beyond};
@@ -250,9 +252,7 @@ fn sides<'a>(group: &Group<'a>, test: &'a Expr) -> Vec<Option<Vec<Passed<'a>>>> 
 /// test of rights, whatever the `allow` says.
 fn is_refused_before(group: &Group<'_>) -> bool {
     group.way.reads.iter().any(|(read, _)| {
-        let forbids = read.failure.as_ref().is_some_and(|failure| {
-            matches!(failure.kind, FailureKind::Problem { status: 403, .. })
-        });
+        let forbids = read.failure.as_ref().is_some_and(OnFailure::forbids);
         let What::Get(key) = &read.what else { return false };
         forbids
             && key.iter().any(|given| matches!(group.origin(&given.value).kind, ExprKind::CallerId))

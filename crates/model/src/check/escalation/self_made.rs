@@ -11,8 +11,7 @@ use crate::check::flow::lets;
 use crate::check::truth::{Lets, Supposed, each, plain, truth_word};
 use crate::check::{each_read, each_step};
 use crate::model::{
-    BindingId, Contract, EntityId, Expr, ExprKind, FailureKind, Given, InputId, Model, StepKind,
-    Verb, What,
+    BindingId, Contract, EntityId, Expr, ExprKind, Given, InputId, Model, StepKind, Verb, What,
 };
 
 /// A test of rights that asks for an attribute of an item of the caller. That the item is there says less: where
@@ -58,11 +57,7 @@ fn rights(contract: &Contract) -> Vec<&Expr> {
     let mut found = Vec::new();
     each_step(&contract.steps, &mut |step| match &step.kind {
         StepKind::Allow(test) => found.push(test),
-        StepKind::Require(test, Some(failure))
-            if matches!(failure.kind, FailureKind::Problem { status: 403, .. }) =>
-        {
-            found.push(test);
-        }
+        StepKind::Require(test, Some(failure)) if failure.forbids() => found.push(test),
         _ => {}
     });
     found

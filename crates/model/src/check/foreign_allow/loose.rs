@@ -10,10 +10,10 @@ use latchkey_language::Span;
 
 use super::tie::{Tied, tied_beside};
 use super::ways;
-use crate::check::flow::{Group, groups};
+use crate::check::flow::{Group, Placed, groups};
 use crate::check::truth::Passed;
 use crate::model::{
-    Contract, EntityId, Expr, ExprKind, Given, Kind, Leg, Model, QueueId, Send, TextPiece, Verb,
+    Contract, EntityId, Expr, ExprKind, Given, Kind, Model, QueueId, Send, TextPiece, Verb,
 };
 use crate::types::Type;
 
@@ -140,7 +140,7 @@ impl<'a> Body<'a> {
             for way in ways {
                 for placed in &group.legs {
                     let tied = tied_beside(start.clone(), group, &placed.guards, way);
-                    Stored { group, tied }.leg(placed.leg, &mut found);
+                    Stored { group, tied }.leg(placed, &mut found);
                 }
                 for sent in &group.sends {
                     let tied = tied_beside(start.clone(), group, &sent.guards, way);
@@ -179,18 +179,20 @@ fn everyones<'a>(group: &Group<'a>) -> Vec<Vec<Passed<'a>>> {
 }
 
 /// What a write or a send stores, where some things are tied.
-struct Stored<'a, 'g> {
-    group: &'g Group<'a>,
-    tied: Tied<'a>,
+pub(super) struct Stored<'a, 'g> {
+    pub(super) group: &'g Group<'a>,
+    pub(super) tied: Tied<'a>,
 }
 
 impl<'a> Stored<'a, '_> {
-    fn leg(&self, leg: &'a Leg, found: &mut Vec<(Spot<'a>, Span)>) {
+    fn leg(&self, placed: &Placed<'a>, found: &mut Vec<(Spot<'a>, Span)>) {
+        let leg = placed.leg;
         let makes = matches!(leg.verb, Verb::Put | Verb::Upsert);
         let entity = &self.group.model.entities[leg.entity];
-        let values = leg.values.iter().filter(|given| given.is_whole());
-        let given = leg.key.iter().filter(|_| makes).chain(values);
-        for given in given.filter(|given| !self.is_safe(&given.value)) {
+        let is_key = |given: &&Given| leg.key.iter().any(|part| part.attribute == given.attribute);
+        let values = leg.values.iter().filter(|given| given.is_whole() && !is_key(given));
+        let key = leg.key.iter().filter(|given| makes && !self.is_granted(placed, given));
+        for given in key.chain(values).filter(|given| !self.is_safe(&given.value)) {
             if entity.attribute(&given.attribute).is_some_and(|it| can_name(&it.kind)) {
                 found.push((Spot::Attribute(leg.entity, &given.attribute), given.span));
             }
