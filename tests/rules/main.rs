@@ -18,6 +18,7 @@ mod page;
 mod parts;
 mod planted;
 mod ranges;
+mod rights;
 mod ten;
 mod traps;
 mod values;

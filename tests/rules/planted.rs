@@ -47,7 +47,7 @@ fn blocks(path: &Path) -> Vec<Block> {
 }
 
 /// Writes the facts that every contract and worker states.
-fn with_facts(text: &str) -> String {
+pub(crate) fn with_facts(text: &str) -> String {
     let (mut whole, mut needs) = (String::new(), false);
     for line in text.lines() {
         needs |= line.starts_with("contract ") || line.starts_with("worker ");
