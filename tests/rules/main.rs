@@ -11,6 +11,7 @@ mod facts;
 mod guards;
 mod honest;
 mod keys;
+mod left;
 mod lists;
 mod load;
 mod nearly;

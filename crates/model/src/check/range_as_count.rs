@@ -280,7 +280,7 @@ impl<'a> Decisions<'a> {
 }
 
 /// The comparison with its sides exchanged.
-fn turned(op: Op) -> Op {
+pub(super) fn turned(op: Op) -> Op {
     match op {
         Op::Less => Op::Greater,
         Op::LessOrEqual => Op::GreaterOrEqual,
