@@ -19,7 +19,7 @@ pub(super) fn is_ranked<'a>(group: &Group<'a>, item: BindingId, key: &'a [Given]
 }
 
 /// Whether a value is the caller's id, or was found to be the caller's.
-fn is_callers<'a>(group: &Group<'a>, value: &'a Expr) -> bool {
+pub(super) fn is_callers<'a>(group: &Group<'a>, value: &'a Expr) -> bool {
     let is_id = |value: &'a Expr| matches!(group.origin(value).kind, ExprKind::CallerId);
     is_id(value)
         || group.known(&[]).iter().any(|passed| match (&passed.test.kind, passed.truth) {

@@ -19,7 +19,7 @@ use crate::types::Type;
 
 /// Where a value is kept: in an attribute, in a field of a message, or for what follows a send.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
-enum Spot<'a> {
+pub(super) enum Spot<'a> {
     Attribute(EntityId, &'a str),
     Field(QueueId, &'a str),
     Record(&'a str, &'a str),
@@ -27,7 +27,11 @@ enum Spot<'a> {
 
 /// What is loose, and where it was written so.
 #[derive(Clone, Default)]
-pub(super) struct Loose<'a>(HashMap<Spot<'a>, Span>);
+pub(super) struct Loose<'a> {
+    spots: HashMap<Spot<'a>, Span>,
+    /// An entity whose keys say nothing, whatever is asked of its items.
+    mute: Option<EntityId>,
+}
 
 impl<'a> Loose<'a> {
     /// Finds what is loose in a document.
@@ -37,7 +41,7 @@ impl<'a> Loose<'a> {
         let mut open: VecDeque<&Body<'a>> = bodies.iter().collect();
         while let Some(body) = open.pop_front() {
             for (spot, span) in body.loosens(&loose) {
-                if Rc::make_mut(&mut loose).0.insert(spot, span).is_some() {
+                if Rc::make_mut(&mut loose).spots.insert(spot, span).is_some() {
                     continue;
                 }
                 for other in bodies.iter().filter(|other| other.asks(spot)) {
@@ -52,15 +56,35 @@ impl<'a> Loose<'a> {
 
     /// Whether an attribute is loose.
     pub(super) fn has(&self, entity: EntityId, name: &'a str) -> bool {
-        self.0.contains_key(&Spot::Attribute(entity, name))
+        self.spots.contains_key(&Spot::Attribute(entity, name))
+    }
+
+    /// Whether the keys of an entity say nothing, whatever is asked of its items.
+    pub(super) fn is_mute(&self, entity: EntityId) -> bool {
+        self.mute == Some(entity)
+    }
+
+    /// The same, where the keys of an entity say nothing.
+    pub(super) fn without_keys(&self, model: &'a Model, entity: EntityId) -> Loose<'a> {
+        let (mut spots, of) = (self.spots.clone(), &model.entities[entity]);
+        let keys = of.key.attributes().into_iter();
+        spots.extend(keys.map(|name| (Spot::Attribute(entity, name), of.span)));
+        Loose { spots, mute: Some(entity) }
+    }
+
+    /// The same, with some more that is loose.
+    pub(super) fn with(&self, more: impl Iterator<Item = (Spot<'a>, Span)>) -> Loose<'a> {
+        let mut with = self.clone();
+        with.spots.extend(more);
+        with
     }
 
     /// Each loose attribute of some entities, the place where it is written so, and what is loose without it.
     pub(super) fn without_each(&self, of: &[EntityId]) -> Vec<(&'a str, Span, Rc<Loose<'a>>)> {
-        let found = self.0.iter().filter_map(|(spot, span)| match spot {
+        let found = self.spots.iter().filter_map(|(spot, span)| match spot {
             Spot::Attribute(entity, name) if of.contains(entity) => {
                 let mut others = self.clone();
-                others.0.remove(spot);
+                others.spots.remove(spot);
                 Some((*name, *span, Rc::new(others)))
             }
             _ => None,
@@ -73,22 +97,22 @@ impl<'a> Loose<'a> {
 
 /// What something runs for.
 #[derive(Clone, Copy)]
-enum Start<'a> {
+pub(super) enum Start<'a> {
     Caller,
     Queue(QueueId),
     Send(&'a str),
 }
 
 /// Something that writes, and the ways to its writes.
-struct Body<'a> {
+pub(super) struct Body<'a> {
     contract: &'a Contract,
-    start: Start<'a>,
-    places: Vec<(Group<'a>, Vec<Vec<Passed<'a>>>)>,
+    pub(super) start: Start<'a>,
+    pub(super) places: Vec<(Group<'a>, Vec<Vec<Passed<'a>>>)>,
     /// The entities whose items it has.
-    entities: HashSet<EntityId>,
+    pub(super) entities: HashSet<EntityId>,
 }
 
-fn bodies(model: &Model) -> Vec<Body<'_>> {
+pub(super) fn bodies(model: &Model) -> Vec<Body<'_>> {
     let workers = model.workers.iter().flat_map(|worker| {
         let both = [Some(&worker.body), worker.dead.as_ref()];
         both.into_iter().flatten().map(|body| (body, Start::Queue(worker.queue)))
@@ -148,12 +172,12 @@ impl<'a> Body<'a> {
                 }
             }
         }
-        found.retain(|(spot, _)| !loose.0.contains_key(spot));
+        found.retain(|(spot, _)| !loose.spots.contains_key(spot));
         found
     }
 
     /// What is tied when it begins.
-    fn tied(&self, loose: &Rc<Loose<'a>>) -> Tied<'a> {
+    pub(super) fn tied(&self, loose: &Rc<Loose<'a>>) -> Tied<'a> {
         let mut tied = Tied::beside(loose);
         for (id, input) in self.contract.inputs.enumerate() {
             let spot = match self.start {
@@ -161,7 +185,7 @@ impl<'a> Body<'a> {
                 Start::Queue(queue) => Spot::Field(queue, &input.name),
                 Start::Send(send) => Spot::Record(send, &input.name),
             };
-            if !loose.0.contains_key(&spot) {
+            if !loose.spots.contains_key(&spot) {
                 tied.inputs.push(id);
             }
         }
@@ -185,7 +209,7 @@ pub(super) struct Stored<'a, 'g> {
 }
 
 impl<'a> Stored<'a, '_> {
-    fn leg(&self, placed: &Placed<'a>, found: &mut Vec<(Spot<'a>, Span)>) {
+    pub(super) fn leg(&self, placed: &Placed<'a>, found: &mut Vec<(Spot<'a>, Span)>) {
         let leg = placed.leg;
         let makes = matches!(leg.verb, Verb::Put | Verb::Upsert);
         let entity = &self.group.model.entities[leg.entity];

@@ -291,7 +291,11 @@ impl<'a> Tied<'a> {
             let known = self.items.contains(&binding) && is_found(group, around, binding);
             match &read.what {
                 // Where a right is an attribute of an item of the caller, `escalation` looks at who makes such items.
-                What::Get(key) if known && is_ranked(group, binding, key) => {
+                What::Get(key)
+                    if known
+                        && !self.loose.is_mute(read.entity)
+                        && is_ranked(group, binding, key) =>
+                {
                     key.iter().for_each(|given| self.tie(group, &given.value));
                 }
                 What::Get(key) if known => self.tie_key(group, read.entity, key),
