@@ -25,7 +25,7 @@ use crate::model::{
 };
 use crate::types::Type;
 use beyond::{Sending, is_put_beyond};
-use loose::{Loose, Spot};
+use loose::Loose;
 use outlived::{Outlived, outlived};
 use tie::tied;
 
@@ -38,12 +38,15 @@ pub(super) fn check(model: &Model, report: &mut Report) {
     let outlived = outlived(model, &loose);
     let more = outlived.iter().map(|it| (it.spot, it.stored));
     let later = Rc::new(loose.with(more));
+    let holders: HashSet<EntityId> = outlived.iter().filter_map(|it| it.spot.entity()).collect();
     for contract in &model.contracts {
+        let kinds = contract.bindings.iter().map(|binding| &binding.kind);
+        let may_be_late = kinds.flat_map(Kind::entities).any(|entity| holders.contains(entity));
         for group in places(model, contract) {
             let ways = ways(&group).into_iter().flatten().collect();
             let look = Look { model, contract, group: &group, ways };
             let found = look.breaches(&loose);
-            if !outlived.is_empty() {
+            if may_be_late {
                 look.later(&found, (&loose, &later), (&outlived, &shown), report);
             }
             let plain = if found.is_empty() { Vec::new() } else { look.breaches(&none) };
@@ -143,20 +146,13 @@ impl<'a> Look<'a, '_> {
     ) {
         let kinds = self.contract.bindings.iter().map(|binding| &binding.kind);
         let entities: HashSet<EntityId> = kinds.flat_map(Kind::entities).copied().collect();
-        let held = |one: &&Outlived<'a>| match one.spot {
-            Spot::Attribute(entity, _) => entities.contains(&entity),
-            Spot::Field(..) | Spot::Record(..) => false,
-        };
-        let held: Vec<&Outlived<'a>> = outlived.iter().filter(held).collect();
-        if held.is_empty() {
-            return;
-        }
+        let held = |one: &&Outlived<'a>| one.spot.entity().is_some_and(|it| entities.contains(&it));
         for breach in self.breaches(later) {
             let known = now.iter().any(|other| other.span == breach.span);
             if known || breach.shows.is_some_and(|entity| shown.contains(&entity)) {
                 continue;
             }
-            let cause = held.iter().find(|it| {
+            let cause = outlived.iter().filter(held).find(|it| {
                 let one = Rc::new(loose.with([(it.spot, it.stored)].into_iter()));
                 self.breaches(&one).iter().any(|other| other.span == breach.span)
             });

@@ -13,7 +13,8 @@ use super::ways;
 use crate::check::flow::{Group, Placed, groups};
 use crate::check::truth::Passed;
 use crate::model::{
-    Contract, EntityId, Expr, ExprKind, Given, Kind, Model, QueueId, Send, TextPiece, Verb,
+    Contract, EntityId, Expr, ExprKind, Given, KeyShape, Kind, Model, QueueId, Send, TextPiece,
+    Verb,
 };
 use crate::types::Type;
 
@@ -25,12 +26,22 @@ pub(super) enum Spot<'a> {
     Record(&'a str, &'a str),
 }
 
+impl Spot<'_> {
+    /// The entity of an attribute.
+    pub(super) fn entity(self) -> Option<EntityId> {
+        match self {
+            Spot::Attribute(entity, _) => Some(entity),
+            Spot::Field(..) | Spot::Record(..) => None,
+        }
+    }
+}
+
 /// What is loose, and where it was written so.
 #[derive(Clone, Default)]
 pub(super) struct Loose<'a> {
-    spots: HashMap<Spot<'a>, Span>,
+    spots: Rc<HashMap<Spot<'a>, Span>>,
     /// An entity whose keys say nothing, whatever is asked of its items.
-    mute: Option<EntityId>,
+    mute: Option<(EntityId, &'a KeyShape)>,
 }
 
 impl<'a> Loose<'a> {
@@ -41,7 +52,7 @@ impl<'a> Loose<'a> {
         let mut open: VecDeque<&Body<'a>> = bodies.iter().collect();
         while let Some(body) = open.pop_front() {
             for (spot, span) in body.loosens(&loose) {
-                if Rc::make_mut(&mut loose).spots.insert(spot, span).is_some() {
+                if Rc::make_mut(&mut Rc::make_mut(&mut loose).spots).insert(spot, span).is_some() {
                     continue;
                 }
                 for other in bodies.iter().filter(|other| other.asks(spot)) {
@@ -56,26 +67,26 @@ impl<'a> Loose<'a> {
 
     /// Whether an attribute is loose.
     pub(super) fn has(&self, entity: EntityId, name: &'a str) -> bool {
-        self.spots.contains_key(&Spot::Attribute(entity, name))
+        let is_mute =
+            |(of, key): (EntityId, &KeyShape)| of == entity && key.attributes().contains(&name);
+        self.mute.is_some_and(is_mute) || self.spots.contains_key(&Spot::Attribute(entity, name))
     }
 
     /// Whether the keys of an entity say nothing, whatever is asked of its items.
     pub(super) fn is_mute(&self, entity: EntityId) -> bool {
-        self.mute == Some(entity)
+        self.mute.is_some_and(|(of, _)| of == entity)
     }
 
     /// The same, where the keys of an entity say nothing.
     pub(super) fn without_keys(&self, model: &'a Model, entity: EntityId) -> Loose<'a> {
-        let (mut spots, of) = (self.spots.clone(), &model.entities[entity]);
-        let keys = of.key.attributes().into_iter();
-        spots.extend(keys.map(|name| (Spot::Attribute(entity, name), of.span)));
-        Loose { spots, mute: Some(entity) }
+        let mute = Some((entity, &model.entities[entity].key));
+        Loose { spots: Rc::clone(&self.spots), mute }
     }
 
     /// The same, with some more that is loose.
     pub(super) fn with(&self, more: impl Iterator<Item = (Spot<'a>, Span)>) -> Loose<'a> {
         let mut with = self.clone();
-        with.spots.extend(more);
+        Rc::make_mut(&mut with.spots).extend(more);
         with
     }
 
@@ -84,7 +95,7 @@ impl<'a> Loose<'a> {
         let found = self.spots.iter().filter_map(|(spot, span)| match spot {
             Spot::Attribute(entity, name) if of.contains(entity) => {
                 let mut others = self.clone();
-                others.spots.remove(spot);
+                Rc::make_mut(&mut others.spots).remove(spot);
                 Some((*name, *span, Rc::new(others)))
             }
             _ => None,

@@ -39,7 +39,7 @@ enum Basis<'a> {
 /// The references of a document that may outlive their tests.
 pub(super) fn outlived<'a>(model: &'a Model, loose: &Rc<Loose<'a>>) -> Vec<Outlived<'a>> {
     let ends = Ends::new(model);
-    let mut found: Vec<Outlived<'a>> = Vec::new();
+    let (mut found, mut seen) = (Vec::new(), HashSet::new());
     for body in bodies(model).iter().filter(|body| matches!(body.start, Start::Caller)) {
         let mut entities: Vec<_> = body.entities.iter().collect();
         entities.sort();
@@ -53,7 +53,7 @@ pub(super) fn outlived<'a>(model: &'a Model, loose: &Rc<Loose<'a>>) -> Vec<Outli
                     for (spot, span) in storing.rests(loose, &without) {
                         let end =
                             storing.basis().and_then(|basis| ends.of(placed, *entity, &basis));
-                        let known = found.iter().any(|other| other.spot == spot);
+                        let known = end.is_some() && !seen.insert(spot);
                         found.extend(end.filter(|_| !known).map(|end| Outlived {
                             spot,
                             stored: span,
