@@ -4,6 +4,7 @@ use std::rc::Rc;
 
 use latchkey_value::Format;
 
+use super::beyond::{differs, given_by};
 use super::grant::is_ranked;
 use super::loose::Loose;
 use crate::check::flow::{Group, fixes};
@@ -207,7 +208,17 @@ impl<'a> Tied<'a> {
     fn has_key(&self, group: &Group<'a>, entity: EntityId, key: &'a [Given]) -> bool {
         let shape = &group.model.entities[entity].key;
         let mut told = key.iter().filter(|given| shape.tells(&given.attribute));
-        told.any(|given| self.has(group, &given.value))
+        let parts = || key.iter().map(|given| (given.attribute.as_str(), &given.value));
+        told.any(|given| self.has(group, &given.value)) && !self.is_beyond(group, parts())
+    }
+
+    /// Whether a part of a key is another than that of the caller's grant, and is not tied by itself.
+    fn is_beyond(
+        &self,
+        group: &Group<'a>,
+        mut parts: impl Iterator<Item = (&'a str, &'a Expr)>,
+    ) -> bool {
+        parts.any(|(name, value)| differs(group, &[], (name, value)) && !self.has(group, value))
     }
 
     fn has_read(&self, group: &Group<'a>, read: &'a Read) -> bool {
@@ -227,6 +238,10 @@ impl<'a> Tied<'a> {
                 self.keeps_own(group, query)
                     || read.entities().all(|entity| {
                         let shape = group.model.entities[entity].place(query.by);
+                        let parts = shape.map(|shape| given_by(group, shape, query));
+                        if parts.is_some_and(|parts| self.is_beyond(group, parts.into_iter())) {
+                            return false;
+                        }
                         shape.filter(lossy).map_or_else(plain, |shape| {
                             shape.attributes().into_iter().any(|name| {
                                 let part = group.queried_part(entity, query, name);
