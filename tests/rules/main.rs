@@ -5,6 +5,7 @@
 
 mod answers;
 mod cached;
+mod domains;
 mod ends;
 mod examples;
 mod facts;

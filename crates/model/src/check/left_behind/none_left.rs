@@ -3,8 +3,7 @@
 
 use super::Parent;
 use crate::check::flow::{Group, Placed, is_stored, within};
-use crate::check::range_as_count::turned;
-use crate::check::truth::{Passed, plain};
+use crate::check::truth::{Passed, at_most, plain};
 use crate::check::writes::Writes;
 use crate::model::{
     BindingId, Entity, EntityId, Expr, ExprKind, Given, Model, Op, Piece, Query, Range, Template,
@@ -250,12 +249,8 @@ impl<'a> Place<'a, '_> {
 
     /// Whether a test shows that a number is 0.
     fn is_zero(&self, atom: &Passed<'a>, is_it: &dyn Fn(&'a Expr) -> bool) -> bool {
-        let zero = |expr: &'a Expr| matches!(&plain(&self.group.lets, expr).kind, ExprKind::Number(it) if it.to_i64() == Some(0));
-        let equal = atom.equality().is_some_and(|(a, b)| {
-            (self.counts_it(a, is_it) && zero(b)) || (self.counts_it(b, is_it) && zero(a))
-        });
-        let bound = self.bound(atom, &|expr| self.counts_it(expr, is_it));
-        equal || bound.is_some_and(|(most, strict)| most < 1 || (strict && most == 1))
+        let bound = at_most(&self.group.lets, atom, &|expr| self.counts_it(expr, is_it));
+        bound.is_some_and(|(most, strict)| most < 1 || (strict && most == 1))
     }
 
     /// Whether an expression is a number, or a sum of it and other numbers of items.
@@ -270,25 +265,6 @@ impl<'a> Place<'a, '_> {
                 (self.counts_it(a, is_it) && count(b)) || (self.counts_it(b, is_it) && count(a))
             }
             _ => is_it(expr),
-        }
-    }
-
-    /// What a number is at most by a test, and whether it is less than that.
-    fn bound(&self, atom: &Passed<'a>, is_it: &dyn Fn(&'a Expr) -> bool) -> Option<(i64, bool)> {
-        let ExprKind::Binary(op, a, b) = &atom.test.kind else { return None };
-        let number = |expr: &'a Expr| match &plain(&self.group.lets, expr).kind {
-            ExprKind::Number(number) => number.to_i64(),
-            _ => None,
-        };
-        let (most, op) = match (is_it(a), is_it(b)) {
-            (true, _) => (number(b)?, *op),
-            (_, true) => (number(a)?, turned(*op)),
-            (false, false) => return None,
-        };
-        match (op, atom.truth) {
-            (Op::Less, true) | (Op::GreaterOrEqual, false) => Some((most, true)),
-            (Op::LessOrEqual, true) | (Op::Greater, false) => Some((most, false)),
-            _ => None,
         }
     }
 }
