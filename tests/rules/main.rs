@@ -5,11 +5,14 @@
 
 mod answers;
 mod cached;
+mod domains;
 mod ends;
 mod examples;
+mod facts;
 mod guards;
 mod honest;
 mod keys;
+mod left;
 mod limited;
 mod lists;
 mod load;
@@ -19,6 +22,7 @@ mod page;
 mod parts;
 mod planted;
 mod ranges;
+mod rights;
 mod ten;
 mod traps;
 mod values;

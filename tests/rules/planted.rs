@@ -14,17 +14,17 @@ const DOMAINS: [&str; 3] = ["shop", "workspace", "bank"];
 pub(crate) const PARTIAL: [&str; 1] = ["unused"];
 
 /// A block of a file, below its heading.
-struct Block {
-    heading: String,
-    kind: String,
-    text: String,
+pub(crate) struct Block {
+    pub(crate) heading: String,
+    pub(crate) kind: String,
+    pub(crate) text: String,
 }
 
 fn folder() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("rules/planted")
 }
 
-fn blocks(path: &Path) -> Vec<Block> {
+pub(crate) fn blocks(path: &Path) -> Vec<Block> {
     let text = fs::read_to_string(path).unwrap();
     let (mut heading, mut blocks, mut is_open) = (String::new(), Vec::<Block>::new(), false);
     for line in text.lines() {
@@ -47,7 +47,7 @@ fn blocks(path: &Path) -> Vec<Block> {
 }
 
 /// Writes the facts that every contract and worker states.
-fn with_facts(text: &str) -> String {
+pub(crate) fn with_facts(text: &str) -> String {
     let (mut whole, mut needs) = (String::new(), false);
     for line in text.lines() {
         needs |= line.starts_with("contract ") || line.starts_with("worker ");

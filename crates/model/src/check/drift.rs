@@ -2,16 +2,17 @@
 
 use latchkey_language::{Diagnostic, Rule, Span};
 
-use super::Report;
 use super::changes::Changes;
-use super::flow::{Placed, groups, within};
+use super::flow::{Placed, groups, lets, within};
 use super::not_idempotent::Around;
-use crate::model::{Contract, ExprKind, Leg, Model, PutMode, StepKind, Verb, each_step};
+use super::truth::each;
+use super::{Report, each_leg};
+use crate::model::{Contract, EntityId, ExprKind, Leg, Model, PutMode, StepKind, Verb, each_step};
 use crate::types::Type;
 
 pub(super) fn check(model: &Model, report: &mut Report) {
     let changes = Changes::new(model);
-    for contract in model.contracts.iter().filter(|contract| !is_once(contract)) {
+    for contract in model.contracts.iter().filter(|contract| !is_once(model, contract)) {
         for group in groups(model, contract) {
             let around = Around { model, contract, changes: &changes, group: &group };
             // A transaction that happens twice is one mistake, however much it counts.
@@ -25,10 +26,33 @@ pub(super) fn check(model: &Model, report: &mut Report) {
     }
 }
 
-/// Whether a repeated call is recognised, or refused because of its version.
-fn is_once(contract: &Contract) -> bool {
+/// Whether a repeated call is recognised, or refused because of its version: it matches something that the contract
+/// changes.
+fn is_once(model: &Model, contract: &Contract) -> bool {
+    let lets = lets(contract);
+    let changes = |entity: EntityId, name: &str| {
+        let attribute = model.entities[entity].attribute(name);
+        let mut found = attribute.is_some_and(|attribute| attribute.kind == Type::Counter);
+        each_leg(contract, |leg, _| {
+            let mut set = leg.values.iter().chain(&leg.adds);
+            found |= leg.entity == entity
+                && (leg.verb == Verb::Delete
+                    || set.any(|given| given.attribute == name)
+                    || leg.removes.iter().any(|removed| removed == name));
+        });
+        found
+    };
     let mut once = contract.facts.idempotent.is_some() || contract.facts.by_key.is_some();
-    each_step(&contract.steps, &mut |step| once |= matches!(step.kind, StepKind::Match(..)));
+    each_step(&contract.steps, &mut |step| {
+        let StepKind::Match(test, _) = &step.kind else { return };
+        each(&lets, test, &mut |part| {
+            if let ExprKind::Attribute(item, name) = &part.kind
+                && let Some(entity) = contract.bindings[*item].kind.item()
+            {
+                once |= changes(entity, name);
+            }
+        });
+    });
     once
 }
 

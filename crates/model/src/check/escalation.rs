@@ -5,13 +5,16 @@
 //! is it. A right can also be the item itself: one that is made with the caller's id in its key. Looks at contracts
 //! alone: nobody calls a worker.
 
+mod own;
+mod promoted;
 mod self_made;
+mod tested;
 
 use std::collections::HashSet;
 
 use latchkey_language::{Diagnostic, Rule};
 
-use super::flow::{Group, Placed, groups, lets};
+use super::flow::{Group, Placed, groups, is_stored, lets};
 use super::foreign_allow::ways;
 use super::truth::{Lets, Passed, Supposed, each, plain};
 use super::{Report, each_read, each_step};
@@ -20,6 +23,7 @@ use crate::model::{
     PutMode, StepKind, Verb, What,
 };
 use crate::types::Type;
+use own::Own;
 
 type Attributes<'a> = HashSet<(EntityId, &'a str)>;
 
@@ -32,19 +36,24 @@ pub(super) fn check(model: &Model, report: &mut Report) {
     let uses = self_made::uses(model);
     for contract in &model.contracts {
         let lets = lets(contract);
+        let by = ByCaller { contract, own: Own::of(contract, &lets), lets };
         each_step(&contract.steps, &mut |step| {
             if let StepKind::Allow(test) = &step.kind {
-                read_by(contract, &lets, test, &mut rights, &mut owners);
-                parts_read_by(contract, &lets, test, &mut parts);
+                by.read(test, &mut rights, &mut owners);
+                by.parts_read(test, &mut parts);
             }
         });
     }
     for contract in &model.contracts {
         let all = groups(model, contract);
+        let own = Own::of(contract, &lets(contract));
         for (group, placed) in all.iter().flat_map(|it| it.legs.iter().map(move |leg| (it, leg))) {
             let entity = placed.leg.entity;
             let writer = Writer { model, contract, group, placed, attribute: (entity, "") };
-            let made = uses.get(&entity).and_then(|uses| self_made::told(&writer, uses));
+            let made = uses.get(&entity).and_then(|uses| {
+                let raised = || promoted::told(&writer, &own, uses);
+                self_made::told(&writer, &own, uses).or_else(raised)
+            });
             if let Some(diagnostic) = made {
                 report.raise(diagnostic, &placed.step.waivers);
             }
@@ -84,89 +93,89 @@ pub(super) fn check(model: &Model, report: &mut Report) {
     }
 }
 
-/// Notes the attributes that an `allow` reads as rights and as owners.
-fn read_by<'a>(
+/// A contract, and what its tests find to be the caller's.
+struct ByCaller<'a> {
     contract: &'a Contract,
-    lets: &Lets<'a>,
-    test: &'a Expr,
-    rights: &mut Attributes<'a>,
-    owners: &mut Attributes<'a>,
-) {
-    let attribute = |expr: &'a Expr| match &plain(lets, expr).kind {
-        ExprKind::Attribute(item, name) => {
-            contract.bindings[*item].kind.item().map(|entity| (*item, (entity, name.as_str())))
-        }
-        _ => None,
-    };
-    let (mut owned, mut read) = (HashSet::new(), Vec::new());
-    each(lets, test, &mut |part| match &part.kind {
-        ExprKind::Owns(thing) => owned.extend(attribute(thing)),
-        ExprKind::Contains(set, element)
-            if matches!(plain(lets, element).kind, ExprKind::CallerId) =>
-        {
-            owned.extend(attribute(set));
-        }
-        ExprKind::Binary(Op::Equal, a, b) => {
-            for (one, other) in [(a, b), (b, a)] {
-                if matches!(plain(lets, one).kind, ExprKind::CallerId) {
-                    owned.extend(attribute(other));
+    lets: Lets<'a>,
+    own: Own<'a>,
+}
+
+impl<'a> ByCaller<'a> {
+    /// Notes the attributes that an `allow` reads as rights and as owners.
+    fn read(&self, test: &'a Expr, rights: &mut Attributes<'a>, owners: &mut Attributes<'a>) {
+        let lets = &self.lets;
+        let attribute = |expr: &'a Expr| match &plain(lets, expr).kind {
+            ExprKind::Attribute(item, name) => {
+                let entity = self.contract.bindings[*item].kind.item();
+                entity.map(|entity| (*item, (entity, name.as_str())))
+            }
+            _ => None,
+        };
+        let (mut owned, mut read) = (HashSet::new(), Vec::new());
+        each(lets, test, &mut |part| match &part.kind {
+            ExprKind::Owns(thing) => owned.extend(attribute(thing)),
+            ExprKind::Contains(set, element)
+                if matches!(plain(lets, element).kind, ExprKind::CallerId) =>
+            {
+                owned.extend(attribute(set));
+            }
+            ExprKind::Binary(Op::Equal, a, b) => {
+                for (one, other) in [(a, b), (b, a)] {
+                    if matches!(plain(lets, one).kind, ExprKind::CallerId) {
+                        owned.extend(attribute(other));
+                    }
                 }
             }
-        }
-        _ => {}
-    });
-    each(lets, test, &mut |part| read.extend(attribute(part)));
-    owners.extend(owned.iter().map(|(_, attribute)| *attribute));
-    for (item, attribute) in read {
-        if owned.iter().any(|(other, _)| *other == item) || is_by_caller(contract, lets, item) {
-            rights.insert(attribute);
-        }
-    }
-}
-
-/// Notes what an `allow` reads of items that were read by the caller's id: attributes, and members of them.
-fn parts_read_by<'a>(
-    contract: &'a Contract,
-    lets: &Lets<'a>,
-    test: &'a Expr,
-    parts: &mut Parts<'a>,
-) {
-    each(lets, test, &mut |part| {
-        let (mut members, mut within) = (Vec::new(), part);
-        while let ExprKind::Member(record, name) = &within.kind {
-            members.push(name.as_str());
-            within = plain(lets, record);
-        }
-        members.reverse();
-        // The record around a member is no more of a right than the member.
-        let is_record = matches!(&within.of, Kind::Value(Type::Record(_)));
-        if let ExprKind::Attribute(item, name) = &within.kind
-            && is_record != members.is_empty()
-            && let Some(entity) = contract.bindings[*item].kind.item()
-            && is_by_caller(contract, lets, *item)
-        {
-            parts.insert((entity, name, members));
-        }
-    });
-}
-
-/// Whether an item was read by the caller's id.
-fn is_by_caller<'a>(contract: &'a Contract, lets: &Lets<'a>, item: BindingId) -> bool {
-    let mut found = false;
-    let mut look = |value: &'a Expr| {
-        each(lets, value, &mut |part| found |= matches!(part.kind, ExprKind::CallerId));
-    };
-    each_read(contract, |read, _| {
-        if read.binding == Some(item) {
-            match &read.what {
-                What::Get(key) => key.iter().for_each(|given| look(&given.value)),
-                What::Batch(batch) => batch.values().for_each(&mut look),
-                What::Query(query) => query.values().for_each(&mut look),
-                What::Part(_) => {}
+            _ => {}
+        });
+        each(lets, test, &mut |part| read.extend(attribute(part)));
+        owners.extend(owned.iter().map(|(_, attribute)| *attribute));
+        for (item, attribute) in read {
+            if owned.iter().any(|(other, _)| *other == item) || self.has(item) {
+                rights.insert(attribute);
             }
         }
-    });
-    found
+    }
+
+    /// Notes what an `allow` reads of items that were read by the caller's id: attributes, and members of them.
+    fn parts_read(&self, test: &'a Expr, parts: &mut Parts<'a>) {
+        each(&self.lets, test, &mut |part| {
+            let (mut members, mut within) = (Vec::new(), part);
+            while let ExprKind::Member(record, name) = &within.kind {
+                members.push(name.as_str());
+                within = plain(&self.lets, record);
+            }
+            members.reverse();
+            // The record around a member is no more of a right than the member.
+            let is_record = matches!(&within.of, Kind::Value(Type::Record(_)));
+            if let ExprKind::Attribute(item, name) = &within.kind
+                && is_record != members.is_empty()
+                && let Some(entity) = self.contract.bindings[*item].kind.item()
+                && self.has(*item)
+            {
+                parts.insert((entity, name, members));
+            }
+        });
+    }
+
+    /// Whether an item was read by the caller's id, or by one that the caller owns.
+    fn has(&self, item: BindingId) -> bool {
+        let mut found = false;
+        let mut look = |value: &'a Expr| {
+            each(&self.lets, value, &mut |part| found |= self.own.has(&self.lets, part));
+        };
+        each_read(self.contract, |read, _| {
+            if read.binding == Some(item) {
+                match &read.what {
+                    What::Get(key) => key.iter().for_each(|given| look(&given.value)),
+                    What::Batch(batch) => batch.values().for_each(&mut look),
+                    What::Query(query) => query.values().for_each(&mut look),
+                    What::Part(_) => {}
+                }
+            }
+        });
+        found
+    }
 }
 
 /// A write of an attribute.
@@ -193,23 +202,6 @@ impl<'a> Writer<'a, '_> {
                 _ => return None,
             };
         }
-    }
-
-    /// The value of an input that is written, where nothing on the way tests the input.
-    fn untested(&self, given: &'a Given) -> Option<&'a Expr> {
-        let lets = &self.group.lets;
-        let input = self.input_of(&given.value)?;
-        let mut tested = false;
-        // That there are elements says nothing of them.
-        let listed = |test: &Expr| self.placed.each.is_some_and(|it| std::ptr::eq(&it.over, test));
-        let guards = self.placed.guards.iter().filter(|one| !listed(one.test));
-        let around = guards.chain(&self.group.way.tests).map(|one| one.test);
-        for test in around.chain(&self.placed.leg.condition) {
-            each(lets, test, &mut |part| {
-                tested |= matches!(part.kind, ExprKind::Input(other) if other == input);
-            });
-        }
-        (!tested).then(|| plain(lets, &given.value))
     }
 
     /// A word that the caller chooses freely, where callers with several words may write.
@@ -261,10 +253,17 @@ impl<'a> Writer<'a, '_> {
         let leg = self.placed.leg;
         let existing =
             matches!(leg.verb, Verb::Update | Verb::Upsert) || leg.put == Some(PutMode::Replace);
-        let stored =
-            |part: &Expr| matches!(&part.kind, ExprKind::Stored(n) if n == self.attribute.1);
+        let name = self.attribute.1;
+        // That the owner is still the one who was read says nothing about the caller.
+        let pins = |test: &Passed<'a>| {
+            test.equality().is_some_and(|(a, b)| {
+                [a, b].iter().any(|it| matches!(&it.kind, ExprKind::Attribute(_, n) if n == name))
+            })
+        };
         let mut asked = false;
-        leg.condition.iter().for_each(|test| test.walk(&mut |part| asked |= stored(part)));
+        for test in self.group.insists(leg).into_iter().filter(|test| !pins(test)) {
+            test.test.walk(&mut |part| asked |= is_stored(part, name));
+        }
         let foreign = |way: &Vec<Passed<'a>>| self.reads(way).is_none();
         (existing && !asked && self.ways().iter().flatten().any(foreign)).then_some((
             "someone who is not the owner passes the `allow`, and can make anyone the owner",

@@ -19,6 +19,8 @@ use latchkey_language::Span;
 pub(super) struct Way<'a> {
     /// What every `allow` asked.
     pub(super) allows: Vec<&'a Expr>,
+    /// The tests of rights: what every `allow` asked, and every `require … else 403`.
+    pub(super) rights: Vec<&'a Expr>,
     /// The tests, and how they came out.
     pub(super) tests: Vec<Passed<'a>>,
     /// The reads, in order, each with how many of the writes came before it.
@@ -33,6 +35,8 @@ pub(super) struct Way<'a> {
     pub(super) commits: usize,
     /// What may have happened within a `when` that does not end the call.
     pub(super) asides: Vec<Aside<'a>>,
+    /// The blocks of each `when` that lead back to here: what has happened if its test came out so.
+    pub(super) branches: Vec<Rc<Branch<'a>>>,
 }
 
 /// A read that has happened, or may have.
@@ -52,6 +56,14 @@ pub(super) struct Aside<'a> {
     pub(super) tests: Vec<Passed<'a>>,
     /// The bindings of reads within it, as those of the way.
     pub(super) found: Vec<(BindingId, bool, Span)>,
+}
+
+/// A block of a `when`, at its end.
+pub(super) struct Branch<'a> {
+    /// The test of the `when`, and how it came out.
+    pub(super) test: Passed<'a>,
+    /// The way through the block to its end, without the branches before it.
+    pub(super) way: Way<'a>,
 }
 
 /// Writes that happen together, and the way to them.
@@ -176,10 +188,12 @@ impl<'a> Walk<'a> {
                         self.end(step, Vec::new(), &refused);
                     }
                     way.allows.push(test);
+                    way.rights.push(test);
                     way.pass(test, true);
                 }
                 StepKind::Require(test, failure) | StepKind::Match(test, failure) => {
                     self.failed(step, failure.as_ref(), &way, &[], |way| way.pass(test, false));
+                    way.rights.extend(failure.iter().filter(|it| it.forbids()).map(|_| test));
                     way.pass(test, true);
                 }
                 StepKind::When(test, yes, no) => self.when(test, yes, no, &mut way),
@@ -221,6 +235,7 @@ impl<'a> Walk<'a> {
         let mut written = Vec::new();
         let mut known = Vec::new();
         let mut beside = Vec::new();
+        let mut branches = Vec::new();
         for (block, truth) in [(yes, true), (no, false)] {
             let mut inner = way.clone();
             inner.pass(test, truth);
@@ -229,13 +244,19 @@ impl<'a> Walk<'a> {
             if ends(block) {
                 let after = way.written.len();
                 known.push(Passed { after, ..Passed::new(test, !truth) });
-            } else {
-                written.extend(inner.written.iter().copied().skip(way.written.len()));
-                beside.push((inner, Passed::new(test, truth)));
+                continue;
             }
+            written.extend(inner.written.iter().copied().skip(way.written.len()));
+            if !block.is_empty() {
+                let mut alone = inner.clone();
+                alone.branches.clear();
+                branches.push(Rc::new(Branch { test: Passed::new(test, truth), way: alone }));
+            }
+            beside.push((inner, Passed::new(test, truth)));
         }
         way.take_in(beside);
         way.tests.extend(known);
+        way.branches.extend(branches);
         self.wrote(way, written);
     }
 

@@ -4,25 +4,29 @@
 //! equal to one, the attributes of a tied item, and an item whose attribute is the key of a tied one. Looks at
 //! contracts, and through what they send at workers: a worker has no caller of its own.
 
+mod beside;
 mod beyond;
+mod grant;
 mod loose;
+mod outlived;
 mod tie;
 
 use std::collections::HashSet;
 use std::rc::Rc;
 
-use latchkey_language::{Diagnostic, Rule, Span};
+use latchkey_language::{Diagnostic, Level, Rule, Span};
 
 use super::Report;
 use super::flow::{Group, is_stored, places};
 use super::truth::{Passed, plain};
 use crate::model::{
-    Contract, EntityId, Expr, ExprKind, FailureKind, Given, Kind, Leg, Model, Op, PutMode,
-    StepKind, Verb, Waiver, What,
+    Contract, EntityId, Expr, ExprKind, FailureKind, Given, Kind, Leg, Model, OnFailure, Op,
+    PutMode, StepKind, Verb, Waiver, What,
 };
 use crate::types::Type;
 use beyond::{Sending, is_put_beyond};
 use loose::Loose;
+use outlived::{Outlived, outlived};
 use tie::tied;
 
 /// How many ways an `allow` may name before it is not looked at.
@@ -31,11 +35,20 @@ const WAYS_MAX: usize = 16;
 pub(super) fn check(model: &Model, report: &mut Report) {
     let (loose, none) = (Loose::of(model), Rc::new(Loose::default()));
     let shown = shown_to_all(model, &none);
+    let outlived = outlived(model, &loose);
+    let more = outlived.iter().map(|it| (it.spot, it.stored));
+    let later = Rc::new(loose.with(more));
+    let holders: HashSet<EntityId> = outlived.iter().filter_map(|it| it.spot.entity()).collect();
     for contract in &model.contracts {
+        let kinds = contract.bindings.iter().map(|binding| &binding.kind);
+        let may_be_late = kinds.flat_map(Kind::entities).any(|entity| holders.contains(entity));
         for group in places(model, contract) {
             let ways = ways(&group).into_iter().flatten().collect();
             let look = Look { model, contract, group: &group, ways };
             let found = look.breaches(&loose);
+            if may_be_late {
+                look.later(&found, (&loose, &later), (&outlived, &shown), report);
+            }
             let plain = if found.is_empty() { Vec::new() } else { look.breaches(&none) };
             for breach in found {
                 if plain.iter().any(|other| other.span == breach.span) {
@@ -121,6 +134,49 @@ impl<'a> Look<'a, '_> {
             }
         }
         found
+    }
+
+    /// Tells of what is reached by a reference that may have outlived its test.
+    fn later(
+        &self,
+        now: &[Breach],
+        (loose, later): (&Rc<Loose<'a>>, &Rc<Loose<'a>>),
+        (outlived, shown): (&[Outlived<'a>], &HashSet<EntityId>),
+        report: &mut Report,
+    ) {
+        let kinds = self.contract.bindings.iter().map(|binding| &binding.kind);
+        let entities: HashSet<EntityId> = kinds.flat_map(Kind::entities).copied().collect();
+        let held = |one: &&Outlived<'a>| one.spot.entity().is_some_and(|it| entities.contains(&it));
+        for breach in self.breaches(later) {
+            let known = now.iter().any(|other| other.span == breach.span);
+            if known || breach.shows.is_some_and(|entity| shown.contains(&entity)) {
+                continue;
+            }
+            let cause = outlived.iter().filter(held).find(|it| {
+                let one = Rc::new(loose.with([(it.spot, it.stored)].into_iter()));
+                self.breaches(&one).iter().any(|other| other.span == breach.span)
+            });
+            if let Some(cause) = cause {
+                report.raise(self.too_late(breach.span, cause), &breach.waivers);
+            }
+        }
+    }
+
+    fn too_late(&self, span: Span, cause: &Outlived<'a>) -> Diagnostic {
+        let message = "this goes by a reference that may have outlived its test";
+        let mut diagnostic = Diagnostic::new(Rule::ForeignAllow, span, message)
+            .other(cause.stored, "tested when it is stored here")
+            .other(cause.end, "what was tested then ends here, and the reference stays")
+            .why("the caller may have had the right when the reference was stored, and have lost it since")
+            .help(
+                "test the right again where the reference is used, as `get Member(spaceId = item.spaceId, userId = caller.id) \
+                 strong else 403 not-a-member` does; or take the reference away with the right",
+            );
+        diagnostic.level = Level::Warning;
+        match self.group.way.allows.first() {
+            Some(allow) => diagnostic.other(allow.span, "all that is asked now"),
+            None => diagnostic,
+        }
     }
 
     /// Tells of something that a stored reference leads to, which a caller can point anywhere.
@@ -250,9 +306,7 @@ fn sides<'a>(group: &Group<'a>, test: &'a Expr) -> Vec<Option<Vec<Passed<'a>>>> 
 /// test of rights, whatever the `allow` says.
 fn is_refused_before(group: &Group<'_>) -> bool {
     group.way.reads.iter().any(|(read, _)| {
-        let forbids = read.failure.as_ref().is_some_and(|failure| {
-            matches!(failure.kind, FailureKind::Problem { status: 403, .. })
-        });
+        let forbids = read.failure.as_ref().is_some_and(OnFailure::forbids);
         let What::Get(key) = &read.what else { return false };
         forbids
             && key.iter().any(|given| matches!(group.origin(&given.value).kind, ExprKind::CallerId))

@@ -1,7 +1,9 @@
-//! `left-behind`: an item is deleted, the items under its id stay, and the id can be made again: the new item has the
-//! old ones.
+//! `left-behind`: an item is deleted, or ends; the items under its id stay, and the id can be made again: the new item has
+//! the old ones.
 //!
 //! An item *belongs* to another if its key holds the whole key of the other, and it is only put where the other is there.
+
+mod none_left;
 
 use std::collections::{HashMap, HashSet};
 
@@ -11,8 +13,10 @@ use super::flow::{Group, Placed, within};
 use super::truth::{Passed, each, plain};
 use super::writes::Writes;
 use super::{Report, each_read};
-use crate::model::{BindingId, Entity, EntityId, Expr, ExprKind, Leg, Model, PutMode, Verb, What};
-use crate::types::Type;
+use crate::model::{
+    BindingId, Contract, Entity, EntityId, Expr, ExprKind, Leg, Model, PutMode, Verb,
+};
+use none_left::Place;
 
 pub(super) fn check(model: &Model, report: &mut Report) {
     let writes = Writes::new(model);
@@ -24,16 +28,33 @@ pub(super) fn check(model: &Model, report: &mut Report) {
             let parent =
                 parents.entry(id).or_insert_with(|| Parent::new(model, &writes, &read, id));
             let Some(parent) = parent else { continue };
-            if stays_closed(model, &writes, group, placed) || is_counted(model, group, placed) {
+            if stays_closed(model, &writes, group, placed) {
                 continue;
             }
-            let left = parent.children.iter().copied();
-            let left: Vec<_> = left
-                .filter(|child| !writes.sweeps(group, *child) && !is_looked_for(group, *child))
-                .collect();
+            let place = Place { model, writes: &writes, parent, group, placed };
+            let left: Vec<_> =
+                parent.children.iter().copied().filter(|child| !place.shows_none(*child)).collect();
             if !left.is_empty() {
-                report.raise(tell(model, placed.leg, parent, &left), &placed.step.waivers);
+                let what = format!("this deletes a `{}`", parent.entity.name);
+                report.raise(
+                    tell(model, (placed.leg.span, &what), parent, &left),
+                    &placed.step.waivers,
+                );
             }
+        }
+    }
+    for (id, entity) in model.entities.enumerate().filter(|(_, entity)| entity.is_expiring()) {
+        let parent = parents.entry(id).or_insert_with(|| Parent::new(model, &writes, &read, id));
+        let Some(parent) = parent else { continue };
+        let left = parent.children.iter().copied().filter(|child| {
+            !makes(model, &writes, id).all(|(_, group, placed)| {
+                Place { model, writes: &writes, parent, group, placed }.shows_none(*child)
+            })
+        });
+        let left: Vec<_> = left.collect();
+        if !left.is_empty() {
+            let what = format!("a `{}` ends", entity.name);
+            report.raise(tell(model, (entity.span, &what), parent, &left), &entity.waivers);
         }
     }
 }
@@ -58,12 +79,7 @@ impl<'a> Parent<'a> {
         if entity.view_of.is_some() {
             return None;
         }
-        let mut makes = writes.on(id).filter(|(_, group, placed)| {
-            matches!(placed.leg.verb, Verb::Put | Verb::Upsert)
-                && is_given(group, placed.leg)
-                && !is_first(model, writes, group, placed)
-        });
-        let made = makes.next()?.2.leg.span;
+        let made = makes(model, writes, id).next()?.2.leg.span;
         let others = model.entities.enumerate().filter(|(other, child)| {
             *other != id
                 && child.view_of.is_none()
@@ -76,6 +92,19 @@ impl<'a> Parent<'a> {
             .collect();
         (!children.is_empty()).then_some(Parent { children, made, entity })
     }
+}
+
+/// The writes that make an item under an id that there may have been before.
+fn makes<'a, 'w>(
+    model: &'a Model,
+    writes: &'w Writes<'a>,
+    id: EntityId,
+) -> impl Iterator<Item = (&'a Contract, &'w Group<'a>, &'w Placed<'a>)> {
+    writes.on(id).filter(|(_, group, placed)| {
+        matches!(placed.leg.verb, Verb::Put | Verb::Upsert)
+            && is_given(group, placed.leg)
+            && !is_first(model, writes, group, placed)
+    })
 }
 
 /// Whether a leg makes an item under an id that any caller can give again: nothing in it is new, or the caller's own.
@@ -198,69 +227,18 @@ fn stays_closed<'a>(
     })
 }
 
-/// Whether a delete asks for a number that the document keeps, such as that of the items that belong to it.
-fn is_counted<'a>(model: &'a Model, group: &Group<'a>, deleted: &Placed<'a>) -> bool {
-    let is_number = |entity: &Entity, name: &str| {
-        entity.attribute(name).is_some_and(|found| matches!(found.kind, Type::Int { .. }))
-    };
-    let stored = group.legs.iter().flat_map(|placed| {
-        let entity = &model.entities[placed.leg.entity];
-        group.insists(placed.leg).into_iter().map(move |test| (test, entity))
-    });
-    let mut stored = stored.into_iter();
-    let asks = |test: Passed<'a>, is_it: &dyn Fn(&'a Expr) -> bool| {
-        let mut found = false;
-        each(&group.lets, test.test, &mut |part| found |= is_it(part));
-        found
-    };
-    stored.any(|(test, entity)| {
-        asks(test, &|part| matches!(&part.kind, ExprKind::Stored(name) if is_number(entity, name)))
-    }) || group.known(&deleted.guards).into_iter().any(|test| {
-        asks(test, &|part| match &part.kind {
-            ExprKind::Attribute(item, name) => group
-                .read_of(*item)
-                .is_some_and(|(_, read)| is_number(&model.entities[read.entity], name)),
-            _ => false,
-        })
-    })
-}
-
-/// Whether the items of an entity were looked for on the way, and a test goes by what was found.
-fn is_looked_for(group: &Group<'_>, entity: EntityId) -> bool {
-    let reads = group.way.reads.iter().map(|(read, _)| *read);
-    reads.filter(|read| read.entities().any(|other| other == entity)).any(|read| {
-        let Some(binding) = read.binding else { return false };
-        let parts = group.way.reads.iter().filter_map(|(part, _)| match &part.what {
-            What::Part(of) if of.of == binding => part.binding,
-            _ => None,
-        });
-        let all: Vec<_> = parts.chain([binding]).collect();
-        let mut tests = group.way.tests.iter();
-        group.way.found.iter().any(|(item, _, _)| all.contains(item))
-            || tests.any(|passed| {
-                let mut found = false;
-                each(&group.lets, passed.test, &mut |part| {
-                    found |= match &part.kind {
-                        ExprKind::Binding(id)
-                        | ExprKind::Attribute(id, _)
-                        | ExprKind::Count(id)
-                        | ExprKind::CountBy(id, ..)
-                        | ExprKind::Sum(id, _) => all.contains(id),
-                        _ => false,
-                    };
-                });
-                found
-            })
-    })
-}
-
-fn tell(model: &Model, leg: &Leg, parent: &Parent<'_>, left: &[EntityId]) -> Diagnostic {
+fn tell(
+    model: &Model,
+    (span, what): (Span, &str),
+    parent: &Parent<'_>,
+    left: &[EntityId],
+) -> Diagnostic {
     let name = &parent.entity.name;
     let names: Vec<String> =
         left.iter().map(|id| format!("`{}`", model.entities[*id].name)).collect();
     let names = names.join(", ");
-    let message = format!("this deletes a `{name}` and leaves what lies under its id: {names}");
-    let mut diagnostic = Diagnostic::new(Rule::LeftBehind, leg.span, message)
+    let message = format!("{what} and leaves what lies under its id: {names}");
+    let mut diagnostic = Diagnostic::new(Rule::LeftBehind, span, message)
         .other(parent.made, "and here the same id can be made again");
     if let Some(first) = left.first() {
         diagnostic = diagnostic.other(model.entities[*first].span, "an item of this stays");

@@ -19,6 +19,8 @@ pub(super) fn check(model: &Model, report: &mut Report) {
             set.extend(given.map(|given| (leg.entity, given.attribute.as_str())));
             // A put takes the attributes that it is not given from the item it is `of`.
             let source = leg.of.and_then(|id| contract.bindings[id].kind.item());
+            // An item of the same entity has no more than what was set.
+            let source = source.filter(|id| *id != leg.entity);
             let source = source.into_iter().flat_map(|id| &model.entities[id].attributes);
             set.extend(source.map(|attribute| (leg.entity, attribute.name.as_str())));
         });

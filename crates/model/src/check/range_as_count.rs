@@ -8,7 +8,7 @@ use std::collections::HashMap;
 use latchkey_language::{Diagnostic, Rule, Span};
 
 use super::flow::lets;
-use super::truth::{Lets, each, plain};
+use super::truth::{Lets, each, plain, turned};
 use super::{Report, each_read, each_step};
 use crate::model::{
     BindingId, By, Contract, Expr, ExprKind, Kind, Limit, Model, Op, Query, Range, Step, StepKind,
@@ -276,16 +276,5 @@ impl<'a> Decisions<'a> {
                 _ => None,
             },
         }
-    }
-}
-
-/// The comparison with its sides exchanged.
-fn turned(op: Op) -> Op {
-    match op {
-        Op::Less => Op::Greater,
-        Op::LessOrEqual => Op::GreaterOrEqual,
-        Op::Greater => Op::Less,
-        Op::GreaterOrEqual => Op::LessOrEqual,
-        op => op,
     }
 }

@@ -2,7 +2,8 @@
 
 use std::collections::{HashMap, HashSet};
 
-use crate::model::{BindingId, Expr, ExprKind, Op};
+use crate::model::{BindingId, Expr, ExprKind, Kind, Op};
+use crate::types::Type;
 
 /// The values that have a name, by their binding; never the name of another.
 pub(super) type Lets<'a> = HashMap<BindingId, &'a Expr>;
@@ -83,6 +84,46 @@ impl<'a> Passed<'a> {
             }
         }
         all
+    }
+}
+
+/// What a number is at most by a test that was passed, and whether it is less than that.
+pub(super) fn at_most<'a>(
+    lets: &Lets<'a>,
+    atom: &Passed<'a>,
+    is_it: &dyn Fn(&'a Expr) -> bool,
+) -> Option<(i64, bool)> {
+    let ExprKind::Binary(op, a, b) = &atom.test.kind else { return None };
+    let number = |expr: &'a Expr| {
+        let expr = plain(lets, expr);
+        match (&expr.kind, &expr.of) {
+            (ExprKind::Number(number), _) => number.to_i64(),
+            (_, Kind::Value(Type::Int { high, .. })) => *high,
+            _ => None,
+        }
+    };
+    let (most, op) = match (is_it(a), is_it(b)) {
+        (true, _) => (number(b)?, *op),
+        (_, true) => (number(a)?, turned(*op)),
+        (false, false) => return None,
+    };
+    match (op, atom.truth) {
+        (Op::Less, true) | (Op::GreaterOrEqual, false) => Some((most, true)),
+        (Op::LessOrEqual | Op::Equal, true) | (Op::Greater | Op::NotEqual, false) => {
+            Some((most, false))
+        }
+        _ => None,
+    }
+}
+
+/// The comparison with its sides exchanged.
+pub(super) fn turned(op: Op) -> Op {
+    match op {
+        Op::Less => Op::Greater,
+        Op::LessOrEqual => Op::GreaterOrEqual,
+        Op::Greater => Op::Less,
+        Op::GreaterOrEqual => Op::LessOrEqual,
+        op => op,
     }
 }
 

@@ -77,7 +77,8 @@ fn given_up<'a>(
             let name = claimed.iter().find(|name| changes(group, placed, name))?;
             format!("changes `{name}` of the `{}` that has the value", entity.name)
         };
-        let stays = !writes.sweeps(group, claim.entity) || deletes_new(group, placed, claim);
+        let stays =
+            !writes.sweeps(group, claim.entity) || deletes_other(group, placed, claim, &claimed);
         stays.then(|| Lost { span: placed.leg.span, how, waivers: &placed.step.waivers })
     })
 }
@@ -102,8 +103,14 @@ fn changes<'a>(group: &Group<'a>, placed: &Placed<'a>, name: &str) -> bool {
     sets && !was_absent
 }
 
-/// Whether all that a transaction deletes are claims of the values that it sets: those of the old values stay.
-fn deletes_new<'a>(group: &Group<'a>, placed: &Placed<'a>, claim: &Leg) -> bool {
+/// Whether all that a transaction deletes are claims of other values than the old one: of a value that it sets, or of one
+/// that the caller gives, and that is compared with nothing.
+fn deletes_other<'a>(
+    group: &Group<'a>,
+    placed: &Placed<'a>,
+    claim: &Leg,
+    claimed: &[&str],
+) -> bool {
     let deleted = group.legs.iter().map(|placed| placed.leg);
     let mut deleted = deleted
         .filter(|leg| {
@@ -112,7 +119,39 @@ fn deletes_new<'a>(group: &Group<'a>, placed: &Placed<'a>, claim: &Leg) -> bool 
         .peekable();
     let is_new =
         |value: &'a Expr| placed.leg.values.iter().any(|set| group.alike(&set.value, value, None));
-    deleted.peek().is_some() && deleted.all(|leg| leg.key.iter().any(|part| is_new(&part.value)))
+    let is_any = |value: &'a Expr| {
+        matches!(group.origin(value).kind, ExprKind::Input(_))
+            && !is_key(group, placed, value)
+            && !is_old(group, placed, claimed, value)
+    };
+    deleted.peek().is_some()
+        && deleted.all(|leg| leg.key.iter().any(|part| is_new(&part.value) || is_any(&part.value)))
+}
+
+/// Whether a value is a part of the key of an owner.
+fn is_key<'a>(group: &Group<'a>, placed: &Placed<'a>, value: &'a Expr) -> bool {
+    let names = group.model.entities[placed.leg.entity].key.attributes();
+    let given = placed.leg.key.iter().map(|part| &part.value);
+    let read = names.into_iter().filter_map(|name| group.given_part(placed.leg.target?, name));
+    given.chain(read).any(|part| group.alike(part, value, None))
+}
+
+/// Whether a value was found to be the old one of an owner, or the write of the owner insists on that.
+fn is_old<'a>(group: &Group<'a>, placed: &Placed<'a>, claimed: &[&str], value: &'a Expr) -> bool {
+    let mut tests = group.insists(placed.leg);
+    tests.extend(group.known(&placed.guards));
+    tests.iter().filter_map(Passed::equality).any(|(a, b)| {
+        [(a, b), (b, a)].into_iter().any(|(one, other)| {
+            let of_owner = match &plain(&group.lets, one).kind {
+                ExprKind::Stored(name) => claimed.contains(&name.as_str()),
+                ExprKind::Attribute(item, name) => {
+                    claimed.contains(&name.as_str()) && group.is_on(placed.leg, *item)
+                }
+                _ => false,
+            };
+            of_owner && group.alike(other, value, None)
+        })
+    })
 }
 
 /// The attributes of an owner that a claim keeps unique: its key is made of them, and none is in a key of the owner's.

@@ -57,8 +57,12 @@ impl<'a> Writes<'a> {
     pub(super) fn sweeps(&self, group: &Group<'a>, entity: EntityId) -> bool {
         let deletes =
             |placed: &Placed<'_>| placed.leg.entity == entity && placed.leg.verb == Verb::Delete;
+        group.legs.iter().any(deletes) || self.sends_to_sweep(group, entity)
+    }
+
+    /// Whether a transaction sends to a worker that deletes items of an entity.
+    pub(super) fn sends_to_sweep(&self, group: &Group<'a>, entity: EntityId) -> bool {
         let mut queues = group.sends.iter().map(|sent| sent.send.queue);
-        group.legs.iter().any(deletes)
-            || queues.any(|queue| self.swept.get(&queue).is_some_and(|it| it.contains(&entity)))
+        queues.any(|queue| self.swept.get(&queue).is_some_and(|it| it.contains(&entity)))
     }
 }

@@ -270,6 +270,13 @@ impl Lowering {
             self.report(Diagnostic::new(Rule::Name, span, "a fact within a block"));
             return;
         }
+        if let Some((word, first)) = stated(fact, facts) {
+            let message = format!("`{word}` is stated twice");
+            let twice =
+                Diagnostic::new(Rule::Name, span, message).other(first, "the first is here");
+            self.report(twice.help("a contract states a fact once: delete one of the two"));
+            return;
+        }
         match fact {
             ast::Fact::Consistency(word) => match word.node.as_str() {
                 "strong" => facts.consistency = Some(Stated { value: true, span }),
@@ -389,6 +396,24 @@ impl Lowering {
         }
         seconds
     }
+}
+
+/// The word of a fact that was stated before, and where.
+fn stated(fact: &ast::Fact, facts: &Facts) -> Option<(&'static str, Span)> {
+    let (word, first) = match fact {
+        ast::Fact::Consistency(_) => ("consistency", facts.consistency.as_ref().map(|it| it.span)),
+        ast::Fact::Expect { .. } => ("expect", facts.expect.as_ref().map(|it| it.span)),
+        ast::Fact::Rate { .. } => ("rate", facts.rate.as_ref().map(|it| it.span)),
+        ast::Fact::Cost(_) => ("cost", facts.cost.as_ref().map(|it| it.span)),
+        ast::Fact::Cache(_) => ("cache", facts.cache.as_ref().map(|it| it.span)),
+        ast::Fact::Limit { .. } => ("limit", facts.limit.as_ref().map(|it| it.span)),
+        // Of one by a key and one by an entity, the rule `undeclared` tells.
+        ast::Fact::Idempotent(by) => match by.node == "key" {
+            true => ("idempotent by", facts.by_key),
+            false => ("idempotent by", facts.idempotent.as_ref().map(|it| it.span)),
+        },
+    };
+    first.map(|first| (word, first))
 }
 
 /// How many statements there are, those in blocks too.

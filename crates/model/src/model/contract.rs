@@ -186,6 +186,13 @@ pub struct OnFailure {
     pub span: Span,
 }
 
+impl OnFailure {
+    /// Whether it says that the caller has no right: 403.
+    pub fn forbids(&self) -> bool {
+        matches!(self.kind, FailureKind::Problem { status: 403, .. })
+    }
+}
+
 /// What a failure does.
 #[derive(Debug)]
 pub enum FailureKind {

@@ -295,6 +295,16 @@ pub enum Range {
     },
 }
 
+impl Range {
+    /// The text that its sort keys are, or begin with.
+    pub fn start(&self) -> Option<&Expr> {
+        match self {
+            Range::Equal(text) | Range::BeginsWith(text) => Some(text),
+            Range::All | Range::Between(..) | Range::Side { .. } => None,
+        }
+    }
+}
+
 /// Which end of a range comes first.
 #[derive(Debug)]
 pub enum Order {

@@ -5,14 +5,14 @@ use std::collections::HashMap;
 use std::rc::Rc;
 
 use latchkey_language::{Diagnostic, Rule};
+use latchkey_value::Value;
 
-use super::Writer;
+use super::{Own, Writer};
 use crate::check::flow::lets;
-use crate::check::truth::{Lets, Supposed, each, plain, truth_word};
+use crate::check::truth::{Lets, PARTS_MAX, Supposed, each, plain, truth_word};
 use crate::check::{each_read, each_step};
 use crate::model::{
-    BindingId, Contract, EntityId, Expr, ExprKind, FailureKind, Given, InputId, Model, StepKind,
-    Verb, What,
+    BindingId, Contract, EntityId, Expr, ExprKind, Given, InputId, Model, Op, StepKind, Verb, What,
 };
 
 /// A test of rights that asks for an attribute of an item of the caller. That the item is there says less: where
@@ -21,20 +21,20 @@ pub(super) struct Use<'a> {
     /// The part of the item's key that is the caller's id.
     part: &'a str,
     item: BindingId,
-    test: &'a Expr,
+    pub(super) test: &'a Expr,
     lets: Rc<Lets<'a>>,
 }
 
-/// The tests of rights that ask for items with the caller's id and something else in their keys.
+/// The tests of rights that ask for items with the caller's id in their keys.
 pub(super) fn uses(model: &Model) -> HashMap<EntityId, Vec<Use<'_>>> {
     let mut all: HashMap<EntityId, Vec<Use<'_>>> = HashMap::new();
     for contract in &model.contracts {
         let lets = Rc::new(lets(contract));
-        let tests = rights(contract);
+        let (tests, own) = (rights(contract), Own::of(contract, &lets));
         each_read(contract, |read, _| {
             let (Some(item), What::Get(key)) = (read.binding, &read.what) else { return };
-            let mine = key.iter().find(|given| is_caller(&lets, given));
-            let Some(mine) = mine.filter(|_| key.len() > 1) else { return };
+            let mine = key.iter().find(|given| own.has_part(&lets, item, given));
+            let Some(mine) = mine else { return };
             let keys = model.entities[read.entity].key.attributes();
             let asks = |test: &&Expr| {
                 let mut found = false;
@@ -58,28 +58,25 @@ fn rights(contract: &Contract) -> Vec<&Expr> {
     let mut found = Vec::new();
     each_step(&contract.steps, &mut |step| match &step.kind {
         StepKind::Allow(test) => found.push(test),
-        StepKind::Require(test, Some(failure))
-            if matches!(failure.kind, FailureKind::Problem { status: 403, .. }) =>
-        {
-            found.push(test);
-        }
+        StepKind::Require(test, Some(failure)) if failure.forbids() => found.push(test),
         _ => {}
     });
     found
 }
 
-fn is_caller<'a>(lets: &Lets<'a>, given: &'a Given) -> bool {
-    matches!(plain(lets, &given.value).kind, ExprKind::CallerId)
-}
-
 /// Tells of a put by which a caller makes a right for themselves.
-pub(super) fn told<'a>(writer: &Writer<'a, '_>, uses: &[Use<'a>]) -> Option<Diagnostic> {
+pub(super) fn told<'a>(
+    writer: &Writer<'a, '_>,
+    own: &Own<'a>,
+    uses: &[Use<'a>],
+) -> Option<Diagnostic> {
     let (leg, group) = (writer.placed.leg, writer.group);
     if !matches!(leg.verb, Verb::Put | Verb::Upsert) {
         return None;
     }
-    let mine = leg.key.iter().find(|given| is_caller(&group.lets, given))?;
-    let chosen = leg.key.iter().find_map(|given| match &group.origin(&given.value).kind {
+    let mine = leg.key.iter().find(|given| own.has(&group.lets, &given.value))?;
+    let others = leg.key.iter().filter(|given| given.attribute != mine.attribute);
+    let chosen = others.into_iter().find_map(|given| match &group.origin(&given.value).kind {
         ExprKind::Input(input) => Some((*input, given)),
         _ => None,
     });
@@ -107,23 +104,102 @@ pub(super) fn told<'a>(writer: &Writer<'a, '_>, uses: &[Use<'a>]) -> Option<Diag
 }
 
 impl<'a> Use<'a> {
+    /// How each side of the test comes out if an attribute of the item is a word.
+    pub(super) fn outcomes(&self, name: &str, word: &'a str) -> Vec<Option<bool>> {
+        let item = self.item;
+        let word = |expr: &'a Expr| match &expr.kind {
+            ExprKind::Attribute(other, read) if *other == item && read == name => Some(word),
+            _ => None,
+        };
+        let sides = sides(&self.lets, self.test).into_iter();
+        sides.map(|side| self.supposing(side, &word, &|_| None)).collect()
+    }
+
+    /// Whether the test asks for an element of a set.
+    pub(super) fn asks_element(&self, name: &str, word: &str) -> bool {
+        self.has_part(|part| match &part.kind {
+            ExprKind::Contains(set, element) => {
+                self.is_attribute(set, name)
+                    && matches!(&plain(&self.lets, element).kind, ExprKind::Word(it) if it == word)
+            }
+            _ => false,
+        })
+    }
+
+    /// Whether the test asks for a member of a record.
+    pub(super) fn asks_member(&self, name: &str, member: &str) -> bool {
+        self.has_part(|part| match &part.kind {
+            ExprKind::Member(record, read) => read == member && self.is_attribute(record, name),
+            _ => false,
+        })
+    }
+
+    fn has_part(&self, is_it: impl Fn(&'a Expr) -> bool) -> bool {
+        let mut found = false;
+        each(&self.lets, self.test, &mut |part| found |= is_it(part));
+        found
+    }
+
+    /// Whether an expression is an attribute of the item, or in a record that is.
+    fn is_attribute(&self, expr: &'a Expr, name: &str) -> bool {
+        match &plain(&self.lets, expr).kind {
+            ExprKind::Attribute(item, read) => *item == self.item && read == name,
+            ExprKind::Member(record, _) => self.is_attribute(record, name),
+            _ => false,
+        }
+    }
+
+    /// How a test comes out if the item is there, and some of its attributes are words, or there.
+    fn supposing(
+        &self,
+        test: &'a Expr,
+        word: &dyn Fn(&'a Expr) -> Option<&'a str>,
+        has: &dyn Fn(&str) -> Option<bool>,
+    ) -> Option<bool> {
+        let there = |thing: &'a Expr| match &thing.kind {
+            ExprKind::Binding(other) if *other == self.item => Some(true),
+            ExprKind::Attribute(other, name) if *other == self.item => has(name),
+            _ => None,
+        };
+        Supposed { lets: &self.lets, moves: &[], word, there: &there }.outcome(test)
+    }
+
     /// Whether the item that is put does what is asked.
     fn is_opened(&self, writer: &Writer<'a, '_>) -> bool {
-        let (item, test) = (self.item, self.test);
+        let item = self.item;
         let word = |expr: &'a Expr| match &expr.kind {
             ExprKind::Attribute(other, name) if *other == item => writer.puts_word(name),
             _ => None,
         };
-        let there = |thing: &'a Expr| match &thing.kind {
-            ExprKind::Binding(other) if *other == item => Some(true),
-            _ => None,
-        };
-        let supposed = Supposed { lets: &self.lets, moves: &[], word: &word, there: &there };
-        supposed.outcome(test) != Some(false)
+        self.supposing(self.test, &word, &|name| writer.puts(name)) != Some(false)
     }
 }
 
+/// The sides of a test of `or`.
+fn sides<'a>(lets: &Lets<'a>, test: &'a Expr) -> Vec<&'a Expr> {
+    let (mut open, mut sides) = (vec![test], Vec::new());
+    while let Some(test) = open.pop() {
+        match &plain(lets, test).kind {
+            ExprKind::Binary(Op::Or, a, b) if sides.len() + open.len() < PARTS_MAX => {
+                open.extend([&**b, &**a]);
+            }
+            _ => sides.push(test),
+        }
+    }
+    sides
+}
+
 impl<'a> Writer<'a, '_> {
+    /// Whether an attribute is put, where that is sure.
+    fn puts(&self, name: &str) -> Option<bool> {
+        let leg = self.placed.leg;
+        let attribute = self.model.entities[leg.entity].attribute(name)?;
+        match leg.values.iter().find(|given| given.attribute == name) {
+            Some(_) => None,
+            None => (leg.of.is_none() && attribute.default.is_none()).then_some(false),
+        }
+    }
+
     /// The word that an attribute is put with, or has by default.
     fn puts_word(&self, name: &str) -> Option<&'a str> {
         let leg = self.placed.leg;
@@ -135,7 +211,10 @@ impl<'a> Writer<'a, '_> {
             },
             None if leg.of.is_none() => {
                 let attribute = self.model.entities[leg.entity].attribute(name)?;
-                attribute.default.as_ref()?.as_text().map(|text| text.as_str())
+                match attribute.default.as_ref()? {
+                    Value::Bool(truth) => Some(truth_word(*truth)),
+                    other => other.as_text().map(|text| text.as_str()),
+                }
             }
             None => None,
         }
@@ -161,9 +240,12 @@ impl<'a> Writer<'a, '_> {
         let tests = group.way.tests.iter().chain(&self.placed.guards).map(|one| one.test);
         for test in tests.chain(group.way.allows.iter().copied()) {
             each(&group.lets, test, &mut |part| {
+                let is_input = |it: &'a Expr| matches!(group.origin(it).kind, ExprKind::Input(other) if other == input);
                 tested |= match &part.kind {
                     ExprKind::Attribute(item, _) => items.contains(item),
-                    ExprKind::Input(other) => *other == input,
+                    ExprKind::Owns(thing) => is_input(thing),
+                    ExprKind::Binary(Op::Equal, a, b) => is_input(a) || is_input(b),
+                    ExprKind::In(thing, _) | ExprKind::Contains(_, thing) => is_input(thing),
                     _ => false,
                 };
             });

@@ -9,9 +9,10 @@ use super::loose::Loose;
 use super::tie::{Tied, is_found, tied, tied_beside};
 use super::touches;
 use crate::check::flow::{Group, Placed, Sent, groups};
-use crate::check::truth::Passed;
+use crate::check::truth::{Passed, plain};
 use crate::model::{
-    Contract, Entity, EntityId, Expr, ExprKind, Given, InputId, Leg, Model, PutMode, Verb, What,
+    Contract, Entity, EntityId, Expr, ExprKind, Given, InputId, KeyShape, Leg, Model, Piece,
+    PutMode, Query, TextPiece, Verb, What,
 };
 
 /// A `put … if absent` under a key of another tenant: the right was a grant to the caller within one, such as
@@ -26,22 +27,54 @@ pub(super) fn is_put_beyond<'a>(
     if leg.verb != Verb::Put || leg.put != Some(PutMode::IfAbsent) {
         return false;
     }
-    let grants: Vec<&'a [Given]> = grants(group, &placed.guards).collect();
-    let part = |key: &'a [Given], name: &str| {
-        key.iter().find(|given| given.attribute == name && !is_caller(group, given))
-    };
-    let differs = |given: &'a Given| {
-        let mut same = grants.iter().filter_map(|key| part(key, &given.attribute)).peekable();
-        same.peek().is_some()
-            && same.all(|own| !group.equal(&placed.guards, &own.value, &given.value))
-    };
-    let given = |given: &&'a Given| matches!(group.origin(&given.value).kind, ExprKind::Input(_));
-    let foreign: Vec<&'a Given> =
-        leg.key.iter().filter(given).filter(|given| differs(given)).collect();
+    let differs =
+        |given: &&'a Given| differs(group, &placed.guards, (&given.attribute, &given.value));
+    let foreign: Vec<&'a Given> = leg.key.iter().filter(differs).collect();
     !foreign.is_empty() && {
         let tied = tied(loose, group, &placed.guards, allowed);
         foreign.iter().any(|given| !tied.has(group, &given.value))
     }
+}
+
+/// Whether an input stands in a place of a key in which every grant to the caller has another value: a ward of the same
+/// clinic, and not the ward that the caller is of.
+pub(super) fn differs<'a>(
+    group: &Group<'a>,
+    guards: &[Passed<'a>],
+    (name, value): (&str, &'a Expr),
+) -> bool {
+    let part = |key: &'a [Given]| {
+        key.iter().find(|given| given.attribute == name && !is_caller(group, given))
+    };
+    let mut same = grants(group, guards).filter_map(part).peekable();
+    matches!(group.origin(value).kind, ExprKind::Input(_))
+        && same.peek().is_some()
+        && same.all(|own| !group.equal(guards, &own.value, value))
+}
+
+/// The values that a query gives to parts of a key, as far as its range is fixed.
+pub(super) fn given_by<'a>(
+    group: &Group<'a>,
+    shape: &'a KeyShape,
+    query: &'a Query,
+) -> Vec<(&'a str, &'a Expr)> {
+    let texts = [(&shape.partition, query.partition.as_ref()), (&shape.sort, query.range.start())];
+    let mut found = Vec::new();
+    for (template, text) in texts {
+        let Some(ExprKind::Text(pieces)) = text.map(|text| &plain(&group.lets, text).kind) else {
+            continue;
+        };
+        for (piece, text) in template.pieces.iter().zip(pieces) {
+            match (piece, text) {
+                (Piece::Literal(a), TextPiece::Literal(b)) if a == b => {}
+                (Piece::Hole(hole), TextPiece::Value(value, _)) => {
+                    found.push((hole.attribute.as_str(), value));
+                }
+                _ => break,
+            }
+        }
+    }
+    found
 }
 
 /// The keys of items that grant something to the caller: with the caller's id in them, and something else.

@@ -10,24 +10,39 @@ use latchkey_language::Span;
 
 use super::tie::{Tied, tied_beside};
 use super::ways;
-use crate::check::flow::{Group, groups};
+use crate::check::flow::{Group, Placed, groups};
 use crate::check::truth::Passed;
 use crate::model::{
-    Contract, EntityId, Expr, ExprKind, Given, Kind, Leg, Model, QueueId, Send, TextPiece, Verb,
+    Contract, EntityId, Expr, ExprKind, Given, KeyShape, Kind, Model, QueueId, Send, TextPiece,
+    Verb,
 };
 use crate::types::Type;
 
 /// Where a value is kept: in an attribute, in a field of a message, or for what follows a send.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
-enum Spot<'a> {
+pub(super) enum Spot<'a> {
     Attribute(EntityId, &'a str),
     Field(QueueId, &'a str),
     Record(&'a str, &'a str),
 }
 
+impl Spot<'_> {
+    /// The entity of an attribute.
+    pub(super) fn entity(self) -> Option<EntityId> {
+        match self {
+            Spot::Attribute(entity, _) => Some(entity),
+            Spot::Field(..) | Spot::Record(..) => None,
+        }
+    }
+}
+
 /// What is loose, and where it was written so.
 #[derive(Clone, Default)]
-pub(super) struct Loose<'a>(HashMap<Spot<'a>, Span>);
+pub(super) struct Loose<'a> {
+    spots: Rc<HashMap<Spot<'a>, Span>>,
+    /// An entity whose keys say nothing, whatever is asked of its items.
+    mute: Option<(EntityId, &'a KeyShape)>,
+}
 
 impl<'a> Loose<'a> {
     /// Finds what is loose in a document.
@@ -37,7 +52,7 @@ impl<'a> Loose<'a> {
         let mut open: VecDeque<&Body<'a>> = bodies.iter().collect();
         while let Some(body) = open.pop_front() {
             for (spot, span) in body.loosens(&loose) {
-                if Rc::make_mut(&mut loose).0.insert(spot, span).is_some() {
+                if Rc::make_mut(&mut Rc::make_mut(&mut loose).spots).insert(spot, span).is_some() {
                     continue;
                 }
                 for other in bodies.iter().filter(|other| other.asks(spot)) {
@@ -52,15 +67,35 @@ impl<'a> Loose<'a> {
 
     /// Whether an attribute is loose.
     pub(super) fn has(&self, entity: EntityId, name: &'a str) -> bool {
-        self.0.contains_key(&Spot::Attribute(entity, name))
+        let is_mute =
+            |(of, key): (EntityId, &KeyShape)| of == entity && key.attributes().contains(&name);
+        self.mute.is_some_and(is_mute) || self.spots.contains_key(&Spot::Attribute(entity, name))
+    }
+
+    /// Whether the keys of an entity say nothing, whatever is asked of its items.
+    pub(super) fn is_mute(&self, entity: EntityId) -> bool {
+        self.mute.is_some_and(|(of, _)| of == entity)
+    }
+
+    /// The same, where the keys of an entity say nothing.
+    pub(super) fn without_keys(&self, model: &'a Model, entity: EntityId) -> Loose<'a> {
+        let mute = Some((entity, &model.entities[entity].key));
+        Loose { spots: Rc::clone(&self.spots), mute }
+    }
+
+    /// The same, with some more that is loose.
+    pub(super) fn with(&self, more: impl Iterator<Item = (Spot<'a>, Span)>) -> Loose<'a> {
+        let mut with = self.clone();
+        Rc::make_mut(&mut with.spots).extend(more);
+        with
     }
 
     /// Each loose attribute of some entities, the place where it is written so, and what is loose without it.
     pub(super) fn without_each(&self, of: &[EntityId]) -> Vec<(&'a str, Span, Rc<Loose<'a>>)> {
-        let found = self.0.iter().filter_map(|(spot, span)| match spot {
+        let found = self.spots.iter().filter_map(|(spot, span)| match spot {
             Spot::Attribute(entity, name) if of.contains(entity) => {
                 let mut others = self.clone();
-                others.0.remove(spot);
+                Rc::make_mut(&mut others.spots).remove(spot);
                 Some((*name, *span, Rc::new(others)))
             }
             _ => None,
@@ -73,22 +108,22 @@ impl<'a> Loose<'a> {
 
 /// What something runs for.
 #[derive(Clone, Copy)]
-enum Start<'a> {
+pub(super) enum Start<'a> {
     Caller,
     Queue(QueueId),
     Send(&'a str),
 }
 
 /// Something that writes, and the ways to its writes.
-struct Body<'a> {
+pub(super) struct Body<'a> {
     contract: &'a Contract,
-    start: Start<'a>,
-    places: Vec<(Group<'a>, Vec<Vec<Passed<'a>>>)>,
+    pub(super) start: Start<'a>,
+    pub(super) places: Vec<(Group<'a>, Vec<Vec<Passed<'a>>>)>,
     /// The entities whose items it has.
-    entities: HashSet<EntityId>,
+    pub(super) entities: HashSet<EntityId>,
 }
 
-fn bodies(model: &Model) -> Vec<Body<'_>> {
+pub(super) fn bodies(model: &Model) -> Vec<Body<'_>> {
     let workers = model.workers.iter().flat_map(|worker| {
         let both = [Some(&worker.body), worker.dead.as_ref()];
         both.into_iter().flatten().map(|body| (body, Start::Queue(worker.queue)))
@@ -140,7 +175,7 @@ impl<'a> Body<'a> {
             for way in ways {
                 for placed in &group.legs {
                     let tied = tied_beside(start.clone(), group, &placed.guards, way);
-                    Stored { group, tied }.leg(placed.leg, &mut found);
+                    Stored { group, tied }.leg(placed, &mut found);
                 }
                 for sent in &group.sends {
                     let tied = tied_beside(start.clone(), group, &sent.guards, way);
@@ -148,12 +183,12 @@ impl<'a> Body<'a> {
                 }
             }
         }
-        found.retain(|(spot, _)| !loose.0.contains_key(spot));
+        found.retain(|(spot, _)| !loose.spots.contains_key(spot));
         found
     }
 
     /// What is tied when it begins.
-    fn tied(&self, loose: &Rc<Loose<'a>>) -> Tied<'a> {
+    pub(super) fn tied(&self, loose: &Rc<Loose<'a>>) -> Tied<'a> {
         let mut tied = Tied::beside(loose);
         for (id, input) in self.contract.inputs.enumerate() {
             let spot = match self.start {
@@ -161,7 +196,7 @@ impl<'a> Body<'a> {
                 Start::Queue(queue) => Spot::Field(queue, &input.name),
                 Start::Send(send) => Spot::Record(send, &input.name),
             };
-            if !loose.0.contains_key(&spot) {
+            if !loose.spots.contains_key(&spot) {
                 tied.inputs.push(id);
             }
         }
@@ -179,18 +214,20 @@ fn everyones<'a>(group: &Group<'a>) -> Vec<Vec<Passed<'a>>> {
 }
 
 /// What a write or a send stores, where some things are tied.
-struct Stored<'a, 'g> {
-    group: &'g Group<'a>,
-    tied: Tied<'a>,
+pub(super) struct Stored<'a, 'g> {
+    pub(super) group: &'g Group<'a>,
+    pub(super) tied: Tied<'a>,
 }
 
 impl<'a> Stored<'a, '_> {
-    fn leg(&self, leg: &'a Leg, found: &mut Vec<(Spot<'a>, Span)>) {
+    pub(super) fn leg(&self, placed: &Placed<'a>, found: &mut Vec<(Spot<'a>, Span)>) {
+        let leg = placed.leg;
         let makes = matches!(leg.verb, Verb::Put | Verb::Upsert);
         let entity = &self.group.model.entities[leg.entity];
-        let values = leg.values.iter().filter(|given| given.is_whole());
-        let given = leg.key.iter().filter(|_| makes).chain(values);
-        for given in given.filter(|given| !self.is_safe(&given.value)) {
+        let is_key = |given: &&Given| leg.key.iter().any(|part| part.attribute == given.attribute);
+        let values = leg.values.iter().filter(|given| given.is_whole() && !is_key(given));
+        let key = leg.key.iter().filter(|given| makes && !self.is_granted(placed, given));
+        for given in key.chain(values).filter(|given| !self.is_safe(&given.value)) {
             if entity.attribute(&given.attribute).is_some_and(|it| can_name(&it.kind)) {
                 found.push((Spot::Attribute(leg.entity, &given.attribute), given.span));
             }

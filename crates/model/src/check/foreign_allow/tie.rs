@@ -4,6 +4,8 @@ use std::rc::Rc;
 
 use latchkey_value::Format;
 
+use super::beyond::{differs, given_by};
+use super::grant::is_ranked;
 use super::loose::Loose;
 use crate::check::flow::{Group, fixes};
 use crate::check::truth::{Passed, each, plain};
@@ -79,6 +81,8 @@ pub(super) fn tied_beside<'a>(
             }
         }
         tied.keys(group, &around);
+        tied.beside_legs(group, guards);
+        tied.within_branches(group, (guards, allowed));
         if before == (tied.items.len(), tied.values.len()) {
             break;
         }
@@ -127,9 +131,8 @@ impl<'a> Tied<'a> {
             // A caller may take a free key for themselves.
             let free = matches!(&test.test.kind, ExprKind::Absent(thing)
                 if test.truth && matches!(thing.kind, ExprKind::Stored(_)));
-            let mine = fixes(test).is_some_and(|(_, value)| self.has(group, value));
-            mine || (free && leg.values.iter().any(|given| self.has(group, &given.value)))
-                || matches!(&test.test.kind, ExprKind::Owns(_) if test.truth)
+            self.is_mine(group, test)
+                || (free && leg.values.iter().any(|given| self.has(group, &given.value)))
         });
         let is_new = |given: &'a Given| matches!(group.origin(&given.value).kind, ExprKind::New(_));
         leg.target.is_some_and(|item| self.has_item(item))
@@ -205,7 +208,17 @@ impl<'a> Tied<'a> {
     fn has_key(&self, group: &Group<'a>, entity: EntityId, key: &'a [Given]) -> bool {
         let shape = &group.model.entities[entity].key;
         let mut told = key.iter().filter(|given| shape.tells(&given.attribute));
-        told.any(|given| self.has(group, &given.value))
+        let parts = || key.iter().map(|given| (given.attribute.as_str(), &given.value));
+        told.any(|given| self.has(group, &given.value)) && !self.is_beyond(group, parts())
+    }
+
+    /// Whether a part of a key is another than that of the caller's grant, and is not tied by itself.
+    fn is_beyond(
+        &self,
+        group: &Group<'a>,
+        mut parts: impl Iterator<Item = (&'a str, &'a Expr)>,
+    ) -> bool {
+        parts.any(|(name, value)| differs(group, &[], (name, value)) && !self.has(group, value))
     }
 
     fn has_read(&self, group: &Group<'a>, read: &'a Read) -> bool {
@@ -224,6 +237,10 @@ impl<'a> Tied<'a> {
                 let plain = || query.partition.iter().any(|text| self.has(group, text)) || sort();
                 read.entities().all(|entity| {
                     let shape = group.model.entities[entity].place(query.by);
+                    let beyond = || {
+                        let parts = shape.map(|shape| given_by(group, shape, query));
+                        parts.is_some_and(|parts| self.is_beyond(group, parts.into_iter()))
+                    };
                     let found = || {
                         shape.filter(lossy).map_or_else(plain, |shape| {
                             shape.attributes().into_iter().any(|name| {
@@ -232,7 +249,7 @@ impl<'a> Tied<'a> {
                             })
                         })
                     };
-                    self.keeps_own(group, query.test_of(entity)) || found()
+                    self.keeps_own(group, query.test_of(entity)) || (!beyond() && found())
                 })
             }
             What::Part(part) => self.has_item(part.of),
@@ -242,10 +259,14 @@ impl<'a> Tied<'a> {
     /// Whether each item that a filter keeps has a tied value.
     fn keeps_own(&self, group: &Group<'a>, keep: Option<&'a Expr>) -> bool {
         let kept = keep.into_iter().flat_map(|test| Passed::new(test, true).atoms(&group.lets));
-        kept.into_iter().any(|test| {
-            fixes(&test).is_some_and(|(_, value)| self.has(group, value))
-                || matches!(&test.test.kind, ExprKind::Owns(_) if test.truth)
-        })
+        kept.into_iter().any(|test| self.is_mine(group, &test))
+    }
+
+    /// Whether a condition asks for a stored item of the caller: one of its attributes is tied, or the caller owns it.
+    pub(super) fn is_mine(&self, group: &Group<'a>, test: &Passed<'a>) -> bool {
+        fixes(test).is_some_and(|(_, value)| self.has(group, value))
+            || matches!(&test.test.kind, ExprKind::Owns(thing)
+                if test.truth && plain(&group.lets, thing).stored_root().is_some())
     }
 
     /// What a test that was passed ties.
@@ -265,7 +286,7 @@ impl<'a> Tied<'a> {
     }
 
     /// Ties a value that names something, and the item it is an attribute of.
-    fn tie(&mut self, group: &Group<'a>, value: &'a Expr) {
+    pub(super) fn tie(&mut self, group: &Group<'a>, value: &'a Expr) {
         if !names(group, group.origin(value)) {
             return;
         }
@@ -286,11 +307,15 @@ impl<'a> Tied<'a> {
             let Some(binding) = read.binding else { continue };
             let known = self.items.contains(&binding) && is_found(group, around, binding);
             match &read.what {
-                What::Get(key) if known => {
-                    let shape = &group.model.entities[read.entity].key;
-                    let told = key.iter().filter(|given| shape.tells(&given.attribute));
-                    told.for_each(|given| self.tie(group, &given.value));
+                // Where a right is an attribute of an item of the caller, `escalation` looks at who makes such items.
+                What::Get(key)
+                    if known
+                        && !self.loose.is_mute(read.entity)
+                        && is_ranked(group, binding, key) =>
+                {
+                    key.iter().for_each(|given| self.tie(group, &given.value));
                 }
+                What::Get(key) if known => self.tie_key(group, read.entity, key),
                 What::Part(part) if known && part.one => self.parts(group, read.entity, binding),
                 What::Query(query) if known && query.limit == Some(Limit::First(1)) => {
                     self.parts(group, read.entity, binding);
@@ -300,11 +325,27 @@ impl<'a> Tied<'a> {
         }
     }
 
+    /// Ties what the key of an item was given as. A part that callers can point anywhere says nothing, as any other
+    /// attribute.
+    pub(super) fn tie_key(&mut self, group: &Group<'a>, entity: EntityId, key: &'a [Given]) {
+        let shape = &group.model.entities[entity].key;
+        for given in key.iter().filter(|given| shape.tells(&given.attribute)) {
+            if !self.loose.has(entity, &given.attribute) {
+                self.tie(group, &given.value);
+            }
+        }
+    }
+
     /// Ties what a query gave as the key of its one item.
     fn parts(&mut self, group: &Group<'a>, entity: EntityId, item: BindingId) {
         let names = group.model.entities[entity].key.attributes();
-        let parts = names.iter().filter_map(|name| group.key_part(item, name));
-        parts.for_each(|value| self.tie(group, value));
+        for name in names {
+            if let Some(value) =
+                group.key_part(item, name).filter(|_| !self.loose.has(entity, name))
+            {
+                self.tie(group, value);
+            }
+        }
     }
 }
 

@@ -4,10 +4,11 @@
 use latchkey_language::{Diagnostic, Rule};
 
 use crate::check::flow::{Group, Placed, groups};
-use crate::check::truth::each;
+use crate::check::truth::{at_most, plain};
 use crate::check::{Report, each_step};
 use crate::model::{
-    BindingId, Contract, Each, EntityId, ExprKind, Leg, Limit, Model, Query, Read, StepKind, Verb,
+    BindingId, Contract, Each, EntityId, Expr, ExprKind, Leg, Limit, Model, Op, Query, Read,
+    StepKind, Verb,
 };
 use crate::types::Type;
 
@@ -28,7 +29,7 @@ pub(super) fn check(model: &Model, contract: &Contract, report: &mut Report) {
             };
             let Some((read, query, count)) = cut(contract, result) else { continue };
             let whole = told.contains(&result)
-                || is_counted(&group, result)
+                || is_all(&group, result, count)
                 || is_bounded(model, &group, read.entity, query, count);
             if whole {
                 continue;
@@ -53,14 +54,25 @@ fn cut(contract: &Contract, result: BindingId) -> Option<(&Read, &Query, u32)> {
     }
 }
 
-/// Whether a test on the way asks how many there are.
-fn is_counted(group: &Group<'_>, result: BindingId) -> bool {
-    group.way.tests.iter().any(|passed| {
-        let mut found = false;
-        each(&group.lets, passed.test, &mut |part| {
-            found |= matches!(&part.kind, ExprKind::Count(id) if *id == result);
-        });
-        found
+/// Whether a test on the way shows that there are no more than were read.
+fn is_all<'a>(group: &Group<'a>, result: BindingId, count: u32) -> bool {
+    let (lets, count) = (&group.lets, i64::from(count));
+    let is_it =
+        |expr: &'a Expr| matches!(&plain(lets, expr).kind, ExprKind::Count(id) if *id == result);
+    let is_count = |expr: &'a Expr| matches!(&plain(lets, expr).kind, ExprKind::Number(it) if it.to_i64() == Some(count));
+    group.known(&[]).iter().any(|atom| {
+        let other = match (&atom.test.kind, atom.truth) {
+            (ExprKind::Binary(Op::NotEqual, a, b), true)
+            | (ExprKind::Binary(Op::Equal, a, b), false) => {
+                (is_it(a) && is_count(b)) || (is_it(b) && is_count(a))
+            }
+            (ExprKind::Absent(thing), true) | (ExprKind::Present(thing), false) => {
+                matches!(&plain(lets, thing).kind, ExprKind::Binding(id) if *id == result)
+            }
+            _ => false,
+        };
+        let bound = at_most(lets, atom, &is_it);
+        other || bound.is_some_and(|(most, less)| most < count || (less && most == count))
     })
 }
 
