@@ -30,6 +30,7 @@ mod lockers_removed;
 mod lottery;
 mod older_tables;
 mod openapi;
+mod other_items;
 mod own_reservations;
 mod participants;
 mod participation;

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use crate::scene::{Scene, at_once, booking, clock};
 use crate::serve::latchkey;
 
-fn document(system: &str) -> PathBuf {
+pub(crate) fn document(system: &str) -> PathBuf {
     PathBuf::from(format!("{}/../systems/{system}.md", env!("CARGO_MANIFEST_DIR")))
 }
 
@@ -26,7 +26,7 @@ fn typed(value: &Value) -> Value {
 }
 
 /// The file of an export with these items.
-fn export(items: &[Value]) -> String {
+pub(crate) fn export(items: &[Value]) -> String {
     items.iter().map(|item| format!("{}\n", json!({"Item": typed(item)["M"]}))).collect()
 }
 
@@ -79,7 +79,7 @@ fn event(locker: &str, id: &str, at: Value, key: &str) -> Value {
 }
 
 /// Lockers of alice with a past, and a live reservation of the first two; the first has a pointer.
-fn items(at: &dyn Fn(&str) -> Value, key: &dyn Fn(&str) -> String) -> Vec<Value> {
+pub(crate) fn items(at: &dyn Fn(&str) -> Value, key: &dyn Fn(&str) -> String) -> Vec<Value> {
     let mut items: Vec<Value> =
         ["L1", "L2", "L3", "L4"].iter().flat_map(|id| locker(id, "alice", at)).collect();
     for id in ["L1", "L2"] {
@@ -97,7 +97,7 @@ fn lockers() -> Scene {
     Scene::on_items(&document("smartlocker"), &items, "--as-is")
 }
 
-const DAY: &str = "startISO=2026-02-25T00:00:00Z&endISO=2026-02-26T00:00:00Z";
+pub(crate) const DAY: &str = "startISO=2026-02-25T00:00:00Z&endISO=2026-02-26T00:00:00Z";
 
 #[test]
 fn all_that_another_program_wrote_is_found() {
@@ -335,7 +335,7 @@ fn a_time_that_is_stored_in_another_notation_is_never_shown_as_something_else() 
 }
 
 /// The example items of the source document.
-fn location() -> Vec<Value> {
+pub(crate) fn location() -> Vec<Value> {
     let (id, code) = ("01ARZ3NDEKTSV4RRFFQ69G5FAV", "austin-main-01");
     let at = "2024-01-15T10:30:00.000Z";
     vec![

@@ -14,11 +14,11 @@ use latchkey_runtime::model::{CallLimit, Whose};
 use latchkey_value::limits::LIMIT_CALLS_MAX;
 
 use crate::commands::{
-    call, check, explain, export, import, model, openapi, queue as queue_command,
+    call, check, examine, explain, export, import, model, openapi, queue as queue_command,
     race as race_command, serve, table, test, token, verify, work,
 };
 
-pub(crate) use moving::{Export, Import, Verify};
+pub(crate) use moving::{Examine, Export, Import, Verify};
 pub(crate) use queue::{DataArguments, Place, QueueCommand, Queues, Which, Work, Working};
 pub(crate) use race::Race;
 
@@ -126,6 +126,8 @@ Examples:
     Export(Export),
     /// Loads the lines of an export into a table.
     Import(Import),
+    /// Reads a table and tells which of its items are not as the document says, and which contracts miss them.
+    Examine(Examine),
     /// Verifies a lottery: that every outcome follows from the key that was committed to.
     Verify(Verify),
     /// Prints the checked models of documents, for other programs.
@@ -443,6 +445,7 @@ pub fn main() -> ExitCode {
         Command::Token(token) => token::run(&token, colour),
         Command::Export(export) => export::run(&export, colour),
         Command::Import(import) => import::run(&import, colour),
+        Command::Examine(examine) => examine::run(&examine, colour),
         Command::Verify(verify) => verify::run(&verify),
         Command::Model { documents, .. } => return model::run(&documents, colour),
     };

@@ -112,6 +112,7 @@ fn attribute(model: &Model, attribute: &Attribute) -> Value {
         "optional": attribute.optional,
         "secret": attribute.secret,
         "copied": attribute.copied,
+        "kept": attribute.kept,
         "default": attribute.default.as_ref().map(default),
         "computed": computed,
         "moves": attribute.moves.as_ref().map(|moves| {

@@ -87,7 +87,7 @@ pub enum Member {
     Index(Index),
     /// An attribute.
     Field(Box<Field>),
-    /// `copies a, b?`
+    /// `copies a, b?, c kept`
     Copies(Vec<Copied>),
     /// `status moves { A -> B, C }`
     Moves(Moves),
@@ -104,6 +104,8 @@ pub struct Copied {
     pub name: Name,
     /// The `?` behind it, if stored views may lack it.
     pub optional: Option<Span>,
+    /// The `kept` behind it, if stored views may have it where their source has none.
+    pub kept: Option<Span>,
 }
 
 /// `PK = "…"` or `SK = "…"`

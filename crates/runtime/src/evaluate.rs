@@ -1,10 +1,16 @@
 //! Expressions within one call.
 
 mod elements;
+mod fault;
+mod found;
 mod function;
+mod own;
 mod values;
 
 pub(crate) use elements::Elements;
+pub(crate) use fault::Fault;
+pub(crate) use found::Found;
+pub(crate) use own::of_item;
 pub(crate) use values::{Evaluated, KeyText, Limit, Maybe, Values};
 
 use std::borrow::Cow;
@@ -13,7 +19,7 @@ use std::collections::BTreeSet;
 use std::fmt::Write;
 
 use latchkey_model::model::{BindingId, IdVec, InputId, Told};
-use latchkey_table::{Action, Comparator, Invalid, Item, Map, Number, Text, Value, apply};
+use latchkey_table::{Action, Comparator, Item, Key, Map, Number, Text, Value, apply};
 use latchkey_value::Format;
 
 use crate::bug::Bug;
@@ -24,38 +30,6 @@ use crate::pages::ItemPage;
 use crate::plan::{Code, Part, Piece, Sign};
 use crate::shape::Seen;
 use crate::time;
-
-/// Why an expression has no value.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Fault {
-    /// A sum no number or instant can hold.
-    OutOfRange,
-    /// A quotient of a number and zero.
-    DividedByZero,
-    /// It cannot be: the check has shown otherwise, and what is read is as the document declares it.
-    Bug(Bug),
-    /// No table would take it.
-    Invalid(Invalid),
-}
-
-impl From<Invalid> for Fault {
-    fn from(invalid: Invalid) -> Fault {
-        Fault::Invalid(invalid)
-    }
-}
-
-impl From<Bug> for Fault {
-    fn from(bug: Bug) -> Fault {
-        Fault::Bug(bug)
-    }
-}
-
-impl Fault {
-    /// Something is not there, or not of the type, that the check has shown it to be.
-    pub(crate) fn bug(what: &'static str) -> Fault {
-        Fault::Bug(Bug::new(what))
-    }
-}
 
 /// The meaning of a name at this operation.
 #[derive(Debug, Clone, Default)]
@@ -91,6 +65,10 @@ pub(crate) struct Frame<'a> {
     pub(crate) bound: Bindings,
     /// Attributes that are not stored and have their declared default, by the binding of their item.
     pub(crate) assumed: Vec<(BindingId, Text)>,
+    /// What views were found to have that their sources lack, by the key of the source. It outlasts an attempt.
+    pub(crate) found: Found,
+    /// The item whose stored attributes are meant, where no table evaluates them.
+    pub(crate) own: Option<Item>,
     /// The elements of the lists that tests are under way of.
     pub(crate) elements: Elements,
 }
@@ -277,6 +255,7 @@ impl Values for Frame<'_> {
                     Err(Fault::bug("an attribute is asked of a value that is not an item"))
                 }
             },
+            Code::Stored(path) if let Some(own) = &self.own => Ok(path.of(own).map(Cow::Borrowed)),
             Code::Member(record, of) => self.member(record, of),
             Code::Nothing => Ok(None),
             Code::Now => match &self.now {
@@ -399,6 +378,14 @@ impl Values for Frame<'_> {
         }
         let value = self.value(code)?;
         Ok(value.map_or(Maybe::Left, |value| Maybe::Set(value.into_owned())))
+    }
+
+    fn leaves_alone(&self, code: &Code) -> Result<bool, Fault> {
+        Ok(self.maybe(code)? == Maybe::Left)
+    }
+
+    fn found(&self, source: &Key, name: &str) -> Option<&Value> {
+        self.found.get(source, name)
     }
 
     fn image(&self, actions: &[Action], base: &Item) -> Result<Item, Fault> {

@@ -1,33 +1,83 @@
 //! Compares items with the document, one by one, for items that come from outside, such as an import.
 
 use std::borrow::Cow;
+use std::fmt;
 
-use latchkey_table::{Item, Text, Value};
+use latchkey_table::{Item, Number, Text, Value};
 
 use crate::bug::Bug;
 use crate::draw::KEY_BYTES;
 use crate::evaluate::push;
+use crate::expiry::second_of;
 use crate::input::read_stored;
-use crate::plan::{Attribute, Entity, InputType, System, made};
+use crate::plan::{Attribute, Entity, IndexShape, InputType, System, made};
 
 /// The prefix of the keys of Latchkey's own items.
 const HOUSEKEEPING: &str = "LATCHKEY#";
 
+/// Something about an item that is not as the document says.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Finding {
+    /// The entity; none if the item has the type of none.
+    pub entity: Option<Text>,
+    /// What it is about.
+    pub matter: Matter,
+    /// What is wrong, for people.
+    pub detail: String,
+}
+
+/// What a finding is about.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Matter {
+    /// The item is of no entity. No contract sees it.
+    Type,
+    /// An attribute is missing, or has a value that it cannot have.
+    Attribute(Text),
+    /// A key of the table is not what the attributes make of it. Contracts look for the item elsewhere.
+    Key(Text),
+    /// The item is not where it belongs in an index. Contracts that ask the index do not find it.
+    Index(Text),
+    /// The item has no place in an index, because it lacks what a new item has: a default that counts for it, or one that
+    /// is computed when an item is put. Contracts that ask the index do not find it.
+    Unlisted(Text),
+    /// A store would remove the item before it has ended.
+    Removal,
+}
+
+impl fmt::Display for Finding {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.entity {
+            Some(entity) => write!(f, "{entity}: {}", self.detail),
+            None => f.write_str(&self.detail),
+        }
+    }
+}
+
 impl System {
     /// All that is wrong with an item by what the document says: its type, its attributes, its key and its places in
-    /// indexes. Attributes that the document does not declare pass, and so does what Latchkey keeps for itself.
+    /// indexes. Attributes that the document does not declare pass, and so does what Latchkey keeps for itself. An item
+    /// that is only older than a part of an index passes, too.
     pub fn examine(&self, item: &Item) -> Vec<String> {
+        let found = self.findings(item).into_iter();
+        let wrong = found.filter(|found| !matches!(found.matter, Matter::Unlisted(_)));
+        wrong.map(|found| found.to_string()).collect()
+    }
+
+    /// All that is not as the document says, and all indexes that do not have the item although it belongs there.
+    pub fn findings(&self, item: &Item) -> Vec<Finding> {
+        let of_no_entity = |detail| vec![Finding { entity: None, matter: Matter::Type, detail }];
         let Some(key) = self.table.key.of(item) else {
-            return vec!["it has no key".to_owned()];
+            return of_no_entity("it has no key".to_owned());
         };
         if key.partition.starts_with(HOUSEKEEPING) {
             return Vec::new();
         }
-        let Some(kind) = item.get(&self.discriminator) else {
-            return vec![format!("`{}`, which tells its type, is missing", self.discriminator)];
+        let kind = &self.discriminator;
+        let Some(found) = item.get(kind) else {
+            return of_no_entity(format!("`{kind}`, which tells its type, is missing"));
         };
-        let Some(entity) = self.entities.iter().find(|entity| entity.kind == *kind) else {
-            return vec![format!("`{}` names no entity of the document", self.discriminator)];
+        let Some(entity) = self.entities.iter().find(|entity| entity.kind == *found) else {
+            return of_no_entity(format!("`{kind}` names no entity of the document"));
         };
         // What stands in its key alone, it has.
         let mut whole = Cow::Borrowed(item);
@@ -37,48 +87,90 @@ impl System {
             }
         }
         let item = whole.as_ref();
-        let mut wrong: Vec<String> =
+        let mut wrong: Vec<(Matter, String)> =
             entity.attributes.iter().filter_map(|attribute| attribute.examine(item)).collect();
         // Keys are made of attributes, so these must be right.
         if wrong.is_empty() {
-            wrong = self.examine_keys(entity, item).unwrap_or_else(|bug| vec![bug.to_string()]);
+            wrong = self.examine_keys(entity, item).unwrap_or_else(|bug| {
+                vec![(Matter::Key(self.table.key.partition.name.clone()), bug.to_string())]
+            });
         }
-        wrong.into_iter().map(|one| format!("{}: {one}", entity.name)).collect()
+        wrong.extend(self.examine_removal(entity, item));
+        let of = |(matter, detail)| Finding { entity: Some(entity.name.clone()), matter, detail };
+        wrong.into_iter().map(of).collect()
     }
 
-    fn examine_keys(&self, entity: &Entity, item: &Item) -> Result<Vec<String>, Bug> {
+    fn examine_keys(&self, entity: &Entity, item: &Item) -> Result<Vec<(Matter, String)>, Bug> {
         let mut expected = Vec::new();
         for (attribute, parts) in
             self.table.key.iter().zip([&entity.key.partition, &entity.key.sort])
         {
-            expected.push((&attribute.name, made(attribute, parts, item)?));
-        }
-        for index in &entity.indexes {
-            let whole = index.has(item)?;
-            for (attribute, parts) in index.own() {
-                expected.push((&attribute.name, made(attribute, parts, item)?.filter(|_| whole)));
-            }
+            let matter = Matter::Key(attribute.name.clone());
+            expected.push((matter, &attribute.name, made(attribute, parts, item)?));
         }
         let mut wrong = Vec::new();
-        for (name, made) in expected {
+        for index in &entity.indexes {
+            let whole = index.has(item)?;
+            wrong.extend(unlisted(entity, index, item).filter(|_| !whole));
+            for (attribute, parts) in index.own() {
+                let matter = Matter::Index(index.name.clone());
+                let made = made(attribute, parts, item)?.filter(|_| whole);
+                expected.push((matter, &attribute.name, made));
+            }
+        }
+        for (matter, name, made) in expected {
             match (item.get(name), made) {
                 (None, None) => {}
                 (Some(found), Some(made)) if *found == made => {}
                 (_, Some(made)) => {
                     let mut text = Text::default();
                     push(&mut text, &made, None)?;
-                    wrong.push(format!("`{name}` must be `{text}`"));
+                    wrong.push((matter, format!("`{name}` must be `{text}`")));
                 }
-                (Some(_), None) => wrong.push(format!("`{name}` must not be there")),
+                (Some(_), None) => wrong.push((matter, format!("`{name}` must not be there"))),
             }
         }
         Ok(wrong)
     }
+
+    /// Whether a store would remove an item that has not ended.
+    fn examine_removal(&self, entity: &Entity, item: &Item) -> Option<(Matter, String)> {
+        let name = &self.ttl;
+        let removed = item.get(name).and_then(Value::as_number)?;
+        let end = entity.end.as_ref().and_then(|end| item.get(&end.attribute)?.as_text());
+        let detail = match end.map(|end| second_of(end)) {
+            None => format!(
+                "`{name}` must not be there: a table removes items by it, and this one has no end"
+            ),
+            Some(Some(second)) if removed < Number::from(second) => {
+                format!("`{name}` must be `{second}`: the item would be removed before its end")
+            }
+            // An end that is none is told as an attribute.
+            Some(_) => return None,
+        };
+        Some((Matter::Removal, detail))
+    }
+}
+
+/// That an item has no place in an index for want of attributes that every new item has.
+fn unlisted(entity: &Entity, index: &IndexShape, item: &Item) -> Option<(Matter, String)> {
+    let lacks = index.key.attributes().filter(|name| item.get(name).is_none());
+    let lacks: Vec<&Text> = lacks.collect();
+    let later = |name: &Text| {
+        let attribute = entity.attributes.iter().find(|attribute| attribute.name == *name);
+        attribute.is_some_and(|attribute| attribute.computed || attribute.has_default)
+    };
+    if lacks.is_empty() || !lacks.iter().all(|name| later(name)) {
+        return None;
+    }
+    let names = lacks.iter().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ");
+    let name = &index.name;
+    Some((Matter::Unlisted(name.clone()), format!("`{name}` does not have it: {names} is missing")))
 }
 
 impl Attribute {
     /// What is wrong with it in an item.
-    fn examine(&self, item: &Item) -> Option<String> {
+    pub(crate) fn examine(&self, item: &Item) -> Option<(Matter, String)> {
         let name = &self.name;
         let detail = match (item.get(name), &self.kind) {
             (None, _) if self.optional || self.has_default => return None,
@@ -97,6 +189,6 @@ impl Attribute {
                 },
             },
         };
-        Some(format!("`{name}` {detail}"))
+        Some((Matter::Attribute(name.clone()), format!("`{name}` {detail}")))
     }
 }

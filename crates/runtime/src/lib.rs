@@ -40,6 +40,8 @@ pub use bug::Faults;
 pub use cache::CacheCount;
 pub use call::{Call, Caller, IfMatch, RawInput};
 pub use clock::{Source, SystemSource};
+pub use convert::Converted;
+pub use examine::{Finding, Matter};
 pub use explain::{Asked, Explanation, explain};
 pub use latchkey_model::model;
 pub use latchkey_queue as queue;

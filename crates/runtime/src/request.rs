@@ -7,6 +7,7 @@
 mod bounds;
 mod change;
 mod condition;
+mod kept;
 
 pub(crate) use bounds::Breach;
 pub(crate) use condition::as_stored;
@@ -37,6 +38,8 @@ pub(crate) struct Filled<V: Datum = Value> {
     /// Where more is asked of the stored item than the document does, so that no attribute leaves its
     /// bounds: what the document asks.
     pub(crate) asked: Option<Condition<V>>,
+    /// What it asks so that nothing is erased that a view alone has.
+    pub(crate) spares: Option<Condition<V>>,
 }
 
 /// What a store asks of the items of an entity that a filter keeps. What is not stored is not the store's to test.
@@ -245,31 +248,34 @@ impl<S: Values> Filler<'_, S> {
             Verb::Put => {
                 let item = self.item(leg, entity, &key)?;
                 let condition = self.condition(leg, self.expected(leg, entity)?)?;
+                let (condition, spares) = condition::joined(condition, self.spares(leg, entity)?);
                 let breach = !bounds::broken(self.scope, entity, &item).is_empty();
                 let (condition, asked) = bounds::ask(condition, breach.then(|| self.never()));
                 let image = leg.result.map(|_| item.clone());
                 let put = Put { table, item, condition: Some(condition) };
-                Ok(Filled { leg: Leg::Put(put), image, asked })
+                Ok(Filled { leg: Leg::Put(put), image, asked, spares })
             }
             Verb::Update | Verb::Upsert => {
                 let (actions, image) = self.changes(leg, entity, &key)?;
                 let condition = self.condition(leg, self.expected(leg, entity)?)?;
+                let (condition, spares) = condition::joined(condition, self.lacks(leg, &key));
                 let kept =
                     bounds::kept(self.scope, entity, &actions, image.as_ref(), || self.never())?;
                 let kept = bounds::joined(kept, self.room(leg, entity)?);
                 let (condition, asked) = bounds::ask(condition, kept);
                 let update = Update { table, key, actions, condition: Some(condition) };
-                Ok(Filled { leg: Leg::Update(update), image, asked })
+                Ok(Filled { leg: Leg::Update(update), image, asked, spares })
             }
             Verb::Delete => {
-                let condition = Some(self.condition(leg, self.expected(leg, entity)?)?);
-                let leg = Leg::Delete(Delete { table, key, condition });
-                Ok(Filled { leg, image: None, asked: None })
+                let condition = self.condition(leg, self.expected(leg, entity)?)?;
+                let (condition, spares) = condition::joined(condition, self.spares(leg, entity)?);
+                let leg = Leg::Delete(Delete { table, key, condition: Some(condition) });
+                Ok(Filled { leg, image: None, asked: None, spares })
             }
             Verb::Check => {
                 let condition = self.condition(leg, self.expected(leg, entity)?)?;
                 let leg = Leg::Check(Check { table, key, condition });
-                Ok(Filled { leg, image: None, asked: None })
+                Ok(Filled { leg, image: None, asked: None, spares: None })
             }
         }
     }

@@ -3,6 +3,7 @@
 mod begin;
 mod decide;
 mod each;
+mod kept;
 mod listing;
 mod read;
 mod record;
@@ -24,7 +25,7 @@ use crate::answer::{Answer, Outcome};
 use crate::bug::{Bug, Damage};
 use crate::cache::Change;
 use crate::call::{Call, Caller, IfMatch};
-use crate::evaluate::{Bound, Elements, Fault, Frame};
+use crate::evaluate::{Bound, Elements, Fault, Found, Frame};
 use crate::idempotency::Named;
 use crate::plan::{Contract, Op, Sight, System};
 use crate::problem::Problem;
@@ -205,6 +206,8 @@ impl<'a> Session<'a> {
             commits: 0,
             told: Vec::new(),
             assumed: Vec::new(),
+            found: Found::default(),
+            own: None,
             elements: Elements::default(),
             bound: contract.bindings.map(|_, _| Bound::Nothing),
         };

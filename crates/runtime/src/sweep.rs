@@ -3,14 +3,18 @@
 
 use std::sync::Arc;
 
-use latchkey_table::{Backend, Delete, Error, Key, Scan, Schema, Text, Value, Wrote};
+use latchkey_table::{
+    Backend, Comparator, Condition, Delete, Error, Item, Key, Operand, Path, Scan, Schema, Text,
+    Value, Wrote, holds,
+};
 use latchkey_value::limits::ENDED_SECONDS_KEPT;
 use tokio::time::Instant;
 
 use crate::call::CALL_TIME_MAX;
 use crate::expiry::over;
 use crate::idempotency::PARTITION;
-use crate::plan::{Part, System};
+use crate::plan::{Entity, Part, System};
+use crate::time;
 
 /// How many items one step looks at.
 const STEP_ITEMS: usize = 500;
@@ -56,12 +60,12 @@ pub async fn sweep(
     let scanned = backend.scan(scan, deadline()).await?;
     let mut removed = 0;
     for item in &scanned.items {
-        let expires = item.get(&system.ttl).and_then(Value::as_number).and_then(|n| n.to_i64());
-        if expires.is_none_or(|expires| expires > due) {
+        // It may have been written anew since it was read.
+        let Some(condition) = over_by(system, item, due) else { continue };
+        if !holds(&condition, Some(item)) {
             continue;
         }
-        // It may have been written anew since it was read.
-        let condition = Some(over(&system.ttl, due.into()));
+        let condition = Some(condition);
         let key = table.key_of(item)?;
         let delete = Delete { table: Arc::clone(table), key, condition };
         match backend.ask::<Wrote>(delete, deadline()).await {
@@ -75,6 +79,25 @@ pub async fn sweep(
         None => Some(Place { range: range + 1, after: None }),
     };
     Ok(Swept { removed, after: next.filter(|next| next.range < ranges.len()) })
+}
+
+/// What says that an item is over since some second. Nothing of an item that has no end: one of an entity whose items do
+/// not end, or of another program, whatever it has under the name of the attribute.
+fn over_by(system: &System, item: &Item, due: i64) -> Option<Condition> {
+    let second = over(&system.ttl, due.into());
+    let partition = item.get(&system.own_table.key.partition.name).and_then(Value::as_text);
+    if partition.is_some_and(|partition| partition.starts_with(PARTITION)) {
+        return Some(second);
+    }
+    let is_own = |entity: &&Entity| entity.is_type_of(&system.discriminator, item);
+    let entity = system.entities.iter().find(is_own)?;
+    let end = entity.end.as_ref()?;
+    let instant = time::format(due.checked_mul(1000)?)?;
+    let kind = Path::attribute(system.discriminator.clone());
+    let kind = Operand::Path(kind);
+    let of_entity =
+        Condition::Compare(kind, Comparator::Equal, Operand::Value(entity.kind.clone()));
+    Some(Condition::And(vec![of_entity, second, end.is_over(Value::Text(instant))]))
 }
 
 /// Where items can be over: the table, and how their partitions begin. Those of the records of calls, and those of the

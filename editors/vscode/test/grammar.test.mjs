@@ -282,7 +282,7 @@ const SNIPPETS = {
     ],
   ],
   "moves, indexes and copies": [
-    inEntity('status moves { open -> SHUT }\n  index GSI2 moves { SK = "A" }\n  copies a, // one\n    b?\n  expires endsAt // ends\n  c id'),
+    inEntity('status moves { open -> SHUT }\n  index GSI2 moves { SK = "A" }\n  copies a, // one\n    b? kept\n  expires endsAt // ends\n  c id'),
     [
       ["status", "variable.other.property"],
       ["moves", "storage.modifier.moves"],
@@ -296,6 +296,7 @@ const SNIPPETS = {
       ["a", "variable.other.property"],
       ["b", "variable.other.property"],
       ["?", "keyword.operator.optional"],
+      ["kept", "storage.modifier.kept"],
       ["expires", "storage.modifier.expires"],
       ["endsAt", "variable.other.property"],
       ["c", "variable.other.property.declaration"],

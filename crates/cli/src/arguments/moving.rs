@@ -1,4 +1,4 @@
-//! The arguments of the commands that read or write whole files: `export`, `import` and `verify`.
+//! The arguments of the commands that read or write whole files: `export`, `import`, `examine` and `verify`.
 
 use std::path::PathBuf;
 
@@ -72,9 +72,40 @@ pub(crate) struct Import {
     /// Write each line as the document stores it: times in fixed width, keys of indexes, defaults.
     #[arg(long, conflicts_with = "as_is")]
     pub(crate) convert: bool,
+    /// Load items of other programs too, as they are: those that are of no entity of the document.
+    #[arg(long)]
+    pub(crate) foreign: bool,
     /// Start again at the first line.
     #[arg(long)]
     pub(crate) restart: bool,
+}
+
+/// The arguments of `examine`.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  latchkey examine doors.md --data ./doors
+  latchkey examine doors.md --dynamodb --items 100000
+
+Nothing is written. Every item is read once: on DynamoDB a read unit for each 4 KB. The store is opened in place, so no
+server may have it open.
+
+Exit codes: 0 if no item is lost to a contract, 1 if one is, 2 if nothing can be said.")]
+pub(crate) struct Examine {
+    /// The documents; without any, those that are shipped.
+    #[arg(value_name = "DOC")]
+    pub(crate) documents: Vec<PathBuf>,
+    /// Which system's table, when there are several.
+    #[arg(long, value_name = "NAME")]
+    pub(crate) system: Option<String>,
+    /// Where items are kept.
+    #[arg(long, value_name = "DIR", default_value = "./latchkey-data")]
+    pub(crate) data: PathBuf,
+    #[command(flatten)]
+    pub(crate) storage: Storage,
+    /// Read so many items at most.
+    #[arg(long, value_name = "N")]
+    pub(crate) items: Option<u64>,
 }
 
 /// The arguments of `verify`.

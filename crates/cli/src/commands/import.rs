@@ -10,10 +10,11 @@ use tokio::sync::mpsc;
 
 use crate::Failure;
 use crate::arguments::Import;
-use crate::transfer::lines::{Lines, Others, Part, Position, Stop};
+use crate::transfer::lines::{Lines, Loads, Others, Part, Position, Stop};
 use crate::transfer::mark::{Mark, MarkFile};
 use crate::transfer::meter::{Meter, Total, grouped, size};
 use crate::transfer::tables::{Schemas, Which};
+use crate::transfer::tally::{Tally, arguments as named};
 use crate::transfer::{Table, TableChoice, beside};
 use crate::wide;
 
@@ -28,7 +29,6 @@ pub(crate) fn run(arguments: &Import, colour: bool) -> Result<(), Failure> {
         data: &arguments.data,
     };
     let system = Arc::new(told.system(colour)?);
-    let examined = (!arguments.as_is).then(|| Arc::clone(&system));
     let stream = arguments.from.as_os_str() == "-";
     let file = if stream { None } else { Some(open(&arguments.from)?) };
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build();
@@ -44,16 +44,38 @@ pub(crate) fn run(arguments: &Import, colour: bool) -> Result<(), Failure> {
                 }
                 refuse_full(&table, arguments.merge, None).await?;
                 let lines = Lines::new(BufReader::with_capacity(BUFFER_BYTES, io::stdin()));
-                let lines = lines.of(examined).converted(arguments.convert);
+                let lines = lines.of(Arc::clone(&system), loads(arguments));
                 let mut load = Load::new(&table, "standard input", None, Total::Unknown);
-                load.all(lines).await
+                load.all(lines.converted(arguments.convert)).await
             }
-            Some(file) => import(arguments, &table, file, examined).await,
+            Some(file) => import(arguments, &table, file, Arc::clone(&system)).await,
         }
     });
     // Standard input may never end.
     runtime.shutdown_background();
-    done
+    warn(&done?, &system, &told, arguments);
+    Ok(())
+}
+
+/// Which lines are loaded.
+fn loads(arguments: &Import) -> Loads {
+    match (arguments.as_is, arguments.foreign) {
+        (true, _) => Loads::All,
+        (false, true) => Loads::Foreign,
+        (false, false) => Loads::Fitting,
+    }
+}
+
+/// Tells of items that were loaded, and that contracts do not find or cannot read.
+fn warn(found: &Tally, system: &System, told: &TableChoice<'_>, arguments: &Import) {
+    if found.is_empty() {
+        return;
+    }
+    eprint!("warning: not all of these items are as the document says\n{}", found.told(system));
+    if found.is_bad() && !arguments.convert {
+        eprintln!("--convert instead of --as-is writes items as the document stores them");
+    }
+    eprintln!("`latchkey examine{}` tells this again, of the whole table", named(told));
 }
 
 fn open(path: &Path) -> Result<File, Failure> {
@@ -71,20 +93,26 @@ async fn import(
     arguments: &Import,
     table: &Table,
     file: File,
-    examined: Option<Arc<System>>,
-) -> Result<(), Failure> {
+    system: Arc<System>,
+) -> Result<Tally, Failure> {
     let shown = format!("`{}`", arguments.from.display());
     let unreadable = |error: io::Error| Failure::Unusable(format!("cannot read {shown}: {error}"));
     let length = file.metadata().map_err(unreadable)?.len();
     let mut lines = Lines::new(BufReader::with_capacity(BUFFER_BYTES, file))
-        .of(examined)
+        .of(system, loads(arguments))
         .converted(arguments.convert);
     let marks = MarkFile::of(&arguments.from);
     let mark = begun(&marks, table, arguments.restart)?;
     refuse_full(table, arguments.merge, mark.as_ref()).await?;
     let mark = mark.filter(|_| !arguments.restart);
     if let Some(mark) = &mark {
-        if !lines.skip(mark.at).map_err(unreadable)? {
+        let same = lines.skip(mark.at, table.schemas()).map_err(|stop| match stop {
+            Stop::Unreadable(error) => unreadable(error),
+            Stop::Bad { line, message } => Failure::Unusable(format!(
+                "{shown}, line {line}, which was loaded before: {message}; start again with --restart"
+            )),
+        });
+        if !same? {
             return Err(Failure::Unusable(format!(
                 "{shown} has changed before line {}, where the last import stopped; start again with --restart",
                 mark.at.lines
@@ -161,9 +189,15 @@ impl<'t> Load<'t> {
         Load { table, shown, marks, mark, meter: Meter::new(total, 0) }
     }
 
-    async fn all<R: BufRead + Send + 'static>(&mut self, lines: Lines<R>) -> Result<(), Failure> {
+    /// Loads all lines, and returns what their items lack.
+    async fn all<R: BufRead + Send + 'static>(
+        &mut self,
+        lines: Lines<R>,
+    ) -> Result<Tally, Failure> {
         let mut parts = read_ahead(lines, self.table.schemas().clone());
-        while let Some((part, stop)) = parts.recv().await {
+        let mut found = Tally::default();
+        while let Some((mut part, stop)) = parts.recv().await {
+            found.add(std::mem::take(&mut part.found));
             self.part(part).await?;
             if let Some((stop, others)) = stop {
                 return Err(self.give_up(&stop, &others));
@@ -178,7 +212,7 @@ impl<'t> Load<'t> {
             self.shown, self.table.shown
         );
         self.meter.end(&message);
-        Ok(())
+        Ok(found)
     }
 
     async fn part(&mut self, part: Part) -> Result<(), Failure> {

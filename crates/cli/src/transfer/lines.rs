@@ -2,15 +2,16 @@
 
 use std::collections::HashMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
-use std::io::{self, BufRead, Read};
+use std::io::{self, BufRead, Read as _};
 use std::sync::Arc;
 
-use latchkey_runtime::System;
+use latchkey_runtime::{Converted, Finding, Matter, System};
 use latchkey_table::{Item, Key, line};
 use latchkey_value::json;
 use latchkey_value::limits::ITEM_BYTES_MAX;
 
 use super::tables::{Schemas, Which};
+use super::tally::Tally;
 use crate::wide;
 
 /// The longest line. A set of numbers near zero takes the most characters for each byte of its size: 68.
@@ -36,6 +37,17 @@ pub(crate) struct Entry {
     pub(crate) bytes: usize,
 }
 
+/// Which items are loaded.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Loads {
+    /// Those that fit the document.
+    Fitting,
+    /// Also those of no entity of the document.
+    Foreign,
+    /// All, as they are.
+    All,
+}
+
 /// Some lines.
 #[derive(Debug, Default, PartialEq)]
 pub(crate) struct Part {
@@ -47,6 +59,8 @@ pub(crate) struct Part {
     pub(crate) last: Option<(Which, Key)>,
     /// How many lines the part has, including empty lines.
     pub(crate) lines: u64,
+    /// What its items lack, and are loaded all the same.
+    pub(crate) found: Tally,
 }
 
 /// How far an input was read.
@@ -105,8 +119,10 @@ pub(crate) struct Lines<R> {
     source: R,
     at: Position,
     buffer: Vec<u8>,
-    /// The document that items must fit.
+    /// The document of the items.
     system: Option<Arc<System>>,
+    /// What is loaded although it does not fit the document.
+    loads: Loads,
     /// Whether items are written as the document stores them, first.
     convert: bool,
     /// Where items are converted: the key that each is written under, with the key that its line has, and that line.
@@ -116,12 +132,12 @@ pub(crate) struct Lines<R> {
 impl<R: BufRead> Lines<R> {
     pub(crate) fn new(source: R) -> Lines<R> {
         let (at, buffer, converted) = (Position::default(), Vec::new(), HashMap::new());
-        Lines { source, at, buffer, system: None, convert: false, converted }
+        Lines { source, at, buffer, system: None, loads: Loads::Fitting, convert: false, converted }
     }
 
-    /// The same, with items that must fit a document.
-    pub(crate) fn of(self, system: Option<Arc<System>>) -> Lines<R> {
-        Lines { system, ..self }
+    /// The same, with the items of a document, and what is loaded of them.
+    pub(crate) fn of(self, system: Arc<System>, loads: Loads) -> Lines<R> {
+        Lines { system: Some(system), loads, ..self }
     }
 
     /// The same, with items that are first written as the document stores them.
@@ -150,8 +166,21 @@ impl<R: BufRead> Lines<R> {
         others
     }
 
-    /// Skips what an earlier run has read; false if that has changed.
-    pub(crate) fn skip(&mut self, to: Position) -> io::Result<bool> {
+    /// Skips what an earlier run has read; false if that has changed. Where items are converted, it is read again: a key
+    /// behind it must not become one of those.
+    pub(crate) fn skip(&mut self, to: Position, schemas: &Schemas) -> Result<bool, Stop> {
+        if self.convert {
+            while self.at.bytes < to.bytes {
+                if self.entry(schemas)?.is_none() {
+                    break;
+                }
+            }
+            return Ok(self.at == to);
+        }
+        self.skip_bytes(to).map_err(Stop::Unreadable)
+    }
+
+    fn skip_bytes(&mut self, to: Position) -> io::Result<bool> {
         let mut left = (&mut self.source).take(to.bytes);
         let (mut digest, mut bytes) = (Digest::START, 0u64);
         loop {
@@ -177,8 +206,9 @@ impl<R: BufRead> Lines<R> {
             match self.entry(schemas) {
                 Ok(None) => break,
                 Ok(Some(None)) => {}
-                Ok(Some(Some((key, entry)))) => {
+                Ok(Some(Some((key, entry, found)))) => {
                     bytes = bytes.saturating_add(entry.bytes);
+                    part.found.take(&key, found);
                     let key = (entry.which, key);
                     part.last = Some(key.clone());
                     match places.get(&key).and_then(|place| part.entries.get_mut(*place)) {
@@ -198,7 +228,7 @@ impl<R: BufRead> Lines<R> {
     }
 
     /// The item of the next line: `Some(None)` for an empty line, `None` at the end.
-    fn entry(&mut self, schemas: &Schemas) -> Result<Option<Option<(Key, Entry)>>, Stop> {
+    fn entry(&mut self, schemas: &Schemas) -> Result<Option<Option<Read>>, Stop> {
         let line = self.at.lines.saturating_add(1);
         let bad = |message: String| Stop::Bad { line, message };
         self.buffer.clear();
@@ -222,37 +252,7 @@ impl<R: BufRead> Lines<R> {
             None
         } else {
             let item = read(self.buffer.trim_ascii_end()).map_err(bad)?;
-            let (which, schema) = schemas.of(&item);
-            let convert = self.convert && which == Which::Main;
-            let written = schema.key_of(&item).ok().filter(|_| convert);
-            let item = match &self.system {
-                Some(system) if convert => system.convert(item),
-                _ => item,
-            };
-            schema.validate_item(&item).map_err(|invalid| bad(invalid.to_string()))?;
-            let key = schema.key_of(&item).map_err(|invalid| bad(invalid.to_string()))?;
-            // The items of Latchkey are no business of the document.
-            let system = self.system.as_ref().filter(|_| which == Which::Main);
-            let wrong = system.map(|system| system.examine(&item));
-            if let Some(wrong) = wrong.filter(|wrong| !wrong.is_empty()) {
-                let mends =
-                    |system: &Arc<System>| system.examine(&system.convert(item.clone())).is_empty();
-                let hint = match system.is_some_and(|system| !self.convert && mends(system)) {
-                    true => "; --convert writes this line as the document stores it",
-                    false => "",
-                };
-                return Err(bad(format!("{}{hint}", wrong.join("; "))));
-            }
-            if let Some(written) = written {
-                let written = short(&written);
-                let (earlier, at) = *self.converted.entry(short(&key)).or_insert((written, line));
-                if earlier != written {
-                    return Err(bad(format!(
-                        "its key becomes that of line {at}, which had another one: leave one of the two items out"
-                    )));
-                }
-            }
-            Some((key, Entry { item, which, line, bytes: count }))
+            Some(self.examined(item, schemas, line, count).map_err(bad)?)
         };
         self.at.bytes += wide(count);
         self.at.lines = line;
@@ -260,7 +260,67 @@ impl<R: BufRead> Lines<R> {
         self.at.digest.add(&self.buffer);
         Ok(Some(found))
     }
+
+    /// An item as it is loaded, if it may be.
+    fn examined(
+        &mut self,
+        item: Item,
+        schemas: &Schemas,
+        line: u64,
+        bytes: usize,
+    ) -> Result<Read, String> {
+        let (which, schema) = schemas.of(&item);
+        // The items of Latchkey are no business of the document.
+        let system = self.system.as_deref().filter(|_| which == Which::Main);
+        let written = schema.key_of(&item).ok().filter(|_| self.convert && system.is_some());
+        let Converted { item, failures } = match system {
+            Some(system) if self.convert => system.convert(item),
+            _ => Converted { item, failures: Vec::new() },
+        };
+        schema.validate_item(&item).map_err(|invalid| invalid.to_string())?;
+        let key = schema.key_of(&item).map_err(|invalid| invalid.to_string())?;
+        let mut found = Vec::new();
+        if let Some(system) = system {
+            found = system.findings(&item);
+            let passes = |one: &Finding| match one.matter {
+                Matter::Unlisted(_) => true,
+                Matter::Type => self.loads != Loads::Fitting,
+                Matter::Attribute(_) | Matter::Key(_) | Matter::Index(_) | Matter::Removal => {
+                    self.loads == Loads::All
+                }
+            };
+            if !found.iter().all(passes) {
+                return Err(self.refused(system, &item, &failures));
+            }
+        }
+        if let Some(written) = written {
+            let written = short(&written);
+            let (earlier, at) = *self.converted.entry(short(&key)).or_insert((written, line));
+            if earlier != written {
+                return Err(format!(
+                    "its key becomes that of line {at}, which had another one: leave one of the two items out"
+                ));
+            }
+        }
+        Ok((key, Entry { item, which, line, bytes }, found))
+    }
+
+    /// What is wrong with an item, why it could not be converted, and whether it could be.
+    fn refused(&self, system: &System, item: &Item, failures: &[String]) -> String {
+        let mut message = system.examine(item).join("; ");
+        if !failures.is_empty() {
+            message.push_str(&format!("; it was not converted: {}", failures.join("; ")));
+        } else if system.findings(item).iter().any(|one| one.matter == Matter::Type) {
+            message.push_str("; --foreign loads items of other programs as they are");
+        } else if !self.convert && system.examine(&system.convert(item.clone()).item).is_empty() {
+            message.push_str("; --convert writes this line as the document stores it");
+        }
+        message
+    }
 }
+
+/// An item of a line, with its key and what was found about it.
+type Read = (Key, Entry, Vec<Finding>);
 
 /// A key in sixteen bytes, since every key of a file is remembered.
 fn short(key: &Key) -> u128 {

@@ -114,7 +114,8 @@ impl Parser<'_> {
     fn copied(&mut self) -> Read<Copied> {
         let name = self.name("an attribute")?;
         let optional = self.is_mark(Mark::Question).then(|| self.advance().span);
-        Ok(Copied { name, optional })
+        let kept = (self.is_word("kept") && !self.token().first).then(|| self.advance().span);
+        Ok(Copied { name, optional, kept })
     }
 
     /// An attribute or an input: a name, a type, and its modifiers.

@@ -89,7 +89,7 @@ impl<'a> Changes<'a> {
             for attribute in set.chain(leg.removes.iter().map(String::as_str)) {
                 self.by_attribute.entry((leg.entity, attribute)).or_default().push(contract);
             }
-            for attribute in untold(model, leg) {
+            for attribute in untold(model, leg).chain(kept_by_views(model, leg.entity)) {
                 self.by_attribute.entry((leg.entity, attribute)).or_default().push(contract);
             }
         }
@@ -140,6 +140,13 @@ pub(super) fn untold<'a>(model: &'a Model, leg: &'a Leg) -> impl Iterator<Item =
     let key = &model.entities[leg.entity].key;
     let parts = leg.key.iter().filter(|_| leg.verb == Verb::Upsert);
     parts.map(|given| given.attribute.as_str()).filter(|name| !key.tells(name))
+}
+
+/// The attributes that views of an entity keep where it has none: an update may set them.
+fn kept_by_views(model: &Model, entity: EntityId) -> impl Iterator<Item = &str> {
+    let views = model.entities.iter().filter(move |view| view.view_of == Some(entity));
+    let kept = views.flat_map(|view| view.attributes.iter().filter(|attribute| attribute.kept));
+    kept.map(|attribute| attribute.name.as_str())
 }
 
 /// Whether a leg is on an item that was never there before.

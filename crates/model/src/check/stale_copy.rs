@@ -322,6 +322,14 @@ fn copy_written(
             format!("this writes `{}` from something other than its `{source}`", view.name),
             format!("the copy would say what no `{source}` ever said"),
         )
+    } else if let Some(attribute) = erased(view, leg, &held) {
+        (
+            format!("this may erase `{attribute}`, which `{}` keeps", view.name),
+            format!(
+                "a stored view may have it where its `{source}` lacks it; an update of the `{source}` that was read \
+                 sets it there, and there is none in this transaction"
+            ),
+        )
     } else {
         return;
     };
@@ -333,4 +341,20 @@ fn copy_written(
              `check … if unchanged else retry`"
         ));
     report.raise(diagnostic, &placed.step.waivers);
+}
+
+/// What a put of a view may erase that the view keeps: no write beside it says what the source has, and no update of an
+/// item that was read can set it there.
+fn erased<'a>(view: &'a Entity, leg: &Leg, held: &[&Placed<'_>]) -> Option<&'a str> {
+    let by_hand = |name: &str| leg.values.iter().any(|given| given.attribute == name);
+    let written = |other: &&Placed<'_>| match other.leg.verb {
+        Verb::Put => true,
+        Verb::Update => other.leg.target.is_some() && other.leg.result == leg.of,
+        Verb::Upsert | Verb::Delete | Verb::Check => false,
+    };
+    if leg.verb != Verb::Put || leg.put == Some(PutMode::IfAbsent) || held.iter().any(written) {
+        return None;
+    }
+    let kept = view.attributes.iter().filter(|attribute| attribute.kept);
+    kept.map(|attribute| attribute.name.as_str()).find(|name| !by_hand(name))
 }

@@ -35,8 +35,13 @@ pub(super) fn is_computed(default: &ast::Expr, entity: &ast::Entity) -> bool {
 
 impl Lowering {
     /// Takes in the defaults of an entity that are computed, and refuses those that cannot be.
-    pub(super) fn computed_defaults(&mut self, entity: &ast::Entity, attributes: &mut [Attribute]) {
-        let Some(id) = self.entity_ids.get(&entity.name.node).copied() else { return };
+    pub(super) fn computed_defaults(
+        &mut self,
+        entity: &ast::Entity,
+        attributes: &mut [Attribute],
+    ) -> Vec<(String, Expr)> {
+        let mut all = Vec::new();
+        let Some(id) = self.entity_ids.get(&entity.name.node).copied() else { return all };
         let mut uses: HashMap<String, Vec<String>> = HashMap::new();
         for member in &entity.members {
             let Member::Field(field) = member else { continue };
@@ -47,24 +52,28 @@ impl Lowering {
             let Some(at) = attributes.iter().position(|one| one.name == field.name.node) else {
                 continue;
             };
-            let named = self.computed_default(default, at, attributes);
+            let Some((named, value)) = self.computed_default(default, at, attributes) else {
+                continue;
+            };
             uses.insert(field.name.node.clone(), named);
+            all.push((field.name.node.clone(), value));
             if let Some(attribute) = attributes.get_mut(at) {
                 attribute.computed = Some(default.span);
             }
             self.computed.insert((id, field.name.node.clone()), default.clone());
         }
         self.computed_in_order(attributes, &uses);
+        all
     }
 
-    /// Checks one of them, and returns the attributes that it names.
+    /// Checks one of them, and returns the attributes that it names and its value.
     fn computed_default(
         &mut self,
         default: &ast::Expr,
         at: usize,
         attributes: &[Attribute],
-    ) -> Vec<String> {
-        let Some(own) = attributes.get(at) else { return Vec::new() };
+    ) -> Option<(Vec<String>, Expr)> {
+        let own = attributes.get(at)?;
         let stored = |one: &Attribute| Expr {
             kind: ExprKind::Stored(one.name.clone()),
             of: Kind::Value(one.kind.clone()),
@@ -101,7 +110,7 @@ impl Lowering {
                 self.computed_of(own, of, *span, sure);
             }
         }
-        named.into_iter().map(|(name, _)| name).collect()
+        Some((named.into_iter().map(|(name, _)| name).collect(), value))
     }
 
     /// Refuses an attribute that no default can be computed from. It must be there for sure, but in a `coalesce`.

@@ -80,7 +80,7 @@ impl Lowering {
 
     fn entity(&mut self, entity: &ast::Entity, mut attributes: Vec<Attribute>) -> Entity {
         self.moves(entity, &mut attributes);
-        self.computed_defaults(entity, &mut attributes);
+        let computed = self.computed_defaults(entity, &mut attributes);
         let (mut partition, mut sort) = (None, None);
         let (mut indexes, mut waivers) = (Vec::new(), Vec::new());
         for member in &entity.members {
@@ -121,6 +121,7 @@ impl Lowering {
             expires: None,
             // Contracts are not read yet.
             remade: false,
+            computed,
             span: entity.name.span,
             waivers,
         }
@@ -216,6 +217,7 @@ impl Lowering {
                 kind,
                 optional: field.optional.is_some(),
                 copied: false,
+                kept: false,
                 default,
                 computed: None,
                 moves: None,
@@ -241,9 +243,10 @@ impl Lowering {
             };
             let Some(id) = self.entity_ids.get(&source.node).copied() else { continue };
             let attributes = &all[id];
-            for ast::Copied { name, optional } in names {
+            for ast::Copied { name, optional, kept } in names {
                 match attributes.iter().find(|attribute| attribute.name == name.node) {
                     Some(attribute) => {
+                        let kept = kept.is_some_and(|span| self.may_be_kept(attribute, span));
                         let (copied, default, computed) = (true, None, None);
                         let span = name.span;
                         // A copy of a counter counts the changes of its source, not its own.
@@ -254,6 +257,7 @@ impl Lowering {
                         copies.push(Attribute {
                             optional: attribute.optional || optional.is_some(),
                             copied,
+                            kept,
                             default,
                             computed,
                             span,
@@ -270,6 +274,18 @@ impl Lowering {
             }
         }
         copies
+    }
+
+    /// Whether a view can have an attribute that its source lacks. If it cannot, that is reported.
+    fn may_be_kept(&mut self, source: &Attribute, span: Span) -> bool {
+        if !source.optional {
+            let message =
+                format!("every source has `{}`, so there is nothing to keep", source.name);
+            let help = "leave out `kept`, or make the attribute optional where it is declared";
+            let diagnostic = Diagnostic::new(Rule::Type, span, message);
+            self.report(diagnostic.other(source.span, "declared here").help(help));
+        }
+        source.optional
     }
 
     fn moves(&mut self, entity: &ast::Entity, attributes: &mut [Attribute]) {

@@ -120,6 +120,8 @@ pub struct Entity {
     /// Whether a statement of the document deletes an item of it, or replaces one by a `put`, or its items end: then
     /// another item can come into its place, with a counter that starts again.
     pub remade: bool,
+    /// The defaults that are computed from what is stored of an item, in the order in which they are computed.
+    pub computed: Vec<(String, Expr)>,
     /// Where its name is declared.
     pub span: Span,
     /// Rules that are waived for it.
@@ -172,6 +174,8 @@ pub struct Attribute {
     pub secret: bool,
     /// Whether it is copied from the entity this is a view of.
     pub copied: bool,
+    /// Whether a stored view may have it where its source has none. A write that would erase it sets it in the source.
+    pub kept: bool,
     /// What it is unless given. `null` where the document's constant is not of its type, which was reported.
     pub default: Option<Value>,
     /// Where a default is written that is computed from other attributes. Every `put` has it as a value.

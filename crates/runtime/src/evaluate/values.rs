@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use latchkey_model::model::BindingId;
-use latchkey_table::{Action, Datum, Map, Value};
+use latchkey_table::{Action, Datum, Key, Map, Value};
 
 use super::Fault;
 use crate::bug::Bug;
@@ -48,6 +48,12 @@ pub(crate) trait Values {
 
     /// What is given for `set a ?= x`.
     fn maybe(&self, code: &Code) -> Result<Maybe<Self::Value>, Fault>;
+
+    /// Whether `set a ?= x` leaves the attribute alone.
+    fn leaves_alone(&self, code: &Code) -> Result<bool, Fault>;
+
+    /// What a view was found to have that its source, the item of this key, lacks.
+    fn found(&self, source: &Key<KeyText<Self>>, name: &str) -> Option<&Self::Value>;
 
     /// An item as changes leave it.
     fn image(

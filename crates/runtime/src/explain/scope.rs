@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::cell::RefCell;
 
 use latchkey_model::model::{BindingId, IdVec, Told};
-use latchkey_table::{Action, Datum, Expression, Map, Text, ValueType};
+use latchkey_table::{Action, Datum, Expression, Key, Map, Text, ValueType};
 use latchkey_value::name::INCARNATION_ATTRIBUTE;
 
 use super::symbol::{Joined, Named, Presence, Symbol};
@@ -338,6 +338,16 @@ impl Values for Symbolic<'_> {
             }
             value => value,
         }))
+    }
+
+    fn leaves_alone(&self, code: &Code) -> Result<bool, Fault> {
+        let given = self.words.code(code);
+        let (left, set) = (format!("{given} is not given"), format!("{given} is given"));
+        Ok(self.choices.borrow_mut().ask(left, set))
+    }
+
+    fn found(&self, _source: &Key<Joined>, _name: &str) -> Option<&Symbol> {
+        None
     }
 
     fn image(&self, actions: &[Action<Symbol>], base: &Map<Symbol>) -> Result<Map<Symbol>, Fault> {

@@ -54,6 +54,13 @@ impl<'a> Explainer<'a> {
     /// How a refusal ends. Names stand for what they stood for before.
     fn refused(&mut self, leg: &plan::Leg, number: &str, before: Bindings) {
         let after = std::mem::replace(&mut self.scope.bound, before);
+        if !leg.keeps.is_empty() {
+            let names: Vec<&str> = leg.keeps.iter().map(|kept| kept.attribute.as_str()).collect();
+            self.line(&format!(
+                "if refused for {}: run again, and set in the source what the view alone has",
+                names.join(", ")
+            ));
+        }
         if let Some(absent) = &leg.absent {
             self.failure("if there is no such item", absent, number);
         }

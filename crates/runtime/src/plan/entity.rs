@@ -11,6 +11,7 @@ use latchkey_table::{
 use latchkey_value::Format;
 
 use super::back::Back;
+use super::expression::Code;
 use super::input::InputType;
 use super::refusal::{Planned, Unplanned};
 use crate::bug::Bug;
@@ -50,6 +51,10 @@ pub(crate) struct Entity {
     /// What is shown of an item, unless a return says otherwise.
     pub(crate) shown: Vec<Shown>,
     pub(crate) secrets: Vec<Text>,
+    /// The defaults that are computed from what is stored of an item, in the order in which they are computed.
+    pub(crate) computed: Vec<(Text, Code)>,
+    /// What a stored item may have as a view, where its source has none.
+    pub(crate) kept: Vec<Text>,
     /// The numbers that have bounds.
     pub(crate) bounds: Vec<Bounded>,
     /// The sets, and how many elements each has at most.
@@ -69,6 +74,8 @@ pub(crate) struct Attribute {
     pub(crate) has_default: bool,
     /// Whether an item without it has it in its key.
     pub(crate) in_key: bool,
+    /// Whether a new item has it computed from others.
+    pub(crate) computed: bool,
 }
 
 /// An attribute as it is shown.
@@ -96,6 +103,7 @@ pub(crate) enum Part {
 /// A place in an index.
 #[derive(Debug)]
 pub(crate) struct IndexShape {
+    pub(crate) name: Text,
     /// The attributes of its key.
     pub(crate) names: KeyNames,
     /// Whether the partition is stored for the index alone, and not as an attribute or another key.
@@ -181,7 +189,8 @@ impl Entity {
                 });
             let (own_partition, own_sort) = (shape.own_partition, shape.own_sort);
             let key = Shape::plan(&shape.key);
-            Ok(Arc::new(IndexShape { names, own_partition, own_sort, key, always }))
+            let name = text(&shape.name);
+            Ok(Arc::new(IndexShape { name, names, own_partition, own_sort, key, always }))
         });
         let indexes = indexes.collect::<Planned<Vec<_>>>()?;
         let counter = entity.counter().map(|counter| text(&counter.name));
@@ -201,6 +210,7 @@ impl Entity {
                 // A store compares the end with the instant of a call, so it must be stored.
                 in_key: !entity.is_end(&attribute.name)
                     && backs.iter().any(|back| back.tells(&attribute.name)),
+                computed: attribute.computed.is_some(),
             });
             if let Type::SetOf { most, .. } = &attribute.kind {
                 sets.push((text(&attribute.name), *most));
@@ -216,6 +226,7 @@ impl Entity {
         });
         let end = end.transpose()?;
         let visible = entity.attributes.iter().filter(|attribute| !attribute.secret);
+        let kept = entity.attributes.iter().filter(|attribute| attribute.kept);
         let secret = entity.attributes.iter().filter(|attribute| attribute.secret);
         attributes.sort_by(|a, b| a.name.cmp(&b.name));
         Ok(Entity {
@@ -232,6 +243,9 @@ impl Entity {
             counter,
             shown: visible.map(|attribute| Shown::new(&attribute.name)).collect(),
             secrets: secret.map(|attribute| text(&attribute.name)).collect(),
+            // All entities are planned first.
+            computed: Vec::new(),
+            kept: kept.map(|attribute| text(&attribute.name)).collect(),
             bounds: bounded,
             sets,
         })

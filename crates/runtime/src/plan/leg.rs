@@ -9,10 +9,10 @@ use super::entity::{Entity, IndexShape, Part, Shape, value_type};
 use super::expression::{Expressions, Piece, joined};
 use super::key_part::KeyParts;
 use super::refusal::{Planned, Unplanned};
-use super::{Code, OnFailure, Send, Sign};
+use super::{Code, Kept, OnFailure, Send, Sign};
 
 /// The key of one item.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(crate) struct Key {
     pub(crate) partition: Code,
     pub(crate) sort: Code,
@@ -87,6 +87,10 @@ pub(crate) struct Leg {
     pub(crate) result: Option<BindingId>,
     /// The indexes in which it may move the item.
     pub(crate) indexes: Vec<Arc<IndexShape>>,
+    /// What it must not erase of a view.
+    pub(crate) keeps: Vec<Kept>,
+    /// What it sets where a view alone has it.
+    pub(crate) brings: Vec<Text>,
     /// What happens if the item is not there, where that has an answer of its own.
     pub(crate) absent: Option<OnFailure>,
     pub(crate) failure: OnFailure,
@@ -250,6 +254,9 @@ impl Leg {
             place: Place::of(leg, entity),
             condition,
             target: leg.target,
+            // The transaction ties them.
+            keeps: Vec::new(),
+            brings: Vec::new(),
             result: leg.result.filter(|_| !matches!(leg.verb, Verb::Delete | Verb::Check)),
             absent,
             failure,

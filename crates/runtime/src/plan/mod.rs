@@ -2,10 +2,12 @@
 
 mod back;
 mod cached;
+mod computed;
 mod detail;
 mod entity;
 mod expression;
 mod input;
+mod kept;
 mod key_part;
 mod leg;
 mod op;
@@ -32,6 +34,7 @@ pub(crate) use cached::{ByCaller, Cached};
 pub(crate) use entity::{Attribute, Bounded, Counting, Entity, IndexShape, Part, Shown, made};
 pub(crate) use expression::{Code, EveryOf, MemberOf, Piece, Sign};
 pub(crate) use input::{Input, InputType, ListOf, Member};
+pub(crate) use kept::Kept;
 pub(crate) use latchkey_model::model::New;
 pub(crate) use leg::{Assign, AttributePart, Elements, Key, Leg, LegNode, Place};
 pub(crate) use op::{
@@ -189,6 +192,14 @@ impl System {
                 Err(error) => mistakes.push(error.diagnostic(&entity.name, entity.span)),
             }
         }
+        if mistakes.is_empty() {
+            for (id, entity) in model.entities.enumerate() {
+                match computed::plan(model, &entities, id) {
+                    Ok(computed) => entities[id].computed = computed,
+                    Err(error) => mistakes.push(error.diagnostic(&entity.name, entity.span)),
+                }
+            }
+        }
         if !mistakes.is_empty() {
             // Contracts know entities by their ids.
             return Err(Mistakes(mistakes));
@@ -322,6 +333,21 @@ impl System {
             |op: &Op| matches!(op, Op::Query(query) if query.index.as_deref() == Some(index));
         let readers = all.filter(|contract| contract.program.iter().any(reads));
         readers.map(|contract| contract.info.id.as_str()).collect()
+    }
+
+    /// The contracts and workers that look for items of an entity in an index.
+    pub fn seekers(&self, entity: &str, index: &str) -> Vec<&str> {
+        let workers = self.queues.iter().filter_map(|queue| queue.worker.as_ref());
+        let all = self.contracts.iter().chain(workers.flat_map(Worker::bodies));
+        let seeks = |op: &Op| match op {
+            Op::Query(query) => {
+                query.index.as_deref() == Some(index)
+                    && query.entities.iter().any(|id| self.entities[*id].name == entity)
+            }
+            _ => false,
+        };
+        let seekers = all.filter(|contract| contract.program.iter().any(seeks));
+        seekers.map(|contract| contract.info.id.as_str()).collect()
     }
 
     /// The roles a caller can have.

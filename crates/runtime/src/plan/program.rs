@@ -18,7 +18,7 @@ use super::op::{Beside, EndOp, Kinds, OnFailure, Op, Paging, ProblemOp, ReturnOp
 use super::refusal::{Planned, Unplanned};
 use super::tag::{Tag, is_whole, named_by_url};
 use super::{
-    Cached, Code, Contract, ContractInfo, Entities, Entity, InputInfo, Piece, Send, Shown,
+    Cached, Code, Contract, ContractInfo, Entities, Entity, InputInfo, Piece, Send, Shown, kept,
 };
 
 /// Plans a contract.
@@ -180,7 +180,8 @@ impl Planner<'_> {
             StepKind::Transact(legs) => {
                 return self.place(|planner| {
                     let writes = written(legs);
-                    let legs = planner.legs(legs)?;
+                    let mut legs = planner.legs(legs)?;
+                    kept::tie(&mut legs, planner.entities);
                     Ok(Op::Transact(Box::new(TransactOp { legs, writes })))
                 });
             }

@@ -92,6 +92,7 @@ impl<S: Values> Filler<'_, S> {
         for assign in &leg.adds {
             actions.push(Action::Add(assign.attribute.clone(), self.known(&assign.value)?));
         }
+        self.bring(leg, key, &mut actions);
         self.changed_end(entity, &mut actions)?;
         if leg.target.is_none() && leg.indexes.is_empty() {
             return Ok((actions, None));

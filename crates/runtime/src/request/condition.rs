@@ -136,6 +136,18 @@ pub(super) fn equals<V>(path: Path, value: V) -> Condition<V> {
     compare(Operand::Path(path), Comparator::Equal, Operand::Value(value))
 }
 
+/// A condition with others, and these by themselves.
+pub(super) fn joined<V: Clone>(
+    condition: Condition<V>,
+    more: Vec<Condition<V>>,
+) -> (Condition<V>, Option<Condition<V>>) {
+    if more.is_empty() {
+        return (condition, None);
+    }
+    let all = more.iter().cloned().fold(condition, both);
+    (all, Some(Condition::And(more)))
+}
+
 pub(super) fn both<V>(a: Condition<V>, b: Condition<V>) -> Condition<V> {
     match (a, b) {
         (Condition::And(mut all), b) => {

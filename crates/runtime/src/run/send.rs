@@ -78,7 +78,13 @@ impl<'a> Session<'a> {
             } else {
                 sending.placed(&line.home, stamp)
             };
-            legs.filled.push(FilledLeg { leg, plan: None, asked: None, element: None });
+            legs.filled.push(FilledLeg {
+                leg,
+                plan: None,
+                asked: None,
+                element: None,
+                spares: None,
+            });
         }
         legs.sends.push(sending);
         Ok(())

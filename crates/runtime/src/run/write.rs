@@ -2,7 +2,7 @@
 
 use latchkey_model::model::{BindingId, Verb};
 use latchkey_table::{
-    Action, Capacity, Condition, Consistency, Error, Get, Got, Item, Leg, Returning, Text,
+    Action, Capacity, Condition, Consistency, Error, Get, Got, Invalid, Item, Leg, Returning, Text,
     Transact, Transacted, Update, Wrote, holds,
 };
 use latchkey_value::limits::LEGS_MAX;
@@ -41,6 +41,8 @@ pub(super) struct FilledLeg<'a> {
     pub(super) asked: Option<Condition>,
     /// The element that it is for, by its name, if it is one of an `each`.
     pub(super) element: Option<(BindingId, Element)>,
+    /// If it might erase what only a view has: what it asks so that it does not.
+    pub(super) spares: Option<Condition>,
 }
 
 impl<'a> Session<'a> {
@@ -246,8 +248,9 @@ impl<'a> Session<'a> {
     /// Fills a leg. Those behind it see what it leaves.
     fn fill(&mut self, leg: &'a plan::Leg, legs: &mut Legs<'a>) -> Result<(), Ended> {
         let filled = self.filler().leg(leg)?;
-        let (filled_leg, asked, element) = (filled.leg, filled.asked, None);
-        legs.filled.push(FilledLeg { leg: filled_leg, plan: Some(leg), asked, element });
+        let (filled_leg, asked, spares) = (filled.leg, filled.asked, filled.spares);
+        let plan = Some(leg);
+        legs.filled.push(FilledLeg { leg: filled_leg, plan, asked, element: None, spares });
         if let (Some(binding), Some(image)) = (leg.result, filled.image) {
             let before = self.bind_image(leg, binding, image);
             legs.before.push((binding, before));
@@ -269,9 +272,11 @@ impl<'a> Session<'a> {
             return Err(Ended::Early);
         }
         let mut origins = Vec::with_capacity(sent.filled.len());
-        for FilledLeg { leg, plan, asked, element } in sent.filled {
+        for FilledLeg { leg, plan, asked, element, spares } in sent.filled {
+            let spares = spares.map(|spares| Ok((leg.key()?, spares))).transpose();
+            let spares = spares.map_err(|_: Invalid| Bug::new("a write has no key"))?;
             legs.push(leg);
-            origins.push((plan, asked, element));
+            origins.push((plan, asked, element, spares));
         }
         let transact = Transact { legs };
         let (sent_at, done) = match transact.legs.is_empty() {
@@ -295,11 +300,11 @@ impl<'a> Session<'a> {
                 let leg = failed.leg.checked_sub(offset);
                 let item = failed.item.as_ref();
                 let origin = leg.and_then(|leg| origins.get(leg));
-                let element = origin.and_then(|(.., element)| element.as_ref());
+                let element = origin.and_then(|(_, _, element, _)| element.as_ref());
                 element.into_iter().for_each(|(name, one)| one.bind(*name, &mut self.frame));
                 // Legs see what those before them would have left, until that is taken back.
                 let breach = match origin {
-                    Some((Some(plan), asked, _)) if leaves_bounds(asked.as_ref(), item) => {
+                    Some((Some(plan), asked, ..)) if leaves_bounds(asked.as_ref(), item) => {
                         Some(self.out_of_bounds(plan, item))
                     }
                     _ => None,
@@ -318,6 +323,11 @@ impl<'a> Session<'a> {
                     return Err(if fenced { Ended::Over(Ending::Later) } else { Ended::Again });
                 }
                 if sent.pinned.is_some_and(|asked| holds(&asked, item)) {
+                    return Err(Ended::Again);
+                }
+                if let Some((Some(plan), _, _, Some((key, spares)))) = origin
+                    && self.would_erase(plan, key, spares, failed.item.clone()).await?
+                {
                     return Err(Ended::Again);
                 }
                 match (breach, origin) {

@@ -298,6 +298,38 @@ async fn a_sweep_removes_what_has_ended_for_five_minutes() {
     assert!(steps >= 3, "{steps}");
 }
 
+// An item with the attribute of the table's `ttl` was removed, although it had no end, or was another program's.
+#[tokio::test]
+async fn a_sweep_leaves_what_has_no_end() {
+    let world = World::start(MARKS).await;
+    let table = world.runtime.system().table().clone();
+    for (sort, kind, until) in [
+        ("MARK#001", Some("MARK"), None),
+        ("MARK#002", Some("MARK"), Some("2099-01-01T00:00:00.000Z")),
+        ("MARK#003", Some("NOTAMARK"), Some("2000-01-01T00:00:00.000Z")),
+        ("MARK#004", None, None),
+        ("MARK#005", Some("MARK"), Some("2000-01-01T00:00:00.000Z")),
+    ] {
+        let texts = [("kind", kind), ("until", until), ("PK", Some("MARKS#s")), ("SK", Some(sort))];
+        let texts = texts.into_iter().filter_map(|(name, text)| Some((name, Value::from(text?))));
+        let item = texts.chain([("expires", Value::from(946_684_800))]).collect();
+        let put = Put { table: table.clone(), item, condition: None };
+        world.store.put(put, Returning::Nothing).await.unwrap();
+    }
+    let system = world.runtime.system().clone();
+    let (mut from, mut removed) = (None, 0);
+    loop {
+        let swept = sweep(&*world.store, &system, from, NOW).await.unwrap();
+        removed += swept.removed;
+        from = swept.after;
+        if from.is_none() {
+            break;
+        }
+    }
+    assert_eq!((removed, world.all("MARKS#").len()), (1, 4));
+    assert_eq!(world.stored("MARKS#s", "MARK#005"), None);
+}
+
 // An item that was put in the place of one that has ended is another item: `unchanged` does not hold.
 #[tokio::test]
 async fn what_replaces_an_item_that_has_ended_is_not_that_item() {

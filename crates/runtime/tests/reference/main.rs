@@ -22,6 +22,7 @@ mod fuzz;
 mod images;
 mod indexes;
 mod inputs;
+mod kept;
 mod ordered;
 mod outbox;
 mod paging;

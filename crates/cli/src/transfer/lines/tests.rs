@@ -56,7 +56,7 @@ fn two_keys_are_not_converted_to_one() {
             })
             .map(|item| line_of(&item) + "\n")
             .collect();
-        let mut lines = lines(&text).of(Some(Arc::clone(&system))).converted(true);
+        let mut lines = lines(&text).of(Arc::clone(&system), Loads::Fitting).converted(true);
         let (part, stop) = lines.part(&schema());
         let told = stop.map(|stop| match stop {
             Stop::Bad { line, message } => format!("{line}: {message}"),
@@ -159,13 +159,13 @@ fn parts_are_bounded_and_a_position_can_be_gone_on_from() {
     assert_eq!(found, all);
     assert_eq!(positions.len(), 3);
     let mut rest = lines(&text);
-    assert!(rest.skip(positions[0]).unwrap(), "it is the same input");
+    assert!(rest.skip(positions[0], &schema()).unwrap(), "it is the same input");
     assert_eq!(rest.part(&schema()).0.entries[0].item, all[PART_ITEMS_MAX]);
     // What comes later may differ, what was read may not.
     let at = usize::try_from(positions[0].bytes).unwrap();
-    assert!(lines(text.get(..at).unwrap()).skip(positions[0]).unwrap());
-    assert!(!lines(text.get(..at - 1).unwrap()).skip(positions[0]).unwrap());
-    assert!(!lines(&text.replacen("\"v\"", "\"w\"", 1)).skip(positions[0]).unwrap());
+    assert!(lines(text.get(..at).unwrap()).skip(positions[0], &schema()).unwrap());
+    assert!(!lines(text.get(..at - 1).unwrap()).skip(positions[0], &schema()).unwrap());
+    assert!(!lines(&text.replacen("\"v\"", "\"w\"", 1)).skip(positions[0], &schema()).unwrap());
 }
 
 #[test]
