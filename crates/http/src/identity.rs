@@ -161,13 +161,14 @@ impl Provider {
             failures: AtomicU64::new(0),
         });
         let begun = Instant::now();
-        let left_out = match shared.refresh().await {
-            Ok(left_out) => left_out,
+        match shared.refresh().await {
             Err(error) if shared.source.is_file() => return Err(error.into()),
-            Err(_) => Vec::new(),
-        };
-        if shared.source.is_file() && shared.known().keys.len() == 0 {
-            let reasons = left_out.iter().map(|key| format!("; {key}"));
+            // It is logged, and tried again.
+            Ok(()) | Err(_) => {}
+        }
+        let keys = shared.known().keys;
+        if shared.source.is_file() && keys.len() == 0 {
+            let reasons = keys.left_out.iter().map(|key| format!("; {key}"));
             return Err(ProviderError::NoKeys(shared.source.to_string(), reasons.collect()));
         }
         let task = tokio::spawn(refresh_forever(Arc::clone(&shared), begun)).abort_handle();
@@ -269,13 +270,13 @@ impl Shared {
     }
 
     /// Fetches the keys once. What goes wrong is logged and counted.
-    async fn refresh(&self) -> Result<Vec<LeftOut>, LoadError> {
+    async fn refresh(&self) -> Result<(), LoadError> {
         self.progress.send_modify(|progress| progress.begun += 1);
         let loaded = self.source.load(&self.fetcher, self.timing.fetch_max).await;
         let refreshed = match loaded {
-            Ok((keys, left_out)) => {
-                self.replace(keys, &left_out);
-                Ok(left_out)
+            Ok(keys) => {
+                self.replace(keys);
+                Ok(())
             }
             Err(error) => {
                 self.failures.fetch_add(1, Ordering::Relaxed);
@@ -301,7 +302,7 @@ impl Shared {
     }
 
     /// Puts a set in the place of the one before.
-    fn replace(&self, keys: KeySet, left_out: &[LeftOut]) {
+    fn replace(&self, keys: KeySet) {
         let had_at = Some(Instant::now());
         let mut known = self.keys.write().unwrap_or_else(PoisonError::into_inner);
         if known.generation > 0 && *known.keys == keys {
@@ -309,15 +310,15 @@ impl Shared {
             return;
         }
         let generation = known.generation + 1;
-        let count = keys.len();
-        *known = Known { keys: Arc::new(keys), generation, had_at };
+        let keys = Arc::new(keys);
+        *known = Known { keys: Arc::clone(&keys), generation, had_at };
         self.generation.store(generation, Ordering::Release);
         drop(known);
         let source = &self.source;
-        for key in left_out {
+        for key in &keys.left_out {
             tracing::warn!(%source, %key, "a key of the identity provider is left out");
         }
-        match count {
+        match keys.len() {
             0 => {
                 tracing::error!(%source, "the identity provider has no key that can verify a token")
             }

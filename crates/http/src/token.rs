@@ -86,6 +86,11 @@ pub enum TokenError {
     /// A `kid` that no key has.
     #[error("the token's `kid` is none of the identity provider's")]
     UnknownKey,
+    /// A `kid` of a key that is for something else, or too weak.
+    #[error(
+        "the token's `kid` is that of a key that is not accepted for signatures; the log says why"
+    )]
+    UnusableKey,
     /// The keys cannot be had now, so nothing can be said about the token.
     #[error("the keys of the identity provider cannot be had now; try again in a moment")]
     NoKeysNow,

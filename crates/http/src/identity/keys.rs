@@ -38,6 +38,8 @@ pub(crate) enum Algorithm {
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct KeySet {
     keys: Vec<Key>,
+    /// The keys of the set that are not used.
+    pub(crate) left_out: Vec<LeftOut>,
 }
 
 /// A public key.
@@ -110,7 +112,7 @@ impl Algorithm {
 
 impl KeySet {
     /// Reads a set. Keys that are for something else, or that cannot be used, are left out: RFC 7517 asks for that.
-    pub(crate) fn read(text: &[u8]) -> Result<(KeySet, Vec<LeftOut>), SetError> {
+    pub(crate) fn read(text: &[u8]) -> Result<KeySet, SetError> {
         let Ok(Value::Map(set)) = json::read(text, Limits::default()) else {
             return Err(SetError::Form);
         };
@@ -139,7 +141,7 @@ impl KeySet {
                 }
             }
         }
-        Ok((KeySet { keys }, left_out))
+        Ok(KeySet { keys, left_out })
     }
 
     pub(crate) fn len(&self) -> usize {
@@ -153,6 +155,11 @@ impl KeySet {
             (None, [only]) => Some(only),
             (None, _) => None,
         }
+    }
+
+    /// Whether a name is that of a key that is not used.
+    pub(crate) fn leaves_out(&self, kid: &str) -> bool {
+        self.left_out.iter().any(|key| key.kid.as_deref() == Some(kid))
     }
 }
 

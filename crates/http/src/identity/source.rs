@@ -9,7 +9,7 @@ use latchkey_table::Value;
 use latchkey_value::json::{self, Limits};
 
 use super::fetch::{Address, AddressError, DOCUMENT_BYTES_MAX, FetchError, Fetcher};
-use super::keys::{KeySet, LeftOut, SetError};
+use super::keys::{KeySet, SetError};
 
 /// The path of a provider's description, behind its issuer (OpenID Connect Discovery 1.0).
 const DISCOVERY: &str = "/.well-known/openid-configuration";
@@ -100,7 +100,7 @@ impl KeySource {
         &self,
         fetcher: &Fetcher,
         time_max: Duration,
-    ) -> Result<(KeySet, Vec<LeftOut>), LoadError> {
+    ) -> Result<KeySet, LoadError> {
         let (place, text) = match &self.0 {
             Kind::File(path) => (path.display().to_string(), read_file(path).await?.into()),
             Kind::Url(address) => (address.to_string(), get(fetcher, address, time_max).await?),

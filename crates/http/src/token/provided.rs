@@ -80,8 +80,9 @@ impl Tokens {
         let (payload, signature) = (decode(parts.payload)?, decode(parts.signature)?);
         let known = trusted.provider.known();
         let key = known.keys.find(header.kid.as_deref());
-        let missing = match header.kid {
+        let missing = match &header.kid {
             None if known.generation > 0 => TokenError::NoKeyNamed,
+            Some(kid) if known.keys.leaves_out(kid) => TokenError::UnusableKey,
             _ => TokenError::UnknownKey,
         };
         let key = key.ok_or(missing)?;

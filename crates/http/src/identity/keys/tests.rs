@@ -3,14 +3,14 @@ use serde_json::{Value as Json, json};
 
 use super::*;
 
-fn read(keys: &[Json]) -> Result<(KeySet, Vec<LeftOut>), SetError> {
+fn read(keys: &[Json]) -> Result<KeySet, SetError> {
     KeySet::read(json!({ "keys": keys }).to_string().as_bytes())
 }
 
 /// The only key of a set, or why there is none.
 fn only(key: Json) -> Result<Key, &'static str> {
-    let (set, left_out) = read(&[key]).expect("a set");
-    match (set.keys.into_iter().next(), left_out.first()) {
+    let set = read(&[key]).expect("a set");
+    match (set.keys.into_iter().next(), set.left_out.first()) {
         (Some(key), None) => Ok(key),
         (None, Some(left_out)) => Err(left_out.reason),
         other => panic!("{other:?}"),
@@ -135,11 +135,11 @@ fn a_set_that_is_not_clear_is_refused_as_a_whole() {
     assert_eq!(read(&[one.jwk(), two.jwk()]).err(), Some(SetError::Twice("same".into())));
     // One for encryption may have the name of one for signatures.
     let other = two.jwk_with(json!({"use": "enc"}));
-    let (set, left_out) = read(&[one.jwk(), other]).unwrap();
-    assert_eq!((set.len(), left_out.len()), (1, 1));
+    let set = read(&[one.jwk(), other]).unwrap();
+    assert_eq!((set.len(), set.left_out.len()), (1, 1));
     let many: Vec<Json> = (0..101).map(|at| one.jwk_with(json!({"kid": at.to_string()}))).collect();
     assert_eq!(read(&many).err(), Some(SetError::TooMany(101)));
-    assert_eq!(read(&many[..100]).map(|(set, _)| set.len()), Ok(100));
+    assert_eq!(read(&many[..100]).map(|set| set.len()), Ok(100));
     for text in
         ["", "{}", "[]", "null", r#"{"keys":{}}"#, r#"{"keys":[1]}"#, r#"{"keys":[],"keys":[]}"#]
     {
@@ -150,13 +150,13 @@ fn a_set_that_is_not_clear_is_refused_as_a_whole() {
 #[test]
 fn a_token_without_a_name_means_the_only_key() {
     let (one, two) = (Signer::p256("one"), Signer::p256("two"));
-    let (set, _) = read(&[one.jwk(), two.jwk()]).unwrap();
+    let set = read(&[one.jwk(), two.jwk()]).unwrap();
     assert_eq!(set.find(None), None);
     assert!(set.find(Some("two")).is_some());
     assert_eq!(set.find(Some("")), None);
-    let (set, _) = read(&[one.jwk_with(json!({"kid": null}))]).unwrap();
+    let set = read(&[one.jwk_with(json!({"kid": null}))]).unwrap();
     assert!(set.find(None).is_some());
     assert_eq!(set.find(Some("one")), None);
-    let (set, _) = read(&[]).unwrap();
+    let set = read(&[]).unwrap();
     assert_eq!(set.find(None), None);
 }
