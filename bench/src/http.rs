@@ -33,8 +33,7 @@ const RS256: &str = "latchkey, RS256 tokens";
 /// What a get is to reach of the bare handler's throughput.
 const AIM: f64 = 0.5;
 
-/// What a get with a token of an identity provider is to reach of one with a token of ours. Both are remembered, so
-/// they cost the same; runs differ by more than this from round to round.
+/// What a get with a token of an identity provider is to reach of one with a token of ours. Both are remembered.
 const SIGNED_AIM: f64 = 0.95;
 
 /// How much is compared.

@@ -1,11 +1,6 @@
 //! The keys of an identity provider that is replaced, away, slow or wrong.
 
-#![expect(
-    clippy::unwrap_used,
-    clippy::panic,
-    clippy::indexing_slicing,
-    reason = "a test that goes wrong should fail, where it went wrong"
-)]
+#![expect(clippy::unwrap_used, reason = "a test that goes wrong should fail, where it went wrong")]
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
