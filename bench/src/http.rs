@@ -16,7 +16,7 @@ use tokio::runtime::Runtime;
 use crate::Result;
 use crate::load::{median, percentile, runtime};
 use crate::report::{Table, count, micros, progress, ratio, whole};
-use client::{Ask, Done, Work};
+use client::{Ask, Done, Signing, Work};
 use lockers::{Lockers, Versions};
 use peer::Peer;
 use process::{Log, Server};
@@ -28,9 +28,13 @@ const ADDED: [&str; 2] = ["content-length", "date"];
 
 const LOGGING: &str = "latchkey";
 const QUIET: &str = "latchkey, LATCHKEY_LOG=warn";
+const RS256: &str = "latchkey, RS256 tokens";
 
 /// What a get is to reach of the bare handler's throughput.
 const AIM: f64 = 0.5;
+
+/// What a get with a token of an identity provider is to reach of one with a token of ours. Both are remembered.
+const SIGNED_AIM: f64 = 0.95;
 
 /// How much is compared.
 pub(crate) struct Extent {
@@ -42,12 +46,13 @@ pub(crate) struct Extent {
     pub(crate) judged: bool,
 }
 
-/// Everything that is measured: the service with and without its log of requests, and the two it stands
-/// next to.
+/// Everything that is measured: the service with and without its log of requests, and with tokens of an identity
+/// provider; and the two it stands next to.
 struct Sides {
     lockers: Lockers,
     logging: Service,
     quiet: Service,
+    rs256: Service,
     bare: Server,
     direct: Arc<Direct>,
     /// The bytes of the body of every get.
@@ -58,6 +63,7 @@ struct Sides {
 struct Service {
     server: Server,
     versions: Arc<Versions>,
+    signing: Signing,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -74,6 +80,8 @@ struct Cell {
     peer: Vec<Run>,
     logging: Vec<Run>,
     quiet: Vec<Run>,
+    /// For a get alone: what a token costs does not depend on the request.
+    rs256: Vec<Run>,
 }
 
 /// What one run came to.
@@ -121,6 +129,16 @@ pub(crate) fn compare(directory: &Path, extent: &Extent) -> Result<()> {
         let reached = reached.fold(f64::INFINITY, f64::min);
         let verdict = if reached >= AIM { "reached" } else { "missed" };
         println!("A get is at {} of the bare handler; {AIM} is {verdict}.", ratio(reached));
+        let signed = gets.iter().flat_map(|cell| {
+            let pairs = cell.rs256.iter().zip(&cell.logging);
+            pairs.map(|(signed, logging)| signed.rate / logging.rate)
+        });
+        let signed = median(signed.collect());
+        let verdict = if signed >= SIGNED_AIM { "reached" } else { "missed" };
+        let signed = ratio(signed);
+        println!(
+            "With remembered RS256 tokens it is at {signed} of that; {SIGNED_AIM} is {verdict}."
+        );
     }
     Ok(())
 }
@@ -130,14 +148,19 @@ impl Sides {
         progress(&format!("registering {} lockers", count(lockers.total())));
         let filled = directory.join("filled");
         runtime.block_on(lockers::load(&filled, lockers))?;
-        let logging = Service::start(&filled, directory.join("logging"), Log::Requests, lockers)?;
-        let quiet = Service::start(&filled, directory.join("quiet"), Log::Warnings, lockers)?;
+        let start = |name: &str, log, signing| {
+            Service::start(&filled, directory.join(name), log, signing, lockers)
+        };
+        let logging = start("logging", Log::Requests, Signing::Hs256)?;
+        let quiet = start("quiet", Log::Warnings, Signing::Hs256)?;
+        let rs256 = start("rs256", Log::Requests, Signing::Rs256)?;
         let direct = copy(&filled, directory.join("direct"))?;
         let direct = Arc::new(Direct::open(&direct, Versions::new(lockers))?);
 
         let get = |body_bytes| Work {
             lockers,
             ask: Ask::Get { body_bytes },
+            signing: Signing::Hs256,
             clients: 1,
             time: Duration::ZERO,
             seed: 0,
@@ -153,7 +176,7 @@ impl Sides {
             return Err(format!("the answers differ: {ours:?}, {theirs:?}").into());
         }
         let body_bytes = ours.body.len();
-        Ok(Sides { lockers, logging, quiet, bare, direct, body_bytes })
+        Ok(Sides { lockers, logging, quiet, rs256, bare, direct, body_bytes })
     }
 }
 
@@ -183,9 +206,15 @@ pub(crate) fn copy(from: &Path, to: PathBuf) -> Result<PathBuf> {
 }
 
 impl Service {
-    fn start(filled: &Path, directory: PathBuf, log: Log, lockers: Lockers) -> Result<Service> {
-        let server = Server::latchkey(&copy(filled, directory)?, log)?;
-        Ok(Service { server, versions: Arc::new(Versions::new(lockers)) })
+    fn start(
+        filled: &Path,
+        directory: PathBuf,
+        log: Log,
+        signing: Signing,
+        lockers: Lockers,
+    ) -> Result<Service> {
+        let server = Server::latchkey(&copy(filled, directory)?, log, signing)?;
+        Ok(Service { server, versions: Arc::new(Versions::new(lockers)), signing })
     }
 }
 
@@ -200,7 +229,8 @@ impl Request {
 
 impl Cell {
     fn new(request: Request, clients: u64) -> Cell {
-        Cell { request, clients, peer: Vec::new(), logging: Vec::new(), quiet: Vec::new() }
+        let (peer, logging, quiet, rs256) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
+        Cell { request, clients, peer, logging, quiet, rs256 }
     }
 
     /// Runs every side once, back to back; which goes first changes from round to round.
@@ -211,33 +241,34 @@ impl Cell {
         time: Duration,
         round: u32,
     ) -> Result<()> {
-        for turn in 0..3 {
-            match (round + turn) % 3 {
+        let turns = match self.request {
+            Request::Get => 4,
+            Request::Change => 3,
+        };
+        for turn in 0..turns {
+            let run = |service| self.run_service(runtime, sides, service, time, round);
+            match (round + turn) % turns {
                 0 => self.peer.push(self.run_peer(runtime, sides, time, round)?),
-                1 => {
-                    let run = self.run_service(runtime, sides, &sides.logging, time, round)?;
-                    self.logging.push(run);
-                }
-                _ => {
-                    let run = self.run_service(runtime, sides, &sides.quiet, time, round)?;
-                    self.quiet.push(run);
-                }
+                1 => self.logging.push(run(&sides.logging)?),
+                2 => self.quiet.push(run(&sides.quiet)?),
+                _ => self.rs256.push(run(&sides.rs256)?),
             }
         }
         Ok(())
     }
 
-    fn work(&self, sides: &Sides, versions: &Arc<Versions>, time: Duration, seed: u32) -> Work {
+    fn work(&self, sides: &Sides, service: &Service, time: Duration, seed: u32) -> Work {
         let ask = match self.request {
             Request::Get => Ask::Get { body_bytes: sides.body_bytes },
-            Request::Change => Ask::Change(Arc::clone(versions)),
+            Request::Change => Ask::Change(Arc::clone(&service.versions)),
         };
-        Work { lockers: sides.lockers, ask, clients: self.clients, time, seed }
+        let (lockers, clients, signing) = (sides.lockers, self.clients, service.signing);
+        Work { lockers, ask, signing, clients, time, seed }
     }
 
     fn run_peer(&self, runtime: &Runtime, sides: &Sides, time: Duration, seed: u32) -> Result<Run> {
         // The store minds its versions itself.
-        let work = self.work(sides, &sides.logging.versions, time, seed);
+        let work = self.work(sides, &sides.logging, time, seed);
         match self.request {
             Request::Get => load(runtime, &sides.bare, &work),
             Request::Change => Ok(Run::new(status::run(runtime, &sides.direct, &work)?, None)),
@@ -252,7 +283,7 @@ impl Cell {
         time: Duration,
         seed: u32,
     ) -> Result<Run> {
-        load(runtime, &service.server, &self.work(sides, &service.versions, time, seed))
+        load(runtime, &service.server, &self.work(sides, service, time, seed))
     }
 
     /// The rates of some runs next to the peer's, round by round.
@@ -260,12 +291,18 @@ impl Cell {
         self.peer.iter().zip(runs).map(|(peer, ours)| ours.rate / peer.rate).collect()
     }
 
-    fn sides(&self) -> [(&'static str, &[Run]); 3] {
+    fn sides(&self) -> impl Iterator<Item = (&'static str, &[Run])> {
         let peer = match self.request {
             Request::Get => "bare axum",
             Request::Change => "the store alone",
         };
-        [(peer, &self.peer), (LOGGING, &self.logging), (QUIET, &self.quiet)]
+        let sides = [
+            (peer, self.peer.as_slice()),
+            (LOGGING, &self.logging),
+            (QUIET, &self.quiet),
+            (RS256, &self.rs256),
+        ];
+        sides.into_iter().filter(|(_, runs)| !runs.is_empty())
     }
 }
 
@@ -320,7 +357,7 @@ fn table(cells: &[&Cell]) -> Table {
 
 /// The ratios of every round.
 fn rounds(cells: &[Cell]) -> Table {
-    let mut table = Table::new(["ratios, round by round", "connections", LOGGING, QUIET]);
+    let mut table = Table::new(["ratios, round by round", "connections", LOGGING, QUIET, RS256]);
     for cell in cells {
         let ratios = |runs| {
             let ratios: Vec<_> = cell.ratios(runs).into_iter().map(ratio).collect();
@@ -331,6 +368,7 @@ fn rounds(cells: &[Cell]) -> Table {
             cell.clients.to_string(),
             ratios(&cell.logging),
             ratios(&cell.quiet),
+            ratios(&cell.rs256),
         ]);
     }
     table

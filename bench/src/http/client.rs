@@ -6,6 +6,9 @@ use std::time::{Duration, Instant};
 
 use latchkey_http::{Claims, Tokens};
 use latchkey_runtime::{Source, SystemSource};
+use latchkey_testing::jwt;
+use latchkey_testing::signer::Signer;
+use serde_json::json;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 use tokio::runtime::Runtime;
@@ -30,11 +33,21 @@ pub(crate) enum Ask {
     Change(Arc<Versions>),
 }
 
+/// Who signs the tokens of the clients.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Signing {
+    /// We do, with the secret.
+    Hs256,
+    /// An identity provider, with a key whose public half the server has.
+    Rs256,
+}
+
 /// What clients do in one run.
 #[derive(Debug, Clone)]
 pub(crate) struct Work {
     pub(crate) lockers: Lockers,
     pub(crate) ask: Ask,
+    pub(crate) signing: Signing,
     pub(crate) clients: u64,
     pub(crate) time: Duration,
     /// Two runs of the same seed pick the same lockers.
@@ -95,7 +108,7 @@ impl Client {
         stream.set_nodelay(true)?;
         let common = format!(
             "host: {address}\r\nuser-agent: latchkey-bench\r\naccept: */*\r\nauthorization: Bearer {}\r\n",
-            token(number)?
+            token(number, work.signing)?
         );
         let work = work.clone();
         Ok(Client { stream, number, work, common, outgoing: Vec::new(), incoming: Vec::new() })
@@ -177,8 +190,23 @@ impl Client {
 }
 
 /// A token for a client, who may do anything to any locker.
-fn token(client: u64) -> Result<String> {
-    token_of(&format!("client-{client:04}"), Some("operator"))
+fn token(client: u64, signing: Signing) -> Result<String> {
+    let caller = format!("client-{client:04}");
+    match signing {
+        Signing::Hs256 => token_of(&caller, Some("operator")),
+        Signing::Rs256 => {
+            let claims = json!({
+                "iss": "latchkey", "aud": "latchkey", "sub": caller, "roles": ["operator"], "orgs": [],
+                "iat": jwt::now(), "exp": jwt::now() + TOKEN_LASTS.as_secs(),
+            });
+            Ok(provider().token(&claims))
+        }
+    }
+}
+
+/// The key of the identity provider.
+pub(crate) fn provider() -> Signer {
+    Signer::rsa("bench", "one")
 }
 
 /// A token for a caller.

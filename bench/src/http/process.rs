@@ -8,7 +8,9 @@ use std::path::Path;
 use std::process::{Child, ChildStdout, Command, Stdio};
 use std::time::Duration;
 
-use super::client::SECRET;
+use serde_json::json;
+
+use super::client::{SECRET, Signing, provider};
 use super::lockers::DOCUMENT;
 use super::peer::Peer;
 use crate::Result;
@@ -55,13 +57,19 @@ pub(crate) fn latchkey() -> Result<Command> {
 
 impl Server {
     /// `latchkey serve`, on the store in a directory; its log is a file there.
-    pub(crate) fn latchkey(directory: &Path, log: Log) -> Result<Server> {
+    pub(crate) fn latchkey(directory: &Path, log: Log, signing: Signing) -> Result<Server> {
         let mut command = latchkey()?;
         command.args(["serve", DOCUMENT]);
         match log {
             Log::Requests => command.env_remove("LATCHKEY_LOG"),
             Log::Warnings => command.env("LATCHKEY_LOG", "warn"),
         };
+        if signing == Signing::Rs256 {
+            let keys = directory.join("keys.json");
+            std::fs::write(&keys, json!({"keys": [provider().jwk()]}).to_string())?;
+            command.arg("--jwks").arg(keys);
+            command.args(["--issuer", "latchkey", "--audience", "latchkey"]);
+        }
         Server::serve(command, directory)
     }
 

@@ -1,5 +1,6 @@
 //! The command line.
 
+mod identity;
 mod moving;
 mod queue;
 mod race;
@@ -18,6 +19,7 @@ use crate::commands::{
     race as race_command, serve, table, test, token, verify, work,
 };
 
+pub(crate) use identity::{Identity, Trust};
 pub(crate) use moving::{Examine, Export, Import, Verify};
 pub(crate) use queue::{DataArguments, Place, QueueCommand, Queues, Which, Work, Working};
 pub(crate) use race::Race;
@@ -152,12 +154,14 @@ Examples:
   latchkey serve doors.md --dynamodb --endpoint http://127.0.0.1:8000
   latchkey serve --dynamodb --table doors=doors-prod   on a table of another name
   latchkey serve doors.md --dynamodb --sqs             and its queues on SQS
+  latchkey serve doors.md --oidc https://id.example.com/ --audience doors    tokens of your identity provider
 
 DynamoDB's table must be there: `latchkey table create` makes it; `latchkey queue create` makes queues on SQS.
 Without --sqs messages are kept in the data directory, also those of a table on DynamoDB.
 
 Without LATCHKEY_SECRET (32 bytes or more) a development secret is made and kept in the data directory; with it
-the server listens on loopback alone. Requests are logged to standard error as JSON lines; LATCHKEY_LOG=warn
+the server listens on loopback alone. LATCHKEY_SECRETS_OLD has the secrets before it, separated by commas: they
+still verify tokens and open cursors. Requests are logged to standard error as JSON lines; LATCHKEY_LOG=warn
 leaves them out.")]
 pub(crate) struct Serve {
     /// The documents; without any, those that are shipped.
@@ -175,6 +179,8 @@ pub(crate) struct Serve {
     pub(crate) no_workers: bool,
     #[command(flatten)]
     pub(crate) trust: Trust,
+    #[command(flatten)]
+    pub(crate) identity: Identity,
     /// How often one caller may call, all contracts together: `100/s`, or `100/s burst 300`. Calls without a token are
     /// counted by their address.
     #[arg(long, value_name = "LIMIT", value_parser = limit_per_caller)]
@@ -216,26 +222,6 @@ pub(crate) struct Remote {
     /// DYNAMODB_TABLE_NAME.
     #[arg(long = "table", value_name = "SYSTEM=NAME")]
     pub(crate) tables: Vec<String>,
-}
-
-/// The default issuer and audience of tokens.
-const OURS: &str = "latchkey";
-
-/// Which tokens are accepted.
-#[derive(Debug, Args)]
-pub(crate) struct Trust {
-    /// The `iss` of tokens.
-    #[arg(long, value_name = "ISS", default_value = OURS)]
-    pub(crate) issuer: String,
-    /// The `aud` of tokens.
-    #[arg(long, value_name = "AUD", default_value = OURS)]
-    pub(crate) audience: String,
-}
-
-impl Default for Trust {
-    fn default() -> Trust {
-        Trust { issuer: OURS.to_owned(), audience: OURS.to_owned() }
-    }
 }
 
 /// The arguments of `test`.

@@ -10,6 +10,7 @@ mod commands;
 mod control;
 mod document;
 pub mod example;
+mod identity;
 pub mod json;
 mod logging;
 mod render;

@@ -85,9 +85,11 @@ impl Running {
                 Options { cursor_secret: secret.for_cursors(), source: Arc::clone(source) };
             let (name, table) = (system.name().to_owned(), system.table().name.clone());
             let started = Runtime::start_with(system, opened.clone(), options, outside).await;
-            runtimes.push(
-                started.map_err(|error| kept.storage.refused(&error, documents, &name, &table))?,
-            );
+            let started =
+                started.map_err(|error| kept.storage.refused(&error, documents, &name, &table))?;
+            let rotated = secret.for_old_cursors();
+            runtimes
+                .push(rotated.fold(started, |runtime, old| runtime.with_old_cursor_secret(&old)));
         }
         Ok(Running { opened, runtimes, local })
     }

@@ -1,5 +1,6 @@
 //! The secret that signs tokens and seals cursors.
 
+use std::ffi::OsString;
 use std::fs;
 use std::io::{self, Write};
 use std::path::Path;
@@ -14,12 +15,19 @@ use crate::arguments::Trust;
 /// The variable that holds the secret of a deployment.
 const VARIABLE: &str = "LATCHKEY_SECRET";
 
+/// The variable that holds the secrets before it, separated by commas. They verify, and sign nothing.
+const OLD_VARIABLE: &str = "LATCHKEY_SECRETS_OLD";
+
+/// The most secrets before the one that signs: each is tried for a token that is not signed by those before it.
+const OLD_MAX: usize = 8;
+
 /// The file of a data directory that holds the development secret.
 const FILE: &str = "development-secret";
 
-/// A secret, and whether it is for development only.
+/// A secret, those before it, and whether it is for development only.
 pub(crate) struct Secret {
     bytes: Vec<u8>,
+    old: Vec<Vec<u8>>,
     pub(crate) development: bool,
 }
 
@@ -47,16 +55,36 @@ impl Secret {
     }
 
     fn of_deployment() -> Result<Option<Secret>, Failure> {
-        if let Some(value) = std::env::var_os(VARIABLE).filter(|value| !value.is_empty()) {
-            let bytes = value.into_encoded_bytes();
-            if bytes.len() < SECRET_BYTES_MIN {
+        let (current, old) = (std::env::var_os(VARIABLE), std::env::var_os(OLD_VARIABLE));
+        let (current, old) = match (current, old) {
+            (None, None) => return Ok(None),
+            (None, Some(_)) => {
                 return Err(Failure::Unusable(format!(
-                    "{VARIABLE} must have {SECRET_BYTES_MIN} bytes or more; make one with `openssl rand -hex 32`"
+                    "{OLD_VARIABLE} is set and {VARIABLE} is not; set {VARIABLE} to the secret that signs, or unset both"
                 )));
             }
-            return Ok(Some(Secret { bytes, development: false }));
+            (Some(current), old) => (current.into_encoded_bytes(), old),
+        };
+        refuse_weak(VARIABLE, &current)?;
+        let old: Vec<Vec<u8>> = match old.map(OsString::into_encoded_bytes) {
+            None => Vec::new(),
+            Some(list) => list.split(|byte| *byte == b',').map(<[u8]>::to_vec).collect(),
+        };
+        if old.len() > OLD_MAX {
+            return Err(Failure::Unusable(format!(
+                "{OLD_VARIABLE} has {} secrets; at most {OLD_MAX} are taken",
+                old.len()
+            )));
         }
-        Ok(None)
+        for secret in &old {
+            refuse_weak(OLD_VARIABLE, secret)?;
+            if secret.trim_ascii().len() != secret.len() {
+                return Err(Failure::Unusable(format!(
+                    "a secret in {OLD_VARIABLE} has white space around it; write commas alone between secrets"
+                )));
+            }
+        }
+        Ok(Some(Secret { bytes: current, old, development: false }))
     }
 
     /// The development secret of a data directory.
@@ -78,18 +106,45 @@ impl Secret {
                 format!("`{}` holds no secret; remove it to have one made", path.display());
             return Err(Failure::Unusable(message));
         }
-        Ok(Secret { bytes, development: true })
+        Ok(Secret { bytes, old: Vec::new(), development: true })
     }
 
-    /// Makes and verifies tokens.
+    /// Makes tokens with the secret, and verifies tokens of it and of those before it.
     pub(crate) fn tokens(&self, trust: &Trust) -> Result<Tokens, Failure> {
-        Tokens::new(&self.bytes, &trust.issuer, &trust.audience).map_err(Failure::unusable)
+        let tokens = Tokens::new(&self.bytes, trust.issuer(), trust.audience());
+        let tokens = tokens.map_err(Failure::unusable)?;
+        self.old
+            .iter()
+            .try_fold(tokens, |tokens, old| tokens.with_old_secret(old))
+            .map_err(Failure::unusable)
     }
 
     /// The key that seals cursors. It differs from the key that signs tokens.
     pub(crate) fn for_cursors(&self) -> Vec<u8> {
-        [b"latchkey cursors: ".as_slice(), &self.bytes].concat()
+        for_cursors(&self.bytes)
     }
+
+    /// The keys that sealed cursors before.
+    pub(crate) fn for_old_cursors(&self) -> impl Iterator<Item = Vec<u8>> {
+        self.old.iter().map(|old| for_cursors(old))
+    }
+}
+
+fn for_cursors(secret: &[u8]) -> Vec<u8> {
+    [b"latchkey cursors: ".as_slice(), secret].concat()
+}
+
+/// Refuses a secret that is blank or short. White space around a secret does not count.
+fn refuse_weak(variable: &str, secret: &[u8]) -> Result<(), Failure> {
+    const MAKE: &str = "make one with `openssl rand -hex 32`";
+    let reason = match secret.trim_ascii().len() {
+        0 => format!("{variable} has a secret that is empty or blank; {MAKE}, or unset {variable}"),
+        bytes if bytes < SECRET_BYTES_MIN => {
+            format!("a secret in {variable} must have {SECRET_BYTES_MIN} bytes or more; {MAKE}")
+        }
+        _ => return Ok(()),
+    };
+    Err(Failure::Unusable(reason))
 }
 
 fn unusable(path: &Path, error: &io::Error) -> Failure {

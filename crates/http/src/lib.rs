@@ -21,6 +21,7 @@ mod bug;
 mod call_limits;
 mod connections;
 mod headers;
+mod identity;
 mod log;
 mod metrics;
 mod reading;
@@ -33,6 +34,10 @@ mod stream;
 mod test_clock;
 mod token;
 
+pub use identity::{
+    AddressError, FetchError, KeySource, LoadError, NoRoots, Provider, ProviderError, SetError,
+    Timing,
+};
 pub use log::Log;
 pub use reading::Routes;
 pub use respond::Response;
@@ -40,4 +45,7 @@ pub use router::Clash;
 pub use server::{Limits, Server, ServerError};
 pub use service::{MoreMetrics, Service, ServiceError, Settings};
 pub use test_clock::TestClock;
-pub use token::{Claims, SECRET_BYTES_MIN, TOKEN_BYTES_MAX, TokenError, Tokens, WeakSecret};
+pub use token::{
+    ClaimPaths, Claims, PathError, SECRET_BYTES_MIN, TOKEN_BYTES_MAX, TokenError, Tokens, Trusted,
+    WeakSecret,
+};

@@ -206,7 +206,7 @@ fn labels(system: &str, contract: &str) -> String {
 }
 
 /// The two lines that begin a family of samples.
-fn family(out: &mut String, name: &str, kind: &str, help: &str) -> fmt::Result {
+pub(crate) fn family(out: &mut String, name: &str, kind: &str, help: &str) -> fmt::Result {
     writeln!(out, "# HELP latchkey_{name} {help}")?;
     writeln!(out, "# TYPE latchkey_{name} {kind}")
 }

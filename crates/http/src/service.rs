@@ -35,7 +35,7 @@ use crate::request;
 use crate::respond::{self, Response};
 use crate::router::{Clash, Matched, Router};
 use crate::test_clock;
-use crate::token::Tokens;
+use crate::token::{TokenError, Tokens};
 
 pub use self::settings::{MoreMetrics, Settings};
 
@@ -286,7 +286,7 @@ impl Service {
         // No token at all is a caller that nobody knows. A token that is there must be good.
         let caller = match target.info.open && !headers.contains_key(AUTHORIZATION) {
             true => Caller::default(),
-            false => self.caller(headers)?,
+            false => self.caller(headers).await?,
         };
         seen.caller = caller.id.clone();
         if let Some(limits) = &self.limits {
@@ -330,14 +330,21 @@ impl Service {
         Ok(response)
     }
 
-    fn caller(&self, headers: &HeaderMap) -> Result<Caller, Problem> {
+    async fn caller(&self, headers: &HeaderMap) -> Result<Caller, Problem> {
         let unauthenticated = |detail: String| Problem::new(401, "unauthenticated", detail);
         let token = headers::bearer(headers)
             .ok_or_else(|| unauthenticated("send `authorization: Bearer TOKEN`".to_owned()))?;
         // Tokens are checked by the system's clock, also on a server with a test clock.
-        let now = latchkey_runtime::Source::now(&latchkey_runtime::SystemSource);
-        let claims =
-            self.tokens.verify(token, now).map_err(|error| unauthenticated(error.to_string()))?;
+        let now = || latchkey_runtime::Source::now(&latchkey_runtime::SystemSource);
+        let verified = match self.tokens.verify(token, now()) {
+            // Boxed, so that the future of other requests stays small.
+            Err(TokenError::UnknownKey) => Box::pin(self.tokens.verify_refreshed(token, now)).await,
+            verified => verified,
+        };
+        let claims = verified.map_err(|error| match error {
+            TokenError::NoKeysNow => Problem::later("busy", &error.to_string()),
+            error => unauthenticated(error.to_string()),
+        })?;
         Ok(Caller { id: claims.sub, roles: claims.roles, orgs: claims.orgs })
     }
 

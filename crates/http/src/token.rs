@@ -1,8 +1,12 @@
-//! Bearer tokens: JSON Web Tokens under HMAC-SHA256, and nothing else.
+//! Bearer tokens: JSON Web Tokens under HMAC-SHA256, or signed with a key of an identity provider.
 //!
-//! A token chooses neither its algorithm nor its key. Nothing of a token is read before its signature is verified.
+//! A token chooses neither its algorithm nor the kind of its key. Nothing of a token is read before its signature is
+//! verified, but for the header of a token where there is a provider: `alg` and `kid` are looked up in what is known,
+//! and nothing else in it is followed.
 
 mod cache;
+mod payload;
+mod provided;
 
 use std::fmt;
 use std::sync::Arc;
@@ -17,6 +21,9 @@ use latchkey_value::json::{self, Limits};
 use sha2::Sha256;
 
 use cache::Cache;
+use payload::Paths;
+pub use payload::{ClaimPaths, PathError};
+pub use provided::Trusted;
 
 /// The longest token that is accepted, in bytes.
 pub const TOKEN_BYTES_MAX: usize = 8 * 1024;
@@ -59,6 +66,34 @@ pub enum TokenError {
     /// Signed with another key or another algorithm, or changed since.
     #[error("the token's HS256 signature is not ours")]
     Signature,
+    /// Signed with another key than the one it names, or changed since.
+    #[error("the token's signature is not that of the key it names")]
+    KeySignature,
+    /// The header of a token, where there is an identity provider.
+    #[error(
+        "the token's header must be a JSON object with an `alg`, no `typ` but JWT and at+jwt, a `kid` of at most 256 bytes and no `crit`"
+    )]
+    ProviderHeader,
+    /// An algorithm that is not accepted, or not of the key.
+    #[error("the token's `alg` is none that its key is for")]
+    Algorithm,
+    /// An HS256 token, where only those of an identity provider are accepted.
+    #[error("HS256 tokens are not accepted here; send one of the identity provider")]
+    NoSecrets,
+    /// A token without a `kid`, where there are several keys.
+    #[error("the token has no `kid`, and the identity provider has several keys, or none")]
+    NoKeyNamed,
+    /// A `kid` that no key has.
+    #[error("the token's `kid` is none of the identity provider's")]
+    UnknownKey,
+    /// A `kid` of a key that is for something else, or too weak.
+    #[error(
+        "the token's `kid` is that of a key that is not accepted for signatures; the log says why"
+    )]
+    UnusableKey,
+    /// The keys cannot be had now, so nothing can be said about the token.
+    #[error("the keys of the identity provider cannot be had now; try again in a moment")]
+    NoKeysNow,
     /// The header is not one of ours, though the signature is.
     #[error(
         "the token's header must be a JSON object with `alg` HS256, no `typ` but JWT and no `crit`"
@@ -115,8 +150,11 @@ pub struct WeakSecret {
 pub struct Tokens {
     /// Keyed once; a check clones it.
     mac: Hmac<Sha256>,
+    /// Of the secrets before: they verify, and sign nothing.
+    old: Vec<Hmac<Sha256>>,
     issuer: Text,
     audience: Text,
+    trusted: Option<Trusted>,
     believed: Arc<Cache>,
 }
 
@@ -126,6 +164,8 @@ struct Believed {
     claims: Claims,
     begins: Option<Number>,
     expires: Number,
+    /// The generation of the provider's keys that verified it; none, if a secret did.
+    keys: Option<u64>,
 }
 
 impl fmt::Debug for Tokens {
@@ -144,14 +184,16 @@ impl Tokens {
         issuer: impl Into<Text>,
         audience: impl Into<Text>,
     ) -> Result<Tokens, WeakSecret> {
-        let weak = WeakSecret { bytes: secret.len() };
-        if secret.len() < SECRET_BYTES_MIN {
-            return Err(weak);
-        }
-        // HMAC takes a key of any length.
-        let mac = Hmac::new_from_slice(secret).map_err(|_| weak)?;
-        let believed = Arc::new(Cache::new());
-        Ok(Tokens { mac, issuer: issuer.into(), audience: audience.into(), believed })
+        let (mac, old, believed) = (keyed(secret)?, Vec::new(), Arc::new(Cache::new()));
+        let (issuer, audience) = (issuer.into(), audience.into());
+        Ok(Tokens { mac, old, issuer, audience, trusted: None, believed })
+    }
+
+    /// The same, with a secret that tokens were signed with before. It verifies them, and signs none.
+    pub fn with_old_secret(mut self, secret: &[u8]) -> Result<Tokens, WeakSecret> {
+        self.old.push(keyed(secret)?);
+        self.believed = Arc::new(Cache::new());
+        Ok(self)
     }
 
     /// The claims of a token that is valid at a time, in milliseconds since 1970.
@@ -159,7 +201,13 @@ impl Tokens {
         if token.len() > TOKEN_BYTES_MAX {
             return Err(TokenError::TooLong);
         }
-        let believed = match self.believed.get(token) {
+        // Where the provider's keys have changed, the one that verified the token may be gone.
+        let current = |believed: &Arc<Believed>| match (believed.keys, &self.trusted) {
+            (Some(keys), Some(trusted)) => trusted.provider.generation() == keys,
+            (Some(_), None) => false,
+            (None, _) => true,
+        };
+        let believed = match self.believed.get(token).filter(current) {
             Some(believed) => believed,
             None => {
                 let believed = Arc::new(self.believe(token)?);
@@ -173,29 +221,46 @@ impl Tokens {
 
     /// What a token says, if its signature, issuer and audience are right.
     fn believe(&self, token: &str) -> Result<Believed, TokenError> {
-        let (signed, signature) = token.rsplit_once('.').ok_or(TokenError::Malformed)?;
-        let (header, payload) = signed.split_once('.').ok_or(TokenError::Malformed)?;
-        let (payload, signature) = (decode(payload)?, decode(signature)?);
+        let parts = Parts::of(token)?;
+        match &self.trusted {
+            None => self.believe_ours(&parts),
+            Some(trusted) => self.believe_provided(trusted, &parts),
+        }
+    }
+
+    /// What a token says that is signed with a secret of ours.
+    fn believe_ours(&self, parts: &Parts<'_>) -> Result<Believed, TokenError> {
+        let (payload, signature) = (decode(parts.payload)?, decode(parts.signature)?);
         // Nearly every header is the one that this service writes, which needs no reading.
-        let header = if header == HEADER { None } else { Some(decode(header)?) };
+        let header = if parts.header == HEADER { None } else { Some(decode(parts.header)?) };
 
-        let mac = self.mac.clone().chain_update(signed);
-        mac.verify_slice(&signature).map_err(|_| TokenError::Signature)?;
-
-        header.as_deref().map_or(Ok(()), check_header)?;
-        let payload = object(&payload).ok_or(TokenError::Payload)?;
-        self.check_scope(&payload)?;
-        number(&payload, "iat")?;
-        let claims = Claims {
-            sub: text(&payload, "sub")?.ok_or(TokenError::Missing("sub"))?.clone(),
-            roles: names(&payload, "roles")?,
-            orgs: names(&payload, "orgs")?,
+        let is_of = |mac: &Hmac<Sha256>| {
+            mac.clone().chain_update(parts.signed).verify_slice(&signature).is_ok()
         };
+        if !is_of(&self.mac) && !self.old.iter().any(is_of) {
+            return Err(TokenError::Signature);
+        }
+        header.as_deref().map_or(Ok(()), check_header)?;
+        self.read(&payload, &Paths::PLAIN, None)
+    }
+
+    /// Reads the payload of a token whose signature is verified.
+    fn read(
+        &self,
+        payload: &[u8],
+        paths: &Paths<'_>,
+        keys: Option<u64>,
+    ) -> Result<Believed, TokenError> {
+        let payload = object(payload).ok_or(TokenError::Payload)?;
+        paths.check_scope(&payload, &self.issuer, &self.audience)?;
+        payload::number(&payload, "iat")?;
+        let claims = paths.claims(&payload)?;
         claims.check()?;
         Ok(Believed {
             claims,
-            begins: number(&payload, "nbf")?,
-            expires: number(&payload, "exp")?.ok_or(TokenError::Missing("exp"))?,
+            begins: payload::number(&payload, "nbf")?,
+            expires: payload::number(&payload, "exp")?.ok_or(TokenError::Missing("exp"))?,
+            keys,
         })
     }
 
@@ -231,23 +296,22 @@ impl Tokens {
         URL_SAFE_NO_PAD.encode_string(signature, &mut token);
         if token.len() > TOKEN_BYTES_MAX { Err(TokenError::TooLong) } else { Ok(token) }
     }
+}
 
-    /// Checks that the token comes from the trusted issuer and is for this service.
-    fn check_scope(&self, payload: &Map) -> Result<(), TokenError> {
-        let issuer = text(payload, "iss")?.ok_or(TokenError::Missing("iss"))?;
-        if *issuer != self.issuer {
-            return Err(TokenError::Issuer);
-        }
-        let wrong = TokenError::Claim("aud", "a text or a list of texts");
-        let ours = match payload.get("aud").ok_or(TokenError::Missing("aud"))? {
-            Value::Text(audience) => *audience == self.audience,
-            Value::List(values) => {
-                let texts: Option<Vec<&Text>> = values.iter().map(Value::as_text).collect();
-                texts.ok_or(wrong)?.contains(&&self.audience)
-            }
-            _ => return Err(wrong),
-        };
-        if ours { Ok(()) } else { Err(TokenError::Audience) }
+/// The parts of a token, as they are written.
+struct Parts<'a> {
+    /// Header and payload, which the signature covers.
+    signed: &'a str,
+    header: &'a str,
+    payload: &'a str,
+    signature: &'a str,
+}
+
+impl Parts<'_> {
+    fn of(token: &str) -> Result<Parts<'_>, TokenError> {
+        let (signed, signature) = token.rsplit_once('.').ok_or(TokenError::Malformed)?;
+        let (header, payload) = signed.split_once('.').ok_or(TokenError::Malformed)?;
+        Ok(Parts { signed, header, payload, signature })
     }
 }
 
@@ -283,6 +347,16 @@ impl Claims {
     }
 }
 
+/// A secret, ready to sign and verify.
+fn keyed(secret: &[u8]) -> Result<Hmac<Sha256>, WeakSecret> {
+    let weak = WeakSecret { bytes: secret.len() };
+    if secret.len() < SECRET_BYTES_MIN {
+        return Err(weak);
+    }
+    // HMAC takes a key of any length.
+    Hmac::new_from_slice(secret).map_err(|_| weak)
+}
+
 /// Refuses padding, white space and bits left over at the end, so that a token has one spelling.
 fn decode(part: &str) -> Result<Vec<u8>, TokenError> {
     URL_SAFE_NO_PAD.decode(part).map_err(|_| TokenError::Malformed)
@@ -311,28 +385,6 @@ fn check_header(header: &[u8]) -> Result<(), TokenError> {
 fn seconds(ms: i64) -> Result<Number, TokenError> {
     // An i64 has at most 19 digits, so the number always exists.
     Number::from_parts(ms < 0, u128::from(ms.unsigned_abs()), -3).map_err(|_| TokenError::Clock)
-}
-
-fn number(payload: &Map, name: &'static str) -> Result<Option<Number>, TokenError> {
-    let wrong = TokenError::Claim(name, "a number of seconds");
-    payload.get(name).map(|value| value.as_number().ok_or(wrong)).transpose()
-}
-
-fn text<'a>(payload: &'a Map, name: &'static str) -> Result<Option<&'a Text>, TokenError> {
-    let wrong = TokenError::Claim(name, "a text");
-    payload.get(name).map(|value| value.as_text().ok_or(wrong)).transpose()
-}
-
-/// The texts of a list; none where there is no list.
-fn names(payload: &Map, name: &'static str) -> Result<Vec<Text>, TokenError> {
-    let wrong = TokenError::Claim(name, "a list of texts");
-    match payload.get(name) {
-        None => Ok(Vec::new()),
-        Some(Value::List(values)) => {
-            values.iter().map(|value| value.as_text().cloned().ok_or(wrong)).collect()
-        }
-        Some(_) => Err(wrong),
-    }
 }
 
 #[cfg(test)]

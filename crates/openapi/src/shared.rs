@@ -177,7 +177,7 @@ pub(crate) fn security_schemes() -> Object {
         .with("type", "http")
         .with("scheme", "bearer")
         .with("bearerFormat", "JWT")
-        .with("description", "A JWT with `sub`, `roles`, `orgs`, `iss`, `aud` and `exp`.");
+        .with("description", "A JWT of an identity provider that the server trusts, or one that is signed with the server's secret.");
     Object::new().with("bearer", bearer)
 }
 

@@ -32,6 +32,8 @@ const NONCE_BYTES: usize = 24;
 pub(crate) struct Sealer {
     cipher: XChaCha20Poly1305,
     nonces: Hmac<Sha256>,
+    /// Of secrets that were replaced: they open cursors and make none.
+    old: Vec<XChaCha20Poly1305>,
 }
 
 impl std::fmt::Debug for Sealer {
@@ -61,11 +63,15 @@ pub(crate) enum List<'a> {
 
 impl Sealer {
     pub(crate) fn new(secret: &[u8]) -> Sealer {
-        let derived = |purpose: &[u8]| keyed(secret).chain_update(purpose).finalize().into_bytes();
-        Sealer {
-            cipher: XChaCha20Poly1305::new(&derived(b"latchkey cursor key")),
-            nonces: keyed(&derived(b"latchkey cursor nonce")),
-        }
+        let nonces = keyed(&derived(secret, b"latchkey cursor nonce"));
+        Sealer { cipher: cipher(secret), nonces, old: Vec::new() }
+    }
+
+    /// The same, which also opens cursors that were made with a secret before.
+    #[must_use]
+    pub(crate) fn with_old(mut self, secret: &[u8]) -> Sealer {
+        self.old.push(cipher(secret));
+        self
     }
 
     /// The cursor that goes on behind a place.
@@ -154,8 +160,10 @@ impl Sealer {
         let bytes = BASE64.decode(cursor).ok()?;
         let (&VERSION, rest) = bytes.split_first()? else { return None };
         let (nonce, sealed) = rest.split_first_chunk::<NONCE_BYTES>()?;
-        let payload = Payload { msg: sealed, aad };
-        self.cipher.decrypt(&XNonce::from(*nonce), payload).ok()
+        let nonce = XNonce::from(*nonce);
+        let opened =
+            |cipher: &XChaCha20Poly1305| cipher.decrypt(&nonce, Payload { msg: sealed, aad }).ok();
+        opened(&self.cipher).or_else(|| self.old.iter().find_map(opened))
     }
 }
 
@@ -200,6 +208,16 @@ impl CursorUse<'_> {
         }
         Ok(bytes)
     }
+}
+
+/// The cipher of a secret.
+fn cipher(secret: &[u8]) -> XChaCha20Poly1305 {
+    XChaCha20Poly1305::new(&derived(secret, b"latchkey cursor key"))
+}
+
+/// A key for one purpose, from a secret.
+fn derived(secret: &[u8], purpose: &[u8]) -> hmac::digest::Output<Hmac<Sha256>> {
+    keyed(secret).chain_update(purpose).finalize().into_bytes()
 }
 
 /// A hash under a key of any length, which is hashed first: so there is none that is refused.

@@ -118,6 +118,12 @@ impl Runtime {
         Ok(Runtime { system, backend, source, sealer, lines, sending, ulids, faults, cache })
     }
 
+    /// The same, which also opens cursors that were made with a secret before this one. It makes none with it.
+    #[must_use]
+    pub fn with_old_cursor_secret(self, secret: &[u8]) -> Runtime {
+        Runtime { sealer: self.sealer.with_old(secret), ..self }
+    }
+
     /// The same, where queues may refuse what is sent to them. The queue in the store takes everything; a
     /// test can see what becomes of a document where another does not.
     #[must_use]

@@ -26,8 +26,10 @@ pub mod chance;
 pub mod fate;
 pub mod jwt;
 pub mod moto;
+pub mod provider;
 pub mod proxy;
 pub mod services;
+pub mod signer;
 pub mod sqs;
 pub mod verdict;
 

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use latchkey_embedded::Store;
-use latchkey_http::{Claims, Limits, MoreMetrics, Server, Service, Settings, TestClock};
+use latchkey_http::{Claims, Limits, MoreMetrics, Provider, Server, Service, Settings, TestClock};
 use latchkey_openapi::Version;
 use latchkey_runtime::{Runtime, Source, SystemSource, sweep};
 use latchkey_table::Text;
@@ -16,6 +16,7 @@ use crate::Failure;
 use crate::arguments::{Serve, Working};
 use crate::control::Control;
 use crate::document::{self, Document};
+use crate::identity;
 use crate::logging::Logging;
 use crate::running::{Reach, Running};
 use crate::secret::Secret;
@@ -93,8 +94,11 @@ async fn serve(
     settings: Settings,
 ) -> Result<(), Failure> {
     let Running { opened, runtimes, local } = running;
-    let tokens = secret.tokens(&arguments.trust)?;
-    let token = secret.development.then(|| {
+    let tokens = identity::tokens(secret, &arguments.trust, &arguments.identity).await?;
+    // Where there is a provider, a token of the development secret is not accepted.
+    let known_here = secret.development && tokens.provider().is_none();
+    let keys = tokens.provider().cloned();
+    let token = known_here.then(|| {
         let (sub, roles) = (Text::from("dev"), all_roles(&runtimes));
         tokens.sign(&Claims { sub, roles, orgs: Vec::new() }, SystemSource.now(), TOKEN_LASTS)
     });
@@ -122,7 +126,7 @@ async fn serve(
     };
     // Before the greeting: a program that reads the greeting may send a signal at once.
     let stop = stopped();
-    let told = greeting(documents, &opened.shown, &service, &server, token.as_deref());
+    let told = greeting(documents, &opened.shown, &service, &server, keys, token.as_deref());
     logging.told.add(&told);
     // DynamoDB removes expired records itself.
     let sweep = |store| tokio::spawn(sweep_forever(store, Arc::clone(&service)));
@@ -191,6 +195,7 @@ fn greeting(
     store: &str,
     service: &Service,
     server: &Server,
+    keys: Option<Provider>,
     token: Option<&str>,
 ) -> String {
     let url = format!("http://{}", server.address());
@@ -210,6 +215,12 @@ fn greeting(
         ));
     }
     lines.push(format!("  store      {store}"));
+    if let Some(keys) = keys {
+        lines.push(match keys.is_loaded() {
+            true => format!("  identity   {keys}, {} keys", keys.count()),
+            false => format!("  identity   {keys}, whose keys are not known yet; the log says why"),
+        });
+    }
     lines.push(format!("  listening  {url}"));
     lines.push(format!("  health     {url}/health  {url}/ready  {url}/metrics"));
     lines.push(format!("  openapi    {url}/openapi.json"));

@@ -66,6 +66,9 @@ impl Service {
                 let lost = self.settings.log.as_ref().map(Log::lines_lost);
                 self.metrics.render(lost, &mut text);
                 metrics::render_caches(&self.runtimes, &mut text);
+                if let Some(provider) = self.tokens.provider() {
+                    provider.render(&mut text);
+                }
                 if let Some(MoreMetrics(write)) = &self.settings.more_metrics {
                     text.push_str(&write().await);
                 }
@@ -95,6 +98,10 @@ impl Service {
     async fn readiness(&self) -> (StatusCode, &'static str) {
         if self.draining.load(Ordering::Relaxed) {
             return (StatusCode::SERVICE_UNAVAILABLE, "draining\n");
+        }
+        if self.tokens.provider().is_some_and(|provider| !provider.is_loaded()) {
+            let text = "the keys of the identity provider are not known yet\n";
+            return (StatusCode::SERVICE_UNAVAILABLE, text);
         }
         for runtime in &self.runtimes {
             if let Err(error) = runtime.ready().await {

@@ -153,3 +153,19 @@ fn a_cursor_of_an_index_has_both_keys_and_is_for_no_query() {
     let cursor = sealer.seal(&used(&in_one, &[]), &place(true, ["p", "s", "k", "m"])).unwrap();
     assert_eq!(sealer.open(&whole(), &cursor), Ok(None));
 }
+
+#[test]
+fn a_cursor_of_an_old_secret_is_opened_and_none_is_made_with_it() {
+    let query = query(false, "p", Direction::Ascending);
+    let resume = place(false, ["p", "s", "", ""]);
+    let (before, other) = (Sealer::new(b"before"), Sealer::new(b"another"));
+    let rotated = Sealer::new(b"now").with_old(b"long before").with_old(b"before");
+    let cursor = before.seal(&used(&query, &[]), &resume).unwrap();
+    assert_eq!(rotated.open(&used(&query, &[]), &cursor), Ok(Some(resume.clone())));
+    assert_eq!(Sealer::new(b"now").open(&used(&query, &[]), &cursor), Ok(None));
+    let foreign = other.seal(&used(&query, &[]), &resume).unwrap();
+    assert_eq!(rotated.open(&used(&query, &[]), &foreign), Ok(None));
+    let cursor = rotated.seal(&used(&query, &[]), &resume).unwrap();
+    assert_eq!(before.open(&used(&query, &[]), &cursor), Ok(None));
+    assert_eq!(Sealer::new(b"now").open(&used(&query, &[]), &cursor), Ok(Some(resume)));
+}

@@ -1,0 +1,126 @@
+//! Tokens of an identity provider.
+
+use std::sync::Arc;
+
+use super::cache::Cache;
+use super::payload::{ClaimPaths, Paths};
+use super::{Believed, Claims, Parts, TokenError, Tokens, decode, object};
+use crate::identity::{Algorithm, KID_BYTES_MAX, Provider, Refreshed, Unsigned};
+
+/// An identity provider whose tokens are accepted.
+#[derive(Debug, Clone)]
+pub struct Trusted {
+    /// Its keys.
+    pub provider: Provider,
+    /// Where its tokens have their claims.
+    pub claims: ClaimPaths,
+    /// Whether HS256 tokens that are signed with our own secret are accepted too.
+    pub hs256: bool,
+}
+
+/// What the header of a token says that matters.
+struct Header {
+    algorithm: Named,
+    kid: Option<String>,
+}
+
+enum Named {
+    Hs256,
+    Key(Algorithm),
+}
+
+impl Tokens {
+    /// The same, which accepts the tokens of an identity provider, of the same issuer and audience. Tokens under HS256
+    /// are then accepted only if that is asked for.
+    #[must_use]
+    pub fn trusting(self, trusted: Trusted) -> Tokens {
+        // What was believed before may not be any more.
+        Tokens { trusted: Some(trusted), believed: Arc::new(Cache::new()), ..self }
+    }
+
+    /// The identity provider, if there is one.
+    pub fn provider(&self) -> Option<&Provider> {
+        self.trusted.as_ref().map(|trusted| &trusted.provider)
+    }
+
+    /// The claims of a token that names a key that is not known: waits until the keys are refreshed, which takes some
+    /// seconds at most.
+    pub async fn verify_refreshed(
+        &self,
+        token: &str,
+        now_ms: impl Fn() -> i64,
+    ) -> Result<Claims, TokenError> {
+        let waiting = self.provider().map(Provider::ask);
+        let Some(mut waiting) = waiting.ok_or(TokenError::UnknownKey)? else {
+            return Err(TokenError::NoKeysNow);
+        };
+        loop {
+            let refreshed = waiting.next().await;
+            match (self.verify(token, now_ms()), refreshed) {
+                (Err(TokenError::UnknownKey), Refreshed::Perhaps) => {}
+                (Err(TokenError::UnknownKey), Refreshed::No) => return Err(TokenError::NoKeysNow),
+                (verified, _) => return verified,
+            }
+        }
+    }
+
+    /// What a token says where there is a provider. The header only chooses between a secret and the keys; a secret is
+    /// never a key of the provider, and a key of the provider is never a secret.
+    pub(super) fn believe_provided(
+        &self,
+        trusted: &Trusted,
+        parts: &Parts<'_>,
+    ) -> Result<Believed, TokenError> {
+        let header = Header::read(&decode(parts.header)?)?;
+        let algorithm = match header.algorithm {
+            Named::Hs256 if trusted.hs256 => return self.believe_ours(parts),
+            Named::Hs256 => return Err(TokenError::NoSecrets),
+            Named::Key(algorithm) => algorithm,
+        };
+        let (payload, signature) = (decode(parts.payload)?, decode(parts.signature)?);
+        let known = trusted.provider.known();
+        let key = known.keys.find(header.kid.as_deref());
+        let missing = match &header.kid {
+            None if known.generation > 0 => TokenError::NoKeyNamed,
+            Some(kid) if known.keys.leaves_out(kid) => TokenError::UnusableKey,
+            _ => TokenError::UnknownKey,
+        };
+        let key = key.ok_or(missing)?;
+        key.verify(algorithm, parts.signed.as_bytes(), &signature).map_err(
+            |error| match error {
+                Unsigned::Algorithm => TokenError::Algorithm,
+                Unsigned::Signature => TokenError::KeySignature,
+            },
+        )?;
+        self.read(&payload, &Paths::of(&trusted.claims), Some(known.generation))
+    }
+}
+
+impl Header {
+    fn read(header: &[u8]) -> Result<Header, TokenError> {
+        const WRONG: TokenError = TokenError::ProviderHeader;
+        let header = object(header).ok_or(WRONG)?;
+        let text = |name: &str| match header.get(name) {
+            None => Ok(None),
+            Some(value) => value.as_text().map(Some).ok_or(WRONG),
+        };
+        let fits = |kind: &str| {
+            ["JWT", "at+jwt", "application/at+jwt"]
+                .iter()
+                .any(|fits| kind.eq_ignore_ascii_case(fits))
+        };
+        // `crit` names extensions that a server must know. This one knows none.
+        if !text("typ")?.is_none_or(|kind| fits(kind)) || header.get("crit").is_some() {
+            return Err(WRONG);
+        }
+        let kid = text("kid")?.map(ToString::to_string);
+        if kid.as_ref().is_some_and(|kid| kid.len() > KID_BYTES_MAX) {
+            return Err(WRONG);
+        }
+        let algorithm = match text("alg")?.ok_or(WRONG)?.as_str() {
+            "HS256" => Named::Hs256,
+            name => Named::Key(Algorithm::of(name).ok_or(TokenError::Algorithm)?),
+        };
+        Ok(Header { algorithm, kid })
+    }
+}

@@ -1,0 +1,127 @@
+//! Keys that are replaced while callers call, and providers that come and go.
+
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, RwLock};
+use std::thread;
+use std::time::Duration;
+
+use serde_json::json;
+
+use crate::serve::provider::{Mood, Provider};
+use crate::serve::signer::Signer;
+use crate::serve::until;
+use crate::world::{AUDIENCE, World, claims, with};
+
+#[test]
+fn keys_are_replaced_under_load_and_no_request_is_lost() {
+    let first = Arc::new(Signer::p256("first"));
+    let provider = Provider::start(&[&first]);
+    let world = World::trusting(&provider, &[]);
+    let signing = RwLock::new(Arc::clone(&first));
+    let (over, answered) = (AtomicBool::new(false), AtomicUsize::new(0));
+    thread::scope(|scope| {
+        for number in 0..8 {
+            let (world, provider, signing) = (&world, &provider, &signing);
+            let (over, answered) = (&over, &answered);
+            scope.spawn(move || {
+                let mut client = world.client();
+                let mut count = 0;
+                while !over.load(Ordering::Relaxed) {
+                    count += 1;
+                    let signer = Arc::clone(&signing.read().unwrap());
+                    // A token of its own for each request, and one that is sent again.
+                    let token =
+                        signer.token(&with(provider, json!({"jti": format!("{number}-{count}")})));
+                    for _ in 0..2 {
+                        client.token = Some(token.clone());
+                        client.get("/owners/alice/lockers").is(200);
+                        answered.fetch_add(1, Ordering::Relaxed);
+                    }
+                }
+            });
+        }
+        let mut keys = vec![first];
+        for name in ["second", "third"] {
+            let before = answered.load(Ordering::Relaxed);
+            until("callers are served", || answered.load(Ordering::Relaxed) > before + 200);
+            // The provider publishes a key, signs with it at once, and keeps the one before.
+            let next = Arc::new(Signer::p256(name));
+            keys.push(Arc::clone(&next));
+            let last_two: Vec<&Signer> = keys.iter().rev().take(2).map(|key| &**key).collect();
+            provider.publish(&last_two);
+            let fetched = provider.times();
+            *signing.write().unwrap() = next;
+            until("the keys are fetched", || provider.times() > fetched);
+        }
+        let before = answered.load(Ordering::Relaxed);
+        until("callers are served", || answered.load(Ordering::Relaxed) > before + 200);
+        over.store(true, Ordering::Relaxed);
+        let gone = keys[0].token(&claims(&provider));
+        world.doubts(&gone);
+    });
+}
+
+#[test]
+fn a_server_starts_without_its_provider_and_says_so() {
+    let signer = Signer::rsa("k", "one");
+    let provider = Provider::start(&[&signer]);
+    provider.be(Mood::Away);
+    let world = World::trusting(&provider, &[]);
+    assert!(world.greeting.contains("not known yet"), "{}", world.greeting);
+    let token = signer.token(&claims(&provider));
+    let reply = world.client().get("/ready");
+    assert_eq!(
+        (reply.status, reply.text.as_str()),
+        (503, "the keys of the identity provider are not known yet\n")
+    );
+    assert_eq!(world.client().get("/health").status, 200);
+    let reply = world.lockers_of("alice", &token).refuses(503, "busy");
+    assert_eq!(reply.header("retry-after"), "1", "{reply}");
+    world.logs("the keys of the identity provider are not known");
+    assert_eq!(world.metric("latchkey_identity_refresh_failures_total"), Some(1));
+    assert_eq!(world.metric("latchkey_identity_keys"), Some(0));
+    provider.be(Mood::Well);
+    until("the provider is asked again", || world.client().get("/ready").status == 200);
+    world.believes(&token);
+    assert_eq!(world.metric("latchkey_identity_keys"), Some(1));
+    // Gone again, it stops nobody whose key is known.
+    provider.be(Mood::Away);
+    let fresh = signer.token(&with(&provider, json!({"jti": "1"})));
+    world.believes(&fresh);
+    world
+        .lockers_of("alice", &Signer::ed25519("new").token(&claims(&provider)))
+        .refuses(503, "busy");
+    world.believes(&fresh);
+    assert_eq!(world.client().get("/ready").status, 200);
+    world.logs("those that are known are honoured");
+}
+
+#[test]
+fn a_slow_or_wrong_provider_does_not_hold_up_the_start() {
+    let signer = Signer::p256("k");
+    let (provider, elsewhere) = (Provider::start(&[&signer]), Provider::start(&[&signer]));
+    let moods = [
+        Mood::Slow(Duration::from_secs(60)),
+        Mood::Huge(1024 * 1024),
+        Mood::Redirects(elsewhere.issuer()),
+    ];
+    for (mood, reason) in
+        moods.into_iter().zip(["longer than", "longer than", "redirects are not followed"])
+    {
+        provider.be(mood);
+        let world = World::trusting(&provider, &[]);
+        assert_eq!(world.client().get("/ready").status, 503);
+        world.logs(reason);
+    }
+    provider.be(Mood::Well);
+    provider.describe(&json!({"issuer": "https://other.example", "jwks_uri": provider.keys_url()}));
+    let world = World::trusting(&provider, &[]);
+    world.logs("issuer is `https://other.example` and not");
+    world.lockers_of("alice", &signer.token(&claims(&provider))).refuses(503, "busy");
+    provider.publish_keys(&[signer.jwk(), Signer::rsa("k", "one").jwk()]);
+    let world =
+        World::start(&["--jwks", &provider.keys_url(), "--issuer", "me", "--audience", AUDIENCE]);
+    world.logs("two of its keys have the `kid` `k`");
+    assert_eq!(world.client().get("/ready").status, 503);
+    assert_eq!(elsewhere.asked(), Vec::<String>::new());
+}
