@@ -3,6 +3,7 @@
 mod moving;
 mod queue;
 mod race;
+mod web;
 
 use std::io::{IsTerminal, Write as _};
 use std::net::SocketAddr;
@@ -19,6 +20,7 @@ use crate::commands::{
 pub(crate) use moving::{Export, Import, Verify};
 pub(crate) use queue::{DataArguments, Place, QueueCommand, Queues, Which, Work, Working};
 pub(crate) use race::Race;
+pub(crate) use web::Web;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -148,6 +150,9 @@ Examples:
   latchkey serve doors.md --dynamodb --endpoint http://127.0.0.1:8000
   latchkey serve --dynamodb --table doors=doors-prod   on a table of another name
   latchkey serve doors.md --dynamodb --sqs             and its queues on SQS
+  latchkey serve doors.md --cors https://app.example   for pages of that origin too
+  latchkey serve doors.md --admin-listen 127.0.0.1:9090    with /metrics and /ready there alone
+  latchkey serve doors.md --problem-base https://docs.example/problems
 
 DynamoDB's table must be there: `latchkey table create` makes it; `latchkey queue create` makes queues on SQS.
 Without --sqs messages are kept in the data directory, also those of a table on DynamoDB.
@@ -171,6 +176,8 @@ pub(crate) struct Serve {
     pub(crate) no_workers: bool,
     #[command(flatten)]
     pub(crate) trust: Trust,
+    #[command(flatten)]
+    pub(crate) web: Web,
     /// Let requests give their instant in `Latchkey-Now`. Messages are worked on only during `POST /test-clock/pass`.
     /// For tests, on loopback only.
     #[arg(long)]

@@ -17,12 +17,14 @@
 //! ```
 
 mod body;
+mod browsers;
 mod bug;
 mod connections;
 mod headers;
 mod log;
 mod metrics;
 mod reading;
+mod refusal;
 mod request;
 mod respond;
 mod router;
@@ -32,11 +34,12 @@ mod stream;
 mod test_clock;
 mod token;
 
+pub use browsers::{BadOrigin, Cors};
 pub use log::Log;
 pub use reading::Routes;
 pub use respond::Response;
 pub use router::Clash;
 pub use server::{Limits, Server, ServerError};
-pub use service::{MoreMetrics, Service, ServiceError, Settings};
+pub use service::{Door, Explanation, MoreMetrics, Service, ServiceError, Settings};
 pub use test_clock::TestClock;
 pub use token::{Claims, SECRET_BYTES_MIN, TOKEN_BYTES_MAX, TokenError, Tokens, WeakSecret};

@@ -9,6 +9,7 @@ mod example;
 mod json;
 mod names;
 mod operation;
+mod pages;
 mod pattern;
 mod problem;
 mod prose;
@@ -26,6 +27,8 @@ use components::Components;
 use json::{Json, Object};
 use names::Names;
 use operation::Operation;
+
+pub use pages::{ProblemPage, problem_pages};
 
 /// The version of OpenAPI. Both say the same; some generators read only the older one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -16,7 +16,7 @@ use crate::problem::Refusals;
 use crate::prose;
 use crate::schema::{described, object, of_type};
 use crate::shape::{Shape, Shapes};
-use crate::shared::{ALWAYS, Answered, Sent, problem_members, security};
+use crate::shared::{ALWAYS, Answered, SERVER_ALWAYS, Sent, problem_members, security};
 
 /// A contract that is described, and where it stands.
 pub(crate) struct Operation<'a> {
@@ -278,8 +278,9 @@ impl Operation<'_> {
             };
             let headers: Vec<Answered> = match refusal.status {
                 401 => ALWAYS.into_iter().chain([Answered::Challenge]).collect(),
-                // A head that is too large reaches no contract.
-                431 => vec![Answered::RequestId],
+                // A path or a head that is too large reaches no contract.
+                414 | 431 => SERVER_ALWAYS.to_vec(),
+                415 => ALWAYS.into_iter().chain([Answered::Encoding]).collect(),
                 503 => ALWAYS.into_iter().chain([Answered::RetryAfter]).collect(),
                 _ => ALWAYS.to_vec(),
             };

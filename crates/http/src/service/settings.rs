@@ -5,6 +5,10 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
+use latchkey_runtime::PROBLEM_BASE;
+
+use super::explain::Explanation;
+use crate::browsers::Cors;
 use crate::log::Log;
 use crate::test_clock::TestClock;
 
@@ -21,6 +25,14 @@ pub struct Settings {
     pub log_requests: bool,
     /// More metrics for `/metrics`.
     pub more_metrics: Option<MoreMetrics>,
+    /// The pages that may call the service from a browser.
+    pub cors: Cors,
+    /// Whether `/ready` and `/metrics` are at an address of their own, and not at that of callers.
+    pub watched_apart: bool,
+    /// What stands before the code in the `type` of a problem, without a slash at the end.
+    pub problem_base: String,
+    /// The pages that explain problems, for `/problems/{code}`.
+    pub explanations: Vec<Explanation>,
     /// The OpenAPI document for `/openapi.json`; where it is empty, there is no such path.
     pub openapi: String,
 }
@@ -55,6 +67,10 @@ impl Default for Settings {
             log: None,
             log_requests: false,
             more_metrics: None,
+            cors: Cors::None,
+            watched_apart: false,
+            problem_base: PROBLEM_BASE.to_owned(),
+            explanations: Vec::new(),
             openapi: String::new(),
         }
     }

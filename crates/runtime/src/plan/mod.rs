@@ -131,6 +131,8 @@ pub struct ContractInfo {
     pub paged: bool,
     /// Whether anyone may call it, without a token.
     pub open: bool,
+    /// Whether it compares a version that the caller gives, so that an `If-Match` is its own to judge.
+    pub versioned: bool,
 }
 
 /// What others need to know of an input.

@@ -67,6 +67,7 @@ pub(super) fn plan(
             .map(|_, input| InputInfo { name: input.name.as_str().into(), place: input.place }),
         paged: paging.is_some(),
         open: contract.open.is_some(),
+        versioned: version_input.is_some(),
     };
     Ok(Contract {
         info,
