@@ -214,7 +214,8 @@ fn precondition(contract: &Contract) -> Option<&'static str> {
 /// Whether a leg changes or removes an item that is there.
 fn leg_changes(leg: &Leg) -> bool {
     match leg.verb {
-        Verb::Put => leg.put != Some(PutMode::IfAbsent),
+        // A copy of what is made is made with it.
+        Verb::Put => leg.put != Some(PutMode::IfAbsent) && leg.of.is_none(),
         Verb::Update | Verb::Upsert | Verb::Delete => true,
         Verb::Check => false,
     }

@@ -23,7 +23,8 @@ impl Session<'_> {
 /// Whether a leg changes or removes an item that is there.
 pub(super) fn changes(leg: &Leg) -> bool {
     match leg.verb {
-        Verb::Put => !leg.if_absent,
+        // A copy of what is made is made with it.
+        Verb::Put => !leg.if_absent && leg.of.is_none(),
         Verb::Update | Verb::Upsert | Verb::Delete => true,
         Verb::Check => false,
     }
