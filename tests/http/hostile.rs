@@ -243,7 +243,7 @@ fn a_request_that_cannot_be_read_is_told_so() {
         alice.get("/lockers/L1").is(200);
     }
     let metrics = scene.nobody().get("/metrics").text;
-    let counted = "latchkey_requests_total{system=\"\",contract=\"\",status=\"400\"} 10";
+    let counted = "latchkey_requests_total{system=\"\",contract=\"unmatched\",status=\"400\"} 11";
     assert!(metrics.contains(counted), "they are counted: {metrics}");
 }
 

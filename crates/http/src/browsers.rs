@@ -19,13 +19,13 @@ const RESOURCE_POLICY: HeaderName = HeaderName::from_static("cross-origin-resour
 
 /// The headers that a page may send.
 const SENT: HeaderValue = HeaderValue::from_static(
-    "authorization, content-type, idempotency-key, if-match, if-none-match, x-request-id",
+    "Authorization, Content-Type, Idempotency-Key, If-Match, If-None-Match, X-Request-Id",
 );
 
 /// The headers that a page may read, beside those that every page may.
 const EXPOSED: HeaderValue = HeaderValue::from_static(
-    "accept-encoding, age, allow, date, etag, idempotency-replayed, latchkey-capacity, latchkey-contract, location, \
-     ratelimit, ratelimit-policy, retry-after, vary, www-authenticate, x-request-id",
+    "Accept-Encoding, Age, Allow, Date, ETag, Idempotency-Replayed, Latchkey-Capacity, Latchkey-Contract, Location, \
+     RateLimit, RateLimit-Policy, Retry-After, Vary, WWW-Authenticate, X-Request-Id",
 );
 
 /// How long a browser may remember a preflight, in seconds: as long as any browser does.
