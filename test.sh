@@ -22,6 +22,7 @@ for measure in store http dynamodb participation; do "$target/debug/latchkey-ben
 (cd editors/vscode && npm ci --silent && npm test --silent)
 tests/openapi/lint.sh "$target/debug/latchkey"
 clients/test.sh "$target/debug/latchkey"
+tests/browser/test.sh "$target/debug/latchkey"
 cargo test --workspace --locked --doc
 # On this machine's own store, then on what speaks DynamoDB's protocol.
 tests/services/with.sh cargo nextest run --workspace --locked --no-fail-fast

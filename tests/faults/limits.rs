@@ -195,16 +195,16 @@ fn too_much_is_refused_and_the_server_lives() {
     let bearer = format!("authorization: Bearer {token}\r\n");
     let long = format!("{{\"ownerId\":\"{}\"}}", "y".repeat(1024 * 1024));
     let cases: [(&str, String, &[u16]); 8] = [
-        ("a header line", format!("GET /ready HTTP/1.1\r\nx: {x}\r\n\r\n"), &[431, 400]),
-        ("a header name", format!("GET /ready HTTP/1.1\r\n{x}: x\r\n\r\n"), &[431, 400]),
-        ("many headers", format!("GET /ready HTTP/1.1\r\n{many}\r\n"), &[431, 400]),
+        ("a header line", format!("GET /ready HTTP/1.1\r\nhost: t\r\nx: {x}\r\n\r\n"), &[431, 400]),
+        ("a header name", format!("GET /ready HTTP/1.1\r\nhost: t\r\n{x}: x\r\n\r\n"), &[431, 400]),
+        ("many headers", format!("GET /ready HTTP/1.1\r\nhost: t\r\n{many}\r\n"), &[431, 400]),
         ("a path", format!("GET /{x} HTTP/1.1\r\nhost: t\r\n\r\n"), &[414, 431, 400]),
         ("a query", format!("GET /ready?{x} HTTP/1.1\r\nhost: t\r\n\r\n"), &[414, 431, 400]),
         ("a method", format!("{x} / HTTP/1.1\r\nhost: t\r\n\r\n"), &[431, 400, 405]),
         (
             "a token",
             format!(
-                "GET /lockers/L1 HTTP/1.1\r\nauthorization: Bearer {}\r\n\r\n",
+                "GET /lockers/L1 HTTP/1.1\r\nhost: t\r\nauthorization: Bearer {}\r\n\r\n",
                 "t".repeat(9000)
             ),
             &[401],

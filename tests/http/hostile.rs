@@ -18,6 +18,8 @@ fn survives(reply: Reply) {
     }
 }
 
+const MALFORMED: (u16, &str) = (400, "malformed-request");
+
 const METHODS: [&str; 7] = ["GET", "POST", "PUT", "PATCH", "DELETE", "HEAD", "OPTIONS"];
 
 const PATHS: [&str; 10] = [
@@ -204,25 +206,62 @@ fn a_request_that_cannot_be_read_is_told_so() {
     let many = format!("GET /lockers/L1 HTTP/1.1\r\nhost: x\r\n{}\r\n", "a: b\r\n".repeat(1000));
     let long = format!("GET /lockers/{} HTTP/1.1\r\nhost: x\r\n\r\n", "x".repeat(100 * 1024));
     let wide = format!("GET / HTTP/1.1\r\nhost: x\r\na: {}\r\n\r\n", "x".repeat(100 * 1024));
-    for bytes in [
-        &b"GET /lockers/a b HTTP/1.1\r\nhost: x\r\n\r\n"[..],
-        b"GET /lockers/L1\r\nhost: x\r\n\r\n",
-        b"GET /lockers/\xff\xfe HTTP/1.1\r\nhost: x\r\n\r\n",
-        b"POST /lockers HTTP/1.1\r\nhost: x\r\ncontent-length: x\r\n\r\n",
-        b"POST /lockers HTTP/1.1\r\nhost: x\r\ncontent-length: -1\r\n\r\n",
-        b"POST /lockers HTTP/1.1\r\nhost: x\r\ncontent-length: 99999999999999999999\r\n\r\n",
-        b"GET /lockers/L1 HTTP/1.1\r\nhost: x\r\na\0b: c\r\n\r\n",
-        b"GET /lockers/L1 HTTP/1.1\r\nhost: x\r\nauthorization: Bearer \xff\r\n\r\n",
-        many.as_bytes(),
-        long.as_bytes(),
-        wide.as_bytes(),
+    let endless = format!("GET / HTTP/1.1\r\nhost: x\r\na: {}", "x".repeat(300 * 1024));
+    for (expected, bytes) in [
+        (MALFORMED, &b"GET /lockers/a b HTTP/1.1\r\nhost: x\r\n\r\n"[..]),
+        (MALFORMED, b"GET\r\n\r\n"),
+        (MALFORMED, b"GET /lockers/L1 HTTP/9.9\r\nhost: x\r\n\r\n"),
+        (MALFORMED, b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03"),
+        (MALFORMED, b"GET /lockers/L1\r\nhost: x\r\n\r\n"),
+        (MALFORMED, b"GET /lockers/\xff\xfe HTTP/1.1\r\nhost: x\r\n\r\n"),
+        (MALFORMED, b"POST /lockers HTTP/1.1\r\nhost: x\r\ncontent-length: x\r\n\r\n"),
+        (MALFORMED, b"POST /lockers HTTP/1.1\r\nhost: x\r\ncontent-length: -1\r\n\r\n"),
+        (
+            MALFORMED,
+            b"POST /lockers HTTP/1.1\r\nhost: x\r\ncontent-length: 99999999999999999999\r\n\r\n",
+        ),
+        (MALFORMED, b"GET /lockers/L1 HTTP/1.1\r\nhost: x\r\na\0b: c\r\n\r\n"),
+        (MALFORMED, b"GET /lockers/L1 HTTP/1.1\r\nhost: x\r\na: b\0c\r\n\r\n"),
+        (
+            (401, "unauthenticated"),
+            b"GET /lockers/L1 HTTP/1.1\r\nhost: x\r\nauthorization: Bearer \xff\r\n\r\n",
+        ),
+        ((431, "head-too-large"), many.as_bytes()),
+        ((414, "path-too-long"), long.as_bytes()),
+        ((431, "head-too-large"), wide.as_bytes()),
+        ((431, "head-too-large"), endless.as_bytes()),
     ] {
         let shown: String = String::from_utf8_lossy(bytes).chars().take(100).collect();
         let reply = scene.nobody().raw(bytes, false);
         let reply = reply.unwrap_or_else(|error| panic!("`{shown}` has no answer: {error}"));
-        assert!((400..500).contains(&reply.status), "{reply}");
+        // Once, a request that hyper cannot read was answered without a body.
+        let reply = reply.refuses(expected.0, expected.1).has("x-content-type-options", "nosniff");
+        assert!(!reply.header("x-request-id").is_empty(), "{reply}");
+        if expected == MALFORMED {
+            reply.has("connection", "close");
+        }
         alice.get("/lockers/L1").is(200);
     }
+    let metrics = scene.nobody().get("/metrics").text;
+    let counted = "latchkey_requests_total{system=\"\",contract=\"unmatched\",status=\"400\"} 11";
+    assert!(metrics.contains(counted), "they are counted: {metrics}");
+}
+
+#[test]
+fn what_cannot_be_read_is_refused_behind_answers_too() {
+    let scene = Scene::start();
+    scene.locker("L1", "alice");
+    let alice = scene.person("alice");
+    let good = format!("{}\r\n", alice.head("GET", "/lockers/L1", &[]));
+    let all = format!("{good}{good}GET /a b HTTP/1.1\r\n\r\n{good}");
+    let mut stream = TcpStream::connect(&scene.server.address).unwrap();
+    stream.set_read_timeout(Some(HANG)).unwrap();
+    stream.write_all(all.as_bytes()).unwrap();
+    let mut answers = String::new();
+    stream.read_to_string(&mut answers).unwrap();
+    let statuses = answers.split("HTTP/1.1 ").skip(1).filter_map(|answer| answer.get(..3));
+    assert_eq!(statuses.collect::<Vec<&str>>(), ["200", "200", "400"], "{answers}");
+    assert!(answers.ends_with('}') && answers.contains("malformed-request"), "{answers}");
 }
 
 #[test]

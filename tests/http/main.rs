@@ -10,10 +10,13 @@
     reason = "a test that goes wrong should fail, where it went wrong"
 )]
 
+mod apart;
 mod bodies;
+mod browsers;
 mod cached;
 mod cursors;
 mod cut_pages;
+mod edge;
 mod events;
 mod examples;
 mod headers;

@@ -118,7 +118,7 @@ fn reservations_that_start_at_one_instant_are_all_within_the_bound() {
     let scene = Scene::start();
     scene.locker("L1", "alice");
     // One window, reserved and cancelled again and again; ids from all over the alphabet.
-    let ids = ["-", ".", "0", "9", ":", "@", "A", "Z", "_", "a", "z", "z|", "|"];
+    let ids = ["-", ".0", "0", "9", ":", "@", "A", "Z", "_", "a", "z", "z|", "|"];
     let mut operator = scene.operator();
     for id in ids {
         scene.reservation("L1", id, "rita", "11:00-12:00");

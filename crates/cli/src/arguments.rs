@@ -4,6 +4,7 @@ mod identity;
 mod moving;
 mod queue;
 mod race;
+mod web;
 
 use std::io::{IsTerminal, Write as _};
 use std::net::SocketAddr;
@@ -23,6 +24,7 @@ pub(crate) use identity::{Identity, Trust};
 pub(crate) use moving::{Examine, Export, Import, Verify};
 pub(crate) use queue::{DataArguments, Place, QueueCommand, Queues, Which, Work, Working};
 pub(crate) use race::Race;
+pub(crate) use web::Web;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -155,6 +157,9 @@ Examples:
   latchkey serve --dynamodb --table doors=doors-prod   on a table of another name
   latchkey serve doors.md --dynamodb --sqs             and its queues on SQS
   latchkey serve doors.md --oidc https://id.example.com/ --audience doors    tokens of your identity provider
+  latchkey serve doors.md --cors https://app.example   for pages of that origin too
+  latchkey serve doors.md --admin-listen 127.0.0.1:9090    with /metrics and /ready there alone
+  latchkey serve doors.md --problem-base https://docs.example/problems
 
 DynamoDB's table must be there: `latchkey table create` makes it; `latchkey queue create` makes queues on SQS.
 Without --sqs messages are kept in the data directory, also those of a table on DynamoDB.
@@ -181,6 +186,8 @@ pub(crate) struct Serve {
     pub(crate) trust: Trust,
     #[command(flatten)]
     pub(crate) identity: Identity,
+    #[command(flatten)]
+    pub(crate) web: Web,
     /// How often one caller may call, all contracts together: `100/s`, or `100/s burst 300`. Calls without a token are
     /// counted by their address.
     #[arg(long, value_name = "LIMIT", value_parser = limit_per_caller)]

@@ -8,7 +8,7 @@ use hyper::header::{CONTENT_LENGTH, HeaderName, HeaderValue};
 use hyper::{HeaderMap, Request};
 use latchkey_runtime::Problem;
 
-use crate::respond::{self, Response};
+use crate::headers;
 
 /// The error of a body.
 pub(crate) type BoxError = Box<dyn std::error::Error + Send + Sync>;
@@ -30,6 +30,11 @@ where
 {
     if body.is_end_stream() {
         return Ok(Bytes::new());
+    }
+    if !headers::is_plain(headers) {
+        let detail =
+            "the body is encoded, and this server decodes none; send it without `Content-Encoding`";
+        return Err(Problem::new(415, "unsupported-media-type", detail));
     }
     let too_long = || {
         let detail = format!("the body has more than {BODY_BYTES_MAX} bytes; send less at once");
@@ -53,16 +58,8 @@ where
     }
 }
 
-/// Refuses a head that is too large.
-pub(crate) fn too_large<B>(request: &Request<B>) -> Option<Response> {
-    (head_bytes(request) > HEAD_BYTES_MAX).then(|| {
-        let detail =
-            format!("path and headers have more than {HEAD_BYTES_MAX} bytes; send less in them");
-        respond::problem(&Problem::new(431, "head-too-large", detail), None)
-    })
-}
-
-fn head_bytes<B>(request: &Request<B>) -> usize {
+/// The size of a head, as far as hyper hands it on.
+pub(crate) fn head_bytes<B>(request: &Request<B>) -> usize {
     let path = request.uri().path_and_query().map_or(0, |path| path.as_str().len());
     let method = request.method().as_str().len();
     let header = |(name, value): (&HeaderName, &HeaderValue)| name.as_str().len() + value.len();

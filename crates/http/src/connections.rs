@@ -58,6 +58,11 @@ impl Life {
         }
     }
 
+    /// Whether no request is under way.
+    pub(crate) fn is_idle(&self) -> bool {
+        self.state.load(Ordering::Relaxed) < WRITING
+    }
+
     /// A request has begun, with a body or without.
     pub(crate) fn begin(&self, has_body: bool) -> Result<(), Gone> {
         let next = if has_body { self.since_now(RECEIVING) } else { WORKING };

@@ -1,7 +1,10 @@
 //! Reads the headers of a request.
 
 use hyper::HeaderMap;
-use hyper::header::{AUTHORIZATION, CONTENT_TYPE, HeaderName, IF_MATCH, IF_NONE_MATCH};
+use hyper::header::{
+    AUTHORIZATION, CONTENT_ENCODING, CONTENT_TYPE, HeaderName, HeaderValue, IF_MATCH, IF_NONE_MATCH,
+};
+use latchkey_runtime::model::Method;
 use latchkey_runtime::{IfMatch, Problem};
 use latchkey_table::{Number, Text};
 use latchkey_value::id::is_id;
@@ -44,6 +47,12 @@ pub(crate) fn is_json(headers: &HeaderMap) -> bool {
     json && utf8
 }
 
+/// Whether a body is sent as it is, and not compressed.
+pub(crate) fn is_plain(headers: &HeaderMap) -> bool {
+    let plain = |value: &HeaderValue| value.as_bytes().eq_ignore_ascii_case(b"identity");
+    headers.get_all(CONTENT_ENCODING).iter().all(plain)
+}
+
 /// The versions an `If-Match` names.
 pub(crate) fn if_match(headers: &HeaderMap) -> Result<Option<IfMatch>, Problem> {
     let mut versions = Vec::new();
@@ -80,6 +89,30 @@ pub(crate) fn if_match(headers: &HeaderMap) -> Result<Option<IfMatch>, Problem> 
         }
     }
     Ok(given.then_some(IfMatch::OneOf(versions)))
+}
+
+/// Whether an `If-Match` of a `GET` fails: it names tags, and the answer has none of them. Tags are compared whole, and
+/// no weak one is the same, as RFC 9110 asks here.
+pub(crate) fn is_stale(headers: &HeaderMap, etag: Option<&str>) -> bool {
+    let mut given =
+        headers.get_all(IF_MATCH).iter().filter_map(|value| value.to_str().ok()).peekable();
+    let named = |value: &str| {
+        let mut tags = value.split(',').map(str::trim);
+        value.trim() == "*" || tags.any(|tag| etag.is_some_and(|etag| tag == etag))
+    };
+    given.peek().is_some() && !given.any(named)
+}
+
+/// Whether a call may only make something new: `If-None-Match: *`. A `GET` asks for something else with this header.
+pub(crate) fn makes_alone(headers: &HeaderMap, method: Option<Method>) -> Result<bool, Problem> {
+    let mut given = headers.get_all(IF_NONE_MATCH).iter().filter(|_| method != Some(Method::Get));
+    match (given.next(), given.next()) {
+        (None, _) => Ok(false),
+        (Some(all), None) if all.as_bytes().trim_ascii() == b"*" => Ok(true),
+        _ => Err(Problem::bad(
+            "`If-None-Match` of a call that may change something must be `*`; `If-Match` names versions",
+        )),
+    }
 }
 
 /// Whether `If-None-Match` names this tag: the caller has this version already.

@@ -17,6 +17,7 @@
 //! ```
 
 mod body;
+mod browsers;
 mod bug;
 mod call_limits;
 mod connections;
@@ -25,6 +26,7 @@ mod identity;
 mod log;
 mod metrics;
 mod reading;
+mod refusal;
 mod request;
 mod respond;
 mod router;
@@ -34,6 +36,7 @@ mod stream;
 mod test_clock;
 mod token;
 
+pub use browsers::{BadOrigin, Cors};
 pub use identity::{
     AddressError, FetchError, KeySource, LoadError, NoRoots, Provider, ProviderError, SetError,
     Timing,
@@ -43,7 +46,7 @@ pub use reading::Routes;
 pub use respond::Response;
 pub use router::Clash;
 pub use server::{Limits, Server, ServerError};
-pub use service::{MoreMetrics, Service, ServiceError, Settings};
+pub use service::{Door, Explanation, MoreMetrics, Service, ServiceError, Settings};
 pub use test_clock::TestClock;
 pub use token::{
     ClaimPaths, Claims, PathError, SECRET_BYTES_MIN, TOKEN_BYTES_MAX, TokenError, Tokens, Trusted,

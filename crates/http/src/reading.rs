@@ -68,8 +68,10 @@ impl Routes {
             map.append(name, value);
         }
         let if_match = headers::if_match(&map)?;
+        let if_none_match = headers::makes_alone(&map, info.method)?;
         let idempotency_key = headers::idempotency_key(&map)?;
-        Ok(Call { inputs, if_match, idempotency_key, ..Call::new(info.id.clone(), caller) })
+        let call = Call::new(info.id.clone(), caller);
+        Ok(Call { inputs, if_match, if_none_match, idempotency_key, ..call })
     }
 }
 

@@ -53,7 +53,11 @@ pub(crate) fn from_body(
 ) -> Result<(), Problem> {
     let value = json::read(body, json::Limits::default()).map_err(|error| unreadable(&error))?;
     let Value::Map(map) = value else {
-        return Err(Problem::bad("the body must be a JSON object"));
+        // The pointer to the whole of a document is empty.
+        let (pointer, detail) = (String::new(), "must be a JSON object".to_owned());
+        let mut problem = Problem::bad("the body must be a JSON object");
+        problem.errors.push(FieldError { pointer, detail });
+        return Err(problem);
     };
     for (name, value) in map {
         let place = contract.inputs.iter().find(|input| input.name == name);

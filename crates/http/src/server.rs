@@ -19,7 +19,7 @@ use tokio::time::{Instant, sleep, timeout, timeout_at};
 use crate::body::HEAD_BYTES_MAX;
 use crate::connections::{Connections, Gone, Life, Place, Received};
 use crate::respond::Response;
-use crate::service::Service;
+use crate::service::{Door, Service};
 use crate::stream::{Stream, Unread};
 
 /// How much of a head is read before the connection is closed. The service has a lower limit, which it can answer with
@@ -71,15 +71,25 @@ pub struct Server {
     listener: TcpListener,
     address: SocketAddr,
     limits: Limits,
+    door: Door,
 }
 
 impl Server {
-    /// Listens on an address.
+    /// Listens on an address, for callers.
     pub async fn listen(address: SocketAddr, limits: Limits) -> Result<Server, ServerError> {
+        Server::listen_at(Door::Public, address, limits).await
+    }
+
+    /// Listens on an address, for callers or for those who watch the server.
+    pub async fn listen_at(
+        door: Door,
+        address: SocketAddr,
+        limits: Limits,
+    ) -> Result<Server, ServerError> {
         let failed = |error| ServerError { address, error };
         let listener = TcpListener::bind(address).await.map_err(failed)?;
         let address = listener.local_addr().map_err(failed)?;
-        Ok(Server { listener, address, limits })
+        Ok(Server { listener, address, limits, door })
     }
 
     /// The address it listens on, with the port it was given.
@@ -89,14 +99,16 @@ impl Server {
 
     /// Answers until told to stop, then finishes what it has accepted.
     pub async fn run(self, service: Arc<Service>, stop: impl Future<Output = ()>) {
-        let Server { listener, limits, .. } = self;
+        let Server { listener, limits, door, .. } = self;
         let mut http = http1::Builder::new();
         http.timer(TokioTimer::new())
             .header_read_timeout(limits.head_time)
+            // A peer that sends no more may still read.
+            .half_close(true)
             .max_buf_size(HEAD_READ_MAX);
         let (ending, ended) = watch::channel(());
         let connections = Connections::new(limits.connections);
-        let serving = Serving { http, service, ended, write_time: limits.write_time };
+        let serving = Serving { http, service, door, ended, write_time: limits.write_time };
         let mut stop = pin!(stop);
         loop {
             tokio::select! {
@@ -143,6 +155,7 @@ async fn take(listener: &TcpListener, connections: &Arc<Connections>) -> (TcpStr
 struct Serving {
     http: http1::Builder,
     service: Arc<Service>,
+    door: Door,
     ended: watch::Receiver<()>,
     write_time: Duration,
 }
@@ -154,11 +167,13 @@ impl Serving {
         let life = Arc::clone(&place.life);
         // A connection that has failed already has no address. It can answer nothing.
         let Ok(peer) = stream.peer_addr() else { return };
-        let stream = Stream::new(prompt(stream), life, unread.clone(), self.write_time);
+        let (service, stream) = (Arc::clone(&self.service), prompt(stream));
+        let stream = Stream::new(stream, service, life, unread.clone(), self.write_time);
         let (service, life) = (Arc::clone(&self.service), Arc::clone(&place.life));
+        let door = self.door;
         let answer = service_fn(move |request: Request<Incoming>| {
             let (service, life, unread) = (Arc::clone(&service), Arc::clone(&life), unread.clone());
-            async move { answer(&service, life, &unread, request, peer.ip()).await }
+            async move { answer(&service, (door, peer.ip()), life, &unread, request).await }
         });
         let connection = self.http.serve_connection(TokioIo::new(stream), answer);
         let mut ended = self.ended.clone();
@@ -189,19 +204,20 @@ impl Serving {
 /// Answers a request, unless its connection has to make room for another.
 async fn answer(
     service: &Service,
+    (door, peer): (Door, IpAddr),
     life: Arc<Life>,
     unread: &Unread,
     request: Request<Incoming>,
-    peer: IpAddr,
 ) -> Result<Response, Gone> {
     let has_body = !request.body().is_end_stream();
     life.begin(has_body)?;
-    let mut response = match life.reserve && !Service::is_watched(request.uri().path()) {
-        true => service.overloaded(),
-        false => {
-            let life = Arc::clone(&life);
-            service.answer(request.map(|body| Received { body, life }), peer).await
-        }
+    let turned_away = life.reserve && !Service::is_watched(request.uri().path());
+    let request = request.map(|body| Received { body, life: Arc::clone(&life) });
+    let mut response = match door {
+        _ if turned_away => service.overloaded(),
+        Door::Public => service.answer(request, peer).await,
+        // Boxed, so that the future of other requests stays small.
+        Door::Admin => Box::pin(service.answer_admin(request)).await,
     };
     if life.reserve || service.is_draining() {
         response.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));

@@ -1,6 +1,7 @@
 //! Answers one request: routing, token, inputs, the call, the response.
 
 mod at_work;
+mod explain;
 mod ids;
 mod openapi;
 mod own;
@@ -25,18 +26,22 @@ use self::at_work::AtWork;
 use self::ids::RequestIds;
 use self::openapi::Description;
 use crate::body::{self, BoxError};
+use crate::browsers::Asked;
 use crate::bug::bug;
 use crate::call_limits::{self, Asking, CallLimits, Left, Policy};
 use crate::headers;
 use crate::log::{Entry, Log};
 use crate::metrics::Metrics;
 use crate::reading;
+use crate::refusal;
 use crate::request;
 use crate::respond::{self, Response};
 use crate::router::{Clash, Matched, Router};
 use crate::test_clock;
 use crate::token::{TokenError, Tokens};
 
+pub use self::explain::Explanation;
+pub use self::own::Door;
 pub use self::settings::{MoreMetrics, Settings};
 
 /// Why systems cannot be served together.
@@ -58,6 +63,14 @@ pub enum ServiceError {
         path: String,
         /// The contract.
         contract: Text,
+    },
+    /// A contract has the path of the page that explains a problem.
+    #[error(
+        "a contract has `{path}`, where this server explains a problem; name another place with --problem-base"
+    )]
+    Page {
+        /// The path.
+        path: String,
     },
 }
 
@@ -126,6 +139,7 @@ impl Service {
                 names.push((runtime.system().name().to_owned(), info.id.to_string()));
             }
         }
+        explain::refuse_hidden(&router, &settings)?;
         let metrics = Metrics::new(names.iter().map(|(system, id)| (system.as_str(), id.as_str())));
         let limits = CallLimits::new(settings.limit_per_caller, settings.proxies);
         Ok(Service {
@@ -170,11 +184,51 @@ impl Service {
         self.metrics.record_unmatched(StatusCode::SERVICE_UNAVAILABLE.as_u16(), 0);
         let detail =
             "the server has as many connections at work as it takes; try again in a moment";
-        respond::problem(&Problem::later("busy", detail), None)
+        let mut response = self.problem(&Problem::later("busy", detail));
+        self.tell_browsers(&mut response);
+        response
+    }
+
+    /// The response to a problem of a request that reached no contract.
+    fn problem(&self, problem: &Problem) -> Response {
+        respond::problem(problem, None, self.problem_base())
+    }
+
+    /// The base of the `type` of problems.
+    pub(crate) fn problem_base(&self) -> &str {
+        &self.settings.problem_base
+    }
+
+    /// Adds what browsers are told of an answer to a request that they cannot be told more of.
+    pub(crate) fn tell_browsers(&self, response: &mut Response) {
+        self.settings.cors.tell(Asked::default(), response);
+    }
+
+    /// An id for a request that brings none.
+    pub(crate) fn next_id(&self) -> Text {
+        self.ids.next()
+    }
+
+    /// Counts and logs a request that could not be read.
+    pub(crate) fn count_unread(&self, entry: &Entry<'_>) {
+        self.metrics.record_unmatched(entry.status, entry.micros);
+        self.log.iter().for_each(|log| log.add_request(entry));
     }
 
     /// Answers a request from an address.
     pub async fn answer<B>(&self, request: Request<B>, peer: IpAddr) -> Response
+    where
+        B: Body<Data = Bytes>,
+        B::Error: Into<BoxError>,
+    {
+        let asked = self.settings.cors.asked(&request);
+        let mut response = self.answer_plainly(request, peer).await;
+        self.settings.cors.tell(asked, &mut response);
+        response
+    }
+
+    /// Answers a request, and adds nothing for browsers.
+    async fn answer_plainly<B>(&self, request: Request<B>, peer: IpAddr) -> Response
     where
         B: Body<Data = Bytes>,
         B::Error: Into<BoxError>,
@@ -190,11 +244,11 @@ impl Service {
         }
         let own = SERVER_PATHS.into_iter().find(|own| path == Some(own));
         let response = match own {
-            Some(path) => match body::too_large(&request) {
-                Some(refusal) => refusal,
+            Some(path) => match refusal::of_head(&request) {
+                Some(refusal) => self.problem(&refusal),
                 None => {
                     let (parts, _) = request.into_parts();
-                    self.own(path, parts.method, &parts.headers).await
+                    self.own(Door::Public, path, parts.method, &parts.headers).await
                 }
             },
             None => self.answer_contract(request, peer).await,
@@ -245,17 +299,16 @@ impl Service {
         B: Body<Data = Bytes>,
         B::Error: Into<BoxError>,
     {
-        if let Some(refusal) = body::too_large(&request) {
-            return refusal;
+        if let Some(refusal) = refusal::of_head(&request) {
+            return self.problem(&refusal);
         }
         let (parts, body) = request.into_parts();
         let (method, path) = (parts.method.as_str(), parts.uri.path());
         match self.router.find(method, path) {
-            Matched::Nothing => {
-                let detail = "no contract has this path; the document that is served has all paths";
-                respond::problem(&Problem::new(404, "not-found", detail), None)
+            Matched::Nothing => self.explain(&parts),
+            Matched::Method { allow } => {
+                respond::not_allowed(&allow, method == "OPTIONS", self.problem_base())
             }
-            Matched::Method { allow } => respond::not_allowed(&allow, method == "OPTIONS"),
             Matched::Route { target, parameters } => {
                 seen.target = Some(Arc::clone(target));
                 let inputs = request::from_path(&target.info, parameters);
@@ -263,7 +316,9 @@ impl Service {
                 let called = self.call(target, inputs, query, &parts.headers, body, seen).await;
                 match called {
                     Ok(response) => response,
-                    Err(problem) => respond::problem(&problem, Some(&target.info.id)),
+                    Err(problem) => {
+                        respond::problem(&problem, Some(&target.info.id), self.problem_base())
+                    }
                 }
             }
         }
@@ -308,6 +363,7 @@ impl Service {
         let call = Call {
             inputs,
             if_match: headers::if_match(headers)?,
+            if_none_match: headers::makes_alone(headers, target.info.method)?,
             idempotency_key: headers::idempotency_key(headers)?,
             time_max: self.settings.call_time_max,
             at: self.instant(headers)?,
@@ -320,14 +376,19 @@ impl Service {
         let outcome = runtime.call(call).await;
         drop(running);
         seen.capacity = outcome.capacity;
-        let response = respond::outcome(outcome);
-        let etag = response.headers().get(ETAG).and_then(|etag| etag.to_str().ok());
-        if target.info.method == Some(ContractMethod::Get)
-            && etag.is_some_and(|etag| headers::has_already(headers, etag))
-        {
-            return Ok(not_modified(response));
+        let response = respond::outcome(outcome, self.problem_base());
+        if target.info.method != Some(ContractMethod::Get) || !response.status().is_success() {
+            return Ok(response);
         }
-        Ok(response)
+        let etag = response.headers().get(ETAG).and_then(|etag| etag.to_str().ok());
+        if !target.info.versioned && headers::is_stale(headers, etag) {
+            let detail = "`If-Match` names another version than there is; read it without";
+            return Err(Problem::new(412, "precondition-failed", detail));
+        }
+        match etag.is_some_and(|etag| headers::has_already(headers, etag)) {
+            true => Ok(not_modified(response)),
+            false => Ok(response),
+        }
     }
 
     async fn caller(&self, headers: &HeaderMap) -> Result<Caller, Problem> {

@@ -5,6 +5,8 @@
 //! A request may be refused before its body is read. If the connection closed at once, the rest of the body would be
 //! answered with a reset, which can overtake the answer. So the answer is sent first, and the rest is read and dropped,
 //! up to a limit.
+//!
+//! hyper answers a head that it cannot read by itself, with no body. A problem is sent in the place of such an answer.
 
 use std::io;
 use std::pin::Pin;
@@ -13,11 +15,13 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
+use hyper::body::{Buf, Bytes};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::TcpStream;
 use tokio::time::{Instant, Sleep, sleep};
 
 use crate::connections::{Gone, Life};
+use crate::service::Service;
 
 /// How many bytes a slow peer must read to get a new deadline.
 const READ_BYTES_MIN: usize = 64 * 1024;
@@ -45,10 +49,13 @@ impl Unread {
 #[derive(Debug)]
 pub(crate) struct Stream {
     stream: TcpStream,
+    service: Arc<Service>,
     life: Arc<Life>,
     unread: Unread,
     write_time_max: Duration,
     blocked: Option<Blocked>,
+    /// What is still to be written in the place of an answer of hyper's own.
+    refusal: Bytes,
     closing: Option<Closing>,
 }
 
@@ -70,11 +77,38 @@ struct Closing {
 impl Stream {
     pub(crate) fn new(
         stream: TcpStream,
+        service: Arc<Service>,
         life: Arc<Life>,
         unread: Unread,
         write_time_max: Duration,
     ) -> Stream {
-        Stream { stream, life, unread, write_time_max, blocked: None, closing: None }
+        let (blocked, refusal, closing) = (None, Bytes::new(), None);
+        Stream { stream, service, life, unread, write_time_max, blocked, refusal, closing }
+    }
+
+    /// Takes an answer of hyper's own, so that another is sent in its place. hyper writes by itself only while no
+    /// request is under way.
+    fn takes(&mut self, bytes: &[u8]) -> bool {
+        if !self.life.is_idle() {
+            return false;
+        }
+        let Some(refusal) = self.service.explained(bytes) else { return false };
+        self.refusal = refusal;
+        // The peer may not have sent all of what cannot be read.
+        self.unread.set();
+        true
+    }
+
+    /// Writes what stands in the place of an answer of hyper's own.
+    fn poll_refusal(&mut self, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        while !self.refusal.is_empty() {
+            let wrote = Pin::new(&mut self.stream).poll_write(context, &self.refusal);
+            match ready!(self.in_time(wrote, context))? {
+                0 => return Poll::Ready(Err(io::ErrorKind::WriteZero.into())),
+                count => self.refusal.advance(count),
+            }
+        }
+        Poll::Ready(Ok(()))
     }
 
     /// The result of a write, or an error if the peer has not read for too long.
@@ -124,6 +158,9 @@ impl AsyncWrite for Stream {
         context: &mut Context<'_>,
         bytes: &[u8],
     ) -> Poll<io::Result<usize>> {
+        if self.takes(bytes) {
+            return Poll::Ready(Ok(bytes.len()));
+        }
         let wrote = Pin::new(&mut self.stream).poll_write(context, bytes);
         self.in_time(wrote, context)
     }
@@ -133,6 +170,11 @@ impl AsyncWrite for Stream {
         context: &mut Context<'_>,
         parts: &[io::IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
+        if let [bytes] = parts
+            && self.takes(bytes)
+        {
+            return Poll::Ready(Ok(bytes.len()));
+        }
         let wrote = Pin::new(&mut self.stream).poll_write_vectored(context, parts);
         self.in_time(wrote, context)
     }
@@ -142,6 +184,7 @@ impl AsyncWrite for Stream {
     }
 
     fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        ready!(self.poll_refusal(context))?;
         // Called once everything is written.
         self.blocked = None;
         self.life.flushed().map_err(gone)?;
@@ -150,6 +193,7 @@ impl AsyncWrite for Stream {
 
     /// Ends the sending side, and reads the rest if the peer may still be sending.
     fn poll_shutdown(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        ready!(self.poll_refusal(context))?;
         let Stream { stream, unread, closing, .. } = &mut *self;
         if closing.is_none() {
             ready!(Pin::new(&mut *stream).poll_shutdown(context))?;

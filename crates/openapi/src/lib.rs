@@ -9,6 +9,7 @@ mod example;
 mod json;
 mod names;
 mod operation;
+mod pages;
 mod pattern;
 mod problem;
 mod prose;
@@ -25,6 +26,8 @@ use sha2::{Digest, Sha256};
 use components::Components;
 use json::{Json, Object};
 use operation::Operation;
+
+pub use pages::{ProblemPage, problem_pages};
 
 /// The version of OpenAPI. Both say the same; some generators read only the older one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -16,7 +16,7 @@ use crate::problem::Refusals;
 use crate::prose;
 use crate::schema::{described, object, of_type};
 use crate::shape::{Shape, Shapes};
-use crate::shared::{ALWAYS, Answered, Sent, problem_members, security};
+use crate::shared::{ALWAYS, Answered, SERVER_ALWAYS, Sent, problem_members, security};
 
 /// A contract that is described, and where it stands.
 pub(crate) struct Operation<'a> {
@@ -279,12 +279,13 @@ impl Operation<'_> {
             };
             let more = match refusal.status {
                 401 => Some(Answered::Challenge),
+                415 => Some(Answered::Encoding),
                 429 | 503 => Some(Answered::RetryAfter),
                 _ => None,
             };
             let headers: Vec<Answered> = match refusal.status {
-                // A head that is too large reaches no contract.
-                431 => vec![Answered::RequestId],
+                // A path or a head that is too large reaches no contract.
+                414 | 431 => SERVER_ALWAYS.to_vec(),
                 _ => ALWAYS.into_iter().chain(more).chain(self.limits()).collect(),
             };
             let content = Object::new().with("schema", problem.clone());

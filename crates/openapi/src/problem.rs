@@ -1,7 +1,8 @@
 //! The problems that a contract can answer: those of its own statements, and those of the server.
 
 use latchkey_model::model::{
-    Contract, Expr, ExprKind, FailureKind, Model, Op, Step, StepKind, TextPiece, each_step,
+    Contract, Expr, ExprKind, FailureKind, Leg, Method, Model, Op, PutMode, Step, StepKind,
+    TextPiece, Verb, each_step,
 };
 
 use crate::shape::{Member, Shape, Shapes};
@@ -25,9 +26,15 @@ pub(crate) struct Refusals {
 }
 
 /// What the server itself may answer to a call of any contract.
-const SERVER: [(u16, &str, &str); 6] = [
+const SERVER: [(u16, &str, &str); 8] = [
     (400, "invalid-input", "An input is wrong; `errors` lists each."),
-    (431, "head-too-large", "Path and headers together are larger than 64 KiB."),
+    (400, "malformed-request", "The request is not HTTP/1.1, or has no `Host` or several."),
+    (414, "path-too-long", "Path and query together are longer than 65,534 bytes."),
+    (
+        431,
+        "head-too-large",
+        "Path and headers together are larger than 64 KiB, or there are more than 100 headers.",
+    ),
     (500, "damaged-item", "A stored item is not as the document declares it."),
     (500, "internal-error", "A bug of the server."),
     (
@@ -42,7 +49,13 @@ const SERVER: [(u16, &str, &str); 6] = [
 const BODY: [(u16, &str, &str); 3] = [
     (408, "request-timeout", "The body took too long. Send it again."),
     (413, "body-too-large", "The body is larger than 1 MiB."),
-    (415, "unsupported-media-type", "The body is not `application/json`."),
+    (415, "unsupported-media-type", "The body is not `application/json`, or it is compressed."),
+];
+
+/// What the server may answer to a request that is no call of a contract.
+pub(crate) const OUTSIDE: [(u16, &str, &str); 2] = [
+    (404, "not-found", "No contract has the path."),
+    (405, "method-not-allowed", "The path has other methods; `Allow` lists them."),
 ];
 
 impl Refusals {
@@ -75,6 +88,9 @@ impl Refusals {
         if limited {
             let when = "The caller, or the address, has made as many calls as it may. Try again after `Retry-After`.";
             refusals.add(429, "too-many-requests", when);
+        }
+        if let Some(when) = precondition(contract) {
+            refusals.add(412, "precondition-failed", when);
         }
         if computes(contract) {
             let when = "A value that is computed from inputs and stored items does not fit, or is divided by zero.";
@@ -191,6 +207,29 @@ fn computes(contract: &Contract) -> bool {
     computes
 }
 
+/// When a header that asks for a precondition fails, beside the version that a `match` asks for.
+fn precondition(contract: &Contract) -> Option<&'static str> {
+    let method = contract.route.as_ref().map(|route| route.method);
+    if method == Some(Method::Get) {
+        return Some("`If-Match` names another version than there is.");
+    }
+    let mut changes = false;
+    each_step(&contract.steps, &mut |step| {
+        changes |= matches!(&step.kind, StepKind::Write(leg) if leg_changes(leg));
+    });
+    changes.then_some("`If-None-Match: *` was sent, and the call would change what is there.")
+}
+
+/// Whether a leg changes or removes an item that is there.
+fn leg_changes(leg: &Leg) -> bool {
+    match leg.verb {
+        // A copy of what is made is made with it.
+        Verb::Put => leg.put != Some(PutMode::IfAbsent) && leg.of.is_none(),
+        Verb::Update | Verb::Upsert | Verb::Delete => true,
+        Verb::Check => false,
+    }
+}
+
 fn writes(contract: &Contract) -> bool {
     let mut writes = false;
     each_step(&contract.steps, &mut |step| {
@@ -213,7 +252,7 @@ fn told(model: &Model, message: &Expr) -> String {
 }
 
 /// `version-conflict` as people write it.
-fn titled(code: &str) -> String {
+pub(crate) fn titled(code: &str) -> String {
     sentence(&code.replace('-', " "))
 }
 

@@ -81,8 +81,11 @@ impl Sent {
 /// A header of an answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Answered {
+    Encoding,
     Age,
     CacheControl,
+    Policy,
+    Resource,
     Etag,
     Replayed,
     Capacity,
@@ -90,17 +93,22 @@ pub(crate) enum Answered {
     Place,
     RateLimit,
     RateLimitPolicy,
+    Referrer,
     RetryAfter,
     Vary,
     Challenge,
+    NoSniff,
     RequestId,
 }
 
 impl Answered {
     pub(crate) fn name(self) -> &'static str {
         match self {
+            Answered::Encoding => "Accept-Encoding",
             Answered::Age => "Age",
             Answered::CacheControl => "Cache-Control",
+            Answered::Policy => "Content-Security-Policy",
+            Answered::Resource => "Cross-Origin-Resource-Policy",
             Answered::Etag => "ETag",
             Answered::Replayed => "Idempotency-Replayed",
             Answered::Capacity => "Latchkey-Capacity",
@@ -108,9 +116,11 @@ impl Answered {
             Answered::Place => "Location",
             Answered::RateLimit => "RateLimit",
             Answered::RateLimitPolicy => "RateLimit-Policy",
+            Answered::Referrer => "Referrer-Policy",
             Answered::RetryAfter => "Retry-After",
             Answered::Vary => "Vary",
             Answered::Challenge => "WWW-Authenticate",
+            Answered::NoSniff => "X-Content-Type-Options",
             Answered::RequestId => "X-Request-Id",
         }
     }
@@ -122,6 +132,18 @@ impl Answered {
     pub(crate) fn component(self) -> Json {
         let text = || Object::new().with("type", "string");
         let (description, schema) = match self {
+            Answered::Encoding => ("A body must not be compressed: `identity`.", text()),
+            Answered::Policy => {
+                ("For browsers: an answer runs nothing, loads nothing and is in no frame.", text())
+            }
+            Answered::Resource => (
+                "For browsers: who may load the answer without CORS, `same-origin` or `cross-origin`.",
+                text(),
+            ),
+            Answered::Referrer => ("For browsers: `no-referrer`.", text()),
+            Answered::NoSniff => {
+                ("For browsers: the answer is of its `Content-Type`, `nosniff`.", text())
+            }
             Answered::Age => (
                 "How many seconds ago the table was read. It is absent if it was read for this call.",
                 Object::new().with("type", "integer").with("minimum", 0i64),
@@ -168,8 +190,24 @@ impl Answered {
 }
 
 /// The headers that every answer of a contract has.
-pub(crate) const ALWAYS: [Answered; 3] =
-    [Answered::RequestId, Answered::Contract, Answered::Capacity];
+pub(crate) const ALWAYS: [Answered; 7] = [
+    Answered::RequestId,
+    Answered::Contract,
+    Answered::Capacity,
+    Answered::NoSniff,
+    Answered::Referrer,
+    Answered::Policy,
+    Answered::Resource,
+];
+
+/// The headers that every answer has, also one of no contract.
+pub(crate) const SERVER_ALWAYS: [Answered; 5] = [
+    Answered::RequestId,
+    Answered::NoSniff,
+    Answered::Referrer,
+    Answered::Policy,
+    Answered::Resource,
+];
 
 /// The schemes of tokens.
 pub(crate) fn security_schemes() -> Object {
@@ -203,11 +241,14 @@ pub(crate) fn problem_members(codes: Vec<String>) -> Vec<(String, Json, bool)> {
     let text = || Object::new().with("type", "string");
     let status =
         Object::new().with("type", "integer").with("minimum", 400i64).with("maximum", 599i64);
+    let kind = text()
+        .with("format", "uri-reference")
+        .with("description", "The page that explains the code: `/problems/` and the code.");
     let detail = text().with("description", "What happened, and what to do, for people.");
     let contract = text().with("description", "The contract, if the request reached one.");
     let wrong = list(reference(FIELD_ERROR)).with("description", "The fields that are wrong.");
     vec![
-        ("type".to_owned(), text().with("format", "uri-reference").into(), true),
+        ("type".to_owned(), kind.into(), true),
         ("title".to_owned(), text().into(), true),
         ("status".to_owned(), status.into(), true),
         ("detail".to_owned(), detail.into(), true),

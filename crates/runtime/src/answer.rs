@@ -13,7 +13,7 @@ use crate::evaluate::{Bound, Fault, Frame, Values, push};
 use crate::json;
 use crate::pages::ItemPage;
 use crate::plan::{Beside, Kinds, Piece, ReturnOp, Shown, Tag};
-use crate::problem::Problem;
+use crate::problem::{PROBLEM_BASE, Problem};
 use crate::trace::Trace;
 
 /// The bytes of a body's hash in an `ETag`: 128 bits are enough against collisions.
@@ -80,7 +80,7 @@ impl Outcome {
             Ok(answer) => answer.body.clone(),
             Err(problem) => {
                 let mut body = String::new();
-                problem.write(self.contract.as_deref(), &mut body);
+                problem.write(PROBLEM_BASE, self.contract.as_deref(), &mut body);
                 body
             }
         }

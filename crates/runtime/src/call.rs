@@ -23,6 +23,8 @@ pub struct Call {
     pub inputs: Vec<(Text, RawInput)>,
     /// The versions in the `If-Match` header.
     pub if_match: Option<IfMatch>,
+    /// Whether the call may only make something new, and change nothing that is there: `If-None-Match: *`.
+    pub if_none_match: bool,
     /// The name of this very call: made again, it is answered as the first time.
     pub idempotency_key: Option<Text>,
     /// How long it may take.
@@ -74,6 +76,7 @@ impl Call {
             caller,
             inputs: Vec::new(),
             if_match: None,
+            if_none_match: false,
             idempotency_key: None,
             time_max: CALL_TIME_MAX,
             trace: false,

@@ -4,7 +4,7 @@ mod structure;
 
 use latchkey_model::model::{InputId, NEXT_CURSOR, Place};
 use latchkey_table::{Map, Number, Text, Value};
-use latchkey_value::id::{is_id, is_ulid};
+use latchkey_value::id::{is_given_id, is_id, is_ulid};
 
 use crate::call::RawInput;
 use crate::evaluate::Inputs;
@@ -61,8 +61,13 @@ pub(crate) fn read(
     errors.end(typed)
 }
 
+/// What is wrong with the values that were read.
 #[derive(Default)]
-pub(crate) struct Errors(Vec<FieldError>);
+pub(crate) struct Errors {
+    all: Vec<FieldError>,
+    /// Whether the values were stored before: some that were taken once are refused by now.
+    stored: bool,
+}
 
 impl Errors {
     fn push(&mut self, name: &str, detail: impl Into<String>) {
@@ -70,18 +75,18 @@ impl Errors {
     }
 
     fn push_at(&mut self, spot: &Spot<'_>, detail: impl Into<String>) {
-        if self.0.len() < FIELD_ERRORS_MAX {
-            self.0.push(FieldError { pointer: spot.pointer(), detail: detail.into() });
+        if self.all.len() < FIELD_ERRORS_MAX {
+            self.all.push(FieldError { pointer: spot.pointer(), detail: detail.into() });
         }
     }
 
     /// Whether more would not be told.
     fn is_full(&self) -> bool {
-        self.0.len() >= FIELD_ERRORS_MAX
+        self.all.len() >= FIELD_ERRORS_MAX
     }
 
     fn end<T>(self, value: T) -> Result<T, Problem> {
-        if self.0.is_empty() { Ok(value) } else { Err(Problem::invalid(self.0)) }
+        if self.all.is_empty() { Ok(value) } else { Err(Problem::invalid(self.all)) }
     }
 }
 
@@ -94,8 +99,9 @@ pub(crate) fn kept(contract: &Contract, given: &Map) -> Result<Inputs, Problem> 
         match &value {
             None if !input.optional => errors.push(&input.name, "is missing"),
             Some(value) if input.place == Place::Message => {
-                if let Err(problem) = fits(input, value) {
-                    errors.0.extend(problem.errors);
+                let stored = Errors { stored: true, ..Errors::default() };
+                if let Err(problem) = fits_as(input, value, stored) {
+                    errors.all.extend(problem.errors);
                 }
             }
             _ => {}
@@ -142,11 +148,14 @@ fn read_paging(
 
 /// Refuses a default that was computed and is not of the input's type.
 pub(crate) fn fits(input: &Input, value: &Value) -> Result<(), Problem> {
+    fits_as(input, value, Errors::default())
+}
+
+fn fits_as(input: &Input, value: &Value, mut errors: Errors) -> Result<(), Problem> {
     // What no caller can give is made here alone.
     if matches!(input.kind, InputType::Never) {
         return Ok(());
     }
-    let mut errors = Errors::default();
     read_value(&input.kind, RawInput::Json(value.clone()), &Spot::Field(&input.name), &mut errors);
     errors.end(())
 }
@@ -181,6 +190,12 @@ fn read_value(
         }
         plain => read_as(plain, given),
     };
+    let read = read.and_then(|value| match (kind, value.as_text()) {
+        (InputType::Id, Some(id)) if !errors.stored && !is_given_id(id) => {
+            Err("must not be `.` or `..`, which no path can carry".to_owned())
+        }
+        _ => Ok(value),
+    });
     read.map_err(|detail| errors.push_at(spot, detail)).ok()
 }
 
@@ -190,10 +205,10 @@ pub(crate) fn read_stored(
     name: &str,
     value: &Value,
 ) -> Result<Option<Value>, FieldError> {
-    let mut errors = Errors::default();
+    let mut errors = Errors { stored: true, ..Errors::default() };
     let spot = Spot::Field(name);
     let read = read_value(kind, RawInput::Json(value.clone()), &spot, &mut errors);
-    errors.0.into_iter().next().map_or(Ok(read), Err)
+    errors.all.into_iter().next().map_or(Ok(read), Err)
 }
 
 /// Reads a value that is made of no others.
@@ -244,10 +259,7 @@ pub(crate) fn read_as(kind: &InputType, given: RawInput) -> Result<Value, String
             RawInput::Text(text) if text == "false" => Ok(Value::Bool(false)),
             _ => must("`true` or `false`"),
         },
-        InputType::Time => match text(given).and_then(|text| time::canonical(&text)) {
-            Some(time) => Ok(Value::Text(time)),
-            None => must("an RFC 3339 time such as `2026-02-25T10:00:00Z`"),
-        },
+        InputType::Time => read_time(given),
         InputType::Date => match text(given) {
             Some(date) if time::parse_date(&date).is_some() => Ok(Value::Text(date)),
             _ => must("a date such as `2026-02-25`"),
@@ -267,6 +279,20 @@ pub(crate) fn read_as(kind: &InputType, given: RawInput) -> Result<Value, String
             Err("is made of other values".to_owned())
         }
     }
+}
+
+fn read_time(given: RawInput) -> Result<Value, String> {
+    let from_text = matches!(given, RawInput::Text(_));
+    let given = text(given);
+    if let Some(time) = given.as_deref().and_then(time::canonical) {
+        return Ok(Value::Text(time));
+    }
+    let plus = given.filter(|given| from_text && given.contains(' '));
+    let hint = match plus.and_then(|given| time::canonical(&given.replace(' ', "+"))) {
+        Some(_) => "; in a query string a `+` means a space, so write it as `%2B`",
+        None => "",
+    };
+    Err(format!("must be an RFC 3339 time such as `2026-02-25T10:00:00Z`{hint}"))
 }
 
 fn read_map(given: RawInput, bytes_max: usize, levels_max: usize) -> Result<Value, String> {

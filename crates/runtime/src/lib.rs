@@ -46,7 +46,7 @@ pub use explain::{Asked, Explanation, explain};
 pub use latchkey_model::model;
 pub use latchkey_queue as queue;
 pub use plan::{ContractInfo, InputInfo, Mistakes, QueueInfo, System};
-pub use problem::{FieldError, Problem};
+pub use problem::{FieldError, PROBLEM_BASE, Problem};
 pub use queue_handle::QueueHandle;
 pub use queues::{Outside, Sending, Sent};
 pub use relay::Relayed;

@@ -4,6 +4,9 @@ use latchkey_table::{Text, Value};
 
 use crate::json;
 
+/// Where the page of a problem is unless a server says otherwise: a path of the server itself, which explains the code.
+pub const PROBLEM_BASE: &str = "/problems";
+
 /// The most wrong fields that one answer reports.
 pub(crate) const FIELD_ERRORS_MAX: usize = 50;
 
@@ -86,11 +89,12 @@ impl Problem {
         Problem { retry_after: Some(1), ..Problem::new(503, Text::const_new(code), detail) }
     }
 
-    /// Writes `application/problem+json`, with the contract if one was reached.
-    pub fn write(&self, contract: Option<&str>, out: &mut String) {
-        out.push_str("{\"type\":\"urn:latchkey:problem:");
-        out.push_str(&self.code);
-        out.push_str("\",\"title\":");
+    /// Writes `application/problem+json`, with the contract if one was reached. The `type` is the page of the code
+    /// below a base, such as [`PROBLEM_BASE`].
+    pub fn write(&self, base: &str, contract: Option<&str>, out: &mut String) {
+        out.push_str("{\"type\":");
+        json::write_text(&format!("{base}/{}", self.code), out);
+        out.push_str(",\"title\":");
         json::write_text(&title(&self.code), out);
         out.push_str(",\"status\":");
         json::write_number(&u64::from(self.status).into(), out);
@@ -145,9 +149,9 @@ mod tests {
         let mut problem = Problem::invalid(vec![FieldError::named("a/b~", "must \"be\" there")]);
         problem.with.push(("currentVersion".into(), Value::from(3)));
         let mut out = String::new();
-        problem.write(Some("D-01"), &mut out);
+        problem.write(PROBLEM_BASE, Some("D-01"), &mut out);
         let expected = concat!(
-            r#"{"type":"urn:latchkey:problem:invalid-input","title":"Invalid input","status":400,"#,
+            r#"{"type":"/problems/invalid-input","title":"Invalid input","status":400,"#,
             r#""detail":"/a~1b~0: must \"be\" there","code":"invalid-input","contract":"D-01","#,
             r#""errors":[{"pointer":"/a~1b~0","detail":"must \"be\" there"}],"currentVersion":3}"#
         );

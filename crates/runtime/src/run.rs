@@ -5,6 +5,7 @@ mod decide;
 mod each;
 mod kept;
 mod listing;
+mod precondition;
 mod read;
 mod record;
 mod remember;
@@ -36,6 +37,7 @@ use crate::time;
 use crate::trace::{Step, Trace, blackened, consumed, outcome};
 use crate::work::Ending;
 
+use precondition::{any_changes, changes};
 use remember::Memory;
 pub(crate) use task::{Held, Task, perform};
 
@@ -108,6 +110,8 @@ struct CallContext<'a> {
     deadline: Instant,
     /// The versions in the `If-Match` header, if the contract asks for a version.
     if_match: Option<IfMatch>,
+    /// Whether the first write may only make something new.
+    makes_alone: bool,
     /// The name that an `Idempotency-Key` gives the call.
     named: Option<Named>,
     page_size: Option<u32>,
@@ -144,12 +148,13 @@ struct Session<'a> {
 /// Carries a call out.
 pub(crate) async fn run(runtime: &Runtime, contract: &Contract, call: Call) -> Outcome {
     let time_max = call.time_max;
-    let Call { caller, inputs, if_match, idempotency_key, trace, at, .. } = call;
+    let Call { caller, inputs, if_match, if_none_match, idempotency_key, trace, at, .. } = call;
     let now = at.unwrap_or_else(|| runtime.source.now());
     let deadline = Instant::now() + time_max;
     let mut session = Session::new(runtime, contract, &caller, now, deadline);
     session.trace = trace.then(Vec::new);
     session.call.given_now = at.is_some();
+    session.call.makes_alone = if_none_match;
     let ended = match session.begin(inputs, if_match, idempotency_key.as_deref(), now) {
         Err(ended) => ended,
         Ok(()) => match timeout(time_max + GRACE, session.attempts(None)).await {
@@ -219,6 +224,7 @@ impl<'a> Session<'a> {
             given_now: false,
             deadline,
             if_match: None,
+            makes_alone: false,
             named: None,
             page_size: None,
             cursor: None,
@@ -300,12 +306,14 @@ impl<'a> Session<'a> {
             Some(Op::Batch(op)) => self.batch(op, at).await,
             Some(Op::Query(op)) => self.query(op, at).await,
             Some(Op::Write(leg)) => {
+                self.refuse_change(changes(leg))?;
                 let change = self.change(std::slice::from_ref(&leg.entity));
                 let next = self.write_one(leg, at).await;
                 self.changed(change);
                 next
             }
             Some(Op::Transact(op)) => {
+                self.refuse_change(op.legs.iter().any(any_changes))?;
                 let change = self.change(&op.writes);
                 let next = self.transact(&op.legs, at).await;
                 self.changed(change);

@@ -22,6 +22,18 @@ pub fn is_id(text: &str) -> bool {
     (1..=ID_BYTES_MAX).contains(&text.len()) && text.bytes().all(is_id_byte)
 }
 
+/// Whether a caller may give a text as an id: an id that a path can carry. Clients of HTTP take `.` and `..` in a path
+/// for directories, encoded or not, so nobody could ask for an item of that id. Stored ids may be such texts: earlier
+/// versions took them.
+///
+/// ```
+/// use latchkey_value::id;
+/// assert!(id::is_given_id("...") && !id::is_given_id("..") && !id::is_given_id("user#7"));
+/// ```
+pub fn is_given_id(text: &str) -> bool {
+    is_id(text) && !matches!(text, "." | "..")
+}
+
 /// Whether a ULID can have this byte.
 pub fn is_ulid_byte(byte: u8) -> bool {
     byte.is_ascii_digit() || (byte.is_ascii_uppercase() && !b"ILOU".contains(&byte))

@@ -4,9 +4,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use latchkey_embedded::Store;
-use latchkey_http::{Claims, Limits, MoreMetrics, Provider, Server, Service, Settings, TestClock};
+use latchkey_http::{
+    Claims, Door, Explanation, Limits, MoreMetrics, Provider, Server, Service, Settings, TestClock,
+};
 use latchkey_openapi::Version;
-use latchkey_runtime::{Runtime, Source, SystemSource, sweep};
+use latchkey_runtime::{PROBLEM_BASE, Runtime, Source, SystemSource, sweep};
 use latchkey_table::Text;
 use latchkey_worker::{Meters, Workers};
 use tokio::signal::unix::{SignalKind, signal};
@@ -15,7 +17,7 @@ use super::openapi;
 use crate::Failure;
 use crate::arguments::{Serve, Working};
 use crate::control::Control;
-use crate::document::{self, Document};
+use crate::document::{self, Document, Planned};
 use crate::identity;
 use crate::logging::Logging;
 use crate::running::{Reach, Running};
@@ -40,8 +42,8 @@ pub(crate) fn run(arguments: Serve, colour: bool) -> Result<(), Failure> {
 fn prepare(arguments: &Serve, logging: &Logging, colour: bool) -> Result<(), Failure> {
     let read = document::all(&arguments.documents)?;
     let planned = document::planned(&read, colour)?;
-    let openapi =
-        openapi::describe(&planned, Version::V3_1, arguments.limit_per_caller.is_some()).compact();
+    arguments.web.refuse_shared(arguments.listen)?;
+    let on_the_web = on_the_web(arguments, &planned)?;
     let systems = planned.into_iter().map(|planned| planned.system).collect();
     let systems = arguments.kept.storage.place(systems)?;
     let secret = Secret::find(&arguments.kept.data)?;
@@ -77,7 +79,7 @@ fn prepare(arguments: &Serve, logging: &Logging, colour: bool) -> Result<(), Fai
         let reach = if clock.is_some() { Reach::OwnByHand } else { Reach::Own };
         let (kept, documents) = (&arguments.kept, &arguments.documents);
         let running = Running::start(kept, documents, systems, &source, reach).await?;
-        let settings = Settings { test_clock: clock, openapi, ..Settings::default() };
+        let settings = Settings { test_clock: clock, ..on_the_web };
         serve(arguments, logging, &read, running, &secret, settings).await
     });
     // Requests have had their time to finish.
@@ -110,14 +112,19 @@ async fn serve(
         log: Some(logging.log.clone()),
         log_requests,
         more_metrics: Some(more_metrics(&meters)),
-        limit_per_caller: arguments.limit_per_caller,
-        proxies: arguments.proxies,
         ..settings
     };
     let service = Service::new(runtimes, tokens, settings).map_err(Failure::unusable)?;
     let service = Arc::new(service);
     let server =
         Server::listen(arguments.listen, Limits::default()).await.map_err(Failure::unusable)?;
+    let admin = match arguments.web.admin_listen {
+        Some(address) => {
+            let admin = Server::listen_at(Door::Admin, address, Limits::default()).await;
+            Some(admin.map_err(Failure::unusable)?)
+        }
+        None => None,
+    };
     let control =
         local.is_some().then(|| Control::listen(&arguments.kept.data, service.runtimes()));
     let workers = match working {
@@ -126,13 +133,14 @@ async fn serve(
     };
     // Before the greeting: a program that reads the greeting may send a signal at once.
     let stop = stopped();
-    let told = greeting(documents, &opened.shown, &service, &server, keys, token.as_deref());
+    let listening = (&server, admin.as_ref());
+    let told = greeting(documents, &opened.shown, &service, listening, keys, token.as_deref());
     logging.told.add(&told);
     // DynamoDB removes expired records itself.
     let sweep = |store| tokio::spawn(sweep_forever(store, Arc::clone(&service)));
     let sweeper = opened.local.clone().map(sweep);
     drop(opened);
-    until_stopped(server, service, stop, workers).await;
+    until_stopped((server, admin), service, stop, workers).await;
     drop(control);
     if let Some(sweeper) = sweeper {
         sweeper.abort();
@@ -145,7 +153,7 @@ async fn serve(
 
 /// Serves and works until it is told to stop. Server and workers then accept nothing new, and finish what they have.
 pub(super) async fn until_stopped(
-    server: Server,
+    (server, admin): (Server, Option<Server>),
     service: Arc<Service>,
     stop: impl Future<Output = ()>,
     workers: Option<Workers>,
@@ -161,7 +169,40 @@ pub(super) async fn until_stopped(
             workers.stop().await;
         }
     };
-    tokio::join!(server.run(service, stop), drained);
+    // Those who watch are answered until callers are.
+    let (answered, all_answered) = tokio::sync::oneshot::channel::<()>();
+    let watched = async {
+        if let Some(admin) = admin {
+            let stop = async { drop(all_answered.await) };
+            admin.run(Arc::clone(&service), stop).await;
+        }
+    };
+    let called = async {
+        server.run(Arc::clone(&service), stop).await;
+        drop(answered);
+    };
+    tokio::join!(called, watched, drained);
+}
+
+/// What a server tells and grants to those who come from the web.
+fn on_the_web(arguments: &Serve, planned: &[Planned]) -> Result<Settings, Failure> {
+    let (web, all_limited) = (&arguments.web, arguments.limit_per_caller.is_some());
+    let models: Vec<_> = planned.iter().map(|planned| &planned.model).collect();
+    let explanations = latchkey_openapi::problem_pages(&models, all_limited);
+    let explanations = explanations.into_iter().map(|page| {
+        let (html, json) = (page.html.into(), page.json.into());
+        Explanation { code: page.code, html, json }
+    });
+    Ok(Settings {
+        openapi: openapi::describe(planned, Version::V3_1, all_limited).compact(),
+        limit_per_caller: arguments.limit_per_caller,
+        proxies: arguments.proxies,
+        cors: web.cors()?,
+        watched_apart: web.admin_listen.is_some(),
+        problem_base: web.problem_base.clone().unwrap_or_else(|| PROBLEM_BASE.to_owned()),
+        explanations: explanations.collect(),
+        ..Settings::default()
+    })
 }
 
 /// Starts the workers.
@@ -194,7 +235,7 @@ fn greeting(
     documents: &[Document],
     store: &str,
     service: &Service,
-    server: &Server,
+    (server, admin): (&Server, Option<&Server>),
     keys: Option<Provider>,
     token: Option<&str>,
 ) -> String {
@@ -222,7 +263,8 @@ fn greeting(
         });
     }
     lines.push(format!("  listening  {url}"));
-    lines.push(format!("  health     {url}/health  {url}/ready  {url}/metrics"));
+    let watched = admin.map_or_else(|| url.clone(), |admin| format!("http://{}", admin.address()));
+    lines.push(format!("  health     {url}/health  {watched}/ready  {watched}/metrics"));
     lines.push(format!("  openapi    {url}/openapi.json"));
     if let Some(token) = token {
         lines.push(format!("  token      {token}"));

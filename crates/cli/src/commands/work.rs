@@ -81,7 +81,7 @@ async fn work(arguments: &Work, logging: &Logging, running: Running) -> Result<(
             workers.stop().await;
         }
         Some((server, service)) => {
-            until_stopped(server, service, stop, Some(workers)).await;
+            until_stopped((server, None), service, stop, Some(workers)).await;
         }
     }
     drop(control);

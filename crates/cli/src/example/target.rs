@@ -155,7 +155,8 @@ impl Target {
         }
         match &self.place {
             Place::Own(service) => {
-                let request = request.body(Full::new(Bytes::from(body))).map_err(no_request)?;
+                let host = request.header("host", "localhost");
+                let request = host.body(Full::new(Bytes::from(body))).map_err(no_request)?;
                 reply(service.answer(request, LOOPBACK).await).await
             }
             Place::Server { address } => {

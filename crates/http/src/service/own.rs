@@ -1,21 +1,64 @@
 //! The paths of the server itself: `/health`, `/ready`, `/metrics`, `/openapi.json` and those of the test clock.
+//!
+//! A server may have an address of its own for those who watch it. `/ready` and `/metrics` are then there alone.
 
 use std::sync::atomic::Ordering;
 
+use hyper::body::{Body, Bytes};
 use hyper::header::HeaderValue;
-use hyper::{HeaderMap, Method, StatusCode};
+use hyper::{HeaderMap, Method, Request, StatusCode};
 use latchkey_runtime::Problem;
-use latchkey_value::name::OPENAPI_PATH;
+use latchkey_value::name::{OPENAPI_PATH, SERVER_PATHS};
 
-use super::{MoreMetrics, Service};
+use super::{MoreMetrics, Service, without_body};
+use crate::browsers::{Asked, Cors};
 use crate::bug::bug;
 use crate::headers;
 use crate::log::Log;
 use crate::metrics;
+use crate::refusal;
 use crate::respond::{self, Response};
 use crate::test_clock::TestClock;
 
+/// Which of a server's addresses a request came to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Door {
+    /// That of callers.
+    Public,
+    /// That of those who watch the server.
+    Admin,
+}
+
 impl Service {
+    /// Answers a request that came to the address of those who watch the server.
+    pub(crate) async fn answer_admin<B: Body<Data = Bytes>>(
+        &self,
+        request: Request<B>,
+    ) -> Response {
+        let refusal = refusal::of_head(&request);
+        let (parts, _) = request.into_parts();
+        let own =
+            SERVER_PATHS.into_iter().find(|own| parts.uri.path().strip_prefix('/') == Some(own));
+        let head_alone = parts.method == Method::HEAD;
+        let mut response = match (refusal, own) {
+            (Some(refusal), _) => self.problem(&refusal),
+            (None, Some(path)) => self.own(Door::Admin, path, parts.method, &parts.headers).await,
+            (None, None) => self.elsewhere(Door::Admin),
+        };
+        // No page of another origin is let in here.
+        Cors::None.tell(Asked::default(), &mut response);
+        if head_alone { without_body(response) } else { response }
+    }
+
+    /// The answer to a path that another address of the server has, or none.
+    fn elsewhere(&self, door: Door) -> Response {
+        let detail = match door {
+            Door::Public => "this address has no such path; the server is watched at another",
+            Door::Admin => "this address has `/health`, `/ready` and `/metrics` alone",
+        };
+        self.problem(&Problem::new(404, "not-found", detail))
+    }
+
     /// Answers a path of the test clock.
     pub(super) async fn move_clock(
         &self,
@@ -25,23 +68,18 @@ impl Service {
         headers: &HeaderMap,
     ) -> Response {
         if method != Method::POST {
-            return respond::not_allowed(&["POST"], method == Method::OPTIONS);
+            let asked = method == Method::OPTIONS;
+            return respond::not_allowed(&["POST"], asked, self.problem_base());
         }
         let passed = match (path, path.strip_prefix("queues/"), self.instant(headers)) {
             ("pass", _, Ok(Some(instant))) => clock.pass(&self.runtimes, instant).await,
             ("pass", _, _) => {
-                return respond::problem(&Problem::bad("`Latchkey-Now` says up to when"), None);
+                return self.problem(&Problem::bad("`Latchkey-Now` says up to when"));
             }
             (_, Some(path), _) if clock.set(path, &self.runtimes) => Ok(()),
             _ => {
-                return respond::problem(
-                    &Problem::new(
-                        404,
-                        "not-found",
-                        "the test clock has no such path, or there is no such queue",
-                    ),
-                    None,
-                );
+                let detail = "the test clock has no such path, or there is no such queue";
+                return self.problem(&Problem::new(404, "not-found", detail));
             }
         };
         let plain = HeaderValue::from_static("text/plain; charset=utf-8");
@@ -54,9 +92,23 @@ impl Service {
     }
 
     /// Answers `/health`, `/ready`, `/metrics` and `/openapi.json`.
-    pub(super) async fn own(&self, path: &str, method: Method, asked: &HeaderMap) -> Response {
+    pub(super) async fn own(
+        &self,
+        door: Door,
+        path: &str,
+        method: Method,
+        asked: &HeaderMap,
+    ) -> Response {
+        let hidden = match door {
+            Door::Public => self.settings.watched_apart && matches!(path, "ready" | "metrics"),
+            Door::Admin => path == OPENAPI_PATH,
+        };
+        if hidden {
+            return self.elsewhere(door);
+        }
         if !matches!(method, Method::GET | Method::HEAD) {
-            return respond::not_allowed(&["GET", "HEAD"], method == Method::OPTIONS);
+            let asked = method == Method::OPTIONS;
+            return respond::not_allowed(&["GET", "HEAD"], asked, self.problem_base());
         }
         let plain = HeaderValue::from_static("text/plain; charset=utf-8");
         match path {
@@ -88,10 +140,10 @@ impl Service {
                 Some(openapi) => openapi.answer(asked),
                 None => {
                     let detail = "this server has no OpenAPI document";
-                    respond::problem(&Problem::new(404, "not-found", detail), None)
+                    self.problem(&Problem::new(404, "not-found", detail))
                 }
             },
-            other => respond::problem(&bug(format!("`/{other}` is not the server's own")), None),
+            other => self.problem(&bug(format!("`/{other}` is not the server's own"))),
         }
     }
 

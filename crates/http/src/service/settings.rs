@@ -5,8 +5,11 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
+use latchkey_runtime::PROBLEM_BASE;
 use latchkey_runtime::model::CallLimit;
 
+use super::explain::Explanation;
+use crate::browsers::Cors;
 use crate::log::Log;
 use crate::test_clock::TestClock;
 
@@ -29,6 +32,14 @@ pub struct Settings {
     pub limit_per_caller: Option<CallLimit>,
     /// How many proxies stand before the server. Each adds to `X-Forwarded-For` from where it was asked.
     pub proxies: usize,
+    /// The pages that may call the service from a browser.
+    pub cors: Cors,
+    /// Whether `/ready` and `/metrics` are at an address of their own, and not at that of callers.
+    pub watched_apart: bool,
+    /// What stands before the code in the `type` of a problem, without a slash at the end.
+    pub problem_base: String,
+    /// The pages that explain problems, for `/problems/{code}`.
+    pub explanations: Vec<Explanation>,
     /// The OpenAPI document for `/openapi.json`; where it is empty, there is no such path.
     pub openapi: String,
 }
@@ -66,6 +77,10 @@ impl Default for Settings {
             more_metrics: None,
             limit_per_caller: None,
             proxies: 0,
+            cors: Cors::None,
+            watched_apart: false,
+            problem_base: PROBLEM_BASE.to_owned(),
+            explanations: Vec::new(),
             openapi: String::new(),
         }
     }

@@ -45,3 +45,19 @@ fn only_some_errors_are_told() {
     assert_eq!((problem.status, problem.errors.len()), (400, FIELD_ERRORS_MAX));
     assert_eq!(Errors::default().end(5).unwrap(), 5, "without one, all is well");
 }
+
+#[test]
+fn a_stored_id_that_no_path_carries_is_read_and_a_given_one_refused() {
+    for dots in [".", ".."] {
+        let value = Value::from(dots);
+        let stored = read_stored(&InputType::Id, "doorId", &value);
+        assert_eq!(stored.unwrap(), Some(value.clone()), "an earlier version took it");
+        for given in [RawInput::Text(dots.into()), RawInput::Json(value)] {
+            let mut errors = Errors::default();
+            let spot = Spot::Field("doorId");
+            assert_eq!(read_value(&InputType::Id, given, &spot, &mut errors), None);
+            let problem = errors.end(()).unwrap_err();
+            assert!(problem.detail.contains("no path can carry"), "{}", problem.detail);
+        }
+    }
+}

@@ -136,6 +136,8 @@ pub struct ContractInfo {
     pub open: bool,
     /// How often one caller, or one address, may call it. Whoever takes calls from outside counts them.
     pub limit: Option<CallLimit>,
+    /// Whether it compares a version that the caller gives, so that an `If-Match` is its own to judge.
+    pub versioned: bool,
 }
 
 /// What others need to know of an input.

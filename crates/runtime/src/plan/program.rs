@@ -68,6 +68,7 @@ pub(super) fn plan(
         paged: paging.is_some(),
         open: contract.open.is_some(),
         limit: contract.facts.limit.as_ref().map(|fact| fact.value),
+        versioned: version_input.is_some(),
     };
     Ok(Contract {
         info,

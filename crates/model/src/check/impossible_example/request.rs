@@ -192,7 +192,7 @@ fn read(kind: &Type, given: &Given<'_>) -> Read {
         return Read::Perhaps;
     }
     match (kind, text) {
-        (Type::Id, text) => Read::valid(text.filter(|text| id::is_id(text)).map(Value::Text)),
+        (Type::Id, text) => Read::valid(text.filter(|text| id::is_given_id(text)).map(Value::Text)),
         (Type::Ulid, text) => Read::valid(text.filter(|text| id::is_ulid(text)).map(Value::Text)),
         (Type::Time, text) => {
             Read::valid(text.and_then(|text| time::canonical(&text)).map(Value::Text))

@@ -1,0 +1,61 @@
+//! The arguments about browsers, about those who watch a server, and about the pages of problems.
+
+use std::net::SocketAddr;
+
+use clap::Args;
+use latchkey_http::Cors;
+
+use crate::Failure;
+
+/// Who is let in from the web, and what is kept from callers.
+#[derive(Debug, Args)]
+pub(crate) struct Web {
+    /// Let pages of an origin call, such as https://app.example or http://localhost:3000; `*` lets in all. Several are
+    /// given one by one, or with commas.
+    #[arg(long = "cors", value_name = "ORIGIN", value_delimiter = ',')]
+    pub(crate) origins: Vec<String>,
+    /// Answer `/metrics` and `/ready` at this address, such as 127.0.0.1:9090, and not at that of callers. No token is
+    /// asked for there: choose an address that only those who watch the server can reach.
+    #[arg(long, value_name = "ADDR")]
+    pub(crate) admin_listen: Option<SocketAddr>,
+    /// Where the pages are to which the `type` of a problem leads, such as https://docs.example/problems; without it,
+    /// the server has them under `/problems/`.
+    #[arg(long, value_name = "URL", value_parser = problem_base)]
+    pub(crate) problem_base: Option<String>,
+}
+
+impl Web {
+    /// The pages that may call.
+    pub(crate) fn cors(&self) -> Result<Cors, Failure> {
+        Cors::read(&self.origins).map_err(|bad| Failure::Unusable(format!("--cors: {bad}")))
+    }
+
+    /// Refuses one address for callers and for those who watch.
+    pub(crate) fn refuse_shared(&self, listen: SocketAddr) -> Result<(), Failure> {
+        match self.admin_listen {
+            Some(admin) if admin == listen && admin.port() != 0 => Err(Failure::Unusable(format!(
+                "--admin-listen {admin} is the address of callers; choose another, or leave it out"
+            ))),
+            _ => Ok(()),
+        }
+    }
+}
+
+/// A place on the web, without a slash at the end.
+fn problem_base(text: &str) -> Result<String, String> {
+    let rest = text.strip_prefix("https://").or_else(|| text.strip_prefix("http://"));
+    let Some(rest) = rest else {
+        return Err("write a whole URL, such as https://docs.example/problems".to_owned());
+    };
+    if rest.starts_with('/') || rest.is_empty() {
+        return Err("the URL has no host".to_owned());
+    }
+    if rest.contains(['?', '#']) {
+        return Err("the code of a problem comes behind it; leave out `?` and `#`".to_owned());
+    }
+    let fits = |byte: u8| byte.is_ascii_graphic() && !b"\"\\<>^`{|}".contains(&byte);
+    if !rest.bytes().all(fits) {
+        return Err("a URL has no such character; write it percent-encoded".to_owned());
+    }
+    Ok(text.trim_end_matches('/').to_owned())
+}

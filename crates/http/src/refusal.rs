@@ -1,0 +1,90 @@
+//! Requests that reach no contract, because of how they are written.
+//!
+//! hyper reads heads, and answers one that it cannot read by itself: with a status and nothing else. Such an answer is
+//! recognised as it is written, and a problem is sent in its place. This costs a request that can be read nothing, and
+//! no second reader of heads could disagree with hyper's.
+
+use hyper::body::Bytes;
+use hyper::header::{CONTENT_TYPE, HOST, HeaderName, HeaderValue};
+use hyper::{Request, Version};
+use latchkey_runtime::Problem;
+
+use crate::body::{HEAD_BYTES_MAX, head_bytes};
+use crate::headers;
+use crate::log::Entry;
+use crate::respond;
+use crate::service::Service;
+
+/// The code of a request that is not HTTP/1.1.
+const MALFORMED: &str = "malformed-request";
+
+/// What follows the status line and the headers of hyper's own answer.
+const EMPTY: &str = "content-length: 0\r\n";
+
+/// Why a request is refused for its head alone: its size, or its `Host`.
+pub(crate) fn of_head<B>(request: &Request<B>) -> Option<Problem> {
+    if head_bytes(request) > HEAD_BYTES_MAX {
+        let detail =
+            format!("path and headers have more than {HEAD_BYTES_MAX} bytes; send less in them");
+        return Some(Problem::new(431, "head-too-large", detail));
+    }
+    let mut hosts = request.headers().get_all(HOST).iter();
+    let detail = match (request.version(), hosts.next(), hosts.next()) {
+        (_, _, Some(_)) => "a request has one `Host`, and this one has more",
+        (Version::HTTP_11, None, _) => "a request of HTTP/1.1 has a `Host`, and this one has none",
+        _ => return None,
+    };
+    Some(Problem::new(400, MALFORMED, detail))
+}
+
+/// The problem of a request that hyper has refused with a status.
+fn unread(status: u16) -> Option<Problem> {
+    let (code, detail) = match status {
+        400 => (
+            MALFORMED,
+            "this is no request of HTTP/1.1: look for a space or a control character in the path, a NUL in a header, \
+             or a `Content-Length` that is no number",
+        ),
+        414 => ("path-too-long", "path and query have more than 65534 bytes; send less in them"),
+        431 => (
+            "head-too-large",
+            "there are more than 100 headers, or path and headers are far larger than 64 KiB; send less in them",
+        ),
+        _ => return None,
+    };
+    Some(Problem::new(status, code, detail))
+}
+
+impl Service {
+    /// An answer with a problem, in place of one that hyper gives by itself; nothing, if the bytes are another answer.
+    pub(crate) fn explained(&self, bare: &[u8]) -> Option<Bytes> {
+        let bare = str::from_utf8(bare).ok()?;
+        let head = bare.strip_suffix("\r\n")?.strip_suffix("\r\n").map(|_| bare)?;
+        let (start, rest) = head.split_once(EMPTY)?;
+        let status = start.split(' ').nth(1)?.parse().ok()?;
+        let problem = unread(status)?;
+        let id = self.next_id();
+        let mut response = respond::problem(&problem, None, self.problem_base());
+        let body = respond::problem_body(&problem, None, self.problem_base());
+        let told = response.headers_mut();
+        told.insert(headers::REQUEST_ID, HeaderValue::from_str(&id).ok()?);
+        self.tell_browsers(&mut response);
+        self.count_unread(&Entry {
+            id: &id,
+            contract: "",
+            caller: "",
+            status,
+            micros: 0,
+            capacity: latchkey_table::Capacity::ZERO,
+        });
+        let mut text = format!("{start}content-length: {}\r\n", body.len()).into_bytes();
+        let line = |(name, value): (&HeaderName, &HeaderValue)| {
+            [name.as_str().as_bytes(), b": ", value.as_bytes(), b"\r\n"].concat()
+        };
+        debug_assert!(response.headers().contains_key(CONTENT_TYPE), "a problem has a type");
+        response.headers().iter().for_each(|header| text.extend(line(header)));
+        text.extend(rest.as_bytes());
+        text.extend(body.as_bytes());
+        Some(text.into())
+    }
+}
