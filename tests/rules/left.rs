@@ -71,7 +71,7 @@ fn a_test_that_leaves_some_is_none() {
             "one of them is deleted",
             format!(
                 "require noteId is present else 400 no\n\
-                 transact {{\ndelete Note(roomId, noteId = noteId)\n{DELETE}\n}}"
+                 transact {{\ndelete Note(roomId, noteId = noteId)\n{DELETE}\n }}"
             ),
         ),
     ];
@@ -82,8 +82,7 @@ fn a_test_that_leaves_some_is_none() {
 
 #[test]
 fn a_test_that_shows_that_none_is_left_is_enough() {
-    let each =
-        "transact {\neach note in notes {\ndelete note\n}\ndelete room if unchanged else retry\n}";
+    let each = "transact {\neach note in notes {\ndelete note\n }\ndelete room if unchanged else retry\n }";
     let cases = [
         ("the number", format!("require room.notes == 0 else 409 no\n{DELETE}")),
         ("less than one", format!("require room.notes < 1 else 409 no\n{DELETE}")),

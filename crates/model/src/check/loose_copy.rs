@@ -8,7 +8,7 @@ use super::changes::Changes;
 use super::flow::lets;
 use super::truth::plain;
 use super::{Report, each_leg};
-use crate::model::{Contract, EntityId, ExprKind, Leg, Model, TextPiece, Verb, Waiver};
+use crate::model::{Contract, EntityId, ExprKind, Leg, Model, Verb, Waiver};
 use crate::types::Type;
 
 /// An attribute that is written, the attribute that it is copied from if it is a copy, and where.
@@ -31,12 +31,6 @@ pub(super) fn check(model: &Model, report: &mut Report) {
                 let mut value = plain(&lets, &given.value);
                 while let ExprKind::Member(record, _) = &value.kind {
                     value = plain(&lets, record);
-                }
-                // A text of one value is that value.
-                if let ExprKind::Text(pieces) = &value.kind
-                    && let [TextPiece::Value(alone, None)] = &pieces[..]
-                {
-                    value = plain(&lets, alone);
                 }
                 let copied = match &value.kind {
                     ExprKind::Attribute(binding, name) => contract.bindings[*binding]

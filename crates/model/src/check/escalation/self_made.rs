@@ -83,7 +83,8 @@ pub(super) fn told<'a>(
     let (input, given) = chosen
         .filter(|(input, given)| !group.is_made(&given.value) && !writer.is_looked_into(*input))?;
     let opened = uses.iter().find(|one| one.part == mine.attribute && one.is_opened(writer))?;
-    let open = writer.ways().iter().flatten().any(|way| writer.is_open(way));
+    // A way that asks for something else asks nothing about this.
+    let open = writer.ways().iter().any(Option::is_some);
     let entity = &writer.model.entities[leg.entity].name;
     let name = &writer.contract.inputs[input].name;
     open.then(|| {
