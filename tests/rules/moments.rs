@@ -148,6 +148,21 @@ fn an_item_that_is_read_twice_and_has_one_counter_was_the_same() {
     assert_eq!(told(&rooms(&(again(both) + &remove))), NONE);
 }
 
+// Only a `put` behind a read that found nothing was looked at.
+#[test]
+fn a_write_of_an_item_that_was_not_there_loses_its_race_to_whoever_makes_it() {
+    let check = |answer: &str| {
+        let steps = format!(
+            "beta = get Beta strong\nwhen beta is absent {{\n\
+             waive unpinned \"only whether it is there\"\ntransact {{\ncheck Beta if .value is absent else {answer}\n\
+             update Alpha set value = 0, version = .version + 1 else 404 not-found\n}}\nreturn 204\n}}\nreturn 204"
+        );
+        rooms(&contract("C-9", "POST /rooms/{roomId}/empty", &steps))
+    };
+    assert_eq!(told(&check("409 full")), ["stale-answer"]);
+    assert_eq!(told(&check("retry")), NONE);
+}
+
 // What was tested within a `when` was forgotten behind it.
 #[test]
 fn a_write_rests_on_what_was_tested_within_a_when() {

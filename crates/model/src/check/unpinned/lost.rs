@@ -184,10 +184,13 @@ impl<'a> Found<'a, '_> {
         )
     }
 
-    /// A `put … if absent` behind a read that found nothing, with another answer than the test of that read.
+    /// A write with a condition behind a read that found nothing, with another answer than the test of that read: another
+    /// call has made the item.
     fn taken(&self) -> Option<Diagnostic> {
         let leg: &Leg = self.placed.leg;
-        let failure = leg.failure.as_ref().filter(|_| leg.put == Some(PutMode::IfAbsent))?;
+        let is_put = leg.put == Some(PutMode::IfAbsent);
+        let conditional = is_put || leg.condition.is_some();
+        let failure = leg.failure.as_ref().filter(|_| conditional)?;
         let refusal = problem(failure)?;
         let is_absent = |atom: &Passed<'a>| match (&atom.test.kind, atom.truth) {
             (ExprKind::Absent(thing), true) | (ExprKind::Present(thing), false) => {
@@ -197,17 +200,33 @@ impl<'a> Found<'a, '_> {
             _ => false,
         };
         let known = self.group.known(&self.placed.guards);
-        let tested = known.iter().find(|atom| is_absent(atom))?;
+        let tested = known.iter().find(|atom| is_absent(atom)).map(|atom| atom.test.span);
+        let mut found = self.group.way.found.iter().filter(|(_, there, _)| !there);
+        let found = || found.find(|(item, ..)| self.group.is_on(leg, *item)).map(|it| it.2);
+        let tested = tested.or_else(found)?;
         if self.tested_with(refusal, &is_absent) {
             return None;
         }
+        let why = match is_put {
+            true => {
+                "both calls find the item that the other has made, and are answered differently"
+                    .to_owned()
+            }
+            false => {
+                let maker = self.changes.making(leg.entity).first()?;
+                let who = by(self.contract, maker);
+                format!(
+                    "{who} may make the item after none was found, and the write is refused for that alone"
+                )
+            }
+        };
         let (status, code, _) = refusal;
         let message = format!("a call that loses a race is told `{status} {code}`");
         Some(
             Diagnostic::new(Rule::StaleAnswer, failure.span, message)
-                .other(tested.test.span, "a call that comes second is answered here")
+                .other(tested, "a call that comes second is answered here")
                 .other(leg.span, "a call that comes at the same time is refused here")
-                .why("both calls find the item that the other has made, and are answered differently")
+                .why(why)
                 .help("write `else retry`: the call runs again and finds the item; or give the same answer in both places"),
         )
     }
