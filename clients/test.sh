@@ -6,7 +6,7 @@ set -euo pipefail
 latchkey="$(realpath "${1:-target/debug/latchkey}")"
 cd "$(dirname "$0")"
 
-unset LATCHKEY_SECRET
+unset LATCHKEY_SECRET LATCHKEY_SECRETS_OLD
 data="$(mktemp -d)"
 "$latchkey" serve --listen 127.0.0.1:0 --data "$data/store" > "$data/said" 2> "$data/log" &
 server=$!

@@ -35,7 +35,7 @@ fn document() -> PathBuf {
 /// `latchkey serve`, yet to be told whom to trust.
 pub(crate) fn serving(data: &Path) -> Command {
     let mut command = latchkey();
-    command.env_remove("LATCHKEY_SECRETS_OLD").env_remove("LATCHKEY_LOG");
+    command.env_remove("LATCHKEY_LOG");
     command.arg("serve").arg(document()).args(["--listen", "127.0.0.1:0", "--data"]).arg(data);
     command
 }

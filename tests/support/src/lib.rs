@@ -195,8 +195,8 @@ pub fn greeting(child: &mut Child, last: &str) -> (String, String) {
 
 /// What `latchkey token` prints.
 pub fn token(data: &Path, sub: &str, roles: &[&str], orgs: &[&str]) -> String {
-    let mut command = Command::new(program("latchkey-under-test"));
-    command.args(["token", "--sub", sub, "--data"]).arg(data).env_remove("LATCHKEY_SECRET");
+    let mut command = latchkey();
+    command.args(["token", "--sub", sub, "--data"]).arg(data);
     for role in roles {
         command.args(["--role", role]);
     }
@@ -211,7 +211,7 @@ pub fn token(data: &Path, sub: &str, roles: &[&str], orgs: &[&str]) -> String {
 /// The command itself, for its other uses.
 pub fn latchkey() -> Command {
     let mut command = Command::new(program("latchkey-under-test"));
-    command.env_remove("LATCHKEY_SECRET");
+    command.env_remove("LATCHKEY_SECRET").env_remove("LATCHKEY_SECRETS_OLD");
     command
 }
 
