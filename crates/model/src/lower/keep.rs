@@ -4,7 +4,7 @@ use latchkey_language::ast::{self, ClauseKind};
 use latchkey_language::{Diagnostic, Rule, Span};
 
 use super::collection::Specialised;
-use super::scope::Scope;
+use super::scope::{Scope, unknown};
 use super::{Lowering, stored};
 use crate::model::{EntityId, Expr, ExprKind, Keep, Limit, Query, Trigger};
 
@@ -102,6 +102,7 @@ impl Lowering {
             let told = self.diagnostics.len();
             let test = match self.specialised(written, *entity, entities) {
                 Specialised::Kept => None,
+                Specialised::Unknown => Some(unknown(written.span)),
                 Specialised::Asked(written) => {
                     let outer = scope.stored.replace(*entity);
                     let test = self.test(&written, scope);
@@ -112,9 +113,13 @@ impl Lowering {
                     Some(test)
                 }
             };
-            // What is wrong for one entity is mostly wrong for all, and said once.
+            // What is wrong for one entity is mostly wrong for all, and said once: a name that none has, too.
             for found in self.diagnostics.split_off(told) {
-                if self.diagnostics.iter().skip(before).all(|known| *known != found) {
+                let is_said = |known: &Diagnostic| {
+                    let unknown = found.rule == Rule::Name && known.rule == Rule::Name;
+                    *known == found || (unknown && known.span == found.span)
+                };
+                if !self.diagnostics.iter().skip(before).any(is_said) {
                     self.diagnostics.push(found);
                 }
             }

@@ -16,6 +16,8 @@ pub(in crate::lower) enum Specialised {
     Kept,
     /// That this holds.
     Asked(ast::Expr),
+    /// What was reported.
+    Unknown,
 }
 
 /// What is left of a test where some attributes are known to be absent.
@@ -49,7 +51,7 @@ impl Lowering {
                     "keep them: `.x is absent or …`; or read none: leave `{name}` out of the range and of the query"
                 );
                 self.report(Diagnostic::new(Rule::Type, written.span, message).why(why).help(help));
-                Specialised::Kept
+                Specialised::Unknown
             }
             Left::Open(test) => match asked(&test, &lacks) {
                 None => Specialised::Asked(test),
@@ -63,7 +65,7 @@ impl Lowering {
                     self.report(
                         Diagnostic::new(Rule::Absent, lacking.span, message).why(why).help(help),
                     );
-                    Specialised::Kept
+                    Specialised::Unknown
                 }
             },
         }
