@@ -23,10 +23,11 @@ const SENT: HeaderValue = HeaderValue::from_static(
 );
 
 /// The headers that a page may read, beside those that every page may.
-const EXPOSED: HeaderValue = HeaderValue::from_static(
-    "Accept-Encoding, Age, Allow, Date, ETag, Idempotency-Replayed, Latchkey-Capacity, Latchkey-Contract, Location, \
-     RateLimit, RateLimit-Policy, Retry-After, Vary, WWW-Authenticate, X-Request-Id",
-);
+const EXPOSED: HeaderValue = HeaderValue::from_static(concat!(
+    "Accept-Encoding, Age, Allow, Date, ETag, Idempotency-Replayed, Latchkey-Capacity, Latchkey-Contract, ",
+    "Location",
+    ", RateLimit, RateLimit-Policy, Retry-After, Vary, WWW-Authenticate, X-Request-Id"
+));
 
 /// How long a browser may remember a preflight, in seconds: as long as any browser does.
 const REMEMBERED: HeaderValue = HeaderValue::from_static("7200");
@@ -187,7 +188,8 @@ fn wrong(origin: &str) -> Option<&'static str> {
     if !scheme_fits || name.is_empty() || !host.bytes().all(fits) {
         return Some(whole);
     }
-    let Some(port) = port else { return None };
+    // Without a port, nothing is wrong.
+    let port = port?;
     let known = matches!((scheme, port), ("http", "80") | ("https", "443"));
     match port.parse::<u16>() {
         Ok(number) if number.to_string() != port => Some(whole),

@@ -5,11 +5,13 @@
 //! no second reader of heads could disagree with hyper's.
 
 use hyper::body::Bytes;
-use hyper::header::{CONTENT_TYPE, HOST, HeaderName, HeaderValue};
+use hyper::header::{HOST, HeaderName, HeaderValue};
 use hyper::{Request, Version};
 use latchkey_runtime::Problem;
+use latchkey_table::Capacity;
 
 use crate::body::{HEAD_BYTES_MAX, head_bytes};
+use crate::bug::bug;
 use crate::headers;
 use crate::log::Entry;
 use crate::respond;
@@ -59,15 +61,16 @@ impl Service {
     /// An answer with a problem, in place of one that hyper gives by itself; nothing, if the bytes are another answer.
     pub(crate) fn explained(&self, bare: &[u8]) -> Option<Bytes> {
         let bare = str::from_utf8(bare).ok()?;
-        let head = bare.strip_suffix("\r\n")?.strip_suffix("\r\n").map(|_| bare)?;
-        let (start, rest) = head.split_once(EMPTY)?;
+        let (start, rest) = bare.split_once(EMPTY).filter(|_| bare.ends_with("\r\n\r\n"))?;
         let status = start.split(' ').nth(1)?.parse().ok()?;
         let problem = unread(status)?;
         let id = self.next_id();
         let mut response = respond::problem(&problem, None, self.problem_base());
         let body = respond::problem_body(&problem, None, self.problem_base());
-        let told = response.headers_mut();
-        told.insert(headers::REQUEST_ID, HeaderValue::from_str(&id).ok()?);
+        match HeaderValue::from_str(&id) {
+            Ok(id) => drop(response.headers_mut().insert(headers::REQUEST_ID, id)),
+            Err(_) => drop(bug(format!("`{id}` cannot be sent as a header"))),
+        }
         self.tell_browsers(&mut response);
         self.count_unread(&Entry {
             id: &id,
@@ -75,13 +78,12 @@ impl Service {
             caller: "",
             status,
             micros: 0,
-            capacity: latchkey_table::Capacity::ZERO,
+            capacity: Capacity::ZERO,
         });
         let mut text = format!("{start}content-length: {}\r\n", body.len()).into_bytes();
         let line = |(name, value): (&HeaderName, &HeaderValue)| {
             [name.as_str().as_bytes(), b": ", value.as_bytes(), b"\r\n"].concat()
         };
-        debug_assert!(response.headers().contains_key(CONTENT_TYPE), "a problem has a type");
         response.headers().iter().for_each(|header| text.extend(line(header)));
         text.extend(rest.as_bytes());
         text.extend(body.as_bytes());

@@ -3,8 +3,8 @@
 use http_body_util::Full;
 use hyper::body::Bytes;
 use hyper::header::{
-    ACCEPT_ENCODING, AGE, ALLOW, CACHE_CONTROL, CONTENT_TYPE, ETAG, HeaderValue, LOCATION,
-    RETRY_AFTER, VARY, WWW_AUTHENTICATE,
+    AGE, ALLOW, CACHE_CONTROL, CONTENT_TYPE, ETAG, HeaderValue, LOCATION, RETRY_AFTER, VARY,
+    WWW_AUTHENTICATE,
 };
 use hyper::{HeaderMap, StatusCode};
 use latchkey_runtime::{Answer, Freshness, Outcome, Problem};
@@ -59,7 +59,7 @@ pub(crate) fn problem(problem: &Problem, contract: Option<&str>, base: &str) -> 
     }
     if problem.status == 415 {
         // A body must not be compressed either (RFC 9110, 15.5.16).
-        headers.insert(ACCEPT_ENCODING, HeaderValue::from_static("identity"));
+        headers.insert(hyper::header::ACCEPT_ENCODING, HeaderValue::from_static("identity"));
     }
     response
 }
