@@ -41,8 +41,8 @@ impl<'a> Writer<'a, '_> {
         of_input && of_value
     }
 
-    /// Whether a test excludes nothing: it comes out the same for every word; or asks an id whether it is there, or
-    /// whether it is another than some other.
+    /// Whether a test excludes nothing: it comes out the same for every word; or asks whether an id is another than some
+    /// other.
     fn is_idle(&self, atom: &Passed<'a>, value: &'a Expr) -> bool {
         let lets = &self.group.lets;
         let is_value = |expr: &'a Expr| self.group.alike(expr, value, None);
@@ -51,7 +51,6 @@ impl<'a> Writer<'a, '_> {
             Kind::Value(Type::Bool) => [true, false].map(truth_word).to_vec(),
             _ => {
                 return match (&atom.test.kind, atom.truth) {
-                    (ExprKind::Present(_), true) | (ExprKind::Absent(_), false) => true,
                     (ExprKind::Binary(Op::NotEqual, ..), truth) => truth,
                     (ExprKind::Binary(Op::Equal, ..), truth) => !truth,
                     _ => false,
