@@ -1,5 +1,5 @@
-//! Reads of two moments: chains of calls between them, reads within a `when`, items that are read twice, and keys that do
-//! not tell their attribute.
+//! Reads of two moments: chains of calls between them, reads within a `when`, items that are read twice, and keys that
+//! do not tell their attribute.
 
 use latchkey_model::check;
 
