@@ -1,5 +1,5 @@
-//! Reads of two moments: chains of calls between them, reads within a `when`, items that are read twice, and keys that do
-//! not tell their attribute.
+//! Reads of two moments: chains of calls between them, reads within a `when`, items that are read twice, and keys that
+//! do not tell their attribute.
 
 use latchkey_model::check;
 
@@ -181,6 +181,25 @@ fn a_write_rests_on_what_was_tested_within_a_when() {
         told(&write("when not strict { check Beta if .value < 9 else retry }\n")),
         ["unpinned"]
     );
+}
+
+// A waiver above a transaction hides more than its reason says.
+#[test]
+fn a_waiver_above_a_read_is_for_that_read_alone() {
+    let calls = raise("C-1", "Alpha") + &raise("C-2", "Beta");
+    let write = |waiver: &str, leg: &str| {
+        let steps = format!(
+            "snapshot {{\n{waiver}alpha = get Alpha else 404 no-alpha\nbeta = get Beta else 404 no-beta\n}}\n\
+             require alpha.value < 9 and beta.value < 9 else 409 high\ntransact {{\n{leg}\
+             update Delta set value = 1, version = .version + 1 else 404 not-found\n}}\nreturn 204"
+        );
+        rooms(&format!("{calls}{}", contract("C-9", "POST /rooms/{roomId}/raise", &steps)))
+    };
+    let why = "waive unpinned \"an old value is as good\"\n";
+    let pinned = "check beta if unchanged else retry\n";
+    assert_eq!(told(&write("", "")), ["unpinned", "unpinned"]);
+    assert_eq!(told(&write(why, "")), ["unpinned"]);
+    assert_eq!(told(&write(why, pinned)), NONE);
 }
 
 /// A document of cars, each of which guards its fines.

@@ -5,9 +5,10 @@ use std::collections::BTreeSet;
 use latchkey_language::{Diagnostic, Rule, parse};
 use latchkey_model::check;
 use latchkey_tests::documents::DOCUMENTS;
+use latchkey_tests::fate::Found;
 use latchkey_tests::mutant::Operator;
 use latchkey_tests::soundness::draw;
-use latchkey_tests::{choice, examples, run};
+use latchkey_tests::{choice, examples, run, tables};
 
 #[test]
 fn there_are_mutants_of_every_kind_and_a_fifth_is_held_back() {
@@ -41,6 +42,25 @@ fn mutants_are_documents() {
     let shown: Vec<String> =
         none.map(|mutant| mutant.shown(DOCUMENTS[mutant.document].text)).collect();
     assert!(shown.is_empty(), "{shown:#?}");
+}
+
+// What `--write` wrote had to be cut and wrapped by hand.
+#[test]
+fn published_figures_have_no_lists_and_no_wide_lines() {
+    let found = || Found {
+        rules: latchkey_model::rules().collect(),
+        refused: true,
+        example: None,
+        raced: None,
+    };
+    let studied: Vec<tables::Studied> =
+        choice::mutants(1).into_iter().map(|mutant| (mutant, found())).collect();
+    let text = tables::mutants(&studied);
+    assert!(text.contains("`unpinned`"), "{text}");
+    assert!(!text.contains("Survivors") && !text.contains("Harmless"), "{text}");
+    let prose = text.lines().filter(|line| !line.starts_with('|'));
+    let wide: Vec<&str> = prose.filter(|line| line.chars().count() > 120).collect();
+    assert!(wide.is_empty(), "{wide:#?}");
 }
 
 /// A rule that told of an example which holds would make people mend what is right.

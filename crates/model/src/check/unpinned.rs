@@ -7,14 +7,15 @@
 //! transaction. What a query found, and how many items there are, is a fact about a range: a leg that only checks
 //! one of its items does not pin it. A test that an earlier write of the contract has made untrue counts for nothing.
 
-use latchkey_language::Span;
+use latchkey_language::{Rule, Span};
 
 use super::changes::Changes;
 use super::flow::{Aside, Group, groups};
 use super::truth::{Passed, each};
 use super::{Report, each_send, each_step};
 use crate::model::{
-    BindingId, By, Contract, EntityId, Expr, ExprKind, Kind, Leg, Model, Send, StepKind, Verb, What,
+    BindingId, By, Contract, EntityId, Expr, ExprKind, Kind, Leg, Model, Send, StepKind, Verb,
+    Waiver, What,
 };
 
 mod all_there;
@@ -121,8 +122,10 @@ pub(super) fn check(model: &Model, report: &mut Report) {
             // A fact that the contract itself has changed is not told again as one that others may change.
             let spent = spent::tell(model, contract, &group);
             loose.retain(|loose| !spent.iter().any(|(fact, _)| *fact == loose.fact));
-            let told = story::tell(model, contract, &group, &loose).into_iter();
-            for diagnostic in told.chain(spent.into_iter().map(|(_, diagnostic)| diagnostic)) {
+            for (binding, diagnostic) in story::tell(model, contract, &group, &loose) {
+                report.raise(diagnostic, waivers(contract, &group, binding));
+            }
+            for (_, diagnostic) in spent {
                 report.raise(diagnostic, &group.step.waivers);
             }
         }
@@ -132,6 +135,15 @@ pub(super) fn check(model: &Model, report: &mut Report) {
             }
         });
     }
+}
+
+/// The waivers for what a write takes from an item: those above the read of the item, which are for that read alone, or
+/// those above the write, which are for all.
+fn waivers<'a>(contract: &'a Contract, group: &Group<'a>, binding: BindingId) -> &'a [Waiver] {
+    let read = group.read_of(binding).and_then(|(_, read)| moments::step_of(contract, read));
+    let own = read.map(|step| &step.waivers[..]);
+    let covers = |waivers: &&[Waiver]| waivers.iter().any(|one| one.rule == Rule::Unpinned);
+    own.filter(covers).unwrap_or(&group.step.waivers)
 }
 
 /// What rests on facts.

@@ -158,8 +158,8 @@ impl<'a> Group<'a> {
         found.filter(known).filter(|_| template.pieces.len() == pieces.len())
     }
 
-    /// Whether two values have one text in a part of a key: they are equal, or the items that they are of were asked for
-    /// by equal ones.
+    /// Whether two values have one text in a part of a key: they are equal, or the items that they are of were asked
+    /// for by equal ones.
     pub(in crate::check) fn equal_as(
         &self,
         guards: &[Passed<'a>],

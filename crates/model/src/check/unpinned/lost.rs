@@ -184,8 +184,8 @@ impl<'a> Found<'a, '_> {
         )
     }
 
-    /// A write with a condition behind a read that found nothing, with another answer than the test of that read: another
-    /// call has made the item.
+    /// A write with a condition behind a read that found nothing, with another answer than the test of that read:
+    /// another call has made the item.
     fn taken(&self) -> Option<Diagnostic> {
         let leg: &Leg = self.placed.leg;
         let is_put = leg.put == Some(PutMode::IfAbsent);

@@ -474,7 +474,8 @@ fn contains(all: &[&Contract], one: &Contract) -> bool {
     all.iter().any(|other| std::ptr::eq(*other, one))
 }
 
-fn step_of<'a>(contract: &'a Contract, read: &Read) -> Option<&'a Step> {
+/// The step of a read.
+pub(super) fn step_of<'a>(contract: &'a Contract, read: &Read) -> Option<&'a Step> {
     first_of(contract, |step| match &step.kind {
         StepKind::Read(other) if std::ptr::eq(&**other, read) => Some(step),
         _ => None,

@@ -4,18 +4,18 @@ use latchkey_language::{Diagnostic, Rule, Span};
 
 use super::{Fact, Loose, entity_of};
 use crate::check::flow::{Group, Placed};
-use crate::model::{Contract, Entity, Model, Part, StepKind, Verb, What};
+use crate::model::{BindingId, Contract, Entity, Model, Part, StepKind, Verb, What};
 
 /// How many attributes a message names.
 const NAMED_MAX: usize = 3;
 
-/// One diagnostic for each item and kind of fact.
+/// One diagnostic for each item and kind of fact, with the binding of the item.
 pub(super) fn tell(
     model: &Model,
     contract: &Contract,
     group: &Group<'_>,
     loose: &[Loose<'_>],
-) -> Vec<Diagnostic> {
+) -> Vec<(BindingId, Diagnostic)> {
     let is_attribute = |other: &Loose<'_>| matches!(other.fact, Fact::Attribute(..));
     let mut told = Vec::new();
     for (at, first) in loose.iter().enumerate() {
@@ -32,7 +32,7 @@ pub(super) fn tell(
             Fact::Attribute(..) => loose.iter().filter(of_item).collect(),
             Fact::There(_) | Fact::NotThere(_) | Fact::Items(..) => vec![first],
         };
-        told.push(story(model, contract, group, first, &all));
+        told.push((binding, story(model, contract, group, first, &all)));
     }
     told
 }

@@ -48,8 +48,8 @@ impl<'a> Search<'a, '_> {
         })
     }
 
-    /// Whether the item of one of two facts was the same all the time between their reads: it was read on both sides, and
-    /// had the same counter.
+    /// Whether the item of one of two facts was the same all the time between their reads: it was read on both sides,
+    /// and had the same counter.
     pub(super) fn is_kept(
         &self,
         group: &Group<'a>,
@@ -62,8 +62,8 @@ impl<'a> Search<'a, '_> {
         })
     }
 
-    /// Whether two reads are of one item, and it did not change between them. A counter starts again with an item that is
-    /// made anew, so that there the time when the item was made is compared, too.
+    /// Whether two reads are of one item, and it did not change between them. A counter starts again with an item
+    /// that is made anew, so that there the time when the item was made is compared, too.
     fn is_same(&self, group: &Group<'a>, a: &'a Read, b: &'a Read) -> bool {
         let by_key = |read: &Read| matches!(read.what, What::Get(_));
         let (Some(one), Some(other)) = (a.binding, b.binding) else { return false };
@@ -97,8 +97,9 @@ impl<'a> Search<'a, '_> {
         })
     }
 
-    /// Drops the contracts that cannot have written the item that was found, as a test of it tells: all that the document
-    /// ever changes an attribute to is another word than the test has found, and the contract changes the attribute.
+    /// Drops the contracts that cannot have written the item that was found, as a test of it tells: all that the
+    /// document ever changes an attribute to is another word than the test has found, and the contract changes the
+    /// attribute.
     pub(super) fn drop_refuted(
         &self,
         contract: &Contract,

@@ -1,5 +1,5 @@
-//! Which calls come after which, whatever the order of all: one that goes by what another has written comes after it, and
-//! so does one that writes what another has gone by.
+//! Which calls come after which, whatever the order of all: one that goes by what another has written comes after it,
+//! and so does one that writes what another has gone by.
 
 use std::cell::RefCell;
 use std::collections::{HashMap, HashSet, VecDeque};
