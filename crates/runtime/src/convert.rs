@@ -413,7 +413,11 @@ contract V-01 "Get a visit" {
             );
         let system = System::read(&document).unwrap();
         let old = || {
-            let others = [("at", Value::from(AT)), ("visitId", Value::from("v1"))];
+            let others = [
+                ("at", Value::from(AT)),
+                ("visitId", Value::from("v1")),
+                ("doorId", Value::from("d1")),
+            ];
             visit("AT#2026-02-25T10:00:00.000Z#v1", &others)
         };
         let found: Vec<Matter> =
@@ -423,7 +427,8 @@ contract V-01 "Get a visit" {
         for (note, sorts) in [(None, "Bv1"), (Some("n"), "An")] {
             let mut old = old();
             note.into_iter().for_each(|note| drop(old.insert("note", Value::from(note))));
-            let new = system.convert(old).item;
+            let Converted { item: new, failures } = system.convert(old);
+            assert_eq!(failures, Vec::<String>::new());
             assert_eq!(new.get("sorts"), Some(&Value::from(sorts)));
             assert_eq!(new.get("ByDaySK"), Some(&Value::from(sorts)));
             assert!(system.findings(&new).is_empty());
