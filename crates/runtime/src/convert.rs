@@ -49,6 +49,11 @@ impl System {
         let Converted { item, failures } = converted;
         for attribute in &entity.attributes {
             if let Some(mut value) = stored.get(&attribute.name).cloned() {
+                // Other programs write this where there is nothing.
+                if value == Value::Null && attribute.optional {
+                    item.remove(&attribute.name);
+                    continue;
+                }
                 retime(&attribute.kind, &mut value, &attribute.name, failures);
                 item.insert(attribute.name.clone(), value);
             }
@@ -259,7 +264,7 @@ table Doors { type kind }
 entity Visit "VISIT" {
   PK = "DOOR#{doorId}"
   SK = "AT#{at}#{visitId}"
-  doorId id, visitId id, at time, endsAt time?, state OPEN | SHUT = OPEN, log list(0..3) of { at time }?
+  doorId id, visitId id, at time, endsAt time?, state OPEN | SHUT = OPEN, note text(9)?, log list(0..3) of { at time }?
   expires endsAt
   index ByDay { PK = "DAY#{at:day}" SK = "{at}#{doorId}" }
 }
@@ -304,6 +309,7 @@ contract V-01 "Get a visit" {
                 ("visitId", Value::from("v1")),
                 ("endsAt", Value::from("2026-02-25T10:00:00.5Z")),
                 ("log", Value::List(vec![logged])),
+                ("note", Value::Null),
                 ("colour", Value::from("2026-02-25T10:00:00Z")),
             ],
         );
@@ -395,7 +401,7 @@ contract V-01 "Get a visit" {
         let document = DOCUMENT
             .replace(
                 "log list",
-                "sorts text(200)? = coalesce(\"A{note}\", \"B{visitId}\"), note text(9)?, log list",
+                "sorts text(200)? = coalesce(\"A{note}\", \"B{visitId}\"), log list",
             )
             .replace("SK = \"{at}#{doorId}\"", "SK = \"{sorts}\"")
             .replace(
@@ -404,7 +410,11 @@ contract V-01 "Get a visit" {
             );
         let system = System::read(&document).unwrap();
         let old = || {
-            let others = [("at", Value::from(AT)), ("visitId", Value::from("v1"))];
+            let others = [
+                ("at", Value::from(AT)),
+                ("visitId", Value::from("v1")),
+                ("doorId", Value::from("d1")),
+            ];
             visit("AT#2026-02-25T10:00:00.000Z#v1", &others)
         };
         let found: Vec<Matter> =
@@ -414,7 +424,8 @@ contract V-01 "Get a visit" {
         for (note, sorts) in [(None, "Bv1"), (Some("n"), "An")] {
             let mut old = old();
             note.into_iter().for_each(|note| drop(old.insert("note", Value::from(note))));
-            let new = system.convert(old).item;
+            let Converted { item: new, failures } = system.convert(old);
+            assert_eq!(failures, Vec::<String>::new());
             assert_eq!(new.get("sorts"), Some(&Value::from(sorts)));
             assert_eq!(new.get("ByDaySK"), Some(&Value::from(sorts)));
             assert!(system.findings(&new).is_empty());

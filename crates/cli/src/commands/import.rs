@@ -71,7 +71,11 @@ fn warn(found: &Tally, system: &System, told: &TableChoice<'_>, arguments: &Impo
     if found.is_empty() {
         return;
     }
-    eprint!("warning: not all of these items are as the document says\n{}", found.told(system));
+    let lead = match found.is_bad() {
+        true => "warning: not all of these items are as the document says",
+        false => "items of other programs are among these",
+    };
+    eprint!("{lead}\n{}", found.told(system));
     if found.is_bad() && !arguments.convert {
         eprintln!("--convert instead of --as-is writes items as the document stores them");
     }

@@ -44,6 +44,7 @@ pub(super) fn check(model: &Model, report: &mut Report) {
             written.take_in(model, contract, &group);
         }
     }
+    written.take_in_kept(model);
     let compared = compared(&bodies);
     let read = read_attributes(model);
     for (id, entity) in model.entities.enumerate() {
@@ -86,6 +87,20 @@ impl<'a> Written<'a> {
                 let words = given.map(|given| words(group, &given.value, all));
                 let place = (sent.send.queue, field.name.as_str());
                 self.sent.entry(place).or_default().extend(words.into_iter().flatten());
+            }
+        }
+    }
+
+    /// Takes in what views keep: it comes from another program, with whatever word.
+    fn take_in_kept(&mut self, model: &'a Model) {
+        for view in model.entities.iter() {
+            let Some(source) = view.view_of else { continue };
+            for attribute in view.attributes.iter().filter(|attribute| attribute.kept) {
+                let place = (source, attribute.name.as_str());
+                self.set.insert(place);
+                if let Type::Enum(all) = &attribute.kind {
+                    self.words.entry(place).or_default().extend(all.iter().map(String::as_str));
+                }
             }
         }
     }

@@ -325,7 +325,10 @@ impl Expressions<'_> {
     fn parts(&mut self, value: &Expr) -> Planned<Vec<Code>> {
         let mut parts = Vec::new();
         value.walk(&mut |part| match &part.kind {
-            ExprKind::Input(_) | ExprKind::Attribute(..) | ExprKind::Member(..) => parts.push(part),
+            ExprKind::Input(_)
+            | ExprKind::Attribute(..)
+            | ExprKind::Stored(_)
+            | ExprKind::Member(..) => parts.push(part),
             _ => {}
         });
         parts.into_iter().map(|part| self.code(part)).collect()

@@ -39,15 +39,63 @@ fn lines_become_items_and_empty_lines_nothing() {
     assert_eq!(part.last, Some((Which::Main, Key::new("P", "2"))));
 }
 
-// Both were loaded, one over the other, and counted as two.
-#[test]
-fn two_keys_are_not_converted_to_one() {
+/// A document whose items have a time in their key.
+fn visits() -> Arc<System> {
     let document = "```contract\nsystem doors\ntable Doors { type kind }\nentity Visit \"VISIT\" {\n\
                     PK = \"DOOR#{doorId}\"\n SK = \"AT#{at}\"\n doorId id\n at time\n}\n\
                     contract V-01 \"Get a visit\" {\n GET /doors/{doorId}/visits/{at}\n allow true\n\
                     visit = get Visit else 404 not-found\n return visit\n\
                     consistency eventual\n expect 1 item\n rate 1/s\n}\n```\n";
-    let system = Arc::new(System::read(document).unwrap());
+    Arc::new(System::read(document).unwrap())
+}
+
+fn visit(at: &str) -> String {
+    let item = Item::from([("PK", "DOOR#a"), ("SK", &format!("AT#{at}")), ("kind", "VISIT")]);
+    line_of(&item) + "\n"
+}
+
+// The keys before the place where an import continues were forgotten.
+#[test]
+fn two_keys_are_not_converted_to_one_where_an_import_continues() {
+    let text = visit("2026-02-25T10:00:00Z") + &visit("2026-02-25T11:00:00+01:00");
+    let begun = || lines(&text).of(visits(), Loads::Fitting).converted(true);
+    let mut first = begun();
+    assert!(matches!(first.entry(&schema()), Ok(Some(Some(_)))));
+    let at = first.at;
+    let mut again = begun();
+    assert!(again.skip(at, &schema()).unwrap(), "it is the same input");
+    let (part, stop) = again.part(&schema());
+    assert_eq!(part.entries.len(), 0);
+    match stop {
+        Some(Stop::Bad { line: 2, message }) => {
+            assert!(message.starts_with("its key becomes that of line 1"), "{message}");
+        }
+        other => panic!("{other:?}"),
+    }
+    let changed = text.replace("10:00:00Z", "10:00:02Z");
+    let mut changed = lines(&changed).of(visits(), Loads::Fitting).converted(true);
+    assert!(!changed.skip(at, &schema()).unwrap(), "it has changed");
+}
+
+// Only that a time is not as it must be was told.
+#[test]
+fn a_line_that_cannot_be_converted_is_refused_with_the_reason() {
+    let item = Item::from([("PK", "DOOR#a"), ("SK", "AT#2026-02-25T10:00:00Z"), ("kind", "VISIT")]);
+    let mut item = item;
+    drop(item.insert("at", Value::from(1_772_013_600)));
+    let mut lines = lines(&line_of(&item)).of(visits(), Loads::Fitting).converted(true);
+    let (_, stop) = lines.part(&schema());
+    let Some(Stop::Bad { line: 1, message }) = stop else { panic!("{stop:?}") };
+    assert!(
+        message.contains("it was not converted: `at` is 1772013600, which could be seconds"),
+        "{message}"
+    );
+}
+
+// Both were loaded, one over the other, and counted as two.
+#[test]
+fn two_keys_are_not_converted_to_one() {
+    let system = visits();
     let loaded = |times: &[&str]| {
         let text: String = times
             .iter()
