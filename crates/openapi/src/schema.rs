@@ -10,6 +10,10 @@ use crate::pattern::pattern;
 /// The characters of an id.
 const ID_PATTERN: &str = "^[A-Za-z0-9._:@|-]{1,128}$";
 
+/// The ids that callers may give: none is `.` or `..`, which no URL can carry. The lengths are told beside it.
+const GIVEN_ID_PATTERN: &str =
+    r"^(?:\.{0,2}[A-Za-z0-9_:@|-][A-Za-z0-9._:@|-]*|\.{3}[A-Za-z0-9._:@|-]*)$";
+
 /// The first character of a ULID holds three bits.
 pub(crate) const ULID_PATTERN: &str = "^[0-7][0-9A-HJKMNP-TV-Z]{25}$";
 
@@ -47,7 +51,7 @@ fn of_values(kind: &Type, given: Option<Version>) -> Object {
         Type::Id => text()
             .with("minLength", 1i64)
             .with("maxLength", wide(ID_BYTES_MAX))
-            .with("pattern", ID_PATTERN),
+            .with("pattern", if given.is_some() { GIVEN_ID_PATTERN } else { ID_PATTERN }),
         Type::Ulid => text()
             .with("minLength", wide(ULID_BYTES))
             .with("maxLength", wide(ULID_BYTES))
