@@ -21,6 +21,7 @@ target="$(cargo metadata --locked --no-deps --format-version 1 | sed 's/.*"targe
 for measure in store http dynamodb participation; do "$target/debug/latchkey-bench" "$measure" --quick; done
 (cd editors/vscode && npm ci --silent && npm test --silent)
 tests/openapi/lint.sh "$target/debug/latchkey"
+tests/schemathesis/run.sh "$target/debug/latchkey"
 clients/test.sh "$target/debug/latchkey"
 tests/browser/test.sh "$target/debug/latchkey"
 cargo test --workspace --locked --doc
