@@ -33,8 +33,9 @@ as_caller() {
   local document="$1" name="$2" headers=()
   shift 2
   [ "$#" -eq 0 ] || headers=(-H "Authorization: Bearer $("$latchkey" token --data "$work/data" "$@" 2> /dev/null)")
-  # Who has no token, or a bad one, is refused whatever else is wrong.
-  local left_out="positive_data_acceptance"
+  # `checks.py` asks more exactly what is accepted. What is deleted may be there still, as an inactive location is.
+  local left_out="positive_data_acceptance,use_after_free"
+  # Who has no token is refused whatever else is wrong.
   [ "$#" -gt 0 ] || left_out+=",negative_data_rejection,missing_required_header,unsupported_method,ignored_auth"
   if ! "$python/bin/schemathesis" run "$url/openapi.json" \
     "${headers[@]}" --checks all --exclude-checks "$left_out" --max-examples "$cases" --seed "$seed" \
