@@ -29,12 +29,14 @@ const ADDED: [&str; 2] = ["content-length", "date"];
 const LOGGING: &str = "latchkey";
 const QUIET: &str = "latchkey, LATCHKEY_LOG=warn";
 const RS256: &str = "latchkey, RS256 tokens";
+const LIMITED: &str = "latchkey, limited callers";
 
 /// What a get is to reach of the bare handler's throughput.
 const AIM: f64 = 0.5;
 
-/// What a get with a token of an identity provider is to reach of one with a token of ours. Both are remembered.
-const SIGNED_AIM: f64 = 0.95;
+/// What a get is to reach of a plain one if its token is one of an identity provider, which is remembered, or if the
+/// calls of its caller are counted.
+const EXTRA_AIM: f64 = 0.95;
 
 /// How much is compared.
 pub(crate) struct Extent {
@@ -47,12 +49,13 @@ pub(crate) struct Extent {
 }
 
 /// Everything that is measured: the service with and without its log of requests, and with tokens of an identity
-/// provider; and the two it stands next to.
+/// provider, and with a limit on callers that none of them reaches; and the two it stands next to.
 struct Sides {
     lockers: Lockers,
     logging: Service,
     quiet: Service,
     rs256: Service,
+    limited: Service,
     bare: Server,
     direct: Arc<Direct>,
     /// The bytes of the body of every get.
@@ -80,8 +83,9 @@ struct Cell {
     peer: Vec<Run>,
     logging: Vec<Run>,
     quiet: Vec<Run>,
-    /// For a get alone: what a token costs does not depend on the request.
+    /// For a get alone: what a token and a limit cost does not depend on the request.
     rs256: Vec<Run>,
+    limited: Vec<Run>,
 }
 
 /// What one run came to.
@@ -129,16 +133,19 @@ pub(crate) fn compare(directory: &Path, extent: &Extent) -> Result<()> {
         let reached = reached.fold(f64::INFINITY, f64::min);
         let verdict = if reached >= AIM { "reached" } else { "missed" };
         println!("A get is at {} of the bare handler; {AIM} is {verdict}.", ratio(reached));
-        let signed = gets.iter().flat_map(|cell| {
-            let pairs = cell.rs256.iter().zip(&cell.logging);
-            pairs.map(|(signed, logging)| signed.rate / logging.rate)
-        });
-        let signed = median(signed.collect());
-        let verdict = if signed >= SIGNED_AIM { "reached" } else { "missed" };
-        let signed = ratio(signed);
-        println!(
-            "With remembered RS256 tokens it is at {signed} of that; {SIGNED_AIM} is {verdict}."
-        );
+        let extras: [(&str, fn(&Cell) -> &[Run]); 2] = [
+            ("With remembered RS256 tokens", |cell| &cell.rs256),
+            ("With a limit on callers", |cell| &cell.limited),
+        ];
+        for (name, runs) in extras {
+            let extra = gets.iter().flat_map(|cell| {
+                let pairs = runs(cell).iter().zip(&cell.logging);
+                pairs.map(|(extra, logging)| extra.rate / logging.rate)
+            });
+            let extra = median(extra.collect());
+            let verdict = if extra >= EXTRA_AIM { "reached" } else { "missed" };
+            println!("{name} it is at {} of that; {EXTRA_AIM} is {verdict}.", ratio(extra));
+        }
     }
     Ok(())
 }
@@ -148,12 +155,15 @@ impl Sides {
         progress(&format!("registering {} lockers", count(lockers.total())));
         let filled = directory.join("filled");
         runtime.block_on(lockers::load(&filled, lockers))?;
-        let start = |name: &str, log, signing| {
-            Service::start(&filled, directory.join(name), log, signing, lockers)
+        let start = |name: &str, log, signing, flags: &[&str]| {
+            let directory = copy(&filled, directory.join(name))?;
+            Service::start(&directory, log, signing, flags, lockers)
         };
-        let logging = start("logging", Log::Requests, Signing::Hs256)?;
-        let quiet = start("quiet", Log::Warnings, Signing::Hs256)?;
-        let rs256 = start("rs256", Log::Requests, Signing::Rs256)?;
+        let logging = start("logging", Log::Requests, Signing::Hs256, &[])?;
+        let quiet = start("quiet", Log::Warnings, Signing::Hs256, &[])?;
+        let rs256 = start("rs256", Log::Requests, Signing::Rs256, &[])?;
+        let limit = ["--limit-per-caller", "1000000/s"];
+        let limited = start("limited", Log::Requests, Signing::Hs256, &limit)?;
         let direct = copy(&filled, directory.join("direct"))?;
         let direct = Arc::new(Direct::open(&direct, Versions::new(lockers))?);
 
@@ -176,7 +186,7 @@ impl Sides {
             return Err(format!("the answers differ: {ours:?}, {theirs:?}").into());
         }
         let body_bytes = ours.body.len();
-        Ok(Sides { lockers, logging, quiet, rs256, bare, direct, body_bytes })
+        Ok(Sides { lockers, logging, quiet, rs256, limited, bare, direct, body_bytes })
     }
 }
 
@@ -207,13 +217,13 @@ pub(crate) fn copy(from: &Path, to: PathBuf) -> Result<PathBuf> {
 
 impl Service {
     fn start(
-        filled: &Path,
-        directory: PathBuf,
+        directory: &Path,
         log: Log,
         signing: Signing,
+        flags: &[&str],
         lockers: Lockers,
     ) -> Result<Service> {
-        let server = Server::latchkey(&copy(filled, directory)?, log, signing)?;
+        let server = Server::latchkey(directory, log, signing, flags)?;
         Ok(Service { server, versions: Arc::new(Versions::new(lockers)), signing })
     }
 }
@@ -229,8 +239,9 @@ impl Request {
 
 impl Cell {
     fn new(request: Request, clients: u64) -> Cell {
-        let (peer, logging, quiet, rs256) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
-        Cell { request, clients, peer, logging, quiet, rs256 }
+        let none = Vec::new;
+        let (peer, logging, quiet, rs256, limited) = (none(), none(), none(), none(), none());
+        Cell { request, clients, peer, logging, quiet, rs256, limited }
     }
 
     /// Runs every side once, back to back; which goes first changes from round to round.
@@ -242,7 +253,7 @@ impl Cell {
         round: u32,
     ) -> Result<()> {
         let turns = match self.request {
-            Request::Get => 4,
+            Request::Get => 5,
             Request::Change => 3,
         };
         for turn in 0..turns {
@@ -251,7 +262,8 @@ impl Cell {
                 0 => self.peer.push(self.run_peer(runtime, sides, time, round)?),
                 1 => self.logging.push(run(&sides.logging)?),
                 2 => self.quiet.push(run(&sides.quiet)?),
-                _ => self.rs256.push(run(&sides.rs256)?),
+                3 => self.rs256.push(run(&sides.rs256)?),
+                _ => self.limited.push(run(&sides.limited)?),
             }
         }
         Ok(())
@@ -301,6 +313,7 @@ impl Cell {
             (LOGGING, &self.logging),
             (QUIET, &self.quiet),
             (RS256, &self.rs256),
+            (LIMITED, &self.limited),
         ];
         sides.into_iter().filter(|(_, runs)| !runs.is_empty())
     }
@@ -357,7 +370,8 @@ fn table(cells: &[&Cell]) -> Table {
 
 /// The ratios of every round.
 fn rounds(cells: &[Cell]) -> Table {
-    let mut table = Table::new(["ratios, round by round", "connections", LOGGING, QUIET, RS256]);
+    let mut table =
+        Table::new(["ratios, round by round", "connections", LOGGING, QUIET, RS256, LIMITED]);
     for cell in cells {
         let ratios = |runs| {
             let ratios: Vec<_> = cell.ratios(runs).into_iter().map(ratio).collect();
@@ -369,6 +383,7 @@ fn rounds(cells: &[Cell]) -> Table {
             ratios(&cell.logging),
             ratios(&cell.quiet),
             ratios(&cell.rs256),
+            ratios(&cell.limited),
         ]);
     }
     table

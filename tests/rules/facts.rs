@@ -11,7 +11,7 @@ fn told(facts: &str) -> Vec<(String, String, Vec<String>)> {
          GET /doors/{{doorId}}\nallow true\ndoor = get Door strong else 404 not-found\nreturn door\n\
          consistency strong\nexpect 1 item\nrate 1/s\n}}\n```\n"
     );
-    let at = |span: latchkey_language::Span| text[span.start..span.end].to_owned();
+    let at = |span: latchkey_language::Span| text.get(span.start..span.end).unwrap().to_owned();
     let found = check(&text).diagnostics.into_iter();
     found
         .map(|one| {

@@ -28,7 +28,10 @@ fn calls_are_whole_numbers_in_a_time() {
     }
     for wrong in ["0", "1.5", "1000001", "99999999999999999999"] {
         let message = format!("type: `{wrong}` is not a number of calls");
-        assert_eq!(said(TRAP, ROUTE, &format!("limit {wrong}/s per caller")), [message.clone()]);
+        assert_eq!(
+            said(TRAP, ROUTE, &format!("limit {wrong}/s per caller")),
+            std::slice::from_ref(&message)
+        );
         assert_eq!(said(TRAP, ROUTE, &format!("limit 1/s per caller burst {wrong}")), [message]);
     }
     let unit = "name: there is no unit of time `w`";

@@ -57,9 +57,14 @@ pub(crate) fn latchkey() -> Result<Command> {
 
 impl Server {
     /// `latchkey serve`, on the store in a directory; its log is a file there.
-    pub(crate) fn latchkey(directory: &Path, log: Log, signing: Signing) -> Result<Server> {
+    pub(crate) fn latchkey(
+        directory: &Path,
+        log: Log,
+        signing: Signing,
+        flags: &[&str],
+    ) -> Result<Server> {
         let mut command = latchkey()?;
-        command.args(["serve", DOCUMENT]);
+        command.args(["serve", DOCUMENT]).args(flags);
         match log {
             Log::Requests => command.env_remove("LATCHKEY_LOG"),
             Log::Warnings => command.env("LATCHKEY_LOG", "warn"),

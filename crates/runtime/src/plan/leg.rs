@@ -208,17 +208,7 @@ impl Leg {
             let mut all = key_values.iter().chain(&values).chain(&adds);
             all.any(|assign| assign.attribute == *name)
         };
-        let of = match leg.of.filter(|_| leg.verb == Verb::Put) {
-            Some(source) => {
-                let theirs = expressions.item_entity(source)?;
-                let mine = entity.attributes.iter().map(|attribute| &attribute.name);
-                let mine = mine.filter(|name| !given(name));
-                let mine = mine.filter(|name| entity.counter.as_ref() != Some(*name));
-                let mine = mine.filter(|name| theirs.attribute(name).is_some());
-                Some((source, mine.cloned().collect()))
-            }
-            None => None,
-        };
+        let of = copied(expressions, entity, leg, &given)?;
         let defaults = match leg.verb {
             Verb::Put | Verb::Upsert => {
                 let open = entity.defaults.iter().filter(|(name, _)| !given(name));
@@ -262,6 +252,21 @@ impl Leg {
             failure,
         })
     }
+}
+
+/// The item that a put takes attributes from, and which: those that both have and nothing else gives.
+fn copied(
+    expressions: &Expressions<'_>,
+    entity: &Entity,
+    leg: &model::Leg,
+    given: &dyn Fn(&Text) -> bool,
+) -> Planned<Option<(BindingId, Vec<Text>)>> {
+    let Some(source) = leg.of.filter(|_| leg.verb == Verb::Put) else { return Ok(None) };
+    let theirs = expressions.item_entity(source)?;
+    let mine = entity.attributes.iter().map(|attribute| &attribute.name);
+    let mine = mine.filter(|name| !given(name) && entity.counter.as_ref() != Some(*name));
+    let mine = mine.filter(|name| theirs.attribute(name).is_some());
+    Ok(Some((source, mine.cloned().collect())))
 }
 
 impl Key {

@@ -2,8 +2,8 @@
 
 use latchkey_model::model::{BindingId, Verb};
 use latchkey_table::{
-    Action, Capacity, Condition, Consistency, Error, Get, Got, Invalid, Item, Leg, Returning, Text,
-    Transact, Transacted, Update, Wrote, holds,
+    Action, Capacity, Condition, Consistency, Error, Get, Got, Invalid, Item, Key, Leg, Returning,
+    Text, Transact, Transacted, Update, Wrote, holds,
 };
 use latchkey_value::limits::LEGS_MAX;
 
@@ -43,6 +43,25 @@ pub(super) struct FilledLeg<'a> {
     pub(super) element: Option<(BindingId, Element)>,
     /// If it might erase what only a view has: what it asks so that it does not.
     pub(super) spares: Option<Condition>,
+}
+
+/// Where a leg that was handed in comes from, for what its refusal means.
+struct Origin<'a> {
+    plan: Option<&'a plan::Leg>,
+    asked: Option<Condition>,
+    element: Option<(BindingId, Element)>,
+    /// What it asks so that it does not erase what only a view has, and the key of the view.
+    spares: Option<(Key, Condition)>,
+}
+
+impl<'a> FilledLeg<'a> {
+    /// The leg, which is handed in, and the rest, which stays.
+    fn apart(self) -> Result<(Leg, Origin<'a>), Bug> {
+        let FilledLeg { leg, plan, asked, element, spares } = self;
+        let spares = spares.map(|spares| Ok((leg.key()?, spares))).transpose();
+        let spares = spares.map_err(|_: Invalid| Bug::new("a write has no key"))?;
+        Ok((leg, Origin { plan, asked, element, spares }))
+    }
 }
 
 impl<'a> Session<'a> {
@@ -272,11 +291,10 @@ impl<'a> Session<'a> {
             return Err(Ended::Early);
         }
         let mut origins = Vec::with_capacity(sent.filled.len());
-        for FilledLeg { leg, plan, asked, element, spares } in sent.filled {
-            let spares = spares.map(|spares| Ok((leg.key()?, spares))).transpose();
-            let spares = spares.map_err(|_: Invalid| Bug::new("a write has no key"))?;
+        for filled in sent.filled {
+            let (leg, origin) = filled.apart()?;
             legs.push(leg);
-            origins.push((plan, asked, element, spares));
+            origins.push(origin);
         }
         let transact = Transact { legs };
         let (sent_at, done) = match transact.legs.is_empty() {
@@ -300,15 +318,10 @@ impl<'a> Session<'a> {
                 let leg = failed.leg.checked_sub(offset);
                 let item = failed.item.as_ref();
                 let origin = leg.and_then(|leg| origins.get(leg));
-                let element = origin.and_then(|(_, _, element, _)| element.as_ref());
+                let element = origin.and_then(|origin| origin.element.as_ref());
                 element.into_iter().for_each(|(name, one)| one.bind(*name, &mut self.frame));
                 // Legs see what those before them would have left, until that is taken back.
-                let breach = match origin {
-                    Some((Some(plan), asked, ..)) if leaves_bounds(asked.as_ref(), item) => {
-                        Some(self.out_of_bounds(plan, item))
-                    }
-                    _ => None,
-                };
+                let breach = origin.and_then(|origin| self.breach(origin, item));
                 for (binding, before) in sent.before.into_iter().rev() {
                     self.frame.bind(binding, before);
                 }
@@ -325,19 +338,35 @@ impl<'a> Session<'a> {
                 if sent.pinned.is_some_and(|asked| holds(&asked, item)) {
                     return Err(Ended::Again);
                 }
-                if let Some((Some(plan), _, _, Some((key, spares)))) = origin
+                if let Some(Origin { plan: Some(plan), spares: Some((key, spares)), .. }) = origin
                     && self.would_erase(plan, key, spares, failed.item.clone()).await?
                 {
                     return Err(Ended::Again);
                 }
-                match (breach, origin) {
-                    (Some(breach), _) => Err(breach),
-                    (None, Some((Some(plan), ..))) => self.leg_failed(plan, item),
-                    (None, Some((None, ..))) => Err(Bug::new("the store refused a message").into()),
-                    (None, None) => Err(Bug::new("a leg failed that was not sent").into()),
-                }
+                self.leg_refused(breach, origin, item)
             }
             Err(error) => Err(self.refused(&error)),
+        }
+    }
+
+    /// The answer to a leg that was refused for declared bounds alone.
+    fn breach(&self, origin: &Origin<'a>, item: Option<&Item>) -> Option<Ended> {
+        let plan = origin.plan.filter(|_| leaves_bounds(origin.asked.as_ref(), item))?;
+        Some(self.out_of_bounds(plan, item))
+    }
+
+    /// What a refused leg leads to: a breach of bounds is told, and a statement has its own answer.
+    fn leg_refused(
+        &mut self,
+        breach: Option<Ended>,
+        origin: Option<&Origin<'a>>,
+        item: Option<&Item>,
+    ) -> Result<usize, Ended> {
+        match (breach, origin.map(|origin| origin.plan)) {
+            (Some(breach), _) => Err(breach),
+            (None, Some(Some(plan))) => self.leg_failed(plan, item),
+            (None, Some(None)) => Err(Bug::new("the store refused a message").into()),
+            (None, None) => Err(Bug::new("a leg failed that was not sent").into()),
         }
     }
 

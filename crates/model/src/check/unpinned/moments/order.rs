@@ -23,14 +23,16 @@ struct Body<'a> {
 }
 
 /// What a contract may do with items of an entity.
-#[derive(Clone, Copy, Default)]
+#[derive(Clone, Copy, Default, PartialEq, Eq, Hash)]
 struct Acts {
     /// Goes by an item that is there.
     sees: bool,
     /// Goes by one that is not there.
     misses: bool,
-    /// Makes one where none is.
+    /// Makes one where none is, and perhaps was.
     makes: bool,
+    /// Makes one where none ever was.
+    begins: bool,
     /// Writes one that may be there, and leaves one.
     changes: bool,
     removes: bool,
@@ -48,7 +50,7 @@ type Reached = HashMap<usize, usize>;
 
 impl Body<'_> {
     fn writes(&self) -> bool {
-        self.acts.values().any(|acts| acts.makes || acts.changes || acts.removes)
+        self.acts.values().any(|acts| acts.makes || acts.begins || acts.changes || acts.removes)
     }
 }
 
@@ -58,7 +60,11 @@ impl Acts {
         self.misses |= !needs(read);
     }
 
-    fn write(&mut self, leg: &Leg) {
+    fn write(&mut self, leg: &Leg, first: bool) {
+        if first {
+            self.begins = true;
+            return;
+        }
         let makes = leg.put == Some(PutMode::IfAbsent);
         self.sees |= !makes;
         self.misses |= matches!(leg.verb, Verb::Put | Verb::Upsert | Verb::Delete);
@@ -69,11 +75,11 @@ impl Acts {
 
     /// Whether another comes after it, by one item.
     fn comes_before(self, other: Acts) -> bool {
-        let leaves = self.makes || self.changes;
+        let leaves = self.makes || self.begins || self.changes;
         (leaves && other.sees)
             || (self.removes && (other.misses || other.makes))
             || (self.sees && (other.changes || other.removes))
-            || (self.misses && (other.makes || other.changes))
+            || (self.misses && (other.makes || other.begins || other.changes))
     }
 }
 
@@ -91,7 +97,10 @@ impl<'a> Order<'a> {
                 StepKind::Read(read) => {
                     read.entities().for_each(|entity| acts.entry(entity).or_default().read(read));
                 }
-                StepKind::Write(leg) => acts.entry(leg.entity).or_default().write(leg),
+                StepKind::Write(leg) => {
+                    let first = model.first_puts.contains_key(&leg.span);
+                    acts.entry(leg.entity).or_default().write(leg, first);
+                }
                 _ => {}
             });
             for entity in acts.keys() {
@@ -140,15 +149,14 @@ impl<'a> Order<'a> {
         let mut reached = Reached::new();
         let mut open = VecDeque::from([start.place]);
         // What was asked once is not asked again: of one entity, the same acts have the same that come after.
-        let mut asked: HashSet<(EntityId, [bool; 5])> = HashSet::new();
+        let mut asked: HashSet<(EntityId, Acts)> = HashSet::new();
         while let Some((place, body)) =
             open.pop_front().and_then(|place| Some((place, self.bodies.get(place)?)))
         {
             let is_start = place == start.place;
             let mut next = Vec::new();
             for (entity, acts) in &body.acts {
-                let Acts { sees, misses, makes, changes, removes } = *acts;
-                if !is_start && !asked.insert((*entity, [sees, misses, makes, changes, removes])) {
+                if !is_start && !asked.insert((*entity, *acts)) {
                     continue;
                 }
                 let all = self.around.get(entity).into_iter().flatten().copied();
