@@ -24,24 +24,6 @@ fn every_mutant_fares_as_expected() {
     assert!(surprises.is_empty(), "{}", surprises.join("\n"));
 }
 
-/// Mistakes that no example can tell, for no example runs two calls at once.
-#[test]
-#[ignore = "minutes without optimisation: cargo nextest run --release --run-ignored only --test mutants"]
-fn what_no_example_can_tell_is_found_by_the_race_search() {
-    let mut searched = 0;
-    for mutant in mutants().unwrap() {
-        let Expected::Unseen(_) = mutant.expected else { continue };
-        let options = latchkey_race::Options {
-            contracts: vec![mutant.within.to_owned()],
-            ..latchkey_race::Options::default()
-        };
-        let report = latchkey_race::search(&mutant.document().unwrap(), &options, &|_| {}).unwrap();
-        assert!(!report.losses.is_empty(), "{} {}: {report:?}", mutant.id, mutant.mistake);
-        searched += 1;
-    }
-    assert!(searched > 0);
-}
-
 #[test]
 fn the_examples_are_as_they_say_and_leave_no_failure_out() {
     original_holds().unwrap();

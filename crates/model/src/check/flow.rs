@@ -2,8 +2,11 @@
 
 mod alike;
 mod given;
+mod way;
 
 use std::rc::Rc;
+
+pub(super) use way::{Aside, Branch, Reading, Way};
 
 use super::each_step;
 use super::truth::{Lets, Passed, each, plain};
@@ -12,59 +15,6 @@ use crate::model::{
     BindingId, Contract, Each, EntityId, Expr, ExprKind, FailureKind, Leg, Model, OnFailure, Read,
     Send, Step, StepKind, What,
 };
-use latchkey_language::Span;
-
-/// What has happened on the way to a place of a contract.
-#[derive(Clone, Default)]
-pub(super) struct Way<'a> {
-    /// What every `allow` asked.
-    pub(super) allows: Vec<&'a Expr>,
-    /// The tests of rights: what every `allow` asked, and every `require … else 403`.
-    pub(super) rights: Vec<&'a Expr>,
-    /// The tests, and how they came out.
-    pub(super) tests: Vec<Passed<'a>>,
-    /// The reads, in order, each with how many of the writes came before it.
-    pub(super) reads: Vec<(&'a Read, usize)>,
-    /// The reads, in order, and those that may have happened within a `when`.
-    pub(super) readings: Vec<Reading<'a>>,
-    /// The bindings of reads that answer when nothing is found, whether something was, and where that is said.
-    pub(super) found: Vec<(BindingId, bool, Span)>,
-    /// The writes that may have happened.
-    pub(super) written: Vec<&'a Leg>,
-    /// How many commits are sure to have happened.
-    pub(super) commits: usize,
-    /// What may have happened within a `when` that does not end the call.
-    pub(super) asides: Vec<Aside<'a>>,
-    /// The blocks of each `when` that lead back to here: what has happened if its test came out so.
-    pub(super) branches: Vec<Rc<Branch<'a>>>,
-}
-
-/// A read that has happened, or may have.
-#[derive(Clone, Copy)]
-pub(super) struct Reading<'a> {
-    pub(super) read: &'a Read,
-    /// How many commits are sure to have come before it; nothing, if one is sure to have come after it.
-    commits: Option<usize>,
-}
-
-/// Tests that were passed within a `when` that does not end the call, if its block was entered.
-#[derive(Clone)]
-pub(super) struct Aside<'a> {
-    /// The tests of the `when`, and of those around it.
-    pub(super) when: Vec<Passed<'a>>,
-    /// The tests within it.
-    pub(super) tests: Vec<Passed<'a>>,
-    /// The bindings of reads within it, as those of the way.
-    pub(super) found: Vec<(BindingId, bool, Span)>,
-}
-
-/// A block of a `when`, at its end.
-pub(super) struct Branch<'a> {
-    /// The test of the `when`, and how it came out.
-    pub(super) test: Passed<'a>,
-    /// The way through the block to its end, without the branches before it.
-    pub(super) way: Way<'a>,
-}
 
 /// Writes that happen together, and the way to them.
 pub(super) struct Group<'a> {
@@ -374,50 +324,6 @@ impl<'a> Walk<'a> {
                     }
                 });
             }
-        }
-    }
-}
-
-impl<'a> Way<'a> {
-    fn pass(&mut self, test: &'a Expr, truth: bool) {
-        let after = self.written.len();
-        self.tests.push(Passed { after, ..Passed::new(test, truth) });
-    }
-
-    /// Takes in what may have happened in the blocks of a `when` that go on, each with its test.
-    fn take_in(&mut self, blocks: Vec<(Way<'a>, Passed<'a>)>) {
-        let (reads, asides) = (self.readings.len(), self.asides.len());
-        let (tests, found) = (self.tests.len() + 1, self.found.len());
-        let commits = blocks.iter().map(|(inner, _)| inner.commits).min();
-        for (inner, when) in blocks {
-            let last = inner.commits;
-            self.readings.extend(inner.readings.into_iter().skip(reads).map(|reading| Reading {
-                commits: reading.commits.filter(|commits| *commits >= last),
-                ..reading
-            }));
-            let own = Aside {
-                when: vec![when],
-                tests: inner.tests.into_iter().skip(tests).collect(),
-                found: inner.found.into_iter().skip(found).collect(),
-            };
-            let is_own = !own.tests.is_empty() || !own.found.is_empty();
-            self.asides.extend(Some(own).filter(|_| is_own));
-            for mut deeper in inner.asides.into_iter().skip(asides) {
-                deeper.when.insert(0, when);
-                self.asides.push(deeper);
-            }
-        }
-        self.commits = commits.unwrap_or(self.commits);
-    }
-
-    /// Whether no commit is sure to have come since a read.
-    pub(super) fn is_of_unit(&self, reading: &Reading<'_>) -> bool {
-        reading.commits.is_some_and(|commits| commits >= self.commits)
-    }
-
-    fn find(&mut self, read: &Read, found: bool) {
-        if let (Some(binding), Some(failure)) = (read.binding, &read.failure) {
-            self.found.push((binding, found, failure.span));
         }
     }
 }
