@@ -88,6 +88,9 @@ struct Cell {
     limited: Vec<Run>,
 }
 
+/// The runs of one side.
+type RunsOf = fn(&Cell) -> &[Run];
+
 /// What one run came to.
 #[derive(Debug)]
 struct Run {
@@ -133,7 +136,7 @@ pub(crate) fn compare(directory: &Path, extent: &Extent) -> Result<()> {
         let reached = reached.fold(f64::INFINITY, f64::min);
         let verdict = if reached >= AIM { "reached" } else { "missed" };
         println!("A get is at {} of the bare handler; {AIM} is {verdict}.", ratio(reached));
-        let extras: [(&str, fn(&Cell) -> &[Run]); 2] = [
+        let extras: [(&str, RunsOf); 2] = [
             ("With remembered RS256 tokens", |cell| &cell.rs256),
             ("With a limit on callers", |cell| &cell.limited),
         ];
