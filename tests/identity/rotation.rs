@@ -96,6 +96,34 @@ fn a_server_starts_without_its_provider_and_says_so() {
     world.logs("those that are known are honoured");
 }
 
+// A set without a usable key was as good as any: the server said that it was ready and answered everyone 401.
+#[test]
+fn a_provider_without_keys_leaves_the_server_unready() {
+    let signer = Signer::rsa("k", "one");
+    for keys in [vec![], vec![signer.jwk_with(json!({"use": "enc"}))]] {
+        let provider = Provider::start(&[]);
+        provider.publish_keys(&keys);
+        let world = World::trusting(&provider, &[]);
+        let reply = world.client().get("/ready");
+        let told = "the identity provider has no key that can verify a token\n";
+        assert_eq!((reply.status, reply.text.as_str()), (503, told));
+    }
+}
+
+// A token that no key would make valid waited for keys that it names, and took a place from those that may be.
+#[test]
+fn a_token_that_is_over_or_for_others_waits_for_no_key() {
+    let signer = Signer::rsa("k", "one");
+    let provider = Provider::start(&[&signer]);
+    let world = World::trusting(&provider, &[]);
+    let before = provider.times();
+    let unknown = Signer::ed25519("unknown");
+    for changes in [json!({"exp": 1}), json!({"iss": "evil"}), json!({"aud": "others"})] {
+        world.doubts(&unknown.token(&with(&provider, changes)));
+    }
+    assert_eq!(provider.times(), before, "keys were asked for");
+}
+
 #[test]
 fn a_slow_or_wrong_provider_does_not_hold_up_the_start() {
     let signer = Signer::p256("k");

@@ -6,7 +6,6 @@
 mod buckets;
 
 use std::fmt::Write;
-use std::hash::Hash;
 use std::net::IpAddr;
 use std::time::Instant;
 
@@ -15,7 +14,7 @@ use hyper::header::{HeaderName, HeaderValue};
 use latchkey_runtime::model::{CallLimit, Whose};
 use latchkey_runtime::{Caller, Problem};
 
-use self::buckets::{Buckets, Verdict};
+use self::buckets::{Bucket, Buckets, Verdict};
 use crate::bug::bug;
 
 /// What the limits are, and what is left of them, as the IETF's draft 11 on RateLimit headers has them.
@@ -82,8 +81,16 @@ impl Policy {
         Policy { name: id.to_owned(), limit, call_ns, told }
     }
 
-    fn left(&self, left: u64, full_in_ns: u64) -> Option<Left> {
-        let text = format!("{};r={left};t={}", Quoted(&self.name), seconds(full_in_ns));
+    /// How long it takes to fill the bucket.
+    fn depth_ns(&self) -> u64 {
+        self.call_ns.saturating_mul(u64::from(self.limit.burst))
+    }
+
+    /// What is left of a bucket that is full again after a time.
+    fn left(&self, owed_ns: u64) -> Option<Left> {
+        let calls = owed_ns.div_ceil(self.call_ns.max(1));
+        let left = u64::from(self.limit.burst).saturating_sub(calls);
+        let text = format!("{};r={left};t={}", Quoted(&self.name), seconds(owed_ns));
         match HeaderValue::try_from(&text) {
             Ok(left) => Some(Left { policy: self.told.clone(), left }),
             Err(_) => {
@@ -115,41 +122,52 @@ impl CallLimits {
         CallLimits { all, proxies, buckets: Buckets::new() }
     }
 
-    /// Takes a call from the buckets of the caller, or refuses it. Says what is left, also if it refuses.
+    /// Takes a call from the buckets of the caller, or refuses it. A call that one bucket refuses is given back to the
+    /// others, and told the longest wait. Says what is left, also if it refuses.
     pub(crate) fn take(
         &self,
         contract: Option<&Policy>,
         asking: Asking<'_>,
         left: &mut Vec<Left>,
     ) -> Result<(), Problem> {
-        for policy in self.all.iter().chain(contract) {
-            // Without a token the calls of an address are counted, also where a limit is for callers.
-            let by_caller = policy.limit.whose == Whose::Caller && !asking.caller.id.is_empty();
-            let verdict = match by_caller {
-                true => self.count(policy, ("caller", asking.caller.id.as_str()), asking.now),
-                false => {
-                    let address = network(address(asking.headers, asking.peer, self.proxies));
-                    self.count(policy, ("address", address), asking.now)
-                }
-            };
-            match verdict {
-                Verdict::Taken { owed_ns } => {
-                    let calls = owed_ns.div_ceil(policy.call_ns.max(1));
-                    let rest = u64::from(policy.limit.burst).saturating_sub(calls);
-                    left.extend(policy.left(rest, owed_ns));
-                }
+        let policies = || self.all.iter().chain(contract);
+        let (mut taken, mut longest) = (Vec::new(), None);
+        for policy in policies() {
+            let bucket = self.bucket(policy, asking);
+            match self.buckets.take(bucket, policy.call_ns, policy.depth_ns(), asking.now) {
+                Verdict::Taken { owed_ns } => taken.push((policy, bucket, owed_ns)),
                 Verdict::Empty { owed_ns, wait_ns } => {
-                    left.extend(policy.left(0, owed_ns));
-                    return Err(policy.refusal(wait_ns));
+                    left.extend(policy.left(owed_ns));
+                    if longest.is_none_or(|(_, longest)| wait_ns > longest) {
+                        longest = Some((policy, wait_ns));
+                    }
                 }
             }
         }
-        Ok(())
+        for (policy, bucket, owed_ns) in taken {
+            let kept = match longest {
+                None => owed_ns,
+                Some(_) => {
+                    self.buckets.give_back(bucket, policy.call_ns);
+                    owed_ns.saturating_sub(policy.call_ns)
+                }
+            };
+            left.extend(policy.left(kept));
+        }
+        longest.map_or(Ok(()), |(policy, wait_ns)| Err(policy.refusal(wait_ns)))
     }
 
-    fn count(&self, policy: &Policy, whose: impl Hash, now: Instant) -> Verdict {
-        let depth_ns = policy.call_ns.saturating_mul(u64::from(policy.limit.burst));
-        self.buckets.take(&(policy.name.as_str(), whose), policy.call_ns, depth_ns, now)
+    /// The bucket of a limit that a call is taken from.
+    fn bucket(&self, policy: &Policy, asking: Asking<'_>) -> Bucket {
+        let name = policy.name.as_str();
+        // Without a token the calls of an address are counted, also where a limit is for callers.
+        match policy.limit.whose == Whose::Caller && !asking.caller.id.is_empty() {
+            true => self.buckets.of(&(name, "caller", asking.caller.id.as_str())),
+            false => {
+                let address = network(address(asking.headers, asking.peer, self.proxies));
+                self.buckets.of(&(name, "address", address))
+            }
+        }
     }
 }
 

@@ -5,8 +5,8 @@
 //! no second reader of heads could disagree with hyper's.
 
 use hyper::body::Bytes;
-use hyper::header::{HOST, HeaderName, HeaderValue};
-use hyper::{Request, Version};
+use hyper::header::{CONTENT_LENGTH, HOST, HeaderName, HeaderValue, TRANSFER_ENCODING};
+use hyper::{HeaderMap, Request, Version};
 use latchkey_runtime::Problem;
 use latchkey_table::Capacity;
 
@@ -23,7 +23,7 @@ const MALFORMED: &str = "malformed-request";
 /// What follows the status line and the headers of hyper's own answer.
 const EMPTY: &str = "content-length: 0\r\n";
 
-/// Why a request is refused for its head alone: its size, or its `Host`.
+/// Why a request is refused for its head alone: its size, its `Host`, or how its body is framed.
 pub(crate) fn of_head<B>(request: &Request<B>) -> Option<Problem> {
     if head_bytes(request) > HEAD_BYTES_MAX {
         let detail =
@@ -34,9 +34,35 @@ pub(crate) fn of_head<B>(request: &Request<B>) -> Option<Problem> {
     let detail = match (request.version(), hosts.next(), hosts.next()) {
         (_, _, Some(_)) => "a request has one `Host`, and this one has more",
         (Version::HTTP_11, None, _) => "a request of HTTP/1.1 has a `Host`, and this one has none",
+        (_, Some(host), _) if !is_host(host.as_bytes()) => {
+            "`Host` is not the name or the address of a host, with or without a port"
+        }
+        _ if !is_plainly_framed(request.headers()) => {
+            "the only `Transfer-Encoding` is `chunked`, without a `Content-Length` beside it"
+        }
         _ => return None,
     };
     Some(Problem::new(400, MALFORMED, detail))
+}
+
+/// Whether bytes can be a host and its port, as a URL has them (RFC 3986).
+fn is_host(host: &[u8]) -> bool {
+    let plain = |byte: &u8| byte.is_ascii_alphanumeric() || b"-._~!$&'()*+,;=%:[]".contains(byte);
+    host.iter().all(plain)
+}
+
+/// Whether the length of a body has one reading. A proxy may read another one, and take the end of one request for the
+/// beginning of the next.
+fn is_plainly_framed(headers: &HeaderMap) -> bool {
+    let mut codings = headers.get_all(TRANSFER_ENCODING).iter();
+    match (codings.next(), codings.next()) {
+        (None, _) => true,
+        (Some(coding), None) => {
+            coding.as_bytes().eq_ignore_ascii_case(b"chunked")
+                && !headers.contains_key(CONTENT_LENGTH)
+        }
+        (Some(_), Some(_)) => false,
+    }
 }
 
 /// The problem of a request that hyper has refused with a status.

@@ -16,7 +16,7 @@ use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use hmac::{Hmac, KeyInit, Mac};
 use latchkey_table::{Map, Number, Text, Value};
-use latchkey_value::id::is_id;
+use latchkey_value::id::{is_given_id, is_id};
 use latchkey_value::json::{self, Limits};
 use sha2::Sha256;
 
@@ -244,7 +244,7 @@ impl Tokens {
         self.read(&payload, &Paths::PLAIN, None)
     }
 
-    /// Reads the payload of a token whose signature is verified.
+    /// Reads the payload of a token whose signature is verified, or that is to be refused before that.
     fn read(
         &self,
         payload: &[u8],
@@ -331,9 +331,9 @@ impl Believed {
 
 impl Claims {
     fn check(&self) -> Result<(), TokenError> {
-        const ID: &str = "an id: 1 to 128 of A-Z a-z 0-9 . _ : @ | -";
+        const ID: &str = "an id: 1 to 128 of A-Z a-z 0-9 . _ : @ | -, and not `.` or `..`";
         const IDS: &str = "a list of at most 100 ids: each 1 to 128 of A-Z a-z 0-9 . _ : @ | -";
-        if !is_id(&self.sub) {
+        if !is_given_id(&self.sub) {
             return Err(TokenError::Claim("sub", ID));
         }
         let short = |role: &Text| role.len() <= NAME_BYTES_MAX;

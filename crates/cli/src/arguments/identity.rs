@@ -9,11 +9,19 @@ const OURS: &str = "latchkey";
 #[derive(Debug, Default, Args)]
 pub(crate) struct Trust {
     /// The `iss` of tokens; `latchkey` if it is not given.
-    #[arg(long, value_name = "ISS")]
+    #[arg(long, value_name = "ISS", value_parser = not_blank)]
     issuer: Option<String>,
     /// The `aud` of tokens; `latchkey` if it is not given.
-    #[arg(long, value_name = "AUD")]
+    #[arg(long, value_name = "AUD", value_parser = not_blank)]
     audience: Option<String>,
+}
+
+/// A text that says something. An unset variable of a shell is an empty one.
+fn not_blank(text: &str) -> Result<String, String> {
+    match text.trim().is_empty() {
+        true => Err("it is empty or blank; name one, or leave the flag out".to_owned()),
+        false => Ok(text.to_owned()),
+    }
 }
 
 impl Trust {

@@ -6,8 +6,10 @@
 use std::collections::HashMap;
 use std::fmt;
 use std::hash::{BuildHasher, Hash, RandomState};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
+
+use crate::bug::bug;
 
 const SHARDS: usize = 64;
 
@@ -23,6 +25,10 @@ pub(super) struct Buckets {
     hasher: RandomState,
     shards: Box<[Mutex<Shard>]>,
 }
+
+/// A bucket, by the hash of its name.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Bucket(u64);
 
 /// Whether a bucket had a call left.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -46,10 +52,15 @@ impl Buckets {
         Buckets { started: Instant::now(), hasher: RandomState::new(), shards }
     }
 
-    /// Takes a call, which takes so long to fill, from the bucket of this name, which takes so long in all.
+    /// The bucket of a name.
+    pub(super) fn of(&self, name: &impl Hash) -> Bucket {
+        Bucket(self.hasher.hash_one(name))
+    }
+
+    /// Takes a call, which takes so long to fill, from a bucket, which takes so long in all.
     pub(super) fn take(
         &self,
-        name: &impl Hash,
+        Bucket(hash): Bucket,
         call_ns: u64,
         depth_ns: u64,
         now: Instant,
@@ -57,13 +68,7 @@ impl Buckets {
         // 2^64 nanoseconds are 584 years.
         let since = now.saturating_duration_since(self.started).as_nanos();
         let now = u64::try_from(since).unwrap_or(u64::MAX);
-        let hash = self.hasher.hash_one(name);
-        let Some(shard) = usize::try_from(hash >> 58).ok().and_then(|at| self.shards.get(at))
-        else {
-            drop(crate::bug::bug(format!("there is no shard for {hash}")));
-            return Verdict::Taken { owed_ns: 0 };
-        };
-        let mut shard = shard.lock().unwrap_or_else(PoisonError::into_inner);
+        let Some(mut shard) = self.shard(hash) else { return Verdict::Taken { owed_ns: 0 } };
         let full_at = shard.get(&hash).map_or(now, |full_at| now.max(*full_at));
         let after = full_at.saturating_add(call_ns);
         let owed_ns = after.saturating_sub(now);
@@ -76,6 +81,22 @@ impl Buckets {
         }
         shard.insert(hash, after);
         Verdict::Taken { owed_ns }
+    }
+
+    /// Gives a call back to its bucket.
+    pub(super) fn give_back(&self, Bucket(hash): Bucket, call_ns: u64) {
+        // A bucket that was forgotten meanwhile is full.
+        if let Some(full_at) = self.shard(hash).as_mut().and_then(|shard| shard.get_mut(&hash)) {
+            *full_at = full_at.saturating_sub(call_ns);
+        }
+    }
+
+    fn shard(&self, hash: u64) -> Option<MutexGuard<'_, Shard>> {
+        let shard = usize::try_from(hash >> 58).ok().and_then(|at| self.shards.get(at));
+        if shard.is_none() {
+            drop(bug(format!("there is no shard for {hash}")));
+        }
+        Some(shard?.lock().unwrap_or_else(PoisonError::into_inner))
     }
 }
 
@@ -104,14 +125,17 @@ mod tests {
     fn a_bucket_is_emptied_at_once_and_filled_at_its_rate() {
         let buckets = Buckets::new();
         let at = |ms: u64| buckets.started + Duration::from_millis(ms);
-        let take = |ms: u64| buckets.take(&"alice", SECOND / 2, 3 * SECOND / 2, at(ms));
+        let alice = buckets.of(&"alice");
+        let take = |ms: u64| buckets.take(alice, SECOND / 2, 3 * SECOND / 2, at(ms));
         for owed_ns in [SECOND / 2, SECOND, 3 * SECOND / 2] {
             assert_eq!(take(0), Verdict::Taken { owed_ns });
         }
         let empty = Verdict::Empty { owed_ns: 3 * SECOND / 2, wait_ns: SECOND / 2 };
         assert_eq!(take(0), empty);
-        // A refused call does not count.
+        // A refused call does not count, and one that is given back can be taken again.
         assert_eq!(take(0), empty);
+        buckets.give_back(alice, SECOND / 2);
+        assert_eq!(take(0), Verdict::Taken { owed_ns: 3 * SECOND / 2 });
         assert!(matches!(take(499), Verdict::Empty { .. }));
         assert!(matches!(take(500), Verdict::Taken { .. }));
         assert!(matches!(take(500), Verdict::Empty { .. }));
@@ -120,22 +144,22 @@ mod tests {
             assert!(matches!(take(1_000_000), Verdict::Taken { .. }));
         }
         assert!(matches!(take(1_000_000), Verdict::Empty { .. }));
-        let other = buckets.take(&"bob", SECOND / 2, SECOND / 2, at(1_000_000));
+        let other = buckets.take(buckets.of(&"bob"), SECOND / 2, SECOND / 2, at(1_000_000));
         assert_eq!(other, Verdict::Taken { owed_ns: SECOND / 2 });
     }
 
     #[test]
     fn memory_is_bounded_and_those_who_owe_most_are_remembered() {
         let buckets = Buckets::new();
-        let owing = ("owes", 0);
+        let owing = buckets.of(&("owes", 0));
         let hour = 3600 * SECOND;
-        assert!(matches!(buckets.take(&owing, hour, hour, buckets.started), Verdict::Taken { .. }));
+        assert!(matches!(buckets.take(owing, hour, hour, buckets.started), Verdict::Taken { .. }));
         for caller in 0..400_000 {
-            buckets.take(&("caller", caller), SECOND, SECOND, buckets.started);
+            buckets.take(buckets.of(&("caller", caller)), SECOND, SECOND, buckets.started);
         }
         let kept: usize = buckets.shards.iter().map(|shard| shard.lock().unwrap().len()).sum();
         assert!(kept <= SHARDS * SHARD_BUCKETS_MAX, "{kept}");
-        let again = buckets.take(&owing, hour, hour, buckets.started);
+        let again = buckets.take(owing, hour, hour, buckets.started);
         assert!(matches!(again, Verdict::Empty { .. }));
     }
 }

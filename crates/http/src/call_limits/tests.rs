@@ -65,10 +65,30 @@ fn the_limit_for_all_contracts_counts_beside_that_of_the_contract() {
     let told: Vec<_> = answered.get_all(LEFT).iter().map(|line| line.to_str().unwrap()).collect();
     assert_eq!(told, ["\"all contracts\";r=2;t=30", "\"D-01\";r=0;t=30"]);
     assert!(limits.take(None, asking, &mut Vec::new()).is_ok());
-    let refused = limits.take(Some(&one), asking, &mut Vec::new()).unwrap_err();
-    assert!(refused.detail.contains("D-01"), "{}", refused.detail);
+    // Calls that the contract's limit refused were taken from the other bucket.
+    for _ in 0..5 {
+        let mut left = Vec::new();
+        let refused = limits.take(Some(&one), asking, &mut left).unwrap_err();
+        assert!(refused.detail.contains("D-01"), "{}", refused.detail);
+        assert_eq!(refused.retry_after, Some(30));
+        let told: Vec<_> = left.iter().map(|left| left.left.to_str().unwrap()).collect();
+        assert_eq!(told, ["\"D-01\";r=0;t=30", "\"all contracts\";r=1;t=60"]);
+    }
+    assert!(limits.take(None, asking, &mut Vec::new()).is_ok());
     let refused = limits.take(None, asking, &mut Vec::new()).unwrap_err();
     assert!(refused.detail.contains("all contracts"), "{}", refused.detail);
+}
+
+#[test]
+fn of_two_empty_buckets_the_longer_wait_is_told() {
+    let slow = CallLimit { calls: 1, per: Period::Hour, whose: Whose::Caller, burst: 1 };
+    let slow = Policy::of_contract("D-02", slow);
+    let limits = CallLimits::new(Some(CallLimit { burst: 1, ..limit(Whose::Caller) }), 0);
+    let (now, headers, alice) = (Instant::now(), HeaderMap::new(), caller("alice"));
+    let asking = Asking { caller: &alice, peer: [127, 0, 0, 1].into(), headers: &headers, now };
+    assert!(limits.take(Some(&slow), asking, &mut Vec::new()).is_ok());
+    let refused = limits.take(Some(&slow), asking, &mut Vec::new()).unwrap_err();
+    assert_eq!(refused.retry_after, Some(3_600));
 }
 
 // A caller could write any address into the header and have a new bucket for each call.

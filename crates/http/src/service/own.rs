@@ -151,8 +151,13 @@ impl Service {
         if self.draining.load(Ordering::Relaxed) {
             return (StatusCode::SERVICE_UNAVAILABLE, "draining\n");
         }
-        if self.tokens.provider().is_some_and(|provider| !provider.is_loaded()) {
-            let text = "the keys of the identity provider are not known yet\n";
+        if let Some(provider) = self.tokens.provider()
+            && provider.count() == 0
+        {
+            let text = match provider.is_loaded() {
+                true => "the identity provider has no key that can verify a token\n",
+                false => "the keys of the identity provider are not known yet\n",
+            };
             return (StatusCode::SERVICE_UNAVAILABLE, text);
         }
         for runtime in &self.runtimes {

@@ -50,6 +50,7 @@ impl Tokens {
         token: &str,
         now_ms: impl Fn() -> i64,
     ) -> Result<Claims, TokenError> {
+        self.refuse_hopeless(token, now_ms())?;
         let waiting = self.provider().map(Provider::ask);
         let Some(mut waiting) = waiting.ok_or(TokenError::UnknownKey)? else {
             return Err(TokenError::NoKeysNow);
@@ -62,6 +63,13 @@ impl Tokens {
                 (verified, _) => return verified,
             }
         }
+    }
+
+    /// Refuses a token that no key would make valid, so that it does not wait for keys. What it says is not believed.
+    fn refuse_hopeless(&self, token: &str, now_ms: i64) -> Result<(), TokenError> {
+        let trusted = self.trusted.as_ref().ok_or(TokenError::UnknownKey)?;
+        let payload = decode(Parts::of(token)?.payload)?;
+        self.read(&payload, &Paths::of(&trusted.claims), None)?.check(now_ms)
     }
 
     /// What a token says where there is a provider. The header only chooses between a secret and the keys; a secret is
