@@ -340,7 +340,11 @@ fn what_would_be_refused_is_not_signed() {
     for (claims, expected) in [
         (
             claims("a#b", &[], &[]),
-            "the token's `sub` must be an id: 1 to 128 of A-Z a-z 0-9 . _ : @ | -",
+            "the token's `sub` must be an id: 1 to 128 of A-Z a-z 0-9 . _ : @ | -, and not `.` or `..`",
+        ),
+        (
+            claims("..", &[], &[]),
+            "the token's `sub` must be an id: 1 to 128 of A-Z a-z 0-9 . _ : @ | -, and not `.` or `..`",
         ),
         (
             claims("a", &many, &[]),

@@ -6,7 +6,9 @@ use std::collections::{HashMap, HashSet, VecDeque};
 use std::rc::Rc;
 
 use super::who::{goes_by, needs};
-use crate::model::{Contract, EntityId, Leg, Model, PutMode, Read, StepKind, Verb, each_step};
+use crate::model::{
+    Contract, EntityId, Leg, Model, PutMode, Read, StepKind, Verb, What, each_step,
+};
 
 /// Who goes by what and writes what, in all of a document.
 pub(super) struct Order<'a> {
@@ -29,6 +31,8 @@ struct Acts {
     sees: bool,
     /// Goes by one that is not there.
     misses: bool,
+    /// Goes by a range, which one that begins may join. Nobody asks for that one by its key before it is there.
+    lists: bool,
     /// Makes one where none is, and perhaps was.
     makes: bool,
     /// Makes one where none ever was.
@@ -58,6 +62,7 @@ impl Acts {
     fn read(&mut self, read: &Read) {
         self.sees = true;
         self.misses |= !needs(read);
+        self.lists |= matches!(read.what, What::Query(_));
     }
 
     fn write(&mut self, leg: &Leg, first: bool) {
@@ -79,7 +84,8 @@ impl Acts {
         (leaves && other.sees)
             || (self.removes && (other.misses || other.makes))
             || (self.sees && (other.changes || other.removes))
-            || (self.misses && (other.makes || other.begins || other.changes))
+            || (self.misses && (other.makes || other.changes))
+            || (self.lists && other.begins)
     }
 }
 
