@@ -113,7 +113,8 @@ fn items_without_keys_of_indexes_are_told_of_and_mended() {
             "6 items of `Reservation` without the keys of index `GSI1`: QC-14 does not find it there",
             "4 items of `OwnerLocker` without a place in index `GSI1`: QC-02 does not find it there",
             "9 items of no entity: no contract shows or changes it",
-            "LOCKER#L1 RES#2026-02-25T07:00:00.000Z#R-over: `GSI1PK` must be `OWNER#rita`",
+            // Of one locker or another: a table has partitions in an order of its own.
+            " RES#2026-02-25T07:00:00.000Z#R-over: `GSI1PK` must be `OWNER#rita`",
             "to write 10 over as the document stores them:",
             "--from items.json --convert --merge --foreign",
         ] {
