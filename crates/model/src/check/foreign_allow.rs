@@ -34,7 +34,8 @@ use tie::{is_found, tied};
 const WAYS_MAX: usize = 16;
 
 pub(super) fn check(model: &Model, report: &mut Report) {
-    let (loose, none) = (Loose::of(model), Rc::new(Loose::default()));
+    let loose = Loose::of(model);
+    let none = Rc::new(loose.bare());
     let shown = shown_to_all(model, &none);
     let outlived = outlived(model, &loose);
     let more = outlived.iter().map(|it| (it.spot, it.stored));

@@ -191,7 +191,9 @@ impl<'a> Tied<'a> {
             ExprKind::Input(input) if self.inputs.contains(input) => true,
             ExprKind::Attribute(item, name)
                 if self.has_item(*item)
-                    && !group.entity_of(*item).is_some_and(|of| self.loose.has(of, name)) =>
+                    && !group.entity_of(*item).is_some_and(|of| {
+                        self.loose.has(of, name) || self.loose.is_common(of, name)
+                    }) =>
             {
                 true
             }
