@@ -51,13 +51,7 @@ pub(super) fn check(model: &Model, report: &mut Report) {
         for (group, placed) in all.iter().flat_map(|it| it.legs.iter().map(move |leg| (it, leg))) {
             let entity = placed.leg.entity;
             let writer = Writer { model, contract, group, placed, attribute: (entity, "") };
-            let made = uses.get(&entity).and_then(|uses| {
-                let raised = || promoted::told(&writer, &own, uses);
-                self_made::told(&writer, &own, uses).or_else(raised)
-            });
-            if let Some(diagnostic) = made {
-                report.raise(diagnostic, &placed.step.waivers);
-            }
+            let mut chosen = false;
             for given in &placed.leg.values {
                 let attribute = (placed.leg.entity, given.attribute.as_str());
                 let writer = Writer { model, contract, group, placed, attribute };
@@ -88,7 +82,16 @@ pub(super) fn check(model: &Model, report: &mut Report) {
                             diagnostic.other(allow.span, "all that is asked of the caller");
                     }
                     report.raise(diagnostic, &placed.step.waivers);
+                    chosen = true;
                 }
+            }
+            // Who chooses the right needs not be told that they make it.
+            let made = uses.get(&entity).filter(|_| !chosen).and_then(|uses| {
+                let raised = || promoted::told(&writer, &own, uses);
+                self_made::told(&writer, &own, uses).or_else(raised)
+            });
+            if let Some(diagnostic) = made {
+                report.raise(diagnostic, &placed.step.waivers);
             }
         }
     }

@@ -1,7 +1,7 @@
 //! `left-behind`: an item is deleted, or ends; the items under its id stay, and the id can be made again: the new item has
 //! the old ones.
 //!
-//! An item *belongs* to another if its key holds the whole key of the other, and it is only put where the other is there.
+//! An item *belongs* to another if its key holds the whole key of the other, and some are put where the other is there.
 
 mod none_left;
 

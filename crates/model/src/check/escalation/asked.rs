@@ -32,15 +32,15 @@ impl<'a> Writer<'a, '_> {
             (ExprKind::Binary(Op::Equal | Op::NotEqual, a, b), _) => {
                 [a, b].iter().any(|side| is_word(side))
             }
-            (ExprKind::Binary(op, a, b), truth) => match (op, truth) {
-                (Op::Less | Op::LessOrEqual, true) | (Op::Greater | Op::GreaterOrEqual, false) => {
-                    self.is_until(a, b)
+            (ExprKind::Binary(op, a, b), truth) => {
+                match (op, truth) {
+                    (Op::Less | Op::LessOrEqual, true)
+                    | (Op::Greater | Op::GreaterOrEqual, false) => self.is_until(a, b),
+                    (Op::Greater | Op::GreaterOrEqual, true)
+                    | (Op::Less | Op::LessOrEqual, false) => self.is_until(b, a),
+                    _ => false,
                 }
-                (Op::Greater | Op::GreaterOrEqual, true) | (Op::Less | Op::LessOrEqual, false) => {
-                    self.is_until(b, a)
-                }
-                _ => false,
-            },
+            }
             (ExprKind::Between(thing, _, end), true) => self.is_until(thing, end),
             (ExprKind::Present(thing), truth) => !truth && is_attribute(self.plain(thing)),
             (ExprKind::Absent(thing), truth) => truth && is_attribute(self.plain(thing)),

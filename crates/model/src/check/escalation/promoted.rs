@@ -168,9 +168,8 @@ impl<'a> Writer<'a, '_> {
         };
         let writer = Writer { attribute: (entity, name), ..*self };
         self.ways().iter().flatten().any(|way| {
-            all.iter().any(|word| {
-                lacks(word) && mine.is_none_or(|item| writer.may_have(way, item, word))
-            })
+            all.iter()
+                .any(|word| lacks(word) && mine.is_none_or(|item| writer.may_have(way, item, word)))
         })
     }
 
