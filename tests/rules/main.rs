@@ -5,6 +5,7 @@
 
 mod answers;
 mod cached;
+mod clubs;
 mod domains;
 mod ends;
 mod examples;

@@ -299,15 +299,21 @@ fn a_refused_stranger_is_a_test_of_rights() {
     let note = "GET /spaces/{spaceId}/notes/{noteId}\ninput other id\n";
     let found = "note = get Note strong else 404 not-found\n";
     let same = "require other == spaceId else 404 not-found\n";
-    let profile =
+    let missed =
         "member = get Member(spaceId = other, userId = caller.id) strong else 404 no\nallow true\n";
+    let profile = "profile = get Profile(userId = caller.id) strong else 404 no\nallow true\n";
+    let entities = format!(
+        "{WORKSPACE}entity Profile \"PROFILE\" {{\nPK = \"USER#{{userId}}\"\nSK = \"META\"\nuserId id\n}}\n"
+    );
     all(
-        WORKSPACE,
+        &entities,
         &[
             ("another space", &format!("{note}{member}{found}return note\n"), true),
             ("the same space", &format!("{note}{member}{same}{found}return note\n"), false),
             ("a card of any space", &format!("{get}{member}{CARD}return card\n"), true),
-            ("nobody is forbidden", &format!("{note}{profile}{found}return note\n"), false),
+            ("whatever the status", &format!("{note}{missed}{found}return note\n"), true),
+            ("the same, found", &format!("{note}{missed}{same}{found}return note\n"), false),
+            ("no membership", &format!("{note}{profile}{found}return note\n"), false),
         ],
     );
 }

@@ -5,6 +5,7 @@
 //! is it. A right can also be the item itself: one that is made with the caller's id in its key. Looks at contracts
 //! alone: nobody calls a worker.
 
+mod asked;
 mod own;
 mod promoted;
 mod self_made;
@@ -50,13 +51,7 @@ pub(super) fn check(model: &Model, report: &mut Report) {
         for (group, placed) in all.iter().flat_map(|it| it.legs.iter().map(move |leg| (it, leg))) {
             let entity = placed.leg.entity;
             let writer = Writer { model, contract, group, placed, attribute: (entity, "") };
-            let made = uses.get(&entity).and_then(|uses| {
-                let raised = || promoted::told(&writer, &own, uses);
-                self_made::told(&writer, &own, uses).or_else(raised)
-            });
-            if let Some(diagnostic) = made {
-                report.raise(diagnostic, &placed.step.waivers);
-            }
+            let mut chosen = false;
             for given in &placed.leg.values {
                 let attribute = (placed.leg.entity, given.attribute.as_str());
                 let writer = Writer { model, contract, group, placed, attribute };
@@ -87,7 +82,16 @@ pub(super) fn check(model: &Model, report: &mut Report) {
                             diagnostic.other(allow.span, "all that is asked of the caller");
                     }
                     report.raise(diagnostic, &placed.step.waivers);
+                    chosen = true;
                 }
+            }
+            // Who chooses the right needs not be told that they make it.
+            let made = uses.get(&entity).filter(|_| !chosen).and_then(|uses| {
+                let raised = || promoted::told(&writer, &own, uses);
+                self_made::told(&writer, &own, uses).or_else(raised)
+            });
+            if let Some(diagnostic) = made {
+                report.raise(diagnostic, &placed.step.waivers);
             }
         }
     }
@@ -311,18 +315,20 @@ impl<'a> Writer<'a, '_> {
 
     /// How many words the attribute of an item can be on a way.
     fn words(&self, way: &[Passed<'a>], item: BindingId, all: &'a [String]) -> usize {
-        let known = self.group.known(&self.placed.guards);
-        let is_possible = |word: &&'a String| {
-            let supposed_word = |expr: &'a Expr| match &expr.kind {
-                ExprKind::Attribute(other, name) if *other == item && name == self.attribute.1 => {
-                    Some(word.as_str())
-                }
-                _ => None,
-            };
-            let lets = &self.group.lets;
-            let supposed = Supposed { lets, moves: &[], word: &supposed_word, there: &|_| None };
-            known.iter().chain(way).all(|one| supposed.outcome(one.test) != Some(!one.truth))
+        all.iter().filter(|word| self.may_have(way, item, word)).count()
+    }
+
+    /// Whether the attribute of an item can be a word on a way.
+    fn may_have(&self, way: &[Passed<'a>], item: BindingId, word: &'a str) -> bool {
+        let supposed_word = |expr: &'a Expr| match &expr.kind {
+            ExprKind::Attribute(other, name) if *other == item && name == self.attribute.1 => {
+                Some(word)
+            }
+            _ => None,
         };
-        all.iter().filter(is_possible).count()
+        let lets = &self.group.lets;
+        let supposed = Supposed { lets, moves: &[], word: &supposed_word, there: &|_| None };
+        let known = self.group.known(&self.placed.guards);
+        known.iter().chain(way).all(|one| supposed.outcome(one.test) != Some(!one.truth))
     }
 }

@@ -17,7 +17,7 @@ use std::rc::Rc;
 use latchkey_language::{Diagnostic, Level, Rule, Span};
 
 use super::Report;
-use super::flow::{Group, is_stored, places};
+use super::flow::{Group, fixes, is_stored, places};
 use super::truth::{Passed, plain};
 use crate::model::{
     Contract, EntityId, Expr, ExprKind, FailureKind, Given, Kind, Leg, Model, OnFailure, Op,
@@ -25,15 +25,17 @@ use crate::model::{
 };
 use crate::types::Type;
 use beyond::{Sending, is_put_beyond};
+use grant::is_callers;
 use loose::Loose;
 use outlived::{Outlived, outlived};
-use tie::tied;
+use tie::{is_found, tied};
 
 /// How many ways an `allow` may name before it is not looked at.
 const WAYS_MAX: usize = 16;
 
 pub(super) fn check(model: &Model, report: &mut Report) {
-    let (loose, none) = (Loose::of(model), Rc::new(Loose::default()));
+    let loose = Loose::of(model);
+    let none = Rc::new(loose.bare());
     let shown = shown_to_all(model, &none);
     let outlived = outlived(model, &loose);
     let more = outlived.iter().map(|it| (it.spot, it.stored));
@@ -302,15 +304,26 @@ fn sides<'a>(group: &Group<'a>, test: &'a Expr) -> Vec<Option<Vec<Passed<'a>>>> 
     sides
 }
 
-/// Whether callers without an item of their own were refused: `get Member(spaceId, userId = caller.id) else 403 …` is a
-/// test of rights, whatever the `allow` says.
+/// Whether callers without an item of their own were refused. `get Member(spaceId, userId = caller.id) else 403 …` is a
+/// test of rights, whatever the `allow` says. So is a read of an item with the caller's id and something else in its key
+/// that must be found, whatever its status, and a write of the same transaction that insists on such an item.
 fn is_refused_before(group: &Group<'_>) -> bool {
-    group.way.reads.iter().any(|(read, _)| {
+    let read = group.way.reads.iter().any(|(read, _)| {
         let forbids = read.failure.as_ref().is_some_and(OnFailure::forbids);
         let What::Get(key) = &read.what else { return false };
-        forbids
-            && key.iter().any(|given| matches!(group.origin(&given.value).kind, ExprKind::CallerId))
-    })
+        let found = || read.binding.is_some_and(|item| is_found(group, &[], item));
+        key.iter().any(|given| is_callers(group, &given.value))
+            && (forbids || key.len() > 1 && found())
+    });
+    read || group.legs.iter().any(|placed| is_insisted(group, placed.leg))
+}
+
+/// Whether a leg insists on an item with the caller's id and something else in its key, and on what is in it.
+fn is_insisted<'a>(group: &Group<'a>, leg: &'a Leg) -> bool {
+    matches!(leg.verb, Verb::Check | Verb::Update)
+        && leg.key.len() > 1
+        && leg.key.iter().any(|given| is_callers(group, &given.value))
+        && group.insists(leg).iter().any(|test| fixes(test).is_some())
 }
 
 /// Whether a write does more than make, count or check.

@@ -1,7 +1,7 @@
 //! `left-behind`: an item is deleted, or ends; the items under its id stay, and the id can be made again: the new item has
 //! the old ones.
 //!
-//! An item *belongs* to another if its key holds the whole key of the other, and it is only put where the other is there.
+//! An item *belongs* to another if its key holds the whole key of the other, and some are put where the other is there.
 
 mod none_left;
 
@@ -80,16 +80,21 @@ impl<'a> Parent<'a> {
             return None;
         }
         let made = makes(model, writes, id).next()?.2.leg.span;
+        let keys = entity.key.attributes();
         let others = model.entities.enumerate().filter(|(other, child)| {
             *other != id
                 && child.view_of.is_none()
                 && !child.is_expiring()
-                && entity.key.attributes().iter().all(|name| child.key.tells(name))
+                && keys.iter().all(|name| child.key.tells(name))
         });
-        let children: Vec<EntityId> = others
-            .map(|(other, _)| other)
-            .filter(|child| read.contains(child) && belongs(model, writes, *child, id))
-            .collect();
+        let mut open: Vec<EntityId> = others.map(|(other, _)| other).collect();
+        // What is put where something that belongs to the parent is there belongs to it, too.
+        let mut family = vec![id];
+        while let Some(at) = open.iter().position(|child| belongs(model, writes, *child, &family)) {
+            family.push(open.remove(at));
+        }
+        let children = family.into_iter().filter(|child| *child != id && read.contains(child));
+        let children: Vec<EntityId> = children.collect();
         (!children.is_empty()).then_some(Parent { children, made, entity })
     }
 }
@@ -158,38 +163,60 @@ fn marks<'a, 'g>(
     })
 }
 
-/// Whether every item of an entity is put where an item of the other, with the same id, is there.
-fn belongs<'a>(model: &'a Model, writes: &Writes<'a>, child: EntityId, parent: EntityId) -> bool {
-    let mut puts = writes
+/// Whether items of an entity are put where an item of the parent, with the same id, is there, or one that belongs to the
+/// parent. One put is enough where many items can lie under one parent: another put that does not look leaves no less
+/// behind. Where the parent names all of the key, it may be the mark of that item, unless every put looks.
+fn belongs<'a>(
+    model: &'a Model,
+    writes: &Writes<'a>,
+    child: EntityId,
+    family: &[EntityId],
+) -> bool {
+    let Some(parent) = family.first() else { return false };
+    let names = model.entities[*parent].key.attributes();
+    let of_child = model.entities[child].key.attributes();
+    let many = of_child.iter().any(|name| model.entities[*parent].attribute(name).is_none());
+    let puts = writes
         .on(child)
-        .filter(|(_, _, placed)| matches!(placed.leg.verb, Verb::Put | Verb::Upsert))
-        .peekable();
-    let names = model.entities[parent].key.attributes();
-    puts.peek().is_some()
-        && puts.all(|(_, group, placed)| {
-            let part = |name: &str| {
-                let own = placed.leg.key.iter().find(|given| given.attribute == name);
-                own.map(|given| &given.value)
-            };
-            let is_read = group.way.found.iter().any(|(item, there, _)| {
-                let of_it = group.read_of(*item).is_some_and(|(_, read)| read.entity == parent);
-                *there
-                    && of_it
-                    && names.iter().all(|name| {
-                        let read = group.given_part(*item, name).zip(part(name));
-                        read.is_some_and(|(read, own)| group.equal(&placed.guards, read, own))
-                            || part(name).is_some_and(|own| is_attribute(group, own, *item, name))
-                    })
-            });
-            is_read
-                || group.legs.iter().any(|other| {
-                    other.leg.entity == parent
-                        && matches!(other.leg.verb, Verb::Put | Verb::Update | Verb::Check)
-                        && within(&placed.guards, &other.guards)
-                        && other.leg.key.iter().all(|given| {
-                            part(&given.attribute)
-                                .is_some_and(|own| group.equal(&placed.guards, &given.value, own))
-                        })
+        .filter(|(_, _, placed)| matches!(placed.leg.verb, Verb::Put | Verb::Upsert));
+    let looks: Vec<bool> =
+        puts.map(|(_, group, placed)| looks_at(group, placed, family, &names)).collect();
+    looks.contains(&true) && (many || !looks.contains(&false))
+}
+
+/// Whether an item is put where another of some entities is there, with the same values in its key.
+fn looks_at<'a>(
+    group: &Group<'a>,
+    placed: &Placed<'a>,
+    family: &[EntityId],
+    names: &[&str],
+) -> bool {
+    let part = |name: &str| {
+        let own = placed.leg.key.iter().find(|given| given.attribute == name);
+        own.map(|given| &given.value)
+    };
+    let is_read = group.way.found.iter().any(|(item, there, _)| {
+        let of_it = group.read_of(*item).is_some_and(|(_, read)| family.contains(&read.entity));
+        *there
+            && of_it
+            && names.iter().all(|name| {
+                let read = group.given_part(*item, name).zip(part(name));
+                read.is_some_and(|(read, own)| group.equal(&placed.guards, read, own))
+                    || part(name).is_some_and(|own| is_attribute(group, own, *item, name))
+            })
+    });
+    is_read
+        || group.legs.iter().any(|other| {
+            family.contains(&other.leg.entity)
+                && matches!(other.leg.verb, Verb::Put | Verb::Update | Verb::Check)
+                && within(&placed.guards, &other.guards)
+                && names.iter().all(|name| {
+                    let given = other.leg.key.iter().find(|given| given.attribute == *name);
+                    let given = given.map(|given| &given.value);
+                    let given = given.or_else(|| group.given_part(other.leg.target?, name));
+                    given
+                        .zip(part(name))
+                        .is_some_and(|(given, own)| group.equal(&placed.guards, given, own))
                 })
         })
 }

@@ -1,4 +1,4 @@
-//! Rights that callers raise for themselves: a constant that is set on an item of the caller, though an `allow` elsewhere
+//! Rights that callers raise: a constant that is set on an item of the caller, or of another, though an `allow` elsewhere
 //! asks for that constant, and callers without it get here.
 
 use latchkey_language::{Diagnostic, Rule};
@@ -6,10 +6,12 @@ use latchkey_language::{Diagnostic, Rule};
 use super::self_made::Use;
 use super::{Own, Writer};
 use crate::check::truth::{Moves, Passed, Supposed, each, plain, truth_word};
-use crate::model::{BindingId, Expr, ExprKind, Given, GivenPart, Kind, PutMode, Verb, What};
+use crate::model::{
+    BindingId, EntityId, Expr, ExprKind, Given, GivenPart, Kind, PutMode, Verb, What,
+};
 use crate::types::Type;
 
-/// Tells of a write by which callers raise their own right.
+/// Tells of a write by which callers raise their own right, or give others one that they do not have.
 pub(super) fn told<'a>(
     writer: &Writer<'a, '_>,
     own: &Own<'a>,
@@ -18,18 +20,24 @@ pub(super) fn told<'a>(
     let leg = writer.placed.leg;
     let changes =
         matches!(leg.verb, Verb::Update | Verb::Upsert) || leg.put == Some(PutMode::Replace);
-    if !changes || !writer.is_own(own) || writer.is_asked() {
+    let is_own = writer.is_own(own);
+    if !changes || is_own && writer.is_asked() {
         return None;
     }
     let (given, word, one) = leg.values.iter().find_map(|given| {
         let word = constant(writer, given)?;
-        let one = uses.iter().find(|one| writer.raises(given, word, one))?;
+        let lacks = |one: &Use<'a>| is_own || writer.is_given_by_others(own, given, word, one);
+        let one = uses.iter().find(|one| writer.raises(given, word, one) && lacks(one))?;
         Some((given, word, one))
     })?;
-    let message = format!("callers give themselves `{word}` as `{}`", given.attribute);
+    let to = if is_own { "themselves" } else { "others" };
+    let message = format!("callers give {to} `{word}` as `{}`", given.attribute);
     let diagnostic = Diagnostic::new(Rule::Escalation, given.span, message)
         .other(one.test.span, "a right rests on it here")
-        .why("whoever passes the `allow` has the right afterwards, and nothing asks who may have it")
+        .why(match is_own {
+            true => "whoever passes the `allow` has the right afterwards, and nothing asks who may have it",
+            false => "callers who do not have the right pass the `allow`, and can give it to anyone",
+        })
         .help(
             "ask for the right itself, as in `allow me.right == ADMIN`; or for the owner of the thing, an invitation or a \
              role",
@@ -75,46 +83,94 @@ impl<'a> Writer<'a, '_> {
     }
 
     /// Whether something else than the item itself is asked: another item, found by more than its id or tested, or the
-    /// condition of another write.
+    /// condition of another write. What comes out the same for every caller is no question.
     fn is_asked(&self) -> bool {
-        let (group, own) = (self.group, self.item());
-        let other = |item: BindingId| Some(item) != own;
-        let asks = |test: &'a Expr| {
-            let mut found = false;
-            each(&group.lets, test, &mut |part| {
-                found |= match &part.kind {
-                    ExprKind::Attribute(item, _) => other(*item),
-                    ExprKind::Binding(item) => matches!(part.of, Kind::Item(_)) && other(*item),
-                    ExprKind::HasRole(_) | ExprKind::Unknown => true,
-                    _ => false,
-                };
-            });
-            found
+        let own = self.item();
+        self.is_asked_of(&|item, _| Some(item) != own, &|_| true)
+    }
+
+    /// Whether a question is asked about some attributes of items, or of items of some entities.
+    fn is_asked_of(
+        &self,
+        about: &dyn Fn(BindingId, &str) -> bool,
+        entities: &dyn Fn(EntityId) -> bool,
+    ) -> bool {
+        let group = self.group;
+        let own = self.item();
+        let by_more = |item: BindingId| {
+            let read = group.read_of(item).map(|(_, read)| read);
+            Some(item) != own
+                && read.is_some_and(|read| {
+                    entities(read.entity) && matches!(&read.what, What::Get(key) if key.len() > 1)
+                })
         };
-        let tests = group.way.tests.iter().chain(&self.placed.guards).map(|passed| passed.test);
+        let asks = |passed: &Passed<'a>| {
+            passed.atoms(&group.lets).into_iter().any(|atom| {
+                let (mut found, mut is_about) = (false, false);
+                each(&group.lets, atom.test, &mut |part| match &part.kind {
+                    ExprKind::Attribute(item, name) => is_about |= about(*item, name),
+                    ExprKind::Binding(item) => {
+                        found |= matches!(part.of, Kind::Item(_)) && by_more(*item);
+                    }
+                    ExprKind::HasRole(_) | ExprKind::Unknown => is_about = true,
+                    _ => {}
+                });
+                found || is_about && self.asks_who(atom, None)
+            })
+        };
         // An `allow` with a side for everyone asks for nothing.
-        let tests =
-            tests.filter(|test| !group.way.allows.iter().any(|it| std::ptr::eq(*it, *test)));
-        let ways = self.ways();
-        let everyone = |way: &Vec<Passed<'a>>| !way.iter().any(|passed| asks(passed.test));
+        let is_allow = |test: &Expr| group.way.allows.iter().any(|it| std::ptr::eq(*it, test));
+        let mut tests = group.way.tests.iter().chain(&self.placed.guards);
+        let everyone = |way: &Vec<Passed<'a>>| !way.iter().any(asks);
         let mut reads = group.way.reads.iter();
-        let mut others =
-            group.legs.iter().filter(|other| !std::ptr::eq(other.leg, self.placed.leg));
-        tests.into_iter().any(asks)
-            || !ways.iter().flatten().any(everyone)
-            || reads.any(|(read, _)| match (&read.what, read.binding) {
-                (What::Get(key), Some(item)) => {
-                    other(item) && key.len() > 1 && read.failure.is_some()
-                }
-                _ => false,
+        let mut others = group.legs.iter().map(|placed| placed.leg);
+        tests.any(|passed| !is_allow(passed.test) && asks(passed))
+            || !self.ways().iter().flatten().any(everyone)
+            || reads.any(|(read, _)| read.failure.is_some() && read.binding.is_some_and(by_more))
+            || others.any(|leg| {
+                let spent = leg.verb == Verb::Delete
+                    && entities(leg.entity)
+                    && (leg.target.is_some() || leg.condition.is_some());
+                !std::ptr::eq(leg, self.placed.leg) && (spent || self.leg_asks(leg))
             })
-            || others.any(|placed| {
-                placed.leg.verb == Verb::Delete
-                    || group
-                        .insists(placed.leg)
-                        .iter()
-                        .any(|it| !matches!(it.test.kind, ExprKind::Unchanged))
-            })
+    }
+
+    /// Whether a word is given to another by callers who may have one that the test refuses. That the caller has an item
+    /// of the same kind is no question: what is in it is.
+    fn is_given_by_others(
+        &self,
+        own: &Own<'a>,
+        given: &'a Given,
+        word: &'a str,
+        one: &Use<'a>,
+    ) -> bool {
+        let (group, entity) = (self.group, self.placed.leg.entity);
+        let name = given.attribute.as_str();
+        let Some(Type::Enum(all)) =
+            self.model.entities[entity].attribute(name).map(|attribute| &attribute.kind)
+        else {
+            return false;
+        };
+        let of_right = |item, read: &str| group.entity_of(item) == Some(entity) && read == name;
+        if self.is_asked_of(&|item, read| !of_right(item, read), &|other| other != entity) {
+            return false;
+        }
+        let mine = group.way.reads.iter().find_map(|(read, _)| match (&read.what, read.binding) {
+            (What::Get(key), Some(item)) if read.entity == entity => {
+                key.iter().any(|part| own.has_part(&group.lets, item, part)).then_some(item)
+            }
+            _ => None,
+        });
+        let after = one.outcomes(name, word);
+        let lacks = |word: &'a String| {
+            let closed = one.outcomes(name, word).into_iter().map(|it| it == Some(false));
+            closed.zip(&after).any(|(closed, opened)| closed && *opened != Some(false))
+        };
+        let writer = Writer { attribute: (entity, name), ..*self };
+        self.ways().iter().flatten().any(|way| {
+            all.iter()
+                .any(|word| lacks(word) && mine.is_none_or(|item| writer.may_have(way, item, word)))
+        })
     }
 
     /// Whether a word opens a test that some who get here do not pass.

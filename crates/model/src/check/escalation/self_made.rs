@@ -9,7 +9,7 @@ use latchkey_value::Value;
 
 use super::{Own, Writer};
 use crate::check::flow::lets;
-use crate::check::truth::{Lets, PARTS_MAX, Supposed, each, plain, truth_word};
+use crate::check::truth::{Lets, PARTS_MAX, Passed, Supposed, each, plain, truth_word};
 use crate::check::{each_read, each_step};
 use crate::model::{
     BindingId, Contract, EntityId, Expr, ExprKind, Given, InputId, Model, Op, StepKind, Verb, What,
@@ -221,8 +221,8 @@ impl<'a> Writer<'a, '_> {
         }
     }
 
-    /// Whether anything is asked about what an input names: an item that was read by it and something else, a test of
-    /// such an item, or a condition of another write.
+    /// Whether anything is asked about what an input names: an item that was read by it and something else; a test of
+    /// such an item, or a condition of another write, that does not come out the same for every caller.
     fn is_looked_into(&self, input: InputId) -> bool {
         let group = self.group;
         let names = |key: &'a [Given]| {
@@ -237,12 +237,13 @@ impl<'a> Writer<'a, '_> {
         });
         let items: Vec<_> = reads.clone().filter_map(|(read, _)| read.binding).collect();
         let asked = reads.into_iter().any(|(read, key)| key.len() > 1 && read.failure.is_some());
-        let mut tested = false;
-        let tests = group.way.tests.iter().chain(&self.placed.guards).map(|one| one.test);
-        for test in tests.chain(group.way.allows.iter().copied()) {
-            each(&group.lets, test, &mut |part| {
-                let is_input = |it: &'a Expr| matches!(group.origin(it).kind, ExprKind::Input(other) if other == input);
-                tested |= match &part.kind {
+        let tests = group.way.tests.iter().chain(&self.placed.guards).copied();
+        let allows = group.way.allows.iter().map(|test| Passed::new(test, true));
+        let is_input = |it: &'a Expr| matches!(group.origin(it).kind, ExprKind::Input(other) if other == input);
+        let tested = tests.chain(allows).flat_map(|passed| passed.atoms(&group.lets)).any(|atom| {
+            let mut about = false;
+            each(&group.lets, atom.test, &mut |part| {
+                about |= match &part.kind {
                     ExprKind::Attribute(item, _) => items.contains(item),
                     ExprKind::Owns(thing) => is_input(thing),
                     ExprKind::Binary(Op::Equal, a, b) => is_input(a) || is_input(b),
@@ -250,11 +251,14 @@ impl<'a> Writer<'a, '_> {
                     _ => false,
                 };
             });
-        }
+            about && self.asks_who(atom, None)
+        });
         let others = group.legs.iter().map(|placed| placed.leg);
+        // What has the input and something else in its key is an invitation, if it must be there.
         let insisted = others.filter(|leg| !std::ptr::eq(*leg, self.placed.leg)).any(|leg| {
-            leg.condition.is_some()
-                && (names(&leg.key) || leg.target.is_some_and(|it| items.contains(&it)))
+            let on_it = names(&leg.key) || leg.target.is_some_and(|it| items.contains(&it));
+            let invites = leg.key.len() > 1 && leg.verb != Verb::Put && leg.condition.is_some();
+            on_it && (invites || self.leg_asks(leg))
         });
         asked || tested || insisted
     }

@@ -1,6 +1,7 @@
 //! What is tied by something that stands beside a statement: the condition of another write of the same transaction, and
 //! the tests in a block that runs if a value is there.
 
+use super::is_insisted;
 use super::tie::{Tied, tied_beside};
 use crate::check::flow::{Branch, Group, Placed, within};
 use crate::check::truth::{Passed, plain};
@@ -13,6 +14,13 @@ impl<'a> Tied<'a> {
         for placed in &group.legs {
             let leg = placed.leg;
             if !group.insists(leg).iter().any(|test| self.is_mine(group, test)) {
+                // A right of the caller that is asked for here, and not before.
+                if is_insisted(group, leg)
+                    && !self.loose.is_mute(leg.entity)
+                    && within(guards, &placed.guards)
+                {
+                    leg.key.iter().for_each(|given| self.tie(group, &given.value));
+                }
                 continue;
             }
             if within(guards, &placed.guards) {

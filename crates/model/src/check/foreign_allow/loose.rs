@@ -42,13 +42,16 @@ pub(super) struct Loose<'a> {
     spots: Rc<HashMap<Spot<'a>, Span>>,
     /// An entity whose keys say nothing, whatever is asked of its items.
     mute: Option<(EntityId, &'a KeyShape)>,
+    /// The attributes that many items have the same constant in.
+    common: Rc<HashSet<(EntityId, &'a str)>>,
 }
 
 impl<'a> Loose<'a> {
     /// Finds what is loose in a document.
     pub(super) fn of(model: &'a Model) -> Rc<Loose<'a>> {
         let bodies = bodies(model);
-        let mut loose = Rc::new(Loose::default());
+        let common = Rc::new(common(model, &bodies));
+        let mut loose = Rc::new(Loose { common, ..Loose::default() });
         let mut open: VecDeque<&Body<'a>> = bodies.iter().collect();
         while let Some(body) = open.pop_front() {
             for (spot, span) in body.loosens(&loose) {
@@ -63,6 +66,16 @@ impl<'a> Loose<'a> {
             }
         }
         loose
+    }
+
+    /// The same, where nothing is loose.
+    pub(super) fn bare(&self) -> Loose<'a> {
+        Loose { common: Rc::clone(&self.common), ..Loose::default() }
+    }
+
+    /// Whether many items have the same constant in an attribute: two that have it have nothing else in common.
+    pub(super) fn is_common(&self, entity: EntityId, name: &'a str) -> bool {
+        self.common.contains(&(entity, name))
     }
 
     /// Whether an attribute is loose.
@@ -80,7 +93,7 @@ impl<'a> Loose<'a> {
     /// The same, where the keys of an entity say nothing.
     pub(super) fn without_keys(&self, model: &'a Model, entity: EntityId) -> Loose<'a> {
         let mute = Some((entity, &model.entities[entity].key));
-        Loose { spots: Rc::clone(&self.spots), mute }
+        Loose { mute, ..self.clone() }
     }
 
     /// The same, with some more that is loose.
@@ -104,6 +117,28 @@ impl<'a> Loose<'a> {
         found.sort_by_key(|(_, span, _)| (span.start, span.end));
         found
     }
+}
+
+/// The attributes that are a constant by default, or that something gives a constant.
+fn common<'a>(model: &'a Model, bodies: &[Body<'a>]) -> HashSet<(EntityId, &'a str)> {
+    let mut found = HashSet::new();
+    for (id, entity) in model.entities.enumerate() {
+        let defaults = entity.attributes.iter().filter(|attribute| attribute.default.is_some());
+        found.extend(defaults.map(|attribute| (id, attribute.name.as_str())));
+    }
+    for (group, _) in bodies.iter().flat_map(|body| &body.places) {
+        for leg in group.legs.iter().map(|placed| placed.leg) {
+            let constant = |given: &&Given| match &group.origin(&given.value).kind {
+                ExprKind::Text(pieces) => {
+                    pieces.iter().all(|piece| matches!(piece, TextPiece::Literal(_)))
+                }
+                _ => false,
+            };
+            let given = leg.values.iter().filter(constant);
+            found.extend(given.map(|given| (leg.entity, given.attribute.as_str())));
+        }
+    }
+    found
 }
 
 /// What something runs for.

@@ -7,7 +7,7 @@ use latchkey_value::Format;
 use super::beyond::{differs, given_by};
 use super::grant::is_ranked;
 use super::loose::Loose;
-use crate::check::flow::{Group, fixes};
+use crate::check::flow::{Group, fixes, is_stored};
 use crate::check::truth::{Passed, each, plain};
 use crate::model::{
     BindingId, Contract, EntityId, Expr, ExprKind, Given, Hole, InputId, KeyShape, Kind, Leg,
@@ -127,21 +127,44 @@ impl<'a> Tied<'a> {
     /// Whether the item of a write is tied. The values that are written tie nothing: they say what becomes of the item,
     /// and not whose it was.
     pub(super) fn has_leg(&self, group: &Group<'a>, leg: &'a Leg) -> bool {
-        let compared = group.insists(leg).iter().any(|test| {
-            // A caller may take a free key for themselves.
-            let free = matches!(&test.test.kind, ExprKind::Absent(thing)
-                if test.truth && matches!(thing.kind, ExprKind::Stored(_)));
-            self.is_mine(group, test)
-                || (free && leg.values.iter().any(|given| self.has(group, &given.value)))
-        });
+        let compared = group.insists(leg).iter().any(|test| self.is_mine(group, test));
         let is_new = |given: &'a Given| matches!(group.origin(&given.value).kind, ExprKind::New(_));
         leg.target.is_some_and(|item| self.has_item(item))
             || compared
+            || self.takes_free(group, leg)
             || self.has_key(group, leg.entity, &leg.key)
             || self.has_source(group, leg)
             || leg.verb == Verb::Put
                 && (leg.key.iter().any(is_new)
                     || self.absent.iter().chain(&self.items).any(|item| group.is_on(leg, *item)))
+    }
+
+    /// Whether a leg takes what nobody has: it sets attributes that were absent, one of them to a tied value. What else
+    /// it sets is not of the caller's choosing: a constant, a time, a count.
+    fn takes_free(&self, group: &Group<'a>, leg: &'a Leg) -> bool {
+        let insisted = group.insists(leg);
+        let was_absent = |name: &str| {
+            insisted.iter().any(|test| match &test.test.kind {
+                ExprKind::Absent(thing) => test.truth && is_stored(thing, name),
+                _ => false,
+            })
+        };
+        let is_fixed = |given: &'a Given| {
+            let mut fixed = true;
+            each(&group.lets, &given.value, &mut |part| {
+                fixed &= match &part.kind {
+                    ExprKind::Stored(name) => *name == given.attribute,
+                    ExprKind::Input(_) | ExprKind::CallerId | ExprKind::Attribute(..) => false,
+                    _ => true,
+                };
+            });
+            fixed
+        };
+        let mut free = leg.values.iter().filter(|given| was_absent(&given.attribute));
+        leg.removes.is_empty()
+            && free.any(|given| self.has(group, &given.value))
+            && leg.values.iter().all(|given| was_absent(&given.attribute) || is_fixed(given))
+            && leg.adds.iter().all(is_fixed)
     }
 
     /// Whether an item is put that a tied one says the whole key of.
@@ -168,7 +191,9 @@ impl<'a> Tied<'a> {
             ExprKind::Input(input) if self.inputs.contains(input) => true,
             ExprKind::Attribute(item, name)
                 if self.has_item(*item)
-                    && !group.entity_of(*item).is_some_and(|of| self.loose.has(of, name)) =>
+                    && !group.entity_of(*item).is_some_and(|of| {
+                        self.loose.has(of, name) || self.loose.is_common(of, name)
+                    }) =>
             {
                 true
             }
