@@ -42,6 +42,15 @@ pub(super) struct Placed<'a> {
     pub(super) each: Option<&'a Each>,
 }
 
+impl Placed<'_> {
+    /// Whether a test keeps it apart from another leg of its transaction.
+    pub(super) fn excludes(&self, other: &Placed<'_>) -> bool {
+        let is_other =
+            |a: &Passed<'_>, b: &Passed<'_>| std::ptr::eq(a.test, b.test) && a.truth != b.truth;
+        self.guards.iter().any(|a| other.guards.iter().any(|b| is_other(a, b)))
+    }
+}
+
 /// A send of a group.
 pub(super) struct Sent<'a> {
     pub(super) send: &'a Send,

@@ -1,12 +1,14 @@
 //! `not-idempotent`: a write of something that may run twice, and that does more the second time.
 //!
 //! A message can come twice, at the same time or after its worker has died. A write *repeats* if it adds, computes with
-//! what is stored, makes something new or sends. It is *closed* if, once it has happened, the way to it is: by a leg that
-//! happens whenever it does, and whose own condition is false from then on; or that makes a test on the way come out
-//! the other way.
+//! what is stored or with what the run changes, makes something new or sends. It is *closed* if, once it has happened,
+//! the way to it is: by a leg that happens whenever it does, and whose own condition is false from then on; or that makes
+//! a test on the way come out the other way. A test that leads to two writes, each of which turns it, closes nothing.
 
+mod carried;
 mod guard;
 mod once_key;
+mod toggle;
 
 use latchkey_language::{Diagnostic, Rule, Span};
 use latchkey_value::Number;
@@ -36,8 +38,10 @@ pub(super) fn check(model: &Model, report: &mut Report) {
             let around = Around { model, contract, changes: &changes, group };
             let judge = Judge { around: &around, sends: &sends, writes: &writes, all: &all };
             let legs = group.legs.iter().filter_map(|placed| {
-                let (span, what) = around.repeats(placed.leg)?;
-                Some((judge.breach(span, &what, &placed.guards)?, &placed.step.waivers))
+                let repeats = around.repeats(placed.leg).or_else(|| judge.carried(placed));
+                let twice =
+                    repeats.and_then(|(span, what)| judge.breach(span, &what, &placed.guards));
+                Some((twice.or_else(|| judge.toggled(placed))?, &placed.step.waivers))
             });
             let sends = group.sends.iter().filter_map(|sent| {
                 let what = "sends another message";

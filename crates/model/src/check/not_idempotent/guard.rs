@@ -126,7 +126,7 @@ impl<'a> Judge<'a, '_> {
     }
 
     /// Whether a leg of a later group makes possible again what a leg has closed.
-    fn opens(&self, closer: &Placed<'a>, later: &Group<'a>, leg: &'a Leg) -> bool {
+    pub(super) fn opens(&self, closer: &Placed<'a>, later: &Group<'a>, leg: &'a Leg) -> bool {
         let (closed, group) = (closer.leg, self.around.group);
         let items = [closed.result, closed.target].into_iter().flatten();
         let mut items = items.filter(|_| leg.entity == closed.entity);

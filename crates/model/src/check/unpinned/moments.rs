@@ -7,6 +7,7 @@
 
 mod again;
 mod order;
+mod seen;
 mod who;
 
 use std::cell::OnceCell;
@@ -16,30 +17,25 @@ use std::collections::{HashMap, HashSet};
 use latchkey_language::{Diagnostic, Rule, Span};
 
 use self::order::Order;
+use self::seen::{Seen, seen};
 use self::who::{goes_by, is_seen_in_part, legs_on, makes_both, points};
 use super::answer::{by, shown_facts};
-use super::pin::{Pin, held};
 use super::story::named;
 use super::{Changes, Fact, Report, Use, beside, collect, culprits, entity_of, tested, which_item};
 use crate::check::flow::{Group, groups, moments};
 use crate::check::truth::{Passed, plain};
 use crate::model::{
     BindingId, Contract, EntityId, Expr, ExprKind, FailureKind, Kind, Leg, Model, OnFailure, Part,
-    Read, Step, StepKind, Strong, What, each_step,
+    Read, Step, StepKind, What, each_step,
 };
 
 pub(super) fn check<'a>(model: &'a Model, changes: &Changes<'a>, report: &mut Report) {
-    let search = Search {
-        model,
-        changes,
-        transactions: OnceCell::new(),
-        order: OnceCell::new(),
-        legs: OnceCell::new(),
-    };
+    let search = Search::new(model, changes);
     for contract in &model.contracts {
         let mut told: HashSet<Span> = HashSet::new();
+        let failures = failures(contract);
         for group in moments(model, contract) {
-            for found in search.torn(contract, &group) {
+            for found in search.torn(contract, &failures, &group) {
                 // The second read is told of once, wherever its result is used.
                 if told.insert(found.second.read.span) {
                     let step = step_of(contract, found.second.read);
@@ -49,15 +45,6 @@ pub(super) fn check<'a>(model: &'a Model, changes: &Changes<'a>, report: &mut Re
             }
         }
     }
-}
-
-/// A fact, and the read that it is of.
-#[derive(Clone, Copy)]
-struct Seen<'a, 'u> {
-    used: &'u Use<'a>,
-    read: &'a Read,
-    /// The place of the read among those of the way.
-    at: usize,
 }
 
 /// Two facts of two moments, and who can come in between.
@@ -91,19 +78,21 @@ struct Search<'a, 'c> {
     legs: OnceCell<HashMap<EntityId, Vec<(&'a Contract, &'a Leg)>>>,
 }
 
-impl<'a> Search<'a, '_> {
+impl<'a, 'c> Search<'a, 'c> {
+    fn new(model: &'a Model, changes: &'c Changes<'a>) -> Search<'a, 'c> {
+        let (transactions, order, legs) = (OnceCell::new(), OnceCell::new(), OnceCell::new());
+        Search { model, changes, transactions, order, legs }
+    }
+
     /// The pairs of facts of two moments that what happens here rests on, one for each second read.
-    fn torn(&self, contract: &'a Contract, group: &Group<'a>) -> Vec<Torn<'a>> {
-        let uses = self.rests_on(contract, group);
-        let guards = group.legs.last().map_or(&[][..], |leg| &leg.guards);
-        let seen = uses.iter().filter_map(|used| {
-            let (at, read) = moment(group, used.fact.binding())?;
-            Some(Seen { used, read, at })
-        });
-        let seen: Vec<Seen<'a, '_>> = seen
-            .filter(|seen| !matches!(seen.read.strong, Strong::No))
-            .filter(|seen| held(self.model, contract, group, guards, seen.used) == Pin::Nothing)
-            .collect();
+    fn torn(
+        &self,
+        contract: &'a Contract,
+        failures: &Failures<'a>,
+        group: &Group<'a>,
+    ) -> Vec<Torn<'a>> {
+        let uses = self.rests_on(contract, failures, group);
+        let seen = seen(self.model, contract, group, &uses);
         let mut found: Vec<Torn<'a>> = Vec::new();
         // One contract that changes both is told before two that do.
         for alone in [true, false] {
@@ -157,14 +146,21 @@ impl<'a> Search<'a, '_> {
     }
 
     /// What an answer or a refusal rests on: the tests on the way, and what it shows.
-    fn rests_on(&self, contract: &'a Contract, group: &Group<'a>) -> Vec<Use<'a>> {
+    fn rests_on(
+        &self,
+        contract: &'a Contract,
+        failures: &Failures<'a>,
+        group: &Group<'a>,
+    ) -> Vec<Use<'a>> {
         let mut found = Vec::new();
         let refusal = refusal(group.step);
         // What would be answered with the same words does not matter.
         let same = |failure: Option<&OnFailure>| {
             failure.and_then(problem).is_some_and(|other| refusal == Some(other))
         };
-        let is_said = |passed: &Passed<'a>| passed.truth && same(failure_of(contract, passed.test));
+        let is_said = |passed: &Passed<'a>| {
+            passed.truth && same(failures.get(&std::ptr::from_ref(passed.test)).copied())
+        };
         for passed in group.way.tests.iter().filter(|passed| !is_said(passed)) {
             tested(group, *passed, &mut found);
         }
@@ -300,15 +296,6 @@ impl<'a> Search<'a, '_> {
         first: &Seen<'a, '_>,
         second: &Seen<'a, '_>,
     ) -> Option<Culprit<'a>> {
-        let (one, other) = (first.used.fact.binding(), second.used.fact.binding());
-        // One item is of one moment.
-        let is_one = |binding| {
-            let part = contract.read_of(binding).map(|read| &read.what);
-            matches!(part, Some(What::Part(Part { one: true, .. })))
-        };
-        if one == other && is_one(one) {
-            return None;
-        }
         let torn = match &first.read.what {
             What::Query(_) => true,
             What::Batch(batch) => !batch.snapshot,
@@ -316,6 +303,15 @@ impl<'a> Search<'a, '_> {
         };
         let of_several = |fact: &Fact<'_>| !matches!(fact, Fact::There(_));
         if !torn || !of_several(&first.used.fact) || !of_several(&second.used.fact) {
+            return None;
+        }
+        let (one, other) = (first.used.fact.binding(), second.used.fact.binding());
+        // One item is of one moment.
+        let is_one = |binding| {
+            let part = contract.read_of(binding).map(|read| &read.what);
+            matches!(part, Some(What::Part(Part { one: true, .. })))
+        };
+        if one == other && is_one(one) {
             return None;
         }
         let entities = |binding| match entity_of(contract, binding) {
@@ -421,18 +417,6 @@ fn remedy(contract: &Contract, torn: &Torn<'_>) -> String {
     }
 }
 
-/// The read that a binding's values are of: of a part, the query it was taken from.
-fn moment<'a>(group: &Group<'a>, binding: BindingId) -> Option<(usize, &'a Read)> {
-    let (at, read) = group.read_of(binding)?;
-    let (at, read) = match &read.what {
-        What::Part(part) => group.read_of(part.of)?,
-        _ => (at, read),
-    };
-    // What was read before the last commit is of another unit.
-    let reading = group.way.readings.get(at)?;
-    group.way.is_of_unit(reading).then_some((at, read))
-}
-
 /// The status and the code of a refusal that shows nothing else.
 fn problem(failure: &OnFailure) -> Option<(u16, &str)> {
     match &failure.kind {
@@ -458,16 +442,19 @@ fn first_of<'a, T>(
     found
 }
 
-/// What is done if a test does not hold.
-fn failure_of<'a>(contract: &'a Contract, test: &Expr) -> Option<&'a OnFailure> {
-    first_of(contract, |step| match &step.kind {
-        StepKind::Require(other, failure) | StepKind::Match(other, failure)
-            if std::ptr::eq(other, test) =>
+/// What is done if a test does not hold, by the test.
+type Failures<'a> = HashMap<*const Expr, &'a OnFailure>;
+
+fn failures(contract: &Contract) -> Failures<'_> {
+    let mut found = Failures::new();
+    each_step(&contract.steps, &mut |step| {
+        if let StepKind::Require(test, Some(failure)) | StepKind::Match(test, Some(failure)) =
+            &step.kind
         {
-            failure.as_ref()
+            found.insert(std::ptr::from_ref(test), failure);
         }
-        _ => None,
-    })
+    });
+    found
 }
 
 fn contains(all: &[&Contract], one: &Contract) -> bool {
