@@ -52,7 +52,7 @@ async fn lockers() -> Tested {
         expected_version: version.and_then(|version| version.try_into().ok()),
     };
     let occupied = change(types::Qc03BodyNewStatus::Occupied, None);
-    let changed = alice.qc_03(&id.parse()?, Some(&tag), None, &occupied).await?;
+    let changed = alice.qc_03(&id.parse()?, Some(&tag.parse()?), None, &occupied).await?;
     assert_eq!(changed.version.get(), 2);
     let late = change(types::Qc03BodyNewStatus::Available, Some(1));
     match alice.qc_03(&id.parse()?, None, None, &late).await {
