@@ -150,6 +150,6 @@ fn kept_by_views(model: &Model, entity: EntityId) -> impl Iterator<Item = &str> 
 }
 
 /// Whether a leg is on an item that was never there before.
-fn is_new(leg: &Leg) -> bool {
+pub(super) fn is_new(leg: &Leg) -> bool {
     leg.key.iter().any(|given| matches!(given.value.kind, ExprKind::New(_)))
 }

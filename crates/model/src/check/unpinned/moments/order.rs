@@ -5,6 +5,7 @@ use std::cell::RefCell;
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::rc::Rc;
 
+use super::super::super::changes::is_new;
 use super::who::{goes_by, needs};
 use crate::model::{
     Contract, EntityId, Leg, Model, PutMode, Read, StepKind, Verb, What, each_step,
@@ -104,7 +105,7 @@ impl<'a> Order<'a> {
                     read.entities().for_each(|entity| acts.entry(entity).or_default().read(read));
                 }
                 StepKind::Write(leg) => {
-                    let first = model.first_puts.contains_key(&leg.span);
+                    let first = is_new(leg) || model.first_puts.contains_key(&leg.span);
                     acts.entry(leg.entity).or_default().write(leg, first);
                 }
                 _ => {}
