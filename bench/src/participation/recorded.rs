@@ -202,10 +202,8 @@ async fn ask(store: &Store, request: &Request) -> Result<Capacity> {
             store.delete(delete.clone(), *returning).await?.capacity
         }
         Request::Transact(transact) => store.transact(transact.clone()).await?.capacity,
-        Request::BatchGet(_)
-        | Request::SnapshotGet(_)
-        | Request::Query(_)
-        | Request::IndexScan(_) => {
+        Request::SnapshotGet(get) => store.snapshot_get(get)?.capacity,
+        Request::BatchGet(_) | Request::Query(_) | Request::IndexScan(_) => {
             return Err("taking part asks for no list".into());
         }
     })
@@ -226,6 +224,9 @@ fn on_table(request: Request, table: &Arc<Schema>) -> Request {
     let table = Arc::clone(table);
     match request {
         Request::Get(get) => Request::Get(latchkey_table::Get { table, ..get }),
+        Request::SnapshotGet(get) => {
+            Request::SnapshotGet(latchkey_table::SnapshotGet { table, ..get })
+        }
         Request::Put(put, returning) => {
             Request::Put(latchkey_table::Put { table, ..put }, returning)
         }
