@@ -85,3 +85,10 @@ fn lists_sets_and_records_are_the_same_on_every_backend() {
     let document = concat!(env!("CARGO_MANIFEST_DIR"), "/http/documents/shop.md");
     hold(&[PathBuf::from(document)]);
 }
+
+// A version that may be given, or set aside: `If-Match` stands for it, and is never dropped.
+#[test]
+fn an_if_match_is_compared_on_every_way_that_writes() {
+    let document = concat!(env!("CARGO_MANIFEST_DIR"), "/http/documents/versions.md");
+    hold(&[PathBuf::from(document)]);
+}

@@ -127,6 +127,8 @@ struct Session<'a> {
     call: CallContext<'a>,
     /// The values of the call and of this attempt. Each attempt begins with no name bound.
     frame: Frame<'a>,
+    /// Whether this attempt has compared the versions in `If-Match`.
+    matched: bool,
     /// Whether this attempt has written the record of the call with its effect.
     recorded: bool,
     /// The claim of the call, once it has written and its answer is not known.
@@ -234,6 +236,7 @@ impl<'a> Session<'a> {
         Session {
             call,
             frame,
+            matched: false,
             recorded: false,
             claim: None,
             writing: false,
@@ -247,6 +250,7 @@ impl<'a> Session<'a> {
 
     /// Forgets what the attempt before has read.
     fn begin_attempt(&mut self) {
+        self.matched = false;
         self.recorded = false;
         self.frame.bound.iter_mut().for_each(|bound| *bound = Bound::Nothing);
         self.frame.assumed.clear();

@@ -1,7 +1,7 @@
 //! The begin of a call: it reads the inputs and the `Idempotency-Key`, and makes the `new` values.
 
 use latchkey_model::model::Method;
-use latchkey_table::{Text, Value};
+use latchkey_table::{Number, Text, Value};
 
 use super::{Ended, Session};
 use crate::call::IfMatch;
@@ -57,6 +57,7 @@ impl Session<'_> {
         self.call.cursor = typed.cursor;
         self.make_values(now)?;
         self.frame.inputs = typed.given;
+        self.stand_in()?;
         for (id, input) in contract.inputs.enumerate() {
             let constant = matches!(&input.default, None | Some(Code::Constant(_)));
             let given = self.frame.given(id).is_some();
@@ -73,6 +74,18 @@ impl Session<'_> {
                 self.call.sealed_inputs.push(sealed);
             }
         }
+        Ok(())
+    }
+
+    /// A version in `If-Match` is one that the caller has given: a test whether it is there holds. Which of several it is,
+    /// the `match` says.
+    fn stand_in(&mut self) -> Result<(), Fault> {
+        let Some(tags) = &self.call.if_match else { return Ok(()) };
+        let first = match tags {
+            IfMatch::OneOf(versions) => versions.first().copied(),
+            IfMatch::Any => None,
+        };
+        *self.version_place()? = Some(Value::Number(first.unwrap_or(Number::ZERO)));
         Ok(())
     }
 

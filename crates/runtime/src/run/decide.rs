@@ -69,6 +69,7 @@ impl Session<'_> {
             }
             Some(tags) => tags,
         };
+        self.matched = true;
         let holds = match &tags {
             IfMatch::Any => {
                 // Whichever there is: from here on, that is what the caller gave.
@@ -104,7 +105,7 @@ impl Session<'_> {
     }
 
     /// The input that a version in `If-Match` stands for.
-    fn version_place(&mut self) -> Result<&mut Option<Value>, Fault> {
+    pub(super) fn version_place(&mut self) -> Result<&mut Option<Value>, Fault> {
         let input = self.call.contract.version_input;
         let input = input.ok_or_else(|| Fault::bug("a version is matched with no input"))?;
         Ok(&mut self.frame.inputs[input])

@@ -1,7 +1,10 @@
-//! `If-None-Match: *`: a call that may make something new, and may not change what is there (RFC 9110, 13.1.2).
+//! What the caller asks for in a header before anything is written.
 //!
-//! The first write of the contract decides, after every other check: a call that is refused for another reason is
-//! refused for that one. A write that only makes items is itself refused by the store where they are there.
+//! `If-None-Match: *`: a call that may make something new, and may not change what is there (RFC 9110, 13.1.2). The first
+//! write of the contract decides, after every other check: a call that is refused for another reason is refused for that
+//! one. A write that only makes items is itself refused by the store where they are there.
+//!
+//! `If-Match`: a `match` of the contract compares the versions. A way without one writes nothing.
 
 use latchkey_model::model::Verb;
 
@@ -10,8 +13,13 @@ use crate::plan::{Leg, LegNode};
 use crate::problem::Problem;
 
 impl Session<'_> {
-    /// Refuses a first write that would change what is there, if the caller has asked for that.
+    /// Refuses a first write that would change what is there, if the caller has asked for that; or one whose way has not
+    /// compared the versions that the caller has given.
     pub(super) fn refuse_change(&self, changes: bool) -> Result<(), Ended> {
+        if self.call.if_match.is_some() && !self.matched && self.frame.commits == 0 {
+            let detail = "with these inputs nothing compares a version, so nothing is written; leave `If-Match` out";
+            return Err(Ended::Refused(Problem::bad(detail)));
+        }
         if !(self.call.makes_alone && changes && self.frame.commits == 0) {
             return Ok(());
         }
