@@ -324,7 +324,7 @@ async fn what_was_believed_without_the_provider_is_not_believed_beside_it() {
 
 /// When a token was issued, so many seconds ago.
 fn issued(mut claims: Value, ago: i64) -> Value {
-    claims["iat"] = json!(now_ms() / 1000 - ago);
+    claims.as_object_mut().unwrap().insert("iat".to_owned(), json!(now_ms() / 1000 - ago));
     claims
 }
 

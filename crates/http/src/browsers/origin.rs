@@ -78,7 +78,7 @@ fn host_as_sent(host: &str) -> Result<String, &'static str> {
     let has_letters = |host: &str| host.chars().any(|one| !one.is_ascii() && one.is_alphanumeric());
     if has_letters(host) && host.chars().all(|one| !one.is_ascii() || fits(one)) {
         return Err(
-            "has letters beyond ASCII, which browsers send as Punycode; write it as `xn--…`: `location.origin` in the page shows it",
+            "has letters beyond ASCII, which browsers send as Punycode; write it as `xn--…`: `self.origin` in the console of the page shows it",
         );
     }
     if host.is_empty() || !host.chars().all(fits) {
