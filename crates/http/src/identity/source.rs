@@ -87,6 +87,14 @@ impl KeySource {
         Ok(KeySource(Kind::Oidc { issuer: issuer.to_owned(), description }))
     }
 
+    /// Where the description of an OpenID Connect provider is.
+    pub fn description(&self) -> Option<String> {
+        match &self.0 {
+            Kind::Oidc { description, .. } => Some(description.to_string()),
+            Kind::File(_) | Kind::Url(_) => None,
+        }
+    }
+
     /// Whether the keys are in a file of this machine.
     pub(super) fn is_file(&self) -> bool {
         matches!(self.0, Kind::File(_))
