@@ -202,7 +202,10 @@ fn every_header_of_an_answer_is_one_that_a_page_may_read() {
 fn a_flag_that_lets_nobody_in_is_refused() {
     for (flags, reason) in [
         (&["--cors", "null"][..], "without an origin"),
-        (&["--cors", "https://app.example/"], "more than an origin"),
+        (&["--cors", "https://app.example/a"], "more than an origin"),
+        (&["--cors", "https://App.example:443/"], "write `https://app.example`, as browsers do"),
+        (&["--cors", "http://127.1"], "write `http://127.0.0.1`, as browsers do"),
+        (&["--cors", "https://a..b"], "no page comes from"),
         (&["--cors", "app.example"], "such as `https://app.example:8443`"),
         (&["--cors", "https://*.example"], "no exact origin"),
         (&["--cors", "*,https://app.example"], "leave the others out"),

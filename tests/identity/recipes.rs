@@ -93,6 +93,12 @@ fn keycloak() {
     world.lockers_of("bob", &token(&["offline_access", "operator"])).is(200);
     // A key for encryption signs nothing.
     world.doubts(&sealing.token(&claims(&provider)));
+    // Clients are told where tokens are had.
+    let schemes =
+        world.client().get("/openapi.json").json()["components"]["securitySchemes"].clone();
+    let url = format!("{}/.well-known/openid-configuration", provider.issuer());
+    assert_eq!(schemes["openIdConnect"]["openIdConnectUrl"], url);
+    assert_eq!(schemes["bearer"]["scheme"], "bearer");
 }
 
 #[test]

@@ -22,7 +22,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use latchkey_model::Model;
-use latchkey_openapi::{OpenApi, Version};
+use latchkey_openapi::{OpenApi, Serving, Version};
 use serde_json::Value;
 
 const VERSIONS: [(Version, &str); 2] = [(Version::V3_1, "3.1"), (Version::V3_0, "3.0")];
@@ -78,5 +78,5 @@ fn everything() -> Vec<Document> {
 }
 
 fn described(models: &[&Model], version: Version) -> Value {
-    serde_json::from_str(&OpenApi::new(models, version, false).compact()).unwrap()
+    serde_json::from_str(&OpenApi::new(models, version, &Serving::default()).compact()).unwrap()
 }

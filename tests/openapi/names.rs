@@ -1,6 +1,6 @@
 //! Names of several documents on one server.
 
-use latchkey_openapi::Version;
+use latchkey_openapi::{OpenApi, Serving, Version};
 
 use crate::{described, model};
 
@@ -79,4 +79,26 @@ fn anyone_may_call_without_a_token_or_with_one() {
     assert_eq!(closed, &serde_json::json!([{"bearer": []}]));
     let size = &openapi["components"]["schemas"]["Door"]["properties"]["size"];
     assert_eq!(size["description"], "How wide it is.");
+}
+
+#[test]
+fn where_tokens_are_had_is_told_where_the_server_knows_it() {
+    let model = model(&system("north", "north"));
+    let url = "https://id.example.com/.well-known/openid-configuration";
+    let serving = Serving { oidc: Some(url.to_owned()), ..Serving::default() };
+    for version in [Version::V3_1, Version::V3_0] {
+        let openapi = OpenApi::new(&[&model], version, &serving).compact();
+        let openapi: serde_json::Value = serde_json::from_str(&openapi).unwrap();
+        let schemes = &openapi["components"]["securitySchemes"];
+        assert_eq!(schemes["openIdConnect"]["type"], "openIdConnect");
+        assert_eq!(schemes["openIdConnect"]["openIdConnectUrl"], url);
+        assert_eq!(schemes["bearer"]["scheme"], "bearer", "clients send a token as ever");
+        let door = &openapi["paths"]["/north/{doorId}"];
+        let open = serde_json::json!([{}, {"bearer": []}, {"openIdConnect": []}]);
+        assert_eq!(door["get"]["security"], open);
+        let closed = serde_json::json!([{"bearer": []}, {"openIdConnect": []}]);
+        assert_eq!(door["post"]["security"], closed);
+        let without = described(&[&model], version);
+        assert_eq!(without["components"]["securitySchemes"].get("openIdConnect"), None);
+    }
 }

@@ -21,7 +21,7 @@ use crate::commands::{
 };
 
 pub(crate) use identity::{Identity, Trust};
-pub(crate) use moving::{Examine, Export, Import, Verify};
+pub(crate) use moving::{Examine, Export, Import, TableChoice, Verify};
 pub(crate) use queue::{DataArguments, Place, QueueCommand, Queues, Which, Work, Working};
 pub(crate) use race::Race;
 pub(crate) use web::Web;
@@ -157,7 +157,9 @@ Examples:
   latchkey serve --dynamodb --table doors=doors-prod   on a table of another name
   latchkey serve doors.md --dynamodb --sqs             and its queues on SQS
   latchkey serve doors.md --oidc https://id.example.com/ --audience doors    tokens of your identity provider
+  latchkey serve doors.md --jwks keys.json --issuer https://id.example.com/ --audience doors
   latchkey serve doors.md --cors https://app.example   for pages of that origin too
+  latchkey serve doors.md --limit-per-caller '100/s burst 300' --proxies 1   behind one load balancer
   latchkey serve doors.md --admin-listen 127.0.0.1:9090    with /metrics and /ready there alone
   latchkey serve doors.md --problem-base https://docs.example/problems
 

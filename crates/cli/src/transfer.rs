@@ -18,7 +18,7 @@ use latchkey_table::{
 };
 
 use self::tables::{Schemas, Which};
-use crate::arguments::Storage;
+use crate::arguments::TableChoice;
 use crate::document;
 use crate::storage::Opened;
 use crate::{Failure, wide};
@@ -26,33 +26,38 @@ use crate::{Failure, wide};
 /// How long a command waits for a service that throttles every request.
 const WAIT_TIME_MAX: Duration = Duration::from_secs(5 * 60);
 
-/// The arguments that say which table is moved.
-pub(crate) struct TableChoice<'a> {
-    pub(crate) documents: &'a [PathBuf],
-    /// The system, when there are several.
-    pub(crate) system: Option<&'a str>,
-    pub(crate) storage: &'a Storage,
-    pub(crate) data: &'a Path,
-}
-
-impl TableChoice<'_> {
+impl TableChoice {
     /// The system whose table is moved, on its table.
     pub(crate) fn system(&self, colour: bool) -> Result<System, Failure> {
-        let systems = document::systems(&document::all(self.documents)?, colour)?;
+        let systems = document::systems(&document::all(&self.documents)?, colour)?;
         let names = systems.iter().map(System::name).collect::<Vec<_>>().join(", ");
         let alone = systems.len() == 1;
-        let chosen = match self.system {
+        let chosen = match &self.system {
             Some(name) => systems.into_iter().find(|system| system.name() == name),
             None => systems.into_iter().next().filter(|_| alone),
         };
         let Some(chosen) = chosen else {
-            return Err(Failure::Unusable(match self.system {
+            return Err(Failure::Unusable(match &self.system {
                 Some(name) => format!("there is no system `{name}`; there are: {names}"),
                 None => format!("one table at a time: choose one of {names} by `--system NAME`"),
             }));
         };
         let placed = self.storage.place(vec![chosen])?;
         placed.into_iter().next().ok_or_else(|| Failure::unusable("the system has no table"))
+    }
+
+    /// Opens the table to read it, and does something with it.
+    pub(crate) fn read(
+        &self,
+        colour: bool,
+        act: impl AsyncFnOnce(Table, System) -> Result<(), Failure>,
+    ) -> Result<(), Failure> {
+        let system = self.system(colour)?;
+        let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build();
+        runtime.map_err(Failure::unusable)?.block_on(async {
+            let table = Table::to_read(self, &system).await?;
+            act(table, system).await
+        })
     }
 }
 
@@ -78,7 +83,7 @@ pub(crate) struct Table {
 
 impl Table {
     /// An existing table.
-    pub(crate) async fn to_read(told: &TableChoice<'_>, system: &System) -> Result<Table, Failure> {
+    async fn to_read(told: &TableChoice, system: &System) -> Result<Table, Failure> {
         // Opening a store makes it; an export must not.
         if !told.storage.dynamodb && !told.data.is_dir() {
             return Err(Failure::Unusable(format!(
@@ -90,12 +95,12 @@ impl Table {
     }
 
     /// A table that fits the document. A table on this machine is made.
-    pub(crate) async fn to_fill(told: &TableChoice<'_>, system: &System) -> Result<Table, Failure> {
+    pub(crate) async fn to_fill(told: &TableChoice, system: &System) -> Result<Table, Failure> {
         Table::open(told, system, Need::Write).await
     }
 
-    async fn open(told: &TableChoice<'_>, system: &System, need: Need) -> Result<Table, Failure> {
-        let data = told.data;
+    async fn open(told: &TableChoice, system: &System, need: Need) -> Result<Table, Failure> {
+        let data = &told.data;
         let schemas = Schemas::new(system);
         let opened = told.storage.open(data).await?;
         let (schema, name) = (schemas.main(), &schemas.main().name);
@@ -107,7 +112,7 @@ impl Table {
                 )),
                 error => {
                     let error = StartError::Table(error);
-                    told.storage.refused(&error, told.documents, system.name(), name)
+                    told.storage.refused(&error, &told.documents, system.name(), name)
                 }
             })?;
         }

@@ -183,6 +183,14 @@ fn help_has_examples() {
     let shown = text(&output.stdout);
     assert!(shown.contains("latchkey check doors.md"), "{shown}");
     assert!(shown.contains("Exit codes"), "{shown}");
+    let output = latchkey(&["serve", "--help"], Path::new("."));
+    let shown = text(&output.stdout);
+    for example in
+        ["--oidc https://", "--jwks keys.json", "--cors https://", "--limit-per-caller '"]
+    {
+        let example = format!("latchkey serve doors.md {example}");
+        assert!(shown.contains(&example), "{example}: {shown}");
+    }
 }
 
 /// The command without the secret of a deployment.

@@ -186,7 +186,7 @@ fn seconds(ns: u64) -> u64 {
 
 /// The address that a request comes from: the peer's, or the one that the outermost of the server's own proxies was
 /// asked from. What stands further left in the header was written by the caller.
-fn address(headers: &HeaderMap, peer: IpAddr, proxies: usize) -> IpAddr {
+pub(crate) fn address(headers: &HeaderMap, peer: IpAddr, proxies: usize) -> IpAddr {
     let Some(from_right) = proxies.checked_sub(1) else { return peer };
     let lines = headers.get_all(FORWARDED).iter().filter_map(|line| line.to_str().ok());
     let all: Vec<&str> = lines.flat_map(|line| line.split(',')).map(str::trim).collect();
@@ -204,7 +204,7 @@ fn parse(text: &str) -> Option<IpAddr> {
 }
 
 /// What one subscriber has: an address of IPv4, or 64 bits of one of IPv6.
-fn network(address: IpAddr) -> u128 {
+pub(crate) fn network(address: IpAddr) -> u128 {
     match address.to_canonical() {
         IpAddr::V4(address) => u128::from(address.to_bits()),
         IpAddr::V6(address) => address.to_bits() >> 64 << 64,

@@ -6,7 +6,7 @@
 
 use std::collections::HashMap;
 use std::pin::Pin;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll};
 use std::time::Instant;
@@ -38,6 +38,10 @@ pub(crate) struct Life {
     pub(crate) cut: Notify,
     /// Whether this connection is one of the reserve: only the paths by which the server is watched are answered.
     pub(crate) reserve: bool,
+    /// Whether the request waits for something that the peer is not asked about, so that the stream looks for its end.
+    watched: AtomicBool,
+    /// Notified when a peer that is watched has hung up.
+    hung_up: Notify,
     started: Instant,
 }
 
@@ -56,6 +60,29 @@ impl Life {
             Err(GONE) => Err(Gone),
             Ok(_) | Err(_) => Ok(()),
         }
+    }
+
+    /// Waits until the peer hangs up, or sends no more: the two look alike until something is written.
+    pub(crate) async fn hung_up(&self) {
+        struct Watched<'a>(&'a AtomicBool);
+        impl Drop for Watched<'_> {
+            fn drop(&mut self) {
+                self.0.store(false, Ordering::Relaxed);
+            }
+        }
+        self.watched.store(true, Ordering::Relaxed);
+        let _watched = Watched(&self.watched);
+        self.hung_up.notified().await;
+    }
+
+    /// Whether somebody waits for the peer to hang up.
+    pub(crate) fn is_watched(&self) -> bool {
+        self.watched.load(Ordering::Relaxed)
+    }
+
+    /// The peer that is watched has hung up.
+    pub(crate) fn hang_up(&self) {
+        self.hung_up.notify_one();
     }
 
     /// Whether no request is under way.
@@ -159,7 +186,8 @@ impl Connections {
         let number = all.next;
         all.next += 1;
         let (started, cut) = (self.started, Notify::new());
-        let life = Life { state: AtomicU64::new(IDLE), cut, reserve, started };
+        let (state, watched) = (AtomicU64::new(IDLE), AtomicBool::new(false));
+        let life = Life { state, cut, reserve, watched, hung_up: Notify::new(), started };
         life.state.store(life.since_now(IDLE), Ordering::Relaxed);
         let life = Arc::new(life);
         all.lives.insert(number, Arc::clone(&life));

@@ -7,27 +7,36 @@
 
 mod fetch;
 mod keys;
+mod places;
 mod source;
 
 use std::fmt::{self, Write};
+use std::net::IpAddr;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, PoisonError, RwLock};
 use std::time::Duration;
 
-use tokio::sync::{Notify, Semaphore, SemaphorePermit, watch};
+use latchkey_runtime::{Source, SystemSource};
+use tokio::sync::{Notify, watch};
 use tokio::task::AbortHandle;
 use tokio::time::Instant;
 
+use crate::call_limits;
 use crate::metrics::family;
 use fetch::Fetcher;
 pub use fetch::{AddressError, FetchError, NoRoots};
-use keys::LeftOut;
 pub use keys::SetError;
 pub(crate) use keys::{Algorithm, KID_BYTES_MAX, KeySet, Unsigned};
+use keys::{Exposed, LeftOut};
+use places::{Place, Places};
 pub use source::{KeySource, LoadError};
 
 /// How many requests may wait for a refresh at once. Whoever sends keys that are not known holds no more connections.
 const WAITING_MAX: usize = 512;
+
+/// How long after a provider has signed with a key the key may be missing in its set, in milliseconds: clocks differ,
+/// and some providers publish a key late.
+const PUBLISHED_WITHIN_MS: i64 = 60_000;
 
 /// When keys are fetched.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -94,7 +103,7 @@ struct Shared {
     wanted: AtomicU64,
     /// Wakes the task that fetches.
     asked: Notify,
-    waiting: Semaphore,
+    waiting: Places,
     failures: AtomicU64,
 }
 
@@ -105,6 +114,15 @@ pub(crate) struct Known {
     /// How often the keys have changed; zero, as long as there are none.
     pub(crate) generation: u64,
     had_at: Option<Instant>,
+    /// When they were asked for, by the system's clock, in milliseconds since 1970.
+    asked_ms: Option<i64>,
+}
+
+impl Known {
+    /// The time before which a token was issued whose key would be in the set, in milliseconds since 1970.
+    pub(crate) fn settled_ms(&self) -> Option<i64> {
+        self.asked_ms.map(|asked| asked.saturating_sub(PUBLISHED_WITHIN_MS))
+    }
 }
 
 /// How far fetching has come.
@@ -114,6 +132,8 @@ struct Progress {
     done: u64,
     /// Whether the last one that is done failed.
     failed: bool,
+    /// When the last one has begun.
+    begun_at: Option<Instant>,
 }
 
 /// Whether keys could be had while a request waited for them.
@@ -135,7 +155,7 @@ pub(crate) struct Waiting<'a> {
     /// How many are known to be done.
     done: u64,
     until: Instant,
-    _place: SemaphorePermit<'a>,
+    place: Place<'a>,
 }
 
 impl Provider {
@@ -157,7 +177,7 @@ impl Provider {
             progress: watch::Sender::new(Progress::default()),
             wanted: AtomicU64::new(0),
             asked: Notify::new(),
-            waiting: Semaphore::new(WAITING_MAX),
+            waiting: Places::new(WAITING_MAX),
             failures: AtomicU64::new(0),
         });
         let begun = Instant::now();
@@ -193,22 +213,37 @@ impl Provider {
         self.shared.known()
     }
 
-    /// Asks for fresher keys. None, if too many wait already, or if the provider has just failed: it is asked again
-    /// soon, without anyone waiting.
-    pub(crate) fn ask(&self) -> Option<Waiting<'_>> {
+    /// Asks for fresher keys, for a request from an address. None, if too many wait already, or if the provider has
+    /// just failed: it is asked again soon, without anyone waiting.
+    pub(crate) fn ask(&self, from: IpAddr) -> Option<Waiting<'_>> {
         let shared = &*self.shared;
         let mut progress = shared.progress.subscribe();
-        let Progress { begun, done, failed } = *progress.borrow_and_update();
+        let Progress { begun, done, failed, .. } = *progress.borrow_and_update();
         if failed && begun == done {
             return None;
         }
-        let place = shared.waiting.try_acquire().ok()?;
-        shared.wanted.fetch_max(begun + 1, Ordering::Relaxed);
-        shared.asked.notify_one();
+        let place = shared.waiting.take(call_limits::network(from))?;
+        shared.want(begun + 1);
         let Timing { apart, fetch_max, .. } = shared.timing;
         // The fetch that runs, the pause behind it, and the one that is asked for, each of at most two documents.
         let until = Instant::now() + apart + fetch_max * 4;
-        Some(Waiting { progress, begun, done, until, _place: place })
+        Some(Waiting { progress, begun, done, until, place })
+    }
+
+    /// Asks for fresher keys that nobody waits for.
+    pub(crate) fn ask_for_later(&self) {
+        let begun = self.shared.progress.borrow().begun;
+        self.shared.want(begun + 1);
+    }
+
+    /// After how many seconds a request that could not wait should come again: when the keys are fetched next, or soon
+    /// if they are fetched now.
+    pub(crate) fn retry_after(&self) -> u32 {
+        let Progress { begun, done, begun_at, .. } = *self.shared.progress.borrow();
+        let next = begun_at.filter(|_| begun == done).map(|at| at + self.shared.timing.apart);
+        let wait = next.map(|next| next.saturating_duration_since(Instant::now()));
+        let seconds = wait.map_or(0, |wait| wait.as_millis().div_ceil(1000));
+        u32::try_from(seconds).unwrap_or(u32::MAX).max(1)
     }
 
     /// Writes what is counted, in Prometheus's text format.
@@ -228,6 +263,8 @@ impl Provider {
         let known = self.known();
         family(out, "identity_keys", "gauge", "Keys that tokens are verified with.")?;
         writeln!(out, "latchkey_identity_keys {}", known.keys.len())?;
+        family(out, "identity_waiting", "gauge", "Requests that wait for the provider's keys.")?;
+        writeln!(out, "latchkey_identity_waiting {}", self.shared.waiting.count())?;
         if let Some(had_at) = known.had_at {
             family(out, "identity_keys_age_seconds", "gauge", "Time since the keys were had.")?;
             writeln!(out, "latchkey_identity_keys_age_seconds {}", had_at.elapsed().as_secs())?;
@@ -247,7 +284,11 @@ impl Waiting<'_> {
     /// Waits until a fetch is done.
     pub(crate) async fn next(&mut self) -> Refreshed {
         loop {
-            match tokio::time::timeout_at(self.until, self.progress.changed()).await {
+            let changed = tokio::select! {
+                changed = tokio::time::timeout_at(self.until, self.progress.changed()) => changed,
+                () = self.place.lost() => return Refreshed::No,
+            };
+            match changed {
                 Ok(Ok(())) => {}
                 Ok(Err(_)) | Err(_) => return Refreshed::No,
             }
@@ -269,13 +310,23 @@ impl Shared {
         self.keys.read().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
+    /// Makes the task fetch until so many fetches have been made.
+    fn want(&self, fetches: u64) {
+        self.wanted.fetch_max(fetches, Ordering::Relaxed);
+        self.asked.notify_one();
+    }
+
     /// Fetches the keys once. What goes wrong is logged and counted.
     async fn refresh(&self) -> Result<(), LoadError> {
-        self.progress.send_modify(|progress| progress.begun += 1);
+        let asked_ms = SystemSource.now();
+        self.progress.send_modify(|progress| {
+            progress.begun += 1;
+            progress.begun_at = Some(Instant::now());
+        });
         let loaded = self.source.load(&self.fetcher, self.timing.fetch_max).await;
         let refreshed = match loaded {
             Ok(keys) => {
-                self.replace(keys);
+                self.replace(keys, asked_ms);
                 Ok(())
             }
             Err(error) => {
@@ -301,22 +352,25 @@ impl Shared {
         refreshed
     }
 
-    /// Puts a set in the place of the one before.
-    fn replace(&self, keys: KeySet) {
-        let had_at = Some(Instant::now());
+    /// Puts a set that was asked for at a time in the place of the one before.
+    fn replace(&self, keys: KeySet, asked_ms: i64) {
+        let (had_at, asked_ms) = (Some(Instant::now()), Some(asked_ms));
         let mut known = self.keys.write().unwrap_or_else(PoisonError::into_inner);
         if known.generation > 0 && *known.keys == keys {
-            known.had_at = had_at;
+            (known.had_at, known.asked_ms) = (had_at, asked_ms);
             return;
         }
         let generation = known.generation + 1;
         let keys = Arc::new(keys);
-        *known = Known { keys: Arc::clone(&keys), generation, had_at };
+        *known = Known { keys: Arc::clone(&keys), generation, had_at, asked_ms };
         self.generation.store(generation, Ordering::Release);
         drop(known);
         let source = &self.source;
         for key in &keys.left_out {
             tracing::warn!(%source, %key, "a key of the identity provider is left out");
+        }
+        for key in &keys.exposed {
+            tracing::warn!(%source, %key, "the key set of the identity provider shows what only the provider may have: whoever reads the set can sign tokens; have the provider replace this key");
         }
         match keys.len() {
             0 => {
@@ -354,3 +408,16 @@ impl fmt::Display for LeftOut {
         }
     }
 }
+
+impl fmt::Display for Exposed {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let kind = if self.symmetric { "symmetric" } else { "private" };
+        match &self.kid {
+            Some(kid) => write!(f, "the {kind} key `{kid}`"),
+            None => write!(f, "a {kind} key without a usable `kid`"),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

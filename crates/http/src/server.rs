@@ -19,7 +19,7 @@ use tokio::time::{Instant, sleep, timeout, timeout_at};
 use crate::body::HEAD_BYTES_MAX;
 use crate::connections::{Connections, Gone, Life, Place, Received};
 use crate::respond::Response;
-use crate::service::{Door, Service};
+use crate::service::{Door, Sender, Service};
 use crate::stream::{Stream, Unread};
 
 /// How much of a head is read before the connection is closed. The service has a lower limit, which it can answer with
@@ -215,7 +215,7 @@ async fn answer(
     let request = request.map(|body| Received { body, life: Arc::clone(&life) });
     let mut response = match door {
         _ if turned_away => service.overloaded(),
-        Door::Public => service.answer(request, peer).await,
+        Door::Public => service.answer_from(request, Sender { peer, life: Some(&life) }).await,
         // Boxed, so that the future of other requests stays small.
         Door::Admin => Box::pin(service.answer_admin(request)).await,
     };

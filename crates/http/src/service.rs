@@ -5,6 +5,7 @@ mod explain;
 mod ids;
 mod openapi;
 mod own;
+mod sender;
 mod settings;
 
 use std::net::IpAddr;
@@ -30,6 +31,7 @@ use crate::browsers::Asked;
 use crate::bug::bug;
 use crate::call_limits::{self, Asking, CallLimits, Left, Policy};
 use crate::headers;
+use crate::identity::Provider;
 use crate::log::{Entry, Log};
 use crate::metrics::Metrics;
 use crate::reading;
@@ -42,6 +44,7 @@ use crate::token::{TokenError, Tokens};
 
 pub use self::explain::Explanation;
 pub use self::own::Door;
+pub(crate) use self::sender::Sender;
 pub use self::settings::{MoreMetrics, Settings};
 
 /// Why systems cannot be served together.
@@ -221,14 +224,23 @@ impl Service {
         B: Body<Data = Bytes>,
         B::Error: Into<BoxError>,
     {
+        self.answer_from(request, Sender { peer, life: None }).await
+    }
+
+    /// Answers a request of a sender.
+    pub(crate) async fn answer_from<B>(&self, request: Request<B>, sender: Sender<'_>) -> Response
+    where
+        B: Body<Data = Bytes>,
+        B::Error: Into<BoxError>,
+    {
         let asked = self.settings.cors.asked(&request);
-        let mut response = self.answer_plainly(request, peer).await;
+        let mut response = self.answer_plainly(request, sender).await;
         self.settings.cors.tell(asked, &mut response);
         response
     }
 
     /// Answers a request, and adds nothing for browsers.
-    async fn answer_plainly<B>(&self, request: Request<B>, peer: IpAddr) -> Response
+    async fn answer_plainly<B>(&self, request: Request<B>, sender: Sender<'_>) -> Response
     where
         B: Body<Data = Bytes>,
         B::Error: Into<BoxError>,
@@ -251,12 +263,12 @@ impl Service {
                     self.own(Door::Public, path, parts.method, &parts.headers).await
                 }
             },
-            None => self.answer_contract(request, peer).await,
+            None => self.answer_contract(request, sender).await,
         };
         if head_alone { without_body(response) } else { response }
     }
 
-    async fn answer_contract<B>(&self, request: Request<B>, peer: IpAddr) -> Response
+    async fn answer_contract<B>(&self, request: Request<B>, sender: Sender<'_>) -> Response
     where
         B: Body<Data = Bytes>,
         B::Error: Into<BoxError>,
@@ -264,7 +276,7 @@ impl Service {
         let started = Instant::now();
         let _in_flight = self.metrics.start();
         let id = headers::request_id(request.headers()).map_or_else(|| self.ids.next(), Text::from);
-        let mut seen = Seen::new(peer, started, request.body().is_end_stream());
+        let mut seen = Seen::new(sender, started, request.body().is_end_stream());
         let mut response = self.route(request, &mut seen).await;
         // After a body that was not read, no other request can be read.
         if !seen.body_read {
@@ -294,7 +306,7 @@ impl Service {
         response
     }
 
-    async fn route<B>(&self, request: Request<B>, seen: &mut Seen) -> Response
+    async fn route<B>(&self, request: Request<B>, seen: &mut Seen<'_>) -> Response
     where
         B: Body<Data = Bytes>,
         B::Error: Into<BoxError>,
@@ -331,7 +343,7 @@ impl Service {
         query: &str,
         headers: &HeaderMap,
         body: B,
-        seen: &mut Seen,
+        seen: &mut Seen<'_>,
     ) -> Result<Response, Problem>
     where
         B: Body<Data = Bytes>,
@@ -341,11 +353,11 @@ impl Service {
         // No token at all is a caller that nobody knows. A token that is there must be good.
         let caller = match target.info.open && !headers.contains_key(AUTHORIZATION) {
             true => Caller::default(),
-            false => self.caller(headers).await?,
+            false => self.caller(headers, seen.sender).await?,
         };
         seen.caller = caller.id.clone();
         if let Some(limits) = &self.limits {
-            let (peer, now) = (seen.peer, seen.started);
+            let (peer, now) = (seen.sender.peer, seen.started);
             let asking = Asking { caller: &caller, peer, headers, now };
             let taken = limits.take(target.limit.as_ref(), asking, &mut seen.left);
             taken.inspect_err(|_| self.metrics.record_limited(target.number))?;
@@ -391,19 +403,26 @@ impl Service {
         }
     }
 
-    async fn caller(&self, headers: &HeaderMap) -> Result<Caller, Problem> {
+    async fn caller(&self, headers: &HeaderMap, sender: Sender<'_>) -> Result<Caller, Problem> {
         let unauthenticated = |detail: String| Problem::new(401, "unauthenticated", detail);
         let token = headers::bearer(headers)
             .ok_or_else(|| unauthenticated("send `authorization: Bearer TOKEN`".to_owned()))?;
         // Tokens are checked by the system's clock, also on a server with a test clock.
         let now = || latchkey_runtime::Source::now(&latchkey_runtime::SystemSource);
         let verified = match self.tokens.verify(token, now()) {
-            // Boxed, so that the future of other requests stays small.
-            Err(TokenError::UnknownKey) => Box::pin(self.tokens.verify_refreshed(token, now)).await,
+            Err(TokenError::UnknownKey) => {
+                let from = call_limits::address(headers, sender.peer, self.settings.proxies);
+                let refreshed = self.tokens.verify_refreshed(token, from, now);
+                // Boxed, so that the future of other requests stays small.
+                Box::pin(sender.while_there(refreshed)).await.unwrap_or(Err(TokenError::NoKeysNow))
+            }
             verified => verified,
         };
         let claims = verified.map_err(|error| match error {
-            TokenError::NoKeysNow => Problem::later("busy", &error.to_string()),
+            TokenError::NoKeysNow => Problem {
+                retry_after: self.tokens.provider().map(Provider::retry_after),
+                ..Problem::later("busy", &error.to_string())
+            },
             error => unauthenticated(error.to_string()),
         })?;
         Ok(Caller { id: claims.sub, roles: claims.roles, orgs: claims.orgs })
@@ -421,8 +440,8 @@ impl Service {
 }
 
 /// What is known of a request when it is answered.
-struct Seen {
-    peer: IpAddr,
+struct Seen<'a> {
+    sender: Sender<'a>,
     started: Instant,
     target: Option<Arc<Target>>,
     capacity: Capacity,
@@ -432,10 +451,10 @@ struct Seen {
     left: Vec<Left>,
 }
 
-impl Seen {
-    fn new(peer: IpAddr, started: Instant, body_read: bool) -> Seen {
+impl<'a> Seen<'a> {
+    fn new(sender: Sender<'a>, started: Instant, body_read: bool) -> Seen<'a> {
         let (target, capacity, caller) = (None, Capacity::default(), Text::default());
-        Seen { peer, started, target, capacity, caller, body_read, left: Vec::new() }
+        Seen { sender, started, target, capacity, caller, body_read, left: Vec::new() }
     }
 }
 

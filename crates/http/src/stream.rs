@@ -111,6 +111,17 @@ impl Stream {
         Poll::Ready(Ok(()))
     }
 
+    /// Looks whether the peer has hung up. hyper reads nothing while a request is under way, and flushes whenever the
+    /// connection is polled.
+    fn look_for_end(&self, context: &mut Context<'_>) {
+        let mut byte = [0];
+        match self.stream.poll_peek(context, &mut ReadBuf::new(&mut byte)) {
+            Poll::Ready(Ok(0) | Err(_)) => self.life.hang_up(),
+            // What the peer has sent is for later.
+            Poll::Ready(Ok(_)) | Poll::Pending => {}
+        }
+    }
+
     /// The result of a write, or an error if the peer has not read for too long.
     fn in_time(
         &mut self,
@@ -188,6 +199,9 @@ impl AsyncWrite for Stream {
         // Called once everything is written.
         self.blocked = None;
         self.life.flushed().map_err(gone)?;
+        if self.life.is_watched() {
+            self.look_for_end(context);
+        }
         Pin::new(&mut self.stream).poll_flush(context)
     }
 

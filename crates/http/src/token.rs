@@ -92,7 +92,7 @@ pub enum TokenError {
     )]
     UnusableKey,
     /// The keys cannot be had now, so nothing can be said about the token.
-    #[error("the keys of the identity provider cannot be had now; try again in a moment")]
+    #[error("the keys of the identity provider cannot be had now; try again after `Retry-After`")]
     NoKeysNow,
     /// The header is not one of ours, though the signature is.
     #[error(
@@ -164,6 +164,7 @@ struct Believed {
     claims: Claims,
     begins: Option<Number>,
     expires: Number,
+    issued: Option<Number>,
     /// The generation of the provider's keys that verified it; none, if a secret did.
     keys: Option<u64>,
 }
@@ -253,13 +254,13 @@ impl Tokens {
     ) -> Result<Believed, TokenError> {
         let payload = object(payload).ok_or(TokenError::Payload)?;
         paths.check_scope(&payload, &self.issuer, &self.audience)?;
-        payload::number(&payload, "iat")?;
         let claims = paths.claims(&payload)?;
         claims.check()?;
         Ok(Believed {
             claims,
             begins: payload::number(&payload, "nbf")?,
             expires: payload::number(&payload, "exp")?.ok_or(TokenError::Missing("exp"))?,
+            issued: payload::number(&payload, "iat")?,
             keys,
         })
     }

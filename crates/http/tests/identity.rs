@@ -2,6 +2,7 @@
 
 #![expect(clippy::unwrap_used, reason = "a test that goes wrong should fail, where it went wrong")]
 
+use std::net::{IpAddr, Ipv4Addr};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use latchkey_http::{
@@ -10,6 +11,12 @@ use latchkey_http::{
 use latchkey_testing::provider::{self, DISCOVERY, KEYS, Mood};
 use latchkey_testing::signer::{Signer, text};
 use serde_json::{Value, json};
+
+/// From where tokens are sent.
+const HERE: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
+
+/// How long a test waits before it takes something for hanging.
+const HANG: Duration = Duration::from_secs(300);
 
 const SECRET: &[u8] = b"0123456789abcdef0123456789ABCDEF";
 
@@ -44,7 +51,7 @@ async fn of(provider: &provider::Provider, timing: Timing) -> Tokens {
 /// What a server makes of a token.
 async fn verified(tokens: &Tokens, token: &str) -> Result<String, TokenError> {
     let verified = match tokens.verify(token, now_ms()) {
-        Err(TokenError::UnknownKey) => tokens.verify_refreshed(token, now_ms).await,
+        Err(TokenError::UnknownKey) => tokens.verify_refreshed(token, HERE, now_ms).await,
         verified => verified,
     };
     verified.map(|claims| claims.sub.to_string())
@@ -260,6 +267,14 @@ async fn keys_of_a_file_follow_the_file() {
         (json!({"keys": []}).to_string(), "no key that can verify"),
         (format!("{{\"keys\":[{}]}}", text("weak.jwk")), "less than 2048 bits"),
         (" ".repeat(300 * 1024), "longer than"),
+        (
+            json!({"keys": [Signer::p256("k").jwk_with(json!({"d": "AQ"}))]}).to_string(),
+            "the private key `k`",
+        ),
+        (
+            json!({"keys": [Signer::p256("k").jwk(), {"kty": "oct", "k": "AQ"}]}).to_string(),
+            "a symmetric key without a usable `kid`",
+        ),
     ] {
         std::fs::write(&path, &text).unwrap();
         let refused = start().await.err().map(|error| error.to_string()).unwrap_or_default();
@@ -305,4 +320,71 @@ async fn what_was_believed_without_the_provider_is_not_believed_beside_it() {
     let trusted = Trusted { provider, claims: ClaimPaths::default(), hs256: false };
     let tokens = ours.clone().trusting(trusted);
     assert_eq!(tokens.verify(&token, now_ms()), Err(TokenError::NoSecrets));
+}
+
+/// When a token was issued, so many seconds ago.
+fn issued(mut claims: Value, ago: i64) -> Value {
+    claims.as_object_mut().unwrap().insert("iat".to_owned(), json!(now_ms() / 1000 - ago));
+    claims
+}
+
+// A token of a key that was retired long ago waited for a fetch, and held a place meanwhile.
+#[tokio::test]
+async fn a_token_from_long_before_the_last_fetch_does_not_wait() {
+    let signer = Signer::p256("k");
+    let provider = provider::Provider::start(&[&signer]);
+    let apart = Duration::from_secs(3600);
+    let tokens = of(&provider, Timing { apart, ..TIMING }).await;
+    let other = Signer::ed25519("other");
+    let old = other.token(&issued(claims(&provider.issuer()), 90));
+    let answered = tokio::time::timeout(HANG, verified(&tokens, &old)).await;
+    assert_eq!(answered, Ok(Err(TokenError::UnknownKey)), "it waits");
+    // One that may be of a newer key waits; its issue is not believed before it is verified, nor needed.
+    for claims in [issued(claims(&provider.issuer()), 30), claims(&provider.issuer())] {
+        let waiting = other.token(&claims);
+        let answered = tokio::time::timeout(TIMING.apart, verified(&tokens, &waiting)).await;
+        assert!(answered.is_err(), "{answered:?}");
+    }
+}
+
+#[tokio::test]
+async fn a_key_that_is_published_very_late_is_found() {
+    let (old, new) = (Signer::p256("old"), Signer::p256("new"));
+    let provider = provider::Provider::start(&[&old]);
+    let tokens = of(&provider, TIMING).await;
+    let token = new.token(&issued(claims(&provider.issuer()), 90));
+    provider.publish(&[&old, &new]);
+    assert_eq!(verified(&tokens, &token).await, Err(TokenError::UnknownKey));
+    // Nobody waits for the fetch that the token has asked for.
+    while tokens.verify(&token, now_ms()) == Err(TokenError::UnknownKey) {
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+    assert_eq!(verified(&tokens, &token).await, known());
+}
+
+// One address could take all places of those who wait for keys.
+#[tokio::test]
+async fn an_address_that_waits_often_makes_room_for_others() {
+    let signer = Signer::p256("k");
+    let provider = provider::Provider::start(&[&signer]);
+    let apart = Duration::from_secs(3600);
+    let tokens = of(&provider, Timing { apart, ..TIMING }).await;
+    let token = Signer::ed25519("unknown").token(&claims(&provider.issuer()));
+    let mut asking = tokio::task::JoinSet::new();
+    let mut ask = |from: [u8; 4]| {
+        let (tokens, token) = (tokens.clone(), token.clone());
+        asking.spawn(async move {
+            let answer = tokens.verify_refreshed(&token, IpAddr::from(from), now_ms).await;
+            (from, answer.map(|claims| claims.sub))
+        });
+    };
+    (0..512).for_each(|_| ask([192, 0, 2, 1]));
+    (2..12).for_each(|last| ask([192, 0, 2, last]));
+    for _ in 2..12 {
+        let (from, answer) = asking.join_next().await.unwrap().unwrap();
+        assert_eq!((from, answer), ([192, 0, 2, 1], Err(TokenError::NoKeysNow)));
+    }
+    // The others wait on.
+    let more = tokio::time::timeout(TIMING.apart, asking.join_next()).await;
+    assert!(more.is_err(), "{more:?}");
 }

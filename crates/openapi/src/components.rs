@@ -17,15 +17,17 @@ use crate::shared::{Answered, Sent, field_error, security_schemes};
 
 pub(crate) struct Components {
     pub(crate) version: Version,
+    /// The address of the description of an OpenID Connect provider.
+    oidc: Option<String>,
     schemas: BTreeMap<String, Json>,
     sent: BTreeSet<Sent>,
     answered: BTreeSet<Answered>,
 }
 
 impl Components {
-    pub(crate) fn new(version: Version) -> Components {
+    pub(crate) fn new(version: Version, oidc: Option<String>) -> Components {
         let (schemas, sent, answered) = (BTreeMap::new(), BTreeSet::new(), BTreeSet::new());
-        Components { version, schemas, sent, answered }
+        Components { version, oidc, schemas, sent, answered }
     }
 
     pub(crate) fn fit(&self) -> Fit<'_> {
@@ -148,7 +150,7 @@ impl Components {
             .with_any("schemas", schemas)
             .with_any("parameters", parameters)
             .with_any("headers", headers)
-            .with("securitySchemes", security_schemes())
+            .with("securitySchemes", security_schemes(self.oidc.as_deref()))
     }
 }
 

@@ -38,16 +38,24 @@ pub enum Version {
     V3_0,
 }
 
+/// What a server adds to what documents say.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Serving {
+    /// Whether it limits the calls of all contracts, and not of those alone that say so.
+    pub limits_all: bool,
+    /// The address of the description of the OpenID Connect provider whose tokens it accepts.
+    pub oidc: Option<String>,
+}
+
 /// An OpenAPI document.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct OpenApi(Json);
 
 impl OpenApi {
-    /// Describes systems that one server serves. The models have no mistakes. The server limits the calls of all
-    /// contracts, or of those alone that say so.
-    pub fn new(models: &[&Model], version: Version, all_limited: bool) -> OpenApi {
+    /// Describes systems that one server serves. The models have no mistakes.
+    pub fn new(models: &[&Model], version: Version, serving: &Serving) -> OpenApi {
         let names = names::of(models);
-        let mut components = Components::new(version);
+        let mut components = Components::new(version, serving.oidc.clone());
         let mut paths = Paths::default();
         for (model, system) in models.iter().zip(&names) {
             let mut calls = example::calls(model);
@@ -59,8 +67,7 @@ impl OpenApi {
                 let path_names = path.names.clone();
                 let place = names::Place { system, own };
                 let (path_names, calls) = (&path_names, &calls);
-                let operation =
-                    Operation { model, contract, place, path_names, calls, all_limited };
+                let operation = Operation { model, contract, place, path_names, calls, serving };
                 let method = route.method.as_str().to_ascii_lowercase();
                 path.operations = std::mem::take(&mut path.operations)
                     .with(&method, operation.describe(&mut components));

@@ -8,6 +8,7 @@ use latchkey_model::model::{
     TextPiece, each_step,
 };
 
+use crate::Serving;
 use crate::components::Components;
 use crate::example::{Called, Fit};
 use crate::json::{Json, Object};
@@ -27,8 +28,7 @@ pub(crate) struct Operation<'a> {
     /// The names that its path has for its parameters, in order.
     pub(crate) path_names: &'a [String],
     pub(crate) calls: &'a [Called],
-    /// Whether the server limits the calls of all contracts.
-    pub(crate) all_limited: bool,
+    pub(crate) serving: &'a Serving,
 }
 
 /// What the answers of one status have in common.
@@ -52,7 +52,7 @@ impl Operation<'_> {
             .with("parameters", self.parameters(components))
             .with_some("requestBody", body.clone())
             .with("responses", self.responses(components, body.is_some()))
-            .with("security", security(contract.open.is_some()))
+            .with("security", security(contract.open.is_some(), self.serving.oidc.is_some()))
     }
 
     /// The document's prose, then what the contract states of itself.
@@ -300,7 +300,7 @@ impl Operation<'_> {
 
     /// Whether the server refuses those who call too often.
     fn is_limited(&self) -> bool {
-        self.all_limited || self.contract.facts.limit.is_some()
+        self.serving.limits_all || self.contract.facts.limit.is_some()
     }
 
     /// The headers of a contract whose calls are limited. An answer that comes before calls are counted, such as a

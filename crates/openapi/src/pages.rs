@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 use latchkey_model::Model;
 use latchkey_model::model::Place;
 
+use crate::Serving;
 use crate::json::{Json, Object};
 use crate::problem::{OUTSIDE, Refusals, titled};
 
@@ -26,16 +27,15 @@ type Way = (u16, String);
 /// Who answers it so: contracts, or the server itself.
 type Who = Vec<String>;
 
-/// The pages of all problems of systems that one server serves, by their codes. The models have no mistakes. The
-/// server limits the calls of all contracts, or of those alone that say so.
-pub fn problem_pages(models: &[&Model], all_limited: bool) -> Vec<ProblemPage> {
+/// The pages of all problems of systems that one server serves, by their codes. The models have no mistakes.
+pub fn problem_pages(models: &[&Model], serving: &Serving) -> Vec<ProblemPage> {
     let mut all: BTreeMap<String, BTreeMap<Way, Who>> = BTreeMap::new();
     let mut contracts = 0;
     for model in models {
         for contract in model.contracts.iter().filter(|contract| contract.route.is_some()) {
             contracts += 1;
             let takes_body = contract.inputs.iter().any(|input| input.place == Place::Body);
-            let limited = all_limited || contract.facts.limit.is_some();
+            let limited = serving.limits_all || contract.facts.limit.is_some();
             for refusal in Refusals::of(model, contract, takes_body, limited).all {
                 let way = (refusal.status, refusal.when);
                 let who = all.entry(refusal.code).or_default().entry(way).or_default();
@@ -131,7 +131,7 @@ contract D-01 "Make a door" {
     #[test]
     fn a_page_says_who_answers_a_code_and_runs_nothing_of_a_document() {
         let model = latchkey_model::check(DOORS).model;
-        let pages = problem_pages(&[&model], false);
+        let pages = problem_pages(&[&model], &Serving::default());
         let page = |code: &str| pages.iter().find(|page| page.code == code).unwrap();
         let exists = page("door-exists");
         assert_eq!(

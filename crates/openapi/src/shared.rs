@@ -209,20 +209,32 @@ pub(crate) const SERVER_ALWAYS: [Answered; 5] = [
     Answered::Resource,
 ];
 
-/// The schemes of tokens.
-pub(crate) fn security_schemes() -> Object {
+/// The scheme by which tokens of an OpenID Connect provider are had. They are sent as any other token.
+const OIDC: &str = "openIdConnect";
+
+/// The schemes of tokens, with the address of the description of an OpenID Connect provider, if there is one.
+pub(crate) fn security_schemes(oidc: Option<&str>) -> Object {
     let bearer = Object::new()
         .with("type", "http")
         .with("scheme", "bearer")
         .with("bearerFormat", "JWT")
         .with("description", "A JWT of an identity provider that the server trusts, or one that is signed with the server's secret.");
-    Object::new().with("bearer", bearer)
+    let oidc = oidc.map(|url| {
+        Object::new().with("type", OIDC).with("openIdConnectUrl", url).with(
+            "description",
+            "Where a token of the identity provider is had. It is sent as `bearer` says.",
+        )
+    });
+    Object::new().with("bearer", bearer).with_some(OIDC, oidc)
 }
 
 /// Who may call: whoever has a token, or anyone.
-pub(crate) fn security(open: bool) -> Json {
-    let bearer = Object::new().with("bearer", Json::List(Vec::new()));
-    if open { vec![Object::new(), bearer].into() } else { vec![bearer].into() }
+pub(crate) fn security(open: bool, oidc: bool) -> Json {
+    let by = |scheme: &str| Object::new().with(scheme, Json::List(Vec::new()));
+    let anyone = open.then(Object::new);
+    let all: Vec<Object> =
+        anyone.into_iter().chain([by("bearer")]).chain(oidc.then(|| by(OIDC))).collect();
+    all.into()
 }
 
 /// The schema of a wrong field.

@@ -6,6 +6,22 @@ use clap::Args;
 
 use super::Storage;
 
+/// The table that is read or filled.
+#[derive(Debug, Args)]
+pub(crate) struct TableChoice {
+    /// The documents; without any, those that are shipped.
+    #[arg(value_name = "DOC")]
+    pub(crate) documents: Vec<PathBuf>,
+    /// Which system's table, when there are several.
+    #[arg(long, value_name = "NAME")]
+    pub(crate) system: Option<String>,
+    /// Where items are kept.
+    #[arg(long, value_name = "DIR", default_value = "./latchkey-data")]
+    pub(crate) data: PathBuf,
+    #[command(flatten)]
+    pub(crate) storage: Storage,
+}
+
 /// The arguments of `export`.
 #[derive(Debug, Args)]
 #[command(after_help = "\
@@ -18,20 +34,11 @@ Each line is one item in the shape of a DynamoDB export: {\"Item\": {\"PK\": {\"
 once it is whole. Stopped half-way, the same command goes on where it stopped. The store is opened in place, so
 no server may have it open; on DynamoDB stop the writers, or what they write meanwhile may be in it or not.")]
 pub(crate) struct Export {
-    /// The documents; without any, those that are shipped.
-    #[arg(value_name = "DOC")]
-    pub(crate) documents: Vec<PathBuf>,
-    /// Which system's table, when there are several.
-    #[arg(long, value_name = "NAME")]
-    pub(crate) system: Option<String>,
+    #[command(flatten)]
+    pub(crate) table: TableChoice,
     /// The file to write; `-` is standard output, which cannot be resumed.
     #[arg(long, value_name = "FILE")]
     pub(crate) out: PathBuf,
-    /// Where items are kept.
-    #[arg(long, value_name = "DIR", default_value = "./latchkey-data")]
-    pub(crate) data: PathBuf,
-    #[command(flatten)]
-    pub(crate) storage: Storage,
     /// Start from the beginning, and replace an existing file.
     #[arg(long)]
     pub(crate) restart: bool,
@@ -49,20 +56,11 @@ It stops at the first line that is not an item, with those before it loaded; the
 after it was killed. A table that has items is left alone, unless --merge is given. Tables of DynamoDB are made
 by `latchkey table create`.")]
 pub(crate) struct Import {
-    /// The documents; without any, those that are shipped.
-    #[arg(value_name = "DOC")]
-    pub(crate) documents: Vec<PathBuf>,
-    /// Which system's table, when there are several.
-    #[arg(long, value_name = "NAME")]
-    pub(crate) system: Option<String>,
+    #[command(flatten)]
+    pub(crate) table: TableChoice,
     /// The file to read; `-` is standard input, which cannot be resumed.
     #[arg(long, value_name = "FILE")]
     pub(crate) from: PathBuf,
-    /// Where items are kept.
-    #[arg(long, value_name = "DIR", default_value = "./latchkey-data")]
-    pub(crate) data: PathBuf,
-    #[command(flatten)]
-    pub(crate) storage: Storage,
     /// Load into a table that has items: those of the same key are replaced, others stay.
     #[arg(long)]
     pub(crate) merge: bool,
@@ -92,17 +90,8 @@ server may have it open.
 
 Exit codes: 0 if no item is lost to a contract, 1 if one is, 2 if nothing can be said.")]
 pub(crate) struct Examine {
-    /// The documents; without any, those that are shipped.
-    #[arg(value_name = "DOC")]
-    pub(crate) documents: Vec<PathBuf>,
-    /// Which system's table, when there are several.
-    #[arg(long, value_name = "NAME")]
-    pub(crate) system: Option<String>,
-    /// Where items are kept.
-    #[arg(long, value_name = "DIR", default_value = "./latchkey-data")]
-    pub(crate) data: PathBuf,
     #[command(flatten)]
-    pub(crate) storage: Storage,
+    pub(crate) table: TableChoice,
     /// Read so many items at most.
     #[arg(long, value_name = "N")]
     pub(crate) items: Option<u64>,

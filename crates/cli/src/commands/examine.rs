@@ -5,31 +5,22 @@ use latchkey_table::{Item, Key, Schema};
 
 use crate::Failure;
 use crate::arguments::Examine;
+use crate::transfer::Table;
 use crate::transfer::meter::{Meter, Total, grouped};
 use crate::transfer::tables::Which;
 use crate::transfer::tally::{Tally, arguments as named};
-use crate::transfer::{Table, TableChoice};
 
 /// How many items that cannot be converted are shown.
 const EXAMPLES_MAX: usize = 3;
 
 pub(crate) fn run(arguments: &Examine, colour: bool) -> Result<(), Failure> {
-    let told = TableChoice {
-        documents: &arguments.documents,
-        system: arguments.system.as_deref(),
-        storage: &arguments.storage,
-        data: &arguments.data,
-    };
-    let system = told.system(colour)?;
-    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build();
-    runtime.map_err(Failure::unusable)?.block_on(async {
-        let table = Table::to_read(&told, &system).await?;
+    arguments.table.read(colour, async |table, system| {
         let found = examine(&table, &system, arguments.items.unwrap_or(u64::MAX)).await?;
         print!("{}", found.tally.told(&system));
         let items = if found.items == 1 { "item" } else { "items" };
         let part = if found.whole { "" } else { "; there are more" };
         println!("examined {} {items} of {}{part}", grouped(found.items), table.shown);
-        found.print_remedy(&named(&told));
+        found.print_remedy(&named(&arguments.table));
         if found.tally.is_bad() { Err(Failure::Printed) } else { Ok(()) }
     })
 }

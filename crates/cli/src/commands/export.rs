@@ -13,20 +13,11 @@ use crate::transfer::lines::Position;
 use crate::transfer::mark::{Mark, MarkFile};
 use crate::transfer::meter::{Meter, Total, grouped, size};
 use crate::transfer::tables::Which;
-use crate::transfer::{Table, TableChoice, beside};
+use crate::transfer::{Table, beside};
 use crate::wide;
 
 pub(crate) fn run(arguments: &Export, colour: bool) -> Result<(), Failure> {
-    let told = TableChoice {
-        documents: &arguments.documents,
-        system: arguments.system.as_deref(),
-        storage: &arguments.storage,
-        data: &arguments.data,
-    };
-    let system = told.system(colour)?;
-    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build();
-    runtime.map_err(Failure::unusable)?.block_on(async {
-        let table = Table::to_read(&told, &system).await?;
+    arguments.table.read(colour, async |table, _| {
         if arguments.out.as_os_str() == "-" {
             return export(&table, Sink::Stream(io::stdout())).await;
         }

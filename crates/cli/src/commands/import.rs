@@ -15,26 +15,20 @@ use crate::transfer::mark::{Mark, MarkFile};
 use crate::transfer::meter::{Meter, Total, grouped, size};
 use crate::transfer::tables::{Schemas, Which};
 use crate::transfer::tally::{Tally, arguments as named};
-use crate::transfer::{Table, TableChoice, beside};
+use crate::transfer::{Table, beside};
 use crate::wide;
 
 /// How much of a file is read at once.
 const BUFFER_BYTES: usize = 256 * 1024;
 
 pub(crate) fn run(arguments: &Import, colour: bool) -> Result<(), Failure> {
-    let told = TableChoice {
-        documents: &arguments.documents,
-        system: arguments.system.as_deref(),
-        storage: &arguments.storage,
-        data: &arguments.data,
-    };
-    let system = Arc::new(told.system(colour)?);
+    let system = Arc::new(arguments.table.system(colour)?);
     let stream = arguments.from.as_os_str() == "-";
     let file = if stream { None } else { Some(open(&arguments.from)?) };
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build();
     let runtime = runtime.map_err(Failure::unusable)?;
     let done = runtime.block_on(async {
-        let table = Table::to_fill(&told, &system).await?;
+        let table = Table::to_fill(&arguments.table, &system).await?;
         match file {
             None => {
                 if arguments.restart {
@@ -53,7 +47,7 @@ pub(crate) fn run(arguments: &Import, colour: bool) -> Result<(), Failure> {
     });
     // Standard input may never end.
     runtime.shutdown_background();
-    warn(&done?, &system, &told, arguments);
+    warn(&done?, &system, arguments);
     Ok(())
 }
 
@@ -67,7 +61,7 @@ fn loads(arguments: &Import) -> Loads {
 }
 
 /// Tells of items that were loaded, and that contracts do not find or cannot read.
-fn warn(found: &Tally, system: &System, told: &TableChoice<'_>, arguments: &Import) {
+fn warn(found: &Tally, system: &System, arguments: &Import) {
     if found.is_empty() {
         return;
     }
@@ -79,7 +73,7 @@ fn warn(found: &Tally, system: &System, told: &TableChoice<'_>, arguments: &Impo
     if found.is_bad() && !arguments.convert {
         eprintln!("--convert instead of --as-is writes items as the document stores them");
     }
-    eprintln!("`latchkey examine{}` tells this again, of the whole table", named(told));
+    eprintln!("`latchkey examine{}` tells this again, of the whole table", named(&arguments.table));
 }
 
 fn open(path: &Path) -> Result<File, Failure> {

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use latchkey_openapi::{OpenApi, Version};
+use latchkey_openapi::{OpenApi, Serving, Version};
 
 use crate::Failure;
 use crate::document::{self, Planned};
@@ -11,13 +11,12 @@ pub(crate) fn run(documents: &[PathBuf], version: Version, colour: bool) -> Resu
     let documents = document::all(documents)?;
     let planned = document::planned(&documents, colour)?;
     // A reader may close the pipe before the end.
-    print!("{}", describe(&planned, version, false).pretty());
+    print!("{}", describe(&planned, version, &Serving::default()).pretty());
     Ok(())
 }
 
-/// The OpenAPI document of what is served together, by a server that limits all calls or those of contracts that say
-/// so.
-pub(super) fn describe(planned: &[Planned], version: Version, all_limited: bool) -> OpenApi {
+/// The OpenAPI document of what is served together.
+pub(super) fn describe(planned: &[Planned], version: Version, serving: &Serving) -> OpenApi {
     let models: Vec<_> = planned.iter().map(|planned| &planned.model).collect();
-    OpenApi::new(&models, version, all_limited)
+    OpenApi::new(&models, version, serving)
 }

@@ -5,9 +5,10 @@ use std::time::Duration;
 
 use latchkey_embedded::Store;
 use latchkey_http::{
-    Claims, Door, Explanation, Limits, MoreMetrics, Provider, Server, Service, Settings, TestClock,
+    Claims, Door, Explanation, KeySource, Limits, MoreMetrics, Provider, Server, Service, Settings,
+    TestClock,
 };
-use latchkey_openapi::Version;
+use latchkey_openapi::{Serving, Version};
 use latchkey_runtime::{PROBLEM_BASE, Runtime, Source, SystemSource, sweep};
 use latchkey_table::Text;
 use latchkey_worker::{Meters, Workers};
@@ -186,15 +187,21 @@ pub(super) async fn until_stopped(
 
 /// What a server tells and grants to those who come from the web.
 fn on_the_web(arguments: &Serve, planned: &[Planned]) -> Result<Settings, Failure> {
-    let (web, all_limited) = (&arguments.web, arguments.limit_per_caller.is_some());
+    let web = &arguments.web;
+    let provider = arguments.identity.oidc.as_deref().map(KeySource::oidc).transpose();
+    let provider = provider.map_err(Failure::unusable)?;
+    let serving = Serving {
+        limits_all: arguments.limit_per_caller.is_some(),
+        oidc: provider.and_then(|provider| provider.description()),
+    };
     let models: Vec<_> = planned.iter().map(|planned| &planned.model).collect();
-    let explanations = latchkey_openapi::problem_pages(&models, all_limited);
+    let explanations = latchkey_openapi::problem_pages(&models, &serving);
     let explanations = explanations.into_iter().map(|page| {
         let (html, json) = (page.html.into(), page.json.into());
         Explanation { code: page.code, html, json }
     });
     Ok(Settings {
-        openapi: openapi::describe(planned, Version::V3_1, all_limited).compact(),
+        openapi: openapi::describe(planned, Version::V3_1, &serving).compact(),
         limit_per_caller: arguments.limit_per_caller,
         proxies: arguments.proxies,
         cors: web.cors()?,

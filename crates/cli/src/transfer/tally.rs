@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use latchkey_runtime::{Finding, Matter, System};
 use latchkey_table::{Key, Text};
 
-use super::TableChoice;
 use super::meter::grouped;
+use crate::arguments::TableChoice;
 use crate::storage::{bare, quoted};
 
 /// How many items of one kind are shown.
@@ -119,7 +119,7 @@ fn meaning(system: &System, entity: &str, matter: &Matter, items: &str) -> Strin
 }
 
 /// The arguments that name a table, as they were given.
-pub(crate) fn arguments(choice: &TableChoice<'_>) -> String {
+pub(crate) fn arguments(choice: &TableChoice) -> String {
     let mut all = String::new();
     let mut add = |text: &str| {
         all.push(' ');

@@ -40,6 +40,8 @@ pub(crate) struct KeySet {
     keys: Vec<Key>,
     /// The keys of the set that are not used.
     pub(crate) left_out: Vec<LeftOut>,
+    /// The keys of the set that are not public. Of a private one, the public part is used.
+    pub(crate) exposed: Vec<Exposed>,
 }
 
 /// A public key.
@@ -71,6 +73,14 @@ enum Material {
 pub(crate) struct LeftOut {
     pub(crate) kid: Option<Text>,
     pub(crate) reason: &'static str,
+}
+
+/// A key of a set that only its owner may have.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Exposed {
+    pub(crate) kid: Option<Text>,
+    /// Whether it is a secret that signs and verifies; otherwise it is a private key.
+    pub(crate) symmetric: bool,
 }
 
 /// Why a set is refused as a whole.
@@ -120,10 +130,14 @@ impl KeySet {
         if members.len() > KEYS_MAX {
             return Err(SetError::TooMany(members.len()));
         }
-        let (mut keys, mut left_out) = (Vec::<Key>::new(), Vec::new());
+        let (mut keys, mut left_out, mut exposed) = (Vec::<Key>::new(), Vec::new(), Vec::new());
         for member in members {
             let Value::Map(member) = member else { return Err(SetError::Form) };
             let kid = member.get("kid").and_then(Value::as_text);
+            let kid = kid.filter(|kid| kid.len() <= KID_BYTES_MAX).cloned();
+            if is_symmetric(member) || is_private(member) {
+                exposed.push(Exposed { kid: kid.clone(), symmetric: is_symmetric(member) });
+            }
             match Key::read(member) {
                 Ok(key) => {
                     if let Some(kid) = keys
@@ -135,13 +149,10 @@ impl KeySet {
                     }
                     keys.push(key);
                 }
-                Err(reason) => {
-                    let kid = kid.filter(|kid| kid.len() <= KID_BYTES_MAX).cloned();
-                    left_out.push(LeftOut { kid, reason });
-                }
+                Err(reason) => left_out.push(LeftOut { kid, reason }),
             }
         }
-        Ok(KeySet { keys, left_out })
+        Ok(KeySet { keys, left_out, exposed })
     }
 
     pub(crate) fn len(&self) -> usize {
@@ -166,6 +177,9 @@ impl KeySet {
 impl Key {
     /// Reads a key for signatures.
     fn read(member: &Map) -> Result<Key, &'static str> {
+        if is_symmetric(member) {
+            return Err("it is symmetric (`oct`), and a secret is never taken from a set");
+        }
         let id = match member.get("kid") {
             None => None,
             Some(Value::Text(kid)) if kid.len() <= KID_BYTES_MAX => Some(kid.clone()),
@@ -279,6 +293,16 @@ impl Material {
             Material::Ed25519(_) => algorithm == Algorithm::EdDsa,
         }
     }
+}
+
+/// Whether a key is a secret.
+fn is_symmetric(member: &Map) -> bool {
+    member.get("kty").is_some_and(|kind| is(kind, "oct"))
+}
+
+/// Whether a key has a part that only its owner may have (RFC 7518, 6.2.2 and 6.3.2; RFC 8037, 2).
+fn is_private(member: &Map) -> bool {
+    ["d", "p", "q", "dp", "dq", "qi", "oth"].iter().any(|name| member.get(name).is_some())
 }
 
 fn is(value: &Value, text: &str) -> bool {

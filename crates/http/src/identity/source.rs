@@ -59,6 +59,11 @@ pub enum LoadError {
     /// The keys of a provider with TLS are not behind TLS.
     #[error("the provider's `jwks_uri` is not https://, though the provider is")]
     KeysPlain,
+    /// The file has a key that is not public.
+    #[error(
+        "`{0}` has {1}, and whoever reads the file could sign tokens; write the public parts alone, without `d`, `p`, `q`, `dp`, `dq`, `qi` and `oth`, and leave symmetric keys out: HS256 tokens are verified by LATCHKEY_SECRET, with --accept-hs256"
+    )]
+    Exposed(PathBuf, String),
     /// The set is refused.
     #[error("the key set of {0} is refused: {1}")]
     Set(String, SetError),
@@ -80,6 +85,14 @@ impl KeySource {
         }
         let description = Address::read(&format!("{}{DISCOVERY}", issuer.trim_end_matches('/')))?;
         Ok(KeySource(Kind::Oidc { issuer: issuer.to_owned(), description }))
+    }
+
+    /// Where the description of an OpenID Connect provider is.
+    pub fn description(&self) -> Option<String> {
+        match &self.0 {
+            Kind::Oidc { description, .. } => Some(description.to_string()),
+            Kind::File(_) | Kind::Url(_) => None,
+        }
     }
 
     /// Whether the keys are in a file of this machine.
@@ -110,7 +123,12 @@ impl KeySource {
                 (keys.to_string(), get(fetcher, &keys, time_max).await?)
             }
         };
-        KeySet::read(&text).map_err(|error| LoadError::Set(place, error))
+        let set = KeySet::read(&text).map_err(|error| LoadError::Set(place, error))?;
+        match (&self.0, set.exposed.first()) {
+            // A file is one's own to mend. A provider's keys are honoured all the same, and the log tells of them.
+            (Kind::File(path), Some(key)) => Err(LoadError::Exposed(path.clone(), key.to_string())),
+            _ => Ok(set),
+        }
     }
 }
 

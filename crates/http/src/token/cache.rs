@@ -91,7 +91,7 @@ mod tests {
 
     fn believed(sub: &str) -> Arc<Believed> {
         let claims = Claims { sub: sub.into(), roles: Vec::new(), orgs: Vec::new() };
-        Arc::new(Believed { claims, begins: None, expires: 1i64.into(), keys: None })
+        Arc::new(Believed { claims, begins: None, expires: 1i64.into(), issued: None, keys: None })
     }
 
     #[test]

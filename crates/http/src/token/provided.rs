@@ -1,10 +1,11 @@
 //! Tokens of an identity provider.
 
+use std::net::IpAddr;
 use std::sync::Arc;
 
 use super::cache::Cache;
 use super::payload::{ClaimPaths, Paths};
-use super::{Believed, Claims, Parts, TokenError, Tokens, decode, object};
+use super::{Believed, Claims, Parts, TokenError, Tokens, decode, object, seconds};
 use crate::identity::{Algorithm, KID_BYTES_MAX, Provider, Refreshed, Unsigned};
 
 /// An identity provider whose tokens are accepted.
@@ -43,22 +44,28 @@ impl Tokens {
         self.trusted.as_ref().map(|trusted| &trusted.provider)
     }
 
-    /// The claims of a token that names a key that is not known: waits until the keys are refreshed, which takes some
-    /// seconds at most.
+    /// The claims of a token that names a key that is not known, sent from an address: waits until the keys are
+    /// refreshed, which takes some seconds at most. A token that was issued long before the keys were fetched does not
+    /// wait: its key would be among them.
     pub async fn verify_refreshed(
         &self,
         token: &str,
+        from: IpAddr,
         now_ms: impl Fn() -> i64,
     ) -> Result<Claims, TokenError> {
-        self.refuse_hopeless(token, now_ms())?;
-        let waiting = self.provider().map(Provider::ask);
-        let Some(mut waiting) = waiting.ok_or(TokenError::UnknownKey)? else {
-            return Err(TokenError::NoKeysNow);
-        };
+        let provider = self.provider().ok_or(TokenError::UnknownKey)?;
+        let unverified = self.refuse_hopeless(token, now_ms())?;
+        if unverified.is_settled(provider)? {
+            // The provider may publish its keys very late.
+            provider.ask_for_later();
+            return Err(TokenError::UnknownKey);
+        }
+        let mut waiting = provider.ask(from).ok_or(TokenError::NoKeysNow)?;
         loop {
             let refreshed = waiting.next().await;
             match (self.verify(token, now_ms()), refreshed) {
-                (Err(TokenError::UnknownKey), Refreshed::Perhaps) => {}
+                (Err(TokenError::UnknownKey), Refreshed::Perhaps)
+                    if !unverified.is_settled(provider)? => {}
                 (Err(TokenError::UnknownKey), Refreshed::No) => return Err(TokenError::NoKeysNow),
                 (verified, _) => return verified,
             }
@@ -66,10 +73,12 @@ impl Tokens {
     }
 
     /// Refuses a token that no key would make valid, so that it does not wait for keys. What it says is not believed.
-    fn refuse_hopeless(&self, token: &str, now_ms: i64) -> Result<(), TokenError> {
+    fn refuse_hopeless(&self, token: &str, now_ms: i64) -> Result<Believed, TokenError> {
         let trusted = self.trusted.as_ref().ok_or(TokenError::UnknownKey)?;
         let payload = decode(Parts::of(token)?.payload)?;
-        self.read(&payload, &Paths::of(&trusted.claims), None)?.check(now_ms)
+        let unverified = self.read(&payload, &Paths::of(&trusted.claims), None)?;
+        unverified.check(now_ms)?;
+        Ok(unverified)
     }
 
     /// What a token says where there is a provider. The header only chooses between a secret and the keys; a secret is
@@ -101,6 +110,16 @@ impl Tokens {
             },
         )?;
         self.read(&payload, &Paths::of(&trusted.claims), Some(known.generation))
+    }
+}
+
+impl Believed {
+    /// Whether a token was issued so long before the keys were fetched that its key would be among them.
+    fn is_settled(&self, provider: &Provider) -> Result<bool, TokenError> {
+        match (&self.issued, provider.known().settled_ms()) {
+            (Some(issued), Some(settled)) => Ok(*issued < seconds(settled)?),
+            _ => Ok(false),
+        }
     }
 }
 

@@ -160,3 +160,19 @@ fn a_token_without_a_name_means_the_only_key() {
     let set = read(&[]).unwrap();
     assert_eq!(set.find(None), None);
 }
+
+// A private key was taken as if it were public, and nobody was told.
+#[test]
+fn of_a_private_key_the_public_part_is_used_and_told_of() {
+    let (one, two) = (Signer::p256("one"), Signer::rsa("two", "one"));
+    let secret = json!({"kty": "oct", "kid": "three", "k": "c2VjcmV0", "alg": "HS256"});
+    let set = read(&[one.jwk_with(json!({"d": "AQ"})), two.jwk_with(json!({"qi": "AQ"})), secret])
+        .unwrap();
+    let exposed: Vec<String> = set.exposed.iter().map(ToString::to_string).collect();
+    let told = ["the private key `one`", "the private key `two`", "the symmetric key `three`"];
+    assert_eq!(exposed, told);
+    assert!(set.find(Some("one")).is_some() && set.find(Some("two")).is_some());
+    assert_eq!(set.find(Some("three")), None, "a secret is never a key");
+    assert!(set.leaves_out("three"));
+    assert_eq!(read(&[one.jwk(), two.jwk()]).unwrap().exposed, []);
+}
