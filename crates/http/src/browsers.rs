@@ -142,7 +142,8 @@ pub(crate) struct Asked {
 fn protect(headers: &mut HeaderMap, for_all: bool) {
     headers.insert(X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
     headers.insert(REFERRER_POLICY, HeaderValue::from_static("no-referrer"));
-    headers.insert(CONTENT_SECURITY_POLICY, POLICY);
+    // A page that runs scripts says itself which.
+    headers.entry(CONTENT_SECURITY_POLICY).or_insert(POLICY);
     // This is for pages that load an answer without CORS, as an image or a script; CORS grants nothing of that.
     let policy = if for_all { "cross-origin" } else { "same-origin" };
     headers.insert(RESOURCE_POLICY, HeaderValue::from_static(policy));

@@ -32,6 +32,7 @@ mod respond;
 mod router;
 mod server;
 mod service;
+mod site;
 mod stream;
 mod test_clock;
 mod token;
@@ -47,6 +48,7 @@ pub use respond::Response;
 pub use router::Clash;
 pub use server::{Limits, Server, ServerError};
 pub use service::{Door, Explanation, MoreMetrics, Service, ServiceError, Settings};
+pub use site::{Site, Traced, Visit};
 pub use test_clock::TestClock;
 pub use token::{
     ClaimPaths, Claims, PathError, SECRET_BYTES_MIN, TOKEN_BYTES_MAX, TokenError, Tokens, Trusted,

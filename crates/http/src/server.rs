@@ -217,7 +217,7 @@ async fn answer(
         _ if turned_away => service.overloaded(),
         Door::Public => service.answer_from(request, Sender { peer, life: Some(&life) }).await,
         // Boxed, so that the future of other requests stays small.
-        Door::Admin => Box::pin(service.answer_admin(request)).await,
+        Door::Admin => Box::pin(service.answer_admin(request, peer)).await,
     };
     if life.reserve || service.is_draining() {
         response.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));

@@ -17,8 +17,9 @@ use http_body_util::Full;
 use hyper::body::{Body, Bytes};
 use hyper::header::{AUTHORIZATION, CONNECTION, CONTENT_LENGTH, CONTENT_TYPE, ETAG, HeaderValue};
 use hyper::{HeaderMap, Method, Request, StatusCode};
+use latchkey_language::Span;
 use latchkey_runtime::model::{Method as ContractMethod, Segment};
-use latchkey_runtime::{Call, Caller, ContractInfo, Problem, Runtime};
+use latchkey_runtime::{Call, Caller, ContractInfo, Problem, Runtime, Trace};
 use latchkey_table::{Capacity, Text};
 use latchkey_value::name::{OPENAPI_PATH, SERVER_PATHS};
 use latchkey_value::time;
@@ -40,7 +41,7 @@ use crate::request;
 use crate::respond::{self, Response};
 use crate::router::{Clash, Matched, Router};
 use crate::test_clock;
-use crate::token::{TokenError, Tokens};
+use crate::token::{Claims, TokenError, Tokens};
 
 pub use self::explain::Explanation;
 pub use self::own::Door;
@@ -67,6 +68,16 @@ pub enum ServiceError {
         /// The contract.
         contract: Text,
     },
+    /// A contract has a path of the console.
+    #[error(
+        "contract {contract} can have the path `{path}`, which is the console's; leave the console out with --no-console, or give it another address with --admin-listen"
+    )]
+    Site {
+        /// The path.
+        path: String,
+        /// The contract.
+        contract: Text,
+    },
     /// A contract has the path of the page that explains a problem.
     #[error(
         "a contract has `{path}`, where this server explains a problem; name another place with --problem-base"
@@ -79,11 +90,11 @@ pub enum ServiceError {
 
 /// The target of a route: a contract of a runtime.
 #[derive(Debug, Clone)]
-struct Target {
-    runtime: usize,
+pub(crate) struct Target {
+    pub(crate) runtime: usize,
     /// Its number in the metrics.
     number: usize,
-    info: ContractInfo,
+    pub(crate) info: ContractInfo,
     stamp: HeaderValue,
     limit: Option<Policy>,
 }
@@ -95,7 +106,7 @@ pub struct Service {
     router: Router<Arc<Target>>,
     tokens: Tokens,
     metrics: Metrics,
-    settings: Settings,
+    pub(crate) settings: Settings,
     /// Whether the server is stopping, so that new requests should go to another one.
     draining: AtomicBool,
     ids: RequestIds,
@@ -143,6 +154,7 @@ impl Service {
             }
         }
         explain::refuse_hidden(&router, &settings)?;
+        refuse_in_site(&runtimes, &settings)?;
         let metrics = Metrics::new(names.iter().map(|(system, id)| (system.as_str(), id.as_str())));
         let limits = CallLimits::new(settings.limit_per_caller, settings.proxies);
         Ok(Service {
@@ -193,7 +205,7 @@ impl Service {
     }
 
     /// The response to a problem of a request that reached no contract.
-    fn problem(&self, problem: &Problem) -> Response {
+    pub(crate) fn problem(&self, problem: &Problem) -> Response {
         respond::problem(problem, None, self.problem_base())
     }
 
@@ -254,6 +266,11 @@ impl Service {
             // Boxed, so that the future of other requests stays small.
             return Box::pin(self.move_clock(clock, path, method, headers)).await;
         }
+        if self.is_of_site(Door::Public, request.uri().path()) {
+            // Boxed, so that the future of other requests stays small.
+            let response = Box::pin(self.visit(request, sender.peer)).await;
+            return if head_alone { without_body(response) } else { response };
+        }
         let own = SERVER_PATHS.into_iter().find(|own| path == Some(own));
         let response = match own {
             Some(path) => match refusal::of_head(&request) {
@@ -273,11 +290,19 @@ impl Service {
         B: Body<Data = Bytes>,
         B::Error: Into<BoxError>,
     {
-        let started = Instant::now();
+        let mut seen = Seen::new(sender, Instant::now(), request.body().is_end_stream());
+        self.answer_seen(request, &mut seen).await
+    }
+
+    /// Answers a request to a contract, and tells what was seen of it.
+    pub(crate) async fn answer_seen<B>(&self, request: Request<B>, seen: &mut Seen<'_>) -> Response
+    where
+        B: Body<Data = Bytes>,
+        B::Error: Into<BoxError>,
+    {
         let _in_flight = self.metrics.start();
         let id = headers::request_id(request.headers()).map_or_else(|| self.ids.next(), Text::from);
-        let mut seen = Seen::new(sender, started, request.body().is_end_stream());
-        let mut response = self.route(request, &mut seen).await;
+        let mut response = self.route(request, seen).await;
         // After a body that was not read, no other request can be read.
         if !seen.body_read {
             response.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
@@ -287,10 +312,10 @@ impl Service {
             Err(_) => drop(bug(format!("`{id}` cannot be sent as a header"))),
         }
         let status = response.status().as_u16();
-        let micros = u64::try_from(started.elapsed().as_micros()).unwrap_or(u64::MAX);
-        let Seen { target, capacity, caller, left, .. } = seen;
-        call_limits::tell(response.headers_mut(), left);
-        match &target {
+        let micros = u64::try_from(seen.started.elapsed().as_micros()).unwrap_or(u64::MAX);
+        call_limits::tell(response.headers_mut(), std::mem::take(&mut seen.left));
+        let capacity = seen.capacity;
+        match &seen.target {
             Some(target) => {
                 respond::stamp(response.headers_mut(), &target.stamp, capacity);
                 let (read, write) = (capacity.read_halves, capacity.write);
@@ -299,8 +324,8 @@ impl Service {
             None => self.metrics.record_unmatched(status, micros),
         }
         if let Some(log) = &self.log {
-            let contract = target.as_ref().map_or("", |target| &target.info.id);
-            let (id, caller) = (id.as_str(), caller.as_str());
+            let contract = seen.target.as_ref().map_or("", |target| &target.info.id);
+            let (id, caller) = (id.as_str(), seen.caller.as_str());
             log.add_request(&Entry { id, contract, caller, status, micros, capacity });
         }
         response
@@ -379,15 +404,20 @@ impl Service {
             idempotency_key: headers::idempotency_key(headers)?,
             time_max: self.settings.call_time_max,
             at: self.instant(headers)?,
+            trace: seen.trace.is_some(),
             ..Call::new(target.info.id.clone(), caller)
         };
         let Some(runtime) = self.runtimes.get(target.runtime) else {
             return Err(bug(format!("{} is a contract of no system", target.info.id)));
         };
         let running = self.at_work.begin();
-        let outcome = runtime.call(call).await;
+        let mut outcome = runtime.call(call).await;
         drop(running);
         seen.capacity = outcome.capacity;
+        if let Some(trace) = &mut seen.trace {
+            *trace = std::mem::take(&mut outcome.trace);
+            seen.at = outcome.result.as_ref().err().and_then(|problem| problem.at);
+        }
         let response = respond::outcome(outcome, self.problem_base());
         if target.info.method != Some(ContractMethod::Get) || !response.status().is_success() {
             return Ok(response);
@@ -404,9 +434,20 @@ impl Service {
     }
 
     async fn caller(&self, headers: &HeaderMap, sender: Sender<'_>) -> Result<Caller, Problem> {
-        let unauthenticated = |detail: String| Problem::new(401, "unauthenticated", detail);
-        let token = headers::bearer(headers)
-            .ok_or_else(|| unauthenticated("send `authorization: Bearer TOKEN`".to_owned()))?;
+        let none = || {
+            Problem::new(401, "unauthenticated", "send `authorization: Bearer TOKEN`".to_owned())
+        };
+        let token = headers::bearer(headers).ok_or_else(none)?;
+        self.believe(token, headers, sender).await.map(Caller::from)
+    }
+
+    /// The claims of a token.
+    pub(crate) async fn believe(
+        &self,
+        token: &str,
+        headers: &HeaderMap,
+        sender: Sender<'_>,
+    ) -> Result<Claims, Problem> {
         // Tokens are checked by the system's clock, also on a server with a test clock.
         let now = || latchkey_runtime::Source::now(&latchkey_runtime::SystemSource);
         let verified = match self.tokens.verify(token, now()) {
@@ -418,14 +459,13 @@ impl Service {
             }
             verified => verified,
         };
-        let claims = verified.map_err(|error| match error {
+        verified.map_err(|error| match error {
             TokenError::NoKeysNow => Problem {
                 retry_after: self.tokens.provider().map(Provider::retry_after),
                 ..Problem::later("busy", &error.to_string())
             },
-            error => unauthenticated(error.to_string()),
-        })?;
-        Ok(Caller { id: claims.sub, roles: claims.roles, orgs: claims.orgs })
+            error => Problem::new(401, "unauthenticated", error.to_string()),
+        })
     }
 
     /// The instant in `Latchkey-Now`, on a server with a test clock.
@@ -439,12 +479,36 @@ impl Service {
     }
 }
 
+/// Refuses contracts whose path can be one of the site's, where both are at one address.
+fn refuse_in_site(runtimes: &[Runtime], settings: &Settings) -> Result<(), ServiceError> {
+    let Some(site) = settings.site.as_ref().filter(|_| !settings.watched_apart) else {
+        return Ok(());
+    };
+    for (_, info) in runtimes.iter().flat_map(|runtime| runtime.system().routes()) {
+        // A parameter can be any text; what stands there does not make a path the site's.
+        let segments = info.path.iter().map(|segment| match segment {
+            Segment::Literal(text) => format!("/{text}"),
+            Segment::Input(_) => "/{}".to_owned(),
+        });
+        let path: String = segments.collect();
+        let path = if path.is_empty() { "/".to_owned() } else { path };
+        if site.has(&path) {
+            return Err(ServiceError::Site { path, contract: info.id.clone() });
+        }
+    }
+    Ok(())
+}
+
 /// What is known of a request when it is answered.
-struct Seen<'a> {
+pub(crate) struct Seen<'a> {
     sender: Sender<'a>,
-    started: Instant,
-    target: Option<Arc<Target>>,
-    capacity: Capacity,
+    pub(crate) started: Instant,
+    pub(crate) target: Option<Arc<Target>>,
+    pub(crate) capacity: Capacity,
+    /// What the call asked of the table, where that is to be told.
+    pub(crate) trace: Option<Trace>,
+    /// The statement that refused the call, where that is to be told.
+    pub(crate) at: Option<Span>,
     caller: Text,
     body_read: bool,
     /// What is left of the limits that it counts for.
@@ -452,9 +516,10 @@ struct Seen<'a> {
 }
 
 impl<'a> Seen<'a> {
-    fn new(sender: Sender<'a>, started: Instant, body_read: bool) -> Seen<'a> {
-        let (target, capacity, caller) = (None, Capacity::default(), Text::default());
-        Seen { sender, started, target, capacity, caller, body_read, left: Vec::new() }
+    pub(crate) fn new(sender: Sender<'a>, started: Instant, body_read: bool) -> Seen<'a> {
+        let (target, trace, at) = (None, None, None);
+        let (capacity, caller, left) = (Capacity::default(), Text::default(), Vec::new());
+        Seen { sender, started, target, capacity, trace, at, caller, body_read, left }
     }
 }
 

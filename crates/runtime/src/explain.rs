@@ -222,8 +222,8 @@ impl<'a> Explainer<'a> {
     fn op(&mut self, op: &'a Op, at: usize, number: &str) -> Option<usize> {
         self.gap();
         match op {
-            Op::Allow(_) if self.contract().info.open => self.statement(number, "allow anyone"),
-            Op::Allow(test) => {
+            Op::Allow(..) if self.contract().info.open => self.statement(number, "allow anyone"),
+            Op::Allow(test, _) => {
                 self.statement(number, &format!("allow {}", self.words.code(test)));
                 if !matches!(test, Code::Constant(_)) {
                     self.indented(3, |page| page.line("otherwise: 403 forbidden"));

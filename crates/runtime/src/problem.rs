@@ -1,5 +1,6 @@
 //! Refusals, as RFC 9457 problems.
 
+use latchkey_language::Span;
 use latchkey_table::{Text, Value};
 
 use crate::json;
@@ -25,6 +26,8 @@ pub struct Problem {
     pub with: Vec<(Text, Value)>,
     /// After how many seconds it may be worth another try.
     pub retry_after: Option<u32>,
+    /// The statement of the document that refuses, if one does. Callers are not told.
+    pub at: Option<Span>,
 }
 
 /// A field that is wrong.
@@ -62,6 +65,7 @@ impl Problem {
             errors: Vec::new(),
             with: Vec::new(),
             retry_after: None,
+            at: None,
         }
     }
 

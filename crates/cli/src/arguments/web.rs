@@ -18,6 +18,15 @@ pub(crate) struct Web {
     /// asked for there: choose an address that only those who watch the server can reach.
     #[arg(long, value_name = "ADDR")]
     pub(crate) admin_listen: Option<SocketAddr>,
+    /// Serve the console also on an address that others can reach. On loopback, and at --admin-listen, it is there anyway.
+    #[arg(long)]
+    pub(crate) console: bool,
+    /// Serve no console.
+    #[arg(long, conflicts_with = "console")]
+    pub(crate) no_console: bool,
+    /// The role that may see the table, the queues and the traffic in the console.
+    #[arg(long, value_name = "ROLE", default_value = "admin")]
+    pub(crate) console_admin: String,
     /// Where the pages are to which the `type` of a problem leads, such as https://docs.example/problems; without it,
     /// the server has them under `/problems/`.
     #[arg(long, value_name = "URL", value_parser = problem_base)]
@@ -28,6 +37,12 @@ impl Web {
     /// The pages that may call.
     pub(crate) fn cors(&self) -> Result<Cors, Failure> {
         Cors::read(&self.origins).map_err(|bad| Failure::Unusable(format!("--cors: {bad}")))
+    }
+
+    /// Whether there is a console, for callers at an address.
+    pub(crate) fn has_console(&self, listen: SocketAddr) -> bool {
+        let own = self.admin_listen.unwrap_or(listen);
+        !self.no_console && (self.console || self.admin_listen.is_some() || own.ip().is_loopback())
     }
 
     /// Refuses one address for callers and for those who watch.

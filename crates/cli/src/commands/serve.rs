@@ -1,5 +1,7 @@
 //! `latchkey serve`
 
+mod console;
+
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -8,9 +10,9 @@ use latchkey_http::{
     Claims, Door, Explanation, KeySource, Limits, MoreMetrics, Provider, Server, Service, Settings,
     TestClock,
 };
+use latchkey_model::Model;
 use latchkey_openapi::{Serving, Version};
-use latchkey_runtime::{PROBLEM_BASE, Runtime, Source, SystemSource, sweep};
-use latchkey_table::Text;
+use latchkey_runtime::{PROBLEM_BASE, Source, SystemSource, sweep};
 use latchkey_worker::{Meters, Workers};
 use tokio::signal::unix::{SignalKind, signal};
 
@@ -25,7 +27,7 @@ use crate::running::{Reach, Running};
 use crate::secret::Secret;
 
 /// How long the development token is valid.
-const TOKEN_LASTS: Duration = Duration::from_secs(24 * 60 * 60);
+pub(super) const TOKEN_LASTS: Duration = Duration::from_secs(24 * 60 * 60);
 
 /// How often the server looks for records that have expired.
 const SWEEP_EVERY: Duration = Duration::from_secs(20);
@@ -45,7 +47,8 @@ fn prepare(arguments: &Serve, logging: &Logging, colour: bool) -> Result<(), Fai
     let planned = document::planned(&read, colour)?;
     arguments.web.refuse_shared(arguments.listen)?;
     let on_the_web = on_the_web(arguments, &planned)?;
-    let systems = planned.into_iter().map(|planned| planned.system).collect();
+    let (models, systems) =
+        planned.into_iter().map(|planned| (planned.model, planned.system)).unzip();
     let systems = arguments.kept.storage.place(systems)?;
     let secret = Secret::find(&arguments.kept.data)?;
     let loopback = arguments.listen.ip().is_loopback();
@@ -81,17 +84,24 @@ fn prepare(arguments: &Serve, logging: &Logging, colour: bool) -> Result<(), Fai
         let (kept, documents) = (&arguments.kept, &arguments.documents);
         let running = Running::start(kept, documents, systems, &source, reach).await?;
         let settings = Settings { test_clock: clock, ..on_the_web };
-        serve(arguments, logging, &read, running, &secret, settings).await
+        let documents = Documents { read: &read, models };
+        serve(arguments, logging, documents, running, &secret, settings).await
     });
     // Requests have had their time to finish.
     runtime.shutdown_timeout(Duration::from_secs(1));
     served
 }
 
+/// The documents that are served: their texts, and what they mean.
+struct Documents<'a> {
+    read: &'a [Document],
+    models: Vec<Model>,
+}
+
 async fn serve(
     arguments: &Serve,
     logging: &Logging,
-    documents: &[Document],
+    documents: Documents<'_>,
     running: Running,
     secret: &Secret,
     settings: Settings,
@@ -101,11 +111,12 @@ async fn serve(
     // Where there is a provider, a token of the development secret is not accepted.
     let known_here = secret.development && tokens.provider().is_none();
     let keys = tokens.provider().cloned();
-    let token = known_here.then(|| {
-        let (sub, roles) = (Text::from("dev"), all_roles(&runtimes));
-        tokens.sign(&Claims { sub, roles, orgs: Vec::new() }, SystemSource.now(), TOKEN_LASTS)
-    });
-    let token = token.transpose().map_err(Failure::unusable)?;
+    let developing = known_here.then_some(&tokens);
+    let (read, admin_role) = (documents.read, &arguments.web.console_admin);
+    let everything = known_here.then(|| console::everything(&runtimes, admin_role));
+    let sign = |claims: &Claims| tokens.sign(claims, SystemSource.now(), TOKEN_LASTS);
+    let token = everything.as_ref().map(sign).transpose().map_err(Failure::unusable)?;
+    let site = console::site(&arguments.web, arguments.listen, documents, &runtimes, developing)?;
     let log_requests = tracing::enabled!(target: "latchkey::request", tracing::Level::INFO);
     let meters = Arc::new(Meters::new(runtimes.clone()));
     let working = !arguments.no_workers && settings.test_clock.is_none();
@@ -113,6 +124,7 @@ async fn serve(
         log: Some(logging.log.clone()),
         log_requests,
         more_metrics: Some(more_metrics(&meters)),
+        site,
         ..settings
     };
     let service = Service::new(runtimes, tokens, settings).map_err(Failure::unusable)?;
@@ -135,7 +147,7 @@ async fn serve(
     // Before the greeting: a program that reads the greeting may send a signal at once.
     let stop = stopped();
     let listening = (&server, admin.as_ref());
-    let told = greeting(documents, &opened.shown, &service, listening, keys, token.as_deref());
+    let told = greeting(read, &opened.shown, &service, listening, keys, token.as_deref());
     logging.told.add(&told);
     // DynamoDB removes expired records itself.
     let sweep = |store| tokio::spawn(sweep_forever(store, Arc::clone(&service)));
@@ -228,15 +240,6 @@ pub(super) fn more_metrics(meters: &Arc<Meters>) -> MoreMetrics {
     })
 }
 
-/// The roles of all systems: the development token may do anything.
-fn all_roles(runtimes: &[Runtime]) -> Vec<Text> {
-    let mut roles: Vec<Text> =
-        runtimes.iter().flat_map(|runtime| runtime.system().roles()).cloned().collect();
-    roles.sort_unstable();
-    roles.dedup();
-    roles
-}
-
 /// What the server prints once it listens.
 fn greeting(
     documents: &[Document],
@@ -273,6 +276,9 @@ fn greeting(
     let watched = admin.map_or_else(|| url.clone(), |admin| format!("http://{}", admin.address()));
     lines.push(format!("  health     {url}/health  {watched}/ready  {watched}/metrics"));
     lines.push(format!("  openapi    {url}/openapi.json"));
+    if service.has_site() {
+        lines.push(format!("  console    {watched}/"));
+    }
     if let Some(token) = token {
         lines.push(format!("  token      {token}"));
         let others = "sub dev, every role, for 24 hours; `latchkey token --help` makes others";

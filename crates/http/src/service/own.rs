@@ -2,6 +2,7 @@
 //!
 //! A server may have an address of its own for those who watch it. `/ready` and `/metrics` are then there alone.
 
+use std::net::IpAddr;
 use std::sync::atomic::Ordering;
 
 use hyper::body::{Body, Bytes};
@@ -11,6 +12,7 @@ use latchkey_runtime::Problem;
 use latchkey_value::name::{OPENAPI_PATH, SERVER_PATHS};
 
 use super::{MoreMetrics, Service, without_body};
+use crate::body::BoxError;
 use crate::browsers::{Asked, Cors};
 use crate::bug::bug;
 use crate::headers;
@@ -31,10 +33,17 @@ pub enum Door {
 
 impl Service {
     /// Answers a request that came to the address of those who watch the server.
-    pub(crate) async fn answer_admin<B: Body<Data = Bytes>>(
-        &self,
-        request: Request<B>,
-    ) -> Response {
+    pub(crate) async fn answer_admin<B>(&self, request: Request<B>, peer: IpAddr) -> Response
+    where
+        B: Body<Data = Bytes>,
+        B::Error: Into<BoxError>,
+    {
+        if self.is_of_site(Door::Admin, request.uri().path()) {
+            let head_alone = request.method() == Method::HEAD;
+            let mut response = self.visit(request, peer).await;
+            Cors::None.tell(Asked::default(), &mut response);
+            return if head_alone { without_body(response) } else { response };
+        }
         let refusal = refusal::of_head(&request);
         let (parts, _) = request.into_parts();
         let own =
@@ -147,7 +156,8 @@ impl Service {
         }
     }
 
-    async fn readiness(&self) -> (StatusCode, &'static str) {
+    /// Whether it can answer calls, and if not, why: a status and a line of text.
+    pub async fn readiness(&self) -> (StatusCode, &'static str) {
         if self.draining.load(Ordering::Relaxed) {
             return (StatusCode::SERVICE_UNAVAILABLE, "draining\n");
         }

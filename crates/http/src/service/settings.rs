@@ -11,6 +11,7 @@ use latchkey_runtime::model::CallLimit;
 use super::explain::Explanation;
 use crate::browsers::Cors;
 use crate::log::Log;
+use crate::site::Site;
 use crate::test_clock::TestClock;
 
 /// The settings of a service.
@@ -40,6 +41,8 @@ pub struct Settings {
     pub problem_base: String,
     /// The pages that explain problems, for `/problems/{code}`.
     pub explanations: Vec<Explanation>,
+    /// Pages beside the contracts, such as a console; at the address of those who watch, if there is one.
+    pub site: Option<Arc<dyn Site>>,
     /// The OpenAPI document for `/openapi.json`; where it is empty, there is no such path.
     pub openapi: String,
 }
@@ -81,6 +84,7 @@ impl Default for Settings {
             watched_apart: false,
             problem_base: PROBLEM_BASE.to_owned(),
             explanations: Vec::new(),
+            site: None,
             openapi: String::new(),
         }
     }

@@ -165,7 +165,7 @@ impl<'a> Explainer<'a> {
                     OnFailure::Goto { start, .. } => open.extend([at + 1, start]),
                     _ => open.push(at + 1),
                 },
-                Op::Allow(_) | Op::Require(..) | Op::Match(..) | Op::Let(..) => open.push(at + 1),
+                Op::Allow(..) | Op::Require(..) | Op::Match(..) | Op::Let(..) => open.push(at + 1),
             }
         }
         behind

@@ -397,7 +397,7 @@ contract D-1 "Use a door" {
         let mut told = Vec::new();
         for op in &contract.program {
             told.extend(match op {
-                Op::Allow(test) => Some(format!("allow {}", words.code(test))),
+                Op::Allow(test, _) => Some(format!("allow {}", words.code(test))),
                 Op::Require(test, failure) => words
                     .failure(failure)
                     .map(|failure| format!("require {} else {failure}", words.code(test))),

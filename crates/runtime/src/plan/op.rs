@@ -1,5 +1,6 @@
 //! The operations of a program: what a contract does, one after the other.
 
+use latchkey_language::Span;
 use latchkey_model::model::{BindingId, EntityId};
 use latchkey_table::{Direction, Text, Value};
 
@@ -9,7 +10,8 @@ use super::{Code, Piece, Shown, Sight, Tag};
 /// One operation of a program.
 #[derive(Debug)]
 pub(crate) enum Op {
-    Allow(Code),
+    /// With where it stands.
+    Allow(Code, Span),
     Require(Code, OnFailure),
     /// A caller's precondition; and of which item the test asks the version, by which attribute.
     Match(Code, OnFailure, Option<(BindingId, Text)>),
@@ -31,8 +33,8 @@ impl Op {
     /// The names of the problems it can answer.
     pub(super) fn problems<'a>(&'a self, codes: &mut Vec<&'a str>) {
         match self {
-            Op::Allow(Code::Constant(_)) => {}
-            Op::Allow(_) => codes.push("forbidden"),
+            Op::Allow(Code::Constant(_), _) => {}
+            Op::Allow(..) => codes.push("forbidden"),
             Op::Require(_, failure) | Op::Match(_, failure, _) => failure.problem(codes),
             Op::Get(op) => op.failure.problem(codes),
             Op::Snapshot(op) => op.gets.iter().for_each(|get| get.failure.problem(codes)),
@@ -105,6 +107,8 @@ pub(crate) struct ProblemOp {
     /// The text used if the document gives none.
     pub(crate) detail: String,
     pub(crate) with: Vec<Assign>,
+    /// Where the document says so.
+    pub(crate) span: Span,
 }
 
 /// Reads one item.

@@ -151,7 +151,7 @@ impl Planner<'_> {
 
     fn step(&mut self, step: &StepKind) -> Planned<()> {
         let op = match step {
-            StepKind::Allow(test) => Op::Allow(self.expressions.code(test)?),
+            StepKind::Allow(test) => Op::Allow(self.expressions.code(test)?, test.span),
             StepKind::Require(required, failure) => {
                 let test = self.expressions.code(required)?;
                 return self.place(|planner| {
@@ -228,19 +228,27 @@ impl Planner<'_> {
         failure: Option<&model::OnFailure>,
         cause: &Cause<'_>,
     ) -> Planned<OnFailure> {
-        Ok(match failure.map(|failure| &failure.kind) {
-            None => OnFailure::Nothing,
-            Some(FailureKind::Retry) => OnFailure::Retry,
-            Some(FailureKind::End(ending)) => OnFailure::End(Box::new(self.ending(ending)?)),
-            Some(FailureKind::Problem { status, code, message, with }) => {
+        let Some(failure) = failure else { return Ok(OnFailure::Nothing) };
+        let span = failure.span;
+        Ok(match &failure.kind {
+            FailureKind::Retry => OnFailure::Retry,
+            FailureKind::End(ending) => OnFailure::End(Box::new(self.ending(ending)?)),
+            FailureKind::Problem { status, code, message, with } => {
                 let message = message.as_ref().map(|message| self.expressions.code(message));
                 let message = message.transpose()?;
                 let with = assigns(&mut self.expressions, with)?;
                 let (status, code) = (*status, code.as_str().into());
                 let detail = detail(self.expressions.model, status, cause)?;
-                OnFailure::Problem(Box::new(ProblemOp { status, code, message, detail, with }))
+                OnFailure::Problem(Box::new(ProblemOp {
+                    status,
+                    code,
+                    message,
+                    detail,
+                    with,
+                    span,
+                }))
             }
-            Some(FailureKind::Steps(steps)) => {
+            FailureKind::Steps(steps) => {
                 let (mut start, mut end) = (0, 0);
                 self.place(|planner| {
                     start = planner.program.len();

@@ -17,12 +17,13 @@ impl Session<'_> {
     /// Does an operation that asks nothing of the table.
     pub(super) fn decide(&mut self, op: &Op, at: usize) -> Result<usize, Ended> {
         match op {
-            Op::Allow(test) => {
+            Op::Allow(test, span) => {
                 if self.frame.test(test)? {
                     return Ok(at + 1);
                 }
                 let detail = "the caller does not have the right to do this";
-                Err(Ended::Refused(Problem::new(403, "forbidden", detail)))
+                let refusal = Problem::new(403, "forbidden", detail);
+                Err(Ended::Refused(Problem { at: Some(*span), ..refusal }))
             }
             Op::Require(test, failure) => {
                 if self.frame.test(test)? {
@@ -150,6 +151,7 @@ impl Session<'_> {
                 problem.with.push((assign.attribute.clone(), value.into_owned()));
             }
         }
+        problem.at = Some(op.span);
         if op.status == 503 {
             problem.retry_after = Some(1);
         }

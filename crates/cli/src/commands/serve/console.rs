@@ -1,0 +1,84 @@
+//! The console of a server: whether there is one, and whom a visitor can be while a service is developed.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+
+use latchkey_console::{Console, Persona};
+use latchkey_http::{Claims, Site, Tokens};
+use latchkey_language::ast::ExampleStep;
+use latchkey_model::Model;
+use latchkey_runtime::{Runtime, Source, SystemSource};
+use latchkey_table::Text;
+
+use super::{Documents, TOKEN_LASTS};
+use crate::Failure;
+use crate::arguments::Web;
+
+/// The most people that a visitor is offered to be, of one document.
+const PERSONAS_MAX: usize = 6;
+
+/// Who has nothing and may do nothing, unless a document knows someone of the name.
+const STRANGER: &str = "stranger";
+
+/// The console, if there is to be one. While a service is developed, a visitor can be those that the examples know.
+pub(super) fn site(
+    web: &Web,
+    listen: SocketAddr,
+    documents: Documents<'_>,
+    runtimes: &[Runtime],
+    developing: Option<&Tokens>,
+) -> Result<Option<Arc<dyn Site>>, Failure> {
+    if !web.has_console(listen) {
+        return Ok(None);
+    }
+    let mut people = Vec::new();
+    if developing.is_some() {
+        people.push((everything(runtimes, &web.console_admin), false));
+        for model in &documents.models {
+            known(model, &mut people);
+        }
+        let (sub, roles, orgs) = (Text::const_new(STRANGER), Vec::new(), Vec::new());
+        people.push((Claims { sub, roles, orgs }, true));
+    }
+    let mut personas = Vec::new();
+    for (claims, stranger) in people {
+        let Some(tokens) = developing else { break };
+        let token = tokens.sign(&claims, SystemSource.now(), TOKEN_LASTS);
+        let token = token.map_err(Failure::unusable)?;
+        personas.push(Persona { claims, token, stranger });
+    }
+    let Documents { read, models } = documents;
+    let documents = read.iter().zip(models).map(|(read, model)| {
+        let path = read.path.clone();
+        latchkey_console::Document { path, model }
+    });
+    Ok(Some(Arc::new(Console::new(documents.collect(), web.console_admin.as_str(), personas))))
+}
+
+/// Who may do anything: every role of every system, and that of the console.
+pub(super) fn everything(runtimes: &[Runtime], admin: &str) -> Claims {
+    let roles = runtimes.iter().flat_map(|runtime| runtime.system().roles());
+    let mut roles: Vec<Text> = roles.cloned().chain([Text::from(admin)]).collect();
+    roles.sort_unstable();
+    roles.dedup();
+    Claims { sub: Text::const_new("dev"), roles, orgs: Vec::new() }
+}
+
+/// Adds those whom the examples of a document call as, each once.
+fn known(model: &Model, people: &mut Vec<(Claims, bool)>) {
+    let mut found = 0;
+    for step in model.examples.iter().flat_map(|example| &example.steps) {
+        let ExampleStep::As { id, roles, orgs } = step else { continue };
+        let names = |all: &[latchkey_language::Name]| -> Vec<Text> {
+            all.iter().map(|name| Text::from(name.node.as_str())).collect()
+        };
+        let (sub, roles, orgs) = (Text::from(id.node.as_str()), names(roles), names(orgs));
+        let claims = Claims { sub, roles, orgs };
+        // `as nobody` is a call without a token.
+        let is_new = claims.sub != "nobody" && !people.iter().any(|(known, _)| *known == claims);
+        if is_new && found < PERSONAS_MAX {
+            people.push((claims, false));
+            found += 1;
+        }
+    }
+}

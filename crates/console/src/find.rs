@@ -1,0 +1,27 @@
+//! What the filter box finds, for its script: every contract, entity and page, with where it leads.
+
+use hyper::StatusCode;
+use latchkey_http::Response;
+use serde_json::{Value, json};
+
+use crate::session::Visitor;
+use crate::{Console, answer, home, route};
+
+pub(crate) fn answer(console: &Console, _visitor: &Visitor) -> Response {
+    let mut all: Vec<Value> = vec![json!({ "kind": "page", "name": "Home", "to": "/" })];
+    for document in &console.systems {
+        let model = &document.model;
+        let bodies = model.contracts.iter().chain(model.workers.iter().map(|worker| &worker.body));
+        all.extend(bodies.map(|contract| {
+            json!({
+                "kind": contract.route.as_ref().map_or("QUEUE", |route| route.method.as_str()),
+                "name": contract.id,
+                "title": contract.title,
+                "more": home::call_of(model, contract),
+                "system": model.system,
+                "to": route::contract(&model.system, &contract.id),
+            })
+        }));
+    }
+    answer::json(StatusCode::OK, &Value::Array(all))
+}

@@ -1,0 +1,92 @@
+//! The first page: the systems that are served, and their contracts as their documents group them.
+
+use hyper::StatusCode;
+use latchkey_http::{Response, Service};
+use latchkey_model::Model;
+use latchkey_model::model::{Contract, Segment, Trigger};
+use maud::{Markup, html};
+
+use crate::session::Visitor;
+use crate::shell::Shell;
+use crate::shown::shown;
+use crate::{Console, Document, group, route};
+
+pub(crate) async fn page(console: &Console, service: &Service, visitor: &Visitor) -> Response {
+    let (status, said) = service.readiness().await;
+    let main = html! {
+        header.head {
+            h1 { "What is served" }
+            p.health.good[status == StatusCode::OK].bad[status != StatusCode::OK] { span.dot aria-hidden="true" {} (said.trim()) }
+        }
+        @for document in &console.systems { (system(document)) }
+    };
+    let shell = Shell { console, visitor, title: "Home", path: "/", scripts: &[] };
+    shell.page(&main)
+}
+
+fn system(document: &Document) -> Markup {
+    let model = &document.model;
+    let counted =
+        |count: usize, one: &str| format!("{count} {one}{}", if count == 1 { "" } else { "s" });
+    html! {
+        section.system-card {
+            header {
+                h2 { (shown(&model.system)) }
+                p.muted {
+                    "Table " code { (shown(&model.table.name)) } ", "
+                    (counted(model.entities.iter().count(), "entity").replace("entitys", "entities")) ", "
+                    (counted(model.contracts.len(), "contract")) ", from " code { (shown(&document.path)) }
+                }
+            }
+            div.groups {
+                @for group in group::groups(model) {
+                    section.group-card {
+                        @if !group.title.is_empty() { h3 { (shown(&group.title)) } }
+                        ul.contracts { @for one in group.contracts { li { (row(model, one)) } } }
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// A contract in a list.
+fn row(model: &Model, contract: &Contract) -> Markup {
+    html! {
+        a.contract href=(route::contract(&model.system, &contract.id)) {
+            (badge(contract))
+            span.contract-title { (shown(&contract.title)) }
+            code.contract-path { (shown(&call_of(model, contract))) }
+            span.contract-id { (shown(&contract.id)) }
+        }
+    }
+}
+
+/// The method of a contract, in its colour.
+pub(crate) fn badge(contract: &Contract) -> Markup {
+    let method = contract.route.as_ref().map(|route| route.method.as_str());
+    let word = method.unwrap_or("QUEUE");
+    html! { span class={ "method m-" (word.to_ascii_lowercase()) } { (word) } }
+}
+
+/// The path of a contract, or the queue that it works through.
+pub(crate) fn call_of(model: &Model, contract: &Contract) -> String {
+    match (&contract.route, contract.trigger) {
+        (Some(route), _) => {
+            let parts = route.segments.iter().map(|segment| match segment {
+                Segment::Literal(text) => format!("/{text}"),
+                Segment::Input(id) => format!("/{{{}}}", contract.inputs[*id].name),
+            });
+            let path: String = parts.collect();
+            if path.is_empty() { "/".to_owned() } else { path }
+        }
+        (
+            None,
+            Trigger::Message(queue)
+            | Trigger::Dead(queue)
+            | Trigger::Accepted(queue)
+            | Trigger::Refused(queue),
+        ) => model.queues[queue].name.clone(),
+        (None, Trigger::Request | Trigger::Invariant) => String::new(),
+    }
+}

@@ -1,0 +1,143 @@
+//! The console: pages that show a served document, call its contracts and watch the server.
+//!
+//! Pages are rendered here, from checked models and from what the service tells; small scripts make some of them alive.
+//! Everything a page needs is in the binary. Pages know no domain: what they show follows from the document.
+//!
+//! A visitor is who their token says. The token is in a cookie that scripts cannot read and that no other site can send
+//! along. A page shows nothing that the token does not allow: calls are made with it, and what is behind all contracts
+//! (the table, the queues, the traffic of others) is for one role alone.
+
+mod answer;
+mod asset;
+mod call;
+mod contract;
+mod find;
+mod group;
+mod home;
+mod route;
+mod session;
+mod shell;
+mod shown;
+
+use std::future::Future;
+use std::pin::Pin;
+
+use hyper::{Method, StatusCode};
+use latchkey_http::{Claims, Response, Service, Site, Visit};
+use latchkey_model::Model;
+use latchkey_value::Text;
+
+use crate::route::Page;
+use crate::session::Visitor;
+
+/// The console of a server.
+#[derive(Debug)]
+pub struct Console {
+    systems: Vec<Document>,
+    personas: Vec<Persona>,
+    admin: Text,
+}
+
+/// A document that is served, in the order of the service's systems.
+#[derive(Debug)]
+pub struct Document {
+    /// Where it was read from, for people.
+    pub path: String,
+    /// What it means.
+    pub model: Model,
+}
+
+/// Someone whom a visitor can be at a click, while a service is developed.
+#[derive(Debug, Clone)]
+pub struct Persona {
+    /// Who it is.
+    pub claims: Claims,
+    /// Their token.
+    pub token: String,
+    /// Whether it is someone who has nothing and may do nothing.
+    pub stranger: bool,
+}
+
+impl Console {
+    /// A console of documents. `admin` is the role that may see the table, the queues and the traffic. The personas are
+    /// for development; there are none where tokens are anyone's.
+    pub fn new(systems: Vec<Document>, admin: impl Into<Text>, personas: Vec<Persona>) -> Console {
+        Console { systems, personas, admin: admin.into() }
+    }
+
+    /// The document of a system, and its place among those that are served.
+    fn system(&self, name: &str) -> Option<(usize, &Document)> {
+        self.systems.iter().enumerate().find(|(_, document)| document.model.system == name)
+    }
+
+    async fn respond(&self, service: &Service, visit: Visit) -> Response {
+        let Some(page) = Page::of(visit.uri.path()) else {
+            return shell::bare(
+                StatusCode::NOT_FOUND,
+                "Nothing here",
+                "The console has no such page.",
+            );
+        };
+        if let Page::Asset { version, name } = &page {
+            return asset::answer(version, name);
+        }
+        if !page.takes(&visit.method) {
+            let text = "This page is not asked for in this way.";
+            return shell::bare(StatusCode::METHOD_NOT_ALLOWED, "Not here", text);
+        }
+        if visit.method == Method::POST && !session::is_from_here(&visit.headers) {
+            let text = "The request came from a page of another site, and was not carried out.";
+            return shell::bare(StatusCode::FORBIDDEN, "Refused", text);
+        }
+        match page {
+            Page::SignIn if visit.method == Method::POST => {
+                return session::sign_in(self, service, &visit).await;
+            }
+            Page::SignIn => return session::form(self, &visit, None),
+            Page::SignOut => return session::sign_out(),
+            Page::Be => return session::become_someone(self, &visit),
+            _ => {}
+        }
+        let visitor = match session::visitor(self, service, &visit).await {
+            Ok(visitor) => visitor,
+            Err(outsider) => return outsider.answer(&page, &visit),
+        };
+        self.page(service, visit, page, &visitor).await
+    }
+
+    /// A page for someone who is signed in.
+    async fn page(
+        &self,
+        service: &Service,
+        visit: Visit,
+        page: Page,
+        visitor: &Visitor,
+    ) -> Response {
+        match page {
+            Page::Home => home::page(self, service, visitor).await,
+            Page::Find => find::answer(self, visitor),
+            Page::Call => call::answer(self, service, visitor, visit).await,
+            Page::Contract { system, id } => contract::page(self, visitor, &system, &id),
+            Page::Asset { .. } | Page::SignIn | Page::SignOut | Page::Be => {
+                let text = "The page was answered before.";
+                shell::bare(StatusCode::INTERNAL_SERVER_ERROR, "This is a bug in latchkey", text)
+            }
+        }
+    }
+}
+
+impl Site for Console {
+    fn has(&self, path: &str) -> bool {
+        path == "/"
+            || path == route::PREFIX
+            || path.strip_prefix(route::PREFIX).is_some_and(|rest| rest.starts_with('/'))
+    }
+
+    fn answer<'a>(
+        &'a self,
+        service: &'a Service,
+        visit: Visit,
+    ) -> Pin<Box<dyn Future<Output = Response> + Send + 'a>> {
+        Box::pin(self.respond(service, visit))
+    }
+}

@@ -1,0 +1,122 @@
+//! The paths of the console, read and written.
+
+use std::borrow::Cow;
+
+use hyper::Method;
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_decode_str, utf8_percent_encode};
+
+/// What all paths but `/` begin with.
+pub(crate) const PREFIX: &str = "/console";
+
+/// What is encoded within a segment of a path.
+const SEGMENT: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'_').remove(b'.').remove(b'~');
+
+/// A page of the console.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Page {
+    /// What is served.
+    Home,
+    /// Where a visitor gives a token.
+    SignIn,
+    /// Ends the visit.
+    SignOut,
+    /// Makes the visitor someone else, while a service is developed.
+    Be,
+    /// A style or a script.
+    Asset {
+        /// The hash of all assets.
+        version: String,
+        /// The file.
+        name: String,
+    },
+    /// What the filter box finds, as JSON.
+    Find,
+    /// Calls a contract, and tells how it went, as JSON.
+    Call,
+    /// A contract.
+    Contract {
+        /// The system.
+        system: String,
+        /// The contract's id.
+        id: String,
+    },
+}
+
+impl Page {
+    /// The page of a path.
+    pub(crate) fn of(path: &str) -> Option<Page> {
+        if path == "/" || path == PREFIX {
+            return Some(Page::Home);
+        }
+        let rest = path.strip_prefix(PREFIX)?.strip_prefix('/')?;
+        let parts: Option<Vec<Cow<'_, str>>> =
+            rest.split('/').map(|part| percent_decode_str(part).decode_utf8().ok()).collect();
+        let parts = parts?;
+        let parts: Vec<&str> = parts.iter().map(AsRef::as_ref).collect();
+        let owned = |text: &str| text.to_owned();
+        Some(match parts.as_slice() {
+            ["sign-in"] => Page::SignIn,
+            ["sign-out"] => Page::SignOut,
+            ["be"] => Page::Be,
+            ["find.json"] => Page::Find,
+            ["call"] => Page::Call,
+            ["assets", version, name] => Page::Asset { version: owned(version), name: owned(name) },
+            ["systems", system, "contracts", id] => {
+                Page::Contract { system: owned(system), id: owned(id) }
+            }
+            _ => return None,
+        })
+    }
+
+    /// Whether the page is asked for by a method.
+    pub(crate) fn takes(&self, method: &Method) -> bool {
+        let reads = matches!(*method, Method::GET | Method::HEAD);
+        match self {
+            Page::SignIn => reads || method == Method::POST,
+            Page::SignOut | Page::Be | Page::Call => method == Method::POST,
+            _ => reads,
+        }
+    }
+
+    /// Whether a script asks for it, which reads JSON.
+    pub(crate) fn is_for_scripts(&self) -> bool {
+        matches!(self, Page::Find | Page::Call)
+    }
+}
+
+/// The path of a contract's page.
+pub(crate) fn contract(system: &str, id: &str) -> String {
+    format!("{PREFIX}/systems/{}/contracts/{}", segment(system), segment(id))
+}
+
+/// The path of an asset.
+pub(crate) fn asset(version: &str, name: &str) -> String {
+    format!("{PREFIX}/assets/{version}/{name}")
+}
+
+/// A text as a segment of a path.
+pub(crate) fn segment(text: &str) -> String {
+    utf8_percent_encode(text, SEGMENT).to_string()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_path_of_a_contract_leads_to_its_page() {
+        for (system, id) in [("doors", "D-01"), ("a b", "x/y?#%"), ("ü", "..")] {
+            let expected = Page::Contract { system: system.to_owned(), id: id.to_owned() };
+            assert_eq!(Page::of(&contract(system, id)), Some(expected));
+        }
+    }
+
+    #[test]
+    fn other_paths_lead_nowhere() {
+        for path in
+            ["/console/", "/console/x", "/consolex", "/console/systems//", "/console/%FF", "/x"]
+        {
+            assert_eq!(Page::of(path), None, "{path}");
+        }
+    }
+}

@@ -1,0 +1,41 @@
+//! Text that was stored or written by anyone, made fit to be shown.
+//!
+//! Markup is escaped where pages are made. What is left are characters that cannot be seen, or that change how the text
+//! around them is read: they are shown as signs of their own.
+
+use std::borrow::Cow;
+
+/// A text in which every character can be seen and none turns another around.
+pub(crate) fn shown(text: &str) -> Cow<'_, str> {
+    if !text.chars().any(is_hidden) {
+        return Cow::Borrowed(text);
+    }
+    text.chars().map(|c| if is_hidden(c) { sign(c) } else { c }).collect::<String>().into()
+}
+
+/// Whether a character cannot be seen, or changes the direction of others.
+fn is_hidden(c: char) -> bool {
+    (c.is_control() && c != '\n' && c != '\t')
+        || matches!(c, '\u{200B}'..='\u{200F}' | '\u{202A}'..='\u{202E}' | '\u{2060}'..='\u{206F}' | '\u{FEFF}')
+}
+
+/// What is shown instead: Unicode has a picture of each control character of ASCII.
+fn sign(c: char) -> char {
+    match u32::from(c) {
+        code @ 0..0x20 => char::from_u32(0x2400 + code).unwrap_or('\u{FFFD}'),
+        0x7F => '\u{2421}',
+        _ => '\u{FFFD}',
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::shown;
+
+    #[test]
+    fn what_cannot_be_seen_has_a_sign() {
+        assert_eq!(shown("plain <b> ü 日本 עברית"), "plain <b> ü 日本 עברית");
+        assert_eq!(shown("a\u{0}b\u{1b}[31m\u{7f}"), "a␀b␛[31m␡");
+        assert_eq!(shown("evil\u{202E}gpj.exe"), "evil\u{FFFD}gpj.exe");
+    }
+}
