@@ -20,6 +20,10 @@ const FILES: &[(&str, &str, &str)] = &[
     ("theme.js", JS, include_str!("../assets/theme.js")),
     ("console.js", JS, include_str!("../assets/console.js")),
     ("contract.js", JS, include_str!("../assets/contract.js")),
+    ("table.js", JS, include_str!("../assets/table.js")),
+    ("table.css", CSS, include_str!("../assets/table.css")),
+    ("operations.js", JS, include_str!("../assets/operations.js")),
+    ("operations.css", CSS, include_str!("../assets/operations.css")),
     ("show.js", JS, include_str!("../assets/show.js")),
 ];
 

@@ -7,10 +7,17 @@ use serde_json::{Value, json};
 use crate::session::Visitor;
 use crate::{Console, answer, home, route};
 
-pub(crate) fn answer(console: &Console, _visitor: &Visitor) -> Response {
+pub(crate) fn answer(console: &Console, visitor: &Visitor) -> Response {
     let mut all: Vec<Value> = vec![json!({ "kind": "page", "name": "Home", "to": "/" })];
+    if visitor.admin {
+        all.push(json!({ "kind": "page", "name": "Operations", "to": route::operations() }));
+    }
     for document in &console.systems {
         let model = &document.model;
+        if visitor.admin {
+            let (name, to) = (format!("Table {}", model.table.name), route::table(&model.system));
+            all.push(json!({ "kind": "page", "name": name, "system": model.system, "to": to }));
+        }
         let bodies = model.contracts.iter().chain(model.workers.iter().map(|worker| &worker.body));
         all.extend(bodies.map(|contract| {
             json!({

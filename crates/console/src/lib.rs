@@ -14,10 +14,12 @@ mod contract;
 mod find;
 mod group;
 mod home;
+mod operations;
 mod route;
 mod session;
 mod shell;
 mod shown;
+mod table;
 
 use std::future::Future;
 use std::pin::Pin;
@@ -70,6 +72,12 @@ impl Console {
         self.systems.iter().enumerate().find(|(_, document)| document.model.system == name)
     }
 
+    /// The answer to someone who may not see a page.
+    fn keep_out(&self, what: &str) -> Response {
+        let text = format!("{what} is shown to callers with the role `{}` alone.", self.admin);
+        shell::bare(StatusCode::FORBIDDEN, "Not for you", &text)
+    }
+
     async fn respond(&self, service: &Service, visit: Visit) -> Response {
         let Some(page) = Page::of(visit.uri.path()) else {
             return shell::bare(
@@ -117,6 +125,13 @@ impl Console {
             Page::Home => home::page(self, service, visitor).await,
             Page::Find => find::answer(self, visitor),
             Page::Call => call::answer(self, service, visitor, visit).await,
+            Page::Table { system } => {
+                let query = visit.uri.query().unwrap_or_default();
+                table::page(self, service, visitor, &system, query).await
+            }
+            Page::Operations => operations::page(self, service, visitor).await,
+            Page::Figures => operations::figures(self, service, visitor).await,
+            Page::Redrive => operations::redrive(self, service, visitor, &visit.body).await,
             Page::Contract { system, id } => contract::page(self, visitor, &system, &id),
             Page::Asset { .. } | Page::SignIn | Page::SignOut | Page::Be => {
                 let text = "The page was answered before.";

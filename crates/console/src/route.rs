@@ -33,6 +33,17 @@ pub(crate) enum Page {
     Find,
     /// Calls a contract, and tells how it went, as JSON.
     Call,
+    /// A partition of the table of a system.
+    Table {
+        /// The system.
+        system: String,
+    },
+    /// The traffic and the queues.
+    Operations,
+    /// The same in figures, as JSON.
+    Figures,
+    /// Sends dead messages again.
+    Redrive,
     /// A contract.
     Contract {
         /// The system.
@@ -61,6 +72,10 @@ impl Page {
             ["find.json"] => Page::Find,
             ["call"] => Page::Call,
             ["assets", version, name] => Page::Asset { version: owned(version), name: owned(name) },
+            ["operations"] => Page::Operations,
+            ["figures.json"] => Page::Figures,
+            ["redrive"] => Page::Redrive,
+            ["systems", system, "table"] => Page::Table { system: owned(system) },
             ["systems", system, "contracts", id] => {
                 Page::Contract { system: owned(system), id: owned(id) }
             }
@@ -73,20 +88,30 @@ impl Page {
         let reads = matches!(*method, Method::GET | Method::HEAD);
         match self {
             Page::SignIn => reads || method == Method::POST,
-            Page::SignOut | Page::Be | Page::Call => method == Method::POST,
+            Page::SignOut | Page::Be | Page::Call | Page::Redrive => method == Method::POST,
             _ => reads,
         }
     }
 
     /// Whether a script asks for it, which reads JSON.
     pub(crate) fn is_for_scripts(&self) -> bool {
-        matches!(self, Page::Find | Page::Call)
+        matches!(self, Page::Find | Page::Call | Page::Figures | Page::Redrive)
     }
 }
 
 /// The path of a contract's page.
 pub(crate) fn contract(system: &str, id: &str) -> String {
     format!("{PREFIX}/systems/{}/contracts/{}", segment(system), segment(id))
+}
+
+/// The path of the page of a system's table.
+pub(crate) fn table(system: &str) -> String {
+    format!("{PREFIX}/systems/{}/table", segment(system))
+}
+
+/// The path of the page of traffic and queues.
+pub(crate) fn operations() -> String {
+    format!("{PREFIX}/operations")
 }
 
 /// The path of an asset.

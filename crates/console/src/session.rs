@@ -4,6 +4,8 @@
 //! server alone (`SameSite=Strict`). Nothing but the console reads the cookie: contracts take a token in
 //! `Authorization`, so no page of another site can call one with it. It is verified at each request, as every token is.
 
+use std::net::IpAddr;
+
 use hyper::header::{COOKIE, HOST, HeaderValue, ORIGIN, SET_COOKIE};
 use hyper::{HeaderMap, StatusCode};
 use latchkey_http::{Claims, Response, Service, Visit};
@@ -82,15 +84,40 @@ pub(crate) fn is_from_here(headers: &HeaderMap) -> bool {
     origin.is_some() && origin == text(HOST)
 }
 
+/// Whether a development server is asked under a name of this machine. A page of another site can have its own name
+/// lead here (DNS rebinding), and would then be of one origin with the console.
+fn is_at_home(headers: &HeaderMap) -> bool {
+    let host = headers.get(HOST).and_then(|host| host.to_str().ok()).unwrap_or_default();
+    let name = match host.rsplit_once(':') {
+        Some((name, port)) if port.bytes().all(|byte| byte.is_ascii_digit()) => name,
+        _ => host,
+    };
+    let name = name.strip_prefix('[').and_then(|name| name.strip_suffix(']')).unwrap_or(name);
+    name == "localhost" || name.parse::<IpAddr>().is_ok_and(|address| address.is_loopback())
+}
+
 /// The form to sign in.
 pub(crate) fn form(console: &Console, visit: &Visit, refused: Option<&Problem>) -> Response {
     let to = fields(visit.uri.query().unwrap_or_default().as_bytes(), "to");
     let status = if refused.is_some() { StatusCode::UNAUTHORIZED } else { StatusCode::OK };
-    answer::page(status, shell::outside("Sign in", &sign_in_form(console, to.as_deref(), refused)))
+    let page = sign_in_form(console, &visit.headers, to.as_deref(), refused);
+    answer::page(status, shell::outside("Sign in", &page))
 }
 
-fn sign_in_form(console: &Console, to: Option<&str>, refused: Option<&Problem>) -> Markup {
+fn sign_in_form(
+    console: &Console,
+    headers: &HeaderMap,
+    to: Option<&str>,
+    refused: Option<&Problem>,
+) -> Markup {
     html! {
+        @if !console.personas.is_empty() && is_at_home(headers) {
+            section.card.sign-in aria-labelledby="be" {
+                h2 #be { "Be someone at a click" }
+                p.muted { "This server signs tokens with a development secret, so you can be any of these." }
+                (personas(console, to, None))
+            }
+        }
         form.card.sign-in method="post" action={ (route::PREFIX) "/sign-in" } {
             h1 { "Sign in" }
             p.muted { "With the token that you would send as " code { "Authorization: Bearer …" } ". What you see and do here is what the token allows." }
@@ -101,13 +128,6 @@ fn sign_in_form(console: &Console, to: Option<&str>, refused: Option<&Problem>) 
             label for="token" { "Token" }
             textarea #token name="token" rows="4" required autocomplete="off" autocapitalize="off" spellcheck="false" autofocus {}
             button.main type="submit" { "Sign in" }
-        }
-        @if !console.personas.is_empty() {
-            section.card.sign-in aria-labelledby="be" {
-                h2 #be { "Or be someone at a click" }
-                p.muted { "This server signs tokens with a development secret, so you can be any of these." }
-                (personas(console, to, None))
-            }
         }
     }
 }
@@ -147,7 +167,7 @@ pub(crate) async fn sign_in(console: &Console, service: &Service, visit: &Visit)
     let token = token.strip_prefix("Bearer").unwrap_or(&token);
     let refuse = |problem: &Problem| {
         let to = fields(&visit.body, "to");
-        let page = sign_in_form(console, to.as_deref(), Some(problem));
+        let page = sign_in_form(console, &visit.headers, to.as_deref(), Some(problem));
         answer::page(StatusCode::UNAUTHORIZED, shell::outside("Sign in", &page))
     };
     if token.len() > TOKEN_BYTES_MAX {
@@ -165,6 +185,7 @@ pub(crate) async fn sign_in(console: &Console, service: &Service, visit: &Visit)
 /// Makes a visitor one of the people that a development server knows.
 pub(crate) fn become_someone(console: &Console, visit: &Visit) -> Response {
     let chosen = fields(&visit.body, "persona").and_then(|at| at.parse::<usize>().ok());
+    let chosen = chosen.filter(|_| is_at_home(&visit.headers));
     match chosen.and_then(|at| console.personas.get(at)) {
         Some(persona) => {
             enter(&persona.token, fields(&visit.body, "to").as_deref(), &visit.headers)
@@ -235,6 +256,24 @@ mod tests {
             &[],
         ] {
             assert!(!here(other), "{other:?}");
+        }
+    }
+
+    // A site whose name leads to this machine is of one origin with a console under that name.
+    #[test]
+    fn a_development_server_knows_its_own_names() {
+        let home = |host: &'static str| is_at_home(&headers(&[("host", host)]));
+        for host in ["127.0.0.1:8080", "localhost:8080", "localhost", "[::1]:8080", "127.0.0.2"] {
+            assert!(home(host), "{host}");
+        }
+        for host in [
+            "evil.example:8080",
+            "localhost.evil.example",
+            "10.0.0.1:80",
+            "",
+            "127.0.0.1.evil.example",
+        ] {
+            assert!(!home(host), "{host}");
         }
     }
 

@@ -47,7 +47,10 @@ pub use reading::Routes;
 pub use respond::Response;
 pub use router::Clash;
 pub use server::{Limits, Server, ServerError};
-pub use service::{Door, Explanation, MoreMetrics, Service, ServiceError, Settings};
+pub use service::{
+    ContractFigures, Counts, Door, Explanation, Figures, HotPartition, MoreMetrics, Service,
+    ServiceError, Settings, latency_bounds,
+};
 pub use site::{Site, Traced, Visit};
 pub use test_clock::TestClock;
 pub use token::{

@@ -5,11 +5,12 @@
 
 use std::fmt::{self, Write};
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use latchkey_runtime::{CacheCount, Runtime};
 
 use crate::bug::{self, bug};
+use crate::service::Counts;
 
 /// The upper bounds of the latency buckets, in microseconds, and as they are shown, in seconds.
 const BOUNDS: [(u64, &str); 14] = [
@@ -28,6 +29,11 @@ const BOUNDS: [(u64, &str); 14] = [
     (5_000_000, "5"),
     (10_000_000, "10"),
 ];
+
+/// The upper bounds of the latency buckets, in microseconds.
+pub(crate) fn bounds() -> impl Iterator<Item = u64> {
+    BOUNDS.iter().map(|(bound, _)| *bound)
+}
 
 const STATUS_MIN: u16 = 100;
 
@@ -119,6 +125,22 @@ impl Metrics {
     /// Counts an answered request that no contract matched.
     pub(crate) fn record_unmatched(&self, status: u16, micros: u64) {
         self.unmatched.record(status, micros);
+    }
+
+    /// The counters of a contract, by its number.
+    pub(crate) fn counts(&self, contract: usize) -> Counts {
+        match self.contracts.get(contract) {
+            Some(counters) => counters.counts(),
+            None => {
+                drop(bug(format!("no contract has number {contract} in the metrics")));
+                Counts::default()
+            }
+        }
+    }
+
+    /// How long the server has run, and how many requests are being answered.
+    pub(crate) fn since(&self) -> (Duration, u64) {
+        (self.started.elapsed(), self.in_flight.load(Ordering::Relaxed))
     }
 
     /// Writes everything in Prometheus's text format, version 0.0.4.
@@ -247,6 +269,24 @@ impl Counters {
         let known = (STATUS_MIN..600).map(Some).chain([None]);
         let counts = self.statuses.iter().map(|count| count.load(Ordering::Relaxed));
         known.zip(counts).filter(|(_, count)| *count > 0)
+    }
+
+    fn counts(&self) -> Counts {
+        let mut counts = Counts {
+            latencies: self.buckets.iter().map(|count| count.load(Ordering::Relaxed)).collect(),
+            read_halves: self.read_halves.load(Ordering::Relaxed),
+            write_units: self.write_units.load(Ordering::Relaxed),
+            ..Counts::default()
+        };
+        for (status, count) in self.seen() {
+            counts.calls += count;
+            match status {
+                Some(400..500) => counts.refused += count,
+                Some(500..) => counts.failed += count,
+                Some(_) | None => {}
+            }
+        }
+        counts
     }
 
     fn errors(&self) -> u64 {

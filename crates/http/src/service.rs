@@ -2,6 +2,8 @@
 
 mod at_work;
 mod explain;
+mod figures;
+mod hot;
 mod ids;
 mod openapi;
 mod own;
@@ -25,6 +27,7 @@ use latchkey_value::name::{OPENAPI_PATH, SERVER_PATHS};
 use latchkey_value::time;
 
 use self::at_work::AtWork;
+use self::hot::Hot;
 use self::ids::RequestIds;
 use self::openapi::Description;
 use crate::body::{self, BoxError};
@@ -44,6 +47,8 @@ use crate::test_clock;
 use crate::token::{Claims, TokenError, Tokens};
 
 pub use self::explain::Explanation;
+pub use self::figures::{ContractFigures, Counts, Figures, latency_bounds};
+pub use self::hot::HotPartition;
 pub use self::own::Door;
 pub(crate) use self::sender::Sender;
 pub use self::settings::{MoreMetrics, Settings};
@@ -115,6 +120,8 @@ pub struct Service {
     /// How often callers may call; absent where a test clock decides what time it is.
     limits: Option<CallLimits>,
     at_work: AtWork,
+    /// The partitions that are asked for most, where there are pages to show them.
+    hot: Option<Hot>,
 }
 
 impl Service {
@@ -160,6 +167,7 @@ impl Service {
         Ok(Service {
             limits: settings.test_clock.is_none().then_some(limits),
             at_work: AtWork::new(settings.calls_max),
+            hot: settings.site.is_some().then(Hot::default),
             runtimes,
             router,
             tokens,
@@ -397,6 +405,7 @@ impl Service {
             }
             request::from_body(&target.info, &body, &mut inputs)?;
         }
+        let looked_at = self.hot.as_ref().filter(|hot| hot.is_its_turn());
         let call = Call {
             inputs,
             if_match: headers::if_match(headers)?,
@@ -404,7 +413,7 @@ impl Service {
             idempotency_key: headers::idempotency_key(headers)?,
             time_max: self.settings.call_time_max,
             at: self.instant(headers)?,
-            trace: seen.trace.is_some(),
+            trace: seen.trace.is_some() || looked_at.is_some(),
             ..Call::new(target.info.id.clone(), caller)
         };
         let Some(runtime) = self.runtimes.get(target.runtime) else {
@@ -414,6 +423,9 @@ impl Service {
         let mut outcome = runtime.call(call).await;
         drop(running);
         seen.capacity = outcome.capacity;
+        if let Some(hot) = looked_at {
+            hot.count(target.runtime, &outcome.trace, seen.started);
+        }
         if let Some(trace) = &mut seen.trace {
             *trace = std::mem::take(&mut outcome.trace);
             seen.at = outcome.result.as_ref().err().and_then(|problem| problem.at);

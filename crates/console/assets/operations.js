@@ -1,0 +1,172 @@
+// The page of traffic and queues: asks for the counters every two seconds and draws what changed.
+import { ask, el } from "./show.js";
+
+const EVERY_MS = 2000, KEPT = 60;
+const SVG = "http://www.w3.org/2000/svg";
+const one = (name) => document.querySelector(`[data-${name}]`);
+const rows = new Map();
+let before = null, letters = [];
+
+/** The latency that a share of the calls was within, from counts by bounds. */
+function quantile(counts, bounds, share) {
+  const total = counts.reduce((sum, count) => sum + count, 0);
+  if (!total) return "–";
+  let seen = 0;
+  for (let at = 0; at < counts.length; at += 1) {
+    seen += counts[at];
+    if (seen >= share * total) return at < bounds.length ? `≤ ${duration(bounds[at] / 1000)}` : `> ${duration(bounds[bounds.length - 1] / 1000)}`;
+  }
+  return "–";
+}
+
+function duration(ms) {
+  if (ms < 1000) return `${ms < 10 ? +ms.toFixed(1) : Math.round(ms)} ms`;
+  const s = ms / 1000;
+  return s < 120 ? `${+s.toFixed(1)} s` : s < 7200 ? `${Math.round(s / 60)} min` : s < 172800 ? `${Math.round(s / 3600)} h` : `${Math.round(s / 86400)} d`;
+}
+
+const rate = (value) => (value === 0 ? "0" : value < 10 ? value.toFixed(1) : String(Math.round(value)));
+
+function spark() {
+  const svg = document.createElementNS(SVG, "svg");
+  svg.setAttribute("viewBox", `0 0 ${KEPT - 1} 20`);
+  svg.setAttribute("preserveAspectRatio", "none");
+  svg.setAttribute("class", "spark");
+  svg.setAttribute("role", "img");
+  svg.append(document.createElementNS(SVG, "path"), document.createElementNS(SVG, "polyline"));
+  return svg;
+}
+
+function draw(svg, values) {
+  const most = Math.max(...values, 0.001);
+  const points = values.map((value, at) => `${KEPT - values.length + at},${(19 - (value / most) * 18).toFixed(2)}`);
+  svg.children[1].setAttribute("points", points.join(" "));
+  svg.children[0].setAttribute("d", points.length ? `M${KEPT - values.length},20 L${points.join(" L")} L${KEPT - 1},20 Z` : "");
+  svg.setAttribute("aria-label", `calls a second: now ${rate(values[values.length - 1] ?? 0)}, most ${rate(most)}`);
+}
+
+/** The row of a contract, made when it is first called. */
+function row(contract) {
+  const key = `${contract.system} ${contract.id}`;
+  if (!rows.has(key)) {
+    const cells = Object.fromEntries(["calls", "p50", "p99", "refused", "failed", "rcu", "wcu"].map((name) => [name, el("td.num")]));
+    const picture = spark();
+    const head = el("td", el("a", { href: contract.to }, contract.id), " ", el("span.muted.small", contract.system));
+    const tr = el("tr", head, cells.calls, el("td", picture), cells.p50, cells.p99, cells.refused, cells.failed, cells.rcu, cells.wcu);
+    one("contracts").tBodies[0].append(tr);
+    rows.set(key, { cells, picture, values: [] });
+  }
+  return rows.get(key);
+}
+
+/** A metered mean next to what is declared; marked where it is more. */
+function metered(cell, mean, declared) {
+  const text = mean === null ? "–" : String(+mean.toFixed(2));
+  cell.replaceChildren(text, declared ? el("span.muted.small", ` of ${declared}`) : "");
+  cell.classList.toggle("over", Boolean(declared) && mean !== null && mean > Number(declared));
+}
+
+function show(now) {
+  const seconds = before ? (now.uptimeMs - before.uptimeMs) / 1000 : null;
+  const called = now.contracts.filter((contract) => contract.calls > 0);
+  one("quiet").hidden = called.length > 0;
+  let total = 0, failed = 0;
+  for (const contract of called) {
+    const old = before?.contracts.find((other) => other.id === contract.id && other.system === contract.system);
+    const { cells, picture, values } = row(contract);
+    const perSecond = seconds ? (contract.calls - (old?.calls ?? 0)) / seconds : 0;
+    total += perSecond;
+    failed += contract.failed;
+    values.push(perSecond);
+    if (values.length > KEPT) values.shift();
+    draw(picture, values);
+    cells.calls.textContent = rate(perSecond);
+    cells.p50.textContent = quantile(contract.latencies, now.bounds, 0.5);
+    cells.p99.textContent = quantile(contract.latencies, now.bounds, 0.99);
+    cells.refused.textContent = contract.refused.toLocaleString("en");
+    cells.failed.textContent = contract.failed.toLocaleString("en");
+    cells.failed.classList.toggle("over", contract.failed > 0);
+    metered(cells.rcu, contract.readHalves / 2 / contract.calls, contract.declared?.rcu);
+    metered(cells.wcu, contract.writeUnits / contract.calls, contract.declared?.wcu);
+  }
+  const calls = now.contracts.reduce((sum, contract) => sum + contract.calls, 0);
+  const tile = (label, value, bad) => el(bad ? "div.tile.bad" : "div.tile", el("span.label", label), el("strong", value));
+  one("tiles").replaceChildren(
+    tile("calls a second", rate(total)), tile("calls", calls.toLocaleString("en")), tile("failed", failed.toLocaleString("en"), failed > 0),
+    tile("being answered", String(now.inFlight)), tile("up for", duration(now.uptimeMs)));
+  const most = Math.max(1, ...now.hot.map((hot) => hot.seen));
+  one("hot").replaceChildren(...(now.hot.length ? now.hot.map((hot) => {
+    const bar = el("meter", { min: 0, max: most, value: hot.seen, "aria-label": `seen ${hot.seen} times` });
+    return el("li", el("a", { href: hot.to }, el("code", hot.partition)), hot.index ? el("span.pill", hot.index) : "", bar);
+  }) : [el("li.muted", "None yet.")]));
+  queues(now.queues);
+  before = now;
+}
+
+function queues(all) {
+  const body = one("queues").tBodies[0];
+  body.replaceChildren(...(all.length ? all.map((queue) => {
+    const name = el("td", `${queue.system}/${queue.queue}`, queue.error ? el("p.note.bad", queue.error) : "");
+    if (queue.visible === undefined) return el("tr", name);
+    const dead = queue.dead !== "0";
+    return el("tr", name, el("td.num", queue.visible), el("td.num", queue.oldestMs === null ? "–" : duration(queue.oldestMs)),
+      el("td.num", queue.inFlight), el("td.num", queue.delayed), el(dead ? "td.num.over" : "td.num", queue.dead));
+  }) : [el("tr", el("td.muted", { colspan: 6 }, "No document has a queue."))]));
+  letters = all.flatMap((queue) => (queue.letters ?? []).map((letter) => ({ ...letter, system: queue.system, queue: queue.queue })));
+  one("letters").hidden = letters.length === 0 && !one("redriven").textContent;
+  list();
+}
+
+const textOf = (letter) => [letter.system, letter.queue, letter.id, letter.body, letter.failure?.class, letter.failure?.code, letter.failure?.message].join(" ").toLowerCase();
+
+function matching() {
+  const words = one("letter-filter").value.toLowerCase().split(/\s+/).filter(Boolean);
+  return letters.filter((letter) => words.every((word) => textOf(letter).includes(word)));
+}
+
+function list() {
+  const found = matching();
+  one("redrive-shown").disabled = found.length === 0;
+  // The list is made anew only where it differs, so that a button does not move while it is pressed.
+  const key = JSON.stringify(found);
+  if (one("letter-list").dataset.key === key) return;
+  one("letter-list").dataset.key = key;
+  one("letter-list").replaceChildren(...found.map((letter) => {
+    const button = el("button", { type: "button" }, "Send again");
+    button.addEventListener("click", () => redrive([letter]));
+    const why = letter.failure ? `${letter.failure.code}: ${letter.failure.message}` : "no reason was kept";
+    return el("li", el("div.letter-head", el("strong", `${letter.system}/${letter.queue}`), el("code", letter.id), el("span.muted.small", `given up ${letter.at ?? ""} after ${letter.tries} tries`), button),
+      el("p.bad-text", why), el("pre", letter.body));
+  }));
+}
+
+async function redrive(chosen) {
+  const status = one("redriven");
+  one("redrive-shown").disabled = true;
+  try {
+    let count = 0;
+    const places = new Map();
+    for (const letter of chosen) {
+      const key = `${letter.system}/${letter.queue}`;
+      if (!places.has(key)) places.set(key, { system: letter.system, queue: letter.queue, ids: [] });
+      places.get(key).ids.push(letter.id);
+    }
+    for (const place of places.values()) count += (await ask("/console/redrive", place)).count;
+    status.textContent = count === 1 ? "1 message was sent again." : `${count} messages were sent again.`;
+  } catch (error) { status.textContent = error.message; }
+  await look();
+}
+
+one("letter-filter").addEventListener("input", list);
+one("redrive-shown").addEventListener("click", () => redrive(matching()));
+
+async function look() {
+  try { show(await ask("/console/figures.json")); } catch (error) {
+    one("tiles").replaceChildren(el("p.note.bad", { role: "alert" }, `The server does not answer: ${error.message}`));
+  }
+}
+async function watch() {
+  if (!document.hidden) await look();
+  setTimeout(watch, EVERY_MS);
+}
+watch();
