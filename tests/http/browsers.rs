@@ -16,7 +16,7 @@ const LOCKER: &str = "/lockers/L1";
 /// A server with flags, and what signs tokens.
 pub(crate) struct Flagged {
     pub(crate) server: Server,
-    secret: String,
+    pub(crate) secret: String,
     _directory: tempfile::TempDir,
 }
 

@@ -12,7 +12,6 @@ fn an_unknown_path_is_not_found() {
     let scene = Scene::start();
     for mut client in [scene.nobody(), scene.operator()] {
         for path in [
-            "/",
             "/nothing",
             "/lockers/L1/nothing",
             "/lockers/L1/status/x",

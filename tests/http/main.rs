@@ -14,6 +14,7 @@ mod apart;
 mod bodies;
 mod browsers;
 mod cached;
+mod console;
 mod cursors;
 mod cut_pages;
 mod edge;

@@ -253,6 +253,10 @@ impl Service {
         B: Body<Data = Bytes>,
         B::Error: Into<BoxError>,
     {
+        if self.is_of_site(Door::Public, request.uri().path()) {
+            // Boxed, so that the future of other requests stays small.
+            return Box::pin(self.visit(request, sender.peer)).await;
+        }
         let asked = self.settings.cors.asked(&request);
         let mut response = self.answer_plainly(request, sender).await;
         self.settings.cors.tell(asked, &mut response);
@@ -273,11 +277,6 @@ impl Service {
             let (method, headers) = (request.method(), request.headers());
             // Boxed, so that the future of other requests stays small.
             return Box::pin(self.move_clock(clock, path, method, headers)).await;
-        }
-        if self.is_of_site(Door::Public, request.uri().path()) {
-            // Boxed, so that the future of other requests stays small.
-            let response = Box::pin(self.visit(request, sender.peer)).await;
-            return if head_alone { without_body(response) } else { response };
         }
         let own = SERVER_PATHS.into_iter().find(|own| path == Some(own));
         let response = match own {
@@ -536,7 +535,7 @@ impl<'a> Seen<'a> {
 }
 
 /// A response without its body, with the length of that body.
-fn without_body(response: Response) -> Response {
+pub(crate) fn without_body(response: Response) -> Response {
     let (mut parts, body) = response.into_parts();
     if let Some(length) = body.size_hint().exact() {
         parts.headers.insert(CONTENT_LENGTH, HeaderValue::from(length));

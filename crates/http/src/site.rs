@@ -18,10 +18,11 @@ use latchkey_runtime::{Caller, Problem, Trace};
 use latchkey_table::{Capacity, Text};
 
 use crate::body::{self, BoxError};
+use crate::browsers::{Asked, Cors};
 use crate::bug::bug;
 use crate::refusal;
 use crate::respond::Response;
-use crate::service::{Door, Seen, Sender, Service};
+use crate::service::{Door, Seen, Sender, Service, without_body};
 use crate::token::Claims;
 
 /// Pages that a server has beside its contracts.
@@ -84,8 +85,19 @@ impl Service {
         here && self.settings.site.as_ref().is_some_and(|site| site.has(path))
     }
 
-    /// Answers a request for a page of the site.
+    /// Answers a request for a page of the site. No page of another origin is let in, whatever it may call.
     pub(crate) async fn visit<B>(&self, request: Request<B>, peer: IpAddr) -> Response
+    where
+        B: Body<Data = Bytes>,
+        B::Error: Into<BoxError>,
+    {
+        let head_alone = request.method() == Method::HEAD;
+        let mut response = self.visit_plainly(request, peer).await;
+        Cors::None.tell(Asked::default(), &mut response);
+        if head_alone { without_body(response) } else { response }
+    }
+
+    async fn visit_plainly<B>(&self, request: Request<B>, peer: IpAddr) -> Response
     where
         B: Body<Data = Bytes>,
         B::Error: Into<BoxError>,

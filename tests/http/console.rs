@@ -1,0 +1,225 @@
+//! The console: who is let in, what each role sees of it, and what pages of others can make it do.
+
+use std::path::PathBuf;
+
+use serde_json::{Value, json};
+
+use crate::browsers::Flagged;
+use crate::jwt;
+use crate::serve::{Client, Reply, latchkey};
+
+const HERE: (&str, &str) = ("sec-fetch-site", "same-origin");
+
+/// Pages that everyone who is signed in may see.
+const OPEN: [&str; 2] = ["/", "/console/systems/smartlocker/contracts/QC-01"];
+
+/// Pages and answers for scripts that are for the role of the console alone.
+const CLOSED: [&str; 4] = [
+    "/console/operations",
+    "/console/figures.json",
+    "/console/systems/smartlocker/table",
+    "/console/systems/smartlocker/table?partition=LOCKER%23L1",
+];
+
+/// Someone with a cookie and nothing else, as a browser is.
+struct Browser {
+    client: Client,
+    cookie: String,
+}
+
+impl Browser {
+    fn of(flagged: &Flagged, sub: &str, roles: &[&str]) -> Browser {
+        let token = jwt::token(&flagged.secret, &jwt::claims(sub, roles, &[]));
+        let mut client = flagged.server.client();
+        let form = format!("token={token}&to=%2F");
+        let reply = client.send("POST", "/console/sign-in", &[HERE, FORM], Some(&form));
+        assert_eq!((reply.status, reply.header("location")), (303, "/"), "{reply}");
+        let cookie = reply.header("set-cookie");
+        for word in ["HttpOnly", "SameSite=Strict", "Path=/"] {
+            assert!(cookie.contains(word), "{reply}");
+        }
+        let cookie = cookie.split(';').next().unwrap().to_owned();
+        Browser { client, cookie }
+    }
+
+    fn get(&mut self, path: &str) -> Reply {
+        let cookie = self.cookie.clone();
+        self.client.send("GET", path, &[("cookie", &cookie)], None)
+    }
+
+    fn post(&mut self, path: &str, body: &Value) -> Reply {
+        let cookie = self.cookie.clone();
+        self.client.send("POST", path, &[("cookie", &cookie), HERE], Some(&body.to_string()))
+    }
+
+    /// Calls a contract through the console.
+    fn call(&mut self, method: &str, path: &str, body: Option<&Value>) -> Value {
+        let asked = json!({"method": method, "path": path, "body": body.map(Value::to_string)});
+        let reply = self.post("/console/call", &asked);
+        assert_eq!(reply.status, 200, "{reply}");
+        reply.json()
+    }
+}
+
+const FORM: (&str, &str) = ("content-type", "application/x-www-form-urlencoded");
+
+#[test]
+fn nobody_sees_a_page_without_a_token() {
+    let flagged = Flagged::start(&[], &[]);
+    let mut nobody = flagged.server.client();
+    for path in OPEN.into_iter().chain(CLOSED) {
+        let reply = nobody.get(path);
+        match path.ends_with(".json") {
+            true => assert_eq!(reply.status, 401, "{reply}"),
+            false => {
+                assert_eq!(reply.status, 303, "{reply}");
+                assert!(reply.header("location").starts_with("/console/sign-in?to="), "{reply}");
+            }
+        }
+    }
+    for path in ["/console/call", "/console/redrive"] {
+        assert_eq!(nobody.send("POST", path, &[HERE], Some("{}")).status, 401);
+    }
+    for bad in ["", "x", "x.y.z", "latchkey-console"] {
+        let form = format!("token={bad}");
+        let reply = nobody.send("POST", "/console/sign-in", &[HERE, FORM], Some(&form));
+        assert_eq!((reply.status, reply.header("set-cookie")), (401, ""), "{reply}");
+    }
+    // A cookie is no token for contracts.
+    let browser = Browser::of(&flagged, "olga", &["operator"]);
+    let reply = nobody.send("GET", "/lockers/L1", &[("cookie", &browser.cookie)], None);
+    assert_eq!(reply.status, 401, "{reply}");
+}
+
+#[test]
+fn what_is_behind_all_contracts_is_for_one_role() {
+    let flagged = Flagged::start(&[], &[]);
+    for (sub, roles) in [("mallory", &[][..]), ("olga", &["operator"]), ("dora", &["device"])] {
+        let mut browser = Browser::of(&flagged, sub, roles);
+        for path in OPEN {
+            let reply = browser.get(path);
+            assert_eq!(reply.status, 200, "{sub}: {reply}");
+            assert!(!reply.text.contains("/table"), "{sub} is shown a link to the table");
+        }
+        for path in CLOSED {
+            assert_eq!(browser.get(path).status, 403, "{sub}: {path}");
+        }
+        let order = json!({"system": "smartlocker", "queue": "reservations", "ids": ["x"]});
+        assert_eq!(browser.post("/console/redrive", &order).status, 403, "{sub}");
+        let found = browser.get("/console/find.json").text;
+        assert!(found.contains("QC-01") && !found.contains("/table"), "{found}");
+    }
+    let mut admin = Browser::of(&flagged, "ada", &["admin"]);
+    for path in OPEN.into_iter().chain(CLOSED) {
+        assert_eq!(admin.get(path).status, 200, "{path}");
+    }
+}
+
+#[test]
+fn calls_of_the_console_have_the_rights_of_the_token() {
+    let flagged = Flagged::start(&[], &[]);
+    let mut olga = Browser::of(&flagged, "olga", &["operator"]);
+    let made = olga.call("POST", "/lockers", Some(&json!({"lockerId": "L1", "ownerId": "alice"})));
+    assert_eq!((&made["status"], &made["contract"]), (&json!(201), &json!("QC-11")), "{made}");
+    assert_eq!(made["requests"].as_array().unwrap().len(), 1, "{made}");
+    let mut mallory = Browser::of(&flagged, "mallory", &[]);
+    let refused = mallory.call("GET", "/lockers/L1", None);
+    assert_eq!(refused["status"], 403, "{refused}");
+    // The statement that refused.
+    let statement = refused["statement"]["text"].as_str().unwrap();
+    assert!(statement.contains("allow caller owns"), "{refused}");
+    let absent = olga.call("GET", "/lockers/L9", None);
+    assert!(absent["statement"]["text"].as_str().unwrap().contains("404 not-found"), "{absent}");
+    // Nothing but contracts is called.
+    for path in ["/metrics", "/console/figures.json", "/"] {
+        assert_eq!(olga.call("GET", path, None)["status"], 404, "{path}");
+    }
+}
+
+// A page of another site can send a form, and can have its own name lead to this machine.
+#[test]
+fn pages_of_other_sites_do_nothing_here() {
+    let flagged = Flagged::start(&["--cors", "*"], &[]);
+    let mut client = flagged.server.client();
+    let token = jwt::token(&flagged.secret, &jwt::claims("ada", &["admin"], &[]));
+    let cookie = format!("latchkey-console={token}");
+    let other = ("origin", "https://evil.example");
+    for headers in [
+        vec![("cookie", cookie.as_str())],
+        vec![("cookie", cookie.as_str()), other],
+        vec![("cookie", cookie.as_str()), ("sec-fetch-site", "cross-site")],
+        vec![("cookie", cookie.as_str()), ("sec-fetch-site", "same-site"), other],
+    ] {
+        for path in [
+            "/console/call",
+            "/console/redrive",
+            "/console/be",
+            "/console/sign-out",
+            "/console/sign-in",
+        ] {
+            let reply = client.send("POST", path, &headers, Some("{}"));
+            assert_eq!((reply.status, reply.header("set-cookie")), (403, ""), "{path} {reply}");
+        }
+    }
+    let reply = client.send("GET", "/", &[("cookie", &cookie), other], None);
+    assert_eq!(reply.header("access-control-allow-origin"), "", "{reply}");
+    assert!(reply.header("content-security-policy").contains("script-src 'self'"), "{reply}");
+    // Whom one can be at a click is offered under names of this machine alone.
+    let be = "POST /console/be HTTP/1.1\r\nhost: evil.example\r\norigin: http://evil.example\r\n\
+              sec-fetch-site: same-origin\r\ncontent-length: 9\r\n\r\npersona=0";
+    let reply = client.raw(be.as_bytes(), false).unwrap();
+    assert_eq!((reply.status, reply.header("set-cookie")), (404, ""), "{reply}");
+    let form = b"GET /console/sign-in HTTP/1.1\r\nhost: evil.example\r\n\r\n";
+    assert!(!client.raw(form, false).unwrap().text.contains("persona"));
+    let reply = client.send("POST", "/console/be", &[HERE, FORM], Some("persona=0"));
+    assert_eq!(reply.status, 303, "{reply}");
+}
+
+#[test]
+fn what_is_stored_is_shown_as_text() {
+    let flagged = Flagged::start(&[], &[]);
+    let alias = "<script>alert(1)</script>\u{202e}\"'&";
+    let body = json!({"lockerId": "L1", "ownerId": "alice", "lockerAlias": alias});
+    flagged.operator().post("/lockers", &body).is(201);
+    let mut admin = Browser::of(&flagged, "ada", &["admin"]);
+    let page = admin.get("/console/systems/smartlocker/table?partition=LOCKER%23L1").text;
+    assert!(page.contains("&lt;script&gt;alert(1)"), "{page}");
+    assert!(!page.contains("<script>alert") && !page.contains('\u{202e}'), "{page}");
+    let hostile =
+        "/console/systems/smartlocker/table?index=%22%3E%3Cb%3E&partition=%3Cimg%20src=x%3E";
+    let page = admin.get(hostile).text;
+    assert!(!page.contains("<img") && !page.contains("\"><b>"), "{page}");
+}
+
+#[test]
+fn the_console_is_left_out_where_it_is_not_asked_for() {
+    let flagged = Flagged::start(&["--no-console"], &[]);
+    for path in ["/", "/console/sign-in"] {
+        flagged.server.client().get(path).refuses(404, "not-found");
+    }
+    let apart = Flagged::start(&["--admin-listen", "127.0.0.1:0"], &[]);
+    apart.server.client().get("/console/sign-in").refuses(404, "not-found");
+    let admin = crate::apart::watched_at(&apart);
+    assert_eq!(Client::new(&admin).get("/console/sign-in").status, 200);
+}
+
+#[test]
+fn a_contract_with_a_path_of_the_console_is_refused() {
+    let directory = tempfile::tempdir().unwrap();
+    let document = directory.path().join("doors.md");
+    let text = std::fs::read_to_string(root().join("tests/dynamodb/doors.md")).unwrap();
+    std::fs::write(&document, text.replacen("GET /doors/", "GET /console/", 1)).unwrap();
+    let mut serve = latchkey();
+    serve
+        .arg("serve")
+        .arg(&document)
+        .args(["--listen", "127.0.0.1:0", "--data"])
+        .arg(directory.path());
+    let output = serve.output().unwrap();
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(!output.status.success() && said.contains("--no-console"), "{said}");
+}
+
+fn root() -> PathBuf {
+    PathBuf::from(env!("CARGO_MANIFEST_DIR")).parent().unwrap().to_owned()
+}
