@@ -49,7 +49,7 @@ pub use router::Clash;
 pub use server::{Limits, Server, ServerError};
 pub use service::{Door, Explanation, MoreMetrics, Service, ServiceError, Settings};
 pub use site::{Site, Traced, Visit};
-pub use test_clock::TestClock;
+pub use test_clock::{Delivered, MESSAGES_MAX, TestClock};
 pub use token::{
     ClaimPaths, Claims, PathError, SECRET_BYTES_MIN, TOKEN_BYTES_MAX, TokenError, Tokens, Trusted,
     WeakSecret,
