@@ -20,6 +20,8 @@ const FILES: &[(&str, &str, &str)] = &[
     ("theme.js", JS, include_str!("../assets/theme.js")),
     ("console.js", JS, include_str!("../assets/console.js")),
     ("contract.js", JS, include_str!("../assets/contract.js")),
+    ("play.css", CSS, include_str!("../assets/play.css")),
+    ("play.js", JS, include_str!("../assets/play.js")),
     ("show.js", JS, include_str!("../assets/show.js")),
 ];
 

@@ -11,6 +11,13 @@ pub(crate) fn answer(console: &Console, _visitor: &Visitor) -> Response {
     let mut all: Vec<Value> = vec![json!({ "kind": "page", "name": "Home", "to": "/" })];
     for document in &console.systems {
         let model = &document.model;
+        all.push(json!({
+            "kind": "page",
+            "name": format!("Play {}", model.system),
+            "title": "the examples, request by request",
+            "system": model.system,
+            "to": route::play(&model.system),
+        }));
         let bodies = model.contracts.iter().chain(model.workers.iter().map(|worker| &worker.body));
         all.extend(bodies.map(|contract| {
             json!({

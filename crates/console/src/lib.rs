@@ -14,6 +14,7 @@ mod contract;
 mod find;
 mod group;
 mod home;
+pub mod play;
 mod route;
 mod session;
 mod shell;
@@ -26,6 +27,7 @@ use hyper::{Method, StatusCode};
 use latchkey_http::{Claims, Response, Service, Site, Visit};
 use latchkey_model::Model;
 use latchkey_value::Text;
+use tokio::sync::OnceCell;
 
 use crate::route::Page;
 use crate::session::Visitor;
@@ -36,6 +38,7 @@ pub struct Console {
     systems: Vec<Document>,
     personas: Vec<Persona>,
     admin: Text,
+    recordings: play::Recordings,
 }
 
 /// A document that is served, in the order of the service's systems.
@@ -62,7 +65,8 @@ impl Console {
     /// A console of documents. `admin` is the role that may see the table, the queues and the traffic. The personas are
     /// for development; there are none where tokens are anyone's.
     pub fn new(systems: Vec<Document>, admin: impl Into<Text>, personas: Vec<Persona>) -> Console {
-        Console { systems, personas, admin: admin.into() }
+        let recordings = systems.iter().map(|_| OnceCell::new()).collect();
+        Console { systems, personas, admin: admin.into(), recordings }
     }
 
     /// The document of a system, and its place among those that are served.
@@ -118,6 +122,8 @@ impl Console {
             Page::Find => find::answer(self, visitor),
             Page::Call => call::answer(self, service, visitor, visit).await,
             Page::Contract { system, id } => contract::page(self, visitor, &system, &id),
+            Page::Play { system } => play::page(self, visitor, &system),
+            Page::Film { system } => play::film(self, &system).await,
             Page::Asset { .. } | Page::SignIn | Page::SignOut | Page::Be => {
                 let text = "The page was answered before.";
                 shell::bare(StatusCode::INTERNAL_SERVER_ERROR, "This is a bug in latchkey", text)

@@ -40,6 +40,16 @@ pub(crate) enum Page {
         /// The contract's id.
         id: String,
     },
+    /// The examples of a system, played.
+    Play {
+        /// The system.
+        system: String,
+    },
+    /// The recording of the examples, as JSON.
+    Film {
+        /// The system.
+        system: String,
+    },
 }
 
 impl Page {
@@ -64,6 +74,8 @@ impl Page {
             ["systems", system, "contracts", id] => {
                 Page::Contract { system: owned(system), id: owned(id) }
             }
+            ["systems", system, "play"] => Page::Play { system: owned(system) },
+            ["systems", system, "play.json"] => Page::Film { system: owned(system) },
             _ => return None,
         })
     }
@@ -80,13 +92,23 @@ impl Page {
 
     /// Whether a script asks for it, which reads JSON.
     pub(crate) fn is_for_scripts(&self) -> bool {
-        matches!(self, Page::Find | Page::Call)
+        matches!(self, Page::Find | Page::Call | Page::Film { .. })
     }
 }
 
 /// The path of a contract's page.
 pub(crate) fn contract(system: &str, id: &str) -> String {
     format!("{PREFIX}/systems/{}/contracts/{}", segment(system), segment(id))
+}
+
+/// The path of the page that plays a system's examples.
+pub(crate) fn play(system: &str) -> String {
+    format!("{PREFIX}/systems/{}/play", segment(system))
+}
+
+/// The path of the recording of a system's examples.
+pub(crate) fn play_json(system: &str) -> String {
+    format!("{PREFIX}/systems/{}/play.json", segment(system))
 }
 
 /// The path of an asset.
