@@ -11,8 +11,6 @@ const text = (value) => (typeof value === "string" ? value : JSON.stringify(valu
 const plural = (count, one, many = `${one}s`) => `${count} ${count === 1 ? one : many}`;
 const has = (object, name) => Object.prototype.hasOwnProperty.call(object, name);
 
-start();
-
 async function start() {
   try {
     const own = root.querySelector("[data-film]");
@@ -74,9 +72,10 @@ class Player {
 
   /** Goes through all steps once: what each item was and is, which partitions each step touches, what all cost so far. */
   prepare() {
-    const { steps, places } = this.film, [table] = places, items = new Map(), queues = new Map();
+    const { steps, places, asked } = this.film, [table] = places, items = new Map(), queues = new Map();
     let rcu = 0, wcu = 0;
     for (const step of steps) {
+      step.requests = step.requests?.map((request) => ({ ...asked[request.asked], ...request }));
       step.moves = (step.changes ?? []).map((change) => {
         const whole = change.put ?? change.gone;
         const key = JSON.stringify(change.key ?? [whole[table.partition], ...(table.sort ? [whole[table.sort]] : [])]);
@@ -288,7 +287,7 @@ class Player {
       ? [badge(call.method), " ", el("code", call.path)]
       : [el("span.method.m-queue", "QUEUE"), " ", work ? `A message of ${work.queue}` : `Queue ${step.queue.queue} ${step.queue.mode} from here on`];
     const came = call ? `${call.status}${call.code ? ` ${call.code}` : ""}` : work ? work.ended : null;
-    const who = call ? (call.by ? [el("strong", call.by.id), [...call.by.roles, ...call.by.orgs.map((org) => `of ${org}`)].map((role) => ` ${role}`).join(",")] : ["nobody"]) : null;
+    const who = call ? (call.by ? [el("strong", call.by.id), [...(call.by.roles ?? []), ...(call.by.orgs ?? []).map((org) => `of ${org}`)].map((role) => ` ${role}`).join(",")] : ["nobody"]) : null;
     this.now.replaceChildren(
       el("header", el("h2.play-what", head), came ? el(`span.pill.play-came${tone(step)}`, came) : null),
       el("p.play-facts.muted", [
@@ -318,7 +317,7 @@ class Player {
   requests(step) {
     if (!step.requests) return el("p.muted.small", step.queue ? "" : "Nothing was asked of the table.");
     const row = (request) => el("tr",
-      el("td", el("details", el("summary", el("code", request.operation)), el("pre.play-json", { tabindex: 0 }, laidOut(request.json)))),
+      el("td", el("details", el("summary", el("code", request.operation)), el("pre.play-json", { tabindex: 0 }, typeof request.json === "string" ? request.json : JSON.stringify(request.json, null, 2)))),
       el("td", request.outcome), el("td.num", request.rcu || "–"), el("td.num", request.wcu || "–"));
     return el("div.scroll", { tabindex: 0 }, el("table.play-requests",
       el("thead", el("tr", el("th", "Asked of the table"), el("th", "Came to"), el("th.num", "Read units"), el("th.num", "Write units"))),
@@ -469,3 +468,5 @@ function dedented(lines) {
   const all = lines.split("\n"), least = Math.min(...all.filter((line) => line.trim()).map((line) => line.length - line.trimStart().length));
   return all.map((line) => line.slice(least)).join("\n");
 }
+
+start();

@@ -6,15 +6,15 @@
 //!   "entities": [{ "name": NAME, "type": TEXT, "attributes": [NAME…] }…],
 //!   "titles": { CONTRACT: TITLE… },
 //!   "blocks": [{ "title": HEADING, "line": N }…],
+//!   "asked": [{ "operation", "json": REQUEST, "reads": [{ "place": N, "partition": VALUE, "sort": VALUE? }…]? }…],
 //!   "cut": WHY IT ENDS BEFORE THE EXAMPLES DO?,
 //!   "steps": [{
 //!     "block": N, "line": N?, "at": TIME, "contract": ID?,
-//!     "call": { "by": { "id", "roles", "orgs" } | null, "method", "path", "headers": [[NAME, VALUE]…]?, "body": TEXT?,
+//!     "call": { "by": { "id", "roles"?, "orgs"? } | null, "method", "path", "headers": [[NAME, VALUE]…]?, "body": TEXT?,
 //!               "status": N, "code": TEXT?, "answerHeaders": [[NAME, VALUE]…]?, "answer": TEXT?, "wrong": TEXT? }
 //!     | "work": { "queue", "tries": N, "ended": TEXT, "failed": BOOL }
 //!     | "queue": { "queue", "mode": "works" | "holds" | "refuses" },
-//!     "requests": [{ "operation", "json": TEXT, "outcome": TEXT, "rcu": N, "wcu": N,
-//!                    "reads": [{ "place": N, "partition": VALUE, "sort": VALUE? }…]? }…]?,
+//!     "requests": [{ "asked": N, "outcome": TEXT, "rcu": N, "wcu": N }…]?,
 //!     "rcu": N, "wcu": N,
 //!     "statement": { "line": N, "text": TEXT }?,
 //!     "changes": [{ "put": ITEM } | { "gone": ITEM }
@@ -25,7 +25,10 @@
 //! What is marked `?` is left out where there is none. `places` begins with the table; the others are its indexes. An
 //! item is in an index if it has the attributes of its key. A step holds only what it changed: `put`, `gone` and `set`
 //! have all that is needed to apply them forward and backward. Values are as in answers: numbers that JavaScript cannot
-//! hold exactly are texts, and so are bytes, in base64. JSON of requests has no blanks between its tokens.
+//! hold exactly are texts, and so are bytes, in base64. `asked` has each request to the table once, as DynamoDB takes it;
+//! steps name them by their places, since examples ask the same again and again.
+
+use std::collections::HashMap;
 
 use latchkey_http::Claims;
 use latchkey_language::ast::QueueMode;
@@ -46,7 +49,8 @@ impl Recording {
         });
         let blocks = self.blocks.iter();
         let blocks = blocks.map(|block| json!({ "title": block.title, "line": block.line }));
-        let steps = self.steps.iter().map(|step| self.step(step));
+        let mut asked = Asking::default();
+        let steps: Vec<Json> = self.steps.iter().map(|step| self.step(step, &mut asked)).collect();
         let mut film = json!({
             "format": 1,
             "system": self.system,
@@ -55,15 +59,18 @@ impl Recording {
             "entities": entities.collect::<Vec<_>>(),
             "titles": self.titles,
             "blocks": blocks.collect::<Vec<_>>(),
-            "steps": steps.collect::<Vec<_>>(),
+            "steps": steps,
         });
         if let (Some(cut), Json::Object(film)) = (&self.cut, &mut film) {
             film.insert("cut".to_owned(), json!(cut));
         }
-        film.to_string()
+        // Requests are JSON already, with their members in DynamoDB's order; they are put in as they are.
+        let film = film.to_string();
+        let rest = film.strip_prefix('{').unwrap_or(&film);
+        format!("{{\"asked\":[{}],{rest}", asked.all.join(","))
     }
 
-    fn step(&self, step: &Step) -> Json {
+    fn step<'a>(&'a self, step: &'a Step, asking: &mut Asking<'a>) -> Json {
         let mut told = Told::default();
         told.set("block", json!(step.block));
         told.some("line", step.line);
@@ -71,7 +78,14 @@ impl Recording {
         told.some("contract", step.contract.as_deref());
         let (name, did) = did(&step.did);
         told.set(name, did);
-        told.list("requests", step.requests.iter().map(|asked| self.asked(asked)));
+        let requests = step.requests.iter().map(|asked| {
+            let mut told = Told::default();
+            told.set("asked", json!(asking.place_of(self, asked)));
+            told.set("outcome", json!(asked.outcome));
+            told.capacity(asked.capacity);
+            Json::Object(told.0)
+        });
+        told.list("requests", requests);
         told.capacity(step.capacity);
         told.some(
             "statement",
@@ -82,14 +96,14 @@ impl Recording {
         Json::Object(told.0)
     }
 
-    fn asked(&self, asked: &Asked) -> Json {
+    /// A request as a member of `asked`, without its outcome.
+    fn asked(&self, asked: &Asked) -> String {
         let mut told = Told::default();
         told.set("operation", json!(asked.operation));
-        told.set("json", json!(asked.json));
-        told.set("outcome", json!(asked.outcome));
-        told.capacity(asked.capacity);
         told.list("reads", asked.reads.iter().map(|read| self.read(read)));
-        Json::Object(told.0)
+        let told = Json::Object(told.0).to_string();
+        let rest = told.strip_prefix('{').unwrap_or(&told);
+        format!("{{\"json\":{},{rest}", asked.json)
     }
 
     fn read(&self, read: &Read) -> Json {
@@ -120,6 +134,25 @@ impl Recording {
                 json!({ "key": key.collect::<Vec<_>>(), "set": set.collect::<Vec<_>>() })
             }
         }
+    }
+}
+
+/// The requests that were made, each once.
+#[derive(Default)]
+struct Asking<'a> {
+    places: HashMap<(&'a str, &'a str), usize>,
+    all: Vec<String>,
+}
+
+impl<'a> Asking<'a> {
+    /// The place of a request. What it reads follows from the rest.
+    fn place_of(&mut self, recording: &Recording, asked: &'a Asked) -> usize {
+        let next = self.all.len();
+        let place = *self.places.entry((asked.operation, asked.json.as_str())).or_insert(next);
+        if place == next {
+            self.all.push(recording.asked(asked));
+        }
+        place
     }
 }
 
@@ -218,12 +251,11 @@ fn did(did: &Did) -> (&'static str, Json) {
 }
 
 fn by(claims: &Claims) -> Json {
-    let texts = |all: &[latchkey_value::Text]| -> Vec<String> {
-        all.iter().map(ToString::to_string).collect()
-    };
-    json!({
-        "id": claims.sub.as_str(), "roles": texts(&claims.roles), "orgs": texts(&claims.orgs),
-    })
+    let mut told = Told::default();
+    told.set("id", json!(claims.sub.as_str()));
+    told.list("roles", claims.roles.iter().map(|role| json!(role.as_str())));
+    told.list("orgs", claims.orgs.iter().map(|org| json!(org.as_str())));
+    Json::Object(told.0)
 }
 
 fn queue(change: &QueueChange) -> Json {

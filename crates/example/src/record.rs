@@ -203,7 +203,9 @@ impl Recorder<'_> {
             let rendered = Rendered::of(&step.request);
             let (operation, json) = match &rendered {
                 Ok(rendered) => (rendered.operation(), compact(&rendered.to_json())),
-                Err(error) => ("(no rendering)", error.to_string()),
+                Err(error) => {
+                    ("(no rendering)", serde_json::Value::from(error.to_string()).to_string())
+                }
             };
             let reads = self.reads(&step.request);
             Asked { operation, json, outcome: step.outcome, capacity: step.capacity, reads }

@@ -114,7 +114,8 @@ pub enum Did {
 pub struct Asked {
     /// DynamoDB's name of the operation.
     pub operation: &'static str,
-    /// The body of the request, as DynamoDB takes it, its secrets blackened.
+    /// The body of the request, as DynamoDB takes it, its secrets blackened, as JSON without blanks. Of a request that
+    /// has no rendering, a text that says why.
     pub json: String,
     /// What became of it.
     pub outcome: String,
