@@ -188,7 +188,7 @@ class Player {
         block = step.block;
         const { title, line } = film.blocks[block] ?? { title: "", line: 0 };
         into = el("ol", { start: at + 1 });
-        this.list.append(el("h3.play-block", title || "Examples", el("span.muted", ` line ${line}`)), into);
+        this.list.append(el("h3.play-block", { title: `line ${line}` }, title || "Examples"), into);
       }
       const made = el("button.play-step", { type: "button" }, ...this.label(step));
       made.addEventListener("click", () => { this.pause(); this.go(at + 1); });
@@ -289,15 +289,15 @@ class Player {
     const came = call ? `${call.status}${call.code ? ` ${call.code}` : ""}` : work ? work.ended : null;
     const who = call ? (call.by ? [el("strong", call.by.id), [...(call.by.roles ?? []), ...(call.by.orgs ?? []).map((org) => `of ${org}`)].map((role) => ` ${role}`).join(",")] : ["nobody"]) : null;
     this.now.replaceChildren(
-      el("header", el("h2.play-what", head), came ? el(`span.pill.play-came${tone(step)}`, came) : null),
+      el("header", el("h2.play-what", head), step.rcu || step.wcu ? el("span.play-units", units(step)) : null, came ? el(`span.pill.play-came${tone(step)}`, came) : null),
       el("p.play-facts.muted", [
         who ? el("span", "by ", who) : null, el("span", "at ", el("time", step.at)), step.contract ? this.contract(step.contract) : null,
         work && work.tries > 1 ? el("span", `try ${work.tries}`) : null, el("span", [block?.title, line].filter(Boolean).join(", ")),
       ]),
       call?.wrong ? el("p.note.warn", `The example says otherwise: ${call.wrong}`) : "",
       step.statement ? el("div.note.bad.play-statement", el("p", `Refused by the statement at line ${step.statement.line}`), el("pre", dedented(step.statement.text))) : "",
-      call ? el("div.play-talk", this.said_("Request", call.headers, call.body), this.said_("Answer", call.answerHeaders, call.answer)) : "",
-      this.requests(step));
+      this.requests(step),
+      call ? el("div.play-talk", this.told("Request", call.headers, call.body), this.told("Answer", call.answerHeaders, call.answer)) : "");
     this.now.scrollTop = 0;
     this.said.textContent = shown(`Step ${this.at} of ${film.steps.length}: ${call ? `${call.method} ${call.path}, ${came}` : work ? `${work.queue}, ${came}` : `queue ${step.queue.queue} ${step.queue.mode}`}. ${summary(step)}`);
   }
@@ -309,7 +309,7 @@ class Player {
     return root.dataset.source ? el("a", { href: path }, name) : el("span", name);
   }
 
-  said_(title, headers, body) {
+  told(title, headers, body) {
     return el("div", el("h3.label", title), headers ? el("p.play-headers", headers.map(([name, value]) => el("code", `${name}: ${value}`))) : null,
       body ? el("pre.play-json", { tabindex: 0 }, /^[[{]/.test(body) ? laidOut(body) : body) : headers ? null : el("p.muted.small", "no body"));
   }
@@ -394,7 +394,7 @@ class Player {
     const name = `all of ${place} ${partition}`, whole = this.open.has(name) || group.length <= MANY;
     const few = whole ? group : group.filter((entry, at) => entry.mark || at < MANY - touched.length);
     const cards = el("div.play-cards", few.map((entry) => this.card(entry)),
-      group.length ? null : el("p.muted.small.play-none", read ? "Nothing is here: it was looked for." : "Nothing is here any more."),
+      group.length ? null : el("p.muted.small.play-none", read ? "Looked for, and nothing is here." : "Nothing is here."),
       whole ? null : this.toggler(name, `Show all ${group.length}`));
     const head = [el("code.value", partition), el("span.muted.small", plural(group.filter((entry) => entry.mark !== "ghost").length, "item")), read ? el("span.pill.play-read", "read") : null];
     return here ? el(`section.play-part${read ? ".read" : ""}`, { "aria-label": partition }, el("header.play-head", head), cards)
@@ -464,9 +464,14 @@ function short(value) {
   return whole.length > 120 ? `${whole.slice(0, 119)}…` : whole;
 }
 
+function units(step) {
+  return [step.rcu ? plural(step.rcu, "read unit") : "", step.wcu ? plural(step.wcu, "write unit") : ""].filter(Boolean).join(", ");
+}
+
+/** A statement at the left edge, without the blanks that line up columns in the document. */
 function dedented(lines) {
   const all = lines.split("\n"), least = Math.min(...all.filter((line) => line.trim()).map((line) => line.length - line.trimStart().length));
-  return all.map((line) => line.slice(least)).join("\n");
+  return all.map((line) => line.slice(least).replace(/(\S) {3,}/g, "$1  ")).join("\n");
 }
 
 start();

@@ -123,7 +123,7 @@ impl Console {
             Page::Call => call::answer(self, service, visitor, visit).await,
             Page::Contract { system, id } => contract::page(self, visitor, &system, &id),
             Page::Play { system } => play::page(self, visitor, &system),
-            Page::Film { system } => play::film(self, &system).await,
+            Page::Film { system } => play::film(self, &system, &visit.headers).await,
             Page::Asset { .. } | Page::SignIn | Page::SignOut | Page::Be => {
                 let text = "The page was answered before.";
                 shell::bare(StatusCode::INTERNAL_SERVER_ERROR, "This is a bug in latchkey", text)
