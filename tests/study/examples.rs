@@ -3,7 +3,7 @@
 use std::fmt;
 use std::time::Duration;
 
-use latchkey_cli::example::{self, Report, Target, TargetError};
+use latchkey_example::{self as example, Report, Target, TargetError};
 use latchkey_runtime::System;
 
 /// What came of the examples of a document.

@@ -9,7 +9,6 @@ mod aws;
 mod commands;
 mod control;
 mod document;
-pub mod example;
 mod identity;
 pub mod json;
 mod logging;

@@ -24,6 +24,8 @@ const FILES: &[(&str, &str, &str)] = &[
     ("table.css", CSS, include_str!("../assets/table.css")),
     ("operations.js", JS, include_str!("../assets/operations.js")),
     ("operations.css", CSS, include_str!("../assets/operations.css")),
+    ("play.css", CSS, include_str!("../assets/play.css")),
+    ("play.js", JS, include_str!("../assets/play.js")),
     ("show.js", JS, include_str!("../assets/show.js")),
 ];
 

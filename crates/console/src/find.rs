@@ -18,6 +18,13 @@ pub(crate) fn answer(console: &Console, visitor: &Visitor) -> Response {
             let (name, to) = (format!("Table {}", model.table.name), route::table(&model.system));
             all.push(json!({ "kind": "page", "name": name, "system": model.system, "to": to }));
         }
+        all.push(json!({
+            "kind": "page",
+            "name": format!("Play {}", model.system),
+            "title": "the examples, request by request",
+            "system": model.system,
+            "to": route::play(&model.system),
+        }));
         let bodies = model.contracts.iter().chain(model.workers.iter().map(|worker| &worker.body));
         all.extend(bodies.map(|contract| {
             json!({

@@ -15,6 +15,7 @@ mod find;
 mod group;
 mod home;
 mod operations;
+pub mod play;
 mod route;
 mod session;
 mod shell;
@@ -28,6 +29,7 @@ use hyper::{Method, StatusCode};
 use latchkey_http::{Claims, Response, Service, Site, Visit};
 use latchkey_model::Model;
 use latchkey_value::Text;
+use tokio::sync::OnceCell;
 
 use crate::route::Page;
 use crate::session::Visitor;
@@ -38,6 +40,7 @@ pub struct Console {
     systems: Vec<Document>,
     personas: Vec<Persona>,
     admin: Text,
+    recordings: play::Recordings,
 }
 
 /// A document that is served, in the order of the service's systems.
@@ -64,7 +67,8 @@ impl Console {
     /// A console of documents. `admin` is the role that may see the table, the queues and the traffic. The personas are
     /// for development; there are none where tokens are anyone's.
     pub fn new(systems: Vec<Document>, admin: impl Into<Text>, personas: Vec<Persona>) -> Console {
-        Console { systems, personas, admin: admin.into() }
+        let recordings = systems.iter().map(|_| OnceCell::new()).collect();
+        Console { systems, personas, admin: admin.into(), recordings }
     }
 
     /// The document of a system, and its place among those that are served.
@@ -133,6 +137,8 @@ impl Console {
             Page::Figures => operations::figures(self, service, visitor).await,
             Page::Redrive => operations::redrive(self, service, visitor, &visit.body).await,
             Page::Contract { system, id } => contract::page(self, visitor, &system, &id),
+            Page::Play { system } => play::page(self, visitor, &system),
+            Page::Film { system } => play::film(self, &system, &visit.headers).await,
             Page::Asset { .. } | Page::SignIn | Page::SignOut | Page::Be => {
                 let text = "The page was answered before.";
                 shell::bare(StatusCode::INTERNAL_SERVER_ERROR, "This is a bug in latchkey", text)

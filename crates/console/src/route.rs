@@ -51,6 +51,16 @@ pub(crate) enum Page {
         /// The contract's id.
         id: String,
     },
+    /// The examples of a system, played.
+    Play {
+        /// The system.
+        system: String,
+    },
+    /// The recording of the examples, as JSON.
+    Film {
+        /// The system.
+        system: String,
+    },
 }
 
 impl Page {
@@ -79,6 +89,8 @@ impl Page {
             ["systems", system, "contracts", id] => {
                 Page::Contract { system: owned(system), id: owned(id) }
             }
+            ["systems", system, "play"] => Page::Play { system: owned(system) },
+            ["systems", system, "play.json"] => Page::Film { system: owned(system) },
             _ => return None,
         })
     }
@@ -95,7 +107,10 @@ impl Page {
 
     /// Whether a script asks for it, which reads JSON.
     pub(crate) fn is_for_scripts(&self) -> bool {
-        matches!(self, Page::Find | Page::Call | Page::Figures | Page::Redrive)
+        matches!(
+            self,
+            Page::Find | Page::Call | Page::Figures | Page::Redrive | Page::Film { .. }
+        )
     }
 }
 
@@ -112,6 +127,16 @@ pub(crate) fn table(system: &str) -> String {
 /// The path of the page of traffic and queues.
 pub(crate) fn operations() -> String {
     format!("{PREFIX}/operations")
+}
+
+/// The path of the page that plays a system's examples.
+pub(crate) fn play(system: &str) -> String {
+    format!("{PREFIX}/systems/{}/play", segment(system))
+}
+
+/// The path of the recording of a system's examples.
+pub(crate) fn play_json(system: &str) -> String {
+    format!("{PREFIX}/systems/{}/play.json", segment(system))
 }
 
 /// The path of an asset.

@@ -80,6 +80,7 @@ impl Shell<'_> {
                 details.system open[self.is_within(&model.system)] {
                     summary { (shown(&model.system)) }
                     ul.pages {
+                        li { (self.link(&route::play(&model.system), "Play")) }
                         @if self.visitor.admin { li { (self.link(&route::table(&model.system), "Table")) } }
                     }
                     @for group in group::groups(model) {

@@ -52,7 +52,7 @@ pub use service::{
     ServiceError, Settings, latency_bounds,
 };
 pub use site::{Site, Traced, Visit};
-pub use test_clock::TestClock;
+pub use test_clock::{Delivered, MESSAGES_MAX, TestClock};
 pub use token::{
     ClaimPaths, Claims, PathError, SECRET_BYTES_MIN, TOKEN_BYTES_MAX, TokenError, Tokens, Trusted,
     WeakSecret,

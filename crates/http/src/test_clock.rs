@@ -10,13 +10,13 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use latchkey_runtime::queue::Error;
-use latchkey_runtime::{Runtime, Sending, Sent, Source, SystemSource};
+use latchkey_runtime::{Handled, Runtime, Sending, Sent, Source, SystemSource};
 
 /// How the paths begin.
 pub(crate) const PREFIX: &str = "test-clock/";
 
 /// How many messages one move of the clock works on. More can only be messages that send each other.
-const MESSAGES_MAX: usize = 10_000;
+pub const MESSAGES_MAX: usize = 10_000;
 
 /// The instant of a clock that has not been moved.
 const UNMOVED: i64 = i64::MIN;
@@ -45,6 +45,26 @@ enum Mode {
     Holds,
     /// Takes no messages.
     Refuses,
+}
+
+/// A message that was worked on while time passed.
+#[derive(Debug)]
+pub struct Delivered {
+    /// The queue.
+    pub queue: String,
+    /// When it was worked on, in milliseconds.
+    pub at: i64,
+    /// Which try it was, from 1.
+    pub tries: u32,
+    /// What became of it.
+    pub handled: Handled,
+}
+
+fn too_many() -> Error {
+    let reason = format!(
+        "{MESSAGES_MAX} messages fell due at once: let less time pass, or see whether they send each other"
+    );
+    Error::Unavailable { reason }
 }
 
 impl TestClock {
@@ -100,29 +120,59 @@ impl TestClock {
         let _alone = self.passing.lock().await;
         for runtime in runtimes {
             for worked in 0.. {
-                let Some((at, queue)) = self.next(runtime, instant).await? else { break };
-                if worked == MESSAGES_MAX {
-                    let reason = format!(
-                        "{MESSAGES_MAX} messages fell due at once: let less time pass, or see whether they send each other"
-                    );
-                    return Err(Error::Unavailable { reason });
+                if worked == MESSAGES_MAX && self.next(runtime, instant).await?.is_some() {
+                    return Err(too_many());
                 }
-                self.now.fetch_max(at, Ordering::SeqCst);
-                let Some(queue) = runtime.queue(&queue) else {
-                    let reason = format!("there is no queue `{queue}`, of which a message is due");
-                    return Err(Error::Unavailable { reason });
-                };
-                let mut run = queue.queue().receive(1, Duration::ZERO).await?.into_iter();
-                for received in run.by_ref() {
-                    if !queue.handle(&received).await?.over {
-                        break;
-                    }
+                if self.work_first(runtime, instant, false).await?.is_none() {
+                    break;
                 }
-                queue.queue().release(run.collect()).await;
             }
         }
         self.now.store(instant, Ordering::SeqCst);
         Ok(())
+    }
+
+    /// Works on the message that is due first up to an instant, and tells what came of it, with what the worker asked
+    /// of the table. If none is due, leaves the clock at the instant. For those who look at each message by itself.
+    pub async fn pass_one(
+        &self,
+        runtime: &Runtime,
+        instant: i64,
+    ) -> Result<Option<Vec<Delivered>>, Error> {
+        let _alone = self.passing.lock().await;
+        let worked = self.work_first(runtime, instant, true).await?;
+        if worked.is_none() {
+            self.now.store(instant, Ordering::SeqCst);
+        }
+        Ok(worked)
+    }
+
+    /// Works on the message that is due first up to an instant.
+    async fn work_first(
+        &self,
+        runtime: &Runtime,
+        instant: i64,
+        trace: bool,
+    ) -> Result<Option<Vec<Delivered>>, Error> {
+        let Some((at, name)) = self.next(runtime, instant).await? else { return Ok(None) };
+        self.now.fetch_max(at, Ordering::SeqCst);
+        let Some(queue) = runtime.queue(&name) else {
+            let reason = format!("there is no queue `{name}`, of which a message is due");
+            return Err(Error::Unavailable { reason });
+        };
+        let queue = if trace { queue.traced() } else { queue };
+        let mut run = queue.queue().receive(1, Duration::ZERO).await?.into_iter();
+        let mut delivered = Vec::new();
+        for received in run.by_ref() {
+            let handled = queue.handle(&received).await?;
+            let (over, tries) = (handled.over, received.tries);
+            delivered.push(Delivered { queue: name.clone(), at: self.now(), tries, handled });
+            if !over {
+                break;
+            }
+        }
+        queue.queue().release(run.collect()).await;
+        Ok(Some(delivered))
     }
 
     /// When the first message is due, and its queue; nothing if that is after an instant.

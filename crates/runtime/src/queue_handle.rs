@@ -12,12 +12,20 @@ pub struct QueueHandle<'a> {
     pub(crate) runtime: &'a Runtime,
     pub(crate) planned: &'a plan::Queue,
     pub(crate) line: &'a Line,
+    /// Whether what a worker asks of the table is kept.
+    pub(crate) trace: bool,
 }
 
 impl<'a> QueueHandle<'a> {
     /// The queue itself: where messages are received.
     pub fn queue(&self) -> &'a Queue {
         &self.line.queue
+    }
+
+    /// The same, which keeps what workers ask of the table, in [`Worked::trace`](crate::Worked::trace).
+    #[must_use]
+    pub fn traced(self) -> QueueHandle<'a> {
+        QueueHandle { trace: true, ..self }
     }
 
     /// Whether a worker of the document works through it.

@@ -146,7 +146,8 @@ impl Runtime {
 
     /// A queue of this runtime's own system.
     pub fn queue_by_id(&self, id: QueueId) -> QueueHandle<'_> {
-        QueueHandle { runtime: self, planned: &self.system.queues[id], line: &self.lines[id] }
+        let (planned, line) = (&self.system.queues[id], &self.lines[id]);
+        QueueHandle { runtime: self, planned, line, trace: false }
     }
 
     /// How often it has met what should not be: bugs of its own, and stored items that are not as the document

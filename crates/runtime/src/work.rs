@@ -348,6 +348,7 @@ impl QueueHandle<'_> {
         Work {
             tries: received.tries,
             time_max: time_max(self.planned),
+            trace: self.trace,
             ..Work::new(self.planned.name.clone(), Arc::clone(&received.message))
         }
     }

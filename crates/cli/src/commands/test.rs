@@ -3,13 +3,13 @@
 #[cfg(feature = "aws")]
 mod own_table;
 
+use latchkey_example::{self as example, Report, Target, TargetError};
 use latchkey_language::Diagnostic;
 use latchkey_race::SearchError;
 use latchkey_runtime::System;
 
 use crate::arguments::Test;
 use crate::document::{self, Document};
-use crate::example::{self, Report, Target, TargetError};
 use crate::secret::Secret;
 use crate::{Failure, render};
 

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use latchkey_dynamodb::TableError;
+use latchkey_example::{self as example, Report, Target, TargetError};
 use latchkey_runtime::{Source, System, SystemSource};
 use latchkey_table::Schema;
 use tokio::signal::unix::{SignalKind, signal};
@@ -10,7 +11,6 @@ use tokio::signal::unix::{SignalKind, signal};
 use super::unusable;
 use crate::arguments::{Remote, Test};
 use crate::document::Document;
-use crate::example::{self, Report, Target, TargetError};
 
 /// Runs the examples of a document on a new DynamoDB table, which is always removed afterwards.
 pub(super) async fn run(

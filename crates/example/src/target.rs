@@ -9,14 +9,15 @@ use hyper::body::{Body, Bytes};
 use hyper::{HeaderMap, Request, Uri};
 use hyper_util::rt::TokioIo;
 use latchkey_embedded::Store;
-use latchkey_http::{Service, Settings, TestClock, Tokens};
+use latchkey_http::{Delivered, Service, Settings, TestClock, Tokens};
 use latchkey_language::ast::QueueMode;
 use latchkey_runtime::{Options, Outside, Runtime, Source, Storage, System};
 use latchkey_table::Backend;
 use latchkey_value::time;
 use tokio::net::TcpStream;
 
-use super::BEGINNING;
+use crate::run::BEGINNING;
+use crate::watch::{Dice, Seen, Watched};
 
 /// How long a server may take to answer.
 const ANSWER_TIME_MAX: Duration = Duration::from_secs(30);
@@ -25,7 +26,7 @@ const ANSWER_TIME_MAX: Duration = Duration::from_secs(30);
 const SECRET: &[u8] = b"examples run by themselves, in memory";
 
 /// Where calls in this process come from.
-const LOOPBACK: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
+pub(crate) const LOOPBACK: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
 
 /// Where examples are run.
 #[derive(Debug)]
@@ -37,7 +38,11 @@ pub struct Target {
 #[derive(Debug)]
 enum Place {
     Own(Box<Service>),
-    Server { address: String },
+    /// The same, where someone looks on.
+    Watched(Box<Watched>),
+    Server {
+        address: String,
+    },
 }
 
 /// An answer.
@@ -51,6 +56,8 @@ pub struct Reply {
     pub headers: HeaderMap,
     /// The body.
     pub body: Bytes,
+    /// How it came about, where someone looks on.
+    pub(crate) seen: Option<Seen>,
 }
 
 /// Why examples cannot run, or why one request cannot be sent.
@@ -87,12 +94,29 @@ impl Target {
         let source: Arc<dyn Source> = clock.clone();
         let options = Options { source, ..Options::default() };
         let runtime = Runtime::start_with(system, storage, options, outside).await;
-        let runtime = runtime.map_err(unusable)?;
-        let tokens = || Tokens::new(SECRET, "latchkey", "latchkey").map_err(unusable);
-        let settings = Settings { test_clock: Some(clock), ..Settings::default() };
-        let service = Service::new(vec![runtime], tokens()?, settings).map_err(unusable)?;
-        let place = Place::Own(Box::new(service));
+        let service = service(runtime.map_err(unusable)?, clock)?;
+        Ok(Target { tokens: tokens()?, place: Place::Own(Box::new(service)) })
+    }
+
+    /// A new store in memory, where every answer tells how it came about. The same document does the same each time:
+    /// chance is fixed.
+    pub(crate) async fn watched(system: System) -> Result<Target, TargetError> {
+        let store = Store::in_memory(&latchkey_embedded::Options::default()).map_err(unusable)?;
+        let clock = clock()?;
+        let source: Arc<dyn Source> = Arc::new(Dice::new(Arc::clone(&clock)));
+        let options = Options { source, cursor_secret: SECRET.to_vec() };
+        let runtime = Runtime::start(system, store, options).await.map_err(unusable)?;
+        let service = service(runtime, Arc::clone(&clock))?;
+        let place = Place::Watched(Box::new(Watched { service, clock }));
         Ok(Target { tokens: tokens()?, place })
+    }
+
+    /// What is looked on, if someone does.
+    pub(crate) fn as_watched(&self) -> Option<&Watched> {
+        match &self.place {
+            Place::Watched(watched) => Some(watched),
+            Place::Own(_) | Place::Server { .. } => None,
+        }
     }
 
     /// A running server, with the secret that signs its tokens.
@@ -111,12 +135,12 @@ impl Target {
         Ok(Target { tokens, place: Place::Server { address } })
     }
 
-    pub(super) fn tokens(&self) -> &Tokens {
+    pub(crate) fn tokens(&self) -> &Tokens {
         &self.tokens
     }
 
     /// Sets what a queue does from here on.
-    pub(super) async fn set_queue(&self, name: &str, mode: QueueMode) -> Result<(), TargetError> {
+    pub(crate) async fn set_queue(&self, name: &str, mode: QueueMode) -> Result<(), TargetError> {
         let mode = match mode {
             QueueMode::Works => "works",
             QueueMode::Holds => "holds",
@@ -130,13 +154,17 @@ impl Target {
         }
     }
 
-    /// Moves the clock to an instant, and works on each message that falls due until then.
-    pub(super) async fn pass(&self, instant: &str) -> Result<(), TargetError> {
+    /// Moves the clock to an instant, and works on each message that falls due until then. Where someone looks on, it
+    /// works on one message and tells of it, until there is none.
+    pub(crate) async fn pass(&self, instant: &str) -> Result<Option<Vec<Delivered>>, TargetError> {
+        if let Place::Watched(watched) = &self.place {
+            return watched.pass_one(instant).await;
+        }
         let headers = [("latchkey-now".to_owned(), instant.to_owned())];
         let reply = self.send("POST", "/test-clock/pass", &headers, String::new()).await?;
         let told = || String::from_utf8_lossy(&reply.body).trim().to_owned();
         match reply.status {
-            200 => Ok(()),
+            200 => Ok(None),
             status => Err(unusable(format!("time cannot pass: {status}: {}", told()))),
         }
     }
@@ -159,6 +187,11 @@ impl Target {
                 let request = host.body(Full::new(Bytes::from(body))).map_err(no_request)?;
                 reply(service.answer(request, LOOPBACK).await).await
             }
+            Place::Watched(watched) => {
+                let host = request.header("host", "localhost");
+                let request = host.body(Full::new(Bytes::from(body))).map_err(no_request)?;
+                watched.send(request, path).await
+            }
             Place::Server { address } => {
                 let host = request.header("host", address);
                 let request = host.body(Full::new(Bytes::from(body))).map_err(no_request)?;
@@ -167,6 +200,15 @@ impl Target {
             }
         }
     }
+}
+
+fn tokens() -> Result<Tokens, TargetError> {
+    Tokens::new(SECRET, "latchkey", "latchkey").map_err(unusable)
+}
+
+fn service(runtime: Runtime, clock: Arc<TestClock>) -> Result<Service, TargetError> {
+    let settings = Settings { test_clock: Some(clock), ..Settings::default() };
+    Service::new(vec![runtime], tokens()?, settings).map_err(unusable)
 }
 
 /// The clock of examples, at the instant where they begin.
@@ -204,7 +246,7 @@ async fn send_to(address: &str, request: Request<Full<Bytes>>) -> Result<Reply, 
     reply
 }
 
-async fn reply<B>(answer: hyper::Response<B>) -> Result<Reply, TargetError>
+pub(crate) async fn reply<B>(answer: hyper::Response<B>) -> Result<Reply, TargetError>
 where
     B: Body,
     B::Error: std::fmt::Display,
@@ -213,10 +255,11 @@ where
     let contract = parts.headers.get("latchkey-contract").and_then(|value| value.to_str().ok());
     let contract = contract.map(str::to_owned);
     let body = body.collect().await.map_err(|error| unusable(&error))?.to_bytes();
-    Ok(Reply { status: parts.status.as_u16(), contract, headers: parts.headers, body })
+    let (status, headers) = (parts.status.as_u16(), parts.headers);
+    Ok(Reply { status, contract, headers, body, seen: None })
 }
 
-fn unusable(error: impl std::fmt::Display) -> TargetError {
+pub(crate) fn unusable(error: impl std::fmt::Display) -> TargetError {
     TargetError::Unusable(error.to_string())
 }
 

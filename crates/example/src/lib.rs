@@ -1,0 +1,19 @@
+//! Runs the examples of a document on the real runtime, and records what they do to its table.
+//!
+//! [`run`] compares answers with what examples say, on a store in memory, on a backend or against a server. [`record`]
+//! runs the same steps in memory, looks at the table after each of them, and keeps what has changed.
+
+mod blocks;
+mod film;
+mod record;
+mod recording;
+mod run;
+mod target;
+mod watch;
+
+pub use record::record;
+pub use recording::{
+    Asked, Block, Change, Changed, Did, QueueChange, Read, Recording, Statement, Step, Waiting,
+};
+pub use run::{Report, run};
+pub use target::{Reply, Target, TargetError};
