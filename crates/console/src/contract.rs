@@ -26,8 +26,14 @@ pub(crate) fn page(console: &Console, visitor: &Visitor, system: &str, id: &str)
         }
     };
     let path = route::contract(system, id);
-    let shell =
-        Shell { console, visitor, title: &contract.title, path: &path, scripts: &["contract.js"] };
+    let shell = Shell {
+        console,
+        visitor,
+        title: &contract.title,
+        path: &path,
+        styles: &[],
+        scripts: &["contract.js"],
+    };
     shell.page(&main)
 }
 

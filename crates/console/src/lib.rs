@@ -11,9 +11,11 @@ mod answer;
 mod asset;
 mod call;
 mod contract;
+mod document;
 mod find;
 mod group;
 mod home;
+mod markdown;
 mod route;
 mod session;
 mod shell;
@@ -21,6 +23,7 @@ mod shown;
 
 use std::future::Future;
 use std::pin::Pin;
+use std::sync::OnceLock;
 
 use hyper::{Method, StatusCode};
 use latchkey_http::{Claims, Response, Service, Site, Visit};
@@ -30,10 +33,14 @@ use latchkey_value::Text;
 use crate::route::Page;
 use crate::session::Visitor;
 
+pub use crate::document::site::{SiteFile, site};
+
 /// The console of a server.
 #[derive(Debug)]
 pub struct Console {
     systems: Vec<Document>,
+    /// The page of each document, once it was asked for.
+    pages: Vec<OnceLock<String>>,
     personas: Vec<Persona>,
     admin: Text,
 }
@@ -62,7 +69,8 @@ impl Console {
     /// A console of documents. `admin` is the role that may see the table, the queues and the traffic. The personas are
     /// for development; there are none where tokens are anyone's.
     pub fn new(systems: Vec<Document>, admin: impl Into<Text>, personas: Vec<Persona>) -> Console {
-        Console { systems, personas, admin: admin.into() }
+        let pages = systems.iter().map(|_| OnceLock::new()).collect();
+        Console { systems, pages, personas, admin: admin.into() }
     }
 
     /// The document of a system, and its place among those that are served.
@@ -117,6 +125,7 @@ impl Console {
             Page::Home => home::page(self, service, visitor).await,
             Page::Find => find::answer(self, visitor),
             Page::Call => call::answer(self, service, visitor, visit).await,
+            Page::Document { system } => document::page(self, visitor, &system),
             Page::Contract { system, id } => contract::page(self, visitor, &system, &id),
             Page::Asset { .. } | Page::SignIn | Page::SignOut | Page::Be => {
                 let text = "The page was answered before.";

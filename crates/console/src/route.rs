@@ -33,6 +33,11 @@ pub(crate) enum Page {
     Find,
     /// Calls a contract, and tells how it went, as JSON.
     Call,
+    /// A document.
+    Document {
+        /// The system.
+        system: String,
+    },
     /// A contract.
     Contract {
         /// The system.
@@ -61,6 +66,7 @@ impl Page {
             ["find.json"] => Page::Find,
             ["call"] => Page::Call,
             ["assets", version, name] => Page::Asset { version: owned(version), name: owned(name) },
+            ["systems", system] => Page::Document { system: owned(system) },
             ["systems", system, "contracts", id] => {
                 Page::Contract { system: owned(system), id: owned(id) }
             }
@@ -82,6 +88,11 @@ impl Page {
     pub(crate) fn is_for_scripts(&self) -> bool {
         matches!(self, Page::Find | Page::Call)
     }
+}
+
+/// The path of a document's page.
+pub(crate) fn document(system: &str) -> String {
+    format!("{PREFIX}/systems/{}", segment(system))
 }
 
 /// The path of a contract's page.
@@ -108,6 +119,8 @@ mod tests {
         for (system, id) in [("doors", "D-01"), ("a b", "x/y?#%"), ("ü", "..")] {
             let expected = Page::Contract { system: system.to_owned(), id: id.to_owned() };
             assert_eq!(Page::of(&contract(system, id)), Some(expected));
+            let expected = Page::Document { system: system.to_owned() };
+            assert_eq!(Page::of(&document(system)), Some(expected));
         }
     }
 

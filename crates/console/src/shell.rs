@@ -16,6 +16,8 @@ pub(crate) struct Shell<'a> {
     pub(crate) title: &'a str,
     /// The path of the page, which is marked in the list of pages.
     pub(crate) path: &'a str,
+    /// The styles of the page, beside that of all pages.
+    pub(crate) styles: &'a [&'a str],
     /// The scripts of the page, beside that of all pages.
     pub(crate) scripts: &'a [&'a str],
 }
@@ -39,7 +41,7 @@ impl Shell<'_> {
                 }
             }
         };
-        answer::page(StatusCode::OK, document(self.title, &scripts, &body))
+        answer::page(StatusCode::OK, document(self.title, self.styles, &scripts, &body))
     }
 
     fn visitor(&self) -> Markup {
@@ -74,6 +76,7 @@ impl Shell<'_> {
                 @let model = &document.model;
                 details.system open[self.is_within(&model.system)] {
                     summary { (shown(&model.system)) }
+                    ul.pages { li { (self.link(&route::document(&model.system), "Document")) } }
                     @for group in group::groups(model) {
                         @if !group.title.is_empty() { p.group { (shown(&group.title)) } }
                         ul.pages {
@@ -89,8 +92,10 @@ impl Shell<'_> {
     }
 
     fn is_within(&self, system: &str) -> bool {
-        let prefix = format!("{}/systems/{}/", route::PREFIX, route::segment(system));
-        self.path.starts_with(&prefix) || self.console.systems.len() == 1
+        let document = route::document(system);
+        let within = self.path.strip_prefix(&document);
+        within.is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+            || self.console.systems.len() == 1
     }
 
     fn link(&self, path: &str, text: &str) -> Markup {
@@ -111,7 +116,7 @@ fn filter_box() -> Markup {
 }
 
 /// A whole document.
-fn document(title: &str, scripts: &[&str], body: &Markup) -> Markup {
+fn document(title: &str, styles: &[&str], scripts: &[&str], body: &Markup) -> Markup {
     html! {
         (DOCTYPE)
         html lang="en" {
@@ -122,6 +127,7 @@ fn document(title: &str, scripts: &[&str], body: &Markup) -> Markup {
                 title { (shown(title)) " · Latchkey" }
                 link rel="icon" href=(ICON);
                 link rel="stylesheet" href=(asset::path("console.css"));
+                @for style in styles { link rel="stylesheet" href=(asset::path(style)); }
                 // Before the first paint, so that a chosen theme does not flash.
                 script src=(asset::path("theme.js")) {}
                 @for script in scripts { script type="module" src=(asset::path(script)) {} }
@@ -132,10 +138,10 @@ fn document(title: &str, scripts: &[&str], body: &Markup) -> Markup {
 }
 
 /// The mark, as a picture for the tab of a browser.
-const ICON: &str = "data:image/svg+xml,%3Csvg xmlns='http://www.w3.org/2000/svg' viewBox='0 0 24 24'%3E%3Crect width='24' height='24' rx='6' fill='%230f766e'/%3E%3Cg fill='none' stroke='white' stroke-width='2'%3E%3Ccircle cx='9' cy='9' r='3.4'/%3E%3Cpath d='m11.5 11.5 7 7m-2-2 2-2m-4.6-.6 2-2'/%3E%3C/g%3E%3C/svg%3E";
+pub(crate) const ICON: &str = "data:image/svg+xml,%3Csvg xmlns='http://www.w3.org/2000/svg' viewBox='0 0 24 24'%3E%3Crect width='24' height='24' rx='6' fill='%230f766e'/%3E%3Cg fill='none' stroke='white' stroke-width='2'%3E%3Ccircle cx='9' cy='9' r='3.4'/%3E%3Cpath d='m11.5 11.5 7 7m-2-2 2-2m-4.6-.6 2-2'/%3E%3C/g%3E%3C/svg%3E";
 
 /// A key.
-fn mark() -> Markup {
+pub(crate) fn mark() -> Markup {
     html! {
         svg.mark viewBox="0 0 24 24" aria-hidden="true" {
             rect width="24" height="24" rx="6" {}
@@ -153,7 +159,7 @@ pub(crate) fn outside(title: &str, main: &Markup) -> Markup {
             main #main { (main) }
         }
     };
-    document(title, &[], &body)
+    document(title, &[], &[], &body)
 }
 
 /// A page that says one thing.
