@@ -28,24 +28,36 @@ pub(crate) struct Access {
 }
 
 /// The accesses of a contract's requests, each once, without those of Latchkey itself.
-pub(crate) fn accesses(model: &Model, requests: &[Asked]) -> Vec<Access> {
+///
+/// `queried` are the entities that the contract's queries read.
+pub(crate) fn accesses(model: &Model, requests: &[Asked], queried: &[EntityId]) -> Vec<Access> {
     let mut all: Vec<Access> = Vec::new();
     for asked in requests {
-        for access in of(model, asked) {
-            if !access.partition.starts_with(OWN) && !all.contains(&access) {
-                all.push(access);
+        for access in of(model, asked, queried) {
+            if access.partition.starts_with(OWN) {
+                continue;
+            }
+            let same = |other: &&mut Access| {
+                Access { consistency: other.consistency, ..access.clone() } == **other
+            };
+            match all.iter_mut().find(same) {
+                Some(other) if other.consistency != access.consistency => {
+                    other.consistency = "either, as asked"
+                }
+                Some(_) => {}
+                None => all.push(access),
             }
         }
     }
     all
 }
 
-fn of(model: &Model, asked: &Asked) -> Vec<Access> {
+fn of(model: &Model, asked: &Asked, queried: &[EntityId]) -> Vec<Access> {
     // What explain renders is JSON; were it not, it could not be told here, and is shown as it is beside.
     let Ok(whole) = serde_json::from_str::<Value>(&asked.json) else { return Vec::new() };
     let request = whole.get(asked.operation).unwrap_or(&whole);
     match asked.operation {
-        "Query" => query(model, request).into_iter().collect(),
+        "Query" => query(model, request, queried).into_iter().collect(),
         "TransactGetItems" => {
             let items = request.get("TransactItems").and_then(Value::as_array);
             let keys = items.into_iter().flatten().filter_map(|item| item.get("Get")?.get("Key"));
@@ -65,10 +77,10 @@ fn of(model: &Model, asked: &Asked) -> Vec<Access> {
 /// The name of an operation; a leg is one of a transaction.
 fn operation_name(asked: &Asked) -> &'static str {
     match asked.operation {
-        "Put" => "TransactWrite: Put",
-        "Update" => "TransactWrite: Update",
-        "Delete" => "TransactWrite: Delete",
-        "ConditionCheck" => "TransactWrite: ConditionCheck",
+        "Put" => "transact Put",
+        "Update" => "transact Update",
+        "Delete" => "transact Delete",
+        "ConditionCheck" => "transact ConditionCheck",
         other => other,
     }
 }
@@ -91,7 +103,7 @@ fn keyed(
     let entity = entity_of(model, &partition, &sort);
     let named = model.table.key.sort.as_ref().map(|attribute| attribute.name.as_str());
     let sort = match named {
-        Some(name) => format!("{name} = {sort}"),
+        Some(name) => format!("{name} = \"{sort}\""),
         None => String::new(),
     };
     Some(Access { operation, index: None, entity, partition, sort, consistency })
@@ -119,7 +131,7 @@ fn batch(model: &Model, request: &Value) -> Option<Access> {
 }
 
 /// A range.
-fn query(model: &Model, request: &Value) -> Option<Access> {
+fn query(model: &Model, request: &Value, queried: &[EntityId]) -> Option<Access> {
     let condition = request.get("KeyConditionExpression")?.as_str()?;
     let (partition, sort) = match condition.split_once(" AND ") {
         Some((partition, sort)) => (partition, sort),
@@ -128,7 +140,8 @@ fn query(model: &Model, request: &Value) -> Option<Access> {
     let value = partition.split_once(" = ")?.1;
     let partition = plain(request.get("ExpressionAttributeValues")?.get(value)?)?;
     let index = request.get("IndexName").and_then(Value::as_str).map(str::to_owned);
-    let entity = ranged(model, index.as_deref(), &partition, &texts(request, sort));
+    let starts = texts(request, sort);
+    let entity = ranged(model, index.as_deref(), &partition, &starts, queried);
     let sort = filled(request, sort);
     Some(Access {
         operation: "Query",
@@ -212,6 +225,7 @@ fn ranged(
     index: Option<&str>,
     partition: &str,
     texts: &[String],
+    queried: &[EntityId],
 ) -> Option<EntityId> {
     let by = match index {
         None => By::Table,
@@ -226,7 +240,7 @@ fn ranged(
         .map(|(_, c)| c)
         .collect();
     only(model.entities.enumerate().filter_map(|(id, entity)| {
-        let place = entity.place(by)?;
+        let place = entity.place(by).filter(|_| queried.contains(&id))?;
         let sort = place.sort.to_string();
         let same = outline(&place.partition.to_string()) == outline(partition);
         (same && before_hole(&sort).starts_with(common.as_str())).then_some(id)

@@ -10,7 +10,7 @@ use super::finding::{self, Finding};
 use super::keyspace;
 use super::{Reading, exchange, source};
 use crate::markdown::{self, Heading, Insert};
-use crate::shown::shown;
+use crate::shown::{content, shown};
 
 /// The levels of headings that the contents have.
 const CONTENTS_LEVELS: u8 = 3;
@@ -39,11 +39,15 @@ pub(crate) fn markup(reading: &Reading<'_>, places: &Places) -> Markup {
                 header.head {
                     h1 { (shown(&model.system)) }
                     p.muted { "Table " code { (shown(&model.table.name)) } ", from " code { (shown(reading.path)) } }
+                    p.jumps {
+                        a href="#keys" { "Keys" } a href="#document" { "Document" } a href="#patterns" { "Screen → key" }
+                        a href="#findings" { "Findings (" (reading.findings.len()) ")" }
+                    }
                 }
                 (keys(reading))
+                article.prose #document { (text) (PreEscaped(rest)) }
                 (patterns(reading))
                 (findings(reading))
-                article.prose { (text) (PreEscaped(rest)) }
             }
         }
     }
@@ -58,13 +62,11 @@ fn contents(reading: &Reading<'_>, headings: &[Heading]) -> Markup {
                 summary { "On this page" }
                 ul {
                     li { a href="#keys" { "Keys" } }
-                    li { a href="#patterns" { "Screen → key" } }
-                    li { a href="#findings" { "Findings" @if count > 0 { " " span.muted { "(" (count) ")" } } } }
-                }
-                ul {
                     @for heading in headings.iter().filter(|heading| heading.level <= CONTENTS_LEVELS) {
                         li class={ "c" (heading.level) } { a href={ "#" (heading.id) } { (shown(&heading.text)) } }
                     }
+                    li { a href="#patterns" { "Screen → key" } }
+                    li { a href="#findings" { "Findings (" (count) ")" } }
                 }
             }
         }
@@ -143,7 +145,7 @@ fn patterns(reading: &Reading<'_>) -> Markup {
                             @if card.accesses.is_empty() {
                                 tr.first {
                                     th scope="row" { a href={ "#contract-" (card.id) } { (shown(&card.id)) } " " (shown(&card.title)) }
-                                    td.muted colspan="5" { "asks nothing of the table" }
+                                    td.muted colspan="6" { "asks nothing of the table" }
                                 }
                             }
                         }
@@ -155,13 +157,14 @@ fn patterns(reading: &Reading<'_>) -> Markup {
 }
 
 fn columns() -> Markup {
-    html! { th scope="col" { "Operation" } th scope="col" { "On" } th scope="col" { "Partition" } th scope="col" { "Sort key" } th scope="col" { "Consistency" } }
+    html! { th scope="col" { "Operation" } th scope="col" { "On" } th scope="col" { "Entity" } th scope="col" { "Partition" } th scope="col" { "Sort key" } th scope="col" { "Consistency" } }
 }
 
 fn cells(model: &Model, access: &super::access::Access) -> Markup {
     html! {
         td { (access.operation) }
-        td { (dot(model, access.entity)) @match &access.index { Some(index) => code { (shown(index)) }, None => "table" } }
+        td { @match &access.index { Some(index) => code { (shown(index)) }, None => "table" } }
+        td.nowrap { (dot(model, access.entity)) @if let Some(id) = access.entity { (shown(&model.entities[id].name)) } }
         td { code { (shown(&access.partition)) } }
         td { @if !access.sort.is_empty() { code { (shown(&access.sort)) } } }
         td { @if access.consistency.is_empty() { span.muted { "write" } } @else { (access.consistency) } }
@@ -336,7 +339,7 @@ fn requests(card: &Card) -> Markup {
                 summary { "Requests to the table (" (requests.len()) ")" }
                 @for asked in requests {
                     @if !asked.is_leg() { p.label { (asked.operation) } }
-                    pre.plain { (shown(&asked.json)) }
+                    pre.plain { (content(&asked.json)) }
                 }
             }
         }

@@ -2,7 +2,9 @@
 
 use latchkey_language::Span;
 use latchkey_language::ast::{ExampleCall, ExampleStep};
-use latchkey_model::model::{Contract, Ending, FailureKind, OnFailure, StepKind, each_step};
+use latchkey_model::model::{
+    Contract, Ending, EntityId, FailureKind, OnFailure, StepKind, What, each_step,
+};
 use latchkey_model::{Model, WorstCosts};
 use latchkey_runtime::{Asked, System, explain};
 use latchkey_value::Capacity;
@@ -86,7 +88,7 @@ fn card(
         path: home::call_of(model, contract),
         line: lines.of(contract.span.start),
         who: who(model, contract),
-        accesses: accesses(model, requests.as_deref().unwrap_or_default()),
+        accesses: accesses(model, requests.as_deref().unwrap_or_default(), &queried(contract)),
         requests,
         keeps_records: contract.keeps_records(),
         declared: facts.cost.as_ref().map(|stated| stated.value.to_string()),
@@ -95,6 +97,21 @@ fn card(
         failures: failures(model, lines, contract),
         uses: Vec::new(),
     }
+}
+
+/// The entities that the queries of a contract read, each once.
+fn queried(contract: &Contract) -> Vec<EntityId> {
+    let mut all = Vec::new();
+    each_step(&contract.steps, &mut |step| {
+        if let StepKind::Read(read) = &step.kind
+            && let What::Query(_) = &read.what
+        {
+            all.extend(read.entities());
+        }
+    });
+    all.sort_unstable();
+    all.dedup();
+    all
 }
 
 /// Units of capacity, as documents write them.

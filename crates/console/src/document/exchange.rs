@@ -7,7 +7,7 @@ use maud::{Markup, html};
 
 use super::card::called;
 use super::lines::Lines;
-use crate::shown::shown;
+use crate::shown::{content, shown};
 
 /// An example block.
 pub(crate) fn markup(model: &Model, lines: &Lines, example: &Example) -> Markup {
@@ -70,7 +70,7 @@ impl Page<'_> {
                         }
                     }
                     (headers(&call.headers))
-                    @if let Some(body) = &call.body { (json(body)) }
+                    @if let Some(body) = &call.body { (self.json(body)) }
                 }
                 div.told {
                     p {
@@ -79,10 +79,16 @@ impl Page<'_> {
                         }
                     }
                     (headers(&call.answer_headers))
-                    @if let Some(answer) = &call.answer { (json(answer)) }
+                    @if let Some(answer) = &call.answer { (self.json(answer)) }
                 }
             }
         }
+    }
+
+    /// JSON as it is written in the document.
+    fn json(&self, text: &Name) -> Markup {
+        let written = self.model.text.get(text.span.range()).unwrap_or(&text.node);
+        html! { pre { (content(written.trim())) } }
     }
 
     /// The comments of a block, but for those within JSON, which are shown there.
@@ -160,8 +166,4 @@ fn headers(headers: &[(Name, Name)]) -> Markup {
             p.header { code { (shown(&name.node)) ": " (shown(&value.node)) } }
         }
     }
-}
-
-fn json(text: &Name) -> Markup {
-    html! { pre { (shown(text.node.trim())) } }
 }

@@ -18,9 +18,9 @@ const WIDTH: usize = 920;
 const LINE: usize = 18;
 /// The space within and between blocks.
 const GAP: usize = 10;
-/// The width of a letter in tenths of a pixel.
-const LETTER: usize = 76;
-/// How many letters of a template are shown.
+/// The width of a letter in tenths of a pixel: of a template, of a name, of a note.
+const LETTERS: [usize; 3] = [74, 90, 72];
+/// How many letters of a text are shown.
 const LETTERS_MAX: usize = 60;
 
 /// How many colours there are for entities.
@@ -84,6 +84,7 @@ struct Drawn {
     y: usize,
     width: usize,
     entity: EntityId,
+    name: String,
     sort: String,
     note: Option<String>,
 }
@@ -121,19 +122,17 @@ fn rows(model: &Model, space: &Space<'_>) -> (Vec<Row>, usize) {
         let (mut x, mut top) = (GAP, y + LINE + 2 * GAP);
         let mut blocks = Vec::new();
         for (sort, entity) in lies {
-            let (sort, note) = (cut(sort), note(model, &model.entities[*entity]));
-            let name = &model.entities[*entity].name;
-            let letters = [
-                sort.chars().count(),
-                name.chars().count(),
-                note.as_ref().map_or(0, |note| note.chars().count()),
-            ];
-            let letters = letters.into_iter().max().unwrap_or(0).max(8);
-            let width = (letters * LETTER / 10 + 2 * GAP).min(WIDTH - 2 * GAP);
+            let sort = if sort.is_empty() { "(no sort key)".to_owned() } else { cut(sort) };
+            let note = note(model, &model.entities[*entity]).map(|note| cut(&note));
+            let name = cut(&model.entities[*entity].name);
+            let noted = note.as_deref().unwrap_or_default();
+            let widths = [sort.as_str(), &name, noted].into_iter().zip(LETTERS);
+            let width = widths.map(|(text, letter)| text.chars().count() * letter / 10).max();
+            let width = (width.unwrap_or(0).max(60) + 2 * GAP).min(WIDTH - 2 * GAP);
             if x > GAP && x + width + GAP > WIDTH {
                 (x, top) = (GAP, top + high + GAP);
             }
-            blocks.push(Drawn { x, y: top, width, entity: *entity, sort, note });
+            blocks.push(Drawn { x, y: top, width, entity: *entity, name, sort, note });
             x += width + GAP;
         }
         let height = top + high + GAP - y;
@@ -152,7 +151,7 @@ fn drawn(model: &Model, lines: &Lines, row: &Row) -> Markup {
             @let high = if row.blocks.iter().any(|other| other.note.is_some()) { 3 * LINE + GAP } else { 2 * LINE + GAP };
             a class={ "block b" (colour(model, block.entity)) } href={ "#L" (lines.of(entity.span.start)) } {
                 rect x=(block.x) y=(block.y) width=(block.width) height=(high) rx="6" {}
-                text.name x=(block.x + GAP) y=(block.y + LINE) { (shown(&entity.name)) }
+                text.name x=(block.x + GAP) y=(block.y + LINE) { (shown(&block.name)) }
                 text.sk x=(block.x + GAP) y=(block.y + 2 * LINE) { (shown(&block.sort)) }
                 @if let Some(note) = &block.note { text.tied x=(block.x + GAP) y=(block.y + 3 * LINE) { (shown(note)) } }
             }
@@ -170,11 +169,8 @@ pub(crate) fn note(model: &Model, entity: &Entity) -> Option<String> {
     (!all.is_empty()).then(|| all.join(", "))
 }
 
-/// A template as far as it is shown.
+/// A text as far as it is shown.
 fn cut(text: &str) -> String {
-    if text.is_empty() {
-        return "(no sort key)".to_owned();
-    }
     if text.chars().count() <= LETTERS_MAX {
         return text.to_owned();
     }

@@ -3,7 +3,7 @@
 use maud::{Markup, html};
 
 use super::finding::{self, Finding};
-use crate::shown::shown;
+use crate::shown::content;
 
 /// The words that the language gives a meaning.
 const KEYWORDS: &[&str] = &[
@@ -195,7 +195,7 @@ pub(crate) fn markup(part: &Part<'_>, findings: &[Finding]) -> Markup {
 pub(crate) fn coloured(line: &str) -> Markup {
     html! {
         @for piece in pieces(line) {
-            @if piece.class.is_empty() { (shown(piece.text)) } @else { span class=(piece.class) { (shown(piece.text)) } }
+            @if piece.class.is_empty() { (content(piece.text)) } @else { span class=(piece.class) { (content(piece.text)) } }
         }
     }
 }
@@ -237,7 +237,7 @@ fn piece(rest: &str, next: char, spaced: bool) -> (&'static str, usize) {
                 word if KEYWORDS.contains(&word) => "k",
                 _ if constant => "v",
                 word if word.starts_with(|c: char| c.is_ascii_uppercase()) => "e",
-                _ => "w",
+                _ => "",
             };
             (class, length)
         }
