@@ -2,10 +2,15 @@
 (() => {
   const contents = document.querySelector("[data-contents]");
   if (contents) {
-    const narrow = matchMedia("(max-width: 1180px)");
-    const fold = () => { contents.querySelector("details").open = !narrow.matches; };
+    // Above the text the contents are folded, beside it they are open; and only a change folds what a visitor has opened.
+    let beside = null;
+    const fold = () => {
+      const now = getComputedStyle(contents).position === "sticky";
+      if (now !== beside) contents.querySelector("details").open = now;
+      beside = now;
+    };
     fold();
-    narrow.addEventListener("change", fold);
+    addEventListener("resize", fold);
 
     const links = new Map([...contents.querySelectorAll("a")].map((link) => [link.hash.slice(1), link]));
     const places = [...links.keys()].map((id) => document.getElementById(decodeURIComponent(id))).filter(Boolean);

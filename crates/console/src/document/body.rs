@@ -33,7 +33,7 @@ pub(crate) fn markup(reading: &Reading<'_>, places: &Places) -> Markup {
     // Text that is read in another way with tables than without may hide a block.
     let rest = inserted.rest();
     html! {
-        div.document {
+        div.document-box { div.document {
             (contents(reading, &headings))
             div.stack.document-main {
                 header.head {
@@ -49,7 +49,7 @@ pub(crate) fn markup(reading: &Reading<'_>, places: &Places) -> Markup {
                 (patterns(reading))
                 (findings(reading))
             }
-        }
+        } }
     }
 }
 
@@ -166,7 +166,7 @@ fn cells(model: &Model, access: &super::access::Access) -> Markup {
         td { @match &access.index { Some(index) => code { (shown(index)) }, None => "table" } }
         td.nowrap { (dot(model, access.entity)) @if let Some(id) = access.entity { (shown(&model.entities[id].name)) } }
         td { code { (shown(&access.partition)) } }
-        td { @if !access.sort.is_empty() { code { (shown(&access.sort)) } } }
+        td.sk { @if !access.sort.is_empty() { code { (shown(&access.sort)) } } }
         td { @if access.consistency.is_empty() { span.muted { "write" } } @else { (access.consistency) } }
     }
 }
