@@ -1,5 +1,6 @@
 //! The command line.
 
+mod docs;
 mod identity;
 mod moving;
 mod queue;
@@ -16,10 +17,11 @@ use latchkey_runtime::model::{CallLimit, Whose};
 use latchkey_value::limits::LIMIT_CALLS_MAX;
 
 use crate::commands::{
-    call, check, examine, explain, export, import, model, openapi, queue as queue_command,
-    race as race_command, serve, table, test, token, verify, work,
+    call, check, docs as docs_command, examine, explain, export, import, model, openapi,
+    queue as queue_command, race as race_command, serve, table, test, token, verify, work,
 };
 
+pub(crate) use docs::Docs;
 pub(crate) use identity::{Identity, Trust};
 pub(crate) use moving::{Examine, Export, Import, TableChoice, Verify};
 pub(crate) use queue::{DataArguments, Place, QueueCommand, Queues, Which, Work, Working};
@@ -36,6 +38,7 @@ Examples:
   latchkey token --data ./doors --sub alice  a token for a caller
   latchkey explain D-01 doors.md             the DynamoDB requests of a contract
   latchkey openapi doors.md                  the OpenAPI document, for clients
+  latchkey docs doors.md --out site          its pages, for people
   latchkey table create doors.md             its table on DynamoDB
   latchkey serve doors.md --dynamodb         serve it from there
 
@@ -116,6 +119,8 @@ Examples:
         #[arg(long, value_name = "VERSION", default_value = "3.1")]
         version: OpenApiVersion,
     },
+    /// Writes documents as a site of HTML and Markdown, with all that is computed of them.
+    Docs(Docs),
     /// Works on the messages of the queues of documents, and serves no contract.
     Work(Work),
     /// Shows queues and their messages, sends dead messages again, and removes messages.
@@ -434,6 +439,7 @@ pub fn main() -> ExitCode {
             };
             openapi::run(&documents, version, colour)
         }
+        Command::Docs(docs) => docs_command::run(&docs, colour),
         Command::Work(work) => work::run(&work, colour),
         Command::Queue(queue) => queue_command::run(&queue, colour),
         Command::Table(table) => table::run(table, colour),

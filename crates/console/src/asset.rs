@@ -17,6 +17,8 @@ const JS: &str = "text/javascript; charset=utf-8";
 /// The files: a name, a type, a text.
 const FILES: &[(&str, &str, &str)] = &[
     ("console.css", CSS, include_str!("../assets/console.css")),
+    ("document.css", CSS, include_str!("../assets/document.css")),
+    ("document.js", JS, include_str!("../assets/document.js")),
     ("theme.js", JS, include_str!("../assets/theme.js")),
     ("console.js", JS, include_str!("../assets/console.js")),
     ("contract.js", JS, include_str!("../assets/contract.js")),
@@ -42,6 +44,11 @@ static VERSION: LazyLock<String> = LazyLock::new(|| {
 /// The path of a file.
 pub(crate) fn path(name: &str) -> String {
     route::asset(&VERSION, name)
+}
+
+/// The text of a file.
+pub(crate) fn text(name: &str) -> Option<&'static str> {
+    FILES.iter().find(|(own, _, _)| *own == name).map(|(_, _, text)| *text)
 }
 
 /// The answer to a request for a file.

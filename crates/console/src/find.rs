@@ -25,6 +25,19 @@ pub(crate) fn answer(console: &Console, visitor: &Visitor) -> Response {
             "system": model.system,
             "to": route::play(&model.system),
         }));
+        let to = route::document(&model.system);
+        all.push(json!({ "kind": "page", "name": format!("{}: document", model.system), "system": model.system, "to": to }));
+        all.extend(model.entities.iter().map(|entity| {
+            let line =
+                model.text.get(..entity.span.start).unwrap_or_default().matches('\n').count() + 1;
+            json!({
+                "kind": "entity",
+                "name": entity.name,
+                "more": format!("{} {}", entity.key.partition, entity.key.sort).trim_end(),
+                "system": model.system,
+                "to": format!("{to}#L{line}"),
+            })
+        }));
         let bodies = model.contracts.iter().chain(model.workers.iter().map(|worker| &worker.body));
         all.extend(bodies.map(|contract| {
             json!({

@@ -31,7 +31,7 @@ fn system(document: &Document) -> Markup {
     html! {
         section.system-card {
             header {
-                h2 { (shown(&model.system)) }
+                h2 { a href=(route::document(&model.system)) { (shown(&model.system)) } }
                 p.muted {
                     "Table " code { (shown(&model.table.name)) } ", "
                     (counted(model.entities.iter().count(), "entity").replace("entitys", "entities")) ", "

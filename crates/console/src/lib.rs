@@ -11,9 +11,11 @@ mod answer;
 mod asset;
 mod call;
 mod contract;
+mod document;
 mod find;
 mod group;
 mod home;
+mod markdown;
 mod operations;
 pub mod play;
 mod route;
@@ -24,6 +26,7 @@ mod table;
 
 use std::future::Future;
 use std::pin::Pin;
+use std::sync::OnceLock;
 
 use hyper::{Method, StatusCode};
 use latchkey_http::{Claims, Response, Service, Site, Visit};
@@ -34,10 +37,14 @@ use tokio::sync::OnceCell;
 use crate::route::Page;
 use crate::session::Visitor;
 
+pub use crate::document::site::{SiteFile, site};
+
 /// The console of a server.
 #[derive(Debug)]
 pub struct Console {
     systems: Vec<Document>,
+    /// The page of each document, once it was asked for.
+    pages: Vec<OnceLock<String>>,
     personas: Vec<Persona>,
     admin: Text,
     recordings: play::Recordings,
@@ -67,8 +74,9 @@ impl Console {
     /// A console of documents. `admin` is the role that may see the table, the queues and the traffic. The personas are
     /// for development; there are none where tokens are anyone's.
     pub fn new(systems: Vec<Document>, admin: impl Into<Text>, personas: Vec<Persona>) -> Console {
+        let pages = systems.iter().map(|_| OnceLock::new()).collect();
         let recordings = systems.iter().map(|_| OnceCell::new()).collect();
-        Console { systems, personas, admin: admin.into(), recordings }
+        Console { systems, pages, personas, admin: admin.into(), recordings }
     }
 
     /// The document of a system, and its place among those that are served.
@@ -136,6 +144,7 @@ impl Console {
             Page::Operations => operations::page(self, service, visitor).await,
             Page::Figures => operations::figures(self, service, visitor).await,
             Page::Redrive => operations::redrive(self, service, visitor, &visit.body).await,
+            Page::Document { system } => document::page(self, visitor, &system),
             Page::Contract { system, id } => contract::page(self, visitor, &system, &id),
             Page::Play { system } => play::page(self, visitor, &system),
             Page::Film { system } => play::film(self, &system, &visit.headers).await,

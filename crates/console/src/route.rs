@@ -44,6 +44,11 @@ pub(crate) enum Page {
     Figures,
     /// Sends dead messages again.
     Redrive,
+    /// A document.
+    Document {
+        /// The system.
+        system: String,
+    },
     /// A contract.
     Contract {
         /// The system.
@@ -86,6 +91,7 @@ impl Page {
             ["figures.json"] => Page::Figures,
             ["redrive"] => Page::Redrive,
             ["systems", system, "table"] => Page::Table { system: owned(system) },
+            ["systems", system] => Page::Document { system: owned(system) },
             ["systems", system, "contracts", id] => {
                 Page::Contract { system: owned(system), id: owned(id) }
             }
@@ -112,6 +118,11 @@ impl Page {
             Page::Find | Page::Call | Page::Figures | Page::Redrive | Page::Film { .. }
         )
     }
+}
+
+/// The path of a document's page.
+pub(crate) fn document(system: &str) -> String {
+    format!("{PREFIX}/systems/{}", segment(system))
 }
 
 /// The path of a contract's page.
@@ -158,6 +169,8 @@ mod tests {
         for (system, id) in [("doors", "D-01"), ("a b", "x/y?#%"), ("ü", "..")] {
             let expected = Page::Contract { system: system.to_owned(), id: id.to_owned() };
             assert_eq!(Page::of(&contract(system, id)), Some(expected));
+            let expected = Page::Document { system: system.to_owned() };
+            assert_eq!(Page::of(&document(system)), Some(expected));
         }
     }
 

@@ -80,6 +80,7 @@ impl Shell<'_> {
                 details.system open[self.is_within(&model.system)] {
                     summary { (shown(&model.system)) }
                     ul.pages {
+                        li { (self.link(&route::document(&model.system), "Document")) }
                         li { (self.link(&route::play(&model.system), "Play")) }
                         @if self.visitor.admin { li { (self.link(&route::table(&model.system), "Table")) } }
                     }
@@ -98,8 +99,10 @@ impl Shell<'_> {
     }
 
     fn is_within(&self, system: &str) -> bool {
-        let prefix = format!("{}/systems/{}/", route::PREFIX, route::segment(system));
-        self.path.starts_with(&prefix) || self.console.systems.len() == 1
+        let document = route::document(system);
+        let within = self.path.strip_prefix(&document);
+        within.is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+            || self.console.systems.len() == 1
     }
 
     fn link(&self, path: &str, text: &str) -> Markup {
@@ -142,10 +145,10 @@ fn document(title: &str, scripts: &[&str], styles: &[&str], body: &Markup) -> Ma
 }
 
 /// The mark, as a picture for the tab of a browser.
-const ICON: &str = "data:image/svg+xml,%3Csvg xmlns='http://www.w3.org/2000/svg' viewBox='0 0 24 24'%3E%3Crect width='24' height='24' rx='6' fill='%230f766e'/%3E%3Cg fill='none' stroke='white' stroke-width='2'%3E%3Ccircle cx='9' cy='9' r='3.4'/%3E%3Cpath d='m11.5 11.5 7 7m-2-2 2-2m-4.6-.6 2-2'/%3E%3C/g%3E%3C/svg%3E";
+pub(crate) const ICON: &str = "data:image/svg+xml,%3Csvg xmlns='http://www.w3.org/2000/svg' viewBox='0 0 24 24'%3E%3Crect width='24' height='24' rx='6' fill='%230f766e'/%3E%3Cg fill='none' stroke='white' stroke-width='2'%3E%3Ccircle cx='9' cy='9' r='3.4'/%3E%3Cpath d='m11.5 11.5 7 7m-2-2 2-2m-4.6-.6 2-2'/%3E%3C/g%3E%3C/svg%3E";
 
 /// A key.
-fn mark() -> Markup {
+pub(crate) fn mark() -> Markup {
     html! {
         svg.mark viewBox="0 0 24 24" aria-hidden="true" {
             rect width="24" height="24" rx="6" {}

@@ -12,7 +12,7 @@ mod types;
 use latchkey_language::{Diagnostic, Level, Rule, Span};
 use lower::Lowered;
 
-pub use check::{rules, waiver_refusal};
+pub use check::{WorstCosts, rules, waiver_refusal};
 pub use lower::pattern;
 pub use model::Model;
 pub use regular::sample;

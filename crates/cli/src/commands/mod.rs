@@ -4,6 +4,7 @@
 
 pub(crate) mod call;
 pub(crate) mod check;
+pub(crate) mod docs;
 pub(crate) mod examine;
 pub(crate) mod explain;
 pub(crate) mod export;

@@ -8,11 +8,10 @@ use super::price::{Prices, worst};
 use crate::model::{CapacityUnit, Contract, Model};
 
 pub(super) fn check(model: &Model, report: &mut Report) {
-    let prices = Prices::new(model);
+    let costs = WorstCosts::new(model);
     for contract in model.bodies() {
         let Some(stated) = &contract.facts.cost else { continue };
-        let of = |pick: fn(&Capacity) -> u64| total(&prices, contract, pick);
-        let (read_halves, write) = (of(|units| units.read_halves), of(|units| units.write));
+        let Capacity { read_halves, write } = costs.of(contract);
         let (reads, writes) =
             (stated.value.of(CapacityUnit::Read), stated.value.of(CapacityUnit::Write));
         // Reads are counted in halves of a unit. A sum that is no number any more is enough.
@@ -28,6 +27,23 @@ pub(super) fn check(model: &Model, report: &mut Report) {
             .why("capacity that is planned by the stated cost runs out")
             .help(format!("state `cost {worst}`, or lower what items and pages may hold"));
         report.raise(diagnostic, &contract.facts.waivers);
+    }
+}
+
+/// What one attempt of a call of each contract of a model takes at most: with items as large as they are declared, on the
+/// most expensive way. The record behind an `Idempotency-Key` comes on top.
+pub struct WorstCosts<'a>(Prices<'a>);
+
+impl<'a> WorstCosts<'a> {
+    /// The costs in a model.
+    pub fn new(model: &'a Model) -> WorstCosts<'a> {
+        WorstCosts(Prices::new(model))
+    }
+
+    /// The most that a call of one of its contracts takes.
+    pub fn of(&self, contract: &Contract) -> Capacity {
+        let of = |pick: fn(&Capacity) -> u64| total(&self.0, contract, pick);
+        Capacity { read_halves: of(|units| units.read_halves), write: of(|units| units.write) }
     }
 }
 

@@ -55,6 +55,7 @@ use std::collections::BTreeSet;
 
 use latchkey_language::{Diagnostic, Rule, Span};
 
+pub use cost::WorstCosts;
 pub(crate) use first_put::first_puts;
 
 use crate::model::{Contract, Leg, Model, Read, Send, Step, StepKind, Waiver, each_step};
