@@ -113,10 +113,7 @@ impl Page {
 
     /// Whether a script asks for it, which reads JSON.
     pub(crate) fn is_for_scripts(&self) -> bool {
-        matches!(
-            self,
-            Page::Find | Page::Call | Page::Figures | Page::Redrive | Page::Film { .. }
-        )
+        matches!(self, Page::Find | Page::Call | Page::Figures | Page::Redrive | Page::Film { .. })
     }
 }
 
