@@ -214,7 +214,7 @@ fn a_contract_with_a_path_of_the_console_is_refused() {
         .arg("serve")
         .arg(&document)
         .args(["--listen", "127.0.0.1:0", "--data"])
-        .arg(directory.path());
+        .arg(directory.path().join("data"));
     let output = serve.output().unwrap();
     let said = String::from_utf8_lossy(&output.stderr);
     assert!(!output.status.success() && said.contains("--no-console"), "{said}");
