@@ -1,8 +1,10 @@
 #!/usr/bin/env bash
-# Pages in a real browser call a server: pages of an origin that `--cors` lists, and pages of one that it does not.
+# A real browser: pages of an origin that `--cors` lists, and of one that it does not, call a server; and the console.
 # Usage: tests/browser/test.sh [LATCHKEY]   with the command that is built, or that of target/debug
+#        SCREENSHOTS=docs/console tests/browser/test.sh   keeps a picture of each page there
 set -euo pipefail
 latchkey="$(realpath "${1:-target/debug/latchkey}")"
+[ -z "${SCREENSHOTS:-}" ] || SCREENSHOTS="$(realpath "$SCREENSHOTS")"
 cd "$(dirname "$0")"
 
 browser="$(command -v chromium || command -v chromium-browser || true)"
@@ -15,3 +17,4 @@ npm ci --silent --ignore-scripts
 made="$(mktemp -d)"
 trap 'rm -rf "$made"' EXIT
 node pages.mjs "$latchkey" "$browser" "$made"
+node console.mjs "$latchkey" "$browser" "$made" ${SCREENSHOTS:+"$SCREENSHOTS"}
