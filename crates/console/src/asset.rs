@@ -19,7 +19,10 @@ const FILES: &[(&str, &str, &str)] = &[
     ("console.css", CSS, include_str!("../assets/console.css")),
     ("theme.js", JS, include_str!("../assets/theme.js")),
     ("console.js", JS, include_str!("../assets/console.js")),
+    ("contract.css", CSS, include_str!("../assets/contract.css")),
     ("contract.js", JS, include_str!("../assets/contract.js")),
+    ("fields.js", JS, include_str!("../assets/fields.js")),
+    ("outcome.js", JS, include_str!("../assets/outcome.js")),
     ("show.js", JS, include_str!("../assets/show.js")),
 ];
 

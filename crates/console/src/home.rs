@@ -20,7 +20,7 @@ pub(crate) async fn page(console: &Console, service: &Service, visitor: &Visitor
         }
         @for document in &console.systems { (system(document)) }
     };
-    let shell = Shell { console, visitor, title: "Home", path: "/", scripts: &[] };
+    let shell = Shell { console, visitor, title: "Home", path: "/", scripts: &[], styles: &[] };
     shell.page(&main)
 }
 

@@ -117,7 +117,7 @@ impl Console {
             Page::Home => home::page(self, service, visitor).await,
             Page::Find => find::answer(self, visitor),
             Page::Call => call::answer(self, service, visitor, visit).await,
-            Page::Contract { system, id } => contract::page(self, visitor, &system, &id),
+            Page::Contract { system, id } => contract::page(self, service, visitor, (&system, &id)),
             Page::Asset { .. } | Page::SignIn | Page::SignOut | Page::Be => {
                 let text = "The page was answered before.";
                 shell::bare(StatusCode::INTERNAL_SERVER_ERROR, "This is a bug in latchkey", text)

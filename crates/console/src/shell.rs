@@ -18,6 +18,8 @@ pub(crate) struct Shell<'a> {
     pub(crate) path: &'a str,
     /// The scripts of the page, beside that of all pages.
     pub(crate) scripts: &'a [&'a str],
+    /// The styles of the page, beside that of all pages.
+    pub(crate) styles: &'a [&'a str],
 }
 
 impl Shell<'_> {
@@ -39,7 +41,7 @@ impl Shell<'_> {
                 }
             }
         };
-        answer::page(StatusCode::OK, document(self.title, &scripts, &body))
+        answer::page(StatusCode::OK, document(self.title, &scripts, self.styles, &body))
     }
 
     fn visitor(&self) -> Markup {
@@ -111,7 +113,7 @@ fn filter_box() -> Markup {
 }
 
 /// A whole document.
-fn document(title: &str, scripts: &[&str], body: &Markup) -> Markup {
+fn document(title: &str, scripts: &[&str], styles: &[&str], body: &Markup) -> Markup {
     html! {
         (DOCTYPE)
         html lang="en" {
@@ -122,6 +124,7 @@ fn document(title: &str, scripts: &[&str], body: &Markup) -> Markup {
                 title { (shown(title)) " · Latchkey" }
                 link rel="icon" href=(ICON);
                 link rel="stylesheet" href=(asset::path("console.css"));
+                @for style in styles { link rel="stylesheet" href=(asset::path(style)); }
                 // Before the first paint, so that a chosen theme does not flash.
                 script src=(asset::path("theme.js")) {}
                 @for script in scripts { script type="module" src=(asset::path(script)) {} }
@@ -153,7 +156,7 @@ pub(crate) fn outside(title: &str, main: &Markup) -> Markup {
             main #main { (main) }
         }
     };
-    document(title, &[], &body)
+    document(title, &[], &[], &body)
 }
 
 /// A page that says one thing.
