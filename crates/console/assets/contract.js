@@ -21,13 +21,14 @@ const page = {
   hasCursor: () => Boolean(known.page && plain(named("nextCursor"))),
   /** The contract that shows what a member names: a GET whose path ends with an input of its name. */
   leadFrom(name, item) {
-    const own = (contract) => contract.segments.filter((segment) => segment.input).map((segment) => segment.input);
-    const fits = known.contracts.filter((contract) => contract.method === "GET" && own(contract).at(-1) === name && texts(contract, item));
+    const fits = known.contracts.filter((contract) => contract.method === "GET" && inputs(contract).at(-1) === name && texts(contract, item));
     const best = fits.sort((a, b) => a.segments.length - b.segments.length)[0];
-    return best && best.id !== known.id ? lead(best, item) : best && plain(named(name) ?? fields[0]) !== item[name] ? lead(best, item) : null;
+    const here = best?.id === known.id && plain(named(name)) === item[name];
+    return best && !here ? lead(best, item) : null;
   },
-  /** Every contract whose path an item fills. */
-  leadsOf: (item) => known.contracts.filter((contract) => contract.id !== known.id && contract.segments.some((segment) => segment.input) && texts(contract, item)).map((contract) => lead(contract, item)),
+  /** Every contract whose path an item fills, with the help of the form. */
+  leadsOf: (item) => known.contracts.filter((contract) => contract.id !== known.id && inputs(contract).some((name) => Object.hasOwn(item, name)) && texts(contract, item))
+    .map((contract) => lead(contract, item)),
   /** The contract that a path leads to by GET. */
   leadOfPath(path) {
     const parts = path.split("?")[0].split("/").slice(1);
@@ -40,10 +41,12 @@ const page = {
   },
 };
 
+const inputs = (contract) => contract.segments.filter((segment) => segment.input).map((segment) => segment.input);
+
 /** The texts of a contract's path, of an item or of the form; nothing if one is missing. */
 function texts(contract, item) {
   const all = {};
-  for (const { input } of contract.segments.filter((segment) => segment.input)) {
+  for (const input of inputs(contract)) {
     const own = Object.hasOwn(item, input) ? item[input] : named(input) && plain(named(input));
     if (typeof own !== "string" && typeof own !== "number") return null;
     all[input] = String(own);

@@ -3,8 +3,8 @@ import { el } from "./show.js";
 import { Exact, parse, pretty, write } from "./fields.js";
 
 const MEANINGS = {
-  200: "Done", 201: "Made", 202: "Taken on; it goes on by itself", 204: "Done, and there is nothing to show", 304: "Not changed since",
-  400: "The request is wrong", 401: "The token is not accepted", 403: "Not allowed", 404: "Not there", 405: "Not by this method", 409: "In conflict with what is stored",
+  200: "Done", 201: "Created", 202: "Accepted; the work goes on", 204: "Done, and there is nothing to show", 304: "Not changed since",
+  400: "The request is wrong", 401: "The token is not accepted", 403: "Not allowed", 404: "Not found", 405: "Not by this method", 409: "In conflict with what is stored",
   412: "Changed since it was read", 413: "Too large", 415: "Not JSON", 422: "Not usable", 429: "Too many calls", 500: "A bug of the server", 503: "Not now; try again",
 };
 
@@ -23,9 +23,9 @@ export function outcome(called, page) {
   if (isProblem(called) && body && typeof body === "object") parts.push(...problem(called, body));
   else if (body === undefined) parts.push(el("pre.json", el("code", called.body)));
   else if (body !== null) parts.push(whole(body, page));
-  parts.push(leads(called, body, page));
-  if (called.body) parts.push(el("details.raw", el("summary", "Raw JSON"), el("pre.json", el("code", body === undefined ? called.body : pretty(body)))));
-  parts.push(headers(called, page), requests(called, page));
+  parts.push(leads(called, body, page), named(called, page));
+  const raw = called.body ? el("details.raw", el("summary", "Raw JSON"), el("pre.json", el("code", body === undefined ? called.body : pretty(body)))) : null;
+  parts.push(requests(called, page), el("div.extras", raw, headers(called)));
   return parts.filter(Boolean);
 }
 
@@ -93,7 +93,7 @@ function card(item, page) {
 function value(name, one, item, page) {
   if (one !== null && typeof one === "object" && !(one instanceof Exact)) return compact(one);
   const to = page && typeof one === "string" ? page.leadFrom(name, item) : null;
-  return to ? el("a.value", { href: to.href, title: `${to.id}: ${to.title}` }, one) : scalar(one);
+  return to ? el(one.length <= 40 ? "a.value.short" : "a.value", { href: to.href, title: `${to.id}: ${to.title}` }, one) : scalar(one);
 }
 
 function scalar(one) {
@@ -101,7 +101,7 @@ function scalar(one) {
   if (typeof one === "boolean") return el("span.pill", String(one));
   const text = String(one);
   const when = typeof one === "string" && /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z$/.test(one) ? new Date(one) : null;
-  return el("bdi.value", when && !Number.isNaN(when.getTime()) ? { title: when.toLocaleString() } : {}, text);
+  return el(text.length <= 40 ? "bdi.value.short" : "bdi.value", when && !Number.isNaN(when.getTime()) ? { title: when.toLocaleString() } : {}, text);
 }
 
 /** A list or an object within a cell: in a line, or behind one. */
@@ -119,17 +119,35 @@ function leads(called, body, page) {
   if (page.hasCursor()) buttons.push(el("button", { type: "button", "data-first": true }, "First page"));
   const others = isObject(body) && !isProblem(called) ? page.leadsOf(body) : [];
   const links = others.map((to) => el("a.lead", { href: to.href }, el(`span.method.m-${to.method.toLowerCase()}`, to.method), to.title));
-  return el("div", buttons.length ? el("div.buttons", buttons) : null,
+  if (!buttons.length && !links.length) return null;
+  return el("div.extras", buttons.length ? el("div.buttons", buttons) : null,
     links.length ? el("details.leads", el("summary", `Go on with this item (${links.length})`), el("div.leads-list", links)) : null);
 }
 
-function headers(called, page) {
+/** The headers that tell a version and a place. */
+function named(called, page) {
   const { etag, location: place } = called.headers;
   const lead = place ? page.leadOfPath(place) : null;
-  const named = [etag && ["ETag", el("code", etag)], place && ["Location", lead ? el("a", { href: lead.href }, place) : el("code", place)]].filter(Boolean);
-  const rest = Object.entries(called.headers).map(([name, one]) => el("div", el("dt", name), el("dd", el("code", one))));
-  return el("div", named.length ? el("dl.item.headers", named.map(([name, one]) => el("div", el("dt", name), el("dd", one)))) : null,
-    el("details.raw", el("summary", "Headers"), el("dl.item.headers", rest)));
+  const all = [etag && ["ETag", el("code", etag)], place && ["Location", lead ? el("a", { href: lead.href }, place) : el("code", place)]].filter(Boolean);
+  return all.length ? el("dl.item", all.map(([name, one]) => el("div", el("dt", name), el("dd", one)))) : null;
+}
+
+const headers = (called) => el("details.raw", el("summary", "Headers"),
+  el("dl.item.headers", Object.entries(called.headers).map(([name, one]) => el("div", el("dt", name), el("dd", el("code", one))))));
+
+/** The keys that a request has, each as a line. */
+function asked(json, names) {
+  let body;
+  try { body = JSON.parse(json); } catch { return []; }
+  const text = (typed) => { const [one] = Object.values(typed ?? {}); return typeof one === "string" ? one : JSON.stringify(one); };
+  const key = (item) => names.filter((name) => item[name]).map((name) => text(item[name])).join("  ");
+  if (body.KeyConditionExpression) {
+    const put = (word) => (body.ExpressionAttributeNames ?? {})[word] ?? text((body.ExpressionAttributeValues ?? {})[word]) ?? word;
+    return [(body.IndexName ? `${body.IndexName}: ` : "") + body.KeyConditionExpression.replace(/[#:][A-Za-z]\w*/g, put)];
+  }
+  if (body.Key ?? body.Item) return [key(body.Key ?? body.Item)];
+  if (body.RequestItems) return Object.values(body.RequestItems).flatMap((table) => (table.Keys ?? []).map(key));
+  return (body.TransactItems ?? []).flatMap((leg) => Object.entries(leg).map(([name, one]) => `${name}  ${key(one.Key ?? one.Item ?? {})}`));
 }
 
 const units = (text) => {
@@ -142,7 +160,8 @@ function requests(called, page) {
   const row = (one, index) => {
     const cost = units(one.capacity);
     return el("tr", el("td.num.muted", String(index + 1)),
-      el("td", el("details.compact", el("summary", el("strong.operation", one.operation)), el("pre.json", el("code", one.json)))),
+      el("td", el("details.compact", el("summary", el("strong.operation", one.operation)), el("pre.json", el("code", one.json))),
+        asked(one.json, page.known.keys).map((line) => el("span.asked", line))),
       el("td", one.outcome), el("td.num", String(cost.rcu)), el("td.num", String(cost.wcu)));
   };
   const sum = units(called.capacity), { cost } = page.known;
@@ -151,8 +170,7 @@ function requests(called, page) {
   if (cost) foot.push(el("tr.sum", el("td"), el("td", { colspan: "2" }, "Declared ", over ? el("span.pill.warn", "more was metered") : el("span.pill.good", "within")), el("td.num", cost.rcu), el("td.num", cost.wcu)));
   else foot.push(el("tr.sum", el("td"), el("td.muted", { colspan: "4" }, "No cost is declared.")));
   return el("div.costs", el("h3", "Requests to the table"),
-    called.requests.length ? null : el("p.muted.small", "Nothing was asked of the table."),
-    el("div.scroll", { tabindex: "0", role: "region", "aria-label": "Requests to the table" }, el("table", el("thead", el("tr", ["", "Request", "Outcome"].map((text) => el("th", { scope: "col" }, text)), ["RCU", "WCU"].map((text) => el("th.num", { scope: "col" }, text)))),
+    !called.requests.length ? el("p.muted.small", "Nothing was asked of the table.") : el("div.scroll", { tabindex: "0", role: "region", "aria-label": "Requests to the table" }, el("table", el("thead", el("tr", ["", "Request", "Outcome"].map((text) => el("th", { scope: "col" }, text)), ["RCU", "WCU"].map((text) => el("th.num", { scope: "col" }, text)))),
       el("tbody", called.requests.map(row)), el("tfoot", foot))));
 }
 
@@ -168,13 +186,14 @@ export function curl(request) {
 /** The request and its answer as an `example` block. */
 export function example(request, called, who) {
   const words = [`as ${who.sub}`, ...who.roles.map((role) => `role ${role}`), ...who.orgs.map((org) => `org ${org}`)];
-  const asked = Object.entries(request.headers).map(([name, value]) => ` ${name.replace(/(^|-)[a-z]/g, (c) => c.toUpperCase())}: ${value}`).join("");
+  const sent = Object.entries(request.headers).map(([name, value]) => ` ${name.replace(/(^|-)[a-z]/g, (c) => c.toUpperCase())}: ${value}`).join("");
   const json = (text) => { try { return ` ${pretty(parse(text))}`; } catch { return ""; } };
   const body = bodyOf(called);
+  const path = request.path.replace(/([?&]nextCursor=)[^&]+/, "$1$$cursor");
   // A cursor is another one each time; problems are known by their code.
   const expected = isProblem(called) && isObject(body) ? { code: body.code, ...(body.errors ? { errors: body.errors.map(({ pointer }) => ({ pointer })) } : {}) }
     : isObject(body) && typeof body.nextCursor === "string" ? { ...body, nextCursor: "$next" } : body;
   const answer = expected === null || expected === undefined ? "" : ` ${pretty(expected)}`;
-  return `\`\`\`example\n${words.join(" ")}\n${request.method} ${request.path}${asked}${request.body === undefined ? "" : json(request.body)}\n${called.status}${answer}\n\`\`\`\n`;
+  return `\`\`\`example\n${words.join(" ")}\n${request.method} ${path}${sent}${request.body === undefined ? "" : json(request.body)}\n${called.status}${answer}\n\`\`\`\n`;
 }
 

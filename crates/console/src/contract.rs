@@ -73,16 +73,13 @@ impl Subject<'_> {
             (facts::cards(self))
             @if contract.route.is_some() {
                 div.columns.call-columns #contract data-contract=(known::told(self)) {
-                    (form::card(self))
-                    div.stack { (answer()) (keys) }
+                    (form::card(self)) (answer()) (keys)
                 }
             } @else {
                 div.columns { (queue::card(self)) (keys) }
             }
-            div.columns {
-                div.stack { (failures::card(self)) (examples::card(self)) }
-                (listing::card(self))
-            }
+            div.columns { (failures::card(self)) (examples::card(self)) }
+            (listing::card(self))
         }
     }
 

@@ -40,8 +40,9 @@ pub(super) fn card(subject: Subject<'_>) -> Markup {
 }
 
 fn example(subject: Subject<'_>, one: &Shown<'_>) -> Markup {
-    let ExampleCall { method, path, headers, body, status, answer, .. } = one.call;
+    let ExampleCall { method, status, .. } = one.call;
     let good = status.as_ref().is_some_and(|status| status.node < 400);
+    let text = subject.model.text.get(method.span.start..end(one.call)).unwrap_or_default();
     html! {
         div.example {
             p.example-head {
@@ -51,16 +52,18 @@ fn example(subject: Subject<'_>, one: &Shown<'_>) -> Markup {
                 span.muted.small { "line " (subject.line(method.span.start)) }
                 button.tiny type="button" data-fill=(one.given) { "Fill in" }
             }
-            pre.json {
-                code {
-                    (shown(&method.node)) " " (shown(&path.node))
-                    @for (name, value) in headers { "\n" (shown(&name.node)) ": " (shown(&value.node)) }
-                    @if let Some(body) = body { "\n" (shown(&body.node)) }
-                    @if let Some(answer) = answer { "\n→ " (shown(&answer.node)) }
-                }
-            }
+            pre.json { code { (shown(text)) } }
         }
     }
+}
+
+/// Where the text of a request and its answer ends.
+fn end(call: &ExampleCall) -> usize {
+    let ExampleCall { path, headers, body, status, answer_headers, answer, .. } = call;
+    let values = headers.iter().chain(answer_headers).map(|(_, value)| value.span.end);
+    let texts = body.iter().chain(answer).map(|text| text.span.end);
+    let status = status.iter().map(|status| status.span.end);
+    values.chain(texts).chain(status).fold(path.span.end, usize::max)
 }
 
 /// The examples of the contract, in the order of the document.

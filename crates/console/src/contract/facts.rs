@@ -9,11 +9,12 @@ use crate::shown::shown;
 
 pub(super) fn cards(subject: Subject<'_>) -> Markup {
     let prose = prose_above(subject.model, subject.contract.span).unwrap_or_default();
-    let paragraphs = prose.split("\n\n").map(str::trim).filter(|text| !text.is_empty());
+    let paragraphs = prose.split("\n\n").map(|text| text.split_whitespace().collect::<Vec<_>>().join(" "));
+    let paragraphs = paragraphs.filter(|text| !text.is_empty());
     let (callers, facts) = (callers(subject), facts(subject));
     html! {
         section.card.about aria-label="What it does" {
-            @for paragraph in paragraphs { p.prose { (shown(paragraph)) } }
+            @for paragraph in paragraphs { p.prose { (shown(&paragraph)) } }
             dl.facts {
                 @if !callers.is_empty() {
                     div.wide {

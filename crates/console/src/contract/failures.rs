@@ -10,13 +10,14 @@ use super::Subject;
 use crate::shown::shown;
 
 /// A failure that a statement of the document answers.
-#[derive(Debug, PartialEq, Eq)]
+#[derive(Debug)]
 struct Told {
     /// The status; none for a worker, which has no caller.
     status: Option<u16>,
     code: String,
     message: Option<String>,
-    line: usize,
+    /// The lines of the statements that answer it so.
+    lines: Vec<usize>,
 }
 
 pub(super) fn card(subject: Subject<'_>) -> Markup {
@@ -34,7 +35,9 @@ pub(super) fn card(subject: Subject<'_>) -> Markup {
                             code { (shown(&told.code)) }
                             @if let Some(message) = &told.message { span.muted { (shown(message)) } }
                         }
-                        a.line-link href={ "#L" (told.line) } { "line " (told.line) }
+                        span.line-links {
+                            @for line in &told.lines { a.line-link href={ "#L" (line) } { "line " (line) } }
+                        }
                     }
                 }
             }
@@ -57,8 +60,12 @@ fn own(subject: Subject<'_>) -> Vec<Told> {
     let mut all: Vec<Told> = Vec::new();
     each_step(&subject.contract.steps, &mut |step| {
         for told in of_step(subject, step) {
-            if !all.contains(&told) {
-                all.push(told);
+            let twin = all.iter_mut().find(|own| {
+                (own.status, &own.code, &own.message) == (told.status, &told.code, &told.message)
+            });
+            match twin {
+                Some(twin) => twin.lines.extend(told.lines),
+                None => all.push(told),
             }
         }
     });
@@ -70,7 +77,7 @@ fn of_step(subject: Subject<'_>, step: &Step) -> Vec<Told> {
         status,
         code: code.to_owned(),
         message: message.map(|message| said(subject, message)),
-        line: subject.line(at),
+        lines: vec![subject.line(at)],
     };
     let mut all = Vec::new();
     match &step.kind {

@@ -51,6 +51,8 @@ pub(super) fn cards(subject: Subject<'_>, asked: &[Asked]) -> Markup {
             None => all.push((drawn, vec![&one.json])),
         }
     }
+    // What few calls have comes last.
+    all.sort_by_key(|(drawn, _)| drawn.is_record());
     html! {
         section.card.keys aria-labelledby="keys-title" {
             header {

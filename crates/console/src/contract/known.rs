@@ -22,6 +22,7 @@ pub(super) fn told(subject: Subject<'_>) -> Value {
         "system": model.system,
         "method": contract.route.as_ref().map(|route| route.method.as_str()),
         "segments": segments(contract),
+        "keys": model.table.key.iter().map(|key| key.name.as_str()).collect::<Vec<_>>(),
         "page": contract.page().map(|page| page.sized_by),
         "cost": cost,
         "who": { "sub": claims.sub.as_str(), "roles": names(&claims.roles), "orgs": names(&claims.orgs) },

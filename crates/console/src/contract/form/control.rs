@@ -215,7 +215,7 @@ impl Field<'_> {
     /// Fields in a frame of their own.
     fn record(&self, members: &[Member]) -> Markup {
         html! {
-            fieldset.group id=(self.id) data-group tabindex="-1" {
+            fieldset.cluster id=(self.id) data-group tabindex="-1" {
                 (self.legend())
                 div.members {
                     @for member in members {
@@ -250,7 +250,7 @@ impl Field<'_> {
             place: None,
         };
         html! {
-            fieldset.group.list id=(self.id) data-group data-least=(low) data-most=(high) tabindex="-1" {
+            fieldset.cluster id=(self.id) data-group data-least=(low) data-most=(high) tabindex="-1" {
                 (self.legend())
                 div.rows {}
                 template {
