@@ -170,7 +170,7 @@ function requests(called, page) {
   if (cost) foot.push(el("tr.sum", el("td"), el("td", { colspan: "2" }, "Declared ", over ? el("span.pill.warn", "more was metered") : el("span.pill.good", "within")), el("td.num", cost.rcu), el("td.num", cost.wcu)));
   else foot.push(el("tr.sum", el("td"), el("td.muted", { colspan: "4" }, "No cost is declared.")));
   return el("div.costs", el("h3", "Requests to the table"),
-    !called.requests.length ? el("p.muted.small", "Nothing was asked of the table.") : el("div.scroll", { tabindex: "0", role: "region", "aria-label": "Requests to the table" }, el("table", el("thead", el("tr", ["", "Request", "Outcome"].map((text) => el("th", { scope: "col" }, text)), ["RCU", "WCU"].map((text) => el("th.num", { scope: "col" }, text)))),
+    !called.requests.length ? el("p.muted.small", "Nothing was asked of the table.") : el("div.scroll", { tabindex: "0", role: "region", "aria-label": "Requests to the table" }, el("table", el("thead", el("tr", ["#", "Request", "Outcome"].map((text) => el("th", { scope: "col" }, text)), ["RCU", "WCU"].map((text) => el("th.num", { scope: "col" }, text)))),
       el("tbody", called.requests.map(row)), el("tfoot", foot))));
 }
 

@@ -78,7 +78,10 @@ impl Subject<'_> {
             } @else {
                 div.columns { (queue::card(self)) (keys) }
             }
-            div.columns { (failures::card(self)) (examples::card(self)) }
+            @match examples::card(self) {
+                Some(examples) => div.columns { (failures::card(self)) (examples) },
+                None => (failures::card(self)),
+            }
             (listing::card(self))
         }
     }

@@ -20,12 +20,13 @@ struct Shown<'a> {
     given: Value,
 }
 
-pub(super) fn card(subject: Subject<'_>) -> Markup {
+/// The examples, if there are any.
+pub(super) fn card(subject: Subject<'_>) -> Option<Markup> {
     let all = of(subject);
     if all.is_empty() {
-        return html! {};
+        return None;
     }
-    html! {
+    Some(html! {
         section.card aria-labelledby="examples-title" {
             header {
                 h2 #examples-title { "Examples" }
@@ -36,7 +37,7 @@ pub(super) fn card(subject: Subject<'_>) -> Markup {
             }
             @if all.len() > EXAMPLES_MAX { p.muted { "and " (all.len() - EXAMPLES_MAX) " more in the document" } }
         }
-    }
+    })
 }
 
 fn example(subject: Subject<'_>, one: &Shown<'_>) -> Markup {

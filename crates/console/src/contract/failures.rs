@@ -23,10 +23,11 @@ struct Told {
 pub(super) fn card(subject: Subject<'_>) -> Markup {
     let own = own(subject);
     let others = others(subject, &own);
+    let called = subject.contract.trigger == Trigger::Request;
     html! {
         section.card aria-labelledby="failures-title" {
-            header { h2 #failures-title { "What it can refuse" } }
-            @if own.is_empty() { p.muted { "No statement of it refuses." } }
+            header { h2 #failures-title { @if called { "What it can refuse" } @else { "How it can fail" } } }
+            @if own.is_empty() { p.muted { @if called { "No statement of it refuses." } @else { "No statement of it fails." } } }
             ul.failures {
                 @for told in &own {
                     li {

@@ -19,7 +19,7 @@ pub(super) fn card(subject: Subject<'_>) -> Markup {
                 h2 #text-title { "In the document" }
                 p.muted.small { "from line " (first) }
             }
-            pre.lines {
+            pre.lines tabindex="0" role="region" aria-label="Lines of the contract" {
                 @for (at, line) in lines {
                     span.line id={ "L" (first + at) } data-line=(first + at) {
                         span.line-number aria-hidden="true" { (first + at) }

@@ -14,7 +14,7 @@ pub(super) fn card(subject: Subject<'_>) -> Markup {
         section.card aria-labelledby="queue-title" {
             header { h2 #queue-title { "Queue " code { (shown(&queue.name)) } } }
             dl.facts {
-                div { dt { "Lease" } dd { (queue.lease_ms) " ms" } }
+                div { dt { "Lease" } dd { (lease(queue.lease_ms)) } }
                 div { dt { "Tries" } dd { (queue.tries) } }
                 @if let Some(group) = queue.group() { div { dt { "In order by" } dd { code { (shown(&group.name)) } } } }
             }
@@ -23,13 +23,13 @@ pub(super) fn card(subject: Subject<'_>) -> Markup {
                 div.scroll {
                     table {
                         caption.label { "A message" }
-                        thead { tr { th { "Field" } th { "Type" } th { "" } } }
+                        thead { tr { th { "Field" } th { "Type" } th { "Needed" } } }
                         tbody {
                             @for field in &queue.fields {
                                 tr {
                                     td { code { (shown(&field.name)) } }
                                     td { (shown(&described(&field.kind))) }
-                                    td.muted { @if field.optional { "may be absent" } }
+                                    td { @if field.optional { "no" } @else { "yes" } }
                                 }
                             }
                         }
@@ -37,5 +37,14 @@ pub(super) fn card(subject: Subject<'_>) -> Markup {
                 }
             }
         }
+    }
+}
+
+/// A lease in seconds, where it is a whole number of them.
+fn lease(milliseconds: u64) -> String {
+    if milliseconds.is_multiple_of(1000) {
+        format!("{} s", milliseconds / 1000)
+    } else {
+        format!("{milliseconds} ms")
     }
 }

@@ -270,7 +270,8 @@ impl Field<'_> {
             legend { (shown(self.label)) @if self.required { span.must aria-hidden="true" { "*" } } }
             div.field-head {
                 span.field-type {
-                    (shown(&described(self.kind)))
+                    // A frame shows that it is a record.
+                    @if !(self.required && matches!(self.kind, Type::Record(_))) { (shown(&described(self.kind))) }
                     @if let Some(default) = &self.default { ", default " (shown(default)) }
                     @else if !self.required { ", may be left out" }
                 }
