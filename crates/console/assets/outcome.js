@@ -35,7 +35,8 @@ const time = (micros) => (micros < 1000 ? `${micros} µs` : `${(micros / 1000).t
 function problem(called, body) {
   const parts = [el("div.note.bad.problem", { role: "alert" }, el("strong", String(body.title ?? "Refused")), " ", el("code", String(body.code ?? "")),
     el("p", sentence(String(body.detail ?? ""))))];
-  if (Array.isArray(body.errors) && body.errors.length) {
+  // The detail tells of one field by itself.
+  if (Array.isArray(body.errors) && body.errors.length > 1) {
     parts.push(el("ul.errors", body.errors.map((error) => el("li", el("code", String(error.pointer)), " ", String(error.detail)))));
   }
   const told = ["type", "title", "status", "detail", "code", "contract", "errors"];

@@ -124,7 +124,8 @@ fn given(subject: Subject<'_>, call: &ExampleCall) -> Option<Value> {
         texts.insert(name.into_owned(), text.into());
     }
     let headers = call.headers.iter();
-    let headers = headers.map(|(name, value)| (name.node.to_lowercase(), value.node.as_str().into()));
+    let headers =
+        headers.map(|(name, value)| (name.node.to_lowercase(), value.node.as_str().into()));
     let body = call.body.as_ref().map(|body| body.node.as_str());
     Some(json!({ "texts": texts, "headers": headers.collect::<Map<_, _>>(), "body": body }))
 }

@@ -9,7 +9,8 @@ use crate::shown::shown;
 
 pub(super) fn cards(subject: Subject<'_>) -> Markup {
     let prose = prose_above(subject.model, subject.contract.span).unwrap_or_default();
-    let paragraphs = prose.split("\n\n").map(|text| text.split_whitespace().collect::<Vec<_>>().join(" "));
+    let paragraphs =
+        prose.split("\n\n").map(|text| text.split_whitespace().collect::<Vec<_>>().join(" "));
     let paragraphs = paragraphs.filter(|text| !text.is_empty());
     let (callers, facts) = (callers(subject), facts(subject));
     html! {
@@ -76,12 +77,13 @@ fn facts(subject: Subject<'_>) -> Vec<(&'static str, String)> {
     all
 }
 
-/// How many items: `1 item`, `0 to 25 items`, `at least 2 items`.
+/// How many items: `1 item`, `0 to 25 items`, `at least 2 items`, `any number of items`.
 fn items((low, high): (u64, Option<u64>)) -> String {
     match high {
         Some(1) if low == 1 => "1 item".to_owned(),
         Some(high) if high == low => format!("{low} items"),
         Some(high) => format!("{low} to {high} items"),
+        None if low == 0 => "any number of items".to_owned(),
         None => format!("at least {low} items"),
     }
 }
@@ -95,6 +97,7 @@ mod tests {
         assert_eq!(items((1, Some(1))), "1 item");
         assert_eq!(items((0, Some(1))), "0 to 1 items");
         assert_eq!(items((3, Some(3))), "3 items");
+        assert_eq!(items((0, None)), "any number of items");
         assert_eq!(items((2, None)), "at least 2 items");
     }
 }

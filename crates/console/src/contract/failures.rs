@@ -126,7 +126,8 @@ fn others(subject: Subject<'_>, own: &[Told]) -> Vec<(u16, String, String)> {
         return Vec::new();
     }
     let all = problems(subject.model, subject.contract, &Serving::default());
-    let told = |status, code: &str| own.iter().any(|own| own.status == Some(status) && own.code == code);
+    let told =
+        |status, code: &str| own.iter().any(|own| own.status == Some(status) && own.code == code);
     let others = all.into_iter().filter(|one| !told(one.status, &one.code));
     others.map(|one| (one.status, one.code, one.when)).collect()
 }

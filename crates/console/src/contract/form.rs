@@ -101,7 +101,13 @@ fn more(subject: Subject<'_>) -> Markup {
 }
 
 /// A field that is no input of the contract.
-fn extra(name: &str, label: &str, kind: &Type, default: Option<String>, place: &'static str) -> Markup {
+fn extra(
+    name: &str,
+    label: &str,
+    kind: &Type,
+    default: Option<String>,
+    place: &'static str,
+) -> Markup {
     let field = Field {
         name,
         label,

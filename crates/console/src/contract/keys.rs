@@ -27,7 +27,8 @@ struct Drawn {
 impl Drawn {
     /// Whether it is of the record of a call that has an `Idempotency-Key`.
     fn is_record(&self) -> bool {
-        let first = self.keys.first().and_then(|key| key.first()).and_then(|part| part.values.first());
+        let first =
+            self.keys.first().and_then(|key| key.first()).and_then(|part| part.values.first());
         first.is_some_and(|value| value.starts_with("LATCHKEY#IDEM#"))
     }
 }
@@ -124,14 +125,12 @@ fn draw(model: &Model, asked: &Asked) -> Drawn {
         model.indexes.iter().find(|own| own.name == index).map(|own| &own.key)
     });
     let mut keys = names.map_or_else(Vec::new, |names| keys(names, body));
+    if let Some(item) = body.get("Item").and_then(Value::as_object) {
+        keys.extend(places(model, item));
+    }
     let more = keys.len().saturating_sub(KEYS_MAX);
     keys.truncate(KEYS_MAX);
-    Drawn {
-        operation: asked.operation.to_owned(),
-        index: index.map(str::to_owned),
-        keys,
-        more,
-    }
+    Drawn { operation: asked.operation.to_owned(), index: index.map(str::to_owned), keys, more }
 }
 
 fn keys(names: &KeyNames, body: &Value) -> Vec<Vec<Part>> {
@@ -158,6 +157,15 @@ fn key(names: &KeyNames, item: &Map<String, Value>) -> Vec<Part> {
         Some(Part { name: name.to_owned(), how: "=", values: vec![plain(value)] })
     };
     names.iter().filter_map(|attribute| part(&attribute.name)).collect()
+}
+
+/// The places that an item has in indexes, by keys that are not those of the table.
+fn places(model: &Model, item: &Map<String, Value>) -> Vec<Vec<Part>> {
+    let own = model.indexes.iter().filter(|index| {
+        index.key.iter().all(|attribute| item.contains_key(&attribute.name))
+            && index.key.iter().any(|attribute| !model.table.key.has(&attribute.name))
+    });
+    own.map(|index| key(&index.key, item)).collect()
 }
 
 /// The parts of the condition of a query, with its names and values put in.
@@ -241,6 +249,9 @@ mod tests {
         ] {
             assert_eq!(asked(operation, &json).keys, [pair()], "{operation}");
         }
+        let item = r#"{"Item": {"PK": {"S": "p"}, "SK": {"S": "s"}, "ByDayPK": {"S": "d"}, "ByDaySK": {"N": "1"}}}"#;
+        let place = vec![part("ByDayPK", "=", &["d"]), part("ByDaySK", "=", &["1"])];
+        assert_eq!(asked("PutItem", item).keys.last(), Some(&place));
         assert_eq!(asked("Scan", r#"{"IndexName": "ByDay"}"#).keys, Vec::<Vec<Part>>::new());
     }
 
@@ -266,6 +277,9 @@ mod tests {
             query("#n0 = :v0 AND begins_with(#n1, :v2)"),
             [vec![first(), part("ByDaySK", "begins with", &["x"])]]
         );
-        assert_eq!(query("#n0 = :v0 AND #n1 >= :v1"), [vec![first(), part("ByDaySK", "≥", &["1"])]]);
+        assert_eq!(
+            query("#n0 = :v0 AND #n1 >= :v1"),
+            [vec![first(), part("ByDaySK", "≥", &["1"])]]
+        );
     }
 }

@@ -101,7 +101,13 @@ mod tests {
         assert_eq!(pieces(""), []);
         assert_eq!(
             pieces("A#{a}#{b:02}{c:lower}"),
-            [text("A#"), named("a", None), text("#"), named("b", Some("02")), named("c", Some("lower"))]
+            [
+                text("A#"),
+                named("a", None),
+                text("#"),
+                named("b", Some("02")),
+                named("c", Some("lower"))
+            ]
         );
         assert_eq!(pieces("{{a}}{n:-03}"), [text("{a}"), named("n", Some("-03"))]);
         assert_eq!(pieces("{date - 4d}~"), [named("date - 4d", None), text("~")]);

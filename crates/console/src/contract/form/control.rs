@@ -312,8 +312,14 @@ mod tests {
         let list = Type::ListOf(Box::new(ListOf { of, low: 1, high: 20, unique: None }));
         let html = field(&list, "lines").markup().into_string();
         let (before, row) = html.split_once("<template>").unwrap();
-        assert!(before.contains(r#"data-read="list""#) && before.contains(r#"data-most="20""#), "{before}");
-        assert!(row.contains(r#"data-field="sku" data-read="text" data-type="id" data-required"#), "{row}");
+        assert!(
+            before.contains(r#"data-read="list""#) && before.contains(r#"data-most="20""#),
+            "{before}"
+        );
+        assert!(
+            row.contains(r#"data-field="sku" data-read="text" data-type="id" data-required"#),
+            "{row}"
+        );
         assert!(row.contains(r#"data-field="quantity" data-read="raw" data-type="int" data-low="1" data-high="99""#), "{row}");
     }
 
