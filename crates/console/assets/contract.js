@@ -54,7 +54,14 @@ function texts(contract, item) {
   return all;
 }
 
-const lead = (contract, item) => ({ ...contract, href: `${contract.to}?${new URLSearchParams(texts(contract, item))}` });
+/** A link to a contract, with its path filled in, and the version of the item where it asks for one. */
+function lead(contract, item) {
+  const { input, counter } = contract.version ?? {};
+  const version = input && isCount(item[counter]) ? { [input]: String(item[counter]) } : {};
+  return { ...contract, href: `${contract.to}?${new URLSearchParams({ ...texts(contract, item), ...version })}` };
+}
+
+const isCount = (value) => typeof value === "number" && Number.isInteger(value);
 
 /** The request that a client would make. */
 function request() {
@@ -95,6 +102,7 @@ async function call() {
 function show(asked, called) {
   last = { asked, called };
   into.replaceChildren(...outcome(called, page));
+  if (called.contract && called.contract !== known.id) into.prepend(el("p.note.warn", `The path leads to another contract: ${called.contract} answered.`));
   tools.replaceChildren(el("button.quiet", { type: "button", "data-example": true }, "Copy as example"));
   mark(called.statement);
   const body = bodyOf(called);
@@ -201,6 +209,9 @@ function ulid() {
   for (const byte of crypto.getRandomValues(new Uint8Array(16))) text += letters[byte % 32];
   return text;
 }
+
+// Whoever becomes someone else comes back to what they typed.
+addEventListener("pagehide", keep);
 
 recall();
 draw();

@@ -46,7 +46,7 @@ const elements = (field) => [...rows(field).children].map((row) => row.querySele
 /** What a field gives as JSON text; nothing where it is left out. */
 export function read(field) {
   const set = pressed(field);
-  if (set) return set === "null" ? "null" : '""';
+  if (set) return set === "null" ? "null" : field.dataset.read === "list" ? "[]" : '""';
   switch (field.dataset.read) {
     case "record": {
       const given = members(field).map((one) => [one.dataset.field, read(one)]).filter(([, value]) => value !== undefined);
@@ -91,6 +91,7 @@ export function fill(field, value) {
     case "list": {
       rows(field).replaceChildren();
       if (value === null) press(field, "null");
+      if (Array.isArray(value) && !value.length) press(field, "empty");
       if (Array.isArray(value)) for (const one of value) fill(add(field).querySelector(".field"), one);
       ration(field);
       break;

@@ -134,3 +134,6 @@ fn find<'a>(model: &'a Model, id: &str) -> Option<&'a Contract> {
     let workers = model.workers.iter().map(|worker| &worker.body);
     model.contracts.iter().chain(workers).find(|contract| contract.id == id)
 }
+
+#[cfg(test)]
+mod tests;

@@ -1,7 +1,7 @@
 //! What the script of the page must know of the contract, its visitor and the other contracts of its system.
 
 use latchkey_model::Model;
-use latchkey_model::model::{CapacityUnit, Contract, Segment};
+use latchkey_model::model::{CapacityUnit, Contract, Segment, StepKind, each_step};
 use serde_json::{Value, json};
 
 use super::Subject;
@@ -39,10 +39,24 @@ fn contracts(model: &Model) -> Vec<Value> {
             "title": contract.title,
             "method": route.method.as_str(),
             "segments": segments(contract),
+            "version": version(model, contract),
             "to": route::contract(&model.system, &contract.id),
         }))
     });
     called.collect()
+}
+
+/// The input that must have the version of an item, and the attribute that has it: a link that leads from the item to
+/// the contract fills it in.
+fn version(model: &Model, contract: &Contract) -> Option<Value> {
+    let mut found = None;
+    each_step(&contract.steps, &mut |step| {
+        if let StepKind::Match(test, _) = &step.kind {
+            found = found.or_else(|| model.versioned(contract, test));
+        }
+    });
+    let versioned = found?;
+    Some(json!({ "input": contract.inputs[versioned.input].name, "counter": versioned.counter }))
 }
 
 /// A path: texts, and the names of inputs.

@@ -145,7 +145,11 @@ impl Field<'_> {
 
     /// Buttons that set what cannot be typed.
     fn tools(&self) -> Markup {
-        let types_empty = matches!(self.kind, Type::Text { like: None, max: Some(_) });
+        let empty = match self.kind {
+            Type::Text { like: None, max: Some(_) } => Some("the empty text"),
+            Type::ListOf(list) if list.low == 0 && !self.required => Some("an empty list"),
+            _ => None,
+        };
         html! {
             span.tools {
                 @if matches!(self.kind, Type::Time | Type::Date) {
@@ -154,9 +158,9 @@ impl Field<'_> {
                 @if self.name == "idempotency-key" || (matches!(self.kind, Type::Ulid) && self.place.is_some()) {
                     button.tiny type="button" data-new aria-label={ "Make a new " (shown(self.label)) } { "new" }
                 }
-                @if types_empty {
+                @if let Some(empty) = empty {
                     button.tiny type="button" data-set="empty" aria-pressed="false"
-                        aria-label={ "Send " (shown(self.label)) " as the empty text" } { "empty" }
+                        aria-label={ "Send " (shown(self.label)) " as " (empty) } { "empty" }
                 }
                 @if self.nullable {
                     button.tiny type="button" data-set="null" aria-pressed="false"
