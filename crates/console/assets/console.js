@@ -61,7 +61,9 @@ const side = document.getElementById("side");
 document.querySelector("[data-side]").addEventListener("click", (event) => {
   event.currentTarget.setAttribute("aria-expanded", String(side.classList.toggle("open")));
 });
-side.querySelector("[aria-current]")?.scrollIntoView({ block: "center" });
+// The list alone is scrolled; `scrollIntoView` would scroll the page as well.
+const here = side.querySelector("[aria-current]");
+if (here) side.scrollTop = here.offsetTop - side.clientHeight / 2;
 
 document.querySelector("[data-theme-switch]").addEventListener("click", () => {
   const next = document.documentElement.dataset.theme === "dark" ? "light" : "dark";

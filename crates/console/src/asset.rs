@@ -21,6 +21,7 @@ const FILES: &[(&str, &str, &str)] = &[
     ("document.js", JS, include_str!("../assets/document.js")),
     ("theme.js", JS, include_str!("../assets/theme.js")),
     ("console.js", JS, include_str!("../assets/console.js")),
+    ("contract.css", CSS, include_str!("../assets/contract.css")),
     ("contract.js", JS, include_str!("../assets/contract.js")),
     ("table.js", JS, include_str!("../assets/table.js")),
     ("table.css", CSS, include_str!("../assets/table.css")),
@@ -28,6 +29,8 @@ const FILES: &[(&str, &str, &str)] = &[
     ("operations.css", CSS, include_str!("../assets/operations.css")),
     ("play.css", CSS, include_str!("../assets/play.css")),
     ("play.js", JS, include_str!("../assets/play.js")),
+    ("fields.js", JS, include_str!("../assets/fields.js")),
+    ("outcome.js", JS, include_str!("../assets/outcome.js")),
     ("show.js", JS, include_str!("../assets/show.js")),
 ];
 

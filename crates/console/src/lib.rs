@@ -145,7 +145,7 @@ impl Console {
             Page::Figures => operations::figures(self, service, visitor).await,
             Page::Redrive => operations::redrive(self, service, visitor, &visit.body).await,
             Page::Document { system } => document::page(self, visitor, &system),
-            Page::Contract { system, id } => contract::page(self, visitor, &system, &id),
+            Page::Contract { system, id } => contract::page(self, service, visitor, (&system, &id)),
             Page::Play { system } => play::page(self, visitor, &system),
             Page::Film { system } => play::film(self, &system, &visit.headers).await,
             Page::Asset { .. } | Page::SignIn | Page::SignOut | Page::Be => {

@@ -16,6 +16,7 @@ mod prose;
 mod schema;
 mod shape;
 mod shared;
+mod words;
 
 use std::collections::BTreeMap;
 
@@ -28,6 +29,7 @@ use json::{Json, Object};
 use operation::Operation;
 
 pub use pages::{ProblemPage, problem_pages};
+pub use words::{Answerable, pattern_of, problems, prose_above};
 
 /// The version of OpenAPI. Both say the same; some generators read only the older one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

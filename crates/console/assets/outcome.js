@@ -1,0 +1,200 @@
+// Shows what came of a call: the answer as a card or a table, a problem in words, the requests and what they cost.
+import { el } from "./show.js";
+import { Exact, parse, pretty, write } from "./fields.js";
+
+const MEANINGS = {
+  200: "Done", 201: "Created", 202: "Accepted; the work goes on", 204: "Done, and there is nothing to show", 304: "Not changed since",
+  400: "The request is wrong", 401: "The token is not accepted", 403: "Not allowed", 404: "Not found", 405: "Not by this method", 409: "In conflict with what is stored",
+  412: "Changed since it was read", 413: "Too large", 415: "Not JSON", 422: "Not usable", 429: "Too many calls", 500: "A bug of the server", 503: "Not now; try again",
+};
+
+/** Whether an answer is a problem. */
+const isProblem = (called) => called.status >= 400;
+
+export const bodyOf = (called) => { try { return called.body ? parse(called.body) : null; } catch { return undefined; } };
+
+/** All of an outcome. `page` knows the contract and leads on. */
+export function outcome(called, page) {
+  const body = bodyOf(called);
+  const kind = called.status < 300 ? "good" : called.status < 400 ? "warn" : "bad";
+  const head = el("p.outcome-head", el(`span.status.pill.${kind}`, called.status), el("strong", MEANINGS[called.status] ?? ""),
+    el("span.grow"), el("span.muted.small", time(called.micros)));
+  const parts = [head];
+  if (isProblem(called) && body && typeof body === "object") parts.push(...problem(called, body));
+  else if (body === undefined) parts.push(el("pre.json", el("code", called.body)));
+  else if (body !== null) parts.push(whole(body, page));
+  parts.push(leads(called, body, page), named(called, page));
+  const raw = called.body ? el("details.raw", el("summary", "Raw JSON"), el("pre.json", el("code", body === undefined ? called.body : pretty(body)))) : null;
+  parts.push(requests(called, page), el("div.extras", raw, headers(called)));
+  return parts.filter(Boolean);
+}
+
+const time = (micros) => (micros < 1000 ? `${micros} µs` : `${(micros / 1000).toFixed(micros < 10000 ? 2 : 1)} ms`);
+
+/** A problem as a person reads it. */
+function problem(called, body) {
+  const parts = [el("div.note.bad.problem", { role: "alert" }, el("strong", String(body.title ?? "Refused")), " ", el("code", String(body.code ?? "")),
+    el("p", sentence(String(body.detail ?? ""))))];
+  // The detail tells of one field by itself.
+  if (Array.isArray(body.errors) && body.errors.length > 1) {
+    parts.push(el("ul.errors", body.errors.map((error) => el("li", el("code", String(error.pointer)), " ", String(error.detail)))));
+  }
+  const told = ["type", "title", "status", "detail", "code", "contract", "errors"];
+  const rest = Object.fromEntries(Object.entries(body).filter(([name]) => !told.includes(name)));
+  if (Object.keys(rest).length) parts.push(card(rest, null));
+  if (called.statement) {
+    parts.push(el("div.statement", el("p.muted.small", "Answered by ", el("a", { href: `#L${called.statement.line}` }, `line ${called.statement.line}`), " of the document:"),
+      el("pre.json", el("code", dedent(called.statement.text)))));
+  }
+  return parts;
+}
+
+const sentence = (text) => (text ? text[0].toUpperCase() + text.slice(1) + (/[.!?]$/.test(text) ? "" : ".") : "");
+
+function dedent(text) {
+  const lines = text.split("\n");
+  const depth = Math.min(...lines.filter((line) => line.trim()).map((line) => line.length - line.trimStart().length));
+  return lines.map((line) => line.slice(Number.isFinite(depth) ? depth : 0)).join("\n");
+}
+
+/** A value of an answer: objects as cards, lists of objects as tables. */
+function whole(value, page) {
+  if (Array.isArray(value)) return list(value, page);
+  if (value === null || typeof value !== "object" || value instanceof Exact) return scalar(value);
+  const lists = Object.entries(value).filter(([, one]) => isTable(one));
+  const rest = Object.entries(value).filter(([name, one]) => !isTable(one) && name !== "nextCursor");
+  const parts = [];
+  if (rest.length) parts.push(card(Object.fromEntries(rest), page));
+  for (const [name, all] of lists) parts.push(el("div.stacked", lists.length > 1 || rest.length ? el("p.label", name) : null, list(all, page)));
+  return el("div.whole", parts.length ? parts : el("p.muted", "An empty object."));
+}
+
+const isObject = (value) => value !== null && typeof value === "object" && !Array.isArray(value) && !(value instanceof Exact);
+const isTable = (value) => Array.isArray(value) && value.every(isObject);
+
+function list(all, page) {
+  if (!all.length) return el("p.empty", "No items.");
+  if (!isTable(all)) return el("pre.json", el("code", pretty(all)));
+  const columns = [...new Set(all.flatMap((item) => Object.keys(item)))];
+  const numeric = new Set(columns.filter((name) => all.every((item) => !(name in item) || isNumber(item[name]))));
+  const row = (item) => el("tr", columns.map((name) => el(numeric.has(name) ? "td.num" : "td", name in item ? value(name, item[name], item, page) : "")));
+  return el("div.scroll", { tabindex: "0", role: "region", "aria-label": "Items" }, el("table.items",
+    el("thead", el("tr", columns.map((name) => el(numeric.has(name) ? "th.num" : "th", { scope: "col" }, name)))), el("tbody", all.map(row))),
+    el("p.muted.small", all.length === 1 ? "1 item" : `${all.length} items`));
+}
+
+const isNumber = (value) => typeof value === "number" || value instanceof Exact;
+
+/** An object as names and values. */
+function card(item, page) {
+  return el("dl.item", Object.entries(item).map(([name, one]) => el("div", el("dt", name), el("dd", value(name, one, item, page)))));
+}
+
+/** A value under a name; one that names something another contract shows leads there. */
+function value(name, one, item, page) {
+  if (one !== null && typeof one === "object" && !(one instanceof Exact)) return compact(one);
+  const to = page && typeof one === "string" ? page.leadFrom(name, item) : null;
+  return to ? el(one.length <= 40 ? "a.value.short" : "a.value", { href: to.href, title: `${to.id}: ${to.title}` }, one) : scalar(one);
+}
+
+function scalar(one) {
+  if (one === null) return el("span.muted", "null");
+  if (typeof one === "boolean") return el("span.pill", String(one));
+  const text = String(one);
+  const when = typeof one === "string" && /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z$/.test(one) ? new Date(one) : null;
+  return el(text.length <= 40 ? "bdi.value.short" : "bdi.value", when && !Number.isNaN(when.getTime()) ? { title: when.toLocaleString() } : {}, text);
+}
+
+/** A list or an object within a cell: in a line, or behind one. */
+function compact(one) {
+  const line = write(one);
+  if (line.length <= 60) return el("code", line);
+  const what = Array.isArray(one) ? `${one.length} elements` : `${Object.keys(one).length} members`;
+  return el("details.compact", el("summary", what), el("pre.json", el("code", pretty(one, "", 60))));
+}
+
+/** Where one can go from here: the next page, and other contracts for the item. */
+function leads(called, body, page) {
+  const buttons = [];
+  if (isObject(body) && typeof body.nextCursor === "string") buttons.push(el("button", { type: "button", "data-next": body.nextCursor }, "Next page"));
+  if (page.hasCursor()) buttons.push(el("button", { type: "button", "data-first": true }, "First page"));
+  const others = isObject(body) && !isProblem(called) ? page.leadsOf(body) : [];
+  const links = others.map((to) => el("a.lead", { href: to.href }, el(`span.method.m-${to.method.toLowerCase()}`, to.method), to.title));
+  if (!buttons.length && !links.length) return null;
+  return el("div.extras", buttons.length ? el("div.buttons", buttons) : null,
+    links.length ? el("details.leads", el("summary", `Go on with this item (${links.length})`), el("div.leads-list", links)) : null);
+}
+
+/** The headers that tell a version and a place. */
+function named(called, page) {
+  const { etag, location: place } = called.headers;
+  const lead = place ? page.leadOfPath(place) : null;
+  const all = [etag && ["ETag", el("code", etag)], place && ["Location", lead ? el("a", { href: lead.href }, place) : el("code", place)]].filter(Boolean);
+  return all.length ? el("dl.item", all.map(([name, one]) => el("div", el("dt", name), el("dd", one)))) : null;
+}
+
+const headers = (called) => el("details.raw", el("summary", "Headers"),
+  el("dl.item.headers", Object.entries(called.headers).map(([name, one]) => el("div", el("dt", name), el("dd", el("code", one))))));
+
+/** The keys that a request has, each as a line. */
+function asked(json, names) {
+  let body;
+  try { body = JSON.parse(json); } catch { return []; }
+  const text = (typed) => { const [one] = Object.values(typed ?? {}); return typeof one === "string" ? one : JSON.stringify(one); };
+  const key = (item) => names.filter((name) => item[name]).map((name) => text(item[name])).join("  ");
+  if (body.KeyConditionExpression) {
+    const put = (word) => (body.ExpressionAttributeNames ?? {})[word] ?? text((body.ExpressionAttributeValues ?? {})[word]) ?? word;
+    return [(body.IndexName ? `${body.IndexName}: ` : "") + body.KeyConditionExpression.replace(/[#:][A-Za-z]\w*/g, put)];
+  }
+  if (body.Key ?? body.Item) return [key(body.Key ?? body.Item)];
+  if (body.RequestItems) return Object.values(body.RequestItems).flatMap((table) => (table.Keys ?? []).map(key));
+  return (body.TransactItems ?? []).flatMap((leg) => Object.entries(leg).map(([name, one]) => `${name}  ${key(one.Key ?? one.Item ?? {})}`));
+}
+
+const units = (text) => {
+  const found = /rcu=([\d.]+), wcu=([\d.]+)/.exec(text);
+  return found ? { rcu: Number(found[1]), wcu: Number(found[2]) } : { rcu: 0, wcu: 0 };
+};
+
+/** The requests to the table, and what was metered beside what was declared. */
+function requests(called, page) {
+  const row = (one, index) => {
+    const cost = units(one.capacity);
+    return el("tr", el("td.num.muted", String(index + 1)),
+      el("td", el("details.compact", el("summary", el("strong.operation", one.operation)), el("pre.json", el("code", one.json))),
+        asked(one.json, page.known.keys).map((line) => el("span.asked", line))),
+      el("td", one.outcome), el("td.num", String(cost.rcu)), el("td.num", String(cost.wcu)));
+  };
+  const sum = units(called.capacity), { cost } = page.known;
+  const over = cost && (sum.rcu > Number(cost.rcu) || sum.wcu > Number(cost.wcu));
+  const foot = [el("tr.sum", el("td"), el("td", { colspan: "2" }, "Metered"), el("td.num", el("strong", String(sum.rcu))), el("td.num", el("strong", String(sum.wcu))))];
+  if (cost) foot.push(el("tr.sum", el("td"), el("td", { colspan: "2" }, "Declared ", over ? el("span.pill.warn", "more was metered") : el("span.pill.good", "within")), el("td.num", cost.rcu), el("td.num", cost.wcu)));
+  else foot.push(el("tr.sum", el("td"), el("td.muted", { colspan: "4" }, "No cost is declared.")));
+  return el("div.costs", el("h3", "Requests to the table"),
+    !called.requests.length ? el("p.muted.small", "Nothing was asked of the table.") : el("div.scroll", { tabindex: "0", role: "region", "aria-label": "Requests to the table" }, el("table", el("thead", el("tr", ["#", "Request", "Outcome"].map((text) => el("th", { scope: "col" }, text)), ["RCU", "WCU"].map((text) => el("th.num", { scope: "col" }, text)))),
+      el("tbody", called.requests.map(row)), el("tfoot", foot))));
+}
+
+/** The request as a shell command. */
+export function curl(request) {
+  const quoted = (text) => `'${text.replaceAll("'", "'\\''")}'`;
+  const lines = [`curl -X ${request.method} ${quoted(location.origin + request.path)}`, '-H "authorization: Bearer $TOKEN"'];
+  for (const [name, value] of Object.entries(request.headers)) lines.push(`-H ${quoted(`${name}: ${value}`)}`);
+  if (request.body !== undefined) lines.push("-H 'content-type: application/json'", `-d ${quoted(request.body)}`);
+  return lines.join(" \\\n  ");
+}
+
+/** The request and its answer as an `example` block. */
+export function example(request, called, who) {
+  const words = [`as ${who.sub}`, ...who.roles.map((role) => `role ${role}`), ...who.orgs.map((org) => `org ${org}`)];
+  const sent = Object.entries(request.headers).map(([name, value]) => ` ${name.replace(/(^|-)[a-z]/g, (c) => c.toUpperCase())}: ${value}`).join("");
+  const json = (text) => { try { return ` ${pretty(parse(text))}`; } catch { return ""; } };
+  const body = bodyOf(called);
+  const path = request.path.replace(/([?&]nextCursor=)[^&]+/, "$1$$cursor");
+  // A cursor is another one each time; problems are known by their code.
+  const expected = isProblem(called) && isObject(body) ? { code: body.code, ...(body.errors ? { errors: body.errors.map(({ pointer }) => ({ pointer })) } : {}) }
+    : isObject(body) && typeof body.nextCursor === "string" ? { ...body, nextCursor: "$next" } : body;
+  const answer = expected === null || expected === undefined ? "" : ` ${pretty(expected)}`;
+  return `\`\`\`example\n${words.join(" ")}\n${request.method} ${path}${sent}${request.body === undefined ? "" : json(request.body)}\n${called.status}${answer}\n\`\`\`\n`;
+}
+
