@@ -16,6 +16,7 @@ mod browsers;
 mod cached;
 mod cursors;
 mod cut_pages;
+mod declared;
 mod edge;
 mod events;
 mod examples;

@@ -44,6 +44,8 @@ pub(crate) struct CallLimits {
 pub(crate) struct Policy {
     /// What it is called in headers: a contract's id, or [`ALL_CONTRACTS`].
     name: String,
+    /// The name as headers have it.
+    quoted: String,
     limit: CallLimit,
     /// How long it takes to fill the bucket by one call.
     call_ns: u64,
@@ -73,12 +75,13 @@ impl Policy {
     pub(crate) fn of_contract(id: &str, limit: CallLimit) -> Policy {
         let call_ns = (limit.per.seconds() * NANOS_IN_SECOND) / u64::from(limit.calls.max(1));
         let seconds = seconds(call_ns.saturating_mul(u64::from(limit.burst)));
-        let told = format!("{};q={};w={seconds}", Quoted(id), limit.burst);
+        let quoted = Quoted(id).to_string();
+        let told = format!("{quoted};q={};w={seconds}", limit.burst);
         let told = HeaderValue::try_from(&told).unwrap_or_else(|_| {
             drop(bug(format!("`{told}` cannot be sent as a header")));
             HeaderValue::from_static("")
         });
-        Policy { name: id.to_owned(), limit, call_ns, told }
+        Policy { name: id.to_owned(), quoted, limit, call_ns, told }
     }
 
     /// How long it takes to fill the bucket.
@@ -90,11 +93,11 @@ impl Policy {
     fn left(&self, owed_ns: u64) -> Option<Left> {
         let calls = owed_ns.div_ceil(self.call_ns.max(1));
         let left = u64::from(self.limit.burst).saturating_sub(calls);
-        let text = format!("{};r={left};t={}", Quoted(&self.name), seconds(owed_ns));
-        match HeaderValue::try_from(&text) {
+        let text = format!("{};r={left};t={}", self.quoted, seconds(owed_ns));
+        match HeaderValue::try_from(text) {
             Ok(left) => Some(Left { policy: self.told.clone(), left }),
             Err(_) => {
-                drop(bug(format!("`{text}` cannot be sent as a header")));
+                drop(bug(format!("what is left of {} cannot be sent as a header", self.name)));
                 None
             }
         }
