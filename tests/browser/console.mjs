@@ -64,8 +64,9 @@ async function look({ page, dark, width }, name) {
 
 /** Opens the page of a contract by the filter box alone, without a mouse. */
 async function open({ page }, id) {
-  await page.keyboard.press("Escape");
-  await page.locator("body").press("/");
+  // What is typed into a field is no shortcut.
+  await page.evaluate(() => document.activeElement.blur());
+  await page.keyboard.press("/");
   await page.keyboard.type(id);
   await page.locator("#found li[aria-selected=true]", { hasText: id }).waitFor();
   await page.keyboard.press("Enter");

@@ -17,6 +17,7 @@ mod cached;
 mod console;
 mod cursors;
 mod cut_pages;
+mod declared;
 mod edge;
 mod events;
 mod examples;

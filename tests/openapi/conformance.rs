@@ -82,6 +82,14 @@ fn hand_on(mut stream: TcpStream, server: &str, kept: &Mutex<Vec<Exchange>>) {
 /// Headers that say how an answer is sent, and not what it is.
 const OF_THE_MESSAGE: [&str; 4] = ["connection", "content-length", "content-type", "date"];
 
+/// Headers that every answer has and no document declares: they only say to browsers what it must not be taken for.
+const FOR_BROWSERS: [&str; 4] = [
+    "content-security-policy",
+    "cross-origin-resource-policy",
+    "referrer-policy",
+    "x-content-type-options",
+];
+
 /// Runs the examples of a document on a server, and holds all that is said to the OpenAPI document.
 fn conform(path: &str) {
     let path: PathBuf = root().join(path);
@@ -116,7 +124,11 @@ fn holds(openapi: &Value, contract: &str, exchange: &Exchange) {
     let schemas = Schemas { openapi };
     let declared = &operation["responses"][reply.status.to_string()];
     assert!(declared.is_object(), "{contract}: {} is not declared: {reply}", reply.status);
-    for name in reply.headers.keys().filter(|name| !OF_THE_MESSAGE.contains(&name.as_str())) {
+    for name in FOR_BROWSERS {
+        assert_ne!(reply.header(name), "", "{contract}: {name}: {reply}");
+    }
+    let unsaid = |name: &str| OF_THE_MESSAGE.contains(&name) || FOR_BROWSERS.contains(&name);
+    for name in reply.headers.keys().filter(|name| !unsaid(name)) {
         let headers = declared["headers"].as_object().unwrap();
         let known = headers.keys().any(|known| known.eq_ignore_ascii_case(name));
         assert!(known, "{contract}: the header {name} is not declared: {reply}");

@@ -49,11 +49,12 @@ as_caller() {
 }
 
 for document in "${documents[@]}"; do
-  rm -rf "$work/data"
+  # The greeting of the server before would be taken for that of this one.
+  rm -rf "$work/data" "$work/greeting"
   "$latchkey" serve "$document" --listen 127.0.0.1:0 --data "$work/data" > "$work/greeting" 2> "$work/log" &
   server=$!
   # The greeting ends with the token.
-  until grep -q "  token " "$work/greeting"; do
+  until grep -qs "  token " "$work/greeting"; do
     kill -0 "$server" 2> /dev/null || { cat "$work/greeting" "$work/log"; exit 1; }
     sleep 0.1
   done

@@ -24,6 +24,9 @@ const LEFT: HeaderName = HeaderName::from_static("ratelimit");
 /// Where proxies say for whom they ask.
 const FORWARDED: &str = "x-forwarded-for";
 
+/// Room for what is left of a limit, behind its name: two numbers.
+const LEFT_BYTES: usize = 46;
+
 const NANOS_IN_SECOND: u64 = 1_000_000_000;
 
 /// The name of the limit for all contracts. No contract has it: the id of a contract has no space.
@@ -42,8 +45,12 @@ pub(crate) struct CallLimits {
 /// A limit, ready to be used.
 #[derive(Debug, Clone)]
 pub(crate) struct Policy {
+    /// The contract, by its number on the server: two documents may have contracts of one id. None is all contracts.
+    contract: Option<usize>,
     /// What it is called in headers: a contract's id, or [`ALL_CONTRACTS`].
     name: String,
+    /// The name as headers have it.
+    quoted: String,
     limit: CallLimit,
     /// How long it takes to fill the bucket by one call.
     call_ns: u64,
@@ -69,16 +76,21 @@ pub(crate) struct Asking<'a> {
 }
 
 impl Policy {
-    /// The limit of a contract.
-    pub(crate) fn of_contract(id: &str, limit: CallLimit) -> Policy {
+    /// The limit of a contract, which has a number on the server.
+    pub(crate) fn of_contract(id: &str, number: usize, limit: CallLimit) -> Policy {
+        Policy::new(id, Some(number), limit)
+    }
+
+    fn new(name: &str, contract: Option<usize>, limit: CallLimit) -> Policy {
         let call_ns = (limit.per.seconds() * NANOS_IN_SECOND) / u64::from(limit.calls.max(1));
         let seconds = seconds(call_ns.saturating_mul(u64::from(limit.burst)));
-        let told = format!("{};q={};w={seconds}", Quoted(id), limit.burst);
+        let quoted = Quoted(name).to_string();
+        let told = format!("{quoted};q={};w={seconds}", limit.burst);
         let told = HeaderValue::try_from(&told).unwrap_or_else(|_| {
             drop(bug(format!("`{told}` cannot be sent as a header")));
             HeaderValue::from_static("")
         });
-        Policy { name: id.to_owned(), limit, call_ns, told }
+        Policy { contract, name: name.to_owned(), quoted, limit, call_ns, told }
     }
 
     /// How long it takes to fill the bucket.
@@ -90,11 +102,13 @@ impl Policy {
     fn left(&self, owed_ns: u64) -> Option<Left> {
         let calls = owed_ns.div_ceil(self.call_ns.max(1));
         let left = u64::from(self.limit.burst).saturating_sub(calls);
-        let text = format!("{};r={left};t={}", Quoted(&self.name), seconds(owed_ns));
+        let mut text = String::with_capacity(self.quoted.len().saturating_add(LEFT_BYTES));
+        text.push_str(&self.quoted);
+        let _ = write!(text, ";r={left};t={}", seconds(owed_ns));
         match HeaderValue::try_from(&text) {
             Ok(left) => Some(Left { policy: self.told.clone(), left }),
             Err(_) => {
-                drop(bug(format!("`{text}` cannot be sent as a header")));
+                drop(bug(format!("what is left of {} cannot be sent as a header", self.name)));
                 None
             }
         }
@@ -118,7 +132,7 @@ impl Policy {
 impl CallLimits {
     /// Limits, with one for all contracts of each caller, behind so many proxies.
     pub(crate) fn new(all: Option<CallLimit>, proxies: usize) -> CallLimits {
-        let all = all.map(|limit| Policy::of_contract(ALL_CONTRACTS, limit));
+        let all = all.map(|limit| Policy::new(ALL_CONTRACTS, None, limit));
         CallLimits { all, proxies, buckets: Buckets::new() }
     }
 
@@ -131,11 +145,11 @@ impl CallLimits {
         left: &mut Vec<Left>,
     ) -> Result<(), Problem> {
         let policies = || self.all.iter().chain(contract);
-        let (mut taken, mut longest) = (Vec::new(), None);
-        for policy in policies() {
+        let (mut taken, mut longest) = ([None, None], None);
+        for (slot, policy) in taken.iter_mut().zip(policies()) {
             let bucket = self.bucket(policy, asking);
             match self.buckets.take(bucket, policy.call_ns, policy.depth_ns(), asking.now) {
-                Verdict::Taken { owed_ns } => taken.push((policy, bucket, owed_ns)),
+                Verdict::Taken { owed_ns } => *slot = Some((policy, bucket, owed_ns)),
                 Verdict::Empty { owed_ns, wait_ns } => {
                     left.extend(policy.left(owed_ns));
                     if longest.is_none_or(|(_, longest)| wait_ns > longest) {
@@ -144,7 +158,7 @@ impl CallLimits {
                 }
             }
         }
-        for (policy, bucket, owed_ns) in taken {
+        for (policy, bucket, owed_ns) in taken.into_iter().flatten() {
             let kept = match longest {
                 None => owed_ns,
                 Some(_) => {
@@ -159,13 +173,12 @@ impl CallLimits {
 
     /// The bucket of a limit that a call is taken from.
     fn bucket(&self, policy: &Policy, asking: Asking<'_>) -> Bucket {
-        let name = policy.name.as_str();
         // Without a token the calls of an address are counted, also where a limit is for callers.
         match policy.limit.whose == Whose::Caller && !asking.caller.id.is_empty() {
-            true => self.buckets.of(&(name, "caller", asking.caller.id.as_str())),
+            true => self.buckets.of(&(policy.contract, true, asking.caller.id.as_str())),
             false => {
                 let address = network(address(asking.headers, asking.peer, self.proxies));
-                self.buckets.of(&(name, "address", address))
+                self.buckets.of(&(policy.contract, false, address))
             }
         }
     }

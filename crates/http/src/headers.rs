@@ -53,13 +53,17 @@ pub(crate) fn is_plain(headers: &HeaderMap) -> bool {
     headers.get_all(CONTENT_ENCODING).iter().all(plain)
 }
 
-/// The versions an `If-Match` names.
+/// The versions an `If-Match` names. The OpenAPI document has as a pattern what is taken.
 pub(crate) fn if_match(headers: &HeaderMap) -> Result<Option<IfMatch>, Problem> {
     let mut versions = Vec::new();
-    let mut given = false;
+    let (mut given, mut tags) = (false, 0usize);
     for value in headers.get_all(IF_MATCH) {
         given = true;
-        let bad = || Problem::bad("`If-Match` must be `*` or tags such as `\"3\"`");
+        let bad = || {
+            Problem::bad(format!(
+                "`If-Match` must be `*` or tags such as `\"3\"`, at most {TAGS_MAX}"
+            ))
+        };
         let value = value.to_str().map_err(|_| bad())?.trim();
         if value == "*" {
             return Ok(Some(IfMatch::Any));
@@ -69,6 +73,10 @@ pub(crate) fn if_match(headers: &HeaderMap) -> Result<Option<IfMatch>, Problem> 
             let weak = rest.strip_prefix("W/");
             let opened = weak.unwrap_or(rest).strip_prefix('"').ok_or_else(bad)?;
             let (tag, after) = opened.split_once('"').ok_or_else(bad)?;
+            tags = tags.saturating_add(1);
+            if tags > TAGS_MAX || tag.contains('\t') {
+                return Err(bad());
+            }
             // The hash of a body behind a version is not compared.
             let tag = tag.split_once('-').map_or(tag, |(version, _)| version);
             // A weak tag never matches, and neither does a tag that the server would not write for any version.
@@ -77,9 +85,6 @@ pub(crate) fn if_match(headers: &HeaderMap) -> Result<Option<IfMatch>, Problem> 
                 && version.to_string() == tag
             {
                 versions.push(version);
-            }
-            if versions.len() > TAGS_MAX {
-                return Err(bad());
             }
             match after.trim_start().strip_prefix(',') {
                 Some(next) => rest = next.trim_start(),

@@ -145,7 +145,9 @@ impl Service {
                     number: names.len(),
                     stamp: HeaderValue::from_str(&info.id)
                         .map_err(|_| ServiceError::Id { contract: info.id.clone() })?,
-                    limit: info.limit.map(|limit| Policy::of_contract(&info.id, limit)),
+                    limit: info
+                        .limit
+                        .map(|limit| Policy::of_contract(&info.id, names.len(), limit)),
                     info: info.clone(),
                 };
                 if let [Segment::Literal(path)] = info.path.as_slice()

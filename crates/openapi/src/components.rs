@@ -11,7 +11,7 @@ use crate::example::Fit;
 use crate::json::{Json, Object};
 use crate::names::{FIELD_ERROR, Place};
 use crate::prose;
-use crate::schema::{described, list, object, of_type, reference};
+use crate::schema::{described, list, location, object, of_type, reference};
 use crate::shape::{Member, Shape, shown};
 use crate::shared::{Answered, Sent, field_error, security_schemes};
 
@@ -130,9 +130,9 @@ impl Components {
             let kind = Object::new().with("type", "string").with("enum", vec![word]);
             let mut members = vec![(tag.to_owned(), Json::from(kind), true)];
             members.extend(attributes(model, *id).into_iter().filter(|(name, ..)| name != tag));
-            let one = self.add(&place.system.entities[*id].typed, object(members));
-            mapping = mapping.with_some(word, one.get("$ref").cloned());
-            all.push(one);
+            let name = &place.system.entities[*id].typed;
+            all.push(self.add(name, object(members)));
+            mapping = mapping.with(word, location(name));
         }
         let discriminator = Object::new().with("propertyName", tag).with("mapping", mapping);
         Object::new().with("oneOf", all).with("discriminator", discriminator)

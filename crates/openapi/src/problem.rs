@@ -256,9 +256,39 @@ pub(crate) fn titled(code: &str) -> String {
     sentence(&code.replace('-', " "))
 }
 
+/// A message as a sentence. A name at its begin, such as `opensAt`, stays as it is.
 fn sentence(text: &str) -> String {
-    let mut characters = text.trim().chars();
-    let first: String = characters.next().into_iter().flat_map(char::to_uppercase).collect();
+    let text = text.trim();
+    let is_name = |word: &str| word.contains(|c: char| c.is_uppercase() || c == '_');
+    let mut characters = text.chars();
+    let first: String = match text.split(char::is_whitespace).next().is_some_and(is_name) {
+        true => characters.next().into_iter().collect(),
+        false => characters.next().into_iter().flat_map(char::to_uppercase).collect(),
+    };
     let end = if text.ends_with(['.', '!', '?']) { "" } else { "." };
     format!("{first}{}{end}", characters.as_str())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_begins_a_sentence_as_it_is_written() {
+        let told = [
+            "no events",
+            "opensAt must be before closesAt",
+            "a_b is taken.",
+            "LOTTERY ends!",
+            " x ",
+        ];
+        let expected = [
+            "No events.",
+            "opensAt must be before closesAt.",
+            "a_b is taken.",
+            "LOTTERY ends!",
+            "X.",
+        ];
+        assert_eq!(told.map(sentence), expected);
+    }
 }

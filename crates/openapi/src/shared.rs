@@ -38,8 +38,8 @@ impl Sent {
                 .with("maxLength", 257i64)
                 .with("pattern", r#"^(?:"[ -~]{1,255}"|[!#-~](?:[ -~]{0,253}[!#-~])?)$"#)
         };
-        // Any number of tags, strong or weak.
-        let tags = r#"^(?:\*|(?:W/)?"[ !#-~]*"(?:[ \t]*,[ \t]*(?:W/)?"[ !#-~]*")*)$"#;
+        // At most 100 tags, strong or weak.
+        let tags = r#"^(?:\*|(?:W/)?"[ !#-~]*"(?:[ \t]*,[ \t]*(?:W/)?"[ !#-~]*"){0,99})$"#;
         let (name, description, schema) = match self {
             Sent::IdempotencyKey | Sent::RequiredIdempotencyKey => (
                 "Idempotency-Key",
@@ -84,8 +84,6 @@ pub(crate) enum Answered {
     Encoding,
     Age,
     CacheControl,
-    Policy,
-    Resource,
     Etag,
     Replayed,
     Capacity,
@@ -93,11 +91,9 @@ pub(crate) enum Answered {
     Place,
     RateLimit,
     RateLimitPolicy,
-    Referrer,
     RetryAfter,
     Vary,
     Challenge,
-    NoSniff,
     RequestId,
 }
 
@@ -107,8 +103,6 @@ impl Answered {
             Answered::Encoding => "Accept-Encoding",
             Answered::Age => "Age",
             Answered::CacheControl => "Cache-Control",
-            Answered::Policy => "Content-Security-Policy",
-            Answered::Resource => "Cross-Origin-Resource-Policy",
             Answered::Etag => "ETag",
             Answered::Replayed => "Idempotency-Replayed",
             Answered::Capacity => "Latchkey-Capacity",
@@ -116,11 +110,9 @@ impl Answered {
             Answered::Place => "Location",
             Answered::RateLimit => "RateLimit",
             Answered::RateLimitPolicy => "RateLimit-Policy",
-            Answered::Referrer => "Referrer-Policy",
             Answered::RetryAfter => "Retry-After",
             Answered::Vary => "Vary",
             Answered::Challenge => "WWW-Authenticate",
-            Answered::NoSniff => "X-Content-Type-Options",
             Answered::RequestId => "X-Request-Id",
         }
     }
@@ -133,17 +125,6 @@ impl Answered {
         let text = || Object::new().with("type", "string");
         let (description, schema) = match self {
             Answered::Encoding => ("A body must not be compressed: `identity`.", text()),
-            Answered::Policy => {
-                ("For browsers: an answer runs nothing, loads nothing and is in no frame.", text())
-            }
-            Answered::Resource => (
-                "For browsers: who may load the answer without CORS, `same-origin` or `cross-origin`.",
-                text(),
-            ),
-            Answered::Referrer => ("For browsers: `no-referrer`.", text()),
-            Answered::NoSniff => {
-                ("For browsers: the answer is of its `Content-Type`, `nosniff`.", text())
-            }
             Answered::Age => (
                 "How many seconds ago the table was read. It is absent if it was read for this call.",
                 Object::new().with("type", "integer").with("minimum", 0i64),
@@ -189,25 +170,13 @@ impl Answered {
     }
 }
 
-/// The headers that every answer of a contract has.
-pub(crate) const ALWAYS: [Answered; 7] = [
-    Answered::RequestId,
-    Answered::Contract,
-    Answered::Capacity,
-    Answered::NoSniff,
-    Answered::Referrer,
-    Answered::Policy,
-    Answered::Resource,
-];
+/// The headers that every answer of a contract has, without those that only say to browsers what an answer must not be
+/// taken for: repeated on every answer, they were 30% of a document, and no client reads them.
+pub(crate) const ALWAYS: [Answered; 3] =
+    [Answered::RequestId, Answered::Contract, Answered::Capacity];
 
 /// The headers that every answer has, also one of no contract.
-pub(crate) const SERVER_ALWAYS: [Answered; 5] = [
-    Answered::RequestId,
-    Answered::NoSniff,
-    Answered::Referrer,
-    Answered::Policy,
-    Answered::Resource,
-];
+pub(crate) const SERVER_ALWAYS: [Answered; 1] = [Answered::RequestId];
 
 /// The scheme by which tokens of an OpenID Connect provider are had. They are sent as any other token.
 const OIDC: &str = "openIdConnect";

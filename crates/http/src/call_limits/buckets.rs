@@ -5,19 +5,40 @@
 
 use std::collections::HashMap;
 use std::fmt;
-use std::hash::{BuildHasher, Hash, RandomState};
+use std::hash::{BuildHasher, BuildHasherDefault, Hash, Hasher, RandomState};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
 use crate::bug::bug;
 
-const SHARDS: usize = 64;
+/// The highest bits of a hash are the number of its shard.
+const SHARD_BITS: u32 = 6;
+const SHARDS: usize = 1 << SHARD_BITS;
 
 /// The most buckets of a shard that are not full.
 const SHARD_BUCKETS_MAX: usize = 4_096;
 
 /// When each bucket of a shard is full again, in nanoseconds since the start.
-type Shard = HashMap<u64, u64>;
+type Shard = HashMap<u64, u64, BuildHasherDefault<Hashed>>;
+
+/// The hash of what is a hash already.
+#[derive(Default)]
+struct Hashed(u64);
+
+impl Hasher for Hashed {
+    fn write(&mut self, bytes: &[u8]) {
+        bytes.iter().for_each(|byte| self.0 = self.0.rotate_left(8) ^ u64::from(*byte));
+    }
+
+    fn write_u64(&mut self, hash: u64) {
+        // The highest bits are the same in a shard, and a map looks at them first.
+        self.0 = hash.rotate_left(SHARD_BITS);
+    }
+
+    fn finish(&self) -> u64 {
+        self.0
+    }
+}
 
 pub(super) struct Buckets {
     started: Instant,
@@ -92,7 +113,9 @@ impl Buckets {
     }
 
     fn shard(&self, hash: u64) -> Option<MutexGuard<'_, Shard>> {
-        let shard = usize::try_from(hash >> 58).ok().and_then(|at| self.shards.get(at));
+        let shard = usize::try_from(hash >> (u64::BITS - SHARD_BITS))
+            .ok()
+            .and_then(|at| self.shards.get(at));
         if shard.is_none() {
             drop(bug(format!("there is no shard for {hash}")));
         }

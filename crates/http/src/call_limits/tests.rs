@@ -24,8 +24,8 @@ fn forwarded(lines: &[&'static str]) -> HeaderMap {
 fn callers_have_buckets_of_their_own_in_each_contract() {
     let limits = CallLimits::new(None, 0);
     let (one, other) = (
-        Policy::of_contract("D-01", limit(Whose::Caller)),
-        Policy::of_contract("D-02", limit(Whose::Caller)),
+        Policy::of_contract("D-01", 1, limit(Whose::Caller)),
+        Policy::of_contract("D-02", 2, limit(Whose::Caller)),
     );
     let (now, headers) = (Instant::now(), HeaderMap::new());
     let ask = |policy: &Policy, id: &str, peer: u8, seconds: u64| {
@@ -50,12 +50,15 @@ fn callers_have_buckets_of_their_own_in_each_contract() {
     assert_eq!(ask(&one, "alice", 1, 30).0, Ok(()));
     assert_eq!(ask(&one, "bob", 1, 0).0, Ok(()));
     assert_eq!(ask(&other, "alice", 1, 0).0, Ok(()));
+    // A contract of this id in another document shared the bucket.
+    let namesake = Policy::of_contract("D-01", 3, limit(Whose::Caller));
+    assert_eq!(ask(&namesake, "alice", 1, 0).0, Ok(()));
 }
 
 #[test]
 fn the_limit_for_all_contracts_counts_beside_that_of_the_contract() {
     let limits = CallLimits::new(Some(limit(Whose::Caller)), 0);
-    let one = Policy::of_contract("D-01", CallLimit { burst: 1, ..limit(Whose::Caller) });
+    let one = Policy::of_contract("D-01", 1, CallLimit { burst: 1, ..limit(Whose::Caller) });
     let (now, headers, alice) = (Instant::now(), HeaderMap::new(), caller("alice"));
     let asking = Asking { caller: &alice, peer: [127, 0, 0, 1].into(), headers: &headers, now };
     let mut left = Vec::new();
@@ -82,7 +85,7 @@ fn the_limit_for_all_contracts_counts_beside_that_of_the_contract() {
 #[test]
 fn of_two_empty_buckets_the_longer_wait_is_told() {
     let slow = CallLimit { calls: 1, per: Period::Hour, whose: Whose::Caller, burst: 1 };
-    let slow = Policy::of_contract("D-02", slow);
+    let slow = Policy::of_contract("D-02", 2, slow);
     let limits = CallLimits::new(Some(CallLimit { burst: 1, ..limit(Whose::Caller) }), 0);
     let (now, headers, alice) = (Instant::now(), HeaderMap::new(), caller("alice"));
     let asking = Asking { caller: &alice, peer: [127, 0, 0, 1].into(), headers: &headers, now };

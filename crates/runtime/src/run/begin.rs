@@ -131,13 +131,21 @@ impl Session<'_> {
     }
 }
 
-/// An `Idempotency-Key` without its quotes.
+/// An `Idempotency-Key` without its quotes, which stand at both ends or at neither. The OpenAPI document has the same as
+/// a pattern.
 fn bare(key: &str) -> Result<&str, Ended> {
-    let bare = key.strip_prefix('"').and_then(|key| key.strip_suffix('"')).unwrap_or(key);
-    let visible = bare.bytes().all(|b| (b' '..=b'~').contains(&b));
-    if bare.is_empty() || bare.len() > KEY_CHARS_MAX || !visible {
-        let detail = format!("`Idempotency-Key` must have 1 to {KEY_CHARS_MAX} visible characters");
-        return Err(Ended::Refused(Problem::bad(detail)));
-    }
-    Ok(bare)
+    let quoted = key.strip_prefix('"').and_then(|key| key.strip_suffix('"'));
+    let at_an_end = |c: char| matches!(c, '"' | ' ');
+    let bare = quoted
+        .or_else(|| (!key.starts_with(at_an_end) && !key.ends_with(at_an_end)).then_some(key));
+    let fits = |bare: &&str| {
+        let visible = bare.bytes().all(|b| (b' '..=b'~').contains(&b));
+        !bare.is_empty() && bare.len() <= KEY_CHARS_MAX && visible
+    };
+    bare.filter(fits).ok_or_else(|| {
+        let detail = format!(
+            "`Idempotency-Key` must have 1 to {KEY_CHARS_MAX} visible characters, with quotes around them or without"
+        );
+        Ended::Refused(Problem::bad(detail))
+    })
 }
