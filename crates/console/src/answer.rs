@@ -2,7 +2,7 @@
 
 use http_body_util::Full;
 use hyper::header::{
-    CACHE_CONTROL, CONTENT_SECURITY_POLICY, CONTENT_TYPE, HeaderName, HeaderValue, LOCATION,
+    self, CACHE_CONTROL, CONTENT_SECURITY_POLICY, CONTENT_TYPE, HeaderName, HeaderValue,
 };
 use hyper::{HeaderMap, StatusCode};
 use latchkey_http::Response;
@@ -39,7 +39,7 @@ pub(crate) fn see(path: &str) -> Response {
     let mut response = bytes(StatusCode::SEE_OTHER, "text/plain; charset=utf-8", String::new());
     // A path of ours is ASCII; without the header a browser shows the empty page.
     if let Ok(path) = HeaderValue::from_str(path) {
-        response.headers_mut().insert(LOCATION, path);
+        response.headers_mut().insert(header::LOCATION, path);
     }
     guard(response.headers_mut());
     response

@@ -1,6 +1,7 @@
 //! Answers one request: routing, token, inputs, the call, the response.
 
 mod at_work;
+mod caller;
 mod explain;
 mod figures;
 mod hot;
@@ -24,7 +25,6 @@ use latchkey_runtime::model::{Method as ContractMethod, Segment};
 use latchkey_runtime::{Call, Caller, ContractInfo, Problem, Runtime, Trace};
 use latchkey_table::{Capacity, Text};
 use latchkey_value::name::{OPENAPI_PATH, SERVER_PATHS};
-use latchkey_value::time;
 
 use self::at_work::AtWork;
 use self::hot::Hot;
@@ -35,7 +35,6 @@ use crate::browsers::Asked;
 use crate::bug::bug;
 use crate::call_limits::{self, Asking, CallLimits, Left, Policy};
 use crate::headers;
-use crate::identity::Provider;
 use crate::log::{Entry, Log};
 use crate::metrics::Metrics;
 use crate::reading;
@@ -43,8 +42,9 @@ use crate::refusal;
 use crate::request;
 use crate::respond::{self, Response};
 use crate::router::{Clash, Matched, Router};
+use crate::site;
 use crate::test_clock;
-use crate::token::{Claims, TokenError, Tokens};
+use crate::token::Tokens;
 
 pub use self::explain::Explanation;
 pub use self::figures::{ContractFigures, Counts, Figures, latency_bounds};
@@ -163,7 +163,7 @@ impl Service {
             }
         }
         explain::refuse_hidden(&router, &settings)?;
-        refuse_in_site(&runtimes, &settings)?;
+        site::refuse_hidden(&runtimes, &settings)?;
         let metrics = Metrics::new(names.iter().map(|(system, id)| (system.as_str(), id.as_str())));
         let limits = CallLimits::new(settings.limit_per_caller, settings.proxies);
         Ok(Service {
@@ -429,7 +429,8 @@ impl Service {
         }
         if let Some(trace) = &mut seen.trace {
             *trace = std::mem::take(&mut outcome.trace);
-            seen.at = outcome.result.as_ref().err().and_then(|problem| problem.at);
+            seen.at =
+                outcome.result.as_ref().err().and_then(|problem| problem.at.as_deref().copied());
         }
         let response = respond::outcome(outcome, self.problem_base());
         if target.info.method != Some(ContractMethod::Get) || !response.status().is_success() {
@@ -445,71 +446,6 @@ impl Service {
             false => Ok(response),
         }
     }
-
-    async fn caller(&self, headers: &HeaderMap, sender: Sender<'_>) -> Result<Caller, Problem> {
-        let none = || {
-            Problem::new(401, "unauthenticated", "send `authorization: Bearer TOKEN`".to_owned())
-        };
-        let token = headers::bearer(headers).ok_or_else(none)?;
-        self.believe(token, headers, sender).await.map(Caller::from)
-    }
-
-    /// The claims of a token.
-    pub(crate) async fn believe(
-        &self,
-        token: &str,
-        headers: &HeaderMap,
-        sender: Sender<'_>,
-    ) -> Result<Claims, Problem> {
-        // Tokens are checked by the system's clock, also on a server with a test clock.
-        let now = || latchkey_runtime::Source::now(&latchkey_runtime::SystemSource);
-        let verified = match self.tokens.verify(token, now()) {
-            Err(TokenError::UnknownKey) => {
-                let from = call_limits::address(headers, sender.peer, self.settings.proxies);
-                let refreshed = self.tokens.verify_refreshed(token, from, now);
-                // Boxed, so that the future of other requests stays small.
-                Box::pin(sender.while_there(refreshed)).await.unwrap_or(Err(TokenError::NoKeysNow))
-            }
-            verified => verified,
-        };
-        verified.map_err(|error| match error {
-            TokenError::NoKeysNow => Problem {
-                retry_after: self.tokens.provider().map(Provider::retry_after),
-                ..Problem::later("busy", &error.to_string())
-            },
-            error => Problem::new(401, "unauthenticated", error.to_string()),
-        })
-    }
-
-    /// The instant in `Latchkey-Now`, on a server with a test clock.
-    fn instant(&self, headers: &HeaderMap) -> Result<Option<i64>, Problem> {
-        let Some(value) = headers.get(headers::NOW).filter(|_| self.settings.test_clock.is_some())
-        else {
-            return Ok(None);
-        };
-        let instant = value.to_str().ok().and_then(time::parse);
-        instant.map(Some).ok_or_else(|| Problem::bad("`Latchkey-Now` is not an RFC 3339 time"))
-    }
-}
-
-/// Refuses contracts whose path can be one of the site's, where both are at one address.
-fn refuse_in_site(runtimes: &[Runtime], settings: &Settings) -> Result<(), ServiceError> {
-    let Some(site) = settings.site.as_ref().filter(|_| !settings.watched_apart) else {
-        return Ok(());
-    };
-    for (_, info) in runtimes.iter().flat_map(|runtime| runtime.system().routes()) {
-        // A parameter can be any text; what stands there does not make a path the site's.
-        let segments = info.path.iter().map(|segment| match segment {
-            Segment::Literal(text) => format!("/{text}"),
-            Segment::Input(_) => "/{}".to_owned(),
-        });
-        let path: String = segments.collect();
-        let path = if path.is_empty() { "/".to_owned() } else { path };
-        if site.has(&path) {
-            return Err(ServiceError::Site { path, contract: info.id.clone() });
-        }
-    }
-    Ok(())
 }
 
 /// What is known of a request when it is answered.

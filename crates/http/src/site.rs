@@ -14,7 +14,8 @@ use hyper::header::CONNECTION;
 use hyper::http::HeaderValue;
 use hyper::{HeaderMap, Method, Request, Uri};
 use latchkey_language::Span;
-use latchkey_runtime::{Caller, Problem, Trace};
+use latchkey_runtime::model::Segment;
+use latchkey_runtime::{Caller, Problem, Runtime, Trace};
 use latchkey_table::{Capacity, Text};
 
 use crate::body::{self, BoxError};
@@ -22,7 +23,7 @@ use crate::browsers::{Asked, Cors};
 use crate::bug::bug;
 use crate::refusal;
 use crate::respond::Response;
-use crate::service::{Door, Seen, Sender, Service, without_body};
+use crate::service::{Door, Seen, Sender, Service, ServiceError, Settings, without_body};
 use crate::token::Claims;
 
 /// Pages that a server has beside its contracts.
@@ -149,6 +150,26 @@ impl Service {
         let trace = seen.trace.unwrap_or_default();
         Traced { response, contract, trace, capacity: seen.capacity, at: seen.at, micros }
     }
+}
+
+/// Refuses contracts whose path can be one of the site's, where both are at one address.
+pub(crate) fn refuse_hidden(runtimes: &[Runtime], settings: &Settings) -> Result<(), ServiceError> {
+    let Some(site) = settings.site.as_ref().filter(|_| !settings.watched_apart) else {
+        return Ok(());
+    };
+    for (_, info) in runtimes.iter().flat_map(|runtime| runtime.system().routes()) {
+        // A parameter can be any text; what stands there does not make a path the site's.
+        let segments = info.path.iter().map(|segment| match segment {
+            Segment::Literal(text) => format!("/{text}"),
+            Segment::Input(_) => "/{}".to_owned(),
+        });
+        let path: String = segments.collect();
+        let path = if path.is_empty() { "/".to_owned() } else { path };
+        if site.has(&path) {
+            return Err(ServiceError::Site { path, contract: info.id.clone() });
+        }
+    }
+    Ok(())
 }
 
 impl From<Claims> for Caller {

@@ -26,8 +26,9 @@ pub struct Problem {
     pub with: Vec<(Text, Value)>,
     /// After how many seconds it may be worth another try.
     pub retry_after: Option<u32>,
-    /// The statement of the document that refuses, if one does. Callers are not told.
-    pub at: Option<Span>,
+    /// The statement of the document that refuses, if one does. Callers are not told. Boxed, so that a result that may be
+    /// a problem stays small.
+    pub at: Option<Box<Span>>,
 }
 
 /// A field that is wrong.

@@ -23,7 +23,7 @@ impl Session<'_> {
                 }
                 let detail = "the caller does not have the right to do this";
                 let refusal = Problem::new(403, "forbidden", detail);
-                Err(Ended::Refused(Problem { at: Some(*span), ..refusal }))
+                Err(Ended::Refused(Problem { at: Some(Box::new(*span)), ..refusal }))
             }
             Op::Require(test, failure) => {
                 if self.frame.test(test)? {
@@ -151,7 +151,7 @@ impl Session<'_> {
                 problem.with.push((assign.attribute.clone(), value.into_owned()));
             }
         }
-        problem.at = Some(op.span);
+        problem.at = Some(Box::new(op.span));
         if op.status == 503 {
             problem.retry_after = Some(1);
         }

@@ -1,0 +1,63 @@
+//! Who calls, and when: the token of a request, verified, and the instant that a test gives it.
+
+use hyper::HeaderMap;
+use latchkey_runtime::{Caller, Problem};
+use latchkey_value::time;
+
+use super::{Sender, Service};
+use crate::call_limits;
+use crate::headers;
+use crate::identity::Provider;
+use crate::token::{Claims, TokenError};
+
+impl Service {
+    /// The caller of a request.
+    pub(super) async fn caller(
+        &self,
+        headers: &HeaderMap,
+        sender: Sender<'_>,
+    ) -> Result<Caller, Problem> {
+        let none = || {
+            Problem::new(401, "unauthenticated", "send `authorization: Bearer TOKEN`".to_owned())
+        };
+        let token = headers::bearer(headers).ok_or_else(none)?;
+        self.believe(token, headers, sender).await.map(Caller::from)
+    }
+
+    /// The claims of a token.
+    pub(crate) async fn believe(
+        &self,
+        token: &str,
+        headers: &HeaderMap,
+        sender: Sender<'_>,
+    ) -> Result<Claims, Problem> {
+        // Tokens are checked by the system's clock, also on a server with a test clock.
+        let now = || latchkey_runtime::Source::now(&latchkey_runtime::SystemSource);
+        let verified = match self.tokens.verify(token, now()) {
+            Err(TokenError::UnknownKey) => {
+                let from = call_limits::address(headers, sender.peer, self.settings.proxies);
+                let refreshed = self.tokens.verify_refreshed(token, from, now);
+                // Boxed, so that the future of other requests stays small.
+                Box::pin(sender.while_there(refreshed)).await.unwrap_or(Err(TokenError::NoKeysNow))
+            }
+            verified => verified,
+        };
+        verified.map_err(|error| match error {
+            TokenError::NoKeysNow => Problem {
+                retry_after: self.tokens.provider().map(Provider::retry_after),
+                ..Problem::later("busy", &error.to_string())
+            },
+            error => Problem::new(401, "unauthenticated", error.to_string()),
+        })
+    }
+
+    /// The instant in `Latchkey-Now`, on a server with a test clock.
+    pub(super) fn instant(&self, headers: &HeaderMap) -> Result<Option<i64>, Problem> {
+        let Some(value) = headers.get(headers::NOW).filter(|_| self.settings.test_clock.is_some())
+        else {
+            return Ok(None);
+        };
+        let instant = value.to_str().ok().and_then(time::parse);
+        instant.map(Some).ok_or_else(|| Problem::bad("`Latchkey-Now` is not an RFC 3339 time"))
+    }
+}
