@@ -12,7 +12,7 @@ use latchkey_value::{json, time};
 
 use crate::blocks::{blocks, line, statement};
 use crate::recording::{
-    Asked, Changed, Did, Items, QueueChange, Read, Recording, Step, Waiting, differences,
+    Answered, Asked, Changed, Did, Items, QueueChange, Read, Recording, Step, Waiting, differences,
 };
 use crate::run::{Called, Event, Run};
 use crate::target::{Target, TargetError, unusable};
@@ -149,7 +149,7 @@ impl Recorder<'_> {
         let found = found.map(|(name, value)| {
             (name.to_string(), String::from_utf8_lossy(value.as_bytes()).into_owned())
         });
-        Did::Call {
+        Did::Call(Box::new(Answered {
             caller: claims,
             method,
             path,
@@ -160,7 +160,7 @@ impl Recorder<'_> {
             answer_headers: found.collect(),
             answer: self.without_secrets(answer),
             wrong,
-        }
+        }))
     }
 
     /// What a worker did. A run is of one message; where it is of more, they are told together.
@@ -352,7 +352,9 @@ impl Recorder<'_> {
                 hidden
             }
             Value::List(values) => {
-                values.iter_mut().fold(false, |hidden, value| self.hide(value) || hidden)
+                let hidden = values.iter_mut().map(|value| self.hide(value));
+                // All of them, not up to the first.
+                hidden.filter(|hidden| *hidden).count() > 0
             }
             _ => false,
         }
