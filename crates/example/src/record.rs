@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
+use hyper::header::{self, HeaderName};
 use latchkey_http::Delivered;
 use latchkey_model::Model;
 use latchkey_runtime::{Ending, Runtime, System, Trace};
@@ -34,7 +35,7 @@ const HOUSEKEEPING: &str = "LATCHKEY#";
 const BLACK: &str = "(secret)";
 
 /// The headers of an answer that are told beside those that an example names.
-const TOLD_HEADERS: [&str; 3] = ["etag", "location", "retry-after"];
+const TOLD_HEADERS: [HeaderName; 3] = [header::ETAG, header::LOCATION, header::RETRY_AFTER];
 
 /// Runs the examples of a checked document in memory, and records them. It needs a tokio runtime, and takes as long as
 /// the examples do: do not await it where others wait.
@@ -142,10 +143,10 @@ impl Recorder<'_> {
             }
             _ => None,
         };
-        let told = |name: &str| {
-            TOLD_HEADERS.contains(&name) || answer_headers.iter().any(|own| own == name)
+        let told = |name: &HeaderName| {
+            TOLD_HEADERS.contains(name) || answer_headers.iter().any(|own| own == name.as_str())
         };
-        let found = reply.headers.iter().filter(|(name, _)| told(name.as_str()));
+        let found = reply.headers.iter().filter(|(name, _)| told(name));
         let found = found.map(|(name, value)| {
             (name.to_string(), String::from_utf8_lossy(value.as_bytes()).into_owned())
         });
