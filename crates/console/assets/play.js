@@ -381,7 +381,7 @@ class Player {
     for (const [key, item] of this.items) {
       const where = whereIn(place, item);
       if (!where) continue;
-      const read = step.reads.some((one) => one.place === chosen && text(one.partition) === where.partition && one.sort === where.sort);
+      const read = step.reads.some((one) => one.place === chosen && text(one.partition) === where.partition && (one.sort === where.sort || (!place.sort && !chosen)));
       add(where, { key, item, read, ...marks.get(key) });
     }
     groups.forEach((group) => group.sort(bySort));
