@@ -188,7 +188,7 @@ class Player {
         block = step.block;
         const { title, line } = film.blocks[block] ?? { title: "", line: 0 };
         into = el("ol", { start: at + 1 });
-        this.list.append(el("h3.play-block", { title: `line ${line}` }, title || "Examples"), into);
+        this.list.append(el("h2.play-block", { title: `line ${line}` }, title || "Examples"), into);
       }
       const made = el("button.play-step", { type: "button" }, ...this.label(step));
       made.addEventListener("click", () => { this.pause(); this.go(at + 1); });
@@ -274,9 +274,10 @@ class Player {
     const button = this.buttons[this.at - 1], { list } = this;
     const [box, inner] = [list.getBoundingClientRect(), button.getBoundingClientRect()];
     if (inner.top < box.top + 40 || inner.bottom > box.bottom - 8) list.scrollTop += inner.top - box.top - box.height / 3;
-    if (!wide.matches) return;
-    const changed = this.view.querySelector(".new, .changed, .ghost, .read");
-    changed?.scrollIntoView({ block: "nearest", behavior: calm.matches ? "auto" : "smooth" });
+    const found = this.view.querySelector(".play-item.new, .play-item.changed, .play-item.ghost, .play-item.read") ?? this.view.querySelector(".play-part.read");
+    // On a small screen whoever reads the request is not taken away from it.
+    if (!found || (!wide.matches && this.view.getBoundingClientRect().top > innerHeight / 2)) return;
+    found.scrollIntoView({ block: "nearest", behavior: calm.matches ? "auto" : "smooth" });
   }
 
   drawNow() {
@@ -320,9 +321,9 @@ class Player {
       el("td", el("details", el("summary", el("code", request.operation)), el("pre.play-json", { tabindex: 0 }, typeof request.json === "string" ? request.json : JSON.stringify(request.json, null, 2)))),
       el("td", request.outcome), el("td.num", request.rcu || "–"), el("td.num", request.wcu || "–"));
     return el("div.scroll", { tabindex: 0 }, el("table.play-requests",
-      el("thead", el("tr", el("th", "Asked of the table"), el("th", "Came to"), el("th.num", "Read units"), el("th.num", "Write units"))),
+      el("thead", el("tr", el("th", "Asked of the table"), el("th", "Came to"), el("th.num", el("abbr", { title: "read units" }, "Read")), el("th.num", el("abbr", { title: "write units" }, "Write")))),
       el("tbody", step.requests.map(row)),
-      step.requests.length > 1 ? el("tfoot", el("tr", el("th", "In all"), el("th"), el("th.num", step.rcu || "–"), el("th.num", step.wcu || "–"))) : null));
+      step.requests.length > 1 ? el("tfoot", el("tr", el("th", { colspan: 2 }, "In all"), el("th.num", step.rcu || "–"), el("th.num", step.wcu || "–"))) : null));
   }
 
   // ---- the table
@@ -380,7 +381,7 @@ class Player {
     for (const [key, item] of this.items) {
       const where = whereIn(place, item);
       if (!where) continue;
-      const read = step.reads.some((one) => one.place === chosen && text(one.partition) === where.partition && (!has(one, "sort") || one.sort === where.sort));
+      const read = step.reads.some((one) => one.place === chosen && text(one.partition) === where.partition && (one.sort === where.sort || (!place.sort && !chosen)));
       add(where, { key, item, read, ...marks.get(key) });
     }
     groups.forEach((group) => group.sort(bySort));

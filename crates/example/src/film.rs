@@ -36,7 +36,9 @@ use latchkey_table::{Capacity, Item, KeyNames, Schema, Value};
 use latchkey_value::json;
 use serde_json::{Map, Value as Json, json};
 
-use crate::recording::{Asked, Change, Changed, Did, QueueChange, Read, Recording, Step, Waiting};
+use crate::recording::{
+    Answered, Asked, Change, Changed, Did, QueueChange, Read, Recording, Step, Waiting,
+};
 
 /// The greatest integer up to which JavaScript holds all exactly.
 const SAFE: i64 = 9_007_199_254_740_991;
@@ -210,32 +212,7 @@ fn places(table: &Schema) -> Json {
 
 fn did(did: &Did) -> (&'static str, Json) {
     match did {
-        Did::Call {
-            caller,
-            method,
-            path,
-            headers,
-            body,
-            status,
-            code,
-            answer_headers,
-            answer,
-            wrong,
-        } => {
-            let pair = |(name, value): &(String, String)| json!([name, value]);
-            let mut told = Told::default();
-            told.set("by", caller.as_ref().map_or(Json::Null, by));
-            told.set("method", json!(method));
-            told.set("path", json!(path));
-            told.list("headers", headers.iter().map(pair));
-            told.some("body", body.as_deref());
-            told.set("status", json!(status));
-            told.some("code", code.as_deref());
-            told.list("answerHeaders", answer_headers.iter().map(pair));
-            told.some("answer", Some(answer.as_str()).filter(|answer| !answer.is_empty()));
-            told.some("wrong", wrong.as_deref());
-            ("call", Json::Object(told.0))
-        }
+        Did::Call(call) => ("call", answered(call)),
         Did::Work { queue, tries, ended, failed } => {
             ("work", json!({ "queue": queue, "tries": tries, "ended": ended, "failed": failed }))
         }
@@ -248,6 +225,22 @@ fn did(did: &Did) -> (&'static str, Json) {
             ("queue", json!({ "queue": queue, "mode": mode }))
         }
     }
+}
+
+fn answered(call: &Answered) -> Json {
+    let pair = |(name, value): &(String, String)| json!([name, value]);
+    let mut told = Told::default();
+    told.set("by", call.caller.as_ref().map_or(Json::Null, by));
+    told.set("method", json!(call.method));
+    told.set("path", json!(call.path));
+    told.list("headers", call.headers.iter().map(pair));
+    told.some("body", call.body.as_deref());
+    told.set("status", json!(call.status));
+    told.some("code", call.code.as_deref());
+    told.list("answerHeaders", call.answer_headers.iter().map(pair));
+    told.some("answer", Some(call.answer.as_str()).filter(|answer| !answer.is_empty()));
+    told.some("wrong", call.wrong.as_deref());
+    Json::Object(told.0)
 }
 
 fn by(claims: &Claims) -> Json {

@@ -13,7 +13,8 @@ mod watch;
 
 pub use record::record;
 pub use recording::{
-    Asked, Block, Change, Changed, Did, QueueChange, Read, Recording, Statement, Step, Waiting,
+    Answered, Asked, Block, Change, Changed, Did, QueueChange, Read, Recording, Statement, Step,
+    Waiting,
 };
 pub use run::{Report, run};
 pub use target::{Reply, Target, TargetError};

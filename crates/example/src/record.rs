@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
+use hyper::header::{self, HeaderName};
 use latchkey_http::Delivered;
 use latchkey_model::Model;
 use latchkey_runtime::{Ending, Runtime, System, Trace};
@@ -12,7 +13,7 @@ use latchkey_value::{json, time};
 
 use crate::blocks::{blocks, line, statement};
 use crate::recording::{
-    Asked, Changed, Did, Items, QueueChange, Read, Recording, Step, Waiting, differences,
+    Answered, Asked, Changed, Did, Items, QueueChange, Read, Recording, Step, Waiting, differences,
 };
 use crate::run::{Called, Event, Run};
 use crate::target::{Target, TargetError, unusable};
@@ -34,7 +35,7 @@ const HOUSEKEEPING: &str = "LATCHKEY#";
 const BLACK: &str = "(secret)";
 
 /// The headers of an answer that are told beside those that an example names.
-const TOLD_HEADERS: [&str; 3] = ["etag", "location", "retry-after"];
+const TOLD_HEADERS: [HeaderName; 3] = [header::ETAG, header::LOCATION, header::RETRY_AFTER];
 
 /// Runs the examples of a checked document in memory, and records them. It needs a tokio runtime, and takes as long as
 /// the examples do: do not await it where others wait.
@@ -142,14 +143,14 @@ impl Recorder<'_> {
             }
             _ => None,
         };
-        let told = |name: &str| {
-            TOLD_HEADERS.contains(&name) || answer_headers.iter().any(|own| own == name)
+        let told = |name: &HeaderName| {
+            TOLD_HEADERS.contains(name) || answer_headers.iter().any(|own| own == name.as_str())
         };
-        let found = reply.headers.iter().filter(|(name, _)| told(name.as_str()));
+        let found = reply.headers.iter().filter(|(name, _)| told(name));
         let found = found.map(|(name, value)| {
             (name.to_string(), String::from_utf8_lossy(value.as_bytes()).into_owned())
         });
-        Did::Call {
+        Did::Call(Box::new(Answered {
             caller: claims,
             method,
             path,
@@ -160,7 +161,7 @@ impl Recorder<'_> {
             answer_headers: found.collect(),
             answer: self.without_secrets(answer),
             wrong,
-        }
+        }))
     }
 
     /// What a worker did. A run is of one message; where it is of more, they are told together.
@@ -352,7 +353,9 @@ impl Recorder<'_> {
                 hidden
             }
             Value::List(values) => {
-                values.iter_mut().fold(false, |hidden, value| self.hide(value) || hidden)
+                let hidden = values.iter_mut().map(|value| self.hide(value));
+                // All of them, not up to the first.
+                hidden.filter(|hidden| *hidden).count() > 0
             }
             _ => false,
         }

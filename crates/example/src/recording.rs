@@ -67,28 +67,7 @@ pub struct Step {
 #[derive(Debug)]
 pub enum Did {
     /// A request was answered.
-    Call {
-        /// The caller; nobody, if there is none.
-        caller: Option<Claims>,
-        /// The method.
-        method: String,
-        /// The path and query.
-        path: String,
-        /// The headers that the example gives.
-        headers: Vec<(String, String)>,
-        /// The body.
-        body: Option<String>,
-        /// The status of the answer.
-        status: u16,
-        /// The code of the problem, if it is one.
-        code: Option<String>,
-        /// The headers of the answer that an example can name.
-        answer_headers: Vec<(String, String)>,
-        /// The body of the answer.
-        answer: String,
-        /// How the answer differs from the example, if it does.
-        wrong: Option<String>,
-    },
+    Call(Box<Answered>),
     /// A worker worked on a message.
     Work {
         /// The queue.
@@ -107,6 +86,31 @@ pub enum Did {
         /// What it does.
         mode: QueueMode,
     },
+}
+
+/// A request of an example, and its answer.
+#[derive(Debug)]
+pub struct Answered {
+    /// The caller; nobody, if there is none.
+    pub caller: Option<Claims>,
+    /// The method.
+    pub method: String,
+    /// The path and query.
+    pub path: String,
+    /// The headers that the example gives.
+    pub headers: Vec<(String, String)>,
+    /// The body.
+    pub body: Option<String>,
+    /// The status of the answer.
+    pub status: u16,
+    /// The code of the problem, if it is one.
+    pub code: Option<String>,
+    /// The headers of the answer that an example can name.
+    pub answer_headers: Vec<(String, String)>,
+    /// The body of the answer.
+    pub answer: String,
+    /// How the answer differs from the example, if it does.
+    pub wrong: Option<String>,
 }
 
 /// A request that was made to the table.

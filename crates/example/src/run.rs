@@ -60,7 +60,7 @@ enum Move {
     /// Begins a block.
     Block(usize),
     /// A line of an example that contains no other.
-    Step(ExampleStep),
+    Step(Box<ExampleStep>),
     /// Works on the messages that are due.
     Settle,
 }
@@ -127,7 +127,7 @@ impl<'a> Run<'a> {
                     }
                     worked.map(Event::Worked)
                 }
-                Move::Step(step) => self.step(step).await?,
+                Move::Step(step) => self.step(*step).await?,
             };
             if event.is_some() {
                 return Ok(event);
@@ -314,15 +314,19 @@ fn moves(examples: Vec<Example>) -> VecDeque<Move> {
                             ExampleStep::At(_) | ExampleStep::As { .. } | ExampleStep::Call(_)
                         )
                     });
-                    moves.extend(within.map(Move::Step));
+                    moves.extend(within.map(step_of));
                     moves.push_back(Move::Settle);
                 }
                 step @ (ExampleStep::As { .. } | ExampleStep::Deliver(_)) => {
-                    moves.push_back(Move::Step(step));
+                    moves.push_back(step_of(step));
                 }
-                step => moves.extend([Move::Step(step), Move::Settle]),
+                step => moves.extend([step_of(step), Move::Settle]),
             }
         }
     }
     moves
+}
+
+fn step_of(step: ExampleStep) -> Move {
+    Move::Step(Box::new(step))
 }

@@ -17,7 +17,7 @@ fn recorded() -> Recording {
 /// What a step was and what it changed, in a few words.
 fn told(step: &Step) -> String {
     let did = match &step.did {
-        Did::Call { method, status, .. } => format!("{method} {status}"),
+        Did::Call(call) => format!("{} {}", call.method, call.status),
         Did::Work { queue, ended, .. } => format!("{queue} {ended}"),
         Did::Queue { queue, mode } => format!("{queue} {mode:?}"),
     };
@@ -70,10 +70,10 @@ fn a_write_has_its_units_and_a_refusal_its_statement() {
     let statement = refused.statement.as_ref().unwrap();
     assert!(statement.text.contains("not-free"), "{statement:?}");
     assert_eq!(TOOLS.lines().nth(statement.line - 1), Some(statement.text.lines().next().unwrap()));
-    let Did::Call { code, answer, caller, .. } = &refused.did else { panic!("{refused:?}") };
-    assert_eq!(code.as_deref(), Some("not-free"));
-    assert!(answer.contains("saw is lent"), "{answer}");
-    assert_eq!(caller.as_ref().unwrap().sub, "ann");
+    let Did::Call(call) = &refused.did else { panic!("{refused:?}") };
+    assert_eq!(call.code.as_deref(), Some("not-free"));
+    assert!(call.answer.contains("saw is lent"), "{}", call.answer);
+    assert_eq!(call.caller.as_ref().unwrap().sub, "ann");
     assert_eq!(step(2).line, Some(line(TOOLS, TOOLS.rfind("POST /tools/saw/lend").unwrap())));
 }
 
@@ -107,7 +107,7 @@ fn reads_say_what_they_read() {
 fn a_wrong_answer_is_told() {
     let recording = recorded();
     let wrong = recording.steps.iter().map(|step| match &step.did {
-        Did::Call { wrong, .. } => wrong.as_deref(),
+        Did::Call(call) => call.wrong.as_deref(),
         _ => None,
     });
     let wrong: Vec<&str> = wrong.flatten().collect();
