@@ -11,7 +11,10 @@ use super::Report;
 use super::flow::{Group, Placed};
 use super::truth::{Passed, plain};
 use super::writes::Writes;
-use crate::model::{EntityId, Expr, ExprKind, Given, Leg, Model, PutMode, Trigger, Verb, Waiver};
+use crate::model::{
+    EntityId, Expr, ExprKind, Given, Kind, Leg, Model, PutMode, Trigger, Verb, Waiver,
+};
+use crate::types::Type;
 
 pub(super) fn check(model: &Model, report: &mut Report) {
     let writes = Writes::new(model);
@@ -222,15 +225,16 @@ fn claimed<'a>(group: &Group<'a>, claim: &'a Leg, owner: &'a Leg) -> Option<Clai
     }
     // An item under the whole key of the other is a part of it.
     let part_of_it = owner.key.iter().all(|part| has(&claim.key, &part.value).is_some());
-    // A claim knows nothing that its owner does not know.
-    let knows_less = claim.values.iter().all(|given| {
+    // A claim knows nothing that its owner does not know, times aside.
+    let is_time = |given: &&Given| given.value.of == Kind::Value(Type::Time);
+    let knows_less = claim.values.iter().filter(|given| !is_time(given)).all(|given| {
         let value = group.origin(&given.value);
-        let known = has(&owner.key, value).or_else(|| has(&owner.values, value)).is_some();
-        known || matches!(value.kind, ExprKind::Now)
+        has(&owner.key, value).or_else(|| has(&owner.values, value)).is_some()
     });
     let makes_owner = owner.key.iter().any(|part| {
         matches!(group.origin(&part.value).kind, ExprKind::New(_) | ExprKind::CallerId)
     });
-    let smaller = claim.values.len() < owner.values.len() || makes_owner;
+    let size = |leg: &Leg| leg.values.iter().filter(|given| !is_time(given)).count();
+    let smaller = size(claim) < size(owner) || makes_owner;
     (!claimed.is_empty() && !part_of_it && knows_less && smaller).then_some(claimed)
 }
