@@ -208,6 +208,6 @@ fn story(model: &Model, placed: &Placed<'_>, count: Count<'_>, counted: Span) ->
     let message = format!("`{name}` of `{holder}` still counts the `{item}` that goes here");
     Diagnostic::new(Rule::Tally, placed.leg.span, message)
         .other(counted, "it is counted here")
-        .why("the number is held within a limit: each item that goes takes a place for ever")
+        .why("from then on the number counts an item that is not there, and a limit on it fills up for good")
         .help(format!("write `add {name} = {by}` on the `{holder}` in the same transaction"))
 }

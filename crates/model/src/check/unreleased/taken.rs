@@ -35,7 +35,7 @@ pub(super) fn not_taken<'a>(
             let message =
                 format!("this gives a `{entity}` its `{}`, and takes no `{name}`", given.attribute);
             let diagnostic = Diagnostic::new(Rule::Unreleased, given.span, message)
-                .other(owner.span, format!("here it is taken by a `{name}`"))
+                .other(owner.span, format!("here a `{name}` is put with it"))
                 .why("another can have the same value: nothing looks whether it is free, and nothing keeps it")
                 .help(format!("add `put {name} {{ … }} if absent` of the value to the transaction"));
             found.push((leg.span, (diagnostic, placed.step.waivers.clone())));
