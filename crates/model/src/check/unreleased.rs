@@ -9,7 +9,7 @@ use latchkey_language::{Diagnostic, Rule, Span};
 
 use super::Report;
 use super::flow::{Group, Placed};
-use super::truth::{Passed, plain};
+use super::truth::{Passed, each, plain};
 use super::writes::Writes;
 use crate::model::{
     EntityId, Expr, ExprKind, Given, Kind, Leg, Model, PutMode, Trigger, Verb, Waiver,
@@ -225,8 +225,12 @@ fn claimed<'a>(group: &Group<'a>, claim: &'a Leg, owner: &'a Leg) -> Option<Clai
     }
     // An item under the whole key of the other is a part of it.
     let part_of_it = owner.key.iter().all(|part| has(&claim.key, &part.value).is_some());
-    // A claim knows nothing that its owner does not know, times aside.
-    let is_time = |given: &&Given| given.value.of == Kind::Value(Type::Time);
+    // A claim knows nothing that its owner does not know, but for times that are made of `now`.
+    let is_time = |given: &&'a Given| {
+        let mut now = false;
+        each(&group.lets, &given.value, &mut |part| now |= matches!(part.kind, ExprKind::Now));
+        now && given.value.of == Kind::Value(Type::Time)
+    };
     let knows_less = claim.values.iter().filter(|given| !is_time(given)).all(|given| {
         let value = group.origin(&given.value);
         has(&owner.key, value).or_else(|| has(&owner.values, value)).is_some()
@@ -234,7 +238,7 @@ fn claimed<'a>(group: &Group<'a>, claim: &'a Leg, owner: &'a Leg) -> Option<Clai
     let makes_owner = owner.key.iter().any(|part| {
         matches!(group.origin(&part.value).kind, ExprKind::New(_) | ExprKind::CallerId)
     });
-    let size = |leg: &Leg| leg.values.iter().filter(|given| !is_time(given)).count();
+    let size = |leg: &'a Leg| leg.values.iter().filter(|given| !is_time(given)).count();
     let smaller = size(claim) < size(owner) || makes_owner;
     (!claimed.is_empty() && !part_of_it && knows_less && smaller).then_some(claimed)
 }

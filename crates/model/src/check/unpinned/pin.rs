@@ -18,6 +18,9 @@ pub(super) enum Pin {
     Whole,
 }
 
+/// Whether one of some legs is sure to happen with a write.
+type Sure<'a, 'g> = &'g dyn Fn(&dyn Fn(&'a Leg) -> bool) -> bool;
+
 /// How much of a fact still holds when the write happens.
 pub(super) fn pin<'a>(
     model: &'a Model,
@@ -307,7 +310,7 @@ fn is_guarded<'a>(
     contract: &'a Contract,
     (group, guards): (&Group<'a>, &[Passed<'a>]),
     binding: BindingId,
-    sure: &dyn Fn(&dyn Fn(&'a Leg) -> bool) -> bool,
+    sure: Sure<'a, '_>,
 ) -> bool {
     let entity = entity_of(contract, binding).map(|entity| &model.entities[entity]);
     let Some(id) = entity.and_then(|entity| entity.guarded_by) else { return false };
