@@ -61,7 +61,8 @@ fn published_figures_have_no_lists_and_no_wide_lines() {
         example: None,
         raced: Some(Raced::Ended(Box::new(Against { loss: Some(loss()), ..Against::default() }))),
     };
-    for found in [&told as &dyn Fn() -> Found, &lost] {
+    let all: [fn() -> Found; 2] = [told, lost];
+    for found in all {
         let mutants = choice::mutants(1).into_iter();
         let studied: Vec<tables::Studied> = mutants.map(|mutant| (mutant, found())).collect();
         let text = tables::mutants(&studied);
