@@ -84,9 +84,8 @@ fn unsound(held_back: bool) -> Result<String, String> {
     let studied = studied(untold.map(|(mutant, _)| mutant).collect())?;
     let mut text = tables::unsound(&studied, held_back);
     for (_, found) in studied.iter().filter(|(mutant, _)| held_back || !mutant.held_back) {
-        if let Some(Raced::Ended(against)) = &found.raced
-            && let Some(loss) = &against.loss
-        {
+        let Some(Raced::Ended(against)) = &found.raced else { continue };
+        for loss in against.loss.iter().chain(&against.broken) {
             text.push_str(&format!("{}\n{}\n\n", loss.headline, loss.table()));
         }
     }

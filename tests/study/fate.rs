@@ -78,7 +78,7 @@ impl Found {
             Fate::Warned
         } else if self.example.is_some() {
             Fate::Example
-        } else if against.is_some_and(|against| against.loss.is_some()) {
+        } else if self.loss().or(self.broken()).is_some() {
             Fate::Lost
         } else if against.is_some_and(|against| against.difference.is_none()) {
             Fate::Harmless
@@ -87,10 +87,20 @@ impl Found {
         }
     }
 
-    /// The loss that the race search found.
+    /// The loss that the race search found: what is not serialisable, or breaks what Latchkey promises.
     pub fn loss(&self) -> Option<&str> {
         match &self.raced {
             Some(Raced::Ended(against)) => against.loss.as_ref().map(|loss| loss.headline.as_str()),
+            _ => None,
+        }
+    }
+
+    /// The invariant of the document that calls break one after the other.
+    pub fn broken(&self) -> Option<&str> {
+        match &self.raced {
+            Some(Raced::Ended(against)) => {
+                against.broken.as_ref().map(|loss| loss.headline.as_str())
+            }
             _ => None,
         }
     }

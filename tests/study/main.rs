@@ -4,8 +4,9 @@ use std::collections::BTreeSet;
 
 use latchkey_language::{Diagnostic, Rule, parse};
 use latchkey_model::check;
+use latchkey_race::{Against, Loss};
 use latchkey_tests::documents::DOCUMENTS;
-use latchkey_tests::fate::Found;
+use latchkey_tests::fate::{Found, Raced};
 use latchkey_tests::mutant::Operator;
 use latchkey_tests::soundness::draw;
 use latchkey_tests::{choice, examples, run, tables};
@@ -47,20 +48,44 @@ fn mutants_are_documents() {
 // What `--write` wrote had to be cut and wrapped by hand.
 #[test]
 fn published_figures_have_no_lists_and_no_wide_lines() {
-    let found = || Found {
+    let told = || Found {
         rules: latchkey_model::rules().collect(),
         refused: true,
         example: None,
         raced: None,
     };
-    let studied: Vec<tables::Studied> =
-        choice::mutants(1).into_iter().map(|mutant| (mutant, found())).collect();
-    let text = tables::mutants(&studied);
-    assert!(text.contains("`unpinned`"), "{text}");
-    assert!(!text.contains("Survivors") && !text.contains("Harmless"), "{text}");
-    let prose = text.lines().filter(|line| !line.starts_with('|'));
-    let wide: Vec<&str> = prose.filter(|line| line.chars().count() > 120).collect();
-    assert!(wide.is_empty(), "{wide:#?}");
+    // Of a mutant with a loss its text is shown.
+    let lost = || Found {
+        rules: Vec::new(),
+        refused: false,
+        example: None,
+        raced: Some(Raced::Ended(Box::new(Against { loss: Some(loss()), ..Against::default() }))),
+    };
+    let all: [fn() -> Found; 2] = [told, lost];
+    for found in all {
+        let mutants = choice::mutants(1).into_iter();
+        let studied: Vec<tables::Studied> = mutants.map(|mutant| (mutant, found())).collect();
+        let text = tables::mutants(&studied);
+        assert!(!text.contains("Survivors") && !text.contains("Harmless"), "{text}");
+        let prose = text.lines().filter(|line| !line.starts_with('|'));
+        let wide: Vec<&str> = prose.filter(|line| line.chars().count() > 120).collect();
+        assert!(wide.is_empty(), "{wide:#?}");
+    }
+}
+
+fn loss() -> Loss {
+    Loss {
+        headline: "QC-04 beside itself: something is lost".to_owned(),
+        contracts: Vec::new(),
+        state: String::new(),
+        calls: Vec::new(),
+        rows: Vec::new(),
+        ends: Vec::new(),
+        differences: Vec::new(),
+        statements: Vec::new(),
+        remedies: Vec::new(),
+        example: String::new(),
+    }
 }
 
 /// A rule that told of an example which holds would make people mend what is right.

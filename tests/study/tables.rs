@@ -73,17 +73,10 @@ pub fn lists(studied: &[Studied], held_back: bool) -> String {
     text
 }
 
-/// Prose in lines that are not too wide; each but the first begins with an indent. A code span is not broken.
+/// Prose in lines that are not too wide; each but the first begins with an indent.
 fn wrapped(prose: &str, indent: &str) -> String {
     let (mut text, mut width) = (String::new(), 0);
-    let mut words = prose.split(' ');
-    while let Some(first) = words.next() {
-        let mut word = first.to_owned();
-        while !word.matches('`').count().is_multiple_of(2)
-            && let Some(more) = words.next()
-        {
-            word = format!("{word} {more}");
-        }
+    for word in words(prose, WIDTH - indent.len()) {
         let length = word.chars().count();
         if width == 0 {
             width = length;
@@ -98,6 +91,26 @@ fn wrapped(prose: &str, indent: &str) -> String {
         text.push_str(&word);
     }
     text
+}
+
+/// The words of prose. A code span is one word, unless it is wider than a line.
+fn words(prose: &str, widest: usize) -> Vec<String> {
+    let mut all = Vec::new();
+    let mut words = prose.split(' ');
+    while let Some(first) = words.next() {
+        let mut word = first.to_owned();
+        while !word.matches('`').count().is_multiple_of(2)
+            && let Some(more) = words.next()
+        {
+            word = format!("{word} {more}");
+        }
+        if word.chars().count() > widest {
+            all.extend(word.split(' ').map(str::to_owned));
+        } else {
+            all.push(word);
+        }
+    }
+    all
 }
 
 /// How many of some mutants have a fate.
@@ -208,22 +221,32 @@ fn alarms(living: &[&Studied]) -> String {
     text
 }
 
-/// What the check calls clean, and the search loses.
+/// What the check calls clean, and the search loses; and what breaks an invariant of its document without a race.
 fn sound(living: &[&Studied], listed: &[&Studied]) -> String {
-    let clean = |(_, found): &&&Studied| found.rules.is_empty();
-    let lost = |(_, found): &&&Studied| found.rules.is_empty() && found.loss().is_some();
-    let shown = living.iter().filter(lost).filter(|(_, found)| found.example.is_some()).count();
+    let clean: Vec<&Studied> =
+        living.iter().copied().filter(|(_, found)| found.rules.is_empty()).collect();
+    let lost = clean.iter().filter(|(_, found)| found.loss().is_some());
+    let broken: Vec<&&Studied> =
+        clean.iter().filter(|(_, found)| found.broken().is_some()).collect();
+    let shown = broken.iter().filter(|(_, found)| found.example.is_some());
     let all = format!(
-        "Of {} mutants of which the check says nothing, the search loses in {}; an example fails in {shown} of these.",
-        living.iter().filter(clean).count(),
-        living.iter().filter(lost).count()
+        "Of {} mutants of which the check says nothing, the search finds {} that are not serialisable. In {} calls break \
+         an invariant of the document, one after the other, without a race; in {} of these an example fails, too.",
+        clean.len(),
+        lost.count(),
+        broken.len(),
+        shown.count()
     );
     let mut text = format!("### Clean mutants that lose\n\n{}\n\n", wrapped(&all, ""));
-    for (mutant, found) in listed.iter().filter(lost) {
-        let example =
-            if found.example.is_some() { "an example fails, too" } else { "no example fails" };
-        let line = format!("- {}: {}; {example}", told(mutant), found.loss().unwrap_or(""));
-        let _ = writeln!(text, "{}", wrapped(&line, "  "));
+    let listed = listed.iter().filter(|(_, found)| found.rules.is_empty());
+    for (mutant, found) in listed {
+        let what = [(found.loss(), "not serialisable"), (found.broken(), "no race")];
+        for (headline, kind) in what.into_iter().filter_map(|(it, kind)| Some((it?, kind))) {
+            let example =
+                if found.example.is_some() { "an example fails, too" } else { "no example fails" };
+            let line = format!("- {} ({kind}): {headline}; {example}", told(mutant));
+            let _ = writeln!(text, "{}", wrapped(&line, "  "));
+        }
     }
     text.push('\n');
     text

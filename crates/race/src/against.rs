@@ -48,8 +48,12 @@ pub struct Against {
     pub skipped: usize,
     /// How many schedules of the second document were run.
     pub schedules: usize,
-    /// The first schedule of the second document that loses.
+    /// The first schedule of the second document that loses: no order of the calls comes to the same, or something that
+    /// Latchkey promises does not hold.
     pub loss: Option<Loss>,
+    /// The first schedule of the second document that breaks an invariant of the document, where an order of the same
+    /// calls, one after the other, breaks one as well: it takes no race.
+    pub broken: Option<Loss>,
     /// The first difference: a call alone that comes to something else, or a schedule that comes to what no schedule
     /// of the first document comes to.
     pub difference: Option<String>,
@@ -123,6 +127,7 @@ impl Base {
         against: &mut Against,
     ) -> Result<(), Stuck> {
         let court = Court::of(lab, RUNS_MAX);
+        let orders = Court::without_invariants(lab, RUNS_MAX);
         for group in groups {
             if against.schedules >= limits.schedules {
                 break;
@@ -132,7 +137,17 @@ impl Base {
                 against.skipped += 1;
                 continue;
             };
-            let (runs, lost) = court.judge(lab, &state.table, group)?;
+            let (mut runs, mut lost) = court.judge(lab, &state.table, group)?;
+            if let Some(broken) = lost.take_if(|lost| lost.wrong.is_of_invariant()) {
+                if court.breaks_in_order(lab, &state.table, group)? {
+                    if against.broken.is_none() {
+                        against.broken = Some(report::loss(lab, state, group, &broken)?);
+                    }
+                    (runs, lost) = orders.judge(lab, &state.table, group)?;
+                } else {
+                    lost = Some(broken);
+                }
+            }
             against.groups += 1;
             against.schedules += runs.schedules;
             if let Some(lost) = lost {

@@ -38,6 +38,11 @@ pub(crate) enum Clarity {
 }
 
 impl Wrong {
+    /// Whether an invariant of the document is broken.
+    pub(crate) fn is_of_invariant(&self) -> bool {
+        matches!(self, Wrong::Broken(Breach::Invariant(_)))
+    }
+
     pub(crate) fn clarity(&self) -> Clarity {
         match self {
             Wrong::Broken(_) => Clarity::Promise,
@@ -74,6 +79,8 @@ pub(crate) struct Court {
     promises: Promises,
     counting: Counting,
     loose: Loose,
+    /// Whether the invariants of the document count.
+    invariants: bool,
     /// The most runs of one group.
     runs_max: usize,
 }
@@ -84,8 +91,35 @@ impl Court {
             promises: Promises::of(&lab.model),
             counting: Counting::of(&lab.model),
             loose: Loose::of(lab),
+            invariants: true,
             runs_max,
         }
+    }
+
+    /// The same, but the invariants of the document do not count.
+    pub(crate) fn without_invariants(lab: &Lab, runs_max: usize) -> Court {
+        Court { invariants: false, ..Court::of(lab, runs_max) }
+    }
+
+    /// Whether an invariant of the document is broken by some order of the units of a group, so that it takes no race.
+    pub(crate) fn breaks_in_order(
+        &self,
+        lab: &Lab,
+        table: &Table,
+        group: &Group,
+    ) -> Result<bool, Stuck> {
+        let runs_max = self.runs_max;
+        let scene = Scene { table, acts: &group.acts, seed: group::SEED, runs_max };
+        let mut watch = Watch::new(lab, self, Now::last_of(scene.acts));
+        let mut found = Ok(false);
+        explore(lab, scene, Grain::Units, |machine| {
+            found = watch.broken(machine).map(|wrong| wrong.is_some_and(|it| it.is_of_invariant()));
+            match found {
+                Ok(false) => ControlFlow::Continue(()),
+                Ok(true) | Err(_) => ControlFlow::Break(()),
+            }
+        })?;
+        found
     }
 
     /// Looks for a schedule of a group that loses.
@@ -221,7 +255,7 @@ impl<'a> Watch<'a> {
             return Ok(breach.clone());
         }
         let mut breach = self.court.promises.broken(table, &Now::new(self.now));
-        if breach.is_none() {
+        if breach.is_none() && self.court.invariants {
             let now = invariant::broken(self.lab, table, self.now)?;
             if !now.is_empty() {
                 let before = invariant::broken(self.lab, &table.base(), self.now)?;

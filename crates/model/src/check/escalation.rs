@@ -51,6 +51,9 @@ pub(super) fn check(model: &Model, report: &mut Report) {
         for (group, placed) in all.iter().flat_map(|it| it.legs.iter().map(move |leg| (it, leg))) {
             let entity = placed.leg.entity;
             let writer = Writer { model, contract, group, placed, attribute: (entity, "") };
+            if writer.founds(&own) {
+                continue;
+            }
             let mut chosen = false;
             for given in &placed.leg.values {
                 let attribute = (placed.leg.entity, given.attribute.as_str());
@@ -195,6 +198,18 @@ struct Writer<'a, 'g> {
 type Story = (&'static str, &'static str);
 
 impl<'a> Writer<'a, '_> {
+    /// Whether a right is put in a thing that the same contract makes: whoever founds a thing says who has rights in it,
+    /// and nobody had one before.
+    fn founds(&self, own: &Own<'a>) -> bool {
+        let leg = self.placed.leg;
+        let is_thing = |part: &'a Given| {
+            !own.has(&self.group.lets, &part.value) && self.group.is_made(&part.value)
+        };
+        matches!(leg.verb, Verb::Put | Verb::Upsert)
+            && leg.key.len() > 1
+            && leg.key.iter().any(is_thing)
+    }
+
     /// The input that a value is of: the input itself, a member of it, or an element of its list.
     fn input_of(&self, value: &'a Expr) -> Option<InputId> {
         let mut value = plain(&self.group.lets, value);

@@ -6,7 +6,7 @@ mod way;
 
 use std::rc::Rc;
 
-pub(super) use way::{Aside, Branch, Reading, Way};
+pub(super) use way::{Branch, Reading, Way};
 
 use super::each_step;
 use super::truth::{Lets, Passed, each, plain};
@@ -194,7 +194,6 @@ impl<'a> Walk<'a> {
         let mut written = Vec::new();
         let mut known = Vec::new();
         let mut beside = Vec::new();
-        let mut branches = Vec::new();
         for (block, truth) in [(yes, true), (no, false)] {
             let mut inner = way.clone();
             inner.pass(test, truth);
@@ -206,16 +205,10 @@ impl<'a> Walk<'a> {
                 continue;
             }
             written.extend(inner.written.iter().copied().skip(way.written.len()));
-            if !block.is_empty() {
-                let mut alone = inner.clone();
-                alone.branches.clear();
-                branches.push(Rc::new(Branch { test: Passed::new(test, truth), way: alone }));
-            }
             beside.push((inner, Passed::new(test, truth)));
         }
         way.take_in(beside);
         way.tests.extend(known);
-        way.branches.extend(branches);
         self.wrote(way, written);
     }
 

@@ -2,18 +2,21 @@
 //!
 //! An entity keeps a *tally* of an enum if it has numbers named as words of the enum, counts one of them down somewhere,
 //! and is written beside the items somewhere. Where the word that an item leaves or gets is not known, nothing is told
-//! of it. The statements of `steps` are told only if they are wrong wherever they are done.
+//! of it. The statements of `steps` are told only if they are wrong wherever they are done. A number that holds a limit
+//! is looked at by `limit`, whatever its name.
 
 mod kept;
+mod limit;
 
 use std::collections::BTreeMap;
 
 use latchkey_language::{Diagnostic, Rule, Span};
 
 use super::Report;
-use super::flow::{Group, Placed, groups};
+use super::flow::{Group, Placed};
 use super::illegal_move::is_possible;
 use super::truth::{Passed, each, plain};
+use super::writes::Writes;
 use crate::model::{ExprKind, Leg, Model, PutMode, Verb, Waiver};
 use kept::{Kept, change, kept};
 
@@ -21,15 +24,19 @@ use kept::{Kept, change, kept};
 type Outcomes<'a> = BTreeMap<(Span, Option<Span>), (&'a [Waiver], Vec<Option<Diagnostic>>)>;
 
 pub(super) fn check(model: &Model, report: &mut Report) {
-    let bodies = model.bodies();
-    let all: Vec<Group<'_>> = bodies.iter().flat_map(|contract| groups(model, contract)).collect();
+    let writes = Writes::new(model);
     let mut outcomes = Outcomes::new();
-    for kept in kept(model, &all) {
+    let all: Vec<&Group<'_>> = writes.all().iter().map(|(_, group)| group).collect();
+    let kept = kept(model, &all);
+    for kept in &kept {
         for group in &all {
             for at in 0..group.legs.len() {
-                look(group, &kept, at, &mut outcomes);
+                look(group, kept, at, &mut outcomes);
             }
         }
+    }
+    for (diagnostic, waivers) in limit::tell(model, &writes, &kept) {
+        report.raise(diagnostic, waivers);
     }
     for (waivers, found) in outcomes.into_values() {
         let all: Option<Vec<Diagnostic>> = found.into_iter().collect();

@@ -99,7 +99,7 @@ fn only_counts(leg: &Leg) -> bool {
 }
 
 /// Whether a leg sets an attribute to the instant of the call.
-pub(super) fn stamps_with<'a>(group: &Group<'a>, leg: &'a Leg, name: &str) -> Option<bool> {
+fn stamps_with<'a>(group: &Group<'a>, leg: &'a Leg, name: &str) -> Option<bool> {
     let given = leg.values.iter().find(|given| given.attribute == name)?;
     let mut now = false;
     each(&group.lets, &given.value, &mut |part| now |= matches!(part.kind, ExprKind::Now));

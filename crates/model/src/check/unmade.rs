@@ -9,9 +9,9 @@ use latchkey_language::{Diagnostic, Rule, Span};
 
 use super::flow::{Group, Placed, groups};
 use super::truth::plain;
-use super::uneven::{changed, stamps_with};
+use super::uneven::changed;
 use super::{Report, each_leg, each_step};
-use crate::model::{Contract, ExprKind, Kind, Method, Model, Step, StepKind, Verb};
+use crate::model::{Contract, ExprKind, Kind, Leg, Method, Model, Step, StepKind, Verb};
 
 pub(super) fn check(model: &Model, report: &mut Report) {
     let mut told = BTreeSet::new();
@@ -85,7 +85,7 @@ fn idle(model: &Model, groups: &[&Group<'_>], told: &BTreeSet<Span>, report: &mu
         }
         let changes = changed(model, placed.leg);
         for name in &changes {
-            if stamps_with(group, placed.leg, name) != Some(true) {
+            if !is_now(group, placed.leg, name) {
                 continue;
             }
             let (others, alone) = by_name.entry(name).or_default();
@@ -110,6 +110,12 @@ fn idle(model: &Model, groups: &[&Group<'_>], told: &BTreeSet<Span>, report: &mu
             .help("set what is to change; or leave the write out");
         report.raise(diagnostic, &placed.step.waivers);
     }
+}
+
+/// Whether a write sets an attribute to `now`. A time that lies ahead, such as `now + 14d`, is no time of a change.
+fn is_now<'a>(group: &Group<'a>, leg: &'a Leg, name: &str) -> bool {
+    let mut set = leg.values.iter().filter(|given| given.attribute == name && !given.maybe);
+    set.any(|given| matches!(plain(&group.lets, &given.value).kind, ExprKind::Now))
 }
 
 /// The last answer of a contract whose method says that it changes something, if no way writes or sends.

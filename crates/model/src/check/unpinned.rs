@@ -10,7 +10,7 @@
 use latchkey_language::{Rule, Span};
 
 use super::changes::Changes;
-use super::flow::{Aside, Group, groups};
+use super::flow::{Group, groups};
 use super::truth::{Passed, each};
 use super::{Report, each_send, each_step};
 use crate::model::{
@@ -170,8 +170,8 @@ fn uses<'a>(
     for (binding, there, span) in &group.way.found {
         found.push(Use::found(*binding, *there, *span));
     }
-    for aside in &group.way.asides {
-        beside(group, aside, &mut found);
+    for branch in &group.way.branches {
+        beside(group, &branch.when, (branch.tests(), branch.found()), &mut found);
     }
     for passed in guards {
         // Which items were found says what is written.
@@ -215,23 +215,28 @@ fn tested<'a>(group: &Group<'a>, passed: Passed<'a>, found: &mut Vec<Use<'a>>) {
 
 /// The facts that were tested within a `when` that does not end the call. Whether its block was entered is one, too:
 /// what did not have to pass the tests there might have to, by now.
-fn beside<'a>(group: &Group<'a>, aside: &Aside<'a>, found: &mut Vec<Use<'a>>) {
-    if aside.tests.is_empty() && aside.found.is_empty() {
+fn beside<'a>(
+    group: &Group<'a>,
+    when: &[Passed<'a>],
+    (tests, finds): (&[Passed<'a>], &[(BindingId, bool, Span)]),
+    found: &mut Vec<Use<'a>>,
+) {
+    if tests.is_empty() && finds.is_empty() {
         return;
     }
-    for (at, when) in aside.when.iter().enumerate() {
+    for (at, test) in when.iter().enumerate() {
         let from = found.len();
-        tested(group, *when, found);
-        tested(group, Passed { truth: !when.truth, ..*when }, found);
-        let around = aside.when.get(..at).unwrap_or_default();
+        tested(group, *test, found);
+        tested(group, Passed { truth: !test.truth, ..*test }, found);
+        let around = when.get(..at).unwrap_or_default();
         found.iter_mut().skip(from).for_each(|used| used.when = around.to_vec());
     }
     let from = found.len();
-    for passed in &aside.tests {
+    for passed in tests {
         tested(group, *passed, found);
     }
-    found.extend(aside.found.iter().map(|(binding, there, at)| Use::found(*binding, *there, *at)));
-    found.iter_mut().skip(from).for_each(|used| used.when.clone_from(&aside.when));
+    found.extend(finds.iter().map(|(binding, there, at)| Use::found(*binding, *there, *at)));
+    found.iter_mut().skip(from).for_each(|used| used.when = when.to_vec());
 }
 
 /// The facts an expression asks for.

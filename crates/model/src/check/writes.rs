@@ -6,13 +6,20 @@ use super::each_leg;
 use super::flow::{Group, Placed, groups};
 use crate::model::{Contract, EntityId, Model, QueueId, Verb};
 
+/// The entities that the worker of a queue does something with.
+type ByQueue = HashMap<QueueId, HashSet<EntityId>>;
+
 /// All transactions of a document.
 pub(super) struct Writes<'a> {
     all: Vec<(&'a Contract, Group<'a>)>,
     /// The legs on items of an entity: the place of the transaction, and that of the leg.
     by_entity: HashMap<EntityId, Vec<(usize, usize)>>,
     /// The entities of which the worker of a queue deletes items.
-    swept: HashMap<QueueId, HashSet<EntityId>>,
+    swept: ByQueue,
+    /// The entities of which the worker of a queue makes items.
+    made: ByQueue,
+    /// The entities of which the worker of a queue changes items, or makes them.
+    changed: ByQueue,
 }
 
 impl<'a> Writes<'a> {
@@ -25,15 +32,21 @@ impl<'a> Writes<'a> {
                 by_entity.entry(placed.leg.entity).or_default().push((at, leg));
             }
         }
-        let mut swept: HashMap<QueueId, HashSet<EntityId>> = HashMap::new();
+        let (mut swept, mut made, mut changed) = (ByQueue::new(), ByQueue::new(), ByQueue::new());
         for worker in &model.workers {
             each_leg(&worker.body, |leg, _| {
-                if leg.verb == Verb::Delete {
-                    swept.entry(worker.queue).or_default().insert(leg.entity);
+                let of_queue: &mut [&mut ByQueue] = match leg.verb {
+                    Verb::Delete => &mut [&mut swept],
+                    Verb::Put | Verb::Upsert => &mut [&mut made, &mut changed],
+                    Verb::Update => &mut [&mut changed],
+                    Verb::Check => &mut [],
+                };
+                for entities in of_queue {
+                    entities.entry(worker.queue).or_default().insert(leg.entity);
                 }
             });
         }
-        Writes { all, by_entity, swept }
+        Writes { all, by_entity, swept, made, changed }
     }
 
     /// Every transaction, and the contract or worker that makes it.
@@ -62,7 +75,21 @@ impl<'a> Writes<'a> {
 
     /// Whether a transaction sends to a worker that deletes items of an entity.
     pub(super) fn sends_to_sweep(&self, group: &Group<'a>, entity: EntityId) -> bool {
-        let mut queues = group.sends.iter().map(|sent| sent.send.queue);
-        queues.any(|queue| self.swept.get(&queue).is_some_and(|it| it.contains(&entity)))
+        sends_to(group, &self.swept, entity)
     }
+
+    /// Whether a transaction sends to a worker that makes items of an entity.
+    pub(super) fn sends_to_make(&self, group: &Group<'a>, entity: EntityId) -> bool {
+        sends_to(group, &self.made, entity)
+    }
+
+    /// Whether a transaction sends to a worker that changes items of an entity, or makes them.
+    pub(super) fn sends_to_change(&self, group: &Group<'a>, entity: EntityId) -> bool {
+        sends_to(group, &self.changed, entity)
+    }
+}
+
+fn sends_to(group: &Group<'_>, by_queue: &ByQueue, entity: EntityId) -> bool {
+    let mut queues = group.sends.iter().map(|sent| sent.send.queue);
+    queues.any(|queue| by_queue.get(&queue).is_some_and(|it| it.contains(&entity)))
 }

@@ -80,8 +80,7 @@ pub(super) fn told<'a>(
         ExprKind::Input(input) => Some((*input, given)),
         _ => None,
     });
-    let (input, given) = chosen
-        .filter(|(input, given)| !group.is_made(&given.value) && !writer.is_looked_into(*input))?;
+    let (input, given) = chosen.filter(|(input, _)| !writer.is_looked_into(*input))?;
     let opened = uses.iter().find(|one| one.part == mine.attribute && one.is_opened(writer))?;
     // A way that asks for something else asks nothing about this.
     let open = writer.ways().iter().any(Option::is_some);

@@ -26,10 +26,9 @@ pub(in crate::check) struct Way<'a> {
     pub(in crate::check) written: Vec<&'a Leg>,
     /// How many commits are sure to have happened.
     pub(in crate::check) commits: usize,
-    /// What may have happened within a `when` that does not end the call.
-    pub(in crate::check) asides: Vec<Aside<'a>>,
-    /// The blocks of each `when` that lead back to here: what has happened if its test came out so.
-    pub(in crate::check) branches: Vec<Rc<Branch<'a>>>,
+    /// The blocks of each `when` that lead back to here, and those within them: what has happened if the tests came out
+    /// so.
+    pub(in crate::check) branches: Vec<Branch<'a>>,
 }
 
 /// A read that has happened, or may have.
@@ -40,23 +39,29 @@ pub(in crate::check) struct Reading<'a> {
     pub(super) commits: Option<usize>,
 }
 
-/// Tests that were passed within a `when` that does not end the call, if its block was entered.
+/// A block of a `when` that does not end the call, at the block's end.
 #[derive(Clone)]
-pub(in crate::check) struct Aside<'a> {
-    /// The tests of the `when`, and of those around it.
+pub(in crate::check) struct Branch<'a> {
+    /// The tests of the `when`s around it since they went apart from the way, and how they came out; its own is the last.
     pub(in crate::check) when: Vec<Passed<'a>>,
-    /// The tests within it.
-    pub(in crate::check) tests: Vec<Passed<'a>>,
-    /// The bindings of reads within it, as those of the way.
-    pub(in crate::check) found: Vec<(BindingId, bool, Span)>,
+    /// The way through the block to its end, without branches.
+    pub(in crate::check) way: Rc<Way<'a>>,
+    /// How many tests of the way came before the block, its own test among them.
+    tests: usize,
+    /// How many finds of the way came before the block.
+    found: usize,
 }
 
-/// A block of a `when`, at its end.
-pub(in crate::check) struct Branch<'a> {
-    /// The test of the `when`, and how it came out.
-    pub(in crate::check) test: Passed<'a>,
-    /// The way through the block to its end, without the branches before it.
-    pub(in crate::check) way: Way<'a>,
+impl<'a> Branch<'a> {
+    /// The tests within the block.
+    pub(in crate::check) fn tests(&self) -> &[Passed<'a>] {
+        self.way.tests.get(self.tests..).unwrap_or_default()
+    }
+
+    /// The bindings of reads within the block, as those of the way.
+    pub(in crate::check) fn found(&self) -> &[(BindingId, bool, Span)] {
+        self.way.found.get(self.found..).unwrap_or_default()
+    }
 }
 
 impl<'a> Way<'a> {
@@ -67,26 +72,25 @@ impl<'a> Way<'a> {
 
     /// Takes in what may have happened in the blocks of a `when` that go on, each with its test.
     pub(super) fn take_in(&mut self, blocks: Vec<(Way<'a>, Passed<'a>)>) {
-        let (reads, asides) = (self.readings.len(), self.asides.len());
+        let (reads, branches) = (self.readings.len(), self.branches.len());
         let (tests, found) = (self.tests.len() + 1, self.found.len());
         let commits = blocks.iter().map(|(inner, _)| inner.commits).min();
-        for (inner, when) in blocks {
+        for (mut inner, when) in blocks {
             let last = inner.commits;
-            self.readings.extend(inner.readings.into_iter().skip(reads).map(|reading| Reading {
+            self.readings.extend(inner.readings.iter().skip(reads).map(|reading| Reading {
                 commits: reading.commits.filter(|commits| *commits >= last),
-                ..reading
+                ..*reading
             }));
-            let own = Aside {
-                when: vec![when],
-                tests: inner.tests.into_iter().skip(tests).collect(),
-                found: inner.found.into_iter().skip(found).collect(),
-            };
-            let is_own = !own.tests.is_empty() || !own.found.is_empty();
-            self.asides.extend(Some(own).filter(|_| is_own));
-            for mut deeper in inner.asides.into_iter().skip(asides) {
-                deeper.when.insert(0, when);
-                self.asides.push(deeper);
+            let deeper = inner.branches.split_off(branches.min(inner.branches.len()));
+            inner.branches.clear();
+            // A block that looks at nothing says nothing.
+            if inner.tests.len() > tests || inner.readings.len() > reads {
+                self.branches.push(Branch { when: vec![when], way: Rc::new(inner), tests, found });
             }
+            self.branches.extend(deeper.into_iter().map(|mut branch| {
+                branch.when.insert(0, when);
+                branch
+            }));
         }
         self.commits = commits.unwrap_or(self.commits);
     }

@@ -3,7 +3,7 @@
 
 use super::is_insisted;
 use super::tie::{Tied, tied_beside};
-use crate::check::flow::{Branch, Group, Placed, within};
+use crate::check::flow::{Branch, Group, Placed, Way, within};
 use crate::check::truth::{Passed, plain};
 use crate::model::{Expr, ExprKind, Given};
 
@@ -63,7 +63,7 @@ impl<'a> Tied<'a> {
             if self.has(group, value) {
                 continue;
             }
-            let way = branch.way.clone();
+            let way = Way::clone(&branch.way);
             let (lets, elements) = (group.lets.clone(), group.elements.clone());
             let (legs, sends) = (Vec::new(), Vec::new());
             let inner = Group { legs, sends, way, lets, elements, ..*group };
@@ -76,7 +76,8 @@ impl<'a> Tied<'a> {
 
 /// The value that is there if a block runs, and that the block runs for alone.
 fn if_there<'a>(group: &Group<'a>, branch: &Branch<'a>) -> Option<&'a Expr> {
-    let atoms = branch.test.atoms(&group.lets);
+    let [test] = &branch.when[..] else { return None };
+    let atoms = test.atoms(&group.lets);
     let [atom] = &atoms[..] else { return None };
     there(group, atom)
 }

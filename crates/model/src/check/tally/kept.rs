@@ -25,6 +25,11 @@ pub(super) struct Kept<'a> {
 }
 
 impl<'a> Kept<'a> {
+    /// Whether it is the tally of an entity, of the items of another.
+    pub(super) fn is_of(&self, tally: EntityId, item: EntityId) -> bool {
+        (self.tally_id, self.item_id) == (tally, item)
+    }
+
     /// Whether a write makes, moves or removes an item that is counted.
     pub(super) fn touches(&self, leg: &Leg) -> bool {
         let sets = leg.values.iter().any(|given| given.attribute == self.attribute.name);
@@ -62,7 +67,7 @@ pub(super) fn change<'a>(
 }
 
 /// The tallies of a document.
-pub(super) fn kept<'a>(model: &'a Model, all: &[Group<'a>]) -> Vec<Kept<'a>> {
+pub(super) fn kept<'a>(model: &'a Model, all: &[&Group<'a>]) -> Vec<Kept<'a>> {
     let legs = || all.iter().flat_map(|group| &group.legs).map(|placed| placed.leg);
     let updates = legs().filter(|leg| matches!(leg.verb, Verb::Update));
     let moved: HashSet<(EntityId, &str)> = updates

@@ -173,11 +173,11 @@ impl<'a, 'c> Search<'a, 'c> {
                 found.push(Use::found(*binding, *there, *span));
             }
         }
-        for aside in &group.way.asides {
-            let mut aside = aside.clone();
-            aside.tests.retain(|passed| !is_said(passed));
-            aside.found.retain(|(binding, there, _)| !is_answered(*binding, *there));
-            beside(group, &aside, &mut found);
+        for branch in &group.way.branches {
+            let (mut tests, mut finds) = (branch.tests().to_vec(), branch.found().to_vec());
+            tests.retain(|passed| !is_said(passed));
+            finds.retain(|(binding, there, _)| !is_answered(*binding, *there));
+            beside(group, &branch.when, (&tests, &finds), &mut found);
         }
         if let StepKind::Return(answer) = &group.step.kind {
             found.extend(shown_facts(self.model, contract, group, answer));

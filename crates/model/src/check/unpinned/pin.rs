@@ -18,6 +18,9 @@ pub(super) enum Pin {
     Whole,
 }
 
+/// Whether one of some legs is sure to happen with a write.
+type Sure<'a, 'g> = &'g dyn Fn(&dyn Fn(&'a Leg) -> bool) -> bool;
+
 /// How much of a fact still holds when the write happens.
 pub(super) fn pin<'a>(
     model: &'a Model,
@@ -52,28 +55,46 @@ pub(super) fn held<'a>(
             .iter()
             .any(|other| other.truth == test.truth && group.alike(other.test, test.test, None))
     };
-    let sure = || {
-        group.legs.iter().filter(|other| {
-            let own = other.guards.iter().copied().filter(|test| !is_asked(test));
-            within(guards, &own.collect::<Vec<_>>())
-        })
+    let open = |test: &Passed<'a>| !is_asked(test) && !within(guards, &[*test]);
+    // Whether one of some legs is sure to happen with the write.
+    let sure = |is_one: &dyn Fn(&'a Leg) -> bool| {
+        let legs = group.legs.iter().filter(|other| is_one(other.leg));
+        let ways = legs.map(|other| other.guards.iter().copied().filter(&open).collect());
+        covers(&ways.collect::<Vec<Vec<_>>>())
     };
-    if is_guarded(model, contract, (group, guards), binding, || sure().map(|other| other.leg)) {
+    if is_guarded(model, contract, (group, guards), binding, &sure) {
         return Pin::Whole;
     }
     if all_there::holds(group, guards, used) {
         return Pin::Whole;
     }
-    let by_leg = sure().any(|other| {
-        group.is_on(other.leg, binding) && leg_pins(model, group, guards, other.leg, used)
-    });
-    let claimed =
-        || sure().any(|other| other.leg.verb != Verb::Check && group.is_on(other.leg, binding));
+    let pins = |leg| group.is_on(leg, binding) && leg_pins(model, group, guards, leg, used);
+    let by_leg = sure(&pins);
     match by_leg {
-        true if claimed() => Pin::Claimed,
+        true if sure(&|leg| leg.verb != Verb::Check && group.is_on(leg, binding)) => Pin::Claimed,
         true => Pin::Item,
         false => Pin::Nothing,
     }
+}
+
+/// Whether one of several legs happens however the tests around them come out: one stands within none, or both blocks
+/// of a `when` have some of which that is so.
+fn covers(ways: &[Vec<Passed<'_>>]) -> bool {
+    let mut tests: Vec<&Expr> = Vec::new();
+    for way in ways {
+        let Some(first) = way.first() else { return true };
+        if !tests.iter().any(|test| std::ptr::eq(*test, first.test)) {
+            tests.push(first.test);
+        }
+    }
+    let is_covered = |test: &Expr, truth: bool| {
+        let inner = ways.iter().filter_map(|way| {
+            let (first, rest) = way.split_first()?;
+            (std::ptr::eq(first.test, test) && first.truth == truth).then(|| rest.to_vec())
+        });
+        covers(&inner.collect::<Vec<_>>())
+    };
+    tests.into_iter().any(|test| is_covered(test, true) && is_covered(test, false))
 }
 
 /// Whether a leg on the item of a fact insists on it.
@@ -284,12 +305,12 @@ fn suffices<'a>(
 }
 
 /// Whether the guard of an entity was read before it and is unchanged in the transaction.
-fn is_guarded<'a, L: Iterator<Item = &'a Leg>>(
+fn is_guarded<'a>(
     model: &'a Model,
     contract: &'a Contract,
     (group, guards): (&Group<'a>, &[Passed<'a>]),
     binding: BindingId,
-    legs: impl Fn() -> L,
+    sure: Sure<'a, '_>,
 ) -> bool {
     let entity = entity_of(contract, binding).map(|entity| &model.entities[entity]);
     let Some(id) = entity.and_then(|entity| entity.guarded_by) else { return false };
@@ -321,7 +342,7 @@ fn is_guarded<'a, L: Iterator<Item = &'a Leg>>(
         })
     };
     let held = |read: BindingId| {
-        legs().any(|leg| {
+        sure(&|leg| {
             let insists = group.insists(leg);
             let mut unchanged =
                 insists.iter().filter(|test| matches!(test.test.kind, ExprKind::Unchanged));
