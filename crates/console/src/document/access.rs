@@ -100,7 +100,9 @@ fn keyed(
     consistency: &'static str,
 ) -> Option<Access> {
     let (partition, sort) = key_of(&model.table.key, key)?;
-    let entity = entity_of(model, &partition, &sort);
+    let told = key.get(&model.table.discriminator).and_then(plain);
+    let told = told.and_then(|told| model.entities.position(|entity| entity.discriminator == told));
+    let entity = told.or_else(|| entity_of(model, &partition, &sort));
     let named = model.table.key.sort.as_ref().map(|attribute| attribute.name.as_str());
     let sort = match named {
         Some(name) => format!("{name} = \"{sort}\""),

@@ -5,7 +5,7 @@ use latchkey_language::{Block, BlockKind, blocks};
 use latchkey_model::Model;
 use maud::{Markup, PreEscaped, html};
 
-use super::card::Card;
+use super::card::{Card, Who};
 use super::finding::{self, Finding};
 use super::keyspace;
 use super::{Reading, exchange, source};
@@ -165,7 +165,7 @@ fn cells(model: &Model, access: &super::access::Access) -> Markup {
         td { (access.operation) }
         td { @match &access.index { Some(index) => code { (shown(index)) }, None => "table" } }
         td.nowrap { (dot(model, access.entity)) @if let Some(id) = access.entity { (shown(&model.entities[id].name)) } }
-        td { code { (shown(&access.partition)) } }
+        td.sk { code { (shown(&access.partition)) } }
         td.sk { @if !access.sort.is_empty() { code { (shown(&access.sort)) } } }
         td { @if access.consistency.is_empty() { span.muted { "write" } } @else { (access.consistency) } }
     }
@@ -281,7 +281,7 @@ fn card_markup(reading: &Reading<'_>, card: &Card, places: &Places) -> Markup {
             }
             dl.facts {
                 dt { "Who may call" }
-                dd { @for who in &card.who { p { code { (shown(who)) } } } @if card.who.is_empty() { span.muted { "not stated" } } }
+                dd { @for who in &card.who { p { @match who { Who::Told(words) => (words), Who::Test(test) => code { (shown(test)) } } } } @if card.who.is_empty() { span.muted { "not stated" } } }
                 dt { "Cost of a call" }
                 dd {
                     "at most " strong { (card.most) }

@@ -5,7 +5,7 @@
 use std::fmt::Write as _;
 
 use super::access::Access;
-use super::card::Card;
+use super::card::{Card, Who};
 use super::{Reading, keyspace};
 use crate::shown::shown;
 
@@ -94,7 +94,10 @@ fn findings(reading: &Reading<'_>, out: &mut String) {
 fn contract(card: &Card, out: &mut String) {
     line(out, &format!("### {}: {}", text(&card.id), text(&card.title)));
     let mut list = vec![format!("{} {}", text(&card.method), code(&card.path))];
-    list.extend(card.who.iter().map(|who| format!("who may call: {}", code(who))));
+    list.extend(card.who.iter().map(|who| match who {
+        Who::Told(words) => format!("who may call: {words}"),
+        Who::Test(test) => format!("who may call: {}", code(test)),
+    }));
     let declared = card
         .declared
         .as_ref()
