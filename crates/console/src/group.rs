@@ -58,6 +58,6 @@ mod tests {
         let found = headings("# A `b`\n\ntext\n\n## C\n### D\n```\n# no\n```\nE\n-\n");
         let found: Vec<(usize, &str)> =
             found.iter().map(|(at, text)| (*at, text.as_str())).collect();
-        assert_eq!(found, [(0, "A b"), (15, "C"), (37, "E")]);
+        assert_eq!(found, [(0, "A b"), (15, "C"), (39, "E")]);
     }
 }

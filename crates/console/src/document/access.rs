@@ -192,7 +192,7 @@ fn filled(request: &Value, condition: &str) -> String {
 }
 
 /// A key without what is in its holes.
-fn outline(text: &str) -> String {
+pub(crate) fn outline(text: &str) -> String {
     let (mut out, mut depth) = (String::new(), 0usize);
     for c in text.chars() {
         match c {

@@ -98,8 +98,8 @@ fn entities(reading: &Reading<'_>, spaces: &[keyspace::Space<'_>]) -> Markup {
             thead { tr { th scope="col" { "Entity" } th scope="col" { "In" } th scope="col" { "Partition" } th scope="col" { "Sort key" } th scope="col" { "Tied to" } } }
             tbody {
                 @for space in spaces {
-                    @for (partition, lies) in &space.partitions {
-                        @for (sort, id) in lies {
+                    @for partition in &space.partitions {
+                        @for (sort, partition, id) in &partition.lies {
                             @let entity = &model.entities[*id];
                             tr {
                                 td { (dot(model, Some(*id))) a href={ "#L" (reading.lines.of(entity.span.start)) } { (shown(&entity.name)) } }
@@ -296,7 +296,7 @@ fn card_markup(reading: &Reading<'_>, card: &Card, places: &Places) -> Markup {
             }
             @if !card.accesses.is_empty() {
                 div.scroll tabindex="0" {
-                    table { thead { tr { (columns()) } } tbody { @for access in &card.accesses { tr { (cells(reading.model, access)) } } } }
+                    table.accesses { thead { tr { (columns()) } } tbody { @for access in &card.accesses { tr { (cells(reading.model, access)) } } } }
                 }
             }
             (failures(card))

@@ -59,8 +59,8 @@ fn keys(reading: &Reading<'_>, out: &mut String) {
         let kind = if space.index { "Index" } else { "Table" };
         line(out, &format!("{kind} {}, by {}:", code(space.name), code(&space.key)));
         let mut rows = Vec::new();
-        for (partition, lies) in &space.partitions {
-            for (sort, id) in lies {
+        for partition in &space.partitions {
+            for (sort, partition, id) in &partition.lies {
                 let entity = &model.entities[*id];
                 let tied = keyspace::note(model, entity).unwrap_or_default();
                 rows.push(vec![code(partition), code(sort), text(&entity.name), text(&tied)]);
