@@ -31,7 +31,7 @@ impl Shell<'_> {
                 a.skip href="#main" { "Skip to the page" }
                 header.bar {
                     button.quiet.burger type="button" aria-expanded="false" aria-controls="side" data-side { "Pages" }
-                    a.brand href="/" { (mark()) span { "Latchkey" } }
+                    a.brand href="/" aria-label="Latchkey" { (mark()) span { "Latchkey" } }
                     (filter_box())
                     (self.visitor())
                 }
@@ -155,7 +155,7 @@ pub(crate) fn mark() -> Markup {
 pub(crate) fn outside(title: &str, main: &Markup) -> Markup {
     let body = html! {
         body.outside {
-            header.bar { a.brand href="/" { (mark()) span { "Latchkey" } } }
+            header.bar { a.brand href="/" aria-label="Latchkey" { (mark()) span { "Latchkey" } } }
             main #main { (main) }
         }
     };
