@@ -100,7 +100,9 @@ fn keyed(
     consistency: &'static str,
 ) -> Option<Access> {
     let (partition, sort) = key_of(&model.table.key, key)?;
-    let entity = entity_of(model, &partition, &sort);
+    let told = key.get(&model.table.discriminator).and_then(plain);
+    let told = told.and_then(|told| model.entities.position(|entity| entity.discriminator == told));
+    let entity = told.or_else(|| entity_of(model, &partition, &sort));
     let named = model.table.key.sort.as_ref().map(|attribute| attribute.name.as_str());
     let sort = match named {
         Some(name) => format!("{name} = \"{sort}\""),
@@ -190,7 +192,7 @@ fn filled(request: &Value, condition: &str) -> String {
 }
 
 /// A key without what is in its holes.
-fn outline(text: &str) -> String {
+pub(crate) fn outline(text: &str) -> String {
     let (mut out, mut depth) = (String::new(), 0usize);
     for c in text.chars() {
         match c {

@@ -5,7 +5,7 @@ use latchkey_language::{Block, BlockKind, blocks};
 use latchkey_model::Model;
 use maud::{Markup, PreEscaped, html};
 
-use super::card::Card;
+use super::card::{Card, Who};
 use super::finding::{self, Finding};
 use super::keyspace;
 use super::{Reading, exchange, source};
@@ -98,8 +98,8 @@ fn entities(reading: &Reading<'_>, spaces: &[keyspace::Space<'_>]) -> Markup {
             thead { tr { th scope="col" { "Entity" } th scope="col" { "In" } th scope="col" { "Partition" } th scope="col" { "Sort key" } th scope="col" { "Tied to" } } }
             tbody {
                 @for space in spaces {
-                    @for (partition, lies) in &space.partitions {
-                        @for (sort, id) in lies {
+                    @for partition in &space.partitions {
+                        @for (sort, partition, id) in &partition.lies {
                             @let entity = &model.entities[*id];
                             tr {
                                 td { (dot(model, Some(*id))) a href={ "#L" (reading.lines.of(entity.span.start)) } { (shown(&entity.name)) } }
@@ -165,7 +165,7 @@ fn cells(model: &Model, access: &super::access::Access) -> Markup {
         td { (access.operation) }
         td { @match &access.index { Some(index) => code { (shown(index)) }, None => "table" } }
         td.nowrap { (dot(model, access.entity)) @if let Some(id) = access.entity { (shown(&model.entities[id].name)) } }
-        td { code { (shown(&access.partition)) } }
+        td.sk { code { (shown(&access.partition)) } }
         td.sk { @if !access.sort.is_empty() { code { (shown(&access.sort)) } } }
         td { @if access.consistency.is_empty() { span.muted { "write" } } @else { (access.consistency) } }
     }
@@ -281,7 +281,7 @@ fn card_markup(reading: &Reading<'_>, card: &Card, places: &Places) -> Markup {
             }
             dl.facts {
                 dt { "Who may call" }
-                dd { @for who in &card.who { p { code { (shown(who)) } } } @if card.who.is_empty() { span.muted { "not stated" } } }
+                dd { @for who in &card.who { p { @match who { Who::Told(words) => (words), Who::Test(test) => code { (shown(test)) } } } } @if card.who.is_empty() { span.muted { "not stated" } } }
                 dt { "Cost of a call" }
                 dd {
                     "at most " strong { (card.most) }
@@ -296,7 +296,7 @@ fn card_markup(reading: &Reading<'_>, card: &Card, places: &Places) -> Markup {
             }
             @if !card.accesses.is_empty() {
                 div.scroll tabindex="0" {
-                    table { thead { tr { (columns()) } } tbody { @for access in &card.accesses { tr { (cells(reading.model, access)) } } } }
+                    table.accesses { thead { tr { (columns()) } } tbody { @for access in &card.accesses { tr { (cells(reading.model, access)) } } } }
                 }
             }
             (failures(card))

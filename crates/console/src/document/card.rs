@@ -24,8 +24,8 @@ pub(crate) struct Card {
     pub(crate) path: String,
     /// The line in which it is declared.
     pub(crate) line: usize,
-    /// Who may call: one text for each `allow`.
-    pub(crate) who: Vec<String>,
+    /// Who may call: one for each `allow`.
+    pub(crate) who: Vec<Who>,
     pub(crate) accesses: Vec<Access>,
     /// `None` where the document cannot be run.
     pub(crate) requests: Option<Vec<Asked>>,
@@ -40,6 +40,15 @@ pub(crate) struct Card {
     pub(crate) failures: Vec<Failure>,
     /// The requests of examples that call it: a line, and the status.
     pub(crate) uses: Vec<(usize, Option<u16>)>,
+}
+
+/// Who may call a contract.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Who {
+    /// In words.
+    Told(&'static str),
+    /// The test, as it is written.
+    Test(String),
 }
 
 /// A way in which a call fails.
@@ -126,19 +135,19 @@ fn said(model: &Model, span: Span) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
-fn who(model: &Model, contract: &Contract) -> Vec<String> {
+fn who(model: &Model, contract: &Contract) -> Vec<Who> {
     if contract.open.is_some() {
-        return vec!["anyone, without a token".to_owned()];
+        return vec![Who::Told("anyone, without a token")];
     }
     if contract.route.is_none() {
-        return vec!["no one: a message runs it".to_owned()];
+        return vec![Who::Told("no one: a message runs it")];
     }
     let mut all = Vec::new();
     each_step(&contract.steps, &mut |step| {
         if let StepKind::Allow(test) = &step.kind {
             let text = match said(model, test.span) {
-                text if text == "true" => "anyone with a token".to_owned(),
-                text => text,
+                text if text == "true" => Who::Told("anyone with a token"),
+                text => Who::Test(text),
             };
             if !all.contains(&text) {
                 all.push(text);

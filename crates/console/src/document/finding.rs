@@ -89,11 +89,19 @@ fn waivers(model: &Model) -> Vec<&Waiver> {
     all
 }
 
-/// A finding at its line.
+/// A finding at its line. The reason of a waiver stands in the line itself; what the rule tells of stands here.
 pub(crate) fn markup(finding: &Finding) -> Markup {
+    let meaning = match finding.kind {
+        Kind::Waived => Some(meaning(finding.rule)).filter(|meaning| !meaning.is_empty()),
+        Kind::Error | Kind::Warning => None,
+    };
     html! {
         div class={ "finding f-" (finding.kind.word()) } {
-            p { span class={ "pill f-" (finding.kind.word()) } { (finding.kind.word()) } " " a href={ "#rule-" (finding.rule) } { code { (finding.rule) } } " " (ticked(&finding.message)) }
+            p {
+                span class={ "pill f-" (finding.kind.word()) } { (finding.kind.word()) } " "
+                a href={ "#rule-" (finding.rule) } { code { (finding.rule) } } " "
+                (ticked(meaning.as_ref().unwrap_or(&finding.message)))
+            }
             @for more in &finding.more { p.muted { (ticked(more)) } }
         }
     }

@@ -3,12 +3,11 @@
 //! The picture is SVG with classes and no style of its own. Letters of the fixed-width font are taken to be as wide as in
 //! the widest font of the list in the style sheet, so text stays within its block.
 
-use std::collections::BTreeMap;
-
 use latchkey_model::Model;
 use latchkey_model::model::{By, Entity, EntityId};
 use maud::{Markup, html};
 
+use super::access::outline;
 use super::lines::Lines;
 use crate::shown::shown;
 
@@ -22,6 +21,9 @@ const GAP: usize = 10;
 const LETTERS: [usize; 3] = [74, 90, 72];
 /// How many letters of a text are shown.
 const LETTERS_MAX: usize = 60;
+
+/// How many letters of the templates of a partition are shown.
+const TEMPLATES_MAX: usize = 115;
 
 /// How many colours there are for entities.
 const COLOURS: usize = 8;
@@ -39,8 +41,17 @@ pub(crate) struct Space<'a> {
     pub(crate) index: bool,
     /// The attributes that hold its keys.
     pub(crate) key: String,
-    /// The template of each partition, and what lies in it: the sort template, and the entity.
-    pub(crate) partitions: Vec<(String, Vec<(String, EntityId)>)>,
+    /// Its partitions. Templates that differ in the names of their parts alone make one: their items lie together where
+    /// the values are the same.
+    pub(crate) partitions: Vec<Partition>,
+}
+
+/// A partition, and what lies in it.
+pub(crate) struct Partition {
+    /// Its templates, each once.
+    pub(crate) templates: Vec<String>,
+    /// The sort template and the template of the partition of each entity, by the first.
+    pub(crate) lies: Vec<(String, String, EntityId)>,
 }
 
 /// The table and its indexes.
@@ -52,28 +63,27 @@ pub(crate) fn spaces(model: &Model) -> Vec<Space<'_>> {
     let all =
         std::iter::once((By::Table, model.table.name.as_str(), &model.table.key)).chain(indexes);
     let space = |(by, name, key): (By, _, &latchkey_model::model::KeyNames)| {
-        let mut order: Vec<String> = Vec::new();
-        let mut within: BTreeMap<String, Vec<(String, EntityId)>> = BTreeMap::new();
+        let mut partitions: Vec<Partition> = Vec::new();
         for (id, entity) in model.entities.enumerate() {
             let Some(place) = entity.place(by) else { continue };
-            let (partition, sort) = (place.partition.to_string(), place.sort.to_string());
-            if !order.contains(&partition) {
-                order.push(partition.clone());
+            let (template, sort) = (place.partition.to_string(), place.sort.to_string());
+            let same = |other: &&mut Partition| {
+                other.templates.iter().any(|other| outline(other) == outline(&template))
+            };
+            let lies = (sort, template.clone(), id);
+            match partitions.iter_mut().find(same) {
+                Some(partition) => {
+                    if !partition.templates.contains(&template) {
+                        partition.templates.push(template);
+                    }
+                    partition.lies.push(lies);
+                }
+                None => partitions.push(Partition { templates: vec![template], lies: vec![lies] }),
             }
-            within.entry(partition).or_default().push((sort, id));
         }
-        let partitions = order.into_iter().map(|partition| {
-            let mut lies = within.remove(&partition).unwrap_or_default();
-            lies.sort();
-            (partition, lies)
-        });
+        partitions.iter_mut().for_each(|partition| partition.lies.sort());
         let names: Vec<&str> = key.iter().map(|attribute| attribute.name.as_str()).collect();
-        Space {
-            name,
-            index: by != By::Table,
-            key: names.join(", "),
-            partitions: partitions.collect(),
-        }
+        Space { name, index: by != By::Table, key: names.join(", "), partitions }
     };
     all.map(space).collect()
 }
@@ -116,15 +126,16 @@ pub(crate) fn picture(model: &Model, lines: &Lines, space: &Space<'_>, number: u
 /// Puts the blocks of each partition side by side, on as many lines as they take.
 fn rows(model: &Model, space: &Space<'_>) -> (Vec<Row>, usize) {
     let (mut rows, mut y) = (Vec::new(), 0);
-    for (partition, lies) in &space.partitions {
-        let noted = lies.iter().any(|(_, id)| note(model, &model.entities[*id]).is_some());
+    for Partition { templates, lies } in &space.partitions {
+        let noted = lies.iter().any(|(_, _, id)| note(model, &model.entities[*id]).is_some());
         let high = LINE * (if noted { 3 } else { 2 }) + GAP;
         let (mut x, mut top) = (GAP, y + LINE + 2 * GAP);
         let mut blocks = Vec::new();
-        for (sort, entity) in lies {
-            let sort = if sort.is_empty() { "(no sort key)".to_owned() } else { cut(sort) };
-            let note = note(model, &model.entities[*entity]).map(|note| cut(&note));
-            let name = cut(&model.entities[*entity].name);
+        for (sort, _, entity) in lies {
+            let sort =
+                if sort.is_empty() { "(no sort key)".to_owned() } else { cut(sort, LETTERS_MAX) };
+            let note = note(model, &model.entities[*entity]).map(|note| cut(&note, LETTERS_MAX));
+            let name = cut(&model.entities[*entity].name, LETTERS_MAX);
             let noted = note.as_deref().unwrap_or_default();
             let widths = [sort.as_str(), &name, noted].into_iter().zip(LETTERS);
             let width = widths.map(|(text, letter)| text.chars().count() * letter / 10).max();
@@ -136,7 +147,12 @@ fn rows(model: &Model, space: &Space<'_>) -> (Vec<Row>, usize) {
             x += width + GAP;
         }
         let height = top + high + GAP - y;
-        rows.push(Row { y, height, partition: cut(partition), blocks });
+        rows.push(Row {
+            y,
+            height,
+            partition: cut(&templates.join(" or "), TEMPLATES_MAX),
+            blocks,
+        });
         y += height + GAP;
     }
     (rows, y.max(LINE))
@@ -170,21 +186,77 @@ pub(crate) fn note(model: &Model, entity: &Entity) -> Option<String> {
 }
 
 /// A text as far as it is shown.
-fn cut(text: &str) -> String {
-    if text.chars().count() <= LETTERS_MAX {
+fn cut(text: &str, most: usize) -> String {
+    if text.chars().count() <= most {
         return text.to_owned();
     }
-    text.chars().take(LETTERS_MAX - 1).chain(['…']).collect()
+    text.chars().take(most.saturating_sub(1)).chain(['…']).collect()
 }
 
 /// The picture in words.
 fn described(model: &Model, space: &Space<'_>) -> String {
-    let partitions = space.partitions.iter().map(|(partition, lies)| {
-        let items = lies.iter().map(|(sort, id)| {
+    let partitions = space.partitions.iter().map(|Partition { templates, lies }| {
+        let items = lies.iter().map(|(sort, _, id)| {
             let name = &model.entities[*id].name;
             if sort.is_empty() { name.clone() } else { format!("{name} at {sort}") }
         });
-        format!("Partition {partition} has {}.", items.collect::<Vec<_>>().join(", "))
+        let items: Vec<String> = items.collect();
+        format!("Partition {} has {}.", templates.join(" or "), items.join(", "))
     });
     partitions.collect::<Vec<_>>().join(" ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const DOCUMENT: &str = "```contract\nsystem a\ntable T { type kind }\n\
+        entity A \"A\" {\n  PK = \"X#{a}\"\n  SK = \"M\"\n  a id\n}\n\
+        entity B \"B\" {\n  PK = \"X#{b}\"\n  SK = \"L\"\n  b id\n  index I {\n    PK = \"Y\"\n    SK = \"{b}\"\n  }\n}\n\
+        entity C \"C\" view of A {\n  PK = \"Z#{a}\"\n  SK = \"M\"\n  copies a\n}\n```\n";
+
+    #[test]
+    fn items_that_lie_together_are_in_one_partition() {
+        let model = latchkey_model::check(DOCUMENT).model;
+        let told: Vec<(&str, Vec<String>, Vec<String>)> = spaces(&model)
+            .iter()
+            .flat_map(|space| space.partitions.iter().map(|one| (space.name, one)))
+            .map(|(name, one)| {
+                let lies = one
+                    .lies
+                    .iter()
+                    .map(|(sort, _, id)| format!("{sort} {}", model.entities[*id].name));
+                (name, one.templates.clone(), lies.collect())
+            })
+            .collect();
+        let texts =
+            |all: &[&str]| -> Vec<String> { all.iter().map(|&text| text.to_owned()).collect() };
+        assert_eq!(
+            told,
+            [
+                ("T", texts(&["X#{a}", "X#{b}"]), texts(&["L B", "M A"])),
+                ("T", texts(&["Z#{a}"]), texts(&["M C"])),
+                ("I", texts(&["Y"]), texts(&["{b} B"])),
+            ]
+        );
+    }
+
+    #[test]
+    fn blocks_stay_within_the_picture() {
+        let long = "x".repeat(100);
+        let text = DOCUMENT
+            .replace("\"M\"", &format!("\"{long}\""))
+            .replace("entity A ", &format!("entity A{long} "));
+        let model = latchkey_model::check(&text).model;
+        for space in spaces(&model) {
+            let (rows, height) = rows(&model, &space);
+            for row in &rows {
+                assert!(row.y + row.height <= height);
+                for block in &row.blocks {
+                    assert!(block.x + block.width + GAP <= WIDTH, "{}", block.name);
+                    assert!(block.y > row.y && block.y < row.y + row.height);
+                }
+            }
+        }
+    }
 }

@@ -5,7 +5,7 @@
 use std::fmt::Write as _;
 
 use super::access::Access;
-use super::card::Card;
+use super::card::{Card, Who};
 use super::{Reading, keyspace};
 use crate::shown::shown;
 
@@ -59,8 +59,8 @@ fn keys(reading: &Reading<'_>, out: &mut String) {
         let kind = if space.index { "Index" } else { "Table" };
         line(out, &format!("{kind} {}, by {}:", code(space.name), code(&space.key)));
         let mut rows = Vec::new();
-        for (partition, lies) in &space.partitions {
-            for (sort, id) in lies {
+        for partition in &space.partitions {
+            for (sort, partition, id) in &partition.lies {
                 let entity = &model.entities[*id];
                 let tied = keyspace::note(model, entity).unwrap_or_default();
                 rows.push(vec![code(partition), code(sort), text(&entity.name), text(&tied)]);
@@ -94,7 +94,10 @@ fn findings(reading: &Reading<'_>, out: &mut String) {
 fn contract(card: &Card, out: &mut String) {
     line(out, &format!("### {}: {}", text(&card.id), text(&card.title)));
     let mut list = vec![format!("{} {}", text(&card.method), code(&card.path))];
-    list.extend(card.who.iter().map(|who| format!("who may call: {}", code(who))));
+    list.extend(card.who.iter().map(|who| match who {
+        Who::Told(words) => format!("who may call: {words}"),
+        Who::Test(test) => format!("who may call: {}", code(test)),
+    }));
     let declared = card
         .declared
         .as_ref()

@@ -111,7 +111,7 @@ fn page(title: &str, root: &str, main: &Markup) -> Markup {
             body {
                 a.skip href="#main" { "Skip to the page" }
                 header.bar {
-                    a.brand href={ (root) "index.html" } { (shell::mark()) span { "Latchkey" } }
+                    a.brand href={ (root) "index.html" } aria-label="Latchkey" { (shell::mark()) span { "Latchkey" } }
                     button.quiet.theme type="button" data-theme-button hidden { "Light or dark" }
                 }
                 main.site #main tabindex="-1" { (main) }
