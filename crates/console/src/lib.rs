@@ -18,6 +18,7 @@ mod home;
 mod markdown;
 mod operations;
 pub mod play;
+mod press;
 mod route;
 mod session;
 mod shell;
@@ -168,6 +169,7 @@ impl Site for Console {
         service: &'a Service,
         visit: Visit,
     ) -> Pin<Box<dyn Future<Output = Response> + Send + 'a>> {
-        Box::pin(self.respond(service, visit))
+        let asked = visit.headers.clone();
+        Box::pin(async move { press::pressed(self.respond(service, visit).await, &asked).await })
     }
 }

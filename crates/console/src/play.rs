@@ -5,20 +5,19 @@
 //! same frame and the same script also play without a server ([`body`], [`style`], [`script`]).
 
 use hyper::body::Bytes;
-use hyper::header::{ACCEPT_ENCODING, CACHE_CONTROL, CONTENT_ENCODING, HeaderValue};
+use hyper::header::{CACHE_CONTROL, CONTENT_ENCODING, HeaderValue};
 use hyper::{HeaderMap, StatusCode};
 use latchkey_example::{Recording, TargetError};
 use latchkey_http::Response;
 use latchkey_model::Model;
 use maud::{Markup, PreEscaped, html};
-use miniz_oxide::deflate::compress_to_vec_zlib;
 use serde_json::json;
 use tokio::sync::OnceCell;
 
 use crate::session::Visitor;
 use crate::shell::{self, Shell};
 use crate::shown::shown;
-use crate::{Console, answer, route};
+use crate::{Console, answer, press, route};
 
 /// The files of the page, for pages without a server.
 const STYLE: &str = include_str!("../assets/play.css");
@@ -32,13 +31,9 @@ pub(crate) type Recordings = Vec<OnceCell<Result<Film, String>>>;
 #[derive(Debug)]
 pub(crate) struct Film {
     plain: Bytes,
-    /// In the format of zlib, which HTTP calls `deflate`: a recording says the same words again and again, and is twelve
-    /// times as long without.
+    /// Pressed once: a recording is twelve times as long without.
     deflated: Bytes,
 }
-
-/// How hard to press a recording, from 0 to 10: more takes longer, and wins little.
-const LEVEL: u8 = 6;
 
 /// Makes a recording on the thread that asks, which must not be one that answers requests.
 pub fn record(model: &Model) -> Result<Recording, String> {
@@ -89,7 +84,7 @@ pub(crate) async fn film(console: &Console, system: &str, asked: &HeaderMap) -> 
     });
     match made.await {
         Ok(film) => {
-            let deflate = takes_deflate(asked);
+            let deflate = press::reads(asked);
             let body = if deflate { &film.deflated } else { &film.plain };
             let mut response = answer::bytes(StatusCode::OK, "application/json", body.clone());
             let headers = response.headers_mut();
@@ -106,24 +101,11 @@ pub(crate) async fn film(console: &Console, system: &str, asked: &HeaderMap) -> 
     }
 }
 
-/// Whether whoever asks reads `deflate`, as every browser does.
-fn takes_deflate(asked: &HeaderMap) -> bool {
-    let all = asked.get_all(ACCEPT_ENCODING).iter().filter_map(|value| value.to_str().ok());
-    all.flat_map(|value| value.split(',')).any(|one| {
-        let (name, weight) = one.split_once(';').unwrap_or((one, ""));
-        let refused = weight
-            .trim()
-            .strip_prefix("q=0")
-            .is_some_and(|rest| rest.chars().all(|c| c == '.' || c == '0'));
-        name.trim().eq_ignore_ascii_case("deflate") && !refused
-    })
-}
-
 fn film_of(text: &str) -> Result<Film, String> {
     // The thread outlives the request that borrows the model, so it reads the document again, once.
     let checked = latchkey_model::check(text);
     let plain = Bytes::from(record(&checked.model)?.to_json());
-    let deflated = compress_to_vec_zlib(&plain, LEVEL).into();
+    let deflated = press::press(&plain);
     Ok(Film { plain, deflated })
 }
 
@@ -180,19 +162,6 @@ mod tests {
         assert!(!page.contains("<!--"), "{page}");
         let value: serde_json::Value = serde_json::from_str(&within_script(hostile)).unwrap();
         assert_eq!(value["a"], "</script><script>alert(1)</script><!--");
-    }
-
-    #[test]
-    fn a_recording_is_pressed_for_those_who_can_read_it() {
-        let takes = |value: &'static str| {
-            takes_deflate(&HeaderMap::from_iter([(
-                ACCEPT_ENCODING,
-                HeaderValue::from_static(value),
-            )]))
-        };
-        assert!(takes("gzip, deflate, br") && takes("Deflate") && takes("deflate;q=0.5"));
-        assert!(!takes("gzip") && !takes("deflate;q=0") && !takes("deflate; q=0.0") && !takes(""));
-        assert!(!takes_deflate(&HeaderMap::new()));
     }
 
     #[test]
