@@ -30,7 +30,7 @@ pub(crate) fn run(arguments: &Docs, colour: bool) -> Result<(), Failure> {
     refuse_alike(&documents)?;
     let out = arguments.out.as_path();
     let before = before(out, arguments.force)?;
-    let files = site(&documents);
+    let files = site(&documents).map_err(Failure::Unusable)?;
     write(out, &files, &before).map_err(|error| {
         Failure::Unusable(format!("cannot write the site to `{}`: {error}", out.display()))
     })?;

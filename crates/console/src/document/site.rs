@@ -1,11 +1,12 @@
 //! Documents as a site of files, which needs no server: HTML that is the same as in the console, and Markdown.
 
+use latchkey_model::Model;
 use maud::{DOCTYPE, Markup, html};
 
 use super::body::{self, Places};
 use super::{Reading, file_name, reference};
 use crate::shown::shown;
-use crate::{Document, asset, shell};
+use crate::{Document, asset, play, shell};
 
 /// A file of a site.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -29,16 +30,32 @@ struct Page {
 }
 
 /// The pages of a system. Further pages of a system get their line here, and their files in [`site`].
-fn pages(system: &str) -> Vec<Page> {
-    vec![
+fn pages(model: &Model) -> Vec<Page> {
+    let system = &model.system;
+    let mut pages = vec![
         Page { title: "Document", path: format!("systems/{system}.html") },
         Page { title: "Reference in Markdown", path: format!("systems/{system}.md") },
-    ]
+    ];
+    if has_film(model) {
+        pages.push(Page { title: "Play the examples", path: film_path(system) });
+    }
+    pages
+}
+
+/// Whether there is something to play.
+fn has_film(model: &Model) -> bool {
+    !model.examples.is_empty()
+}
+
+/// The path of the page that plays the examples of a system.
+fn film_path(system: &str) -> String {
+    format!("play/{system}.html")
 }
 
 /// The site of documents, as files in the order of their paths. The names of their systems must differ, also in capital
-/// letters.
-pub fn site(documents: &[Document]) -> Vec<SiteFile> {
+/// letters. The examples are run for it, in memory, on the thread that asks, which must not be one of an async runtime;
+/// fails if they cannot be run at all.
+pub fn site(documents: &[Document]) -> Result<Vec<SiteFile>, String> {
     let others = documents
         .iter()
         .map(|other| (file_name(&other.path).to_owned(), format!("{}.html", other.model.system)));
@@ -48,18 +65,38 @@ pub fn site(documents: &[Document]) -> Vec<SiteFile> {
         .filter_map(|name| Some((name, asset::text(name)?)))
         .map(|(name, text)| SiteFile { path: format!("assets/{name}"), text: text.to_owned() })
         .collect();
+    files.push(SiteFile { path: "assets/play.css".to_owned(), text: play::style().to_owned() });
+    files.push(SiteFile { path: "assets/play.js".to_owned(), text: play::script() });
     files.push(SiteFile { path: "index.html".to_owned(), text: index(documents).into_string() });
     for document in documents {
         let reading = Reading::new(document);
         let system = &document.model.system;
         let main = body::markup(&reading, &places);
-        let text = page(system, "../", &main).into_string();
+        let text = page(system, "../", &["document"], &main).into_string();
         files.push(SiteFile { path: format!("systems/{system}.html"), text });
         let text = reference::markdown(&reading);
         files.push(SiteFile { path: format!("systems/{system}.md"), text });
+        if has_film(&document.model) {
+            let text = film(&document.model)?.into_string();
+            files.push(SiteFile { path: film_path(system), text });
+        }
     }
     files.sort_by(|a, b| a.path.cmp(&b.path));
-    files
+    Ok(files)
+}
+
+/// The page that plays the examples of a system.
+fn film(model: &Model) -> Result<Markup, String> {
+    let recording = play::record(model)
+        .map_err(|reason| format!("the examples of {} cannot be played: {reason}", model.system))?;
+    let main = html! {
+        header.head {
+            h1 { "Play " (shown(&model.system)) }
+            p.muted { "The examples of the document, request by request, in memory." }
+        }
+        (play::body(&recording))
+    };
+    Ok(page(&format!("Play {}", model.system), "../", &["play"], &main))
 }
 
 /// The first page.
@@ -71,7 +108,7 @@ fn index(documents: &[Document]) -> Markup {
                 @let model = &document.model;
                 section.card {
                     header { h2 { (shown(&model.system)) } p.muted { "Table " code { (shown(&model.table.name)) } } }
-                    ul.site-pages { @for page in pages(&model.system) { li { a href=(page.path) { (page.title) } } } }
+                    ul.site-pages { @for page in pages(model) { li { a href=(page.path) { (page.title) } } } }
                     ul.contracts {
                         @for contract in model.contracts.iter().chain(model.workers.iter().map(|worker| &worker.body)) {
                             li {
@@ -88,11 +125,11 @@ fn index(documents: &[Document]) -> Markup {
             }
         }
     };
-    page("Systems", "", &main)
+    page("Systems", "", &["document"], &main)
 }
 
-/// A page of the site. `root` leads from the page to the root of the site.
-fn page(title: &str, root: &str, main: &Markup) -> Markup {
+/// A page of the site, with the styles and scripts of some names. `root` leads from the page to the root of the site.
+fn page(title: &str, root: &str, parts: &[&str], main: &Markup) -> Markup {
     html! {
         (DOCTYPE)
         html lang="en" {
@@ -104,9 +141,10 @@ fn page(title: &str, root: &str, main: &Markup) -> Markup {
                 title { (shown(title)) " · Latchkey" }
                 link rel="icon" href=(shell::ICON);
                 link rel="stylesheet" href={ (root) "assets/console.css" };
-                link rel="stylesheet" href={ (root) "assets/document.css" };
+                @for part in parts { link rel="stylesheet" href={ (root) "assets/" (part) ".css" }; }
                 script src={ (root) "assets/theme.js" } {}
                 script defer src={ (root) "assets/document.js" } {}
+                @for part in parts.iter().filter(|part| **part != "document") { script defer src={ (root) "assets/" (part) ".js" } {} }
             }
             body {
                 a.skip href="#main" { "Skip to the page" }
