@@ -113,6 +113,8 @@ impl<'a> Words<'a> {
             Code::New(new, at) => (Name, self.new_value(*new, *at)),
             Code::Text(pieces) => (Name, self.text(pieces)),
             Code::Unchanged(..) => (Name, "unchanged".to_owned()),
+            Code::Assumed(test, _) => self.parts(test),
+            Code::Lacks(lacks) => (Comparison, format!(".{} is absent", lacks.attribute)),
             Code::Told(told) => (Name, self::told(*told).to_owned()),
             Code::Every(_)
             | Code::Size(_)

@@ -8,8 +8,8 @@ use super::{Changes, Report};
 use crate::check::flow::{Group, Placed, fixes, groups};
 use crate::check::truth::{Passed, each, plain};
 use crate::model::{
-    BindingId, Contract, Ending, Expr, ExprKind, FailureKind, Given, Leg, Model, OnFailure, PutMode,
-    StepKind, Verb, each_step,
+    BindingId, Contract, Ending, Expr, ExprKind, FailureKind, Given, Leg, Model, OnFailure,
+    PutMode, StepKind, Verb, each_step,
 };
 
 pub(super) fn check<'a>(model: &'a Model, changes: &Changes<'a>, report: &mut Report) {

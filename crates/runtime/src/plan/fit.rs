@@ -1,0 +1,46 @@
+//! Whether the key of an item is one that an entity makes.
+//!
+//! Where an index does not hold the type of its items, this tells whose they are: the key of the table is in every
+//! entry, and the check lets no two entities share one.
+
+use latchkey_model::model::{KeyNames, KeyShape};
+use latchkey_table::{Item, Text, Value};
+use regex::{Regex, RegexBuilder};
+
+use super::back::{PATTERN_BYTES_MAX, pattern_of};
+use super::refusal::{Planned, Unplanned};
+
+/// One half of the keys of an entity.
+#[derive(Debug)]
+pub(crate) struct Fit {
+    /// The attribute that holds it.
+    key: Text,
+    /// Its texts; nothing where it is a number.
+    pattern: Option<Regex>,
+}
+
+impl Fit {
+    /// Both halves of the keys that a shape makes.
+    pub(super) fn plan(names: &KeyNames, shape: &KeyShape) -> Planned<Vec<Fit>> {
+        let halves = names.iter().zip([&shape.partition, &shape.sort]);
+        let fits = halves.map(|(name, template)| {
+            let mut builder = RegexBuilder::new(&pattern_of(template));
+            let unread = |_| Unplanned::new("its key is no pattern").at(template.span);
+            let pattern = match name.number {
+                true => None,
+                false => Some(builder.size_limit(PATTERN_BYTES_MAX).build().map_err(unread)?),
+            };
+            Ok(Fit { key: name.name.as_str().into(), pattern })
+        });
+        fits.collect()
+    }
+
+    /// Whether an item has such a half.
+    pub(crate) fn has(&self, item: &Item) -> bool {
+        match (item.get(&self.key), &self.pattern) {
+            (Some(Value::Text(text)), Some(pattern)) => pattern.is_match(text),
+            (Some(Value::Number(_)), None) => true,
+            _ => false,
+        }
+    }
+}
