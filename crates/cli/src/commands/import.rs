@@ -65,9 +65,10 @@ fn warn(found: &Tally, system: &System, arguments: &Import) {
     if found.is_empty() {
         return;
     }
-    let lead = match found.is_bad() {
-        true => "warning: not all of these items are as the document says",
-        false => "items of other programs are among these",
+    let lead = match (found.is_bad(), found.has_foreign()) {
+        (true, _) => "warning: not all of these items are as the document says",
+        (false, true) => "items of other programs are among these",
+        (false, false) => "indexes hold more of these items than the document says",
     };
     eprint!("{lead}\n{}", found.told(system));
     if found.is_bad() && !arguments.convert {

@@ -107,8 +107,8 @@ fn meaning(system: &System, entity: Option<&str>, matter: &Matter, items: &str) 
              damaged-item"
         ),
         Matter::Loose(name) => format!(
-            "{items} of `{entity}` with another `{name}` than declared, of the same type: contracts read it as it is, and \
-             show no members that are not declared"
+            "{items} of `{entity}` with another `{name}` than declared, of the same type: contracts read it as it is, \
+             without members that are not declared"
         ),
         Matter::Stray(index) => {
             format!(
