@@ -6,7 +6,7 @@
 use latchkey_model::model::BindingId;
 use latchkey_table::{Condition, Operand, Path, Text, Value, holds};
 
-use super::{Code, Entity};
+use super::{Code, Entity, Place};
 
 /// That a stored item lacks an attribute.
 #[derive(Debug, Clone)]
@@ -22,8 +22,8 @@ pub(crate) struct Lacks {
 pub(super) struct Defaults<'a> {
     pub(super) entity: &'a Entity,
     pub(super) target: Option<BindingId>,
-    /// Whether the write may find no item.
-    pub(super) insists: bool,
+    /// What must be there.
+    pub(super) place: Place,
 }
 
 impl Defaults<'_> {
@@ -67,7 +67,8 @@ impl Defaults<'_> {
         let assumed = test.clone().with(name, default);
         let (assumed, stored) = (self.ways(assumed, others), self.ways(test, others));
         let (attribute, target) = (name.clone(), self.target);
-        let lacks = Code::Lacks(Lacks { attribute, target, insists: self.insists });
+        let insists = self.place == Place::OwnOrEmpty;
+        let lacks = Code::Lacks(Lacks { attribute, target, insists });
         let way = match assumed.decided() {
             Some(false) => return stored,
             Some(true) => lacks,

@@ -205,11 +205,6 @@ impl Entity {
             Ok(Arc::new(IndexShape { name, names, own_partition, own_sort, key, always }))
         });
         let indexes = indexes.collect::<Planned<Vec<_>>>()?;
-        let partial = entity.indexes.iter().filter_map(|shape| table.index(&shape.name));
-        let fits = match partial.into_iter().all(|index| index.holds == Projection::All) {
-            true => Vec::new(),
-            false => Fit::plan(names, &entity.key)?,
-        };
         let counter = entity.counter().map(|counter| text(&counter.name));
         let mut defaults = Vec::new();
         let (mut bounded, mut sets) = (Vec::new(), Vec::new());
@@ -236,12 +231,7 @@ impl Entity {
         }
         // A counter starts at 1.
         defaults.extend(counter.iter().map(|name| (name.clone(), Value::from(1))));
-        let end = entity.expires.as_deref().map(|name| {
-            let attribute = entity.attribute(name);
-            let attribute = attribute.ok_or_else(|| Unplanned::new("its end is no attribute"))?;
-            Ok(End { attribute: text(name), optional: attribute.optional })
-        });
-        let end = end.transpose()?;
+        let end = entity.expires.as_deref().map(|name| end_of(entity, name)).transpose()?;
         let visible = entity.attributes.iter().filter(|attribute| !attribute.secret);
         let kept = entity.attributes.iter().filter(|attribute| attribute.kept);
         let secret = entity.attributes.iter().filter(|attribute| attribute.secret);
@@ -254,7 +244,7 @@ impl Entity {
             defaults,
             attributes,
             backs,
-            fits,
+            fits: Fit::of(entity, names, table)?,
             end,
             remade: entity.remade && counter.is_some(),
             counting,
@@ -268,6 +258,13 @@ impl Entity {
             sets,
         })
     }
+}
+
+/// The attribute at which the items of an entity end.
+fn end_of(entity: &model::Entity, name: &str) -> Planned<End> {
+    let attribute = entity.attribute(name);
+    let attribute = attribute.ok_or_else(|| Unplanned::new("its end is no attribute"))?;
+    Ok(End { attribute: name.into(), optional: attribute.optional })
 }
 
 impl Entity {

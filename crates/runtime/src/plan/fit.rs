@@ -3,8 +3,8 @@
 //! Where an index does not hold the type of its items, this tells whose they are: the key of the table is in every
 //! entry, and the check lets no two entities share one.
 
-use latchkey_model::model::{KeyNames, KeyShape};
-use latchkey_table::{Item, Text, Value};
+use latchkey_model::model::{Entity, KeyNames, KeyShape};
+use latchkey_table::{Item, Projection, Schema, Text, Value};
 use regex::{Regex, RegexBuilder};
 
 use super::back::{PATTERN_BYTES_MAX, pattern_of};
@@ -20,8 +20,16 @@ pub(crate) struct Fit {
 }
 
 impl Fit {
-    /// Both halves of the keys that a shape makes.
-    pub(super) fn plan(names: &KeyNames, shape: &KeyShape) -> Planned<Vec<Fit>> {
+    /// Both halves of the keys of an entity, if an index may hold a part of its items; none otherwise.
+    pub(super) fn of(entity: &Entity, names: &KeyNames, table: &Schema) -> Planned<Vec<Fit>> {
+        let mut indexes = entity.indexes.iter().filter_map(|place| table.index(&place.name));
+        match indexes.all(|index| index.holds == Projection::All) {
+            true => Ok(Vec::new()),
+            false => Fit::plan(names, &entity.key),
+        }
+    }
+
+    fn plan(names: &KeyNames, shape: &KeyShape) -> Planned<Vec<Fit>> {
         let halves = names.iter().zip([&shape.partition, &shape.sort]);
         let fits = halves.map(|(name, template)| {
             let mut builder = RegexBuilder::new(&pattern_of(template));

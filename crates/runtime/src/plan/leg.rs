@@ -198,11 +198,9 @@ impl Leg {
         expressions.target = None;
         bounded(entity, leg, &values)?;
         let parts = KeyParts { entity, names: &expressions.model.table.key, given: &key_values };
-        let condition = condition.map(|test| parts.condition(test));
         let place = Place::of(leg, entity);
-        let insists = place == Place::OwnOrEmpty;
-        let defaults = Defaults { entity, target: leg.target, insists };
-        let condition = condition.map(|test| defaults.condition(test));
+        let defaults = Defaults { entity, target: leg.target, place };
+        let condition = condition.map(|test| defaults.condition(parts.condition(test)));
         let mut values = values;
         for assign in values.iter_mut().filter(|_| matches!(leg.verb, Verb::Update | Verb::Upsert))
         {
