@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 
 use latchkey_runtime::{StartError, System};
 use latchkey_table::{
-    Consistency, Error, Get, Got, Key, Need, PrepareError, Scan, Scanned, Schema, Text,
+    Consistency, Error, Get, Got, Item, Key, Need, PrepareError, Scan, Scanned, Schema, Text,
 };
 
 use self::tables::{Schemas, Which};
@@ -175,10 +175,15 @@ impl Table {
 
     /// Whether an item is there.
     pub(crate) async fn has(&self, which: Which, key: &Key) -> Result<bool, Error> {
+        Ok(self.get(which, key).await?.is_some())
+    }
+
+    /// The item of a key, if it is there.
+    pub(crate) async fn get(&self, which: Which, key: &Key) -> Result<Option<Item>, Error> {
         let (table, key) = (self.schema(which)?, key.clone());
         let get = Get { table, key, consistency: Consistency::Strong };
         let got: Got = self.opened.backend.ask(get, patience()).await?;
-        Ok(got.item.is_some())
+        Ok(got.item)
     }
 
     /// About how many items the table has.

@@ -446,3 +446,33 @@ fn a_transaction_whose_items_are_too_large_together_is_refused() {
     assert!(refused.len() == 1 && refused.iter().all(|one| one.starts_with(begins)), "{refused:?}");
     assert_eq!(book(14, "waive transaction \"pages are short\"\n"), NOTHING);
 }
+
+// `?=` erased the stored members that were not sent; and two messages spoke of what was not there.
+#[test]
+fn what_is_never_absent_counted_or_left_is_told_so() {
+    let text = |statement: &str| {
+        format!(
+            "```contract\nsystem s\ntable T {{ type kind }}\nentity E \"E\" {{\nPK = \"E#{{e}}\"\nSK = \"META\"\ne id\n\
+             log list(0..9) of text(9)\nrec {{ a text(9)?, in {{ c text(9)? }} }}?\n}}\n\
+             contract C-1 \"Change\" {{\nPUT /e/{{e}}\ninput c text(9)?, log E.log, rec E.rec\nallow true\n{statement}\n\
+             return 204\nconsistency strong\nexpect 0 items\nrate 1/s\n}}\n```\n"
+        )
+    };
+    let said = |statement: &str| {
+        let found = check(&text(statement)).diagnostics.into_iter();
+        let found = found.filter(|one| one.rule == Rule::Type);
+        let said: Vec<(String, bool)> = found.map(|one| (one.message, one.why.is_some())).collect();
+        said
+    };
+    let never = "a record in braces is never absent, so `?=` leaves nothing as it is";
+    for set in ["rec.in ?= { c }", "rec ?= { in = { c } }"] {
+        let said = said(&format!("update E set {set} else 409 no"));
+        assert!(said.iter().any(|(message, _)| message == never), "{set}: {said:?}");
+    }
+    let counted = said("update E set log = log if count(.log) < 5 else 409 full");
+    assert!(
+        counted.iter().any(|(message, _)| message == "a condition does not count what is stored")
+    );
+    let named = said("x = delete E");
+    assert_eq!(named, [("`delete` leaves nothing to name".to_owned(), false)]);
+}

@@ -223,7 +223,7 @@ fn write_name(shown: &Shown, out: &mut String) {
 
 fn write_member(shown: &Shown, value: &Value, out: &mut String) {
     write_name(shown, out);
-    json::write(value, out);
+    json::write(&shown.form.shown(value), out);
 }
 
 /// A path, its values percent-encoded.

@@ -67,8 +67,11 @@ impl System {
             if !index.has(&whole)? {
                 continue;
             }
-            for (key, parts) in index.own() {
-                failures.extend(rewrite(item, &key.name, made(key, parts, &whole)?, true));
+            for (key, parts, own) in index.halves() {
+                // What is no attribute of the index alone may stand in the key of the table alone.
+                if own || item.get(&key.name).is_none() {
+                    failures.extend(rewrite(item, &key.name, made(key, parts, &whole)?, true));
+                }
             }
         }
         let end = entity.end.as_ref().and_then(|end| whole.get(&end.attribute)?.as_text());

@@ -329,7 +329,12 @@ impl Values for Frame<'_> {
             }
             Code::Contains(set, element) => self.contains(set, element)?,
             Code::Every(every) => self.every(every)?,
-            Code::Stored(_) | Code::Through(_) | Code::Unchanged(..) | Code::Draw(..) => {
+            Code::Stored(_)
+            | Code::Through(_)
+            | Code::Unchanged(..)
+            | Code::Lacks(_)
+            | Code::Assumed(..)
+            | Code::Draw(..) => {
                 return Err(Fault::bug("what the table is to be asked is asked here"));
             }
             value => match self.value(value)?.as_deref() {

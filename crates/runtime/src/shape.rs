@@ -34,6 +34,11 @@ impl Entity {
         item.get(discriminator) == Some(&self.kind)
     }
 
+    /// Whether the key of an item is one that this entity makes. It tells whose an item is where its type is left out.
+    pub(crate) fn is_key_of(&self, item: &Item) -> bool {
+        self.fits.iter().all(|fit| fit.has(item))
+    }
+
     /// An item of this entity as contracts see it, with what [`Entity::examine_shape`] has found beside it.
     pub(crate) fn with_unstored(&self, mut item: Item, unstored: Unstored) -> Result<Seen, Bug> {
         let Unstored { defaults: mut assumed, read_back } = unstored;
@@ -94,7 +99,7 @@ impl Entity {
 
 impl InputType {
     /// Whether a stored value is of this type. Bounds, lengths and patterns may have been others when it was written.
-    fn is_shape_of(&self, value: &Value) -> bool {
+    pub(crate) fn is_shape_of(&self, value: &Value) -> bool {
         match (self, value) {
             (InputType::Id | InputType::Ulid | InputType::Text { .. }, Value::Text(_)) => true,
             (InputType::Enum(words), Value::Text(word)) => words.contains(word),

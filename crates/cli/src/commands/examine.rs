@@ -1,6 +1,6 @@
 //! `latchkey examine`
 
-use latchkey_runtime::{Converted, System};
+use latchkey_runtime::{Converted, Finding, Matter, System};
 use latchkey_table::{Item, Key, Schema};
 
 use crate::Failure;
@@ -87,13 +87,19 @@ impl Found {
             return Ok(());
         }
         let key = schema.key_of(&item)?;
-        let of_entity = findings.iter().any(|finding| finding.entity.is_some());
+        // What contracts pass over in an index stays where it is.
+        let is_wrong = |finding: &Finding| {
+            finding.entity.is_some() && !matches!(finding.matter, Matter::Stray(_))
+        };
+        let of_entity = findings.iter().any(is_wrong);
         self.tally.take(&key, findings);
         if !of_entity {
             return Ok(());
         }
         let Converted { item, failures } = system.convert(item);
-        let still: Vec<String> = system.findings(&item).iter().map(ToString::to_string).collect();
+        let still = system.findings(&item);
+        let still: Vec<String> =
+            still.iter().filter(|one| is_wrong(one)).map(ToString::to_string).collect();
         if still.is_empty() {
             self.mended += 1;
             self.moved += u64::from(schema.key_of(&item)? != key);

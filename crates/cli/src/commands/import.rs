@@ -10,7 +10,7 @@ use tokio::sync::mpsc;
 
 use crate::Failure;
 use crate::arguments::Import;
-use crate::transfer::lines::{Lines, Loads, Others, Part, Position, Stop};
+use crate::transfer::lines::{Entry, Lines, Loads, Others, Part, Position, Stop};
 use crate::transfer::mark::{Mark, MarkFile};
 use crate::transfer::meter::{Meter, Total, grouped, size};
 use crate::transfer::tables::{Schemas, Which};
@@ -65,9 +65,10 @@ fn warn(found: &Tally, system: &System, arguments: &Import) {
     if found.is_empty() {
         return;
     }
-    let lead = match found.is_bad() {
-        true => "warning: not all of these items are as the document says",
-        false => "items of other programs are among these",
+    let lead = match (found.is_bad(), found.has_foreign()) {
+        (true, _) => "warning: not all of these items are as the document says",
+        (false, true) => "items of other programs are among these",
+        (false, false) => "indexes hold more of these items than the document says",
     };
     eprint!("{lead}\n{}", found.told(system));
     if found.is_bad() && !arguments.convert {
@@ -215,6 +216,15 @@ impl<'t> Load<'t> {
 
     async fn part(&mut self, part: Part) -> Result<(), Failure> {
         let Part { entries, at, last, .. } = part;
+        if let Some(message) = self.taken(&entries).await? {
+            self.meter.clear();
+            let kept = self.keep(true).is_ok();
+            return Err(Failure::Unusable(format!(
+                "{}{message}; {}",
+                self.shown,
+                self.rest(kept, true)
+            )));
+        }
         if let Err(refused) = self.table.write(entries).await {
             self.meter.clear();
             // Some items of the part may be written. They are written again, with the same result.
@@ -234,6 +244,25 @@ impl<'t> Load<'t> {
         }
         self.meter.tell(at.items, at.bytes);
         self.keep(false)
+    }
+
+    /// That an item which was converted to another key would replace one that has the key already. Its line did not name
+    /// that key, so `--merge` is no word for it.
+    async fn taken(&self, entries: &[Entry]) -> Result<Option<String>, Failure> {
+        for entry in entries.iter().filter(|entry| entry.moved) {
+            let schema = self.table.schemas().get(entry.which);
+            let key = schema.and_then(|schema| schema.key_of(&entry.item).ok());
+            let Some(key) = key else { continue };
+            let there = self.table.get(entry.which, &key).await.map_err(Failure::unusable)?;
+            // An import that goes on meets what it has loaded.
+            if there.is_some_and(|there| there != entry.item) {
+                return Ok(Some(format!(
+                    ", line {}: its key becomes that of another item, which the table has: leave one of the two items out",
+                    entry.line
+                )));
+            }
+        }
+        Ok(None)
     }
 
     /// Writes a mark, if one is due or `now` is set.

@@ -35,6 +35,8 @@ pub(crate) struct Entry {
     pub(crate) line: u64,
     /// How long the line is.
     pub(crate) bytes: usize,
+    /// Whether it was converted to another key than its line has.
+    pub(crate) moved: bool,
 }
 
 /// Which items are loaded.
@@ -283,16 +285,20 @@ impl<R: BufRead> Lines<R> {
         if let Some(system) = system {
             found = system.findings(&item);
             let passes = |one: &Finding| match one.matter {
-                Matter::Unlisted(_) => true,
+                Matter::Unlisted(_) | Matter::Stray(_) => true,
                 Matter::Type => self.loads != Loads::Fitting,
-                Matter::Attribute(_) | Matter::Key(_) | Matter::Index(_) | Matter::Removal => {
-                    self.loads == Loads::All
-                }
+                Matter::Attribute(_)
+                | Matter::Loose(_)
+                | Matter::Key(_)
+                | Matter::Index(_)
+                | Matter::Removal
+                | Matter::Mistaken(_) => self.loads == Loads::All,
             };
             if !found.iter().all(passes) {
                 return Err(self.refused(system, &item, &failures));
             }
         }
+        let moved = written.as_ref().is_some_and(|written| *written != key);
         if let Some(written) = written {
             let written = short(&written);
             let (earlier, at) = *self.converted.entry(short(&key)).or_insert((written, line));
@@ -302,7 +308,7 @@ impl<R: BufRead> Lines<R> {
                 ));
             }
         }
-        Ok((key, Entry { item, which, line, bytes }, found))
+        Ok((key, Entry { item, which, line, bytes, moved }, found))
     }
 
     /// What is wrong with an item, why it could not be converted, and whether it could be.

@@ -52,14 +52,16 @@ impl Tally {
         }
     }
 
-    /// Whether an item is lost to a contract, or will be. Those of no entity are nobody's business.
+    /// Whether an item is lost to a contract, or will be, or is not as declared. Those of no entity are nobody's business,
+    /// and what contracts pass over in an index does no harm.
     pub(crate) fn is_bad(&self) -> bool {
-        self.groups.keys().any(|(_, matter)| *matter != Matter::Type)
+        let harmless = |matter: &Matter| matches!(matter, Matter::Type | Matter::Stray(_));
+        self.groups.keys().any(|(_, matter)| !harmless(matter))
     }
 
     /// Whether there are items of other programs.
     pub(crate) fn has_foreign(&self) -> bool {
-        self.groups.keys().any(|(_, matter)| *matter == Matter::Type)
+        self.groups.keys().any(|(entity, _)| entity.is_none())
     }
 
     /// Whether there is nothing to tell.
@@ -71,12 +73,11 @@ impl Tally {
     pub(crate) fn told(&self, system: &System) -> String {
         let mut told = String::new();
         for ((entity, matter), group) in &self.groups {
-            let entity = entity.as_ref().map_or("", Text::as_str);
             let items = match group.count {
                 1 => "1 item".to_owned(),
                 count => format!("{} items", grouped(count)),
             };
-            told.push_str(&meaning(system, entity, matter, &items));
+            told.push_str(&meaning(system, entity.as_deref(), matter, &items));
             told.push('\n');
             for (Key { partition, sort }, detail) in &group.examples {
                 let sort = if sort.is_empty() { String::new() } else { format!(" {sort}") };
@@ -91,7 +92,9 @@ impl Tally {
 }
 
 /// What a finding means.
-fn meaning(system: &System, entity: &str, matter: &Matter, items: &str) -> String {
+fn meaning(system: &System, entity: Option<&str>, matter: &Matter, items: &str) -> String {
+    let of = entity.map_or_else(|| "no entity".to_owned(), |entity| format!("`{entity}`"));
+    let entity = entity.unwrap_or_default();
     let missed = |index: &str| match system.seekers(entity, index).as_slice() {
         [] => "no contract looks for it there".to_owned(),
         [one] => format!("{one} does not find it there"),
@@ -102,6 +105,19 @@ fn meaning(system: &System, entity: &str, matter: &Matter, items: &str) -> Strin
         Matter::Attribute(name) => format!(
             "{items} of `{entity}` with another `{name}` than declared: a contract that reads it may answer 500 \
              damaged-item"
+        ),
+        Matter::Loose(name) => format!(
+            "{items} of `{entity}` with another `{name}` than declared, of the same type: contracts read it as it is, \
+             without members that are not declared"
+        ),
+        Matter::Stray(index) => {
+            format!(
+                "{items} of {of} in index `{index}`: contracts that ask it read it and pass it over"
+            )
+        }
+        Matter::Mistaken(index) => format!(
+            "{items} of {of} in index `{index}`, which does not hold the type: contracts that ask it take it for \
+             another"
         ),
         Matter::Key(name) => format!(
             "{items} of `{entity}` under another `{name}` than its attributes make: contracts look elsewhere for it"

@@ -116,6 +116,7 @@ mod tests {
                 item: Item::new(),
                 which: Which::Main,
                 line: 1,
+                moved: false,
                 bytes: *bytes,
             };
             sizes.iter().map(entry).collect::<Vec<_>>()

@@ -441,7 +441,7 @@ impl Lowering {
             Written::Between(left, low, high) if part(left) == Some(false) => {
                 let (low, high) = (self.sure(low, scope, None), self.sure(high, scope, None));
                 // Of numbers that are counted down, the greater has the lesser text.
-                query.range = match parts_at_countdown(&low, &high) {
+                query.range = match is_by_number(&low, &high) {
                     true => Range::Between(high, low),
                     false => Range::Between(low, high),
                 };
@@ -464,8 +464,10 @@ impl Lowering {
     }
 }
 
-/// Whether the first part in which two bounds differ is a number that is counted down in both.
-fn parts_at_countdown(low: &Expr, high: &Expr) -> bool {
+/// Whether two bounds go from a lesser number to a greater one, and so from a greater text to a lesser: the first part
+/// in which they differ is a number that is counted down in both. Where the texts behind it differ, the bound with the
+/// greater one is the last of the keys, whichever is written first.
+fn is_by_number(low: &Expr, high: &Expr) -> bool {
     let (ExprKind::Text(low), ExprKind::Text(high)) = (&low.kind, &high.kind) else { return false };
     let same = |(a, b): &(&TextPiece, &TextPiece)| match (a, b) {
         (TextPiece::Literal(a), TextPiece::Literal(b)) => a == b,
@@ -476,6 +478,17 @@ fn parts_at_countdown(low: &Expr, high: &Expr) -> bool {
     };
     let counts =
         |piece: &TextPiece| matches!(piece, TextPiece::Value(_, Some(Format::Countdown(_))));
-    let parted = low.iter().zip(high).find(|pair| !same(pair));
-    parted.is_some_and(|(low, high)| counts(low) && counts(high))
+    let Some(at) = low.iter().zip(high).position(|pair| !same(&pair)) else { return false };
+    let (mut low, mut high) = (low.iter().skip(at), high.iter().skip(at));
+    if !low.next().is_some_and(counts) || !high.next().is_some_and(counts) {
+        return false;
+    }
+    loop {
+        match (low.next(), high.next()) {
+            (None, Some(_)) => return false,
+            (Some(TextPiece::Literal(a)), Some(TextPiece::Literal(b))) if a != b => return a > b,
+            (Some(a), Some(b)) if same(&(a, b)) => {}
+            _ => return true,
+        }
+    }
 }

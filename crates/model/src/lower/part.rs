@@ -29,11 +29,44 @@ impl Lowering {
             self.report(Diagnostic::new(Rule::Type, value.span, message).help(help));
         }
         self.keeps_secret(leg.entity, &assign.name.node, &value, scope);
+        self.may_be_left(assign, &value);
         if member.is_some_and(|member| !member.optional) && !assign.maybe {
             self.must_have(&value, scope);
         }
         let (attribute, span) = (assign.name.node.clone(), assign.name.span);
         Given { attribute, part: path(within), value, maybe: assign.maybe, span }
+    }
+
+    /// Refuses `?=` with a record in braces: it is there whatever its members are, so nothing is ever left alone, and what
+    /// is stored of the members that were not sent is erased.
+    pub(super) fn may_be_left(&mut self, assign: &ast::Assign, value: &Expr) {
+        if assign.maybe && matches!(value.kind, ExprKind::Object(_)) {
+            let message = "a record in braces is never absent, so `?=` leaves nothing as it is";
+            let name = &assign.name.node;
+            let help = format!(
+                "set each member, `{name}.a ?= a`; or write `{name} = {{ … }}`, which replaces all"
+            );
+            self.report(Diagnostic::new(Rule::Type, value.span, message).help(help));
+        }
+    }
+
+    /// Whether a write sets a member of a record that may be absent.
+    pub(super) fn needs_a_record(&self, leg: &Leg) -> bool {
+        leg.values.iter().any(|given| {
+            let GivenPart::Within(steps) = &given.part else { return false };
+            let attribute = self.declared(leg.entity, &given.attribute);
+            let Some(attribute) = attribute else { return false };
+            let (mut absent, mut kind) = (attribute.optional, &attribute.kind);
+            for step in steps.iter().take(steps.len().saturating_sub(1)) {
+                let Type::Record(members) = kind else { break };
+                let Some(member) = members.iter().find(|member| member.name == *step) else {
+                    break;
+                };
+                absent |= member.optional;
+                kind = &member.kind;
+            }
+            absent
+        })
     }
 
     /// `remove a`, `remove a.b` or `remove a = x`

@@ -95,6 +95,13 @@ fn operand(expr: &Expr) -> Option<Breach> {
     if expr.stored_root().is_some() || !mentions(expr) {
         return None;
     }
+    if matches!(expr.kind, ExprKind::Size(_) | ExprKind::Count(..)) {
+        return Some((
+            expr.span,
+            "a condition does not count what is stored",
+            "`get` the item first, test `count(x.list)` of what was read, and write `if unchanged`",
+        ));
+    }
     Some((
         expr.span,
         "no store computes within a condition",

@@ -86,6 +86,8 @@ impl Lowering {
                 format!("a `{verb}` makes the item where there is none"),
                 "write `else …`, or `update`, which needs the item",
             ),
+            // A member has a place only where its record is.
+            (Verb::Update, None, Some(_)) if self.needs_a_record(leg) => return,
             (Verb::Update, None, _) => (
                 absent.span,
                 "an `update` without an `if` fails only if its item is absent".to_owned(),
@@ -115,8 +117,11 @@ impl Lowering {
             }
             Verb::Update | Verb::Upsert => return,
         };
-        let diagnostic = Diagnostic::new(Rule::Type, name.span, message);
-        self.report(diagnostic.why("a transaction answers with no items").help(help));
+        let diagnostic = Diagnostic::new(Rule::Type, name.span, message).help(help);
+        self.report(match leg.verb {
+            Verb::Update | Verb::Upsert => diagnostic.why("a transaction answers with no items"),
+            Verb::Put | Verb::Delete | Verb::Check => diagnostic,
+        });
     }
 
     /// An index key is made of several attributes; who changes one must know the others.
@@ -261,6 +266,7 @@ impl Lowering {
         self.must_fit(&value, kind.as_ref().filter(|_| whole));
         self.diagnostics.extend(stored::value(&value));
         self.keeps_secret(leg.entity, &assign.name.node, &value, scope);
+        self.may_be_left(assign, &value);
         let optional =
             self.declared(leg.entity, &assign.name.node).is_none_or(|attribute| attribute.optional);
         // An upsert may make the item, and what it leaves alone is not there then.

@@ -107,12 +107,11 @@ impl<'a> Words<'a> {
                 (Name, format!("{}.{}", self.within(record, Name), of.name))
             }
             Code::Contains(set, element) => compared("in", element, set),
-            Code::Nothing => (Name, "nothing".to_owned()),
-            Code::Now => (Name, "now".to_owned()),
-            Code::CallerId => (Name, "caller.id".to_owned()),
+            Code::Now | Code::CallerId | Code::Unchanged(..) | Code::Nothing => (Name, plain(code)),
             Code::New(new, at) => (Name, self.new_value(*new, *at)),
             Code::Text(pieces) => (Name, self.text(pieces)),
-            Code::Unchanged(..) => (Name, "unchanged".to_owned()),
+            Code::Assumed(test, _) => self.parts(test),
+            Code::Lacks(lacks) => (Comparison, format!(".{} is absent", lacks.attribute)),
             Code::Told(told) => (Name, self::told(*told).to_owned()),
             Code::Every(_)
             | Code::Size(_)
@@ -278,6 +277,17 @@ impl<'a> Words<'a> {
         let fields: Vec<String> = pairs.map(field).collect();
         if fields.is_empty() { String::new() } else { format!(" {{ {} }}", fields.join(", ")) }
     }
+}
+
+/// What has one word for itself.
+fn plain(code: &Code) -> String {
+    let word = match code {
+        Code::Now => "now",
+        Code::CallerId => "caller.id",
+        Code::Unchanged(..) => "unchanged",
+        _ => "nothing",
+    };
+    word.to_owned()
 }
 
 /// A value in a text, with its form if it has one of its own.

@@ -14,7 +14,7 @@ use super::refusal::{Planned, Unplanned};
 use crate::evaluate::push;
 
 /// How large a pattern of a key may be: its parts have patterns of at most 1 MiB each.
-const PATTERN_BYTES_MAX: usize = 64 * 1024 * 1024;
+pub(super) const PATTERN_BYTES_MAX: usize = 64 * 1024 * 1024;
 
 /// A key that tells attributes.
 #[derive(Debug)]
@@ -147,6 +147,18 @@ fn pattern(template: &Template, parts: &[Told]) -> String {
     });
     let pieces: Vec<String> = pieces.collect();
     format!(r"\A{}\z", pieces.concat())
+}
+
+/// The pattern of all keys that a template makes.
+pub(super) fn pattern_of(template: &Template) -> String {
+    let pieces = template.pieces.iter().map(|piece| match piece {
+        Piece::Literal(text) => regex::escape(text),
+        Piece::Hole(hole) => match hole.format {
+            Some(Format::Lower | Format::Upper) => format!("(?is:{})", of_hole(hole)),
+            _ => format!("(?s:{})", of_hole(hole)),
+        },
+    });
+    format!(r"\A{}\z", pieces.collect::<Vec<String>>().concat())
 }
 
 /// The texts of a part of a key. No other than the check has reckoned with.

@@ -1,6 +1,6 @@
 //! The `detail` of a problem for which the document has no text: what happened, and what to do.
 
-use latchkey_model::model::{self, EntityId, Expr, Model, PutMode, Verb};
+use latchkey_model::model::{self, EntityId, Expr, GivenPart, Model, PutMode, Verb};
 
 use super::{Planned, Unplanned};
 
@@ -48,10 +48,33 @@ pub(super) fn detail(model: &Model, status: u16, cause: &Cause<'_>) -> Planned<S
                 (None, Verb::Put) => {
                     format!("the key is taken, by the {name} itself or by an item of another type")
                 }
-                (None, _) => format!("there is no {name} to change for what was sent"),
+                (None, _) => match (records(model, leg), leg.absent.is_some()) {
+                    (None, _) => format!("there is no {name} to change for what was sent"),
+                    (Some(records), true) => format!("the {name} has no {records} to change"),
+                    (Some(records), false) => {
+                        format!("there is no {name} to change for what was sent, or it has no {records}")
+                    }
+                },
             }
         }
     })
+}
+
+/// The records of which a write sets members, and that may be absent.
+fn records(model: &Model, leg: &model::Leg) -> Option<String> {
+    let entity = &model.entities[leg.entity];
+    let within = leg.values.iter().filter_map(|given| match &given.part {
+        GivenPart::Within(steps) => {
+            let attribute = entity.attribute(&given.attribute)?;
+            (attribute.optional || steps.len() > 1).then_some(given.attribute.as_str())
+        }
+        GivenPart::Whole | GivenPart::Element | GivenPart::NoElement => None,
+    });
+    let mut names: Vec<&str> = within.collect();
+    names.sort_unstable();
+    names.dedup();
+    let names: Vec<String> = names.iter().map(|name| format!("`{name}`")).collect();
+    (!names.is_empty()).then(|| names.join(" or "))
 }
 
 /// An expression as the document has it, in one line.

@@ -12,6 +12,8 @@ use latchkey_value::Format;
 
 use super::back::Back;
 use super::expression::Code;
+use super::fit::Fit;
+use super::form::Form;
 use super::input::InputType;
 use super::refusal::{Planned, Unplanned};
 use crate::bug::Bug;
@@ -41,6 +43,8 @@ pub(crate) struct Entity {
     pub(crate) attributes: Vec<Attribute>,
     /// The keys of the table from which attributes are read back.
     pub(crate) backs: Vec<Arc<Back>>,
+    /// What tells that a key is of this entity, where an index may not hold the type.
+    pub(crate) fits: Vec<Fit>,
     pub(crate) counter: Option<Text>,
     /// When its items end, if they do.
     pub(crate) end: Option<End>,
@@ -84,6 +88,8 @@ pub(crate) struct Shown {
     pub(crate) attribute: Text,
     /// Its name in JSON, quoted and with its colon.
     pub(crate) member: String,
+    /// How much of its value is shown.
+    pub(crate) form: Form,
 }
 
 /// Templates of a partition and a sort key.
@@ -116,14 +122,20 @@ pub(crate) struct IndexShape {
 }
 
 impl IndexShape {
-    /// The attributes that are stored for the index alone, and what each is made of.
-    pub(crate) fn own(&self) -> impl Iterator<Item = (&KeyAttribute, &[Part])> {
+    /// The attributes of its key, what each is made of, and whether it is stored for the index alone.
+    pub(crate) fn halves(&self) -> impl Iterator<Item = (&KeyAttribute, &[Part], bool)> {
         let halves = [
             (self.own_partition, self.key.partition.as_slice()),
             (self.own_sort, self.key.sort.as_slice()),
         ];
-        let named = self.names.iter().zip(halves).filter(|(_, (own, _))| *own);
-        named.map(|(attribute, (_, parts))| (attribute, parts))
+        let named = self.names.iter().zip(halves);
+        named.map(|(attribute, (own, parts))| (attribute, parts, own))
+    }
+
+    /// The attributes that are stored for the index alone, and what each is made of.
+    pub(crate) fn own(&self) -> impl Iterator<Item = (&KeyAttribute, &[Part])> {
+        let own = self.halves().filter(|(_, _, own)| *own);
+        own.map(|(attribute, parts, _)| (attribute, parts))
     }
 
     /// Whether an item has all the parts of its key in the index.
@@ -219,12 +231,7 @@ impl Entity {
         }
         // A counter starts at 1.
         defaults.extend(counter.iter().map(|name| (name.clone(), Value::from(1))));
-        let end = entity.expires.as_deref().map(|name| {
-            let attribute = entity.attribute(name);
-            let attribute = attribute.ok_or_else(|| Unplanned::new("its end is no attribute"))?;
-            Ok(End { attribute: text(name), optional: attribute.optional })
-        });
-        let end = end.transpose()?;
+        let end = entity.expires.as_deref().map(|name| end_of(entity, name)).transpose()?;
         let visible = entity.attributes.iter().filter(|attribute| !attribute.secret);
         let kept = entity.attributes.iter().filter(|attribute| attribute.kept);
         let secret = entity.attributes.iter().filter(|attribute| attribute.secret);
@@ -237,11 +244,12 @@ impl Entity {
             defaults,
             attributes,
             backs,
+            fits: Fit::of(entity, names, table)?,
             end,
             remade: entity.remade && counter.is_some(),
             counting,
             counter,
-            shown: visible.map(|attribute| Shown::new(&attribute.name)).collect(),
+            shown: visible.map(Shown::of).collect(),
             secrets: secret.map(|attribute| text(&attribute.name)).collect(),
             // All entities are planned first.
             computed: Vec::new(),
@@ -250,6 +258,13 @@ impl Entity {
             sets,
         })
     }
+}
+
+/// The attribute at which the items of an entity end.
+fn end_of(entity: &model::Entity, name: &str) -> Planned<End> {
+    let attribute = entity.attribute(name);
+    let attribute = attribute.ok_or_else(|| Unplanned::new("its end is no attribute"))?;
+    Ok(End { attribute: name.into(), optional: attribute.optional })
 }
 
 impl Entity {
@@ -264,11 +279,16 @@ impl Entity {
 }
 
 impl Shown {
-    pub(crate) fn new(attribute: &str) -> Shown {
+    pub(crate) fn new(attribute: &str, form: Form) -> Shown {
         let mut member = String::new();
         crate::json::write_text(attribute, &mut member);
         member.push(':');
-        Shown { attribute: attribute.into(), member }
+        Shown { attribute: attribute.into(), member, form }
+    }
+
+    /// An attribute of an entity.
+    pub(super) fn of(attribute: &model::Attribute) -> Shown {
+        Shown::new(&attribute.name, Form::of(&attribute.kind))
     }
 }
 

@@ -12,6 +12,7 @@ use latchkey_value::name::INCARNATION_ATTRIBUTE;
 use latchkey_value::{Format, Rounding};
 
 use super::Entities;
+use super::assumed::Lacks;
 use super::entity::value_type;
 use super::refusal::{Planned, Unplanned};
 
@@ -51,6 +52,10 @@ pub(crate) enum Code {
     /// Whether these attributes of an item are as they were read: the counter, and the incarnation where the counter
     /// can start again.
     Unchanged(BindingId, Arc<[Text]>),
+    /// That a stored item lacks an attribute, which then has its default.
+    Lacks(Lacks),
+    /// A test, and what is asked for it where attributes may have their defaults.
+    Assumed(Box<Code>, Box<Code>),
     Not(Box<Code>),
     And(Box<Code>, Box<Code>),
     Or(Box<Code>, Box<Code>),

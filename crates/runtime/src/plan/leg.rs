@@ -5,6 +5,7 @@ use std::sync::Arc;
 use latchkey_model::model::{self, BindingId, EntityId, Expr, ExprKind, Op, PutMode, Verb};
 use latchkey_table::{Path, Text, Value, ValueType};
 
+use super::assumed::Defaults;
 use super::entity::{Entity, IndexShape, Part, Shape, value_type};
 use super::expression::{Expressions, Piece, joined};
 use super::key_part::KeyParts;
@@ -197,7 +198,9 @@ impl Leg {
         expressions.target = None;
         bounded(entity, leg, &values)?;
         let parts = KeyParts { entity, names: &expressions.model.table.key, given: &key_values };
-        let condition = condition.map(|test| parts.condition(test));
+        let place = Place::of(leg, entity);
+        let defaults = Defaults { entity, target: leg.target, place };
+        let condition = condition.map(|test| defaults.condition(parts.condition(test)));
         let mut values = values;
         for assign in values.iter_mut().filter(|_| matches!(leg.verb, Verb::Update | Verb::Upsert))
         {
@@ -241,7 +244,7 @@ impl Leg {
             removes,
             adds,
             if_absent: leg.put == Some(PutMode::IfAbsent),
-            place: Place::of(leg, entity),
+            place,
             condition,
             target: leg.target,
             // The transaction ties them.
@@ -251,6 +254,22 @@ impl Leg {
             absent,
             failure,
         })
+    }
+}
+
+impl Leg {
+    /// Whether a key of an index cannot be written without an attribute, where the item was not read. What is an
+    /// attribute, or a key of the table, is kept by the store.
+    pub(crate) fn needs(&self, index: &IndexShape, attribute: &Text) -> bool {
+        let is_part = |parts: &[Part]| {
+            parts.iter().any(|part| matches!(part, Part::Attribute(name, _) if name == attribute))
+        };
+        match index.always && self.verb == Verb::Update {
+            true => index.own().any(|(_, parts)| is_part(parts)),
+            false => {
+                index.own().next().is_some() && index.key.attributes().any(|name| name == attribute)
+            }
+        }
     }
 }
 

@@ -1,11 +1,14 @@
 //! A checked document as the runtime runs it: everything that can be settled before a call is.
 
+mod assumed;
 mod back;
 mod cached;
 mod computed;
 mod detail;
 mod entity;
 mod expression;
+mod fit;
+mod form;
 mod input;
 mod kept;
 mod key_part;

@@ -12,6 +12,7 @@ use latchkey_table::Text;
 use super::detail::{Cause, detail};
 use super::entity::value_type;
 use super::expression::Expressions;
+use super::form::Form;
 use super::input::{Input, InputType};
 use super::leg::{EachNode, Elements, Leg, LegNode, assigns};
 use super::op::{Beside, EndOp, Kinds, OnFailure, Op, Paging, ProblemOp, ReturnOp, TransactOp};
@@ -341,12 +342,19 @@ impl Planner<'_> {
         let shown = match (entity, returned.fields.as_slice()) {
             (None, _) => Vec::new(),
             (Some(entity), []) => entity.shown.clone(),
-            (Some(_), fields) => fields.iter().map(|field| Shown::new(field)).collect(),
+            (Some(entity), fields) => {
+                let shown = |field: &String| {
+                    let known = entity.shown.iter().find(|shown| shown.attribute == *field);
+                    known.cloned().unwrap_or_else(|| Shown::new(field, Form::All))
+                };
+                fields.iter().map(shown).collect()
+            }
         };
         let tag = entity.map_or(Tag::None, |entity| self.tag(returned, entity));
         let mut with = Vec::with_capacity(returned.with.len());
         for given in &returned.with {
-            with.push((Shown::new(&given.attribute), self.beside(&given.value)?));
+            let shown = Shown::new(&given.attribute, Form::of_value(&given.value));
+            with.push((shown, self.beside(&given.value)?));
         }
         let at = returned.at.as_ref().map(|path| self.path(path, returned.binding)).transpose()?;
         Ok(ReturnOp {
@@ -374,7 +382,7 @@ impl Planner<'_> {
 
     /// How items of several entities are shown.
     fn kinds(&self, entities: &[EntityId]) -> Kinds {
-        let discriminator = Shown::new(&self.expressions.model.table.discriminator);
+        let discriminator = Shown::new(&self.expressions.model.table.discriminator, Form::All);
         let shown = entities.iter().map(|id| &self.entities[*id]);
         let shown = shown.map(|entity| (entity.kind.clone(), entity.shown.clone())).collect();
         Kinds { discriminator, shown }

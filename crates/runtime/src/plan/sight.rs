@@ -11,7 +11,7 @@ use super::refusal::Planned;
 /// What a read sees of the items of an entity.
 #[derive(Debug)]
 pub(crate) struct Sight {
-    /// Whether the items carry their type. Where they do not, no others are in the range.
+    /// Whether the items carry their type. Where they do not, their keys tell it.
     pub(crate) is_typed: bool,
     /// The attributes that are left out, in order.
     left_out: Vec<Text>,

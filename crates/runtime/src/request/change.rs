@@ -1,7 +1,7 @@
 //! What a write leaves: whole items, actions, and places in indexes.
 
 use latchkey_model::model::Verb;
-use latchkey_table::{Action, Expression, KeyAttribute, KeyType, Map, Path, Text, Value};
+use latchkey_table::{Action, Expression, KeyAttribute, KeyType, Map, Number, Path, Text, Value};
 use latchkey_value::name::INCARNATION_ATTRIBUTE;
 
 use super::condition::is_stored;
@@ -90,7 +90,7 @@ impl<S: Values> Filler<'_, S> {
         actions
             .extend(leg.removes.iter().map(|name| Action::Remove(Path::attribute(name.clone()))));
         for assign in &leg.adds {
-            actions.push(Action::Add(assign.attribute.clone(), self.known(&assign.value)?));
+            actions.push(self.addition(leg, entity, assign)?);
         }
         self.bring(leg, key, &mut actions);
         self.changed_end(entity, &mut actions)?;
@@ -101,11 +101,8 @@ impl<S: Values> Filler<'_, S> {
         let Some(read) = read else {
             // Only its index keys are wanted, and what they are made of is known; the rest may be computed with what is
             // stored, which is not.
-            let shapes = &leg.indexes;
             let is_part = |action: &&Action<S::Value>| {
-                shapes
-                    .iter()
-                    .any(|index| index.key.attributes().any(|name| name == action.target()))
+                leg.indexes.iter().any(|index| leg.needs(index, action.target()))
             };
             let parts: Vec<Action<S::Value>> = actions.iter().filter(is_part).cloned().collect();
             let image = self.scope.image(&parts, &self.key_alone(leg, key)?)?;
@@ -282,6 +279,31 @@ impl<S: Values> Filler<'_, S> {
         }))
     }
 
+    /// `add`: to what is stored, or to the default that an item counts as having.
+    fn addition(
+        &self,
+        leg: &plan::Leg,
+        entity: &Entity,
+        assign: &Assign,
+    ) -> Result<Action<S::Value>, Fault> {
+        let (name, more) = (assign.attribute.clone(), self.known(&assign.value)?);
+        let default = entity.defaults.iter().find(|(other, _)| *other == name);
+        let default = default.filter(|(_, start)| *start != Value::Number(Number::ZERO));
+        Ok(match default.filter(|_| leg.verb == Verb::Update) {
+            // An absent number counts as 0 to a store.
+            None => Action::Add(name, more),
+            Some((_, start)) => {
+                let path = Path::attribute(name);
+                let start = Box::new(Expression::Value(start.clone().into()));
+                let stored = Expression::OrElse(path.clone(), start);
+                Action::Set(
+                    path,
+                    Expression::Sum(Box::new(stored), Box::new(Expression::Value(more))),
+                )
+            }
+        })
+    }
+
     fn term(
         &self,
         leg: &plan::Leg,
@@ -321,7 +343,7 @@ impl<S: Values> Filler<'_, S> {
     fn assumed<'e>(&self, leg: &plan::Leg, entity: &'e Entity, name: &str) -> Option<&'e Value> {
         let lacks = match leg.target {
             Some(target) => self.scope.stored(target, name).is_none(),
-            None => entity.counter.as_deref() != Some(name),
+            None => true,
         };
         let default = entity.defaults.iter().find(|(other, _)| other == name);
         default.filter(|_| lacks).map(|(_, value)| value)

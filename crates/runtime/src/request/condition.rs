@@ -77,6 +77,16 @@ impl<S: Values> Filler<'_, S> {
             Code::Present(thing) if let Code::Stored(path) = thing.as_ref() => {
                 Asked(Condition::Exists(path.clone()))
             }
+            Code::Assumed(_, ways) => self.residue(ways)?,
+            Code::Lacks(lacks) => {
+                let read = lacks.target.and_then(|it| self.scope.stored(it, &lacks.attribute));
+                let absent = Condition::Absent(Path::attribute(lacks.attribute.clone()));
+                match lacks.insists {
+                    _ if read.is_some() => Decided(false),
+                    true => Asked(Condition::And(vec![Condition::Exists(self.exists()), absent])),
+                    false => Asked(absent),
+                }
+            }
             Code::Unchanged(target, names) => {
                 let as_read = |name: &Text| as_stored(name, self.scope.stored(*target, name));
                 let mut all: Vec<_> = names.iter().map(as_read).collect();

@@ -113,9 +113,12 @@ impl Session<'_> {
                 }
                 continue;
             }
-            // Where the type is left out, the range has items of the one entity alone.
-            let mut seen = entities.iter().zip(sights);
-            if let Some((entity, sight)) = seen.find(|(id, sight)| !sight.is_typed || is_own(id)) {
+            // Where the type is left out, the key of the table tells whose the item is.
+            let of = |(id, sight): &(&EntityId, &Sight)| match sight.is_typed {
+                true => is_own(id),
+                false => system.entities[**id].is_key_of(&item),
+            };
+            if let Some((entity, sight)) = entities.iter().zip(sights).find(of) {
                 all.extend(self.seen_part(*entity, item, sight)?);
             }
         }

@@ -23,6 +23,7 @@ mod images;
 mod indexes;
 mod inputs;
 mod kept;
+mod older;
 mod ordered;
 mod outbox;
 mod paging;
