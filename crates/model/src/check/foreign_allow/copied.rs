@@ -1,0 +1,53 @@
+//! Values of an item that is not tied, which a write puts into an item of the caller: whoever reads the copy reads what
+//! they may not.
+
+use super::counted::is_drawn;
+use super::tie::Tied;
+use crate::check::flow::Group;
+use crate::check::truth::each;
+use crate::model::{BindingId, Contract, EntityId, Expr, ExprKind, Given, Kind, Leg, Verb};
+use crate::types::Type;
+
+/// A value that is copied, of which entity, and the name of the attribute.
+pub(super) type Copied<'a> = (&'a Given, EntityId, &'a str);
+
+/// Whether a write could copy something of another item.
+pub(super) fn may_copy<'a>(group: &Group<'a>, leg: &'a Leg) -> bool {
+    let writes = matches!(leg.verb, Verb::Put | Verb::Update | Verb::Upsert);
+    writes && leg.values.iter().any(|given| !sources(group, &given.value).is_empty())
+}
+
+/// What a write copies of an item that is not tied into one that is.
+pub(super) fn copied<'a>(
+    tied: &Tied<'a>,
+    group: &Group<'a>,
+    contract: &Contract,
+    leg: &'a Leg,
+) -> Option<Copied<'a>> {
+    let foreign = |(item, name): (BindingId, &'a str)| {
+        let entity = contract.bindings[item].kind.entity();
+        let own = tied.has_item(item) || group.is_on(leg, item) || is_drawn(group, item, name);
+        entity.filter(|_| !own).map(|entity| (entity, name))
+    };
+    let found = leg.values.iter().find_map(|given| {
+        let (entity, name) = sources(group, &given.value).into_iter().find_map(foreign)?;
+        Some((given, entity, name))
+    });
+    found.filter(|_| tied.has_leg(group, leg))
+}
+
+/// The attributes of items that a value is computed from. An id names a thing and says nothing of it; a counter says
+/// nothing either.
+fn sources<'a>(group: &Group<'a>, value: &'a Expr) -> Vec<(BindingId, &'a str)> {
+    let mut found = Vec::new();
+    each(&group.lets, value, &mut |part| {
+        let part = group.origin(part);
+        let says = !matches!(part.of, Kind::Value(Type::Id | Type::Ulid | Type::Counter));
+        if let ExprKind::Attribute(item, name) | ExprKind::Sum(item, name) = &part.kind
+            && says
+        {
+            found.push((*item, name.as_str()));
+        }
+    });
+    found
+}
