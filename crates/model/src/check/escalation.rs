@@ -231,10 +231,14 @@ impl<'a> Writer<'a, '_> {
         };
         // An input with fewer words says which can be given.
         let all_given = all.iter().all(|word| words.contains(word));
-        let several = |way: &Vec<Passed<'a>>| {
-            self.is_open(way) || self.reads(way).is_some_and(|item| self.words(way, item, all) > 1)
+        let ways = self.ways();
+        // `me.right == WRITE or me.right == ADMIN` leaves two, one on each way.
+        let may_have = |word: &&'a String| {
+            ways.iter()
+                .any(|way| self.reads(way).is_some_and(|item| self.may_have(way, item, word)))
         };
-        (all_given && self.ways().iter().any(several)).then_some((
+        let several = all.iter().filter(may_have).count() > 1;
+        (all_given && (several || ways.iter().any(|way| self.is_open(way)))).then_some((
             "callers with different rights pass the `allow`, and each can give any right",
             "compare the input with the caller's own right, as in `require right != ADMIN or me.right == ADMIN else 403 \
              not-yours`; or let one word pass; or give the input fewer words",
@@ -326,11 +330,6 @@ impl<'a> Writer<'a, '_> {
             });
         }
         found
-    }
-
-    /// How many words the attribute of an item can be on a way.
-    fn words(&self, way: &[Passed<'a>], item: BindingId, all: &'a [String]) -> usize {
-        all.iter().filter(|word| self.may_have(way, item, word)).count()
     }
 
     /// Whether the attribute of an item can be a word on a way.

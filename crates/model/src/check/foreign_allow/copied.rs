@@ -26,7 +26,10 @@ pub(super) fn copied<'a>(
 ) -> Option<Copied<'a>> {
     let foreign = |(item, name): (BindingId, &'a str)| {
         let entity = contract.bindings[item].kind.entity();
-        let own = tied.has_item(item) || group.is_on(leg, item) || is_drawn(group, item, name);
+        let own = tied.has_item(item)
+            || group.is_on(leg, item)
+            || is_drawn(group, item, name)
+            || is_under(tied, group, leg, item);
         entity.filter(|_| !own).map(|entity| (entity, name))
     };
     let found = leg.values.iter().find_map(|given| {
@@ -34,6 +37,26 @@ pub(super) fn copied<'a>(
         Some((given, entity, name))
     });
     found.filter(|_| tied.has_leg(group, leg))
+}
+
+/// Whether what is written lies under the key of the item that a value is of, or of its owner, and not under one of the
+/// caller: an entry in the ledger of the account that was paid to.
+fn is_under<'a>(tied: &Tied<'a>, group: &Group<'a>, leg: &'a Leg, item: BindingId) -> bool {
+    let names = key_of(group, item);
+    let is_its = |given: &'a Given| {
+        matches!(&group.origin(&given.value).kind, ExprKind::Attribute(of, _) if *of == item)
+            || names.iter().any(|name| {
+                let part = group.given_part(item, name);
+                part.is_some_and(|part| group.alike(part, &given.value, None))
+            })
+    };
+    leg.key.iter().any(is_its) && !leg.key.iter().any(|given| tied.has(group, &given.value))
+}
+
+/// The attributes of the key of an item.
+fn key_of<'a>(group: &Group<'a>, item: BindingId) -> Vec<&'a str> {
+    let entity = group.entity_of(item);
+    entity.map_or_else(Vec::new, |entity| group.model.entities[entity].key.attributes())
 }
 
 /// The attributes of items that a value is computed from. An id names a thing and says nothing of it; a counter says

@@ -117,6 +117,9 @@ pub(super) fn is_given_back<'a>(
     leg.verb == Verb::Update
         && leg.removes.is_empty()
         && leg.adds.iter().all(|given| is_gain(&given.value))
+        && all.iter().flat_map(|maker| &maker.legs).any(|placed| {
+            placed.leg.entity == holder && matches!(placed.leg.verb, Verb::Put | Verb::Upsert)
+        })
         && all.iter().all(|maker| {
             let held = maker.legs.iter().filter(|placed| placed.leg.entity == holder);
             held.into_iter().all(|placed| {
