@@ -146,15 +146,15 @@ impl<'a> Look<'a, '_> {
             return Some(Breach { span: leg.span, shows: None, told, waivers });
         }
         let copied = ties.iter().find_map(|tied| copied(tied, group, self.contract, leg));
-        copied.map(|(given, entity, attribute)| {
+        copied.map(|(span, entity, attribute)| {
             let what = format!("this copies `{attribute}` of a `{}`", name(entity));
-            let told = tell_of(group, given.span, &what)
+            let told = tell_of(group, span, &what)
                 .why("the caller reads in the copy what the caller may not read in the item")
                 .help(
                     "test the item before its value is copied: `require item.ownerId == caller.id else 404 not-found`; or \
                      leave the value out",
                 );
-            Breach { span: given.span, shows: Some(entity), told, waivers }
+            Breach { span, shows: Some(entity), told, waivers }
         })
     }
 

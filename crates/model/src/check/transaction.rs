@@ -313,8 +313,8 @@ fn settled<'a>(
         // A name keeps the value that it was given, whatever is written since. Which that was, is not known behind
         // another write of the item.
         let mut written = group.way.written.iter();
-        let is_of_item = |leg: &&Leg| [leg.target, leg.result].contains(&Some(*binding));
-        return (!written.any(|leg| is_of_item(leg))).then_some(value);
+        let is_of_item = |leg: &&'a Leg| [leg.target, leg.result].contains(&Some(*binding));
+        return (!written.any(is_of_item)).then_some(value);
     }
     let set = group.legs.iter().take(at).rev().find_map(|other| {
         let changes = matches!(other.leg.verb, Verb::Update | Verb::Upsert);
