@@ -23,6 +23,7 @@ mod page;
 mod parts;
 mod planted;
 mod ranges;
+mod reached;
 mod rights;
 mod ten;
 mod traps;

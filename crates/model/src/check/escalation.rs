@@ -231,10 +231,14 @@ impl<'a> Writer<'a, '_> {
         };
         // An input with fewer words says which can be given.
         let all_given = all.iter().all(|word| words.contains(word));
-        let several = |way: &Vec<Passed<'a>>| {
-            self.is_open(way) || self.reads(way).is_some_and(|item| self.words(way, item, all) > 1)
+        let ways = self.ways();
+        // `me.right == WRITE or me.right == ADMIN` leaves two, one on each way.
+        let may_have = |word: &&'a String| {
+            ways.iter()
+                .any(|way| self.reads(way).is_some_and(|item| self.may_have(way, item, word)))
         };
-        (all_given && self.ways().iter().flatten().any(several)).then_some((
+        let several = all.iter().filter(may_have).count() > 1;
+        (all_given && (several || ways.iter().any(|way| self.is_open(way)))).then_some((
             "callers with different rights pass the `allow`, and each can give any right",
             "compare the input with the caller's own right, as in `require right != ADMIN or me.right == ADMIN else 403 \
              not-yours`; or let one word pass; or give the input fewer words",
@@ -261,7 +265,7 @@ impl<'a> Writer<'a, '_> {
             _ => true,
         };
         let open = |way: &Vec<Passed<'a>>| self.is_open(way);
-        (is_right && all && self.ways().iter().flatten().any(open)).then_some((
+        (is_right && all && self.ways().iter().any(open)).then_some((
             "everyone passes the `allow`, and each can give the right to themselves",
             "let those give the right who have it: `allow me.right …`; or those who own the thing; or a role",
         ))
@@ -284,19 +288,19 @@ impl<'a> Writer<'a, '_> {
             test.test.walk(&mut |part| asked |= is_stored(part, name));
         }
         let foreign = |way: &Vec<Passed<'a>>| self.reads(way).is_none();
-        (existing && !asked && self.ways().iter().flatten().any(foreign)).then_some((
+        (existing && !asked && self.ways().iter().any(foreign)).then_some((
             "someone who is not the owner passes the `allow`, and can make anyone the owner",
             "ask for the owner: `allow caller owns item.ownerId`; or for a role",
         ))
     }
 
-    /// The ways through the `allow`s; `None` for one that a role opens.
-    fn ways(&self) -> Vec<Option<Vec<Passed<'a>>>> {
+    /// The ways through the `allow`s that no role opens. `foreign-allow` tells if there are too many.
+    fn ways(&self) -> Vec<Vec<Passed<'a>>> {
         let everyone = |test: &&Expr| matches!(test.kind, ExprKind::Bool(true));
         let allows = &self.group.way.allows;
         match !allows.is_empty() && allows.iter().all(everyone) {
-            true => vec![Some(Vec::new())],
-            false => ways(self.group),
+            true => vec![Vec::new()],
+            false => ways(self.group).unwrap_or_default(),
         }
     }
 
@@ -326,11 +330,6 @@ impl<'a> Writer<'a, '_> {
             });
         }
         found
-    }
-
-    /// How many words the attribute of an item can be on a way.
-    fn words(&self, way: &[Passed<'a>], item: BindingId, all: &'a [String]) -> usize {
-        all.iter().filter(|word| self.may_have(way, item, word)).count()
     }
 
     /// Whether the attribute of an item can be a word on a way.

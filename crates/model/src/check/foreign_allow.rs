@@ -6,32 +6,35 @@
 
 mod beside;
 mod beyond;
+mod copied;
+mod counted;
 mod grant;
 mod loose;
 mod outlived;
 mod tie;
+mod ways;
 
+use std::cell::OnceCell;
 use std::collections::HashSet;
 use std::rc::Rc;
 
 use latchkey_language::{Diagnostic, Level, Rule, Span};
 
-use super::Report;
-use super::flow::{Group, fixes, is_stored, places};
-use super::truth::{Passed, plain};
+use super::flow::{Group, Placed, fixes, groups, places};
+use super::truth::Passed;
+use super::{Report, each_step};
 use crate::model::{
-    Contract, EntityId, Expr, ExprKind, FailureKind, Given, Kind, Leg, Model, OnFailure, Op,
-    PutMode, StepKind, Verb, Waiver, What,
+    Contract, EntityId, Expr, ExprKind, FailureKind, Kind, Leg, Model, OnFailure, Read, StepKind,
+    Verb, Waiver, What,
 };
-use crate::types::Type;
-use beyond::{Sending, is_put_beyond};
+use beyond::{Sending, moved};
+use copied::{copied, may_copy};
+use counted::{is_given_back, keeps_view, touches};
 use grant::is_callers;
 use loose::Loose;
 use outlived::{Outlived, outlived};
-use tie::{is_found, tied};
-
-/// How many ways an `allow` may name before it is not looked at.
-const WAYS_MAX: usize = 16;
+use tie::{Tied, is_found, tied};
+pub(super) use ways::ways;
 
 pub(super) fn check(model: &Model, report: &mut Report) {
     let loose = Loose::of(model);
@@ -41,21 +44,31 @@ pub(super) fn check(model: &Model, report: &mut Report) {
     let more = outlived.iter().map(|it| (it.spot, it.stored));
     let later = Rc::new(loose.with(more));
     let holders: HashSet<EntityId> = outlived.iter().filter_map(|it| it.spot.entity()).collect();
+    let all = OnceCell::new();
     for contract in &model.contracts {
         let kinds = contract.bindings.iter().map(|binding| &binding.kind);
         let may_be_late = kinds.flat_map(Kind::entities).any(|entity| holders.contains(entity));
-        for group in places(model, contract) {
-            let ways = ways(&group).into_iter().flatten().collect();
-            let look = Look { model, contract, group: &group, ways };
+        let places = places(model, contract);
+        if let Some(group) = places.iter().find(|group| ways(group).is_none()) {
+            undecided(contract, group, report);
+        }
+        for group in places {
+            // That there are too many has been told.
+            let ways = ways(&group).unwrap_or_default();
+            let look = Look { model, contract, group: &group, ways, all: &all };
             let found = look.breaches(&loose);
             if may_be_late {
                 look.later(&found, (&loose, &later), (&outlived, &shown), report);
             }
             let plain = if found.is_empty() { Vec::new() } else { look.breaches(&none) };
             for breach in found {
+                // What everyone may see is no secret, however it is reached.
+                if breach.shows.is_some_and(|entity| shown.contains(&entity)) {
+                    continue;
+                }
                 if plain.iter().any(|other| other.span == breach.span) {
                     report.raise(breach.told, &breach.waivers);
-                } else if !breach.shows.is_some_and(|entity| shown.contains(&entity)) {
+                } else {
                     let told = look.by_reference(breach.told, breach.span, &loose);
                     report.raise(told, &breach.waivers);
                 }
@@ -70,6 +83,8 @@ struct Look<'a, 'g> {
     contract: &'a Contract,
     group: &'g Group<'a>,
     ways: Vec<Vec<Passed<'a>>>,
+    /// Every group of writes of the document, once somebody asks.
+    all: &'g OnceCell<Vec<Group<'a>>>,
 }
 
 /// Something that is reached and not tied.
@@ -85,24 +100,8 @@ impl<'a> Look<'a, '_> {
     /// What is reached here and not tied, where some attributes are loose.
     fn breaches(&self, loose: &Rc<Loose<'a>>) -> Vec<Breach> {
         let (group, ways) = (self.group, &self.ways);
-        let mut found = Vec::new();
-        let name = |entity: EntityId| &self.model.entities[entity].name;
-        for placed in &group.legs {
-            let foreign = ways.iter().any(|allowed| match touches(placed.leg) {
-                true => !tied(loose, group, &placed.guards, allowed).has_leg(group, placed.leg),
-                false => is_put_beyond(loose, group, placed, allowed),
-            });
-            if foreign {
-                let what = format!("this writes a `{}`", name(placed.leg.entity));
-                let span = placed.leg.span;
-                found.push(Breach {
-                    span,
-                    shows: None,
-                    told: tell(group, span, &what),
-                    waivers: [&placed.step.waivers[..], &group.step.waivers[..]].concat(),
-                });
-            }
-        }
+        let legs = group.legs.iter();
+        let mut found: Vec<Breach> = legs.flat_map(|leg| self.written(loose, leg)).collect();
         for sent in &group.sends {
             let breach = ways.iter().find_map(|allowed| {
                 let tied = tied(loose, group, &sent.guards, allowed);
@@ -115,7 +114,69 @@ impl<'a> Look<'a, '_> {
                 waivers: [&sent.step.waivers[..], &group.step.waivers[..]].concat(),
             }));
         }
-        let tied: Vec<_> = ways.iter().map(|allowed| tied(loose, group, &[], allowed)).collect();
+        self.answered(loose, &mut found);
+        found
+    }
+
+    /// What a write reaches that is not tied, and what it copies of it.
+    fn written(&self, loose: &Rc<Loose<'a>>, placed: &Placed<'a>) -> Option<Breach> {
+        let (group, leg) = (self.group, placed.leg);
+        let moved = moved(group, placed);
+        if !touches(leg) && moved.is_empty() && !may_copy(group, leg) {
+            return None;
+        }
+        let name = |entity: EntityId| &self.model.entities[entity].name;
+        let ways = self.ways.iter();
+        let ties: Vec<Tied<'a>> =
+            ways.map(|allowed| tied(loose, group, &placed.guards, allowed)).collect();
+        let waivers = [&placed.step.waivers[..], &group.step.waivers[..]].concat();
+        if touches(leg) && ties.iter().any(|tied| !self.may_write(leg, tied)) {
+            let told = tell(group, leg.span, &format!("this writes a `{}`", name(leg.entity)));
+            return Some(Breach { span: leg.span, shows: None, told, waivers });
+        }
+        let beyond =
+            moved.into_iter().find(|given| ties.iter().any(|tied| !tied.has(group, &given.value)));
+        if let Some(given) = beyond {
+            let what = match leg.verb {
+                Verb::Put => format!("this puts a `{}`", name(leg.entity)),
+                _ => format!("this moves a `{}`", name(leg.entity)),
+            };
+            let told = tell(group, leg.span, &format!("{what} under a `{}`", given.attribute))
+                .other(given.span, "any that the caller names");
+            return Some(Breach { span: leg.span, shows: None, told, waivers });
+        }
+        let copied = ties.iter().find_map(|tied| copied(tied, group, self.contract, leg));
+        copied.map(|(span, entity, attribute)| {
+            let what = format!("this copies `{attribute}` of a `{}`", name(entity));
+            let told = tell_of(group, span, &what)
+                .why("the caller reads in the copy what the caller may not read in the item")
+                .help(
+                    "test the item before its value is copied: `require item.ownerId == caller.id else 404 not-found`; or \
+                     leave the value out",
+                );
+            Breach { span, shows: Some(entity), told, waivers }
+        })
+    }
+
+    /// Whether what is tied gives a right to a write, or the write needs none.
+    fn may_write(&self, leg: &'a Leg, tied: &Tied<'a>) -> bool {
+        let (model, group) = (self.model, self.group);
+        let all = || {
+            self.all.get_or_init(|| {
+                model.bodies().into_iter().flat_map(|body| groups(model, body)).collect()
+            })
+        };
+        tied.has_leg(group, leg)
+            || keeps_view(group, leg)
+            || leg.verb == Verb::Update && is_given_back(model, (group, all()), leg, tied)
+    }
+
+    /// What an answer shows that is not tied.
+    fn answered(&self, loose: &Rc<Loose<'a>>, found: &mut Vec<Breach>) {
+        let group = self.group;
+        let name = |entity: EntityId| &self.model.entities[entity].name;
+        let ways = self.ways.iter();
+        let tied: Vec<_> = ways.map(|allowed| tied(loose, group, &[], allowed)).collect();
         let waivers = &group.step.waivers;
         if let StepKind::Return(returned) = &group.step.kind
             && let Some(binding) = returned.binding
@@ -135,7 +196,6 @@ impl<'a> Look<'a, '_> {
                 found.push(Breach { span, shows: Some(entity), told, waivers });
             }
         }
-        found
     }
 
     /// Tells of what is reached by a reference that may have outlived its test.
@@ -220,8 +280,7 @@ fn shown_to_all<'a>(model: &'a Model, none: &Rc<Loose<'a>>) -> HashSet<EntityId>
 
 /// Whether everyone gets here: nothing was asked of the caller, and nobody was refused before.
 fn is_for_all(group: &Group<'_>) -> bool {
-    let everyone = |test: &&Expr| matches!(test.kind, ExprKind::Bool(true));
-    group.way.allows.iter().all(everyone) && !is_refused_before(group)
+    is_open(group) && !is_refused_before(group)
 }
 
 /// What an answer shows beside the item it returns, and what a problem shows.
@@ -242,80 +301,84 @@ fn shown<'a>(group: &Group<'a>) -> Vec<&'a Expr> {
 }
 
 fn tell(group: &Group<'_>, span: Span, what: &str) -> Diagnostic {
-    let message = format!("{what} that is not tied to what `allow` tested");
-    let diagnostic = Diagnostic::new(Rule::ForeignAllow, span, message)
+    let is_enrolled = is_open(group) && refusal(group).is_some_and(|(_, alone)| alone);
+    tell_of(group, span, what)
         .why("a caller who passes the `allow` for one thing reaches another that is not theirs")
-        .help(
-            "read it by a key with a part of what was tested; or compare: `require item.x == tested.x else 404 \
-             not-found`",
-        );
-    match group.way.allows.first() {
-        Some(allow) => diagnostic.other(allow.span, "tested here"),
-        None => diagnostic,
+        .help(match is_enrolled {
+            false => {
+                "read it by a key with a part of what was tested; or compare: `require item.x == tested.x else 404 \
+                 not-found`"
+            }
+            true => {
+                "read it by a key with a part of what was tested; or compare: `require item.x == tested.x else 404 \
+                 not-found`; or, if whoever has such an item may reach all of these, refuse the others with another \
+                 status than 403"
+            }
+        })
+}
+
+/// Whether no `allow` asks anything.
+fn is_open(group: &Group<'_>) -> bool {
+    group.way.allows.iter().all(|test| matches!(test.kind, ExprKind::Bool(true)))
+}
+
+/// The mistake, and what is taken for the test.
+fn tell_of(group: &Group<'_>, span: Span, what: &str) -> Diagnostic {
+    let refusal = refusal(group).filter(|_| is_open(group));
+    let message = match refusal {
+        Some(_) => format!("{what} that is not tied to what was tested"),
+        None => format!("{what} that is not tied to what `allow` tested"),
+    };
+    let diagnostic = Diagnostic::new(Rule::ForeignAllow, span, message);
+    match (refusal, group.way.allows.first()) {
+        (Some((test, _)), _) => diagnostic
+            .other(test, "taken for a test of rights: it refuses callers without such an item"),
+        (None, Some(allow)) => diagnostic.other(allow.span, "tested here"),
+        (None, None) => diagnostic,
     }
 }
 
-/// The ways in which every `allow` before a statement can have been passed: one side of each `or`, taken apart. `None`
-/// for a way that a role opens, or everyone.
-pub(super) fn ways<'a>(group: &Group<'a>) -> Vec<Option<Vec<Passed<'a>>>> {
-    let mut ways: Vec<Option<Vec<Passed<'a>>>> = vec![Some(Vec::new())];
-    let everyone = |test: &&&Expr| matches!(test.kind, ExprKind::Bool(true));
-    let some = group.way.allows.iter().any(|test| !everyone(&test));
-    // Beside another `allow`, one of everyone says nothing.
-    for allow in group.way.allows.iter().filter(|test| !(some && everyone(test))) {
-        let sides = sides(group, allow);
-        if ways.len() * sides.len() > WAYS_MAX {
-            return Vec::new();
+/// Tells of `allow`s that can be passed in too many ways.
+fn undecided(contract: &Contract, group: &Group<'_>, report: &mut Report) {
+    let Some(last) = group.way.allows.last() else { return };
+    let mut waivers = Vec::new();
+    each_step(&contract.steps, &mut |step| {
+        if let StepKind::Allow(test) = &step.kind
+            && group.way.allows.iter().any(|allow| std::ptr::eq(*allow, test))
+        {
+            waivers.extend(step.waivers.iter().cloned());
         }
-        let mut next = Vec::new();
-        for way in &ways {
-            next.extend(sides.iter().map(|side| {
-                let (way, side) = (way.as_ref()?, side.as_ref()?);
-                Some(way.iter().chain(side).copied().collect())
-            }));
-        }
-        ways = next;
-    }
-    // The rule `no-allow` reports a contract without any `allow`.
-    if group.way.allows.is_empty() { Vec::new() } else { ways }
-}
-
-/// The sides of a test of `or`, taken apart; `None` for one that asks for a role, and alone where one asks for nothing.
-fn sides<'a>(group: &Group<'a>, test: &'a Expr) -> Vec<Option<Vec<Passed<'a>>>> {
-    let mut open = vec![test];
-    let mut sides = Vec::new();
-    while let Some(test) = open.pop() {
-        let test = plain(&group.lets, test);
-        match &test.kind {
-            // Everyone who got as far as here.
-            ExprKind::Bool(true) => return vec![is_refused_before(group).then(Vec::new)],
-            ExprKind::Binary(Op::Or, a, b) if sides.len() + open.len() < WAYS_MAX => {
-                open.extend([&**b, &**a]);
-            }
-            _ => {
-                let atoms = Passed::new(test, true).atoms(&group.lets);
-                let is_role = |atom: &Passed<'_>| {
-                    matches!(atom.test.kind, ExprKind::HasRole(_)) && atom.truth
-                };
-                sides.push((!atoms.iter().any(is_role)).then_some(atoms));
-            }
-        }
-    }
-    sides
+    });
+    let message = format!("callers can pass this in more than {} ways", ways::WAYS_MAX);
+    let diagnostic = Diagnostic::new(Rule::ForeignAllow, last.span, message)
+        .why("each side of each `or` is a way of its own: with so many, nobody sees what each caller reaches, nor does this rule or `escalation`")
+        .help("ask less at once: split the contract; or store in one attribute what several tests ask");
+    report.raise(diagnostic, &waivers);
 }
 
 /// Whether callers without an item of their own were refused. `get Member(spaceId, userId = caller.id) else 403 …` is a
 /// test of rights, whatever the `allow` says. So is a read of an item with the caller's id and something else in its key
 /// that must be found, whatever its status, and a write of the same transaction that insists on such an item.
 fn is_refused_before(group: &Group<'_>) -> bool {
-    let read = group.way.reads.iter().any(|(read, _)| {
+    refusal(group).is_some()
+}
+
+/// The read or the write that refuses callers without an item of their own, and whether the caller's id is all of that
+/// item's key.
+fn refusal(group: &Group<'_>) -> Option<(Span, bool)> {
+    let read = group.way.reads.iter().find(|(read, _)| {
         let forbids = read.failure.as_ref().is_some_and(OnFailure::forbids);
         let What::Get(key) = &read.what else { return false };
         let found = || read.binding.is_some_and(|item| is_found(group, &[], item));
         key.iter().any(|given| is_callers(group, &given.value))
             && (forbids || key.len() > 1 && found())
     });
-    read || group.legs.iter().any(|placed| is_insisted(group, placed.leg))
+    let insisted = || {
+        let mut legs = group.legs.iter();
+        legs.find(|placed| is_insisted(group, placed.leg)).map(|placed| (placed.leg.span, false))
+    };
+    let alone = |read: &Read| matches!(&read.what, What::Get(key) if key.len() == 1);
+    read.map(|(read, _)| (read.span, alone(read))).or_else(insisted)
 }
 
 /// Whether a leg insists on an item with the caller's id and something else in its key, and on what is in it.
@@ -324,38 +387,4 @@ fn is_insisted<'a>(group: &Group<'a>, leg: &'a Leg) -> bool {
         && leg.key.len() > 1
         && leg.key.iter().any(|given| is_callers(group, &given.value))
         && group.insists(leg).iter().any(|test| fixes(test).is_some())
-}
-
-/// Whether a write does more than make, count or check.
-fn touches(leg: &Leg) -> bool {
-    let counts = |given: &Given| match &given.value.kind {
-        ExprKind::Binary(op @ (Op::Plus | Op::Minus), a, by) => {
-            is_stored(a, &given.attribute)
-                && (matches!(by.kind, ExprKind::Number(_)) || (*op == Op::Plus && is_gain(by)))
-        }
-        _ => false,
-    };
-    match leg.verb {
-        Verb::Check => false,
-        // The rule `blind-put` reports a put that does not say.
-        Verb::Put => leg.put == Some(PutMode::Replace),
-        Verb::Delete => true,
-        Verb::Update | Verb::Upsert => {
-            !leg.removes.is_empty()
-                || !leg.values.iter().all(counts)
-                || !leg.adds.iter().all(|given| is_gain(&given.value))
-        }
-    }
-}
-
-/// Whether what is added is a constant, or cannot be less than 0: to take from an item is more than to count.
-fn is_gain(value: &Expr) -> bool {
-    match (&value.kind, &value.of) {
-        (ExprKind::Number(_), _) | (_, Kind::Unknown | Kind::Value(Type::Counter)) => true,
-        (_, Kind::Value(Type::Int { low, .. })) => low.is_some_and(|low| low >= 0),
-        (_, Kind::Value(Type::Number { low, .. })) => {
-            low.as_ref().is_some_and(|low| !low.is_negative())
-        }
-        _ => false,
-    }
 }

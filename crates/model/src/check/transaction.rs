@@ -1,16 +1,16 @@
 //! `transaction`: too many legs, or two that may hit one item.
 
 use latchkey_language::{Diagnostic, Rule};
-use latchkey_value::Number;
 use latchkey_value::limits::{ITEM_BYTES_MAX, TRANSACTION_BYTES_MAX};
+use latchkey_value::{Format, Number};
 
 use super::Report;
 use super::flow::{Group, Placed, groups, within};
 use super::size::item_bytes_max;
 use super::truth::{Passed, plain};
 use crate::model::{
-    Contract, Each, Expr, ExprKind, Given, Method, Model, Op, Step, StepKind, TextPiece, Trigger,
-    Verb,
+    Contract, Each, Expr, ExprKind, Given, Leg, Method, Model, Op, Step, StepKind, TextPiece,
+    Trigger, Verb,
 };
 
 const LEGS_MAX: usize = 25;
@@ -239,14 +239,31 @@ fn are_exclusive<'a>(group: &Group<'a>, a: &Placed<'a>, b: &Placed<'a>) -> bool 
 /// Whether some part of the two keys is known to differ.
 fn differ<'a>(group: &Group<'a>, a: (usize, &Placed<'a>), b: (usize, &Placed<'a>)) -> bool {
     let key = &group.model.entities[a.1.leg.entity].key;
-    let told = |part: &Given| key.tells(&part.attribute);
-    a.1.leg.key.iter().zip(&b.1.leg.key).filter(|(part, _)| told(part)).any(|(x, y)| {
-        let (x, y) = (settled(group, a, &x.value), settled(group, b, &y.value));
+    a.1.leg.key.iter().zip(&b.1.leg.key).any(|(part, other)| {
+        let (x, y) = (settled(group, a, &part.value), settled(group, b, &other.value));
         x.zip(y).is_some_and(|(x, y)| {
-            are_unlike(group.origin(x), group.origin(y))
-                || are_known_to_differ(group, (a.1, b.1), x, y)
+            let told = key.tells(&part.attribute);
+            let mut holes = key.holes().filter(|hole| hole.attribute == part.attribute);
+            told && (are_unlike(group.origin(x), group.origin(y))
+                || are_known_to_differ(group, (a.1, b.1), &Some, x, y))
+                || holes.any(|hole| {
+                    // The key has a form of the value, and a test found that the two forms differ.
+                    let of = |it: &'a Expr| formed(group, it, hole.format);
+                    hole.is_lossy() && are_known_to_differ(group, (a.1, b.1), &of, x, y)
+                })
         })
     })
+}
+
+/// The value that a text is a form of.
+fn formed<'a>(group: &Group<'a>, text: &'a Expr, format: Option<Format>) -> Option<&'a Expr> {
+    match &plain(&group.lets, text).kind {
+        ExprKind::Text(pieces) => match &pieces[..] {
+            [TextPiece::Value(value, form)] if *form == format => Some(value),
+            _ => None,
+        },
+        _ => None,
+    }
 }
 
 /// Whether two expressions can never have one value.
@@ -289,8 +306,16 @@ fn settled<'a>(
     (at, placed): (usize, &Placed<'a>),
     value: &'a Expr,
 ) -> Option<&'a Expr> {
+    let named = matches!(value.kind, ExprKind::Binding(_));
     let value = plain(&group.lets, value);
     let ExprKind::Attribute(binding, name) = &value.kind else { return Some(value) };
+    if named {
+        // A name keeps the value that it was given, whatever is written since. Which that was, is not known behind
+        // another write of the item.
+        let mut written = group.way.written.iter();
+        let is_of_item = |leg: &&'a Leg| [leg.target, leg.result].contains(&Some(*binding));
+        return (!written.any(is_of_item)).then_some(value);
+    }
     let set = group.legs.iter().take(at).rev().find_map(|other| {
         let changes = matches!(other.leg.verb, Verb::Update | Verb::Upsert);
         let given = other.leg.values.iter().find(|given| given.attribute == *name);
@@ -306,9 +331,11 @@ fn settled<'a>(
     }
 }
 
+/// Whether a test found two values, or two forms of them, to differ.
 fn are_known_to_differ<'a>(
     group: &Group<'a>,
     (p, q): (&Placed<'a>, &Placed<'a>),
+    form: &dyn Fn(&'a Expr) -> Option<&'a Expr>,
     a: &'a Expr,
     b: &'a Expr,
 ) -> bool {
@@ -319,6 +346,7 @@ fn are_known_to_differ<'a>(
             false => matches!(op, Op::Equal | Op::LessOrEqual | Op::GreaterOrEqual),
         };
         let about = |x: &'a Expr, y: &'a Expr| group.alike(x, a, None) && group.alike(y, b, None);
-        unequal && (about(x, y) || about(y, x))
+        let compared = form(x).zip(form(y));
+        unequal && compared.is_some_and(|(x, y)| about(x, y) || about(y, x))
     })
 }

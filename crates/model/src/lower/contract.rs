@@ -135,6 +135,7 @@ impl Lowering {
         }
         self.one_page(&steps);
         self.paging_is_free(&scope, &steps);
+        self.orders_no_secret(&steps, &mut scope);
         mark_used(&mut scope.inputs, &scope.used_inputs);
         let open = self.open();
         Contract {

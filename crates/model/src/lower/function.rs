@@ -7,7 +7,7 @@ use latchkey_value::limits::{
 };
 use latchkey_value::{Rounding, id};
 
-use super::scope::{Scope, unknown};
+use super::scope::{Access, Scope, unknown};
 use super::{Lowering, suggestion};
 use crate::model::{BindingId, EntityId, Expr, ExprKind, Kind, Op, Told, Trigger};
 use crate::types::Type;
@@ -220,7 +220,11 @@ impl Lowering {
         let mut open = value.of == Kind::Unknown;
         value.walk(&mut |part| {
             // Whether an attribute of the same item is optional is looked at where a default is declared.
-            open |= matches!(part.kind, ExprKind::Stored(_)) || self.may_be_absent(part, scope);
+            open |= matches!(part.kind, ExprKind::Stored(_) | ExprKind::Unknown)
+                || self.may_be_absent(part, scope)
+                // That the item may be absent has been told.
+                || matches!(&part.kind, ExprKind::Attribute(id, _)
+                    if !scope.present.contains(&Access::Binding(*id)));
         });
         if !open {
             let message = "this is always there, so nothing behind it is ever taken";

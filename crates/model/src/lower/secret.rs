@@ -1,11 +1,14 @@
-//! Queries that would find a secret out: by a filter, or by a range of a sort key that has the secret in it.
+//! Questions that would find a secret out: a filter, a range of a sort key that has the secret in it, a test of its order.
+
+use std::collections::HashSet;
 
 use latchkey_language::{Diagnostic, Rule};
 
 use super::Lowering;
 use super::scope::Scope;
 use crate::model::{
-    Entity, EntityId, Expr, ExprKind, Op, Piece, Query, Range, Template, TextPiece, Trigger,
+    BindingId, Entity, EntityId, Expr, ExprKind, Op, Piece, Query, Range, Step, StepKind, Template,
+    TextPiece, Trigger, each_step,
 };
 
 impl Lowering {
@@ -15,17 +18,7 @@ impl Lowering {
         let entity = &self.model.entities[entity];
         let mut guessed = None;
         test.walk(&mut |part| {
-            let sides: &[&Expr] = match &part.kind {
-                ExprKind::BeginsWith(a, b) => &[a, b],
-                ExprKind::Between(a, b, c) => &[a, b, c],
-                ExprKind::Binary(
-                    Op::Less | Op::LessOrEqual | Op::Greater | Op::GreaterOrEqual,
-                    a,
-                    b,
-                ) => &[a, b],
-                _ => return,
-            };
-            for side in sides {
+            for side in ordered(part) {
                 side.walk(&mut |part| {
                     if let ExprKind::Stored(name) = &part.kind
                         && entity.attribute(name).is_some_and(|attribute| attribute.secret)
@@ -40,6 +33,58 @@ impl Lowering {
                 format!("`{name}` is secret, and what is kept would show how it begins or sorts");
             let help = "compare it as a whole: `keep .x == x`";
             self.report(Diagnostic::new(Rule::Type, span, message).help(help));
+        }
+    }
+
+    /// Refuses a test that compares the order or the beginning of a stored secret with what the caller gives: call by
+    /// call, half of what is left of the secret is excluded.
+    pub(super) fn orders_no_secret(&mut self, steps: &[Step], scope: &mut Scope) {
+        let mut given: HashSet<BindingId> = HashSet::new();
+        let is_given = |value: &Expr, given: &HashSet<BindingId>| {
+            let mut found = false;
+            value.walk(&mut |part| {
+                found |= match &part.kind {
+                    ExprKind::Input(_) => true,
+                    ExprKind::Binding(id) => given.contains(id),
+                    _ => false,
+                };
+            });
+            found
+        };
+        let mut guessed = Vec::new();
+        each_step(steps, &mut |step| {
+            if let StepKind::Let(id, value) = &step.kind
+                && is_given(value, &given)
+            {
+                given.insert(*id);
+            }
+            // What a query keeps has been looked at.
+            if matches!(step.kind, StepKind::Read(_)) {
+                return;
+            }
+            scope.stored = match &step.kind {
+                StepKind::Write(leg) => Some(leg.entity),
+                _ => None,
+            };
+            step.expressions(&mut |expr| {
+                expr.walk(&mut |part| {
+                    let sides = ordered(part);
+                    let secret =
+                        sides.iter().any(|side| is_kept(side) && self.is_secret(side, scope));
+                    if secret && sides.iter().any(|side| is_given(side, &given)) {
+                        guessed.push(part.span);
+                    }
+                });
+            });
+        });
+        scope.stored = None;
+        guessed.dedup();
+        for span in guessed {
+            let message = "this compares the order of a secret with what the caller gives";
+            let diagnostic = Diagnostic::new(Rule::Type, span, message)
+                .why("each answer halves what the secret may be: a few calls find it out")
+                .help("compare it as a whole: `require card.pin == pin else 403 wrong-pin`");
+            self.report(diagnostic);
         }
     }
 
@@ -76,6 +121,34 @@ impl Lowering {
             self.report(Diagnostic::new(Rule::Type, span, message).help(help));
         }
     }
+}
+
+/// The sides of a test that compares an order or a beginning.
+fn ordered(test: &Expr) -> Vec<&Expr> {
+    match &test.kind {
+        ExprKind::BeginsWith(a, b)
+        | ExprKind::Binary(Op::Less | Op::LessOrEqual | Op::Greater | Op::GreaterOrEqual, a, b) => {
+            vec![a, b]
+        }
+        ExprKind::Between(a, b, c) => vec![a, b, c],
+        _ => Vec::new(),
+    }
+}
+
+/// Whether a value has something in it that is stored, or has a name of its own.
+fn is_kept(value: &Expr) -> bool {
+    let mut found = false;
+    value.walk(&mut |part| {
+        found |= matches!(
+            part.kind,
+            ExprKind::Attribute(..)
+                | ExprKind::Stored(_)
+                | ExprKind::Binding(_)
+                | ExprKind::Sum(..)
+                | ExprKind::CountBy(..)
+        );
+    });
+    found
 }
 
 /// What a bound says of the secret parts of a key.

@@ -125,7 +125,7 @@ impl<'a> Writer<'a, '_> {
         let mut reads = group.way.reads.iter();
         let mut others = group.legs.iter().map(|placed| placed.leg);
         tests.any(|passed| !is_allow(passed.test) && asks(passed))
-            || !self.ways().iter().flatten().any(everyone)
+            || !self.ways().iter().any(everyone)
             || reads.any(|(read, _)| read.failure.is_some() && read.binding.is_some_and(by_more))
             || others.any(|leg| {
                 let spent = leg.verb == Verb::Delete
@@ -167,7 +167,7 @@ impl<'a> Writer<'a, '_> {
             closed.zip(&after).any(|(closed, opened)| closed && *opened != Some(false))
         };
         let writer = Writer { attribute: (entity, name), ..*self };
-        self.ways().iter().flatten().any(|way| {
+        self.ways().iter().any(|way| {
             all.iter()
                 .any(|word| lacks(word) && mine.is_none_or(|item| writer.may_have(way, item, word)))
         })

@@ -83,7 +83,7 @@ pub(super) fn told<'a>(
     let (input, given) = chosen.filter(|(input, _)| !writer.is_looked_into(*input))?;
     let opened = uses.iter().find(|one| one.part == mine.attribute && one.is_opened(writer))?;
     // A way that asks for something else asks nothing about this.
-    let open = writer.ways().iter().any(Option::is_some);
+    let open = !writer.ways().is_empty();
     let entity = &writer.model.entities[leg.entity].name;
     let name = &writer.contract.inputs[input].name;
     open.then(|| {

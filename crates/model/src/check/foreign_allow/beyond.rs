@@ -1,13 +1,10 @@
 //! What reaches beyond a right without touching an item: a message whose worker writes what the caller names, and an item
 //! that is put into another tenant's partition.
 
-use std::rc::Rc;
-
 use latchkey_language::{Diagnostic, Rule, Span};
 
-use super::loose::Loose;
-use super::tie::{Tied, is_found, tied, tied_beside};
-use super::touches;
+use super::counted::touches;
+use super::tie::{Tied, is_found, tied_beside};
 use crate::check::flow::{Group, Placed, Sent, groups};
 use crate::check::truth::{Passed, plain};
 use crate::model::{
@@ -15,25 +12,24 @@ use crate::model::{
     PutMode, Query, TextPiece, Verb, What,
 };
 
-/// A `put … if absent` under a key of another tenant: the right was a grant to the caller within one, such as
-/// `get Member(spaceId, userId = caller.id)`, and the put has another value in that place of its key.
-pub(super) fn is_put_beyond<'a>(
-    loose: &Rc<Loose<'a>>,
-    group: &Group<'a>,
-    placed: &Placed<'a>,
-    allowed: &[Passed<'a>],
-) -> bool {
+/// The parts of keys by which a write reaches another tenant: the right was a grant to the caller within one, such as
+/// `get Member(spaceId, userId = caller.id)`, and the write has another value in that place. A `put … if absent` has it
+/// in its key, or in the partition of an index; so has an update, which moves its item there.
+pub(super) fn moved<'a>(group: &Group<'a>, placed: &Placed<'a>) -> Vec<&'a Given> {
     let leg = placed.leg;
-    if leg.verb != Verb::Put || leg.put != Some(PutMode::IfAbsent) {
-        return false;
-    }
+    let entity = &group.model.entities[leg.entity];
+    let is_listed = |given: &&'a Given| {
+        let mut indexes = entity.indexes.iter();
+        indexes
+            .any(|index| index.key.partition.holes().any(|hole| hole.attribute == given.attribute))
+    };
+    let makes = leg.verb == Verb::Put && leg.put == Some(PutMode::IfAbsent);
+    let key: &'a [Given] = if makes { &leg.key } else { &[] };
+    let writes = matches!(leg.verb, Verb::Put | Verb::Update | Verb::Upsert);
+    let values = leg.values.iter().filter(|_| writes).filter(is_listed);
     let differs =
         |given: &&'a Given| differs(group, &placed.guards, (&given.attribute, &given.value));
-    let foreign: Vec<&'a Given> = leg.key.iter().filter(differs).collect();
-    !foreign.is_empty() && {
-        let tied = tied(loose, group, &placed.guards, allowed);
-        foreign.iter().any(|given| !tied.has(group, &given.value))
-    }
+    key.iter().chain(values).filter(differs).collect()
 }
 
 /// Whether an input stands in a place of a key in which every grant to the caller has another value: a ward of the same

@@ -56,9 +56,13 @@ pub(super) fn tied_beside<'a>(
     tests.extend(allowed);
     tied.absent = absent(group, &tests);
     let around = [guards, allowed].concat();
+    // An item that was found to be the caller's stays so when it is written.
+    let before = group.way.tests.iter().filter(|passed| passed.stale);
+    let before: Vec<_> = before.flat_map(|passed| passed.atoms(&group.lets)).collect();
     loop {
-        let before = (tied.items.len(), tied.values.len());
+        let size = (tied.items.len(), tied.values.len());
         tests.iter().for_each(|passed| tied.test(group, passed));
+        before.iter().for_each(|passed| tied.test_before(group, passed));
         for (read, _) in &group.way.reads {
             if let Some(binding) = read.binding.filter(|binding| !tied.items.contains(binding))
                 && tied.has_read(group, read)
@@ -83,7 +87,7 @@ pub(super) fn tied_beside<'a>(
         tied.keys(group, &around);
         tied.beside_legs(group, guards);
         tied.within_branches(group, (guards, allowed));
-        if before == (tied.items.len(), tied.values.len()) {
+        if size == (tied.items.len(), tied.values.len()) {
             break;
         }
     }
@@ -307,6 +311,25 @@ impl<'a> Tied<'a> {
                 }
             }
             _ => {}
+        }
+    }
+
+    /// The item that a test tied before it was written. Its values are others by now.
+    fn test_before(&mut self, group: &Group<'a>, passed: &Passed<'a>) {
+        let side = match (&passed.test.kind, passed.truth) {
+            (ExprKind::Owns(thing), true) => Some(&**thing),
+            _ => passed.equality().and_then(|(a, b)| {
+                match (self.has(group, a), self.has(group, b)) {
+                    (true, false) => Some(b),
+                    (false, true) => Some(a),
+                    _ => None,
+                }
+            }),
+        };
+        if let Some(ExprKind::Attribute(item, _)) = side.map(|side| &plain(&group.lets, side).kind)
+            && !self.has_item(*item)
+        {
+            self.items.push(*item);
         }
     }
 

@@ -12,7 +12,7 @@ use super::{Act, Changes, Fact, Report, Use, collect, culprits, entity_of, lost,
 use crate::check::each_leg;
 use crate::check::flow::{Group, Placed, groups, places};
 use crate::model::{
-    BindingId, Contract, EntityId, ExprKind, FailureKind, Kind, Leg, Model, PutMode, Return,
+    BindingId, Contract, EntityId, Expr, ExprKind, FailureKind, Kind, Leg, Model, PutMode, Return,
     StepKind, Verb, What,
 };
 
@@ -265,7 +265,36 @@ fn out_of_order(
              decide again",
             by(contract, other)
         ))
-        .help("move the second write before this one: the first that is refused decides the answer")
+        .help(match renamed(early, late) {
+            None => "move the second write before this one: the first that is refused decides the answer".to_owned(),
+            Some(name) => format!(
+                "write `else retry` here, so that the call decides again; or move the second write before this one, and \
+                 name `{name}` above the transaction: behind the second write it is the new value"
+            ),
+        })
+}
+
+/// An attribute that one leg uses, and that another writes: where they change places, it is another value.
+fn renamed(early: &Leg, late: &Leg) -> Option<String> {
+    let (item, mut found) = (late.target?, None);
+    let mut look = |expr: &Expr| {
+        expr.walk(&mut |part| {
+            if let ExprKind::Attribute(of, name) = &part.kind
+                && *of == item
+                && writes_to(late, name)
+            {
+                found = found.take().or(Some(name.clone()));
+            }
+        });
+    };
+    let given = early.key.iter().chain(&early.values).chain(&early.adds);
+    given.map(|given| &given.value).chain(&early.condition).for_each(&mut look);
+    found
+}
+
+fn writes_to(leg: &Leg, name: &str) -> bool {
+    let given = leg.values.iter().chain(&leg.adds).map(|given| given.attribute.as_str());
+    given.chain(leg.removes.iter().map(String::as_str)).any(|other| other == name)
 }
 
 /// Whether a contract writes items of an entity.

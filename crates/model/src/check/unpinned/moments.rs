@@ -411,6 +411,11 @@ fn remedy(contract: &Contract, torn: &Torn<'_>) -> String {
                 ),
             }
         }
+        (_, What::Batch(_)) | (What::Batch(_), _) => {
+            "the items of a `get … for` or `get … in` are never of one moment with another read: decide in a transaction \
+             by a guard that is `unchanged`, or say in a waiver why such an answer does no harm"
+                .to_owned()
+        }
         _ => "a query is never of one moment with another read: decide in the transaction by a guard that is \
               `unchanged`, or say in a waiver why such an answer does no harm"
             .to_owned(),

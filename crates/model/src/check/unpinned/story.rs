@@ -136,6 +136,12 @@ fn remedy(
     let counted = entity.is_some_and(|entity| entity.counter().is_some());
     let guard = entity.and_then(|entity| entity.guarded_by).map(|id| &model.entities[id]);
     match (fact, guard) {
+        (_, Some(guard)) if spans_guards(group, fact, guard) => format!(
+            "the range has items of many `{0}`, and each `{0}` guards its own alone: let these items be guarded by an \
+             entity with a counter that the range names whole, and `update` its item in the transaction `if unchanged \
+             else retry`",
+            guard.name
+        ),
         (_, Some(guard)) => format!(
             "read its `{}` before it, and `update` that in the transaction `if unchanged else retry`",
             guard.name
@@ -168,9 +174,24 @@ fn remedy(
         (_, None) => {
             let part = entity.and_then(|entity| entity.attributes.first());
             let part = part.map_or("", |attribute| &attribute.name);
+            let mut legs = group.legs.iter().map(|placed| placed.leg);
+            // No transaction names an item twice.
+            if legs.any(|leg| group.is_on(leg, fact.binding())) {
+                return format!(
+                    "add `and .{part} is present` to the condition of the leg on `{name}`: a test that something is \
+                     another value holds of an item that is gone"
+                );
+            }
             format!("add `check {name} if .{part} is present else …`, in one transaction with this")
         }
     }
+}
+
+/// Whether a range does not say of which guard its items are.
+fn spans_guards(group: &Group<'_>, fact: &Fact<'_>, guard: &Entity) -> bool {
+    let is_query = matches!(group.read_of(fact.binding()), Some((_, read)) if matches!(read.what, What::Query(_)));
+    let mut parts = guard.key.attributes().into_iter();
+    is_query && parts.any(|name| group.given_part(fact.binding(), name).is_none())
 }
 
 /// Whether a fact is about the items of a list of keys.
