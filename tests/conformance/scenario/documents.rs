@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use latchkey_cli::example::{self, Target, TargetError};
+use latchkey_example::{self as example, Target, TargetError};
 use latchkey_runtime::System;
 
 use super::Went;
