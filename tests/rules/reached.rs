@@ -69,3 +69,12 @@ fn a_stand_in_for_an_item_that_may_be_absent_is_told_once() {
     let said = said("absent: an item that may not be there, in a coalesce");
     assert!(!said.contains("always there"), "{said}");
 }
+
+// The help named a guard that was there already, or a second leg on an item that had one: `transaction` refuses it.
+#[test]
+fn a_help_asks_for_nothing_that_is_there() {
+    let range = said("unpinned: a limit over the items of many guards");
+    assert!(range.contains("has items of many `Show`"), "{range}");
+    let checked = said("unpinned: a member who may be gone, and is checked");
+    assert!(checked.contains("add `and .spaceId is present`"), "{checked}");
+}

@@ -1,8 +1,8 @@
 //! Questions that would find a secret out: a filter, a range of a sort key that has the secret in it, a test of its order.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 
-use latchkey_language::{Diagnostic, Rule};
+use latchkey_language::{Diagnostic, Rule, Span};
 
 use super::Lowering;
 use super::scope::Scope;
@@ -39,43 +39,31 @@ impl Lowering {
     /// Refuses a test that compares the order or the beginning of a stored secret with what the caller gives: call by
     /// call, half of what is left of the secret is excluded.
     pub(super) fn orders_no_secret(&mut self, steps: &[Step], scope: &mut Scope) {
+        // The names of what the caller gives, and of tests of the order of a secret.
         let mut given: HashSet<BindingId> = HashSet::new();
-        let is_given = |value: &Expr, given: &HashSet<BindingId>| {
-            let mut found = false;
-            value.walk(&mut |part| {
-                found |= match &part.kind {
-                    ExprKind::Input(_) => true,
-                    ExprKind::Binding(id) => given.contains(id),
-                    _ => false,
-                };
-            });
-            found
-        };
+        let mut asking: HashMap<BindingId, Span> = HashMap::new();
         let mut guessed = Vec::new();
         each_step(steps, &mut |step| {
-            if let StepKind::Let(id, value) = &step.kind
-                && is_given(value, &given)
-            {
-                given.insert(*id);
-            }
-            // What a query keeps has been looked at.
-            if matches!(step.kind, StepKind::Read(_)) {
-                return;
-            }
-            scope.stored = match &step.kind {
-                StepKind::Write(leg) => Some(leg.entity),
-                _ => None,
+            let (test, stored) = match &step.kind {
+                StepKind::Let(_, test)
+                | StepKind::Allow(test)
+                | StepKind::Require(test, _)
+                | StepKind::Match(test, _)
+                | StepKind::When(test, ..) => (Some(test), None),
+                StepKind::Write(leg) => (leg.condition.as_ref(), Some(leg.entity)),
+                _ => (None, None),
             };
-            step.expressions(&mut |expr| {
-                expr.walk(&mut |part| {
-                    let sides = ordered(part);
-                    let secret =
-                        sides.iter().any(|side| is_kept(side) && self.is_secret(side, scope));
-                    if secret && sides.iter().any(|side| is_given(side, &given)) {
-                        guessed.push(part.span);
-                    }
-                });
-            });
+            scope.stored = stored;
+            let Some(test) = test else { return };
+            let asked = self.ordered_secret(test, scope, (&given, &asking));
+            match &step.kind {
+                // What is only named is not asked. Nor is it shown: that is looked at elsewhere.
+                StepKind::Let(id, value) => {
+                    asking.extend(asked.map(|span| (*id, span)));
+                    given.extend(is_given(value, &given).then_some(*id));
+                }
+                _ => guessed.extend(asked),
+            }
         });
         scope.stored = None;
         guessed.dedup();
@@ -86,6 +74,27 @@ impl Lowering {
                 .help("compare it as a whole: `require card.pin == pin else 403 wrong-pin`");
             self.report(diagnostic);
         }
+    }
+
+    /// Where a test compares the order of a stored secret with what the caller gives.
+    fn ordered_secret(
+        &self,
+        test: &Expr,
+        scope: &Scope,
+        (given, asking): (&HashSet<BindingId>, &HashMap<BindingId, Span>),
+    ) -> Option<Span> {
+        let mut found = None;
+        test.walk(&mut |part| {
+            let sides = ordered(part);
+            let is_asked = sides.iter().any(|side| is_kept(side) && self.is_secret(side, scope))
+                && sides.iter().any(|side| is_given(side, given));
+            let named = match &part.kind {
+                ExprKind::Binding(id) => asking.get(id).copied(),
+                _ => None,
+            };
+            found = found.or(is_asked.then_some(part.span)).or(named);
+        });
+        found
     }
 
     /// Refuses a range that ends or begins within a secret part of the sort key: by what is found and what is not, a
@@ -133,6 +142,19 @@ fn ordered(test: &Expr) -> Vec<&Expr> {
         ExprKind::Between(a, b, c) => vec![a, b, c],
         _ => Vec::new(),
     }
+}
+
+/// Whether a value has something in it that the caller gives.
+fn is_given(value: &Expr, given: &HashSet<BindingId>) -> bool {
+    let mut found = false;
+    value.walk(&mut |part| {
+        found |= match &part.kind {
+            ExprKind::Input(_) => true,
+            ExprKind::Binding(id) => given.contains(id),
+            _ => false,
+        };
+    });
+    found
 }
 
 /// Whether a value has something in it that is stored, or has a name of its own.
