@@ -10,7 +10,7 @@ use crate::model::{
 
 /// How many items of an entity a contract goes by that can come after another which has written one. A contract that
 /// needs the item does not follow its removal, and one that makes it anew leaves it as it was.
-pub(super) fn goes_by(contract: &Contract, entity: EntityId, removed: bool) -> usize {
+pub(in crate::check::unpinned) fn goes_by(contract: &Contract, entity: EntityId, removed: bool) -> usize {
     let mut found = 0;
     each_step(&contract.steps, &mut |step| match &step.kind {
         StepKind::Read(read) => {
@@ -86,11 +86,12 @@ pub(super) fn makes_both(
     points && makes
 }
 
-/// Whether two writes of one transaction are of items that one query reads, so that it may see one of them.
+/// Whether two writes of one transaction are of items that one read finds, so that it may see one of them. A query of one
+/// partition finds items of that one.
 pub(super) fn is_seen_in_part(
     model: &Model,
     group: &Group<'_>,
-    entities: &HashSet<EntityId>,
+    (entities, of_one_partition): (&HashSet<EntityId>, bool),
     names: &[Option<&str>],
 ) -> bool {
     let changes = |leg: &Leg| match leg.verb {
@@ -110,7 +111,8 @@ pub(super) fn is_seen_in_part(
         }
     }
     legs.iter().enumerate().any(|(at, one)| {
-        legs.iter().skip(at + 1).any(|other| may_share_partition(model, group, one, other))
+        let mut others = legs.iter().skip(at + 1);
+        others.any(|other| !of_one_partition || may_share_partition(model, group, one, other))
     })
 }
 
