@@ -223,7 +223,8 @@ impl<'l> Machine<'l> {
                 let mixed = self.mixes(reader).into_iter().nth(pick);
                 let request = self.take(reader)?;
                 let answer = mixed.and_then(|table| table.read(&request));
-                let answer = answer.ok_or_else(|| Stuck("a mixed read reads nothing".to_owned()))?;
+                let answer =
+                    answer.ok_or_else(|| Stuck("a mixed read reads nothing".to_owned()))?;
                 let effect = read_effect(answer.clone());
                 self.settle(reader, request, answer, effect, true)
             }
@@ -261,9 +262,8 @@ impl<'l> Machine<'l> {
         }
         // What was so at one moment is seen by a read at that moment.
         let is_mixed = |table: &Table| {
-            let is_of = |version: &&Table| {
-                batch.keys.iter().all(|key| version.get(key) == table.get(key))
-            };
+            let is_of =
+                |version: &&Table| batch.keys.iter().all(|key| version.get(key) == table.get(key));
             !versions.iter().any(|version| is_of(version))
         };
         all.retain(is_mixed);

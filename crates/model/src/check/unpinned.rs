@@ -15,8 +15,7 @@ use super::flow::{Group, groups};
 use super::truth::{Passed, each};
 use super::{Report, each_send, each_step};
 use crate::model::{
-    BindingId, By, Contract, EntityId, Expr, ExprKind, Kind, Leg, Model, Send, Verb, Waiver,
-    What,
+    BindingId, By, Contract, EntityId, Expr, ExprKind, Kind, Leg, Model, Send, Verb, Waiver, What,
 };
 
 mod all_there;
@@ -31,8 +30,8 @@ mod spent;
 mod story;
 
 pub(super) use answer::check as check_answers;
-pub(super) use pin::needs_item;
 use overtaken::Overtaken;
+pub(super) use pin::needs_item;
 use pin::{Pin, pin};
 
 /// Something that was read and relied on.

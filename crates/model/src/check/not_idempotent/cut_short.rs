@@ -7,9 +7,7 @@ use latchkey_language::{Diagnostic, Rule, Span};
 use super::Around;
 use crate::check::flow::{Group, Placed};
 use crate::check::truth::Passed;
-use crate::model::{
-    Ending, FailureKind, OnFailure, Step, StepKind, Verb, Waiver, each_step,
-};
+use crate::model::{Ending, FailureKind, OnFailure, Step, StepKind, Verb, Waiver, each_step};
 
 /// What is wrong with a commit behind which the run makes another, with the waivers for it.
 pub(super) fn tell<'a>(

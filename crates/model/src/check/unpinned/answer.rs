@@ -17,7 +17,7 @@ use crate::check::flow::{Group, Placed, groups, places};
 use crate::check::truth::each;
 use crate::model::{
     BindingId, Contract, EntityId, ExprKind, FailureKind, Kind, Leg, Model, PutMode, Return,
-    StepKind, Verb,
+    StepKind, Strong, Verb,
 };
 
 pub(in crate::check) fn check(model: &Model, report: &mut Report) {
@@ -67,7 +67,7 @@ impl<'a> Around<'a, '_> {
             return Some(told);
         }
         let facts = shown_facts(self.model, contract, group, answer).into_iter();
-        for used in facts.chain(asked_facts(group, answer)) {
+        for used in facts.chain(asked_facts(contract, group, answer)) {
             let binding = used.fact.binding();
             // That mistake has been told.
             if removed.contains(&binding) {
@@ -75,6 +75,11 @@ impl<'a> Around<'a, '_> {
             }
             let place = group.way.reads.iter().find(|(read, _)| read.binding == Some(binding));
             let Some((read, before)) = place else { continue };
+            // Which items an eventual read finds may be of any moment.
+            let eventual = matches!(read.strong, Strong::No);
+            if eventual && !matches!(used.fact, Fact::Attribute(..)) {
+                continue;
+            }
             // After an update a name means the item that the update left.
             let left = |leg: &&Leg| {
                 [leg.target, leg.result].contains(&Some(binding))
@@ -168,9 +173,8 @@ impl<'a> Around<'a, '_> {
             return Some(vec![one]);
         }
         let order = self.order.get_or_init(|| Order::new(self.model));
-        let is_last = |then: &'a Contract, _| {
-            !std::ptr::eq(then, contract) && writes(then, early.entity)
-        };
+        let is_last =
+            |then: &'a Contract, _| !std::ptr::eq(then, contract) && writes(then, early.entity);
         others.iter().find_map(|one| order.leads(one, &is_last))
     }
 }
@@ -268,7 +272,11 @@ pub(super) fn shown_facts<'a>(
 
 /// What an answer says of items beside their attributes: whether one is there, how many there are, which there are, and
 /// what an attribute of them adds up to.
-pub(super) fn asked_facts<'a>(group: &Group<'a>, answer: &'a Return) -> Vec<Use<'a>> {
+pub(super) fn asked_facts<'a>(
+    contract: &'a Contract,
+    group: &Group<'a>,
+    answer: &'a Return,
+) -> Vec<Use<'a>> {
     let mut facts = Vec::new();
     for given in &answer.with {
         each(&group.lets, &given.value, &mut |part| {
@@ -291,7 +299,9 @@ pub(super) fn asked_facts<'a>(group: &Group<'a>, answer: &'a Return) -> Vec<Use<
             }
         });
     }
-    facts.extend(answer.binding.map(|list| Use::new(Fact::Items(list, None), group.step.span, None)));
+    let is_list = |list: &BindingId| matches!(contract.bindings[*list].kind, Kind::Page(_));
+    let list = answer.binding.filter(is_list);
+    facts.extend(list.map(|list| Use::new(Fact::Items(list, None), group.step.span, None)));
     facts
 }
 

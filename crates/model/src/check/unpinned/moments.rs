@@ -20,7 +20,7 @@ use latchkey_language::Span;
 
 use self::order::Order;
 use self::seen::{Seen, seen};
-use self::who::{goes_by, is_seen_in_part, legs_on, makes_both, points};
+use self::who::{goes_by, is_seen_in_part, legs_on, makes_beside, makes_both, points};
 use super::answer::{asked_facts, shown_facts};
 use super::{Changes, Fact, Report, Use, beside, collect, culprits, entity_of, tested, which_item};
 use crate::check::flow::{Group, groups, moments};
@@ -193,7 +193,7 @@ impl<'a, 'c> Search<'a, 'c> {
         }
         if let StepKind::Return(answer) = &group.step.kind {
             found.extend(shown_facts(self.model, contract, group, answer));
-            found.extend(asked_facts(group, answer));
+            found.extend(asked_facts(contract, group, answer));
             let lists = answer.binding.into_iter().chain(answer.with.iter().filter_map(|given| {
                 match &plain(&group.lets, &given.value).kind {
                     ExprKind::Binding(binding) => Some(*binding),
@@ -268,7 +268,8 @@ impl<'a, 'c> Search<'a, 'c> {
         }
         let mut follows = makes.iter().filter(|other| {
             let touched = goes_by(other, entity, removed);
-            touched > usize::from(two)
+            let made = if two && touched > 0 { makes_beside(other, entity) } else { 0 };
+            touched + made > usize::from(two)
         });
         if let Some(then) = follows.next() {
             return breaks.first().map(|one| Culprit::Two(one, then));
@@ -373,6 +374,15 @@ impl<'a, 'c> Search<'a, 'c> {
         second: &Seen<'a, '_>,
     ) -> Option<Culprit<'a>> {
         let entity = entity_of(contract, first.used.fact.binding())?;
+        // Whether there is an item for each key: one that comes and one that goes, one by one, leave a moment at which
+        // there is not.
+        let is_of_keys = |seen: &Seen<'a, '_>| {
+            let of_keys = matches!(&seen.read.what, What::Batch(batch) if batch.over().is_some());
+            of_keys && seen.used.test.is_some() && matches!(seen.used.fact, Fact::Items(_, None))
+        };
+        if is_of_keys(first) && is_of_keys(second) {
+            return None;
+        }
         let breaks = self.breaks(contract, first);
         let makes = self.makes(contract, second);
         let found = self.one_after_the_other((&breaks, &makes), entity, true, false);

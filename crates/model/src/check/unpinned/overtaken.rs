@@ -11,9 +11,7 @@ use super::moments::who::goes_by;
 use super::{Fact, entity_of};
 use crate::check::each_leg;
 use crate::check::flow::{Group, groups};
-use crate::model::{
-    Contract, EntityId, Given, Leg, Model, Read, StepKind, Verb, What, each_step,
-};
+use crate::model::{Contract, EntityId, Given, Leg, Model, Read, StepKind, Verb, What, each_step};
 
 /// All that is around the writes of a document.
 pub(super) struct Overtaken<'a> {
