@@ -107,7 +107,8 @@ contract C-1 "Set a cup" {
   facts
 }
 contract C-2 "Fill one as another" {
-  PUT /cups/{cupId}/as/{otherId}
+  PUT /cups/{cupId}/as
+  input otherId id
   allow caller is boss
   require otherId != cupId else 409 same
   other = get Cup(cupId = otherId) strong else 404 none
@@ -195,7 +196,11 @@ contract P-5 "Show a price" {
 fn an_answer_is_overtaken_by_a_chain_of_calls() {
     let by = SHOPS.replace("CHECK", "check Shop if .city == \"Rome\" else 409 not-rome");
     assert_eq!(told(&by), ["stale-answer"]);
-    assert_eq!(told(&SHOPS.replace("CHECK", "")), NONE);
+    // Pinned, or not shown.
+    let put = "put Price { shopId, sku, cents } replace\n";
+    let pinned = format!("transact {{\n{put}check shop if .city == shop.city else retry\n}}\n");
+    assert_eq!(told(&by.replace(put, &pinned)), NONE);
+    assert_eq!(told(&by.replace("{ cents, city = shop.city }", "{ cents }")), NONE);
 }
 
 const LOTS: &str = r#"
@@ -363,5 +368,5 @@ fn a_second_run_that_ends_at_the_first_commit_never_does_the_rest() {
     assert_eq!(with(&format!("{again}{packed}")), NONE);
     let tested = "order = get Order strong else done\nrequire order.state == PAID else done\n\
                   update order set state = PACKED if .state == PAID else retry\n";
-    assert_eq!(with(&format!("{tested}{parcel}")), ["not-idempotent"]);
+    assert!(with(&format!("{tested}{parcel}")).contains(&"not-idempotent"));
 }

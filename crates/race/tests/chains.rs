@@ -140,7 +140,8 @@ contract C-1 "Set a cup" {
   facts
 }
 contract C-2 "Fill one as another" {
-  PUT /cups/{cupId}/as/{otherId}
+  PUT /cups/{cupId}/as
+  input otherId id
   allow caller is boss
   require otherId != cupId else 409 same
   other = get Cup(cupId = otherId) strong else 404 none
@@ -164,7 +165,7 @@ contract C-3 "Several" {
 // A batch was of one moment but for parts of one transaction.
 #[test]
 fn a_batch_is_read_item_by_item() {
-    let example = "PUT /cups/a {\"n\": 1}\n204\nPUT /cups/b/as/a\n204\nPOST /cups {\"ids\": [\"a\", \"b\"]}\n200\n";
+    let example = "PUT /cups/a {\"n\": 1}\n204\nPUT /cups/b/as {\"otherId\": \"a\"}\n204\nPOST /cups {\"ids\": [\"a\", \"b\"]}\n200\n";
     assert_eq!(lost(&CUPS.replace("READ", "strong"), example), ["C-3+C-1+C-2"]);
     assert_eq!(lost(&CUPS.replace("READ", "snapshot"), example), NONE);
 }

@@ -10,7 +10,7 @@ mod again;
 pub(super) mod order;
 mod seen;
 mod story;
-pub(super) mod who;
+mod who;
 
 use std::cell::OnceCell;
 use std::cmp::Ordering;

@@ -10,11 +10,7 @@ use crate::model::{
 
 /// How many items of an entity a contract goes by that can come after another which has written one. A contract that
 /// needs the item does not follow its removal, and one that makes it anew leaves it as it was.
-pub(in crate::check::unpinned) fn goes_by(
-    contract: &Contract,
-    entity: EntityId,
-    removed: bool,
-) -> usize {
+pub(super) fn goes_by(contract: &Contract, entity: EntityId, removed: bool) -> usize {
     let mut found = 0;
     each_step(&contract.steps, &mut |step| match &step.kind {
         StepKind::Read(read) => {
