@@ -1,8 +1,9 @@
 //! `stale-answer`: an answer that no order of the calls would give, although every write is in order.
 //!
-//! Four mistakes lead there. An answer shows something that was read before a write, and the write does not pin it. A `delete` removes an item that was found before, and does not insist that the item is still there. A leg
-//! answers before the leg that notices that the decision is out of date. A leg answers a lost race with a reason of
-//! its own.
+//! Four mistakes lead there. An answer shows something that was read before a write, and the write does not pin it. A
+//! `delete` removes an item that was found before, and does not insist that the item is still there. A leg answers
+//! before the leg that notices that the decision is out of date. A leg answers a lost race with a reason of its own.
+//! `moments` has the answers that rest on reads of two moments.
 
 use std::cell::OnceCell;
 
