@@ -38,9 +38,6 @@ pub(super) fn check(model: &Model, report: &mut Report) {
         for group in &all {
             let around = Around { model, contract, changes: &changes, group };
             let judge = Judge { around: &around, sends: &sends, writes: &writes, all: &all };
-            if let Some((diagnostic, waivers)) = cut_short::tell(&around, &all) {
-                report.raise(diagnostic, waivers);
-            }
             let legs = group.legs.iter().filter_map(|placed| {
                 let repeats = around.repeats(placed.leg).or_else(|| judge.carried(placed));
                 let twice =
@@ -58,6 +55,9 @@ pub(super) fn check(model: &Model, report: &mut Report) {
                 if waived || !std::mem::replace(&mut told, true) {
                     report.raise(diagnostic, waivers);
                 }
+            }
+            if let Some((diagnostic, waivers)) = cut_short::tell(&around, &all).filter(|_| !told) {
+                report.raise(diagnostic, waivers);
             }
             if matches!(contract.trigger, Trigger::Accepted(_) | Trigger::Refused(_))
                 && let Some(first) = group.legs.first()

@@ -18,7 +18,7 @@ use crate::check::flow::{Group, Placed, groups, places};
 use crate::check::truth::each;
 use crate::model::{
     BindingId, Contract, EntityId, ExprKind, FailureKind, Kind, Leg, Model, PutMode, Return,
-    StepKind, Strong, Verb,
+    StepKind, Strong, Verb, What,
 };
 
 pub(in crate::check) fn check(model: &Model, report: &mut Report) {
@@ -78,7 +78,9 @@ impl<'a> Around<'a, '_> {
             let Some((read, before)) = place else { continue };
             // Which items an eventual read finds may be of any moment.
             let eventual = matches!(read.strong, Strong::No);
-            if eventual && !matches!(used.fact, Fact::Attribute(..)) {
+            let is_attribute = matches!(used.fact, Fact::Attribute(..));
+            let of_batch = matches!(read.what, What::Batch(_));
+            if (eventual && !is_attribute) || (is_attribute && of_batch) {
                 continue;
             }
             // After an update a name means the item that the update left.
@@ -174,9 +176,18 @@ impl<'a> Around<'a, '_> {
             return Some(vec![one]);
         }
         let order = self.order.get_or_init(|| Order::new(self.model));
-        let is_last =
-            |then: &'a Contract, _| !std::ptr::eq(then, contract) && writes(then, early.entity);
-        others.iter().find_map(|one| order.leads(one, &is_last))
+        // What makes items only is refused where one is made, and not where one is removed.
+        let makes = early.put == Some(PutMode::IfAbsent);
+        let is_last = |then: &'a Contract, _| {
+            let mut found = false;
+            each_leg(then, |leg, _| {
+                let refuses = leg.verb != Verb::Check && !(makes && leg.verb == Verb::Delete);
+                found |= leg.entity == early.entity && refuses;
+            });
+            found && !std::ptr::eq(then, contract)
+        };
+        let mut chains = others.iter().filter_map(|one| order.leads(one, &is_last));
+        chains.find(|chain| !chain.iter().any(|one| std::ptr::eq(*one, contract)))
     }
 }
 

@@ -10,9 +10,7 @@ use super::moments::order::{Order, acts_of};
 use super::{Fact, entity_of};
 use crate::check::each_leg;
 use crate::check::flow::{Group, groups};
-use crate::model::{
-    Contract, EntityId, Given, Kind, Leg, Model, PutMode, Read, StepKind, Verb, What, each_step,
-};
+use crate::model::{Contract, EntityId, Given, Leg, Model, Read, StepKind, Verb, What, each_step};
 
 /// All that is around the writes of a document.
 pub(super) struct Overtaken<'a> {
@@ -40,12 +38,10 @@ impl<'a> Overtaken<'a> {
         }
         let order = self.order.get_or_init(|| Order::new(self.model));
         let acts = acts_of(self.model, group.legs.iter().map(|placed| placed.leg));
-        let is_last = |then: &'a Contract, via: EntityId| {
-            acts.iter().any(|(entity, acts)| {
-                // By which it came after the maker: that is the new item, not the one that was found.
-                let new = *entity == found && via == found && is_of_one(then, found);
-                !new && order.precedes(then, (*entity, *acts))
-            })
+        // Of the found entity, the calls behind the maker go by the new item.
+        let is_last = |then: &'a Contract, _| {
+            let beside = acts.iter().filter(|(entity, _)| **entity != found);
+            beside.into_iter().any(|(entity, acts)| order.precedes(then, (*entity, *acts)))
         };
         order.leads(other, &is_last).is_some()
     }
@@ -86,25 +82,6 @@ impl<'a> Overtaken<'a> {
         });
         another
     }
-}
-
-/// Whether a contract has to do with one item of an entity, but for those that it makes.
-fn is_of_one(contract: &Contract, entity: EntityId) -> bool {
-    let mut found = 0;
-    each_step(&contract.steps, &mut |step| match &step.kind {
-        StepKind::Read(read) if read.entities().any(|other| other == entity) => {
-            let binding = read.binding.map(|binding| &contract.bindings[binding].kind);
-            // A query that finds one goes by that one.
-            let one = matches!(read.what, What::Get(_)) || matches!(binding, Some(Kind::Item(_)));
-            found += if one { 1 } else { 2 };
-        }
-        StepKind::Write(leg) if leg.entity == entity && leg.target.is_none() => {
-            found += usize::from(leg.put != Some(PutMode::IfAbsent));
-        }
-        StepKind::Each(_) => found += 1,
-        _ => {}
-    });
-    found < 2
 }
 
 /// Whether a contract has to do with something else than an item of the entity that was found, and that is written or
