@@ -77,7 +77,8 @@ contract P-4 "Take the latest draft" {
 #[test]
 fn a_newer_item_that_a_third_call_goes_on_from() {
     let example = "PUT /plans/p\n201\nPUT /plans/p/drafts/1\n201\n\
-                   POST /plans/p/drafts/1/ready\n204\nPOST /plans/p/take\n204\n";
+                   POST /plans/p/drafts/1/ready\n204\nPOST /plans/p/take\n204\nPUT /plans/p/drafts/2\n201\n\
+                   POST /plans/p/drafts/2/ready\n204\n";
     let by = PLANS.replace("CHECK", "check Draft if .n is present else 404 no-draft");
     assert_eq!(lost(&by, example), ["P-4+P-2+P-3"]);
     assert_eq!(lost(&PLANS.replace("CHECK", ""), example), NONE);

@@ -127,9 +127,11 @@ impl<'a> Around<'a, '_> {
         let order = self.order.get_or_init(|| Order::new(self.model));
         let acts = acts_of(self.model, made.into_iter());
         let is_last = |then: &'a Contract, _| {
-            acts.iter().any(|(entity, acts)| order.precedes(then, (*entity, *acts)))
+            !std::ptr::eq(then, contract)
+                && acts.iter().any(|(entity, acts)| order.precedes(then, (*entity, *acts)))
         };
-        culprits.iter().find_map(|one| order.leads(one, &is_last))
+        let mut chains = culprits.iter().filter_map(|one| order.leads(one, &is_last));
+        chains.find(|chain| !chain.iter().any(|one| std::ptr::eq(*one, contract)))
     }
 
     /// A leg that answers before the leg that notices that the decision is out of date.

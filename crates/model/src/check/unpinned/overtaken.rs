@@ -2,7 +2,7 @@
 //!
 //! The call did not see the new item, so it comes before the call that made the item. That is no harm if nothing binds it
 //! to come after that one as well. It is bound to if the maker has to do with something else that is written or looked at
-//! here; or if other calls go on from the maker, each bound to come after the one before it, to one that has.
+//! here; or if a third call, which is bound to come after the maker, has.
 
 use std::cell::OnceCell;
 
@@ -43,7 +43,7 @@ impl<'a> Overtaken<'a> {
             let beside = acts.iter().filter(|(entity, _)| **entity != found);
             beside.into_iter().any(|(entity, acts)| order.precedes(then, (*entity, *acts)))
         };
-        order.leads(other, &is_last).is_some()
+        order.leads(other, &is_last).is_some_and(|chain| chain.len() == 2)
     }
 
     /// Whether a contract has to do with an item of an entity beside the one that it makes, removes or moves.
