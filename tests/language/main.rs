@@ -89,8 +89,8 @@ fn its_examples_are_as_they_say() {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     let report = runtime.block_on(async {
         let system = latchkey_runtime::System::read(REFERENCE).unwrap();
-        let target = latchkey_cli::example::Target::in_memory(system).await.unwrap();
-        latchkey_cli::example::run(REFERENCE, &target).await.unwrap()
+        let target = latchkey_example::Target::in_memory(system).await.unwrap();
+        latchkey_example::run(REFERENCE, &target).await.unwrap()
     });
     assert_eq!(report.failures, []);
     assert!(report.requests > 0);
@@ -105,8 +105,8 @@ fn lists_sets_and_records_do_what_their_examples_say() {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     let report = runtime.block_on(async {
         let system = latchkey_runtime::System::read(text).unwrap();
-        let target = latchkey_cli::example::Target::in_memory(system).await.unwrap();
-        latchkey_cli::example::run(text, &target).await.unwrap()
+        let target = latchkey_example::Target::in_memory(system).await.unwrap();
+        latchkey_example::run(text, &target).await.unwrap()
     });
     assert_eq!(report.failures, []);
 }

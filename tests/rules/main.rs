@@ -5,6 +5,7 @@
 
 mod answers;
 mod cached;
+mod chains;
 mod clubs;
 mod domains;
 mod ends;
@@ -19,6 +20,7 @@ mod lists;
 mod load;
 mod moments;
 mod nearly;
+mod one_by_one;
 mod page;
 mod parts;
 mod planted;

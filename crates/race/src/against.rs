@@ -66,7 +66,7 @@ impl Base {
         let world = world(&lab, text)?;
         let mut kept = Vec::new();
         for state in &world.states {
-            kept.push(group::kept(&lab, state, variant::acts(&lab, &world, state))?);
+            kept.push(group::kept(&lab, state, variant::acts(&lab, &world, state))?.alone);
         }
         Ok(Base { lab, world, kept })
     }
@@ -104,7 +104,7 @@ impl Base {
                     against.difference = Some(format!("{} alone, {}", act.body, state.label));
                 }
             }
-            let own = group::kept(&lab, state, acts)?;
+            let own = group::kept(&lab, state, acts)?.alone;
             let own: Vec<&Alone> = few(own.iter());
             let near: BTreeSet<&Text> =
                 own.iter().flat_map(|alone| &alone.keys).map(|key| &key.partition).collect();

@@ -108,7 +108,9 @@ pub(crate) fn explore<'l>(
 /// Who moves in a step.
 fn movers(step: Step) -> (usize, Option<usize>) {
     match step {
-        Step::Run(who) | Step::Stale { reader: who, .. } => (who, None),
+        Step::Run(who) | Step::Stale { reader: who, .. } | Step::Mix { reader: who, .. } => {
+            (who, None)
+        }
         Step::Tear { reader, writer, .. } => (reader, Some(writer)),
     }
 }
@@ -122,7 +124,7 @@ fn still_asleep(machine: &Machine<'_>, grain: Grain, node: &Node, step: Step) ->
     }
     let tried = node.steps.iter().take(node.at).filter_map(|step| match step {
         Step::Run(who) => Some(*who),
-        Step::Tear { .. } | Step::Stale { .. } => None,
+        Step::Tear { .. } | Step::Stale { .. } | Step::Mix { .. } => None,
     });
     let (first, second) = movers(step);
     let moving: Vec<&Request> = [Some(first), second]
@@ -162,6 +164,11 @@ fn steps(lab: &Lab, machine: &Machine<'_>, grain: Grain, sleep: &[usize]) -> Vec
         return steps;
     }
     for who in able {
+        let strong = machine.pending(who).is_some_and(|request| !request.is_eventual());
+        if grain == Grain::Requests && strong {
+            let mixes = 0..machine.mixes(who).len();
+            steps.extend(mixes.map(|pick| Step::Mix { reader: who, pick }));
+        }
         if let Some(request) = machine.pending(who).filter(|request| request.is_eventual()) {
             stale(machine, who, request, &mut steps);
         }
@@ -198,7 +205,7 @@ fn torn(
     steps: &mut Vec<Step>,
 ) {
     let Some(write) = machine.pending(writer).filter(|write| write.writes()) else { return };
-    if !matches!(request, Request::BatchGet(_) | Request::Query(_) | Request::IndexScan(_)) {
+    if !matches!(request, Request::Query(_) | Request::IndexScan(_)) {
         return;
     }
     let items = met(write, request, &machine.table).len();

@@ -6,12 +6,14 @@ use std::sync::Arc;
 
 use latchkey_runtime::Call;
 use latchkey_runtime::model::Method;
-use latchkey_table::Key;
+use latchkey_table::{Key, Text};
 
 use crate::act::{Act, Kind};
+use crate::invariant::Watched;
 use crate::lab::Lab;
 use crate::machine::{Effect, Stuck};
 use crate::table::Table;
+use crate::triples;
 use crate::way::Alone;
 use crate::world::State;
 
@@ -43,6 +45,13 @@ pub(crate) struct Group {
     pub(crate) aim: Aim,
     /// What tells it from others, as far as the acts show it alone.
     pub(crate) key: u64,
+}
+
+impl Group {
+    /// One act, in a state.
+    pub(crate) fn single(state: usize, act: Act) -> Group {
+        Group { state, acts: vec![act], aim: Aim::Together, key: 0 }
+    }
 }
 
 /// The groups of a state that have an act which is wanted, each key as often as it may be tried. With `undone`, the
@@ -84,7 +93,7 @@ pub(crate) fn groups(
             add(hashed(&(Aim::Once, one.way)), vec![twice.clone(), twice], Aim::Once, &mut groups);
         }
     }
-    for (key, acts) in triples(lab, state, kept, undone)? {
+    for (key, acts) in triples::triples(lab, state, kept, undone)? {
         if acts.iter().any(wanted) {
             add(key, acts, Aim::Together, &mut groups);
         }
@@ -93,19 +102,34 @@ pub(crate) fn groups(
 }
 
 /// An act of a group, with a key that no other of the group has.
-fn own_key((act, place): (Act, usize)) -> Act {
+pub(crate) fn own_key((act, place): (Act, usize)) -> Act {
     act.keyed(&format!("race-{place}"))
 }
 
 /// The acts of a state that ask something of the table, run alone.
-pub(crate) fn kept(lab: &Lab, state: &State, acts: Vec<Act>) -> Result<Vec<Alone>, Stuck> {
+#[derive(Debug, Default)]
+pub(crate) struct Kept {
+    /// One of each kind.
+    pub(crate) alone: Vec<Alone>,
+    /// Those that break an invariant by themselves, whatever their kind: one of each contract and invariant, which is
+    /// known by its place in the document.
+    pub(crate) breaking: BTreeMap<(Text, usize), Act>,
+}
+
+/// Runs the acts of a state alone.
+pub(crate) fn kept(lab: &Lab, state: &State, acts: Vec<Act>) -> Result<Kept, Stuck> {
     let mut kept: Vec<Alone> = Vec::new();
+    let mut watched = Watched::new(lab, &state.table);
+    let mut breaking: BTreeMap<(Text, usize), Act> = BTreeMap::new();
     let mut twins: BTreeMap<(u64, u64), usize> = BTreeMap::new();
     let mut of_all: BTreeMap<u64, usize> = BTreeMap::new();
     for act in acts {
         let alone = Alone::run(lab, &state.table, &act, SEED)?;
         if alone.events.is_empty() {
             continue;
+        }
+        for at in watched.broken(&alone)? {
+            breaking.entry((act.body.clone(), at)).or_insert_with(|| act.clone());
         }
         let class = hashed(&(alone.way, &alone.keys));
         let caller = match &alone.act.kind {
@@ -120,7 +144,7 @@ pub(crate) fn kept(lab: &Lab, state: &State, acts: Vec<Act>) -> Result<Vec<Alone
             kept.push(alone);
         }
     }
-    Ok(kept)
+    Ok(Kept { alone: kept, breaking })
 }
 
 /// An act that has its effect once, however often it comes: a message, or a POST with an `Idempotency-Key`.
@@ -142,7 +166,7 @@ fn once(lab: &Lab, alone: &Alone) -> Option<Act> {
 }
 
 /// The items whose presence an act changes, each with whether it is there afterwards.
-fn toggles(alone: &Alone) -> Vec<(Key, bool)> {
+pub(crate) fn toggles(alone: &Alone) -> Vec<(Key, bool)> {
     let committed = alone.events.iter().filter_map(|event| match &event.effect {
         Effect::Committed(undone) => Some(undone),
         Effect::Read(_) | Effect::Refused(_) | Effect::Failed(_) => None,
@@ -154,45 +178,6 @@ fn toggles(alone: &Alone) -> Vec<(Key, bool)> {
     committed.flatten().filter_map(there).collect()
 }
 
-/// Three acts: one reads an item, one removes or makes it, and one makes or removes it again.
-fn triples(
-    lab: &Lab,
-    state: &State,
-    kept: &[&Alone],
-    mut undone: Option<&mut BTreeSet<(u64, u64)>>,
-) -> Result<Vec<(u64, Vec<Act>)>, Stuck> {
-    let mut triples = Vec::new();
-    let mut ways = BTreeSet::new();
-    for first in kept.iter().filter(|alone| alone.commits > 0) {
-        let toggled: Vec<(Key, bool)> = toggles(first)
-            .into_iter()
-            .filter(|(key, _)| !crate::lab::is_ours(&key.partition))
-            .collect();
-        // One of each way is enough: who reads is what differs.
-        if toggled.is_empty() || !ways.insert(first.way) {
-            continue;
-        }
-        let names = |alone: &&&Alone| toggled.iter().any(|(key, _)| alone.keys.contains(key));
-        for second in kept.iter().filter(names) {
-            if undone.as_mut().is_some_and(|undone| !undone.insert((first.way, second.way))) {
-                continue;
-            }
-            let again = own_key((second.act.clone(), 2));
-            let again = Alone::run(lab, &first.table, &again, SEED + 1)?;
-            let back = toggles(&again);
-            let undoes = |(key, there): &&(Key, bool)| back.contains(&(key.clone(), !there));
-            let Some((key, _)) = toggled.iter().find(undoes) else { continue };
-            for reader in kept.iter().filter(|reader| reader.keys.contains(key)) {
-                let met = (reader.meets(first, &state.table), first.way, again.way);
-                let key = hashed(&(3, reader.way, met));
-                let acts = vec![reader.act.clone(), first.act.clone(), again.act.clone()];
-                triples.push((key, acts));
-            }
-        }
-    }
-    Ok(triples)
-}
-
 /// What tells a group from others once its acts have also run one after the other.
 pub(crate) fn full_key(lab: &Lab, table: &Table, group: &Group) -> Result<u64, Stuck> {
     let mut ways = vec![group.key];
@@ -201,6 +186,7 @@ pub(crate) fn full_key(lab: &Lab, table: &Table, group: &Group) -> Result<u64, S
         3 => &[&[0, 1, 2], &[0, 2, 1], &[1, 0, 2], &[1, 2, 0], &[2, 0, 1], &[2, 1, 0]],
         acts => return Err(Stuck(format!("a group of {acts} acts"))),
     };
+    let mut watched = Watched::new(lab, table);
     for order in orders {
         let mut table = table.clone();
         for at in order.iter().copied() {
@@ -208,13 +194,15 @@ pub(crate) fn full_key(lab: &Lab, table: &Table, group: &Group) -> Result<u64, S
             let seed = SEED + u64::try_from(at).unwrap_or(0);
             let alone = Alone::run(lab, &table, act, seed)?;
             ways.push(alone.way);
+            // What breaks an invariant is like nothing that does not.
+            ways.push(hashed(&watched.broken(&alone)?));
             table = alone.table;
         }
     }
     Ok(hashed(&ways))
 }
 
-fn hashed(value: &impl Hash) -> u64 {
+pub(crate) fn hashed(value: &impl Hash) -> u64 {
     let mut hasher = DefaultHasher::new();
     value.hash(&mut hasher);
     hasher.finish()

@@ -13,7 +13,8 @@ use crate::ends::{Ends, Now};
 use crate::lab::Lab;
 use crate::machine::Stuck;
 use crate::port::Fixed;
-use crate::table::{Memory, Table};
+use crate::table::{Changes, Memory, Table};
+use crate::way::Alone;
 
 /// An invariant that does not hold of an item.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -26,6 +27,48 @@ pub(crate) struct Broken {
     pub(crate) key: Key,
     /// Where the invariant is declared.
     pub(crate) span: Span,
+}
+
+/// Looks at the tables that acts lead to alone, from one state: each change once.
+pub(crate) struct Watched<'a> {
+    lab: &'a Lab,
+    base: &'a Table,
+    seen: Vec<(i64, Changes, Vec<usize>)>,
+}
+
+impl<'a> Watched<'a> {
+    pub(crate) fn new(lab: &'a Lab, base: &'a Table) -> Watched<'a> {
+        Watched { lab, base, seen: Vec::new() }
+    }
+
+    /// The invariants, by where they are declared, that a commit of an act breaks and that held before.
+    pub(crate) fn broken(&mut self, alone: &Alone) -> Result<Vec<usize>, Stuck> {
+        let mut all = Vec::new();
+        if self.lab.model.invariants.is_empty() {
+            return Ok(all);
+        }
+        for table in alone.versions.iter().skip(1) {
+            all.extend(self.looked_at(table, alone.act.now)?);
+        }
+        all.sort_unstable();
+        all.dedup();
+        Ok(all)
+    }
+
+    fn looked_at(&mut self, table: &Table, now: i64) -> Result<Vec<usize>, Stuck> {
+        let known = self.seen.iter().find(|(at, seen, _)| *at == now && table.is_changed_to(seen));
+        if let Some((.., broken)) = known {
+            return Ok(broken.clone());
+        }
+        let mut found = broken(self.lab, table, now)?;
+        if !found.is_empty() {
+            let before = broken(self.lab, self.base, now)?;
+            found.retain(|broken| !before.contains(broken));
+        }
+        let places: Vec<usize> = found.into_iter().map(|broken| broken.span.start).collect();
+        self.seen.push((now, table.all_changes().clone(), places.clone()));
+        Ok(places)
+    }
 }
 
 /// The invariants that do not hold of a table at an instant, in the order of the document and of the keys. Items that

@@ -27,6 +27,7 @@ mod search;
 mod statement;
 mod table;
 mod tie;
+mod triples;
 mod variant;
 mod way;
 mod world;

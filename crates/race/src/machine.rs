@@ -5,13 +5,16 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
 
-use latchkey_table::{Answer, Error, Request};
+use latchkey_table::{Answer, Error, Item, Request};
 
 use crate::act::{Act, Reply};
 use crate::conflict::{keys, met};
 use crate::lab::{Lab, is_ours};
 use crate::port::{Fixed, Port};
 use crate::table::{Table, Undone};
+
+/// The most answers of one read of several keys that are tried.
+const MIXES_MAX: usize = 64;
 
 /// One step of a schedule.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -27,6 +30,14 @@ pub(crate) enum Step {
         writer: usize,
         /// Which items are seen as they are afterwards.
         mask: u32,
+    },
+    /// A read of several keys, one by one, sees some of them as they were at one moment since it began, and others as
+    /// they were at another.
+    Mix {
+        /// Who reads.
+        reader: usize,
+        /// Which of the answers that it may have.
+        pick: usize,
     },
     /// An eventual read sees the table as it was after so many commits.
     Stale {
@@ -74,6 +85,8 @@ pub(crate) struct Acting {
     pub(crate) commits: usize,
     /// Whether it has asked something since its last commit.
     pub(crate) within_unit: bool,
+    /// How many versions there were when the request that waits was made.
+    since: usize,
     attempt: Attempt,
 }
 
@@ -166,6 +179,7 @@ impl<'l> Machine<'l> {
                 told: None,
                 commits: 0,
                 within_unit: false,
+                since: 1,
                 attempt: Attempt::default(),
             });
             machine.go_on(machine.acting.len().saturating_sub(1))?;
@@ -205,7 +219,55 @@ impl<'l> Machine<'l> {
                 self.settle(reader, request, answer, effect, true)
             }
             Step::Tear { reader, writer, mask } => self.tear(reader, writer, mask),
+            Step::Mix { reader, pick } => {
+                let mixed = self.mixes(reader).into_iter().nth(pick);
+                let request = self.take(reader)?;
+                let answer = mixed.and_then(|table| table.read(&request));
+                let answer =
+                    answer.ok_or_else(|| Stuck("a mixed read reads nothing".to_owned()))?;
+                let effect = read_effect(answer.clone());
+                self.settle(reader, request, answer, effect, true)
+            }
         }
+    }
+
+    /// The tables that a read of several keys may see beside those that there were: each item of any moment since the
+    /// read began.
+    pub(crate) fn mixes(&self, who: usize) -> Vec<Table> {
+        let Some(acting) = self.acting.get(who) else { return Vec::new() };
+        let Some(Request::BatchGet(batch)) = &acting.pending else { return Vec::new() };
+        let versions: Vec<&Table> =
+            self.versions.iter().skip(acting.since.saturating_sub(1)).collect();
+        let mut all = vec![self.table.clone()];
+        for key in &batch.keys {
+            let mut items = vec![self.table.get(key)];
+            for version in &versions {
+                let item = version.get(key);
+                if !items.contains(&item) {
+                    items.push(item);
+                }
+            }
+            let others = items.into_iter().skip(1);
+            let with = |item: Option<&Arc<Item>>| {
+                let item = item.cloned();
+                all.iter().map(move |table| {
+                    let mut table = table.clone();
+                    table.set(key.clone(), item.clone());
+                    table
+                })
+            };
+            let more: Vec<Table> = others.flat_map(with).collect();
+            all.extend(more);
+            all.truncate(MIXES_MAX);
+        }
+        // What was so at one moment is seen by a read at that moment.
+        let is_mixed = |table: &Table| {
+            let is_of =
+                |version: &&Table| batch.keys.iter().all(|key| version.get(key) == table.get(key));
+            !versions.iter().any(|version| is_of(version))
+        };
+        all.retain(is_mixed);
+        all
     }
 
     fn tear(&mut self, reader: usize, writer: usize, mask: u32) -> Result<(), Stuck> {
@@ -289,6 +351,7 @@ impl<'l> Machine<'l> {
             return Ok(());
         }
         acting.pending = acting.port.take();
+        acting.since = self.versions.len();
         match acting.pending {
             Some(_) => Ok(()),
             None => Err(Stuck("an act waits for something that is not a request".to_owned())),

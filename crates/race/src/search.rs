@@ -14,7 +14,7 @@ use latchkey_table::Text;
 
 use crate::act::{Act, Kind};
 use crate::explore::RUNS_MAX;
-use crate::group::{self, Aim, Group, full_key};
+use crate::group::{self, Group, full_key};
 use crate::judge::{Clarity, Court, Lost, Wrong};
 use crate::lab::Lab;
 use crate::machine::Stuck;
@@ -209,9 +209,14 @@ impl Search<'_> {
         let wanted = |act: &Act| contracts.is_empty() || act.is_of(contracts);
         let found = self.each(Doing::States, &states, |(at, state)| {
             let kept = group::kept(self.lab, state, variant::acts(self.lab, self.world, state))?;
-            let kept: Vec<&Alone> = kept.iter().collect();
-            group::groups(self.lab, *at, state, &kept, &wanted, self.tries_max, None)
+            let alone: Vec<&Alone> = kept.alone.iter().collect();
+            let tries_max = self.tries_max;
+            let groups = group::groups(self.lab, *at, state, &alone, &wanted, tries_max, None)?;
+            let breaking = kept.breaking.into_iter().filter(|(_, act)| wanted(act));
+            let single = |(known, act)| (known, Group::single(*at, act));
+            Ok((groups, breaking.map(single).collect::<Vec<_>>()))
         })?;
+        let (found, breaking): (Vec<_>, Vec<_>) = found.into_iter().unzip();
         let mut tries: BTreeMap<u64, usize> = BTreeMap::new();
         let mut candidates = Vec::new();
         for group in found.into_iter().flatten() {
@@ -226,7 +231,10 @@ impl Search<'_> {
         })?;
         let mut seen = BTreeSet::new();
         let chosen = candidates.into_iter().zip(keys).filter(|(_, key)| seen.insert(*key));
-        Ok(chosen.map(|(group, _)| group).collect())
+        // A call that breaks an invariant by itself is looked at whatever else it is like.
+        let mut known = BTreeSet::new();
+        let single = breaking.into_iter().flatten().filter(|(key, _)| known.insert(key.clone()));
+        Ok(single.map(|(_, group)| group).chain(chosen.map(|(group, _)| group)).collect())
     }
 
     fn state(&self, group: &Group) -> Result<&State, Stuck> {
@@ -293,7 +301,7 @@ impl Search<'_> {
             return Ok(None);
         }
         for act in &group.acts {
-            let one = Group { acts: vec![act.clone()], aim: Aim::Together, ..*group };
+            let one = Group::single(group.state, act.clone());
             let (_, lost) = court.judge(self.lab, &self.state(&one)?.table, &one)?;
             if let Some(lost) = lost.filter(is_promise) {
                 return Ok(Some((one, lost)));

@@ -184,12 +184,18 @@ pub(crate) fn remedies(events: &[Event], stale: &[Stale]) -> Vec<String> {
         let batch =
             matches!(events.get(one.read), Some(Event { request: Request::BatchGet(_), .. }));
         let (what, remedy) = match batch {
-            true => ("several gets at once", "write `snapshot` behind the `get`"),
-            false => ("a query", "read the items with gets in a `snapshot { … }`"),
+            true => (
+                "several gets at once are read one by one, and may see a part of what is written meanwhile",
+                "write `snapshot` behind the `get`",
+            ),
+            false => (
+                "a query may see a part of a transaction",
+                "read the items with gets in a `snapshot { … }`",
+            ),
         };
         let note = format!(
-            "on DynamoDB, {what} may see a part of a transaction: {remedy}, or let a guard decide; reads of the \
-             embedded store see all of it or nothing (`--embedded`)"
+            "on DynamoDB, {what}: {remedy}, or let a guard decide; reads of the embedded store see all of it or nothing \
+             (`--embedded`)"
         );
         if !told.contains(&note) {
             told.push(note);

@@ -49,7 +49,7 @@ pub(crate) fn acts(lab: &Lab, world: &World, state: &State) -> Vec<Act> {
     for call in &world.calls {
         acts.push(Act::call(call.clone(), state.now));
     }
-    let pool = pool(&state.table, &world.calls);
+    let pool = pool(&lab.model, &state.table, &world.calls);
     for contract in &lab.model.contracts {
         let bases = world.calls.iter().filter(|call| call.contract == contract.id.as_str());
         let instants = instants(&lab.model, contract, &pool, world, state.now);
@@ -249,9 +249,9 @@ fn alike(pool: &Pool, name: &str) -> Vec<Value> {
     exact.into_iter().chain(named.map(|(_, values)| values)).flatten().cloned().collect()
 }
 
-/// The values of a table and of calls, each once, in their order.
-fn pool(table: &Table, calls: &[Call]) -> Pool {
-    let mut pool = Pool::new();
+/// The numbers that invariants compare with, and the values of a table and of calls, each once, in their order.
+fn pool(model: &Model, table: &Table, calls: &[Call]) -> Pool {
+    let mut pool = compared(model);
     let mut add = |name: &str, value: &Value| {
         let values = pool.entry(name.to_lowercase()).or_default();
         if !values.contains(value) {
@@ -333,6 +333,29 @@ fn instants(model: &Model, contract: &Contract, pool: &Pool, world: &World, now:
     let next = next.filter(|at| tests_now && !instants.contains(at));
     instants.extend(next);
     instants
+}
+
+/// The numbers that invariants compare values with, by the names of the values.
+fn compared(model: &Model) -> Pool {
+    let mut pool = Pool::new();
+    for invariant in &model.invariants {
+        each_step(&invariant.body.steps, &mut |step| {
+            let StepKind::Require(test, _) = &step.kind else { return };
+            test.walk(&mut |part| {
+                let ExprKind::Binary(op, a, b) = &part.kind else { return };
+                for (one, other) in [(a, b), (b, a)] {
+                    if let (ExprKind::Number(number), true) = (&one.kind, compares(*op)) {
+                        let mut names = BTreeSet::new();
+                        named(&other.kind, &invariant.body, &mut names);
+                        for name in names {
+                            pool.entry(name).or_default().push(Value::Number(*number));
+                        }
+                    }
+                }
+            });
+        });
+    }
+    pool
 }
 
 fn compares(op: Op) -> bool {

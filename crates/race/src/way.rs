@@ -21,6 +21,8 @@ pub(crate) struct Alone {
     pub(crate) told: Option<Reply>,
     /// The table it left.
     pub(crate) table: Table,
+    /// The table before it, and after each of its commits.
+    pub(crate) versions: Vec<Table>,
     /// The way it took.
     pub(crate) way: u64,
     /// The items it named.
@@ -41,7 +43,7 @@ impl Alone {
         while !machine.is_over() {
             machine.step(Step::Run(0))?;
         }
-        let Machine { table, mut acting, events, .. } = machine;
+        let Machine { table, versions, mut acting, events, .. } = machine;
         let acting = acting.pop().ok_or_else(|| Stuck("nothing ran".to_owned()))?;
         let told = acting.told.flatten();
         if told.as_ref().and_then(|told| told.code.as_deref()) == Some("internal-error") {
@@ -63,7 +65,19 @@ impl Alone {
             request => matches!(request, Request::IndexScan(_)),
         });
         let act = act.clone();
-        Ok(Alone { act, events, told, table, way, keys, commits, partitions, writes, by_index })
+        Ok(Alone {
+            act,
+            events,
+            told,
+            table,
+            versions,
+            way,
+            keys,
+            commits,
+            partitions,
+            writes,
+            by_index,
+        })
     }
 
     /// Whether it did what it is for.

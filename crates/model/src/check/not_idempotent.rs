@@ -6,6 +6,7 @@
 //! a test on the way come out the other way. A test that leads to two writes, each of which turns it, closes nothing.
 
 mod carried;
+mod cut_short;
 mod guard;
 mod once_key;
 mod toggle;
@@ -54,6 +55,9 @@ pub(super) fn check(model: &Model, report: &mut Report) {
                 if waived || !std::mem::replace(&mut told, true) {
                     report.raise(diagnostic, waivers);
                 }
+            }
+            if let Some((diagnostic, waivers)) = cut_short::tell(&around, &all).filter(|_| !told) {
+                report.raise(diagnostic, waivers);
             }
             if matches!(contract.trigger, Trigger::Accepted(_) | Trigger::Refused(_))
                 && let Some(first) = group.legs.first()
@@ -231,21 +235,27 @@ impl<'a> Around<'a, '_> {
         insists.iter().any(|test| self.turns(test, leg, &name, &|_| false))
     }
 
-    /// Whether a leg makes a test on the way come out otherwise.
-    fn shuts_the_way(&self, placed: &Placed<'a>, known: &[Passed<'a>]) -> bool {
-        let leg = placed.leg;
-        let on = |binding: BindingId| self.group.is_on(leg, binding);
+    /// Whether a leg makes one test on the way come out otherwise.
+    fn turns_way(&self, placed: &Placed<'a>, test: &Passed<'a>) -> bool {
+        let on = |binding: BindingId| self.group.is_on(placed.leg, binding);
         let name = |expr: &'a Expr| match &expr.kind {
             ExprKind::Attribute(binding, name) if on(*binding) => Some(name.as_str()),
             _ => None,
         };
         let item = |expr: &'a Expr| matches!(&expr.kind, ExprKind::Binding(id) if on(*id));
+        self.turns(test, placed.leg, &name, &item)
+    }
+
+    /// Whether a leg makes a test on the way come out otherwise.
+    fn shuts_the_way(&self, placed: &Placed<'a>, known: &[Passed<'a>]) -> bool {
+        let leg = placed.leg;
+        let on = |binding: BindingId| self.group.is_on(leg, binding);
         let there = self.leaves_item(leg);
         let found =
             self.group.way.found.iter().any(|(binding, found, _)| {
                 on(*binding) && there.is_some_and(|there| there != *found)
             });
-        found || known.iter().any(|test| self.turns(test, leg, &name, &item))
+        found || known.iter().any(|test| self.turns_way(placed, test))
     }
 
     /// Whether a test comes out otherwise once a leg has happened. The functions tell which attribute of its item an

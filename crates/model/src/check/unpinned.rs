@@ -6,6 +6,7 @@
 //! does insists on it; or if its entity is guarded, and the guard was read first and is unchanged in the
 //! transaction. What a query found, and how many items there are, is a fact about a range: a leg that only checks
 //! one of its items does not pin it. A test that an earlier write of the contract has made untrue counts for nothing.
+//! A value that an earlier commit of the call has stored in an item is a fact about that item.
 
 use latchkey_language::{Rule, Span};
 
@@ -14,20 +15,22 @@ use super::flow::{Group, groups};
 use super::truth::{Passed, each};
 use super::{Report, each_send, each_step};
 use crate::model::{
-    BindingId, By, Contract, EntityId, Expr, ExprKind, Kind, Leg, Model, Send, StepKind, Verb,
-    Waiver, What,
+    BindingId, By, Contract, EntityId, Expr, ExprKind, Kind, Leg, Model, Send, Verb, Waiver, What,
 };
 
 mod all_there;
 mod answer;
+mod carried;
 mod lost;
 mod moments;
 mod outdated;
+mod overtaken;
 mod pin;
 mod spent;
 mod story;
 
 pub(super) use answer::check as check_answers;
+use overtaken::Overtaken;
 pub(super) use pin::needs_item;
 use pin::{Pin, pin};
 
@@ -88,6 +91,7 @@ struct Loose<'a> {
 
 pub(super) fn check(model: &Model, report: &mut Report) {
     let changes = Changes::new(model);
+    let overtaken = Overtaken::new(model);
     for contract in model.bodies() {
         for group in groups(model, contract) {
             let mut loose: Vec<Loose<'_>> = Vec::new();
@@ -111,7 +115,9 @@ pub(super) fn check(model: &Model, report: &mut Report) {
                     if another {
                         culprits = finders(model, contract, &group, &changes, &used.fact);
                         if pin == Pin::Claimed {
-                            culprits.retain(|other| meets(contract, &group, &used.fact, other));
+                            culprits.retain(|other| {
+                                overtaken.matters(contract, &group, &used.fact, other)
+                            });
                         }
                     }
                     if !culprits.is_empty() {
@@ -125,7 +131,8 @@ pub(super) fn check(model: &Model, report: &mut Report) {
             for (binding, diagnostic) in story::tell(model, contract, &group, &loose) {
                 report.raise(diagnostic, waivers(contract, &group, binding));
             }
-            for (_, diagnostic) in spent {
+            let carried = carried::tell(model, &changes, &group);
+            for diagnostic in spent.into_iter().map(|(_, it)| it).chain(carried) {
                 report.raise(diagnostic, &group.step.waivers);
             }
         }
@@ -417,27 +424,6 @@ fn culprits<'a>(
             all
         }
     }
-}
-
-/// Whether it matters that another contract made or removed an item of a range before the found item was written: it
-/// does if that contract also has to do with something else that is written or looked at here. Otherwise the two might
-/// as well have come in the other order.
-fn meets(contract: &Contract, group: &Group<'_>, fact: &Fact<'_>, other: &Contract) -> bool {
-    let found = entity_of(contract, fact.binding());
-    let written = |entity: EntityId| group.legs.iter().any(|placed| placed.leg.entity == entity);
-    let mut meets = false;
-    each_step(&other.steps, &mut |step| {
-        meets |= match &step.kind {
-            StepKind::Read(read) => {
-                // A `get` of the found item meets the write of that item alone, which has its condition.
-                let alone = Some(read.entity) == found && matches!(read.what, What::Get(_));
-                !alone && read.entities().any(written)
-            }
-            StepKind::Write(leg) => Some(leg.entity) != found && written(leg.entity),
-            _ => false,
-        };
-    });
-    meets
 }
 
 /// The contracts that can make a query find another item than it did.

@@ -1,40 +1,45 @@
 //! `stale-answer`: an answer that no order of the calls would give, although every write is in order.
 //!
-//! Four mistakes lead there. An answer shows an attribute that was read before a write, and the write does not pin
-//! it. A `delete` removes an item that was found before, and does not insist that the item is still there. A leg
-//! answers before the leg that notices that the decision is out of date. A leg answers a lost race with a reason of
-//! its own.
+//! Four mistakes lead there. An answer shows something that was read before a write, and the write does not pin it. A
+//! `delete` removes an item that was found before, and does not insist that the item is still there. A leg answers
+//! before the leg that notices that the decision is out of date. A leg answers a lost race with a reason of its own.
+//! `moments` has the answers that rest on reads of two moments.
+
+use std::cell::OnceCell;
 
 use latchkey_language::{Diagnostic, Rule, Span};
 
-use super::pin::{Pin, held, leg_pins};
+use super::moments::order::{Order, acts_of};
+use super::pin::{Pin, held, leg_pins, needs_item};
+use super::story::named;
 use super::{Act, Changes, Fact, Report, Use, collect, culprits, entity_of, lost, moments, uses};
 use crate::check::each_leg;
 use crate::check::flow::{Group, Placed, groups, places};
+use crate::check::truth::each;
 use crate::model::{
     BindingId, Contract, EntityId, Expr, ExprKind, FailureKind, Kind, Leg, Model, PutMode, Return,
-    StepKind, Verb, What,
+    StepKind, Strong, Verb, What,
 };
 
 pub(in crate::check) fn check(model: &Model, report: &mut Report) {
     let changes = Changes::new(model);
     lost::check(model, &changes, report);
     moments::check(model, &changes, report);
+    let around = Around { model, changes: &changes, order: OnceCell::new() };
     for contract in &model.contracts {
         let writes = groups(model, contract);
         let mut removed = Vec::new();
         for group in &writes {
             let deleted = removed_twice(model, contract, group);
             removed.extend(deleted.iter().map(|(binding, _)| *binding));
-            let hasty = hasty(model, contract, &changes, group);
+            let hasty = around.hasty(contract, group);
             for told in deleted.map(|(_, told)| told).into_iter().chain(hasty) {
                 report.raise(told, &group.step.waivers);
             }
         }
         for group in places(model, contract) {
             if let StepKind::Return(answer) = &group.step.kind
-                && let Some(told) =
-                    shown(model, contract, &changes, (&writes, &removed), &group, answer)
+                && let Some(told) = around.shown(contract, (&writes, &removed), &group, answer)
             {
                 report.raise(told, &group.step.waivers);
             }
@@ -42,78 +47,193 @@ pub(in crate::check) fn check(model: &Model, report: &mut Report) {
     }
 }
 
-/// An answer with an attribute that was read before a write which does not pin it.
-fn shown<'a>(
+/// What is around all contracts.
+struct Around<'a, 'c> {
     model: &'a Model,
-    contract: &'a Contract,
-    changes: &Changes<'a>,
-    (writes, removed): (&[Group<'a>], &[BindingId]),
-    group: &Group<'a>,
-    answer: &'a Return,
-) -> Option<Diagnostic> {
-    if let Some(told) = collection(contract, group, answer) {
-        return Some(told);
-    }
-    for used in shown_facts(model, contract, group, answer) {
-        let binding = used.fact.binding();
-        // That mistake has been told.
-        if removed.contains(&binding) {
-            continue;
+    changes: &'c Changes<'a>,
+    /// Which calls come after which, once someone asks for it.
+    order: OnceCell<Order<'a>>,
+}
+
+impl<'a> Around<'a, '_> {
+    /// An answer with something that was read before a write which does not pin it.
+    fn shown(
+        &self,
+        contract: &'a Contract,
+        (writes, removed): (&[Group<'a>], &[BindingId]),
+        group: &Group<'a>,
+        answer: &'a Return,
+    ) -> Option<Diagnostic> {
+        if let Some(told) = collection(contract, group, answer) {
+            return Some(told);
         }
-        let place = group.way.reads.iter().find(|(read, _)| read.binding == Some(binding));
-        let Some((read, before)) = place.filter(|(read, _)| !matches!(read.what, What::Batch(_)))
-        else {
-            continue;
-        };
-        // After an update a name means the item that the update left.
-        let left = |leg: &&Leg| {
-            [leg.target, leg.result].contains(&Some(binding))
-                && !matches!(leg.verb, Verb::Delete | Verb::Check)
-        };
-        if group.way.written.iter().skip(*before).any(left) {
-            continue;
-        }
-        let follows = |write: &&Group<'a>| {
-            let happened = |leg: &Leg| group.way.written.iter().any(|it| std::ptr::eq(*it, leg));
-            write.way.written.len() == *before
-                && write.read_of(binding).is_some_and(|(_, other)| std::ptr::eq(other, *read))
-                && write.legs.iter().any(|placed| happened(placed.leg))
-        };
-        for write in writes.iter().filter(follows) {
-            let made = |placed: &Placed<'_>| placed.leg.verb != Verb::Check;
-            let wrote: Vec<EntityId> = write
-                .legs
-                .iter()
-                .filter(|placed| made(placed))
-                .map(|placed| placed.leg.entity)
-                .collect();
-            let mut others = culprits(model, contract, changes, &used.fact).into_iter();
-            let meets = others.find(|other| touches(other, &wrote));
-            if let Some(other) = meets
-                && held(model, contract, write, &[], &used) == Pin::Nothing
-            {
-                let Fact::Attribute(_, name) = used.fact else { continue };
-                let shown = format!("{}.{name}", contract.bindings[binding].name);
-                let message =
-                    format!("this answer may show `{shown}` as it was before another call");
-                return Some(
-                    Diagnostic::new(Rule::StaleAnswer, used.span, message)
-                        .other(read.span, "read here")
-                        .other(begin(write), "and not looked at again when this is written")
-                        .why(format!(
-                            "between the read and the write, {} may change `{name}`: the answer shows the old value, \
-                             though the write came later",
-                            by(contract, other)
-                        ))
-                        .help(format!(
-                            "write `if unchanged else retry` where the item is written, add a `check` of it to the \
-                             transaction, or leave `{name}` out of the answer"
-                        )),
-                );
+        let facts = shown_facts(self.model, contract, group, answer).into_iter();
+        for used in facts.chain(asked_facts(contract, group, answer)) {
+            let binding = used.fact.binding();
+            // That mistake has been told.
+            if removed.contains(&binding) {
+                continue;
+            }
+            let place = group.way.reads.iter().find(|(read, _)| read.binding == Some(binding));
+            let Some((read, before)) = place else { continue };
+            // Which items an eventual read finds may be of any moment.
+            let eventual = matches!(read.strong, Strong::No);
+            let is_attribute = matches!(used.fact, Fact::Attribute(..));
+            let of_batch = matches!(read.what, What::Batch(_));
+            if (eventual && !is_attribute) || (is_attribute && of_batch) {
+                continue;
+            }
+            // After an update a name means the item that the update left.
+            let left = |leg: &&Leg| {
+                [leg.target, leg.result].contains(&Some(binding))
+                    && !matches!(leg.verb, Verb::Delete | Verb::Check)
+            };
+            if group.way.written.iter().skip(*before).any(left) {
+                continue;
+            }
+            let follows = |write: &&Group<'a>| {
+                let happened =
+                    |leg: &Leg| group.way.written.iter().any(|it| std::ptr::eq(*it, leg));
+                write.way.written.len() == *before
+                    && write.read_of(binding).is_some_and(|(_, other)| std::ptr::eq(other, *read))
+                    && write.legs.iter().any(|placed| happened(placed.leg))
+            };
+            for write in writes.iter().filter(follows) {
+                if let Some(chain) = self.overtakes(contract, write, &used.fact)
+                    && held(self.model, contract, write, &[], &used) == Pin::Nothing
+                {
+                    return Some(old(contract, &used, read.span, write, &chain));
+                }
             }
         }
+        None
     }
-    None
+
+    /// Who can make a fact untrue and still come before some writes: one that has to do with the entities that are
+    /// written, or several, each of which comes after the one before it, and the last has.
+    fn overtakes(
+        &self,
+        contract: &'a Contract,
+        write: &Group<'a>,
+        fact: &Fact<'a>,
+    ) -> Option<Vec<&'a Contract>> {
+        let legs = write.legs.iter().map(|placed| placed.leg);
+        let made: Vec<&Leg> = legs.filter(|leg| leg.verb != Verb::Check).collect();
+        let wrote: Vec<EntityId> = made.iter().map(|leg| leg.entity).collect();
+        let culprits = culprits(self.model, contract, self.changes, fact);
+        if let Some(one) = culprits.iter().find(|other| touches(other, &wrote)) {
+            return Some(vec![one]);
+        }
+        let order = self.order.get_or_init(|| Order::new(self.model));
+        let acts = acts_of(self.model, made.into_iter());
+        let is_last = |then: &'a Contract, _| {
+            !std::ptr::eq(then, contract)
+                && acts.iter().any(|(entity, acts)| order.precedes(then, (*entity, *acts)))
+        };
+        let mut chains = culprits.iter().filter_map(|one| order.leads(one, &is_last));
+        chains.find(|chain| !chain.iter().any(|one| std::ptr::eq(*one, contract)))
+    }
+
+    /// A leg that answers before the leg that notices that the decision is out of date.
+    fn hasty(&self, contract: &'a Contract, group: &Group<'a>) -> Option<Diagnostic> {
+        for (at, early) in group.legs.iter().enumerate() {
+            let mut failures = early.step.failures();
+            let answers =
+                failures.any(|failure| matches!(failure.kind, FailureKind::Problem { .. }));
+            let made_new =
+                early.leg.key.iter().any(|given| matches!(given.value.kind, ExprKind::New(_)));
+            if !answers || made_new {
+                continue;
+            }
+            let facts = uses(self.model, contract, group, (Act::Write(early.leg), &early.guards));
+            let pins = |placed: &Placed<'a>, used: &Use<'a>| {
+                group.is_on(placed.leg, used.fact.binding())
+                    && leg_pins(self.model, group, &placed.guards, placed.leg, used)
+            };
+            for used in &facts {
+                let (before, after) = group.legs.split_at(at);
+                let Some((_, after)) = after.split_first() else { continue };
+                if before.iter().chain([early]).any(|placed| pins(placed, used)) {
+                    continue;
+                }
+                let Some(late) = after.iter().find(|placed| pins(placed, used)) else { continue };
+                if let Some(chain) = self.outdates(contract, early.leg, &used.fact) {
+                    return Some(out_of_order(contract, early.leg, late.leg, used.span, &chain));
+                }
+            }
+        }
+        None
+    }
+
+    /// Who can change a decision and write what is written first: one, or several, each of which comes after the one
+    /// before it. Another call of the contract itself is bound to the same decision.
+    fn outdates(
+        &self,
+        contract: &'a Contract,
+        early: &'a Leg,
+        fact: &Fact<'a>,
+    ) -> Option<Vec<&'a Contract>> {
+        let others = culprits(self.model, contract, self.changes, fact);
+        if let Some(one) = others.iter().find(|other| writes(other, early.entity)) {
+            return Some(vec![one]);
+        }
+        let order = self.order.get_or_init(|| Order::new(self.model));
+        // What makes items only is refused where one is made, and not where one is removed.
+        let makes = early.put == Some(PutMode::IfAbsent);
+        let is_last = |then: &'a Contract, _| {
+            let mut found = false;
+            each_leg(then, |leg, _| {
+                let refuses = leg.verb != Verb::Check && !(makes && leg.verb == Verb::Delete);
+                found |= leg.entity == early.entity && refuses;
+            });
+            found && !std::ptr::eq(then, contract)
+        };
+        let mut chains = others.iter().filter_map(|one| order.leads(one, &is_last));
+        chains.find(|chain| !chain.iter().any(|one| std::ptr::eq(*one, contract)))
+    }
+}
+
+/// What is told of an answer that shows something as it was before other calls.
+fn old(
+    contract: &Contract,
+    used: &Use<'_>,
+    read: Span,
+    write: &Group<'_>,
+    chain: &[&Contract],
+) -> Diagnostic {
+    let shown = named(&contract.bindings[used.fact.binding()].name, &used.fact);
+    let what = match &used.fact {
+        Fact::Attribute(_, name) => format!("`{name}`"),
+        Fact::There(_) | Fact::NotThere(_) | Fact::Items(..) => "that".to_owned(),
+    };
+    let names: Vec<String> = chain.iter().map(|one| by(contract, one)).collect();
+    let who = names.first().map_or("", String::as_str);
+    let then = match names.get(1..) {
+        Some(rest) if !rest.is_empty() => {
+            format!(", and behind it may come {}, which goes by that", rest.join(", then "))
+        }
+        _ => String::new(),
+    };
+    let message = format!("this answer may show {shown} as it was before another call");
+    Diagnostic::new(Rule::StaleAnswer, used.span, message)
+        .other(read, "read here")
+        .other(begin(write), "and not looked at again when this is written")
+        .why(format!(
+            "between the read and the write, {who} may change {what}{then}: the answer shows the old value, though the \
+             write came later"
+        ))
+        .help(match &used.fact {
+            Fact::Attribute(_, name) => format!(
+                "write `if unchanged else retry` where the item is written, add a `check` of it to the transaction, or \
+                 leave `{name}` out of the answer"
+            ),
+            Fact::There(_) | Fact::NotThere(_) => "add a `check` of it to the transaction, with `else retry`, or leave it \
+                                                   out of the answer"
+                .to_owned(),
+            Fact::Items(..) => "read it behind the write, pin it by a guard that is `unchanged` in the transaction, or leave \
+                                it out of the answer"
+                .to_owned(),
+        })
 }
 
 /// An answer with all that a query of several entities found before a write.
@@ -164,6 +284,41 @@ pub(super) fn shown_facts<'a>(
     facts
 }
 
+/// What an answer says of items beside their attributes: whether one is there, how many there are, which there are, and
+/// what an attribute of them adds up to.
+pub(super) fn asked_facts<'a>(
+    contract: &'a Contract,
+    group: &Group<'a>,
+    answer: &'a Return,
+) -> Vec<Use<'a>> {
+    let mut facts = Vec::new();
+    for given in &answer.with {
+        each(&group.lets, &given.value, &mut |part| {
+            let mut add = |fact| facts.push(Use::new(fact, part.span, None));
+            match &part.kind {
+                ExprKind::Present(thing) | ExprKind::Absent(thing) => {
+                    if let ExprKind::Binding(item) = &thing.kind {
+                        add(Fact::There(*item));
+                        add(Fact::NotThere(*item));
+                    }
+                }
+                ExprKind::Count(list) => add(Fact::Items(*list, None)),
+                ExprKind::CountBy(list, name, _) | ExprKind::Sum(list, name) => {
+                    add(Fact::Items(*list, Some(name)));
+                }
+                ExprKind::Binding(list) if matches!(part.of, Kind::Page(_)) => {
+                    add(Fact::Items(*list, None));
+                }
+                _ => {}
+            }
+        });
+    }
+    let is_list = |list: &BindingId| matches!(contract.bindings[*list].kind, Kind::Page(_));
+    let list = answer.binding.filter(is_list);
+    facts.extend(list.map(|list| Use::new(Fact::Items(list, None), group.step.span, None)));
+    facts
+}
+
 /// Whether a contract reads or writes items of one of some entities.
 fn touches(contract: &Contract, entities: &[EntityId]) -> bool {
     let mut found = false;
@@ -183,9 +338,11 @@ fn removed_twice<'a>(
     contract: &'a Contract,
     group: &Group<'a>,
 ) -> Option<(BindingId, Diagnostic)> {
-    let insists = |placed: &Placed<'_>| {
-        let Leg { condition, absent, put, .. } = placed.leg;
-        condition.is_some() || absent.is_some() || *put == Some(PutMode::IfAbsent)
+    // A condition that holds of a missing item does not tell the two calls apart.
+    let insists = |placed: &Placed<'a>| {
+        let Leg { absent, put, .. } = placed.leg;
+        let needs = || group.insists(placed.leg).iter().any(needs_item);
+        absent.is_some() || *put == Some(PutMode::IfAbsent) || needs()
     };
     if group.legs.iter().any(insists) {
         return None;
@@ -212,50 +369,14 @@ fn removed_twice<'a>(
     })
 }
 
-/// A leg that answers before the leg that notices that the decision is out of date.
-fn hasty<'a>(
-    model: &'a Model,
-    contract: &'a Contract,
-    changes: &Changes<'a>,
-    group: &Group<'a>,
-) -> Option<Diagnostic> {
-    for (at, early) in group.legs.iter().enumerate() {
-        let mut failures = early.step.failures();
-        let answers = failures.any(|failure| matches!(failure.kind, FailureKind::Problem { .. }));
-        let made_new =
-            early.leg.key.iter().any(|given| matches!(given.value.kind, ExprKind::New(_)));
-        if !answers || made_new {
-            continue;
-        }
-        let facts = uses(model, contract, group, (Act::Write(early.leg), &early.guards));
-        let pins = |placed: &Placed<'a>, used: &Use<'a>| {
-            group.is_on(placed.leg, used.fact.binding())
-                && leg_pins(model, group, &placed.guards, placed.leg, used)
-        };
-        for used in &facts {
-            let (before, after) = group.legs.split_at(at);
-            let Some((_, after)) = after.split_first() else { continue };
-            if before.iter().chain([early]).any(|placed| pins(placed, used)) {
-                continue;
-            }
-            let Some(late) = after.iter().find(|placed| pins(placed, used)) else { continue };
-            let others = culprits(model, contract, changes, &used.fact);
-            let mut others = others.into_iter().filter(|other| writes(other, early.leg.entity));
-            if let Some(other) = others.next() {
-                return Some(out_of_order(contract, early.leg, late.leg, used.span, other));
-            }
-        }
-    }
-    None
-}
-
 fn out_of_order(
     contract: &Contract,
     early: &Leg,
     late: &Leg,
     decided: Span,
-    other: &Contract,
+    chain: &[&Contract],
 ) -> Diagnostic {
+    let names: Vec<String> = chain.iter().map(|one| by(contract, one)).collect();
     let message = "this write answers before the write that notices an outdated decision";
     Diagnostic::new(Rule::StaleAnswer, early.span, message)
         .other(decided, "decided here")
@@ -263,7 +384,7 @@ fn out_of_order(
         .why(format!(
             "if {} comes in between and both writes are refused, the first decides the answer, and the call does not \
              decide again",
-            by(contract, other)
+            names.join(", and then ")
         ))
         .help(match renamed(early, late) {
             None => "move the second write before this one: the first that is refused decides the answer".to_owned(),

@@ -5,22 +5,23 @@
 //! changes both does it, and so do two of which the second goes by what the first has written. A query, and a batch, can
 //! be of two moments by itself: it may see a part of a transaction. What a commit pins is looked at when it is made.
 
+mod after;
 mod again;
-mod order;
+pub(super) mod order;
 mod seen;
+mod story;
 mod who;
 
 use std::cell::OnceCell;
 use std::cmp::Ordering;
 use std::collections::{HashMap, HashSet};
 
-use latchkey_language::{Diagnostic, Rule, Span};
+use latchkey_language::Span;
 
 use self::order::Order;
 use self::seen::{Seen, seen};
-use self::who::{goes_by, is_seen_in_part, legs_on, makes_both, points};
-use super::answer::{by, shown_facts};
-use super::story::named;
+use self::who::{goes_by, is_seen_in_part, legs_on, makes_beside, makes_both, points};
+use super::answer::{asked_facts, shown_facts};
 use super::{Changes, Fact, Report, Use, beside, collect, culprits, entity_of, tested, which_item};
 use crate::check::flow::{Group, groups, moments};
 use crate::check::truth::{Passed, plain};
@@ -35,12 +36,14 @@ pub(super) fn check<'a>(model: &'a Model, changes: &Changes<'a>, report: &mut Re
         let mut told: HashSet<Span> = HashSet::new();
         let failures = failures(contract);
         for group in moments(model, contract) {
-            for found in search.torn(contract, &failures, &group) {
+            let torn = search.torn(contract, &failures, &group);
+            let after = search.after_a_write(contract, &failures, &group);
+            for found in torn.into_iter().chain(after) {
                 // The second read is told of once, wherever its result is used.
                 if told.insert(found.second.read.span) {
                     let step = step_of(contract, found.second.read);
                     let waivers = step.map_or(&[][..], |step| &step.waivers);
-                    report.raise(search.story(contract, &group, &found), waivers);
+                    report.raise(story::tell(contract, &group, &found), waivers);
                 }
             }
         }
@@ -50,6 +53,7 @@ pub(super) fn check<'a>(model: &'a Model, changes: &Changes<'a>, report: &mut Re
 /// Two facts of two moments, and who can come in between.
 struct Torn<'a> {
     first: Told<'a>,
+    from: First<'a>,
     second: Told<'a>,
     culprit: Culprit<'a>,
 }
@@ -57,6 +61,13 @@ struct Torn<'a> {
 struct Told<'a> {
     fact: Fact<'a>,
     read: &'a Read,
+}
+
+/// What the first fact is of.
+enum First<'a> {
+    Read(&'a Read),
+    /// The item as a write of the call left it.
+    Written(&'a Leg),
 }
 
 /// Who changes the first and the second.
@@ -110,7 +121,8 @@ impl<'a, 'c> Search<'a, 'c> {
                         fact: seen.used.fact.clone(),
                         read: seen.read,
                     };
-                    found.push(Torn { first: told(first), second: told(second), culprit });
+                    let from = First::Read(first.read);
+                    found.push(Torn { first: told(first), from, second: told(second), culprit });
                 }
             }
         }
@@ -181,6 +193,7 @@ impl<'a, 'c> Search<'a, 'c> {
         }
         if let StepKind::Return(answer) = &group.step.kind {
             found.extend(shown_facts(self.model, contract, group, answer));
+            found.extend(asked_facts(contract, group, answer));
             let lists = answer.binding.into_iter().chain(answer.with.iter().filter_map(|given| {
                 match &plain(&group.lets, &given.value).kind {
                     ExprKind::Binding(binding) => Some(*binding),
@@ -217,6 +230,10 @@ impl<'a, 'c> Search<'a, 'c> {
         let mut makes = self.makes(contract, second);
         for reading in group.way.readings.iter().take(second.at) {
             let Some(name) = points(reading.read, second.read) else { continue };
+            // What an item pointed to may have been removed with that.
+            if matches!(second.used.fact, Fact::NotThere(_)) {
+                continue;
+            }
             // What an item points to was made with the item, or with that value of it, before that was read.
             let from = (reading.read.entity, name);
             makes.retain(|other| !makes_both(other, from, second.read.entity));
@@ -232,21 +249,34 @@ impl<'a, 'c> Search<'a, 'c> {
         let by_key = |read: &Read| matches!(read.what, What::Get(_));
         let of_one = first.read.entity == second.read.entity;
         let two = of_one && by_key(first.read) && by_key(second.read) && !is_one;
+        let removed = matches!(first.used.fact, Fact::There(_));
+        self.one_after_the_other((&breaks, &makes), entity, two, removed)
+    }
+
+    /// Who changes the first of two things of an entity, and who the second, in this order. Of two items of one entity,
+    /// a call has to do with both.
+    fn one_after_the_other(
+        &self,
+        (breaks, makes): (&[&'a Contract], &[&'a Contract]),
+        entity: EntityId,
+        two: bool,
+        removed: bool,
+    ) -> Option<Culprit<'a>> {
         let both = breaks.iter().filter(|one| !two || legs_on(one, entity) > 1);
-        if let Some(one) = both.into_iter().find(|one| contains(&makes, one)) {
+        if let Some(one) = both.into_iter().find(|one| contains(makes, one)) {
             return Some(Culprit::One(one));
         }
-        let removed = matches!(first.used.fact, Fact::There(_));
         let mut follows = makes.iter().filter(|other| {
             let touched = goes_by(other, entity, removed);
-            touched > usize::from(two)
+            let made = if two && touched > 0 { makes_beside(other, entity) } else { 0 };
+            touched + made > usize::from(two)
         });
         if let Some(then) = follows.next() {
             return breaks.first().map(|one| Culprit::Two(one, then));
         }
         let order = self.order.get_or_init(|| Order::new(self.model));
         let two = two.then_some(entity);
-        let mut chains = breaks.iter().filter_map(|one| order.chain(one, two, &makes));
+        let mut chains = breaks.iter().filter_map(|one| order.chain(one, two, makes));
         chains.next().map(Culprit::Chain)
     }
 
@@ -296,10 +326,12 @@ impl<'a, 'c> Search<'a, 'c> {
         first: &Seen<'a, '_>,
         second: &Seen<'a, '_>,
     ) -> Option<Culprit<'a>> {
-        let torn = match &first.read.what {
-            What::Query(_) => true,
-            What::Batch(batch) => !batch.snapshot,
-            What::Get(_) | What::Part(_) => false,
+        // A query of one partition may see a part of a transaction. Several partitions, and the keys of a list, are read
+        // one by one.
+        let (torn, one_by_one) = match &first.read.what {
+            What::Query(query) => (true, query.through.is_some()),
+            What::Batch(batch) => (!batch.snapshot, !batch.snapshot),
+            What::Get(_) | What::Part(_) => (false, false),
         };
         let of_several = |fact: &Fact<'_>| !matches!(fact, Fact::There(_));
         if !torn || !of_several(&first.used.fact) || !of_several(&second.used.fact) {
@@ -328,97 +360,34 @@ impl<'a, 'c> Search<'a, 'c> {
             self.model.bodies().into_iter().flat_map(of).collect()
         });
         let mut all = all.iter();
-        let found = all.find(|(_, group)| is_seen_in_part(self.model, group, &of_read, &names));
-        found.map(|(other, _)| Culprit::One(other))
+        let of_read = (&of_read, !one_by_one);
+        let found = all.find(|(_, group)| is_seen_in_part(self.model, group, of_read, &names));
+        let found = found.map(|(other, _)| Culprit::One(other));
+        found.or_else(|| self.one_by_one(contract, first, second).filter(|_| one_by_one))
     }
 
-    fn story(&self, contract: &Contract, group: &Group<'a>, torn: &Torn<'a>) -> Diagnostic {
-        let (first, second) = (&torn.first, &torn.second);
-        let name = |told: &Told<'_>| {
-            let binding = told.fact.binding();
-            named(&contract.bindings[binding].name, &told.fact)
+    /// Who can change one of the items that are read one by one, and then another.
+    fn one_by_one(
+        &self,
+        contract: &'a Contract,
+        first: &Seen<'a, '_>,
+        second: &Seen<'a, '_>,
+    ) -> Option<Culprit<'a>> {
+        let entity = entity_of(contract, first.used.fact.binding())?;
+        // Whether there is an item for each key: one that comes and one that goes, one by one, leave a moment at which
+        // there is not.
+        let is_of_keys = |seen: &Seen<'a, '_>| {
+            let of_keys = matches!(&seen.read.what, What::Batch(batch) if batch.over().is_some());
+            of_keys && seen.used.test.is_some() && matches!(seen.used.fact, Fact::Items(_, None))
         };
-        let itself = std::ptr::eq(first.read, second.read);
-        let message = match itself {
-            true => format!("{} may be of two moments", name(second)),
-            false => format!("{} may be of another moment than {}", name(second), name(first)),
-        };
-        let mut diagnostic = Diagnostic::new(Rule::StaleAnswer, second.read.span, message);
-        if !itself {
-            diagnostic = diagnostic.other(first.read.span, "read here first");
+        if is_of_keys(first) && is_of_keys(second) {
+            return None;
         }
-        let place = place(group);
-        if ![first.read.span, second.read.span].contains(&place) {
-            diagnostic = diagnostic.other(place, "and this goes by both");
-        }
-        let happens = match &torn.culprit {
-            Culprit::One(one) if itself => format!(
-                "{} writes two of these items in one transaction, and the read may see one of the writes alone",
-                by(contract, one)
-            ),
-            Culprit::One(one) => {
-                format!("between the two reads, {} may change both", by(contract, one))
-            }
-            Culprit::Two(one, then) => format!(
-                "between the two reads, {} may change the first, and then {}, which goes by it, the second",
-                by(contract, one),
-                by(contract, then)
-            ),
-            Culprit::Chain(all) => {
-                let names: Vec<String> = all.iter().map(|one| by(contract, one)).collect();
-                format!(
-                    "between the two reads may come {}, each bound to come after the one before it; the first changes \
-                     the first, and the last the second",
-                    names.join(", then ")
-                )
-            }
-        };
-        diagnostic
-            .why(format!("{happens}: no order of the calls gives the answer that comes of it"))
-            .help(remedy(contract, torn))
-    }
-}
-
-/// What to write instead.
-fn remedy(contract: &Contract, torn: &Torn<'_>) -> String {
-    let (first, second) = (torn.first.read, torn.second.read);
-    if std::ptr::eq(first, second) {
-        return match &first.what {
-            What::Batch(_) => "write `snapshot` behind the `get`".to_owned(),
-            _ => "read the items with a `get … snapshot`, or say in a waiver why a part of a change may be shown"
-                .to_owned(),
-        };
-    }
-    match (&first.what, &second.what) {
-        (What::Get(_), What::Get(key)) => {
-            let names = |read: &Read| {
-                read.binding.map_or_else(String::new, |id| contract.bindings[id].name.clone())
-            };
-            let (a, b) = (names(first), names(second));
-            let depends = key.iter().any(|given| {
-                let mut depends = false;
-                given.value.walk(&mut |part| {
-                    depends |= matches!(&part.kind, ExprKind::Binding(id) | ExprKind::Attribute(id, _)
-                        if Some(*id) == first.binding);
-                });
-                depends
-            });
-            match depends {
-                false => format!("read both at one instant: `snapshot {{ {a} = get …  {b} = get … }}`"),
-                true => format!(
-                    "behind this, read both again at one instant with `snapshot {{ … }}`, and go by that; if the key of \
-                     `{b}` is another by then, `else retry`"
-                ),
-            }
-        }
-        (_, What::Batch(_)) | (What::Batch(_), _) => {
-            "the items of a `get … for` or `get … in` are never of one moment with another read: decide in a transaction \
-             by a guard that is `unchanged`, or say in a waiver why such an answer does no harm"
-                .to_owned()
-        }
-        _ => "a query is never of one moment with another read: decide in the transaction by a guard that is \
-              `unchanged`, or say in a waiver why such an answer does no harm"
-            .to_owned(),
+        let breaks = self.breaks(contract, first);
+        let makes = self.makes(contract, second);
+        let found = self.one_after_the_other((&breaks, &makes), entity, true, false);
+        // Two writes of one transaction were looked at before.
+        found.filter(|culprit| !matches!(culprit, Culprit::One(_)))
     }
 }
 
@@ -472,10 +441,4 @@ pub(super) fn step_of<'a>(contract: &'a Contract, read: &Read) -> Option<&'a Ste
         StepKind::Read(other) if std::ptr::eq(&**other, read) => Some(step),
         _ => None,
     })
-}
-
-/// Where an answer or a refusal is written.
-fn place(group: &Group<'_>) -> Span {
-    let mut failures = group.step.failures();
-    failures.next().map_or(group.step.span, |failure| failure.span)
 }

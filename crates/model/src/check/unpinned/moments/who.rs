@@ -4,8 +4,8 @@ use std::collections::HashSet;
 
 use crate::check::flow::Group;
 use crate::model::{
-    Contract, EntityId, ExprKind, FailureKind, Leg, Model, OnFailure, PutMode, Read, StepKind,
-    Verb, What, each_step,
+    Contract, EntityId, ExprKind, FailureKind, Given, Leg, Model, OnFailure, PutMode, Read,
+    StepKind, Verb, What, each_step,
 };
 
 /// How many items of an entity a contract goes by that can come after another which has written one. A contract that
@@ -31,6 +31,39 @@ pub(super) fn goes_by(contract: &Contract, entity: EntityId, removed: bool) -> u
         _ => {}
     });
     found
+}
+
+/// How many items of an entity a contract makes beside those that it goes by.
+pub(super) fn makes_beside(contract: &Contract, entity: EntityId) -> usize {
+    let (mut known, mut made): (Vec<&[Given]>, Vec<&Leg>) = (Vec::new(), Vec::new());
+    each_step(&contract.steps, &mut |step| match &step.kind {
+        StepKind::Read(read) if read.entity == entity => {
+            if let What::Get(key) = &read.what {
+                known.push(key);
+            }
+        }
+        StepKind::Write(leg) if leg.entity == entity => match leg.put == Some(PutMode::IfAbsent) {
+            true => made.push(leg),
+            false => known.push(&leg.key),
+        },
+        _ => {}
+    });
+    let is_known = |leg: &&Leg| known.iter().any(|key| is_one_key(&leg.key, key));
+    made.into_iter().filter(|leg| !is_known(leg)).count()
+}
+
+/// Whether two keys are given by the same names.
+fn is_one_key(a: &[Given], b: &[Given]) -> bool {
+    let is_same = |a: &Given, b: &Given| match (&a.value.kind, &b.value.kind) {
+        (ExprKind::Input(a), ExprKind::Input(b)) => a == b,
+        (ExprKind::Binding(a), ExprKind::Binding(b)) => a == b,
+        (ExprKind::Attribute(a, x), ExprKind::Attribute(b, y)) => a == b && x == y,
+        (ExprKind::CallerId, ExprKind::CallerId) => true,
+        (ExprKind::Word(a), ExprKind::Word(b)) => a == b,
+        (ExprKind::Number(a), ExprKind::Number(b)) => a == b,
+        _ => false,
+    };
+    !a.is_empty() && a.iter().all(|a| b.iter().any(|b| a.attribute == b.attribute && is_same(a, b)))
 }
 
 /// Whether a call does not go on where a read finds nothing.
@@ -86,11 +119,12 @@ pub(super) fn makes_both(
     points && makes
 }
 
-/// Whether two writes of one transaction are of items that one query reads, so that it may see one of them.
+/// Whether two writes of one transaction are of items that one read finds, so that it may see one of them. A query of one
+/// partition finds items of that one.
 pub(super) fn is_seen_in_part(
     model: &Model,
     group: &Group<'_>,
-    entities: &HashSet<EntityId>,
+    (entities, of_one_partition): (&HashSet<EntityId>, bool),
     names: &[Option<&str>],
 ) -> bool {
     let changes = |leg: &Leg| match leg.verb {
@@ -106,11 +140,15 @@ pub(super) fn is_seen_in_part(
     for placed in &group.legs {
         if entities.contains(&placed.leg.entity) && changes(placed.leg) {
             // An `each` makes several of one leg.
-            legs.extend(std::iter::repeat_n(placed.leg, if placed.each.is_some() { 2 } else { 1 }));
+            legs.extend(std::iter::repeat_n(placed, if placed.each.is_some() { 2 } else { 1 }));
         }
     }
     legs.iter().enumerate().any(|(at, one)| {
-        legs.iter().skip(at + 1).any(|other| may_share_partition(model, group, one, other))
+        let mut others = legs.iter().skip(at + 1);
+        others.any(|other| {
+            let share = || may_share_partition(model, group, one.leg, other.leg);
+            !one.excludes(other) && (!of_one_partition || share())
+        })
     })
 }
 
