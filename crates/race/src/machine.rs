@@ -264,7 +264,7 @@ impl<'l> Machine<'l> {
         let is_mixed = |table: &Table| {
             let is_of =
                 |version: &&Table| batch.keys.iter().all(|key| version.get(key) == table.get(key));
-            !versions.iter().any(|version| is_of(version))
+            !versions.iter().any(is_of)
         };
         all.retain(is_mixed);
         all

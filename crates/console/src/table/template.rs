@@ -114,7 +114,7 @@ mod tests {
             texts,
             [(None, "DOOR#{doorId}".to_owned()), (Some("GSI1"), "OWNER#{ownerId}".to_owned())]
         );
-        let mut item = Item::default();
+        let mut item = Item::new();
         item.insert("ownerId", "alice");
         let filled: Vec<Option<Text>> = all.iter().map(|one| filled(one.template, &item)).collect();
         assert_eq!(filled, [None, Some(Text::from("OWNER#alice"))]);
