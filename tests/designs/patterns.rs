@@ -103,11 +103,12 @@ fn published(text: &str) -> Vec<String> {
 }
 
 /// The requests that a contract makes: those of the table itself, each with its index. The legs of a transaction are
-/// one request. Two are left out: the record of an `Idempotency-Key`, which only a caller who sends one causes; and the
+/// one request, and so are the forms of which a call makes one. Two are left out: the record of an `Idempotency-Key`, which only a caller who sends one causes; and the
 /// read behind a refused write, which only a service makes that does not say what it refused.
 fn asked(system: &System, contract: &str) -> Vec<(String, Value)> {
     let explanation = explain(system, contract).unwrap();
-    let of_the_table = explanation.requests().iter().filter(|one| !one.json.contains("LATCHKEY#"));
+    let of_the_table = explanation.requests().iter().filter(|one| !one.otherwise);
+    let of_the_table = of_the_table.filter(|one| !one.json.contains("LATCHKEY#"));
     let mut requests: Vec<(String, Value)> = Vec::new();
     let (mut in_transaction, mut written) = (false, None);
     for request in of_the_table {

@@ -45,6 +45,8 @@ pub struct Asked {
     pub operation: &'static str,
     /// Its JSON, as the low-level API takes it.
     pub json: String,
+    /// Whether it is another form of the request before it: a call makes one of the two.
+    pub otherwise: bool,
 }
 
 impl Asked {
@@ -353,7 +355,7 @@ impl<'a> Explainer<'a> {
             match Rendered::of(&way.made) {
                 Ok(rendered) => {
                     let (operation, json) = (rendered.operation(), rendered.to_json());
-                    shown.push((way.when, Asked { operation, json }));
+                    shown.push((way.when, Asked { operation, json, otherwise: false }));
                 }
                 Err(error) => self.line(&format!("(it has no rendering: {error})")),
             }
@@ -369,7 +371,8 @@ impl<'a> Explainer<'a> {
             ways.truncate(1);
             ways.iter_mut().for_each(|(when, _)| *when = None);
         }
-        for (when, asked) in ways {
+        for (at, (when, mut asked)) in ways.into_iter().enumerate() {
+            asked.otherwise = at > 0;
             let when = when.map(|when| format!("when {when}"));
             // A leg says itself what it is.
             let operation = (!asked.is_leg()).then(|| asked.operation.to_owned());

@@ -228,7 +228,7 @@ mod tests {
             "```contract\nsystem s\ntable Tab { type t\n index ByDay {} }\nentity E \"E\" {\n  PK = \"E#{a}\"\n  SK = \"M\"\n  a id\n}\n```\n",
         )
         .model;
-        draw(&model, &Asked { operation, json: json.to_owned() })
+        draw(&model, &Asked { operation, json: json.to_owned(), otherwise: false })
     }
 
     fn part(name: &str, how: &'static str, values: &[&str]) -> Part {

@@ -71,7 +71,6 @@ contract Y-2 "Fill a crate or empty it" {
     return spare
   }
   allow caller owns crate.ownerId
-  waive unpinned "the crate is insisted on, either way"
   transact {
     when crate.state == EMPTY {
       update crate set state = FULL, version = .version + 1

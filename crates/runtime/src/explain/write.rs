@@ -161,7 +161,7 @@ impl<'a> Explainer<'a> {
     /// A leg as part of a transaction.
     pub(super) fn as_leg(&self, leg: &Leg<Symbol>) -> Option<Asked> {
         let rendered = TransactWriteItem::of(leg).ok()?;
-        Some(Asked { operation: rendered.operation(), json: rendered.to_json() })
+        Some(Asked { operation: rendered.operation(), json: rendered.to_json(), otherwise: false })
     }
 
     /// A leg in every way it can be made, and the item it leaves.
