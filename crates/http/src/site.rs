@@ -21,6 +21,7 @@ use latchkey_table::{Capacity, Text};
 use crate::body::{self, BoxError};
 use crate::browsers::{Asked, Cors};
 use crate::bug::bug;
+use crate::headers;
 use crate::refusal;
 use crate::respond::Response;
 use crate::service::{Door, Seen, Sender, Service, ServiceError, Settings, without_body};
@@ -93,7 +94,12 @@ impl Service {
         B::Error: Into<BoxError>,
     {
         let head_alone = request.method() == Method::HEAD;
+        let id = headers::request_id(request.headers()).map_or_else(|| self.next_id(), Text::from);
         let mut response = self.visit_plainly(request, peer).await;
+        match HeaderValue::from_str(&id) {
+            Ok(id) => drop(response.headers_mut().insert(headers::REQUEST_ID, id)),
+            Err(_) => drop(bug(format!("`{id}` cannot be sent as a header"))),
+        }
         Cors::None.tell(Asked::default(), &mut response);
         if head_alone { without_body(response) } else { response }
     }

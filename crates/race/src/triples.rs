@@ -9,7 +9,7 @@ use crate::act::Act;
 use crate::group::{SEED, hashed, own_key, toggles};
 use crate::lab::{Lab, is_ours};
 use crate::machine::{Effect, Stuck};
-use crate::way::{Alone, Meeting};
+use crate::way::Alone;
 use crate::world::State;
 
 /// The triples of a state, each with what tells it from others. With `undone`, the ways of two acts of which one undoes
@@ -58,14 +58,15 @@ fn is_let_in(alone: &Alone, again: &Alone) -> bool {
 }
 
 /// The triples of an act that makes something, one that goes on from it, and one that may come between and misses the
-/// first: it reads what the first writes, and then something that the second writes, or writes what the second reads.
+/// first: it reads what the first writes, and then something that the second writes, or writes what the second reads. Only
+/// those that write are looked for: what is stored is at stake, and those that only read are many times as many.
 fn followed(
     state: &State,
     kept: &[&Alone],
     (first, then): (&Alone, &Alone),
     triples: &mut Vec<(u64, Vec<Act>)>,
 ) {
-    for reader in kept {
+    for reader in kept.iter().filter(|reader| reader.commits > 0) {
         let missed = reader.meets(first, &state.table);
         let Some(from) = missed.iter().map(|(at, ..)| *at).filter(|at| is_read(reader, *at)).min()
         else {
@@ -77,8 +78,7 @@ fn followed(
         if met.is_empty() {
             continue;
         }
-        let met: (Vec<Meeting>, Vec<Meeting>) = (missed, met);
-        let key = hashed(&(4, reader.way, first.way, then.way, met));
+        let key = hashed(&(4, reader.way, first.way, then.way));
         let acts = vec![reader.act.clone(), first.act.clone(), then.act.clone()];
         triples.push((key, acts));
     }
