@@ -11,7 +11,7 @@ use crate::example::Fit;
 use crate::json::{Json, Object};
 use crate::names::{FIELD_ERROR, Place};
 use crate::prose;
-use crate::schema::{described, list, location, object, of_type, reference};
+use crate::schema::{described, list, object, of_type, place_of, reference};
 use crate::shape::{Member, Shape, shown};
 use crate::shared::{Answered, Sent, field_error, security_schemes};
 
@@ -132,7 +132,7 @@ impl Components {
             members.extend(attributes(model, *id).into_iter().filter(|(name, ..)| name != tag));
             let name = &place.system.entities[*id].typed;
             all.push(self.add(name, object(members)));
-            mapping = mapping.with(word, location(name));
+            mapping = mapping.with(word, place_of(name));
         }
         let discriminator = Object::new().with("propertyName", tag).with("mapping", mapping);
         Object::new().with("oneOf", all).with("discriminator", discriminator)

@@ -18,13 +18,13 @@ const GIVEN_ID_PATTERN: &str =
 pub(crate) const ULID_PATTERN: &str = "^[0-7][0-9A-HJKMNP-TV-Z]{25}$";
 
 /// Where the schema of a name stands.
-pub(crate) fn location(name: &str) -> String {
+pub(crate) fn place_of(name: &str) -> String {
     format!("#/components/schemas/{name}")
 }
 
 /// A reference to a schema of a name.
 pub(crate) fn reference(name: &str) -> Object {
-    Object::new().with("$ref", location(name))
+    Object::new().with("$ref", place_of(name))
 }
 
 /// A list.
