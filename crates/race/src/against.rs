@@ -13,7 +13,7 @@ use crate::lab::Lab;
 use crate::machine::Stuck;
 use crate::outcome::{Left, Outcome};
 use crate::report::{self, Loss};
-use crate::search::{Options, SearchError, TRIES_MAX, lab, world};
+use crate::search::{Depth, Options, SearchError, lab, world};
 use crate::table::Table;
 use crate::variant;
 use crate::way::Alone;
@@ -113,7 +113,7 @@ impl Base {
             });
             let kept: Vec<&Alone> = own.iter().copied().chain(few(others)).collect();
             let seen = Some(&mut undone);
-            groups.extend(group::groups(&lab, at, state, &kept, &wanted, TRIES_MAX, seen)?);
+            groups.extend(group::groups(&lab, at, state, &kept, &wanted, Depth::Usual, seen)?);
         }
         self.run(&lab, &first_of_each(groups, limits.groups), limits, &mut against)?;
         Ok(against)
@@ -222,7 +222,7 @@ fn first_of_each(groups: Vec<Group>, most: usize) -> Vec<Group> {
     for group in groups {
         let count = seen.entry(group.key).or_default();
         *count += 1;
-        if *count <= TRIES_MAX {
+        if *count <= Depth::Usual.tries_max() {
             numbered.push((*count, group));
         }
     }

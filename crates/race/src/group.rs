@@ -12,6 +12,7 @@ use crate::act::{Act, Kind};
 use crate::invariant::Watched;
 use crate::lab::Lab;
 use crate::machine::{Effect, Stuck};
+use crate::search::Depth;
 use crate::table::Table;
 use crate::triples;
 use crate::way::Alone;
@@ -62,7 +63,7 @@ pub(crate) fn groups(
     state: &State,
     kept: &[&Alone],
     wanted: &dyn Fn(&Act) -> bool,
-    tries_max: usize,
+    depth: Depth,
     undone: Option<&mut BTreeSet<(u64, u64)>>,
 ) -> Result<Vec<Group>, Stuck> {
     let mut groups = Vec::new();
@@ -70,7 +71,7 @@ pub(crate) fn groups(
     let mut add = |key: u64, acts: Vec<Act>, aim: Aim, groups: &mut Vec<Group>| {
         let count = count.entry(key).or_default();
         *count += 1;
-        if *count <= tries_max {
+        if *count <= depth.tries_max() {
             let acts = match aim {
                 Aim::Together => acts.into_iter().zip(1..).map(own_key).collect(),
                 Aim::Once => acts,
@@ -93,7 +94,7 @@ pub(crate) fn groups(
             add(hashed(&(Aim::Once, one.way)), vec![twice.clone(), twice], Aim::Once, &mut groups);
         }
     }
-    for (key, acts) in triples::triples(lab, state, kept, undone)? {
+    for (key, acts) in triples::triples(lab, state, kept, depth, undone)? {
         if acts.iter().any(wanted) {
             add(key, acts, Aim::Together, &mut groups);
         }

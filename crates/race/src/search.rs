@@ -97,11 +97,24 @@ pub enum SearchError {
     NoContract(String),
 }
 
-/// How often groups that are alike, as far as their calls show alone, are looked at more closely.
-pub(crate) const TRIES_MAX: usize = 6;
+/// How far a search goes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Depth {
+    /// As far as takes a minute or so.
+    Usual,
+    /// Further.
+    Deep,
+}
 
-/// The same, of a search that goes further.
-const TRIES_DEEP_MAX: usize = 60;
+impl Depth {
+    /// How often groups that are alike, as far as their calls show alone, are looked at more closely.
+    pub(crate) fn tries_max(self) -> usize {
+        match self {
+            Depth::Usual => 6,
+            Depth::Deep => 60,
+        }
+    }
+}
 
 /// Searches what the contracts of a document do to each other.
 ///
@@ -118,8 +131,8 @@ pub fn search(
 ) -> Result<Report, SearchError> {
     let lab = lab(text, options)?;
     let world = world(&lab, text)?;
-    let tries_max = if options.deep { TRIES_DEEP_MAX } else { TRIES_MAX };
-    let search = Search { lab: &lab, world: &world, options, tries_max, progress };
+    let depth = if options.deep { Depth::Deep } else { Depth::Usual };
+    let search = Search { lab: &lab, world: &world, options, depth, progress };
     let groups = search.choose()?;
     let all = reach::all(&lab.model);
     let acts: BTreeSet<&str> =
@@ -197,7 +210,7 @@ struct Search<'a> {
     lab: &'a Lab,
     world: &'a World,
     options: &'a Options,
-    tries_max: usize,
+    depth: Depth,
     progress: &'a (dyn Fn(Progress) + Sync),
 }
 
@@ -210,8 +223,8 @@ impl Search<'_> {
         let found = self.each(Doing::States, &states, |(at, state)| {
             let kept = group::kept(self.lab, state, variant::acts(self.lab, self.world, state))?;
             let alone: Vec<&Alone> = kept.alone.iter().collect();
-            let tries_max = self.tries_max;
-            let groups = group::groups(self.lab, *at, state, &alone, &wanted, tries_max, None)?;
+            let depth = self.depth;
+            let groups = group::groups(self.lab, *at, state, &alone, &wanted, depth, None)?;
             let breaking = kept.breaking.into_iter().filter(|(_, act)| wanted(act));
             let single = |(known, act)| (known, Group::single(*at, act));
             Ok((groups, breaking.map(single).collect::<Vec<_>>()))
@@ -222,7 +235,7 @@ impl Search<'_> {
         for group in found.into_iter().flatten() {
             let tried = tries.entry(group.key).or_default();
             *tried += 1;
-            if *tried <= self.tries_max {
+            if *tried <= self.depth.tries_max() {
                 candidates.push(group);
             }
         }

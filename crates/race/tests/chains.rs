@@ -11,7 +11,7 @@ fn searched(statements: &str, example: &str) -> Report {
     let text = format!(
         "```contract\nsystem chains\ntable Chains {{ type kind }}\nrole boss\n{statements}```\n```example\nas bo role boss\n{example}```\n"
     );
-    let options = Options { without: vec![Rule::Unpinned], ..Options::default() };
+    let options = Options { without: vec![Rule::Unpinned], deep: true, ..Options::default() };
     search(&text, &options, &|_| {}).unwrap()
 }
 
