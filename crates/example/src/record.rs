@@ -1,5 +1,7 @@
 //! The recorder: runs the examples of a document in memory, and looks at the table after each step.
 
+mod lease;
+
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
@@ -200,7 +202,8 @@ impl Recorder<'_> {
 
     /// What was asked of the table.
     fn asked(&self, trace: Trace) -> Vec<Asked> {
-        let asked = trace.into_iter().map(|step| {
+        let asked = trace.into_iter().map(|mut step| {
+            lease::name_leases(&mut step.request);
             let rendered = Rendered::of(&step.request);
             let (operation, json) = match &rendered {
                 Ok(rendered) => (rendered.operation(), compact(&rendered.to_json())),
