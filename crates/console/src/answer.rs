@@ -2,10 +2,11 @@
 
 use http_body_util::Full;
 use hyper::header::{
-    self, CACHE_CONTROL, CONTENT_SECURITY_POLICY, CONTENT_TYPE, HeaderName, HeaderValue,
+    self, ACCEPT, CACHE_CONTROL, CONTENT_SECURITY_POLICY, CONTENT_TYPE, HeaderName, HeaderValue,
 };
 use hyper::{HeaderMap, StatusCode};
 use latchkey_http::Response;
+use latchkey_runtime::{PROBLEM_BASE, Problem};
 use maud::Markup;
 use serde_json::Value;
 
@@ -17,12 +18,14 @@ const POLICY: HeaderValue = HeaderValue::from_static(
 
 const OPENER: HeaderName = HeaderName::from_static("cross-origin-opener-policy");
 
+const PAGE: &str = "text/html; charset=utf-8";
+
 /// What a page shows is for one visitor, and may be another the next time.
 const NOT_KEPT: HeaderValue = HeaderValue::from_static("no-store");
 
 /// A page.
 pub(crate) fn page(status: StatusCode, page: Markup) -> Response {
-    let mut response = bytes(status, "text/html; charset=utf-8", page.into_string());
+    let mut response = bytes(status, PAGE, page.into_string());
     guard(response.headers_mut());
     response
 }
@@ -43,6 +46,28 @@ pub(crate) fn see(path: &str) -> Response {
     }
     guard(response.headers_mut());
     response
+}
+
+/// A refusal as whoever asks can read it: a page for people, and for programs a problem as the contracts have them.
+pub(crate) fn readable(response: Response, asked: &HeaderMap) -> Response {
+    let status = response.status();
+    let accepts = |kind: &HeaderValue| kind.to_str().is_ok_and(|kind| kind.contains("text/html"));
+    let is_page = response.headers().get(CONTENT_TYPE).is_some_and(|kind| *kind == *PAGE);
+    if status.as_u16() < 400 || !is_page || asked.get_all(ACCEPT).iter().any(accepts) {
+        return response;
+    }
+    let (code, detail) = match status {
+        StatusCode::UNAUTHORIZED => ("unauthenticated", "sign in with a token"),
+        StatusCode::FORBIDDEN => ("forbidden", "the console does not do this for you"),
+        StatusCode::NOT_FOUND => ("not-found", "the console has no such page"),
+        StatusCode::METHOD_NOT_ALLOWED => ("method-not-allowed", "this page takes other methods"),
+        _ => ("internal-error", "the console failed"),
+    };
+    let (mut parts, _) = response.into_parts();
+    let mut body = String::new();
+    Problem::new(status.as_u16(), code, detail).write(PROBLEM_BASE, None, &mut body);
+    parts.headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/problem+json"));
+    Response::from_parts(parts, Full::new(body.into()))
 }
 
 /// Bytes of a kind.

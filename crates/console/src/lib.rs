@@ -29,6 +29,7 @@ use std::future::Future;
 use std::pin::Pin;
 use std::sync::OnceLock;
 
+use hyper::header::{ALLOW, HeaderValue};
 use hyper::{Method, StatusCode};
 use latchkey_http::{Claims, Response, Service, Site, Visit};
 use latchkey_model::Model;
@@ -104,7 +105,9 @@ impl Console {
         }
         if !page.takes(&visit.method) {
             let text = "This page is not asked for in this way.";
-            return shell::bare(StatusCode::METHOD_NOT_ALLOWED, "Not here", text);
+            let mut response = shell::bare(StatusCode::METHOD_NOT_ALLOWED, "Not here", text);
+            response.headers_mut().insert(ALLOW, HeaderValue::from_static(page.methods()));
+            return response;
         }
         if visit.method == Method::POST && !session::is_from_here(&visit.headers) {
             let text = "The request came from a page of another site, and was not carried out.";
@@ -170,6 +173,9 @@ impl Site for Console {
         visit: Visit,
     ) -> Pin<Box<dyn Future<Output = Response> + Send + 'a>> {
         let asked = visit.headers.clone();
-        Box::pin(async move { press::pressed(self.respond(service, visit).await, &asked).await })
+        Box::pin(async move {
+            let response = answer::readable(self.respond(service, visit).await, &asked);
+            press::pressed(response, &asked).await
+        })
     }
 }

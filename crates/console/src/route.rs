@@ -101,6 +101,15 @@ impl Page {
         })
     }
 
+    /// The methods by which the page is asked for, as a header has them.
+    pub(crate) fn methods(&self) -> &'static str {
+        match (self.takes(&Method::GET), self.takes(&Method::POST)) {
+            (true, true) => "GET, HEAD, POST",
+            (true, false) => "GET, HEAD",
+            (false, _) => "POST",
+        }
+    }
+
     /// Whether the page is asked for by a method.
     pub(crate) fn takes(&self, method: &Method) -> bool {
         let reads = matches!(*method, Method::GET | Method::HEAD);
