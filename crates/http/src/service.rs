@@ -286,7 +286,8 @@ impl Service {
                 Some(refusal) => self.problem(&refusal),
                 None => {
                     let (parts, _) = request.into_parts();
-                    self.own(Door::Public, path, parts.method, &parts.headers).await
+                    // Boxed, so that the future of other requests stays small.
+                    Box::pin(self.own(Door::Public, path, parts.method, &parts.headers)).await
                 }
             },
             None => self.answer_contract(request, sender).await,

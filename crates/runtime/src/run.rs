@@ -14,6 +14,7 @@ mod shards;
 mod task;
 mod write;
 
+use std::pin::pin;
 use std::time::Duration;
 
 use latchkey_model::model::EntityId;
@@ -159,11 +160,15 @@ pub(crate) async fn run(runtime: &Runtime, contract: &Contract, call: Call) -> O
     session.call.makes_alone = if_none_match;
     let ended = match session.begin(inputs, if_match, idempotency_key.as_deref(), now) {
         Err(ended) => ended,
-        Ok(()) => match timeout(time_max + GRACE, session.attempts(None)).await {
-            Ok(ended) => ended,
-            Err(_) if session.writing => Ended::Refused(unknown()),
-            Err(_) => Ended::Refused(too_late()),
-        },
+        Ok(()) => {
+            // In its place: the future is large, and `timeout` would move it three times.
+            let ended = timeout(time_max + GRACE, pin!(session.attempts(None))).await;
+            match ended {
+                Ok(ended) => ended,
+                Err(_) if session.writing => Ended::Refused(unknown()),
+                Err(_) => Ended::Refused(too_late()),
+            }
+        }
     };
     let bug = |bug: &Bug| Err(runtime.faults.bug(&contract.info.id, bug));
     let (result, replayed) = match ended {
