@@ -96,6 +96,18 @@ const WRONG: &[Wrong] = &[
         said: "its key attribute `ByOwnerSK` is of type N, not S",
         remedy: INDEX_AGAIN,
     },
+    Wrong {
+        what: "a local index of another key",
+        change: |table| {
+            let mut local =
+                table.as_object_mut().unwrap().remove("GlobalSecondaryIndexes").unwrap();
+            local[0]["KeySchema"] = key("PK", "ByOwnerSK");
+            table["LocalSecondaryIndexes"] = local;
+            table["AttributeDefinitions"].as_array_mut().unwrap().remove(2);
+        },
+        said: "its local index `ByOwner` has the key PK, ByOwnerSK, not ByOwnerPK, ByOwnerSK",
+        remedy: &["`ByOwner` is local, and local indexes cannot be changed", "another name"],
+    },
 ];
 
 fn key(partition: &str, sort: &str) -> Value {
@@ -277,5 +289,91 @@ fn an_index_is_made_with_what_it_holds() {
                 r#""Projection":{"ProjectionType":"INCLUDE","NonKeyAttributes":["kind"]}"#,
             ],
         );
+    });
+}
+
+/// Rooms of a house, which a local index lists by their floor.
+const ROOMS: &str = r#"# Rooms
+
+```contract
+system doors
+
+table Doors { type kind  index ByFloor { PK PK  SK floor } }
+
+entity Room "ROOM" {
+  PK = "HOUSE#{houseId}"
+  SK = "ROOM#{roomId}"
+
+  houseId id
+  roomId  id
+  floor   id
+
+  index ByFloor { PK = "HOUSE#{houseId}"  SK = "{floor}" }
+}
+
+contract R-01 "Make a room" {
+  POST /houses/{houseId}/rooms
+  input roomId id
+  input floor  id
+  allow true
+  put Room { houseId, roomId, floor } if absent else 409 taken
+  return 204
+
+  consistency strong
+  expect 1 item
+  rate 1/s
+}
+
+contract R-02 "The rooms by floor" {
+  GET /houses/{houseId}/rooms
+  allow true
+  rooms = query Room by ByFloor where PK = "HOUSE#{houseId}" page 10 max 50
+  return rooms
+
+  consistency eventual
+  expect 0..50 items
+  rate 1/s
+}
+```
+"#;
+
+#[test]
+fn a_local_index_serves_as_the_index_that_a_document_declares() {
+    on_each(|service| {
+        let world = World::new();
+        world.write("doors.md", ROOMS);
+        let table = unique("doors");
+        let named = format!("doors={table}");
+        let run = |command: &[&str]| {
+            world.run(&[command, &["--endpoint", service.endpoint(), "--table", &named]].concat())
+        };
+        let attributes = ["PK", "SK", "floor"];
+        service.ask(
+            "CreateTable",
+            &json!({
+                "TableName": table,
+                "BillingMode": "PAY_PER_REQUEST",
+                "KeySchema": key("PK", "SK"),
+                "AttributeDefinitions":
+                    attributes.map(|name| json!({"AttributeName": name, "AttributeType": "S"})),
+                "LocalSecondaryIndexes": [{
+                    "IndexName": "ByFloor",
+                    "KeySchema": key("PK", "floor"),
+                    "Projection": {"ProjectionType": "ALL"},
+                }],
+            }),
+        );
+        run(&["table", "create", "doors.md"]).is(0, &["is there, and as it should be"]);
+        run(&["table", "describe", "doors.md"]).is(0, &["ByFloor: PK (S), floor (S), ALL, local"]);
+        let call = ["--as", "alice", "--doc", "doors.md", "--dynamodb"];
+        for (room, floor) in [("a", "2"), ("b", "1")] {
+            let (room, floor) = (format!("roomId={room}"), format!("floor={floor}"));
+            run(&[&["call", "R-01", "houseId=H", &room, &floor][..], &call].concat()).is(0, &[]);
+        }
+        let listed = run(&[&["call", "R-02", "houseId=H"][..], &call].concat());
+        listed.is(0, &["roomId"]);
+        let at =
+            |room: &str| listed.output.find(&format!("\"{room}\"")).expect("the room is listed");
+        assert!(at("b") < at("a"), "the floor orders them: {}", listed.output);
     });
 }

@@ -3,8 +3,8 @@
 use aws_sdk_dynamodb::config::http::HttpResponse;
 use aws_sdk_dynamodb::error::{ProvideErrorMetadata, SdkError};
 use aws_sdk_dynamodb::types::{
-    AttributeDefinition, KeySchemaElement, KeyType, PointInTimeRecoveryStatus, TableDescription,
-    TimeToLiveStatus,
+    AttributeDefinition, KeySchemaElement, KeyType, PointInTimeRecoveryStatus, Projection,
+    TableDescription, TimeToLiveStatus,
 };
 
 use super::{TableError, code, patient};
@@ -19,7 +19,7 @@ pub struct Description {
     pub status: String,
     /// Its key attributes with their types: `PK (S), SK (S)`.
     pub key: String,
-    /// Its global indexes.
+    /// Its global indexes, then its local ones.
     pub indexes: Vec<IndexDescription>,
     /// How it is paid for, as DynamoDB writes it.
     pub billing: String,
@@ -33,7 +33,7 @@ pub struct Description {
     pub bytes: i64,
 }
 
-/// The description of a global index.
+/// The description of an index.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct IndexDescription {
     /// Its name.
@@ -42,7 +42,7 @@ pub struct IndexDescription {
     pub key: String,
     /// Which attributes it has, as DynamoDB writes it.
     pub projection: String,
-    /// Whether it is active, as DynamoDB writes it.
+    /// Whether it is active, as DynamoDB writes it, or `local`.
     pub status: String,
 }
 
@@ -60,27 +60,25 @@ pub enum Setting {
 impl Description {
     pub(super) fn new(table: &TableDescription, recovery: Setting, expiry: Setting) -> Description {
         let attributes = table.attribute_definitions();
-        let indexes = table.global_secondary_indexes().iter().map(|index| {
-            let projection = index.projection().and_then(|one| {
-                let mut told = one.projection_type()?.to_string();
-                if !one.non_key_attributes().is_empty() {
-                    told = format!("{told} {}", one.non_key_attributes().join(" "));
-                }
-                Some(told)
-            });
-            IndexDescription {
-                index: index.index_name().unwrap_or_default().to_owned(),
-                key: key(index.key_schema(), attributes),
-                projection: projection.unwrap_or_else(unknown),
-                status: index.index_status().map_or_else(unknown, ToString::to_string),
-            }
+        let indexes = table.global_secondary_indexes().iter().map(|index| IndexDescription {
+            index: index.index_name().unwrap_or_default().to_owned(),
+            key: key(index.key_schema(), attributes),
+            projection: projection(index.projection()),
+            status: index.index_status().map_or_else(unknown, ToString::to_string),
+        });
+        // A local index lives as long as its table does, and has no status of its own.
+        let local = table.local_secondary_indexes().iter().map(|index| IndexDescription {
+            index: index.index_name().unwrap_or_default().to_owned(),
+            key: key(index.key_schema(), attributes),
+            projection: projection(index.projection()),
+            status: "local".to_owned(),
         });
         let billing = table.billing_mode_summary().and_then(|summary| summary.billing_mode());
         Description {
             table: table.table_name().unwrap_or_default().to_owned(),
             status: table.table_status().map_or_else(unknown, ToString::to_string),
             key: key(table.key_schema(), attributes),
-            indexes: indexes.collect(),
+            indexes: indexes.chain(local).collect(),
             // DynamoDB leaves it out for a table that has always been provisioned.
             billing: billing.map_or_else(|| "PROVISIONED".to_owned(), ToString::to_string),
             recovery,
@@ -89,6 +87,13 @@ impl Description {
             bytes: table.table_size_bytes().unwrap_or_default(),
         }
     }
+}
+
+/// What an index holds, as DynamoDB writes it.
+fn projection(described: Option<&Projection>) -> String {
+    let Some(kind) = described.and_then(Projection::projection_type) else { return unknown() };
+    let listed = described.into_iter().flat_map(|one| one.non_key_attributes());
+    listed.fold(kind.to_string(), |told, name| format!("{told} {name}"))
 }
 
 /// Why the service does not say.

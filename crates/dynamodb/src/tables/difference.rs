@@ -7,7 +7,7 @@ use aws_sdk_dynamodb::types::{
     KeyType as SdkKeyType, Projection as SdkProjection, ProjectionType, TableDescription,
     TableStatus,
 };
-use latchkey_table::{KeyAttribute, KeyNames, KeyType, Projection, Schema};
+use latchkey_table::{Index, KeyAttribute, KeyNames, KeyType, Projection, Schema};
 
 /// A difference.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -48,6 +48,13 @@ pub enum Mismatch {
         /// What it holds.
         found: Projection,
     },
+    /// A local index of that name that differs: it is made with its table, and cannot be changed.
+    Local {
+        /// The index.
+        index: String,
+        /// How it differs.
+        how: String,
+    },
     /// A table or an index that is not active.
     NotActive(String),
 }
@@ -69,6 +76,9 @@ impl fmt::Display for Mismatch {
             Mismatch::Projection { index, wanted, found } => {
                 let (found, wanted) = (held(found), held(wanted));
                 write!(f, "its index `{index}` holds {found} of an item, not {wanted}")
+            }
+            Mismatch::Local { index, how } => {
+                write!(f, "its local index `{index}` {how}")
             }
             Mismatch::NotActive(what) => write!(f, "{what} is not active"),
         }
@@ -93,31 +103,73 @@ pub(super) fn differences(schema: &Schema, table: &TableDescription) -> Vec<Mism
         differences.push(Mismatch::NotActive(format!("the table ({status})")));
     }
     for index in &schema.indexes {
-        let named = |found: &&GlobalSecondaryIndexDescription| {
-            found.index_name() == Some(index.name.as_str())
-        };
-        let name = index.name.to_string();
-        let Some(found) = table.global_secondary_indexes().iter().find(named) else {
-            differences.push(Mismatch::NoIndex(name));
-            continue;
-        };
-        let (same, key) = compared(&index.key, found.key_schema());
-        if !same {
-            let (index, wanted) = (name.clone(), index.key.clone());
-            differences.push(Mismatch::IndexKey { index, wanted, found: key });
-        }
-        // A service that does not say holds whole items. More than is needed does no harm.
-        let holds = found.projection().map_or(Projection::All, projected);
-        if !contains(&holds, &index.holds, |name| schema.key.has(name)) {
-            let (index, wanted) = (name.clone(), index.holds.clone());
-            differences.push(Mismatch::Projection { index, wanted, found: holds });
-        }
-        if let Some(status) = found.index_status.as_ref().filter(|one| **one != IndexStatus::Active)
-        {
-            differences.push(Mismatch::NotActive(format!("its index `{name}` ({status})")));
+        let local = table.local_secondary_indexes().iter();
+        let mut local = local.filter(|found| found.index_name() == Some(index.name.as_str()));
+        match local.next() {
+            Some(found) => {
+                let found = Found { key: found.key_schema(), projection: found.projection() };
+                let differs = found.differences(schema, index);
+                let local = differs.into_iter().map(|one| local_one(&index.name, one));
+                differences.extend(local);
+            }
+            None => differences.extend(of_index(schema, index, table)),
         }
     }
     differences
+}
+
+/// The differences of an index that is global, or missing.
+fn of_index(schema: &Schema, index: &Index, table: &TableDescription) -> Vec<Mismatch> {
+    let named =
+        |found: &&GlobalSecondaryIndexDescription| found.index_name() == Some(index.name.as_str());
+    let Some(found) = table.global_secondary_indexes().iter().find(named) else {
+        return vec![Mismatch::NoIndex(index.name.to_string())];
+    };
+    let described = Found { key: found.key_schema(), projection: found.projection() };
+    let mut differences = described.differences(schema, index);
+    if let Some(status) = found.index_status.as_ref().filter(|one| **one != IndexStatus::Active) {
+        differences.push(Mismatch::NotActive(format!("its index `{}` ({status})", index.name)));
+    }
+    differences
+}
+
+/// An index, as the service describes it.
+struct Found<'a> {
+    key: &'a [KeySchemaElement],
+    projection: Option<&'a SdkProjection>,
+}
+
+impl Found<'_> {
+    fn differences(&self, schema: &Schema, index: &Index) -> Vec<Mismatch> {
+        let mut differences = Vec::new();
+        let name = index.name.to_string();
+        let (same, found) = compared(&index.key, self.key);
+        if !same {
+            let (index, wanted) = (name.clone(), index.key.clone());
+            differences.push(Mismatch::IndexKey { index, wanted, found });
+        }
+        // A service that does not say holds whole items. More than is needed does no harm.
+        let holds = self.projection.map_or(Projection::All, projected);
+        if !contains(&holds, &index.holds, |name| schema.key.has(name)) {
+            let wanted = index.holds.clone();
+            differences.push(Mismatch::Projection { index: name, wanted, found: holds });
+        }
+        differences
+    }
+}
+
+/// A difference of a local index.
+fn local_one(index: &str, mismatch: Mismatch) -> Mismatch {
+    let how = match mismatch {
+        Mismatch::IndexKey { wanted, found, .. } => {
+            format!("has the key {found}, not {}", named(&wanted))
+        }
+        Mismatch::Projection { wanted, found, .. } => {
+            format!("holds {} of an item, not {}", held(&found), held(&wanted))
+        }
+        other => other.to_string(),
+    };
+    Mismatch::Local { index: index.to_owned(), how }
 }
 
 /// What an index holds, as the service describes it.

@@ -27,6 +27,15 @@ impl Remedies<'_> {
             commands.push(format!("latchkey table create{}", self.arguments));
         }
         for index in &self.schema.indexes {
+            let local = |one: &Mismatch| matches!(one, Mismatch::Local { index: name, .. } if *name == index.name);
+            if mismatches.iter().any(local) {
+                commands.push(format!(
+                    "# `{0}` is local, and local indexes cannot be changed: give the index another name in the \
+                     document, and ask again",
+                    index.name
+                ));
+                continue;
+            }
             let wrong = mismatches.iter().any(|one| is_wrong(one, index));
             let missing = mismatches
                 .iter()
