@@ -163,11 +163,8 @@ pub(crate) async fn run(runtime: &Runtime, contract: &Contract, call: Call) -> O
         Ok(()) => {
             // In its place: the future is large, and `timeout` would move it three times.
             let ended = timeout(time_max + GRACE, pin!(session.attempts(None))).await;
-            match ended {
-                Ok(ended) => ended,
-                Err(_) if session.writing => Ended::Refused(unknown()),
-                Err(_) => Ended::Refused(too_late()),
-            }
+            let late = || if session.writing { unknown() } else { too_late() };
+            ended.unwrap_or_else(|_| Ended::Refused(late()))
         }
     };
     let bug = |bug: &Bug| Err(runtime.faults.bug(&contract.info.id, bug));
