@@ -83,7 +83,7 @@ const WRONG: &[Wrong] = &[
         },
         said: "its index `ByOwner` holds its keys and kind of an item, not ALL",
         remedy: &[
-            "# instead of the next two: leave the index as it is",
+            "# instead of removing and making it: leave the index as it is",
             "`index ByOwner { … holds keys, kind }`",
             r#"[{"Delete":{"IndexName":"ByOwner"}}]"#,
             "deletes the index with all it holds; until it is made again, these find nothing: D-02",
@@ -95,6 +95,25 @@ const WRONG: &[Wrong] = &[
         change: |table| table["AttributeDefinitions"][3]["AttributeType"] = json!("N"),
         said: "its key attribute `ByOwnerSK` is of type N, not S",
         remedy: INDEX_AGAIN,
+    },
+    Wrong {
+        what: "an index over numbers, as another is",
+        change: |table| {
+            table["AttributeDefinitions"][3]["AttributeType"] = json!("N");
+            let other = json!({
+                "IndexName": "Old",
+                "KeySchema": key("PK", "ByOwnerSK"),
+                "Projection": {"ProjectionType": "ALL"},
+            });
+            table["GlobalSecondaryIndexes"].as_array_mut().unwrap().push(other);
+        },
+        said: "its key attribute `ByOwnerSK` is of type N, not S",
+        remedy: &[
+            r#"[{"Delete":{"IndexName":"Old"}}]"#,
+            "the document does not declare it, others may read it",
+            r#"[{"Delete":{"IndexName":"ByOwner"}}]"#,
+            r#"[{"Create":{"IndexName":"ByOwner""#,
+        ],
     },
     Wrong {
         what: "a local index of another key",
@@ -225,6 +244,8 @@ fn what_is_wrong_with_a_table_is_told_with_what_to_run() {
             on(service, &table, &["table", "create", "doors.md"]).is(1, &[wrong.said, &diff]);
             let done = on(service, &table, &["table", "diff", "doors.md"]);
             done.is(1, &[&[&table, wrong.said], wrong.remedy].concat());
+            let places: Vec<_> = wrong.remedy.iter().map(|one| done.output.find(one)).collect();
+            assert!(places.is_sorted(), "in this order: {:?}\n{}", wrong.remedy, done.output);
             assert!(!done.output.contains("doors=doors"), "{}", done.output);
         }
     });

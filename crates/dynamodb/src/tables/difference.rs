@@ -27,6 +27,8 @@ pub enum Mismatch {
         wanted: KeyType,
         /// Its type, as DynamoDB writes it.
         found: String,
+        /// The global indexes with this key that the document does not declare: they hold the type.
+        held_by: Vec<String>,
     },
     /// A missing index.
     NoIndex(String),
@@ -65,7 +67,7 @@ impl fmt::Display for Mismatch {
             Mismatch::Key { wanted, found } => {
                 write!(f, "its key is {found}, not {}", named(wanted))
             }
-            Mismatch::Type { attribute, wanted, found } => {
+            Mismatch::Type { attribute, wanted, found, .. } => {
                 let wanted = wanted.code();
                 write!(f, "its key attribute `{attribute}` is of type {found}, not {wanted}")
             }
@@ -96,7 +98,8 @@ pub(super) fn differences(schema: &Schema, table: &TableDescription) -> Vec<Mism
         let Some(found) = table.attribute_definitions().iter().find(named) else { continue };
         if found.attribute_type.as_str() != value_type.code() {
             let (attribute, found) = (name.to_string(), found.attribute_type.to_string());
-            differences.push(Mismatch::Type { attribute, wanted: *value_type, found });
+            let held_by = undeclared_with(schema, table, name);
+            differences.push(Mismatch::Type { attribute, wanted: *value_type, found, held_by });
         }
     }
     if let Some(status) = table.table_status.as_ref().filter(|one| **one != TableStatus::Active) {
@@ -116,6 +119,17 @@ pub(super) fn differences(schema: &Schema, table: &TableDescription) -> Vec<Mism
         }
     }
     differences
+}
+
+/// The global indexes that have an attribute in their key, and that no document declares.
+fn undeclared_with(schema: &Schema, table: &TableDescription, attribute: &str) -> Vec<String> {
+    let has = |index: &&GlobalSecondaryIndexDescription| {
+        index.key_schema().iter().any(|element| element.attribute_name == attribute)
+    };
+    let names =
+        table.global_secondary_indexes().iter().filter(has).filter_map(|one| one.index_name());
+    let undeclared = |name: &&str| schema.indexes.iter().all(|index| index.name != **name);
+    names.filter(undeclared).map(str::to_owned).collect()
 }
 
 /// The differences of an index that is global, or missing.

@@ -31,10 +31,12 @@ impl Shard {
         cut.or(self.taken.as_ref()).or(self.from.as_ref())
     }
 
-    /// Whether the next item here, or the place before it, has a sort key.
+    /// Whether an item before or behind the place here may have a sort key: the last that was shown, on this page or the
+    /// one before, the place where reading stopped, or the next.
     fn has(&self, sort: &Text) -> bool {
         let next = self.rest.front().map(|(resume, _)| resume);
-        next.into_iter().chain(self.place()).any(|resume| sort_of(resume) == sort)
+        let places = [next, self.cut.as_ref(), self.taken.as_ref(), self.from.as_ref()];
+        places.into_iter().flatten().any(|resume| sort_of(resume) == sort)
     }
 }
 

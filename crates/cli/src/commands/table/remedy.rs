@@ -1,5 +1,7 @@
 //! The commands that change a table to what its document needs.
 
+use std::collections::BTreeSet;
+
 use latchkey_dynamodb::Mismatch;
 use latchkey_runtime::System;
 use latchkey_table::{Index, KeyAttribute, Projection, Schema};
@@ -26,28 +28,35 @@ impl Remedies<'_> {
         if mismatches.iter().any(|mismatch| matches!(mismatch, Mismatch::NotActive(_))) {
             commands.push(format!("latchkey table create{}", self.arguments));
         }
+        // All that must go goes first: an attribute has one type in all the indexes of a table.
+        let (mut removed, mut made) = (Vec::new(), Vec::new());
+        for name in held_by(mismatches) {
+            removed.push(self.remove_index(name));
+        }
         for index in &self.schema.indexes {
-            let local = |one: &Mismatch| matches!(one, Mismatch::Local { index: name, .. } if *name == index.name);
+            let is = |name: &String| *name == index.name;
+            let local = |one: &Mismatch| matches!(one, Mismatch::Local { index, .. } if is(index));
             if mismatches.iter().any(local) {
                 commands.push(format!(
-                    "# `{0}` is local, and local indexes cannot be changed: give the index another name in the \
+                    "# `{}` is local, and local indexes cannot be changed: give the index another name in the \
                      document, and ask again",
                     index.name
                 ));
                 continue;
             }
             let wrong = mismatches.iter().any(|one| is_wrong(one, index));
-            let missing = mismatches
-                .iter()
-                .any(|one| matches!(one, Mismatch::NoIndex(name) if *name == index.name));
+            let no_index = |one: &Mismatch| matches!(one, Mismatch::NoIndex(name) if is(name));
+            let missing = mismatches.iter().any(no_index);
             if wrong && !missing {
-                commands.extend(instead(mismatches, index));
-                commands.push(self.remove_index(index));
+                removed.extend(instead(mismatches, index));
+                removed.push(self.remove_index(&index.name));
             }
             if wrong || missing {
-                commands.push(self.add_index(index));
+                made.push(self.add_index(index));
             }
         }
+        commands.extend(removed);
+        commands.extend(made);
         commands
     }
 
@@ -92,12 +101,14 @@ impl Remedies<'_> {
         )
     }
 
-    fn remove_index(&self, index: &Index) -> String {
-        let update = format!(r#"[{{"Delete":{{"IndexName":"{}"}}}}]"#, index.name);
+    fn remove_index(&self, index: &str) -> String {
+        let update = format!(r#"[{{"Delete":{{"IndexName":"{index}"}}}}]"#);
         let given = format!("--global-secondary-index-updates {}", quoted(&update));
         let command = self.aws("update-table", &given);
-        let readers = self.system.readers_of(&index.name);
+        let declared = self.schema.indexes.iter().any(|one| one.name == *index);
+        let readers = self.system.readers_of(index);
         let empty = match readers.as_slice() {
+            [] if !declared => "the document does not declare it, others may read it".to_owned(),
             [] => "no contract reads it".to_owned(),
             readers => {
                 format!("until it is made again, these find nothing: {}", readers.join(", "))
@@ -138,6 +149,15 @@ impl Remedies<'_> {
     }
 }
 
+/// The indexes that no document declares, and that hold the type of an attribute, each once.
+fn held_by(mismatches: &[Mismatch]) -> BTreeSet<&str> {
+    let held = mismatches.iter().flat_map(|one| match one {
+        Mismatch::Type { held_by, .. } => held_by.as_slice(),
+        _ => &[],
+    });
+    held.map(String::as_str).collect()
+}
+
 /// What an index holds, as a request says it.
 fn projection(holds: &Projection) -> String {
     let listed: Vec<String> =
@@ -159,7 +179,7 @@ fn instead(mismatches: &[Mismatch], index: &Index) -> Option<String> {
     let holds = format!("holds keys{}", listed.collect::<String>());
     let name = &index.name;
     Some(format!(
-        "# instead of the next two: leave the index as it is, and write `index {name} {{ … {holds} }}` in the table of \
+        "# instead of removing and making it: leave the index as it is, and write `index {name} {{ … {holds} }}` in the table of \
          the document"
     ))
 }
