@@ -357,3 +357,21 @@ const BANK_PAIRS: &[(&str, &str, &str)] = &[
 fn examples_of_a_bank() {
     pairs(BANK, BANK_PAIRS);
 }
+
+/// A set that is full refuses what is added to it, and so is 400.
+#[test]
+fn an_example_of_a_full_set_is_possible() {
+    let seats = r#"
+entity Seat "SEAT" { PK = "SEAT#{seatId}" SK = "META"  seatId id, tags set(1) of id? }
+contract T-1 "Tag a seat" {
+  POST /seats/{seatId}/tag
+  input tag id
+  allow true
+  seat = update Seat add tags = tag else 404 not-found
+  return seat
+  consistency strong  expect 1 item  rate 1/s
+}
+"#;
+    let tag = |answer: &str| format!("as u\nPOST /seats/1/tag {{\"tag\": \"b\"}}\n{answer}");
+    pairs(seats, &[("a full set", &tag("409"), &tag("400"))]);
+}

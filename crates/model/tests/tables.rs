@@ -119,6 +119,15 @@ fn an_index_of_attributes_holds_all_that_have_them() {
     assert_eq!(told(table, &other("state A | B")), NOTHING);
     let wrong = "type: `at` is int and holds the sort key of index `ByState`, which is a text";
     assert_eq!(told(table, &other("at int")), [wrong]);
+    // The table refuses a value that no key can have, whether or not the item is in the index.
+    let empty = "name: `at` holds the sort key of index `ByState`, and may be empty";
+    assert_eq!(told(table, &other("at text(80)")), [empty]);
+    assert_eq!(told(table, &other("at text(80) like \"[a-z]*\"")), [empty]);
+    let long =
+        "name: `at` holds the sort key of index `ByState`, and may have more than 1024 bytes";
+    assert_eq!(told(table, &other("at text(2000) like \"[a-z]+\"")), [long]);
+    assert_eq!(told(table, &other("state text(2000) like \"[a-z]+\"")), NOTHING);
+    assert_eq!(told(table, &other("at text(80) like \"[a-z]+\"")), NOTHING);
     // Of texts that are made for it, the attributes are the index's own.
     let made = thing(&format!("{KEY}index ByState {{ PK = \"S#{{id}}\"  SK = \"M\" }}"));
     let both =

@@ -5,6 +5,7 @@
 
 use latchkey_language::ast::KeyPart;
 use latchkey_language::{Diagnostic, Name, Rule};
+use latchkey_value::limits::{PARTITION_KEY_BYTES_MAX, SORT_KEY_BYTES_MAX};
 
 use super::Lowering;
 use super::reserved::taken;
@@ -211,6 +212,34 @@ fn mistyped(attribute: &Attribute, number: bool, what: &str) -> Option<Diagnosti
     (!fits).then(|| Diagnostic::new(Rule::Type, *span, message).help(help))
 }
 
+/// A text that may be empty, or longer than a key: the table takes no item with it, in the index or not.
+fn unfit(attribute: &Attribute, part: KeyPart, what: &str) -> Option<Diagnostic> {
+    let Type::Text { max, like } = &attribute.kind else { return None };
+    let most = match part {
+        KeyPart::Partition => PARTITION_KEY_BYTES_MAX,
+        KeyPart::Sort => SORT_KEY_BYTES_MAX,
+    };
+    let fits = |max: u64| usize::try_from(max).is_ok_and(|max| max <= most);
+    let empty = like.as_deref().is_none_or(|like| {
+        // What is wrong with a pattern has been said.
+        super::field::pattern(like).is_ok_and(|pattern| pattern.is_match(""))
+    });
+    let wrong = match max {
+        _ if empty => "may be empty".to_owned(),
+        Some(max) if fits(*max) => return None,
+        _ => format!("may have more than {most} bytes"),
+    };
+    let name = &attribute.name;
+    let message = format!("`{name}` holds {what}, and {wrong}");
+    let help =
+        format!("bind it, `text({}) like \"[a-z0-9-]+\"`, or choose another name", most.min(80));
+    Some(
+        Diagnostic::new(Rule::Name, attribute.span, message)
+            .why("DynamoDB takes no item with such a value under the name of a key")
+            .help(help),
+    )
+}
+
 /// Indexes that an entity does not declare, and whose keys its items have all the same.
 fn unlisted(model: &Model, entity: &Entity) -> Vec<Diagnostic> {
     let mut found = Vec::new();
@@ -225,7 +254,9 @@ fn unlisted(model: &Model, entity: &Entity) -> Vec<Diagnostic> {
                 let help = "choose another name";
                 found.push(taken(&name, &what(part, Some(index))).help(help));
                 free = false;
-            } else if let Some(wrong) = mistyped(attribute, *number, &what(part, Some(index))) {
+            } else if let Some(wrong) = mistyped(attribute, *number, &what(part, Some(index)))
+                .or_else(|| unfit(attribute, part, &what(part, Some(index))))
+            {
                 found.push(wrong);
                 free = false;
             }

@@ -244,8 +244,9 @@ impl<'a> Walk<'a> {
 
     fn write(&mut self, leg: &'a Leg, mut facts: Facts<'a>) -> Option<Facts<'a>> {
         let entity = &facts.model.entities[leg.entity];
-        self.computes |=
-            !leg.adds.is_empty() || leg.values.iter().any(|given| computes(&given.value));
+        // A set may be full, too.
+        let may_leave = |given: &Given| given.part == GivenPart::Element || computes(&given.value);
+        self.computes |= !leg.adds.is_empty() || leg.values.iter().any(may_leave);
         for failure in [&leg.absent, &leg.failure] {
             self.failed(failure.as_ref(), facts.clone(), false);
         }
