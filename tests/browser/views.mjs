@@ -2,10 +2,12 @@
 // operations, the prose of a contract, and where a copied call leads. By keyboard, narrow and wide, dark and light.
 // Usage: views.mjs LATCHKEY BROWSER DIRECTORY [SCREENSHOTS]
 import assert from "node:assert/strict";
+import { join } from "node:path";
 import { call, launch, look, open, serve, visit as visitWith, wrong } from "./world.mjs";
 
 const browser = await launch();
 const shop = await serve("views");
+const other = await serve("journeys", join(import.meta.dirname, "journeys.md"));
 const apart = await serve("apart", "--admin-listen", "127.0.0.1:0");
 const visit = (...rest) => visitWith(browser, ...rest);
 
@@ -114,6 +116,14 @@ try {
   await dev.page.waitForTimeout(2_600);
   assert.deepEqual(calls, []);
 
+  // A refusal ends the watch, and the numbers that were seen stay.
+  await dev.page.route("**/console/call", (route) => route.fulfill({ json: { status: 429, headers: {}, body: "{}", requests: [], capacity: "" } }));
+  await dev.page.getByRole("switch", { name: /Watch/ }).check();
+  await dev.page.getByText("Watching has stopped: the answer was 429.").waitFor();
+  assert.equal(await dev.page.getByRole("switch", { name: /Watch/ }).isChecked(), false);
+  assert.equal(await count("SUCCEEDED").locator("dd").innerText(), "1");
+  await dev.page.unroute("**/console/call");
+
   // The requests of the event, in the order in which they were taken, below their tally.
   await open(dev, "AD-01");
   await call(dev, { eventId: "E1" });
@@ -163,6 +173,32 @@ try {
     await other.close();
   }
 
+  // A document of another shape: items of two entities in one order, lists of records, text that is hostile and long.
+  const driver = await visit(other, /^dev/);
+  const hostile = `<script>alert(1)</script><b>x</b> \u202egnp.exe ${"longword".repeat(18)}`;
+  for (const [path, body] of [
+    ["stops", { at: "2026-02-24T09:00:00Z", place: hostile, loads: [{ what: "<i>sand</i>", weight: 3 }, { what: "stone", weight: 40 }] }],
+    ["faults", { at: "2026-02-24T09:30:00Z", grade: "HIGH", words: "ألف" }],
+    ["stops", { at: "2026-02-24T11:00:00Z", place: "home" }],
+  ]) {
+    const done = await post(driver, "POST", `/cars/C1/${path}`, body);
+    assert.equal(done.status, 201, done.body);
+  }
+  for (const width of [1280, 390]) {
+    await driver.page.setViewportSize({ width, height: 900 });
+    await driver.page.goto(`${other.pages}/console/systems/journeys/contracts/J-03`);
+    await call(driver, { carId: "C1" });
+    assert.equal(await shown(driver), "timeline");
+    assert.equal(await driver.page.locator(".point").count(), 3);
+    await driver.page.locator(".point .word", { hasText: "FAULT" }).waitFor();
+    for (const name of ["Timeline", "Tally", "Table", "Card", "JSON"]) {
+      await choice(driver, name).click();
+      assert.equal(await driver.page.locator(".view-body :is(script, b, i)").count(), 0);
+      await look({ ...driver, width }, `journal-${name}`, { kept: false });
+    }
+  }
+  await driver.close();
+
   // With an address of its own, the console copies calls to the address of the contracts.
   assert.notEqual(apart.pages, apart.url);
   const watcher = await visit(apart, /^dev/);
@@ -182,5 +218,6 @@ try {
   if (wrong.length) console.error(wrong.join("\n"));
   await browser.close();
   shop.stop();
+  other.stop();
   apart.stop();
 }

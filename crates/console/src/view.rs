@@ -40,8 +40,17 @@ struct Fields {
 struct Status {
     name: String,
     words: Vec<String>,
-    /// Whether the document says how it moves from word to word.
-    moves: bool,
+    moves: Moves,
+}
+
+/// Whether a member goes from word to word.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Moves {
+    Never,
+    /// Something changes it.
+    Somehow,
+    /// The document says how it moves.
+    Declared,
 }
 
 /// A list of items.
@@ -101,7 +110,7 @@ impl Views {
 
     /// The view that is shown at first.
     fn first(&self) -> &'static str {
-        let moves = |list: &List| list.fields.statuses.iter().any(|status| status.moves);
+        let moves = |list: &List| list.fields.moves() > Moves::Never;
         if self.lists.iter().any(|list| list.ends.is_some() && list.begins) {
             "timeline"
         } else if self.tallies.iter().any(|tally| tally.name.is_some())
@@ -172,7 +181,7 @@ fn add_new(all: &mut Vec<String>, others: Vec<String>) {
 
 impl Fields {
     /// Adds a member of a type.
-    fn member(&mut self, name: &str, kind: &Type, moves: bool) {
+    fn member(&mut self, name: &str, kind: &Type, moves: Moves) {
         match kind {
             Type::Time => add_new(&mut self.times, vec![name.to_owned()]),
             Type::Enum(words) => self.status(name, words, moves),
@@ -180,11 +189,11 @@ impl Fields {
         }
     }
 
-    fn status(&mut self, name: &str, words: &[String], moves: bool) {
+    fn status(&mut self, name: &str, words: &[String], moves: Moves) {
         match self.statuses.iter_mut().find(|status| status.name == name) {
             Some(status) => {
                 add_new(&mut status.words, words.to_vec());
-                status.moves |= moves;
+                status.moves = status.moves.max(moves);
             }
             None => {
                 let status = Status { name: name.to_owned(), words: words.to_vec(), moves };
@@ -200,17 +209,19 @@ impl Fields {
         }
     }
 
-    fn attribute(&mut self, attribute: &Attribute) {
-        self.member(&attribute.name, &attribute.kind, attribute.moves.is_some());
+    /// How its statuses move: those that move in another way do not count.
+    fn moves(&self) -> Moves {
+        self.statuses.iter().map(|status| status.moves).max().unwrap_or(Moves::Never)
     }
 
     /// The statuses for the script, those that move first.
     fn told(&self) -> Vec<Value> {
+        let all = self.moves();
+        let is_moving = |status: &Status| status.moves == all && all > Moves::Never;
         let (moving, still): (Vec<&Status>, Vec<&Status>) =
-            self.statuses.iter().partition(|status| status.moves);
-        let all = moving.into_iter().chain(still);
-        let told = |status: &Status| json!({ "name": status.name, "words": status.words, "moves": status.moves });
-        all.map(told).collect()
+            self.statuses.iter().partition(|status| is_moving(status));
+        let told = |status: &Status| json!({ "name": status.name, "words": status.words, "moves": is_moving(status) });
+        moving.into_iter().chain(still).map(told).collect()
     }
 }
 
@@ -228,7 +239,7 @@ impl<'a> Answers<'a> {
         match kind {
             Some((binding, Kind::Item(entity))) => {
                 for attribute in self.shown(binding, *entity, &returned.fields) {
-                    views.item.attribute(attribute);
+                    self.note(&mut views.item, *entity, attribute);
                     if self.is_count(*entity, attribute) {
                         counted.push(attribute.name.clone());
                     }
@@ -270,7 +281,7 @@ impl<'a> Answers<'a> {
                 views.tallies.push(Tally { name: named, words });
             }
             _ if counts(value) => counted.push(name.to_owned()),
-            (_, Kind::Value(kind)) => views.item.member(name, kind, false),
+            (_, Kind::Value(kind)) => views.item.member(name, kind, Moves::Never),
             _ => {}
         }
     }
@@ -304,11 +315,21 @@ impl<'a> Answers<'a> {
         all.filter(|attribute| listed(attribute)).collect::<Vec<_>>().into_iter()
     }
 
+    /// Adds an attribute to what is known of the members.
+    fn note(&self, fields: &mut Fields, entity: EntityId, attribute: &Attribute) {
+        let moves = match &attribute.kind {
+            Type::Enum(_) if attribute.moves.is_some() => Moves::Declared,
+            Type::Enum(_) if self.is_changed(entity, &attribute.name, |_| true) => Moves::Somehow,
+            _ => Moves::Never,
+        };
+        fields.member(&attribute.name, &attribute.kind, moves);
+    }
+
     fn list(&self, name: &str, binding: BindingId, entity: EntityId, fields: &[String]) -> List {
         let shown: Vec<&Attribute> = self.shown(binding, entity, fields).collect();
         let has = |name: &str| shown.iter().any(|attribute| attribute.name == name);
         let mut known = Fields::default();
-        shown.iter().for_each(|attribute| known.attribute(attribute));
+        shown.iter().for_each(|attribute| self.note(&mut known, entity, attribute));
         let at = order::time_of(self.model, self.contract, binding, &[entity]);
         let ends = order::ends(self.model, entity);
         let ends = ends.into_iter().find(|(begin, end)| has(begin) && has(end));
@@ -323,10 +344,11 @@ impl<'a> Answers<'a> {
     fn collection(&self, binding: BindingId, entities: &[EntityId]) -> List {
         let mut fields = Fields::default();
         let types = entities.iter().map(|id| self.model.entities[*id].discriminator.clone());
-        fields.status(&self.model.table.discriminator, &types.collect::<Vec<_>>(), false);
+        fields.status(&self.model.table.discriminator, &types.collect::<Vec<_>>(), Moves::Never);
         for entity in entities {
             let all = self.model.entities[*entity].attributes.iter();
-            all.filter(|attribute| !attribute.secret).for_each(|one| fields.attribute(one));
+            let all = all.filter(|attribute| !attribute.secret);
+            all.for_each(|attribute| self.note(&mut fields, *entity, attribute));
         }
         let at = order::time_of(self.model, self.contract, binding, entities);
         List { name: ITEMS.to_owned(), fields, at, ends: None, begins: false }
@@ -334,29 +356,45 @@ impl<'a> Answers<'a> {
 
     /// Whether an attribute is a number that the document counts up or down, and no version.
     fn is_count(&self, entity: EntityId, attribute: &Attribute) -> bool {
-        if !matches!(attribute.kind, Type::Int { .. } | Type::Number { .. }) {
-            return false;
-        }
+        let Attribute { name, kind, .. } = attribute;
+        let number = matches!(kind, Type::Int { .. } | Type::Number { .. });
+        number
+            && self.is_changed(entity, name, |value| value.is_none_or(|value| is_of(value, name)))
+    }
+
+    /// Whether something changes an attribute of an item that is there, by a value of which a test holds. What is added
+    /// to has no value of its own.
+    fn is_changed(
+        &self,
+        entity: EntityId,
+        name: &str,
+        holds: impl Fn(Option<&Expr>) -> bool,
+    ) -> bool {
         let mut found = false;
         for body in self.model.bodies() {
             each_step(&body.steps, &mut |step| {
                 let StepKind::Write(leg) = &step.kind else { return };
-                if leg.entity != entity || matches!(leg.verb, Verb::Put) {
-                    return;
-                }
-                let own = |given: &&Given| given.attribute == attribute.name && given.is_whole();
-                found |= leg.adds.iter().any(|given| own(&given));
-                found |= leg.values.iter().filter(own).any(|given| {
-                    let mut moved = false;
-                    given.value.walk(&mut |part| {
-                        moved |= matches!(&part.kind, ExprKind::Stored(name) if *name == attribute.name);
-                    });
-                    moved
-                });
+                let changes = match leg.verb {
+                    Verb::Update | Verb::Upsert => leg.entity == entity,
+                    Verb::Put | Verb::Delete | Verb::Check => false,
+                };
+                let own = |given: &&Given| given.attribute == name && given.is_whole();
+                found |= changes
+                    && (leg.adds.iter().any(|given| own(&given) && holds(None))
+                        || leg.values.iter().filter(own).any(|given| holds(Some(&given.value))));
             });
         }
         found
     }
+}
+
+/// Whether a value is made of what is stored under a name.
+fn is_of(value: &Expr, name: &str) -> bool {
+    let mut found = false;
+    value.walk(&mut |part| {
+        found |= matches!(&part.kind, ExprKind::Stored(stored) if *stored == name);
+    });
+    found
 }
 
 /// Whether a value is a count or a sum of what was read.

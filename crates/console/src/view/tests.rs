@@ -78,6 +78,19 @@ contract T-07 "Take a seat" {
   trip = update Trip set seats = .seats + 1 if state == PLANNED else 409 gone
   return trip { seats }
 }
+contract T-08 "Tag" {
+  PUT /cars/{carId}/trips/{state}/{leavesAt}/tag
+  input state Trip.state, leavesAt time, tag Trip.tag
+  allow true
+  trip = update Trip set tag = tag if state == PLANNED else 409 gone
+  return trip { tag }
+}
+contract T-09 "Tags" {
+  GET /cars/{carId}/tags
+  allow true
+  trips = query Trip where PK = "CAR#{carId}" and SK begins_with "TRIP#" page 10
+  return trips { tag }
+}
 ```
 "#;
 
@@ -125,6 +138,9 @@ fn a_status_that_moves_is_tallied_and_counts_are() {
         all["lists"][0]["statuses"],
         json!([{ "name": "state", "words": words, "moves": true }])
     );
+    // So is one that a contract changes; the tag of a stop never is.
+    assert_eq!(told("T-09")["first"], "tally");
+    assert_eq!(told("T-04")["lists"][0]["statuses"][0]["moves"], false);
     let one = told("T-02");
     let tallies = json!([{ "name": "tally", "words": ["RED", "BLUE"] }, { "name": null, "words": ["total"] }]);
     assert_eq!(one["tallies"], tallies);
