@@ -2,90 +2,13 @@
 // narrow and wide, dark and light. No error of a script, no violation of the policy, nothing serious by axe.
 // Usage: console.mjs LATCHKEY BROWSER DIRECTORY [SCREENSHOTS]
 import assert from "node:assert/strict";
-import { spawn } from "node:child_process";
-import { readFileSync } from "node:fs";
-import { createRequire } from "node:module";
 import { join } from "node:path";
-import { chromium } from "playwright-core";
+import { call, launch, look, open, serve, visit as visitWith, wrong } from "./world.mjs";
 
-const [latchkey, executablePath, made, screenshots] = process.argv.slice(2);
-const axe = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
-
-/** Starts `latchkey serve`, and waits until it says where it listens. */
-async function serve(name, ...documents) {
-  const child = spawn(latchkey, ["serve", "--listen", "127.0.0.1:0", "--data", join(made, name), ...documents], {
-    env: { ...process.env, LATCHKEY_LOG: "warn" },
-    stdio: ["ignore", "pipe", "inherit"],
-  });
-  let said = "";
-  const url = await new Promise((found, failed) => {
-    child.once("exit", (code) => failed(new Error(`the server ended with ${code}: ${said}`)));
-    child.stdout.on("data", (more) => {
-      said += more;
-      const listening = /listening\s+(\S+)/.exec(said);
-      if (listening && said.includes("latchkey token")) found(listening[1]);
-    });
-  });
-  return { url, stop: () => { child.removeAllListeners("exit"); child.kill("SIGTERM"); } };
-}
-
-const browser = await chromium.launch({
-  executablePath,
-  args: ["--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking", "--disable-component-update", "--disable-sync"],
-});
+const browser = await launch();
 const shop = await serve("shipped");
 const jams = await serve("jams", join(import.meta.dirname, "jams.md"));
-const wrong = [];
-
-/** A visit as someone, with what goes wrong in its pages kept. */
-async function visit({ url }, who, { width = 1280, dark = false } = {}) {
-  const context = await browser.newContext({ viewport: { width, height: 900 }, colorScheme: dark ? "dark" : "light", reducedMotion: "reduce" });
-  const page = await context.newPage();
-  page.setDefaultTimeout(60_000);
-  page.on("console", (said) => { if (said.type() === "error") wrong.push(`${page.url()}: ${said.text()}`); });
-  page.on("pageerror", (error) => wrong.push(`${page.url()}: ${error.message}`));
-  await page.goto(`${url}/`);
-  await page.getByRole("button", { name: who }).first().click();
-  await page.waitForURL(`${url}/`);
-  return { page, url, close: () => context.close(), dark, width };
-}
-
-/** Looks at a page as axe does, and keeps a picture of it. */
-async function look({ page, dark, width }, name) {
-  await page.waitForLoadState("networkidle");
-  const found = await page.evaluate(`(() => { const module = undefined, exports = undefined; ${axe}; return axe.run(document, { resultTypes: ["violations"] }); })()`);
-  for (const violation of found.violations.filter(({ impact }) => impact === "serious" || impact === "critical")) {
-    wrong.push(`${name} ${width} ${dark ? "dark" : "light"}: ${violation.id}: ${violation.nodes.map((node) => node.html.slice(0, 160)).slice(0, 3).join(" | ")}`);
-  }
-  const over = await page.evaluate(() => document.documentElement.scrollWidth - document.documentElement.clientWidth);
-  if (over > 0) wrong.push(`${name} ${width}: the page is ${over} px too wide`);
-  if (screenshots) await page.screenshot({ path: join(screenshots, `${name}${width < 600 ? "-phone" : ""}${dark ? "-dark" : ""}.png`) });
-}
-
-/** Opens the page of a contract by the filter box alone, without a mouse. */
-async function open({ page }, id) {
-  // What is typed into a field is no shortcut.
-  await page.evaluate(() => document.activeElement.blur());
-  await page.keyboard.press("/");
-  await page.keyboard.type(id);
-  await page.locator("#found li[aria-selected=true]", { hasText: id }).waitFor();
-  await page.keyboard.press("Enter");
-  await page.waitForURL(`**/contracts/${id}`);
-}
-
-/** Calls the contract of the page, and waits for its answer. */
-async function call({ page }, fields) {
-  for (const [name, value] of Object.entries(fields)) {
-    const control = page.locator(`.field[data-field="${name}"] [data-control]`).first();
-    if ((await control.evaluate((one) => one.tagName)) === "SELECT") await control.selectOption(value);
-    else await control.fill(value);
-  }
-  const answered = page.waitForResponse("**/console/call");
-  await page.keyboard.press("Control+Enter");
-  const told = await (await answered).json();
-  await page.locator("#answer .status", { hasText: String(told.status) }).waitFor();
-  return told;
-}
+const visit = (...rest) => visitWith(browser, ...rest);
 
 try {
   // A locker's life.

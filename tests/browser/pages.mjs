@@ -1,13 +1,10 @@
 // Serves a page from two origins, starts a server that lets in one of them, and has both pages call it in a browser.
 // A page sees of an answer what its browser lets it see; that is what is asserted here.
 import assert from "node:assert/strict";
-import { spawn, execFileSync } from "node:child_process";
+import { execFileSync } from "node:child_process";
 import { createServer } from "node:http";
 import { join } from "node:path";
-import { chromium } from "playwright-core";
-
-const [latchkey, executablePath, made] = process.argv.slice(2);
-const data = join(made, "data");
+import { latchkey, launch, made, serve } from "./world.mjs";
 
 /** A site with one empty page. Its origin is of its own, by its port. */
 async function site() {
@@ -16,24 +13,6 @@ async function site() {
   });
   await new Promise((listening) => server.listen(0, "127.0.0.1", listening));
   return { origin: `http://127.0.0.1:${server.address().port}`, close: () => server.close() };
-}
-
-/** Starts `latchkey serve`, and waits until it says where it listens. */
-async function serve(...flags) {
-  const child = spawn(latchkey, ["serve", "--listen", "127.0.0.1:0", "--data", data, ...flags], {
-    env: { ...process.env, LATCHKEY_LOG: "warn" },
-    stdio: ["ignore", "pipe", "inherit"],
-  });
-  let said = "";
-  const url = await new Promise((found, failed) => {
-    child.once("exit", (code) => failed(new Error(`the server ended with ${code}: ${said}`)));
-    child.stdout.on("data", (more) => {
-      said += more;
-      const listening = /listening\s+(\S+)/.exec(said);
-      if (listening && said.includes("latchkey token")) found(listening[1]);
-    });
-  });
-  return { url, child };
 }
 
 /** Runs in a page: what it learns of a request, or that its browser refuses it. */
@@ -49,22 +28,10 @@ async function ask({ url, method, headers, body }) {
 }
 
 const [listed, other] = [await site(), await site()];
-const { url, child } = await serve("--cors", listed.origin);
-const browser = await chromium.launch({
-  executablePath,
-  args: [
-    "--headless",
-    "--no-sandbox",
-    "--disable-gpu",
-    "--disable-quic",
-    "--no-first-run",
-    "--disable-background-networking",
-    "--disable-component-update",
-    "--disable-sync",
-  ],
-});
+const { url, stop } = await serve("data", "--cors", listed.origin);
+const browser = await launch();
 try {
-  const token = execFileSync(latchkey, ["token", "--sub", "alice", "--data", data], { encoding: "utf8" }).trim();
+  const token = execFileSync(latchkey, ["token", "--sub", "alice", "--data", join(made, "data")], { encoding: "utf8" }).trim();
   const authorization = `Bearer ${token}`;
   const page = await browser.newPage();
   await page.goto(listed.origin);
@@ -129,8 +96,7 @@ try {
   console.log("browser: pages of a listed origin call, others do not");
 } finally {
   await browser.close();
-  child.removeAllListeners("exit");
-  child.kill("SIGTERM");
+  stop();
   listed.close();
   other.close();
 }

@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# A real browser: pages of an origin that `--cors` lists, and of one that it does not, call a server; and the console.
+# A real browser: pages of an origin that `--cors` lists, and of one that it does not, call a server; the console, and
+# how it shows answers and traffic.
 # Usage: tests/browser/test.sh [LATCHKEY]   with the command that is built, or that of target/debug
 #        SCREENSHOTS=docs/console tests/browser/test.sh   keeps a picture of each page there
 set -euo pipefail
@@ -18,3 +19,4 @@ made="$(mktemp -d)"
 trap 'rm -rf "$made"' EXIT
 node pages.mjs "$latchkey" "$browser" "$made"
 node console.mjs "$latchkey" "$browser" "$made" ${SCREENSHOTS:+"$SCREENSHOTS"}
+node views.mjs "$latchkey" "$browser" "$made" ${SCREENSHOTS:+"$SCREENSHOTS"}

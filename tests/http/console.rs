@@ -14,9 +14,10 @@ const HERE: (&str, &str) = ("sec-fetch-site", "same-origin");
 const OPEN: [&str; 2] = ["/", "/console/systems/smartlocker/contracts/QC-01"];
 
 /// Pages and answers for scripts that are for the role of the console alone.
-const CLOSED: [&str; 4] = [
+const CLOSED: [&str; 5] = [
     "/console/operations",
     "/console/figures.json",
+    "/console/traffic.json",
     "/console/systems/smartlocker/table",
     "/console/systems/smartlocker/table?partition=LOCKER%23L1",
 ];
@@ -70,7 +71,7 @@ fn nobody_sees_a_page_without_a_token() {
     for path in OPEN.into_iter().chain(CLOSED) {
         let reply = nobody.get(path);
         match path.ends_with(".json") {
-            true => assert_eq!(reply.status, 401, "{reply}"),
+            true => drop(reply.refuses(401, "unauthenticated")),
             false => {
                 assert_eq!(reply.status, 303, "{reply}");
                 assert!(reply.header("location").starts_with("/console/sign-in?to="), "{reply}");
@@ -78,7 +79,7 @@ fn nobody_sees_a_page_without_a_token() {
         }
     }
     for path in ["/console/call", "/console/redrive"] {
-        assert_eq!(nobody.send("POST", path, &[HERE], Some("{}")).status, 401);
+        nobody.send("POST", path, &[HERE], Some("{}")).refuses(401, "unauthenticated");
     }
     for bad in ["", "x", "x.y.z", "latchkey-console"] {
         let form = format!("token={bad}");
@@ -102,10 +103,13 @@ fn what_is_behind_all_contracts_is_for_one_role() {
             assert!(!reply.text.contains("/table"), "{sub} is shown a link to the table");
         }
         for path in CLOSED {
-            assert_eq!(browser.get(path).status, 403, "{sub}: {path}");
+            let reply = browser.get(path);
+            assert_eq!(reply.status, 403, "{sub}: {path}");
+            reply.refuses(403, "forbidden");
         }
         let order = json!({"system": "smartlocker", "queue": "reservations", "ids": ["x"]});
-        assert_eq!(browser.post("/console/redrive", &order).status, 403, "{sub}");
+        browser.post("/console/redrive", &order).refuses(403, "forbidden");
+        assert!(!browser.get("/").text.contains("traffic"), "{sub} is shown traffic");
         let found = browser.get("/console/find.json").text;
         assert!(found.contains("QC-01") && !found.contains("/table"), "{found}");
     }
@@ -113,6 +117,35 @@ fn what_is_behind_all_contracts_is_for_one_role() {
     for path in OPEN.into_iter().chain(CLOSED) {
         assert_eq!(admin.get(path).status, 200, "{path}");
     }
+    // What a script sends wrong is a problem, too.
+    admin.post("/console/redrive", &json!({"queue": "none"})).refuses(400, "invalid-input");
+    admin.post("/console/call", &json!({})).refuses(400, "invalid-input");
+}
+
+// The charts of a page that is opened have what happened before.
+#[test]
+fn what_happened_lately_is_told_to_admins() {
+    let flagged = Flagged::start(&[], &[]);
+    let mut admin = Browser::of(&flagged, "ada", &["admin"]);
+    let mut operator = flagged.operator();
+    // A step takes five seconds.
+    let mut seen = None;
+    for _ in 0..200 {
+        operator.get("/lockers/L9").refuses(404, "not-found");
+        let told = admin.get("/console/traffic.json").json();
+        let systems = told["systems"].as_array().unwrap();
+        let own = systems.iter().find(|one| one["system"] == "smartlocker").unwrap();
+        if own["lately"]["minute"]["calls"].as_u64().unwrap() > 0 {
+            seen = Some(own.clone());
+            break;
+        }
+        std::thread::sleep(std::time::Duration::from_millis(100));
+    }
+    let lately = seen.expect("no step in 20 seconds");
+    assert_eq!(lately["lately"]["minute"]["refused"], lately["lately"]["minute"]["calls"]);
+    assert_eq!(lately["contracts"][0]["id"], "QC-01", "{lately}");
+    assert!(lately["contracts"][0]["lately"]["minute"]["p99"]["us"].is_u64(), "{lately}");
+    assert!(lately["contracts"][0]["lately"]["calls"].as_array().unwrap().len() <= 180, "{lately}");
 }
 
 #[test]
@@ -200,7 +233,18 @@ fn the_console_is_left_out_where_it_is_not_asked_for() {
     let apart = Flagged::start(&["--admin-listen", "127.0.0.1:0"], &[]);
     apart.server.client().get("/console/sign-in").refuses(404, "not-found");
     let admin = crate::apart::watched_at(&apart);
-    assert_eq!(Client::new(&admin).get("/console/sign-in").status, 200);
+    let mut pages = Client::new(&admin);
+    assert_eq!(pages.get("/console/sign-in").status, 200);
+    // Calls that are copied there lead to the contracts.
+    let token = jwt::token(&apart.secret, &jwt::claims("olga", &["operator"], &[]));
+    let cookie = format!("latchkey-console={token}");
+    let path = "/console/systems/smartlocker/contracts/QC-01";
+    let page = pages.send("GET", path, &[("cookie", &cookie)], None).text;
+    let port = apart.server.address.rsplit(':').next().unwrap();
+    let api = format!(
+        "&quot;api&quot;:{{&quot;host&quot;:&quot;127.0.0.1&quot;,&quot;port&quot;:{port}}}"
+    );
+    assert!(page.contains(&api), "{api} in {page}");
 }
 
 #[test]

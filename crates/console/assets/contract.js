@@ -2,6 +2,7 @@
 import { ask, copy, el } from "./show.js";
 import { add, at, control, fill, formed, hint, object, parse, plain, press, ration, read, say } from "./fields.js";
 import { bodyOf, curl, example, outcome } from "./outcome.js";
+import { viewer } from "./views.js";
 
 const root = document.getElementById("contract");
 const form = document.getElementById("call");
@@ -18,6 +19,8 @@ let last = null, running = false;
 /** What leads from an answer to other contracts. */
 const page = {
   known,
+  /** Calls the contract as it was called last. */
+  async again() { const called = await ask("/console/call", last.asked); return { ...called, read: bodyOf(called) }; },
   hasCursor: () => Boolean(known.page && plain(named("nextCursor"))),
   /** The contract that shows what a member names: a GET whose path ends with an input of its name. */
   leadFrom(name, item) {
@@ -85,8 +88,11 @@ function draw() {
   }
 }
 
+const views = viewer(page);
+
 async function call() {
   if (running) return;
+  views.stop();
   // A path without one of its parts is that of another contract.
   const open = fields.find((field) => field.dataset.place === "path" && !plain(field));
   if (open) { say(open, "is needed for the path"); control(open).focus(); return; }
@@ -101,7 +107,7 @@ async function call() {
 
 function show(asked, called) {
   last = { asked, called };
-  into.replaceChildren(...outcome(called, page));
+  into.replaceChildren(...outcome(called, page, views));
   if (called.contract && called.contract !== known.id) into.prepend(el("p.note.warn", `The path leads to another contract: ${called.contract} answered.`));
   tools.replaceChildren(el("button.quiet", { type: "button", "data-example": true }, "Copy as example"));
   mark(called.statement);
@@ -163,6 +169,9 @@ function fillExample({ texts: given, headers, body }) {
   run.focus({ preventScroll: true });
 }
 
+/** Where the contracts are: beside the console, or at an address of their own. */
+const origin = () => (known.api ? `http://${known.api.host ?? location.hostname}:${known.api.port}` : location.origin);
+
 /** Copies, or shows what a browser does not let a page copy. */
 async function copied(text, button) {
   try { await copy(text, button); } catch { into.prepend(el("pre.json", el("code", text))); }
@@ -180,7 +189,7 @@ const actions = {
   add: (field) => { const row = add(field); (row.querySelector("[data-control], [data-group]") ?? row).focus(); },
   remove: (field, button) => { const owner = button.closest(".row").parentElement.closest(".field"); button.closest(".row").remove(); ration(owner); owner.querySelector("[data-add]").focus(); },
   clear: () => { for (const field of fields) fill(field, undefined); try { sessionStorage.removeItem(stored); } catch { /* as above */ } },
-  curl: (_, button) => copied(curl(request()), button),
+  curl: (_, button) => copied(curl(request(), origin()), button),
 };
 
 form.addEventListener("click", (event) => {

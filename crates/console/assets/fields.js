@@ -211,7 +211,11 @@ export function formed(field, form) {
     const time = new Date(value);
     if (!Number.isNaN(time.getTime())) value = time.toISOString();
   }
-  if (!form) return value;
+  return form ? shaped(value, form) : value;
+}
+
+/** A text in a form of a key. */
+export function shaped(value, form) {
   const part = { year: 4, month: 7, day: 10, hour: 13 }[form];
   if (part) return value.slice(0, part);
   if (form === "lower") return value.replace(/[A-Z]/g, (c) => c.toLowerCase());

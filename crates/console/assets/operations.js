@@ -1,60 +1,23 @@
-// The page of traffic and queues: asks for the counters every two seconds and draws what changed.
+// The page of traffic and queues: asks for the counters every two seconds, and for the charts, which the server keeps.
 import { ask, el } from "./show.js";
+import { draw, duration, rate, spark, within } from "./spark.js";
 
-const EVERY_MS = 2000, KEPT = 60;
-const SVG = "http://www.w3.org/2000/svg";
+const EVERY_MS = 2000, CHARTS_MS = 5000;
 const one = (name) => document.querySelector(`[data-${name}]`);
 const rows = new Map();
 let before = null, letters = [];
-
-/** The latency that a share of the calls was within, from counts by bounds. */
-function quantile(counts, bounds, share) {
-  const total = counts.reduce((sum, count) => sum + count, 0);
-  if (!total) return "–";
-  let seen = 0;
-  for (let at = 0; at < counts.length; at += 1) {
-    seen += counts[at];
-    if (seen >= share * total) return at < bounds.length ? `≤ ${duration(bounds[at] / 1000)}` : `> ${duration(bounds[bounds.length - 1] / 1000)}`;
-  }
-  return "–";
-}
-
-function duration(ms) {
-  if (ms < 1000) return `${ms < 10 ? +ms.toFixed(1) : Math.round(ms)} ms`;
-  const s = ms / 1000;
-  return s < 120 ? `${+s.toFixed(1)} s` : s < 7200 ? `${Math.round(s / 60)} min` : s < 172800 ? `${Math.round(s / 3600)} h` : `${Math.round(s / 86400)} d`;
-}
-
-const rate = (value) => (value === 0 ? "0" : value < 10 ? value.toFixed(1) : String(Math.round(value)));
-
-function spark() {
-  const svg = document.createElementNS(SVG, "svg");
-  svg.setAttribute("viewBox", `0 0 ${KEPT - 1} 20`);
-  svg.setAttribute("preserveAspectRatio", "none");
-  svg.setAttribute("class", "spark");
-  svg.setAttribute("role", "img");
-  svg.append(document.createElementNS(SVG, "path"), document.createElementNS(SVG, "polyline"));
-  return svg;
-}
-
-function draw(svg, values) {
-  const most = Math.max(...values, 0.001);
-  const points = values.map((value, at) => `${KEPT - values.length + at},${(19 - (value / most) * 18).toFixed(2)}`);
-  svg.children[1].setAttribute("points", points.join(" "));
-  svg.children[0].setAttribute("d", points.length ? `M${KEPT - values.length},20 L${points.join(" L")} L${KEPT - 1},20 Z` : "");
-  svg.setAttribute("aria-label", `calls a second: now ${rate(values[values.length - 1] ?? 0)}, most ${rate(most)}`);
-}
 
 /** The row of a contract, made when it is first called. */
 function row(contract) {
   const key = `${contract.system} ${contract.id}`;
   if (!rows.has(key)) {
     const cells = Object.fromEntries(["calls", "p50", "p99", "refused", "failed", "rcu", "wcu"].map((name) => [name, el("td.num")]));
+    for (const name of ["p50", "p99"]) cells[name].textContent = "–";
     const picture = spark();
     const head = el("td", el("a", { href: contract.to }, contract.id), " ", el("span.muted.small", contract.system));
     const tr = el("tr", head, cells.calls, el("td", picture), cells.p50, cells.p99, cells.refused, cells.failed, cells.rcu, cells.wcu);
     one("contracts").tBodies[0].append(tr);
-    rows.set(key, { cells, picture, values: [] });
+    rows.set(key, { cells, picture });
   }
   return rows.get(key);
 }
@@ -73,16 +36,11 @@ function show(now) {
   let total = 0, failed = 0;
   for (const contract of called) {
     const old = before?.contracts.find((other) => other.id === contract.id && other.system === contract.system);
-    const { cells, picture, values } = row(contract);
+    const { cells } = row(contract);
     const perSecond = seconds ? (contract.calls - (old?.calls ?? 0)) / seconds : 0;
     total += perSecond;
     failed += contract.failed;
-    values.push(perSecond);
-    if (values.length > KEPT) values.shift();
-    draw(picture, values);
-    cells.calls.textContent = rate(perSecond);
-    cells.p50.textContent = quantile(contract.latencies, now.bounds, 0.5);
-    cells.p99.textContent = quantile(contract.latencies, now.bounds, 0.99);
+    cells.calls.textContent = seconds ? rate(perSecond) : "–";
     cells.refused.textContent = contract.refused.toLocaleString("en");
     cells.failed.textContent = contract.failed.toLocaleString("en");
     cells.failed.classList.toggle("over", contract.failed > 0);
@@ -92,7 +50,7 @@ function show(now) {
   const calls = now.contracts.reduce((sum, contract) => sum + contract.calls, 0);
   const tile = (label, value, bad) => el(bad ? "div.tile.bad" : "div.tile", el("span.label", label), el("strong", value));
   one("tiles").replaceChildren(
-    tile("calls a second", rate(total)), tile("calls", calls.toLocaleString("en")), tile("failed", failed.toLocaleString("en"), failed > 0),
+    tile("calls a second", seconds ? rate(total) : "–"), tile("calls", calls.toLocaleString("en")), tile("failed", failed.toLocaleString("en"), failed > 0),
     tile("being answered", String(now.inFlight)), tile("up for", duration(now.uptimeMs)));
   const most = Math.max(1, ...now.hot.map((hot) => hot.seen));
   one("hot").replaceChildren(...(now.hot.length ? now.hot.map((hot) => {
@@ -165,8 +123,27 @@ async function look() {
     one("tiles").replaceChildren(el("p.note.bad", { role: "alert" }, `The server does not answer: ${error.message}`));
   }
 }
-async function watch() {
-  if (!document.hidden) await look();
-  setTimeout(watch, EVERY_MS);
+
+/** Draws the charts of the contracts that have a row. */
+async function chart() {
+  let lately;
+  // What fails is told where the figures are.
+  try { lately = await ask("/console/traffic.json"); } catch { return; }
+  for (const { system, contracts } of lately.systems) {
+    for (const contract of contracts) {
+      const own = rows.get(`${system} ${contract.id}`);
+      if (!own) continue;
+      draw(own.picture, contract.lately);
+      own.cells.p50.textContent = within(contract.lately.minute.p50);
+      own.cells.p99.textContent = within(contract.lately.minute.p99);
+    }
+  }
 }
-watch();
+
+async function watch(act, every) {
+  if (!document.hidden) await act();
+  setTimeout(() => watch(act, every), every);
+}
+await look();
+watch(look, EVERY_MS);
+watch(chart, CHARTS_MS);

@@ -1,6 +1,7 @@
-// Shows what came of a call: the answer as a card or a table, a problem in words, the requests and what they cost.
+// Shows what came of a call: the answer in a view, a problem in words, the requests and what they cost.
 import { el } from "./show.js";
-import { Exact, parse, pretty, write } from "./fields.js";
+import { parse, pretty } from "./fields.js";
+import { card, isObject } from "./items.js";
 
 const MEANINGS = {
   200: "Done", 201: "Created", 202: "Accepted; the work goes on", 204: "Done, and there is nothing to show", 304: "Not changed since",
@@ -13,8 +14,8 @@ const isProblem = (called) => called.status >= 400;
 
 export const bodyOf = (called) => { try { return called.body ? parse(called.body) : null; } catch { return undefined; } };
 
-/** All of an outcome. `page` knows the contract and leads on. */
-export function outcome(called, page) {
+/** All of an outcome. `page` knows the contract and leads on; `viewer` shows an answer in one of its views. */
+export function outcome(called, page, viewer) {
   const body = bodyOf(called);
   const kind = called.status < 300 ? "good" : called.status < 400 ? "warn" : "bad";
   const head = el("p.outcome-head", el(`span.status.pill.${kind}`, called.status), el("strong", MEANINGS[called.status] ?? ""),
@@ -22,9 +23,10 @@ export function outcome(called, page) {
   const parts = [head];
   if (isProblem(called) && body && typeof body === "object") parts.push(...problem(called, body));
   else if (body === undefined) parts.push(el("pre.json", el("code", called.body)));
-  else if (body !== null) parts.push(whole(body, page));
+  else if (body !== null) parts.push(viewer.show(body));
   parts.push(leads(called, body, page), named(called, page));
-  const raw = called.body ? el("details.raw", el("summary", "Raw JSON"), el("pre.json", el("code", body === undefined ? called.body : pretty(body)))) : null;
+  // Every view can be changed for the JSON.
+  const raw = called.body && isProblem(called) ? el("details.raw", el("summary", "Raw JSON"), el("pre.json", el("code", body === undefined ? called.body : pretty(body)))) : null;
   parts.push(requests(called, page), el("div.extras", raw, headers(called)));
   return parts.filter(Boolean);
 }
@@ -55,62 +57,6 @@ function dedent(text) {
   const lines = text.split("\n");
   const depth = Math.min(...lines.filter((line) => line.trim()).map((line) => line.length - line.trimStart().length));
   return lines.map((line) => line.slice(Number.isFinite(depth) ? depth : 0)).join("\n");
-}
-
-/** A value of an answer: objects as cards, lists of objects as tables. */
-function whole(value, page) {
-  if (Array.isArray(value)) return list(value, page);
-  if (value === null || typeof value !== "object" || value instanceof Exact) return scalar(value);
-  const lists = Object.entries(value).filter(([, one]) => isTable(one));
-  const rest = Object.entries(value).filter(([name, one]) => !isTable(one) && name !== "nextCursor");
-  const parts = [];
-  if (rest.length) parts.push(card(Object.fromEntries(rest), page));
-  for (const [name, all] of lists) parts.push(el("div.stacked", lists.length > 1 || rest.length ? el("p.label", name) : null, list(all, page)));
-  return el("div.whole", parts.length ? parts : el("p.muted", "An empty object."));
-}
-
-const isObject = (value) => value !== null && typeof value === "object" && !Array.isArray(value) && !(value instanceof Exact);
-const isTable = (value) => Array.isArray(value) && value.every(isObject);
-
-function list(all, page) {
-  if (!all.length) return el("p.empty", "No items.");
-  if (!isTable(all)) return el("pre.json", el("code", pretty(all)));
-  const columns = [...new Set(all.flatMap((item) => Object.keys(item)))];
-  const numeric = new Set(columns.filter((name) => all.every((item) => !(name in item) || isNumber(item[name]))));
-  const row = (item) => el("tr", columns.map((name) => el(numeric.has(name) ? "td.num" : "td", name in item ? value(name, item[name], item, page) : "")));
-  return el("div.scroll", { tabindex: "0", role: "region", "aria-label": "Items" }, el("table.items",
-    el("thead", el("tr", columns.map((name) => el(numeric.has(name) ? "th.num" : "th", { scope: "col" }, name)))), el("tbody", all.map(row))),
-    el("p.muted.small", all.length === 1 ? "1 item" : `${all.length} items`));
-}
-
-const isNumber = (value) => typeof value === "number" || value instanceof Exact;
-
-/** An object as names and values. */
-function card(item, page) {
-  return el("dl.item", Object.entries(item).map(([name, one]) => el("div", el("dt", name), el("dd", value(name, one, item, page)))));
-}
-
-/** A value under a name; one that names something another contract shows leads there. */
-function value(name, one, item, page) {
-  if (one !== null && typeof one === "object" && !(one instanceof Exact)) return compact(one);
-  const to = page && typeof one === "string" ? page.leadFrom(name, item) : null;
-  return to ? el(one.length <= 40 ? "a.value.short" : "a.value", { href: to.href, title: `${to.id}: ${to.title}` }, one) : scalar(one);
-}
-
-function scalar(one) {
-  if (one === null) return el("span.muted", "null");
-  if (typeof one === "boolean") return el("span.pill", String(one));
-  const text = String(one);
-  const when = typeof one === "string" && /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z$/.test(one) ? new Date(one) : null;
-  return el(text.length <= 40 ? "bdi.value.short" : "bdi.value", when && !Number.isNaN(when.getTime()) ? { title: when.toLocaleString() } : {}, text);
-}
-
-/** A list or an object within a cell: in a line, or behind one. */
-function compact(one) {
-  const line = write(one);
-  if (line.length <= 60) return el("code", line);
-  const what = Array.isArray(one) ? `${one.length} elements` : `${Object.keys(one).length} members`;
-  return el("details.compact", el("summary", what), el("pre.json", el("code", pretty(one, "", 60))));
 }
 
 /** Where one can go from here: the next page, and other contracts for the item. */
@@ -175,10 +121,10 @@ function requests(called, page) {
       el("tbody", called.requests.map(row)), el("tfoot", foot))));
 }
 
-/** The request as a shell command. */
-export function curl(request) {
+/** The request as a shell command, at the address of the contracts. */
+export function curl(request, origin) {
   const quoted = (text) => `'${text.replaceAll("'", "'\\''")}'`;
-  const lines = [`curl -X ${request.method} ${quoted(location.origin + request.path)}`, '-H "authorization: Bearer $TOKEN"'];
+  const lines = [`curl -X ${request.method} ${quoted(origin + request.path)}`, '-H "authorization: Bearer $TOKEN"'];
   for (const [name, value] of Object.entries(request.headers)) lines.push(`-H ${quoted(`${name}: ${value}`)}`);
   if (request.body !== undefined) lines.push("-H 'content-type: application/json'", `-d ${quoted(request.body)}`);
   return lines.join(" \\\n  ");

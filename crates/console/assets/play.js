@@ -427,7 +427,9 @@ class Player {
     const rows = shownNames.map((name) => this.attribute(name, item, isChanged(name) || (moved && set?.has(name)) ? set.get(name) : null));
     const word = { new: moved ? "moved here" : "new", changed: "changed", ghost: to }[mark];
     const hidden = all.length - shownNames.length;
-    return el(`article.play-item.e${at < 0 ? "x" : at % 8}${mark ? `.${mark}` : ""}${read ? ".read" : ""}`,
+    // From the ninth entity on, colours come again with a pattern.
+    const round = Math.floor(Math.max(at, 0) / 8) % 4;
+    return el(`article.play-item.e${at < 0 ? "x" : at % 8}${round ? `.round-${round}` : ""}${mark ? `.${mark}` : ""}${read ? ".read" : ""}`,
       el("header", el("code.value.sort", text(sort) || "·"), el("span.kind", entity?.name ?? String(kind ?? "")), word ? el(`span.pill.mark-${mark}`, word) : null),
       el("dl", rows),
       hidden > 0 || open ? this.toggler(key, open ? "less" : `${hidden} more`) : null);

@@ -20,6 +20,8 @@ const OPENER: HeaderName = HeaderName::from_static("cross-origin-opener-policy")
 
 const PAGE: &str = "text/html; charset=utf-8";
 
+const PROBLEM: &str = "application/problem+json";
+
 /// What a page shows is for one visitor, and may be another the next time.
 const NOT_KEPT: HeaderValue = HeaderValue::from_static("no-store");
 
@@ -48,26 +50,96 @@ pub(crate) fn see(path: &str) -> Response {
     response
 }
 
+/// Why the console does not do what it was asked for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Refusal {
+    /// What was sent is not what the page takes.
+    Malformed,
+    /// Nobody is signed in.
+    Unauthenticated,
+    /// It is not for the visitor.
+    Forbidden,
+    /// There is no such thing.
+    NotFound,
+    /// The page takes other methods.
+    Method,
+    /// A store does not answer now.
+    Unavailable,
+    /// A bug of the console.
+    Bug,
+}
+
+impl Refusal {
+    pub(crate) fn status(self) -> StatusCode {
+        match self {
+            Refusal::Malformed => StatusCode::BAD_REQUEST,
+            Refusal::Unauthenticated => StatusCode::UNAUTHORIZED,
+            Refusal::Forbidden => StatusCode::FORBIDDEN,
+            Refusal::NotFound => StatusCode::NOT_FOUND,
+            Refusal::Method => StatusCode::METHOD_NOT_ALLOWED,
+            Refusal::Unavailable => StatusCode::SERVICE_UNAVAILABLE,
+            Refusal::Bug => StatusCode::INTERNAL_SERVER_ERROR,
+        }
+    }
+
+    /// The code of the problem, which contracts have, too.
+    fn code(self) -> &'static str {
+        match self {
+            Refusal::Malformed => "invalid-input",
+            Refusal::Unauthenticated => "unauthenticated",
+            Refusal::Forbidden => "forbidden",
+            Refusal::NotFound => "not-found",
+            Refusal::Method => "method-not-allowed",
+            Refusal::Unavailable => "store-unavailable",
+            Refusal::Bug => "internal-error",
+        }
+    }
+
+    /// What a program is told that asks for a page.
+    fn detail(self) -> &'static str {
+        match self {
+            Refusal::Malformed => "the page does not take this",
+            Refusal::Unauthenticated => "sign in with a token",
+            Refusal::Forbidden => "the console does not do this for you",
+            Refusal::NotFound => "the console has no such page",
+            Refusal::Method => "this page takes other methods",
+            Refusal::Unavailable => "the store does not answer now",
+            Refusal::Bug => "the console failed",
+        }
+    }
+}
+
+/// A page that tells of a refusal; a program gets a problem instead.
+pub(crate) fn refusal(refusal: Refusal, told: Markup) -> Response {
+    let mut response = page(refusal.status(), told);
+    response.extensions_mut().insert(refusal);
+    response
+}
+
+/// A problem for a script, as contracts have them.
+pub(crate) fn problem(refusal: Refusal, detail: &str) -> Response {
+    let mut response = bytes(refusal.status(), PROBLEM, written(refusal, detail));
+    response.headers_mut().insert(CACHE_CONTROL, NOT_KEPT);
+    response
+}
+
+fn written(refusal: Refusal, detail: &str) -> String {
+    let mut body = String::new();
+    let problem = Problem::new(refusal.status().as_u16(), refusal.code(), detail);
+    problem.write(PROBLEM_BASE, None, &mut body);
+    body
+}
+
 /// A refusal as whoever asks can read it: a page for people, and for programs a problem as the contracts have them.
 pub(crate) fn readable(response: Response, asked: &HeaderMap) -> Response {
-    let status = response.status();
     let accepts = |kind: &HeaderValue| kind.to_str().is_ok_and(|kind| kind.contains("text/html"));
-    let is_page = response.headers().get(CONTENT_TYPE).is_some_and(|kind| *kind == *PAGE);
-    if status.as_u16() < 400 || !is_page || asked.get_all(ACCEPT).iter().any(accepts) {
+    let refusal = response.extensions().get::<Refusal>().copied();
+    let Some(refusal) = refusal.filter(|_| !asked.get_all(ACCEPT).iter().any(accepts)) else {
         return response;
-    }
-    let (code, detail) = match status {
-        StatusCode::UNAUTHORIZED => ("unauthenticated", "sign in with a token"),
-        StatusCode::FORBIDDEN => ("forbidden", "the console does not do this for you"),
-        StatusCode::NOT_FOUND => ("not-found", "the console has no such page"),
-        StatusCode::METHOD_NOT_ALLOWED => ("method-not-allowed", "this page takes other methods"),
-        _ => ("internal-error", "the console failed"),
     };
     let (mut parts, _) = response.into_parts();
-    let mut body = String::new();
-    Problem::new(status.as_u16(), code, detail).write(PROBLEM_BASE, None, &mut body);
-    parts.headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/problem+json"));
-    Response::from_parts(parts, Full::new(body.into()))
+    parts.headers.insert(CONTENT_TYPE, HeaderValue::from_static(PROBLEM));
+    Response::from_parts(parts, Full::new(written(refusal, refusal.detail()).into()))
 }
 
 /// Bytes of a kind.

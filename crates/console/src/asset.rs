@@ -25,12 +25,18 @@ const FILES: &[(&str, &str, &str)] = &[
     ("contract.js", JS, include_str!("../assets/contract.js")),
     ("table.js", JS, include_str!("../assets/table.js")),
     ("table.css", CSS, include_str!("../assets/table.css")),
+    ("home.js", JS, include_str!("../assets/home.js")),
+    ("spark.js", JS, include_str!("../assets/spark.js")),
+    ("traffic.css", CSS, include_str!("../assets/traffic.css")),
     ("operations.js", JS, include_str!("../assets/operations.js")),
     ("operations.css", CSS, include_str!("../assets/operations.css")),
     ("play.css", CSS, include_str!("../assets/play.css")),
     ("play.js", JS, include_str!("../assets/play.js")),
     ("fields.js", JS, include_str!("../assets/fields.js")),
     ("outcome.js", JS, include_str!("../assets/outcome.js")),
+    ("items.js", JS, include_str!("../assets/items.js")),
+    ("views.css", CSS, include_str!("../assets/views.css")),
+    ("views.js", JS, include_str!("../assets/views.js")),
     ("show.js", JS, include_str!("../assets/show.js")),
 ];
 

@@ -12,6 +12,7 @@ use latchkey_language::Span;
 use latchkey_table::render::Rendered;
 use serde_json::{Map, Value, json};
 
+use crate::answer::Refusal;
 use crate::session::Visitor;
 use crate::{Console, answer};
 
@@ -27,7 +28,7 @@ pub(crate) async fn answer(
 ) -> Response {
     let request = match request(visitor, &visit) {
         Ok(request) => request,
-        Err(detail) => return answer::json(StatusCode::BAD_REQUEST, &json!({ "detail": detail })),
+        Err(detail) => return answer::problem(Refusal::Malformed, &detail),
     };
     let traced = service.answer_traced(request, visit.peer).await;
     answer::json(StatusCode::OK, &told(console, traced).await)

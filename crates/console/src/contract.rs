@@ -11,19 +11,20 @@ mod keys;
 mod known;
 mod listing;
 mod queue;
-mod template;
 
-use hyper::StatusCode;
+use std::net::SocketAddr;
+
 use latchkey_http::{Response, Service};
 use latchkey_model::Model;
 use latchkey_model::model::{Contract, Segment};
 use latchkey_runtime::explain;
 use maud::{Markup, html};
 
+use crate::answer::Refusal;
 use crate::session::Visitor;
 use crate::shell::{self, Shell};
 use crate::shown::shown;
-use crate::{Console, home, route};
+use crate::{Console, home, route, template};
 
 /// What the parts of the page are made from.
 #[derive(Clone, Copy)]
@@ -31,6 +32,8 @@ struct Subject<'a> {
     model: &'a Model,
     contract: &'a Contract,
     visitor: &'a Visitor,
+    /// Where the contracts are, if not beside the console.
+    api: Option<SocketAddr>,
 }
 
 /// The page of a contract, which is named by its system and its id.
@@ -46,16 +49,16 @@ pub(crate) fn page(
     });
     let Some((runtime, model, contract)) = found else {
         let text = "No document that is served has such a contract.";
-        return shell::bare(StatusCode::NOT_FOUND, "No such contract", text);
+        return shell::bare(Refusal::NotFound, "No such contract", text);
     };
-    let subject = Subject { model, contract, visitor };
+    let subject = Subject { model, contract, visitor, api: console.api };
     let explained = explain(runtime.system(), id);
     let asked = explained.as_ref().map_or(&[][..], |explained| explained.requests());
     let main = subject.page(&keys::cards(subject, asked));
     let path = route::contract(system, id);
     let scripts: &[&str] = if contract.route.is_some() { &["contract.js"] } else { &[] };
     let title = &contract.title;
-    let styles = &["contract.css"];
+    let styles = &["contract.css", "views.css"];
     Shell { console, visitor, title, path: &path, scripts, styles }.page(&main)
 }
 

@@ -16,12 +16,12 @@ mod source;
 
 use std::path::Path;
 
-use hyper::StatusCode;
 use latchkey_http::Response;
 use latchkey_language::{BlockKind, blocks};
 use latchkey_model::Model;
 use maud::PreEscaped;
 
+use crate::answer::Refusal;
 use crate::session::Visitor;
 use crate::shell::{self, Shell};
 use crate::{Console, Document, route};
@@ -77,11 +77,11 @@ fn file_name(path: &str) -> &str {
 pub(crate) fn page(console: &Console, visitor: &Visitor, system: &str) -> Response {
     let Some((at, document)) = console.system(system) else {
         let text = "No document of this system is served.";
-        return shell::bare(StatusCode::NOT_FOUND, "No such system", text);
+        return shell::bare(Refusal::NotFound, "No such system", text);
     };
     let Some(kept) = console.pages.get(at) else {
         let text = "The page has no place.";
-        return shell::bare(StatusCode::INTERNAL_SERVER_ERROR, "This is a bug in latchkey", text);
+        return shell::bare(Refusal::Bug, "This is a bug in latchkey", text);
     };
     let main = kept.get_or_init(|| {
         let documents = console

@@ -18,13 +18,40 @@ pub(crate) async fn page(console: &Console, service: &Service, visitor: &Visitor
             h1 { "What is served" }
             p.health.good[status == StatusCode::OK].bad[status != StatusCode::OK] { span.dot aria-hidden="true" {} (said.trim()) }
         }
-        @for document in &console.systems { (system(document)) }
+        @if visitor.admin { (traffic()) }
+        @for document in &console.systems { (system(document, visitor.admin)) }
     };
-    let shell = Shell { console, visitor, title: "Home", path: "/", scripts: &[], styles: &[] };
+    // What all callers do is for one role.
+    let (scripts, styles): (&[&str], &[&str]) =
+        if visitor.admin { (&["home.js"], &["traffic.css"]) } else { (&[], &[]) };
+    let shell = Shell { console, visitor, title: "Home", path: "/", scripts, styles };
     shell.page(&main)
 }
 
-fn system(document: &Document) -> Markup {
+/// The traffic of the last minute, which the script fills in. Each number has its place before it is known.
+fn traffic() -> Markup {
+    let tiles = [
+        ("calls a second", "perSecond"),
+        ("refused", "refused"),
+        ("failed", "failed"),
+        ("p50", "p50"),
+        ("p99", "p99"),
+    ];
+    html! {
+        section.traffic aria-labelledby="traffic-title" {
+            header {
+                h2 #traffic-title { "The last minute" }
+                p.small { a href=(route::operations()) { "Operations" } }
+            }
+            p.note.bad role="alert" data-silent hidden {}
+            dl.tiles {
+                @for (label, name) in tiles { div.tile data-tile=(name) { dt.label { (label) } dd { "–" } } }
+            }
+        }
+    }
+}
+
+fn system(document: &Document, traffic: bool) -> Markup {
     let model = &document.model;
     let counted =
         |count: usize, one: &str| format!("{count} {one}{}", if count == 1 { "" } else { "s" });
@@ -37,6 +64,7 @@ fn system(document: &Document) -> Markup {
                     (counted(model.entities.iter().count(), "entity").replace("entitys", "entities")) ", "
                     (counted(model.contracts.len(), "contract")) ", from " code { (shown(&document.path)) }
                 }
+                @if traffic { p.lately data-lately=(model.system) { span.spark-place {} span.small.muted { "–" } } }
             }
             div.groups {
                 @for group in group::groups(model) {

@@ -10,6 +10,7 @@
 mod answer;
 mod asset;
 mod call;
+mod colour;
 mod contract;
 mod document;
 mod find;
@@ -24,18 +25,23 @@ mod session;
 mod shell;
 mod shown;
 mod table;
+mod template;
+mod traffic;
+mod view;
 
 use std::future::Future;
+use std::net::SocketAddr;
 use std::pin::Pin;
 use std::sync::OnceLock;
 
+use hyper::Method;
 use hyper::header::{ALLOW, HeaderValue};
-use hyper::{Method, StatusCode};
 use latchkey_http::{Claims, Response, Service, Site, Visit};
 use latchkey_model::Model;
 use latchkey_value::Text;
 use tokio::sync::OnceCell;
 
+use crate::answer::Refusal;
 use crate::route::Page;
 use crate::session::Visitor;
 
@@ -50,6 +56,9 @@ pub struct Console {
     personas: Vec<Persona>,
     admin: Text,
     recordings: play::Recordings,
+    traffic: traffic::Traffic,
+    /// Where the contracts are, if not beside the console.
+    api: Option<SocketAddr>,
 }
 
 /// A document that is served, in the order of the service's systems.
@@ -78,7 +87,14 @@ impl Console {
     pub fn new(systems: Vec<Document>, admin: impl Into<Text>, personas: Vec<Persona>) -> Console {
         let pages = systems.iter().map(|_| OnceLock::new()).collect();
         let recordings = systems.iter().map(|_| OnceCell::new()).collect();
-        Console { systems, pages, personas, admin: admin.into(), recordings }
+        let (admin, traffic) = (admin.into(), traffic::Traffic::default());
+        Console { systems, pages, personas, admin, recordings, traffic, api: None }
+    }
+
+    /// The same console at an address of its own, apart from the contracts, which are at another.
+    #[must_use]
+    pub fn apart_from(self, contracts: SocketAddr) -> Console {
+        Console { api: Some(contracts), ..self }
     }
 
     /// The document of a system, and its place among those that are served.
@@ -89,35 +105,31 @@ impl Console {
     /// The answer to someone who may not see a page.
     fn keep_out(&self, what: &str) -> Response {
         let text = format!("{what} is shown to callers with the role `{}` alone.", self.admin);
-        shell::bare(StatusCode::FORBIDDEN, "Not for you", &text)
+        shell::bare(Refusal::Forbidden, "Not for you", &text)
     }
 
     async fn respond(&self, service: &Service, visit: Visit) -> Response {
         let Some(page) = Page::of(visit.uri.path()) else {
-            return shell::bare(
-                StatusCode::NOT_FOUND,
-                "Nothing here",
-                "The console has no such page.",
-            );
+            return shell::bare(Refusal::NotFound, "Nothing here", "The console has no such page.");
         };
         if let Page::Asset { version, name } = &page {
             return asset::answer(version, name);
         }
         if !page.takes(&visit.method) {
             let text = "This page is not asked for in this way.";
-            let mut response = shell::bare(StatusCode::METHOD_NOT_ALLOWED, "Not here", text);
+            let mut response = shell::bare(Refusal::Method, "Not here", text);
             response.headers_mut().insert(ALLOW, HeaderValue::from_static(page.methods()));
             return response;
         }
         if visit.method == Method::POST && !session::is_from_here(&visit.headers) {
             let text = "The request came from a page of another site, and was not carried out.";
-            return shell::bare(StatusCode::FORBIDDEN, "Refused", text);
+            return shell::bare(Refusal::Forbidden, "Refused", text);
         }
         match page {
             Page::SignIn if visit.method == Method::POST => {
                 return session::sign_in(self, service, &visit).await;
             }
-            Page::SignIn => return session::form(self, &visit, None),
+            Page::SignIn => return session::form(self, &visit),
             Page::SignOut => return session::sign_out(),
             Page::Be => return session::become_someone(self, &visit),
             _ => {}
@@ -147,6 +159,7 @@ impl Console {
             }
             Page::Operations => operations::page(self, service, visitor).await,
             Page::Figures => operations::figures(self, service, visitor).await,
+            Page::Traffic => traffic::answer(self, service, visitor),
             Page::Redrive => operations::redrive(self, service, visitor, &visit.body).await,
             Page::Document { system } => document::page(self, visitor, &system),
             Page::Contract { system, id } => contract::page(self, service, visitor, (&system, &id)),
@@ -154,7 +167,7 @@ impl Console {
             Page::Film { system } => play::film(self, &system, &visit.headers).await,
             Page::Asset { .. } | Page::SignIn | Page::SignOut | Page::Be => {
                 let text = "The page was answered before.";
-                shell::bare(StatusCode::INTERNAL_SERVER_ERROR, "This is a bug in latchkey", text)
+                shell::bare(Refusal::Bug, "This is a bug in latchkey", text)
             }
         }
     }
@@ -177,5 +190,9 @@ impl Site for Console {
             let response = answer::readable(self.respond(service, visit).await, &asked);
             press::pressed(response, &asked).await
         })
+    }
+
+    fn attend<'a>(&'a self, service: &'a Service) -> Pin<Box<dyn Future<Output = ()> + Send + 'a>> {
+        Box::pin(self.traffic.watch(service))
     }
 }

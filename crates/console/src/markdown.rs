@@ -30,7 +30,7 @@ pub(crate) trait Insert {
     /// What stands for the fenced block that begins in a line; `None` where it is shown as code.
     fn block(&mut self, start: usize) -> Option<String>;
 
-    /// Where a relative link leads, if it leads anywhere.
+    /// Where a relative link leads, or one to a heading that is not there, if it leads anywhere.
     fn relative(&self, target: &str) -> Option<String>;
 }
 
@@ -94,6 +94,11 @@ fn unique(slug: &str, taken: &mut BTreeMap<String, usize>) -> String {
     }
     taken.entry(id.clone()).or_insert(1);
     format!("{HEADING}{id}")
+}
+
+/// The id in the page of the heading that a link names.
+pub(crate) fn heading_id(name: &str) -> String {
+    format!("{HEADING}{name}")
 }
 
 /// A document as HTML.
@@ -256,8 +261,9 @@ impl Writer<'_> {
             return None;
         }
         if let Some(name) = target.strip_prefix('#') {
-            let id = format!("{HEADING}{name}");
-            return self.headings.iter().any(|heading| heading.id == id).then(|| format!("#{id}"));
+            let id = heading_id(name);
+            let here = self.headings.iter().any(|heading| heading.id == id);
+            return if here { Some(format!("#{id}")) } else { self.insert.relative(target) };
         }
         let web = ["http://", "https://"].into_iter().any(|scheme| {
             target.get(..scheme.len()).is_some_and(|start| start.eq_ignore_ascii_case(scheme))

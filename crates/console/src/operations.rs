@@ -3,7 +3,7 @@
 //! The server tells counters, and the script of the page draws what changed between two of them. For one role.
 
 use hyper::StatusCode;
-use latchkey_http::{Response, Service, latency_bounds};
+use latchkey_http::{Response, Service};
 use latchkey_model::model::CapacityUnit;
 use latchkey_runtime::queue::{Peeked, Which};
 use latchkey_runtime::{QueueHandle, Runtime};
@@ -11,6 +11,7 @@ use latchkey_value::{Map, Value as Stored, json, time};
 use maud::html;
 use serde_json::{Value, json};
 
+use crate::answer::Refusal;
 use crate::session::Visitor;
 use crate::shell::Shell;
 use crate::{Console, answer, route};
@@ -34,12 +35,17 @@ pub(crate) async fn page(console: &Console, service: &Service, visitor: &Visitor
             h1 { "Operations" }
             p.health.good[status == StatusCode::OK].bad[status != StatusCode::OK] { span.dot aria-hidden="true" {} (said.trim()) }
         }
-        section.tiles data-tiles aria-label="The whole server" {}
+        // Each number has its place before it is known.
+        section.tiles data-tiles aria-label="The whole server" {
+            @for label in ["calls a second", "calls", "failed", "being answered", "up for"] {
+                div.tile { span.label { (label) } strong { "–" } }
+            }
+        }
         section.card {
-            header { h2 { "Contracts" } p.muted { "Every two seconds, for as long as this page is open." } }
+            header { h2 { "Contracts" } p.muted { "p50 and p99 are of the last minute; refused and failed since the server started." } }
             div.scroll { table.live data-contracts {
                 thead { tr {
-                    th { "Contract" } th.num { "calls/s" } th { "the last two minutes" } th.num { "p50" } th.num { "p99" }
+                    th { "Contract" } th.num { "calls/s" } th { "lately, up to 15 min" } th.num { "p50" } th.num { "p99" }
                     th.num { "refused" } th.num { "failed" } th.num { "RCU a call" } th.num { "WCU a call" }
                 } }
                 tbody {}
@@ -64,7 +70,7 @@ pub(crate) async fn page(console: &Console, service: &Service, visitor: &Visitor
         }
     };
     let (path, title) = (route::operations(), "Operations");
-    let (scripts, styles) = (&["operations.js"], &["operations.css"]);
+    let (scripts, styles) = (&["operations.js"], &["traffic.css", "operations.css"]);
     Shell { console, visitor, title, path: &path, scripts, styles }.page(&main)
 }
 
@@ -86,7 +92,6 @@ pub(crate) async fn figures(console: &Console, service: &Service, visitor: &Visi
             "calls": counts.calls,
             "refused": counts.refused,
             "failed": counts.failed,
-            "latencies": counts.latencies,
             "readHalves": counts.read_halves,
             "writeUnits": counts.write_units,
         })
@@ -107,7 +112,6 @@ pub(crate) async fn figures(console: &Console, service: &Service, visitor: &Visi
     let told = json!({
         "uptimeMs": u64::try_from(figures.uptime.as_millis()).unwrap_or(u64::MAX),
         "inFlight": figures.in_flight,
-        "bounds": latency_bounds().collect::<Vec<_>>(),
         "contracts": contracts.collect::<Vec<_>>(),
         "hot": hot.collect::<Vec<_>>(),
         "queues": queues,
@@ -192,7 +196,7 @@ pub(crate) async fn redrive(
     if !visitor.admin {
         return refused(console);
     }
-    let wrong = |detail: &str| answer::json(StatusCode::BAD_REQUEST, &json!({ "detail": detail }));
+    let wrong = |detail: &str| answer::problem(Refusal::Malformed, detail);
     let Ok(order) = serde_json::from_slice::<Value>(body) else { return wrong("this is not JSON") };
     let text = |name: &str| order.get(name).and_then(Value::as_str).unwrap_or_default();
     let place = console.system(text("system")).and_then(|(at, _)| service.runtimes().get(at));
@@ -212,14 +216,15 @@ pub(crate) async fn redrive(
             Ok(sent) => count += sent,
             Err(error) => {
                 let detail = format!("{count} were sent again, then: {error}");
-                return answer::json(StatusCode::SERVICE_UNAVAILABLE, &json!({ "detail": detail }));
+                return answer::problem(Refusal::Unavailable, &detail);
             }
         }
     }
     answer::json(StatusCode::OK, &json!({ "count": count }))
 }
 
-fn refused(console: &Console) -> Response {
+/// The answer to a script of someone who may not see it.
+pub(crate) fn refused(console: &Console) -> Response {
     let detail = format!("this is for callers with the role `{}` alone", console.admin);
-    answer::json(StatusCode::FORBIDDEN, &json!({ "detail": detail }))
+    answer::problem(Refusal::Forbidden, &detail)
 }

@@ -11,9 +11,9 @@ use latchkey_example::{Recording, TargetError};
 use latchkey_http::Response;
 use latchkey_model::Model;
 use maud::{Markup, PreEscaped, html};
-use serde_json::json;
 use tokio::sync::OnceCell;
 
+use crate::answer::Refusal;
 use crate::session::Visitor;
 use crate::shell::{self, Shell};
 use crate::shown::shown;
@@ -74,8 +74,7 @@ pub(crate) async fn film(console: &Console, system: &str, asked: &HeaderMap) -> 
     let found = console.system(system);
     let found = found.and_then(|(at, document)| Some((console.recordings.get(at)?, document)));
     let Some((recording, document)) = found else {
-        let detail = json!({ "detail": "no such system is served" });
-        return answer::json(StatusCode::NOT_FOUND, &detail);
+        return answer::problem(Refusal::NotFound, "no such system is served");
     };
     let made = recording.get_or_init(async || {
         let text = document.model.text.clone();
@@ -96,7 +95,7 @@ pub(crate) async fn film(console: &Console, system: &str, asked: &HeaderMap) -> 
         }
         Err(reason) => {
             let detail = format!("the examples cannot be played: {reason}");
-            answer::json(StatusCode::INTERNAL_SERVER_ERROR, &json!({ "detail": detail }))
+            answer::problem(Refusal::Bug, &detail)
         }
     }
 }
@@ -110,7 +109,7 @@ fn film_of(text: &str) -> Result<Film, String> {
 }
 
 fn nowhere() -> Response {
-    shell::bare(StatusCode::NOT_FOUND, "No such system", "No document that is served has it.")
+    shell::bare(Refusal::NotFound, "No such system", "No document that is served has it.")
 }
 
 /// What plays a recording without a server: a part of a page that also has `console.css`, [`style`] and, behind it,
@@ -152,6 +151,8 @@ fn within_script(json: &str) -> String {
 
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+
     use super::*;
 
     #[test]

@@ -42,6 +42,8 @@ pub(crate) enum Page {
     Operations,
     /// The same in figures, as JSON.
     Figures,
+    /// What the server did lately, as JSON.
+    Traffic,
     /// Sends dead messages again.
     Redrive,
     /// A document.
@@ -89,6 +91,7 @@ impl Page {
             ["assets", version, name] => Page::Asset { version: owned(version), name: owned(name) },
             ["operations"] => Page::Operations,
             ["figures.json"] => Page::Figures,
+            ["traffic.json"] => Page::Traffic,
             ["redrive"] => Page::Redrive,
             ["systems", system, "table"] => Page::Table { system: owned(system) },
             ["systems", system] => Page::Document { system: owned(system) },
@@ -122,7 +125,24 @@ impl Page {
 
     /// Whether a script asks for it, which reads JSON.
     pub(crate) fn is_for_scripts(&self) -> bool {
-        matches!(self, Page::Find | Page::Call | Page::Figures | Page::Redrive | Page::Film { .. })
+        match self {
+            Page::Find
+            | Page::Call
+            | Page::Figures
+            | Page::Traffic
+            | Page::Redrive
+            | Page::Film { .. } => true,
+            Page::Home
+            | Page::SignIn
+            | Page::SignOut
+            | Page::Be
+            | Page::Asset { .. }
+            | Page::Table { .. }
+            | Page::Operations
+            | Page::Document { .. }
+            | Page::Contract { .. }
+            | Page::Play { .. } => false,
+        }
     }
 }
 

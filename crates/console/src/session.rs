@@ -11,8 +11,8 @@ use hyper::{HeaderMap, StatusCode};
 use latchkey_http::{Claims, Response, Service, Visit};
 use latchkey_runtime::Problem;
 use maud::{Markup, html};
-use serde_json::json;
 
+use crate::answer::Refusal;
 use crate::route::{self, Page};
 use crate::shown::shown;
 use crate::{Console, Persona, answer, shell};
@@ -46,7 +46,7 @@ impl Outsider {
     pub(crate) fn answer(&self, page: &Page, visit: &Visit) -> Response {
         if page.is_for_scripts() {
             let detail = self.0.as_ref().map_or("sign in first", |problem| problem.detail.as_str());
-            return answer::json(StatusCode::UNAUTHORIZED, &json!({ "detail": detail }));
+            return answer::problem(Refusal::Unauthenticated, detail);
         }
         let to = visit.uri.path_and_query().map_or("/", |path| path.as_str());
         let query = form_urlencoded::Serializer::new(String::new()).append_pair("to", to).finish();
@@ -97,11 +97,10 @@ fn is_at_home(headers: &HeaderMap) -> bool {
 }
 
 /// The form to sign in.
-pub(crate) fn form(console: &Console, visit: &Visit, refused: Option<&Problem>) -> Response {
+pub(crate) fn form(console: &Console, visit: &Visit) -> Response {
     let to = fields(visit.uri.query().unwrap_or_default().as_bytes(), "to");
-    let status = if refused.is_some() { StatusCode::UNAUTHORIZED } else { StatusCode::OK };
-    let page = sign_in_form(console, &visit.headers, to.as_deref(), refused);
-    answer::page(status, shell::outside("Sign in", &page))
+    let page = sign_in_form(console, &visit.headers, to.as_deref(), None);
+    answer::page(StatusCode::OK, shell::outside("Sign in", &page))
 }
 
 fn sign_in_form(
@@ -168,7 +167,7 @@ pub(crate) async fn sign_in(console: &Console, service: &Service, visit: &Visit)
     let refuse = |problem: &Problem| {
         let to = fields(&visit.body, "to");
         let page = sign_in_form(console, &visit.headers, to.as_deref(), Some(problem));
-        answer::page(StatusCode::UNAUTHORIZED, shell::outside("Sign in", &page))
+        answer::refusal(Refusal::Unauthenticated, shell::outside("Sign in", &page))
     };
     if token.len() > TOKEN_BYTES_MAX {
         let detail = format!(
@@ -192,7 +191,7 @@ pub(crate) fn become_someone(console: &Console, visit: &Visit) -> Response {
         }
         None => {
             let text = "This server has no such person; only a development server has any.";
-            shell::bare(StatusCode::NOT_FOUND, "Nobody", text)
+            shell::bare(Refusal::NotFound, "Nobody", text)
         }
     }
 }

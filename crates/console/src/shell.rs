@@ -4,6 +4,7 @@ use hyper::StatusCode;
 use latchkey_http::Response;
 use maud::{DOCTYPE, Markup, html};
 
+use crate::answer::Refusal;
 use crate::session::{self, Visitor};
 use crate::shown::shown;
 use crate::{Console, answer, asset, group, route};
@@ -170,9 +171,9 @@ pub(crate) fn outside(title: &str, main: &Markup) -> Markup {
 }
 
 /// A page that says one thing.
-pub(crate) fn bare(status: StatusCode, title: &str, text: &str) -> Response {
+pub(crate) fn bare(refusal: Refusal, title: &str, text: &str) -> Response {
     let main = html! {
         section.card.sign-in { h1 { (title) } p { (text) } p { a href="/" { "To the console" } } }
     };
-    answer::page(status, outside(title, &main))
+    answer::refusal(refusal, outside(title, &main))
 }

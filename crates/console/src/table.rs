@@ -4,11 +4,9 @@
 //! indexes, and to the partitions whose keys are made of attributes that it has.
 
 mod item;
-mod template;
 
 use std::time::{Duration, Instant};
 
-use hyper::StatusCode;
 use latchkey_http::{Response, Service};
 use latchkey_model::Model;
 use latchkey_runtime::Runtime;
@@ -18,11 +16,12 @@ use latchkey_table::{
 };
 use maud::{Markup, html};
 
-use self::template::{Partition, partitions};
+use crate::answer::Refusal;
 use crate::session::Visitor;
 use crate::shell::{self, Shell};
 use crate::shown::shown;
-use crate::{Console, route};
+use crate::template::partition::{Partition, partitions};
+use crate::{Console, colour, route};
 
 /// The most items of a page.
 const ITEMS_MAX: u32 = 50;
@@ -79,7 +78,7 @@ pub(crate) async fn page(
     let found = console.system(system);
     let found = found.and_then(|(at, document)| Some((document, service.runtimes().get(at)?)));
     let Some((document, runtime)) = found else {
-        return shell::bare(StatusCode::NOT_FOUND, "No such system", "No such system is served.");
+        return shell::bare(Refusal::NotFound, "No such system", "No such system is served.");
     };
     if !visitor.admin {
         return console.keep_out("The table");
@@ -120,15 +119,15 @@ fn chooser(model: &Model, places: &[Partition<'_>], asked: &Asked) -> Markup {
             h2 { "Choose a partition" }
             div.templates {
                 @for (at, place) in places.iter().enumerate() {
-                    form.template method="get" action=(action) data-template=(place.text()) {
+                    form.template method="get" action=(action) data-template=(place.template.to_string()) {
                         @if let Some(index) = place.index { input type="hidden" name="index" value=(index); }
-                        input type="hidden" name="partition" disabled[!place.is_constant()] value=[place.is_constant().then(|| place.text())];
+                        input type="hidden" name="partition" disabled[!place.is_constant()] value=[place.is_constant().then(|| place.template.to_string())];
                         p.template-key {
-                            code { (shown(&place.text())) }
+                            code { (shown(&place.template.to_string())) }
                             @if let Some(index) = place.index { span.pill { (shown(index)) } }
                         }
                         p.entities {
-                            @for entity in &place.entities { span class={ "entity e" (item::colour(model, *entity)) } { (shown(&model.entities[*entity].name)) } }
+                            @for entity in &place.entities { span class={ "entity " (colour::class(model, *entity, "e")) } { (shown(&model.entities[*entity].name)) } }
                         }
                         div.template-inputs {
                             @for name in place.attributes() {
@@ -191,7 +190,7 @@ async fn look(
                 }
             }
             @if page.items.is_empty() { p.empty { "Nothing is stored under this key." } }
-            div.items { @for one in &page.items { (item::card(model, table, one, asked.index.as_deref())) } }
+            div.items data-items { @for one in &page.items { (item::card(model, table, one, asked.index.as_deref())) } }
             @if let Some(next) = page.resume.filter(|_| !page.items.is_empty()) {
                 p { a.button href=(path(&model.system, asked.index.as_deref(), partition, &parts(&next))) { "The next " (ITEMS_MAX) } }
             }

@@ -38,6 +38,14 @@ pub trait Site: fmt::Debug + Send + Sync {
         service: &'a Service,
         visit: Visit,
     ) -> Pin<Box<dyn Future<Output = Response> + Send + 'a>>;
+
+    /// What the site does beside answering, while the server runs. It is dropped when the server stops.
+    fn attend<'a>(
+        &'a self,
+        _service: &'a Service,
+    ) -> Pin<Box<dyn Future<Output = ()> + Send + 'a>> {
+        Box::pin(async {})
+    }
 }
 
 /// A request for a page.
@@ -76,6 +84,14 @@ impl Service {
     /// Whether the server has pages beside its contracts.
     pub fn has_site(&self) -> bool {
         self.settings.site.is_some()
+    }
+
+    /// Does what the site does beside answering, if there is a site. Whoever runs the server runs this, too, and drops
+    /// it in the end.
+    pub async fn attend_site(&self) {
+        if let Some(site) = &self.settings.site {
+            site.attend(self).await;
+        }
     }
 
     /// Whether a path is one of the site's, at one of the server's addresses.

@@ -116,7 +116,9 @@ async fn serve(
     let everything = known_here.then(|| console::everything(&runtimes, admin_role));
     let sign = |claims: &Claims| tokens.sign(claims, SystemSource.now(), TOKEN_LASTS);
     let token = everything.as_ref().map(sign).transpose().map_err(Failure::unusable)?;
-    let site = console::site(&arguments.web, arguments.listen, documents, &runtimes, developing)?;
+    let server =
+        Server::listen(arguments.listen, Limits::default()).await.map_err(Failure::unusable)?;
+    let site = console::site(&arguments.web, server.address(), documents, &runtimes, developing)?;
     let log_requests = tracing::enabled!(target: "latchkey::request", tracing::Level::INFO);
     let meters = Arc::new(Meters::new(runtimes.clone()));
     let working = !arguments.no_workers && settings.test_clock.is_none();
@@ -129,8 +131,6 @@ async fn serve(
     };
     let service = Service::new(runtimes, tokens, settings).map_err(Failure::unusable)?;
     let service = Arc::new(service);
-    let server =
-        Server::listen(arguments.listen, Limits::default()).await.map_err(Failure::unusable)?;
     let admin = match arguments.web.admin_listen {
         Some(address) => {
             let admin = Server::listen_at(Door::Admin, address, Limits::default()).await;
@@ -152,13 +152,15 @@ async fn serve(
     // DynamoDB removes expired records itself.
     let sweep = |store| tokio::spawn(sweep_forever(store, Arc::clone(&service)));
     let sweeper = opened.local.clone().map(sweep);
+    let attend = |service: Arc<Service>| tokio::spawn(async move { service.attend_site().await });
+    let attendant = service.has_site().then(|| attend(Arc::clone(&service)));
     drop(opened);
     until_stopped((server, admin), service, stop, workers).await;
     drop(control);
-    if let Some(sweeper) = sweeper {
-        sweeper.abort();
+    for task in [sweeper, attendant].into_iter().flatten() {
+        task.abort();
         // The task holds the store, which closes when nothing uses it.
-        let _ = sweeper.await;
+        let _ = task.await;
     }
     logging.told.add("stopped\n");
     Ok(())

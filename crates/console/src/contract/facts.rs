@@ -5,17 +5,17 @@ use latchkey_openapi::prose_above;
 use maud::{Markup, html};
 
 use super::Subject;
+use crate::markdown::{self, Insert};
+use crate::route;
 use crate::shown::shown;
 
 pub(super) fn cards(subject: Subject<'_>) -> Markup {
     let prose = prose_above(subject.model, subject.contract.span).unwrap_or_default();
-    let paragraphs =
-        prose.split("\n\n").map(|text| text.split_whitespace().collect::<Vec<_>>().join(" "));
-    let paragraphs = paragraphs.filter(|text| !text.is_empty());
+    let prose = markdown::render(&prose, &[], &mut Links(subject));
     let (callers, facts) = (callers(subject), facts(subject));
     html! {
         section.card.about aria-label="What it does" {
-            @for paragraph in paragraphs { p.prose { (shown(&paragraph)) } }
+            @if !prose.0.is_empty() { div.prose { (prose) } }
             dl.facts {
                 @if !callers.is_empty() {
                     div.wide {
@@ -26,6 +26,22 @@ pub(super) fn cards(subject: Subject<'_>) -> Markup {
                 @for (name, value) in &facts { div { dt { (name) } dd { (shown(value)) } } }
             }
         }
+    }
+}
+
+/// The links of the prose: to the headings of its document.
+struct Links<'a>(Subject<'a>);
+
+impl Insert for Links<'_> {
+    fn block(&mut self, _: usize) -> Option<String> {
+        None
+    }
+
+    fn relative(&self, target: &str) -> Option<String> {
+        let id = markdown::heading_id(target.strip_prefix('#')?);
+        let model = self.0.model;
+        let known = markdown::headings(&model.text).iter().any(|heading| heading.id == id);
+        known.then(|| format!("{}#{id}", route::document(&model.system)))
     }
 }
 

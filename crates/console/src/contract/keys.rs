@@ -7,8 +7,8 @@ use maud::{Markup, html};
 use serde_json::{Map, Value};
 
 use super::Subject;
-use super::template::{self, Piece};
 use crate::shown::shown;
+use crate::template::{self, Piece};
 
 /// The most keys of one request that are drawn; the JSON has all of them.
 const KEYS_MAX: usize = 8;

@@ -1,14 +1,17 @@
 //! What the script of the page must know of the contract, its visitor and the other contracts of its system.
 
+use std::net::IpAddr;
+
 use latchkey_model::Model;
 use latchkey_model::model::{CapacityUnit, Contract, Segment, StepKind, each_step};
 use serde_json::{Value, json};
 
 use super::Subject;
 use crate::route;
+use crate::view::Views;
 
 pub(super) fn told(subject: Subject<'_>) -> Value {
-    let Subject { model, contract, visitor } = subject;
+    let Subject { model, contract, visitor, api } = subject;
     let claims = &visitor.claims;
     let names = |all: &[latchkey_value::Text]| -> Vec<String> {
         all.iter().map(|name| name.as_str().to_owned()).collect()
@@ -27,6 +30,15 @@ pub(super) fn told(subject: Subject<'_>) -> Value {
         "cost": cost,
         "who": { "sub": claims.sub.as_str(), "roles": names(&claims.roles), "orgs": names(&claims.orgs) },
         "contracts": contracts(model),
+        "api": api.map(|address| {
+            // Whoever listens at every address of a machine is asked for under the name of the console.
+            let host = (!address.ip().is_unspecified()).then(|| match address.ip() {
+                IpAddr::V4(ip) => ip.to_string(),
+                IpAddr::V6(ip) => format!("[{ip}]"),
+            });
+            json!({ "host": host, "port": address.port() })
+        }),
+        "views": Views::of(model, contract).told(contract),
     })
 }
 

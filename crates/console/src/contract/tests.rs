@@ -19,7 +19,7 @@ entity Door "DOOR" {
 }
 ```
 
-Opens <img src=x onerror=alert(1)> doors.
+Opens <img src=x onerror=alert(1)> **all** `doors`, [see](#doors), [not](javascript:alert(1)), [nor](#nowhere).
 
 ```contract
 contract D-01 "Name <script>alert(1)</script>" {
@@ -61,7 +61,7 @@ fn with<T>(id: &str, act: impl FnOnce(Subject<'_>) -> T) -> T {
     let claims = Claims { sub: Text::from("<i>ann"), roles: Vec::new(), orgs: Vec::new() };
     let visitor = Visitor { claims, token: String::new(), admin: false };
     let contract = find(&model, id).unwrap();
-    act(Subject { model: &model, contract, visitor: &visitor })
+    act(Subject { model: &model, contract, visitor: &visitor, api: None })
 }
 
 #[test]
@@ -70,6 +70,10 @@ fn what_a_document_or_a_token_says_is_never_markup() {
     for hostile in ["<script", "<img", "<b>", "<i>", "style="] {
         assert!(!html.contains(hostile), "{hostile} in {html}");
     }
+    // The prose is rendered; its links lead to headings of the document alone.
+    assert!(html.contains("<strong>all</strong> <code>doors</code>"), "{html}");
+    assert!(html.contains("href=\"/console/systems/doors#h-doors\">see</a>"), "{html}");
+    assert!(!html.contains("href=\"javascript") && !html.contains("#h-nowhere"), "{html}");
     assert!(html.contains("Name &lt;script&gt;") && html.contains("&lt;b&gt;door"), "{html}");
 }
 
@@ -109,4 +113,19 @@ fn a_link_to_a_contract_knows_the_version_that_it_asks_for() {
     let segments = json!([{ "text": "doors" }, { "input": "doorId" }]);
     assert_eq!(contracts.pointer("/1/segments"), Some(&segments));
     assert_eq!(told.pointer("/who/sub"), Some(&json!("<i>ann")));
+}
+
+// A console at an address of its own told people to call the contracts at that address.
+#[test]
+fn a_page_knows_where_the_contracts_are() {
+    let told = |api: Option<&str>| {
+        with("D-02", |subject| {
+            let api = api.map(|address| address.parse().unwrap());
+            known::told(Subject { api, ..subject }).pointer("/api").cloned().unwrap()
+        })
+    };
+    assert_eq!(told(None), Value::Null);
+    assert_eq!(told(Some("127.0.0.1:80")), json!({ "host": "127.0.0.1", "port": 80 }));
+    assert_eq!(told(Some("[::1]:81")), json!({ "host": "[::1]", "port": 81 }));
+    assert_eq!(told(Some("0.0.0.0:82")), json!({ "host": null, "port": 82 }));
 }

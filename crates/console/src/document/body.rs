@@ -9,6 +9,7 @@ use super::card::{Card, Who};
 use super::finding::{self, Finding};
 use super::keyspace;
 use super::{Reading, exchange, source};
+use crate::colour;
 use crate::markdown::{self, Heading, Insert};
 use crate::shown::{content, shown};
 
@@ -118,7 +119,7 @@ fn entities(reading: &Reading<'_>, spaces: &[keyspace::Space<'_>]) -> Markup {
 
 /// The colour of an entity.
 fn dot(model: &Model, id: Option<latchkey_model::model::EntityId>) -> Markup {
-    html! { @if let Some(id) = id { span class={ "dot d" (keyspace::colour(model, id)) } aria-hidden="true" {} " " } }
+    html! { @if let Some(id) = id { span class={ "dot " (colour::class(model, id, "d")) } aria-hidden="true" {} " " } }
 }
 
 /// Each access of each contract.

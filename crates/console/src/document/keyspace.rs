@@ -9,6 +9,7 @@ use maud::{Markup, html};
 
 use super::access::outline;
 use super::lines::Lines;
+use crate::colour;
 use crate::shown::shown;
 
 /// The width of the picture, in pixels.
@@ -24,14 +25,6 @@ const LETTERS_MAX: usize = 60;
 
 /// How many letters of the templates of a partition are shown.
 const TEMPLATES_MAX: usize = 115;
-
-/// How many colours there are for entities.
-const COLOURS: usize = 8;
-
-/// The number of an entity's colour.
-pub(crate) fn colour(model: &Model, id: EntityId) -> usize {
-    model.entities.enumerate().position(|(own, _)| own == id).map_or(0, |at| at % COLOURS)
-}
 
 /// The table or an index, and its partitions.
 pub(crate) struct Space<'a> {
@@ -165,7 +158,7 @@ fn drawn(model: &Model, lines: &Lines, row: &Row) -> Markup {
         @for block in &row.blocks {
             @let entity = &model.entities[block.entity];
             @let high = if row.blocks.iter().any(|other| other.note.is_some()) { 3 * LINE + GAP } else { 2 * LINE + GAP };
-            a class={ "block b" (colour(model, block.entity)) } href={ "#L" (lines.of(entity.span.start)) } {
+            a class={ "block " (colour::class(model, block.entity, "b")) } href={ "#L" (lines.of(entity.span.start)) } {
                 rect x=(block.x) y=(block.y) width=(block.width) height=(high) rx="6" {}
                 text.name x=(block.x + GAP) y=(block.y + LINE) { (shown(&block.name)) }
                 text.sk x=(block.x + GAP) y=(block.y + 2 * LINE) { (shown(&block.sort)) }

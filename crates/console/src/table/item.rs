@@ -1,28 +1,21 @@
 //! An item as a card: its entity, its sort key, its attributes, and where it leads.
 
 use latchkey_model::Model;
-use latchkey_model::model::{Entity, EntityId};
+use latchkey_model::model::Entity;
 use latchkey_table::{Item, Schema, Value};
 use latchkey_value::json;
 use maud::{Markup, html};
 
-use super::template::{filled, partitions};
+use crate::colour;
 use crate::shown::shown;
-
-/// How many colours there are for entities.
-const COLOURS: usize = 8;
+use crate::template::partition::{filled, partitions};
+use crate::view::order;
 
 /// What stands for a value that nobody is shown.
 const SECRET: &str = "(secret)";
 
 /// What the keys of Latchkey's own items begin with.
 const OWN: &str = "LATCHKEY#";
-
-/// The colour of an entity: by its place in the document.
-pub(crate) fn colour(model: &Model, entity: EntityId) -> usize {
-    let before = model.entities.enumerate().take_while(|(id, _)| *id != entity);
-    before.count() % COLOURS
-}
 
 /// An item, as it was found in the table or in an index.
 pub(super) fn card(model: &Model, table: &Schema, item: &Item, index: Option<&str>) -> Markup {
@@ -38,8 +31,9 @@ pub(super) fn card(model: &Model, table: &Schema, item: &Item, index: Option<&st
         .find(|one| Some(one.name.as_str()) == index)
         .map_or(&table.key, |one| &one.key);
     let place = names.of(item);
+    let at = known.and_then(|(_, entity)| time(entity, item, index));
     html! {
-        article class={ "item e" (known.map_or(COLOURS - 1, |(id, _)| colour(model, id))) } {
+        article data-at=[at] class={ "item " (known.map_or_else(|| "ex".to_owned(), |(id, _)| colour::class(model, id, "e"))) } {
             header {
                 span.entity {
                     @match (known, discriminator) {
@@ -55,6 +49,16 @@ pub(super) fn card(model: &Model, table: &Schema, item: &Item, index: Option<&st
             @else { (attributes(model, table, item, known.map(|(_, entity)| entity))) (leads(model, table, item, index)) }
         }
     }
+}
+
+/// The time by which an item is ordered among those of its entity, as it is stored.
+fn time<'a>(entity: &Entity, item: &'a Item, index: Option<&str>) -> Option<&'a str> {
+    let key = match index {
+        None => &entity.key,
+        Some(name) => &entity.indexes.iter().find(|shape| shape.name == name)?.key,
+    };
+    let attribute = order::time_in(&key.sort)?;
+    item.get(&attribute).and_then(Value::as_text).map(|text| text.as_str())
 }
 
 /// A sort key for people.

@@ -20,7 +20,7 @@ const PERSONAS_MAX: usize = 6;
 /// Who has nothing and may do nothing, unless a document knows someone of the name.
 const STRANGER: &str = "stranger";
 
-/// The console, if there is to be one. While a service is developed, a visitor can be those that the examples know.
+/// The console, if there is to be one, of a server that listens there. While a service is developed, a visitor can be those that the examples know.
 pub(super) fn site(
     web: &Web,
     listen: SocketAddr,
@@ -52,7 +52,12 @@ pub(super) fn site(
         let path = read.path.clone();
         latchkey_console::Document { path, model }
     });
-    Ok(Some(Arc::new(Console::new(documents.collect(), web.console_admin.as_str(), personas))))
+    let console = Console::new(documents.collect(), web.console_admin.as_str(), personas);
+    let console = match web.admin_listen {
+        Some(_) => console.apart_from(listen),
+        None => console,
+    };
+    Ok(Some(Arc::new(console)))
 }
 
 /// Who may do anything: every role of every system, and that of the console.

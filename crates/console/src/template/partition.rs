@@ -19,8 +19,9 @@ pub(crate) struct Partition<'a> {
 pub(crate) fn partitions<'a>(model: &'a Model) -> Vec<Partition<'a>> {
     let mut found: Vec<Partition<'a>> = Vec::new();
     let mut add = |index: Option<&'a str>, template: &'a Template, entity| {
-        let same =
-            found.iter_mut().find(|one| one.index == index && text(one.template) == text(template));
+        let same = found
+            .iter_mut()
+            .find(|one| one.index == index && one.template.to_string() == template.to_string());
         match same {
             Some(one) => one.entities.push(entity),
             None => found.push(Partition { index, template, entities: vec![entity] }),
@@ -39,11 +40,6 @@ pub(crate) fn partitions<'a>(model: &'a Model) -> Vec<Partition<'a>> {
 }
 
 impl Partition<'_> {
-    /// The template as the document has it.
-    pub(crate) fn text(&self) -> String {
-        text(self.template)
-    }
-
     /// Whether there is one such partition alone.
     pub(crate) fn is_constant(&self) -> bool {
         self.template.holes().next().is_none()
@@ -59,18 +55,6 @@ impl Partition<'_> {
         }
         names
     }
-}
-
-/// A template as the document has it.
-pub(crate) fn text(template: &Template) -> String {
-    let pieces = template.pieces.iter().map(|piece| match piece {
-        Piece::Literal(text) => text.clone(),
-        Piece::Hole(hole) => match hole.format {
-            Some(format) => format!("{{{}:{format}}}", hole.attribute),
-            None => format!("{{{}}}", hole.attribute),
-        },
-    });
-    pieces.collect()
 }
 
 /// What a template becomes with the attributes of an item; nothing if one is missing, or the key is the same for all.
@@ -109,7 +93,7 @@ mod tests {
         let model = latchkey_model::check(DOCUMENT).model;
         let all = partitions(&model);
         let texts: Vec<(Option<&str>, String)> =
-            all.iter().map(|one| (one.index, one.text())).collect();
+            all.iter().map(|one| (one.index, one.template.to_string())).collect();
         assert_eq!(
             texts,
             [(None, "DOOR#{doorId}".to_owned()), (Some("GSI1"), "OWNER#{ownerId}".to_owned())]

@@ -1,13 +1,15 @@
 //! Templates of keys: text with holes, as an explanation writes them. A hole is drawn as a chip; that of an input has the
 //! input's name on it, and the script fills it in while a visitor types.
 
+pub(crate) mod partition;
+
 use maud::{Markup, html};
 
 use crate::shown::shown;
 
 /// A piece of a template.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Piece {
+pub(crate) enum Piece {
     /// Text as it is.
     Text(String),
     /// A value that only a call has.
@@ -20,7 +22,7 @@ pub(super) enum Piece {
 }
 
 /// The pieces of a template. Holes stand in braces; a brace of the text itself is doubled.
-pub(super) fn pieces(template: &str) -> Vec<Piece> {
+pub(crate) fn pieces(template: &str) -> Vec<Piece> {
     let mut pieces = Vec::new();
     let mut text = String::new();
     let mut rest = template.chars().peekable();
@@ -76,7 +78,7 @@ fn is_form(text: &str) -> bool {
 }
 
 /// A hole. `known` is a value that is known before the call.
-pub(super) fn chip(name: &str, form: Option<&str>, known: Option<&str>) -> Markup {
+pub(crate) fn chip(name: &str, form: Option<&str>, known: Option<&str>) -> Markup {
     let own = form.map_or_else(|| name.to_owned(), |form| format!("{name}:{form}"));
     html! {
         @match known {
