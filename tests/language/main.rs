@@ -55,6 +55,7 @@ fn every_fragment_is_read() {
         let fence = match block.kind {
             BlockKind::Contract => "contract",
             BlockKind::Example => "example",
+            BlockKind::Demo => "demo",
         };
         let fragment = REFERENCE.get(block.text.range()).unwrap();
         let alone = format!("```{fence}\n{fragment}```\n");
