@@ -9,8 +9,8 @@ use std::time::Duration;
 
 use latchkey_http::{Service, TestClock, Tokens};
 use latchkey_language::ast::{Demo, ExampleStep};
-use latchkey_language::{Bindings, Diagnostic};
-use latchkey_model::demo::{Act, Draw, Live, filling, live};
+use latchkey_language::{Bindings, Diagnostic, Rule, Span};
+use latchkey_model::demo::{Act, Draw, Live, Mistake, filling, live};
 use latchkey_runtime::{Runtime, Source, SystemSource};
 use latchkey_value::time;
 use tokio::sync::watch;
@@ -26,14 +26,14 @@ const SEED: u64 = 0x1A7C_4B3E;
 #[derive(Debug)]
 pub enum NotFilled {
     /// A request was refused, or answered otherwise than it says.
-    Refused(Box<Diagnostic>),
+    Refused(Mistake),
     /// The store cannot be used.
     Unusable(String),
 }
 
-impl From<Diagnostic> for NotFilled {
-    fn from(refused: Diagnostic) -> NotFilled {
-        NotFilled::Refused(Box::new(refused))
+impl From<Mistake> for NotFilled {
+    fn from(refused: Mistake) -> NotFilled {
+        NotFilled::Refused(refused)
     }
 }
 
@@ -73,11 +73,11 @@ pub async fn fill(
     let mut run = Run::of(moves, &target, begun, Unsaid::Success);
     while run.next().await?.is_some() {
         if let Some(refused) = run.report.failures.pop() {
-            return Err(refused.into());
+            return Err(NotFilled::Refused(Box::new(refused)));
         }
     }
     if let Some(refused) = run.report.failures.pop() {
-        return Err(refused.into());
+        return Err(NotFilled::Refused(Box::new(refused)));
     }
     target.pass(&start).await?;
     let requests = run.report.requests;
@@ -92,8 +92,8 @@ fn moves(act: Act) -> Vec<Move> {
         Act::Block => vec![Move::Block(0)],
         Act::Round => vec![Move::Round],
         Act::Over => vec![Move::Over],
-        Act::Step(step @ ExampleStep::As { .. }) => vec![step_of(step)],
-        Act::Step(step) => vec![step_of(step), Move::Settle],
+        Act::Step(step) if matches!(*step, ExampleStep::As { .. }) => vec![Move::Step(step)],
+        Act::Step(step) => vec![Move::Step(step), Move::Settle],
     }
 }
 
@@ -153,14 +153,21 @@ impl Line {
         let now = SystemSource.now();
         let steps = match self.live.round(n, now, &mut self.draw) {
             Ok(steps) => steps,
-            Err(mistake) => return vec![mistake],
+            Err(mistake) => return vec![*mistake],
         };
         // Without a test clock, nobody reads the instant.
         let begun = (String::new(), self.known.clone());
         let moves = steps.into_iter().map(step_of);
         let mut run = Run::of(moves, &self.target, begun, Unsaid::NoFailure);
-        while let Ok(Some(_)) = run.next().await {}
-        run.report.failures
+        loop {
+            match run.next().await {
+                Ok(Some(_)) => {}
+                Ok(None) => return run.report.failures,
+                Err(TargetError::Unusable(reason) | TargetError::Request(reason)) => {
+                    return vec![Diagnostic::new(Rule::Example, Span::default(), reason)];
+                }
+            }
+        }
     }
 }
 

@@ -152,7 +152,8 @@ mod tests {
         for mark in ["demos", "Demo"] {
             assert_eq!(meant(&format!("```{mark}\n```\n")), ["demo"], "{mark}");
         }
-        for mark in ["contract", "example", "demo", "json", "", "text", "context", "sample", "memo"] {
+        for mark in ["contract", "example", "demo", "json", "", "text", "context", "sample", "memo"]
+        {
             assert_eq!(meant(&format!("```{mark}\n```\n")), [""; 0], "{mark}");
         }
         assert_eq!(meant("> ```contracts\n> ```\n"), [""; 0], "quoted");

@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use latchkey_language::ast::{Demo, DemoStep, DemoValue, ExampleCall, ExampleStep};
-use latchkey_language::{Bindings, Diagnostic, Name, Rule, Spanned, filled};
+use latchkey_language::{Bindings, Diagnostic, Name, Rule, Span, Spanned, filled};
 use latchkey_value::time;
 
 pub(crate) use check::check;
@@ -23,6 +23,13 @@ const PAUSE_MIN: Duration = Duration::from_millis(200);
 /// The longest time between two rounds.
 const PAUSE_MAX: Duration = Duration::from_secs(60 * 60);
 
+/// Why a demo cannot be played.
+pub type Mistake = Box<Diagnostic>;
+
+fn mistake(rule: Rule, span: Span, message: impl Into<String>, help: &str) -> Mistake {
+    Box::new(Diagnostic::new(rule, span, message).help(help))
+}
+
 /// What a demo does next.
 #[derive(Debug)]
 pub enum Act {
@@ -33,7 +40,7 @@ pub enum Act {
     /// The round is over, and its names are forgotten.
     Over,
     /// The time, the caller or a request, as in an example.
-    Step(ExampleStep),
+    Step(Box<ExampleStep>),
 }
 
 /// The requests that fill the store.
@@ -87,7 +94,7 @@ struct Names {
 }
 
 /// What the blocks of a document fill the store with, in the order of the text.
-pub fn filling(demos: &[Demo], now: i64, draw: Draw) -> Result<Filling, Diagnostic> {
+pub fn filling(demos: &[Demo], now: i64, draw: Draw) -> Result<Filling, Mistake> {
     let mut script = Script { now, n: None, draw, names: Names::default(), acts: Vec::new() };
     for demo in demos {
         script.acts.push(Act::Block);
@@ -107,7 +114,7 @@ pub fn filling(demos: &[Demo], now: i64, draw: Draw) -> Result<Filling, Diagnost
 }
 
 /// What goes on, once the store is filled.
-pub fn live(demos: &[Demo], filling: &Filling) -> Result<Vec<Live>, Diagnostic> {
+pub fn live(demos: &[Demo], filling: &Filling) -> Result<Vec<Live>, Mistake> {
     let steps = demos.iter().flat_map(|demo| &demo.steps);
     let every = steps.filter_map(|step| match step {
         DemoStep::Every { pause, steps } => Some((pause, steps)),
@@ -123,14 +130,14 @@ pub fn live(demos: &[Demo], filling: &Filling) -> Result<Vec<Live>, Diagnostic> 
 
 impl Live {
     /// What is done in a round, from 1.
-    pub fn round(&self, n: i64, now: i64, draw: &mut Draw) -> Result<Vec<ExampleStep>, Diagnostic> {
+    pub fn round(&self, n: i64, now: i64, draw: &mut Draw) -> Result<Vec<ExampleStep>, Mistake> {
         let (names, acts) = (self.names.clone(), Vec::new());
         let mut script = Script { now, n: None, draw: draw.clone(), names, acts };
         script.number(n);
         self.steps.iter().try_for_each(|step| script.step(step))?;
         *draw = script.draw;
         let steps = script.acts.into_iter().filter_map(|act| match act {
-            Act::Step(step) => Some(step),
+            Act::Step(step) => Some(*step),
             Act::Block | Act::Round | Act::Over => None,
         });
         Ok(steps.collect())
@@ -138,12 +145,16 @@ impl Live {
 }
 
 /// The time between two rounds, as it is written.
-fn rest(pause: &Name) -> Result<Duration, Diagnostic> {
+fn rest(pause: &Name) -> Result<Duration, Mistake> {
     let time = crate::lower::milliseconds(&pause.node).map(Duration::from_millis);
     time.filter(|pause| (PAUSE_MIN..=PAUSE_MAX).contains(pause)).ok_or_else(|| {
         let message = format!("`{}` is no time between two rounds", pause.node);
-        let help = "write one from `200ms` to `1h`, such as `every 2s {`";
-        Diagnostic::new(Rule::Type, pause.span, message).help(help)
+        mistake(
+            Rule::Type,
+            pause.span,
+            message,
+            "write one from `200ms` to `1h`, such as `every 2s {`",
+        )
     })
 }
 
@@ -159,7 +170,7 @@ struct Script {
 
 impl Script {
     /// A round, whose names are its own.
-    fn round(&mut self, n: i64, steps: &[DemoStep]) -> Result<(), Diagnostic> {
+    fn round(&mut self, n: i64, steps: &[DemoStep]) -> Result<(), Mistake> {
         let outside = self.names.clone();
         self.acts.push(Act::Round);
         self.number(n);
@@ -176,13 +187,13 @@ impl Script {
     }
 
     /// A step that has no others in it.
-    fn step(&mut self, step: &DemoStep) -> Result<(), Diagnostic> {
+    fn step(&mut self, step: &DemoStep) -> Result<(), Mistake> {
         let said = match step {
             DemoStep::Named(name, value) => return self.name(name, value),
             DemoStep::At(when) => {
                 let Known::Time(at) = self.scene().value(when)? else {
                     let help = "write `at now - 3d`";
-                    return Err(Diagnostic::new(Rule::Type, when.span, "this is not a time").help(help));
+                    return Err(mistake(Rule::Type, when.span, "this is not a time", help));
                 };
                 let at = time::format(at).ok_or_else(|| value::too_far(when.span))?;
                 ExampleStep::At(Spanned::new(at.to_string(), when.span))
@@ -195,7 +206,7 @@ impl Script {
             // Braces have none within them.
             DemoStep::Repeat { .. } | DemoStep::Every { .. } => return Ok(()),
         };
-        self.acts.push(Act::Step(said));
+        self.acts.push(Act::Step(Box::new(said)));
         Ok(())
     }
 
@@ -203,11 +214,10 @@ impl Script {
         Scene { now: self.now, n: self.n, known: &self.names.values }
     }
 
-    fn name(&mut self, name: &Name, value: &DemoValue) -> Result<(), Diagnostic> {
+    fn name(&mut self, name: &Name, value: &DemoValue) -> Result<(), Mistake> {
         if matches!(name.node.as_str(), "n" | "now" | "absent") {
             let message = format!("`{}` has a meaning of its own", name.node);
-            let help = "choose another name";
-            return Err(Diagnostic::new(Rule::Name, name.span, message).help(help));
+            return Err(mistake(Rule::Name, name.span, message, "choose another name"));
         }
         let value = match value {
             DemoValue::OneOf(texts) => {

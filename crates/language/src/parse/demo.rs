@@ -30,7 +30,11 @@ pub(super) fn parse(document: &str, within: Span) -> (Demo, Vec<Diagnostic>) {
         reader.step(line);
     }
     if let Some(Around { word, .. }) = reader.around {
-        reader.lines.report(word, "a `{` that is never closed", "end it with a `}` on its own line");
+        reader.lines.report(
+            word,
+            "a `{` that is never closed",
+            "end it with a `}` on its own line",
+        );
     }
     reader.close();
     (Demo { steps: reader.steps, span: within }, reader.lines.diagnostics)
@@ -162,7 +166,8 @@ impl DemoReader<'_> {
     /// `name = value`
     fn name(&mut self, name: Name, value: Span) {
         let is_name = |c: char| c.is_ascii_alphanumeric() || c == '_';
-        if !name.node.starts_with(|c: char| c.is_ascii_alphabetic()) || !name.node.chars().all(is_name)
+        if !name.node.starts_with(|c: char| c.is_ascii_alphabetic())
+            || !name.node.chars().all(is_name)
         {
             let help = "write letters, digits and `_`, a letter first";
             return self.lines.report(name.span, "this is not a name", help);
@@ -172,7 +177,11 @@ impl DemoReader<'_> {
         let given = match (one.node.as_str(), of.node.as_str()) {
             ("one", "of") => self.one_of(rest),
             ("", _) => {
-                self.lines.report(name.span, "a name without a value", "write the value behind `=`");
+                self.lines.report(
+                    name.span,
+                    "a name without a value",
+                    "write the value behind `=`",
+                );
                 None
             }
             _ => self.expression(value).map(DemoValue::Computed),
@@ -202,7 +211,8 @@ impl DemoReader<'_> {
                     texts.push(Spanned::new(value.to_owned(), part));
                 }
                 _ => {
-                    let help = "write words, or texts in quotes, with commas between them, or `1..40`";
+                    let help =
+                        "write words, or texts in quotes, with commas between them, or `1..40`";
                     let span = if written.is_empty() { rest } else { part };
                     self.lines.report(span, "this is nothing to choose", help);
                     return None;

@@ -9,7 +9,7 @@ use latchkey_language::ast::{Demo, DemoStep, DemoValue, ExampleCall, ExampleStep
 use latchkey_language::{Diagnostic, Name, Rule, Span, names_in};
 use latchkey_value::id;
 
-use super::{Act, Draw, Names, Script, rest};
+use super::{Act, Draw, Mistake, Names, Script, rest};
 use crate::check::asked;
 use crate::lower::suggestion;
 use crate::model::{Contract, Model};
@@ -35,7 +35,7 @@ pub(crate) fn check(model: &Model) -> Vec<Diagnostic> {
     for demo in &model.demos {
         critic.caller = false;
         if let Err(mistake) = block(demo, &mut script, &mut critic) {
-            critic.found.push(mistake);
+            critic.found.push(*mistake);
             script.n = None;
         }
         if critic.requests > REQUESTS_MAX {
@@ -48,7 +48,7 @@ pub(crate) fn check(model: &Model) -> Vec<Diagnostic> {
 }
 
 /// Looks at a block, up to the first value that cannot be computed.
-fn block(demo: &Demo, script: &mut Script, critic: &mut Critic<'_>) -> Result<(), Diagnostic> {
+fn block(demo: &Demo, script: &mut Script, critic: &mut Critic<'_>) -> Result<(), Mistake> {
     // What goes on begins when all is filled, with all names.
     let (every, filling): (Vec<&DemoStep>, Vec<&DemoStep>) =
         demo.steps.iter().partition(|step| matches!(step, DemoStep::Every { .. }));
@@ -122,16 +122,13 @@ impl Critic<'_> {
 
     fn look(&mut self, acts: &[Act]) {
         for act in acts {
-            match act {
-                Act::Step(ExampleStep::At(instant)) => self.clock(instant),
-                Act::Step(ExampleStep::As { id, roles, .. }) => self.caller(id, roles),
-                Act::Step(ExampleStep::Call(call)) => self.call(call),
-                Act::Step(
-                    ExampleStep::Queue(..) | ExampleStep::Together(..) | ExampleStep::Deliver(_),
-                )
-                | Act::Block
-                | Act::Round
-                | Act::Over => {}
+            let Act::Step(step) = act else { continue };
+            match &**step {
+                ExampleStep::At(instant) => self.clock(instant),
+                ExampleStep::As { id, roles, .. } => self.caller(id, roles),
+                ExampleStep::Call(call) => self.call(call),
+                // A demo has none of these.
+                ExampleStep::Queue(..) | ExampleStep::Together(..) | ExampleStep::Deliver(_) => {}
             }
         }
     }

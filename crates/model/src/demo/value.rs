@@ -3,8 +3,10 @@
 use std::collections::BTreeMap;
 
 use latchkey_language::ast::{BinaryOp, Expr, ExprKind, Piece, Template};
-use latchkey_language::{Diagnostic, Rule, Span};
+use latchkey_language::{Rule, Span};
 use latchkey_value::{Number, Text, Value, time};
+
+use super::{Mistake, mistake};
 
 /// A value.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -44,20 +46,21 @@ pub(super) struct Scene<'a> {
 }
 
 impl Scene<'_> {
-    pub(super) fn value(&self, expression: &Expr) -> Result<Known, Diagnostic> {
+    pub(super) fn value(&self, expression: &Expr) -> Result<Known, Mistake> {
         let span = expression.span;
         match &expression.node {
             ExprKind::Name(name) => self.named(name, span),
             ExprKind::Number(digits) => digits.parse().map(Known::Number).map_err(|_| {
                 let help = "other numbers can be chosen as they are written: `one of 1.5, 2.5`";
-                Diagnostic::new(Rule::Type, span, "this is not a whole number").help(help)
+                mistake(Rule::Type, span, "this is not a whole number", help)
             }),
             ExprKind::Duration(text) => {
-                let span_of = crate::lower::milliseconds(text).and_then(|ms| i64::try_from(ms).ok());
+                let span_of =
+                    crate::lower::milliseconds(text).and_then(|ms| i64::try_from(ms).ok());
                 span_of.map(Known::Span).ok_or_else(|| {
                     let message = format!("`{text}` is not a span of time of fixed length");
                     let help = "write a whole number and `ms`, `s`, `m`, `h` or `d`";
-                    Diagnostic::new(Rule::Type, span, message).help(help)
+                    mistake(Rule::Type, span, message, help)
                 })
             }
             ExprKind::Text(template) => self.template(template).map(Known::Text),
@@ -68,22 +71,22 @@ impl Scene<'_> {
         }
     }
 
-    fn named(&self, name: &str, span: Span) -> Result<Known, Diagnostic> {
+    fn named(&self, name: &str, span: Span) -> Result<Known, Mistake> {
         match (name, self.n) {
             ("now", _) => Ok(Known::Time(self.now)),
             ("n", Some(n)) => Ok(Known::Number(n)),
             ("n", None) => {
                 let help = "it is the number of the round, within `repeat` and `every`";
-                Err(Diagnostic::new(Rule::Name, span, "`n` has no value here").help(help))
+                Err(mistake(Rule::Name, span, "`n` has no value here", help))
             }
             _ => self.known.get(name).cloned().ok_or_else(|| {
                 let help = "give it a value above, or write a text in quotes";
-                Diagnostic::new(Rule::Name, span, format!("nothing is called `{name}`")).help(help)
+                mistake(Rule::Name, span, format!("nothing is called `{name}`"), help)
             }),
         }
     }
 
-    fn template(&self, template: &Template) -> Result<String, Diagnostic> {
+    fn template(&self, template: &Template) -> Result<String, Mistake> {
         let mut text = Text::default();
         for piece in &template.pieces {
             match piece {
@@ -97,8 +100,8 @@ impl Scene<'_> {
                         }
                     };
                     pushed.ok_or_else(|| {
-                        let message = "this value has no such form";
-                        Diagnostic::new(Rule::Type, value.span, message)
+                        let help = "`:03` is for numbers, `:day` for times, `:upper` for texts";
+                        mistake(Rule::Type, value.span, "this value has no such form", help)
                     })?;
                 }
             }
@@ -108,13 +111,13 @@ impl Scene<'_> {
             true => {
                 let message = "a text with a quote, a backslash or a `$`";
                 let help = "it would not stay a text within the JSON of a request";
-                Err(Diagnostic::new(Rule::Type, template.span, message).help(help))
+                Err(mistake(Rule::Type, template.span, message, help))
             }
         }
     }
 }
 
-fn combined(op: BinaryOp, left: Known, right: Known, span: Span) -> Result<Known, Diagnostic> {
+fn combined(op: BinaryOp, left: Known, right: Known, span: Span) -> Result<Known, Mistake> {
     use BinaryOp::{Minus, Plus, Times};
     use Known::{Number, Span as Duration, Time};
     let known = match (op, left, right) {
@@ -134,11 +137,12 @@ fn combined(op: BinaryOp, left: Known, right: Known, span: Span) -> Result<Known
 }
 
 /// A number or a time that is too large.
-pub(super) fn too_far(span: Span) -> Diagnostic {
-    Diagnostic::new(Rule::Type, span, "this is too large, or too far away")
+pub(super) fn too_far(span: Span) -> Mistake {
+    let help = "write a smaller number, or a time nearer to now";
+    mistake(Rule::Type, span, "this is too large, or too far away", help)
 }
 
-fn unknown(span: Span) -> Diagnostic {
+fn unknown(span: Span) -> Mistake {
     let help = "a demo adds and multiplies whole numbers, moves times (`now + 2h`), and fills texts (`\"D{n:03}\"`)";
-    Diagnostic::new(Rule::Type, span, "a demo cannot compute this").help(help)
+    mistake(Rule::Type, span, "a demo cannot compute this", help)
 }
