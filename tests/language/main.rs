@@ -97,6 +97,22 @@ fn its_examples_are_as_they_say() {
     assert!(report.requests > 0);
 }
 
+#[test]
+fn its_demo_fills_a_store() {
+    let checked = latchkey_model::check(REFERENCE);
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    let play = runtime.block_on(async {
+        let clock = std::sync::Arc::new(latchkey_http::TestClock::new());
+        let source: std::sync::Arc<dyn latchkey_runtime::Source> = clock.clone();
+        let options = latchkey_runtime::Options { source, ..latchkey_runtime::Options::default() };
+        let store = latchkey_embedded::Store::in_memory(&latchkey_embedded::Options::default());
+        let system = latchkey_runtime::System::plan(&checked.model).unwrap();
+        let started = latchkey_runtime::Runtime::start(system, store.unwrap(), options).await;
+        latchkey_example::fill(&checked.model.demos, &started.unwrap(), &clock).await.unwrap()
+    });
+    assert_eq!((play.requests, play.count()), (12, 2));
+}
+
 /// The document that `tests/http` serves on every backend.
 #[test]
 fn lists_sets_and_records_do_what_their_examples_say() {
