@@ -113,7 +113,10 @@ fn a_demo_goes_with_nothing_that_keeps_or_knows_others() {
         ),
         (vec!["--demo", "--sqs"], "--demo does not go with --sqs: a demo keeps all in memory"),
         (vec!["--demo", "--test-clock"], "--demo does not go with --test-clock"),
-        (vec!["--demo", "--oidc", "https://id.example/"], "--demo does not go with --oidc"),
+        (
+            vec!["--demo", "--oidc", "https://id.example/", "--audience", "doors"],
+            "--demo does not go with --oidc",
+        ),
         (vec!["--demo", "--listen", "0.0.0.0:0"], "0.0.0.0:0 is not loopback"),
     ];
     for (arguments, words) in cases {

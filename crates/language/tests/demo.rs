@@ -1,10 +1,5 @@
 //! How the blocks of a demo are read.
 
-#![expect(
-    clippy::indexing_slicing,
-    reason = "a test that goes wrong should fail, where it went wrong"
-)]
-
 use latchkey_language::ast::{DemoStep, DemoValue};
 use latchkey_language::parse;
 
