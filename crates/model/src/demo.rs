@@ -84,6 +84,14 @@ impl Draw {
         };
         drawn.checked_rem(count).unwrap_or(0)
     }
+
+    /// One of so many numbers, from 0; in turn, the lowest and the highest.
+    fn of_numbers(&mut self, count: u64) -> u64 {
+        match self {
+            Draw::Chance(_) => self.of(count),
+            Draw::InTurn(round) => (*round % 2).saturating_mul(count.saturating_sub(1)),
+        }
+    }
 }
 
 /// The values of names, and how they are written.
@@ -227,7 +235,7 @@ impl Script {
             }
             DemoValue::Between(low, high) => {
                 let count = high.node.abs_diff(low.node).saturating_add(1);
-                let drawn = low.node.saturating_add_unsigned(self.draw.of(count));
+                let drawn = low.node.saturating_add_unsigned(self.draw.of_numbers(count));
                 Known::Number(drawn)
             }
             DemoValue::Computed(expression) => self.scene().value(expression)?,

@@ -20,6 +20,9 @@ const NOW: i64 = 1_767_225_600_000;
 /// How many requests may fill a store.
 const REQUESTS_MAX: usize = 10_000;
 
+/// How many requests are looked at, those with other choices too: a bound for the time of the check.
+const LOOKED_AT_MAX: usize = 100_000;
+
 /// What cannot be played.
 pub(crate) fn check(model: &Model) -> Vec<Diagnostic> {
     let (draw, names, acts) = (Draw::InTurn(0), Names::default(), Vec::new());
@@ -31,6 +34,7 @@ pub(crate) fn check(model: &Model) -> Vec<Diagnostic> {
         caller: false,
         instant: None,
         requests: 0,
+        looked_at: 0,
     };
     for demo in &model.demos {
         critic.caller = false;
@@ -38,8 +42,7 @@ pub(crate) fn check(model: &Model) -> Vec<Diagnostic> {
             critic.found.push(*mistake);
             script.n = None;
         }
-        if critic.requests > REQUESTS_MAX {
-            let message = format!("more than {REQUESTS_MAX} requests fill the store");
+        if let Some(message) = critic.too_many() {
             critic.found.push(Diagnostic::new(Rule::Syntax, demo.span, message));
             break;
         }
@@ -64,19 +67,24 @@ fn block(demo: &Demo, script: &mut Script, critic: &mut Critic<'_>) -> Result<()
             step => {
                 script.step(step)?;
                 critic.look(&std::mem::take(&mut script.acts));
+                critic.requests += usize::from(matches!(step, DemoStep::Call(_)));
                 continue;
             }
         };
         let answered = critic.answered.clone();
         for round in 0..rounds.max(choices(steps)) {
-            if critic.requests > REQUESTS_MAX {
+            if critic.too_many().is_some() {
                 return Ok(());
             }
             script.draw = Draw::InTurn(round);
             let n = round.min(rounds.saturating_sub(1)).saturating_add(1);
             script.round(i64::try_from(n).unwrap_or(i64::MAX), steps)?;
             critic.answered.clone_from(&answered);
+            let before = critic.looked_at;
             critic.look(&std::mem::take(&mut script.acts));
+            if matches!(step, DemoStep::Repeat { .. }) && round < rounds {
+                critic.requests += critic.looked_at - before;
+            }
         }
         critic.answered = answered;
         if matches!(step, DemoStep::Every { .. }) {
@@ -86,13 +94,11 @@ fn block(demo: &Demo, script: &mut Script, critic: &mut Critic<'_>) -> Result<()
     Ok(())
 }
 
-/// How many rounds it takes until each choice was made; of many numbers, the lowest thousand.
+/// How many rounds it takes until each choice was made; of numbers, the lowest and the highest.
 fn choices(steps: &[DemoStep]) -> u64 {
     let counts = steps.iter().map(|step| match step {
         DemoStep::Named(_, DemoValue::OneOf(texts)) => u64::try_from(texts.len()).unwrap_or(1),
-        DemoStep::Named(_, DemoValue::Between(low, high)) => {
-            high.node.abs_diff(low.node).saturating_add(1).min(1_000)
-        }
+        DemoStep::Named(_, DemoValue::Between(..)) => 2,
         _ => 1,
     });
     counts.max().unwrap_or(1)
@@ -108,10 +114,20 @@ struct Critic<'a> {
     caller: bool,
     /// Where the clock was set last.
     instant: Option<String>,
+    /// How many requests fill the store.
     requests: usize,
+    looked_at: usize,
 }
 
 impl Critic<'_> {
+    fn too_many(&self) -> Option<String> {
+        if self.requests > REQUESTS_MAX {
+            return Some(format!("more than {REQUESTS_MAX} requests fill the store"));
+        }
+        let many = self.looked_at > LOOKED_AT_MAX;
+        many.then(|| format!("more than {LOOKED_AT_MAX} requests, each choice of a round counted"))
+    }
+
     fn tell(&mut self, rule: Rule, span: Span, message: impl Into<String>, help: &str) {
         let told = Diagnostic::new(rule, span, message).help(help);
         // Each round may have the same.
@@ -176,7 +192,7 @@ impl Critic<'_> {
     }
 
     fn call(&mut self, call: &ExampleCall) {
-        self.requests += 1;
+        self.looked_at += 1;
         let before = self.found.len();
         if !self.caller {
             let help = "write `as ID` above it, or `as nobody`";
