@@ -18,6 +18,7 @@ mod console;
 mod cursors;
 mod cut_pages;
 mod declared;
+mod demo;
 mod edge;
 mod events;
 mod examples;

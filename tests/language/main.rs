@@ -55,6 +55,7 @@ fn every_fragment_is_read() {
         let fence = match block.kind {
             BlockKind::Contract => "contract",
             BlockKind::Example => "example",
+            BlockKind::Demo => "demo",
         };
         let fragment = REFERENCE.get(block.text.range()).unwrap();
         let alone = format!("```{fence}\n{fragment}```\n");
@@ -94,6 +95,22 @@ fn its_examples_are_as_they_say() {
     });
     assert_eq!(report.failures, []);
     assert!(report.requests > 0);
+}
+
+#[test]
+fn its_demo_fills_a_store() {
+    let checked = latchkey_model::check(REFERENCE);
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    let play = runtime.block_on(async {
+        let clock = std::sync::Arc::new(latchkey_http::TestClock::new());
+        let source: std::sync::Arc<dyn latchkey_runtime::Source> = clock.clone();
+        let options = latchkey_runtime::Options { source, ..latchkey_runtime::Options::default() };
+        let store = latchkey_embedded::Store::in_memory(&latchkey_embedded::Options::default());
+        let system = latchkey_runtime::System::plan(&checked.model).unwrap();
+        let started = latchkey_runtime::Runtime::start(system, store.unwrap(), options).await;
+        latchkey_example::fill(&checked.model.demos, &started.unwrap(), &clock).await.unwrap()
+    });
+    assert_eq!((play.requests, play.count()), (12, 2));
 }
 
 /// The document that `tests/http` serves on every backend.

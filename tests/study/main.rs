@@ -12,6 +12,14 @@ use latchkey_tests::soundness::draw;
 use latchkey_tests::{choice, examples, run, tables};
 
 #[test]
+fn the_documents_are_studied_without_their_demos() {
+    for document in DOCUMENTS {
+        let model = latchkey_model::check(document.text).model;
+        assert!(model.demos.is_empty() && model.contracts.len() > 5, "{}", document.name);
+    }
+}
+
+#[test]
 fn there_are_mutants_of_every_kind_and_a_fifth_is_held_back() {
     let mutants = choice::mutants(1);
     assert!(mutants.len() >= 500, "{}", mutants.len());

@@ -30,6 +30,7 @@ pub(crate) use web::Web;
 
 const EXAMPLES: &str = "\
 Examples:
+  latchkey serve --demo                      the shipped systems, filled and at work, to look at
   latchkey serve                             the shipped systems, on http://127.0.0.1:8080
   latchkey check doors.md                    is the document right?
   latchkey check --deny warnings doors.md    and nothing in it doubtful? (for CI)
@@ -154,8 +155,10 @@ Examples:
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
+  latchkey serve --demo                                the shipped systems, filled and at work, to look at
   latchkey serve                                       the shipped systems
   latchkey serve doors.md --listen 127.0.0.1:9000      your own
+  latchkey serve doors.md --demo                       your own, with what its `demo` blocks say
   LATCHKEY_SECRET=… latchkey serve doors.md --listen 0.0.0.0:8080
   latchkey serve doors.md --dynamodb                   on DynamoDB, with your AWS profile
   latchkey serve doors.md --dynamodb --endpoint http://127.0.0.1:8000
@@ -182,6 +185,11 @@ pub(crate) struct Serve {
     /// Where to listen; port 0 takes a free one.
     #[arg(long, value_name = "ADDR", default_value = "127.0.0.1:8080")]
     pub(crate) listen: SocketAddr,
+    /// Fill the systems with what the `demo` blocks of their documents say, and go on calling them. All is kept in
+    /// memory, and gone when the server stops; so there is no data directory, no DynamoDB and no SQS. Requests are
+    /// logged only if LATCHKEY_LOG is set.
+    #[arg(long, conflicts_with = "data")]
+    pub(crate) demo: bool,
     #[command(flatten)]
     pub(crate) kept: DataArguments,
     #[command(flatten)]

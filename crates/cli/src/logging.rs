@@ -61,6 +61,11 @@ impl Logging {
         Ok(Logging { log, told })
     }
 
+    /// Whether someone has said how much is logged.
+    pub(crate) fn is_asked_for() -> bool {
+        std::env::var_os(VARIABLE).is_some_and(|level| !level.is_empty())
+    }
+
     /// Waits until the last lines are written, for a bounded time.
     pub(crate) fn finish(&self) {
         self.told.finish(LAST_LINES_TIME_MAX);

@@ -95,6 +95,30 @@ impl Running {
     }
 }
 
+impl Running {
+    /// Starts systems in memory. What they keep is gone when they stop.
+    pub(crate) async fn in_memory(
+        systems: Vec<System>,
+        source: &Arc<dyn Source>,
+        secret: &Secret,
+    ) -> Result<Running, Failure> {
+        let store = Store::in_memory(&latchkey_embedded::Options::default());
+        let store = Arc::new(store.map_err(Failure::unusable)?);
+        let mut runtimes = Vec::new();
+        for system in systems {
+            let options =
+                Options { cursor_secret: secret.for_cursors(), source: Arc::clone(source) };
+            let started =
+                Runtime::start_with(system, Arc::clone(&store), options, Vec::new()).await;
+            runtimes.push(started.map_err(Failure::unusable)?);
+        }
+        let shown = "in memory; all is gone when the server stops".to_owned();
+        let opened = Opened { backend: store.clone(), local: Some(store), shown };
+        // There is no data directory that another command could name.
+        Ok(Running { opened, runtimes, local: None })
+    }
+}
+
 /// The SQS queue of each queue, by its name in a document.
 pub(crate) type Names<'a> = Vec<(&'a str, &'a str)>;
 

@@ -54,6 +54,12 @@ impl Secret {
         Secret::of_directory(data)
     }
 
+    /// A secret for one run, which nothing keeps.
+    pub(crate) fn of_one_run() -> Result<Secret, Failure> {
+        let bytes = random().map_err(Failure::unusable)?.into_bytes();
+        Ok(Secret { bytes, old: Vec::new(), development: true })
+    }
+
     fn of_deployment() -> Result<Option<Secret>, Failure> {
         let (current, old) = (std::env::var_os(VARIABLE), std::env::var_os(OLD_VARIABLE));
         let (current, old) = match (current, old) {
@@ -151,11 +157,16 @@ fn unusable(path: &Path, error: &io::Error) -> Failure {
     Failure::Unusable(format!("cannot use the secret in `{}`: {error}", path.display()))
 }
 
-/// Makes a secret, under another name first, so that no reader finds a part of it.
-fn make(path: &Path) -> io::Result<String> {
+/// A new secret.
+fn random() -> io::Result<String> {
     let mut random = [0; 32];
     SystemSource.random(&mut random)?;
-    let text: String = random.iter().map(|byte| format!("{byte:02x}")).collect();
+    Ok(random.iter().map(|byte| format!("{byte:02x}")).collect())
+}
+
+/// Makes a secret, under another name first, so that no reader finds a part of it.
+fn make(path: &Path) -> io::Result<String> {
+    let text = random()?;
     let draft = path.with_extension(format!("{}.new", std::process::id()));
     let mut file = private::options().write(true).create(true).truncate(true).open(&draft)?;
     file.write_all(text.as_bytes())?;

@@ -53,12 +53,30 @@ pub(crate) struct Run<'a> {
     /// The caller: not set yet, nobody, or someone with a token.
     caller: Option<Option<(Claims, String)>>,
     bindings: Bindings,
+    /// The names before the round that is run.
+    before: Bindings,
+    unsaid: Unsaid,
+}
+
+/// How a request may be answered whose answer is not written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Unsaid {
+    /// In any way.
+    Any,
+    /// With success.
+    Success,
+    /// With success, or a refusal; not with a failure of the server.
+    NoFailure,
 }
 
 /// What a run does next.
-enum Move {
+pub(crate) enum Move {
     /// Begins a block.
     Block(usize),
+    /// Begins a round.
+    Round,
+    /// Forgets the names of the round.
+    Over,
     /// A line of an example that contains no other.
     Step(Box<ExampleStep>),
     /// Works on the messages that are due.
@@ -108,7 +126,26 @@ impl<'a> Run<'a> {
             instant: BEGINNING.to_owned(),
             caller: None,
             bindings: BTreeMap::new(),
+            before: BTreeMap::new(),
+            unsaid: Unsaid::Any,
         }
+    }
+
+    /// A run of steps that are no examples: they begin at an instant, with names that are known.
+    pub(crate) fn of(
+        moves: impl IntoIterator<Item = Move>,
+        target: &'a Target,
+        (instant, bindings): (String, Bindings),
+        unsaid: Unsaid,
+    ) -> Run<'a> {
+        let (moves, report) = (moves.into_iter().collect(), Report::default());
+        let (block, caller, before) = (0, None, BTreeMap::new());
+        Run { target, report, moves, block, instant, caller, bindings, before, unsaid }
+    }
+
+    /// The names that answers have told.
+    pub(crate) fn into_bindings(self) -> Bindings {
+        self.bindings
     }
 
     /// Goes on until something has happened that can be told; nothing, if the examples are over.
@@ -118,6 +155,14 @@ impl<'a> Run<'a> {
                 Move::Block(block) => {
                     // Each block sets its own caller.
                     (self.block, self.caller) = (block, None);
+                    None
+                }
+                Move::Round => {
+                    self.before.clone_from(&self.bindings);
+                    None
+                }
+                Move::Over => {
+                    self.bindings.clone_from(&self.before);
                     None
                 }
                 Move::Settle => {
@@ -232,8 +277,7 @@ impl<'a> Run<'a> {
         let answer =
             json::read(&reply.body, json::Limits { levels_max: json::LEVELS_CEILING }).ok();
         self.note(reply, answer.as_ref());
-        // One of several that are made at once has no answer of its own.
-        let Some(status) = &call.status else { return };
+        let Some(status) = &call.status else { return self.judge_unsaid(call, reply) };
         if reply.status != status.node {
             let message = format!("answered {}, not {}", reply.status, status.node);
             self.fail(status.span, message, Some(shown(reply)));
@@ -258,6 +302,20 @@ impl<'a> Run<'a> {
         }
         if let Some(expected) = &call.answer {
             self.compare(expected, answer.as_ref(), reply);
+        }
+    }
+
+    /// Judges an answer that is not written.
+    fn judge_unsaid(&mut self, call: &ExampleCall, reply: &Reply) {
+        let wrong = match self.unsaid {
+            // One of several that are made at once has no answer of its own.
+            Unsaid::Any => false,
+            Unsaid::Success => reply.status >= 400,
+            Unsaid::NoFailure => reply.status >= 500,
+        };
+        if wrong {
+            let message = format!("answered {}", reply.status);
+            self.fail(call.method.span.to(call.path.span), message, Some(shown(reply)));
         }
     }
 
@@ -327,6 +385,6 @@ fn moves(examples: Vec<Example>) -> VecDeque<Move> {
     moves
 }
 
-fn step_of(step: ExampleStep) -> Move {
+pub(crate) fn step_of(step: ExampleStep) -> Move {
     Move::Step(Box::new(step))
 }

@@ -38,7 +38,9 @@ pub struct Target {
 #[derive(Debug)]
 enum Place {
     Own(Box<Service>),
-    /// The same, where someone looks on.
+    /// A service that serves others too, at the time of the system.
+    Serving(Arc<Service>),
+    /// A service of its own, where someone looks on.
     Watched(Box<Watched>),
     Server {
         address: String,
@@ -98,6 +100,17 @@ impl Target {
         Ok(Target { tokens: tokens()?, place: Place::Own(Box::new(service)) })
     }
 
+    /// A system that runs, whose source is a clock that this target moves.
+    pub(crate) fn on_clock(runtime: Runtime, clock: Arc<TestClock>) -> Result<Target, TargetError> {
+        let service = service(runtime, clock)?;
+        Ok(Target { tokens: tokens()?, place: Place::Own(Box::new(service)) })
+    }
+
+    /// A service that serves others too, with what signs its tokens.
+    pub(crate) fn serving(service: Arc<Service>, tokens: Tokens) -> Target {
+        Target { tokens, place: Place::Serving(service) }
+    }
+
     /// A new store in memory, where every answer tells how it came about. The same document does the same each time:
     /// chance is fixed.
     pub(crate) async fn watched(system: System) -> Result<Target, TargetError> {
@@ -115,7 +128,7 @@ impl Target {
     pub(crate) fn as_watched(&self) -> Option<&Watched> {
         match &self.place {
             Place::Watched(watched) => Some(watched),
-            Place::Own(_) | Place::Server { .. } => None,
+            Place::Own(_) | Place::Serving(_) | Place::Server { .. } => None,
         }
     }
 
@@ -160,6 +173,10 @@ impl Target {
         if let Place::Watched(watched) = &self.place {
             return watched.pass_one(instant).await;
         }
+        if let Place::Serving(_) = &self.place {
+            // Time passes by itself.
+            return Ok(None);
+        }
         let headers = [("latchkey-now".to_owned(), instant.to_owned())];
         let reply = self.send("POST", "/test-clock/pass", &headers, String::new()).await?;
         let told = || String::from_utf8_lossy(&reply.body).trim().to_owned();
@@ -183,6 +200,11 @@ impl Target {
         }
         match &self.place {
             Place::Own(service) => {
+                let host = request.header("host", "localhost");
+                let request = host.body(Full::new(Bytes::from(body))).map_err(no_request)?;
+                reply(service.answer(request, LOOPBACK).await).await
+            }
+            Place::Serving(service) => {
                 let host = request.header("host", "localhost");
                 let request = host.body(Full::new(Bytes::from(body))).map_err(no_request)?;
                 reply(service.answer(request, LOOPBACK).await).await

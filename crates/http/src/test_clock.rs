@@ -80,6 +80,11 @@ impl TestClock {
         TestClock { now, alone: true, modes, passing: tokio::sync::Mutex::default() }
     }
 
+    /// From here on shows the time of the system again.
+    pub fn release(&self) {
+        self.now.store(UNMOVED, Ordering::SeqCst);
+    }
+
     fn modes(&self) -> MutexGuard<'_, Modes> {
         self.modes.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -218,6 +223,15 @@ impl Source for TestClock {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_clock_that_is_released_goes_on() {
+        let clock = TestClock::new();
+        clock.now.store(7, Ordering::SeqCst);
+        assert_eq!(clock.now(), 7);
+        clock.release();
+        assert!(clock.now() > 1_767_225_600_000, "{}", clock.now());
+    }
 
     #[test]
     fn who_runs_alone_does_not_wait() {

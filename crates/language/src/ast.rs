@@ -1,5 +1,6 @@
 //! The syntax tree of a document: what is written, where, and nothing of what it means.
 
+mod demo;
 mod example;
 mod expression;
 mod operation;
@@ -12,6 +13,7 @@ use latchkey_value::Format;
 
 use crate::{Comment, Name, Span, Spanned};
 
+pub use demo::{Demo, DemoStep, DemoValue};
 pub use example::{Example, ExampleCall, ExampleStep, QueueMode};
 pub use expression::{BinaryOp, Expr, ExprKind};
 pub use operation::{Assign, Clause, ClauseKind, Operation, Pick, Removal, Verb};
@@ -25,6 +27,8 @@ pub struct Document {
     pub items: Vec<Item>,
     /// Its examples, in order.
     pub examples: Vec<Example>,
+    /// Its demo blocks, in order.
+    pub demos: Vec<Demo>,
     /// Its comments, in order.
     pub comments: Vec<Comment>,
 }

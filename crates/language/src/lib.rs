@@ -7,6 +7,7 @@ pub mod ast;
 mod diagnostic;
 mod lex;
 mod markdown;
+mod names;
 mod parse;
 mod rule;
 mod span;
@@ -14,6 +15,7 @@ mod token;
 
 pub use diagnostic::{Diagnostic, Level};
 pub use markdown::{Block, BlockKind, blocks};
+pub use names::{Bindings, filled, names_in};
 pub use parse::{DOCUMENT_BYTES_MAX, Parsed, parse};
 pub use rule::Rule;
 pub use span::{Name, Span, Spanned};

@@ -13,9 +13,11 @@ pub enum BlockKind {
     Contract,
     /// Requests and the answers they must get.
     Example,
+    /// Requests that fill a store and go on, to look at.
+    Demo,
 }
 
-/// A fenced block marked `contract` or `example`.
+/// A fenced block marked `contract`, `example` or `demo`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Block {
     /// What it is for.
@@ -34,6 +36,7 @@ impl BlockKind {
         match info.split_whitespace().next() {
             Some("contract") => Some(BlockKind::Contract),
             Some("example") => Some(BlockKind::Example),
+            Some("demo") => Some(BlockKind::Demo),
             _ => None,
         }
     }
@@ -48,7 +51,10 @@ pub(crate) struct Misspelt {
 /// What a mark is nearly: in other letters, in the plural, or with one letter wrong.
 fn nearly(info: &str) -> Option<&'static str> {
     let word = info.split_whitespace().next()?.to_lowercase();
-    ["contract", "example"].into_iter().find(|mark| strsim::damerau_levenshtein(&word, mark) <= 1)
+    let is_near = |mark: &&str| strsim::damerau_levenshtein(&word, mark) <= 1;
+    // Four letters are near to many words, so of `demo` the plural and other letters alone are.
+    let demo = matches!(word.as_str(), "demo" | "demos").then_some("demo");
+    ["contract", "example"].into_iter().find(is_near).or(demo)
 }
 
 /// The blocks of a file that Latchkey reads, in order.
@@ -143,7 +149,11 @@ mod tests {
         for mark in ["examples", "Example", "~example"] {
             assert_eq!(meant(&format!("```{mark}\n```\n")), ["example"], "{mark}");
         }
-        for mark in ["contract", "example", "json", "", "text", "context", "sample"] {
+        for mark in ["demos", "Demo"] {
+            assert_eq!(meant(&format!("```{mark}\n```\n")), ["demo"], "{mark}");
+        }
+        for mark in ["contract", "example", "demo", "json", "", "text", "context", "sample", "memo"]
+        {
             assert_eq!(meant(&format!("```{mark}\n```\n")), [""; 0], "{mark}");
         }
         assert_eq!(meant("> ```contracts\n> ```\n"), [""; 0], "quoted");

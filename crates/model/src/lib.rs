@@ -4,6 +4,7 @@
 //! text.
 
 mod check;
+pub mod demo;
 mod lower;
 pub mod model;
 mod regular;
@@ -42,6 +43,7 @@ pub fn check(text: &str) -> Checked {
     let Lowered { mut model, mut diagnostics, untold } = lower::lower(&parsed.document);
     text.clone_into(&mut model.text);
     model.examples = parsed.document.examples;
+    model.demos = parsed.document.demos;
     model.first_puts = check::first_puts(&model);
     diagnostics.extend(parsed.diagnostics);
     diagnostics.extend(check::check(&model));
@@ -53,6 +55,10 @@ pub fn check(text: &str) -> Checked {
         let help = "write contracts in blocks that begin with ```contract";
         diagnostics.push(Diagnostic::new(Rule::Name, Span::default(), message).help(help));
         refused = true;
+    }
+    // Of a document that is half written, a demo would be told much that is not its own.
+    if !refused {
+        diagnostics.extend(demo::check(&model));
     }
     if refused {
         let left_out = [Rule::ImpossibleExample, Rule::NeverWritten, Rule::Unused];

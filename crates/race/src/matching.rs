@@ -1,34 +1,9 @@
 //! Compares answers with examples, and keeps the names that examples give to parts of answers.
 
-use std::collections::BTreeMap;
-
 use latchkey_table::Value;
 use latchkey_value::json;
 
-/// The values of names such as `$next`.
-pub type Bindings = BTreeMap<String, String>;
-
-/// A text with each known name replaced by its value.
-pub fn filled(text: &str, bindings: &Bindings) -> String {
-    let mut filled = String::new();
-    let mut rest = text;
-    while let Some((before, after)) = rest.split_once('$') {
-        filled.push_str(before);
-        let length = after.find(|c: char| !c.is_ascii_alphanumeric() && c != '_');
-        let (name, behind) =
-            after.split_at_checked(length.unwrap_or(after.len())).unwrap_or(("", after));
-        match bindings.get(name) {
-            Some(value) => filled.push_str(value),
-            None => {
-                filled.push('$');
-                filled.push_str(name);
-            }
-        }
-        rest = behind;
-    }
-    filled.push_str(rest);
-    filled
-}
+pub use latchkey_language::{Bindings, filled};
 
 /// The first difference between an answer and its example, if there is one.
 ///

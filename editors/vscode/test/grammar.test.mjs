@@ -28,7 +28,7 @@ function expectedBlocks(text) {
     }
     const open = /^(`{3,}|~{3,})(\w*)/.exec(line);
     if (!open) return null;
-    fence = { close: open[1], scope: { contract: CONTRACT, example: EXAMPLE }[open[2]] ?? "other" };
+    fence = { close: open[1], scope: { contract: CONTRACT, example: EXAMPLE, demo: EXAMPLE }[open[2]] ?? "other" };
     return "fence";
   });
 }
@@ -716,6 +716,41 @@ const EXAMPLES = {
       [" done", "comment.line.double-slash"],
     ],
   ],
+  "a demo": [
+    'at now - 3d // then\nrepeat 40 {\n  who = one of alice, "bob b", 1.5\n  k = one of 1..20\n  id = "D{n:03}"\n  at now + n * 2h\n  GET /doors/$id\n}\nevery 2s { // on\n}',
+    [
+      ["at", "keyword.control.at"],
+      ["now", "support.constant"],
+      ["-", "keyword.operator.arithmetic"],
+      ["3d", "constant.numeric.duration"],
+      [" then", "comment.line.double-slash"],
+      ["repeat", "keyword.control.repeat"],
+      ["40", "constant.numeric"],
+      ["{", "punctuation.section.block.begin"],
+      ["who", "variable.other.name"],
+      ["=", "keyword.operator.assignment"],
+      ["one of", "keyword.control.one-of"],
+      ["alice", "constant.other.choice"],
+      [",", "punctuation.separator.comma"],
+      ["bob b", "string.quoted.double"],
+      ["1.5", "constant.numeric"],
+      ["1", "constant.numeric"],
+      ["..", "keyword.operator.range"],
+      ["20", "constant.numeric"],
+      ["id", "variable.other.name"],
+      ["n:03", "variable.other.placeholder"],
+      ["at", "keyword.control.at"],
+      ["n", "support.constant"],
+      ["*", "keyword.operator.arithmetic"],
+      ["2h", "constant.numeric.duration"],
+      ["GET", "keyword.other.http-method"],
+      ["}", "punctuation.section.block.end"],
+      ["every", "keyword.control.every"],
+      ["2s", "constant.numeric"],
+      [" on", "comment.line.double-slash"],
+      ["}", "punctuation.section.block.end"],
+    ],
+  ],
   "settings": [
     "// first\nat 2026-02-25T10:00:00Z as alice role operator org acme",
     [
@@ -771,7 +806,7 @@ describe("snippets", () => {
     test(name, async () => assertInOrder(await leaves(body), expected));
   }
   for (const [name, [body, expected]] of Object.entries(EXAMPLES)) {
-    test(name, async () => assertInOrder(await leaves(body, "example"), expected));
+    test(name, async () => assertInOrder(await leaves(body, name === "a demo" ? "demo" : "example"), expected));
   }
 
   test("a hole is embedded in its text", async () => {
@@ -800,6 +835,7 @@ describe("fences", () => {
     ["````` contract", "`````"],
     ["   ```example", "  ```"],
     ["~~~~ example x `y`", "~~~~"],
+    ["```demo", "```"],
     ["```contract\r", "```\r"],
   ]) {
     test(JSON.stringify(opening), async () =>

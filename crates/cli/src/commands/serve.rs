@@ -1,11 +1,13 @@
 //! `latchkey serve`
 
 mod console;
+mod demo;
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use latchkey_embedded::Store;
+use latchkey_example::Play;
 use latchkey_http::{
     Claims, Door, Explanation, KeySource, Limits, MoreMetrics, Provider, Server, Service, Settings,
     TestClock,
@@ -16,6 +18,7 @@ use latchkey_runtime::{PROBLEM_BASE, Source, SystemSource, sweep};
 use latchkey_worker::{Meters, Workers};
 use tokio::signal::unix::{SignalKind, signal};
 
+use self::demo::Playing;
 use super::openapi;
 use crate::Failure;
 use crate::arguments::{Serve, Working};
@@ -46,11 +49,17 @@ fn prepare(arguments: &Serve, logging: &Logging, colour: bool) -> Result<(), Fai
     let read = document::all(&arguments.documents)?;
     let planned = document::planned(&read, colour)?;
     arguments.web.refuse_shared(arguments.listen)?;
+    if arguments.demo {
+        demo::refuse(arguments, &read, &planned)?;
+    }
     let on_the_web = on_the_web(arguments, &planned)?;
     let (models, systems) =
         planned.into_iter().map(|planned| (planned.model, planned.system)).unzip();
     let systems = arguments.kept.storage.place(systems)?;
-    let secret = Secret::find(&arguments.kept.data)?;
+    let secret = match arguments.demo {
+        true => Secret::of_one_run()?,
+        false => Secret::find(&arguments.kept.data)?,
+    };
     let loopback = arguments.listen.ip().is_loopback();
     if secret.development && !loopback {
         return Err(Failure::Unusable(format!(
@@ -75,17 +84,24 @@ fn prepare(arguments: &Serve, logging: &Logging, colour: bool) -> Result<(), Fai
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build();
     let runtime = runtime.map_err(Failure::unusable)?;
     let served = runtime.block_on(async {
+        let documents = Documents { read: &read, models };
+        if arguments.demo {
+            let clock = Arc::new(TestClock::new());
+            let source: Arc<dyn Source> = clock.clone();
+            let running = Running::in_memory(systems, &source, &secret).await?;
+            let demo = demo::fill(&documents, &running.runtimes, &clock, colour).await?;
+            return serve(arguments, logging, documents, running, &secret, on_the_web, demo).await;
+        }
         let clock = arguments.test_clock.then(|| Arc::new(TestClock::new()));
         let source: Arc<dyn Source> = match clock.clone() {
             Some(clock) => clock,
             None => Arc::new(SystemSource),
         };
         let reach = if clock.is_some() { Reach::OwnByHand } else { Reach::Own };
-        let (kept, documents) = (&arguments.kept, &arguments.documents);
-        let running = Running::start(kept, documents, systems, &source, reach).await?;
+        let (kept, paths) = (&arguments.kept, &arguments.documents);
+        let running = Running::start(kept, paths, systems, &source, reach).await?;
         let settings = Settings { test_clock: clock, ..on_the_web };
-        let documents = Documents { read: &read, models };
-        serve(arguments, logging, documents, running, &secret, settings).await
+        serve(arguments, logging, documents, running, &secret, settings, Vec::new()).await
     });
     // Requests have had their time to finish.
     runtime.shutdown_timeout(Duration::from_secs(1));
@@ -105,6 +121,7 @@ async fn serve(
     running: Running,
     secret: &Secret,
     settings: Settings,
+    demo: Vec<Play>,
 ) -> Result<(), Failure> {
     let Running { opened, runtimes, local } = running;
     let tokens = identity::tokens(secret, &arguments.trust, &arguments.identity).await?;
@@ -118,8 +135,11 @@ async fn serve(
     let token = everything.as_ref().map(sign).transpose().map_err(Failure::unusable)?;
     let server =
         Server::listen(arguments.listen, Limits::default()).await.map_err(Failure::unusable)?;
-    let site = console::site(&arguments.web, server.address(), documents, &runtimes, developing)?;
-    let log_requests = tracing::enabled!(target: "latchkey::request", tracing::Level::INFO);
+    let (web, listen, demo_too) = (&arguments.web, server.address(), arguments.demo);
+    let site = console::site(web, listen, documents, &runtimes, developing, demo_too)?;
+    // The requests of a demo would wash away what the server has told people.
+    let log_requests = tracing::enabled!(target: "latchkey::request", tracing::Level::INFO)
+        && (demo.is_empty() || Logging::is_asked_for());
     let meters = Arc::new(Meters::new(runtimes.clone()));
     let working = !arguments.no_workers && settings.test_clock.is_none();
     let settings = Settings {
@@ -129,7 +149,7 @@ async fn serve(
         site,
         ..settings
     };
-    let service = Service::new(runtimes, tokens, settings).map_err(Failure::unusable)?;
+    let service = Service::new(runtimes, tokens.clone(), settings).map_err(Failure::unusable)?;
     let service = Arc::new(service);
     let admin = match arguments.web.admin_listen {
         Some(address) => {
@@ -147,15 +167,23 @@ async fn serve(
     // Before the greeting: a program that reads the greeting may send a signal at once.
     let stop = stopped();
     let listening = (&server, admin.as_ref());
-    let told = greeting(read, &opened.shown, &service, listening, keys, token.as_deref());
+    let shown = format!("{}{}", opened.shown, demo::told(&demo));
+    let others = match demo.is_empty() {
+        true => "`latchkey token --help` makes others",
+        false => "in the console you can be others",
+    };
+    let token = token.as_deref().map(|token| (token, others));
+    let told = greeting(read, &shown, &service, listening, keys, token);
     logging.told.add(&told);
+    let playing = Playing::start(read, demo, &service, &tokens);
     // DynamoDB removes expired records itself.
     let sweep = |store| tokio::spawn(sweep_forever(store, Arc::clone(&service)));
     let sweeper = opened.local.clone().map(sweep);
     let attend = |service: Arc<Service>| tokio::spawn(async move { service.attend_site().await });
     let attendant = service.has_site().then(|| attend(Arc::clone(&service)));
     drop(opened);
-    until_stopped((server, admin), service, stop, workers).await;
+    until_stopped((server, admin), service, playing.stopped_by(stop), workers).await;
+    playing.finish().await;
     drop(control);
     for task in [sweeper, attendant].into_iter().flatten() {
         task.abort();
@@ -249,7 +277,7 @@ fn greeting(
     service: &Service,
     (server, admin): (&Server, Option<&Server>),
     keys: Option<Provider>,
-    token: Option<&str>,
+    token: Option<(&str, &str)>,
 ) -> String {
     let url = format!("http://{}", server.address());
     let mut lines = vec![format!("latchkey {}", env!("CARGO_PKG_VERSION"))];
@@ -281,10 +309,9 @@ fn greeting(
     if service.has_site() {
         lines.push(format!("  console    {watched}/"));
     }
-    if let Some(token) = token {
+    if let Some((token, others)) = token {
         lines.push(format!("  token      {token}"));
-        let others = "sub dev, every role, for 24 hours; `latchkey token --help` makes others";
-        lines.push(format!("             {others}"));
+        lines.push(format!("             sub dev, every role, for 24 hours; {others}"));
     }
     lines.join("\n") + "\n"
 }

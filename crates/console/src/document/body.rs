@@ -240,6 +240,7 @@ impl Inserted<'_> {
                     }
                 }
             }
+            BlockKind::Demo => html! { pre.plain { (shown(text)) } },
         };
         html.into_string()
     }

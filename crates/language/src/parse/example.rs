@@ -12,18 +12,11 @@
 use crate::ast::{Example, ExampleCall, ExampleStep, QueueMode};
 use crate::{Diagnostic, Name, Rule, Span, Spanned};
 
-const METHODS: &[&str] = &["GET", "PUT", "POST", "PATCH", "DELETE", "HEAD", "OPTIONS"];
+pub(super) const METHODS: &[&str] = &["GET", "PUT", "POST", "PATCH", "DELETE", "HEAD", "OPTIONS"];
 
 /// Reads the text of an example block.
 pub(super) fn parse(document: &str, within: Span) -> (Example, Vec<Diagnostic>) {
-    let mut reader = Reader {
-        document,
-        at: within.start,
-        end: within.end,
-        steps: Vec::new(),
-        around: None,
-        diagnostics: Vec::new(),
-    };
+    let mut reader = Reader::new(document, within);
     while let Some(line) = reader.line() {
         reader.step(line);
     }
@@ -42,19 +35,25 @@ pub(super) fn parse(document: &str, within: Span) -> (Example, Vec<Diagnostic>) 
     (Example { steps: reader.steps, span: within }, reader.diagnostics)
 }
 
-struct Reader<'a> {
+pub(super) struct Reader<'a> {
     document: &'a str,
     at: usize,
     end: usize,
-    steps: Vec<ExampleStep>,
+    pub(super) steps: Vec<ExampleStep>,
     /// Where `together {` stands, and the steps before it, while its own are read.
     around: Option<(Span, Vec<ExampleStep>)>,
-    diagnostics: Vec<Diagnostic>,
+    pub(super) diagnostics: Vec<Diagnostic>,
 }
 
 impl<'a> Reader<'a> {
+    pub(super) fn new(document: &'a str, within: Span) -> Reader<'a> {
+        let (at, end) = (within.start, within.end);
+        let (steps, diagnostics) = (Vec::new(), Vec::new());
+        Reader { document, at, end, steps, around: None, diagnostics }
+    }
+
     /// The next line that is not empty.
-    fn line(&mut self) -> Option<Span> {
+    pub(super) fn line(&mut self) -> Option<Span> {
         loop {
             let rest = self.document.get(self.at..self.end).filter(|rest| !rest.is_empty())?;
             let length = rest.find('\n').map_or(rest.len(), |at| at + 1);
@@ -69,11 +68,11 @@ impl<'a> Reader<'a> {
         }
     }
 
-    fn text(&self, span: Span) -> &'a str {
+    pub(super) fn text(&self, span: Span) -> &'a str {
         self.document.get(span.range()).unwrap_or_default()
     }
 
-    fn report(&mut self, span: Span, message: &str, help: &str) {
+    pub(super) fn report(&mut self, span: Span, message: &str, help: &str) {
         self.diagnostics.push(Diagnostic::new(Rule::Syntax, span, message).help(help));
     }
 
@@ -156,7 +155,7 @@ impl<'a> Reader<'a> {
     }
 
     /// The first word of a line, and the rest of it.
-    fn split(&self, line: Span) -> (Name, Span) {
+    pub(super) fn split(&self, line: Span) -> (Name, Span) {
         let text = self.text(line);
         let length = text.find(char::is_whitespace).unwrap_or(text.len());
         let word = Span::new(line.start, line.start + length);
@@ -166,7 +165,7 @@ impl<'a> Reader<'a> {
     }
 
     /// `at TIME` and `as ID [role R]… [org O]…`, one or both on a line.
-    fn setting(&mut self, line: Span) {
+    pub(super) fn setting(&mut self, line: Span) {
         let mut rest = line;
         while rest.start < rest.end {
             let (word, after) = self.split(rest);
@@ -218,7 +217,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    fn request(&mut self, method: Name, rest: Span) {
+    pub(super) fn request(&mut self, method: Name, rest: Span) {
         let (path, rest) = self.split(rest);
         let (headers, rest) = self.headers(rest);
         let body = self.json(rest);
@@ -270,7 +269,7 @@ impl<'a> Reader<'a> {
         (Spanned::new(self.text(value).to_owned(), value), rest)
     }
 
-    fn answer(&mut self, word: &Name, rest: Span) {
+    pub(super) fn answer(&mut self, word: &Name, rest: Span) {
         let (headers, rest) = self.headers(rest);
         let json = self.json(rest);
         let status = word.node.parse().ok().filter(|status| (100..=599).contains(status));

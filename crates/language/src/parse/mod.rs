@@ -4,6 +4,7 @@
 //! the block. It then reads on, so that one run reports all mistakes.
 
 mod contract;
+mod demo;
 mod entity;
 mod example;
 mod expression;
@@ -80,6 +81,11 @@ pub fn parse(text: &str) -> Parsed {
             BlockKind::Example => {
                 let (example, diagnostics) = example::parse(text, block.text);
                 parsed.document.examples.push(example);
+                parsed.diagnostics.extend(diagnostics);
+            }
+            BlockKind::Demo => {
+                let (demo, diagnostics) = demo::parse(text, block.text);
+                parsed.document.demos.push(demo);
                 parsed.diagnostics.extend(diagnostics);
             }
         }

@@ -18,7 +18,8 @@ use latchkey_value::{Value, json, time};
 use super::Report;
 use crate::model::{Contract, Model};
 use known::{Caller, Facts, Known};
-use request::{Asked, asked};
+use request::Asked;
+pub(crate) use request::asked;
 use walk::{Outcome, Walk};
 
 /// The instant at which examples begin, unless they set another.

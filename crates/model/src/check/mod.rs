@@ -57,6 +57,7 @@ use latchkey_language::{Diagnostic, Rule, Span};
 
 pub use cost::WorstCosts;
 pub(crate) use first_put::first_puts;
+pub(crate) use impossible_example::asked;
 
 use crate::model::{Contract, Leg, Model, Read, Send, Step, StepKind, Waiver, each_step};
 

@@ -92,7 +92,7 @@ pub(super) fn longest(pieces: &[TextPiece]) -> Option<u64> {
 }
 
 /// The milliseconds of a duration as it is written.
-pub(super) fn milliseconds(text: &str) -> Option<u64> {
+pub(crate) fn milliseconds(text: &str) -> Option<u64> {
     let digits = text.trim_end_matches(|c: char| !c.is_ascii_digit());
     let unit = match text.strip_prefix(digits)? {
         "ms" => 1,

@@ -49,6 +49,7 @@ use crate::model::{EntityId, Model, PutMode, QueueId, Role, RoleId, StepKind, Ve
 use crate::types::Type;
 
 pub use field::pattern;
+pub(crate) use literal::milliseconds;
 pub(crate) use place::is_required;
 use reserved::Reserved;
 pub(crate) use statement::ends;

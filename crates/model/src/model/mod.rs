@@ -15,7 +15,7 @@ mod version;
 use std::collections::BTreeMap;
 use std::fmt;
 
-use latchkey_language::ast::Example;
+use latchkey_language::ast::{Demo, Example};
 use latchkey_language::{Rule, Span};
 use latchkey_value::{Format, Value};
 
@@ -66,6 +66,8 @@ pub struct Model {
     pub invariants: Vec<Invariant>,
     /// Requests, and the answers they must get.
     pub examples: Vec<Example>,
+    /// What fills a store, and goes on, for those who look at it.
+    pub demos: Vec<Demo>,
     /// Where the puts are whose item is certainly the first of its key, of entities with a counter whose items can be
     /// deleted and made again.
     pub first_puts: BTreeMap<Span, EntityId>,

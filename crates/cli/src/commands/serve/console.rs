@@ -5,7 +5,8 @@ use std::sync::Arc;
 
 use latchkey_console::{Console, Persona};
 use latchkey_http::{Claims, Site, Tokens};
-use latchkey_language::ast::ExampleStep;
+use latchkey_language::Name;
+use latchkey_language::ast::{DemoStep, ExampleStep};
 use latchkey_model::Model;
 use latchkey_runtime::{Runtime, Source, SystemSource};
 use latchkey_table::Text;
@@ -27,6 +28,7 @@ pub(super) fn site(
     documents: Documents<'_>,
     runtimes: &[Runtime],
     developing: Option<&Tokens>,
+    demo: bool,
 ) -> Result<Option<Arc<dyn Site>>, Failure> {
     if !web.has_console(listen) {
         return Ok(None);
@@ -35,7 +37,7 @@ pub(super) fn site(
     if developing.is_some() {
         people.push((everything(runtimes, &web.console_admin), false));
         for model in &documents.models {
-            known(model, &mut people);
+            known(model, demo, &mut people);
         }
         let (sub, roles, orgs) = (Text::const_new(STRANGER), Vec::new(), Vec::new());
         people.push((Claims { sub, roles, orgs }, true));
@@ -69,21 +71,38 @@ pub(super) fn everything(runtimes: &[Runtime], admin: &str) -> Claims {
     Claims { sub: Text::const_new("dev"), roles, orgs: Vec::new() }
 }
 
-/// Adds those whom the examples of a document call as, each once.
-fn known(model: &Model, people: &mut Vec<(Claims, bool)>) {
+/// Adds those whom the examples of a document call as, each once; before them those of its demo, if it is played.
+fn known(model: &Model, demo: bool, people: &mut Vec<(Claims, bool)>) {
+    let steps = model.examples.iter().flat_map(|example| &example.steps);
+    let examples = steps.filter_map(|step| match step {
+        ExampleStep::As { id, roles, orgs } => Some(claims(id, roles, orgs)),
+        _ => None,
+    });
+    let mut demos = Vec::new();
+    model.demos.iter().filter(|_| demo).for_each(|demo| callers(&demo.steps, &mut demos));
     let mut found = 0;
-    for step in model.examples.iter().flat_map(|example| &example.steps) {
-        let ExampleStep::As { id, roles, orgs } = step else { continue };
-        let names = |all: &[latchkey_language::Name]| -> Vec<Text> {
-            all.iter().map(|name| Text::from(name.node.as_str())).collect()
-        };
-        let (sub, roles, orgs) = (Text::from(id.node.as_str()), names(roles), names(orgs));
-        let claims = Claims { sub, roles, orgs };
-        // `as nobody` is a call without a token.
-        let is_new = claims.sub != "nobody" && !people.iter().any(|(known, _)| *known == claims);
-        if is_new && found < PERSONAS_MAX {
+    for claims in demos.into_iter().chain(examples) {
+        // `as nobody` is a call without a token, and the callers of `as $name` are many.
+        let is_one = claims.sub != "nobody" && !claims.sub.contains('$');
+        if is_one && found < PERSONAS_MAX && !people.iter().any(|(known, _)| *known == claims) {
             people.push((claims, false));
             found += 1;
         }
     }
+}
+
+/// Those whom the steps of a demo call as.
+fn callers(steps: &[DemoStep], found: &mut Vec<Claims>) {
+    for step in steps {
+        match step {
+            DemoStep::As { id, roles, orgs } => found.push(claims(id, roles, orgs)),
+            DemoStep::Repeat { steps, .. } | DemoStep::Every { steps, .. } => callers(steps, found),
+            DemoStep::At(_) | DemoStep::Named(..) | DemoStep::Call(_) => {}
+        }
+    }
+}
+
+fn claims(id: &Name, roles: &[Name], orgs: &[Name]) -> Claims {
+    let names = |all: &[Name]| all.iter().map(|name| Text::from(name.node.as_str())).collect();
+    Claims { sub: Text::from(id.node.as_str()), roles: names(roles), orgs: names(orgs) }
 }

@@ -10,13 +10,13 @@ use crate::model::{Contract, Input, InputId, NEXT_CURSOR, Page, Place};
 use crate::types::Type;
 
 /// What is known of a request.
-pub(super) struct Asked<'a> {
+pub(crate) struct Asked<'a> {
     pub(super) contract: &'a Contract,
     pub(super) inputs: BTreeMap<InputId, Known>,
     /// Whether every input is of its type; `None` where that is open.
-    pub(super) valid: Option<bool>,
+    pub(crate) valid: Option<bool>,
     /// The inputs that are wrong or missing; `None` where one is open.
-    pub(super) wrong: Option<BTreeSet<String>>,
+    pub(crate) wrong: Option<BTreeSet<String>>,
     /// Whether the version came in `If-Match`.
     pub(super) versioned: bool,
 }
@@ -27,7 +27,7 @@ pub(super) fn has_name(text: &str) -> bool {
 }
 
 /// What is known of a request to a contract; `None` where the request cannot be read without running it.
-pub(super) fn asked<'a>(
+pub(crate) fn asked<'a>(
     contract: &'a Contract,
     parameters: &[String],
     call: &ExampleCall,
