@@ -176,6 +176,13 @@ fn too_many_requests_are_refused_and_a_broken_document_tells_nothing_of_its_demo
     assert_eq!(told(&round.repeat(10)), [""; 0]);
     let many = told(&round.repeat(11));
     assert!(many.iter().any(|told| told.contains("more than 10000 requests")), "{many:?}");
+    // Choices of what goes on fill no store.
+    let words: Vec<String> = (0..700).map(|n| format!("w{n}")).collect();
+    let every =
+        format!("every 2s {{\nas a\nid = one of {}\nGET /doors/$id\n}}\n", words.join(", "));
+    assert_eq!(told(&every.repeat(20)), [""; 0]);
+    let many = told(&every.repeat(150));
+    assert!(many.iter().any(|told| told.contains("more than 100000 requests")), "{many:?}");
     let broken =
         format!("{}\n```demo\nas a\nGET /gates/1\n```\n", DOORS.replace("return door\n", ""));
     let told: Vec<String> =
