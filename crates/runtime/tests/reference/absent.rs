@@ -7,7 +7,7 @@ use latchkey_embedded::Store;
 use latchkey_runtime::{Options, Runtime, Storage, System};
 use latchkey_table::{
     Answer, Answering, Backend, Condition, Delete, Error, Failed, Key, Need, Path, PrepareError,
-    Put, Request, Returning, Schema, Value,
+    Put, Request, Returning, Tables, Value,
 };
 
 use crate::support::{Told, World, call, document};
@@ -110,10 +110,10 @@ impl Backend for Mute {
 
     fn prepare<'a>(
         &'a self,
-        table: &'a Arc<Schema>,
+        tables: &'a Tables,
         need: Need,
     ) -> Answering<'a, Result<(), PrepareError>> {
-        self.store.prepare(table, need)
+        self.store.prepare(tables, need)
     }
 }
 
