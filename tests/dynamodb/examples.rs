@@ -39,6 +39,88 @@ fn examples_run_on_a_table_that_is_removed_whatever_comes_of_them() {
     });
 }
 
+const BOUNDS: &str = r##"# Bounds
+```contract
+system bounds
+table Bounds { type T }
+entity Seat "S" {
+  PK = "S#{id}"
+  SK = "S"
+  id id, left int 0.. = 1, weight number = 99999999999999999999999999999999999999, tags set(1) of id?
+}
+contract C-0 "make" {
+  POST /seats
+  input id id
+  allow true
+  r = put Seat { id } if absent else 409 there
+  return 201 r
+  consistency strong
+  expect 1 item
+  rate 1/s
+}
+contract C-1 "take" {
+  POST /seats/{id}/take
+  allow true
+  waive drift "x"
+  r = update Seat set left = .left - 1 else 404 not-found
+  return r
+  consistency strong
+  expect 1 item
+  rate 1/s
+}
+contract C-2 "tag" {
+  POST /seats/{id}/tag
+  input tag id
+  allow true
+  r = update Seat add tags = tag else 404 not-found
+  return r
+  consistency strong
+  expect 1 item
+  rate 1/s
+}
+contract C-3 "weigh" {
+  POST /seats/{id}/weigh
+  input by number
+  allow true
+  waive drift "x"
+  r = update Seat set weight = .weight + by else 404 not-found
+  return r
+  consistency strong
+  expect 1 item
+  rate 1/s
+}
+```
+```example
+as u
+POST /seats {"id":"1"}
+201
+POST /seats/1/take
+200 {"left":0}
+POST /seats/1/take
+400 {"code":"invalid-input"}
+POST /seats/1/tag {"tag":"a"}
+200
+POST /seats/1/tag {"tag":"b"}
+400 {"code":"invalid-input"}
+POST /seats/2/tag {"tag":"b"}
+404
+POST /seats/1/weigh {"by":0.1}
+400 {"code":"not-computable"}
+```
+"##;
+
+// A full set was a 404 on a service that does not tell what a write was refused for, and a sum of too many digits was
+// `invalid-input`.
+#[test]
+fn what_leaves_its_bounds_is_a_400_on_every_service() {
+    on_each(|service| {
+        let world = World::new();
+        world.write("bounds.md", BOUNDS);
+        let test = ["test", "bounds.md", "--dynamodb", "--endpoint", service.endpoint()];
+        world.run(&test).is(0, &["all as they say"]);
+    });
+}
+
 #[test]
 fn a_run_that_is_stopped_removes_its_table_too() {
     let (world, service) = (World::new(), Service::start(Kind::Dynoxide, 0, None));

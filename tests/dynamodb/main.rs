@@ -11,6 +11,7 @@ mod cloudformation;
 mod examples;
 mod flags;
 mod impostor;
+mod own_items;
 mod startup;
 mod tables;
 mod world;

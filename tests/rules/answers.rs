@@ -74,7 +74,7 @@ fn an_absence_is_told_where_it_can_be_told_apart() {
         ),
         (
             "allow caller is warden\nupdate Door set seenAt = now, version = .version + 1 else absent 404 x\nreturn 204",
-            "type: an `update` without an `if` fails only if its item is absent",
+            "type: without an `if`, the `else` of an `update` is for an absent item alone",
         ),
         (
             "POST /trap/{doorId}/{noteId}\nallow caller is warden\ndelete Note else absent 404 x else 409 y\nreturn 204",

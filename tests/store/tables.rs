@@ -5,7 +5,7 @@ use std::sync::Arc;
 use latchkey_embedded::{Options, Store};
 use latchkey_table::{
     Condition, Consistency, Direction, Error, Get, Invalid, Item, Key, KeyNames, Leg, Projection,
-    Put, Query, Returning, Schema, SortRange, Transact,
+    Put, Query, Returning, Scan, Schema, SortRange, Tables, Transact,
 };
 
 fn item(sort: &str) -> Item {
@@ -142,11 +142,56 @@ fn a_table_keeps_its_key_and_an_index_that_cannot_be_filled_is_refused() {
     store.put(put(&table, odd), Returning::Nothing).wait().unwrap();
     let indexed = Arc::new(Schema::new("Fixed").with_index("GSI1"));
     let error = store.create_table(&indexed).wait().unwrap_err();
-    assert!(error.to_string().contains("`GSI1SK` is a key of index `GSI1`"), "{error}");
+    // It did not say which item.
+    let said = "the stored item `P/B` cannot be in the table: `GSI1SK` is a key of index `GSI1`";
+    assert!(error.to_string().contains(said), "{error}");
     // The table is as it was, and the space of the failed index is clean for the next.
     store.put(put(&table, item("B")), Returning::Nothing).wait().unwrap();
     store.create_table(&indexed).wait().unwrap();
     assert_eq!(store.verify(&indexed).unwrap().entries, 2);
+}
+
+// Where the other table has an item of the same key, that one stays.
+#[test]
+fn own_items_go_to_the_table_that_has_them_now() {
+    let store = Store::in_memory(&Options::default()).unwrap();
+    let names = KeyNames::new("id", "at");
+    let main = Arc::new(Schema { key: names, ..Schema::new("Main") }.with_index("GSI1"));
+    let own = Arc::new(Schema::new("Main-own"));
+    let tables = |own: &Arc<Schema>, before: &Arc<Schema>| Tables {
+        main: Arc::clone(&main),
+        own: Arc::clone(own),
+        before: Some(Arc::clone(before)),
+        own_prefix: "OWN#".into(),
+        own_partitions: Vec::new(),
+    };
+    let has = |table: &Arc<Schema>| {
+        let table = Arc::clone(table);
+        let scan = Scan { table, partition_prefix: "".into(), after: None, items_max: 10 };
+        let items = store.scan(&scan).map(|scanned| scanned.items);
+        items.map(|items| items.iter().map(|item| format!("{item:?}")).collect::<Vec<_>>())
+    };
+    // Nothing is made where there is nothing to move.
+    store.gather(&tables(&own, &main)).wait().unwrap();
+    assert_eq!(has(&own), Err(Error::NoTable { name: "Main-own".into() }));
+    store.create_table(&main).wait().unwrap();
+    let in_main = |partition: &str, sort: &str, text: &str| {
+        let item = Item::from([("id", partition), ("at", sort), ("GSI1PK", "ALL"), ("x", text)]);
+        store.put(put(&main, item), Returning::Nothing).wait().unwrap();
+    };
+    in_main("P", "A", "other");
+    in_main("OWN#1", "A", "moved");
+    in_main("OWN#2", "A", "old");
+    store.create_table(&own).wait().unwrap();
+    let newer = Item::from([("PK", "OWN#2"), ("SK", "A"), ("x", "new")]);
+    store.put(put(&own, newer.clone()), Returning::Nothing).wait().unwrap();
+    store.gather(&tables(&own, &main)).wait().unwrap();
+    let moved = Item::from([("PK", "OWN#1"), ("SK", "A"), ("GSI1PK", "ALL"), ("x", "moved")]);
+    assert_eq!(has(&own), Ok([&moved, &newer].map(|item| format!("{item:?}")).to_vec()));
+    assert_eq!(store.verify(&main).unwrap().items, 1);
+    store.gather(&tables(&main, &own)).wait().unwrap();
+    assert_eq!(has(&own), Ok(Vec::new()));
+    assert_eq!(store.verify(&main).unwrap().items, 3);
 }
 
 #[test]

@@ -104,18 +104,16 @@ impl Table {
         let schemas = Schemas::new(system);
         let opened = told.storage.open(data).await?;
         let (schema, name) = (schemas.main(), &schemas.main().name);
-        for (_, schema) in schemas.all() {
-            opened.backend.prepare(schema, need).await.map_err(|error| match error {
-                PrepareError::Store(Error::NoTable { name }) => Failure::Unusable(format!(
-                    "there is no table `{name}` in `{}`; has it been served from there?",
-                    data.display()
-                )),
-                error => {
-                    let error = StartError::Table(error);
-                    told.storage.refused(&error, &told.documents, system.name(), name)
-                }
-            })?;
-        }
+        opened.backend.prepare(&system.places(), need).await.map_err(|error| match error {
+            PrepareError::Store(Error::NoTable { name }) => Failure::Unusable(format!(
+                "there is no table `{name}` in `{}`; has it been served from there?",
+                data.display()
+            )),
+            error => {
+                let error = StartError::Table(error);
+                told.storage.refused(&error, &told.documents, system.name(), name)
+            }
+        })?;
         let about = opened.backend.about(schema).await;
         let beside = schemas.own().map_or_else(String::new, |own| format!(" and `{}`", own.name));
         let (shown, identity) = match opened.local {

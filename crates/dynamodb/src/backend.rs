@@ -7,7 +7,7 @@ use std::time::Instant;
 
 use latchkey_table::{
     About, Answer, Answering, Backend, Error, Item, Need, PrepareError, Request, Scan, Scanned,
-    Schema,
+    Schema, Tables,
 };
 
 use crate::client::DynamoDb;
@@ -53,21 +53,26 @@ impl Backend for DynamoDb {
 
     fn prepare<'a>(
         &'a self,
-        table: &'a Arc<Schema>,
+        tables: &'a Tables,
         need: Need,
     ) -> Answering<'a, Result<(), PrepareError>> {
         Answering::waiting(async move {
-            match need {
-                Need::Read => self.examine_key(table).await?,
-                Need::Write => self.examine(table).await?,
-                Need::Transact => {
-                    self.examine(table).await?;
-                    if !self.has_transactions(table).await? {
-                        return Err(PrepareError::NoTransactions);
+            for table in tables.all() {
+                match need {
+                    Need::Read => self.examine_key(table).await?,
+                    Need::Write => self.examine(table).await?,
+                    Need::Transact => {
+                        self.examine(table).await?;
+                        if !self.has_transactions(table).await? {
+                            return Err(PrepareError::NoTransactions);
+                        }
                     }
                 }
             }
-            Ok(())
+            match need {
+                Need::Read => Ok(()),
+                Need::Write | Need::Transact => self.gather(tables).await,
+            }
         })
     }
 

@@ -7,6 +7,7 @@ use aws_sdk_dynamodb::error::{ProvideErrorMetadata, SdkError};
 use aws_sdk_dynamodb::types::CancellationReason;
 use hyper_util::client::legacy::Error as ClientError;
 use latchkey_table::{Error, Invalid, Text};
+use latchkey_value::NumberError;
 
 use crate::convert::Foreign;
 
@@ -72,10 +73,9 @@ fn coded(
             Error::OutcomeUnknown { reason: told }
         }
         "ResourceNotFoundException" => Error::NoTable { name: table.clone() },
-        "ValidationException" => Error::Invalid {
-            leg: None,
-            reason: Invalid::Service { message: error.message().unwrap_or_default().to_owned() },
-        },
+        "ValidationException" => {
+            Error::Invalid { leg: None, reason: invalid(error.message().unwrap_or_default()) }
+        }
         // The service may have written before it failed. A request with a mistake of the caller was not carried out.
         _ if !(400..500).contains(&status) => effect.lost(told),
         _ => Error::Unavailable { reason: told },
@@ -85,14 +85,27 @@ fn coded(
 /// The error for a leg that cancelled its transaction; nothing for a leg that did not.
 pub(crate) fn cancelled_by(reason: &CancellationReason) -> Option<Error> {
     let code = reason.code.as_deref().unwrap_or_default();
-    let message = || reason.message.clone().unwrap_or_default();
+    let message = || reason.message.as_deref().unwrap_or_default();
     Some(match code {
         "" | "None" => return None,
         "TransactionConflict" => Error::Conflict,
         "ThrottlingError" | "ProvisionedThroughputExceeded" => Error::Throttled,
-        "ValidationError" => Invalid::Service { message: message() }.into(),
+        "ValidationError" => invalid(message()).into(),
         _ => Error::Unavailable { reason: format!("cancelled: {code}: {}", message()) },
     })
+}
+
+/// What a service refuses by a message: a number that it has computed and cannot hold, or anything else.
+fn invalid(message: &str) -> Invalid {
+    let numbers = [
+        ("significant digits", NumberError::TooPrecise),
+        ("Number overflow", NumberError::TooLarge),
+        ("Number underflow", NumberError::TooSmall),
+    ];
+    match numbers.into_iter().find(|(part, _)| message.contains(part)) {
+        Some((_, error)) => Invalid::Number(error),
+        None => Invalid::Service { message: message.to_owned() },
+    }
 }
 
 /// Whether the request failed before it was sent: no credentials, or no connection.

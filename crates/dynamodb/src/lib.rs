@@ -8,6 +8,7 @@ mod batch;
 mod client;
 mod convert;
 mod error;
+mod gather;
 mod many;
 mod read;
 mod scan;

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use latchkey_table::{
     Answer, Answering, Backend, Error, Invalid, Item, Need, PrepareError, Put, Request, Returning,
-    Scan, Scanned, Schema, Text,
+    Scan, Scanned, Schema, Tables, Text,
 };
 use latchkey_value::limits::BATCH_ITEMS_MAX;
 
@@ -39,25 +39,32 @@ impl Backend for Store {
 
     fn prepare<'a>(
         &'a self,
-        table: &'a Arc<Schema>,
+        tables: &'a Tables,
         need: Need,
     ) -> Answering<'a, Result<(), PrepareError>> {
         if need == Need::Read {
             let look = Scan {
-                table: Arc::clone(table),
+                table: Arc::clone(&tables.main),
                 partition_prefix: Text::default(),
                 after: None,
                 items_max: 1,
             };
             match self.scan(&look) {
-                Ok(_) => return Answering::ready(Ok(())),
-                // The indexes of the document have changed, so the table gets the new ones.
-                Err(Error::Invalid { reason: Invalid::OtherSchema { .. }, .. }) => {}
+                // The document has changed, so the tables get new indexes, and there may be one more of them.
+                Ok(_) | Err(Error::Invalid { reason: Invalid::OtherSchema { .. }, .. }) => {}
                 Err(error) => return Answering::ready(Err(error.into())),
             }
         }
-        let made = self.create_table(table);
-        Answering::waiting(async { Ok(made.await?) })
+        // First, for an index may be new that could not hold what is moved.
+        let gathered = self.gather(tables);
+        let made: Vec<_> = tables.all().map(|table| self.create_table(table)).collect();
+        Answering::waiting(async {
+            gathered.await?;
+            for made in made {
+                made.await?;
+            }
+            Ok(())
+        })
     }
 
     fn scan(&self, scan: Scan, _: Instant) -> Answering<'_, Result<Scanned, Error>> {

@@ -58,6 +58,11 @@ impl Catalog {
         Ok(catalog)
     }
 
+    /// The table of a name.
+    pub(crate) fn named(&self, name: &str) -> Option<&Arc<Entry>> {
+        self.tables.get(name)
+    }
+
     /// The table of a request, if it still has the schema of the request.
     pub(crate) fn find(&self, schema: &Arc<Schema>) -> Result<&Arc<Entry>, Error> {
         let name = &schema.name;
@@ -165,7 +170,8 @@ fn fill(
             if let Err(reason) = schema.validate_item(&item) {
                 // The space will be given to another index, so it must be empty.
                 group.clear(&index_space.whole())?;
-                return Ok(Err(reason.into()));
+                let item = schema.key.shown(&key);
+                return Ok(Err(Invalid::Stored { item, reason: Box::new(reason) }.into()));
             }
             if let Some((partition, sort)) = index.key.parts(&item) {
                 group.insert(&index_space.entry_key((&partition, &sort), &key), &[])?;

@@ -8,6 +8,7 @@ mod catalog;
 mod directory;
 mod engine;
 mod error;
+mod gather;
 mod item_codec;
 mod key_codec;
 mod pending;

@@ -6,7 +6,7 @@ use std::thread::{self, JoinHandle};
 
 use latchkey_table::{
     BatchGet, Delete, Error, Get, Got, GotMany, IndexScan, Leg, Page, Put, Query, Returning, Scan,
-    Scanned, Schema, SnapshotGet, Transact, Transacted, Update, Wrote,
+    Scanned, Schema, SnapshotGet, Tables, Transact, Transacted, Update, Wrote,
 };
 use redb::StorageBackend;
 use tokio::sync::oneshot;
@@ -136,6 +136,16 @@ impl Store {
     pub fn create_table(&self, schema: &Arc<Schema>) -> Pending<()> {
         match schema.validate() {
             Ok(()) => self.hand_in(Task::Ensure(Arc::clone(schema)), 0, drop),
+            Err(reason) => Pending::refused(reason.into(), drop),
+        }
+    }
+
+    /// Moves the items that Latchkey keeps for itself to the table where the document keeps them, in one transaction, if
+    /// an earlier document kept them in another. Both tables are looked for in this store; a table is made only if there
+    /// is something to move.
+    pub fn gather(&self, tables: &Tables) -> Pending<()> {
+        match tables.own.validate() {
+            Ok(()) => self.hand_in(Task::Gather(Box::new(tables.clone())), 0, drop),
             Err(reason) => Pending::refused(reason.into(), drop),
         }
     }

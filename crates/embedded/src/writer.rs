@@ -7,7 +7,7 @@
 use std::sync::{Arc, PoisonError, RwLock};
 use std::time::Duration;
 
-use latchkey_table::{Capacity, Error, Schema, Wrote};
+use latchkey_table::{Capacity, Error, Schema, Tables, Wrote};
 use tokio::sync::oneshot;
 
 use crate::catalog::Catalog;
@@ -32,6 +32,7 @@ pub(crate) type Reply = oneshot::Sender<Answer>;
 pub(crate) enum Task {
     Write(Write),
     Ensure(Arc<Schema>),
+    Gather(Box<Tables>),
 }
 
 /// What readers see: the last commit, or why there is none to see.
@@ -197,13 +198,15 @@ fn work(
     group: &mut Group<'_>,
     buffer: &mut Vec<u8>,
 ) -> Result<Answer, EngineError> {
-    match task {
-        Task::Write(write) => carry_out(write, catalog, group, buffer),
-        Task::Ensure(schema) => Ok(catalog.ensure(group, &schema)?.map(|ensured| {
-            *catalog = Arc::new(ensured);
-            Wrote { item: None, capacity: Capacity::ZERO }
-        })),
-    }
+    let ensured = match task {
+        Task::Write(write) => return carry_out(write, catalog, group, buffer),
+        Task::Ensure(schema) => catalog.ensure(group, &schema)?,
+        Task::Gather(tables) => catalog.gather(group, &tables)?,
+    };
+    Ok(ensured.map(|ensured| {
+        *catalog = Arc::new(ensured);
+        Wrote { item: None, capacity: Capacity::ZERO }
+    }))
 }
 
 struct CloseOnDrop(Arc<Shared>);

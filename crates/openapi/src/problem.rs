@@ -1,8 +1,9 @@
 //! The problems that a contract can answer: those of its own statements, and those of the server.
 
+use latchkey_model::Type;
 use latchkey_model::model::{
-    Contract, Expr, ExprKind, FailureKind, Leg, Method, Model, Op, PutMode, Step, StepKind,
-    TextPiece, Verb, each_step,
+    Contract, Expr, ExprKind, FailureKind, Given, Kind, Leg, Method, Model, Op, PutMode, Step,
+    StepKind, TextPiece, Verb, each_step,
 };
 
 use crate::shape::{Member, Shape, Shapes};
@@ -92,7 +93,7 @@ impl Refusals {
         if let Some(when) = precondition(contract) {
             refusals.add(412, "precondition-failed", when);
         }
-        if computes(contract) {
+        if computes(model, contract) {
             let when = "A value that is computed from inputs and stored items does not fit, or is divided by zero.";
             refusals.add(400, "not-computable", when);
         }
@@ -188,14 +189,16 @@ impl Refusals {
 }
 
 /// Whether a contract computes a value that may not exist: a number that is too large, a time that is too late.
-fn computes(contract: &Contract) -> bool {
+fn computes(model: &Model, contract: &Contract) -> bool {
     let mut computes = false;
+    let is_fraction = |kind: &Type| matches!(kind, Type::Number { .. });
     let mut look = |expr: &Expr| {
         expr.walk(&mut |part| {
             computes |= match &part.kind {
-                // The store adds to what it holds, and answers for the bounds.
+                // The store adds to what it holds, and answers for the bounds. Those of a fraction bound no digits.
                 ExprKind::Binary(Op::Plus | Op::Minus | Op::Times, a, b) => {
-                    a.stored_root().is_none() && b.stored_root().is_none()
+                    let fraction = matches!(&part.of, Kind::Value(kind) if is_fraction(kind));
+                    fraction || a.stored_root().is_none() && b.stored_root().is_none()
                 }
                 ExprKind::Sum(..) | ExprKind::Total(..) | ExprKind::Rounded(..) => true,
                 _ => false,
@@ -204,6 +207,12 @@ fn computes(contract: &Contract) -> bool {
     };
     each_step(&contract.steps, &mut |step| step.expressions(&mut look));
     contract.inputs.iter().filter_map(|input| input.default.as_ref()).for_each(look);
+    each_step(&contract.steps, &mut |step| {
+        let StepKind::Write(leg) = &step.kind else { return };
+        let attribute = |given: &Given| model.entities[leg.entity].attribute(&given.attribute);
+        let mut added = leg.adds.iter().filter_map(attribute);
+        computes |= added.any(|attribute| is_fraction(&attribute.kind));
+    });
     computes
 }
 

@@ -8,6 +8,7 @@ use latchkey_table::{
     Consistency, Direction, Item, Key, Query, Resume, Schema, SortRange, Text, Value,
 };
 use latchkey_value::id::is_id;
+use latchkey_value::limits::OUTBOX_SHARDS;
 
 use crate::limits::{NAME_BYTES_MAX, TIME_MAX};
 use crate::{Error, Message};
@@ -113,6 +114,12 @@ impl Home {
     /// A partition of what is to be sent.
     pub(crate) fn outbox(&self, shard: u64) -> Text {
         Text::from(format!("LATCHKEY#OUTBOX#{}#{shard:02}", self.queue))
+    }
+
+    /// All of its partitions: of messages, of dead letters, of what is to be sent.
+    pub fn partitions(&self) -> Vec<Text> {
+        let outbox = (0..OUTBOX_SHARDS).map(|shard| self.outbox(shard));
+        [self.messages(), self.letters()].into_iter().chain(outbox).collect()
     }
 
     /// An item of a key and a kind, and nothing else yet.

@@ -3,12 +3,12 @@
 use std::future::poll_fn;
 use std::io;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::task::Poll;
 use std::time::{Duration, Instant};
 
 use latchkey_runtime::Source;
-use latchkey_table::{Answer, Answering, Backend, Error, Need, PrepareError, Request, Schema};
+use latchkey_table::{Answer, Answering, Backend, Error, Need, PrepareError, Request, Tables};
 
 /// The requests of one call, of which one waits at a time.
 #[derive(Debug, Default)]
@@ -49,11 +49,7 @@ impl Backend for Port {
         }))
     }
 
-    fn prepare<'a>(
-        &'a self,
-        _: &'a Arc<Schema>,
-        _: Need,
-    ) -> Answering<'a, Result<(), PrepareError>> {
+    fn prepare<'a>(&'a self, _: &'a Tables, _: Need) -> Answering<'a, Result<(), PrepareError>> {
         Answering::ready(Ok(()))
     }
 }

@@ -7,7 +7,7 @@ use std::time::Instant;
 use latchkey_table::{
     Answer, Answering, Backend, Capacity, Condition, Direction, Error, Failed, Got, GotMany, Index,
     IndexScan, Invalid, Item, Key, Leg, Need, Page, PrepareError, Query, Request, Resume,
-    Returning, Schema, Transacted, Wrote, holds,
+    Returning, Schema, Tables, Transacted, Wrote, holds,
 };
 
 use crate::lab::is_ours;
@@ -302,11 +302,7 @@ impl Backend for Memory {
         Answering::ready(read.unwrap_or_else(|| table.write(&request).0))
     }
 
-    fn prepare<'a>(
-        &'a self,
-        _: &'a Arc<Schema>,
-        _: Need,
-    ) -> Answering<'a, Result<(), PrepareError>> {
+    fn prepare<'a>(&'a self, _: &'a Tables, _: Need) -> Answering<'a, Result<(), PrepareError>> {
         Answering::ready(Ok(()))
     }
 }

@@ -35,6 +35,8 @@ pub(crate) enum Damage {
     Mistyped(Text),
     /// Another item is where this one belongs.
     OtherType,
+    /// Its attributes make this key, which is not the one that it has.
+    OtherKey(Key),
 }
 
 impl fmt::Display for Damage {
@@ -43,6 +45,9 @@ impl fmt::Display for Damage {
             Damage::Missing(name) => write!(f, "`{name}` is missing"),
             Damage::Mistyped(name) => write!(f, "`{name}` is not of its type"),
             Damage::OtherType => f.write_str("an item of another type is there"),
+            Damage::OtherKey(Key { partition, sort }) => {
+                write!(f, "its attributes make another key: `{partition}`, `{sort}`")
+            }
         }
     }
 }

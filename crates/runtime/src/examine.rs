@@ -13,7 +13,7 @@ use crate::input::read_stored;
 use crate::plan::{Attribute, Entity, IndexShape, InputType, Part, System, made};
 
 /// The prefix of the keys of Latchkey's own items.
-const HOUSEKEEPING: &str = "LATCHKEY#";
+pub(crate) const HOUSEKEEPING: &str = "LATCHKEY#";
 
 /// Something about an item that is not as the document says.
 #[derive(Debug, Clone, PartialEq, Eq)]

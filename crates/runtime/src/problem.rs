@@ -1,7 +1,7 @@
 //! Refusals, as RFC 9457 problems.
 
 use latchkey_language::Span;
-use latchkey_table::{Text, Value};
+use latchkey_table::{Invalid, Text, Value};
 
 use crate::json;
 
@@ -87,6 +87,21 @@ impl Problem {
     /// 400: a value that the contract computes does not exist. What it is computed from may be stored, and no input wrong.
     pub fn not_computable(detail: &'static str) -> Problem {
         Problem::new(400, Text::const_new("not-computable"), detail)
+    }
+
+    /// 400: a value that the contract computes does not fit.
+    pub(crate) fn does_not_fit() -> Problem {
+        Problem::not_computable(
+            "a value that is computed from inputs and stored items does not fit: in 38 digits, or in the years 0 to 9999",
+        )
+    }
+
+    /// 400: what no table takes. A number among it is one that was computed: inputs and stored numbers fit.
+    pub(crate) fn untaken(reason: &Invalid) -> Problem {
+        match reason {
+            Invalid::Number(_) => Problem::does_not_fit(),
+            reason => Problem::bad(reason.to_string()),
+        }
     }
 
     /// 503: try again in a moment.

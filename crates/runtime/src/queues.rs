@@ -56,6 +56,7 @@ impl Outside {
         store: &Arc<Store>,
         source: &Arc<dyn Source>,
     ) -> Result<Vec<Outside>, StartError> {
+        store.gather(&system.places()).await.map_err(PrepareError::from)?;
         store.create_table(&system.own_table).await.map_err(PrepareError::from)?;
         let queue = |queue: &plan::Queue| {
             let name = queue.name.clone();

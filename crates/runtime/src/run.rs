@@ -86,14 +86,11 @@ impl From<Fault> for Ended {
     fn from(fault: Fault) -> Ended {
         match fault {
             Fault::Bug(bug) => Ended::Bug(bug),
-            Fault::OutOfRange => Ended::Refused(Problem::not_computable(
-                "a value that is computed from inputs and stored items does not fit: in 38 digits, or in the years 0 to \
-                 9999",
-            )),
+            Fault::OutOfRange => Ended::Refused(Problem::does_not_fit()),
             Fault::DividedByZero => Ended::Refused(Problem::not_computable(
                 "a value that is computed from inputs and stored items is divided by zero",
             )),
-            Fault::Invalid(invalid) => Ended::Refused(Problem::bad(invalid.to_string())),
+            Fault::Invalid(invalid) => Ended::Refused(Problem::untaken(&invalid)),
         }
     }
 }
@@ -467,7 +464,7 @@ impl<'a> Session<'a> {
             Error::Conflict | Error::ConditionFailed(_) => return Ended::Again,
             Error::Invalid { reason, .. } => {
                 tracing::warn!(%contract, %error, "the table refused a request");
-                Problem::bad(reason.to_string())
+                Problem::untaken(reason)
             }
             Error::Throttled => {
                 let detail =

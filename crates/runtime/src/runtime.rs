@@ -219,16 +219,13 @@ impl Runtime {
 async fn prepare(system: &System, backend: &dyn Backend) -> Result<(), StartError> {
     let transacting = system.transacting();
     let need = if transacting.is_empty() { Need::Write } else { Need::Transact };
-    for table in system.tables() {
-        backend.prepare(table, need).await.map_err(|error| match error {
-            PrepareError::NoTransactions => {
-                let contracts = transacting.iter().map(|id| (*id).to_owned()).collect();
-                StartError::NoTransactions { contracts }
-            }
-            error => StartError::Table(error),
-        })?;
-    }
-    Ok(())
+    backend.prepare(&system.places(), need).await.map_err(|error| match error {
+        PrepareError::NoTransactions => {
+            let contracts = transacting.iter().map(|id| (*id).to_owned()).collect();
+            StartError::NoTransactions { contracts }
+        }
+        error => StartError::Table(error),
+    })
 }
 
 impl std::fmt::Debug for Runtime {

@@ -11,7 +11,7 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::{Duration, Instant};
 
-use crate::{Answer, Error, Item, Request, Scan, Scanned, Schema};
+use crate::{Answer, Error, Item, Request, Scan, Scanned, Schema, Text};
 
 /// How long a read may be behind, unless a backend knows better. DynamoDB is usually behind by much less than a second.
 const LAG: Duration = Duration::from_secs(5);
@@ -21,7 +21,7 @@ const LAG: Duration = Duration::from_secs(5);
 /// ```
 /// use std::sync::Arc;
 /// use std::time::Instant;
-/// use latchkey_table::{Answer, Answering, Backend, Error, Need, PrepareError, Request, Schema};
+/// use latchkey_table::{Answer, Answering, Backend, Error, Need, PrepareError, Request, Tables};
 ///
 /// /// Counts what is asked of another backend.
 /// #[derive(Debug)]
@@ -36,8 +36,8 @@ const LAG: Duration = Duration::from_secs(5);
 ///         self.inner.execute(request, deadline)
 ///     }
 ///
-///     fn prepare<'a>(&'a self, table: &'a Arc<Schema>, need: Need) -> Answering<'a, Result<(), PrepareError>> {
-///         self.inner.prepare(table, need)
+///     fn prepare<'a>(&'a self, tables: &'a Tables, need: Need) -> Answering<'a, Result<(), PrepareError>> {
+///         self.inner.prepare(tables, need)
 ///     }
 /// }
 /// ```
@@ -48,10 +48,12 @@ pub trait Backend: fmt::Debug + Send + Sync {
     /// order of the calls.
     fn execute(&self, request: Request, deadline: Instant) -> Answering<'_, Result<Answer, Error>>;
 
-    /// Sees that a table can be used; a backend that makes its own tables makes it so.
+    /// Sees that the tables of a system can be used; a backend that makes its own tables makes them so. Items that
+    /// Latchkey keeps for itself, and that an earlier document kept in another table, are brought over; a service does
+    /// so unless the tables are only read.
     fn prepare<'a>(
         &'a self,
-        table: &'a Arc<Schema>,
+        tables: &'a Tables,
         need: Need,
     ) -> Answering<'a, Result<(), PrepareError>>;
 
@@ -107,6 +109,29 @@ impl dyn Backend + '_ {
         T: TryFrom<Answer, Error = Error>,
     {
         T::try_from(self.execute(request.into(), deadline).await?)
+    }
+}
+
+/// The tables of a system, and where the items are that Latchkey keeps for itself.
+#[derive(Debug, Clone)]
+pub struct Tables {
+    /// The table of the items of the document.
+    pub main: Arc<Schema>,
+    /// The table of the items that Latchkey keeps for itself: the same, or a second one.
+    pub own: Arc<Schema>,
+    /// The table where a document with other keys or indexes may have kept them.
+    pub before: Option<Arc<Schema>>,
+    /// What the partitions of these items begin with.
+    pub own_prefix: Text,
+    /// Those of these partitions that can be named, and so be asked for on a service.
+    pub own_partitions: Vec<Text>,
+}
+
+impl Tables {
+    /// Each table once.
+    pub fn all(&self) -> impl Iterator<Item = &Arc<Schema>> {
+        let apart = self.own.name != self.main.name;
+        std::iter::once(&self.main).chain(apart.then_some(&self.own))
     }
 }
 

@@ -30,6 +30,8 @@ pub enum Invalid {
         "`{name}` is a key of index `{index}`, and the value is not of its type or not of fitting length"
     )]
     IndexKey { index: Text, name: Text },
+    #[error("the stored item `{item}` cannot be in the table: {reason}")]
+    Stored { item: String, reason: Box<Invalid> },
     #[error("`{name}` is part of the key, which an update cannot change")]
     ChangesKey { name: Text },
     #[error("`{name}` is a key of the query, which a filter cannot test")]

@@ -31,7 +31,7 @@ mod validate;
 
 pub use action::{Action, Expression, apply};
 pub use answer::{Answer, Error, Failed, Got, GotMany, Page, Scanned, Transacted, Wrote};
-pub use backend::{About, Answering, Backend, Need, PrepareError};
+pub use backend::{About, Answering, Backend, Need, PrepareError, Tables};
 pub use capacity::{Image, index_write};
 pub use condition::{Comparator, Condition, Operand, holds};
 pub use datum::{Datum, KeyText, View};

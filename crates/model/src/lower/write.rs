@@ -90,8 +90,8 @@ impl Lowering {
             (Verb::Update, None, Some(_)) if self.needs_a_record(leg) => return,
             (Verb::Update, None, _) => (
                 absent.span,
-                "an `update` without an `if` fails only if its item is absent".to_owned(),
-                "write `else …` without `absent`",
+                "without an `if`, the `else` of an `update` is for an absent item alone".to_owned(),
+                "write `else …` without `absent`; a value beyond its bounds is a 400 whatever it says",
             ),
             (Verb::Delete, None, Some(other)) => (
                 other.span,

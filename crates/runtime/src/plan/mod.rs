@@ -14,6 +14,7 @@ mod kept;
 mod key_part;
 mod leg;
 mod op;
+mod own;
 mod program;
 mod queue;
 mod read;
@@ -30,8 +31,7 @@ use latchkey_model::model::{
     self, BindingId, CallLimit, EntityId, IdVec, InputId, Method, QueueId, Segment, Verb,
 };
 use latchkey_queue::Home;
-use latchkey_table::{Index, KeyNames, Schema, Text};
-use latchkey_value::name::{OWN_ATTRIBUTES, OWN_TABLE_SUFFIX};
+use latchkey_table::{Schema, Text};
 
 pub(crate) use cached::{ByCaller, Cached};
 pub(crate) use entity::{Attribute, Bounded, Counting, Entity, IndexShape, Part, Shown, made};
@@ -44,6 +44,7 @@ pub(crate) use op::{
     BatchKeys, BatchOp, Beside, Bounds, ElementKeys, EndOp, GetOp, Keep, Kinds, OnFailure, Op,
     Paging, PartOp, ProblemOp, QueryOp, ReturnOp, Shards, SnapshotOp, Strength,
 };
+use own::own_table;
 pub use queue::QueueInfo;
 pub(crate) use queue::{Queue, Send, Worker};
 pub(crate) use refusal::{Planned, Unplanned};
@@ -72,22 +73,6 @@ pub struct System {
     /// What holds of items. No route leads there.
     invariants: Vec<Contract>,
     pub(crate) queues: IdVec<QueueId, Queue>,
-}
-
-/// The table of Latchkey's own items: the same, unless its key is not of two texts, or has the name of one of their
-/// attributes, or an index would hold them.
-fn own_table(table: &Arc<Schema>, discriminator: &str) -> Arc<Schema> {
-    let names_ours =
-        |key: &KeyNames| key.iter().any(|key| OWN_ATTRIBUTES.contains(&key.name.as_str()));
-    let holds_ours = |index: &Index| {
-        let every = |name: &str| table.key.has(name) || name == discriminator;
-        names_ours(&index.key) || index.key.iter().all(|key| every(&key.name))
-    };
-    let same = table.key.is_of_two_texts() && !names_ours(&table.key);
-    if same && !table.indexes.iter().any(holds_ours) {
-        return Arc::clone(table);
-    }
-    Arc::new(Schema::new(format!("{}{OWN_TABLE_SUFFIX}", table.name)))
 }
 
 /// A contract, planned.
@@ -301,17 +286,6 @@ impl System {
     /// The table it runs on.
     pub fn table(&self) -> &Arc<Schema> {
         &self.table
-    }
-
-    /// The table of Latchkey's own items: records, messages, what is to be sent.
-    pub fn own_table(&self) -> &Arc<Schema> {
-        &self.own_table
-    }
-
-    /// The tables it needs: its own, and one for Latchkey's items if they cannot be in it.
-    pub fn tables(&self) -> impl Iterator<Item = &Arc<Schema>> {
-        let apart = !Arc::ptr_eq(&self.table, &self.own_table);
-        std::iter::once(&self.table).chain(apart.then_some(&self.own_table))
     }
 
     /// The attribute by which a store removes items of its tables.

@@ -12,7 +12,7 @@ use super::send::Sending;
 use super::task::Fence;
 use super::{Ended, Session};
 use crate::bug::{Bug, Damage};
-use crate::evaluate::{Bound, Values};
+use crate::evaluate::{Bound, Fault, Values};
 use crate::plan::{self, LegNode, OnFailure};
 use crate::problem::{FieldError, Problem};
 use crate::request::as_stored;
@@ -95,8 +95,10 @@ impl<'a> Session<'a> {
             return self.send(legs, at).await;
         }
         let filled = self.filler().leg(leg)?;
+        self.is_where_it_was_read(leg, &filled.leg)?;
         // Kept for a look at the item, where the store may not tell what it refused the write for.
-        let unsure = leg.absent.is_some() && !self.call.runtime.backend.tells_absence();
+        let depends = leg.absent.is_some() || filled.asked.is_some();
+        let unsure = depends && !self.call.runtime.backend.tells_absence();
         let kept = unsure.then(|| filled.leg.clone());
         let wants = leg.result.is_some() && leg.verb != Verb::Put;
         let returning = if wants { Returning::New } else { Returning::Nothing };
@@ -264,9 +266,26 @@ impl<'a> Session<'a> {
         Ok(())
     }
 
+    /// Sees that a write of an item that was read is on the key that the item has. Its key is made of attributes, and
+    /// what another program has stored may contradict its own key: the write would be on another item.
+    fn is_where_it_was_read(&self, leg: &plan::Leg, filled: &Leg) -> Result<(), Ended> {
+        let Some(read) = leg.target.and_then(|target| self.frame.item(target)) else {
+            return Ok(());
+        };
+        let has = self.call.system.table.key.of(read);
+        let has = has.ok_or_else(|| Bug::new("an item was read that has no key"))?;
+        let made = filled.key().map_err(|reason| Ended::from(Fault::from(reason)))?;
+        if made == has {
+            return Ok(());
+        }
+        let entity = &self.call.system.entities[leg.entity].name;
+        Err(self.damaged(entity, &has, &Damage::OtherKey(made)))
+    }
+
     /// Fills a leg. Those behind it see what it leaves.
     fn fill(&mut self, leg: &'a plan::Leg, legs: &mut Legs<'a>) -> Result<(), Ended> {
         let filled = self.filler().leg(leg)?;
+        self.is_where_it_was_read(leg, &filled.leg)?;
         let (filled_leg, asked, spares) = (filled.leg, filled.asked, filled.spares);
         let plan = Some(leg);
         legs.filled.push(FilledLeg { leg: filled_leg, plan, asked, element: None, spares });

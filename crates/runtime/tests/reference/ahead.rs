@@ -9,7 +9,7 @@ use latchkey_queue::Received;
 use latchkey_runtime::{Ending, Handled, Options, Runtime, Source, Storage, System, SystemSource};
 use latchkey_table::{
     Action, Answer, Answering, Backend, Error, Get, Key, Leg, Need, PrepareError, Request,
-    Returning, Schema, Update,
+    Returning, Schema, Tables, Update,
 };
 use tokio::sync::watch;
 
@@ -169,10 +169,10 @@ impl Backend for Watched {
 
     fn prepare<'a>(
         &'a self,
-        table: &'a Arc<Schema>,
+        tables: &'a Tables,
         need: Need,
     ) -> Answering<'a, Result<(), PrepareError>> {
-        self.store.prepare(table, need)
+        self.store.prepare(tables, need)
     }
 }
 

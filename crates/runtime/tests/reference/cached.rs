@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use latchkey_embedded::Store;
 use latchkey_runtime::{Call, Caller, Options, Runtime, Storage, System};
-use latchkey_table::{Answer, Answering, Backend, Error, Need, PrepareError, Request, Schema};
+use latchkey_table::{Answer, Answering, Backend, Error, Need, PrepareError, Request, Tables};
 use tokio::sync::watch;
 
 use crate::support::{NOW, Told, World, call, call_by, dies_after, document};
@@ -340,10 +340,10 @@ impl Backend for Slow {
 
     fn prepare<'a>(
         &'a self,
-        table: &'a Arc<Schema>,
+        tables: &'a Tables,
         need: Need,
     ) -> Answering<'a, Result<(), PrepareError>> {
-        self.store.prepare(table, need)
+        self.store.prepare(tables, need)
     }
 
     fn lag(&self) -> Duration {

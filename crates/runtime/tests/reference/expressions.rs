@@ -2,7 +2,7 @@
 
 use latchkey_runtime::{Call, Caller};
 
-use crate::support::{NOW, World, after, call_by};
+use crate::support::{NOW, World, after, call, call_by};
 
 /// An item with something of every type, and contracts that test it.
 fn tests(tests: &[&str]) -> String {
@@ -263,6 +263,37 @@ contract WHOLE "Add whole numbers" {
   return page with { sum = a + b, rest = a - b }
   facts
 }
+entity Score "SCORE" {
+  PK = "SCORE#{scoreId}"
+  SK = "META"
+  scoreId id, top number, version counter
+}
+contract SCORE "Begin" {
+  PUT /scores/{scoreId}
+  input top number
+  allow true
+  waive missing-bump "it begins anew"
+  score = put Score { scoreId, top } replace
+  return score
+  facts
+}
+contract RAISE "Add to what is stored" {
+  POST /scores/{scoreId}/raise
+  input by number
+  allow true
+  score = update Score set top = .top + by, version = .version + 1 else 404 not-found
+  return score
+  facts
+}
+contract RAISE-READ "Add to what was read" {
+  POST /scores/{scoreId}/raise-read
+  input by number
+  allow true
+  score = get Score strong else 404 not-found
+  raised = update score set top = .top + by, version = .version + 1 if unchanged else retry
+  return raised
+  facts
+}
 contract LATER "Some time later" {
   POST /later/{pageId}
   input at time
@@ -315,6 +346,19 @@ async fn a_sum_that_does_not_fit_is_not_computable() {
     for (a, b) in beyond {
         let told = world.call("ADD", &format!(r#"{{"pageId": "p", "a": {a}, "b": {b}}}"#)).await;
         assert_eq!(told.told(), (400, "not-computable".to_owned()), "{a} + {b}");
+    }
+    // The store computes it, alone or in a transaction: it was `invalid-input` with no `errors`.
+    for (a, b) in [(most.as_str(), "0.1"), ("9.9e125", "9.9e125"), ("1e-130", "-1.0000001e-130")] {
+        world.ok("SCORE", &format!(r#"{{"scoreId": "s", "top": {a}}}"#)).await;
+        for contract in ["RAISE", "RAISE-READ"] {
+            let inputs = format!(r#"{{"scoreId": "s", "by": {b}}}"#);
+            let mut named = call(contract, &inputs);
+            named.idempotency_key = Some("k".into());
+            for one in [call(contract, &inputs), named] {
+                let told = world.made(one).await;
+                assert_eq!(told.told(), (400, "not-computable".to_owned()), "{contract} {a} {b}");
+            }
+        }
     }
     let (least, greatest) = (i64::MIN, i64::MAX);
     let inputs = format!(r#"{{"pageId": "p", "a": {greatest}, "b": {least}}}"#);

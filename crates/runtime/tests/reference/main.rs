@@ -26,6 +26,7 @@ mod kept;
 mod older;
 mod ordered;
 mod outbox;
+mod own;
 mod paging;
 mod participation;
 mod presence;

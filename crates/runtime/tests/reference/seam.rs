@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use latchkey_embedded::Store;
 use latchkey_runtime::{Options, Runtime, Storage, System};
-use latchkey_table::{Answer, Answering, Backend, Error, Need, PrepareError, Request, Schema};
+use latchkey_table::{Answer, Answering, Backend, Error, Need, PrepareError, Request, Tables};
 use tokio::sync::watch;
 
 use crate::support::{NOW, Told, after, call, document};
@@ -92,10 +92,10 @@ impl Backend for Scheduled {
 
     fn prepare<'a>(
         &'a self,
-        table: &'a Arc<Schema>,
+        tables: &'a Tables,
         need: Need,
     ) -> Answering<'a, Result<(), PrepareError>> {
-        self.store.prepare(table, need)
+        self.store.prepare(tables, need)
     }
 }
 

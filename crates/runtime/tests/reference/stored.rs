@@ -205,6 +205,27 @@ async fn a_damaged_item_is_answered_under_that_name() {
     assert_eq!(world.runtime.faults().bugs(), 0);
 }
 
+// A call read one boat and changed another: the key of the write was made of an attribute that contradicts the key.
+#[tokio::test]
+async fn a_write_is_on_the_key_that_was_read() {
+    let world = World::start(BOATS).await;
+    world.ok("BUY", r#"{"boatId": "A"}"#).await;
+    let mut item = world.stored("BOAT#A", "META").unwrap();
+    item.insert("PK", Value::from("BOAT#B"));
+    let table = world.runtime.system().table().clone();
+    put(&world, Put { table, item, condition: None }).await;
+    let before = world.all("");
+    let mut named = call("FLOAT", r#"{"boatId": "B"}"#);
+    named.idempotency_key = Some("k".into());
+    for float in [call("FLOAT", r#"{"boatId": "B"}"#), named] {
+        let told = world.made(float).await;
+        assert_eq!(told.told(), (500, "damaged-item".to_owned()));
+    }
+    assert_eq!(world.all(""), before, "nothing was written");
+    assert_eq!(world.runtime.faults().damaged_items(), 2);
+    world.ok("FLOAT", r#"{"boatId": "A"}"#).await;
+}
+
 // An attribute that was added to an entity later, with a default.
 #[tokio::test]
 async fn an_item_from_before_an_attribute_reads_with_its_default() {

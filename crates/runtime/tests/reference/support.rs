@@ -114,7 +114,7 @@ impl World {
         World::on(system.unwrap(), self.store.clone(), Options::default().source).await
     }
 
-    async fn on(system: System, store: Arc<Store>, source: Arc<dyn Source>) -> World {
+    pub(crate) async fn on(system: System, store: Arc<Store>, source: Arc<dyn Source>) -> World {
         let options = Options { cursor_secret: b"the same for all tests".to_vec(), source };
         let backend = store.clone();
         let runtime = Runtime::start(system, backend, options).await.unwrap();

@@ -1,11 +1,12 @@
 //! Makes, shows and compares the tables of documents on a service.
 
+use std::cell::RefCell;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use latchkey_dynamodb::{Description, DynamoDb, Mismatch, Setting, TableError};
 use latchkey_runtime::System;
-use latchkey_table::Schema;
+use latchkey_table::{Schema, Text};
 
 use super::remedy::Remedies;
 use super::systems;
@@ -32,6 +33,8 @@ struct Work {
     documents: Vec<PathBuf>,
     remote: Remote,
     systems: Vec<System>,
+    /// The tables that this command has made.
+    made: RefCell<Vec<Text>>,
 }
 
 /// What a command found of one table.
@@ -45,7 +48,7 @@ impl Work {
     fn new(tables: Tables, colour: bool) -> Result<Work, Failure> {
         let Tables { documents, remote } = tables;
         let systems = systems(&documents, &remote, colour)?;
-        Ok(Work { documents, remote, systems })
+        Ok(Work { documents, remote, systems, made: RefCell::default() })
     }
 
     /// Does something with each table.
@@ -90,6 +93,10 @@ impl Work {
             Ok(true) => {
                 let problems = service.protect(table, system.ttl()).await;
                 println!("{name}: made table `{table}`");
+                if !self.made.borrow().contains(&system.table().name) {
+                    second(system, schema).iter().for_each(|line| println!("{name}: {line}"));
+                }
+                self.made.borrow_mut().push(table.clone());
                 for problem in problems {
                     eprintln!("{name}: {problem}");
                 }
@@ -140,6 +147,7 @@ impl Work {
         let Some(mismatches) = service.difference(schema).await? else {
             println!("{name}: there is no table `{table}`; run");
             println!("  latchkey table create{arguments}");
+            second(system, schema).iter().for_each(|line| println!("  # {line}"));
             return Ok(TableState::Wrong);
         };
         let mut told: Vec<String> = mismatches.iter().map(ToString::to_string).collect();
@@ -170,6 +178,27 @@ impl Work {
         remedies_told.iter().for_each(|one| println!("  {one}"));
         Ok(TableState::Wrong)
     }
+}
+
+/// What to know before a table is used that is to hold Latchkey's own items, where they may be among those of the
+/// document until now.
+fn second(system: &System, schema: &Schema) -> Vec<String> {
+    let (main, second) = (&system.table().name, &schema.name);
+    let places = system.places();
+    let moves = places.own.name == *second
+        && places.before.is_some_and(|before| before.name == *main && main != second);
+    if !moves {
+        return Vec::new();
+    }
+    vec![
+        format!("messages, timers and Idempotency-Key records are in `{second}` from now on, no longer in `{main}`"),
+        "stop every server of the document before, then start the new ones: they move messages and timers".to_owned(),
+        format!(
+            "records stay in `{main}`: for a day a call that is repeated with its key may act again; to bring them \
+             over, run between the two `latchkey export` with the document before, and `latchkey import --merge` with \
+             this one"
+        ),
+    ]
 }
 
 fn list(mismatches: &[Mismatch]) -> String {
