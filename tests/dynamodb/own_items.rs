@@ -83,6 +83,7 @@ fn a_timer_follows_the_document() {
                 {"AttributeName": sort, "KeyType": "RANGE"},
             ])
         };
+        let defined = ["PK", "SK"].map(|name| json!({"AttributeName": name, "AttributeType": "S"}));
         service.ask(
             "CreateTable",
             &json!({
@@ -90,7 +91,7 @@ fn a_timer_follows_the_document() {
                 "BillingMode": "PAY_PER_REQUEST",
                 "KeySchema": key("PK", "SK"),
                 "AttributeDefinitions":
-                    ["PK", "SK"].map(|name| json!({"AttributeName": name, "AttributeType": "S"})),
+                    defined,
                 "GlobalSecondaryIndexes": [{
                     "IndexName": "Inverted",
                     "KeySchema": key("SK", "PK"),

@@ -99,6 +99,7 @@ pub(crate) fn cancelled_by(reason: &CancellationReason) -> Option<Error> {
 fn invalid(message: &str) -> Invalid {
     let numbers = [
         ("significant digits", NumberError::TooPrecise),
+        ("precision up to 38 digits", NumberError::TooPrecise),
         ("Number overflow", NumberError::TooLarge),
         ("Number underflow", NumberError::TooSmall),
     ];
