@@ -41,6 +41,27 @@ fn a_body_is_sent_as_json() {
     let untold = alice.send_bytes("POST", "/lockers", &[], body.as_bytes(), false);
     assert_eq!(untold.status, 415, "{untold}");
     untold.tells_a_problem();
+    // Of two, the first was taken.
+    let twice = [JSON, ("content-type", "text/plain")];
+    let refused = alice.send_bytes("POST", "/lockers", &twice, body.as_bytes(), false);
+    assert_eq!(refused.status, 415, "{refused}");
+}
+
+#[test]
+fn whoever_asks_first_is_told_what_is_no_json() {
+    let scene = Scene::start();
+    let token = scene.person("alice").token.unwrap();
+    for (kind, told) in [("text/plain", "HTTP/1.1 415 "), ("application/json", "HTTP/1.1 100 ")] {
+        let mut stream = TcpStream::connect(&scene.server.address).unwrap();
+        let head = format!(
+            "POST /lockers HTTP/1.1\r\nhost: x\r\nauthorization: Bearer {token}\r\ncontent-type: {kind}\r\n\
+             content-length: 2\r\nexpect: 100-continue\r\n\r\n"
+        );
+        stream.write_all(head.as_bytes()).unwrap();
+        let mut begun = [0; 13];
+        stream.read_exact(&mut begun).unwrap();
+        assert_eq!(String::from_utf8_lossy(&begun), told, "{kind}");
+    }
 }
 
 #[test]

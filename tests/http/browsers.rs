@@ -139,6 +139,38 @@ fn every_page_may_call_where_all_are_let_in() {
     }
 }
 
+// A page could not read why its request was refused.
+#[test]
+fn a_request_that_cannot_be_read_is_answered_to_every_page_where_all_are_let_in() {
+    let flagged = Flagged::start(&["--cors", "*"], &[]);
+    let head = |path: &str, more: &str| {
+        format!("GET {path} HTTP/1.1\r\nhost: x\r\norigin: {APP}\r\n{more}\r\n")
+    };
+    let long = head(&format!("{LOCKER}?x={}", "a".repeat(66_000)), "");
+    let many = head(LOCKER, &"x: a\r\n".repeat(120));
+    let broken = head(LOCKER, "a: b\0c\r\n");
+    for (request, status) in [(long, 414), (many, 431), (broken, 400)] {
+        let reply = flagged.server.client().raw(request.as_bytes(), false).unwrap();
+        assert_eq!(reply.status, status, "{reply}");
+        is_granted(&reply, "*");
+    }
+}
+
+#[test]
+fn how_the_server_does_is_nothing_for_pages_of_others() {
+    let flagged = Flagged::start(&["--cors", "*"], &[]);
+    let mut nobody = flagged.server.client();
+    for path in ["/metrics", "/ready"] {
+        let reply = nobody.send("GET", path, &[("origin", APP)], None);
+        assert_eq!(reply.status, 200, "{reply}");
+        is_granted(&reply, "");
+        reply.has("cross-origin-resource-policy", "same-origin");
+        is_granted(&preflight(&mut nobody, path, APP, "GET"), "");
+    }
+    let reply = nobody.send("GET", "/openapi.json", &[("origin", APP)], None);
+    is_granted(&reply, "*");
+}
+
 #[test]
 fn without_the_flag_no_page_of_another_origin_may_call() {
     let flagged = Flagged::start(&[], &[]);

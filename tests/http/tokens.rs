@@ -90,7 +90,9 @@ fn without_a_token_nobody_is_known() {
     // Of two, none: who knows which of them was meant.
     let bearer = format!("Bearer {good}");
     let twice = [("authorization", bearer.as_str()), ("authorization", bearer.as_str())];
-    unauthenticated(scene.nobody().send("GET", "/owners/alice/lockers", &twice, None));
+    let reply = scene.nobody().send("GET", "/owners/alice/lockers", &twice, None);
+    assert!(reply.text.contains("several `authorization` headers"), "{reply}");
+    unauthenticated(reply);
     // A token is no part of a URL.
     let path = format!("/owners/alice/lockers?access_token={good}");
     unauthenticated(scene.nobody().get(&path));
@@ -123,6 +125,25 @@ fn garbage_is_no_token() {
         &format!("{}.{}.{}", parts[0], "A".repeat(20_000), parts[2]),
     ] {
         refused(&scene, token);
+    }
+}
+
+#[test]
+fn a_payload_that_cannot_be_read_is_told_why() {
+    let scene = Scene::start();
+    let claims = jwt::claims("alice", &[], &[]).to_string();
+    let with = |more: &str| claims.replacen('{', &format!("{{{more},"), 1);
+    let deep = format!("\"x\":{}{}", "[".repeat(40), "]".repeat(40));
+    for (payload, reason) in [
+        (with("\"sub\":\"bob\""), "a claim twice"),
+        (with(&deep), "more than 32 levels"),
+        (with("\"x\":01"), "a number"),
+        (with("\"x\":1e999"), "a number"),
+        ("[]".to_owned(), "not a JSON object"),
+    ] {
+        let token = jwt::signed(&scene.secret, r#"{"alg":"HS256"}"#, &payload);
+        let reply = ask(&scene, &format!("Bearer {token}")).refuses(401, "unauthenticated");
+        assert!(reply.text.contains(reason), "{payload}: {reply}");
     }
 }
 

@@ -37,6 +37,8 @@ fn what_cannot_be_trusted_is_refused_with_the_reason() {
     ] {
         let message = refused(serving(directory.path()).args(arguments));
         assert!(message.contains(reason), "{arguments:?}: {message}");
+        // It said that tokens are answered 503, and then did not start.
+        assert!(!message.contains("503"), "{arguments:?}: {message}");
     }
     assert_eq!(provider.asked(), Vec::<String>::new(), "nothing is fetched for a wrong call");
 }

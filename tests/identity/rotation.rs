@@ -71,6 +71,46 @@ fn keys_are_replaced_under_load_and_no_request_is_lost() {
     });
 }
 
+// Tokens were refused for minutes: the name of their key was known, so nothing was fetched.
+#[test]
+fn a_key_that_is_replaced_under_its_own_name_or_none_is_fetched() {
+    thread::scope(|scope| {
+        for kid in ["main", ""] {
+            scope.spawn(move || replace_under(kid));
+        }
+    });
+}
+
+fn replace_under(kid: &str) {
+    let (old, new) = (Signer::p256("main"), Signer::p256("main"));
+    let jwk = |signer: &Signer| {
+        signer.jwk_with(json!({"kid": if kid.is_empty() { None } else { Some(kid) }}))
+    };
+    let token = |provider: &Provider, signer: &Signer| match kid {
+        "" => signer.signed("ES256", r#"{"alg":"ES256"}"#, &claims(provider).to_string()),
+        _ => signer.token(&claims(provider)),
+    };
+    let provider = Provider::start(&[]);
+    provider.publish_keys(&[jwk(&old)]);
+    let world = World::trusting(&provider, &[]);
+    world.believes(&token(&provider, &old));
+    // A set that is this new is not fetched again for a wrong signature.
+    let fetched = provider.times();
+    let doubt = world.doubts(&token(&provider, &new));
+    let expected = if kid.is_empty() { "only key" } else { "the key it names" };
+    assert!(doubt.contains(expected), "{doubt}");
+    assert_eq!(provider.times(), fetched);
+    thread::sleep(Duration::from_secs(11));
+    provider.publish_keys(&[jwk(&new)]);
+    world.believes(&token(&provider, &new));
+    world.doubts(&token(&provider, &old));
+    assert_eq!(provider.times(), fetched + 1, "one fetch, whatever callers send");
+    // While the provider is away, a wrong signature is still one.
+    thread::sleep(Duration::from_secs(11));
+    provider.be(Mood::Away);
+    world.doubts(&token(&provider, &old));
+}
+
 #[test]
 fn a_server_starts_without_its_provider_and_says_so() {
     let signer = Signer::rsa("k", "one");

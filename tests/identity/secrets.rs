@@ -76,6 +76,18 @@ fn a_blank_secret_is_none() {
         let message = refused(command.env("LATCHKEY_SECRET", &padded));
         assert!(message.contains("must have 32 bytes"), "white space does not count: {message}");
     }
+    // Once replaced, such a secret would be two in the list of old ones, or none of them.
+    for (secret, reason) in [
+        (format!("{NEXT},{NEXT}"), "has a comma"),
+        (format!("{NEXT}\n"), "has white space around it"),
+        (format!(" {NEXT}"), "has white space around it"),
+        (format!("{NEXT}\u{7}{NEXT}"), "has a control character"),
+    ] {
+        for mut command in [serving(directory.path()), token()] {
+            let message = refused(command.env("LATCHKEY_SECRET", &secret));
+            assert!(message.contains(reason) && !message.contains(NEXT), "{secret:?}: {message}");
+        }
+    }
     let nine = [NEXT; 9].join(",");
     for (old, reason) in [
         ("", "empty or blank"),

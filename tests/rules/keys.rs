@@ -217,3 +217,35 @@ fn a_range_does_not_find_a_secret_out() {
         assert_eq!(listed(sort, range), NONE, "{range}");
     }
 }
+
+// It told of 15 more: of every attribute behind the default, and of whatever used one.
+#[test]
+fn a_list_as_a_default_is_one_mistake() {
+    for default in ["[]", "[1, 2]", "[{ a = 1 }]"] {
+        let entity = format!(
+            "PK = \"A#{{one}}\"\nSK = \"{{two}}\"\none id, tags list = {default}, two id, three {{ four list = [] }}\nfive id"
+        );
+        let told = told(&entity);
+        assert_eq!(told, ["syntax: a list cannot be written as a default"; 2], "{default}");
+    }
+    let told = told("PK = \"A#{one}\"\nSK = \"{two}\"\none id, three int = 1 +, two id");
+    assert_eq!(told, ["syntax: expected a value, but found `,`"]);
+}
+
+#[test]
+fn a_number_that_is_bounded_is_only_to_be_padded() {
+    for (kind, help) in [
+        ("int 1..5", "pad it: `{n:01}`"),
+        ("int 0..1000", "pad it: `{n:04}`"),
+        ("int 0..", "bound it and pad it: `n int 0..999999` and `{n:06}`"),
+    ] {
+        let text = format!(
+            "```contract\nsystem s\ntable Tab {{ type kind }}\nentity E \"E\" {{\n  PK = \"E#{{e}}\"\n  \
+             SK = \"N#{{n}}\"\n  e id, n {kind}\n}}\n```\n"
+        );
+        let found = check(&text).diagnostics;
+        let found = found.iter().filter(|one| one.rule.slug() == "key-order");
+        let helps: Vec<_> = found.map(|one| one.help.as_deref()).collect();
+        assert_eq!(helps, [Some(help)], "{kind}");
+    }
+}

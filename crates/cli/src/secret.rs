@@ -72,6 +72,7 @@ impl Secret {
             (Some(current), old) => (current.into_encoded_bytes(), old),
         };
         refuse_weak(VARIABLE, &current)?;
+        refuse_unlisted(VARIABLE, &current)?;
         let old: Vec<Vec<u8>> = match old.map(OsString::into_encoded_bytes) {
             None => Vec::new(),
             Some(list) => list.split(|byte| *byte == b',').map(<[u8]>::to_vec).collect(),
@@ -89,6 +90,7 @@ impl Secret {
                     "a secret in {OLD_VARIABLE} has white space around it; write commas alone between secrets"
                 )));
             }
+            refuse_unlisted(OLD_VARIABLE, secret)?;
         }
         Ok(Some(Secret { bytes: current, old, development: false }))
     }
@@ -112,6 +114,7 @@ impl Secret {
                 format!("`{}` holds no secret; remove it to have one made", path.display());
             return Err(Failure::Unusable(message));
         }
+        refuse_unlisted(&format!("`{}`", path.display()), &bytes)?;
         Ok(Secret { bytes, old: Vec::new(), development: true })
     }
 
@@ -151,6 +154,20 @@ fn refuse_weak(variable: &str, secret: &[u8]) -> Result<(), Failure> {
         _ => return Ok(()),
     };
     Err(Failure::Unusable(reason))
+}
+
+/// Refuses a secret that could not be put into the list of old secrets once it is replaced.
+fn refuse_unlisted(place: &str, secret: &[u8]) -> Result<(), Failure> {
+    let reason = match secret {
+        _ if secret.trim_ascii().len() != secret.len() => "white space around it",
+        _ if secret.contains(&b',') => "a comma",
+        _ if secret.iter().any(u8::is_ascii_control) => "a control character",
+        _ => return Ok(()),
+    };
+    Err(Failure::Unusable(format!(
+        "the secret in {place} has {reason}, so {OLD_VARIABLE} could not have it once it is replaced; take that out, or \
+         make another with `openssl rand -hex 32`"
+    )))
 }
 
 fn unusable(path: &Path, error: &io::Error) -> Failure {

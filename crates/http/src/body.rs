@@ -22,6 +22,15 @@ const BODY_BYTES_MAX: usize = 1024 * 1024;
 /// How long a body may take to arrive.
 const BODY_TIME_MAX: Duration = Duration::from_secs(10);
 
+/// Refuses a body that is said to be something else than JSON, or two things at once.
+pub(crate) fn check_kind(headers: &HeaderMap) -> Result<(), Problem> {
+    if headers::is_json(headers) {
+        return Ok(());
+    }
+    let detail = "send the body as `content-type: application/json`, and say so once";
+    Err(Problem::new(415, "unsupported-media-type", detail))
+}
+
 /// Reads a body. A body that is too long or too slow is refused.
 pub(crate) async fn read<B>(headers: &HeaderMap, body: B) -> Result<Bytes, Problem>
 where

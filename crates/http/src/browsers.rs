@@ -106,6 +106,17 @@ impl Cors {
         Asked { granted, preflight: preflight.flatten() }
     }
 
+    /// What a request asks of which nothing could be read. It may be that of any page, and where all may call, so may
+    /// that one.
+    pub(crate) fn unread(&self) -> Asked {
+        let granted = match self {
+            Cors::Any => Some(HeaderValue::from_static("*")),
+            // Which of them it is for is not known.
+            Cors::None | Cors::Of(_) => None,
+        };
+        Asked { granted, preflight: None }
+    }
+
     /// Adds to an answer what browsers are told.
     pub(crate) fn tell(&self, asked: Asked, response: &mut Response) {
         let allow = response.headers().get(ALLOW).cloned();

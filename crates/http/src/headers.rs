@@ -22,18 +22,24 @@ pub(crate) const REPLAYED: HeaderName = HeaderName::from_static("idempotency-rep
 /// The most tags of an `If-Match`.
 const TAGS_MAX: usize = 100;
 
-/// The bearer token of a request.
-pub(crate) fn bearer(headers: &HeaderMap) -> Option<&str> {
+/// The bearer token of a request, or why there is none.
+pub(crate) fn bearer(headers: &HeaderMap) -> Result<&str, &'static str> {
+    const SEND: &str = "send `authorization: Bearer TOKEN`";
     let mut all = headers.get_all(AUTHORIZATION).iter();
-    let value = all.next()?.to_str().ok()?;
-    let (scheme, token) = value.split_once(' ')?;
-    let only = all.next().is_none() && scheme.eq_ignore_ascii_case("bearer");
-    only.then(|| token.trim_start_matches(' '))
+    let value = all.next().ok_or(SEND)?;
+    if all.next().is_some() {
+        return Err("the request has several `authorization` headers; send one");
+    }
+    let (scheme, token) =
+        value.to_str().ok().and_then(|value| value.split_once(' ')).ok_or(SEND)?;
+    let bearer = scheme.eq_ignore_ascii_case("bearer");
+    if bearer { Ok(token.trim_start_matches(' ')) } else { Err(SEND) }
 }
 
-/// Whether `Content-Type` says JSON in UTF-8.
+/// Whether `Content-Type` says JSON in UTF-8, and nothing else says otherwise.
 pub(crate) fn is_json(headers: &HeaderMap) -> bool {
-    let Some(value) = headers.get(CONTENT_TYPE).and_then(|value| value.to_str().ok()) else {
+    let mut all = headers.get_all(CONTENT_TYPE).iter();
+    let (Some(Ok(value)), None) = (all.next().map(HeaderValue::to_str), all.next()) else {
         return false;
     };
     let media = value.split(';').next().unwrap_or_default().trim();

@@ -1,5 +1,5 @@
 //! The keys of an identity provider: had when the server starts, refreshed now and then, and when a token names a key
-//! that is not known.
+//! that is not known, or does not fit the one it names.
 //!
 //! One task fetches, so there is one fetch at a time, and not more often than every ten seconds, whatever callers send.
 //! Nothing is fetched but what was configured: a token cannot name an address. A set that cannot be had, or is refused,
@@ -213,6 +213,13 @@ impl Provider {
         self.shared.known()
     }
 
+    /// Whether the keys were asked for so long ago that they may be asked for again. A key may have been replaced since,
+    /// under no name or under its own.
+    pub(crate) fn is_aged(&self) -> bool {
+        let begun_at = self.shared.progress.borrow().begun_at;
+        begun_at.is_none_or(|begun| begun.elapsed() >= self.shared.timing.apart)
+    }
+
     /// Asks for fresher keys, for a request from an address. None, if too many wait already, or if the provider has
     /// just failed: it is asked again soon, without anyone waiting.
     pub(crate) fn ask(&self, from: IpAddr) -> Option<Waiting<'_>> {
@@ -334,6 +341,8 @@ impl Shared {
                 let known = self.known();
                 let (source, keys) = (&self.source, known.keys.len());
                 match known.generation {
+                    // The server does not start, and says why.
+                    0 if self.source.is_file() => {}
                     0 => {
                         tracing::error!(%source, %error, "the keys of the identity provider are not known; its tokens are answered 503")
                     }

@@ -4,6 +4,8 @@
 //! recognised as it is written, and a problem is sent in its place. This costs a request that can be read nothing, and
 //! no second reader of heads could disagree with hyper's.
 
+use std::net::Ipv6Addr;
+
 use hyper::body::Bytes;
 use hyper::header::{CONTENT_LENGTH, HOST, HeaderName, HeaderValue, TRANSFER_ENCODING};
 use hyper::{HeaderMap, Request, Version};
@@ -45,10 +47,37 @@ pub(crate) fn of_head<B>(request: &Request<B>) -> Option<Problem> {
     Some(Problem::new(400, MALFORMED, detail))
 }
 
-/// Whether bytes can be a host and its port, as a URL has them (RFC 3986).
+/// Whether bytes are a host and its port, as a URL has them (RFC 3986): a name, an address, or an address of IPv6 in
+/// brackets. A comma, which a name of RFC 3986 may have, is what some proxies write between two hosts.
 fn is_host(host: &[u8]) -> bool {
-    let plain = |byte: &u8| byte.is_ascii_alphanumeric() || b"-._~!$&'()*+,;=%:[]".contains(byte);
-    host.iter().all(plain)
+    let Ok(host) = str::from_utf8(host) else { return false };
+    let port = |port: &str| {
+        // RFC 3986 lets a port be empty.
+        port.bytes().all(|byte| byte.is_ascii_digit())
+            && (port.is_empty() || port.parse::<u16>().is_ok())
+    };
+    if let Some(rest) = host.strip_prefix('[') {
+        let Some((address, rest)) = rest.split_once(']') else { return false };
+        let fits = address.parse::<Ipv6Addr>().is_ok();
+        return fits && (rest.is_empty() || rest.strip_prefix(':').is_some_and(port));
+    }
+    match host.split_once(':') {
+        Some((name, rest)) => is_name(name) && port(rest),
+        None => is_name(host),
+    }
+}
+
+/// Whether a text is the name of a host; empty, where a request is for none.
+fn is_name(name: &str) -> bool {
+    let mut parts = name.split('%');
+    let plain = |text: &str| {
+        text.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-._~!$&'()*+;=".contains(&byte))
+    };
+    let encoded = |text: &str| {
+        let digits = text.get(..2).is_some_and(|two| two.bytes().all(|b| b.is_ascii_hexdigit()));
+        digits && text.get(2..).is_some_and(plain)
+    };
+    parts.next().is_some_and(plain) && parts.all(encoded)
 }
 
 /// Whether the length of a body has one reading. A proxy may read another one, and take the end of one request for the
@@ -114,5 +143,27 @@ impl Service {
         text.extend(rest.as_bytes());
         text.extend(body.as_bytes());
         Some(text.into())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_host_is_a_name_or_an_address_with_or_without_a_port() {
+        for host in
+            ["a", "a.example:80", "", "127.0.0.1:8080", "[::1]", "[2001:db8::1]:80", "a:", "a%20b"]
+        {
+            assert!(is_host(host.as_bytes()), "{host}");
+        }
+        let refused = [
+            "[zz]:80", "[::1", "a:80:80", "a:b", "a:99999", "a%zz", "a%2", "a,b", "::1", "a b",
+            "[::1]x", "a/b", "a:+1",
+        ];
+        for host in refused {
+            assert!(!is_host(host.as_bytes()), "{host}");
+        }
+        assert!(!is_host(b"\xff"));
     }
 }

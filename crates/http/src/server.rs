@@ -214,7 +214,7 @@ async fn answer(
     let turned_away = life.reserve && !Service::is_watched(request.uri().path());
     let request = request.map(|body| Received { body, life: Arc::clone(&life) });
     let mut response = match door {
-        _ if turned_away => service.overloaded(),
+        _ if turned_away => service.overloaded(&request),
         Door::Public => service.answer_from(request, Sender { peer, life: Some(&life) }).await,
         // Boxed, so that the future of other requests stays small.
         Door::Admin => Box::pin(service.answer_admin(request, peer)).await,

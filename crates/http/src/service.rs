@@ -18,7 +18,9 @@ use std::time::Instant;
 
 use http_body_util::Full;
 use hyper::body::{Body, Bytes};
-use hyper::header::{AUTHORIZATION, CONNECTION, CONTENT_LENGTH, CONTENT_TYPE, ETAG, HeaderValue};
+use hyper::header::{
+    AUTHORIZATION, CONNECTION, CONTENT_LENGTH, CONTENT_TYPE, ETAG, EXPECT, HeaderValue,
+};
 use hyper::{HeaderMap, Method, Request, StatusCode};
 use latchkey_language::Span;
 use latchkey_runtime::model::{Method as ContractMethod, Segment};
@@ -31,7 +33,7 @@ use self::hot::Hot;
 use self::ids::RequestIds;
 use self::openapi::Description;
 use crate::body::{self, BoxError};
-use crate::browsers::Asked;
+use crate::browsers::Cors;
 use crate::bug::bug;
 use crate::call_limits::{self, Asking, CallLimits, Left, Policy};
 use crate::headers;
@@ -205,12 +207,12 @@ impl Service {
     }
 
     /// The answer to a request when all connections are at work.
-    pub(crate) fn overloaded(&self) -> Response {
+    pub(crate) fn overloaded<B>(&self, request: &Request<B>) -> Response {
         self.metrics.record_unmatched(StatusCode::SERVICE_UNAVAILABLE.as_u16(), 0);
         let detail =
             "the server has as many connections at work as it takes; try again in a moment";
         let mut response = self.problem(&Problem::later("busy", detail));
-        self.tell_browsers(&mut response);
+        self.settings.cors.tell(self.settings.cors.asked(request), &mut response);
         response
     }
 
@@ -224,9 +226,9 @@ impl Service {
         &self.settings.problem_base
     }
 
-    /// Adds what browsers are told of an answer to a request that they cannot be told more of.
+    /// Adds what browsers are told of an answer to a request that could not be read.
     pub(crate) fn tell_browsers(&self, response: &mut Response) {
-        self.settings.cors.tell(Asked::default(), response);
+        self.settings.cors.tell(self.settings.cors.unread(), response);
     }
 
     /// An id for a request that brings none.
@@ -259,9 +261,14 @@ impl Service {
             // Boxed, so that the future of other requests stays small.
             return Box::pin(self.visit(request, sender.peer)).await;
         }
-        let asked = self.settings.cors.asked(&request);
+        // How the server does is nothing for pages of others.
+        let cors = match request.uri().path() {
+            "/metrics" | "/ready" => &Cors::None,
+            _ => &self.settings.cors,
+        };
+        let asked = cors.asked(&request);
         let mut response = self.answer_plainly(request, sender).await;
-        self.settings.cors.tell(asked, &mut response);
+        cors.tell(asked, &mut response);
         response
     }
 
@@ -397,14 +404,15 @@ impl Service {
             let taken = limits.take(target.limit.as_ref(), asking, &mut seen.left);
             taken.inspect_err(|_| self.metrics.record_limited(target.number))?;
         }
+        // A caller who asks first is told before it sends.
+        if headers.contains_key(EXPECT) && !body.is_end_stream() {
+            body::check_kind(headers)?;
+        }
         let body = body::read(headers, body).await?;
         seen.body_read = true;
         request::from_query(&target.info, query, &mut inputs)?;
         if !body.is_empty() {
-            if !headers::is_json(headers) {
-                let detail = "send the body as `content-type: application/json`";
-                return Err(Problem::new(415, "unsupported-media-type", detail));
-            }
+            body::check_kind(headers)?;
             request::from_body(&target.info, &body, &mut inputs)?;
         }
         let looked_at = self.hot.as_ref().filter(|hot| hot.is_its_turn());

@@ -17,7 +17,7 @@ use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use hmac::{Hmac, KeyInit, Mac};
 use latchkey_table::{Map, Number, Text, Value};
 use latchkey_value::id::{is_given_id, is_id};
-use latchkey_value::json::{self, Limits};
+use latchkey_value::json::{self, Fault, Limits};
 use sha2::Sha256;
 
 use cache::Cache;
@@ -69,14 +69,22 @@ pub enum TokenError {
     /// Signed with another key than the one it names, or changed since.
     #[error("the token's signature is not that of the key it names")]
     KeySignature,
+    /// It names no key, and is signed with another than the only one there is, or changed since.
+    #[error(
+        "the token has no `kid`, and its signature is not that of the identity provider's only key"
+    )]
+    OnlyKeySignature,
     /// The header of a token, where there is an identity provider.
     #[error(
         "the token's header must be a JSON object with an `alg`, no `typ` but JWT and at+jwt, a `kid` of at most 256 bytes and no `crit`"
     )]
     ProviderHeader,
-    /// An algorithm that is not accepted, or not of the key.
-    #[error("the token's `alg` is none that its key is for")]
+    /// An algorithm that is not accepted.
+    #[error("the token's `alg` is none that is accepted")]
     Algorithm,
+    /// An algorithm that is not of the key.
+    #[error("the token's `alg` is none that its key is for")]
+    KeyAlgorithm,
     /// An HS256 token, where only those of an identity provider are accepted.
     #[error("HS256 tokens are not accepted here; send one of the identity provider")]
     NoSecrets,
@@ -102,6 +110,17 @@ pub enum TokenError {
     /// The payload is not a JSON object.
     #[error("the token's payload is not a JSON object")]
     Payload,
+    /// The payload has a name twice in one object: which of the values counts, readers disagree about.
+    #[error("the token's payload has a claim twice")]
+    PayloadTwice,
+    /// The payload is nested deeper than it may be.
+    #[error("the token's payload has more than {} levels of objects and lists", Limits::default().levels_max)]
+    PayloadDeep,
+    /// The payload has a number that cannot be kept exactly.
+    #[error(
+        "the token's payload has a number that 38 digits cannot hold, or that is not written as JSON asks"
+    )]
+    PayloadNumber,
     /// A required claim is missing.
     #[error("the token has no `{0}`")]
     Missing(&'static str),
@@ -252,7 +271,18 @@ impl Tokens {
         paths: &Paths<'_>,
         keys: Option<u64>,
     ) -> Result<Believed, TokenError> {
-        let payload = object(payload).ok_or(TokenError::Payload)?;
+        let payload = match json::read(payload, Limits::default()) {
+            Ok(Value::Map(payload)) => payload,
+            Ok(_) => return Err(TokenError::Payload),
+            Err(error) => {
+                return Err(match error.message {
+                    Fault::Duplicate { .. } => TokenError::PayloadTwice,
+                    Fault::TooDeep { .. } => TokenError::PayloadDeep,
+                    Fault::Number(_) | Fault::LeadingZero => TokenError::PayloadNumber,
+                    _ => TokenError::Payload,
+                });
+            }
+        };
         paths.check_scope(&payload, &self.issuer, &self.audience)?;
         let claims = paths.claims(&payload)?;
         claims.check()?;

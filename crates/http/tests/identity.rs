@@ -51,7 +51,9 @@ async fn of(provider: &provider::Provider, timing: Timing) -> Tokens {
 /// What a server makes of a token.
 async fn verified(tokens: &Tokens, token: &str) -> Result<String, TokenError> {
     let verified = match tokens.verify(token, now_ms()) {
-        Err(TokenError::UnknownKey) => tokens.verify_refreshed(token, HERE, now_ms).await,
+        Err(error) if tokens.may_be_outdated(error) => {
+            tokens.verify_refreshed(token, HERE, now_ms).await
+        }
         verified => verified,
     };
     verified.map(|claims| claims.sub.to_string())
@@ -298,11 +300,45 @@ async fn a_token_without_a_name_fits_the_only_key_and_fetches_nothing() {
         signer.signed("ES256", r#"{"alg":"ES256"}"#, &claims(&provider.issuer()).to_string())
     };
     assert_eq!(verified(&tokens, &unnamed(&one)).await, known());
-    assert_eq!(verified(&tokens, &unnamed(&two)).await, Err(TokenError::KeySignature));
+    let refused = |token: &str| tokens.verify(token, now_ms()).unwrap_err();
+    assert_eq!(refused(&unnamed(&two)), TokenError::OnlyKeySignature);
     provider.publish(&[&one, &two]);
     assert_eq!(verified(&tokens, &two.token(&claims(&provider.issuer()))).await, known());
-    assert_eq!(verified(&tokens, &unnamed(&one)).await, Err(TokenError::NoKeyNamed));
+    assert_eq!(refused(&unnamed(&one)), TokenError::NoKeyNamed);
     assert_eq!(provider.times(), 2);
+}
+
+// The name of the key was known, so nothing was fetched, and tokens were refused until the next fetch.
+#[tokio::test]
+async fn a_key_that_is_replaced_under_its_name_or_none_is_fetched() {
+    let (old, new, other) = (Signer::p256("k"), Signer::p256("k"), Signer::rsa("k", "one"));
+    let provider = provider::Provider::start(&[&old]);
+    let issuer = provider.issuer();
+    let unnamed = |signer: &Signer| {
+        signer.signed("ES256", r#"{"alg":"ES256"}"#, &claims(&issuer).to_string())
+    };
+    let tokens = of(&provider, TIMING).await;
+    assert_eq!(verified(&tokens, &old.token(&claims(&issuer))).await, known());
+    for (signer, token) in [
+        (&new, new.token(&claims(&issuer))),
+        (&old, unnamed(&old)),
+        (&other, other.token(&claims(&issuer))),
+    ] {
+        tokio::time::sleep(TIMING.apart).await;
+        provider.publish(&[signer]);
+        assert_eq!(verified(&tokens, &token).await, known());
+    }
+    assert_eq!(provider.times(), 4);
+    // What no fetch can help is refused as what it is, and one fetch serves all.
+    tokio::time::sleep(TIMING.apart).await;
+    let wrong = old.token(&claims(&issuer));
+    let (one, two) = tokio::join!(verified(&tokens, &wrong), verified(&tokens, &wrong));
+    assert_eq!((one, two), (Err(TokenError::KeyAlgorithm), Err(TokenError::KeyAlgorithm)));
+    assert_eq!(provider.times(), 5);
+    tokio::time::sleep(TIMING.apart).await;
+    provider.be(Mood::Away);
+    let gone = unnamed(&old);
+    assert_eq!(verified(&tokens, &gone).await, Err(TokenError::KeyAlgorithm), "not a 503");
 }
 
 #[tokio::test]

@@ -30,6 +30,9 @@ pub enum Mark {
     BraceClose,
     ParenOpen,
     ParenClose,
+    /// Of a list in JSON. No declaration has one; the parser says what to write instead.
+    BracketOpen,
+    BracketClose,
     Comma,
     Dot,
     DotDot,
@@ -53,7 +56,7 @@ pub enum Mark {
 
 impl Mark {
     /// Every mark, longer ones before those they begin with.
-    pub const ALL: [Mark; 23] = [
+    pub const ALL: [Mark; 25] = [
         Mark::DotDot,
         Mark::MaybeEqual,
         Mark::EqualEqual,
@@ -65,6 +68,8 @@ impl Mark {
         Mark::BraceClose,
         Mark::ParenOpen,
         Mark::ParenClose,
+        Mark::BracketOpen,
+        Mark::BracketClose,
         Mark::Comma,
         Mark::Dot,
         Mark::Colon,
@@ -86,6 +91,8 @@ impl Mark {
             Mark::BraceClose => "}",
             Mark::ParenOpen => "(",
             Mark::ParenClose => ")",
+            Mark::BracketOpen => "[",
+            Mark::BracketClose => "]",
             Mark::Comma => ",",
             Mark::Dot => ".",
             Mark::DotDot => "..",

@@ -14,7 +14,7 @@ use latchkey_language::{Diagnostic, Level, Rule, Span};
 use lower::Lowered;
 
 pub use check::{WorstCosts, rules, waiver_refusal};
-pub use lower::pattern;
+pub use lower::{pattern, written_pattern};
 pub use model::Model;
 pub use regular::sample;
 pub use types::{ListOf, Member, Type};

@@ -6,6 +6,7 @@
 //! refuse a document that is right, and never lets one through that is wrong.
 
 mod automaton;
+pub(crate) mod like;
 mod pattern;
 mod sample;
 mod split;
@@ -15,7 +16,7 @@ mod tests;
 use std::collections::HashSet;
 
 use automaton::{Automaton, Pairs};
-pub(crate) use pattern::{Unreadable, is_always_like, of_pattern};
+pub(crate) use pattern::{is_always_like, of_pattern};
 pub use sample::sample;
 pub(crate) use split::{Split, Splits, splits};
 

@@ -2,7 +2,8 @@
 //!
 //! Names that differ only in case or in what is no letter and no digit become one in many languages, so they count as
 //! the same. A name that several systems have is said with the system in all of them. Of two that one system has, the
-//! second gets a number.
+//! second gets a number. What nobody else has keeps its name: a name with a system or a number is none that is already
+//! the name of something.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -105,6 +106,8 @@ fn of_contract(contract: &Contract, kind: &str) -> String {
 struct Namer {
     /// What several systems have.
     shared: BTreeSet<String>,
+    /// What one system has, and may keep its name.
+    own: BTreeSet<String>,
     seen: BTreeSet<String>,
 }
 
@@ -116,8 +119,10 @@ impl Namer {
             let own: BTreeSet<String> = texts.iter().map(|text| plain(text)).collect();
             own.into_iter().for_each(|text| *count.entry(text).or_default() += 1);
         }
-        let shared = count.into_iter().filter(|(_, systems)| *systems > 1).map(|(text, _)| text);
-        Namer { shared: shared.collect(), seen: BTreeSet::from([plain(taken)]) }
+        let (shared, own): (BTreeMap<_, _>, BTreeMap<_, _>) =
+            count.into_iter().partition(|(_, systems)| *systems > 1);
+        let seen = BTreeSet::from([plain(taken)]);
+        Namer { shared: shared.into_keys().collect(), own: own.into_keys().collect(), seen }
     }
 
     /// The name of the next text, with the prefix of its system if others have it, too.
@@ -128,7 +133,8 @@ impl Namer {
         };
         let mut name = base.clone();
         let mut number = 2u32;
-        while !self.seen.insert(plain(&name)) {
+        let others = |name: &str| name != text && self.own.contains(&plain(name));
+        while others(&name) || !self.seen.insert(plain(&name)) {
             name = format!("{base}_{number}");
             number = number.saturating_add(1);
         }
@@ -174,7 +180,9 @@ mod tests {
         assert_eq!(named(&[(0, "A"), (1, "A")]), ["OneA", "TwoA"]);
         assert_eq!(named(&[(0, "A-1"), (0, "a1"), (0, "A_1")]), ["A-1", "a1_2", "A_1_3"]);
         assert_eq!(named(&[(0, "taken")]), ["taken_2"]);
-        assert_eq!(named(&[(0, "A"), (1, "A"), (1, "OneA")]), ["OneA", "TwoA", "OneA_2"]);
+        // `OneA` was the name of the first, and the third, whose own name it is, was `OneA_2`.
+        assert_eq!(named(&[(0, "A"), (1, "A"), (1, "OneA")]), ["OneA_2", "TwoA", "OneA"]);
+        assert_eq!(named(&[(0, "A-1"), (0, "a1"), (0, "A1_2")]), ["A-1", "a1_3", "A1_2"]);
     }
 
     #[test]

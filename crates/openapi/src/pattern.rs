@@ -1,9 +1,22 @@
 //! The patterns of texts, as JSON Schema writes them: ECMA 262, the whole text between `^` and `$`.
 //!
-//! A `like` is a regular expression of Rust. The two differ in what `.`, `\d` and `$` mean, so the pattern is written
-//! anew from what it matches, in what both, and Python, read alike.
+//! A `like` is a regular expression of Rust. The two differ in what `.` and `$` mean, so the pattern is written anew from
+//! what it matches, in what both, and Python, read alike. Many tools read patterns without JavaScript's flag `u`, where a
+//! character beyond U+FFFF is two. What is written means the same with the flag and without: such a character stands
+//! alone, never in brackets or under a count, and no range spans the surrogates.
 
-use regex_syntax::hir::{Class, ClassUnicode, Hir, HirKind, Look};
+use regex_syntax::hir::{Class, ClassUnicode, ClassUnicodeRange, Hir, HirKind, Look};
+
+/// The most characters beyond U+FFFF of a class that are written one by one.
+const PAIRS_MAX: usize = 32;
+
+/// The last character before the surrogates, and the first behind them.
+const SURROGATES: (char, char) = ('\u{D7FF}', '\u{E000}');
+
+/// Whether UTF-16, and so a pattern without the flag `u`, takes two units for a character.
+fn is_pair(character: char) -> bool {
+    u32::from(character) > 0xFFFF
+}
 
 /// A pattern as JSON Schema writes it.
 pub(crate) struct Pattern {
@@ -14,7 +27,7 @@ pub(crate) struct Pattern {
 
 /// The pattern of a `like`; nothing where it cannot be written so, or is no pattern.
 pub(crate) fn pattern(like: &str) -> Option<Pattern> {
-    let hir = regex_syntax::parse(like).ok()?;
+    let hir = regex_syntax::parse(&latchkey_model::written_pattern(like).ok()?).ok()?;
     let mut written = Pattern { text: String::from("^"), is_ascii: true };
     written.write(&hir, matches!(hir.kind(), HirKind::Alternation(_)))?;
     written.text.push('$');
@@ -45,7 +58,8 @@ impl Pattern {
                 let single = match sub.kind() {
                     HirKind::Class(_) | HirKind::Capture(_) => true,
                     HirKind::Literal(literal) => {
-                        std::str::from_utf8(&literal.0).ok()?.chars().count() == 1
+                        let mut chars = std::str::from_utf8(&literal.0).ok()?.chars();
+                        chars.next().is_some_and(|one| !is_pair(one)) && chars.next().is_none()
                     }
                     _ => false,
                 };
@@ -81,6 +95,7 @@ impl Pattern {
     }
 
     fn class(&mut self, class: &ClassUnicode) -> Option<()> {
+        // All characters that are pairs, or none: brackets can have no others.
         let open = class.ranges().last().is_some_and(|last| last.end() == char::MAX);
         self.is_ascii &= class.ranges().last().is_none_or(|last| last.end().is_ascii());
         let mut shown = class.clone();
@@ -95,24 +110,68 @@ impl Pattern {
                 self.text.push_str(r"[\s\S]");
                 return Some(());
             }
-            ([one], false) if one.start() == one.end() => {
+            ([one], false) if one.start() == one.end() && !is_pair(one.start()) => {
                 self.character(one.start(), false);
                 return Some(());
             }
             _ => {}
         }
-        self.text.push_str(if open { "[^" } else { "[" });
+        let pairs: Vec<char> = ranges
+            .iter()
+            .filter(|range| is_pair(range.end()))
+            .flat_map(|range| range.start()..=range.end())
+            .take(PAIRS_MAX + 1)
+            .collect();
+        match pairs.as_slice() {
+            [] => self.brackets(ranges, open),
+            // A range that begins below U+10000 has more than these, too.
+            pairs if open || pairs.len() > PAIRS_MAX => return None,
+            pairs => self.one_of(ranges, pairs),
+        }
+        Some(())
+    }
+
+    /// Some characters beyond U+FFFF, each by itself, and others in brackets.
+    fn one_of(&mut self, ranges: &[ClassUnicodeRange], pairs: &[char]) {
+        self.text.push_str("(?:");
+        let others: Vec<ClassUnicodeRange> =
+            ranges.iter().filter(|range| !is_pair(range.end())).copied().collect();
+        if !others.is_empty() {
+            self.brackets(&others, false);
+            self.text.push('|');
+        }
+        for (at, pair) in pairs.iter().enumerate() {
+            if at > 0 {
+                self.text.push('|');
+            }
+            self.character(*pair, false);
+        }
+        self.text.push(')');
+    }
+
+    fn brackets(&mut self, ranges: &[ClassUnicodeRange], negated: bool) {
+        self.text.push_str(if negated { "[^" } else { "[" });
         for range in ranges {
-            self.character(range.start(), true);
-            if range.start() < range.end() {
-                if u32::from(range.end()) > u32::from(range.start()) + 1 {
-                    self.text.push('-');
+            let spans = range.start() < SURROGATES.0 && range.end() > SURROGATES.1;
+            match spans {
+                true => {
+                    self.range(range.start(), SURROGATES.0);
+                    self.range(SURROGATES.1, range.end());
                 }
-                self.character(range.end(), true);
+                false => self.range(range.start(), range.end()),
             }
         }
         self.text.push(']');
-        Some(())
+    }
+
+    fn range(&mut self, start: char, end: char) {
+        self.character(start, true);
+        if start < end {
+            if u32::from(end) > u32::from(start) + 1 {
+                self.text.push('-');
+            }
+            self.character(end, true);
+        }
     }
 
     fn character(&mut self, character: char, in_class: bool) {
@@ -156,15 +215,30 @@ mod tests {
         assert_eq!(of("(ab)?"), "^(?:ab)?$");
         assert_eq!(of("^a$"), "^^a$$");
         assert_eq!(of("[A-F0-9]{2}-[à-ÿ]"), "^[0-9A-F]{2}-[à-ÿ]$");
+        assert_eq!(of(r"\d{15}"), "^[0-9]{15}$");
+        assert_eq!(of(r"[\w-]\D\s"), r"^[\-0-9A-Z_a-z][^0-9][\t-\r ]$");
         assert_eq!(of(r"a\b"), "none");
+        assert_eq!(of("(?m)^a"), "none");
         assert_eq!(of("("), "none");
     }
 
     #[test]
     fn what_is_ascii_is_known() {
-        for (like, is_ascii) in [("[a-z]", true), (".", false), ("é", false), (r"\d", false)] {
+        for (like, is_ascii) in
+            [("[a-z]", true), (".", false), ("é", false), (r"\d", true), (r"\W", false)]
+        {
             assert_eq!(pattern(like).map(|pattern| pattern.is_ascii), Some(is_ascii), "{like}");
         }
+    }
+
+    #[test]
+    fn characters_beyond_the_first_plane_need_no_flag() {
+        assert_eq!(of("😀+"), "^(?:😀)+$");
+        assert_eq!(of("[a-c😀😁]{2}"), "^(?:[a-c]|😀|😁){2}$");
+        assert_eq!(of(r"[\u{1F600}-\u{1F64F}]"), "none");
+        assert_eq!(of("[^😀]"), "none");
+        assert_eq!(of(r"[!-\u{FFFD}]"), "^[!-\u{D7FF}\u{E000}-\u{FFFD}]$");
+        assert_eq!(of(r"[^!-\u{FFFD}]"), "^[^!-\u{D7FF}\u{E000}-\u{FFFD}]$");
     }
 
     proptest! {

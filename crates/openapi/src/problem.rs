@@ -130,7 +130,14 @@ impl Refusals {
                     self.add(412, code, when);
                 }
             }
-            StepKind::Require(_, None) | StepKind::Match(_, None) => self.conflict(),
+            StepKind::Match(test, None) => {
+                if shapes.model.versioned(shapes.contract, test).is_some() {
+                    let when = "`If-Match` names another version. Read the item again.";
+                    self.add(412, "conflict", when);
+                }
+                self.conflict();
+            }
+            StepKind::Require(_, None) => self.conflict(),
             StepKind::Write(leg) if leg.failure.is_none() && leg.can_fail() => self.conflict(),
             _ => {}
         }

@@ -92,11 +92,19 @@ fn of_values(kind: &Type, given: Option<Version>) -> Object {
 
 fn of_text(max: Option<u64>, like: Option<&str>) -> Object {
     let pattern = like.and_then(pattern);
+    let untold = like.filter(|_| pattern.is_none());
     // A length of JSON Schema is in characters. Where each is one byte, it says all.
     let in_bytes = max.filter(|_| !pattern.as_ref().is_some_and(|pattern| pattern.is_ascii));
+    let limits = [
+        in_bytes.map(|max| format!("At most {max} bytes of UTF-8.")),
+        untold.map(|like| {
+            format!("Matches, as a whole, the regular expression `{like}` of Rust's `regex`.")
+        }),
+    ];
+    let limits: Vec<String> = limits.into_iter().flatten().collect();
     Object::new()
         .with("type", "string")
-        .with_some("description", in_bytes.map(|max| format!("At most {max} bytes of UTF-8.")))
+        .with_some("description", (!limits.is_empty()).then(|| limits.join(" ")))
         .with_some("maxLength", max)
         .with_some("pattern", pattern.map(|pattern| pattern.text))
 }
@@ -233,5 +241,11 @@ mod tests {
         assert_eq!(text(None), plain);
         let ascii = r#"{"type":"string","maxLength":5,"pattern":"^[a-z]+$"}"#;
         assert_eq!(text(Some("[a-z]+")), ascii);
+        // A pattern that JSON Schema cannot say was left out, and nobody told.
+        let untold = concat!(
+            r#"{"type":"string","description":"At most 5 bytes of UTF-8. Matches, as a whole, the regular "#,
+            r#"expression `(?m)^a` of Rust's `regex`.","maxLength":5}"#
+        );
+        assert_eq!(text(Some("(?m)^a")), untold);
     }
 }

@@ -65,6 +65,14 @@ pub struct Answer {
     pub found_at: Option<String>,
 }
 
+impl Answer {
+    /// The version of the returned item, as it stands in the tag.
+    pub(crate) fn version(&self) -> Option<&str> {
+        let tag = self.etag.as_deref()?.strip_prefix('"')?.strip_suffix('"')?;
+        Some(tag.split_once('-').map_or(tag, |(version, _)| version))
+    }
+}
+
 impl Outcome {
     /// The HTTP status.
     pub fn status(&self) -> u16 {

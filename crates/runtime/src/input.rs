@@ -65,6 +65,8 @@ pub(crate) fn read(
 #[derive(Default)]
 pub(crate) struct Errors {
     all: Vec<FieldError>,
+    /// Whether there are more, which are not told.
+    more: bool,
     /// Whether the values were stored before: some that were taken once are refused by now.
     stored: bool,
 }
@@ -77,16 +79,27 @@ impl Errors {
     fn push_at(&mut self, spot: &Spot<'_>, detail: impl Into<String>) {
         if self.all.len() < FIELD_ERRORS_MAX {
             self.all.push(FieldError { pointer: spot.pointer(), detail: detail.into() });
+        } else {
+            self.more = true;
         }
     }
 
-    /// Whether more would not be told.
+    /// Whether more would not be told, and would tell nothing new.
     fn is_full(&self) -> bool {
-        self.all.len() >= FIELD_ERRORS_MAX
+        self.more
     }
 
     fn end<T>(self, value: T) -> Result<T, Problem> {
-        if self.all.is_empty() { Ok(value) } else { Err(Problem::invalid(self.all)) }
+        if self.all.is_empty() {
+            return Ok(value);
+        }
+        let mut problem = Problem::invalid(self.all);
+        if self.more {
+            problem.detail = format!(
+                "more than {FIELD_ERRORS_MAX} fields are wrong; `errors` has the first {FIELD_ERRORS_MAX}"
+            );
+        }
+        Err(problem)
     }
 }
 

@@ -17,10 +17,8 @@ impl Service {
         headers: &HeaderMap,
         sender: Sender<'_>,
     ) -> Result<Caller, Problem> {
-        let none = || {
-            Problem::new(401, "unauthenticated", "send `authorization: Bearer TOKEN`".to_owned())
-        };
-        let token = headers::bearer(headers).ok_or_else(none)?;
+        let refused = |detail: &str| Problem::new(401, "unauthenticated", detail);
+        let token = headers::bearer(headers).map_err(refused)?;
         self.believe(token, headers, sender).await.map(Caller::from)
     }
 
@@ -34,7 +32,7 @@ impl Service {
         // Tokens are checked by the system's clock, also on a server with a test clock.
         let now = || latchkey_runtime::Source::now(&latchkey_runtime::SystemSource);
         let verified = match self.tokens.verify(token, now()) {
-            Err(TokenError::UnknownKey) => {
+            Err(error) if self.tokens.may_be_outdated(error) => {
                 let from = call_limits::address(headers, sender.peer, self.settings.proxies);
                 let refreshed = self.tokens.verify_refreshed(token, from, now);
                 // Boxed, so that the future of other requests stays small.

@@ -44,7 +44,21 @@ impl Tokens {
         self.trusted.as_ref().map(|trusted| &trusted.provider)
     }
 
-    /// The claims of a token that names a key that is not known, sent from an address: waits until the keys are
+    /// Whether a token that was refused so may be good under fresher keys: those that are known lack its key, or are
+    /// not quite new and may have another under its name by now.
+    pub fn may_be_outdated(&self, error: TokenError) -> bool {
+        match error {
+            TokenError::UnknownKey => true,
+            TokenError::KeySignature
+            | TokenError::OnlyKeySignature
+            | TokenError::KeyAlgorithm
+            | TokenError::NoKeyNamed
+            | TokenError::UnusableKey => self.provider().is_some_and(Provider::is_aged),
+            _ => false,
+        }
+    }
+
+    /// The claims of a token that the keys which are known do not verify, sent from an address: waits until the keys are
     /// refreshed, which takes some seconds at most. A token that was issued long before the keys were fetched does not
     /// wait: its key would be among them.
     pub async fn verify_refreshed(
@@ -54,19 +68,28 @@ impl Tokens {
         now_ms: impl Fn() -> i64,
     ) -> Result<Claims, TokenError> {
         let provider = self.provider().ok_or(TokenError::UnknownKey)?;
+        let error = match self.verify(token, now_ms()) {
+            Err(error) if self.may_be_outdated(error) => error,
+            verified => return verified,
+        };
+        // Without fresher keys, nothing is known of a key that is not there; a signature that is wrong stays wrong.
+        let without = |error| match error {
+            TokenError::UnknownKey => TokenError::NoKeysNow,
+            error => error,
+        };
         let unverified = self.refuse_hopeless(token, now_ms())?;
         if unverified.is_settled(provider)? {
             // The provider may publish its keys very late.
             provider.ask_for_later();
-            return Err(TokenError::UnknownKey);
+            return Err(error);
         }
-        let mut waiting = provider.ask(from).ok_or(TokenError::NoKeysNow)?;
+        let mut waiting = provider.ask(from).ok_or_else(|| without(error))?;
         loop {
             let refreshed = waiting.next().await;
             match (self.verify(token, now_ms()), refreshed) {
                 (Err(TokenError::UnknownKey), Refreshed::Perhaps)
                     if !unverified.is_settled(provider)? => {}
-                (Err(TokenError::UnknownKey), Refreshed::No) => return Err(TokenError::NoKeysNow),
+                (Err(error), Refreshed::No) => return Err(without(error)),
                 (verified, _) => return verified,
             }
         }
@@ -105,7 +128,8 @@ impl Tokens {
         let key = key.ok_or(missing)?;
         key.verify(algorithm, parts.signed.as_bytes(), &signature).map_err(
             |error| match error {
-                Unsigned::Algorithm => TokenError::Algorithm,
+                Unsigned::Algorithm => TokenError::KeyAlgorithm,
+                Unsigned::Signature if header.kid.is_none() => TokenError::OnlyKeySignature,
                 Unsigned::Signature => TokenError::KeySignature,
             },
         )?;

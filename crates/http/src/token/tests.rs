@@ -224,9 +224,16 @@ fn each_claim_is_required_and_of_its_type() {
     ] {
         assert_eq!(verified(&payload(&[(name, Some(value))])), Err(wrong(name)), "{name} {value}");
     }
-    for text in ["", "[]", "1", "{", "{}x", r#"{"exp":1,"exp":2}"#, "\u{feff}{}", "{\"a\":\"\0\"}"]
-    {
+    for text in ["", "[]", "1", "{", "{}x", "\u{feff}{}", "{\"a\":\"\0\"}"] {
         assert_eq!(verified(text), Err(TokenError::Payload), "{text}");
+    }
+    let deep = format!(r#"{{"a":{}{}}}"#, "[".repeat(40), "]".repeat(40));
+    for (text, error) in [
+        (r#"{"exp":1,"exp":2}"#, TokenError::PayloadTwice),
+        (&deep, TokenError::PayloadDeep),
+        (r#"{"exp":01}"#, TokenError::PayloadNumber),
+    ] {
+        assert_eq!(verified(text), Err(error), "{text}");
     }
 }
 

@@ -1,9 +1,9 @@
 //! Entities and their members.
 
-use crate::ast::{Copied, Entity, Field, Index, KeyTemplate, Member, Moves, Waive};
-use crate::{Mark, TokenKind};
+use crate::ast::{Copied, Entity, Expr, Field, Index, KeyTemplate, Member, Moves, Waive};
+use crate::{Diagnostic, Mark, Rule, TokenKind};
 
-use super::{Parser, Read, Resume};
+use super::{Parser, Read, Resume, Unreadable};
 
 impl Parser<'_> {
     pub(super) fn entity(&mut self) -> Read<Entity> {
@@ -139,9 +139,47 @@ impl Parser<'_> {
                 break;
             }
         }
-        if self.eat_mark(Mark::Equal) {
-            field.default = Some(self.expression()?);
+        if self.is_mark(Mark::Equal) {
+            let equal = self.advance().span;
+            match self.default() {
+                Ok(default) => field.default = Some(default),
+                // The attribute is there all the same. Nothing asks for one that may be absent.
+                Err(Unreadable) => {
+                    field.optional.get_or_insert(equal);
+                    self.skip_default();
+                }
+            }
         }
         Ok(field)
+    }
+
+    fn default(&mut self) -> Read<Expr> {
+        if !self.is_mark(Mark::BracketOpen) {
+            return self.expression();
+        }
+        let message = "a list cannot be written as a default";
+        let wrong = Diagnostic::new(Rule::Syntax, self.token().span, message)
+            .help("leave the default out; `?` behind the type lets the attribute be absent");
+        self.diagnostics.push(wrong);
+        Err(Unreadable)
+    }
+
+    /// Skips the rest of a default, up to the next field or the end of its line.
+    fn skip_default(&mut self) {
+        let mut open = 0usize;
+        while !self.at_end() && !self.token().first {
+            match self.token().kind {
+                TokenKind::Mark(Mark::BraceOpen | Mark::ParenOpen | Mark::BracketOpen) => open += 1,
+                TokenKind::Mark(Mark::BraceClose | Mark::ParenClose | Mark::BracketClose) => {
+                    match open.checked_sub(1) {
+                        Some(rest) => open = rest,
+                        None => return,
+                    }
+                }
+                TokenKind::Mark(Mark::Comma) if open == 0 => return,
+                _ => {}
+            }
+            self.advance();
+        }
     }
 }

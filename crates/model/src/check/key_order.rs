@@ -54,6 +54,13 @@ fn breach(hole: &Hole) -> Option<(String, String)> {
         Some(_) => return None,
     };
     match (&hole.kind, width) {
+        (Type::Int { low: Some(0..), high: Some(high) }, None) => {
+            let digits = high.to_string().len();
+            Some((
+                format!("`{name}` does not sort as a number does"),
+                format!("pad it: `{{{name}:0{digits}}}`"),
+            ))
+        }
         (Type::Int { .. } | Type::Counter, None) => Some((
             format!("`{name}` does not sort as a number does"),
             format!("bound it and pad it: `{name} int 0..999999` and `{{{name}:06}}`"),

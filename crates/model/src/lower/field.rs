@@ -6,7 +6,8 @@ use latchkey_value::{Number, Value};
 
 use super::entity::Declared;
 use super::{Lowering, suggestion};
-use crate::regular::{Unreadable, of_pattern};
+use crate::regular::like::{self, Unreadable};
+use crate::regular::of_pattern;
 use crate::types::Type;
 
 /// How large a compiled pattern may become.
@@ -20,23 +21,23 @@ pub(crate) const NAMED: &[&str] = &[
 
 /// The pattern of a text, for the whole of it.
 pub fn pattern(like: &str) -> Result<regex::Regex, String> {
-    let too_large = || "it is too large".to_owned();
-    // By itself first: `a)|(b` is no pattern, although it is one between parentheses.
-    of_pattern(like).map_err(|error| match error {
-        Unreadable::Syntax(error) => last_line(&error.to_string()),
-        Unreadable::TooLarge => too_large(),
-    })?;
-    let whole = format!(r"\A(?:{like})\z");
-    let compiled = regex::RegexBuilder::new(&whole).size_limit(PATTERN_BYTES_MAX).build();
-    compiled.map_err(|error| match error {
-        regex::Error::CompiledTooBig(_) => too_large(),
-        error => last_line(&error.to_string()),
-    })
+    compiled(like).map_err(|error| error.why())
 }
 
-/// The last line of an error, which says what is wrong; the lines above draw it.
-fn last_line(error: &str) -> String {
-    error.lines().last().map_or(error, str::trim).to_owned()
+/// A `like` in the syntax of the crate `regex`, which reads some classes otherwise.
+pub fn written_pattern(like: &str) -> Result<String, String> {
+    like::written(like).map_err(|error| error.why())
+}
+
+fn compiled(like: &str) -> Result<regex::Regex, Unreadable> {
+    // By itself first: `a)|(b` is no pattern, although it is one between parentheses.
+    of_pattern(like)?;
+    let whole = format!(r"\A(?:{})\z", like::written(like)?);
+    let compiled = regex::RegexBuilder::new(&whole).size_limit(PATTERN_BYTES_MAX).build();
+    compiled.map_err(|error| match error {
+        regex::Error::CompiledTooBig(_) => Unreadable::TooLarge,
+        error => Unreadable::Compile(error.to_string()),
+    })
 }
 
 /// Whether a number lies between two others.
@@ -211,12 +212,11 @@ impl Lowering {
             let message = format!("`{}` has no pattern; only a text has", name.node);
             self.report(Diagnostic::new(Rule::Type, like.span, message));
         }
-        if let Some(Err(error)) = like.map(|like| pattern(&like.node)) {
-            let span = like.map_or(name.span, |like| like.span);
-            let diagnostic = Diagnostic::new(Rule::Type, span, "this is not a pattern");
-            self.report(
-                diagnostic.why(error).help("write a regular expression such as `[a-z]{3,64}`"),
-            );
+        if let Some(like) = like
+            && let Err(error) = compiled(&like.node)
+        {
+            let diagnostic = Diagnostic::new(Rule::Type, like.span, "this is not a pattern");
+            self.report(diagnostic.why(error.why()).help(error.help()));
         }
         let Some(bounds) = bounds else { return };
         let ends: Vec<&Name> = bounds.low.iter().chain(&bounds.high).collect();

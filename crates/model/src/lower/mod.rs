@@ -48,7 +48,7 @@ use latchkey_language::{Diagnostic, Name, Rule, Span};
 use crate::model::{EntityId, Model, PutMode, QueueId, Role, RoleId, StepKind, Verb, each_step};
 use crate::types::Type;
 
-pub use field::pattern;
+pub use field::{pattern, written_pattern};
 pub(crate) use literal::milliseconds;
 pub(crate) use place::is_required;
 use reserved::Reserved;

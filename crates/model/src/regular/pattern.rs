@@ -1,8 +1,9 @@
-//! The language of a pattern, as `regex` matches it against a whole text.
+//! The language of a pattern, as it is matched against a whole text.
 
 use regex_syntax::hir::{Class, Hir, HirKind};
 use regex_syntax::utf8::Utf8Sequences;
 
+use super::like::{Unreadable, hir};
 use super::{Atom, Bytes, Language};
 
 /// The largest language of a pattern. A count that would make it larger becomes a loop.
@@ -11,19 +12,11 @@ const SIZE_MAX: usize = 1024;
 /// A class of more ranges than this is taken to hold every character that is not ASCII.
 const SEQUENCES_MAX: usize = 16;
 
-/// Why the language of a pattern is not known.
-pub(crate) enum Unreadable {
-    /// It is no regular expression.
-    Syntax(Box<regex_syntax::Error>),
-    /// Its language takes too many states.
-    TooLarge,
-}
-
 /// The texts that a pattern matches as a whole, or more.
 ///
 /// Anchors and word boundaries are left out, and long counts are loops: both only add texts.
 pub(crate) fn of_pattern(pattern: &str) -> Result<Language, Unreadable> {
-    let hir = regex_syntax::parse(pattern).map_err(|error| Unreadable::Syntax(Box::new(error)))?;
+    let hir = hir(pattern)?;
     let language = language(&hir);
     if language.size() > SIZE_MAX { Err(Unreadable::TooLarge) } else { Ok(language) }
 }
@@ -31,7 +24,7 @@ pub(crate) fn of_pattern(pattern: &str) -> Result<Language, Unreadable> {
 /// Whether every text of a language, which is made of ASCII, matches a pattern as a whole. Of a pattern whose own language
 /// is known only roughly, the answer is no.
 pub(crate) fn is_always_like(found: &Language, pattern: &str) -> bool {
-    let Ok(hir) = regex_syntax::parse(pattern) else { return false };
+    let Ok(hir) = hir(pattern) else { return false };
     let wanted = language(&hir);
     is_exact(&hir)
         && wanted.size() <= SIZE_MAX

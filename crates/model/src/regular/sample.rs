@@ -9,7 +9,7 @@ const CHARS_MAX: usize = 128;
 /// text. None where the number's text is longer than it may be, or does not match: a pattern may ask for a border
 /// between words where there is none.
 pub fn sample(like: &str, bytes_max: u64, number: usize) -> Option<String> {
-    let hir = regex_syntax::parse(like).ok()?;
+    let hir = super::like::hir(like).ok()?;
     let bytes_max = usize::try_from(bytes_max).unwrap_or(usize::MAX);
     let mut writing = Writing { text: String::new(), bytes_max, number };
     writing.part(&hir)?;

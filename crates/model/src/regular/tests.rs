@@ -160,7 +160,8 @@ fn what_a_language_leaves_out_only_adds_texts() {
         (r"a\b", "a"),
         ("[a-z]{3,2000}", "abc"),
         ("([a-z]{1,60}-){1,60}[a-z]", "a-b-c"),
-        (r"\w{1,8}", "añ日"),
+        (r"\w{1,8}", "a_9"),
+        (r"[^\w#]{1,8}", "ñ日"),
         ("(?i)straße", "STRAßE"),
         (r"\d{4}-\d{2}", "2026-02"),
     ] {
@@ -168,6 +169,11 @@ fn what_a_language_leaves_out_only_adds_texts() {
         assert!(holds(&Automaton::new(&language(like)), text), "{like}");
     }
     assert!(!language(r"\w{1,8}").alphabet().contains(b'#'));
+    // It held the digits of every script, and so did the pattern.
+    for (like, text) in [(r"\d", "٣"), (r"\w", "é"), (r"\s", "\u{a0}")] {
+        assert!(!pattern(like).unwrap().is_match(text), "{like}");
+        assert!(!holds(&Automaton::new(&language(like)), text), "{like}");
+    }
     assert!(
         !holds(&Automaton::new(&language("[a-z]{3,64}")), "ab"),
         "counts that are not long are exact"

@@ -43,6 +43,11 @@ fn only_some_errors_are_told() {
     (0..FIELD_ERRORS_MAX + 9).for_each(|n| errors.push(&n.to_string(), "is wrong"));
     let problem = errors.end(()).unwrap_err();
     assert_eq!((problem.status, problem.errors.len()), (400, FIELD_ERRORS_MAX));
+    // It said that 50 fields are wrong, of however many.
+    assert_eq!(problem.detail, "more than 50 fields are wrong; `errors` has the first 50");
+    let mut errors = Errors::default();
+    (0..FIELD_ERRORS_MAX).for_each(|n| errors.push(&n.to_string(), "is wrong"));
+    assert_eq!(errors.end(()).unwrap_err().detail, "50 fields are wrong");
     assert_eq!(Errors::default().end(5).unwrap(), 5, "without one, all is well");
 }
 

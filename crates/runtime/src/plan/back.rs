@@ -66,7 +66,7 @@ impl Back {
                 form: Form::of(hole),
             });
             let mut parts: Vec<Told> = parts.collect();
-            let pattern = pattern(template, &parts);
+            let pattern = pattern(template, &parts)?;
             parts.retain(|part| pattern.contains(&format!("<{}>", part.group)));
             let pattern = RegexBuilder::new(&pattern).size_limit(PATTERN_BYTES_MAX).build();
             let unread = |_| Unplanned::new("its key cannot be read back").at(template.span);
@@ -129,46 +129,47 @@ fn exact(number: Number, format: Format, text: &str) -> Option<Value> {
 }
 
 /// The pattern of a template: each attribute that it tells is a group, the first time it stands there.
-fn pattern(template: &Template, parts: &[Told]) -> String {
+fn pattern(template: &Template, parts: &[Told]) -> Planned<String> {
     let mut grouped = Vec::new();
     let pieces = template.pieces.iter().map(|piece| match piece {
-        Piece::Literal(text) => regex::escape(text),
+        Piece::Literal(text) => Ok(regex::escape(text)),
         Piece::Hole(hole) => {
             let lossless = !hole.is_lossy();
             let part = parts.iter().find(|part| part.attribute == hole.attribute && lossless);
-            match part.filter(|_| !grouped.contains(&&hole.attribute)) {
+            let texts = of_hole(hole)?;
+            Ok(match part.filter(|_| !grouped.contains(&&hole.attribute)) {
                 Some(part) => {
                     grouped.push(&hole.attribute);
-                    format!("(?P<{}>{})", part.group, of_hole(hole))
+                    format!("(?P<{}>{texts})", part.group)
                 }
-                None => format!("(?:{})", of_hole(hole)),
-            }
+                None => format!("(?:{texts})"),
+            })
         }
     });
-    let pieces: Vec<String> = pieces.collect();
-    format!(r"\A{}\z", pieces.concat())
+    let pieces = pieces.collect::<Planned<Vec<String>>>()?;
+    Ok(format!(r"\A{}\z", pieces.concat()))
 }
 
 /// The pattern of all keys that a template makes.
-pub(super) fn pattern_of(template: &Template) -> String {
+pub(super) fn pattern_of(template: &Template) -> Planned<String> {
     let pieces = template.pieces.iter().map(|piece| match piece {
-        Piece::Literal(text) => regex::escape(text),
-        Piece::Hole(hole) => match hole.format {
-            Some(Format::Lower | Format::Upper) => format!("(?is:{})", of_hole(hole)),
-            _ => format!("(?s:{})", of_hole(hole)),
-        },
+        Piece::Literal(text) => Ok(regex::escape(text)),
+        Piece::Hole(hole) => Ok(match hole.format {
+            Some(Format::Lower | Format::Upper) => format!("(?is:{})", of_hole(hole)?),
+            _ => format!("(?s:{})", of_hole(hole)?),
+        }),
     });
-    format!(r"\A{}\z", pieces.collect::<Vec<String>>().concat())
+    Ok(format!(r"\A{}\z", pieces.collect::<Planned<Vec<String>>>()?.concat()))
 }
 
 /// The texts of a part of a key. No other than the check has reckoned with.
-fn of_hole(hole: &Hole) -> String {
+fn of_hole(hole: &Hole) -> Planned<String> {
     let digits = |count: usize| format!("[0-9]{{{count}}}");
     let unsigned = match &hole.kind {
         Type::Int { low, .. } => low.is_some_and(|low| low >= 0),
         _ => hole.kind == Type::Counter,
     };
-    match (&hole.kind, hole.format) {
+    Ok(match (&hole.kind, hole.format) {
         (_, Some(Format::Countdown(width))) => digits(width),
         (_, Some(Format::Year)) => digits(4),
         (_, Some(Format::Month)) => "[0-9]{4}-[0-9]{2}".to_owned(),
@@ -194,11 +195,12 @@ fn of_hole(hole: &Hole) -> String {
         }
         (Type::Ulid, Some(Format::Lower)) => "[0-9a-z]{26}".to_owned(),
         (Type::Ulid, _) => "[0-9A-Z]{26}".to_owned(),
-        (Type::Text { like: Some(like), .. }, _) => like.clone(),
+        (Type::Text { like: Some(like), .. }, _) => latchkey_model::written_pattern(like)
+            .map_err(|error| Unplanned::new(format!("`{like}` is not a pattern: {error}")))?,
         (Type::Id, _) => "[A-Za-z0-9._:@|-]+".to_owned(),
         // Nothing else stands in a key that is read back.
         _ => ".*".to_owned(),
-    }
+    })
 }
 
 #[cfg(test)]

@@ -32,7 +32,7 @@ impl Fit {
     fn plan(names: &KeyNames, shape: &KeyShape) -> Planned<Vec<Fit>> {
         let halves = names.iter().zip([&shape.partition, &shape.sort]);
         let fits = halves.map(|(name, template)| {
-            let mut builder = RegexBuilder::new(&pattern_of(template));
+            let mut builder = RegexBuilder::new(&pattern_of(template)?);
             let unread = |_| Unplanned::new("its key is no pattern").at(template.span);
             let pattern = match name.number {
                 true => None,

@@ -44,7 +44,11 @@ impl Session<'_> {
                 Ok(at + 1)
             }
             Op::Part(op) => self.part(op, at),
-            Op::Return(op) => Err(Ended::Answered(answer(&self.frame, op)?)),
+            Op::Return(op) => {
+                let answer = answer(&self.frame, op)?;
+                self.refuse_stale(&answer)?;
+                Err(Ended::Answered(answer))
+            }
             Op::End(op) => Err(Ended::Over(self.ending(op)?)),
             Op::Get(_)
             | Op::Snapshot(_)

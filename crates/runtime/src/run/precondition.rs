@@ -4,15 +4,48 @@
 //! write of the contract decides, after every other check: a call that is refused for another reason is refused for that
 //! one. A write that only makes items is itself refused by the store where they are there.
 //!
-//! `If-Match`: a `match` of the contract compares the versions. A way without one writes nothing.
+//! `If-Match`: a `match` of the contract compares the versions. A way without one writes nothing; the version of what it
+//! answers is compared instead, and without a version it answers nothing.
 
 use latchkey_model::model::Verb;
 
 use super::{Ended, Session};
-use crate::plan::{Leg, LegNode};
+use crate::answer::Answer;
+use crate::call::IfMatch;
+use crate::plan::{Leg, LegNode, OnFailure, Op};
 use crate::problem::Problem;
 
 impl Session<'_> {
+    /// Refuses an answer of another version than the caller has named, where no `match` has compared the versions.
+    pub(super) fn refuse_stale(&mut self, answer: &Answer) -> Result<(), Ended> {
+        let tags = match &self.call.if_match {
+            Some(tags) if !self.matched && self.frame.commits == 0 => tags,
+            _ => return Ok(()),
+        };
+        let Some(version) = answer.version() else {
+            let detail = "with these inputs nothing compares a version, and the answer has none; leave `If-Match` out";
+            return Err(Ended::Refused(Problem::bad(detail)));
+        };
+        let fits = match tags {
+            IfMatch::Any => true,
+            IfMatch::OneOf(versions) => {
+                versions.iter().any(|one| version.parse().is_ok_and(|version| *one == version))
+            }
+        };
+        if fits {
+            return Ok(());
+        }
+        // The code that a `match` of the contract has for it.
+        let code = self.call.contract.program.iter().find_map(|op| match op {
+            Op::Match(_, OnFailure::Problem(problem), Some(_)) => Some(problem.code.clone()),
+            Op::Match(_, OnFailure::Nothing, Some(_)) => Some("conflict".into()),
+            _ => None,
+        });
+        let detail = "`If-Match` names another version than there is; read it again";
+        let code = code.unwrap_or_else(|| "precondition-failed".into());
+        Err(Ended::Refused(Problem::new(412, code, detail)))
+    }
+
     /// Refuses a first write that would change what is there, if the caller has asked for that; or one whose way has not
     /// compared the versions that the caller has given.
     pub(super) fn refuse_change(&self, changes: bool) -> Result<(), Ended> {
