@@ -3,6 +3,7 @@
 
 #![expect(clippy::unwrap_used, reason = "a test that goes wrong should fail, where it went wrong")]
 
+mod alarms;
 mod answers;
 mod cached;
 mod chains;
@@ -26,6 +27,7 @@ mod parts;
 mod planted;
 mod ranges;
 mod reached;
+mod refusals;
 mod rights;
 mod ten;
 mod traps;

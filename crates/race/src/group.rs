@@ -188,6 +188,9 @@ pub(crate) fn full_key(lab: &Lab, table: &Table, group: &Group) -> Result<u64, S
         acts => return Err(Stuck(format!("a group of {acts} acts"))),
     };
     let mut watched = Watched::new(lab, table);
+    // Each act as it runs first, by its place.
+    let mut first: BTreeMap<usize, Alone> = BTreeMap::new();
+    let mut last: Option<Table> = None;
     for order in orders {
         let mut table = table.clone();
         for at in order.iter().copied() {
@@ -197,7 +200,20 @@ pub(crate) fn full_key(lab: &Lab, table: &Table, group: &Group) -> Result<u64, S
             ways.push(alone.way);
             // What breaks an invariant is like nothing that does not.
             ways.push(hashed(&watched.broken(&alone)?));
-            table = alone.table;
+            // Nor is what finds or answers something else behind the others like what does not.
+            ways.extend(first.get(&at).map(|before| hashed(&before.same_as(&alone))));
+            table = alone.table.clone();
+            if order.first() == Some(&at) {
+                first.entry(at).or_insert(alone);
+            }
+        }
+        ways.extend(last.as_ref().map(|other| u64::from(other.is_as(&table))));
+        last = Some(table);
+    }
+    // What one reads is changed by another, or is only written again: the first state of a kind is not the second.
+    for (at, one) in &first {
+        for (_, other) in first.iter().filter(|(place, _)| *place != at) {
+            ways.push(hashed(&one.changed_by(other, table)));
         }
     }
     Ok(hashed(&ways))

@@ -114,6 +114,22 @@ impl Depth {
             Depth::Deep => 60,
         }
     }
+
+    /// In how many states such groups are looked at more closely, however often they were.
+    fn states_max(self) -> usize {
+        match self {
+            Depth::Usual => 6,
+            Depth::Deep => 120,
+        }
+    }
+
+    /// From how many states groups run that are alike, also one after the other.
+    fn alike_max(self) -> usize {
+        match self {
+            Depth::Usual => 1,
+            Depth::Deep => 4,
+        }
+    }
 }
 
 /// Searches what the contracts of a document do to each other.
@@ -230,24 +246,32 @@ impl Search<'_> {
             Ok((groups, breaking.map(single).collect::<Vec<_>>()))
         })?;
         let (found, breaking): (Vec<_>, Vec<_>) = found.into_iter().unzip();
-        let mut tries: BTreeMap<u64, usize> = BTreeMap::new();
+        let mut tries: BTreeMap<u64, (usize, BTreeSet<usize>)> = BTreeMap::new();
         let mut candidates = Vec::new();
         for group in found.into_iter().flatten() {
-            let tried = tries.entry(group.key).or_default();
+            let (tried, states) = tries.entry(group.key).or_default();
             *tried += 1;
-            if *tried <= self.depth.tries_max() {
+            // What is alike in one state may not be in another.
+            let elsewhere = states.len() < self.depth.states_max() && states.insert(group.state);
+            if elsewhere || *tried <= self.depth.tries_max() {
                 candidates.push(group);
             }
         }
         let keys = self.each(Doing::Choosing, &candidates, |group| {
             full_key(self.lab, &self.state(group)?.table, group)
         })?;
-        let mut seen = BTreeSet::new();
-        let chosen = candidates.into_iter().zip(keys).filter(|(_, key)| seen.insert(*key));
+        let mut seen: BTreeMap<u64, BTreeSet<usize>> = BTreeMap::new();
+        let chosen = candidates.into_iter().zip(keys).filter(|(group, key)| {
+            let states = seen.entry(*key).or_default();
+            states.len() < self.depth.alike_max() && states.insert(group.state)
+        });
         // A call that breaks an invariant by itself is looked at whatever else it is like.
         let mut known = BTreeSet::new();
         let single = breaking.into_iter().flatten().filter(|(key, _)| known.insert(key.clone()));
-        Ok(single.map(|(_, group)| group).chain(chosen.map(|(group, _)| group)).collect())
+        let single = single.map(|(_, group)| group);
+        // And so is what the document says to do together.
+        let own = self.world.together.iter().filter(|group| group.acts.iter().any(&wanted));
+        Ok(own.cloned().chain(single).chain(chosen.map(|(group, _)| group)).collect())
     }
 
     fn state(&self, group: &Group) -> Result<&State, Stuck> {

@@ -49,6 +49,17 @@ impl Table {
         items
     }
 
+    /// Whether it has the same items as another that began as it did.
+    pub(crate) fn is_as(&self, other: &Table) -> bool {
+        match Arc::ptr_eq(&self.base, &other.base) {
+            true => {
+                let mut changed = self.changed.keys().chain(other.changed.keys());
+                changed.all(|key| self.get(key) == other.get(key))
+            }
+            false => self.items() == other.items(),
+        }
+    }
+
     /// The same items, as a beginning.
     #[must_use]
     pub(crate) fn settled(&self) -> Table {

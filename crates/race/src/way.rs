@@ -80,6 +80,24 @@ impl Alone {
         })
     }
 
+    /// Which of its reads find what those of the same act elsewhere do, and whether the answers are the same.
+    pub(crate) fn same_as(&self, other: &Alone) -> (Vec<bool>, bool) {
+        let both = self.events.iter().zip(&other.events);
+        let same = both.map(|(one, other)| match (&one.effect, &other.effect) {
+            (Effect::Read(one), Effect::Read(other)) => one == other,
+            (one, other) => std::mem::discriminant(one) == std::mem::discriminant(other),
+        });
+        (same.collect(), self.told == other.told)
+    }
+
+    /// Which of its reads would find something else if another act had run before.
+    pub(crate) fn changed_by(&self, other: &Alone, table: &Table) -> Vec<bool> {
+        let reads = self.events.iter().filter(|event| !event.request.writes());
+        let is_changed =
+            |event: &Event| table.read(&event.request) != other.table.read(&event.request);
+        reads.map(is_changed).collect()
+    }
+
     /// Whether it did what it is for.
     pub(crate) fn succeeded(&self) -> bool {
         self.told.as_ref().is_some_and(|told| told.code.is_none())

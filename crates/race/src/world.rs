@@ -60,6 +60,8 @@ pub(crate) struct World {
     pub(crate) written: Vec<Caller>,
     /// The instants of the examples.
     pub(crate) instants: Vec<i64>,
+    /// What the examples do at once.
+    pub(crate) together: Vec<Group>,
 }
 
 impl World {
@@ -258,8 +260,12 @@ impl<'l> Story<'l> {
                 ExampleStep::Queue(..) | ExampleStep::Together(..) => {}
             }
         }
-        if self.examined.is_some() && !acts.is_empty() {
-            self.judge(&acts, span)?;
+        if !acts.is_empty() {
+            if self.examined.is_some() {
+                self.judge(&acts, span)?;
+            } else {
+                self.keep(&acts, span);
+            }
         }
         for act in &acts {
             self.run(act)?;
@@ -278,6 +284,20 @@ impl<'l> Story<'l> {
         let (home, record) =
             sent.min_by_key(|(_, record)| (record.due(), record.message().id().clone()))?;
         deliver(self.lab, &home, &record, record.due().max(self.now))
+    }
+
+    /// Keeps acts that are done at once, with the state that they begin in.
+    fn keep(&mut self, acts: &[Act], span: Span) {
+        let table = self.table.settled();
+        let is_it = |state: &State| state.now == self.now && state.table.items() == table.items();
+        let known = self.world.states.iter().position(is_it);
+        let state = known.unwrap_or_else(|| {
+            let line = line(&self.lab.model.text, span);
+            self.add(format!("before `together` of line {line}"), self.now);
+            self.world.states.len().saturating_sub(1)
+        });
+        let aim = if is_once(acts) { Aim::Once } else { Aim::Together };
+        self.world.together.push(Group { state, acts: acts.to_vec(), aim, key: 0 });
     }
 
     /// Looks at every schedule of some acts.

@@ -145,7 +145,7 @@ fn doubtful<'a>(contract: &'a Contract, lets: &Lets<'a>, binding: BindingId) -> 
         let rests = match &read.what {
             What::Get(key) => key.iter().any(|given| uses(lets, &given.value, &all).is_some()),
             What::Batch(batch) => batch.values().any(|value| uses(lets, value, &all).is_some()),
-            What::Query(query) => query.values().any(|value| uses(lets, value, &all).is_some()),
+            What::Query(query) => query.deciding().any(|value| uses(lets, value, &all).is_some()),
             // As strong as what it is a part of, so that it is looked at itself.
             What::Part(_) => false,
         };

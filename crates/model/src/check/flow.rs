@@ -6,7 +6,7 @@ mod way;
 
 use std::rc::Rc;
 
-pub(super) use way::{Branch, Reading, Way};
+pub(super) use way::{Branch, Reading, Refusal, Way};
 
 use super::each_step;
 use super::truth::{Lets, Passed, each, plain};
@@ -284,8 +284,21 @@ impl<'a> Walk<'a> {
         for (at, placed) in legs.iter().enumerate() {
             for failure in placed.step.failures() {
                 let tried = legs.get(..=at).unwrap_or_default();
+                let before = legs.iter().take(at).filter(|other| !other.excludes(placed));
                 self.failed(placed.step, Some(failure), way, tried, |way| {
                     way.tests.extend(placed.guards.iter().copied());
+                    way.refused.push(Refusal {
+                        leg: placed.leg,
+                        absent: placed
+                            .leg
+                            .absent
+                            .as_ref()
+                            .is_some_and(|it| std::ptr::eq(it, failure)),
+                        passed: before.map(|other| other.leg).collect(),
+                        reads: way.readings.len(),
+                        tests: way.tests.len(),
+                        commits: way.commits,
+                    });
                 });
             }
         }

@@ -20,6 +20,7 @@ mod impossible_example;
 mod item_size;
 mod key_order;
 mod keys;
+mod leaves;
 mod left_behind;
 mod loose_copy;
 mod misleading;

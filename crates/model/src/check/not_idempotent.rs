@@ -17,6 +17,7 @@ use latchkey_value::Number;
 use super::Report;
 use super::changes::Changes;
 use super::flow::{Group, Placed, groups, within};
+use super::leaves::{moves_away, number_left};
 use super::truth::{Passed, Supposed, each, plain, truth_word};
 use super::unpinned::needs_item;
 use super::writes::Writes;
@@ -269,6 +270,7 @@ impl<'a> Around<'a, '_> {
     ) -> bool {
         self.left(test, leg, name, item) == Some(!test.truth)
             || self.moves_on(test, leg, name)
+            || moves_away(self.model, (leg, &self.group.lets), test, name)
             || self.fills(test, leg, name)
     }
 
@@ -309,7 +311,8 @@ impl<'a> Around<'a, '_> {
             None => None,
         };
         let supposed = Supposed { lets: &self.group.lets, moves: &[], word: &word, there: &there };
-        supposed.outcome(test.test)
+        let number = || number_left(self.model, (leg, &self.group.lets), test, name);
+        supposed.outcome(test.test).or_else(number)
     }
 
     /// Whether a leg moves an attribute away from the value that a test asks for: removes it, or sets it as a timer does

@@ -188,7 +188,8 @@ fn writes_copies<'a>(
                 let set = leg.values.iter().find(|given| given.attribute == name);
                 let given = source.values.iter().find(|given| given.attribute == name);
                 match (set, given) {
-                    _ if partly(leg, name) => false,
+                    // The same parts, given the same values, leave the copy as the source.
+                    _ if partly(leg, name) => same_parts(group, source, leg, name),
                     (Some(set), _) if partly(source, name) => {
                         is_of(group, &set.value, source.result, name)
                     }
@@ -207,6 +208,19 @@ fn writes_copies<'a>(
         }
         _ => false,
     }
+}
+
+/// Whether two legs give the same values to the same parts of an attribute, in the same order.
+fn same_parts<'a>(group: &Group<'a>, a: &'a Leg, b: &'a Leg, name: &str) -> bool {
+    let of = |leg: &'a Leg| {
+        let given = leg.values.iter().filter(|given| given.attribute == name);
+        given.collect::<Vec<&'a Given>>()
+    };
+    let (a, b) = (of(a), of(b));
+    let same = |(a, b): (&&'a Given, &&'a Given)| {
+        a.part == b.part && a.maybe == b.maybe && group.alike(&a.value, &b.value, None)
+    };
+    a.len() == b.len() && a.iter().zip(&b).all(same)
 }
 
 /// Whether a leg removes the view of the item that another leg finds.

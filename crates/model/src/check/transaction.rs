@@ -146,12 +146,33 @@ fn collisions(model: &Model, group: &Group<'_>, report: &mut Report) {
             let diagnostic = Diagnostic::new(Rule::Transaction, placed.leg.span, message)
                 .other(other.leg.span, "the other leg")
                 .why("the store refuses a transaction that names an item twice")
-                .help(
-                    "make one leg of them; or, where they are two items, answer the case that they are the \
-                     same before: `when a == b { return … }`",
-                );
+                .help(told_apart(model, placed.leg, other.leg));
             report.raise(diagnostic, &placed.step.waivers);
         }
+    }
+}
+
+/// What to write so that two legs are on two items. A key with a text in lower case is the same for two texts, so that
+/// the texts are compared as the key has them.
+fn told_apart(model: &Model, one: &Leg, other: &Leg) -> String {
+    let part = |leg: &Leg, name: &str| {
+        let given = leg.key.iter().find(|given| given.attribute == name)?;
+        let span = given.value.span;
+        model.text.get(span.start..span.end).map(str::to_owned)
+    };
+    let mut lossy = model.entities[one.entity].key.holes().filter(|hole| hole.is_lossy());
+    let in_key = lossy.find_map(|hole| {
+        let name = &hole.attribute;
+        Some((hole.format?, part(one, name)?, part(other, name)?))
+    });
+    match in_key {
+        Some((format, a, b)) => format!(
+            "make one leg of them; or, where they are two items, answer the case that they are the same before, as the \
+             key has them: `require \"{{{a}:{format}}}\" != \"{{{b}:{format}}}\" else …`"
+        ),
+        None => "make one leg of them; or, where they are two items, answer the case that they are the same before: \
+                 `when a == b { return … }`"
+            .to_owned(),
     }
 }
 

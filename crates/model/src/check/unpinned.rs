@@ -21,11 +21,14 @@ use crate::model::{
 mod all_there;
 mod answer;
 mod carried;
+mod checked;
+mod lifted;
 mod lost;
 mod moments;
 mod outdated;
 mod overtaken;
 mod pin;
+mod refused;
 mod spent;
 mod story;
 
@@ -92,37 +95,36 @@ struct Loose<'a> {
 pub(super) fn check(model: &Model, report: &mut Report) {
     let changes = Changes::new(model);
     let overtaken = Overtaken::new(model);
+    let around = refused::Around::new(model);
     for contract in model.bodies() {
         for group in groups(model, contract) {
             let mut loose: Vec<Loose<'_>> = Vec::new();
-            let legs = group.legs.iter().filter(|placed| placed.leg.verb != Verb::Check);
-            let legs = legs.map(|placed| (Act::Write(placed.leg), &placed.guards[..]));
-            let sends = group.sends.iter().map(|sent| (Act::Send(sent.send), &sent.guards[..]));
-            for site in legs.chain(sends) {
-                for used in uses(model, contract, &group, site) {
-                    let told = loose.iter().any(|other| other.fact == used.fact);
-                    let pin = pin(model, contract, &group, site, &used);
-                    if told || pin == Pin::Whole {
-                        continue;
+            let acts = acts(&group);
+            let of_acts = acts.iter().flat_map(|site| {
+                let all = uses(model, contract, &group, *site).into_iter();
+                all.map(|used| (*site, used))
+            });
+            let beside = checked::uses(contract, &group, &acts);
+            for (site, used) in of_acts.chain(beside) {
+                let told = loose.iter().any(|other| other.fact == used.fact);
+                let pin = pin(model, contract, &group, site, &used);
+                if told || pin == Pin::Whole {
+                    continue;
+                }
+                let mut culprits = match pin {
+                    Pin::Item | Pin::Claimed => Vec::new(),
+                    Pin::Whole | Pin::Nothing => culprits(model, contract, &changes, &used.fact),
+                };
+                let another = culprits.is_empty();
+                if another {
+                    culprits = finders(model, contract, &group, &changes, &used.fact);
+                    if pin == Pin::Claimed {
+                        culprits
+                            .retain(|other| overtaken.matters(contract, &group, &used.fact, other));
                     }
-                    let mut culprits = match pin {
-                        Pin::Item | Pin::Claimed => Vec::new(),
-                        Pin::Whole | Pin::Nothing => {
-                            culprits(model, contract, &changes, &used.fact)
-                        }
-                    };
-                    let another = culprits.is_empty();
-                    if another {
-                        culprits = finders(model, contract, &group, &changes, &used.fact);
-                        if pin == Pin::Claimed {
-                            culprits.retain(|other| {
-                                overtaken.matters(contract, &group, &used.fact, other)
-                            });
-                        }
-                    }
-                    if !culprits.is_empty() {
-                        loose.push(Loose { fact: used.fact, span: used.span, culprits, another });
-                    }
+                }
+                if !culprits.is_empty() {
+                    loose.push(Loose { fact: used.fact, span: used.span, culprits, another });
                 }
             }
             // A fact that the contract itself has changed is not told again as one that others may change.
@@ -132,7 +134,8 @@ pub(super) fn check(model: &Model, report: &mut Report) {
                 report.raise(diagnostic, waivers(contract, &group, binding));
             }
             let carried = carried::tell(model, &changes, &group);
-            for diagnostic in spent.into_iter().map(|(_, it)| it).chain(carried) {
+            let refused = refused::tell(&around, contract, &group);
+            for diagnostic in spent.into_iter().map(|(_, it)| it).chain(carried).chain(refused) {
                 report.raise(diagnostic, &group.step.waivers);
             }
         }
@@ -163,6 +166,14 @@ enum Act<'a> {
 /// Something that rests on facts, and the tests around it within its transaction.
 type Site<'a, 'g> = (Act<'a>, &'g [Passed<'a>]);
 
+/// What a group does that rests on facts: its writes and its sends.
+fn acts<'a, 'g>(group: &'g Group<'a>) -> Vec<Site<'a, 'g>> {
+    let legs = group.legs.iter().filter(|placed| placed.leg.verb != Verb::Check);
+    let legs = legs.map(|placed| (Act::Write(placed.leg), &placed.guards[..]));
+    let sends = group.sends.iter().map(|sent| (Act::Send(sent.send), &sent.guards[..]));
+    legs.chain(sends).collect()
+}
+
 /// Every fact a leg rests on.
 fn uses<'a>(
     model: &'a Model,
@@ -180,13 +191,7 @@ fn uses<'a>(
     for branch in &group.way.branches {
         beside(group, &branch.when, (branch.tests(), branch.found()), &mut found);
     }
-    for passed in guards {
-        // Which items were found says what is written.
-        if let (ExprKind::Binding(result), Kind::Page(_)) = (&passed.test.kind, &passed.test.of) {
-            let fact = Fact::Items(*result, None);
-            found.push(Use::new(fact, passed.test.span, None));
-        }
-    }
+    gone_through(guards, &mut found);
     match act {
         Act::Write(leg) => {
             for given in leg.key.iter().chain(&leg.values).chain(&leg.adds) {
@@ -204,13 +209,27 @@ fn uses<'a>(
         }
     }
     which_item(contract, group, &mut found);
-    // Only what was read, or written before, can have changed since.
+    retain_known(group, &mut found);
+    found
+}
+
+/// Only what was read, or written before, can have changed since.
+fn retain_known(group: &Group<'_>, found: &mut Vec<Use<'_>>) {
     let before = |binding: BindingId| {
         let written = group.way.written.iter().any(|leg| leg.result == Some(binding));
         written || group.read_of(binding).is_some()
     };
     found.retain(|used| before(used.fact.binding()));
-    found
+}
+
+/// Which items were found says what an `each` writes, or asks of them.
+fn gone_through<'a>(guards: &[Passed<'a>], found: &mut Vec<Use<'a>>) {
+    for passed in guards {
+        if let (ExprKind::Binding(result), Kind::Page(_)) = (&passed.test.kind, &passed.test.of) {
+            let fact = Fact::Items(*result, None);
+            found.push(Use::new(fact, passed.test.span, None));
+        }
+    }
 }
 
 /// The facts that a test asks for.
@@ -349,7 +368,7 @@ fn which_item<'a>(contract: &'a Contract, group: &Group<'a>, found: &mut Vec<Use
                 }
             }
             What::Query(query) => {
-                query.values().for_each(|value| collect(group, value, None, found));
+                query.deciding().for_each(|value| collect(group, value, None, found));
                 // Of a list, what is kept is which items there are.
                 if !matches!(contract.bindings[binding].kind, Kind::Page(_)) {
                     kept_as(group, query.test_of(read.entity), binding, found);
@@ -358,7 +377,7 @@ fn which_item<'a>(contract: &'a Contract, group: &Group<'a>, found: &mut Vec<Use
             What::Part(part) => {
                 let whole = group.read_of(part.of).map(|(_, whole)| &whole.what);
                 if let Some(What::Query(query)) = whole {
-                    query.values().for_each(|value| collect(group, value, None, found));
+                    query.deciding().for_each(|value| collect(group, value, None, found));
                 }
             }
         }

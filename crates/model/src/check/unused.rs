@@ -8,7 +8,7 @@ use super::{Report, each_leg, each_read, each_send, each_step};
 use crate::lower::is_required;
 use crate::model::{
     BindingId, By, Contract, Ending, Entity, EntityId, Expr, ExprKind, FailureKind, IndexId, Kind,
-    Model, Order, QueueId, StepKind, Strong, Trigger, What,
+    Model, QueueId, StepKind, Strong, Trigger, What,
 };
 
 /// What the contracts make use of.
@@ -161,11 +161,7 @@ fn take_in_reads<'a>(contract: &'a Contract, used: &mut Used<'a>) {
                 batch.values().for_each(|value| attributes(contract, value, used));
             }
             What::Query(query) => {
-                let order = match &query.order {
-                    Order::DescendingWhen(test) => Some(test),
-                    Order::Ascending | Order::Descending => None,
-                };
-                query.values().chain(order).for_each(|value| attributes(contract, value, used));
+                query.deciding().for_each(|value| attributes(contract, value, used));
                 for entity in read.entities() {
                     let kept = query.kept_by(entity).into_iter();
                     used.attributes.extend(kept.map(|name| (entity, name)));

@@ -109,10 +109,21 @@ impl Lowering {
         span: Span,
         scope: &mut Scope,
     ) -> Expr {
+        let told = self.diagnostics.len();
         let list = self.sure(over, scope, None);
         let kind = match &list.of {
             Kind::Value(Type::ListOf(list)) => Kind::Value(list.of.clone()),
             Kind::Unknown => return unknown(span),
+            Kind::Page(entity) => {
+                // Told once: that no value is named here is the same mistake.
+                self.diagnostics.truncate(told);
+                let name = &self.model.entities[*entity].name;
+                let message = format!("these are items of `{name}`, and no list");
+                let help = "`any` and `all` go through a `list(1..20) of …`; of items that were read, \
+                            `count(… by …)` and `sum(…)` say what there is";
+                self.report(Diagnostic::new(Rule::Type, over.span, message).help(help));
+                return unknown(span);
+            }
             other => {
                 let message = format!("this is {}, and no list", self.describe(other));
                 let help = "name a `list(1..20) of …`";

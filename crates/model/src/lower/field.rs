@@ -250,7 +250,18 @@ impl Lowering {
     pub(super) fn constant(&mut self, default: &ast::Expr, kind: &Type) -> Value {
         constant_of(default, kind).unwrap_or_else(|| {
             let message = format!("this is not a constant of type {kind}");
-            self.report(Diagnostic::new(Rule::Type, default.span, message));
+            let mut diagnostic = Diagnostic::new(Rule::Type, default.span, message);
+            let has_constants = matches!(
+                kind,
+                Type::Enum(_) | Type::Bool | Type::Int { .. } | Type::Number { .. } | Type::Text { .. }
+            );
+            if !has_constants {
+                diagnostic = diagnostic.help(
+                    "words of an enum, `true` and `false`, numbers and texts can be defaults; a value of another type \
+                     means one thing alone, so give it in the `put`, or let the attribute be optional",
+                );
+            }
+            self.report(diagnostic);
             Value::Null
         })
     }

@@ -224,6 +224,15 @@ impl Query {
         self.texts().chain(self.tests().map(|(_, test)| test))
     }
 
+    /// All that decides what it finds, and in which order: with a limit, the order says which items those are.
+    pub fn deciding(&self) -> impl Iterator<Item = &Expr> {
+        let order = match &self.order {
+            Order::DescendingWhen(test) => Some(test),
+            Order::Ascending | Order::Descending => None,
+        };
+        self.values().chain(order)
+    }
+
     /// What it asks of the items that it keeps, entity by entity.
     pub fn tests(&self) -> impl Iterator<Item = (EntityId, &Expr)> {
         let all = self.keep.iter().flat_map(|keep| &keep.tests);

@@ -1,6 +1,6 @@
 //! Walks the steps of a contract: the steps inside a step, and the steps it does when it fails.
 
-use super::{Ending, Expr, FailureKind, OnFailure, Order, Read, Step, StepKind, Strong, What};
+use super::{Ending, Expr, FailureKind, OnFailure, Read, Step, StepKind, Strong, What};
 
 impl Step {
     /// What it does where it fails: if its item is not there, where that has an answer of its own, and in other cases.
@@ -102,13 +102,7 @@ impl Read {
         match &self.what {
             What::Get(key) => key.iter().for_each(|given| visit(&given.value)),
             What::Batch(batch) => batch.values().for_each(visit),
-            What::Query(query) => {
-                let order = match &query.order {
-                    Order::DescendingWhen(test) => Some(test),
-                    Order::Ascending | Order::Descending => None,
-                };
-                query.values().chain(order).for_each(visit);
-            }
+            What::Query(query) => query.deciding().for_each(visit),
             What::Part(_) => {}
         }
     }

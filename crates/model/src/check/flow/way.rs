@@ -24,6 +24,8 @@ pub(in crate::check) struct Way<'a> {
     pub(in crate::check) found: Vec<(BindingId, bool, Span)>,
     /// The writes that may have happened.
     pub(in crate::check) written: Vec<&'a Leg>,
+    /// The writes that were refused, and whose `else` leads here.
+    pub(in crate::check) refused: Vec<Refusal<'a>>,
     /// How many commits are sure to have happened.
     pub(in crate::check) commits: usize,
     /// The blocks of each `when` that lead back to here, and those within them: what has happened if the tests came out
@@ -37,6 +39,22 @@ pub(in crate::check) struct Reading<'a> {
     pub(in crate::check) read: &'a Read,
     /// How many commits are sure to have come before it; nothing, if one is sure to have come after it.
     pub(super) commits: Option<usize>,
+}
+
+/// A write that was refused: what it asked of the stored item is known, as of then.
+#[derive(Clone)]
+pub(in crate::check) struct Refusal<'a> {
+    pub(in crate::check) leg: &'a Leg,
+    /// Whether it is known that the item was not there: the `else absent` leads here.
+    pub(in crate::check) absent: bool,
+    /// The legs of its transaction before it, which were not refused.
+    pub(in crate::check) passed: Vec<&'a Leg>,
+    /// How many reads came before it.
+    pub(in crate::check) reads: usize,
+    /// How many tests came before it.
+    pub(in crate::check) tests: usize,
+    /// How many commits are sure to have come before it.
+    pub(in crate::check) commits: usize,
 }
 
 /// A block of a `when` that does not end the call, at the block's end.

@@ -12,7 +12,9 @@ use latchkey_language::{Diagnostic, Rule, Span};
 use super::moments::order::{Order, acts_of};
 use super::pin::{Pin, held, leg_pins, needs_item};
 use super::story::named;
-use super::{Act, Changes, Fact, Report, Use, collect, culprits, entity_of, lost, moments, uses};
+use super::{
+    Act, Changes, Fact, Report, Use, collect, culprits, entity_of, lost, moments, tested, uses,
+};
 use crate::check::each_leg;
 use crate::check::flow::{Group, Placed, groups, places};
 use crate::check::truth::each;
@@ -68,7 +70,8 @@ impl<'a> Around<'a, '_> {
             return Some(told);
         }
         let facts = shown_facts(self.model, contract, group, answer).into_iter();
-        for used in facts.chain(asked_facts(contract, group, answer)) {
+        let facts = facts.chain(asked_facts(contract, group, answer)).map(|used| (used, None));
+        for (used, tested) in facts.chain(decided_facts(group)) {
             let binding = used.fact.binding();
             // That mistake has been told.
             if removed.contains(&binding) {
@@ -76,6 +79,10 @@ impl<'a> Around<'a, '_> {
             }
             let place = group.way.reads.iter().find(|(read, _)| read.binding == Some(binding));
             let Some((read, before)) = place else { continue };
+            // What was tested before the write is what the write rests on.
+            if tested.is_some_and(|after| after <= *before) {
+                continue;
+            }
             // Which items an eventual read finds may be of any moment.
             let eventual = matches!(read.strong, Strong::No);
             let is_attribute = matches!(used.fact, Fact::Attribute(..));
@@ -102,7 +109,13 @@ impl<'a> Around<'a, '_> {
                 if let Some(chain) = self.overtakes(contract, write, &used.fact)
                     && held(self.model, contract, write, &[], &used) == Pin::Nothing
                 {
-                    return Some(old(contract, &used, read.span, write, &chain));
+                    return Some(old(
+                        contract,
+                        (&used, tested.is_some()),
+                        read.span,
+                        write,
+                        &chain,
+                    ));
                 }
             }
         }
@@ -196,7 +209,7 @@ impl<'a> Around<'a, '_> {
 /// What is told of an answer that shows something as it was before other calls.
 fn old(
     contract: &Contract,
-    used: &Use<'_>,
+    (used, decides): (&Use<'_>, bool),
     read: Span,
     write: &Group<'_>,
     chain: &[&Contract],
@@ -214,18 +227,27 @@ fn old(
         }
         _ => String::new(),
     };
-    let message = format!("this answer may show {shown} as it was before another call");
+    let message = match decides {
+        true => format!("which answer is given may rest on {shown} as it was before another call"),
+        false => format!("this answer may show {shown} as it was before another call"),
+    };
+    let out = if decides {
+        "read it behind the write".to_owned()
+    } else {
+        format!("leave {what} out of the answer")
+    };
+    let shows = if decides { "answer goes by" } else { "answer shows" };
     Diagnostic::new(Rule::StaleAnswer, used.span, message)
         .other(read, "read here")
         .other(begin(write), "and not looked at again when this is written")
         .why(format!(
-            "between the read and the write, {who} may change {what}{then}: the answer shows the old value, though the \
-             write came later"
+            "between the read and the write, {who} may change {what}{then}: the {shows} the old value, though the write \
+             came later"
         ))
         .help(match &used.fact {
-            Fact::Attribute(_, name) => format!(
+            Fact::Attribute(..) => format!(
                 "write `if unchanged else retry` where the item is written, add a `check` of it to the transaction, or \
-                 leave `{name}` out of the answer"
+                 {out}"
             ),
             Fact::There(_) | Fact::NotThere(_) => "add a `check` of it to the transaction, with `else retry`, or leave it \
                                                    out of the answer"
@@ -284,6 +306,18 @@ pub(super) fn shown_facts<'a>(
     facts
 }
 
+/// What decides which answer is given, behind a write: the tests there, each fact with how many writes came before its
+/// test.
+fn decided_facts<'a>(group: &Group<'a>) -> Vec<(Use<'a>, Option<usize>)> {
+    let mut facts = Vec::new();
+    for passed in group.way.tests.iter().filter(|passed| passed.after > 0) {
+        let mut found = Vec::new();
+        tested(group, *passed, &mut found);
+        facts.extend(found.into_iter().map(|used| (used, Some(passed.after))));
+    }
+    facts
+}
+
 /// What an answer says of items beside their attributes: whether one is there, how many there are, which there are, and
 /// what an attribute of them adds up to.
 pub(super) fn asked_facts<'a>(
@@ -320,7 +354,7 @@ pub(super) fn asked_facts<'a>(
 }
 
 /// Whether a contract reads or writes items of one of some entities.
-fn touches(contract: &Contract, entities: &[EntityId]) -> bool {
+pub(super) fn touches(contract: &Contract, entities: &[EntityId]) -> bool {
     let mut found = false;
     super::each_step(&contract.steps, &mut |step| {
         found |= match &step.kind {

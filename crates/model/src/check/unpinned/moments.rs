@@ -8,6 +8,7 @@
 mod after;
 mod again;
 pub(super) mod order;
+mod refused;
 mod seen;
 mod story;
 mod who;
@@ -22,6 +23,7 @@ use self::order::Order;
 use self::seen::{Seen, seen};
 use self::who::{goes_by, is_seen_in_part, legs_on, makes_beside, makes_both, points};
 use super::answer::{asked_facts, shown_facts};
+use super::lifted::Legs;
 use super::{Changes, Fact, Report, Use, beside, collect, culprits, entity_of, tested, which_item};
 use crate::check::flow::{Group, groups, moments};
 use crate::check::truth::{Passed, plain};
@@ -45,6 +47,11 @@ pub(super) fn check<'a>(model: &'a Model, changes: &Changes<'a>, report: &mut Re
                     let waivers = step.map_or(&[][..], |step| &step.waivers);
                     report.raise(story::tell(contract, &group, &found), waivers);
                 }
+            }
+            if let Some((at, diagnostic)) = search.by_refusal(contract, &failures, &group)
+                && told.insert(at)
+            {
+                report.raise(diagnostic, &group.step.waivers);
             }
         }
     }
@@ -87,12 +94,14 @@ struct Search<'a, 'c> {
     order: OnceCell<Order<'a>>,
     /// All writes of each entity, once someone asks for them.
     legs: OnceCell<HashMap<EntityId, Vec<(&'a Contract, &'a Leg)>>>,
+    /// Who can have writes refused, once someone asks for it.
+    refusals: OnceCell<Legs<'a>>,
 }
 
 impl<'a, 'c> Search<'a, 'c> {
     fn new(model: &'a Model, changes: &'c Changes<'a>) -> Search<'a, 'c> {
         let (transactions, order, legs) = (OnceCell::new(), OnceCell::new(), OnceCell::new());
-        Search { model, changes, transactions, order, legs }
+        Search { model, changes, transactions, order, legs, refusals: OnceCell::new() }
     }
 
     /// The pairs of facts of two moments that what happens here rests on, one for each second read.

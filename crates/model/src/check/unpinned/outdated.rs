@@ -4,6 +4,8 @@ use latchkey_language::{Diagnostic, Rule, Span};
 
 use super::{Changes, Fact, culprits};
 use crate::check::each_step;
+use crate::check::flow::lets;
+use crate::check::truth::each;
 use crate::model::{Contract, Expr, ExprKind, Model, Send, StepKind, What};
 
 /// What follows a send and rests on what was known then: by the time it runs, that may have changed.
@@ -14,13 +16,22 @@ pub(super) fn tell(
     send: &Send,
 ) -> Vec<Diagnostic> {
     let mut told = Vec::new();
+    let lets = lets(contract);
     for kept in &send.record {
-        let ExprKind::Attribute(binding, name) = &kept.value.kind else { continue };
-        let fact = Fact::Attribute(*binding, name);
-        let culprits = culprits(model, contract, changes, &fact);
+        // A value with a name is made of what was read then, as one without is.
+        let mut facts = Vec::new();
+        each(&lets, &kept.value, &mut |part| {
+            if let ExprKind::Attribute(binding, name) = &part.kind {
+                facts.push((*binding, name.as_str()));
+            }
+        });
+        let loose = facts.into_iter().find_map(|(binding, name)| {
+            let culprits = culprits(model, contract, changes, &Fact::Attribute(binding, name));
+            culprits.first().map(|culprit| (name, *culprit))
+        });
         let blocks = [&send.accepted, &send.refused].into_iter().flatten();
         let mut uses = blocks.filter_map(|block| relies_on(block, &kept.attribute));
-        if let (Some(culprit), Some(span)) = (culprits.first(), uses.next()) {
+        if let (Some((name, culprit)), Some(span)) = (loose, uses.next()) {
             let shown = &kept.attribute;
             let message = format!(
                 "what follows this send rests on `{shown}` as it was then, which may no longer hold"
@@ -56,7 +67,7 @@ fn relies_on(block: &Contract, kept: &str) -> Option<Span> {
         StepKind::Read(read) => match &read.what {
             What::Get(key) => key.iter().for_each(|given| look(&given.value)),
             What::Batch(batch) => batch.values().for_each(&mut look),
-            What::Query(query) => query.values().for_each(&mut look),
+            What::Query(query) => query.deciding().for_each(&mut look),
             What::Part(_) => {}
         },
         StepKind::Write(leg) => {

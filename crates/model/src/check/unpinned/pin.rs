@@ -169,7 +169,7 @@ pub(in crate::check) fn needs_item(test: &Passed<'_>) -> bool {
 }
 
 /// What must be stored for a condition to hold.
-fn needs<'a>(test: &Passed<'a>) -> Vec<&'a Expr> {
+pub(super) fn needs<'a>(test: &Passed<'a>) -> Vec<&'a Expr> {
     let mut all: Vec<&Expr> = match (&test.test.kind, test.truth) {
         (ExprKind::Contains(set, _), true) => vec![set],
         (ExprKind::Present(thing), true) | (ExprKind::Absent(thing), false) => vec![thing],
@@ -256,7 +256,7 @@ fn negates<'a>(
 }
 
 /// A comparison with its lesser side first.
-fn facing_up<'a>(op: Op, a: &'a Expr, b: &'a Expr) -> (Op, &'a Expr, &'a Expr) {
+pub(super) fn facing_up<'a>(op: Op, a: &'a Expr, b: &'a Expr) -> (Op, &'a Expr, &'a Expr) {
     match op {
         Op::Greater => (Op::Less, b, a),
         Op::GreaterOrEqual => (Op::LessOrEqual, b, a),

@@ -146,6 +146,14 @@ fn remedy(
             "read its `{}` before it, and `update` that in the transaction `if unchanged else retry`",
             guard.name
         ),
+        (Fact::Items(..), None) if is_of_keys(group, fact) && is_gone_through(group, fact) => {
+            let shown = entity.map_or("", |entity| &entity.name);
+            format!(
+                "the legs of the `each` hold the items that were found, and not that these are all: go through the keys \
+                 instead, `each key in … {{ update {shown}(…) … }}`. What the items add up to holds if every leg says \
+                 `unchanged`; the check does not follow that, so waive this with that reason, or guard the items"
+            )
+        }
         (Fact::Items(..), None) if is_of_keys(group, fact) => {
             let shown = entity.map_or("", |entity| &entity.name);
             format!(
@@ -192,6 +200,12 @@ fn spans_guards(group: &Group<'_>, fact: &Fact<'_>, guard: &Entity) -> bool {
     let is_query = matches!(group.read_of(fact.binding()), Some((_, read)) if matches!(read.what, What::Query(_)));
     let mut parts = guard.key.attributes().into_iter();
     is_query && parts.any(|name| group.given_part(fact.binding(), name).is_none())
+}
+
+/// Whether legs of the transaction go through the items that a fact is about.
+fn is_gone_through(group: &Group<'_>, fact: &Fact<'_>) -> bool {
+    let each = group.legs.iter().filter_map(|placed| placed.each);
+    each.filter_map(|each| each.result()).any(|result| result == fact.binding())
 }
 
 /// Whether a fact is about the items of a list of keys.
