@@ -74,6 +74,27 @@ fn items_that_are_no_list_are_told_once() {
 }
 
 #[test]
+fn what_is_of_two_moments_is_what_is_written_twice() {
+    let start = format!(
+        "contract O-3 \"Start all\" {{\nPOST /start\ninput ids list(1..5) of id unique\nallow caller is clerk\n\
+         transact {{\neach id in ids {{\nupdate Op(opId = id) set started = 1, version = .version + 1\n\
+         if .started == 0 else 409 started\n}}\n}}\nreturn 204\n{FACTS}}}\n"
+    );
+    let show = |shown: &str| {
+        let text = format!(
+            "POST /sums\ninput ids list(1..5) of id unique\nallow caller is clerk\n\
+             ops = get Op(opId = id) for id in ids strong\nreturn with {{ {shown} }}"
+        );
+        let found = told(&start, &text);
+        found.into_iter().map(|one| one.message).collect::<Vec<_>>()
+    };
+    let two = "every `started` in `ops` may be of two moments";
+    assert_eq!(show("n = sum(ops.n), started = sum(ops.started)"), [two]);
+    // Nobody writes two of these at once.
+    assert_eq!(show("n = sum(ops.n)"), [""; 0]);
+}
+
+#[test]
 fn a_default_of_a_type_without_constants_is_told_why() {
     let entity = "entity Ward \"WARD\" {\nPK = \"WARD#{wardId}\"\nSK = \"META\"\nwardId id, contact id = \"C1\"\n}\n";
     let read =

@@ -166,6 +166,27 @@ fn once(lab: &Lab, alone: &Alone) -> Option<Act> {
     }
 }
 
+/// Whether acts are one message, delivered again, or one call, made again with its `Idempotency-Key`.
+pub(crate) fn is_once(acts: &[Act]) -> bool {
+    let same = |pair: &[Act]| match pair {
+        [one, other] => match (&one.kind, &other.kind) {
+            (Kind::Work { message, .. }, Kind::Work { message: again, .. }) => {
+                message.id() == again.id()
+            }
+            (Kind::Call(one), Kind::Call(other)) => {
+                one.idempotency_key.is_some()
+                    && one.idempotency_key == other.idempotency_key
+                    && one.caller == other.caller
+                    && one.contract == other.contract
+                    && one.inputs == other.inputs
+            }
+            _ => false,
+        },
+        _ => false,
+    };
+    acts.len() == 2 && acts.windows(2).all(same)
+}
+
 /// The items whose presence an act changes, each with whether it is there afterwards.
 pub(crate) fn toggles(alone: &Alone) -> Vec<(Key, bool)> {
     let committed = alone.events.iter().filter_map(|event| match &event.effect {

@@ -16,7 +16,7 @@ use latchkey_value::{json, time};
 use crate::act::{Act, Kind, Reply};
 use crate::example::History;
 use crate::explore::RUNS_MAX;
-use crate::group::{Aim, Group};
+use crate::group::{Aim, Group, is_once};
 use crate::invariant::{self, Broken};
 use crate::judge::Court;
 use crate::lab::Lab;
@@ -465,27 +465,6 @@ pub(crate) fn follow(record: &Record, sent: Sent, now: i64) -> Act {
     };
     let body = Text::from(format!("{} {said}", record.send()));
     Act { kind: Kind::Follow { record: Arc::new(record.clone()), sent }, now, body }
-}
-
-/// Whether acts are one message, delivered again, or one call, made again with its `Idempotency-Key`.
-fn is_once(acts: &[Act]) -> bool {
-    let same = |pair: &[Act]| match pair {
-        [one, other] => match (&one.kind, &other.kind) {
-            (Kind::Work { message, .. }, Kind::Work { message: again, .. }) => {
-                message.id() == again.id()
-            }
-            (Kind::Call(one), Kind::Call(other)) => {
-                one.idempotency_key.is_some()
-                    && one.idempotency_key == other.idempotency_key
-                    && one.caller == other.caller
-                    && one.contract == other.contract
-                    && one.inputs == other.inputs
-            }
-            _ => false,
-        },
-        _ => false,
-    };
-    acts.len() == 2 && acts.windows(2).all(same)
 }
 
 /// Gives the names of an example to what was answered.

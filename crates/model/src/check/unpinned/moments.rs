@@ -370,7 +370,7 @@ impl<'a, 'c> Search<'a, 'c> {
         });
         let mut all = all.iter();
         let of_read = (&of_read, !one_by_one);
-        let found = all.find(|(_, group)| is_seen_in_part(self.model, group, of_read, &names));
+        let found = all.find(|(_, group)| is_seen_in_part(self.model, group, of_read, names));
         let found = found.map(|(other, _)| Culprit::One(other));
         found.or_else(|| self.one_by_one(contract, first, second).filter(|_| one_by_one))
     }

@@ -119,26 +119,30 @@ pub(super) fn makes_both(
     points && makes
 }
 
-/// Whether two writes of one transaction are of items that one read finds, so that it may see one of them. A query of one
-/// partition finds items of that one.
+/// Whether two writes of one transaction are of items that one read finds, so that it may see one of them: one changes the
+/// first of two attributes, the other the second. A query of one partition finds items of that one.
 pub(super) fn is_seen_in_part(
     model: &Model,
     group: &Group<'_>,
     (entities, of_one_partition): (&HashSet<EntityId>, bool),
-    names: &[Option<&str>],
+    [first, second]: [Option<&str>; 2],
 ) -> bool {
-    let changes = |leg: &Leg| match leg.verb {
+    let changes = |leg: &Leg, name: Option<&str>| match leg.verb {
         Verb::Put | Verb::Upsert | Verb::Delete => true,
-        Verb::Update => {
-            let mut set = leg.values.iter().chain(&leg.adds).map(|given| given.attribute.as_str());
-            set.any(|name| names.contains(&Some(name)))
-                || leg.removes.iter().any(|name| names.contains(&Some(name.as_str())))
-        }
+        Verb::Update => name.is_some_and(|name| {
+            let mut set = leg.values.iter().chain(&leg.adds);
+            set.any(|given| given.attribute == name) || leg.removes.iter().any(|it| it == name)
+        }),
         Verb::Check => false,
+    };
+    let both = |one: &Leg, other: &Leg| {
+        (changes(one, first) && changes(other, second))
+            || (changes(one, second) && changes(other, first))
     };
     let mut legs = Vec::new();
     for placed in &group.legs {
-        if entities.contains(&placed.leg.entity) && changes(placed.leg) {
+        let is_one = changes(placed.leg, first) || changes(placed.leg, second);
+        if entities.contains(&placed.leg.entity) && is_one {
             // An `each` makes several of one leg.
             legs.extend(std::iter::repeat_n(placed, if placed.each.is_some() { 2 } else { 1 }));
         }
@@ -147,7 +151,7 @@ pub(super) fn is_seen_in_part(
         let mut others = legs.iter().skip(at + 1);
         others.any(|other| {
             let share = || may_share_partition(model, group, one.leg, other.leg);
-            !one.excludes(other) && (!of_one_partition || share())
+            both(one.leg, other.leg) && !one.excludes(other) && (!of_one_partition || share())
         })
     })
 }
