@@ -148,7 +148,17 @@ try {
   await dev.page.goto(`${shop.pages}/console/operations`);
   const chart = dev.page.locator("[data-contracts] tbody tr", { hasText: "QC-05" }).locator(".spark .calls");
   await dev.page.waitForFunction((line) => line.getAttribute("points").split(" ").length > 1, await chart.elementHandle());
+  await dev.page.getByRole("button", { name: "Charts of QC-05" }).press("Enter");
+  const figures = dev.page.locator("tr.closely:not([hidden]) figure svg");
+  await figures.nth(3).waitFor();
+  const labels = await figures.evaluateAll((all) => all.map((one) => one.getAttribute("aria-label")));
+  assert.match(labels[0], /^Calls a second: calls /);
+  assert.match(labels[1], /^Latency: p50 [\d.]+ (ms|s), p99 /);
+  assert.match(labels[2], /^RCU a call: metered \d/);
+  assert.match(labels[3], /^WCU a call: metered \d/);
   await look(dev, "operations");
+  await dev.page.getByRole("button", { name: "Charts of QC-05" }).press("Enter");
+  assert.equal(await dev.page.locator("tr.closely:not([hidden])").count(), 0);
   await dev.close();
 
   // Others see no traffic.

@@ -1,6 +1,6 @@
 // The page of traffic and queues: asks for the counters every two seconds, and for the charts, which the server keeps.
 import { ask, el } from "./show.js";
-import { draw, duration, rate, spark, within } from "./spark.js";
+import { draw, duration, figure, rate, spark, within } from "./spark.js";
 
 const EVERY_MS = 2000, CHARTS_MS = 5000;
 const one = (name) => document.querySelector(`[data-${name}]`);
@@ -14,12 +14,31 @@ function row(contract) {
     const cells = Object.fromEntries(["calls", "p50", "p99", "refused", "failed", "rcu", "wcu"].map((name) => [name, el("td.num")]));
     for (const name of ["p50", "p99"]) cells[name].textContent = "–";
     const picture = spark();
-    const head = el("td", el("a", { href: contract.to }, contract.id), " ", el("span.muted.small", contract.system));
+    const more = el("tr.closely", { id: `closely-${rows.size}`, hidden: "" }, el("td", { colspan: 9 }));
+    const open = el("button.opens", { type: "button", "aria-expanded": "false", "aria-controls": more.id, "aria-label": `Charts of ${contract.id}` }, "▸");
+    const head = el("td", open, " ", el("a", { href: contract.to }, contract.id), " ", el("span.muted.small", contract.system));
     const tr = el("tr", head, cells.calls, el("td", picture), cells.p50, cells.p99, cells.refused, cells.failed, cells.rcu, cells.wcu);
-    one("contracts").tBodies[0].append(tr);
-    rows.set(key, { cells, picture });
+    one("contracts").tBodies[0].append(tr, more);
+    rows.set(key, { cells, picture, more, declared: contract.declared });
+    open.addEventListener("click", () => {
+      more.hidden = !more.hidden;
+      open.setAttribute("aria-expanded", String(!more.hidden));
+      open.textContent = more.hidden ? "▸" : "▾";
+      if (!more.hidden) chart();
+    });
   }
   return rows.get(key);
+}
+
+/** The charts of one contract: calls and failures a second, latencies, and units a call next to what is declared. */
+function closely(own, contract) {
+  const { lately, closely: seen } = contract;
+  const ms = (values) => values.map((us) => (us === null ? null : us / 1000));
+  const units = (name, values, declared) => figure(name, [{ name: "metered", values, mark: "first" }, ...(declared ? [{ name: "declared", values: values.map(() => Number(declared)), mark: "limit" }] : [])], (value) => String(+value.toFixed(2)));
+  own.more.firstChild.replaceChildren(el("div.figures",
+    figure("Calls a second", [{ name: "calls", values: lately.calls, mark: "first" }, { name: "failed", values: lately.failed.map((value) => value || null), mark: "bad" }], rate),
+    figure("Latency", [{ name: "p50", values: ms(seen.p50), mark: "first" }, { name: "p99", values: ms(seen.p99), mark: "second" }], duration),
+    units("RCU a call", seen.rcu, own.declared?.rcu), units("WCU a call", seen.wcu, own.declared?.wcu)));
 }
 
 /** A metered mean next to what is declared; marked where it is more. */
@@ -128,7 +147,8 @@ async function look() {
 async function chart() {
   let lately;
   // What fails is told where the figures are.
-  try { lately = await ask("/console/traffic.json"); } catch { return; }
+  const opened = [...rows].filter(([, own]) => !own.more.hidden).map(([key]) => `closely=${encodeURIComponent(key)}`);
+  try { lately = await ask(`/console/traffic.json?${opened.slice(0, 20).join("&")}`); } catch { return; }
   for (const { system, contracts } of lately.systems) {
     for (const contract of contracts) {
       const own = rows.get(`${system} ${contract.id}`);
@@ -136,6 +156,7 @@ async function chart() {
       draw(own.picture, contract.lately);
       own.cells.p50.textContent = within(contract.lately.minute.p50);
       own.cells.p99.textContent = within(contract.lately.minute.p99);
+      if (contract.closely) closely(own, contract);
     }
   }
 }

@@ -159,7 +159,10 @@ impl Console {
             }
             Page::Operations => operations::page(self, service, visitor).await,
             Page::Figures => operations::figures(self, service, visitor).await,
-            Page::Traffic => traffic::answer(self, service, visitor),
+            Page::Traffic => {
+                let query = visit.uri.query().unwrap_or_default();
+                traffic::answer(self, service, visitor, query)
+            }
             Page::Redrive => operations::redrive(self, service, visitor, &visit.body).await,
             Page::Document { system } => document::page(self, visitor, &system),
             Page::Contract { system, id } => contract::page(self, service, visitor, (&system, &id)),

@@ -1,8 +1,8 @@
 //! What the server did lately: a ring of counters that one task fills while the console is served.
 //!
-//! A page that is opened shows the last minutes at once. The ring has [`STEPS`] steps of [`STEP`]: 12 bytes for each
+//! A page that is opened shows the last minutes at once. The ring has [`STEPS`] steps of [`STEP`]: 24 bytes for each
 //! contract and step, and the latencies of the last minute, which are 60 bytes for each contract and step. A hundred
-//! contracts take about 300 kB.
+//! contracts take about 500 kB.
 
 use std::collections::VecDeque;
 use std::sync::{Mutex, PoisonError};
@@ -21,6 +21,9 @@ const STEP: Duration = Duration::from_secs(5);
 
 /// How many steps are kept: 15 minutes.
 const STEPS: usize = 180;
+
+/// The most contracts that one request tells more closely.
+const CLOSELY_MAX: usize = 20;
 
 /// How many steps a minute has.
 const MINUTE: usize = 12;
@@ -54,16 +57,54 @@ struct Few {
     calls: u32,
     refused: u32,
     failed: u32,
+    read_halves: u32,
+    write_units: u32,
+    /// The numbers of the bounds that half of the calls were within, and 99 in a hundred.
+    p50: Option<u8>,
+    p99: Option<u8>,
 }
 
 impl Few {
+    /// The sum. Quantiles have none.
     fn plus(self, other: Few) -> Few {
         Few {
             calls: self.calls.saturating_add(other.calls),
             refused: self.refused.saturating_add(other.refused),
             failed: self.failed.saturating_add(other.failed),
+            read_halves: self.read_halves.saturating_add(other.read_halves),
+            write_units: self.write_units.saturating_add(other.write_units),
+            p50: None,
+            p99: None,
         }
     }
+
+    /// What was counted between two looks.
+    fn between(before: &Counts, now: &Counts) -> Few {
+        let latencies: Vec<u64> = grown(&before.latencies, &now.latencies).map(u64::from).collect();
+        let within = |percent| within(&latencies, percent).and_then(|at| u8::try_from(at).ok());
+        Few {
+            calls: small(now.calls, before.calls),
+            refused: small(now.refused, before.refused),
+            failed: small(now.failed, before.failed),
+            read_halves: small(now.read_halves, before.read_halves),
+            write_units: small(now.write_units, before.write_units),
+            p50: within(50),
+            p99: within(99),
+        }
+    }
+
+    /// Units that one call took in the mean; null where there was none.
+    fn each(self, units: f64) -> Value {
+        match self.calls {
+            0 => Value::Null,
+            calls => json!(hundredths(units / f64::from(calls))),
+        }
+    }
+}
+
+/// What counters have grown by.
+fn grown(before: &[u64], now: &[u64]) -> impl Iterator<Item = u32> {
+    now.iter().zip(before).map(|(now, before)| small(*now, *before))
 }
 
 /// A number of a step. More than four thousand million in five seconds are shown as that many.
@@ -76,18 +117,12 @@ impl Ring {
     fn add(&mut self, at: Instant, now: Vec<Counts>) {
         if let Some((since, before)) = &self.before {
             let pairs = || now.iter().zip(before);
-            let contracts = pairs().map(|(now, before)| Few {
-                calls: small(now.calls, before.calls),
-                refused: small(now.refused, before.refused),
-                failed: small(now.failed, before.failed),
-            });
+            let contracts = pairs().map(|(now, before)| Few::between(before, now));
             let ms = at.saturating_duration_since(*since).as_millis();
             let ms = u32::try_from(ms).unwrap_or(u32::MAX).max(1);
             self.steps.push_back(Step { ms, contracts: contracts.collect() });
-            let latencies = pairs().map(|(now, before)| {
-                let pairs = now.latencies.iter().zip(&before.latencies);
-                pairs.map(|(now, before)| small(*now, *before)).collect()
-            });
+            let latencies =
+                pairs().map(|(now, before)| grown(&before.latencies, &now.latencies).collect());
             self.latencies.push_back(latencies.collect());
         }
         while self.steps.len() > STEPS {
@@ -113,6 +148,26 @@ impl Ring {
             "calls": per_second(|few| few.calls),
             "failed": per_second(|few| few.failed),
             "minute": self.minute(own),
+        })
+    }
+
+    /// The steps of one contract more closely, for a script: latencies in microseconds, and units a call.
+    fn closely(&self, at: usize) -> Value {
+        let bounds: Vec<u64> = latency_bounds().collect();
+        let each = |value: &dyn Fn(Few) -> Value| {
+            let steps = self.steps.iter().map(|step| step.contracts.get(at));
+            steps.map(|few| few.map_or(Value::Null, |few| value(*few))).collect::<Vec<_>>()
+        };
+        // What took longer than every bound is drawn at the last.
+        let us = |bound: Option<u8>| {
+            let bound = bound.and_then(|at| bounds.get(usize::from(at)).or(bounds.last()));
+            bound.map_or(Value::Null, |us| json!(us))
+        };
+        json!({
+            "p50": each(&|few| us(few.p50)),
+            "p99": each(&|few| us(few.p99)),
+            "rcu": each(&|few| few.each(f64::from(few.read_halves) / 2.0)),
+            "wcu": each(&|few| few.each(f64::from(few.write_units))),
         })
     }
 
@@ -147,22 +202,24 @@ fn hundredths(number: f64) -> f64 {
     (number * 100.0).round() / 100.0
 }
 
+/// The number of the bound that a share of the calls in percent was within; none where there was no call.
+fn within(counts: &[u64], percent: u64) -> Option<usize> {
+    let total: u64 = counts.iter().sum();
+    let mut seen = 0;
+    let mut all = counts.iter().enumerate();
+    let found = all.find(|(_, count)| {
+        seen += **count;
+        total > 0 && seen * 100 >= total * percent
+    });
+    found.map(|(at, _)| at)
+}
+
 /// The bound, in microseconds, that a share of the calls in percent was within. `above` says that it was above all
 /// bounds, of which the last is then told; null says that there was no call.
 fn quantile(counts: &[u64], percent: u64) -> Value {
-    let total: u64 = counts.iter().sum();
-    let mut seen = 0;
-    let mut bounds = latency_bounds();
-    let mut last = 0;
-    for count in counts {
-        let bound = bounds.next();
-        seen += count;
-        if total > 0 && seen * 100 >= total * percent {
-            return json!({ "us": bound.unwrap_or(last), "above": bound.is_none() });
-        }
-        last = bound.unwrap_or(last);
-    }
-    Value::Null
+    let Some(at) = within(counts, percent) else { return Value::Null };
+    let bound = latency_bounds().nth(at);
+    json!({ "us": bound.or_else(|| latency_bounds().last()), "above": bound.is_none() })
 }
 
 impl Traffic {
@@ -181,11 +238,19 @@ impl Traffic {
     }
 }
 
-/// What happened lately, for the scripts of the pages: on the whole, by system, and by contract.
-pub(crate) fn answer(console: &Console, service: &Service, visitor: &Visitor) -> Response {
+/// What happened lately, for the scripts of the pages: on the whole, by system, and by contract. The contracts that the
+/// query names (`closely=SYSTEM ID`) are told more closely.
+pub(crate) fn answer(
+    console: &Console,
+    service: &Service,
+    visitor: &Visitor,
+    query: &str,
+) -> Response {
     if !visitor.admin {
         return operations::refused(console);
     }
+    let named = form_urlencoded::parse(query.as_bytes()).filter(|(name, _)| name == "closely");
+    let named: Vec<String> = named.map(|(_, value)| value.into_owned()).take(CLOSELY_MAX).collect();
     let contracts = service.figures().contracts;
     let ring = console.traffic.0.lock().unwrap_or_else(PoisonError::into_inner);
     let systems = console.systems.iter().enumerate().map(|(system, document)| {
@@ -193,7 +258,10 @@ pub(crate) fn answer(console: &Console, service: &Service, visitor: &Visitor) ->
         let own: Vec<usize> = contracts.iter().enumerate().filter_map(of).collect();
         let all = own.iter().filter_map(|at| {
             let one = contracts.get(*at).filter(|one| one.counts.calls > 0)?;
-            Some(json!({ "id": one.contract.as_str(), "lately": ring.told(&[*at]) }))
+            let id = one.contract.as_str();
+            let closely = named.contains(&format!("{} {id}", document.model.system));
+            let closely = closely.then(|| ring.closely(*at));
+            Some(json!({ "id": id, "lately": ring.told(&[*at]), "closely": closely }))
         });
         let contracts: Vec<Value> = all.collect();
         json!({ "system": document.model.system, "lately": ring.told(&own), "contracts": contracts })

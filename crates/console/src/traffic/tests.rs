@@ -62,3 +62,20 @@ fn counters_never_run_backwards() {
     ring.add(start + STEP, vec![counts(3, 0, 0)]);
     assert_eq!(ring.minute(&[0])["calls"], 0);
 }
+
+#[test]
+fn a_contract_is_told_more_closely() {
+    let mut ring = Ring::default();
+    let start = Instant::now();
+    ring.add(start, vec![counts(0, 0, 0)]);
+    ring.add(start + STEP, vec![Counts { read_halves: 15, write_units: 40, ..counts(10, 1, 0) }]);
+    ring.add(
+        start + STEP * 2,
+        vec![Counts { read_halves: 15, write_units: 40, ..counts(10, 1, 0) }],
+    );
+    let told = ring.closely(0);
+    assert_eq!(told["p50"], json!([500, null]));
+    assert_eq!(told["p99"], json!([10_000_000, null]));
+    assert_eq!(told["rcu"], json!([0.75, null]));
+    assert_eq!(told["wcu"], json!([4.0, null]));
+}
