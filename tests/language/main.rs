@@ -152,7 +152,9 @@ fn the_grammar_has_the_words_of_the_parser() {
 
 #[test]
 fn the_grammar_has_the_marks_of_the_lexer() {
-    let marks: BTreeSet<&str> = Mark::ALL.into_iter().map(Mark::symbol).collect();
+    // Brackets are read so that a list is told of once; nothing in the language has them.
+    let marks = Mark::ALL.into_iter().map(Mark::symbol).filter(|mark| !["[", "]"].contains(mark));
+    let marks: BTreeSet<&str> = marks.collect();
     let page: BTreeSet<&str> = quoted(grammar()).filter(|text| !is_word(text)).collect();
     assert_eq!(page, marks);
 }
