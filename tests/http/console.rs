@@ -23,7 +23,7 @@ const CLOSED: [&str; 5] = [
 ];
 
 /// Someone with a cookie and nothing else, as a browser is.
-struct Browser {
+pub(crate) struct Browser {
     client: Client,
     cookie: String,
 }
@@ -31,7 +31,11 @@ struct Browser {
 impl Browser {
     fn of(flagged: &Flagged, sub: &str, roles: &[&str]) -> Browser {
         let token = jwt::token(&flagged.secret, &jwt::claims(sub, roles, &[]));
-        let mut client = flagged.server.client();
+        Browser::with(flagged.server.client(), &token)
+    }
+
+    /// Whoever has a token.
+    pub(crate) fn with(mut client: Client, token: &str) -> Browser {
         let form = format!("token={token}&to=%2F");
         let reply = client.send("POST", "/console/sign-in", &[HERE, FORM], Some(&form));
         assert_eq!((reply.status, reply.header("location")), (303, "/"), "{reply}");
@@ -43,7 +47,7 @@ impl Browser {
         Browser { client, cookie }
     }
 
-    fn get(&mut self, path: &str) -> Reply {
+    pub(crate) fn get(&mut self, path: &str) -> Reply {
         let cookie = self.cookie.clone();
         self.client.send("GET", path, &[("cookie", &cookie)], None)
     }
@@ -54,7 +58,7 @@ impl Browser {
     }
 
     /// Calls a contract through the console.
-    fn call(&mut self, method: &str, path: &str, body: Option<&Value>) -> Value {
+    pub(crate) fn call(&mut self, method: &str, path: &str, body: Option<&Value>) -> Value {
         let asked = json!({"method": method, "path": path, "body": body.map(Value::to_string)});
         let reply = self.post("/console/call", &asked);
         assert_eq!(reply.status, 200, "{reply}");

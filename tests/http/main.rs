@@ -15,6 +15,7 @@ mod bodies;
 mod browsers;
 mod cached;
 mod console;
+mod console_rights;
 mod cursors;
 mod cut_pages;
 mod declared;

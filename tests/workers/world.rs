@@ -18,7 +18,7 @@ use crate::serve::services::{ENVIRONMENT, Service};
 use crate::serve::sqs::Sqs;
 use crate::serve::{Client, HANG, Reply, latchkey};
 
-const SECRET: &str = "the secret of tests, known to all of them";
+const SECRET: &str = "the secret of tests that all of them know";
 
 /// How long a client goes on asking a server that is not there.
 const PATIENCE: Duration = HANG;

@@ -5,14 +5,14 @@ import { draw, duration, figure, rate, spark, within } from "./spark.js";
 const EVERY_MS = 2000, CHARTS_MS = 5000;
 const one = (name) => document.querySelector(`[data-${name}]`);
 const rows = new Map();
-let before = null, letters = [];
+let letters = [], minute = null;
 
 /** The row of a contract, made when it is first called. */
 function row(contract) {
   const key = `${contract.system} ${contract.id}`;
   if (!rows.has(key)) {
     const cells = Object.fromEntries(["calls", "p50", "p99", "refused", "failed", "rcu", "wcu"].map((name) => [name, el("td.num")]));
-    for (const name of ["p50", "p99"]) cells[name].textContent = "–";
+    for (const name of ["calls", "p50", "p99"]) cells[name].textContent = "–";
     const picture = spark();
     const more = el("tr.closely", { id: `closely-${rows.size}`, hidden: "" }, el("td", { colspan: 9 }));
     const open = el("button.opens", { type: "button", "aria-expanded": "false", "aria-controls": more.id, "aria-label": `Charts of ${contract.id}` }, "▸");
@@ -49,17 +49,12 @@ function metered(cell, mean, declared) {
 }
 
 function show(now) {
-  const seconds = before ? (now.uptimeMs - before.uptimeMs) / 1000 : null;
   const called = now.contracts.filter((contract) => contract.calls > 0);
   one("quiet").hidden = called.length > 0;
-  let total = 0, failed = 0;
+  let failed = 0;
   for (const contract of called) {
-    const old = before?.contracts.find((other) => other.id === contract.id && other.system === contract.system);
     const { cells } = row(contract);
-    const perSecond = seconds ? (contract.calls - (old?.calls ?? 0)) / seconds : 0;
-    total += perSecond;
     failed += contract.failed;
-    cells.calls.textContent = seconds ? rate(perSecond) : "–";
     cells.refused.textContent = contract.refused.toLocaleString("en");
     cells.failed.textContent = contract.failed.toLocaleString("en");
     cells.failed.classList.toggle("over", contract.failed > 0);
@@ -69,15 +64,15 @@ function show(now) {
   const calls = now.contracts.reduce((sum, contract) => sum + contract.calls, 0);
   const tile = (label, value, bad) => el(bad ? "div.tile.bad" : "div.tile", el("span.label", label), el("strong", value));
   one("tiles").replaceChildren(
-    tile("calls a second", seconds ? rate(total) : "–"), tile("calls", calls.toLocaleString("en")), tile("failed", failed.toLocaleString("en"), failed > 0),
+    tile("calls a second", minute ? rate(minute.perSecond) : "–"), tile("calls", calls.toLocaleString("en")), tile("failed", failed.toLocaleString("en"), failed > 0),
     tile("being answered", String(now.inFlight)), tile("up for", duration(now.uptimeMs)));
   const most = Math.max(1, ...now.hot.map((hot) => hot.seen));
   one("hot").replaceChildren(...(now.hot.length ? now.hot.map((hot) => {
     const bar = el("meter", { min: 0, max: most, value: hot.seen, "aria-label": `seen ${hot.seen} times` });
-    return el("li", el("a", { href: hot.to }, el("code", hot.partition)), hot.index ? el("span.pill", hot.index) : "", bar);
+    const name = el("code", hot.partition);
+    return el("li", hot.to ? el("a", { href: hot.to }, name) : name, hot.index ? el("span.pill", hot.index) : "", bar);
   }) : [el("li.muted", "None yet.")]));
   queues(now.queues);
-  before = now;
 }
 
 function queues(all) {
@@ -149,11 +144,13 @@ async function chart() {
   // What fails is told where the figures are.
   const opened = [...rows].filter(([, own]) => !own.more.hidden).map(([key]) => `closely=${encodeURIComponent(key)}`);
   try { lately = await ask(`/console/traffic.json?${opened.slice(0, 20).join("&")}`); } catch { return; }
+  minute = lately.minute;
   for (const { system, contracts } of lately.systems) {
     for (const contract of contracts) {
       const own = rows.get(`${system} ${contract.id}`);
       if (!own) continue;
       draw(own.picture, contract.lately);
+      own.cells.calls.textContent = rate(contract.lately.minute.perSecond);
       own.cells.p50.textContent = within(contract.lately.minute.p50);
       own.cells.p99.textContent = within(contract.lately.minute.p99);
       if (contract.closely) closely(own, contract);

@@ -107,8 +107,8 @@ function requests(called, page) {
   const row = (one, index) => {
     const cost = units(one.capacity);
     return el("tr", el("td.num.muted", String(index + 1)),
-      el("td", el("details.compact", el("summary", el("strong.operation", one.operation)), el("pre.json", el("code", one.json))),
-        asked(one.json, page.known.keys).map((line) => el("span.asked", line))),
+      el("td", one.json === null ? el("strong.operation", one.operation) : el("details.compact", el("summary", el("strong.operation", one.operation)), el("pre.json", el("code", one.json))),
+        one.json === null ? [] : asked(one.json, page.known.keys).map((line) => el("span.asked", line))),
       el("td", one.outcome), el("td.num", String(cost.rcu)), el("td.num", String(cost.wcu)));
   };
   const sum = units(called.capacity), { cost } = page.known;
@@ -130,6 +130,17 @@ export function curl(request, origin) {
   return lines.join(" \\\n  ");
 }
 
+/** A value without the texts that an example takes for names, `$x`: a member is left out, and a list with such a text too. */
+function sayable(value) {
+  if (typeof value === "string") return value.startsWith("$") ? undefined : value;
+  if (Array.isArray(value)) {
+    const all = value.map(sayable);
+    return all.includes(undefined) ? undefined : all;
+  }
+  if (!isObject(value)) return value;
+  return Object.fromEntries(Object.entries(value).map(([name, member]) => [name, sayable(member)]).filter(([, member]) => member !== undefined));
+}
+
 /** The request and its answer as an `example` block. */
 export function example(request, called, who) {
   const words = [`as ${who.sub}`, ...who.roles.map((role) => `role ${role}`), ...who.orgs.map((org) => `org ${org}`)];
@@ -139,7 +150,7 @@ export function example(request, called, who) {
   const path = request.path.replace(/([?&]nextCursor=)[^&]+/, "$1$$cursor");
   // A cursor is another one each time; problems are known by their code.
   const expected = isProblem(called) && isObject(body) ? { code: body.code, ...(body.errors ? { errors: body.errors.map(({ pointer }) => ({ pointer })) } : {}) }
-    : isObject(body) && typeof body.nextCursor === "string" ? { ...body, nextCursor: "$next" } : body;
+    : isObject(body) && typeof body.nextCursor === "string" ? { ...sayable(body), nextCursor: "$next" } : sayable(body);
   const answer = expected === null || expected === undefined ? "" : ` ${pretty(expected)}`;
   return `\`\`\`example\n${words.join(" ")}\n${request.method} ${path}${sent}${request.body === undefined ? "" : json(request.body)}\n${called.status}${answer}\n\`\`\`\n`;
 }

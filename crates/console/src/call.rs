@@ -13,7 +13,8 @@ use latchkey_table::render::Rendered;
 use serde_json::{Map, Value, json};
 
 use crate::answer::Refusal;
-use crate::session::Visitor;
+use crate::secret::{SECRET, SecretKeys};
+use crate::session::{Visitor, is_at_home};
 use crate::{Console, answer};
 
 /// The headers of a call that a visitor may give.
@@ -31,7 +32,9 @@ pub(crate) async fn answer(
         Err(detail) => return answer::problem(Refusal::Malformed, &detail),
     };
     let traced = service.answer_traced(request, visit.peer).await;
-    answer::json(StatusCode::OK, &told(console, traced).await)
+    // Whoever may see the table, or be at a click someone who may, sees the requests with all that is in them.
+    let whole = visitor.admin || (console.has_personas() && is_at_home(&visit.headers));
+    answer::json(StatusCode::OK, &told(console, traced, whole).await)
 }
 
 /// The request that a client would make.
@@ -68,8 +71,9 @@ fn request(visitor: &Visitor, visit: &Visit) -> Result<Request<Full<Bytes>>, Str
     request.body(Full::new(body)).map_err(|error| format!("this is not a request: {error}"))
 }
 
-/// An answer and how it came about, for the script.
-async fn told(console: &Console, traced: Traced) -> Value {
+/// An answer and how it came about, for the script. Requests have keys and values of what is stored, which a contract
+/// need not return: they are shown `whole` to some alone.
+async fn told(console: &Console, traced: Traced, whole: bool) -> Value {
     let Traced { response, contract, trace, capacity, at, micros } = traced;
     let (parts, body) = response.into_parts();
     let Ok(body) = body.collect().await;
@@ -81,16 +85,17 @@ async fn told(console: &Console, traced: Traced) -> Value {
             (name.to_string(), String::from_utf8_lossy(value.as_bytes()).into_owned().into())
         })
         .collect();
+    let secrets = contract.as_ref().and_then(|(system, _)| console.secrets.get(*system));
     let requests = trace.iter().map(|step| {
         let rendered = Rendered::of(&step.request);
         let (operation, text) = match &rendered {
-            Ok(rendered) => (rendered.operation(), rendered.to_json()),
+            Ok(rendered) => (rendered.operation(), hidden(secrets, rendered.to_json())),
             Err(error) => ("(no rendering)", error.to_string()),
         };
         json!({
             "operation": operation,
-            "json": text,
-            "outcome": step.outcome,
+            "json": whole.then_some(text),
+            "outcome": if whole || is_plain(&step.outcome) { &step.outcome } else { "failed" },
             "capacity": step.capacity.to_string(),
         })
     });
@@ -105,6 +110,23 @@ async fn told(console: &Console, traced: Traced) -> Value {
         "requests": requests.collect::<Vec<_>>(),
         "statement": document.zip(at).map(|(document, at)| statement(&document.model.text, at)),
     })
+}
+
+/// Whether an outcome is one of ours, and not what a store says, which may name items.
+fn is_plain(outcome: &str) -> bool {
+    let counted = || {
+        outcome.split_once(' ').is_some_and(|(count, what)| {
+            count.bytes().all(|byte| byte.is_ascii_digit()) && ["item", "items"].contains(&what)
+        })
+    };
+    ["found", "nothing there", "written"].contains(&outcome)
+        || outcome.starts_with("the condition ")
+        || counted()
+}
+
+/// The JSON of a request without secrets, or nothing of it where it is not known which those are.
+fn hidden(secrets: Option<&SecretKeys>, json: String) -> String {
+    secrets.map_or_else(|| SECRET.to_owned(), |secrets| secrets.blackened(json))
 }
 
 /// A statement of a document: its line, counted from 1, and its text.

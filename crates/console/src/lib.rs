@@ -21,6 +21,7 @@ mod operations;
 pub mod play;
 mod press;
 mod route;
+mod secret;
 mod session;
 mod shell;
 mod shown;
@@ -54,9 +55,12 @@ pub struct Console {
     /// The page of each document, once it was asked for.
     pages: Vec<OnceLock<String>>,
     personas: Vec<Persona>,
+    signer: Option<Signer>,
     admin: Text,
     recordings: play::Recordings,
     traffic: traffic::Traffic,
+    /// What is not shown of the keys of each system.
+    secrets: Vec<secret::SecretKeys>,
     /// Where the contracts are, if not beside the console.
     api: Option<SocketAddr>,
 }
@@ -75,20 +79,45 @@ pub struct Document {
 pub struct Persona {
     /// Who it is.
     pub claims: Claims,
-    /// Their token.
-    pub token: String,
     /// Whether it is someone who has nothing and may do nothing.
     pub stranger: bool,
 }
 
+/// Signs tokens for personas.
+pub struct Signer(Box<dyn Fn(&Claims) -> Result<String, String> + Send + Sync>);
+
+impl Signer {
+    /// By a function that says why it cannot.
+    pub fn new(sign: impl Fn(&Claims) -> Result<String, String> + Send + Sync + 'static) -> Signer {
+        Signer(Box::new(sign))
+    }
+}
+
+impl std::fmt::Debug for Signer {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Signer")
+    }
+}
+
 impl Console {
-    /// A console of documents. `admin` is the role that may see the table, the queues and the traffic. The personas are
-    /// for development; there are none where tokens are anyone's.
-    pub fn new(systems: Vec<Document>, admin: impl Into<Text>, personas: Vec<Persona>) -> Console {
+    /// A console of documents. `admin` is the role that may see the table, the queues and the traffic.
+    pub fn new(systems: Vec<Document>, admin: impl Into<Text>) -> Console {
         let pages = systems.iter().map(|_| OnceLock::new()).collect();
         let recordings = systems.iter().map(|_| OnceCell::new()).collect();
+        let secrets = systems.iter().map(|one| secret::SecretKeys::of(&one.model)).collect();
         let (admin, traffic) = (admin.into(), traffic::Traffic::default());
-        Console { systems, pages, personas, admin, recordings, traffic, api: None }
+        let (personas, signer, api) = (Vec::new(), None, None);
+        Console { systems, pages, personas, signer, admin, recordings, traffic, secrets, api }
+    }
+
+    /// The same console for development: a visitor can be any of these people, with a token that is signed at the click.
+    #[must_use]
+    pub fn for_development(self, personas: Vec<Persona>, signer: Signer) -> Console {
+        Console { personas, signer: Some(signer), ..self }
+    }
+
+    fn has_personas(&self) -> bool {
+        !self.personas.is_empty()
     }
 
     /// The same console at an address of its own, apart from the contracts, which are at another.

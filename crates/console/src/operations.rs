@@ -42,7 +42,7 @@ pub(crate) async fn page(console: &Console, service: &Service, visitor: &Visitor
             }
         }
         section.card {
-            header { h2 { "Contracts" } p.muted { "p50 and p99 are of the last minute; refused and failed since the server started." } }
+            header { h2 { "Contracts" } p.muted { "calls/s, p50 and p99 are of the last minute; refused and failed since the server started." } }
             div.scroll { table.live data-contracts {
                 thead { tr {
                     th { "Contract" } th.num { "calls/s" } th { "lately, up to 15 min" } th.num { "p50" } th.num { "p99" }
@@ -98,9 +98,12 @@ pub(crate) async fn figures(console: &Console, service: &Service, visitor: &Visi
     });
     let hot = service.hot_partitions(HOT_MAX).into_iter().filter_map(|hot| {
         let system = &console.systems.get(hot.system)?.model.system;
+        let hidden = console.secrets.get(hot.system)?.hidden(&hot.partition);
         let to = crate::table::path(system, hot.index.as_deref(), &hot.partition, &[]);
+        let to = hidden.is_none().then_some(to);
+        let partition = hidden.unwrap_or_else(|| hot.partition.to_string());
         Some(json!({
-            "system": system, "index": hot.index.as_deref(), "partition": hot.partition.as_str(), "seen": hot.seen, "to": to,
+            "system": system, "index": hot.index.as_deref(), "partition": partition, "seen": hot.seen, "to": to,
         }))
     });
     let mut queues = Vec::new();

@@ -49,7 +49,12 @@ impl Outsider {
             return answer::problem(Refusal::Unauthenticated, detail);
         }
         let to = visit.uri.path_and_query().map_or("/", |path| path.as_str());
-        let query = form_urlencoded::Serializer::new(String::new()).append_pair("to", to).finish();
+        let mut query = form_urlencoded::Serializer::new(String::new());
+        query.append_pair("to", to);
+        if self.0.is_some() {
+            query.append_pair("ended", "true");
+        }
+        let query = query.finish();
         answer::see(&format!("{}/sign-in?{query}", route::PREFIX))
     }
 }
@@ -86,20 +91,26 @@ pub(crate) fn is_from_here(headers: &HeaderMap) -> bool {
 
 /// Whether a development server is asked under a name of this machine. A page of another site can have its own name
 /// lead here (DNS rebinding), and would then be of one origin with the console.
-fn is_at_home(headers: &HeaderMap) -> bool {
+pub(crate) fn is_at_home(headers: &HeaderMap) -> bool {
     let host = headers.get(HOST).and_then(|host| host.to_str().ok()).unwrap_or_default();
     let name = match host.rsplit_once(':') {
         Some((name, port)) if port.bytes().all(|byte| byte.is_ascii_digit()) => name,
         _ => host,
     };
     let name = name.strip_prefix('[').and_then(|name| name.strip_suffix(']')).unwrap_or(name);
-    name == "localhost" || name.parse::<IpAddr>().is_ok_and(|address| address.is_loopback())
+    name.eq_ignore_ascii_case("localhost")
+        || name.parse::<IpAddr>().is_ok_and(|address| address.is_loopback())
 }
 
 /// The form to sign in.
 pub(crate) fn form(console: &Console, visit: &Visit) -> Response {
     let to = fields(visit.uri.query().unwrap_or_default().as_bytes(), "to");
-    let page = sign_in_form(console, &visit.headers, to.as_deref(), None);
+    let ended = fields(visit.uri.query().unwrap_or_default().as_bytes(), "ended").map(|_| {
+        let detail =
+            "your token is not accepted any more, perhaps because it has expired: sign in again";
+        Problem::new(401, "unauthenticated", detail)
+    });
+    let page = sign_in_form(console, &visit.headers, to.as_deref(), ended.as_ref());
     answer::page(StatusCode::OK, shell::outside("Sign in", &page))
 }
 
@@ -186,9 +197,11 @@ pub(crate) fn become_someone(console: &Console, visit: &Visit) -> Response {
     let chosen = fields(&visit.body, "persona").and_then(|at| at.parse::<usize>().ok());
     let chosen = chosen.filter(|_| is_at_home(&visit.headers));
     match chosen.and_then(|at| console.personas.get(at)) {
-        Some(persona) => {
-            enter(&persona.token, fields(&visit.body, "to").as_deref(), &visit.headers)
-        }
+        Some(persona) => match console.signer.as_ref().map(|signer| (signer.0)(&persona.claims)) {
+            Some(Ok(token)) => enter(&token, fields(&visit.body, "to").as_deref(), &visit.headers),
+            Some(Err(why)) => shell::bare(Refusal::Bug, "No token", &why),
+            None => shell::bare(Refusal::Bug, "No token", "This server signs no tokens."),
+        },
         None => {
             let text = "This server has no such person; only a development server has any.";
             shell::bare(Refusal::NotFound, "Nobody", text)

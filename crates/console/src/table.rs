@@ -17,6 +17,7 @@ use latchkey_table::{
 use maud::{Markup, html};
 
 use crate::answer::Refusal;
+use crate::secret::SecretKeys;
 use crate::session::Visitor;
 use crate::shell::{self, Shell};
 use crate::shown::shown;
@@ -76,8 +77,10 @@ pub(crate) async fn page(
     query: &str,
 ) -> Response {
     let found = console.system(system);
-    let found = found.and_then(|(at, document)| Some((document, service.runtimes().get(at)?)));
-    let Some((document, runtime)) = found else {
+    let found = found.and_then(|(at, document)| {
+        Some((document, service.runtimes().get(at)?, console.secrets.get(at)?))
+    });
+    let Some((document, runtime, secrets)) = found else {
         return shell::bare(Refusal::NotFound, "No such system", "No such system is served.");
     };
     if !visitor.admin {
@@ -86,7 +89,7 @@ pub(crate) async fn page(
     let asked = Asked::of(query);
     let model = &document.model;
     let seen = match &asked.partition {
-        Some(partition) => Some(look(model, runtime, &asked, partition).await),
+        Some(partition) => Some(look(model, secrets, runtime, &asked, partition).await),
         None => None,
     };
     let places = partitions(model);
@@ -158,6 +161,7 @@ fn chooser(model: &Model, places: &[Partition<'_>], asked: &Asked) -> Markup {
 /// Looks at a partition.
 async fn look(
     model: &Model,
+    secrets: &SecretKeys,
     runtime: &Runtime,
     asked: &Asked,
     partition: &str,
@@ -190,7 +194,7 @@ async fn look(
                 }
             }
             @if page.items.is_empty() { p.empty { "Nothing is stored under this key." } }
-            div.items data-items { @for one in &page.items { (item::card(model, table, one, asked.index.as_deref())) } }
+            div.items data-items { @for one in &page.items { (item::card(model, table, secrets, one, asked.index.as_deref())) } }
             @if let Some(next) = page.resume.filter(|_| !page.items.is_empty()) {
                 p { a.button href=(path(&model.system, asked.index.as_deref(), partition, &parts(&next))) { "The next " (ITEMS_MAX) } }
             }

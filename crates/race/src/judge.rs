@@ -285,7 +285,11 @@ fn no_order(allowed: &[Outcome], outcome: &Outcome) -> Option<Wrong> {
     nearest.map(|nearest| Wrong::NoOrder(Box::new(nearest.clone())))
 }
 
-/// In how many things two outcomes differ.
+/// The most calls of a group.
+const CALLS_MAX: usize = 3;
+
+/// In how many things two outcomes differ. What is stored counts more than what is told to all the calls of a group: where
+/// some order leaves what is stored, the loss is one of answers.
 fn distance(a: &Outcome, b: &Outcome) -> usize {
     let ends = a.ends.iter().zip(&b.ends);
     // Acts that did not end are no help to a reader.
@@ -297,5 +301,6 @@ fn distance(a: &Outcome, b: &Outcome) -> usize {
     let (left, other) = (&a.left, &b.left);
     let keys: BTreeSet<_> = left.items.keys().chain(other.items.keys()).collect();
     let items = keys.into_iter().filter(|key| left.items.get(key) != other.items.get(key)).count();
-    ends.map(weight).sum::<usize>() + items + usize::from(left.messages != other.messages)
+    let stored = items + usize::from(left.messages != other.messages);
+    ends.map(weight).sum::<usize>() + stored * (CALLS_MAX + 1)
 }

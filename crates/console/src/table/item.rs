@@ -7,18 +7,22 @@ use latchkey_value::json;
 use maud::{Markup, html};
 
 use crate::colour;
+use crate::secret::{SECRET, SecretKeys};
 use crate::shown::shown;
 use crate::template::partition::{filled, partitions};
 use crate::view::order;
-
-/// What stands for a value that nobody is shown.
-const SECRET: &str = "(secret)";
 
 /// What the keys of Latchkey's own items begin with.
 const OWN: &str = "LATCHKEY#";
 
 /// An item, as it was found in the table or in an index.
-pub(super) fn card(model: &Model, table: &Schema, item: &Item, index: Option<&str>) -> Markup {
+pub(super) fn card(
+    model: &Model,
+    table: &Schema,
+    secrets: &SecretKeys,
+    item: &Item,
+    index: Option<&str>,
+) -> Markup {
     let discriminator = item.get(&model.table.discriminator).and_then(Value::as_text);
     let known = model.entities.enumerate().find(|(_, entity)| {
         Some(entity.discriminator.as_str()) == discriminator.map(|text| text.as_str())
@@ -43,10 +47,10 @@ pub(super) fn card(model: &Model, table: &Schema, item: &Item, index: Option<&st
                         (None, None) => "no type",
                     }
                 }
-                code.sort { (place.map_or_else(String::new, |key| shown(&sort_shown(names, &key)).into_owned())) }
+                code.sort { (place.map_or_else(String::new, |key| shown(&sort_shown(names, secrets, &key)).into_owned())) }
             }
             @if own { p.muted { "Its content is not shown." } }
-            @else { (attributes(model, table, item, known.map(|(_, entity)| entity))) (leads(model, table, item, index)) }
+            @else { (attributes(model, table, item, known.map(|(_, entity)| entity))) (leads(model, table, secrets, item, index)) }
         }
     }
 }
@@ -62,11 +66,14 @@ fn time<'a>(entity: &Entity, item: &'a Item, index: Option<&str>) -> Option<&'a 
 }
 
 /// A sort key for people.
-fn sort_shown(names: &latchkey_table::KeyNames, key: &latchkey_table::Key) -> String {
-    match &names.sort {
-        None => String::new(),
-        Some(sort) => plain(&sort.value(key.sort.clone())),
-    }
+fn sort_shown(
+    names: &latchkey_table::KeyNames,
+    secrets: &SecretKeys,
+    key: &latchkey_table::Key,
+) -> String {
+    let Some(sort) = &names.sort else { return String::new() };
+    let text = plain(&sort.value(key.sort.clone()));
+    secrets.hidden(&text).unwrap_or(text)
 }
 
 /// The attributes that are neither keys nor the type.
@@ -106,7 +113,13 @@ fn plain(value: &Value) -> String {
 }
 
 /// Where an item leads: to its other partitions, and to those whose keys are made of what it has.
-fn leads(model: &Model, table: &Schema, item: &Item, index: Option<&str>) -> Markup {
+fn leads(
+    model: &Model,
+    table: &Schema,
+    secrets: &SecretKeys,
+    item: &Item,
+    index: Option<&str>,
+) -> Markup {
     let here = |place: Option<&str>, key: &str| {
         let names = table
             .indexes
@@ -147,7 +160,7 @@ fn leads(model: &Model, table: &Schema, item: &Item, index: Option<&str>) -> Mar
         @if !found.is_empty() {
             ul.leads aria-label="Leads to" {
                 @for (place, key) in &found {
-                    li { a href=(super::path(&model.system, *place, key, &[])) { (shown(key)) } @if let Some(place) = place { " " span.pill { (shown(place)) } } }
+                    li { @match secrets.hidden(key) { Some(hidden) => span.muted { (shown(&hidden)) }, None => a href=(super::path(&model.system, *place, key, &[])) { (shown(key)) } } @if let Some(place) = place { " " span.pill { (shown(place)) } } }
                 }
             }
         }

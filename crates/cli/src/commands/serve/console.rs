@@ -3,7 +3,7 @@
 use std::net::SocketAddr;
 use std::sync::Arc;
 
-use latchkey_console::{Console, Persona};
+use latchkey_console::{Console, Persona, Signer};
 use latchkey_http::{Claims, Site, Tokens};
 use latchkey_language::Name;
 use latchkey_language::ast::{DemoStep, ExampleStep};
@@ -42,19 +42,23 @@ pub(super) fn site(
         let (sub, roles, orgs) = (Text::const_new(STRANGER), Vec::new(), Vec::new());
         people.push((Claims { sub, roles, orgs }, true));
     }
-    let mut personas = Vec::new();
-    for (claims, stranger) in people {
-        let Some(tokens) = developing else { break };
-        let token = tokens.sign(&claims, SystemSource.now(), TOKEN_LASTS);
-        let token = token.map_err(Failure::unusable)?;
-        personas.push(Persona { claims, token, stranger });
-    }
+    let personas = people.into_iter().map(|(claims, stranger)| Persona { claims, stranger });
     let Documents { read, models } = documents;
     let documents = read.iter().zip(models).map(|(read, model)| {
         let path = read.path.clone();
         latchkey_console::Document { path, model }
     });
-    let console = Console::new(documents.collect(), web.console_admin.as_str(), personas);
+    let console = Console::new(documents.collect(), web.console_admin.as_str());
+    let console = match developing.cloned() {
+        Some(tokens) => {
+            let sign = move |claims: &Claims| {
+                let token = tokens.sign(claims, SystemSource.now(), TOKEN_LASTS);
+                token.map_err(|error| error.to_string())
+            };
+            console.for_development(personas.collect(), Signer::new(sign))
+        }
+        None => console,
+    };
     let console = match web.admin_listen {
         Some(_) => console.apart_from(listen),
         None => console,

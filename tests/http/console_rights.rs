@@ -1,0 +1,97 @@
+//! What a call through the console shows of what is stored: no more than the contract, to whom may not see the table; and
+//! of secrets in keys nothing, to nobody.
+
+use serde_json::{Value, json};
+
+use crate::console::Browser;
+use crate::jwt;
+use crate::serve::{Server, backend};
+
+const SECRET: &str = "a secret that is no development secret";
+
+const THINGS: &str = r#"# Things
+```contract
+system things
+table Things { type kind }
+role admin
+entity Thing "THING" {
+  PK = "THING#{thingId}"
+  SK = "META"
+  thingId id, ownerId id, worth int 0.., code id secret, version counter
+}
+entity Box "BOX" {
+  PK = "BOX#{code}"
+  SK = "META"
+  code id secret, opens int 0.. = 0
+}
+contract T-1 "Add" {
+  POST /things
+  input thingId id, worth int 0.., code id secret
+  allow caller is admin
+  transact {
+    put Thing { thingId, ownerId = caller.id, worth, code } if absent else 409 there
+    put Box { code } if absent else 409 box-there
+  }
+  return 204
+  consistency strong
+  expect 0 items
+  rate 1/s
+}
+contract T-2 "Look" {
+  GET /things/{thingId}
+  thing = get Thing strong else 404 not-found
+  box = get Box(code = thing.code) strong else 404 no-box
+  allow caller owns thing.ownerId
+  return thing { thingId }
+  consistency strong
+  expect 1 item
+  rate 1/s
+}
+```
+"#;
+
+#[test]
+fn a_call_shows_what_is_stored_to_those_alone_who_may_see_the_table() {
+    let directory = tempfile::tempdir().unwrap();
+    let document = directory.path().join("things.md");
+    std::fs::write(&document, THINGS).unwrap();
+    let data = directory.path().join("data");
+    let mut command = backend::on_backend("serve", &data, &[document]);
+    command.env("LATCHKEY_SECRET", SECRET);
+    let server = Server::start_by(command, &data);
+    let browser = |sub: &str, roles: &[&str]| {
+        let token = jwt::token(SECRET, &jwt::claims(sub, roles, &[]));
+        Browser::with(server.client(), &token)
+    };
+    let mut admin = browser("boss", &["admin"]);
+    let thing = json!({"thingId": "saw", "worth": 4711, "code": "topsecret1"});
+    assert_eq!(admin.call("POST", "/things", Some(&thing))["status"], 204);
+
+    // Refused by the contract, and shown nothing by the console.
+    let told = browser("mia", &[]).call("GET", "/things/saw", None);
+    assert_eq!(told["status"], 403, "{told}");
+    let requests = told["requests"].as_array().unwrap();
+    assert_eq!(requests.len(), 2, "{told}");
+    assert!(requests.iter().all(|one| one["json"] == Value::Null && one["outcome"] == "found"));
+    for word in ["boss", "topsecret1", "4711"] {
+        assert!(!told.to_string().contains(word), "{word} in {told}");
+    }
+    // Whoever may see the table sees the requests, and no secret in a key.
+    let told = admin.call("GET", "/things/saw", None);
+    assert_eq!(told["status"], 200, "{told}");
+    let json = told["requests"][1]["json"].as_str().unwrap();
+    assert!(json.contains("BOX#(secret)"), "{json}");
+    for _ in 0..64 {
+        admin.call("GET", "/things/saw", None);
+    }
+    for path in [
+        "/console/figures.json",
+        "/console/systems/things/table?partition=THING%23saw",
+        "/console/systems/things/table?partition=LATCHKEY",
+    ] {
+        let page = admin.get(path);
+        assert_eq!(page.status, 200, "{path} {page}");
+        assert!(!page.text.contains("topsecret1"), "{path} {page}");
+    }
+    assert!(admin.get("/console/figures.json").text.contains("BOX#(secret)"));
+}
