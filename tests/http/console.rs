@@ -29,13 +29,13 @@ pub(crate) struct Browser {
 }
 
 impl Browser {
-    fn of(flagged: &Flagged, sub: &str, roles: &[&str]) -> Browser {
+    pub(crate) fn of(flagged: &Flagged, sub: &str, roles: &[&str]) -> Browser {
         let token = jwt::token(&flagged.secret, &jwt::claims(sub, roles, &[]));
         Browser::with(flagged.server.client(), &token)
     }
 
     /// Whoever has a token.
-    pub(crate) fn with(mut client: Client, token: &str) -> Browser {
+    fn with(mut client: Client, token: &str) -> Browser {
         let form = format!("token={token}&to=%2F");
         let reply = client.send("POST", "/console/sign-in", &[HERE, FORM], Some(&form));
         assert_eq!((reply.status, reply.header("location")), (303, "/"), "{reply}");

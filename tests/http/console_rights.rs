@@ -3,11 +3,9 @@
 
 use serde_json::{Value, json};
 
+use crate::browsers::Flagged;
 use crate::console::Browser;
 use crate::jwt;
-use crate::serve::{Server, backend};
-
-const SECRET: &str = "a secret that is no development secret";
 
 const THINGS: &str = r#"# Things
 ```contract
@@ -55,20 +53,21 @@ fn a_call_shows_what_is_stored_to_those_alone_who_may_see_the_table() {
     let directory = tempfile::tempdir().unwrap();
     let document = directory.path().join("things.md");
     std::fs::write(&document, THINGS).unwrap();
-    let data = directory.path().join("data");
-    let mut command = backend::on_backend("serve", &data, &[document]);
-    command.env("LATCHKEY_SECRET", SECRET);
-    let server = Server::start_by(command, &data);
-    let browser = |sub: &str, roles: &[&str]| {
-        let token = jwt::token(SECRET, &jwt::claims(sub, roles, &[]));
-        Browser::with(server.client(), &token)
-    };
-    let mut admin = browser("boss", &["admin"]);
+    let flagged = Flagged::start(&[], &[document]);
+    let mut admin = Browser::of(&flagged, "boss", &["admin"]);
     let thing = json!({"thingId": "saw", "worth": 4711, "code": "topsecret1"});
     assert_eq!(admin.call("POST", "/things", Some(&thing))["status"], 204);
 
     // Refused by the contract, and shown nothing by the console.
-    let told = browser("mia", &[]).call("GET", "/things/saw", None);
+    // Under a name that is not this machine's, nobody can be someone else at a click.
+    let token = jwt::token(&flagged.secret, &jwt::claims("mia", &[], &[]));
+    let asked = r#"{"method": "GET", "path": "/things/saw"}"#;
+    let request = format!(
+        "POST /console/call HTTP/1.1\r\nhost: things.example\r\nsec-fetch-site: same-origin\r\n\
+         cookie: latchkey-console={token}\r\ncontent-length: {}\r\n\r\n{asked}",
+        asked.len()
+    );
+    let told = flagged.server.client().raw(request.as_bytes(), false).unwrap().json();
     assert_eq!(told["status"], 403, "{told}");
     let requests = told["requests"].as_array().unwrap();
     assert_eq!(requests.len(), 2, "{told}");

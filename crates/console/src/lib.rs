@@ -84,7 +84,9 @@ pub struct Persona {
 }
 
 /// Signs tokens for personas.
-pub struct Signer(Box<dyn Fn(&Claims) -> Result<String, String> + Send + Sync>);
+pub struct Signer(Box<Sign>);
+
+type Sign = dyn Fn(&Claims) -> Result<String, String> + Send + Sync;
 
 impl Signer {
     /// By a function that says why it cannot.
