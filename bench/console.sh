@@ -115,7 +115,12 @@ echo "|--------------------------------------------------|-------:|--------:|"
   for page in / /console/operations /console/systems/things /console/systems/things/contracts/TH-1 "$partition" \
     /console/systems/things/play; do
     get "$url$page" | grep -o '/console/assets/[^"]*'
-  done | sort -u > "$work/assets"
+  done | sort -u > "$work/linked"
+  # A script may import others that stand beside it.
+  while read -r asset; do
+    echo "$asset"
+    case "$asset" in *.js) get "$url$asset" | grep -o 'from "\./[^"]*' | sed "s|from \"\./|${asset%/*}/|" || true ;; esac
+  done < "$work/linked" | sort -u > "$work/assets"
   while read -r asset; do measure "$asset"; done < "$work/assets"
 } | tee "$work/table"
 awk -F'|' '{ bytes += $4; if ($3 > most) most = $3 } END {

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Counts the instructions that the server runs for one get: with tokens of HS256, with remembered ones of RS256, and with
-# a limit on callers. Rates differ by a fifth from run to run on a machine with other work; these counts hardly do.
+# Counts the instructions that the server runs for one get: with tokens of HS256, with remembered ones of RS256, with a
+# limit on callers, and without the console. Rates differ by a fifth from run to run on a machine with other work; these counts hardly do.
 # The token is remembered when the count begins. The sides take turns.
 # Usage: bench/instructions.sh [LATCHKEY]   with a release build; ROUNDS=3 GETS=3000 unless given. Needs valgrind.
 set -euo pipefail
@@ -52,12 +52,13 @@ of_a_get() {
 }
 
 echo "instructions of a get, $gets gets, $(uname -m)"
-echo "round   HS256   RS256   limited   RS256/HS256   limited/HS256"
+echo "round   HS256   RS256   limited   no console   RS256/HS256   limited/HS256   HS256/no console"
 provider=(--jwks "$work/keys.json" --issuer latchkey --audience latchkey)
 for round in $(seq "$rounds"); do
   plain="$(of_a_get "$hs256")"
   remembered="$(of_a_get "$rs256" "${provider[@]}")"
   limited="$(of_a_get "$hs256" --limit-per-caller 1000000/s)"
-  awk -v r="$round" -v p="$plain" -v t="$remembered" -v l="$limited" \
-    'BEGIN { printf "%5d %7d %7d %9d %13.3f %15.3f\n", r, p, t, l, t / p, l / p }'
+  alone="$(of_a_get "$hs256" --no-console)"
+  awk -v r="$round" -v p="$plain" -v t="$remembered" -v l="$limited" -v a="$alone" \
+    'BEGIN { printf "%5d %7d %7d %9d %12d %13.3f %15.3f %18.3f\n", r, p, t, l, a, t / p, l / p, p / a }'
 done
