@@ -1,7 +1,7 @@
 //! The place where a list of several partitions goes on: the last item that was shown, and which partition it is in.
 //!
 //! In the other partitions the list goes on behind the sort key of that item, whether or not they have such a key. A
-//! partition that has shown an item with this very sort key, or whose next item has it, keeps a place of its own.
+//! partition that has been read up to this very sort key or further, or whose next item has it, keeps a place of its own.
 
 use latchkey_table::{Key, Query, Resume};
 

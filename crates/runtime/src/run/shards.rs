@@ -31,12 +31,15 @@ impl Shard {
         cut.or(self.taken.as_ref()).or(self.from.as_ref())
     }
 
-    /// Whether an item before or behind the place here may have a sort key: the last that was shown, on this page or the
-    /// one before, the place where reading stopped, or the next.
-    fn has(&self, sort: &Text) -> bool {
-        let next = self.rest.front().map(|(resume, _)| resume);
-        let places = [next, self.cut.as_ref(), self.taken.as_ref(), self.from.as_ref()];
-        places.into_iter().flatten().any(|resume| sort_of(resume) == sort)
+    /// Whether the list does not simply go on behind a sort key here: the next item has that key, or the place is there
+    /// or further on.
+    fn is_beside(&self, sort: &Text, direction: Direction) -> bool {
+        let next = self.rest.front().is_some_and(|(resume, _)| sort_of(resume) == sort);
+        let further = |place: &Resume| match direction {
+            Direction::Ascending => sort_of(place) >= sort,
+            Direction::Descending => sort_of(place) <= sort,
+        };
+        next || self.place().is_some_and(further)
     }
 }
 
@@ -100,7 +103,10 @@ impl Session<'_> {
     ) -> Result<String, Ended> {
         let first = queries.first().ok_or_else(|| Bug::new("a query reads no partition"))?;
         let sort = sort_of(&last.1);
-        let own = all.iter().enumerate().filter(|(at, shard)| *at != last.0 && shard.has(sort));
+        let own = all
+            .iter()
+            .enumerate()
+            .filter(|(at, shard)| *at != last.0 && shard.is_beside(sort, first.direction));
         let own = own.map(|(at, shard)| (at, shard.place().cloned())).collect();
         let places = ShardPlaces { last, own };
         let sealer = &self.call.runtime.sealer;

@@ -237,6 +237,33 @@ fn deals() -> impl Strategy<Value = Vec<Deal>> {
     })
 }
 
+/// A partition that was read further than others does not go back to where they are.
+#[tokio::test]
+async fn a_partition_that_is_ahead_stays_ahead() {
+    let deals = [
+        (0, "n0", 0),
+        (0, "n1", 0),
+        (0, "n1", 1),
+        (0, "n2", 0),
+        (0, "n3", 0),
+        (0, "n4", 0),
+        (2, "n0", 1),
+        (2, "n1", 1),
+        (2, "n2", 2),
+        (2, "n2", 3),
+        (2, "n3", 1),
+        (2, "n4", 2),
+    ];
+    let deals = deals.map(|(rank, name, shard)| (rank, name.to_owned(), shard));
+    let world = world(&deals).await;
+    let open: Vec<Deal> = deals.iter().filter(|deal| is_open(deal)).cloned().collect();
+    for order in ["asc", "desc"] {
+        let mut seen = walk_cut(&world, order, 2).await;
+        seen.sort();
+        assert_eq!(seen, open, "{order}");
+    }
+}
+
 proptest! {
     #![proptest_config(cases(48))]
 
