@@ -19,8 +19,8 @@ pub(crate) struct SecretKeys {
 /// The keys that one template makes.
 #[derive(Debug)]
 struct SecretKey {
-    /// A group for each part.
-    pattern: Regex,
+    /// A group for each part; none where the template makes no pattern. Then no key is shown.
+    pattern: Option<Regex>,
     /// Whether each part is shown.
     shown: Vec<bool>,
 }
@@ -82,13 +82,12 @@ impl SecretKey {
             Piece::Hole(_) => "(.*?)".to_owned(),
         });
         let pattern = format!(r"(?s)\A{}\z", parts.collect::<String>());
-        // A template has a bounded length, and so has its pattern. If it had none, nothing would be shown.
-        let pattern = Regex::new(&pattern).or_else(|_| Regex::new("(?s)(.*)")).ok()?;
-        Some(SecretKey { pattern, shown })
+        Some(SecretKey { pattern: Regex::new(&pattern).ok(), shown })
     }
 
     fn hidden(&self, key: &str) -> Option<String> {
-        let found = self.pattern.captures(key)?;
+        let Some(pattern) = &self.pattern else { return Some(SECRET.to_owned()) };
+        let found = pattern.captures(key)?;
         let parts = self.shown.iter().enumerate().map(|(at, shown)| match shown {
             true => found.get(at + 1).map_or(SECRET, |part| part.as_str()),
             false => SECRET,
@@ -115,6 +114,12 @@ mod tests {
         assert_eq!(keys.hidden("IN#h#x1").as_deref(), Some("IN#h#(secret)"));
         assert_eq!(keys.hidden("HALL#h"), None);
         assert_eq!(keys.hidden("META"), None);
+    }
+
+    #[test]
+    fn where_nothing_tells_a_secret_nothing_is_shown() {
+        let keys = SecretKeys { keys: vec![SecretKey { pattern: None, shown: vec![true] }] };
+        assert_eq!(keys.hidden("HALL#h").as_deref(), Some(SECRET));
     }
 
     #[test]

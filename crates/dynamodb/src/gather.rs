@@ -161,8 +161,13 @@ impl DynamoDb {
         let delete = Delete { table: Arc::clone(before), key, condition: None };
         let legs = vec![Leg::Check(check), Leg::Delete(delete)];
         match self.transact(&Transact { legs }, Instant::now() + WAIT_TIME_MAX).await {
+            Ok(_) => {
+                let (table, key) = (&before.name, before.key.shown(&before.key_of(item)?));
+                tracing::warn!(%table, %key, "an item of this key was in its place already; this one was removed");
+                Ok(())
+            }
             // What is gone is not found again; what is busy is.
-            Ok(_) | Err(Error::ConditionFailed(_) | Error::Conflict) => Ok(()),
+            Err(Error::ConditionFailed(_) | Error::Conflict) => Ok(()),
             Err(error) => Err(error),
         }
     }

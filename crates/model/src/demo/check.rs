@@ -97,7 +97,9 @@ fn block(demo: &Demo, script: &mut Script, critic: &mut Critic<'_>) -> Result<()
 /// How many rounds it takes until each choice was made; of numbers, the lowest and the highest.
 fn choices(steps: &[DemoStep]) -> u64 {
     let counts = steps.iter().map(|step| match step {
-        DemoStep::Named(_, DemoValue::OneOf(texts)) => u64::try_from(texts.len()).unwrap_or(1),
+        DemoStep::Named(_, DemoValue::OneOf(texts)) => {
+            u64::try_from(texts.len()).unwrap_or(u64::MAX)
+        }
         DemoStep::Named(_, DemoValue::Between(..)) => 2,
         _ => 1,
     });
