@@ -248,13 +248,17 @@ impl Lowering {
     ) -> StepKind {
         let test = self.test(condition, scope);
         let before = scope.present.clone();
+        let untold = scope.untold.clone();
         let (mut yes, mut no) = (Vec::new(), Vec::new());
         narrow(&test, true, &mut scope.present);
         self.steps(then, scope, &mut yes, facts, false);
         scope.present.clone_from(&before);
         narrow(&test, false, &mut scope.present);
+        // What one block writes the other has not written; what follows may have gone through either.
+        let written = std::mem::replace(&mut scope.untold, untold);
         self.steps(otherwise, scope, &mut no, facts, false);
         scope.present = before;
+        scope.untold.extend(written);
         // Where one way ends the call, what follows has gone the other.
         if ends(&yes) {
             narrow(&test, false, &mut scope.present);

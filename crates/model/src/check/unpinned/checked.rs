@@ -1,6 +1,6 @@
-//! What the checks of a transaction rest on: a `check` decides whether the writes beside it happen, so that its key, what
-//! its condition compares with, and the `when` around it are facts that these writes rest on. They rest on the test of
-//! the `when` also where it came out the other way: they happen without the check.
+//! What the writes of a transaction rest on by the legs beside them. A `check` decides whether they happen, so that its
+//! key and what its condition compares with are facts that they rest on. So is the test of a `when` around any leg or
+//! send, also where it came out the other way: they happen without that leg.
 
 use super::{Act, Site, Use, collect, gone_through, retain_known, tested, which_item};
 use crate::check::flow::{Group, within};
@@ -30,6 +30,10 @@ pub(super) fn uses<'a, 'g>(
         values.for_each(|value| collect(group, value, None, &mut found));
         gone_through(guards, &mut found);
         add((Act::Write(leg), guards), found);
+    }
+    let legs = group.legs.iter().map(|placed| (Act::Write(placed.leg), &placed.guards[..]));
+    let sends = group.sends.iter().map(|sent| (Act::Send(sent.send), &sent.guards[..]));
+    for (act, guards) in legs.chain(sends) {
         for at in 0..guards.len() {
             let (Some(own), Some(test)) = (guards.get(..=at), guards.get(at)) else { continue };
             let alone = acts.iter().any(|(_, others)| !within(others, own));
@@ -40,7 +44,7 @@ pub(super) fn uses<'a, 'g>(
             let mut found = Vec::new();
             asked(group, own, test.truth, &mut found);
             asked(group, own, !test.truth, &mut found);
-            add((Act::Write(leg), &[]), found);
+            add((act, &[]), found);
         }
     }
     all
