@@ -141,7 +141,7 @@ impl Backend {
             Tables::By(client) => {
                 // Without the service's own expiry: it knows another time than the examples.
                 for table in system.tables() {
-                    client.make(table, |_| {}).await.map_err(|error| error.to_string())?;
+                    client.make(table, &[], |_| {}).await.map_err(|error| error.to_string())?;
                 }
             }
             Tables::One => return Ok((system, Arc::new(Memory::new()))),

@@ -116,6 +116,25 @@ const WRONG: &[Wrong] = &[
         ],
     },
     Wrong {
+        what: "an index of another program, over numbers",
+        change: |table| {
+            let defined = json!({"AttributeName": "ownerId", "AttributeType": "N"});
+            table["AttributeDefinitions"].as_array_mut().unwrap().push(defined);
+            let other = json!({
+                "IndexName": "Old",
+                "KeySchema": [{"AttributeName": "ownerId", "KeyType": "HASH"}],
+                "Projection": {"ProjectionType": "ALL"},
+            });
+            table["GlobalSecondaryIndexes"].as_array_mut().unwrap().push(other);
+        },
+        said: "the document stores `ownerId` as S, and it is N in an index that the document does not declare (Old)",
+        remedy: &[
+            "# give `ownerId` another name in the document, and ask again",
+            r#"[{"Delete":{"IndexName":"Old"}}]"#,
+            "the document does not declare it, others may read it",
+        ],
+    },
+    Wrong {
         what: "a local index of another key",
         change: |table| {
             let mut local =

@@ -58,11 +58,13 @@ impl Backend for DynamoDb {
     ) -> Answering<'a, Result<(), PrepareError>> {
         Answering::waiting(async move {
             for table in tables.all() {
+                let main = table.name == tables.main.name;
+                let stored = if main { &tables.stored[..] } else { &[] };
                 match need {
                     Need::Read => self.examine_key(table).await?,
-                    Need::Write => self.examine(table).await?,
+                    Need::Write => self.examine(table, stored).await?,
                     Need::Transact => {
-                        self.examine(table).await?;
+                        self.examine(table, stored).await?;
                         if !self.has_transactions(table).await? {
                             return Err(PrepareError::NoTransactions);
                         }
@@ -103,7 +105,7 @@ impl From<TableError> for PrepareError {
 impl DynamoDb {
     /// Checks that a table exists and has the right key. Items can then be read, whatever the indexes.
     async fn examine_key(&self, schema: &Schema) -> Result<(), TableError> {
-        match self.examine(schema).await {
+        match self.examine(schema, &[]).await {
             Err(TableError::Differs { table, mut differences }) => {
                 differences.retain(|one| matches!(one, Mismatch::Key { .. }));
                 match differences.is_empty() {

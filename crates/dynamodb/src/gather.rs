@@ -71,7 +71,7 @@ impl DynamoDb {
     /// Whether a table that the document does not need may be there. A policy that does not speak of it says that it is
     /// not used.
     async fn may_be_there(&self, table: &str) -> Result<bool, TableError> {
-        match self.difference(&Schema::new(table)).await {
+        match self.difference(&Schema::new(table), &[]).await {
             Ok(found) => Ok(found.is_some()),
             Err(TableError::Denied { reason }) => {
                 tracing::info!(%table, %reason, "whether messages wait in this table is not known");

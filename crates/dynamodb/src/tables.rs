@@ -14,7 +14,7 @@ use aws_sdk_dynamodb::types::{
     KeyType as SdkKeyType, PointInTimeRecoverySpecification, Projection, ProjectionType,
     ScalarAttributeType, TableDescription, TimeToLiveSpecification, TransactWriteItem,
 };
-use latchkey_table::{Key, KeyAttribute, KeyNames, KeyType, Number, Schema, Text};
+use latchkey_table::{Key, KeyAttribute, KeyNames, KeyType, Number, Schema, Text, ValueType};
 use latchkey_value::name::EXPIRY_ATTRIBUTE;
 use tokio::time::Instant;
 
@@ -50,20 +50,28 @@ impl DynamoDb {
         self.client.config().region().map(AsRef::as_ref)
     }
 
-    /// Checks that a table exists and fits its schema.
-    pub async fn examine(&self, schema: &Schema) -> Result<(), TableError> {
+    /// Checks that a table exists and fits its schema, and what attributes are stored as.
+    pub async fn examine(
+        &self,
+        schema: &Schema,
+        stored: &[(Text, ValueType)],
+    ) -> Result<(), TableError> {
         let table = schema.name.to_string();
-        match self.difference(schema).await? {
+        match self.difference(schema, stored).await? {
             None => Err(TableError::Missing { table }),
             Some(differences) if differences.is_empty() => Ok(()),
             Some(differences) => Err(TableError::Differs { table, differences }),
         }
     }
 
-    /// How a table differs from its schema; nothing if there is no table.
-    pub async fn difference(&self, schema: &Schema) -> Result<Option<Vec<Mismatch>>, TableError> {
+    /// How a table differs from its schema, and from what attributes are stored as; nothing if there is no table.
+    pub async fn difference(
+        &self,
+        schema: &Schema,
+        stored: &[(Text, ValueType)],
+    ) -> Result<Option<Vec<Mismatch>>, TableError> {
         let found = self.find(&schema.name).await?;
-        Ok(found.map(|found| differences(schema, &found)))
+        Ok(found.map(|found| differences(schema, stored, &found)))
     }
 
     /// Describes a table; nothing if there is no table.
@@ -89,7 +97,7 @@ impl DynamoDb {
     /// Makes a table with on-demand billing, point-in-time recovery and expiry, and waits for it. An existing table is
     /// not changed. True if the table was made.
     pub async fn create(&self, schema: &Schema) -> Result<bool, TableError> {
-        let made = self.make(schema, |_| {}).await?;
+        let made = self.make(schema, &[], |_| {}).await?;
         if made {
             for problem in self.protect(&schema.name, EXPIRY_ATTRIBUTE).await {
                 tracing::warn!(table = %schema.name, "{problem}");
@@ -103,10 +111,11 @@ impl DynamoDb {
     pub async fn make(
         &self,
         schema: &Schema,
+        stored: &[(Text, ValueType)],
         mut waiting: impl FnMut(&[Mismatch]),
     ) -> Result<bool, TableError> {
         if self.find(&schema.name).await?.is_some() {
-            return self.until_active(schema, &mut waiting).await.map(|()| false);
+            return self.until_active(schema, stored, &mut waiting).await.map(|()| false);
         }
         let indexes = indexes(schema).map_err(TableError::unmade)?;
         let sent = self
@@ -124,17 +133,18 @@ impl DynamoDb {
             Err(error) if code(&error) == Some("ResourceInUseException") => false,
             Err(error) => return Err(TableError::of(&error)),
         };
-        self.until_active(schema, &mut waiting).await.map(|()| made)
+        self.until_active(schema, stored, &mut waiting).await.map(|()| made)
     }
 
     async fn until_active(
         &self,
         schema: &Schema,
+        stored: &[(Text, ValueType)],
         waiting: &mut impl FnMut(&[Mismatch]),
     ) -> Result<(), TableError> {
         let deadline = Instant::now() + MAKE_TIME_MAX;
         loop {
-            match self.examine(schema).await {
+            match self.examine(schema, stored).await {
                 Err(TableError::Differs { differences, .. })
                     if differences.iter().all(|one| matches!(one, Mismatch::NotActive(_)))
                         && Instant::now() < deadline =>

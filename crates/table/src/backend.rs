@@ -11,7 +11,7 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::{Duration, Instant};
 
-use crate::{Answer, Error, Item, Request, Scan, Scanned, Schema, Text};
+use crate::{Answer, Error, Item, Request, Scan, Scanned, Schema, Text, ValueType};
 
 /// How long a read may be behind, unless a backend knows better. DynamoDB is usually behind by much less than a second.
 const LAG: Duration = Duration::from_secs(5);
@@ -125,6 +125,9 @@ pub struct Tables {
     pub own_prefix: Text,
     /// Those of these partitions that can be named, and so be asked for on a service.
     pub own_partitions: Vec<Text>,
+    /// The attributes of the items of the document, and what each is stored as. One of a key of an index has one type, also
+    /// in an index that the document does not declare.
+    pub stored: Vec<(Text, ValueType)>,
 }
 
 impl Tables {

@@ -7,7 +7,7 @@ use aws_sdk_dynamodb::types::{
     KeyType as SdkKeyType, Projection as SdkProjection, ProjectionType, TableDescription,
     TableStatus,
 };
-use latchkey_table::{Index, KeyAttribute, KeyNames, KeyType, Projection, Schema};
+use latchkey_table::{Index, KeyAttribute, KeyNames, KeyType, Projection, Schema, Text, ValueType};
 
 /// A difference.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -29,6 +29,20 @@ pub enum Mismatch {
         found: String,
         /// The global indexes with this key that the document does not declare: they hold the type.
         held_by: Vec<String>,
+    },
+    /// An attribute that a document stores as something else than an index needs that no document declares: the service
+    /// refuses such items.
+    Stored {
+        /// The attribute.
+        attribute: String,
+        /// What it is stored as.
+        stored: ValueType,
+        /// Its type in the keys of these indexes, as DynamoDB writes it.
+        found: String,
+        /// The global indexes.
+        global: Vec<String>,
+        /// The local indexes, which cannot be removed.
+        local: Vec<String>,
     },
     /// A missing index.
     NoIndex(String),
@@ -71,6 +85,14 @@ impl fmt::Display for Mismatch {
                 let wanted = wanted.code();
                 write!(f, "its key attribute `{attribute}` is of type {found}, not {wanted}")
             }
+            Mismatch::Stored { attribute, stored, found, global, local } => {
+                let indexes = [&global[..], &local[..]].concat().join(", ");
+                write!(
+                    f,
+                    "the document stores `{attribute}` as {stored}, and it is {found} in an index that the document \
+                     does not declare ({indexes}): writes would be refused"
+                )
+            }
             Mismatch::NoIndex(index) => write!(f, "it has no index `{index}`"),
             Mismatch::IndexKey { index, wanted, found } => {
                 write!(f, "the key of its index `{index}` is {found}, not {}", named(wanted))
@@ -87,8 +109,12 @@ impl fmt::Display for Mismatch {
     }
 }
 
-pub(super) fn differences(schema: &Schema, table: &TableDescription) -> Vec<Mismatch> {
-    let mut differences = Vec::new();
+pub(super) fn differences(
+    schema: &Schema,
+    stored: &[(Text, ValueType)],
+    table: &TableDescription,
+) -> Vec<Mismatch> {
+    let mut differences = stored_otherwise(schema, stored, table);
     let (same, found) = compared(&schema.key, table.key_schema());
     if !same {
         differences.push(Mismatch::Key { wanted: schema.key.clone(), found });
@@ -121,15 +147,55 @@ pub(super) fn differences(schema: &Schema, table: &TableDescription) -> Vec<Mism
     differences
 }
 
+/// The attributes that are stored as something else than the key of an index needs that no document declares.
+fn stored_otherwise(
+    schema: &Schema,
+    stored: &[(Text, ValueType)],
+    table: &TableDescription,
+) -> Vec<Mismatch> {
+    let mut found = Vec::new();
+    for defined in table.attribute_definitions() {
+        let name = defined.attribute_name.as_str();
+        // The keys that the document declares are looked at by themselves.
+        if schema.typed_key_attributes().iter().any(|key| key.name == *name) {
+            continue;
+        }
+        let other = |(attribute, kind): &&(Text, ValueType)| {
+            attribute == name && kind.code() != defined.attribute_type.as_str()
+        };
+        found.extend(stored.iter().filter(other).map(|(_, kind)| Mismatch::Stored {
+            attribute: name.to_owned(),
+            stored: *kind,
+            found: defined.attribute_type.to_string(),
+            global: undeclared_with(schema, table, name),
+            local: local_with(schema, table, name),
+        }));
+    }
+    found
+}
+
 /// The global indexes that have an attribute in their key, and that no document declares.
 fn undeclared_with(schema: &Schema, table: &TableDescription, attribute: &str) -> Vec<String> {
-    let has = |index: &&GlobalSecondaryIndexDescription| {
-        index.key_schema().iter().any(|element| element.attribute_name == attribute)
-    };
-    let names =
-        table.global_secondary_indexes().iter().filter(has).filter_map(|one| one.index_name());
-    let undeclared = |name: &&str| schema.indexes.iter().all(|index| index.name != **name);
-    names.filter(undeclared).map(str::to_owned).collect()
+    let all = table.global_secondary_indexes().iter();
+    let with = all.filter(|index| has(index.key_schema(), attribute));
+    undeclared(schema, with.filter_map(|one| one.index_name()))
+}
+
+/// The local indexes of that kind.
+fn local_with(schema: &Schema, table: &TableDescription, attribute: &str) -> Vec<String> {
+    let all = table.local_secondary_indexes().iter();
+    let with = all.filter(|index| has(index.key_schema(), attribute));
+    undeclared(schema, with.filter_map(|one| one.index_name()))
+}
+
+fn has(key: &[KeySchemaElement], attribute: &str) -> bool {
+    key.iter().any(|element| element.attribute_name == attribute)
+}
+
+/// Those of some indexes that no document declares.
+fn undeclared<'a>(schema: &Schema, names: impl Iterator<Item = &'a str>) -> Vec<String> {
+    let declared = |name: &str| schema.indexes.iter().any(|index| index.name == *name);
+    names.filter(|name| !declared(name)).map(str::to_owned).collect()
 }
 
 /// The differences of an index that is global, or missing.

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use latchkey_table::{Index, KeyNames, Schema, Tables, Text};
+use latchkey_table::{Index, KeyNames, Schema, Tables, Text, ValueType};
 use latchkey_value::limits::TABLE_NAME_BYTES;
 use latchkey_value::name::{OWN_ATTRIBUTES, OWN_TABLE_SUFFIX};
 
@@ -58,6 +58,21 @@ impl System {
             before,
             own_prefix: Text::const_new(HOUSEKEEPING),
             own_partitions: homes.flat_map(|home| home.partitions()).collect(),
+            stored: self.stored(),
         }
+    }
+
+    /// The attributes of the items, and what each is stored as: once for each type.
+    fn stored(&self) -> Vec<(Text, ValueType)> {
+        let own = [(&self.discriminator, ValueType::Text), (&self.ttl, ValueType::Number)];
+        let attributes = self.entities.iter().flat_map(|entity| &entity.attributes);
+        let attributes = attributes.map(|attribute| (&attribute.name, attribute.value_type));
+        let mut stored: Vec<(Text, ValueType)> = Vec::new();
+        for (name, value_type) in own.into_iter().chain(attributes) {
+            if !stored.iter().any(|(other, kind)| other == name && *kind == value_type) {
+                stored.push((name.clone(), value_type));
+            }
+        }
+        stored
     }
 }

@@ -30,6 +30,12 @@ impl Remedies<'_> {
         }
         // All that must go goes first: an attribute has one type in all the indexes of a table.
         let (mut removed, mut made) = (Vec::new(), Vec::new());
+        for one in mismatches {
+            let Mismatch::Stored { attribute, .. } = one else { continue };
+            commands.push(format!(
+                "# give `{attribute}` another name in the document, and ask again; or, where the index is not needed:"
+            ));
+        }
         for name in held_by(mismatches) {
             removed.push(self.remove_index(name));
         }
@@ -153,6 +159,7 @@ impl Remedies<'_> {
 fn held_by(mismatches: &[Mismatch]) -> BTreeSet<&str> {
     let held = mismatches.iter().flat_map(|one| match one {
         Mismatch::Type { held_by, .. } => held_by.as_slice(),
+        Mismatch::Stored { global, .. } => global.as_slice(),
         _ => &[],
     });
     held.map(String::as_str).collect()

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use latchkey_dynamodb::{Description, DynamoDb, Mismatch, Setting, TableError};
 use latchkey_runtime::System;
-use latchkey_table::{Schema, Text};
+use latchkey_table::{Schema, Text, ValueType};
 
 use super::remedy::Remedies;
 use super::systems;
@@ -83,7 +83,8 @@ impl Work {
     ) -> Result<TableState, TableError> {
         let (name, table) = (system.name(), &schema.name);
         let mut told: Option<Instant> = None;
-        let made = service.make(schema, |waiting| {
+        let stored = stored(system, schema);
+        let made = service.make(schema, &stored, |waiting| {
             if told.is_none_or(|at| at.elapsed() >= TELL_EVERY) {
                 eprintln!("{name}: waiting: {}", list(waiting));
                 told = Some(Instant::now());
@@ -144,7 +145,7 @@ impl Work {
         let arguments = self.remote.arguments(&self.documents, name, &system.table().name);
         let endpoint = self.remote.endpoint.as_deref();
         let remedies = Remedies { system, schema, arguments: &arguments, endpoint };
-        let Some(mismatches) = service.difference(schema).await? else {
+        let Some(mismatches) = service.difference(schema, &stored(system, schema)).await? else {
             println!("{name}: there is no table `{table}`; run");
             println!("  latchkey table create{arguments}");
             second(system, schema).iter().for_each(|line| println!("  # {line}"));
@@ -177,6 +178,14 @@ impl Work {
         println!("run, one after the other, each when the one before is done:");
         remedies_told.iter().for_each(|one| println!("  {one}"));
         Ok(TableState::Wrong)
+    }
+}
+
+/// What attributes are stored as in a table of a system. That of Latchkey's own items alone has none of the document.
+fn stored(system: &System, schema: &Schema) -> Vec<(Text, ValueType)> {
+    match schema.name == system.table().name {
+        true => system.places().stored,
+        false => Vec::new(),
     }
 }
 

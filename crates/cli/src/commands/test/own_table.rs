@@ -30,11 +30,11 @@ pub(super) async fn run(
     };
     // Fails before the table is made if the service cannot be reached.
     for table in &tables {
-        service.difference(table).await.map_err(told)?;
+        service.difference(table, &[]).await.map_err(told)?;
     }
     let run = async {
         for table in &tables {
-            service.make(table, |_| {}).await.map_err(told)?;
+            service.make(table, &[], |_| {}).await.map_err(told)?;
         }
         let target = Target::on(system, Arc::new(service.clone())).await?;
         example::run(&document.text, &target).await
