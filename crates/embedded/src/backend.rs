@@ -37,6 +37,11 @@ impl Backend for Store {
         true
     }
 
+    // One process has the directory.
+    fn has_all_writers(&self) -> bool {
+        true
+    }
+
     fn prepare<'a>(
         &'a self,
         tables: &'a Tables,

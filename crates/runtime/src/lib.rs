@@ -17,6 +17,7 @@ mod expiry;
 mod explain;
 mod idempotency;
 mod input;
+mod lanes;
 mod pages;
 mod plan;
 mod problem;

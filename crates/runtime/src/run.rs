@@ -4,6 +4,7 @@ mod begin;
 mod decide;
 mod each;
 mod kept;
+mod lane;
 mod listing;
 mod precondition;
 mod read;
@@ -21,7 +22,7 @@ use latchkey_model::model::EntityId;
 use latchkey_table::{
     Answer as TableAnswer, Answering, Capacity, Error, Item, Key, Request, Text, Value,
 };
-use tokio::time::{Instant, sleep, timeout};
+use tokio::time::{Instant, timeout};
 
 use crate::answer::{Answer, Outcome};
 use crate::bug::{Bug, Damage};
@@ -29,6 +30,7 @@ use crate::cache::Change;
 use crate::call::{Call, Caller, IfMatch};
 use crate::evaluate::{Bound, Elements, Fault, Found, Frame};
 use crate::idempotency::Named;
+use crate::lanes::{Head, Lane};
 use crate::plan::{Contract, Op, Sight, System};
 use crate::problem::Problem;
 use crate::request::Filler;
@@ -41,17 +43,6 @@ use crate::work::Ending;
 use precondition::{any_changes, changes};
 use remember::Memory;
 pub(crate) use task::{Held, Task, perform};
-
-/// How often a contract is run again when it finds its ground changed.
-const RETRIES_MAX: u32 = 5;
-
-/// The longest wait before the first retry that waits; it doubles with each.
-const WAIT_MS: u32 = 5;
-
-/// The longest wait before an attempt.
-fn wait_max(attempt: u32) -> Duration {
-    Duration::from_millis(u64::from(WAIT_MS << attempt.min(8)))
-}
 
 /// How much longer than its time a call may take, for a backend that keeps to the time to say how it
 /// ended.
@@ -143,6 +134,10 @@ struct Session<'a> {
     unsure: bool,
     /// What earlier calls have read, if the contract has a cache.
     memory: Option<Memory<'a>>,
+    /// The lane of the item that this attempt lost on.
+    lost: Option<Lane>,
+    /// The lane at whose head the call is.
+    head: Option<Head>,
 }
 
 /// Carries a call out.
@@ -244,6 +239,8 @@ impl<'a> Session<'a> {
             trace: None,
             unsure: false,
             memory: Memory::of(runtime, contract.cache.as_ref()),
+            lost: None,
+            head: None,
         }
     }
 
@@ -257,12 +254,9 @@ impl<'a> Session<'a> {
 
     /// Runs the contract until it ends, but not forever. The first attempt may go on at an operation.
     async fn attempts(&mut self, mut from: Option<usize>) -> Ended {
-        for attempt in 0..=RETRIES_MAX {
-            if attempt > 1 {
-                let wait = self.call.runtime.source.wait(wait_max(attempt));
-                if !wait.is_zero() {
-                    sleep(wait).await;
-                }
+        for attempt in 0.. {
+            if !self.waits_for(attempt).await {
+                break;
             }
             if from.is_none() {
                 self.begin_attempt();

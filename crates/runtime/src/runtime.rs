@@ -15,6 +15,7 @@ use crate::cache::{Cache, CacheCount};
 use crate::call::{CALL_TIME_MAX, Call};
 use crate::clock::{Source, SystemSource};
 use crate::cursor::Sealer;
+use crate::lanes::Lanes;
 use crate::plan::System;
 use crate::problem::Problem;
 use crate::queue_handle::QueueHandle;
@@ -61,6 +62,8 @@ pub struct Runtime {
     pub(crate) faults: Faults,
     /// What contracts with a `cache` have read, if there are any.
     pub(crate) cache: Option<Arc<Cache>>,
+    /// Where calls that lost on an item wait, if all writers are here.
+    pub(crate) lanes: Option<Arc<Lanes>>,
 }
 
 /// What a runtime needs beside its system and its backend.
@@ -115,7 +118,8 @@ impl Runtime {
         let (backend, sending) = (storage.backend, Sending::default());
         let (ulids, faults) = (Arc::default(), Faults::default());
         let cache = Cache::of(&system, backend.lag()).map(Arc::new);
-        Ok(Runtime { system, backend, source, sealer, lines, sending, ulids, faults, cache })
+        let lanes = backend.has_all_writers().then(|| Arc::new(Lanes::new()));
+        Ok(Runtime { system, backend, source, sealer, lines, sending, ulids, faults, cache, lanes })
     }
 
     /// The same, which also opens cursors that were made with a secret before this one. It makes none with it.
@@ -133,10 +137,10 @@ impl Runtime {
 
     /// The same system on another backend, with time and chance of its own. The ULIDs it makes do not depend on those
     /// that others make: a search runs one call in many orders, and each time the call makes the same. No call is
-    /// answered from what another has read.
+    /// answered from what another has read, and none waits for another.
     #[must_use]
     pub fn beside(&self, backend: Arc<dyn Backend>, source: Arc<dyn Source>) -> Runtime {
-        Runtime { backend, source, ulids: Arc::default(), cache: None, ..self.clone() }
+        Runtime { backend, source, ulids: Arc::default(), cache: None, lanes: None, ..self.clone() }
     }
 
     /// The queue of a name.

@@ -63,6 +63,11 @@ pub trait Backend: fmt::Debug + Send + Sync {
         false
     }
 
+    /// Whether all writers of its tables are in this process, so that calls that want one item can wait for each other.
+    fn has_all_writers(&self) -> bool {
+        false
+    }
+
     /// How long after a write a read that is not strong, or one by an index, may still miss it. For so long nothing that
     /// was read is kept for other calls.
     fn lag(&self) -> Duration {

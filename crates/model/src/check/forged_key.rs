@@ -1,4 +1,7 @@
-//! `forged-key`: a part of a key whose end is not clear, so that two different items can have the same key.
+//! `forged-key`: a part of a key whose end is not clear, so that two different items can have the same key, or that a
+//! query which asks for one part finds the items of another.
+
+mod asked;
 
 use latchkey_language::{Diagnostic, Rule};
 
@@ -8,6 +11,7 @@ use crate::regular::{Split, Splits, splits};
 use crate::types::Type;
 
 pub(super) fn check(model: &Model, report: &mut Report) {
+    asked::check(model, report);
     for entity in &model.entities {
         let indexes =
             entity.indexes.iter().flat_map(|index| [&index.key.partition, &index.key.sort]);

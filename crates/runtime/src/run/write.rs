@@ -96,6 +96,8 @@ impl<'a> Session<'a> {
         }
         let filled = self.filler().leg(leg)?;
         self.is_where_it_was_read(leg, &filled.leg)?;
+        let lane = self.lane(leg, &filled.leg);
+        self.let_pass(lane.as_ref())?;
         // Kept for a look at the item, where the store may not tell what it refused the write for.
         let depends = leg.absent.is_some() || filled.asked.is_some();
         let unsure = depends && !self.call.runtime.backend.tells_absence();
@@ -121,6 +123,7 @@ impl<'a> Session<'a> {
                 Ok(at + 1)
             }
             Err(Error::ConditionFailed(failed)) => {
+                self.lost = lane;
                 let item = match (failed.item, kept) {
                     (None, Some(kept)) => self.look(&kept).await?,
                     (item, _) => item,
@@ -310,8 +313,14 @@ impl<'a> Session<'a> {
             return Err(Ended::Early);
         }
         let mut origins = Vec::with_capacity(sent.filled.len());
+        let mut lanes = Vec::new();
         for filled in sent.filled {
             let (leg, origin) = filled.apart()?;
+            if self.call.runtime.lanes.is_some() {
+                let lane = origin.plan.and_then(|plan| self.lane(plan, &leg));
+                self.let_pass(lane.as_ref())?;
+                lanes.push(lane);
+            }
             legs.push(leg);
             origins.push(origin);
         }
@@ -335,6 +344,7 @@ impl<'a> Session<'a> {
             }
             Err(Error::ConditionFailed(failed)) => {
                 let leg = failed.leg.checked_sub(offset);
+                self.lost = leg.and_then(|leg| lanes.get(leg).cloned().flatten());
                 let item = failed.item.as_ref();
                 let origin = leg.and_then(|leg| origins.get(leg));
                 let element = origin.and_then(|origin| origin.element.as_ref());

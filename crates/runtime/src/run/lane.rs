@@ -1,0 +1,73 @@
+//! How a call waits before it runs again.
+
+use std::time::Duration;
+
+use latchkey_table::Leg;
+use tokio::time::sleep;
+
+use super::{Ended, Session};
+use crate::lanes::Lane;
+use crate::plan::{self, OnFailure};
+
+/// How often a contract is run again when it finds its ground changed.
+const RETRIES_MAX: u32 = 5;
+
+/// The same, of a call that waits in lanes: at the head of one, only those can come before it that were under way when
+/// it came there.
+const RETRIES_IN_LANES_MAX: u32 = 100;
+
+/// The longest wait before the first retry that waits; it doubles with each.
+const WAIT_MS: u32 = 5;
+
+/// The longest wait before an attempt.
+fn wait_max(attempt: u32) -> Duration {
+    Duration::from_millis(u64::from(WAIT_MS << attempt.min(8)))
+}
+
+impl Session<'_> {
+    /// Waits for an attempt: in the lane of the item that the one before lost on, or by chance. False if there have been
+    /// enough.
+    pub(super) async fn waits_for(&mut self, attempt: u32) -> bool {
+        match self.lost.take() {
+            _ if attempt == 0 => {}
+            Some(lane) => {
+                if attempt > RETRIES_IN_LANES_MAX {
+                    return false;
+                }
+                if !self.head.as_ref().is_some_and(|head| head.is_of(&lane)) {
+                    // It leaves another first: no two calls wait for each other.
+                    self.head = None;
+                    self.head = Some(lane.head().await);
+                }
+            }
+            None if attempt > RETRIES_MAX => return false,
+            None => {
+                let wait = match attempt {
+                    1 => Duration::ZERO,
+                    _ => self.call.runtime.source.wait(wait_max(attempt)),
+                };
+                if !wait.is_zero() {
+                    sleep(wait).await;
+                }
+            }
+        }
+        true
+    }
+
+    /// The lane of the item of a leg that is tried again where it is refused.
+    pub(super) fn lane(&self, plan: &plan::Leg, leg: &Leg) -> Option<Lane> {
+        let lanes = self.call.runtime.lanes.as_ref()?;
+        matches!(plan.failure, OnFailure::Retry).then(|| lanes.of(&leg.key().ok()?))?
+    }
+
+    /// Lets calls pass that lost on the same item. A call that has written already goes on.
+    pub(super) fn let_pass(&mut self, lane: Option<&Lane>) -> Result<(), Ended> {
+        let Some(lane) = lane.filter(|_| self.frame.commits == 0) else { return Ok(()) };
+        let first = self.head.as_ref().is_some_and(|head| head.is_of(lane));
+        if first || !lane.is_taken() {
+            return Ok(());
+        }
+        self.lost = Some(lane.clone());
+        Err(Ended::Again)
+    }
+}
