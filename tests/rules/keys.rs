@@ -249,3 +249,94 @@ fn a_number_that_is_bounded_is_only_to_be_padded() {
         assert_eq!(helps, [Some(help)], "{kind}");
     }
 }
+
+/// What a document is told whose entity has these members, and a contract with these lines before its `return`.
+fn asked(members: &str, lines: &str) -> Vec<String> {
+    let contract = format!(
+        "contract A-1 \"List\" {{\nGET /articles\n{lines}\nallow caller is clerk\nreturn found\n\
+         consistency eventual\nexpect 0.. items\nrate 1/s\n}}"
+    );
+    let beside = ["unused", "never-written", "hot-partition"];
+    let told = with(members, &contract);
+    told.into_iter().filter(|one| !beside.iter().any(|slug| one.starts_with(slug))).collect()
+}
+
+#[test]
+fn a_range_has_the_items_of_one_part_only_if_it_is_closed() {
+    let cases = [
+        ("id", "-", "{maker}-", true),
+        ("id", "_", "{maker}_", true),
+        ("text(9) like \"[a-z]+\"", "-", "{maker}-", false),
+        ("id", "#", "{maker}#", false),
+        ("ulid", "-", "{maker}-", false),
+        // A search by how it begins.
+        ("id", "-", "{maker}", false),
+        ("A | AB", "-", "{maker}-", false),
+    ];
+    for (kind, between, beginning, refused) in cases {
+        let members = format!(
+            "PK = \"ALL\"\nSK = \"{{maker}}{between}{{name}}\"\nmaker {kind}\nname text(9) like \"[a-z]+\""
+        );
+        let lines = format!(
+            "input maker Article.maker\nfound = query Article where PK = \"ALL\" and SK begins_with \"{beginning}\" page 9"
+        );
+        let told = asked(&members, &lines);
+        let forged =
+            told.iter().any(|one| one.contains("`maker` can contain what follows it here"));
+        assert_eq!(forged, refused, "{kind} {beginning}: {told:?}");
+    }
+}
+
+#[test]
+fn a_partition_is_asked_for_with_the_parts_of_the_key() {
+    let cases = [
+        ("Article.name", "{maker}-{q}", None),
+        ("id", "{maker}-{q}", Some("nothing tells where `maker` ends")),
+        ("text(9) like \"[0-9]+\"", "{maker}-{q}", None),
+        ("text(9) like \"-[a-z]+\"", "{maker}{q}", Some("are not those of the key")),
+    ];
+    for (kind, partition, refused) in cases {
+        let members =
+            "PK = \"{maker}-{name}\"\nSK = \"META\"\nmaker id\nname text(9) like \"[a-z]+\"";
+        let lines = format!(
+            "input maker Article.maker, q {kind}\nfound = query Article where PK = \"{partition}\" page 9"
+        );
+        let told = asked(members, &lines);
+        let forged = told.iter().find(|one| one.starts_with("forged-key"));
+        match refused {
+            Some(words) => assert!(forged.is_some_and(|one| one.contains(words)), "{told:?}"),
+            None => assert_eq!(forged, None, "{kind} {partition}: {told:?}"),
+        }
+    }
+}
+
+#[test]
+fn what_a_query_asks_for_can_be_a_key() {
+    let members = "PK = \"ALL\"\nSK = \"{maker}#{name}\"\nmaker text(9) like \"[^#]+\"\nname text(9) like \"[^#]+\"";
+    let cases = [
+        ("q text(9)", "begins_with \"{q}\"", Some("item-size: this can be empty")),
+        ("q text(9) like \".+\"", "begins_with \"{q}\"", None),
+        (
+            "q text(2000) like \".+\"",
+            "begins_with \"{q}\"",
+            Some("item-size: this can have 2000 bytes"),
+        ),
+        (
+            "q Article.maker",
+            "between \"{q}#\" and \"{q}#~\"",
+            Some("key-order: a text of the key can sort behind"),
+        ),
+    ];
+    for (input, range, wanted) in cases {
+        let lines = format!(
+            "input {input}\nfound = query Article where PK = \"ALL\" and SK {range} page 9"
+        );
+        let told = asked(members, &lines);
+        match wanted {
+            Some(words) => {
+                assert!(told.iter().any(|one| one.starts_with(words)), "{input}: {told:?}")
+            }
+            None => assert_eq!(told, NONE, "{input} {range}"),
+        }
+    }
+}

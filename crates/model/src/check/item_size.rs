@@ -6,10 +6,14 @@ use latchkey_value::limits::{
     ITEM_BYTES_MAX, MESSAGE_BYTES_MAX, PARTITION_KEY_BYTES_MAX, SORT_KEY_BYTES_MAX,
 };
 
-use super::Report;
-use super::size::{item_bytes_max, message_bytes_max, shown_bytes_max, template_bytes_max};
+use super::flow::lets;
+use super::size::{
+    asked_bytes_max, item_bytes_max, message_bytes_max, shown_bytes_max, template_bytes_max,
+};
+use super::truth::plain;
+use super::{Report, each_read};
 use crate::model::{
-    BindingId, Contract, Entity, ExprKind, Limit, Model, Part, StepKind, What, each_step,
+    BindingId, Contract, Entity, ExprKind, KeyPart, Limit, Model, Part, StepKind, What, each_step,
 };
 
 /// How much longer a message is as it is sent, at most: JSON writes some characters with six.
@@ -17,6 +21,7 @@ const ESCAPED: usize = 6;
 
 pub(super) fn check(model: &Model, report: &mut Report) {
     model.contracts.iter().for_each(|contract| answers(model, contract, report));
+    model.bodies().into_iter().for_each(|contract| bounds(model, contract, report));
     for entity in &model.entities {
         keys(entity, report);
         let bytes = item_bytes_max(model, entity);
@@ -75,6 +80,39 @@ fn answers(model: &Model, contract: &Contract, report: &mut Report) {
             .why("a call whose answer does not fit is refused, and none can be made without a record")
             .help("return fewer items or attributes; or let the contract be `idempotent by` an entity: it has no record");
         report.raise(diagnostic, &step.waivers);
+    });
+}
+
+/// The partitions and bounds of queries: a key has a byte at least, and no more than a table takes.
+fn bounds(model: &Model, contract: &Contract, report: &mut Report) {
+    let lets = lets(contract);
+    each_read(contract, |read, step| {
+        let What::Query(query) = &read.what else { return };
+        let Some(names) = model.key_names(query.by) else { return };
+        let partition = query.partition.iter().map(|text| (text, KeyPart::Partition));
+        let range = query.range_texts().map(|text| (text, KeyPart::Sort));
+        for (text, part) in partition.chain(range).filter(|(_, part)| !names.is_number(*part)) {
+            let (most, which) = match part {
+                KeyPart::Partition => (PARTITION_KEY_BYTES_MAX, "partition"),
+                KeyPart::Sort => (SORT_KEY_BYTES_MAX, "sort"),
+            };
+            let text = plain(&lets, text);
+            let bytes = asked_bytes_max(text);
+            let (message, help) = if bytes > most {
+                let message =
+                    format!("this can have {bytes} bytes; a {which} key has {most} at most");
+                (message, "lower the bounds of its texts")
+            } else if text.language().has_empty() {
+                let message = format!("this can be empty; a {which} key has at least one byte");
+                (message, "bind the text with `like`, so that it has a character at least")
+            } else {
+                continue;
+            };
+            let diagnostic = Diagnostic::new(Rule::ItemSize, text.span, message)
+                .why("a store refuses such a query: 400, for an input that is as it is declared")
+                .help(help);
+            report.raise(diagnostic, &step.waivers);
+        }
     });
 }
 

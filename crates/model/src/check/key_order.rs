@@ -40,6 +40,12 @@ pub(super) fn check(model: &Model, report: &mut Report) {
                     report.raise(diagnostic, &step.waivers);
                 }
             }
+            let high = upper(&query.range).into_iter();
+            for diagnostic in
+                high.flat_map(|high| shapes().filter_map(|it| beyond_tilde(high, &it.sort)))
+            {
+                report.raise(diagnostic, &step.waivers);
+            }
         });
     }
 }
@@ -229,6 +235,41 @@ fn astray(bound: &Expr, end: End, sort: &Template) -> Option<Diagnostic> {
             (Part::Value(Some(own)), None) => {
                 return Some(misfit("the key ends before this".to_owned(), own.span, sort.span));
             }
+            _ => return None,
+        }
+    }
+    None
+}
+
+/// The upper end of a range.
+fn upper(range: &Range) -> Option<&Expr> {
+    match range {
+        Range::Between(_, high) => Some(high),
+        Range::Side { below: true, bound, .. } => Some(bound),
+        Range::All | Range::Equal(_) | Range::BeginsWith(_) | Range::Side { .. } => None,
+    }
+}
+
+/// A range that ends with `~` where the key has a part whose texts may sort behind that.
+fn beyond_tilde(bound: &Expr, sort: &Template) -> Option<Diagnostic> {
+    let ExprKind::Text(pieces) = &bound.kind else { return None };
+    let mut key = sort.pieces.iter().flat_map(in_key);
+    let mut parts = pieces.iter().flat_map(in_bound).peekable();
+    while let Some(part) = parts.next() {
+        match (part, key.next()?) {
+            (Part::Byte(b'~'), Part::Value(Some(there))) if parts.peek().is_none() => {
+                let alphabet = there.kind.language(there.format).alphabet();
+                let above = (b'~'..=u8::MAX).any(|byte| alphabet.contains(byte));
+                let message = "a text of the key can sort behind this `~`";
+                return above.then(|| {
+                    Diagnostic::new(Rule::KeyOrder, bound.span, message)
+                        .other(there.span, "the part of the key")
+                        .why("`Éve` sorts behind `~`, as all letters outside ASCII do: the range leaves such items out")
+                        .help("bind the part with `like \"[ -}]+\"`, say; or end the range with the next value and `<`")
+                });
+            }
+            (Part::Byte(a), Part::Byte(b)) if a == b => {}
+            (Part::Value(_), Part::Value(_)) => {}
             _ => return None,
         }
     }

@@ -14,7 +14,7 @@ pub(super) fn check(model: &Model, report: &mut Report) {
             for placed in &group.legs {
                 let entity = &model.entities[placed.leg.entity];
                 for index in entity.indexes.iter().filter(|index| !index.moves) {
-                    if let Some((part, span)) = moved(&group, &changes, entity, index, placed) {
+                    if let Some((part, span)) = moved(&group, &changes, (entity, index), placed) {
                         let diagnostic = breach(index, part, span);
                         report.raise(diagnostic, &placed.step.waivers);
                     }
@@ -28,8 +28,7 @@ pub(super) fn check(model: &Model, report: &mut Report) {
 fn moved<'a>(
     group: &Group<'a>,
     changes: &Changes<'a>,
-    entity: &'a Entity,
-    index: &'a IndexShape,
+    (entity, index): (&'a Entity, &'a IndexShape),
     placed: &Placed<'a>,
 ) -> Option<(&'a str, Span)> {
     let leg = placed.leg;
@@ -49,7 +48,12 @@ fn moved<'a>(
         entity.key.tells(part)
             || source.is_some_and(|source| changes.attribute(source, part).is_empty())
     };
-    index.key.attributes().into_iter().find(|part| !fixed(part)).map(|part| (part, leg.span))
+    // A half that is the key of the table is as the item's own key.
+    let names = group.model.indexes[index.index].key.iter();
+    let halves = names.zip([&index.key.partition, &index.key.sort]);
+    let halves = halves.filter(|(attribute, _)| !group.model.table.key.has(&attribute.name));
+    let mut parts = halves.flat_map(|(_, half)| half.holes()).map(|hole| hole.attribute.as_str());
+    parts.find(|part| !fixed(part)).map(|part| (part, leg.span))
 }
 
 fn breach(index: &IndexShape, part: &str, span: Span) -> Diagnostic {

@@ -4,7 +4,10 @@ use latchkey_value::name::{INCARNATION_ATTRIBUTE, INCARNATION_BYTES_MAX};
 use latchkey_value::time::DATE_BYTES;
 use latchkey_value::{Format, id};
 
-use crate::model::{By, Entity, KeyNames, KeyShape, Kind, Model, Piece, Queue, Send, Template};
+use crate::model::{
+    By, Entity, Expr, ExprKind, KeyNames, KeyShape, Kind, Model, Piece, Queue, Send, Template,
+    TextPiece,
+};
 use crate::types::Type;
 
 /// The longest decimal text of a number of DynamoDB's range.
@@ -29,8 +32,54 @@ pub(super) fn read_bytes_max(model: &Model, entity: &Entity, by: By) -> usize {
 pub(super) fn shown_bytes_max(entity: &Entity, fields: &[String]) -> usize {
     let shown = entity.attributes.iter().filter(|it| !it.secret);
     let shown = shown.filter(|it| fields.is_empty() || fields.contains(&it.name));
-    let bytes = shown.map(|it| it.name.len().saturating_add(value_bytes_max(&it.kind)));
+    let bytes = shown.map(|it| it.name.len().saturating_add(json_bytes_max(&it.kind)));
     bytes.fold(0, usize::saturating_add)
+}
+
+/// The longest text that a query asks for.
+pub(super) fn asked_bytes_max(text: &Expr) -> usize {
+    let of = |value: &Expr, format| match &value.of {
+        Kind::Value(kind) => part_bytes_max(kind, format),
+        _ => 0,
+    };
+    match &text.kind {
+        ExprKind::Text(pieces) => {
+            let pieces = pieces.iter().map(|piece| match piece {
+                TextPiece::Literal(text) => text.len(),
+                TextPiece::Value(value, format) => of(value, *format),
+            });
+            pieces.fold(0, usize::saturating_add)
+        }
+        _ => of(text, None),
+    }
+}
+
+/// The bytes of the largest value of a type as JSON, with its quotes: some characters of a text are written with two or
+/// six.
+fn json_bytes_max(kind: &Type) -> usize {
+    match kind {
+        Type::Text { .. } => {
+            let alphabet = kind.language(None).alphabet();
+            let times = match alphabet {
+                _ if (0..0x20).any(|byte| alphabet.contains(byte)) => 6,
+                _ if alphabet.contains(b'"') || alphabet.contains(b'\\') => 2,
+                _ => 1,
+            };
+            value_bytes_max(kind).saturating_mul(times).saturating_add(2)
+        }
+        Type::ListOf(list) => {
+            let each = json_bytes_max(&list.of).saturating_add(1);
+            each.saturating_mul(declared(list.high)).saturating_add(2)
+        }
+        Type::SetOf { of, most } => {
+            json_bytes_max(of).saturating_add(1).saturating_mul(declared(*most)).saturating_add(2)
+        }
+        Type::Record(members) => members.iter().fold(2, |bytes, member| {
+            let value = json_bytes_max(&member.kind);
+            bytes.saturating_add(member.name.len() + 4).saturating_add(value)
+        }),
+        kind => text_bytes_max(kind).saturating_add(2),
+    }
 }
 
 /// All that is stored of an item of an entity: the names, and how large their values can be.

@@ -1,16 +1,18 @@
 //! `transaction`: too many legs, or two that may hit one item.
 
+use std::collections::BTreeMap;
+
 use latchkey_language::{Diagnostic, Rule};
 use latchkey_value::limits::{ITEM_BYTES_MAX, TRANSACTION_BYTES_MAX};
 use latchkey_value::{Format, Number};
 
-use super::Report;
 use super::flow::{Group, Placed, groups, within};
 use super::size::item_bytes_max;
 use super::truth::{Passed, plain};
+use super::{Report, each_read};
 use crate::model::{
     Contract, Each, Expr, ExprKind, Given, Leg, Method, Model, Op, Step, StepKind, TextPiece,
-    Trigger, Verb,
+    Trigger, Verb, What,
 };
 
 const LEGS_MAX: usize = 25;
@@ -26,6 +28,7 @@ pub(super) fn check(model: &Model, report: &mut Report) {
             bytes(model, &group, steps, report);
             collisions(model, &group, report);
         }
+        snapshots(model, contract, report);
     }
 }
 
@@ -87,6 +90,36 @@ fn bytes(model: &Model, group: &Group<'_>, steps: &[Step], report: &mut Report) 
         .why("each item may be as large as it is declared, and the store refuses all of them: 400")
         .help("lower the bounds of what is large, or write fewer items at once");
     report.raise(diagnostic, &group.step.waivers);
+}
+
+/// Items that are read at one instant and are too large together.
+fn snapshots(model: &Model, contract: &Contract, report: &mut Report) {
+    let mut blocks: BTreeMap<u32, usize> = BTreeMap::new();
+    each_read(contract, |read, step| {
+        let times = match &read.what {
+            What::Batch(batch) if batch.snapshot => batch.count(),
+            What::Get(_) if read.snapshot.is_some() => 1,
+            _ => return,
+        };
+        let times = usize::try_from(times).unwrap_or(usize::MAX);
+        let one = item_bytes_max(model, &model.entities[read.entity]).min(ITEM_BYTES_MAX);
+        let mut bytes = one.saturating_mul(times);
+        if let Some(number) = read.snapshot {
+            let block = blocks.entry(number).or_default();
+            *block = block.saturating_add(bytes);
+            bytes = *block;
+        }
+        if bytes <= TRANSACTION_BYTES_MAX {
+            return;
+        }
+        let message = format!(
+            "the items of this snapshot can have {bytes} bytes together; the most is {TRANSACTION_BYTES_MAX}"
+        );
+        let diagnostic = Diagnostic::new(Rule::Transaction, read.span, message)
+            .why("each item may be as large as it is declared, and the store refuses to read all of them: 400")
+            .help("lower the bounds of what is large, or read fewer items at one instant");
+        report.raise(diagnostic, &step.waivers);
+    });
 }
 
 /// The most bytes that the items of all writes can have. No item is larger than a store takes.

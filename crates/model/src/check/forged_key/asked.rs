@@ -50,6 +50,10 @@ fn bounds(query: &Query) -> Vec<&Expr> {
 /// A partition whose values could be those of other parts of the key.
 fn astray<'a>(lets: &Lets<'a>, text: &'a Expr, key: &Template) -> Option<Diagnostic> {
     let (given, own) = (given(lets, text)?, of_key(key));
+    // A key that is one part is that part, however the text is made.
+    if let [Chunk::Part(..)] = own[..] {
+        return None;
+    }
     let mut pairs = Vec::new();
     for pair in given.iter().zip(&own) {
         match pair {
@@ -57,11 +61,11 @@ fn astray<'a>(lets: &Lets<'a>, text: &'a Expr, key: &Template) -> Option<Diagnos
             (Chunk::Part(value, format), Chunk::Part(hole, _)) => {
                 pairs.push(either(value, *format, hole));
             }
-            _ => return crossing(text, key),
+            _ => return crossing(plain(lets, text), key),
         }
     }
     if given.len() != own.len() {
-        return crossing(text, key);
+        return crossing(plain(lets, text), key);
     }
     for (at, chunk) in given.iter().enumerate() {
         let (Chunk::Part(value, _), Some(Chunk::Part(hole, _))) = (chunk, own.get(at)) else {
