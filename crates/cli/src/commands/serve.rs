@@ -129,7 +129,7 @@ async fn serve(
     let known_here = secret.development && tokens.provider().is_none();
     let keys = tokens.provider().cloned();
     let developing = known_here.then_some(&tokens);
-    let (read, admin_role) = (documents.read, &arguments.web.console_admin);
+    let (read, admin_role) = (documents.read, arguments.web.admin_role());
     let everything = known_here.then(|| console::everything(&runtimes, admin_role));
     let sign = |claims: &Claims| tokens.sign(claims, SystemSource.now(), TOKEN_LASTS);
     let token = everything.as_ref().map(sign).transpose().map_err(Failure::unusable)?;
