@@ -119,6 +119,7 @@ try {
     const now = document.querySelector("[data-letter-list] li");
     return now !== null && now.innerText !== was;
   }, givenUp);
+  await admin.page.locator("[data-redriven]", { hasText: "1 message was sent again. 1 was given up again. 1 given up is left." }).waitFor();
   await look(admin, "given-up");
   await admin.close();
 

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# A real browser: pages of an origin that `--cors` lists, and of one that it does not, call a server; the console, and
-# how it shows answers and traffic.
+# A real browser: pages of an origin that `--cors` lists, and of one that it does not, call a server; the console, how it
+# shows answers and traffic, documents of other shapes, and what goes wrong.
 # Usage: tests/browser/test.sh [LATCHKEY]   with the command that is built, or that of target/debug
 #        SCREENSHOTS=docs/console tests/browser/test.sh   keeps a picture of each page there
 set -euo pipefail
@@ -20,3 +20,4 @@ trap 'rm -rf "$made"' EXIT
 node pages.mjs "$latchkey" "$browser" "$made"
 node console.mjs "$latchkey" "$browser" "$made" ${SCREENSHOTS:+"$SCREENSHOTS"}
 node views.mjs "$latchkey" "$browser" "$made" ${SCREENSHOTS:+"$SCREENSHOTS"}
+node shapes.mjs "$latchkey" "$browser" "$made" ${SCREENSHOTS:+"$SCREENSHOTS"}

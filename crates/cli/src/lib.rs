@@ -30,6 +30,11 @@ fn wide(length: usize) -> u64 {
     u64::try_from(length).unwrap_or(u64::MAX)
 }
 
+/// How many of something, for people: `1 item`, `2,000 items`.
+fn counted(count: u64, one: &str, many: &str) -> String {
+    format!("{} {}", transfer::meter::grouped(count), if count == 1 { one } else { many })
+}
+
 /// Why a command could not do its work.
 enum Failure {
     /// An example fails, or what was looked at is not right. The command has printed why.

@@ -1,5 +1,5 @@
 // What every page has: the filter box, the list of pages on a phone, light and dark.
-import { ask, el } from "./show.js";
+import { ask, el, slides } from "./show.js";
 
 const box = document.querySelector("[data-find]");
 const input = document.getElementById("find");
@@ -56,6 +56,9 @@ list.addEventListener("mousedown", (event) => {
   const row = event.target.closest("[data-to]");
   if (row) location.href = row.dataset.to;
 });
+
+// Tables that the server has made may be wider than the page, too.
+for (const box of document.querySelectorAll(".scroll")) box.after(slides(box));
 
 const side = document.getElementById("side");
 document.querySelector("[data-side]").addEventListener("click", (event) => {

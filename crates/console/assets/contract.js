@@ -13,8 +13,10 @@ const known = JSON.parse(root.dataset.contract);
 const fields = [...form.querySelectorAll(".field[data-place]")];
 const named = (name) => fields.find((field) => field.dataset.field === name && field.dataset.place !== "header");
 const run = form.querySelector('[type="submit"]');
-const stored = `latchkey:${known.system}:${known.id}`;
+const stored = `latchkey:${known.system}:${known.id}`, parted = `${stored}:parted`;
 let last = null, running = false;
+/** The cursors of the pages before the one that is shown, as one came to it. */
+let trail = { of: null, here: undefined, before: [] };
 
 /** What leads from an answer to other contracts. */
 const page = {
@@ -22,6 +24,7 @@ const page = {
   /** Calls the contract as it was called last. */
   async again() { const called = await ask("/console/call", last.asked); return { ...called, read: bodyOf(called) }; },
   hasCursor: () => Boolean(known.page && plain(named("nextCursor"))),
+  hasPrevious: () => trail.before.length > 0,
   /** The contract that shows what a member names: a GET whose path ends with an input of its name. */
   leadFrom(name, item) {
     const fits = known.contracts.filter((contract) => contract.method === "GET" && inputs(contract).at(-1) === name && texts(contract, item));
@@ -66,11 +69,11 @@ function lead(contract, item) {
 
 const isCount = (value) => typeof value === "number" && Number.isInteger(value);
 
-/** The request that a client would make. */
-function request() {
+/** The request that a client would make; `without` is left out of its query string. */
+function request(without) {
   const of = (place) => fields.filter((field) => field.dataset.place === place).map((field) => [field.dataset.field, field]);
   const path = known.segments.map((segment) => `/${encodeURIComponent(segment.text ?? plain(named(segment.input)) ?? "")}`).join("") || "/";
-  const query = of("query").map(([name, field]) => [name, plain(field)]).filter(([, value]) => value !== undefined);
+  const query = of("query").map(([name, field]) => [name, plain(field)]).filter(([name, value]) => value !== undefined && name !== without);
   const headers = Object.fromEntries(of("header").map(([name, field]) => [name, plain(field)]).filter(([, value]) => value !== undefined));
   const body = of("body").map(([name, field]) => [name, read(field)]).filter(([, value]) => value !== undefined);
   const search = query.map(([name, value]) => `${encodeURIComponent(name)}=${encodeURIComponent(value)}`).join("&");
@@ -100,16 +103,33 @@ async function call() {
   for (const field of form.querySelectorAll(".field")) say(field, "");
   const asked = request();
   keep();
+  follow();
   try { show(asked, await ask("/console/call", asked)); }
   catch (error) { into.replaceChildren(el("p.note.bad", { role: "alert" }, String(error.message ?? error))); tools.replaceChildren(); }
   running = false; run.disabled = false; answer.removeAttribute("aria-busy");
 }
 
+/** Whoever asks for something else, or types a cursor, is on no page that others come before. */
+function follow() {
+  if (!known.page) return;
+  const here = plain(named("nextCursor")), of = JSON.stringify(request("nextCursor"));
+  if (of !== trail.of || here !== trail.here) trail = { of, here, before: [] };
+}
+
+/** Goes to a page by its cursor; `before` are those of the pages before it. */
+function turn(cursor, before) {
+  trail = { ...trail, here: cursor, before };
+  fill(named("nextCursor"), cursor);
+  call();
+}
+
 function show(asked, called) {
   last = { asked, called };
   into.replaceChildren(...outcome(called, page, views));
+  if (called.status === 401) into.append(el("p", el("a", { href: `/console/sign-in?${new URLSearchParams({ to: location.pathname + location.search, ended: "true" })}`, "data-sign-in": true }, "Sign in again"), "; what you typed is kept."));
   if (called.contract && called.contract !== known.id) into.prepend(el("p.note.warn", `The path leads to another contract: ${called.contract} answered.`));
-  tools.replaceChildren(el("button.quiet", { type: "button", "data-example": true }, "Copy as example"));
+  tools.replaceChildren(el("button.quiet.widens", { type: "button", "data-wide": true, "aria-pressed": String(root.classList.contains("wide")), title: "Show the answer across the page" }, "Wide"),
+    el("button.quiet", { type: "button", "data-example": true }, "Copy as example"));
   mark(called.statement);
   const body = bodyOf(called);
   const errors = called.status >= 400 && Array.isArray(body?.errors) ? body.errors : [];
@@ -138,8 +158,33 @@ function keep() {
   try { sessionStorage.setItem(stored, object(pairs)); } catch { /* A browser that keeps nothing starts empty. */ }
 }
 
+/** Keeps all that was typed but secrets, until someone comes back from signing in. */
+function part() {
+  const kept = fields.filter((field) => !("secret" in field.dataset)).map((field) => [`${field.dataset.place} ${field.dataset.field}`, read(field)]);
+  try { sessionStorage.setItem(parted, object(kept.filter(([, value]) => value !== undefined))); } catch { /* as above */ }
+}
+
+/** Fills in what was typed before signing in; whether there was anything. */
+function comeBack() {
+  let kept = null;
+  try { kept = parse(sessionStorage.getItem(parted) ?? "null"); sessionStorage.removeItem(parted); } catch { /* as below */ }
+  if (!kept) return false;
+  for (const field of fields) {
+    const name = `${field.dataset.place} ${field.dataset.field}`;
+    fill(field, Object.hasOwn(kept, name) ? kept[name] : undefined);
+  }
+  reveal();
+  const secrets = form.querySelector(".field[data-secret]") ? " Secrets have to be typed again." : "";
+  into.replaceChildren(el("p.note", { role: "status", "data-back": true }, `You were signed out, and the contract was not called. What you typed is here again: run it when it is right.${secrets}`));
+  return true;
+}
+
+/** Opens what has a value. */
+const reveal = () => { for (const details of form.querySelectorAll("details.more")) details.open ||= [...details.querySelectorAll(".field")].some((field) => plain(field)); };
+
 /** Fills in what the address says, or else what was used last. */
 function recall() {
+  if (comeBack()) return;
   const given = new URLSearchParams(location.search);
   if ([...given.keys()].some(named)) {
     for (const [name, text] of given) if (named(name)) fillText(named(name), text);
@@ -163,7 +208,7 @@ function fillExample({ texts: given, headers, body }) {
   for (const field of fields.filter((one) => one.dataset.place === "header")) if (headers[field.dataset.field]) fill(field, headers[field.dataset.field]);
   try { for (const [name, value] of Object.entries(body ? parse(body) : {})) if (named(name)) fill(named(name), value); }
   catch { /* An example may send what is no JSON, to see it refused; no field can hold that. */ }
-  for (const details of form.querySelectorAll("details.more")) details.open ||= [...details.querySelectorAll(".field")].some((field) => plain(field));
+  reveal();
   draw();
   form.scrollIntoView({ block: "nearest" });
   run.focus({ preventScroll: true });
@@ -203,8 +248,10 @@ form.addEventListener("click", (event) => {
 answer.addEventListener("click", (event) => {
   const button = event.target.closest("button");
   if (!button) return;
-  if ("next" in button.dataset) { fill(named("nextCursor"), button.dataset.next); call(); }
-  if ("first" in button.dataset) { fill(named("nextCursor"), undefined); call(); }
+  if ("next" in button.dataset) turn(button.dataset.next, [...trail.before, trail.here]);
+  if ("previous" in button.dataset) turn(trail.before.at(-1), trail.before.slice(0, -1));
+  if ("first" in button.dataset) turn(undefined, []);
+  if ("wide" in button.dataset) widen(button.getAttribute("aria-pressed") !== "true");
   if ("example" in button.dataset && last) copied(example(last.asked, last.called, known.who), button);
 });
 
@@ -219,8 +266,20 @@ function ulid() {
   return text;
 }
 
+/** Shows the answer across the page, below the form and the keys; or beside them again. */
+function widen(wide) {
+  root.classList.toggle("wide", wide);
+  tools.querySelector("[data-wide]")?.setAttribute("aria-pressed", String(wide));
+  if (wide) answer.scrollIntoView({ block: "start" });
+  try { localStorage.setItem("latchkey-wide", wide ? "1" : ""); } catch { /* A browser that keeps nothing shows it until the next page. */ }
+}
+
+try { root.classList.toggle("wide", localStorage.getItem("latchkey-wide") === "1"); } catch { /* as above */ }
+
 // Whoever becomes someone else comes back to what they typed.
 addEventListener("pagehide", keep);
+addEventListener("signed-out", part);
+answer.addEventListener("click", (event) => { if (event.target.closest("[data-sign-in]")) part(); });
 
 recall();
 draw();

@@ -1,5 +1,6 @@
 // Fields of a form: reads them as JSON, fills them with values, says what is wrong with them.
 // Values are kept as JSON text, so that a number of 38 digits is sent as it was typed.
+import { plural } from "./show.js";
 
 /** A number that a script cannot hold: as it is written. */
 export class Exact {
@@ -177,7 +178,7 @@ export function hint(field) {
     case "id": return /^[A-Za-z0-9._:@|-]{1,128}$/.test(value) ? "" : "an id has 1 to 128 of A-Z a-z 0-9 . _ : @ | -";
     case "ulid": return /^[0-9A-HJKMNP-TV-Z]{26}$/.test(value) ? "" : "a ULID has 26 of 0-9 A-Z without I L O U";
     case "text": {
-      if (max && bytes(value) > Number(max)) return `it has ${bytes(value)} bytes; at most ${max}`;
+      if (max && bytes(value) > Number(max)) return `it has ${plural(bytes(value), "byte")}; at most ${max}`;
       return matches(pattern, value) ? "" : `must be like ${like}`;
     }
     case "int": case "number": {
@@ -188,14 +189,27 @@ export function hint(field) {
       if (high && Number.isSafeInteger(Math.trunc(most)) && number > most) return `at most ${high}`;
       return "";
     }
-    case "time": return /^\d{4}-\d\d-\d\d[Tt]\d\d:\d\d:\d\d/.test(value) && !Number.isNaN(Date.parse(value)) ? "" : "a time such as 2026-02-25T10:00:00Z";
-    case "date": return /^\d{4}-\d\d-\d\d$/.test(value) && !Number.isNaN(Date.parse(value)) ? "" : "a date such as 2026-02-25";
+    case "time": return isTime(value) ? "" : "a time such as 2026-02-25T10:00:00Z, with Z or an offset, of the years 0000 to 9999";
+    case "date": return isDay(value) ? "" : "a date such as 2026-02-25, of the years 0000 to 9999";
     case "list": case "map": {
       try { const read = JSON.parse(value); return Array.isArray(read) === (type === "list") && typeof read === "object" && read ? "" : type === "list" ? "a JSON list" : "a JSON object"; }
       catch (error) { return `not JSON: ${error.message}`; }
     }
     default: return "";
   }
+}
+
+/** Whether a text is a day that there is. A day too many would be one of the next month. */
+function isDay(text) {
+  if (!/^\d{4}-\d\d-\d\d$/.test(text)) return false;
+  const at = Date.parse(`${text}T00:00:00Z`);
+  return !Number.isNaN(at) && new Date(at).toISOString().startsWith(text);
+}
+
+/** Whether a text is a time. That of a leap second is one, and no script reads it. */
+function isTime(text) {
+  const found = /^(\d{4}-\d\d-\d\d)[Tt](\d\d:\d\d):(\d\d)(\.\d+)?([Zz]|[+-]\d\d:\d\d)$/.exec(text);
+  return found !== null && isDay(found[1]) && !Number.isNaN(Date.parse(`${found[1]}T${found[2]}:${found[3] === "60" ? "59" : found[3]}${found[5].toUpperCase()}`));
 }
 
 function matches(pattern, value) {

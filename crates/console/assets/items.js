@@ -1,5 +1,5 @@
 // Shows items of answers: objects as cards, lists of objects as tables; what names another thing leads to it.
-import { el } from "./show.js";
+import { el, plural, shown, slide } from "./show.js";
 import { Exact, pretty, write } from "./fields.js";
 
 export const isObject = (value) => value !== null && typeof value === "object" && !Array.isArray(value) && !(value instanceof Exact);
@@ -9,16 +9,37 @@ const isNumber = (value) => typeof value === "number" || value instanceof Exact;
 /** What is known of members of which nothing is known. */
 export const UNKNOWN = { times: [], statuses: [] };
 
+/** The longest text that a cell shows whole at first. */
+const CELL = 90;
+
 /** A list of items as a table. */
 export function table(all, page, known = UNKNOWN) {
   if (!all.length) return el("p.empty", "No items.");
   if (!isTable(all)) return el("pre.json", el("code", pretty(all)));
+  return el("div.stacked", slide("Items", grid("table.items", all, (name, one, item) => cell(value(name, one, item, page, { ...known, times: [], cell: true }), one))),
+    el("p.muted.small", plural(all.length, "item")));
+}
+
+/** Objects as the rows of a table; `show` makes the content of a cell. */
+function grid(kind, all, show) {
   const columns = [...new Set(all.flatMap((item) => Object.keys(item)))];
   const numeric = new Set(columns.filter((name) => all.every((item) => !(name in item) || isNumber(item[name]))));
-  const row = (item) => el("tr", columns.map((name) => el(numeric.has(name) ? "td.num" : "td", Object.hasOwn(item, name) ? value(name, item[name], item, page, { ...known, times: [] }) : "")));
-  return el("div.scroll", { tabindex: "0", role: "region", "aria-label": "Items" }, el("table.items",
-    el("thead", el("tr", columns.map((name) => el(numeric.has(name) ? "th.num" : "th", { scope: "col" }, name)))), el("tbody", all.map(row))),
-    el("p.muted.small", all.length === 1 ? "1 item" : `${all.length} items`));
+  const row = (item) => el("tr", columns.map((name) => el(numeric.has(name) ? "td.num" : "td", Object.hasOwn(item, name) ? show(name, item[name], item) : "")));
+  return el(kind, el("thead", el("tr", columns.map((name) => el(numeric.has(name) ? "th.num" : "th", { scope: "col" }, name)))), el("tbody", all.map(row)));
+}
+
+/** What a cell shows: a long text in a few lines, with a button for the rest. */
+function cell(inner, one) {
+  const text = typeof one === "string" ? one : "";
+  if (text.length <= CELL && text.split("\n").length <= 3) return el("div.cell", inner);
+  const box = el("div.clamp", { title: shown(text.length > 1000 ? `${text.slice(0, 1000)}…` : text) }, inner);
+  const button = el("button.tiny", { type: "button", "aria-expanded": "false" }, "more");
+  button.addEventListener("click", () => {
+    const open = box.classList.toggle("open");
+    button.setAttribute("aria-expanded", String(open));
+    button.textContent = open ? "less" : "more";
+  });
+  return el("div.cell.long", box, button);
 }
 
 /** An object as names and values. */
@@ -27,7 +48,7 @@ export const card = (item, page, known = UNKNOWN) =>
 
 /** A value under a name; one that names something another contract shows leads there. */
 export function value(name, one, item, page, known = UNKNOWN) {
-  if (one !== null && typeof one === "object" && !(one instanceof Exact)) return compact(one);
+  if (one !== null && typeof one === "object" && !(one instanceof Exact)) return compact(one, known.cell);
   if (known.times.includes(name) && typeof one === "string") return moment(one);
   const status = known.statuses.find((own) => own.name === name);
   if (status && typeof one === "string") return word(status, one);
@@ -48,27 +69,40 @@ export function scalar(one) {
   return el(text.length <= 40 ? "bdi.value.short" : "bdi.value", text);
 }
 
-/** A list or an object within a cell: in a line, or behind one. */
-function compact(one) {
+/** A list or an object under a name: records as a table, others in a line, or behind one. In a cell a table is behind a line. */
+function compact(one, within) {
   const line = write(one);
+  if (isTable(one) && one.length) {
+    const rows = grid("table.inner", one, (_, own) => (own !== null && typeof own === "object" && !(own instanceof Exact) ? el("code", write(own)) : cell(scalar(own), own)));
+    return within ? el("details.compact", el("summary", plural(one.length, "record")), rows) : slide("Records", rows);
+  }
+  if (isObject(one) && line.length <= 120 && Object.values(one).every((own) => own === null || typeof own !== "object" || own instanceof Exact)) {
+    const pairs = Object.entries(one);
+    return pairs.length ? el("dl.pairs", pairs.map(([name, own]) => el("div", el("dt", name), el("dd", scalar(own))))) : el("code", line);
+  }
   if (line.length <= 60) return el("code", line);
-  const what = Array.isArray(one) ? `${one.length} elements` : `${Object.keys(one).length} members`;
+  const what = Array.isArray(one) ? plural(one.length, "element") : plural(Object.keys(one).length, "member");
   return el("details.compact", el("summary", what), el("pre.json", el("code", pretty(one, "", 60))));
 }
 
-const DAY = new Intl.DateTimeFormat("en-GB", { timeZone: "UTC", day: "numeric", month: "short", year: "numeric" });
-const MINUTE = new Intl.DateTimeFormat("en-GB", { timeZone: "UTC", hour: "2-digit", minute: "2-digit" });
-const SECOND = new Intl.DateTimeFormat("en-GB", { timeZone: "UTC", hour: "2-digit", minute: "2-digit", second: "2-digit" });
+const MONTHS = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];
 
-/** The day of a time, and the time of the day, as people write them. */
-export const day = (ms) => DAY.format(ms);
-export const clock = (ms) => (ms % 60_000 === 0 ? MINUTE : SECOND).format(ms) + (ms % 1000 === 0 ? "" : `.${String(ms % 1000).padStart(3, "0")}`);
+/** The day of a time, with a year of four digits, and the time of the day, as people write them. */
+export function day(ms) {
+  const [year, month, date] = new Date(ms).toISOString().split("T")[0].split(/(?<=\d)-/);
+  return `${Number(date)} ${MONTHS[Number(month) - 1]} ${year}`;
+}
+export function clock(ms) {
+  const [time, rest] = new Date(ms).toISOString().split("T")[1].split(".");
+  const fraction = rest.slice(0, 3);
+  return fraction === "000" ? time.replace(/:00$/, "") : `${time}.${fraction}`;
+}
 
 /** A time as people read it, with how far it is from now. */
 export function moment(text) {
   const ms = Date.parse(text);
   if (Number.isNaN(ms)) return scalar(text);
-  return el("span.moment", el("time", { datetime: text, title: `${text} · here ${new Date(ms).toLocaleString()}` }, `${day(ms)}, ${clock(ms - (ms % 1000))} UTC`), " ", el("span.muted.small", distance(ms - Date.now())));
+  return el("span.moment", el("time", { datetime: text, title: `${text} · here ${new Date(ms).toLocaleString()}` }, `${day(ms)}, ${clock(Math.floor(ms / 1000) * 1000)} UTC`), " ", el("span.muted.small", distance(ms - Date.now())));
 }
 
 const UNITS = [["year", 31_557_600_000], ["month", 2_629_800_000], ["day", 86_400_000], ["hour", 3_600_000], ["minute", 60_000], ["second", 1000]];

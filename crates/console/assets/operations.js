@@ -1,23 +1,24 @@
 // The page of traffic and queues: asks for the counters every two seconds, and for the charts, which the server keeps.
-import { ask, el } from "./show.js";
+import { ask, el, plural } from "./show.js";
 import { draw, duration, figure, rate, spark, within } from "./spark.js";
 
 const EVERY_MS = 2000, CHARTS_MS = 5000;
 const one = (name) => document.querySelector(`[data-${name}]`);
 const rows = new Map();
-let letters = [], minute = null;
+let letters = [], unlisted = false, sent = null, minute = null;
 
 /** The row of a contract, made when it is first called. */
 function row(contract) {
   const key = `${contract.system} ${contract.id}`;
   if (!rows.has(key)) {
-    const cells = Object.fromEntries(["calls", "p50", "p99", "refused", "failed", "rcu", "wcu"].map((name) => [name, el("td.num")]));
+    const labels = { calls: "calls/s", p50: "p50", p99: "p99", refused: "refused", failed: "failed", rcu: "RCU a call", wcu: "WCU a call" };
+    const cells = Object.fromEntries(Object.entries(labels).map(([name, label]) => [name, el("td.num", { "data-label": label })]));
     for (const name of ["calls", "p50", "p99"]) cells[name].textContent = "–";
     const picture = spark();
     const more = el("tr.closely", { id: `closely-${rows.size}`, hidden: "" }, el("td", { colspan: 9 }));
     const open = el("button.opens", { type: "button", "aria-expanded": "false", "aria-controls": more.id, "aria-label": `Charts of ${contract.id}` }, "▸");
-    const head = el("td", open, " ", el("a", { href: contract.to }, contract.id), " ", el("span.muted.small", contract.system));
-    const tr = el("tr", head, cells.calls, el("td", picture), cells.p50, cells.p99, cells.refused, cells.failed, cells.rcu, cells.wcu);
+    const head = el("td.whole", open, " ", el("a", { href: contract.to }, contract.id), " ", el("span.muted.small", contract.system));
+    const tr = el("tr", head, cells.calls, el("td.whole.chart", picture), cells.p50, cells.p99, cells.refused, cells.failed, cells.rcu, cells.wcu);
     one("contracts").tBodies[0].append(tr, more);
     rows.set(key, { cells, picture, more, declared: contract.declared });
     open.addEventListener("click", () => {
@@ -68,7 +69,7 @@ function show(now) {
     tile("being answered", String(now.inFlight)), tile("up for", duration(now.uptimeMs)));
   const most = Math.max(1, ...now.hot.map((hot) => hot.seen));
   one("hot").replaceChildren(...(now.hot.length ? now.hot.map((hot) => {
-    const bar = el("meter", { min: 0, max: most, value: hot.seen, "aria-label": `seen ${hot.seen} times` });
+    const bar = el("meter", { min: 0, max: most, value: hot.seen, "aria-label": `seen ${plural(hot.seen, "time")}` });
     const name = el("code", hot.partition);
     return el("li", hot.to ? el("a", { href: hot.to }, name) : name, hot.index ? el("span.pill", hot.index) : "", bar);
   }) : [el("li.muted", "None yet.")]));
@@ -78,14 +79,17 @@ function show(now) {
 function queues(all) {
   const body = one("queues").tBodies[0];
   body.replaceChildren(...(all.length ? all.map((queue) => {
-    const name = el("td", `${queue.system}/${queue.queue}`, queue.error ? el("p.note.bad", queue.error) : "");
+    const name = el("td.whole", `${queue.system}/${queue.queue}`, queue.error ? el("p.note.bad", queue.error) : "");
     if (queue.visible === undefined) return el("tr", name);
     const dead = queue.dead !== "0";
-    return el("tr", name, el("td.num", queue.visible), el("td.num", queue.oldestMs === null ? "–" : duration(queue.oldestMs)),
-      el("td.num", queue.inFlight), el("td.num", queue.delayed), el(dead ? "td.num.over" : "td.num", queue.dead));
-  }) : [el("tr", el("td.muted", { colspan: 6 }, "No document has a queue."))]));
+    const number = (label, value, kind = "td.num") => el(kind, { "data-label": label }, value);
+    return el("tr", name, number("waiting", queue.visible), number("oldest", queue.oldestMs === null ? "–" : duration(queue.oldestMs)),
+      number("held", queue.inFlight), number("later", queue.delayed), number("given up", queue.dead, dead ? "td.num.over" : "td.num"));
+  }) : [el("tr", el("td.muted.whole", { colspan: 6 }, "No document has a queue."))]));
   letters = all.flatMap((queue) => (queue.letters ?? []).map((letter) => ({ ...letter, system: queue.system, queue: queue.queue })));
-  one("letters").hidden = letters.length === 0 && !one("redriven").textContent;
+  // Of a queue with many, the server lists some.
+  unlisted = all.some((queue) => queue.letters && (queue.dead.endsWith("+") || Number(queue.dead.replaceAll(",", "")) > queue.letters.length));
+  one("letters").hidden = letters.length === 0 && !sent && !one("redriven").textContent;
   list();
 }
 
@@ -99,6 +103,13 @@ function matching() {
 function list() {
   const found = matching();
   one("redrive-shown").disabled = found.length === 0;
+  one("letter-count").textContent = counted(found.length);
+  // It is read aloud when it changes.
+  const now = sent ? told(sent) : one("redriven").textContent;
+  if (one("redriven").textContent !== now) one("redriven").textContent = now;
+  one("letter-none").hidden = found.length > 0;
+  one("letter-none-text").textContent = letters.length ? `${plural(letters.length, "message")} ${letters.length === 1 ? "is" : "are"} listed as given up; the filter shows none of them.` : "No message is given up now.";
+  one("letter-all").hidden = letters.length === 0;
   // The list is made anew only where it differs, so that a button does not move while it is pressed.
   const key = JSON.stringify(found);
   if (one("letter-list").dataset.key === key) return;
@@ -107,9 +118,27 @@ function list() {
     const button = el("button", { type: "button" }, "Send again");
     button.addEventListener("click", () => redrive([letter]));
     const why = letter.failure ? `${letter.failure.code}: ${letter.failure.message}` : "no reason was kept";
-    return el("li", el("div.letter-head", el("strong", `${letter.system}/${letter.queue}`), el("code", letter.id), el("span.muted.small", `given up ${letter.at ?? ""} after ${letter.tries} tries`), button),
+    return el("li", el("div.letter-head", el("strong", `${letter.system}/${letter.queue}`), el("code", letter.id), el("span.muted.small", `given up ${letter.at ?? ""} after ${plural(letter.tries, "try", "tries")}`), button),
       el("p.bad-text", why), el("pre", letter.body));
   }));
+}
+
+/** How many are shown of those that are listed. */
+function counted(shown) {
+  if (!letters.length) return "";
+  const more = unlisted ? " There are more than are listed here." : "";
+  return (shown === letters.length ? `${plural(shown, "message")}.` : `${shown} of ${plural(letters.length, "message")} shown.`) + more;
+}
+
+/** What became of messages that were to be sent again, and what is left now. */
+function told({ count, ids }) {
+  const said = `${plural(count, "message")} ${count === 1 ? "was" : "were"} sent again`;
+  const gone = count < ids.size ? ` of ${ids.size}; the others were no longer there` : "";
+  const back = letters.filter((letter) => ids.has(letter.id)).length;
+  const again = back ? ` ${back === 1 ? "1 was" : `${back} were`} given up again.` : "";
+  const left = letters.length, hidden = left - matching().length;
+  const rest = left === 0 ? "None that was given up is left." : `${unlisted ? "At least " : ""}${left} given up ${left === 1 ? "is" : "are"} left${hidden === 0 ? "" : hidden === left ? ", which the filter hides" : `, ${hidden} of which the filter hides`}.`;
+  return `${said}${gone}.${again} ${rest}`;
 }
 
 async function redrive(chosen) {
@@ -124,12 +153,13 @@ async function redrive(chosen) {
       places.get(key).ids.push(letter.id);
     }
     for (const place of places.values()) count += (await ask("/console/redrive", place)).count;
-    status.textContent = count === 1 ? "1 message was sent again." : `${count} messages were sent again.`;
-  } catch (error) { status.textContent = error.message; }
+    sent = { count, ids: new Set(chosen.map((letter) => letter.id)) };
+  } catch (error) { sent = null; status.textContent = error.message; }
   await look();
 }
 
 one("letter-filter").addEventListener("input", list);
+one("letter-all").addEventListener("click", () => { one("letter-filter").value = ""; list(); one("letter-filter").focus(); });
 one("redrive-shown").addEventListener("click", () => redrive(matching()));
 
 async function look() {

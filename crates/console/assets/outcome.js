@@ -1,5 +1,5 @@
 // Shows what came of a call: the answer in a view, a problem in words, the requests and what they cost.
-import { el } from "./show.js";
+import { el, slide } from "./show.js";
 import { parse, pretty } from "./fields.js";
 import { card, isObject } from "./items.js";
 
@@ -63,11 +63,11 @@ function dedent(text) {
 function leads(called, body, page) {
   const buttons = [];
   if (isObject(body) && typeof body.nextCursor === "string") buttons.push(el("button", { type: "button", "data-next": body.nextCursor }, "Next page"));
-  if (page.hasCursor()) buttons.push(el("button", { type: "button", "data-first": true }, "First page"));
+  if (page.hasCursor()) buttons.unshift(el("button", { type: "button", "data-first": true }, "First page"), page.hasPrevious() ? el("button", { type: "button", "data-previous": true }, "Previous page") : "");
   const others = isObject(body) && !isProblem(called) ? page.leadsOf(body) : [];
   const links = others.map((to) => el("a.lead", { href: to.href }, el(`span.method.m-${to.method.toLowerCase()}`, to.method), to.title));
   if (!buttons.length && !links.length) return null;
-  return el("div.extras", buttons.length ? el("div.buttons", buttons) : null,
+  return el("div.extras", buttons.length ? el("div.buttons", buttons.filter(Boolean)) : null,
     links.length ? el("details.leads", el("summary", `Go on with this item (${links.length})`), el("div.leads-list", links)) : null);
 }
 
@@ -117,7 +117,7 @@ function requests(called, page) {
   if (cost) foot.push(el("tr.sum", el("td"), el("td", { colspan: "2" }, "Declared ", over ? el("span.pill.warn", "more was metered") : el("span.pill.good", "within")), el("td.num", cost.rcu), el("td.num", cost.wcu)));
   else foot.push(el("tr.sum", el("td"), el("td.muted", { colspan: "4" }, "No cost is declared.")));
   return el("div.costs", el("h3", "Requests to the table"),
-    !called.requests.length ? el("p.muted.small", "Nothing was asked of the table.") : el("div.scroll", { tabindex: "0", role: "region", "aria-label": "Requests to the table" }, el("table", el("thead", el("tr", ["#", "Request", "Outcome"].map((text) => el("th", { scope: "col" }, text)), ["RCU", "WCU"].map((text) => el("th.num", { scope: "col" }, text)))),
+    !called.requests.length ? el("p.muted.small", "Nothing was asked of the table.") : slide("Requests to the table", el("table", el("thead", el("tr", ["#", "Request", "Outcome"].map((text) => el("th", { scope: "col" }, text)), ["RCU", "WCU"].map((text) => el("th.num", { scope: "col" }, text)))),
       el("tbody", called.requests.map(row)), el("tfoot", foot))));
 }
 

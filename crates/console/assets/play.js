@@ -1,6 +1,6 @@
 // Plays a recording of examples: applies the changes of each step, forward and backward, and draws the table.
 // The format of a recording is at the head of crates/example/src/film.rs.
-import { ask, el, shown } from "./show.js";
+import { ask, el, plural, shown } from "./show.js";
 
 const root = document.querySelector("[data-play]");
 const SPEEDS = [["0.5×", 2400], ["1×", 1200], ["2×", 600], ["4×", 300]];
@@ -8,7 +8,6 @@ const FEW = 4, MANY = 12;
 const calm = matchMedia("(prefers-reduced-motion: reduce)");
 const wide = matchMedia("(min-width: 1000px)");
 const text = (value) => (typeof value === "string" ? value : JSON.stringify(value));
-const plural = (count, one, many = `${one}s`) => `${count} ${count === 1 ? one : many}`;
 const has = (object, name) => Object.prototype.hasOwnProperty.call(object, name);
 
 async function start() {

@@ -24,11 +24,39 @@ export function shown(text) {
   });
 }
 
-/** Asks the console for JSON. Whoever is no longer signed in is led to the form. */
+/** How many of something: `1 item`, `2 items`. */
+export const plural = (count, one, many = `${one}s`) => `${count.toLocaleString("en")} ${count === 1 ? one : many}`;
+
+/** What may be wider than its place: it is scrolled sideways, and says so as long as it is. */
+export function slide(label, ...inside) {
+  const box = el("div.scroll", { tabindex: "0", role: "region", "aria-label": label }, inside);
+  return el("div.slide", box, slides(box));
+}
+
+/** The line below a box that is scrolled sideways: where there is more. */
+export function slides(box) {
+  const said = el("p.slide-hint", { "aria-hidden": "true", hidden: true });
+  const look = () => {
+    const left = box.scrollLeft > 1, right = box.scrollLeft + box.clientWidth < box.scrollWidth - 1;
+    box.dataset.more = `${left ? "left" : ""} ${right ? "right" : ""}`.trim();
+    // A first column that leaves room for others stays in sight: it says what a row is.
+    const first = box.querySelector(":scope > .items > thead th");
+    box.toggleAttribute("data-holds", first !== null && first.offsetWidth <= box.clientWidth * 0.4);
+    said.hidden = !left && !right;
+    said.textContent = `${left ? "← " : ""}scroll sideways for more${right ? " →" : ""}`;
+  };
+  const watch = new ResizeObserver(look);
+  watch.observe(box);
+  for (const one of box.children) watch.observe(one);
+  box.addEventListener("scroll", look, { passive: true });
+  return said;
+}
+
+/** Asks the console for JSON. Whoever is no longer signed in is led to the form; what a page has to keep, it keeps then. */
 export async function ask(path, body) {
   const options = body === undefined ? {} : { method: "POST", headers: { "content-type": "application/json" }, body: JSON.stringify(body) };
   const answer = await fetch(path, { ...options, headers: { accept: "application/json", ...options.headers } });
-  if (answer.status === 401) { location.reload(); return new Promise(() => {}); }
+  if (answer.status === 401) { dispatchEvent(new Event("signed-out")); location.reload(); return new Promise(() => {}); }
   const value = await answer.json();
   if (!answer.ok) throw new Error(value.detail ?? `the console answered ${answer.status}`);
   return value;

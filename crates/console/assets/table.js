@@ -19,7 +19,7 @@ let recent = [];
 try { recent = JSON.parse(localStorage.getItem(name) ?? "[]").filter((one) => typeof one === "string").slice(0, 12); } catch { recent = []; }
 const here = new URLSearchParams(location.search);
 if (here.get("partition")) {
-  here.delete("after");
+  for (const place of ["after", "before"]) here.delete(place);
   recent = [here.toString(), ...recent.filter((one) => one !== here.toString())].slice(0, 12);
   try { localStorage.setItem(name, JSON.stringify(recent)); } catch { /* A browser that keeps nothing remembers nothing. */ }
 }

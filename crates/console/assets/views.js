@@ -1,6 +1,6 @@
 // The views of an answer: a timeline, a tally, a table, cards, JSON. Which fit, and which is shown at first, the server has
 // derived from the document. A contract that only reads can be watched: it is called again, and numbers that moved are marked.
-import { el } from "./show.js";
+import { el, plural } from "./show.js";
 import { Exact, pretty, write } from "./fields.js";
 import { UNKNOWN, card, clock, colour, day, isObject, isTable, moment, scalar, span, table, value, word } from "./items.js";
 
@@ -201,7 +201,7 @@ function tally({ title, words, whole, of, more }, marks) {
     part.style.flexGrow = String(count);
     return part;
   }));
-  const note = of === undefined ? null : `of ${of} ${of === 1 ? "item" : "items"} on this page${more ? "; there are more" : ""}`;
+  const note = of === undefined ? null : `of ${plural(of, "item")} on this page${more ? "; there are more" : ""}`;
   return el("section.tally", { "aria-label": `Tally by ${title}` }, el("p.label", title, " ", note ? el("span.tally-note", note) : null), whole && total ? bar : null,
     el("dl.counts", words.map(({ word: name, count, at }) => {
       const by = marks(`${title} ${name}`, count);
@@ -252,5 +252,5 @@ function bars(all, page, list) {
   };
   const same = day(low) === day(high);
   return el("div.chart", el("div.axis", { "aria-hidden": "true" }, el("span", `${day(low)}, ${clock(low)}`), el("span", same ? clock(high) : `${day(high)}, ${clock(high)}`)),
-    el("ol.timeline.stretches", all.map(row)), el("p.muted.small", `Times are in UTC. ${all.length === 1 ? "1 item" : `${all.length} items`}.`));
+    el("ol.timeline.stretches", all.map(row)), el("p.muted.small", `Times are in UTC. ${plural(all.length, "item")}.`));
 }

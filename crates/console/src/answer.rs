@@ -41,7 +41,16 @@ pub(crate) fn json(status: StatusCode, value: &Value) -> Response {
 
 /// Leads to another page of the console.
 pub(crate) fn see(path: &str) -> Response {
-    let mut response = bytes(StatusCode::SEE_OTHER, "text/plain; charset=utf-8", String::new());
+    leading(StatusCode::SEE_OTHER, path)
+}
+
+/// Leads to where a page always is.
+pub(crate) fn moved(path: &str) -> Response {
+    leading(StatusCode::PERMANENT_REDIRECT, path)
+}
+
+fn leading(status: StatusCode, path: &str) -> Response {
+    let mut response = bytes(status, "text/plain; charset=utf-8", String::new());
     // A path of ours is ASCII; without the header a browser shows the empty page.
     if let Ok(path) = HeaderValue::from_str(path) {
         response.headers_mut().insert(header::LOCATION, path);

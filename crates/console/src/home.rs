@@ -11,6 +11,9 @@ use crate::shell::Shell;
 use crate::shown::shown;
 use crate::{Console, Document, group, route};
 
+/// A group of more contracts than these is as wide as the page, in columns.
+const LONG: usize = 12;
+
 pub(crate) async fn page(console: &Console, service: &Service, visitor: &Visitor) -> Response {
     let (status, said) = service.readiness().await;
     let main = html! {
@@ -68,7 +71,7 @@ fn system(document: &Document, traffic: bool) -> Markup {
             }
             div.groups {
                 @for group in group::groups(model) {
-                    section.group-card {
+                    section.group-card.long[group.contracts.len() > LONG] {
                         @if !group.title.is_empty() { h3 { (shown(&group.title)) } }
                         ul.contracts { @for one in group.contracts { li { (row(model, one)) } } }
                     }

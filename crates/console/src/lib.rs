@@ -141,6 +141,10 @@ impl Console {
 
     async fn respond(&self, service: &Service, visit: Visit) -> Response {
         let Some(page) = Page::of(visit.uri.path()) else {
+            if let Some(path) = Page::without_slash(visit.uri.path()) {
+                let query = visit.uri.query().map(|query| format!("?{query}")).unwrap_or_default();
+                return answer::moved(&format!("{path}{query}"));
+            }
             return shell::bare(Refusal::NotFound, "Nothing here", "The console has no such page.");
         };
         if let Page::Asset { version, name } = &page {

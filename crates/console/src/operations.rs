@@ -43,7 +43,7 @@ pub(crate) async fn page(console: &Console, service: &Service, visitor: &Visitor
         }
         section.card {
             header { h2 { "Contracts" } p.muted { "calls/s, p50 and p99 are of the last minute; refused and failed since the server started." } }
-            div.scroll { table.live data-contracts {
+            div.scroll tabindex="0" role="region" aria-label="Contracts" { table.live.stacks data-contracts {
                 thead { tr {
                     th { "Contract" } th.num { "calls/s" } th { "lately, up to 15 min" } th.num { "p50" } th.num { "p99" }
                     th.num { "refused" } th.num { "failed" } th.num { "RCU a call" } th.num { "WCU a call" }
@@ -54,19 +54,23 @@ pub(crate) async fn page(console: &Console, service: &Service, visitor: &Visitor
         }
         div.columns {
             section.card { header { h2 { "Busiest partitions" } p.muted { "One call in sixteen is looked at." } } ol.hot data-hot {} }
-            section.card { header { h2 { "Queues" } } div.scroll { table data-queues {
+            section.card { header { h2 { "Queues" } } div.scroll tabindex="0" role="region" aria-label="Queues" { table.stacks data-queues {
                 thead { tr { th { "Queue" } th.num { "waiting" } th.num { "oldest" } th.num { "held" } th.num { "later" } th.num { "given up" } } }
                 tbody {}
             } } }
         }
         section.card data-letters hidden {
-            header { h2 { "Given up" } p.muted { "Messages that were tried too often." } }
+            header { h2 { "Given up" } p.muted { "Messages that were tried too often. " span data-letter-count {} } }
             div.buttons {
                 input type="search" data-letter-filter aria-label="Filter" placeholder="Filter by queue, failure or content";
                 button type="button" data-redrive-shown { "Send all shown again" }
-                p role="status" data-redriven {}
             }
+            p.redriven role="status" data-redriven {}
             ul.letters data-letter-list {}
+            div.empty data-letter-none hidden {
+                p data-letter-none-text {}
+                button type="button" data-letter-all { "Show all" }
+            }
         }
     };
     let (path, title) = (route::operations(), "Operations");
@@ -98,12 +102,17 @@ pub(crate) async fn figures(console: &Console, service: &Service, visitor: &Visi
     });
     let hot = service.hot_partitions(HOT_MAX).into_iter().filter_map(|hot| {
         let system = &console.systems.get(hot.system)?.model.system;
-        let hidden = console.secrets.get(hot.system)?.hidden(&hot.partition);
-        let to = crate::table::path(system, hot.index.as_deref(), &hot.partition, &[]);
-        let to = hidden.is_none().then_some(to);
-        let partition = hidden.unwrap_or_else(|| hot.partition.to_string());
+        let secrets = console.secrets.get(hot.system)?;
+        let table = service.runtimes().get(hot.system)?.system().table();
+        let index = hot.index.as_deref();
+        let partition = crate::table::plain_partition(table, index, &hot.partition);
+        let hidden = partition.as_deref().and_then(|key| secrets.hidden(key));
+        // Where there is none, it is one of Latchkey's own items, in a table of their own.
+        let to = partition.as_deref().filter(|_| hidden.is_none());
+        let to = to.map(|key| crate::table::path(system, index, key));
+        let partition = hidden.or(partition).unwrap_or_else(|| hot.partition.to_string());
         Some(json!({
-            "system": system, "index": hot.index.as_deref(), "partition": partition, "seen": hot.seen, "to": to,
+            "system": system, "index": index, "partition": partition, "seen": hot.seen, "to": to,
         }))
     });
     let mut queues = Vec::new();

@@ -104,6 +104,12 @@ impl Page {
         })
     }
 
+    /// The path of the page that is meant, where the path of a request has slashes at its end that no page has.
+    pub(crate) fn without_slash(path: &str) -> Option<&str> {
+        let plain = path.trim_end_matches('/');
+        (plain.len() < path.len()).then_some(plain).filter(|plain| Page::of(plain).is_some())
+    }
+
     /// The methods by which the page is asked for, as a header has them.
     pub(crate) fn methods(&self) -> &'static str {
         match (self.takes(&Method::GET), self.takes(&Method::POST)) {
@@ -206,6 +212,26 @@ mod tests {
             ["/console/", "/console/x", "/consolex", "/console/systems//", "/console/%FF", "/x"]
         {
             assert_eq!(Page::of(path), None, "{path}");
+        }
+    }
+
+    #[test]
+    fn a_slash_at_the_end_leads_to_the_page_without_it() {
+        for (path, expected) in [
+            ("/console/", Some("/console")),
+            ("/console//", Some("/console")),
+            ("/console/operations/", Some("/console/operations")),
+            (
+                "/console/systems/a%20b/contracts/D-01/",
+                Some("/console/systems/a%20b/contracts/D-01"),
+            ),
+            ("/", None),
+            ("//", None),
+            ("/console", None),
+            ("/console/nowhere/", None),
+            ("//evil.example/", None),
+        ] {
+            assert_eq!(Page::without_slash(path), expected, "{path}");
         }
     }
 }

@@ -120,23 +120,25 @@ fn sign_in_form(
     to: Option<&str>,
     refused: Option<&Problem>,
 ) -> Markup {
+    let offered = !console.personas.is_empty() && is_at_home(headers);
     html! {
-        @if !console.personas.is_empty() && is_at_home(headers) {
+        h1 { "Sign in" }
+        @if offered {
             section.card.sign-in aria-labelledby="be" {
                 h2 #be { "Be someone at a click" }
                 p.muted { "This server signs tokens with a development secret, so you can be any of these." }
                 (personas(console, to, None))
             }
         }
-        form.card.sign-in method="post" action={ (route::PREFIX) "/sign-in" } {
-            h1 { "Sign in" }
-            p.muted { "With the token that you would send as " code { "Authorization: Bearer …" } ". What you see and do here is what the token allows." }
+        form.card.sign-in method="post" action={ (route::PREFIX) "/sign-in" } aria-labelledby="with-token" {
+            h2 #with-token { "With a token" }
+            p.muted { "The one that you would send as " code { "Authorization: Bearer TOKEN" } ". What you see and do here is what the token allows." }
             @if let Some(problem) = refused {
                 p.note.bad role="alert" { (shown(&problem.detail)) }
             }
             input type="hidden" name="to" value=[to];
             label for="token" { "Token" }
-            textarea #token name="token" rows="4" required autocomplete="off" autocapitalize="off" spellcheck="false" autofocus {}
+            textarea #token name="token" rows="4" required autocomplete="off" autocapitalize="off" spellcheck="false" autofocus[!offered] {}
             button.main type="submit" { "Sign in" }
         }
     }

@@ -2,6 +2,7 @@
 
 use hyper::StatusCode;
 use latchkey_http::Response;
+use latchkey_model::model::Contract;
 use maud::{DOCTYPE, Markup, html};
 
 use crate::answer::Refusal;
@@ -90,7 +91,7 @@ impl Shell<'_> {
                         ul.pages {
                             @for contract in group.contracts {
                                 @let path = route::contract(&model.system, &contract.id);
-                                li { (self.link(&path, &contract.id)) }
+                                li { (self.contract(&path, contract)) }
                             }
                         }
                     }
@@ -104,6 +105,14 @@ impl Shell<'_> {
         let within = self.path.strip_prefix(&document);
         within.is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
             || self.console.systems.len() == 1
+    }
+
+    fn contract(&self, path: &str, contract: &Contract) -> Markup {
+        html! {
+            a.titled href=(path) title=(shown(&contract.title)) aria-current=[(self.path == path).then_some("page")] {
+                span.side-id { (shown(&contract.id)) } " " (shown(&contract.title))
+            }
+        }
     }
 
     fn link(&self, path: &str, text: &str) -> Markup {

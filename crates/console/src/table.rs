@@ -1,6 +1,6 @@
 //! The page of a table: one partition at a time, of the table itself or of an index. Read-only, for one role.
 //!
-//! A page is one query of at most [`ITEMS_MAX`] items, never a scan. Each item leads on: to its partitions in the other
+//! A page is one query for at most [`ITEMS_MAX`] items, never a scan. Each item leads on: to its partitions in the other
 //! indexes, and to the partitions whose keys are made of attributes that it has.
 
 mod item;
@@ -11,8 +11,8 @@ use latchkey_http::{Response, Service};
 use latchkey_model::Model;
 use latchkey_runtime::Runtime;
 use latchkey_table::{
-    Consistency, Direction, Key, KeyNames, KeyType, Number, Page, Query, Resume, Schema, SortRange,
-    Text,
+    Consistency, Direction, Item, Key, KeyNames, KeyType, Number, Page, Query, Resume, Schema,
+    SortRange, Text,
 };
 use maud::{Markup, html};
 
@@ -37,8 +37,32 @@ struct Asked {
     index: Option<String>,
     /// The partition, as it is written in requests.
     partition: Option<String>,
-    /// The item behind which to go on: its key, and that in the index.
-    after: Vec<String>,
+    /// Which of its items.
+    from: Place,
+}
+
+/// Where a page begins or ends, by an item: its key, and that in the index.
+#[derive(Debug, Default)]
+enum Place {
+    /// With the first item of the partition.
+    #[default]
+    Start,
+    /// Behind an item.
+    After(Vec<String>),
+    /// The items before an item.
+    Before(Vec<String>),
+}
+
+impl Place {
+    /// Adds a part of the item's key. What is asked for first counts.
+    fn add(&mut self, before: bool, part: String) {
+        match (self, before) {
+            (Place::After(parts), false) | (Place::Before(parts), true) => parts.push(part),
+            (own @ Place::Start, false) => *own = Place::After(vec![part]),
+            (own @ Place::Start, true) => *own = Place::Before(vec![part]),
+            (Place::After(_), true) | (Place::Before(_), false) => {}
+        }
+    }
 }
 
 impl Asked {
@@ -48,7 +72,7 @@ impl Asked {
             match &*name {
                 "index" if !value.is_empty() => asked.index = Some(value.into_owned()),
                 "partition" if !value.is_empty() => asked.partition = Some(value.into_owned()),
-                "after" => asked.after.push(value.into_owned()),
+                "after" | "before" => asked.from.add(name == "before", value.into_owned()),
                 _ => {}
             }
         }
@@ -56,15 +80,25 @@ impl Asked {
     }
 }
 
-/// The path of a partition's page.
-pub(crate) fn path(system: &str, index: Option<&str>, partition: &str, after: &[Text]) -> String {
+/// The path of a partition's first page.
+pub(crate) fn path(system: &str, index: Option<&str>, partition: &str) -> String {
+    path_from(system, index, partition, ("after", &[]))
+}
+
+/// The path of a page of a partition: `after` an item, or `before` it.
+fn path_from(
+    system: &str,
+    index: Option<&str>,
+    partition: &str,
+    (side, item): (&str, &[Text]),
+) -> String {
     let mut query = form_urlencoded::Serializer::new(String::new());
     if let Some(index) = index {
         query.append_pair("index", index);
     }
     query.append_pair("partition", partition);
-    for part in after {
-        query.append_pair("after", part);
+    for part in item {
+        query.append_pair(side, part);
     }
     format!("{}?{}", route::table(system), query.finish())
 }
@@ -167,39 +201,87 @@ async fn look(
     partition: &str,
 ) -> Result<Markup, String> {
     let table = runtime.system().table();
-    let names = key_names(table, asked.index.as_deref())?;
+    let index = asked.index.as_deref();
+    let names = key_names(table, index)?;
+    let back = matches!(asked.from, Place::Before(_));
     let query = Query {
         table: table.clone(),
-        index: asked.index.as_deref().map(Text::from),
+        index: index.map(Text::from),
         partition: key_text(names, partition)?,
         range: SortRange::All,
         filter: None,
-        direction: Direction::Ascending,
-        limit: Some(ITEMS_MAX),
-        resume: resume(asked)?,
+        direction: if back { Direction::Descending } else { Direction::Ascending },
+        // One more tells whether there are more.
+        limit: Some(ITEMS_MAX + 1),
+        resume: resume(&asked.from)?,
         consistency: Consistency::Eventual,
     };
-    let page: Page = runtime
+    let mut page: Page = runtime
         .backend()
         .ask(query, Instant::now() + TIME_MAX)
         .await
         .map_err(|error| error.to_string())?;
+    let most = usize::try_from(ITEMS_MAX).unwrap_or(usize::MAX);
+    let more = page.items.len() > most || page.resume.is_some();
+    page.items.truncate(most);
+    if back {
+        page.items.reverse();
+    }
+    let to = |side, item: Option<&Item>| {
+        let item = parts(table, index, item?)?;
+        Some(path_from(&model.system, index, partition, (side, &item)))
+    };
+    let turns = Turns {
+        first: (!matches!(asked.from, Place::Start)).then(|| path(&model.system, index, partition)),
+        previous: match (&asked.from, back && !more) {
+            (Place::Start, _) | (_, true) => None,
+            _ => to("before", page.items.first()),
+        },
+        next: (back || more).then(|| to("after", page.items.last())).flatten(),
+    };
     Ok(html! {
         section.card.collection {
             header {
                 h2 { code { (shown(partition)) } }
                 p.muted {
-                    @match &asked.index { Some(index) => { "index " (shown(index)) }, None => "table" }
-                    ", " (counted(page.items.len())) @if page.resume.is_some() { " and more" } ", " (page.capacity)
+                    @match index { Some(index) => { "index " (shown(index)) }, None => "table" }
+                    ", " (counted(page.items.len())) @if turns.next.is_some() { " and more" } ", " (page.capacity)
                 }
             }
-            @if page.items.is_empty() { p.empty { "Nothing is stored under this key." } }
-            div.items data-items { @for one in &page.items { (item::card(model, table, secrets, one, asked.index.as_deref())) } }
-            @if let Some(next) = page.resume.filter(|_| !page.items.is_empty()) {
-                p { a.button href=(path(&model.system, asked.index.as_deref(), partition, &parts(&next))) { "The next " (ITEMS_MAX) } }
-            }
+            @if page.items.is_empty() { p.empty { (nothing(&asked.from)) } }
+            div.items data-items { @for one in &page.items { (item::card(model, table, secrets, one, index)) } }
+            (turns.links())
         }
     })
+}
+
+/// What stands in the place of no items.
+fn nothing(from: &Place) -> &'static str {
+    match from {
+        Place::Start => "Nothing is stored under this key.",
+        Place::After(_) => "Nothing more is stored under this key.",
+        Place::Before(_) => "Nothing is stored before this under this key.",
+    }
+}
+
+/// Where one can turn to from a page.
+struct Turns {
+    first: Option<String>,
+    previous: Option<String>,
+    next: Option<String>,
+}
+
+impl Turns {
+    fn links(&self) -> Markup {
+        let all = [("First page", &self.first), ("Previous", &self.previous), ("Next", &self.next)];
+        html! {
+            @if all.iter().any(|(_, to)| to.is_some()) {
+                nav.turns aria-label="Pages of this partition" {
+                    @for (name, to) in all { @if let Some(to) = to { a.button href=(to) { (name) } } }
+                }
+            }
+        }
+    }
 }
 
 fn counted(items: usize) -> String {
@@ -231,11 +313,19 @@ fn key_text(names: &KeyNames, partition: &str) -> Result<Text, String> {
     }
 }
 
-/// Where a page begins.
-fn resume(asked: &Asked) -> Result<Option<Resume>, String> {
-    let parts: Vec<&str> = asked.after.iter().map(String::as_str).collect();
+/// A partition as people write it; nothing for one that the table cannot have.
+pub(crate) fn plain_partition(table: &Schema, index: Option<&str>, key: &str) -> Option<String> {
+    match key_names(table, index).ok()?.partition.value_type {
+        KeyType::Text => Some(key.to_owned()),
+        KeyType::Number => Number::from_key(key).map(|number| number.to_string()),
+    }
+}
+
+/// The item from which a page is read on.
+fn resume(from: &Place) -> Result<Option<Resume>, String> {
+    let (Place::After(parts) | Place::Before(parts)) = from else { return Ok(None) };
+    let parts: Vec<&str> = parts.iter().map(String::as_str).collect();
     match parts.as_slice() {
-        [] => Ok(None),
         [partition, sort] => Ok(Some(Resume { key: Key::new(*partition, *sort), index_key: None })),
         [partition, sort, of_index, in_index] => {
             let index_key = Some(Key::new(*of_index, *in_index));
@@ -248,8 +338,35 @@ fn resume(asked: &Asked) -> Result<Option<Resume>, String> {
     }
 }
 
-/// Where the next page begins, for a query string.
-fn parts(resume: &Resume) -> Vec<Text> {
-    let keys = std::iter::once(&resume.key).chain(&resume.index_key);
-    keys.flat_map(|key| [key.partition.clone(), key.sort.clone()]).collect()
+/// The keys of an item, for a query string: that of the table, and that of the index in which it was found.
+fn parts(table: &Schema, index: Option<&str>, item: &Item) -> Option<Vec<Text>> {
+    let mut keys = vec![table.key.of(item)?];
+    if index.is_some() {
+        keys.push(key_names(table, index).ok()?.of(item)?);
+    }
+    Some(keys.into_iter().flat_map(|key| [key.partition, key.sort]).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_page_begins_behind_an_item_or_ends_before_it() {
+        let from = |query: &str| Asked::of(query).from;
+        assert!(matches!(from("partition=a"), Place::Start));
+        let key = |parts: &[&str]| parts.iter().map(|one| (*one).to_owned()).collect::<Vec<_>>();
+        match from("partition=a&after=p&after=") {
+            Place::After(parts) => assert_eq!(parts, key(&["p", ""])),
+            other => panic!("{other:?}"),
+        }
+        // Whoever asks for both gets the first.
+        match from("before=p&after=x&before=s") {
+            Place::Before(parts) => assert_eq!(parts, key(&["p", "s"])),
+            other => panic!("{other:?}"),
+        }
+        assert!(resume(&from("before=p")).is_err());
+        let whole = resume(&from("before=p&before=s&before=i&before=j")).unwrap().unwrap();
+        assert_eq!(whole, Resume { key: Key::new("p", "s"), index_key: Some(Key::new("i", "j")) });
+    }
 }

@@ -227,6 +227,10 @@ impl Script {
             let message = format!("`{}` has a meaning of its own", name.node);
             return Err(mistake(Rule::Name, name.span, message, "choose another name"));
         }
+        let written = match value {
+            DemoValue::Computed(expression) => expression.span,
+            DemoValue::OneOf(_) | DemoValue::Between(..) => name.span,
+        };
         let value = match value {
             DemoValue::OneOf(texts) => {
                 let at = self.draw.of(u64::try_from(texts.len()).unwrap_or(u64::MAX));
@@ -240,7 +244,7 @@ impl Script {
             }
             DemoValue::Computed(expression) => self.scene().value(expression)?,
         };
-        let text = value.text().ok_or_else(|| value::too_far(name.span))?;
+        let text = value.text().ok_or_else(|| value::too_far(written))?;
         self.names.texts.insert(name.node.clone(), text);
         self.names.values.insert(name.node.clone(), value);
         Ok(())

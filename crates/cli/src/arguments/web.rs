@@ -24,9 +24,9 @@ pub(crate) struct Web {
     /// Serve no console.
     #[arg(long, conflicts_with = "console")]
     pub(crate) no_console: bool,
-    /// The role that may see the table, the queues and the traffic in the console.
-    #[arg(long, value_name = "ROLE", default_value = "admin")]
-    pub(crate) console_admin: String,
+    /// The role that may see the table, the queues and the traffic in the console [default: admin]
+    #[arg(long, value_name = "ROLE")]
+    console_admin: Option<String>,
     /// Where the pages are to which the `type` of a problem leads, such as https://docs.example/problems; without it,
     /// the server has them under `/problems/`.
     #[arg(long, value_name = "URL", value_parser = problem_base)]
@@ -37,6 +37,34 @@ impl Web {
     /// The pages that may call.
     pub(crate) fn cors(&self) -> Result<Cors, Failure> {
         Cors::read(&self.origins).map_err(|bad| Failure::Unusable(format!("--cors: {bad}")))
+    }
+
+    /// The role that may see what is behind the contracts.
+    pub(crate) fn admin_role(&self) -> &str {
+        self.console_admin.as_deref().unwrap_or("admin")
+    }
+
+    /// What is odd about the role, if it was given: that no document has it. A provider may still put it into tokens.
+    pub(crate) fn unknown_admin<'a>(
+        &self,
+        known: impl IntoIterator<Item = &'a str>,
+    ) -> Option<String> {
+        let role = self.console_admin.as_deref()?;
+        let mut known: Vec<&str> = known.into_iter().collect();
+        known.sort_unstable();
+        known.dedup();
+        if known.contains(&role) {
+            return None;
+        }
+        let known: Vec<String> = known.into_iter().map(|known| format!("`{known}`")).collect();
+        let known = match known.is_empty() {
+            true => "they have none".to_owned(),
+            false => format!("they have {}", known.join(", ")),
+        };
+        Some(format!(
+            "--console-admin {role}: the documents have no role of this name ({known}); only tokens that have it all the \
+             same see the table, the queues and the traffic"
+        ))
     }
 
     /// Whether there is a console, for callers at an address.
@@ -73,4 +101,33 @@ fn problem_base(text: &str) -> Result<String, String> {
         return Err("a URL has no such character; write it percent-encoded".to_owned());
     }
     Ok(text.trim_end_matches('/').to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn web(console_admin: Option<&str>) -> Web {
+        Web {
+            origins: Vec::new(),
+            admin_listen: None,
+            console: false,
+            no_console: false,
+            console_admin: console_admin.map(str::to_owned),
+            problem_base: None,
+        }
+    }
+
+    #[test]
+    fn a_role_that_no_document_has_is_told_with_those_that_they_have() {
+        let roles = ["operator", "admin", "operator"];
+        assert_eq!(web(None).admin_role(), "admin");
+        assert_eq!(web(None).unknown_admin([]), None);
+        assert_eq!(web(Some("operator")).unknown_admin(roles), None);
+        let told = web(Some("boss")).unknown_admin(roles).unwrap();
+        assert!(told.starts_with("--console-admin boss: "), "{told}");
+        assert!(told.contains("(they have `admin`, `operator`)"), "{told}");
+        let told = web(Some("boss")).unknown_admin([]).unwrap();
+        assert!(told.contains("(they have none)"), "{told}");
+    }
 }

@@ -11,7 +11,7 @@ use crate::Failure;
 use crate::arguments::Export;
 use crate::transfer::lines::Position;
 use crate::transfer::mark::{Mark, MarkFile};
-use crate::transfer::meter::{Meter, Total, grouped, size};
+use crate::transfer::meter::{Meter, Total, items, size};
 use crate::transfer::tables::Which;
 use crate::transfer::{Table, beside};
 use crate::wide;
@@ -70,8 +70,8 @@ async fn export(table: &Table, mut sink: Sink) -> Result<(), Failure> {
         sink.keep(&mark)?;
     }
     let place = sink.end()?;
-    let (items, bytes) = (grouped(mark.at.items), size(mark.at.bytes));
-    meter.end(&format!("exported {items} items ({bytes}) from {} to {place}", table.shown));
+    let (items, bytes) = (items(mark.at.items), size(mark.at.bytes));
+    meter.end(&format!("exported {items} ({bytes}) from {} to {place}", table.shown));
     Ok(())
 }
 

@@ -12,7 +12,7 @@ use crate::Failure;
 use crate::arguments::Import;
 use crate::transfer::lines::{Entry, Lines, Loads, Others, Part, Position, Stop};
 use crate::transfer::mark::{Mark, MarkFile};
-use crate::transfer::meter::{Meter, Total, grouped, size};
+use crate::transfer::meter::{Meter, Total, items, size};
 use crate::transfer::tables::{Schemas, Which};
 use crate::transfer::tally::{Tally, arguments as named};
 use crate::transfer::{Table, beside};
@@ -205,11 +205,9 @@ impl<'t> Load<'t> {
         if let Some(marks) = &self.marks {
             marks.remove()?;
         }
-        let (items, bytes) = (grouped(self.mark.at.items), size(self.mark.at.bytes));
-        let message = format!(
-            "imported {items} items ({bytes}) from {} into {}",
-            self.shown, self.table.shown
-        );
+        let (items, bytes) = (items(self.mark.at.items), size(self.mark.at.bytes));
+        let message =
+            format!("imported {items} ({bytes}) from {} into {}", self.shown, self.table.shown);
         self.meter.end(&message);
         Ok(found)
     }

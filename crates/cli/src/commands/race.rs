@@ -83,6 +83,10 @@ impl Shown {
     }
 }
 
+fn many(count: usize, one: &str, many: &str) -> String {
+    format!("{count} {}", if count == 1 { one } else { many })
+}
+
 fn tell(document: &Document, report: &Report, took: Duration) -> bool {
     for loss in &report.losses {
         print_loss(document, loss);
@@ -98,12 +102,17 @@ fn tell(document: &Document, report: &Report, took: Duration) -> bool {
     };
     let Report { contracts, contracts_of, states, groups, schedules, cut, .. } = report;
     println!(
-        "{}: {contracts} of {contracts_of} contracts and workers, {states} states, {groups} groups, {schedules} schedules, {:.1} s, {verdict}",
+        "{}: {contracts} of {contracts_of} contracts and workers, {}, {}, {}, {:.1} s, {verdict}",
         document.path,
+        many(*states, "state", "states"),
+        many(*groups, "group", "groups"),
+        many(*schedules, "schedule", "schedules"),
         took.as_secs_f64()
     );
     if *cut > 0 {
-        println!("{cut} groups have more schedules than were run");
+        let (groups, have) =
+            (many(*cut, "group", "groups"), if *cut == 1 { "has" } else { "have" });
+        println!("{groups} {have} more schedules than were run");
     }
     for Unsearched { id, why } in report.unsearched.iter().filter(|_| report.writes) {
         println!("{id} was not searched: {why}");

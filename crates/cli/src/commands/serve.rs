@@ -20,7 +20,6 @@ use tokio::signal::unix::{SignalKind, signal};
 
 use self::demo::Playing;
 use super::openapi;
-use crate::Failure;
 use crate::arguments::{Serve, Working};
 use crate::control::Control;
 use crate::document::{self, Document, Planned};
@@ -28,6 +27,7 @@ use crate::identity;
 use crate::logging::Logging;
 use crate::running::{Reach, Running};
 use crate::secret::Secret;
+use crate::{Failure, counted, wide};
 
 /// How long the development token is valid.
 pub(super) const TOKEN_LASTS: Duration = Duration::from_secs(24 * 60 * 60);
@@ -129,7 +129,7 @@ async fn serve(
     let known_here = secret.development && tokens.provider().is_none();
     let keys = tokens.provider().cloned();
     let developing = known_here.then_some(&tokens);
-    let (read, admin_role) = (documents.read, &arguments.web.console_admin);
+    let (read, admin_role) = (documents.read, arguments.web.admin_role());
     let everything = known_here.then(|| console::everything(&runtimes, admin_role));
     let sign = |claims: &Claims| tokens.sign(claims, SystemSource.now(), TOKEN_LASTS);
     let token = everything.as_ref().map(sign).transpose().map_err(Failure::unusable)?;
@@ -290,15 +290,18 @@ fn greeting(
             count => format!(", {count} workers"),
         };
         lines.push(format!(
-            "  serving    {} ({count} contracts{workers}) from {}, on table {table}",
+            "  serving    {} ({}{workers}) from {}, on table {table}",
             system.name(),
+            counted(wide(count), "contract", "contracts"),
             document.path
         ));
     }
     lines.push(format!("  store      {store}"));
     if let Some(keys) = keys {
         lines.push(match keys.is_loaded() {
-            true => format!("  identity   {keys}, {} keys", keys.count()),
+            true => {
+                format!("  identity   {keys}, {}", counted(wide(keys.count()), "key", "keys"))
+            }
             false => format!("  identity   {keys}, whose keys are not known yet; the log says why"),
         });
     }

@@ -128,16 +128,21 @@ impl Done {
             }
             let _ = write!(line, "] {percent:>2}%  ");
         }
-        let (items, bytes, rate) = (grouped(self.items), size(self.bytes), size(self.rate()));
-        let _ = write!(line, "{items} items  {bytes}  {rate}/s");
+        let (items, bytes, rate) = (items(self.items), size(self.bytes), size(self.rate()));
+        let _ = write!(line, "{items}  {bytes}  {rate}/s");
         line
     }
 
     fn words(&self) -> String {
         let percent = self.parts(100).map_or_else(String::new, |percent| format!(", {percent}%"));
-        let (items, bytes, rate) = (grouped(self.items), size(self.bytes), size(self.rate()));
-        format!("{items} items, {bytes}{percent}, {rate}/s")
+        let (items, bytes, rate) = (items(self.items), size(self.bytes), size(self.rate()));
+        format!("{items}, {bytes}{percent}, {rate}/s")
     }
+}
+
+/// How many items, for people.
+pub(crate) fn items(count: u64) -> String {
+    crate::counted(count, "item", "items")
 }
 
 /// A number with a comma between thousands.

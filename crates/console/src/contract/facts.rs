@@ -88,7 +88,8 @@ fn facts(subject: Subject<'_>) -> Vec<(&'static str, String)> {
     let by_entity = idempotent.as_ref().map(|stated| model.entities[stated.value].name.clone());
     add("Idempotent by", by_entity.or(by_key.map(|_| "Idempotency-Key".to_owned())));
     if let Some(page) = contract.page() {
-        add("Page", Some(format!("{} items, at most {}", page.size, page.max)));
+        let size = u64::from(page.size);
+        add("Page", Some(format!("{}, at most {}", items((size, Some(size))), page.max)));
     }
     all
 }

@@ -1,8 +1,9 @@
 //! The requests of a contract to the table, each with its keys as templates.
 
 use latchkey_model::Model;
-use latchkey_model::model::KeyNames;
+use latchkey_model::model::{KeyAttribute, KeyNames};
 use latchkey_runtime::Asked;
+use latchkey_value::name::key_attributes;
 use maud::{Markup, html};
 use serde_json::{Map, Value};
 
@@ -17,6 +18,8 @@ const KEYS_MAX: usize = 8;
 #[derive(Debug, PartialEq, Eq)]
 struct Drawn {
     operation: String,
+    /// The table, if it is the one of Latchkey's own items.
+    apart: Option<String>,
     index: Option<String>,
     /// The keys, each with its parts.
     keys: Vec<Vec<Part>>,
@@ -74,14 +77,15 @@ fn request(subject: Subject<'_>, drawn: &Drawn, ways: &[&str]) -> Markup {
             summary {
                 span.request-head {
                     strong.operation { (drawn.operation) }
+                    @if let Some(table) = &drawn.apart { span.pill { "table " (shown(table)) } }
                     @if let Some(index) = &drawn.index { span.pill { "index " (shown(index)) } }
                     @if drawn.is_record() { span.muted.small { "only with an Idempotency-Key" } }
                     @if ways.len() > 1 { span.muted.small { (ways.len()) " ways" } }
                 }
-                @for key in &drawn.keys {
+                @for key in drawn.keys.iter().filter(|key| !key.is_empty()) {
                     span.key { @for part in key { (drawn_part(subject, part)) } }
                 }
-                @if drawn.more > 0 { span.muted.small { "and " (drawn.more) " more keys" } }
+                @if drawn.more > 0 { span.muted.small { "and " (drawn.more) @if drawn.more == 1 { " more key" } @else { " more keys" } } }
                 @if drawn.keys.is_empty() { span.muted.small { "all partitions, in the table's own order" } }
             }
             @for way in ways { pre.json { code { (shown(way)) } } }
@@ -121,16 +125,41 @@ fn draw(model: &Model, asked: &Asked) -> Drawn {
     let whole: Value = serde_json::from_str(&asked.json).unwrap_or_default();
     let body = whole.get(asked.operation).unwrap_or(&whole);
     let index = body.get("IndexName").and_then(Value::as_str);
-    let names = index.map_or(Some(&model.table.key), |index| {
-        model.indexes.iter().find(|own| own.name == index).map(|own| &own.key)
-    });
+    let apart = table_of(body).filter(|table| *table != model.table.name);
+    let own = own_names();
+    let names = match (apart, index) {
+        // Latchkey's own items have keys of two texts, whatever those of the document are.
+        (Some(_), _) => Some(&own),
+        (None, None) => Some(&model.table.key),
+        (None, Some(index)) => {
+            model.indexes.iter().find(|own| own.name == index).map(|own| &own.key)
+        }
+    };
     let mut keys = names.map_or_else(Vec::new, |names| keys(names, body));
     if let Some(item) = body.get("Item").and_then(Value::as_object) {
         keys.extend(places(model, item));
     }
     let more = keys.len().saturating_sub(KEYS_MAX);
     keys.truncate(KEYS_MAX);
-    Drawn { operation: asked.operation.to_owned(), index: index.map(str::to_owned), keys, more }
+    let (apart, index) = (apart.map(str::to_owned), index.map(str::to_owned));
+    Drawn { operation: asked.operation.to_owned(), apart, index, keys, more }
+}
+
+/// The names of a key of Latchkey's own items.
+fn own_names() -> KeyNames {
+    let [partition, sort] = key_attributes(None).map(|name| KeyAttribute { name, number: false });
+    KeyNames { partition, sort: Some(sort) }
+}
+
+/// The table that a request is of; that of the first leg, where it has several.
+fn table_of(body: &Value) -> Option<&str> {
+    let own = body.get("TableName").and_then(Value::as_str);
+    let batch = || body.get("RequestItems")?.as_object()?.keys().next().map(String::as_str);
+    let leg = || {
+        let first = body.get("TransactItems")?.as_array()?.first()?.as_object()?;
+        first.values().next()?.get("TableName")?.as_str()
+    };
+    own.or_else(batch).or_else(leg)
 }
 
 fn keys(names: &KeyNames, body: &Value) -> Vec<Vec<Part>> {
@@ -253,6 +282,31 @@ mod tests {
         let place = vec![part("ByDayPK", "=", &["d"]), part("ByDaySK", "=", &["1"])];
         assert_eq!(asked("PutItem", item).keys.last(), Some(&place));
         assert_eq!(asked("Scan", r#"{"IndexName": "ByDay"}"#).keys, Vec::<Vec<Part>>::new());
+    }
+
+    #[test]
+    fn keys_of_latchkeys_own_items_are_told_from_those_of_the_document() {
+        let model = latchkey_model::check(
+            "```contract\nsystem s\ntable Odd { type t\n PK id number }\nentity E \"E\" {\n  PK = \"{id}\"\n  id int 1..9\n}\n```\n",
+        )
+        .model;
+        let drawn = |operation, json: &str| {
+            draw(&model, &Asked { operation, json: json.to_owned(), otherwise: false })
+        };
+        let item = drawn("GetItem", r#"{"TableName": "Odd", "Key": {"id": {"N": "{id}"}}}"#);
+        assert_eq!((&item.apart, item.is_record()), (&None, false));
+        assert_eq!(item.keys, [vec![part("id", "=", &["{id}"])]]);
+        let key = r#"{"PK": {"S": "LATCHKEY#IDEM#{x}"}, "SK": {"S": "y"}}"#;
+        for (operation, json) in [
+            ("GetItem", format!(r#"{{"TableName": "Odd-latchkey", "Key": {key}}}"#)),
+            ("Put", format!(r#"{{"Put": {{"TableName": "Odd-latchkey", "Item": {key}}}}}"#)),
+        ] {
+            let record = drawn(operation, &json);
+            assert_eq!(record.apart.as_deref(), Some("Odd-latchkey"), "{operation}");
+            assert!(record.is_record(), "{operation}");
+            let both = vec![part("PK", "=", &["LATCHKEY#IDEM#{x}"]), part("SK", "=", &["y"])];
+            assert_eq!(record.keys, [both], "{operation}");
+        }
     }
 
     #[test]

@@ -2,7 +2,7 @@
 
 use latchkey_model::Model;
 use latchkey_model::model::Entity;
-use latchkey_table::{Item, Schema, Value};
+use latchkey_table::{Item, KeyType, Schema, Value};
 use latchkey_value::json;
 use maud::{Markup, html};
 
@@ -52,6 +52,16 @@ pub(super) fn card(
             @if own { p.muted { "Its content is not shown." } }
             @else { (attributes(model, table, item, known.map(|(_, entity)| entity))) (leads(model, table, secrets, item, index)) }
         }
+    }
+}
+
+/// A key for people: that of a number says nothing without its name.
+fn named(table: &Schema, index: Option<&str>, key: &str) -> String {
+    let own = table.indexes.iter().find(|one| Some(one.name.as_str()) == index);
+    let partition = &own.map_or(&table.key, |one| &one.key).partition;
+    match partition.value_type {
+        KeyType::Number => format!("{} = {key}", partition.name),
+        KeyType::Text => key.to_owned(),
     }
 }
 
@@ -126,7 +136,8 @@ fn leads(
             .iter()
             .find(|one| Some(one.name.as_str()) == index)
             .map_or(&table.key, |one| &one.key);
-        place == index && names.of(item).is_some_and(|own| own.partition == key)
+        // As it is shown: the key of a number has another form.
+        place == index && item.get(&names.partition.name).is_some_and(|own| plain(own) == key)
     };
     let mut found: Vec<(Option<&str>, String)> = Vec::new();
     let mut add = |place, key: String| {
@@ -160,7 +171,7 @@ fn leads(
         @if !found.is_empty() {
             ul.leads aria-label="Leads to" {
                 @for (place, key) in &found {
-                    li { @match secrets.hidden(key) { Some(hidden) => span.muted { (shown(&hidden)) }, None => a href=(super::path(&model.system, *place, key, &[])) { (shown(key)) } } @if let Some(place) = place { " " span.pill { (shown(place)) } } }
+                    li { @match secrets.hidden(key) { Some(hidden) => span.muted { (shown(&hidden)) }, None => a href=(super::path(&model.system, *place, key)) { (shown(&named(table, *place, key))) } } @if let Some(place) = place { " " span.pill { (shown(place)) } } }
                 }
             }
         }

@@ -123,8 +123,13 @@ impl DemoReader<'_> {
         let (count, rest) = self.lines.split(rest);
         let times = count.node.parse().ok().filter(|times| (1..=TIMES_MAX).contains(times));
         if times.is_none() {
-            let help = format!("write `repeat 40 {{`, with at most {TIMES_MAX}");
-            self.lines.report(word.to(count.span), "this does not say how often", &help);
+            let help =
+                format!("write a whole number from 1 to {TIMES_MAX}, such as `repeat 40 {{`");
+            let (span, message) = match count.node.as_str() {
+                "" | "{" => (word, "this does not say how often".to_owned()),
+                other => (count.span, format!("`{other}` is no number of rounds")),
+            };
+            self.lines.report(span, &message, &help);
         }
         // One round is read in any case.
         self.open(word, Kind::Repeat(Spanned::new(times.unwrap_or(1), count.span)), rest);

@@ -8,6 +8,9 @@ use latchkey_value::{Number, Text, Value, time};
 
 use super::{Mistake, mistake};
 
+/// The longest span of time: that of all times there are.
+const SPAN_MAX: i64 = time::MAX - time::MIN;
+
 /// A value.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Known {
@@ -55,12 +58,15 @@ impl Scene<'_> {
                 mistake(Rule::Type, span, "this is not a whole number", help)
             }),
             ExprKind::Duration(text) => {
-                let span_of =
-                    crate::lower::milliseconds(text).and_then(|ms| i64::try_from(ms).ok());
-                span_of.map(Known::Span).ok_or_else(|| {
-                    let message = format!("`{text}` is not a span of time of fixed length");
-                    let help = "write a whole number and `ms`, `s`, `m`, `h` or `d`";
-                    mistake(Rule::Type, span, message, help)
+                let ms = crate::lower::milliseconds(text);
+                let ms = ms.and_then(|ms| i64::try_from(ms).ok()).filter(|ms| *ms <= SPAN_MAX);
+                ms.map(Known::Span).ok_or_else(|| match text.ends_with(['s', 'm', 'h', 'd']) {
+                    true => too_long(text, span),
+                    false => {
+                        let message = format!("`{text}` is not a span of time of fixed length");
+                        let help = "write a whole number and `ms`, `s`, `m`, `h` or `d`";
+                        mistake(Rule::Type, span, message, help)
+                    }
                 })
             }
             ExprKind::Text(template) => self.template(template).map(Known::Text),
@@ -120,6 +126,11 @@ impl Scene<'_> {
 fn combined(op: BinaryOp, left: Known, right: Known, span: Span) -> Result<Known, Mistake> {
     use BinaryOp::{Minus, Plus, Times};
     use Known::{Number, Span as Duration, Time};
+    let wrong: fn(Span) -> Mistake = match (&left, &right) {
+        (Time(_), _) | (_, Time(_)) => too_far,
+        (Duration(_), _) | (_, Duration(_)) => |span| too_long("this", span),
+        (Number(_) | Known::Text(_), Number(_) | Known::Text(_)) => too_large,
+    };
     let known = match (op, left, right) {
         (Plus, Number(a), Number(b)) => a.checked_add(b).map(Number),
         (Minus, Number(a), Number(b)) => a.checked_sub(b).map(Number),
@@ -133,13 +144,28 @@ fn combined(op: BinaryOp, left: Known, right: Known, span: Span) -> Result<Known
         (Minus, Time(a), Duration(b)) => a.checked_sub(b).map(Time),
         _ => return Err(unknown(span)),
     };
-    known.ok_or_else(|| too_far(span))
+    known.ok_or_else(|| wrong(span))
 }
 
-/// A number or a time that is too large.
+/// A time that cannot be written.
 pub(super) fn too_far(span: Span) -> Mistake {
-    let help = "write a smaller number, or a time nearer to now";
-    mistake(Rule::Type, span, "this is too large, or too far away", help)
+    let message = "this time is before the year 0000, or after the year 9999";
+    let help = "write a time within these years, such as `now - 3d`";
+    mistake(Rule::Type, span, message, help)
+}
+
+/// A span that no two times are apart.
+fn too_long(what: &str, span: Span) -> Mistake {
+    let what = if what == "this" { "this".to_owned() } else { format!("`{what}`") };
+    let message = format!("{what} is too long a span of time");
+    let help = "times are of the years 0000 to 9999: write at most `3652424d`";
+    mistake(Rule::Type, span, message, help)
+}
+
+/// A number that is not computed with.
+fn too_large(span: Span) -> Mistake {
+    let help = "a demo computes with whole numbers of up to 18 digits";
+    mistake(Rule::Type, span, "this number is too large", help)
 }
 
 fn unknown(span: Span) -> Mistake {

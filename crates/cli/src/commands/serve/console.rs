@@ -33,9 +33,13 @@ pub(super) fn site(
     if !web.has_console(listen) {
         return Ok(None);
     }
+    let roles = runtimes.iter().flat_map(|runtime| runtime.system().roles());
+    if let Some(odd) = web.unknown_admin(roles.map(|role| role.as_str())) {
+        tracing::warn!("{odd}");
+    }
     let mut people = Vec::new();
     if developing.is_some() {
-        people.push((everything(runtimes, &web.console_admin), false));
+        people.push((everything(runtimes, web.admin_role()), false));
         for model in &documents.models {
             known(model, demo, &mut people);
         }
@@ -48,7 +52,7 @@ pub(super) fn site(
         let path = read.path.clone();
         latchkey_console::Document { path, model }
     });
-    let console = Console::new(documents.collect(), web.console_admin.as_str());
+    let console = Console::new(documents.collect(), web.admin_role());
     let console = match developing.cloned() {
         Some(tokens) => {
             let sign = move |claims: &Claims| {

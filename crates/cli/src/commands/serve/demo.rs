@@ -12,7 +12,7 @@ use tokio::task::JoinSet;
 use super::Documents;
 use crate::arguments::Serve;
 use crate::document::{Document, Planned};
-use crate::{Failure, line_and_column, render};
+use crate::{Failure, counted, line_and_column, render, wide};
 
 /// How to write a demo, in a word.
 const HOW: &str = "write a block that begins with ```demo, such as\n\n\
@@ -75,7 +75,12 @@ pub(super) fn told(demo: &[Play]) -> String {
     match demo.is_empty() {
         true => String::new(),
         false => {
-            format!("\n  demo       filled by {requests} requests; requests of {kinds} kinds go on")
+            let filled = counted(wide(requests), "request", "requests");
+            let going = match kinds {
+                0 => String::new(),
+                kinds => format!("; requests of {} go on", counted(wide(kinds), "kind", "kinds")),
+            };
+            format!("\n  demo       filled by {filled}{going}")
         }
     }
 }

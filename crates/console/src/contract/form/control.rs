@@ -89,9 +89,11 @@ pub(in crate::contract) fn described(kind: &Type) -> String {
     };
     match kind {
         Type::Text { max: None, .. } => "text".to_owned(),
-        Type::Text { max: Some(max), like: None } => format!("text, up to {max} bytes"),
+        Type::Text { max: Some(max), like: None } => {
+            format!("text, up to {}", counted(*max, "byte"))
+        }
         Type::Text { max: Some(max), like: Some(like) } => {
-            format!("text, up to {max} bytes, like {like}")
+            format!("text, up to {}, like {like}", counted(*max, "byte"))
         }
         Type::Int { .. } | Type::Counter => format!("whole number{}", between(bounds(kind))),
         Type::Number { .. } => format!("number{}", between(bounds(kind))),
@@ -99,13 +101,23 @@ pub(in crate::contract) fn described(kind: &Type) -> String {
         Type::Enum(words) => format!("one of {}", words.join(", ")),
         Type::List => "JSON list".to_owned(),
         Type::Map { bytes, depth } => {
-            format!("JSON object, up to {bytes} bytes and {depth} levels")
+            let (bytes, levels) = (counted(*bytes, "byte"), counted(*depth, "level"));
+            format!("JSON object, up to {bytes} and {levels}")
+        }
+        Type::ListOf(list) if list.low == list.high => {
+            format!("list, {}", counted(list.high, "element"))
         }
         Type::ListOf(list) => format!("list, {} to {} elements", list.low, list.high),
+        Type::SetOf { most: 1, .. } => "set, up to 1 element".to_owned(),
         Type::SetOf { most, .. } => format!("set, up to {most} different elements"),
         Type::Record(_) => "record".to_owned(),
         other => other.to_string(),
     }
+}
+
+/// How many of something.
+fn counted(count: u64, one: &str) -> String {
+    format!("{count} {one}{}", if count == 1 { "" } else { "s" })
 }
 
 impl Field<'_> {
@@ -152,8 +164,10 @@ impl Field<'_> {
         };
         html! {
             span.tools {
-                @if matches!(self.kind, Type::Time | Type::Date) {
-                    button.tiny type="button" data-now aria-label={ "Set " (shown(self.label)) " to now" } { "now" }
+                @match self.kind {
+                    Type::Time => button.tiny type="button" data-now aria-label={ "Set " (shown(self.label)) " to now" } { "now" },
+                    Type::Date => button.tiny type="button" data-now title="The day that it is now, in UTC" aria-label={ "Set " (shown(self.label)) " to today" } { "today" },
+                    _ => {},
                 }
                 @if self.name == "idempotency-key" || (matches!(self.kind, Type::Ulid) && self.place.is_some()) {
                     button.tiny type="button" data-new aria-label={ "Make a new " (shown(self.label)) } { "new" }
