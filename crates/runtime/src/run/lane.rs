@@ -12,10 +12,6 @@ use crate::plan::{self, OnFailure};
 /// How often a contract is run again when it finds its ground changed.
 const RETRIES_MAX: u32 = 5;
 
-/// The same, of a call that waits in lanes: at the head of one, only those can come before it that were under way when
-/// it came there.
-const RETRIES_IN_LANES_MAX: u32 = 100;
-
 /// The longest wait before the first retry that waits; it doubles with each.
 const WAIT_MS: u32 = 5;
 
@@ -26,29 +22,20 @@ fn wait_max(attempt: u32) -> Duration {
 
 impl Session<'_> {
     /// Waits for an attempt: in the lane of the item that the one before lost on, or by chance. False if there have been
-    /// enough.
+    /// enough. At the head of a lane only those come before a call that were under way when it came there.
     pub(super) async fn waits_for(&mut self, attempt: u32) -> bool {
-        match self.lost.take() {
-            _ if attempt == 0 => {}
-            Some(lane) => {
-                if attempt > RETRIES_IN_LANES_MAX {
-                    return false;
-                }
-                if !self.head.as_ref().is_some_and(|head| head.is_of(&lane)) {
-                    // It leaves another first: no two calls wait for each other.
-                    self.head = None;
-                    self.head = Some(lane.head().await);
-                }
-            }
-            None if attempt > RETRIES_MAX => return false,
-            None => {
-                let wait = match attempt {
-                    1 => Duration::ZERO,
-                    _ => self.call.runtime.source.wait(wait_max(attempt)),
-                };
-                if !wait.is_zero() {
-                    sleep(wait).await;
-                }
+        if attempt > RETRIES_MAX {
+            return false;
+        }
+        let is_head = |lane: &Lane| self.head.as_ref().is_some_and(|head| head.is_of(lane));
+        if let Some(lane) = self.lost.take().filter(|lane| attempt > 0 && !is_head(lane)) {
+            // It leaves another first: no two calls wait for each other.
+            self.head = None;
+            self.head = Some(lane.head().await);
+        } else if attempt > 1 {
+            let wait = self.call.runtime.source.wait(wait_max(attempt));
+            if !wait.is_zero() {
+                sleep(wait).await;
             }
         }
         true
