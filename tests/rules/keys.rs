@@ -340,3 +340,22 @@ fn what_a_query_asks_for_can_be_a_key() {
         }
     }
 }
+
+#[test]
+fn words_of_a_document_may_stand_for_parts_of_a_key() {
+    let members = "PK = \"T#{state}#{maker}-{name}\"\nSK = \"META\"\nstate ON | OFF\nmaker id\n\
+                   name text(9) like \"[a-z]+\"";
+    let cases = [
+        ("name Article.name", "T#ON#acme-{name}", false),
+        ("maker id, name Article.name", "T#ON#{maker}-{name}", false),
+        ("maker id, name id", "T#ON#{maker}-{name}", true),
+        ("rest text(9) like \"#[a-z-]+\"", "T#ON{rest}", true),
+    ];
+    for (inputs, partition, refused) in cases {
+        let lines =
+            format!("input {inputs}\nfound = query Article where PK = \"{partition}\" page 9");
+        let told = asked(members, &lines);
+        let forged = told.iter().any(|one| one.starts_with("forged-key"));
+        assert_eq!(forged, refused, "{inputs} {partition}: {told:?}");
+    }
+}

@@ -1,8 +1,9 @@
 //! What a query asks for must lie along the key: a partition or a range that is made of other values than the key has
 //! there, or whose last part is not closed by what follows it, holds items with other parts than those that were given.
 
+use std::collections::VecDeque;
+
 use latchkey_language::{Diagnostic, Rule, Span};
-use latchkey_value::Format;
 
 use super::super::flow::lets;
 use super::super::truth::{Lets, plain};
@@ -12,10 +13,27 @@ use crate::model::{
 };
 use crate::regular::{Atom, Language, Split, Splits, splits};
 
-/// A text between parts, or a part.
-enum Chunk<'a, T> {
+/// A piece of a text that is asked for: a text, or what a value can be.
+enum Given {
+    Text(String),
+    Value(Language, Span),
+}
+
+/// A piece of a key, with what was given for it.
+enum Slot<'a> {
     Literal(String),
-    Part(&'a T, Option<Format>),
+    Filled { with: Language, span: Span, hole: &'a Hole },
+}
+
+/// How what was given ends.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum End {
+    /// With the key.
+    Whole,
+    /// Before the key does.
+    Short,
+    /// It is not made as the key is.
+    Across,
 }
 
 pub(super) fn check(model: &Model, report: &mut Report) {
@@ -49,124 +67,171 @@ fn bounds(query: &Query) -> Vec<&Expr> {
 
 /// A partition whose values could be those of other parts of the key.
 fn astray<'a>(lets: &Lets<'a>, text: &'a Expr, key: &Template) -> Option<Diagnostic> {
-    let (given, own) = (given(lets, text)?, of_key(key));
     // A key that is one part is that part, however the text is made.
-    if let [Chunk::Part(..)] = own[..] {
+    if matches!(&key.pieces[..], [Piece::Hole(_)]) {
         return None;
     }
-    let mut pairs = Vec::new();
-    for pair in given.iter().zip(&own) {
-        match pair {
-            (Chunk::Literal(a), Chunk::Literal(b)) if a == b => pairs.push(Language::literal(a)),
-            (Chunk::Part(value, format), Chunk::Part(hole, _)) => {
-                pairs.push(either(value, *format, hole));
-            }
-            _ => return crossing(plain(lets, text), key),
-        }
+    let text = plain(lets, text);
+    let given = given(text)?;
+    let (slots, end) = along(given, key);
+    if end != End::Whole {
+        return crossing(text, key);
     }
-    if given.len() != own.len() {
-        return crossing(plain(lets, text), key);
-    }
-    for (at, chunk) in given.iter().enumerate() {
-        let (Chunk::Part(value, _), Some(Chunk::Part(hole, _))) = (chunk, own.get(at)) else {
-            continue;
-        };
-        let rest = pairs.iter().skip(at + 1).cloned().fold(Language::default(), Language::then);
-        let (first, next) = (pairs.get(at)?, own.get(at + 1));
-        if let Some(split) = twice(first, &rest, next) {
-            return Some(forged(value.span, hole, &split));
-        }
-    }
-    None
+    slots.iter().enumerate().find_map(|(at, slot)| {
+        let Slot::Filled { with, span, hole } = slot else { return None };
+        let behind = slots.get(at + 1..).unwrap_or_default();
+        let rest = behind.iter().map(Slot::language).fold(Language::default(), Language::then);
+        let split = twice(&either(with, hole), &rest, behind.first())?;
+        Some(forged(*span, hole, &split))
+    })
 }
 
 /// A bound with a part that what follows does not close: the range has the items of longer values, too.
 fn open<'a>(lets: &Lets<'a>, text: &'a Expr, key: &Template) -> Option<Diagnostic> {
-    let (given, own) = (given(lets, text)?, of_key(key));
-    for (at, pair) in given.iter().zip(&own).enumerate() {
-        match pair {
-            (Chunk::Literal(a), Chunk::Literal(b)) if a == b => {}
-            (Chunk::Part(value, format), Chunk::Part(hole, _)) => {
-                let behind = given.get(at + 1..).unwrap_or_default();
-                if behind.is_empty() {
-                    return None;
-                }
-                let rest = behind.iter().fold(Language::default(), |rest, chunk| match chunk {
-                    Chunk::Literal(text) => rest.then(Language::literal(text)),
-                    Chunk::Part(value, format) => rest.then(of_value(value, *format)),
-                });
-                let first = either(value, *format, hole);
-                if let Some(split) = twice(&first, &rest.then_anything(), own.get(at + 1)) {
-                    return Some(unclosed(value.span, hole, &split));
-                }
-            }
-            _ => return None,
-        }
-    }
-    None
+    let (slots, _) = along(given(plain(lets, text))?, key);
+    slots.iter().enumerate().find_map(|(at, slot)| {
+        let Slot::Filled { with, span, hole } = slot else { return None };
+        let behind = slots.get(at + 1..).unwrap_or_default();
+        let rest = behind.iter().map(Slot::language).fold(Language::default(), Language::then);
+        let split = twice(&either(with, hole), &rest.then_anything(), behind.first())?;
+        Some(unclosed(*span, hole, &split))
+    })
 }
 
-/// A text that can be split in two ways.
-fn twice(first: &Language, rest: &Language, next: Option<&Chunk<'_, Hole>>) -> Option<Split> {
-    let separator = match next {
-        Some(Chunk::Literal(text)) => text.bytes().next(),
-        Some(Chunk::Part(..)) => None,
-        None => return None,
+impl Slot<'_> {
+    /// The texts that it can be: those of the key, and those that were given.
+    fn language(&self) -> Language {
+        match self {
+            Slot::Literal(text) => Language::literal(text),
+            Slot::Filled { with, hole, .. } => either(with, hole),
+        }
+    }
+}
+
+/// What the key has at the place of a value, or the value itself.
+fn either(with: &Language, hole: &Hole) -> Language {
+    let own = hole.kind.language(hole.format);
+    match *with == own {
+        true => own,
+        false => Language { atoms: vec![Atom::Choice(vec![with.clone(), own])] },
+    }
+}
+
+/// A text that can be split in two ways: one of the first, and one of all that is behind.
+fn twice(first: &Language, rest: &Language, next: Option<&Slot<'_>>) -> Option<Split> {
+    let separator = match next? {
+        Slot::Literal(text) => text.bytes().next(),
+        Slot::Filled { .. } => None,
     };
     if separator.is_some_and(|byte| !first.alphabet().contains(byte)) {
         return None;
     }
     match splits(first, rest) {
         Splits::Twice(split) => Some(split),
-        Splits::Never => None,
         // What cannot be told of the key is told there.
-        Splits::TooLarge => None,
+        Splits::Never | Splits::TooLarge => None,
     }
 }
 
-/// What the key has at the place of a value, or the value itself.
-fn either(value: &Expr, format: Option<Format>, hole: &Hole) -> Language {
-    let (value, own) = (of_value(value, format), hole.kind.language(hole.format));
-    if value == own { own } else { Language { atoms: vec![Atom::Choice(vec![value, own])] } }
-}
-
-fn of_value(value: &Expr, format: Option<Format>) -> Language {
-    match &value.of {
-        Kind::Value(kind) => kind.language(format),
-        _ => Language::default().then_anything(),
-    }
-}
-
-/// The chunks of a text that is asked for; nothing, if its parts are not known.
-fn given<'a>(lets: &Lets<'a>, text: &'a Expr) -> Option<Vec<Chunk<'a, Expr>>> {
-    let text = plain(lets, text);
+/// The pieces of a text that is asked for; nothing, if it has no value: a constant is what its author meant.
+fn given(text: &Expr) -> Option<VecDeque<Given>> {
     let ExprKind::Text(pieces) = &text.kind else { return None };
-    let mut chunks = Vec::new();
-    for piece in pieces {
-        match piece {
-            TextPiece::Literal(text) => literal(&mut chunks, text),
-            TextPiece::Value(value, format) => chunks.push(Chunk::Part(value, *format)),
-        }
-    }
-    Some(chunks)
+    let value = |piece: &TextPiece| matches!(piece, TextPiece::Value(..));
+    pieces.iter().any(value).then(|| {
+        let all = pieces.iter().map(|piece| match piece {
+            TextPiece::Literal(text) => Given::Text(text.clone()),
+            TextPiece::Value(value, format) => {
+                let language = match &value.of {
+                    Kind::Value(kind) => kind.language(*format),
+                    _ => Language::default().then_anything(),
+                };
+                Given::Value(language, value.span)
+            }
+        });
+        all.collect()
+    })
 }
 
-fn of_key(key: &Template) -> Vec<Chunk<'_, Hole>> {
-    let mut chunks = Vec::new();
-    for piece in &key.pieces {
+/// Lays what was given along a key. A part of the key is filled with what stands before the text behind the part.
+fn along(mut given: VecDeque<Given>, key: &Template) -> (Vec<Slot<'_>>, End) {
+    let mut slots = Vec::new();
+    let mut pieces = key.pieces.iter().peekable();
+    while let Some(piece) = pieces.next() {
+        if given.is_empty() {
+            return (slots, End::Short);
+        }
         match piece {
-            Piece::Literal(text) => literal(&mut chunks, text),
-            Piece::Hole(hole) => chunks.push(Chunk::Part(hole, hole.format)),
+            Piece::Literal(own) => match follows(&mut given, own) {
+                Some(text) if text == *own => slots.push(Slot::Literal(text)),
+                Some(text) => {
+                    slots.push(Slot::Literal(text));
+                    return (slots, End::Short);
+                }
+                None => return (slots, End::Across),
+            },
+            Piece::Hole(hole) => {
+                let until = match pieces.peek() {
+                    Some(Piece::Literal(text)) => Some(text.as_str()),
+                    Some(Piece::Hole(_)) => {
+                        // Two parts side by side: a value for each.
+                        match given.pop_front() {
+                            Some(Given::Value(with, span)) => {
+                                slots.push(Slot::Filled { with, span, hole });
+                                continue;
+                            }
+                            _ => return (slots, End::Across),
+                        }
+                    }
+                    None => None,
+                };
+                slots.push(filled(&mut given, until, hole));
+            }
         }
     }
-    chunks
+    (slots, if given.is_empty() { End::Whole } else { End::Across })
 }
 
-fn literal<T>(chunks: &mut Vec<Chunk<'_, T>>, text: &str) {
-    match chunks.last_mut() {
-        Some(Chunk::Literal(before)) => before.push_str(text),
-        _ => chunks.push(Chunk::Literal(text.to_owned())),
+/// Takes a text of the key off what was given, or as much of it as there is.
+fn follows(given: &mut VecDeque<Given>, own: &str) -> Option<String> {
+    let last = given.len() == 1;
+    let Some(Given::Text(text)) = given.front_mut() else { return None };
+    if let Some(rest) = text.strip_prefix(own) {
+        *text = rest.to_owned();
+        if text.is_empty() {
+            given.pop_front();
+        }
+        return Some(own.to_owned());
     }
+    let begins = last && own.starts_with(text.as_str());
+    let begun = begins.then(|| text.clone());
+    if begins {
+        given.clear();
+    }
+    begun
+}
+
+/// Takes what fills a part: all before the text that follows the part in the key.
+fn filled<'a>(given: &mut VecDeque<Given>, until: Option<&str>, hole: &'a Hole) -> Slot<'a> {
+    let (mut with, mut span) = (Language::default(), hole.span);
+    while let Some(piece) = given.pop_front() {
+        match piece {
+            Given::Value(language, at) => (with, span) = (with.then(language), at),
+            Given::Text(text) => {
+                // A range may end within the text that follows the part.
+                let begun = |until: &&str| given.is_empty() && until.starts_with(&text);
+                let at = until.and_then(|until| text.find(until));
+                let Some(at) = at.or_else(|| until.filter(begun).map(|_| 0)) else {
+                    with = with.then(Language::literal(&text));
+                    continue;
+                };
+                let (before, rest) = text.split_at(at);
+                with = with.then(Language::literal(before));
+                given.push_front(Given::Text(rest.to_owned()));
+                break;
+            }
+        }
+    }
+    Slot::Filled { with, span, hole }
 }
 
 /// A partition that does not line up with the key, and can be a key all the same.
