@@ -114,7 +114,7 @@ impl World {
         for (kind, client, _) in &self.services {
             // Without the service's own expiry: it knows another time than the calls.
             for table in system(program, name).tables() {
-                client.make(table, |_| {}).await.unwrap();
+                client.make(table, &[], |_| {}).await.unwrap();
             }
             backends.push((kind.name().to_owned(), Arc::new(client.clone())));
         }

@@ -41,20 +41,23 @@ impl Session<'_> {
         true
     }
 
-    /// The lane of the item of a leg that is tried again where it is refused.
-    pub(super) fn lane(&self, plan: &plan::Leg, leg: &Leg) -> Option<Lane> {
-        let lanes = self.call.runtime.lanes.as_ref()?;
-        matches!(plan.failure, OnFailure::Retry).then(|| lanes.of(&leg.key().ok()?))?
-    }
-
-    /// Lets calls pass that lost on the same item. A call that has written already goes on.
-    pub(super) fn let_pass(&mut self, lane: Option<&Lane>) -> Result<(), Ended> {
-        let Some(lane) = lane.filter(|_| self.frame.commits == 0) else { return Ok(()) };
-        let first = self.head.as_ref().is_some_and(|head| head.is_of(lane));
-        if first || !lane.is_taken() {
-            return Ok(());
+    /// The lane of the item of a leg that is tried again where it is refused, if there are lanes. Calls that lost on the
+    /// same item go first, unless this one has written already.
+    pub(super) fn passes(
+        &mut self,
+        plan: Option<&plan::Leg>,
+        leg: &Leg,
+    ) -> Result<Option<Lane>, Ended> {
+        let retries = plan.is_some_and(|plan| matches!(plan.failure, OnFailure::Retry));
+        let lanes = self.call.runtime.lanes.as_ref().filter(|_| retries);
+        let Some(lane) = lanes.and_then(|lanes| lanes.of(&leg.key().ok()?)) else {
+            return Ok(None);
+        };
+        let is_head = self.head.as_ref().is_some_and(|head| head.is_of(&lane));
+        if self.frame.commits == 0 && !is_head && lane.is_taken() {
+            self.lost = Some(lane);
+            return Err(Ended::Again);
         }
-        self.lost = Some(lane.clone());
-        Err(Ended::Again)
+        Ok(Some(lane))
     }
 }

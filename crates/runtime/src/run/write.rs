@@ -96,8 +96,7 @@ impl<'a> Session<'a> {
         }
         let filled = self.filler().leg(leg)?;
         self.is_where_it_was_read(leg, &filled.leg)?;
-        let lane = self.lane(leg, &filled.leg);
-        self.let_pass(lane.as_ref())?;
+        let lane = self.passes(Some(leg), &filled.leg)?;
         // Kept for a look at the item, where the store may not tell what it refused the write for.
         let depends = leg.absent.is_some() || filled.asked.is_some();
         let unsure = depends && !self.call.runtime.backend.tells_absence();
@@ -316,11 +315,7 @@ impl<'a> Session<'a> {
         let mut lanes = Vec::new();
         for filled in sent.filled {
             let (leg, origin) = filled.apart()?;
-            if self.call.runtime.lanes.is_some() {
-                let lane = origin.plan.and_then(|plan| self.lane(plan, &leg));
-                self.let_pass(lane.as_ref())?;
-                lanes.push(lane);
-            }
+            lanes.push(self.passes(origin.plan, &leg)?);
             legs.push(leg);
             origins.push(origin);
         }
