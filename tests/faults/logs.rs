@@ -163,6 +163,29 @@ fn output_that_nobody_reads_holds_neither_requests_nor_a_stop_up() {
 }
 
 #[test]
+fn output_that_cannot_be_written_is_counted_and_stops_nothing() {
+    // Lines that a full disk refused were lost without a word.
+    let directory = tempfile::tempdir().unwrap();
+    let address = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    let full = || File::options().write(true).open("/dev/full").unwrap();
+    let mut command = on_backend("serve", directory.path(), &[]);
+    command.args(["--listen", &address.to_string()]).env("LATCHKEY_LOG", "info");
+    let mut server = Killed(command.stdout(full()).stderr(full()).spawn().unwrap());
+    until("it listens", || TcpStream::connect(address).is_ok());
+    let mut client = Client::new(&address.to_string());
+    assert_eq!(client.get("/lockers/none").status, 401);
+    until("the line is counted", || {
+        let metrics = client.get("/metrics").text;
+        let lost =
+            metrics.lines().find_map(|line| line.strip_prefix("latchkey_log_lines_lost_total "));
+        lost.unwrap().parse::<u64>().unwrap() > 0
+    });
+    signal(server.0.id(), "-TERM");
+    until("it has stopped", || server.0.try_wait().unwrap().is_some());
+    assert_eq!(server.0.wait().unwrap().code(), Some(0));
+}
+
+#[test]
 fn a_failure_that_nobody_reads_ends_the_process() {
     // The last words of a server waited for a reader, where no signal could end the wait.
     let directory = tempfile::tempdir().unwrap();

@@ -185,7 +185,7 @@ impl Metrics {
         writeln!(out, "latchkey_server_bugs_total {}", bug::count())?;
 
         if let Some(lost) = lines_lost {
-            let help = "Log lines that were dropped because nobody reads the log.";
+            let help = "Log lines that were dropped: nobody read the log, or it could not be written.";
             family(out, "log_lines_lost_total", "counter", help)?;
             writeln!(out, "latchkey_log_lines_lost_total {lost}")?;
         }
