@@ -9,6 +9,7 @@
 )]
 
 mod books;
+mod crowds;
 mod disk;
 mod endpoint;
 mod kill;

@@ -9,6 +9,7 @@ mod aws;
 mod commands;
 mod control;
 mod document;
+mod handles;
 mod identity;
 pub mod json;
 mod logging;
