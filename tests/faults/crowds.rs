@@ -4,9 +4,9 @@ use std::fs::{self, File};
 use std::process::Command;
 
 use crate::serve::backend::on_backend;
-use crate::serve::Client;
-use crate::wire::Wire;
-use crate::world::Own;
+use crate::serve::{Client, until};
+use crate::wire::{self, Wire};
+use crate::world::{Own, register};
 
 /// The command, under limits of the shell that starts it.
 fn limited(limits: &str, command: &Command) -> Command {
@@ -44,4 +44,69 @@ fn more_connections_than_file_handles_lock_nobody_out() {
     let log = fs::read_to_string(&log).unwrap();
     assert!(log.contains("ulimit -n"), "whoever runs it is told: {log}");
     assert!(!log.contains("could not be taken"), "{log}");
+}
+
+/// A figure of a process, in KiB.
+fn memory(server: &Own, figure: &str) -> usize {
+    let status = fs::read_to_string(format!("/proc/{}/status", server.child.id())).unwrap();
+    let line = status.lines().find_map(|line| line.strip_prefix(figure)).unwrap();
+    line.trim_start_matches(':').trim().trim_end_matches(" kB").parse().unwrap()
+}
+
+/// What `/metrics` says of the memory that requests take.
+fn taken(client: &mut Client) -> usize {
+    let metrics = client.get("/metrics").text;
+    let line =
+        metrics.lines().find_map(|line| line.strip_prefix("latchkey_requests_memory_bytes "));
+    line.unwrap().parse().unwrap()
+}
+
+#[test]
+fn unfinished_requests_take_bounded_memory_and_keep_nobody_out() {
+    // 4,000 unfinished bodies of 1 MiB took 4.1 GB.
+    const MIB: usize = 1024 * 1024;
+    let directory = tempfile::tempdir().unwrap();
+    let mut command = on_backend("serve", directory.path(), &[]);
+    command.args(["--listen", "127.0.0.1:0"]).env("LATCHKEY_LOG", "warn");
+    let mut server = Own::start(&mut command);
+    let token = crate::serve::token(directory.path(), "dev", &["admin", "device"], &[]);
+    let mut client = Client::new(&server.address).with_token(&token);
+    register(&mut client, "L0", "owner");
+    let before = memory(&server, "VmHWM");
+    let whole = wire::request("POST", "/lockers", &token, &" ".repeat(MIB));
+    let parts = format!(
+        "POST /lockers HTTP/1.1\r\nhost: t\r\nauthorization: Bearer {token}\r\n\
+         content-type: application/json\r\ntransfer-encoding: chunked\r\n\r\n{}",
+        "1\r\n \r\n".repeat(MIB / 4)
+    );
+    let head = format!("GET /health HTTP/1.1\r\nhost: t\r\n{}", "x: y\r\n".repeat(15_000));
+    // Each sends all but the end: a body in one piece, a body in the smallest pieces, a head.
+    let unfinished: Vec<Wire> = (0..400)
+        .map(|n| {
+            let mut wire = Wire::open(&server.address);
+            // Some are closed meanwhile, to make room for others.
+            let _ = wire.send(match n % 4 {
+                0 | 1 => &whole.as_bytes()[..whole.len() - 1],
+                2 => parts.as_bytes(),
+                _ => head.as_bytes(),
+            });
+            wire
+        })
+        .collect();
+    // Small and large requests of others are answered meanwhile.
+    for n in 1..10 {
+        register(&mut client, &format!("L{n}"), "owner");
+        let body =
+            format!("{{\"lockerId\":\"M{n}\",\"ownerId\":\"owner\"{}}}", " ".repeat(MIB / 2));
+        let mut wire = Wire::open(&server.address);
+        wire.send(wire::request("POST", "/lockers", &token, &body)).unwrap();
+        assert_eq!(wire.answer().unwrap().status, 201, "{n}");
+    }
+    let most = memory(&server, "VmHWM");
+    println!("{before} KiB before, {most} KiB at most, {} KiB now", memory(&server, "VmRSS"));
+    assert!(taken(&mut client) <= 64 * MIB);
+    assert!(most - before < 150 * 1024, "{before} KiB before, {most} KiB at most");
+    drop(unfinished);
+    until("all room is given back", || taken(&mut client) == 0);
+    assert_eq!(server.stop().code(), Some(0));
 }

@@ -90,6 +90,16 @@ impl Life {
         self.hung_up.notify_one();
     }
 
+    /// Closes the connection, if it waits for its peer.
+    pub(crate) fn cut_waiting(&self) -> bool {
+        let order = Ordering::Relaxed;
+        let cut = self.state.fetch_update(order, order, |state| (state < WORKING).then_some(GONE));
+        if cut.is_ok() {
+            self.cut.notify_one();
+        }
+        cut.is_ok()
+    }
+
     /// Whether no request is under way.
     pub(crate) fn is_idle(&self) -> bool {
         self.state.load(Ordering::Relaxed) < WRITING
@@ -221,6 +231,12 @@ impl Connections {
         let life = Arc::new(life);
         all.insert(number, Arc::clone(&life));
         Ok(Place { connections: Arc::clone(self), number, life })
+    }
+
+    /// A place for tests of other modules.
+    #[cfg(test)]
+    pub(crate) fn for_test(self: &Arc<Connections>) -> Place {
+        self.try_place(IpAddr::from([192, 0, 2, 1])).unwrap()
     }
 
     /// Closes a connection that waits for its peer, if there is one.

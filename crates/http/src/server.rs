@@ -225,11 +225,12 @@ async fn answer(
     life.begin(has_body)?;
     let turned_away = life.reserve && !Service::is_watched(request.uri().path());
     let request = request.map(|body| Received { body, life: Arc::clone(&life) });
+    let sender = Sender { peer, life: Some(&life) };
     let mut response = match door {
         _ if turned_away => service.overloaded(&request),
-        Door::Public => service.answer_from(request, Sender { peer, life: Some(&life) }).await,
+        Door::Public => service.answer_from(request, sender).await,
         // Boxed, so that the future of other requests stays small.
-        Door::Admin => Box::pin(service.answer_admin(request, peer)).await,
+        Door::Admin => Box::pin(service.answer_admin(request, sender)).await,
     };
     if life.reserve || service.is_draining() {
         response.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
