@@ -16,6 +16,7 @@ mod kill;
 mod limits;
 mod logs;
 mod mangled;
+mod odd;
 mod private;
 mod races;
 mod refusals;

@@ -13,10 +13,12 @@ mod handles;
 mod identity;
 pub mod json;
 mod logging;
+mod output;
 mod render;
 mod running;
 mod secret;
 mod storage;
+mod surroundings;
 mod transfer;
 mod upkeep;
 
