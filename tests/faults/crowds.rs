@@ -1,6 +1,9 @@
 //! Many clients that hold what they are given: file handles and memory.
 
 use std::fs::{self, File};
+use std::time::{Duration, Instant};
+
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
 use crate::serve::backend::on_backend;
 use crate::serve::{Client, until};
@@ -29,6 +32,48 @@ fn more_connections_than_file_handles_lock_nobody_out() {
     let log = fs::read_to_string(&log).unwrap();
     assert!(log.contains("ulimit -n"), "whoever runs it is told: {log}");
     assert!(!log.contains("could not be taken"), "{log}");
+}
+
+#[test]
+fn thousands_of_clients_that_never_read_idle_or_are_slow_keep_nobody_out() {
+    // 4,096 connections that sent requests and read no answers kept `/health` from being answered for 330 seconds.
+    const CLIENTS: usize = 4_300;
+    let files =
+        Rlimit { current: getrlimit(Resource::Nofile).maximum, ..getrlimit(Resource::Nofile) };
+    setrlimit(Resource::Nofile, files).unwrap();
+    let directory = tempfile::tempdir().unwrap();
+    let mut command = on_backend("serve", directory.path(), &[]);
+    command.args(["--listen", "127.0.0.1:0"]).env("LATCHKEY_LOG", "warn");
+    let mut server = Own::start(&mut command);
+    let token = crate::serve::token(directory.path(), "dev", &["admin", "device"], &[]);
+    let mut longest = Duration::ZERO;
+    let mut ask = |path: &str| {
+        let started = Instant::now();
+        let status = Client::new(&server.address).with_token(&token).get(path).status;
+        longest = longest.max(started.elapsed());
+        status
+    };
+    let pipelined = "GET /metrics HTTP/1.1\r\nhost: t\r\n\r\n".repeat(100);
+    let mut held = Vec::new();
+    for n in 0..CLIENTS {
+        let mut wire = Wire::open(&server.address);
+        wire.0.get_ref().set_nonblocking(true).unwrap();
+        // What does not fit is not sent: nobody reads the answers.
+        let _ = wire.send(match n % 40 {
+            0 => &pipelined,
+            1..20 => "POST /lockers HTTP/1.1\r\nho",
+            _ => "",
+        });
+        held.push(wire);
+        if n % 100 == 99 {
+            assert_eq!((ask("/health"), ask("/ready")), (200, 200), "beside {n}");
+            assert_eq!(ask("/lockers/none"), 404, "beside {n}");
+        }
+    }
+    println!("{CLIENTS} connections are held; the longest answer took {longest:?}");
+    assert!(longest < Duration::from_secs(60), "{longest:?}");
+    drop(held);
+    assert_eq!(server.stop().code(), Some(0));
 }
 
 /// A figure of a process, in KiB.
