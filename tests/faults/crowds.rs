@@ -138,5 +138,6 @@ fn unfinished_requests_take_bounded_memory_and_keep_nobody_out() {
     assert!(most - before < 200 * 1024, "{before} KiB before, {most} KiB at most");
     drop(unfinished);
     until("all room is given back", || taken(&mut client) == 0);
+    println!("{} KiB afterwards", memory(&server, "VmRSS"));
     assert_eq!(server.stop().code(), Some(0));
 }
