@@ -163,6 +163,29 @@ fn output_that_nobody_reads_holds_neither_requests_nor_a_stop_up() {
 }
 
 #[test]
+fn output_that_cannot_be_written_is_counted_and_stops_nothing() {
+    // Lines that a full disk refused were lost without a word.
+    let directory = tempfile::tempdir().unwrap();
+    let address = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    let full = || File::options().write(true).open("/dev/full").unwrap();
+    let mut command = on_backend("serve", directory.path(), &[]);
+    command.args(["--listen", &address.to_string()]).env("LATCHKEY_LOG", "info");
+    let mut server = Killed(command.stdout(full()).stderr(full()).spawn().unwrap());
+    until("it listens", || TcpStream::connect(address).is_ok());
+    let mut client = Client::new(&address.to_string());
+    assert_eq!(client.get("/lockers/none").status, 401);
+    until("the line is counted", || {
+        let metrics = client.get("/metrics").text;
+        let lost =
+            metrics.lines().find_map(|line| line.strip_prefix("latchkey_log_lines_lost_total "));
+        lost.unwrap().parse::<u64>().unwrap() > 0
+    });
+    signal(server.0.id(), "-TERM");
+    until("it has stopped", || server.0.try_wait().unwrap().is_some());
+    assert_eq!(server.0.wait().unwrap().code(), Some(0));
+}
+
+#[test]
 fn a_failure_that_nobody_reads_ends_the_process() {
     // The last words of a server waited for a reader, where no signal could end the wait.
     let directory = tempfile::tempdir().unwrap();
@@ -200,17 +223,42 @@ fn mistakes_that_nobody_reads_end_the_process() {
 // `latchkey test … | head -1` panicked.
 #[test]
 fn a_command_whose_output_cannot_be_written_ends_without_a_panic() {
-    let explain = |out: Stdio| {
+    // Some commands, and all help, ended as if all had been written.
+    let directory = tempfile::tempdir().unwrap();
+    let broken = directory.path().join("broken.md");
+    fs::write(&broken, "```contract\nsystem kennels\nentity Dog\n```\n").unwrap();
+    let data = directory.path().join("data");
+    drop(crate::serve::Server::start(&data));
+    let (broken, data) = (broken.to_str().unwrap(), data.to_str().unwrap());
+    let run = |arguments: &[&str], out: Stdio| {
         let mut command = latchkey();
-        let ended = command.args(["explain", "QC-01"]).stdout(out).stderr(Stdio::piped());
+        let ended = command.args(arguments).stdout(out).stderr(Stdio::piped());
         let ended = ended.spawn().unwrap().wait_with_output().unwrap();
         (ended.status.code(), String::from_utf8(ended.stderr).unwrap())
     };
-    let full = File::options().write(true).open("/dev/full").unwrap();
-    let (code, told) = explain(full.into());
-    assert_eq!(code, Some(1), "{told}");
-    assert!(told.starts_with("error: standard output cannot be written: "), "{told}");
-    let (reader, writer) = io::pipe().unwrap();
-    drop(reader);
-    assert_eq!(explain(writer.into()), (Some(141), String::new()));
+    for arguments in [
+        &["explain", "QC-01"][..],
+        &["check"],
+        &["check", "--json", broken],
+        &["model", "--json"],
+        &["openapi"],
+        &["table", "cloudformation"],
+        &["token", "--sub", "alice", "--data", data],
+        &["queue", "ls", "--data", data],
+        &["queue", "ls", "--json", "--data", data],
+        &["help"],
+        &["serve", "--help"],
+        &["--version"],
+    ] {
+        let full = File::options().write(true).open("/dev/full").unwrap();
+        let (code, told) = run(arguments, full.into());
+        assert_eq!(code, Some(1), "{arguments:?}: {told}");
+        let last = told.lines().last().unwrap_or_default();
+        assert!(last.starts_with("error: standard output cannot be written: "), "{told}");
+        assert!(!told.contains("panicked"), "{told}");
+        let (reader, writer) = io::pipe().unwrap();
+        drop(reader);
+        let (code, told) = run(arguments, writer.into());
+        assert_eq!(code, Some(141), "{arguments:?}: {told}");
+    }
 }

@@ -9,12 +9,14 @@
 )]
 
 mod books;
+mod crowds;
 mod disk;
 mod endpoint;
 mod kill;
 mod limits;
 mod logs;
 mod mangled;
+mod odd;
 mod private;
 mod races;
 mod refusals;

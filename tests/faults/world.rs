@@ -193,6 +193,20 @@ pub(crate) fn signal(id: u32, name: &str) {
     assert!(status.success(), "kill {name} {id}");
 }
 
+/// The command, under limits of the shell that starts it.
+pub(crate) fn limited(limits: &str, command: &Command) -> Command {
+    let mut shell = Command::new("sh");
+    shell.args(["-c", &format!("{limits}; exec \"$0\" \"$@\"")]).arg(command.get_program());
+    shell.args(command.get_args());
+    for (name, value) in command.get_envs() {
+        match value {
+            Some(value) => shell.env(name, value),
+            None => shell.env_remove(name),
+        };
+    }
+    shell
+}
+
 /// A server that was started with a command of the test's own.
 pub(crate) struct Own {
     pub(crate) child: Child,

@@ -124,6 +124,7 @@ fn no_update_is_lost_among_64_writers_on_10_items() {
     }
     let verified = store.verify(&table).unwrap();
     assert_eq!((verified.items, verified.entries), (HOT, HOT));
+    println!("{} updates acknowledged, 0 lost", moves.len());
 }
 
 #[test]
@@ -161,4 +162,5 @@ fn no_transaction_is_half_there_among_64_writers() {
     assert_eq!(sum(), 2 * acknowledged.load(Ordering::SeqCst) as i64);
     check_index(&store, &table);
     store.verify(&table).unwrap();
+    println!("{} transactions acknowledged", acknowledged.load(Ordering::SeqCst));
 }

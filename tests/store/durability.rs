@@ -168,6 +168,7 @@ fn a_disk_that_fails_loses_nothing_and_the_store_comes_back_with_it() {
             Ok(_) => {
                 assert_eq!(seen, Some(2));
                 assert!(changes > 0);
+                println!("{changes} points of failure");
                 return;
             }
             Err(Error::Unavailable { .. }) => assert_eq!(seen, Some(1), "after {changes} changes"),

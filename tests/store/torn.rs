@@ -176,5 +176,6 @@ fn power_lost_at_any_sync_loses_nothing_acknowledged() {
             checked += 1;
         }
     }
+    println!("{checked} images after a loss of power");
     assert!(checked > 200, "{checked}");
 }

@@ -7,7 +7,7 @@ mod queue;
 mod race;
 mod web;
 
-use std::io::{IsTerminal, Write as _};
+use std::io::IsTerminal;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -20,6 +20,8 @@ use crate::commands::{
     call, check, docs as docs_command, examine, explain, export, import, model, openapi,
     queue as queue_command, race as race_command, serve, table, test, token, verify, work,
 };
+
+use crate::{output, surroundings};
 
 pub(crate) use docs::Docs;
 pub(crate) use identity::{Identity, Trust};
@@ -421,8 +423,12 @@ pub(crate) struct Token {
 
 /// Runs the command the process was started with.
 pub fn main() -> ExitCode {
-    end_if_unread();
-    let arguments = Arguments::parse();
+    surroundings::settle();
+    let arguments = match Arguments::try_parse() {
+        Ok(arguments) => arguments,
+        // Also help that was asked for.
+        Err(told) => return output::tell(&told),
+    };
     let colour = match arguments.color {
         ColorChoice::Always => true,
         ColorChoice::Never => false,
@@ -459,25 +465,4 @@ pub fn main() -> ExitCode {
         Command::Model { documents, .. } => return model::run(&documents, colour),
     };
     done.map_or_else(crate::Failure::exit_code, |()| ExitCode::SUCCESS)
-}
-
-/// The exit code of a command whose reader has gone away, as a shell gives it for SIGPIPE.
-const UNREAD: i32 = 141;
-
-/// Ends the command if standard output cannot be written: quietly if its reader is gone, as behind `| head`. `println!`
-/// knows no other way than to panic.
-fn end_if_unread() {
-    let usual = std::panic::take_hook();
-    std::panic::set_hook(Box::new(move |panic| {
-        let text = panic.payload().downcast_ref::<String>().map_or("", String::as_str);
-        match text.strip_prefix("failed printing to stdout: ") {
-            Some(reason) if reason.starts_with("Broken pipe") => std::process::exit(UNREAD),
-            Some(reason) => {
-                let told = format!("error: standard output cannot be written: {reason}");
-                let _ = writeln!(std::io::stderr(), "{told}");
-                std::process::exit(1)
-            }
-            None => usual(panic),
-        }
-    }));
 }

@@ -1,8 +1,9 @@
 //! A socket in the data directory, by which a command asks the process that has the directory open. Only the owner of
 //! the directory can use it.
 
-use std::fs::Permissions;
+use std::fs::{File, Permissions};
 use std::io;
+use std::os::fd::AsRawFd as _;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -18,6 +19,9 @@ use crate::upkeep::Order;
 
 /// The socket's name in the directory.
 const SOCKET: &str = "control.sock";
+
+/// The longest path that every system takes as the address of a socket: they take 103 bytes or 107.
+const PATH_BYTES_MAX: usize = 103;
 
 /// The longest order.
 const ORDER_BYTES_MAX: u64 = 16 * 1024;
@@ -46,7 +50,7 @@ impl Control {
         // A socket here is left from a process that died, because only one process has the store. If it cannot be
         // removed, `bind` fails and says so.
         let _ = std::fs::remove_file(&path);
-        let listener = match UnixListener::bind(&path) {
+        let listener = match at(data, |path| UnixListener::bind(path)) {
             Ok(listener) => listener,
             Err(error) => {
                 tracing::warn!(%error, "`latchkey queue` cannot ask this process");
@@ -103,11 +107,30 @@ async fn answer(mut stream: UnixStream, runtimes: &[Runtime]) -> io::Result<()> 
     write.shutdown().await
 }
 
+/// Does something with the path of the socket in a directory. A path that is too long for an address is taken through
+/// the open directory, as Linux has it under `/proc`.
+fn at<T>(data: &Path, act: impl FnOnce(&Path) -> io::Result<T>) -> io::Result<T> {
+    let path = data.join(SOCKET);
+    if path.as_os_str().len() <= PATH_BYTES_MAX {
+        return act(&path);
+    }
+    let directory = File::open(data)?;
+    let near = format!("/proc/self/fd/{}/{SOCKET}", directory.as_raw_fd());
+    act(Path::new(&near))
+}
+
+/// Connects to the socket of a directory.
+fn connect(data: &Path) -> io::Result<UnixStream> {
+    let stream = at(data, |path| std::os::unix::net::UnixStream::connect(path))?;
+    stream.set_nonblocking(true)?;
+    UnixStream::from_std(stream)
+}
+
 /// Asks the process that has a directory open to carry out an order. Nothing if there is no such process: no socket, or
 /// one that a dead process left.
 pub(crate) async fn ask(data: &Path, order: &Order) -> Option<Result<Value, String>> {
     let path = data.join(SOCKET);
-    let mut stream = match UnixStream::connect(&path).await {
+    let mut stream = match connect(data) {
         Ok(stream) => stream,
         Err(error) => {
             return match error.kind() {

@@ -9,13 +9,16 @@ mod aws;
 mod commands;
 mod control;
 mod document;
+mod handles;
 mod identity;
 pub mod json;
 mod logging;
+mod output;
 mod render;
 mod running;
 mod secret;
 mod storage;
+mod surroundings;
 mod transfer;
 mod upkeep;
 

@@ -57,7 +57,12 @@ impl Logging {
             .with_writer(Lines(log.clone()))
             .init();
         // The default hook writes to standard error directly, and would wait for a reader.
-        std::panic::set_hook(Box::new(|panic| tracing::error!(%panic, "a task panicked")));
+        std::panic::set_hook(Box::new(|panic| {
+            // A damaged store is told as an error.
+            if !latchkey_embedded::panic_is_caught() {
+                tracing::error!(%panic, "a task panicked");
+            }
+        }));
         Ok(Logging { log, told })
     }
 

@@ -3,6 +3,8 @@
 //! Another store, or a journal in front of this one, is a change to this file: bytes in order, read
 //! from a snapshot, changed in groups, each group durable once [`Engine::write`] returns.
 
+use std::any::Any;
+use std::cell::Cell;
 use std::fmt;
 use std::io;
 use std::ops::{Bound, Range};
@@ -44,10 +46,33 @@ impl<E: Into<redb::Error>> From<E> for EngineError {
     }
 }
 
+thread_local! {
+    static GUARDED: Cell<bool> = const { Cell::new(false) };
+}
+
+/// Whether a panic of this thread is caught here and becomes an error, as one of redb about a damaged page does. A panic
+/// hook need not tell of it.
+pub fn panic_is_caught() -> bool {
+    GUARDED.get()
+}
+
 /// Runs code that may meet a damaged page, for which redb panics.
 fn guard<T, E: From<EngineError>>(run: impl FnOnce() -> Result<T, E>) -> Result<T, E> {
-    catch_unwind(AssertUnwindSafe(run))
-        .unwrap_or_else(|_| Err(EngineError("the store's file is damaged".to_owned()).into()))
+    let outer = GUARDED.replace(true);
+    let ran = catch_unwind(AssertUnwindSafe(run));
+    GUARDED.set(outer);
+    ran.unwrap_or_else(|panic| Err(damage(&*panic).into()))
+}
+
+/// The error for a panic about a damaged page.
+fn damage(panic: &(dyn Any + Send)) -> EngineError {
+    let text = panic.downcast_ref::<String>().map(String::as_str);
+    let text = text.or_else(|| panic.downcast_ref::<&str>().copied());
+    let line: Vec<&str> = text.unwrap_or_default().split_whitespace().collect();
+    EngineError(match line.is_empty() {
+        true => "the store's file is damaged".to_owned(),
+        false => format!("the store's file is damaged: {}", line.join(" ")),
+    })
 }
 
 /// Why the engine would not open.
@@ -135,12 +160,18 @@ impl Engine {
 
     /// The map as of the last commit. Later commits do not change it.
     pub(crate) fn snapshot(&self) -> Result<Snapshot, EngineError> {
-        let transaction = self.database.begin_read()?;
-        Ok(Snapshot { items: transaction.open_table(ITEMS)? })
+        guard(|| {
+            let transaction = self.database.begin_read()?;
+            Ok(Snapshot { items: transaction.open_table(ITEMS)? })
+        })
     }
 
     /// Everything under a name in the catalog that begins with a prefix.
     pub(crate) fn meta(&self, prefix: &str) -> Result<Vec<(String, Vec<u8>)>, EngineError> {
+        guard(|| self.meta_unguarded(prefix))
+    }
+
+    fn meta_unguarded(&self, prefix: &str) -> Result<Vec<(String, Vec<u8>)>, EngineError> {
         let meta = self.database.begin_read()?.open_table(META)?;
         let mut entries = Vec::new();
         for entry in meta.range(prefix..)? {

@@ -22,6 +22,7 @@ mod verify;
 mod write;
 mod writer;
 
+pub use engine::panic_is_caught;
 pub use error::OpenError;
 pub use pending::Pending;
 pub use redb::StorageBackend;

@@ -2,13 +2,18 @@
 
 use std::time::Duration;
 
-use http_body_util::{BodyExt, LengthLimitError, Limited};
+use std::pin::pin;
+use std::sync::Arc;
+
+use http_body_util::BodyExt;
 use hyper::body::{Body, Bytes};
 use hyper::header::{CONTENT_LENGTH, HeaderName, HeaderValue};
 use hyper::{HeaderMap, Request};
 use latchkey_runtime::Problem;
 
+use crate::budget::{Budget, NoRoom, Room};
 use crate::headers;
+use crate::service::Sender;
 
 /// The error of a body.
 pub(crate) type BoxError = Box<dyn std::error::Error + Send + Sync>;
@@ -31,14 +36,19 @@ pub(crate) fn check_kind(headers: &HeaderMap) -> Result<(), Problem> {
     Err(Problem::new(415, "unsupported-media-type", detail))
 }
 
-/// Reads a body. A body that is too long or too slow is refused.
-pub(crate) async fn read<B>(headers: &HeaderMap, body: B) -> Result<Bytes, Problem>
+/// Reads a body. A body that is too long or too slow is refused. It takes room while the second value lives.
+pub(crate) async fn read<B>(
+    headers: &HeaderMap,
+    body: B,
+    budget: &Arc<Budget>,
+    sender: Sender<'_>,
+) -> Result<(Bytes, Room), Problem>
 where
     B: Body<Data = Bytes>,
     B::Error: Into<BoxError>,
 {
     if body.is_end_stream() {
-        return Ok(Bytes::new());
+        return Ok((Bytes::new(), Room::default()));
     }
     if !headers::is_plain(headers) {
         let detail =
@@ -50,20 +60,82 @@ where
         Problem::new(413, "body-too-large", detail)
     };
     let length = headers.get(CONTENT_LENGTH).and_then(|length| length.to_str().ok());
-    let length = length.and_then(|length| length.parse::<u64>().ok());
-    if length.is_some_and(|length| length > u64::try_from(BODY_BYTES_MAX).unwrap_or(u64::MAX)) {
+    let length = length.and_then(|length| length.parse::<usize>().ok());
+    if length.is_some_and(|length| length > BODY_BYTES_MAX) {
         return Err(too_long());
     }
-    let collected = Limited::new(body, BODY_BYTES_MAX).collect();
-    match tokio::time::timeout(BODY_TIME_MAX, collected).await {
-        Ok(Ok(collected)) => Ok(collected.to_bytes()),
-        Ok(Err(error)) if error.is::<LengthLimitError>() => Err(too_long()),
-        Ok(Err(_)) => Err(Problem::bad("the body broke off before its end; send all of it")),
+    let mut arriving = Arriving { whole: Vec::new(), room: Room::default(), length };
+    match tokio::time::timeout(BODY_TIME_MAX, arriving.read(body, budget, sender)).await {
+        Ok(Ok(whole)) => Ok((whole, arriving.room)),
+        Ok(Err(Stop::TooLong)) => Err(too_long()),
+        Ok(Err(Stop::NoRoom)) => {
+            let detail = "the server has as many large bodies to read as it has memory for; try again in a moment";
+            Err(Problem::later("busy", detail))
+        }
+        Ok(Err(Stop::BrokeOff)) => {
+            Err(Problem::bad("the body broke off before its end; send all of it"))
+        }
         Err(_) => {
             let seconds = BODY_TIME_MAX.as_secs();
             let detail = format!("the body did not arrive within {seconds} seconds; send it again");
             Err(Problem::new(408, "request-timeout", detail))
         }
+    }
+}
+
+/// A body that arrives.
+struct Arriving {
+    whole: Vec<u8>,
+    room: Room,
+    /// How long it will be, if that is known.
+    length: Option<usize>,
+}
+
+/// Why a body is not read to its end.
+enum Stop {
+    TooLong,
+    NoRoom,
+    BrokeOff,
+}
+
+impl From<NoRoom> for Stop {
+    fn from(NoRoom: NoRoom) -> Stop {
+        Stop::NoRoom
+    }
+}
+
+impl Arriving {
+    /// Reads to the end. The parts are copied into one: a small part can hold on to a large buffer, and takes more
+    /// memory to remember than it has bytes.
+    async fn read<B>(
+        &mut self,
+        body: B,
+        budget: &Arc<Budget>,
+        sender: Sender<'_>,
+    ) -> Result<Bytes, Stop>
+    where
+        B: Body<Data = Bytes>,
+    {
+        let mut body = pin!(body);
+        while let Some(frame) = body.as_mut().frame().await {
+            let Ok(part) = frame.map_err(|_| Stop::BrokeOff)?.into_data() else { continue };
+            let length = self.whole.len() + part.len();
+            if length > BODY_BYTES_MAX {
+                return Err(Stop::TooLong);
+            }
+            if self.whole.is_empty() && body.is_end_stream() {
+                self.room.grow(budget, length, sender.life)?;
+                return Ok(part);
+            }
+            if length > self.whole.capacity() {
+                let most = self.length.unwrap_or(BODY_BYTES_MAX).max(length);
+                let capacity = length.max(2 * self.whole.capacity()).min(most);
+                self.room.grow(budget, capacity, sender.life)?;
+                self.whole.reserve_exact(capacity - self.whole.len());
+            }
+            self.whole.extend_from_slice(&part);
+        }
+        Ok(std::mem::take(&mut self.whole).into())
     }
 }
 

@@ -3,8 +3,11 @@
 //! A connection waits for its peer, or works for its peer. A connection that works is never closed. A new connection
 //! takes the place of the one that has been idle the longest; if none is idle, of the one that has been sending, or not
 //! reading, the longest. So nobody locks others out by holding connections open.
+//!
+//! An address has at most its share of the connections. Beyond that, its new connections take the places of its own.
 
 use std::collections::HashMap;
+use std::net::{IpAddr, Ipv6Addr};
 use std::pin::Pin;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -38,6 +41,8 @@ pub(crate) struct Life {
     pub(crate) cut: Notify,
     /// Whether this connection is one of the reserve: only the paths by which the server is watched are answered.
     pub(crate) reserve: bool,
+    /// Whose connection it is.
+    holder: IpAddr,
     /// Whether the request waits for something that the peer is not asked about, so that the stream looks for its end.
     watched: AtomicBool,
     /// Notified when a peer that is watched has hung up.
@@ -83,6 +88,16 @@ impl Life {
     /// The peer that is watched has hung up.
     pub(crate) fn hang_up(&self) {
         self.hung_up.notify_one();
+    }
+
+    /// Closes the connection, if it waits for its peer.
+    pub(crate) fn cut_waiting(&self) -> bool {
+        let order = Ordering::Relaxed;
+        let cut = self.state.fetch_update(order, order, |state| (state < WORKING).then_some(GONE));
+        if cut.is_ok() {
+            self.cut.notify_one();
+        }
+        cut.is_ok()
     }
 
     /// Whether no request is under way.
@@ -132,6 +147,8 @@ pub(crate) struct Gone;
 #[derive(Debug)]
 pub(crate) struct Connections {
     max: usize,
+    /// The most of one address, without those of the reserve.
+    share: usize,
     all: Mutex<All>,
     /// Notified when a connection has ended.
     ended: Notify,
@@ -142,6 +159,10 @@ pub(crate) struct Connections {
 struct All {
     lives: HashMap<u64, Arc<Life>>,
     next: u64,
+    /// How many of them are of the reserve.
+    reserve: usize,
+    /// How many others each address has.
+    held: HashMap<IpAddr, usize>,
 }
 
 /// The place of a connection. Dropping it frees the place.
@@ -152,11 +173,20 @@ pub(crate) struct Place {
     pub(crate) life: Arc<Life>,
 }
 
+/// Why there is no place for a new connection.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum NoPlace {
+    /// All connections are at work.
+    Now,
+    /// All connections of its address are at work, and these are as many as an address may have.
+    ForAddress,
+}
+
 impl Connections {
-    /// At most `max` connections, and the reserve.
-    pub(crate) fn new(max: usize) -> Arc<Connections> {
+    /// At most `max` connections, of which one address has at most `share`, and the reserve.
+    pub(crate) fn new(max: usize, share: usize) -> Arc<Connections> {
         let (all, ended) = (Mutex::default(), Notify::new());
-        Arc::new(Connections { max, all, ended, started: Instant::now() })
+        Arc::new(Connections { max, share, all, ended, started: Instant::now() })
     }
 
     /// No code that holds the lock can panic half-way.
@@ -164,40 +194,54 @@ impl Connections {
         self.all.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// A place for a new connection: a free one, that of a connection that waits for its peer, or one of the reserve.
-    /// Waits if there is none.
-    pub(crate) async fn place(self: &Arc<Connections>) -> Place {
+    /// A place for a new connection of an address: a free one, that of a connection that waits for its peer, or one of
+    /// the reserve. Waits if there is none. Nothing if other addresses would have to wait for this one.
+    pub(crate) async fn place(self: &Arc<Connections>, peer: IpAddr) -> Option<Place> {
         loop {
             let ended = self.ended.notified();
-            if let Some(place) = self.try_place() {
-                return place;
+            match self.try_place(peer) {
+                Ok(place) => return Some(place),
+                Err(NoPlace::ForAddress) => return None,
+                Err(NoPlace::Now) => ended.await,
             }
-            ended.await;
         }
     }
 
-    fn try_place(self: &Arc<Connections>) -> Option<Place> {
+    fn try_place(self: &Arc<Connections>, peer: IpAddr) -> Result<Place, NoPlace> {
+        let holder = holder(peer);
         let mut all = self.lock();
-        // A place keeps its kind: a place of the reserve stays one.
-        let reserve = all.lives.len() >= self.max && all.cut_one().is_none_or(|cut| cut.reserve);
-        if reserve && all.lives.len() >= self.max + RESERVE {
-            return None;
+        let all = &mut *all;
+        let over = all.held.get(&holder).is_some_and(|held| *held >= self.share);
+        let full = all.lives.len() - all.reserve >= self.max;
+        let reserve = match (over, full) {
+            (false, false) => false,
+            // A place keeps its kind: a place of the reserve stays one.
+            (true, _) => all.cut_one(|life| life.holder == holder).is_none_or(|cut| cut.reserve),
+            (false, true) => all.cut_one(|_| true).is_none_or(|cut| cut.reserve),
+        };
+        if reserve && all.reserve >= RESERVE && all.cut_one(|life| life.reserve).is_none() {
+            return Err(if over { NoPlace::ForAddress } else { NoPlace::Now });
         }
         let number = all.next;
         all.next += 1;
         let (started, cut) = (self.started, Notify::new());
         let (state, watched) = (AtomicU64::new(IDLE), AtomicBool::new(false));
-        let life = Life { state, cut, reserve, watched, hung_up: Notify::new(), started };
+        let life = Life { state, cut, reserve, holder, watched, hung_up: Notify::new(), started };
         life.state.store(life.since_now(IDLE), Ordering::Relaxed);
         let life = Arc::new(life);
-        all.lives.insert(number, Arc::clone(&life));
-        drop(all);
-        Some(Place { connections: Arc::clone(self), number, life })
+        all.insert(number, Arc::clone(&life));
+        Ok(Place { connections: Arc::clone(self), number, life })
+    }
+
+    /// A place for tests of other modules.
+    #[cfg(test)]
+    pub(crate) fn for_test(self: &Arc<Connections>) -> Place {
+        self.try_place(IpAddr::from([192, 0, 2, 1])).unwrap()
     }
 
     /// Closes a connection that waits for its peer, if there is one.
     pub(crate) fn cut_one(&self) -> bool {
-        self.lock().cut_one().is_some()
+        self.lock().cut_one(|_| true).is_some()
     }
 
     /// Waits until all have ended.
@@ -212,10 +256,23 @@ impl Connections {
     }
 }
 
+/// Who holds the connections of an address: the address, or the network of 64 bits in which a holder of IPv6 can choose
+/// addresses.
+fn holder(peer: IpAddr) -> IpAddr {
+    match peer.to_canonical() {
+        IpAddr::V6(address) => {
+            IpAddr::V6(Ipv6Addr::from_bits(address.to_bits() & (u128::MAX << 64)))
+        }
+        address @ IpAddr::V4(_) => address,
+    }
+}
+
 impl All {
-    fn cut_one(&mut self) -> Option<Arc<Life>> {
+    /// Closes the first of some connections that wait for their peers.
+    fn cut_one(&mut self, of: impl Fn(&Life) -> bool) -> Option<Arc<Life>> {
         loop {
-            let states = self.lives.iter().map(|(number, life)| {
+            let some = self.lives.iter().filter(|(_, life)| of(life));
+            let states = some.map(|(number, life)| {
                 let state = life.state.load(Ordering::Relaxed);
                 (state, *number)
             });
@@ -225,15 +282,37 @@ impl All {
             // The connection may have begun to work meanwhile; then another one is closed.
             if life.state.compare_exchange(state, GONE, order, order).is_ok() {
                 life.cut.notify_one();
-                return self.lives.remove(&number);
+                return self.remove(number);
             }
         }
+    }
+
+    fn insert(&mut self, number: u64, life: Arc<Life>) {
+        match life.reserve {
+            true => self.reserve += 1,
+            false => *self.held.entry(life.holder).or_default() += 1,
+        }
+        self.lives.insert(number, life);
+    }
+
+    /// Removes a connection, if it was not removed before.
+    fn remove(&mut self, number: u64) -> Option<Arc<Life>> {
+        let life = self.lives.remove(&number)?;
+        if life.reserve {
+            self.reserve -= 1;
+        } else if let Some(held) = self.held.get_mut(&life.holder) {
+            *held -= 1;
+            if *held == 0 {
+                self.held.remove(&life.holder);
+            }
+        }
+        Some(life)
     }
 }
 
 impl Drop for Place {
     fn drop(&mut self) {
-        self.connections.lock().lives.remove(&self.number);
+        self.connections.lock().remove(self.number);
         self.connections.ended.notify_waiters();
     }
 }
@@ -273,8 +352,11 @@ impl Body for Received {
 mod tests {
     use super::*;
 
+    const PEER: IpAddr = IpAddr::V4(std::net::Ipv4Addr::new(192, 0, 2, 1));
+    const OTHER: IpAddr = IpAddr::V4(std::net::Ipv4Addr::new(192, 0, 2, 2));
+
     fn waits(connections: &Arc<Connections>, phase: u64, since: u64) -> Place {
-        let place = connections.try_place().unwrap();
+        let place = connections.try_place(PEER).unwrap();
         place.life.state.store(phase | since, Ordering::Relaxed);
         place
     }
@@ -285,12 +367,12 @@ mod tests {
 
     #[test]
     fn the_oldest_idle_goes_first_then_the_oldest_that_waits_for_its_peer() {
-        let connections = Connections::new(4);
+        let connections = Connections::new(4, 4);
         let writing = waits(&connections, WRITING, 1);
         let receiving = waits(&connections, RECEIVING, 2);
         let (young, old) = (waits(&connections, IDLE, 9), waits(&connections, IDLE, 8));
         for gone in [&old, &young, &writing, &receiving] {
-            let newcomer = connections.try_place().unwrap();
+            let newcomer = connections.try_place(PEER).unwrap();
             assert!(!newcomer.life.reserve);
             // It works, so the next has to take another's place.
             newcomer.life.begin(false).unwrap();
@@ -299,28 +381,28 @@ mod tests {
         }
         // All four work now: what comes is of the reserve, and cuts nobody.
         // One of the reserve that idles gives its place to the next, which is of the reserve as well.
-        let idle = connections.try_place().unwrap();
+        let idle = connections.try_place(PEER).unwrap();
         let mut reserve = Vec::new();
         for _ in 0..RESERVE {
-            let place = connections.try_place().unwrap();
+            let place = connections.try_place(PEER).unwrap();
             assert!(place.life.reserve);
             place.life.begin(false).unwrap();
             reserve.push(place);
         }
         assert!(is_gone(&idle));
-        assert!(connections.try_place().is_none());
+        assert_eq!(connections.try_place(OTHER).unwrap_err(), NoPlace::Now);
         drop(reserve);
-        assert!(connections.try_place().is_some());
+        assert!(connections.try_place(PEER).is_ok());
     }
 
     #[test]
     fn a_request_begins_or_its_connection_is_cut_but_never_both() {
-        let connections = Connections::new(1);
-        let place = connections.try_place().unwrap();
+        let connections = Connections::new(1, 1);
+        let place = connections.try_place(PEER).unwrap();
         place.life.begin(true).unwrap();
         assert!(connections.cut_one(), "its body has not come");
         assert!(place.life.work().is_err(), "nor will it be worked on");
-        let place = connections.try_place().unwrap();
+        let place = connections.try_place(PEER).unwrap();
         place.life.begin(false).unwrap();
         assert!(!connections.cut_one());
         let phase = || place.life.state.load(Ordering::Relaxed);
@@ -334,5 +416,48 @@ mod tests {
         place.life.flushed().unwrap();
         assert!(phase() < WRITING, "its peer has read");
         assert!(connections.cut_one());
+    }
+
+    #[test]
+    fn an_address_has_its_share_and_no_more() {
+        // One address could hold all connections, and each newcomer closed one of someone else.
+        let connections = Connections::new(6, 3);
+        let oldest = connections.try_place(OTHER).unwrap();
+        let mut own: Vec<Place> = (0..3).map(|_| connections.try_place(PEER).unwrap()).collect();
+        for _ in 0..10 {
+            own.push(connections.try_place(PEER).unwrap());
+            assert!(is_gone(&own.remove(0)), "its own goes");
+        }
+        assert!(!is_gone(&oldest), "that of another address stays, however old");
+        // All of its share work: what comes is of the reserve, and does not wait where the reserve is full.
+        own.iter().for_each(|place| place.life.begin(false).unwrap());
+        for _ in 0..RESERVE {
+            let place = connections.try_place(PEER).unwrap();
+            assert!(place.life.reserve);
+            place.life.begin(false).unwrap();
+            own.push(place);
+        }
+        assert_eq!(connections.try_place(PEER).unwrap_err(), NoPlace::ForAddress);
+        // The others have the rest.
+        for _ in 0..2 {
+            let place = connections.try_place(OTHER).unwrap();
+            assert!(!place.life.reserve);
+            own.push(place);
+        }
+        // What has ended no longer counts.
+        drop(own);
+        let all = connections.lock();
+        assert_eq!((all.lives.len(), all.reserve, all.held.len()), (1, 0, 1));
+        drop(all);
+        assert!(!connections.try_place(PEER).unwrap().life.reserve);
+    }
+
+    #[test]
+    fn a_network_of_ipv6_and_a_mapped_address_count_as_one() {
+        let of = |text: &str| holder(text.parse().unwrap());
+        assert_eq!(of("2001:db8::1"), of("2001:db8::ffff:1"));
+        assert_ne!(of("2001:db8::1"), of("2001:db8:0:1::1"));
+        assert_eq!(of("::ffff:192.0.2.1"), PEER);
+        assert_ne!(of("192.0.2.1"), of("192.0.2.2"));
     }
 }

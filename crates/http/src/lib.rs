@@ -18,6 +18,7 @@
 
 mod body;
 mod browsers;
+mod budget;
 mod bug;
 mod call_limits;
 mod connections;

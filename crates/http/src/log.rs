@@ -2,12 +2,13 @@
 //!
 //! A request adds its line to a buffer and goes on; the thread writes the buffer. A write by the request itself would
 //! take as long as the rest of a small read, and would wait for ever on a pipe that nobody reads. If the buffer is
-//! full, further lines are dropped and counted. A process that is killed loses the lines of its last milliseconds. A
-//! process that stops waits a bounded time for its lines to be written.
+//! full, further lines are dropped and counted, and so are lines that cannot be written, as on a full disk. A line says
+//! how many are missing once lines can be written again. A process that is killed loses the lines of its last
+//! milliseconds. A process that stops waits a bounded time for its lines to be written.
 
 use std::fmt::{self, Write as _};
 use std::fs::File;
-use std::io::{self, Write as _};
+use std::io;
 use std::os::fd::AsFd;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread;
@@ -22,6 +23,9 @@ const GATHER: Duration = Duration::from_millis(20);
 
 /// How many bytes the buffer holds. Lines beyond that are counted and dropped.
 const WAITING_BYTES_MAX: usize = 4 * 1024 * 1024;
+
+/// How long the thread waits before it writes again to a stream that takes nothing now and does not block.
+const STREAM_PAUSE: Duration = Duration::from_millis(10);
 
 /// What the log says of a request. No field can have a quote, a backslash or a control character.
 pub(crate) struct Entry<'a> {
@@ -84,10 +88,9 @@ impl Log {
 
     fn leave(&self, write: impl FnOnce(&mut String)) {
         let mut waiting = self.0.lock();
-        let idle = waiting.is_empty();
+        let idle = waiting.lines.is_empty();
         if waiting.lines.len() >= WAITING_BYTES_MAX {
-            waiting.lost += 1;
-            waiting.lost_in_all += 1;
+            waiting.lose(1);
         } else {
             write(&mut waiting.lines);
         }
@@ -97,7 +100,7 @@ impl Log {
         }
     }
 
-    /// How many lines were dropped because nobody read the lines before them.
+    /// How many lines were dropped because nobody read the lines before them, or because they could not be written.
     pub fn lines_lost(&self) -> u64 {
         self.0.lock().lost_in_all
     }
@@ -105,7 +108,7 @@ impl Log {
     /// Waits until all lines are written, but no longer than this: the reader may be gone.
     pub fn finish(&self, time_max: Duration) {
         let waiting = self.0.lock();
-        let unwritten = |waiting: &mut Waiting| !waiting.is_empty() || waiting.writing;
+        let unwritten = |waiting: &mut Waiting| !waiting.lines.is_empty() || waiting.writing;
         let waited = self.0.written.wait_timeout_while(waiting, time_max, unwritten);
         drop(waited);
     }
@@ -133,41 +136,92 @@ impl Shared {
     }
 
     /// Writes whole lines in one write, so that lines of other processes do not cut them.
-    fn run(&self, mut output: File) {
+    fn run(&self, mut output: impl io::Write) {
+        // Whether the last line that was written is cut short.
+        let mut cut = false;
         loop {
             let waiting = self.lock();
-            let empty = |waiting: &mut Waiting| waiting.is_empty();
+            let empty = |waiting: &mut Waiting| waiting.lines.is_empty();
             drop(self.wake.wait_while(waiting, empty));
             thread::sleep(GATHER);
             let mut waiting = self.lock();
-            let lines = waiting.take();
+            let taken = waiting.take(cut);
             waiting.writing = true;
             drop(waiting);
-            // If the write fails, there is no other place to report it.
-            let _ = output.write_all(lines.as_bytes());
-            self.lock().writing = false;
+            let written = write_some(&mut output, taken.text.as_bytes());
+            if written > 0 {
+                cut = taken.text.as_bytes().get(written - 1) != Some(&b'\n');
+            }
+            let mut waiting = self.lock();
+            if written < taken.text.len() {
+                waiting.lose_unwritten(&taken, written);
+            }
+            waiting.writing = false;
+            drop(waiting);
             self.written.notify_all();
         }
     }
 }
 
+/// Writes as much as can be written, and says how much that was. If a write fails, there is no other place to report
+/// why.
+fn write_some(output: &mut impl io::Write, bytes: &[u8]) -> usize {
+    let mut written = 0;
+    while let Some(rest) = bytes.get(written..).filter(|rest| !rest.is_empty()) {
+        match output.write(rest) {
+            Ok(0) => break,
+            Ok(count) => written += count,
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => thread::sleep(STREAM_PAUSE),
+            Err(_) => break,
+        }
+    }
+    written
+}
+
+/// Lines that were taken to be written.
+struct Taken {
+    text: String,
+    /// How many bytes of the text are lines of the log; what follows says how many are missing.
+    lines_bytes: usize,
+    /// Whether the text begins with the end of a line that was cut short.
+    ends_cut: bool,
+    lost: u64,
+}
+
 impl Waiting {
-    fn is_empty(&self) -> bool {
-        self.lines.is_empty() && self.lost == 0
+    fn lose(&mut self, lines: u64) {
+        self.lost += lines;
+        self.lost_in_all += lines;
     }
 
     /// Takes the lines, with a last line that says how many are missing.
-    fn take(&mut self) -> String {
+    fn take(&mut self, cut: bool) -> Taken {
         let room = String::with_capacity(self.lines.len());
-        let mut lines = std::mem::replace(&mut self.lines, room);
-        let lost = std::mem::take(&mut self.lost);
+        let mut text = std::mem::replace(&mut self.lines, room);
+        if cut {
+            text.insert(0, '\n');
+        }
+        let (lines_bytes, lost) = (text.len(), std::mem::take(&mut self.lost));
         if lost > 0 {
+            let now = time::format(SystemSource.now()).unwrap_or_default();
+            // A `String` takes whatever is written.
             let _ = writeln!(
-                lines,
-                "{{\"level\":\"WARN\",\"target\":\"latchkey::request\",\"lost\":{lost}}}"
+                text,
+                "{{\"timestamp\":\"{now}\",\"level\":\"WARN\",\"target\":\"latchkey::request\",\"lost\":{lost}}}"
             );
         }
-        lines
+        Taken { text, lines_bytes, ends_cut: cut, lost }
+    }
+
+    /// Counts the lines that could not be written, and keeps what was not told.
+    fn lose_unwritten(&mut self, taken: &Taken, written: usize) {
+        let unwritten = taken.text.as_bytes().get(written..taken.lines_bytes).unwrap_or_default();
+        let ends = unwritten.iter().filter(|byte| **byte == b'\n').count();
+        // The line that was cut short is counted already.
+        let lines = ends.saturating_sub(usize::from(taken.ends_cut && written == 0));
+        self.lose(u64::try_from(lines).unwrap_or(u64::MAX));
+        self.lost += taken.lost;
     }
 }
 
@@ -206,9 +260,9 @@ mod tests {
         assert!(waiting.lines.len() < WAITING_BYTES_MAX + length, "it is bounded");
         assert!(waiting.lost > 0, "what is missing is counted");
         let lost = waiting.lost;
-        let lines = waiting.take();
+        let lines = waiting.take(false).text;
         assert!(lines.ends_with(&format!("\"lost\":{lost}}}\n")), "and told");
-        assert!(waiting.take().is_empty(), "once");
+        assert!(waiting.take(false).text.is_empty(), "once");
         drop(waiting);
         assert_eq!(log.lines_lost(), lost);
     }
@@ -244,5 +298,53 @@ mod tests {
         let lost = u64::try_from(lines - whole).unwrap();
         assert_eq!(log.lines_lost(), lost, "each is written or counted");
         assert!(found.contains("\"lost\":"), "{}", found.len());
+    }
+
+    /// A disk that is full until it is told otherwise, and takes a few bytes before it says so.
+    struct Disk {
+        room: Arc<Mutex<usize>>,
+        found: Arc<Mutex<Vec<u8>>>,
+    }
+
+    impl io::Write for Disk {
+        fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+            let mut room = self.room.lock().unwrap();
+            let taken = bytes.get(..bytes.len().min(*room)).unwrap();
+            if taken.is_empty() {
+                return Err(io::ErrorKind::StorageFull.into());
+            }
+            *room -= taken.len();
+            self.found.lock().unwrap().extend(taken);
+            Ok(taken.len())
+        }
+
+        fn flush(&mut self) -> io::Result<()> {
+            Ok(())
+        }
+    }
+
+    #[test]
+    fn what_cannot_be_written_is_counted_and_told_once_there_is_room() {
+        // Lines that a full disk refused were gone, and nothing counted them.
+        let (room, found) = (Arc::new(Mutex::new(7)), Arc::default());
+        let disk = Disk { room: Arc::clone(&room), found: Arc::clone(&found) };
+        let log = Log(Arc::default());
+        let writer = Arc::clone(&log.0);
+        thread::spawn(move || writer.run(disk));
+        let long = Duration::from_secs(300);
+        log.add("one\ntwo\nthree\n");
+        log.finish(long);
+        assert_eq!(log.lines_lost(), 2, "`two` is cut, and `three` is not written");
+        log.add("four\n");
+        log.finish(long);
+        assert_eq!(log.lines_lost(), 3, "the line that tells of lost lines is none of them");
+        *room.lock().unwrap() = usize::MAX;
+        log.add("five\n");
+        log.finish(long);
+        let found = String::from_utf8(found.lock().unwrap().clone()).unwrap();
+        let lines: Vec<&str> = found.lines().collect();
+        assert_eq!(lines.get(..3).unwrap(), ["one", "two", "five"], "{found}");
+        assert!(lines.get(3).unwrap().ends_with("\"lost\":3}"), "{found}");
+        assert_eq!((lines.len(), log.lines_lost()), (4, 3));
     }
 }

@@ -146,12 +146,12 @@ impl Metrics {
     /// Writes everything in Prometheus's text format, version 0.0.4.
     ///
     /// A request that ends meanwhile may be in some figures and not in others. The parts of one histogram always agree.
-    pub(crate) fn render(&self, lines_lost: Option<u64>, out: &mut String) {
+    pub(crate) fn render(&self, lines_lost: Option<u64>, taken: usize, out: &mut String) {
         // A `String` takes whatever is written.
-        let _ = self.write(lines_lost, out);
+        let _ = self.write(lines_lost, taken, out);
     }
 
-    fn write(&self, lines_lost: Option<u64>, out: &mut String) -> fmt::Result {
+    fn write(&self, lines_lost: Option<u64>, taken: usize, out: &mut String) -> fmt::Result {
         let all = || self.contracts.iter().chain([&self.unmatched]);
         family(out, "requests_total", "counter", "Requests answered, by status.")?;
         all().try_for_each(|counters| counters.write_statuses(out))?;
@@ -180,12 +180,18 @@ impl Metrics {
         let in_flight = self.in_flight.load(Ordering::Relaxed);
         writeln!(out, "latchkey_requests_in_flight {in_flight}")?;
 
+        let help =
+            "Memory that heads and bodies of requests take, beyond the first 16 KiB of each.";
+        family(out, "requests_memory_bytes", "gauge", help)?;
+        writeln!(out, "latchkey_requests_memory_bytes {taken}")?;
+
         let help = "States of the server that cannot be, each in the log.";
         family(out, "server_bugs_total", "counter", help)?;
         writeln!(out, "latchkey_server_bugs_total {}", bug::count())?;
 
         if let Some(lost) = lines_lost {
-            let help = "Log lines that were dropped because nobody reads the log.";
+            let help =
+                "Log lines that were dropped: nobody read the log, or it could not be written.";
             family(out, "log_lines_lost_total", "counter", help)?;
             writeln!(out, "latchkey_log_lines_lost_total {lost}")?;
         }

@@ -40,6 +40,9 @@ const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
 pub struct Limits {
     /// The most connections at once. A newcomer takes the place of the one that has been idle the longest.
     pub connections: usize,
+    /// The most connections of one address, or of one network of 64 bits of IPv6. Beyond that a newcomer takes the place
+    /// of one of the same address.
+    pub connections_per_address: usize,
     /// How long a head may take to arrive, and a connection may idle.
     pub head_time: Duration,
     /// How long a peer may take to read an answer; a long one, each 64 KiB of it.
@@ -51,7 +54,13 @@ pub struct Limits {
 impl Default for Limits {
     fn default() -> Limits {
         let time = Duration::from_secs(30);
-        Limits { connections: 4096, head_time: time, write_time: time, drain_time: time }
+        Limits {
+            connections: 4096,
+            connections_per_address: 2048,
+            head_time: time,
+            write_time: time,
+            drain_time: time,
+        }
     }
 }
 
@@ -107,7 +116,7 @@ impl Server {
             .half_close(true)
             .max_buf_size(HEAD_READ_MAX);
         let (ending, ended) = watch::channel(());
-        let connections = Connections::new(limits.connections);
+        let connections = Connections::new(limits.connections, limits.connections_per_address);
         let serving = Serving { http, service, door, ended, write_time: limits.write_time };
         let mut stop = pin!(stop);
         loop {
@@ -140,7 +149,10 @@ impl Server {
 async fn take(listener: &TcpListener, connections: &Arc<Connections>) -> (TcpStream, Place) {
     loop {
         match listener.accept().await {
-            Ok((stream, _)) => return (stream, connections.place().await),
+            Ok((stream, peer)) => match connections.place(peer.ip()).await {
+                Some(place) => return (stream, place),
+                None => tracing::debug!(%peer, "an address has all connections that it may have"),
+            },
             Err(error) => {
                 tracing::warn!(%error, "a connection could not be taken");
                 // An idle connection holds some of the resource that is missing.
@@ -213,11 +225,12 @@ async fn answer(
     life.begin(has_body)?;
     let turned_away = life.reserve && !Service::is_watched(request.uri().path());
     let request = request.map(|body| Received { body, life: Arc::clone(&life) });
+    let sender = Sender { peer, life: Some(&life) };
     let mut response = match door {
         _ if turned_away => service.overloaded(&request),
-        Door::Public => service.answer_from(request, Sender { peer, life: Some(&life) }).await,
+        Door::Public => service.answer_from(request, sender).await,
         // Boxed, so that the future of other requests stays small.
-        Door::Admin => Box::pin(service.answer_admin(request, peer)).await,
+        Door::Admin => Box::pin(service.answer_admin(request, sender)).await,
     };
     if life.reserve || service.is_draining() {
         response.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));

@@ -34,19 +34,15 @@ use self::ids::RequestIds;
 use self::openapi::Description;
 use crate::body::{self, BoxError};
 use crate::browsers::Cors;
+use crate::budget::Budget;
 use crate::bug::bug;
 use crate::call_limits::{self, Asking, CallLimits, Left, Policy};
-use crate::headers;
 use crate::log::{Entry, Log};
 use crate::metrics::Metrics;
-use crate::reading;
-use crate::refusal;
-use crate::request;
 use crate::respond::{self, Response};
 use crate::router::{Clash, Matched, Router};
-use crate::site;
-use crate::test_clock;
 use crate::token::Tokens;
+use crate::{headers, reading, refusal, request, site, test_clock};
 
 pub use self::explain::Explanation;
 pub use self::figures::{ContractFigures, Counts, Figures, latency_bounds};
@@ -122,6 +118,8 @@ pub struct Service {
     /// How often callers may call; absent where a test clock decides what time it is.
     limits: Option<CallLimits>,
     at_work: AtWork,
+    /// The memory for heads and bodies.
+    pub(crate) budget: Arc<Budget>,
     /// The partitions that are asked for most, where there are pages to show them.
     hot: Option<Hot>,
 }
@@ -171,6 +169,7 @@ impl Service {
         Ok(Service {
             limits: settings.test_clock.is_none().then_some(limits),
             at_work: AtWork::new(settings.calls_max),
+            budget: Budget::new(settings.requests_bytes_max),
             hot: settings.site.is_some().then(Hot::default),
             runtimes,
             router,
@@ -259,7 +258,7 @@ impl Service {
     {
         if self.is_of_site(Door::Public, request.uri().path()) {
             // Boxed, so that the future of other requests stays small.
-            return Box::pin(self.visit(request, sender.peer)).await;
+            return Box::pin(self.visit(request, sender)).await;
         }
         // How the server does is nothing for pages of others.
         let cors = match request.uri().path() {
@@ -408,7 +407,7 @@ impl Service {
         if headers.contains_key(EXPECT) && !body.is_end_stream() {
             body::check_kind(headers)?;
         }
-        let body = body::read(headers, body).await?;
+        let (body, _room) = body::read(headers, body, &self.budget, seen.sender).await?;
         seen.body_read = true;
         request::from_query(&target.info, query, &mut inputs)?;
         if !body.is_empty() {

@@ -104,14 +104,14 @@ impl Service {
     }
 
     /// Answers a request for a page of the site. No page of another origin is let in, whatever it may call.
-    pub(crate) async fn visit<B>(&self, request: Request<B>, peer: IpAddr) -> Response
+    pub(crate) async fn visit<B>(&self, request: Request<B>, sender: Sender<'_>) -> Response
     where
         B: Body<Data = Bytes>,
         B::Error: Into<BoxError>,
     {
         let head_alone = request.method() == Method::HEAD;
         let id = headers::request_id(request.headers()).map_or_else(|| self.next_id(), Text::from);
-        let mut response = self.visit_plainly(request, peer).await;
+        let mut response = self.visit_plainly(request, sender).await;
         match HeaderValue::from_str(&id) {
             Ok(id) => drop(response.headers_mut().insert(headers::REQUEST_ID, id)),
             Err(_) => drop(bug(format!("`{id}` cannot be sent as a header"))),
@@ -120,7 +120,7 @@ impl Service {
         if head_alone { without_body(response) } else { response }
     }
 
-    async fn visit_plainly<B>(&self, request: Request<B>, peer: IpAddr) -> Response
+    async fn visit_plainly<B>(&self, request: Request<B>, sender: Sender<'_>) -> Response
     where
         B: Body<Data = Bytes>,
         B::Error: Into<BoxError>,
@@ -129,8 +129,9 @@ impl Service {
             return self.problem(&refusal);
         }
         let (parts, body) = request.into_parts();
-        let body = match body::read(&parts.headers, body).await {
-            Ok(body) => body,
+        let read = body::read(&parts.headers, body, &self.budget, sender).await;
+        let (body, _room) = match read {
+            Ok(read) => read,
             Err(problem) => {
                 let mut response = self.problem(&problem);
                 // What is left of the body would be taken for the next request.
@@ -141,8 +142,8 @@ impl Service {
         let Some(site) = &self.settings.site else {
             return self.problem(&bug("there is no site"));
         };
-        let visit =
-            Visit { method: parts.method, uri: parts.uri, headers: parts.headers, body, peer };
+        let (method, uri, headers, peer) = (parts.method, parts.uri, parts.headers, sender.peer);
+        let visit = Visit { method, uri, headers, body, peer };
         site.answer(self, visit).await
     }
 

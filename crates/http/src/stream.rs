@@ -6,8 +6,12 @@
 //! answered with a reset, which can overtake the answer. So the answer is sent first, and the rest is read and dropped,
 //! up to a limit.
 //!
+//! hyper keeps what it has read of a head, and reads more at once the more comes. So what is read at once is bounded, and
+//! a long head takes room from the budget of the server.
+//!
 //! hyper answers a head that it cannot read by itself, with no body. A problem is sent in the place of such an answer.
 
+use std::cell::RefCell;
 use std::io;
 use std::pin::Pin;
 use std::sync::Arc;
@@ -20,8 +24,17 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::TcpStream;
 use tokio::time::{Instant, Sleep, sleep};
 
+use crate::budget::{NoRoom, Room};
 use crate::connections::{Gone, Life};
 use crate::service::Service;
+
+/// How much is read at once: less than hyper's buffer holds at first, so that hyper never takes a larger one for it.
+const READ_BYTES_MAX: usize = 8 * 1024 - 1;
+
+thread_local! {
+    /// Where bytes are read before hyper gets them. The buffer of hyper cannot be lent out in part.
+    static READ: RefCell<Vec<u8>> = RefCell::new(vec![0; READ_BYTES_MAX]);
+}
 
 /// How many bytes a slow peer must read to get a new deadline.
 const READ_BYTES_MIN: usize = 64 * 1024;
@@ -57,6 +70,16 @@ pub(crate) struct Stream {
     /// What is still to be written in the place of an answer of hyper's own.
     refusal: Bytes,
     closing: Option<Closing>,
+    head: Head,
+}
+
+/// The head of a request that arrives, or is answered.
+#[derive(Debug, Default)]
+struct Head {
+    bytes: usize,
+    room: Room,
+    /// Whether its request is under way.
+    is_whole: bool,
 }
 
 /// A write that waits until the peer reads.
@@ -82,8 +105,27 @@ impl Stream {
         unread: Unread,
         write_time_max: Duration,
     ) -> Stream {
-        let (blocked, refusal, closing) = (None, Bytes::new(), None);
-        Stream { stream, service, life, unread, write_time_max, blocked, refusal, closing }
+        let (blocked, refusal, closing, head) = (None, Bytes::new(), None, Head::default());
+        Stream { stream, service, life, unread, write_time_max, blocked, refusal, closing, head }
+    }
+
+    /// Counts bytes that were read. Those of a body are counted where they are kept.
+    fn count_read(&mut self, count: usize) -> io::Result<()> {
+        if !self.life.is_idle() {
+            return Ok(());
+        }
+        self.head.bytes += count;
+        let grown = self.head.room.grow(&self.service.budget, self.head.bytes, Some(&self.life));
+        grown.map_err(|NoRoom| io::Error::new(io::ErrorKind::OutOfMemory, "no room for a head"))
+    }
+
+    /// Lets go of a head whose request is answered.
+    fn end_head(&mut self) {
+        match self.life.is_idle() {
+            true if self.head.is_whole => self.head = Head::default(),
+            true => {}
+            false => self.head.is_whole = true,
+        }
     }
 
     /// Takes an answer of hyper's own, so that another is sent in its place. hyper writes by itself only while no
@@ -159,7 +201,13 @@ impl AsyncRead for Stream {
         context: &mut Context<'_>,
         buffer: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.stream).poll_read(context, buffer)
+        READ.with_borrow_mut(|bytes| {
+            let most = bytes.len().min(buffer.remaining());
+            let mut part = ReadBuf::new(bytes.get_mut(..most).unwrap_or_default());
+            ready!(Pin::new(&mut self.stream).poll_read(context, &mut part))?;
+            buffer.put_slice(part.filled());
+            Poll::Ready(self.count_read(part.filled().len()))
+        })
     }
 }
 
@@ -198,7 +246,9 @@ impl AsyncWrite for Stream {
         ready!(self.poll_refusal(context))?;
         // Called once everything is written.
         self.blocked = None;
+        self.end_head();
         self.life.flushed().map_err(gone)?;
+        self.end_head();
         if self.life.is_watched() {
             self.look_for_end(context);
         }

@@ -162,6 +162,49 @@ fn health_is_answered_though_all_connections_are_at_work() {
     assert_eq!(begun.load(Ordering::SeqCst), connections, "and nobody's work was cut");
 }
 
+/// Opens a connection from an address of this machine.
+fn open_from(served: &Served, from: [u8; 4]) -> Peer {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    let stream = runtime.block_on(async {
+        let socket = tokio::net::TcpSocket::new_v4().unwrap();
+        socket.bind((from, 0).into()).unwrap();
+        socket.connect(served.address).await.unwrap().into_std().unwrap()
+    });
+    stream.set_nonblocking(false).unwrap();
+    stream.set_read_timeout(Some(HANG)).unwrap();
+    Peer(BufReader::new(stream))
+}
+
+#[test]
+fn one_address_does_not_take_the_connections_of_others() {
+    // Whoever opened connections all the time closed those of everyone else.
+    let (connections, connections_per_address) = (6, 3);
+    let limits =
+        Limits { connections, connections_per_address, head_time: LONG, ..Limits::default() };
+    let served = served(limits, Settings::default());
+    let mut others: Vec<Peer> = (0..3).map(|_| open_from(&served, [127, 0, 0, 2])).collect();
+    for peer in &mut others {
+        assert_eq!(peer.ask("/health"), Some(200));
+    }
+    let mut many = Vec::new();
+    for n in 0..50 {
+        let mut peer = open_from(&served, [127, 0, 0, 1]);
+        // Some of them ask, some begin a head, and some do nothing.
+        match n % 3 {
+            0 => assert_eq!(peer.ask("/health"), Some(200)),
+            1 => peer.0.get_mut().write_all(b"GET /he").unwrap(),
+            _ => {}
+        }
+        many.push(peer);
+    }
+    // The last of them is served, so all before it have their places, or have lost them.
+    let mut last = open_from(&served, [127, 0, 0, 1]);
+    assert_eq!(last.ask("/health"), Some(200));
+    for peer in &mut others {
+        assert_eq!(peer.ask("/health"), Some(200), "an older one of another address stays");
+    }
+}
+
 #[test]
 fn whoever_idles_between_requests_is_cut() {
     let head_time = Duration::from_millis(100);

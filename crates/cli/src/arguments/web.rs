@@ -3,9 +3,9 @@
 use std::net::SocketAddr;
 
 use clap::Args;
-use latchkey_http::Cors;
+use latchkey_http::{Cors, Limits};
 
-use crate::Failure;
+use crate::{Failure, handles};
 
 /// Who is let in from the web, and what is kept from callers.
 #[derive(Debug, Args)]
@@ -18,6 +18,10 @@ pub(crate) struct Web {
     /// asked for there: choose an address that only those who watch the server can reach.
     #[arg(long, value_name = "ADDR")]
     pub(crate) admin_listen: Option<SocketAddr>,
+    /// How many of the 4,096 connections one address may have; without it half of them, or with --proxies all of them. A
+    /// network of 64 bits of IPv6 counts as one address.
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=4096))]
+    pub(crate) connections_per_address: Option<u32>,
     /// Serve the console also on an address that others can reach. On loopback, and at --admin-listen, it is there anyway.
     #[arg(long)]
     pub(crate) console: bool,
@@ -65,6 +69,19 @@ impl Web {
             "--console-admin {role}: the documents have no role of this name ({known}); only tokens that have it all the \
              same see the table, the queues and the traffic"
         ))
+    }
+
+    /// The limits of the server of callers.
+    pub(crate) fn limits(&self, proxies: usize) -> Limits {
+        let usual = Limits::default();
+        let connections = handles::connections(usual.connections);
+        let connections_per_address = match self.connections_per_address.map(usize::try_from) {
+            Some(given) => given.unwrap_or(usize::MAX),
+            // All connections come from the proxies.
+            None if proxies > 0 => connections,
+            None => connections / 2,
+        };
+        Limits { connections, connections_per_address, ..usual }
     }
 
     /// Whether there is a console, for callers at an address.

@@ -10,7 +10,7 @@ use latchkey_runtime::{Mistakes, System};
 
 use crate::arguments::Deny;
 use crate::document::{self, Document};
-use crate::{json, render};
+use crate::{json, output, render};
 
 pub(crate) fn run(
     documents: &[PathBuf],
@@ -40,9 +40,7 @@ pub(crate) fn run(
                 Level::Warning => warnings += 1,
             }
             if as_json {
-                // A reader may close the pipe before the end.
-                let _ =
-                    writeln!(std::io::stdout(), "{}", json::diagnostic(&shown, &text, diagnostic));
+                output::print(&format!("{}\n", json::diagnostic(&shown, &text, diagnostic)));
             } else {
                 let rendered = render(&shown, &text, diagnostic, colour);
                 let _ = writeln!(std::io::stderr(), "{rendered}\n");

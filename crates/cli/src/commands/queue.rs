@@ -1,6 +1,5 @@
 //! `latchkey queue`
 
-use std::io::Write as _;
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -12,7 +11,7 @@ use crate::arguments::{self, QueueCommand, Queues};
 use crate::aws::Sqs;
 use crate::running::{Reach, Running, on_sqs, refuse_standard};
 use crate::upkeep::Order;
-use crate::{Failure, control, document};
+use crate::{Failure, control, document, output};
 
 pub(crate) fn run(arguments: &QueueCommand, colour: bool) -> Result<(), Failure> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
@@ -21,11 +20,11 @@ pub(crate) fn run(arguments: &QueueCommand, colour: bool) -> Result<(), Failure>
         match arguments {
             QueueCommand::Ls { json, place } => {
                 let listed = carry_out(place, &Order::List, colour).await?;
-                show(if *json {
-                    format!("{listed:#}\n")
-                } else {
-                    table(&listed).ok_or_else(strange)?
-                });
+                let text = match json {
+                    true => format!("{listed:#}\n"),
+                    false => table(&listed).ok_or_else(strange)?,
+                };
+                output::print(&text);
             }
             QueueCommand::Peek { queue, which, limit, json, place } => {
                 let (queue, which) = (queue.clone(), which.meant());
@@ -36,7 +35,7 @@ pub(crate) fn run(arguments: &QueueCommand, colour: bool) -> Result<(), Failure>
                 } else {
                     messages(&peeked, which).ok_or_else(strange)?
                 };
-                show(text);
+                output::print(&text);
             }
             QueueCommand::Redrive { queue, id, place } => {
                 let order = Order::Redrive { queue: queue.clone(), id: id.clone() };
@@ -67,11 +66,6 @@ pub(crate) fn run(arguments: &QueueCommand, colour: bool) -> Result<(), Failure>
 /// The server answered in another shape than this command reads.
 fn strange() -> Failure {
     Failure::unusable(control::STRANGE)
-}
-
-/// Prints a text. A reader may close the pipe before the end.
-fn show(text: String) {
-    let _ = std::io::stdout().write_all(text.as_bytes());
 }
 
 impl arguments::Which {

@@ -133,8 +133,8 @@ async fn serve(
     let everything = known_here.then(|| console::everything(&runtimes, admin_role));
     let sign = |claims: &Claims| tokens.sign(claims, SystemSource.now(), TOKEN_LASTS);
     let token = everything.as_ref().map(sign).transpose().map_err(Failure::unusable)?;
-    let server =
-        Server::listen(arguments.listen, Limits::default()).await.map_err(Failure::unusable)?;
+    let limits = arguments.web.limits(arguments.proxies);
+    let server = Server::listen(arguments.listen, limits).await.map_err(Failure::unusable)?;
     let (web, listen, demo_too) = (&arguments.web, server.address(), arguments.demo);
     let site = console::site(web, listen, documents, &runtimes, developing, demo_too)?;
     // The requests of a demo would wash away what the server has told people.

@@ -5,10 +5,10 @@ mod report;
 mod rule;
 
 use std::fs::File;
-use std::io::{self, BufRead, BufReader, Write};
+use std::io::{self, BufRead, BufReader};
 
-use crate::Failure;
 use crate::arguments::Verify;
+use crate::{Failure, output};
 use records::Records;
 use report::Report;
 use rule::Rule;
@@ -30,7 +30,7 @@ pub(crate) fn run(arguments: &Verify) -> Result<(), Failure> {
     };
     // With another key every outcome would look wrong, which says nothing about the outcomes.
     if rule.key_matches() == Some(false) {
-        say(&report::other_key(&rule, arguments.json));
+        output::print(&report::other_key(&rule, arguments.json));
         return Err(Failure::Printed);
     }
     let mut records = Records::new(source);
@@ -46,14 +46,9 @@ pub(crate) fn run(arguments: &Verify) -> Result<(), Failure> {
         return Err(Failure::Unusable(report.nothing(&shown, &rule)));
     }
     if arguments.json {
-        say(&format!("{:#}\n", report.json(&rule)));
+        output::print(&format!("{:#}\n", report.json(&rule)));
     } else {
-        say(&report.words(&rule));
+        output::print(&report.words(&rule));
     }
     if report.follows() { Ok(()) } else { Err(Failure::Printed) }
-}
-
-/// Prints the report. The exit code has the verdict too.
-fn say(text: &str) {
-    let _ = io::stdout().write_all(text.as_bytes());
 }

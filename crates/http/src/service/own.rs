@@ -2,7 +2,6 @@
 //!
 //! A server may have an address of its own for those who watch it. `/ready` and `/metrics` are then there alone.
 
-use std::net::IpAddr;
 use std::sync::atomic::Ordering;
 
 use hyper::body::{Body, Bytes};
@@ -11,7 +10,7 @@ use hyper::{HeaderMap, Method, Request, StatusCode};
 use latchkey_runtime::Problem;
 use latchkey_value::name::{OPENAPI_PATH, SERVER_PATHS};
 
-use super::{MoreMetrics, Service, without_body};
+use super::{MoreMetrics, Sender, Service, without_body};
 use crate::body::BoxError;
 use crate::browsers::{Asked, Cors};
 use crate::bug::bug;
@@ -33,13 +32,13 @@ pub enum Door {
 
 impl Service {
     /// Answers a request that came to the address of those who watch the server.
-    pub(crate) async fn answer_admin<B>(&self, request: Request<B>, peer: IpAddr) -> Response
+    pub(crate) async fn answer_admin<B>(&self, request: Request<B>, sender: Sender<'_>) -> Response
     where
         B: Body<Data = Bytes>,
         B::Error: Into<BoxError>,
     {
         if self.is_of_site(Door::Admin, request.uri().path()) {
-            return self.visit(request, peer).await;
+            return self.visit(request, sender).await;
         }
         let refusal = refusal::of_head(&request);
         let (parts, _) = request.into_parts();
@@ -122,7 +121,7 @@ impl Service {
             "metrics" => {
                 let mut text = String::new();
                 let lost = self.settings.log.as_ref().map(Log::lines_lost);
-                self.metrics.render(lost, &mut text);
+                self.metrics.render(lost, self.budget.taken(), &mut text);
                 metrics::render_caches(&self.runtimes, &mut text);
                 if let Some(provider) = self.tokens.provider() {
                     provider.render(&mut text);

@@ -1,6 +1,7 @@
 //! Who sends a request, and whether they are still there.
 
 use std::net::IpAddr;
+use std::sync::Arc;
 
 use crate::connections::Life;
 
@@ -10,7 +11,7 @@ pub(crate) struct Sender<'a> {
     /// The other end of the connection.
     pub(crate) peer: IpAddr,
     /// The connection, if the server has it.
-    pub(crate) life: Option<&'a Life>,
+    pub(crate) life: Option<&'a Arc<Life>>,
 }
 
 impl Sender<'_> {

@@ -21,6 +21,8 @@ pub struct Settings {
     pub call_time_max: Duration,
     /// How many calls may run at once.
     pub calls_max: usize,
+    /// How much memory heads and bodies may take, beyond the first 16 KiB of each.
+    pub requests_bytes_max: usize,
     /// A test clock: requests may move it, and give their instant in `Latchkey-Now`. For tests only.
     pub test_clock: Option<Arc<TestClock>>,
     /// The log. `/metrics` says how many of its lines were dropped.
@@ -74,6 +76,7 @@ impl Default for Settings {
         Settings {
             call_time_max: Duration::from_secs(10),
             calls_max: 1024,
+            requests_bytes_max: 64 * 1024 * 1024,
             test_clock: None,
             log: None,
             log_requests: false,
