@@ -126,6 +126,7 @@ mod tests {
 
     fn web(console_admin: Option<&str>) -> Web {
         Web {
+            connections_per_address: None,
             origins: Vec::new(),
             admin_listen: None,
             console: false,
