@@ -173,6 +173,7 @@ fn of_limits() -> Vec<Scenario> {
         scenario!(documents::collections),
         scenario!(documents::kept_collections_and_members),
         scenario!(documents::numbers_in_keys_of_any_name),
+        scenario!(documents::answers_that_cannot_be_computed),
         scenario!(documents::shards),
         scenario!(documents::batches),
         scenario!(documents::snapshots),

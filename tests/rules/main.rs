@@ -8,6 +8,7 @@ mod answers;
 mod cached;
 mod chains;
 mod clubs;
+mod computed;
 mod domains;
 mod ends;
 mod examples;

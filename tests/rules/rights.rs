@@ -110,6 +110,45 @@ const SELF_GIVEN: &[(&str, &str)] = &[
   return seat"#,
     ),
     (
+        "a right for another, where a member is asked for",
+        r#"PUT /rooms/{roomId}/seats/{userId}/right
+  input right Seat.right
+  me = get Seat(roomId, userId = caller.id) strong
+  allow me is present
+  other = get Seat strong else 404 not-found
+  update other set right = right, version = .version + 1 if unchanged else retry
+  return 204"#,
+    ),
+    (
+        "a right that may be left out",
+        r#"PUT /rooms/{roomId}/right
+  input right Seat.right ?
+  me = get Seat(roomId, userId = caller.id) strong else 404 stranger
+  allow true
+  given = coalesce(right, me.right)
+  update me set right = given, version = .version + 1 if unchanged else retry
+  return me"#,
+    ),
+    (
+        "a right that is a word if it is left out",
+        r#"PUT /rooms/{roomId}/right
+  input right Seat.right ?
+  me = get Seat(roomId, userId = caller.id) strong else 404 stranger
+  allow true
+  given = coalesce(right, READ)
+  update me set right = given, version = .version + 1 if unchanged else retry
+  return me"#,
+    ),
+    (
+        "a record that is written out",
+        r#"PUT /rooms/{roomId}/may
+  input close bool
+  me = get Seat(roomId, userId = caller.id) strong else 404 stranger
+  allow true
+  update me set may = { close, lock = false }, version = .version + 1 if unchanged else retry
+  return me"#,
+    ),
+    (
         "an owner who is another one",
         r#"PUT /rooms/{roomId}/owner
   input ownerId id
@@ -170,6 +209,31 @@ fn what_gives_no_right_is_not_told() {
             r#"POST /rooms/{roomId}/accept
   allow true
   me = update Seat(roomId, userId = caller.id) set state = IN, version = .version + 1 if .state == ASKED else 409 not-asked
+  return me"#,
+        ),
+        (
+            "a right for another, by one who has it all",
+            r#"PUT /rooms/{roomId}/seats/{userId}/right
+  input right Seat.right ?
+  require userId != caller.id else 400 yourself
+  me = get Seat(roomId, userId = caller.id) strong else 403 stranger
+  allow me.right == ADMIN
+  other = get Seat strong else 404 not-found
+  given = coalesce(right, other.right)
+  transact {
+    check me if .right == ADMIN else 409 changed
+    update other set right = given, version = .version + 1 if unchanged else retry
+  }
+  return 204"#,
+        ),
+        (
+            "a part of a record that nothing asks for",
+            r#"PUT /rooms/{roomId}/may
+  input lock bool
+  me = get Seat(roomId, userId = caller.id) strong else 404 stranger
+  allow true
+  require me.may is present else 409 nothing
+  update me set may = { close = me.may.close, lock }, version = .version + 1 if unchanged else retry
   return me"#,
         ),
         (

@@ -357,7 +357,7 @@ fn a_copy_without_a_view_is_loose() {
     let copied = line(
         "line = put Line { orderId, lineId = new ulid, cents = 1, title = product.title } if absent else retry",
     );
-    let own = line(
+    let made = line(
         "line = put Line { orderId, lineId = new ulid, cents = 1, title = \"{product.title}\" } if absent else retry",
     );
     let price = line(
@@ -369,7 +369,7 @@ fn a_copy_without_a_view_is_loose() {
         &[
             ("a title", &[&copied, rename], true),
             ("a title that never changes", &[&copied], false),
-            ("a text of its own", &[&own, rename], false),
+            ("a text that is made of it", &[&made, rename], true),
             ("a title at a time", &[&price, rename], false),
         ],
     );

@@ -26,7 +26,7 @@ use crate::{output, surroundings};
 pub(crate) use docs::Docs;
 pub(crate) use identity::{Identity, Trust};
 pub(crate) use moving::{Examine, Export, Import, TableChoice, Verify};
-pub(crate) use queue::{DataArguments, Place, QueueCommand, Queues, Which, Work, Working};
+pub(crate) use queue::{DataArguments, QueueCommand, Queues, Which, Work, Working};
 pub(crate) use race::Race;
 pub(crate) use web::Web;
 

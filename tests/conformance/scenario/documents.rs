@@ -51,6 +51,10 @@ pub(super) async fn numbers_in_keys_of_any_name(backend: Arc<Backend>) -> Went {
     hold(&backend, include_str!("../documents/number-keys.md")).await
 }
 
+pub(super) async fn answers_that_cannot_be_computed(backend: Arc<Backend>) -> Went {
+    hold(&backend, include_str!("../documents/not-computed.md")).await
+}
+
 pub(super) async fn shards(backend: Arc<Backend>) -> Went {
     hold(&backend, include_str!("../documents/shards.md")).await
 }

@@ -103,9 +103,12 @@ pub(crate) enum QueueCommand {
     #[command(after_help = "\
 Examples:
   latchkey queue ls
-  latchkey queue ls --doc doors.md --data ./doors
-  latchkey queue ls --doc doors.md --dynamodb --sqs")]
+  latchkey queue ls doors.md --data ./doors
+  latchkey queue ls doors.md --dynamodb --sqs")]
     Ls {
+        /// The documents; without any, those that are shipped.
+        #[arg(id = "listed", value_name = "DOC")]
+        listed: Vec<PathBuf>,
         /// Print JSON.
         #[arg(long)]
         json: bool,

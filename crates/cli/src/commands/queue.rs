@@ -4,10 +4,11 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use latchkey_runtime::queue::{Count, Which};
-use latchkey_runtime::{Source, SystemSource};
+use latchkey_runtime::{Source, System, SystemSource};
+use latchkey_table::{Error, Need, PrepareError};
 use serde_json::Value;
 
-use crate::arguments::{self, QueueCommand, Queues};
+use crate::arguments::{self, DataArguments, QueueCommand, Queues};
 use crate::aws::Sqs;
 use crate::running::{Reach, Running, on_sqs, refuse_standard};
 use crate::upkeep::Order;
@@ -18,8 +19,9 @@ pub(crate) fn run(arguments: &QueueCommand, colour: bool) -> Result<(), Failure>
     let runtime = runtime.map_err(Failure::unusable)?;
     runtime.block_on(async {
         match arguments {
-            QueueCommand::Ls { json, place } => {
-                let listed = carry_out(place, &Order::List, colour).await?;
+            QueueCommand::Ls { listed, json, place } => {
+                let documents = [listed.as_slice(), &place.documents].concat();
+                let listed = carry_out(&documents, &place.kept, &Order::List, colour).await?;
                 let text = match json {
                     true => format!("{listed:#}\n"),
                     false => table(&listed).ok_or_else(strange)?,
@@ -29,7 +31,7 @@ pub(crate) fn run(arguments: &QueueCommand, colour: bool) -> Result<(), Failure>
             QueueCommand::Peek { queue, which, limit, json, place } => {
                 let (queue, which) = (queue.clone(), which.meant());
                 let order = Order::Peek { queue, which, limit: *limit };
-                let peeked = carry_out(place, &order, colour).await?;
+                let peeked = carry_out(&place.documents, &place.kept, &order, colour).await?;
                 let text = if *json {
                     format!("{peeked:#}\n")
                 } else {
@@ -39,7 +41,7 @@ pub(crate) fn run(arguments: &QueueCommand, colour: bool) -> Result<(), Failure>
             }
             QueueCommand::Redrive { queue, id, place } => {
                 let order = Order::Redrive { queue: queue.clone(), id: id.clone() };
-                let count = carry_out(place, &order, colour).await?;
+                let count = carry_out(&place.documents, &place.kept, &order, colour).await?;
                 if let (Some(id), Some(0)) = (id, count.as_u64()) {
                     let message = format!("no message `{id}` of `{queue}` was given up");
                     return Err(Failure::Unusable(message));
@@ -54,7 +56,7 @@ pub(crate) fn run(arguments: &QueueCommand, colour: bool) -> Result<(), Failure>
                     )));
                 }
                 let order = Order::Purge { queue: queue.clone(), which };
-                let count = carry_out(place, &order, colour).await?;
+                let count = carry_out(&place.documents, &place.kept, &order, colour).await?;
                 println!("{} removed", many(&count));
             }
             QueueCommand::Create { documents, queues } => create(documents, queues, colour).await?,
@@ -80,11 +82,11 @@ impl arguments::Which {
 
 /// Carries out an order: in the process that has the store open, or else in this one.
 async fn carry_out(
-    place: &arguments::Place,
+    named: &[PathBuf],
+    kept: &DataArguments,
     order: &Order,
     colour: bool,
 ) -> Result<Value, Failure> {
-    let kept = &place.kept;
     let elsewhere = kept.storage.dynamodb && kept.queues.sqs;
     if !elsewhere && let Some(done) = control::ask(&kept.data, order).await {
         return done.map_err(Failure::Unusable);
@@ -93,11 +95,33 @@ async fn carry_out(
         let path = kept.data.display();
         return Err(Failure::Unusable(format!("there is no data directory `{path}`")));
     }
-    let documents = document::all(&place.documents)?;
+    let documents = document::all(named)?;
     let systems = kept.storage.place(document::systems(&documents, colour)?)?;
+    if named.is_empty() && !kept.storage.dynamodb {
+        refuse_foreign(kept, &systems).await?;
+    }
     let source: Arc<dyn Source> = Arc::new(SystemSource);
-    let running = Running::start(kept, &place.documents, systems, &source, Reach::Own).await?;
+    let running = Running::start(kept, named, systems, &source, Reach::Own).await?;
     order.carry_out(&running.runtimes).await.map_err(Failure::Unusable)
+}
+
+/// Refuses a data directory that has no table of the shipped systems: its messages are those of other documents.
+async fn refuse_foreign(kept: &DataArguments, systems: &[System]) -> Result<(), Failure> {
+    let opened = kept.storage.open(&kept.data).await?;
+    for system in systems {
+        match opened.backend.prepare(&system.places(), Need::Read).await {
+            Err(PrepareError::Store(Error::NoTable { .. })) => {}
+            // It is there; whether it fits is told where it is used.
+            Ok(_) | Err(_) => return Ok(()),
+        }
+    }
+    let names: Vec<&str> = systems.iter().map(System::name).collect();
+    Err(Failure::Unusable(format!(
+        "`{}` has no table of the shipped systems ({}); name the documents that are served from there: \
+         `latchkey queue ls DOC`, or `--doc DOC`",
+        kept.data.display(),
+        names.join(", ")
+    )))
 }
 
 async fn create(documents: &[PathBuf], queues: &Queues, colour: bool) -> Result<(), Failure> {

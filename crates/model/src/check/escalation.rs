@@ -17,7 +17,7 @@ use latchkey_language::{Diagnostic, Rule};
 
 use super::flow::{Group, Placed, groups, is_stored, lets};
 use super::foreign_allow::ways;
-use super::truth::{Lets, Passed, Supposed, each, plain};
+use super::truth::{Lets, PARTS_MAX, Passed, Supposed, each, plain};
 use super::{Report, each_read, each_step};
 use crate::model::{
     BindingId, Contract, EntityId, Expr, ExprKind, Given, GivenPart, InputId, Kind, Model, Op,
@@ -58,32 +58,7 @@ pub(super) fn check(model: &Model, report: &mut Report) {
             for given in &placed.leg.values {
                 let attribute = (placed.leg.entity, given.attribute.as_str());
                 let writer = Writer { model, contract, group, placed, attribute };
-                let Some(value) = writer.untested(given) else { continue };
-                let what = match &value.of {
-                    Kind::Value(Type::Enum(words))
-                        if given.is_whole() && rights.contains(&attribute) =>
-                    {
-                        writer.gives(words)
-                    }
-                    Kind::Value(
-                        Type::Enum(_) | Type::Bool | Type::SetOf { .. } | Type::Record(_),
-                    ) => writer.gives_part(given, value, &parts),
-                    Kind::Value(Type::Id | Type::Ulid) if owners.contains(&attribute) => {
-                        writer.hands_over()
-                    }
-                    _ => None,
-                };
-                if let Some((why, help)) = what {
-                    let message = format!(
-                        "`{}` decides who may do what, and the caller chooses it",
-                        attribute.1
-                    );
-                    let mut diagnostic =
-                        Diagnostic::new(Rule::Escalation, given.span, message).why(why).help(help);
-                    if let Some(allow) = group.way.allows.last() {
-                        diagnostic =
-                            diagnostic.other(allow.span, "all that is asked of the caller");
-                    }
+                if let Some(diagnostic) = writer.chosen(given, (&rights, &owners, &parts)) {
                     report.raise(diagnostic, &placed.step.waivers);
                     chosen = true;
                 }
@@ -198,6 +173,63 @@ struct Writer<'a, 'g> {
 type Story = (&'static str, &'static str);
 
 impl<'a> Writer<'a, '_> {
+    /// Tells of a value that decides who may do what, and that the caller chooses.
+    fn chosen(
+        &self,
+        given: &'a Given,
+        (rights, owners, parts): (&Attributes<'a>, &Attributes<'a>, &Parts<'a>),
+    ) -> Option<Diagnostic> {
+        let attribute = self.attribute;
+        let (why, help) = self.choices(given).into_iter().find_map(|(part, value)| {
+            let value = self.untested(value)?;
+            match &value.of {
+                Kind::Value(Type::Enum(words))
+                    if part == GivenPart::Whole && rights.contains(&attribute) =>
+                {
+                    self.gives(words)
+                }
+                Kind::Value(Type::Enum(_) | Type::Bool | Type::SetOf { .. } | Type::Record(_)) => {
+                    self.gives_part(&part, value, parts)
+                }
+                Kind::Value(Type::Id | Type::Ulid) if owners.contains(&attribute) => {
+                    self.hands_over()
+                }
+                _ => None,
+            }
+        })?;
+        let message =
+            format!("`{}` decides who may do what, and the caller chooses it", attribute.1);
+        let diagnostic = Diagnostic::new(Rule::Escalation, given.span, message).why(why).help(help);
+        Some(match self.group.way.allows.last() {
+            Some(allow) => diagnostic.other(allow.span, "all that is asked of the caller"),
+            None => diagnostic,
+        })
+    }
+
+    /// The values that an attribute, or a part of it, can be given: each of a `coalesce`, and the members of a record
+    /// that is written out.
+    fn choices(&self, given: &'a Given) -> Vec<(GivenPart, &'a Expr)> {
+        let (mut open, mut found) = (vec![(given.part.clone(), &given.value)], Vec::new());
+        while let Some((part, value)) = open.pop() {
+            let within: &[String] = match &part {
+                GivenPart::Within(within) => within,
+                GivenPart::Whole | GivenPart::Element | GivenPart::NoElement => &[],
+            };
+            match &plain(&self.group.lets, value).kind {
+                ExprKind::Coalesce(values) if found.len() + open.len() < PARTS_MAX => {
+                    open.extend(values.iter().map(|value| (part.clone(), value)));
+                }
+                ExprKind::Object(members) if found.len() + open.len() < PARTS_MAX => {
+                    open.extend(members.iter().map(|(name, value)| {
+                        (GivenPart::Within([within, std::slice::from_ref(name)].concat()), value)
+                    }));
+                }
+                _ => found.push((part, value)),
+            }
+        }
+        found
+    }
+
     /// Whether a right is put in a thing that the same contract makes: whoever founds a thing says who has rights in it,
     /// and nobody had one before.
     fn founds(&self, own: &Own<'a>) -> bool {
@@ -246,9 +278,9 @@ impl<'a> Writer<'a, '_> {
     }
 
     /// A part of a right that everyone can give: an element of a set, a member of a record, true or false.
-    fn gives_part(&self, given: &'a Given, value: &Expr, parts: &Parts<'a>) -> Option<Story> {
+    fn gives_part(&self, part: &GivenPart, value: &Expr, parts: &Parts<'a>) -> Option<Story> {
         let (entity, name) = self.attribute;
-        let within: &[String] = match &given.part {
+        let within: &[String] = match part {
             GivenPart::Whole | GivenPart::Element => &[],
             GivenPart::Within(within) => within,
             GivenPart::NoElement => return None,
@@ -304,12 +336,12 @@ impl<'a> Writer<'a, '_> {
         }
     }
 
-    /// Whether a way asks for nothing that is stored.
+    /// Whether a way asks for nothing that is stored. That there is an item with the right says nothing of the right.
     fn is_open(&self, way: &[Passed<'a>]) -> bool {
         let mut open = true;
         for passed in way {
             each(&self.group.lets, passed.test, &mut |part| {
-                open &= !matches!(part.of, Kind::Item(_))
+                open &= !matches!(part.of, Kind::Item(entity) if entity != self.attribute.0)
                     && !matches!(part.kind, ExprKind::Attribute(..) | ExprKind::Unknown);
             });
         }

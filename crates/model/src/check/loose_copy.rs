@@ -6,18 +6,87 @@ use latchkey_language::{Diagnostic, Rule, Span};
 
 use super::changes::Changes;
 use super::flow::lets;
-use super::truth::plain;
+use super::truth::{Lets, PARTS_MAX, plain};
 use super::{Report, each_leg};
-use crate::model::{Contract, EntityId, ExprKind, Leg, Model, Verb, Waiver};
+use crate::model::{Contract, EntityId, Expr, ExprKind, Leg, Model, Op, TextPiece, Verb, Waiver};
 use crate::types::Type;
 
 /// An attribute that is written, the attribute that it is copied from if it is a copy, and where.
-type Written<'a> = (&'a str, Option<(EntityId, &'a str)>, Span);
+type Written<'a> = (&'a str, Option<Copied<'a>>, Span);
+
+/// An attribute of an entity that is copied.
+#[derive(Clone, Copy, PartialEq, Eq)]
+struct Copied<'a> {
+    entity: EntityId,
+    name: &'a str,
+    /// Whether the copy is made of the attribute and of constants, and is not the attribute itself.
+    made: bool,
+}
 
 /// Where an attribute is written from: one attribute of one entity each time, or not.
 enum Source<'a> {
-    Copied(EntityId, &'a str, Span, &'a [Waiver]),
+    Copied(Copied<'a>, Span, &'a [Waiver]),
     Other,
+}
+
+/// Looks for what a value is a copy of.
+struct Copy<'a, 'l> {
+    contract: &'a Contract,
+    lets: &'l Lets<'a>,
+    /// The entity that the value is written to.
+    into: EntityId,
+}
+
+impl<'a> Copy<'a, '_> {
+    /// The attribute that a value is, or is made of together with constants. What is computed with an input as well is a
+    /// fact of its own, as the price of so many.
+    fn source(&self, value: &'a Expr, left: &mut usize) -> Option<Copied<'a>> {
+        *left = left.checked_sub(1)?;
+        let value = plain(self.lets, value);
+        let inner = match &value.kind {
+            ExprKind::Attribute(binding, name) => {
+                let entity = self.contract.bindings[*binding].kind.item()?;
+                return Some(Copied { entity, name, made: false });
+            }
+            ExprKind::Member(record, _) => return self.source(record, left),
+            ExprKind::Binary(Op::Plus | Op::Minus | Op::Times, a, b) => {
+                match (self.is_constant(a), self.is_constant(b)) {
+                    (false, true) => self.source(a, left),
+                    (true, false) => self.source(b, left),
+                    _ => None,
+                }
+            }
+            ExprKind::Rounded(_, a, by, _) => {
+                let by_constant = by.as_deref().is_none_or(|by| self.is_constant(by));
+                self.source(a, left).filter(|_| by_constant)
+            }
+            ExprKind::Day(of) => self.source(of, left),
+            ExprKind::Text(pieces) => {
+                let values = pieces.iter().filter_map(|piece| match piece {
+                    TextPiece::Value(value, _) => Some(value),
+                    TextPiece::Literal(_) => None,
+                });
+                let all: Option<Vec<_>> = values.map(|value| self.source(value, left)).collect();
+                let all = all?;
+                let one = all.first().copied();
+                one.filter(|one| all.iter().all(|other| other.entity == one.entity))
+            }
+            // One member that is a copy is one too many.
+            ExprKind::Object(members) => {
+                let mut copies = members.iter().filter_map(|(_, value)| self.source(value, left));
+                copies.find(|copied| copied.entity != self.into)
+            }
+            _ => None,
+        };
+        inner.map(|copied| Copied { made: true, ..copied })
+    }
+
+    fn is_constant(&self, value: &'a Expr) -> bool {
+        matches!(
+            plain(self.lets, value).kind,
+            ExprKind::Number(_) | ExprKind::Duration(_) | ExprKind::Months(_)
+        )
+    }
 }
 
 pub(super) fn check(model: &Model, report: &mut Report) {
@@ -28,31 +97,20 @@ pub(super) fn check(model: &Model, report: &mut Report) {
         each_leg(contract, |leg, step| {
             let added = leg.adds.iter().map(|given| (given.attribute.as_str(), None, given.span));
             let set = leg.values.iter().map(|given| {
-                let mut value = plain(&lets, &given.value);
-                while let ExprKind::Member(record, _) = &value.kind {
-                    value = plain(&lets, record);
-                }
-                let copied = match &value.kind {
-                    ExprKind::Attribute(binding, name) => contract.bindings[*binding]
-                        .kind
-                        .item()
-                        .map(|entity| (entity, name.as_str())),
-                    _ => None,
-                };
-                let copied = copied.filter(|_| given.is_whole());
-                (given.attribute.as_str(), copied, given.span)
+                let from = Copy { contract, lets: &lets, into: leg.entity };
+                let copied = from.source(&given.value, &mut PARTS_MAX.clone());
+                (given.attribute.as_str(), copied.filter(|_| given.is_whole()), given.span)
             });
             for (attribute, copied, span) in set.chain(added).chain(taken(model, contract, leg)) {
-                let copied = copied.filter(|(entity, _)| *entity != leg.entity);
+                let copied = copied.filter(|copied| copied.entity != leg.entity);
                 let entry = sources.entry((leg.entity, attribute));
                 entry
                     .and_modify(|known| match (&known, copied) {
-                        (Source::Copied(entity, name, ..), Some(copied))
-                            if (*entity, *name) == copied => {}
+                        (Source::Copied(known, ..), Some(copied)) if *known == copied => {}
                         _ => *known = Source::Other,
                     })
                     .or_insert_with(|| match copied {
-                        Some((entity, name)) => Source::Copied(entity, name, span, &step.waivers),
+                        Some(copied) => Source::Copied(copied, span, &step.waivers),
                         None => Source::Other,
                     });
             }
@@ -61,8 +119,8 @@ pub(super) fn check(model: &Model, report: &mut Report) {
     let mut found: Vec<_> = sources.into_iter().collect();
     found.sort_by_key(|(place, _)| *place);
     for ((id, attribute), source) in found {
-        if let Source::Copied(from, name, span, waivers) = source
-            && let Some(diagnostic) = breach(model, &changes, (id, attribute), (from, name), span)
+        if let Source::Copied(copied, span, waivers) = source
+            && let Some(diagnostic) = breach(model, &changes, (id, attribute), copied, span)
         {
             report.raise(diagnostic, waivers);
         }
@@ -79,7 +137,10 @@ fn taken<'a>(model: &'a Model, contract: &'a Contract, leg: &'a Leg) -> Vec<Writ
     let own = model.entities[leg.entity].attributes.iter();
     own.filter(|attribute| !given(&attribute.name))
         .filter_map(|attribute| model.entities[from].attribute(&attribute.name))
-        .map(|attribute| (attribute.name.as_str(), Some((from, attribute.name.as_str())), leg.span))
+        .map(|attribute| {
+            let name = attribute.name.as_str();
+            (name, Some(Copied { entity: from, name, made: false }), leg.span)
+        })
         .collect()
 }
 
@@ -87,7 +148,7 @@ fn breach(
     model: &Model,
     changes: &Changes<'_>,
     (id, attribute): (EntityId, &str),
-    (from, name): (EntityId, &str),
+    Copied { entity: from, name, made }: Copied<'_>,
     span: Span,
 ) -> Option<Diagnostic> {
     let (entity, source) = (&model.entities[id], &model.entities[from]);
@@ -96,19 +157,21 @@ fn breach(
         return None;
     }
     let by = changes.updates(from, name).into_iter().find(|by| !writes(by, id))?;
-    let message = format!(
-        "`{attribute}` of `{}` is a copy of `{name}` that nothing keeps up to date",
-        entity.name
-    );
+    let what = if made { "is made of" } else { "is a copy of" };
+    let tail = if made { ", and nothing keeps it" } else { " that nothing keeps" };
+    let message = format!("`{attribute}` of `{}` {what} `{name}`{tail} up to date", entity.name);
+    let declare = match made {
+        true => format!("compute it from `{name}` where it is needed"),
+        false => format!(
+            "declare `{}` a `view of {}` that `copies {name}`, read `{name}` where it is needed",
+            entity.name, source.name
+        ),
+    };
     Some(
         Diagnostic::new(Rule::LooseCopy, span, message)
             .other(by.span, format!("changes `{name}` of `{}`, and not the copy", source.name))
             .why("the copy goes on showing the old value, and no rule looks after it")
-            .help(format!(
-                "declare `{}` a `view of {}` that `copies {name}`, read `{name}` where it is needed, or waive this if \
-                 the old value is meant",
-                entity.name, source.name
-            )),
+            .help(format!("{declare}, or waive this if the old value is meant")),
     )
 }
 

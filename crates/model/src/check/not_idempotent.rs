@@ -6,23 +6,24 @@
 //! a test on the way come out the other way. A test that leads to two writes, each of which turns it, closes nothing.
 
 mod carried;
+mod computed;
 mod cut_short;
 mod guard;
 mod once_key;
 mod toggle;
+mod turned;
 
 use latchkey_language::{Diagnostic, Rule, Span};
-use latchkey_value::Number;
 
 use super::Report;
 use super::changes::Changes;
 use super::flow::{Group, Placed, groups, within};
-use super::leaves::{moves_away, number_left};
+use super::leaves::number_left;
 use super::truth::{Passed, Supposed, each, plain, truth_word};
 use super::unpinned::needs_item;
 use super::writes::Writes;
 use crate::model::{
-    BindingId, Contract, Expr, ExprKind, Given, GivenPart, Leg, Model, Op, PutMode, Trigger, Verb,
+    BindingId, Contract, Expr, ExprKind, Given, GivenPart, Leg, Model, PutMode, Trigger, Verb,
 };
 use guard::Judge;
 use once_key::Sends;
@@ -131,11 +132,7 @@ impl<'a> Around<'a, '_> {
 
     /// Where a leg counts in an attribute: adds to it, or computes it from what is stored.
     pub(super) fn counts(&self, leg: &'a Leg) -> Option<(Span, &'a str)> {
-        let computed = leg.values.iter().filter(|given| {
-            let value = plain(&self.group.lets, &given.value);
-            let sum = matches!(value.kind, ExprKind::Binary(Op::Plus | Op::Minus, ..));
-            sum && self.computes(leg, given)
-        });
+        let computed = leg.values.iter().filter(|given| self.sums(leg, given));
         let first = leg.adds.iter().chain(computed).next();
         first.map(|given| (given.span, given.attribute.as_str()))
     }
@@ -143,27 +140,6 @@ impl<'a> Around<'a, '_> {
     /// Whether a leg is on another item whenever it runs.
     pub(super) fn makes_new(&self, leg: &'a Leg) -> bool {
         leg.key.iter().any(|given| self.is_new(&given.value))
-    }
-
-    /// Whether a value is computed from what the same write leaves there; counting changes is what a counter is for.
-    fn computes(&self, leg: &'a Leg, given: &'a Given) -> bool {
-        let counter = self.model.entities[leg.entity].counter();
-        if counter.is_some_and(|counter| counter.name == given.attribute) {
-            return false;
-        }
-        let mut found = false;
-        each(&self.group.lets, &given.value, &mut |part| match &part.kind {
-            ExprKind::Stored(_) => found = true,
-            ExprKind::Binary(Op::Plus | Op::Minus, a, b) => {
-                for side in [a, b] {
-                    let side = plain(&self.group.lets, side);
-                    found |= matches!(&side.kind, ExprKind::Attribute(binding, name)
-                        if *name == given.attribute && self.group.is_on(leg, *binding));
-                }
-            }
-            _ => {}
-        });
-        found
     }
 
     fn is_new(&self, value: &'a Expr) -> bool {
@@ -259,43 +235,6 @@ impl<'a> Around<'a, '_> {
         found || known.iter().any(|test| self.turns_way(placed, test))
     }
 
-    /// Whether a test comes out otherwise once a leg has happened. The functions tell which attribute of its item an
-    /// expression is, and whether it is the item.
-    fn turns(
-        &self,
-        test: &Passed<'a>,
-        leg: &'a Leg,
-        name: &dyn Fn(&'a Expr) -> Option<&'a str>,
-        item: &dyn Fn(&'a Expr) -> bool,
-    ) -> bool {
-        self.left(test, leg, name, item) == Some(!test.truth)
-            || self.moves_on(test, leg, name)
-            || moves_away(self.model, (leg, &self.group.lets), test, name)
-            || self.fills(test, leg, name)
-    }
-
-    /// Whether a leg makes an element of a set, or takes one out, where a test asks for the opposite: `not x in .tags`
-    /// and `add tags = x`. The element must be the same in a second run: no attribute that was read.
-    fn fills(
-        &self,
-        test: &Passed<'a>,
-        leg: &'a Leg,
-        name: &dyn Fn(&'a Expr) -> Option<&'a str>,
-    ) -> bool {
-        let lets = &self.group.lets;
-        let ExprKind::Contains(set, asked) = &plain(lets, test.test).kind else { return false };
-        let Some(set) = name(plain(lets, set)) else { return false };
-        let asked = plain(lets, asked);
-        let steady =
-            matches!(&asked.kind, ExprKind::Input(_) | ExprKind::Word(_) | ExprKind::CallerId);
-        let part = if test.truth { GivenPart::NoElement } else { GivenPart::Element };
-        steady
-            && leg.values.iter().any(|given| {
-                let (same, value) = (given.attribute == set && given.part == part, &given.value);
-                same && self.group.alike(plain(lets, value), asked, None)
-            })
-    }
-
     /// How a test comes out once a leg has happened.
     fn left(
         &self,
@@ -313,41 +252,6 @@ impl<'a> Around<'a, '_> {
         let supposed = Supposed { lets: &self.group.lets, moves: &[], word: &word, there: &there };
         let number = || number_left(self.model, (leg, &self.group.lets), test, name);
         supposed.outcome(test.test).or_else(number)
-    }
-
-    /// Whether a leg moves an attribute away from the value that a test asks for: removes it, or sets it as a timer does
-    /// that recurs, `.at == at` and `set at = at + 1m`. The value must be the same in a second run: no attribute that
-    /// was read.
-    fn moves_on(
-        &self,
-        test: &Passed<'a>,
-        leg: &'a Leg,
-        name: &dyn Fn(&'a Expr) -> Option<&'a str>,
-    ) -> bool {
-        let Some((a, b)) = test.equality() else { return false };
-        let lets = &self.group.lets;
-        [(a, b), (b, a)].into_iter().any(|(attribute, asked)| {
-            let Some(attribute) = name(plain(lets, attribute)) else { return false };
-            if leg.removes.iter().any(|removed| removed == attribute) {
-                return true;
-            }
-            let Some(set) = self.set(leg, attribute) else { return false };
-            let (asked, left) = (plain(lets, asked), plain(lets, &set.value));
-            match (&asked.kind, &left.kind) {
-                (ExprKind::Number(asked), ExprKind::Number(left)) => asked != left,
-                (ExprKind::Input(_), ExprKind::Binary(Op::Plus | Op::Minus, from, by)) => {
-                    let from = plain(lets, from);
-                    let from_it = self.group.alike(from, asked, None)
-                        || name(from) == Some(attribute)
-                        || matches!(&from.kind, ExprKind::Stored(stored) if stored == attribute);
-                    let by = &plain(lets, by).kind;
-                    let moves = matches!(by, ExprKind::Duration(1..))
-                        || matches!(by, ExprKind::Number(by) if *by != Number::from(0_u64));
-                    from_it && moves
-                }
-                _ => false,
-            }
-        })
     }
 
     fn leaves_item(&self, leg: &Leg) -> Option<bool> {
@@ -385,6 +289,11 @@ impl<'a> Around<'a, '_> {
     fn attribute_left(&self, leg: &'a Leg, name: &str) -> Option<bool> {
         if leg.verb == Verb::Delete || leg.removes.iter().any(|removed| removed == name) {
             return Some(false);
+        }
+        // A set with an element is there.
+        let is_filled = |given: &Given| given.attribute == name && given.part == GivenPart::Element;
+        if leg.values.iter().any(|given| is_filled(given) && !given.maybe) {
+            return Some(true);
         }
         let value = plain(&self.group.lets, &self.set(leg, name)?.value);
         let optional = match &value.kind {

@@ -192,13 +192,22 @@ impl Lowering {
             self.can_be_passed_over(&value, scope);
             all.push(value);
         }
-        all.push(self.sure(last, scope, expected));
+        // A word is one of the enum that it stands beside.
+        let beside = all.iter().find_map(|value| match &value.of {
+            Kind::Value(kind @ Type::Enum(_)) => Some(kind.clone()),
+            _ => None,
+        });
+        all.push(self.sure(last, scope, expected.or(beside.as_ref())));
         let mut joined: Option<Type> = None;
         for value in &all {
             let Kind::Value(kind) = &value.of else { return unknown(span) };
             joined = Some(match joined {
                 None => kind.clone(),
                 Some(before) if before == *kind => before,
+                Some(Type::Enum(before)) if kind.fits(&Type::Enum(before.clone())) => {
+                    Type::Enum(before)
+                }
+                Some(before @ Type::Enum(_)) if before.fits(kind) => kind.clone(),
                 Some(before) if kind.is_ordered() && kind.compares_with(&before) => {
                     match (text_bytes(&before), text_bytes(kind)) {
                         (Some(_), Some(_)) => wider(before, kind),

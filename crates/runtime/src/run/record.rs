@@ -59,6 +59,10 @@ impl Session<'_> {
             Some(Ended::Answered(answer)) => Some(answer),
             // Better before the effect than after it.
             Some(Ended::Bug(bug)) => return Err(Ended::Bug(bug)),
+            // So is an answer that cannot be computed. What a statement refuses it may mean to refuse after the effect.
+            Some(Ended::Refused(problem)) if problem.status == 400 && problem.at.is_none() => {
+                return Err(Ended::Refused(problem));
+            }
             _ => None,
         };
         match answer {

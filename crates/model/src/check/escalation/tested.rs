@@ -2,15 +2,15 @@
 
 use super::Writer;
 use crate::check::truth::{Passed, Supposed, each, plain, truth_word};
-use crate::model::{Expr, ExprKind, Given, InputId, Kind, Op};
+use crate::model::{Expr, ExprKind, InputId, Kind, Op};
 use crate::types::Type;
 
 impl<'a> Writer<'a, '_> {
     /// The value of an input that is written, where nothing on the way tests the input.
-    pub(super) fn untested(&self, given: &'a Given) -> Option<&'a Expr> {
+    pub(super) fn untested(&self, value: &'a Expr) -> Option<&'a Expr> {
         let lets = &self.group.lets;
-        let input = self.input_of(&given.value)?;
-        let value = plain(lets, &given.value);
+        let input = self.input_of(value)?;
+        let value = plain(lets, value);
         // That there are elements says nothing of them.
         let listed = |test: &Expr| self.placed.each.is_some_and(|it| std::ptr::eq(&it.over, test));
         let guards = self.placed.guards.iter().filter(|one| !listed(one.test));

@@ -40,7 +40,7 @@ impl<'a> Judge<'a, '_> {
         let mut found = None;
         each(&around.group.lets, &given.value, &mut |part| {
             if let ExprKind::Attribute(item, name) = &part.kind
-                // That is told of sums alone: `max(tool.at, at)` is the same in a second run.
+                // That is told as computed: `max(tool.at, at)` is the same in a second run.
                 && !(*name == given.attribute && around.group.is_on(placed.leg, *item))
                 && let Some(change) = self.changed_behind(placed, *item, name)
                 && !is_counter(change, name)
