@@ -1,6 +1,7 @@
 //! What a write rests on: the tests and reads that lead to it.
 
 mod alike;
+mod divided;
 mod given;
 mod way;
 
@@ -18,13 +19,15 @@ use crate::model::{
 
 /// How a call ends.
 #[derive(Clone, Copy)]
-pub(super) enum End {
+pub(super) enum End<'a> {
     /// With the answer of a step, or with its refusal.
     Said,
     /// With a message that is done, as the step says.
     Done,
     /// With the last statement of a block that answers nobody.
     Off,
+    /// With a quotient that cannot be computed, for this divisor may be 0.
+    Uncomputed(&'a Expr),
 }
 
 /// Writes that happen together, and the way to them.
@@ -32,7 +35,7 @@ pub(super) struct Group<'a> {
     /// The step: a transaction, or a write by itself.
     pub(super) step: &'a Step,
     /// How the call ends here, if it does.
-    pub(super) end: Option<End>,
+    pub(super) end: Option<End<'a>>,
     pub(super) legs: Vec<Placed<'a>>,
     pub(super) sends: Vec<Sent<'a>>,
     pub(super) way: Way<'a>,
@@ -154,6 +157,11 @@ impl<'a> Walk<'a> {
     fn steps(&mut self, steps: &'a [Step], mut way: Way<'a>) -> Way<'a> {
         for step in steps {
             self.test(step, &way);
+            if self.extra == Extra::Refusals {
+                for divisor in divided::divisors(step, &way, &self.lets) {
+                    self.end(step, End::Uncomputed(divisor), Vec::new(), &way);
+                }
+            }
             match &step.kind {
                 StepKind::Allow(test) => {
                     if self.extra == Extra::Refusals {
@@ -333,7 +341,7 @@ impl<'a> Walk<'a> {
     }
 
     /// Takes a place where the call ends, as a group.
-    fn end(&mut self, step: &'a Step, end: End, legs: Vec<Placed<'a>>, way: &Way<'a>) {
+    fn end(&mut self, step: &'a Step, end: End<'a>, legs: Vec<Placed<'a>>, way: &Way<'a>) {
         self.push(step, legs, Vec::new(), way, Some(end));
     }
 
@@ -348,7 +356,7 @@ impl<'a> Walk<'a> {
         legs: Vec<Placed<'a>>,
         sends: Vec<Sent<'a>>,
         way: &Way<'a>,
-        end: Option<End>,
+        end: Option<End<'a>>,
     ) {
         let (lets, elements) = (Rc::clone(&self.lets), Rc::clone(&self.elements));
         let (way, model) = (way.clone(), self.model);

@@ -21,6 +21,7 @@ use crate::model::{
 mod all_there;
 mod answer;
 mod asked_before;
+mod bounds;
 mod carried;
 mod checked;
 mod lifted;

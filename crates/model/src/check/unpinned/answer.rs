@@ -13,7 +13,7 @@ use super::moments::order::{Order, acts_of};
 use super::pin::{Pin, held, leg_pins, needs_item};
 use super::shown::{Shown, asked_facts, decided_facts, left, named_facts, shown_facts};
 use super::story::named;
-use super::{Act, Changes, Fact, Report, Use, culprits, lost, moments, uses};
+use super::{Act, Changes, Fact, Report, Use, bounds, culprits, lost, moments, uses};
 use crate::check::each_leg;
 use crate::check::flow::{Group, Placed, groups, places};
 use crate::model::{
@@ -162,6 +162,7 @@ impl<'a> Around<'a, '_> {
             });
             let made_new =
                 early.leg.key.iter().any(|given| matches!(given.value.kind, ExprKind::New(_)));
+            let answers = answers || bounds::may_leave(self.model, group, early.leg);
             if !answers || made_new {
                 continue;
             }

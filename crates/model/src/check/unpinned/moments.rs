@@ -208,8 +208,10 @@ impl<'a, 'c> Search<'a, 'c> {
             tested(group, left.test, &mut found);
             found.iter_mut().skip(from).for_each(|used| used.when.clone_from(&left.when));
         }
-        if matches!(group.end, Some(End::Said)) {
-            self.says(contract, group, &mut found);
+        match group.end {
+            Some(End::Said) => self.says(contract, group, &mut found),
+            Some(End::Uncomputed(divisor)) => collect(group, divisor, None, &mut found),
+            Some(End::Done | End::Off) | None => {}
         }
         which_item(contract, group, &mut found);
         found

@@ -67,7 +67,9 @@ pub(super) fn tell(contract: &Contract, group: &Group<'_>, torn: &Torn<'_>) -> D
         Some(End::Done | End::Off) => {
             "this ends without what it would do in every order of the calls"
         }
-        Some(End::Said) | None => "no order of the calls gives the answer that comes of it",
+        Some(End::Said | End::Uncomputed(_)) | None => {
+            "no order of the calls gives the answer that comes of it"
+        }
     };
     diagnostic.why(format!("{happens}: {end}")).help(remedy(contract, torn))
 }
@@ -129,6 +131,7 @@ fn place(group: &Group<'_>) -> Option<Span> {
     let mut failures = group.step.failures();
     match group.end {
         Some(End::Off) => None,
+        Some(End::Uncomputed(by)) => Some(by.span),
         _ => Some(failures.next().map_or(group.step.span, |failure| failure.span)),
     }
 }

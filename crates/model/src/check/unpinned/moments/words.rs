@@ -62,6 +62,7 @@ pub(super) fn refusal(failure: &OnFailure) -> Option<Words<'_>> {
 pub(super) fn words<'a>(group: &Group<'a>) -> Option<Words<'a>> {
     match group.end? {
         End::Off | End::Done => Some(Words::Done),
+        End::Uncomputed(_) => Some(Words::Problem(400, "not-computable")),
         End::Said => {
             let mut failures = group.step.failures();
             let first = failures.next().and_then(refusal);
