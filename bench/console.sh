@@ -92,7 +92,7 @@ until grep -qs "  token " "$work/said"; do
 done
 url="$(sed -n 's/^ *listening *//p' "$work/said")"
 token="$(sed -n 's/^ *token *//p' "$work/said")"
-get() { curl --silent --show-error --fail --compressed --cookie "latchkey-console=$token" "$@"; }
+get() { curl --silent --show-error --fail --compressed --cookie "latchkey-console-${url##*:}=$token" "$@"; }
 
 # The time in milliseconds and the bytes of a page as a browser is sent them, once the page is known to be there.
 measure() {

@@ -179,7 +179,8 @@ fn pages_of_other_sites_do_nothing_here() {
     let flagged = Flagged::start(&["--cors", "*"], &[]);
     let mut client = flagged.server.client();
     let token = jwt::token(&flagged.secret, &jwt::claims("ada", &["admin"], &[]));
-    let cookie = format!("latchkey-console={token}");
+    let port = flagged.server.address.rsplit(':').next().unwrap();
+    let cookie = format!("latchkey-console={token}; latchkey-console-{port}={token}");
     let other = ("origin", "https://evil.example");
     for headers in [
         vec![("cookie", cookie.as_str())],
@@ -241,7 +242,8 @@ fn the_console_is_left_out_where_it_is_not_asked_for() {
     assert_eq!(pages.get("/console/sign-in").status, 200);
     // Calls that are copied there lead to the contracts.
     let token = jwt::token(&apart.secret, &jwt::claims("olga", &["operator"], &[]));
-    let cookie = format!("latchkey-console={token}");
+    let at = admin.rsplit(':').next().unwrap();
+    let cookie = format!("latchkey-console={token}; latchkey-console-{at}={token}");
     let path = "/console/systems/smartlocker/contracts/QC-01";
     let page = pages.send("GET", path, &[("cookie", &cookie)], None).text;
     let port = apart.server.address.rsplit(':').next().unwrap();

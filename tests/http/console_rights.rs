@@ -69,9 +69,8 @@ fn a_call_shows_what_is_stored_to_those_alone_who_may_see_the_table() {
     );
     let told = flagged.server.client().raw(request.as_bytes(), false).unwrap().json();
     assert_eq!(told["status"], 403, "{told}");
-    let requests = told["requests"].as_array().unwrap();
-    assert_eq!(requests.len(), 2, "{told}");
-    assert!(requests.iter().all(|one| one["json"] == Value::Null && one["outcome"] == "found"));
+    // Nor how far the contract came, or what was found.
+    assert_eq!((&told["requests"], &told["statement"]), (&Value::Null, &Value::Null), "{told}");
     for word in ["boss", "topsecret1", "4711"] {
         assert!(!told.to_string().contains(word), "{word} in {told}");
     }

@@ -21,6 +21,15 @@ document.addEventListener("keydown", (event) => {
   if (event.key === "Escape") for (const menu of document.querySelectorAll("details.who[open]")) menu.open = false;
 });
 
+// Whoever signs out leaves nothing of what was typed or looked at; light and dark stay.
+document.addEventListener("submit", (event) => {
+  if (!/\/(sign-out|be)$/.test(new URL(event.target.action).pathname)) return;
+  try {
+    sessionStorage.clear();
+    for (const name of Object.keys(localStorage)) if (name.startsWith("latchkey-recent-")) localStorage.removeItem(name);
+  } catch { /* A browser that keeps nothing has nothing to forget. */ }
+});
+
 async function load() {
   all ??= (await ask("/console/find.json")).map((entry) => ({
     ...entry, text: [entry.name, entry.title, entry.more, entry.system].filter(Boolean).join(" ").toLowerCase(),

@@ -161,14 +161,15 @@ function keep() {
 /** Keeps all that was typed but secrets, until someone comes back from signing in. */
 function part() {
   const kept = fields.filter((field) => !("secret" in field.dataset)).map((field) => [`${field.dataset.place} ${field.dataset.field}`, read(field)]);
-  try { sessionStorage.setItem(parted, object(kept.filter(([, value]) => value !== undefined))); } catch { /* as above */ }
+  try { sessionStorage.setItem(parted, object([...kept.filter(([, value]) => value !== undefined), ["who", known.who.sub]])); } catch { /* as above */ }
 }
 
 /** Fills in what was typed before signing in; whether there was anything. */
 function comeBack() {
   let kept = null;
   try { kept = parse(sessionStorage.getItem(parted) ?? "null"); sessionStorage.removeItem(parted); } catch { /* as below */ }
-  if (!kept) return false;
+  // What one person typed is not for the next.
+  if (!kept || kept.who !== known.who.sub) return false;
   for (const field of fields) {
     const name = `${field.dataset.place} ${field.dataset.field}`;
     fill(field, Object.hasOwn(kept, name) ? kept[name] : undefined);
@@ -252,7 +253,7 @@ answer.addEventListener("click", (event) => {
   if ("previous" in button.dataset) turn(trail.before.at(-1), trail.before.slice(0, -1));
   if ("first" in button.dataset) turn(undefined, []);
   if ("wide" in button.dataset) widen(button.getAttribute("aria-pressed") !== "true");
-  if ("example" in button.dataset && last) copied(example(last.asked, last.called, known.who), button);
+  if ("example" in button.dataset && last) copied(example(last.asked, last.called, known.who, fields.filter((field) => "secret" in field.dataset).map((field) => field.dataset.field)), button);
 });
 
 for (const button of document.querySelectorAll("[data-fill]")) button.addEventListener("click", () => fillExample(JSON.parse(button.dataset.fill)));

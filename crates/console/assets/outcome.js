@@ -107,8 +107,8 @@ function requests(called, page) {
   const row = (one, index) => {
     const cost = units(one.capacity);
     return el("tr", el("td.num.muted", String(index + 1)),
-      el("td", one.json === null ? el("strong.operation", one.operation) : el("details.compact", el("summary", el("strong.operation", one.operation)), el("pre.json", el("code", one.json))),
-        one.json === null ? [] : asked(one.json, page.known.keys).map((line) => el("span.asked", line))),
+      el("td", el("details.compact", el("summary", el("strong.operation", one.operation)), el("pre.json", el("code", one.json))),
+        asked(one.json, page.known.keys).map((line) => el("span.asked", line))),
       el("td", one.outcome), el("td.num", String(cost.rcu)), el("td.num", String(cost.wcu)));
   };
   const sum = units(called.capacity), { cost } = page.known;
@@ -117,7 +117,8 @@ function requests(called, page) {
   if (cost) foot.push(el("tr.sum", el("td"), el("td", { colspan: "2" }, "Declared ", over ? el("span.pill.warn", "more was metered") : el("span.pill.good", "within")), el("td.num", cost.rcu), el("td.num", cost.wcu)));
   else foot.push(el("tr.sum", el("td"), el("td.muted", { colspan: "4" }, "No cost is declared.")));
   return el("div.costs", el("h3", "Requests to the table"),
-    !called.requests.length ? el("p.muted.small", "Nothing was asked of the table.") : slide("Requests to the table", el("table", el("thead", el("tr", ["#", "Request", "Outcome"].map((text) => el("th", { scope: "col" }, text)), ["RCU", "WCU"].map((text) => el("th.num", { scope: "col" }, text)))),
+    called.requests === null ? el("p.muted.small", `${sum.rcu} RCU and ${sum.wcu} WCU in all. What was asked of the table, and which statement answered, is shown to admins.`)
+      : !called.requests.length ? el("p.muted.small", "Nothing was asked of the table.") : slide("Requests to the table", el("table", el("thead", el("tr", ["#", "Request", "Outcome"].map((text) => el("th", { scope: "col" }, text)), ["RCU", "WCU"].map((text) => el("th.num", { scope: "col" }, text)))),
       el("tbody", called.requests.map(row)), el("tfoot", foot))));
 }
 
@@ -141,8 +142,14 @@ function sayable(value) {
   return Object.fromEntries(Object.entries(value).map(([name, member]) => [name, sayable(member)]).filter(([, member]) => member !== undefined));
 }
 
+/** A body without its secrets: an example is for a document, which others read. */
+function masked(text, secrets) {
+  if (!secrets.length) return text;
+  try { return JSON.stringify(Object.fromEntries(Object.entries(parse(text)).map(([name, value]) => [name, secrets.includes(name) ? "SECRET" : value]))); } catch { return text; }
+}
+
 /** The request and its answer as an `example` block. */
-export function example(request, called, who) {
+export function example(request, called, who, secrets = []) {
   const words = [`as ${who.sub}`, ...who.roles.map((role) => `role ${role}`), ...who.orgs.map((org) => `org ${org}`)];
   const sent = Object.entries(request.headers).map(([name, value]) => ` ${name.replace(/(^|-)[a-z]/g, (c) => c.toUpperCase())}: ${value}`).join("");
   const json = (text) => { try { return ` ${pretty(parse(text))}`; } catch { return ""; } };
@@ -152,6 +159,6 @@ export function example(request, called, who) {
   const expected = isProblem(called) && isObject(body) ? { code: body.code, ...(body.errors ? { errors: body.errors.map(({ pointer }) => ({ pointer })) } : {}) }
     : isObject(body) && typeof body.nextCursor === "string" ? { ...sayable(body), nextCursor: "$next" } : sayable(body);
   const answer = expected === null || expected === undefined ? "" : ` ${pretty(expected)}`;
-  return `\`\`\`example\n${words.join(" ")}\n${request.method} ${path}${sent}${request.body === undefined ? "" : json(request.body)}\n${called.status}${answer}\n\`\`\`\n`;
+  return `\`\`\`example\n${words.join(" ")}\n${request.method} ${path}${sent}${request.body === undefined ? "" : json(masked(request.body, secrets))}\n${called.status}${answer}\n\`\`\`\n`;
 }
 

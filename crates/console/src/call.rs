@@ -71,8 +71,8 @@ fn request(visitor: &Visitor, visit: &Visit) -> Result<Request<Full<Bytes>>, Str
     request.body(Full::new(body)).map_err(|error| format!("this is not a request: {error}"))
 }
 
-/// An answer and how it came about, for the script. Requests have keys and values of what is stored, which a contract
-/// need not return: they are shown `whole` to some alone.
+/// An answer and, where all may be shown, how it came about: the requests to the table with what they found, and the
+/// statement that answered. A contract may answer alike for what is not there and for what is not the caller's.
 async fn told(console: &Console, traced: Traced, whole: bool) -> Value {
     let Traced { response, contract, trace, capacity, at, micros } = traced;
     let (parts, body) = response.into_parts();
@@ -86,7 +86,8 @@ async fn told(console: &Console, traced: Traced, whole: bool) -> Value {
         })
         .collect();
     let secrets = contract.as_ref().and_then(|(system, _)| console.secrets.get(*system));
-    let requests = trace.iter().map(|step| {
+    // What a request found, or how far a contract came, may be what the contract hides.
+    let requests = trace.iter().filter(|_| whole).map(|step| {
         let rendered = Rendered::of(&step.request);
         let (operation, text) = match &rendered {
             Ok(rendered) => (rendered.operation(), hidden(secrets, rendered.to_json())),
@@ -94,11 +95,12 @@ async fn told(console: &Console, traced: Traced, whole: bool) -> Value {
         };
         json!({
             "operation": operation,
-            "json": whole.then_some(text),
-            "outcome": if whole || is_plain(&step.outcome) { &step.outcome } else { "failed" },
+            "json": text,
+            "outcome": step.outcome,
             "capacity": step.capacity.to_string(),
         })
     });
+    let at = at.filter(|_| whole);
     let document = contract.as_ref().and_then(|(system, _)| console.systems.get(*system));
     json!({
         "status": parts.status.as_u16(),
@@ -107,21 +109,9 @@ async fn told(console: &Console, traced: Traced, whole: bool) -> Value {
         "contract": contract.as_ref().map(|(_, id)| id.as_str()),
         "capacity": capacity.to_string(),
         "micros": micros,
-        "requests": requests.collect::<Vec<_>>(),
+        "requests": whole.then(|| requests.collect::<Vec<_>>()),
         "statement": document.zip(at).map(|(document, at)| statement(&document.model.text, at)),
     })
-}
-
-/// Whether an outcome is one of ours, and not what a store says, which may name items.
-fn is_plain(outcome: &str) -> bool {
-    let counted = || {
-        outcome.split_once(' ').is_some_and(|(count, what)| {
-            count.bytes().all(|byte| byte.is_ascii_digit()) && ["item", "items"].contains(&what)
-        })
-    };
-    ["found", "nothing there", "written"].contains(&outcome)
-        || outcome.starts_with("the condition ")
-        || counted()
 }
 
 /// The JSON of a request without secrets, or nothing of it where it is not known which those are.

@@ -165,7 +165,7 @@ impl Console {
                 return session::sign_in(self, service, &visit).await;
             }
             Page::SignIn => return session::form(self, &visit),
-            Page::SignOut => return session::sign_out(),
+            Page::SignOut => return session::sign_out(&visit.headers),
             Page::Be => return session::become_someone(self, &visit),
             _ => {}
         }

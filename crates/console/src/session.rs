@@ -17,8 +17,19 @@ use crate::route::{self, Page};
 use crate::shown::shown;
 use crate::{Console, Persona, answer, shell};
 
-/// The name of the cookie.
+/// What the name of the cookie begins with. Cookies are those of a host, whatever the port, so the port stands behind:
+/// who is signed in at one server of a machine stays so when signing in at another.
 const NAME: &str = "latchkey-console";
+
+/// The name of the cookie of the server that a browser asked.
+fn name(headers: &HeaderMap) -> String {
+    let host = headers.get(HOST).and_then(|host| host.to_str().ok()).unwrap_or_default();
+    let port = host.rsplit_once(':').map(|(_, port)| port);
+    match port.filter(|port| !port.is_empty() && port.bytes().all(|byte| byte.is_ascii_digit())) {
+        Some(port) => format!("{NAME}-{port}"),
+        None => NAME.to_owned(),
+    }
+}
 
 /// Browsers keep a cookie of at most 4,096 bytes, with its name and attributes.
 const TOKEN_BYTES_MAX: usize = 3_900;
@@ -73,9 +84,10 @@ pub(crate) async fn visitor(
 }
 
 fn cookie(headers: &HeaderMap) -> Option<&str> {
+    let name = name(headers);
     let all = headers.get_all(COOKIE).iter().filter_map(|value| value.to_str().ok());
     all.flat_map(|value| value.split(';'))
-        .find_map(|pair| pair.trim().strip_prefix(NAME)?.strip_prefix('='))
+        .find_map(|pair| pair.trim().strip_prefix(name.as_str())?.strip_prefix('='))
 }
 
 /// Whether a request that changes something was made by a page of this server. Browsers say from where a request comes;
@@ -212,9 +224,10 @@ pub(crate) fn become_someone(console: &Console, visit: &Visit) -> Response {
 }
 
 /// Ends a visit.
-pub(crate) fn sign_out() -> Response {
+pub(crate) fn sign_out(headers: &HeaderMap) -> Response {
     let mut response = answer::see(&format!("{}/sign-in", route::PREFIX));
-    set(&mut response, &format!("{NAME}=; Path=/; HttpOnly; SameSite=Strict; Max-Age=0"));
+    let name = name(headers);
+    set(&mut response, &format!("{name}=; Path=/; HttpOnly; SameSite=Strict; Max-Age=0"));
     response
 }
 
@@ -225,9 +238,10 @@ fn enter(token: &str, to: Option<&str>, headers: &HeaderMap) -> Response {
     // A proxy that speaks TLS says so; a cookie of a plain connection must not be kept back from it.
     let secure = headers.get("x-forwarded-proto").is_some_and(|proto| proto == "https");
     let secure = if secure { "; Secure" } else { "" };
+    let name = name(headers);
     set(
         &mut response,
-        &format!("{NAME}={token}; Path=/; HttpOnly; SameSite=Strict; Max-Age={LASTS_S}{secure}"),
+        &format!("{name}={token}; Path=/; HttpOnly; SameSite=Strict; Max-Age={LASTS_S}{secure}"),
     );
     response
 }
@@ -296,6 +310,11 @@ mod tests {
         let found = |value: &'static str| cookie(&headers(&[("cookie", value)])).map(str::to_owned);
         assert_eq!(found("a=b; latchkey-console=x.y.z; c=d").as_deref(), Some("x.y.z"));
         assert_eq!(found("latchkey-console2=x"), None);
+        let both = "latchkey-console-80=a; latchkey-console-8080=b; latchkey-console=c";
+        let at = |host| cookie(&headers(&[("cookie", both), ("host", host)])).map(str::to_owned);
+        assert_eq!(at("127.0.0.1:8080").as_deref(), Some("b"));
+        assert_eq!(at("[::1]:80").as_deref(), Some("a"));
+        assert_eq!(at("latchkey.example").as_deref(), Some("c"));
         assert_eq!(found(""), None);
     }
 

@@ -33,7 +33,11 @@ pub(crate) fn content(text: &str) -> PreEscaped<String> {
 /// Whether a character cannot be seen, or changes the direction of others.
 fn is_hidden(c: char) -> bool {
     (c.is_control() && c != '\n' && c != '\t')
-        || matches!(c, '\u{200B}'..='\u{200F}' | '\u{202A}'..='\u{202E}' | '\u{2060}'..='\u{206F}' | '\u{FEFF}')
+        || matches!(c,
+            '\u{AD}' | '\u{34F}' | '\u{61C}' | '\u{115F}' | '\u{1160}' | '\u{17B4}' | '\u{17B5}'
+            | '\u{180B}'..='\u{180F}' | '\u{200B}'..='\u{200F}' | '\u{2028}'..='\u{202E}'
+            | '\u{2060}'..='\u{206F}' | '\u{3164}' | '\u{FEFF}' | '\u{FFA0}' | '\u{FFF0}'..='\u{FFFB}'
+            | '\u{1D173}'..='\u{1D17A}' | '\u{E0000}'..='\u{E0FFF}')
 }
 
 /// What is shown instead: Unicode has a picture of each control character of ASCII.
@@ -54,6 +58,9 @@ mod tests {
         assert_eq!(shown("plain <b> ü 日本 עברית"), "plain <b> ü 日本 עברית");
         assert_eq!(shown("a\u{0}b\u{1b}[31m\u{7f}"), "a␀b␛[31m␡");
         assert_eq!(shown("evil\u{202E}gpj.exe"), "evil\u{FFFD}gpj.exe");
+        for hidden in ['\u{AD}', '\u{61C}', '\u{2028}', '\u{180E}', '\u{3164}', '\u{FFF9}', '\u{E0041}'] {
+            assert_eq!(shown(&format!("a{hidden}b")), "a\u{FFFD}b", "{hidden:?}");
+        }
     }
 
     #[test]

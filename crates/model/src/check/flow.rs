@@ -1,27 +1,41 @@
 //! What a write rests on: the tests and reads that lead to it.
 
 mod alike;
+mod divided;
 mod given;
 mod way;
 
 use std::rc::Rc;
 
-pub(super) use way::{Branch, Reading, Refusal, Way};
+pub(super) use way::{Branch, LeftOut, Reading, Refusal, Way};
 
 use super::each_step;
 use super::truth::{Lets, Passed, each, plain};
 use crate::lower::ends;
 use crate::model::{
-    BindingId, Contract, Each, EntityId, Expr, ExprKind, FailureKind, Leg, Model, OnFailure, Read,
-    Send, Step, StepKind, What,
+    BindingId, Contract, Each, Ending, EntityId, Expr, ExprKind, FailureKind, Leg, Model,
+    OnFailure, Read, Send, Step, StepKind, Trigger, What,
 };
+
+/// How a call ends.
+#[derive(Clone, Copy)]
+pub(super) enum End<'a> {
+    /// With the answer of a step, or with its refusal.
+    Said,
+    /// With a message that is done, as the step says.
+    Done,
+    /// With the last statement of a block that answers nobody.
+    Off,
+    /// With a quotient that cannot be computed, for this divisor may be 0.
+    Uncomputed(&'a Expr),
+}
 
 /// Writes that happen together, and the way to them.
 pub(super) struct Group<'a> {
     /// The step: a transaction, or a write by itself.
     pub(super) step: &'a Step,
-    /// Whether the call ends here, with an answer or a refusal.
-    pub(super) ends: bool,
+    /// How the call ends here, if it does.
+    pub(super) end: Option<End<'a>>,
     pub(super) legs: Vec<Placed<'a>>,
     pub(super) sends: Vec<Sent<'a>>,
     pub(super) way: Way<'a>,
@@ -69,11 +83,11 @@ pub(super) fn places<'a>(model: &'a Model, contract: &'a Contract) -> Vec<Group<
     walk(model, contract, Extra::Answers)
 }
 
-/// Every group of writes of a contract, and every answer and refusal as a group: without writes, or with the legs of a
-/// transaction up to the one that is refused.
+/// Every answer, refusal and end of a contract or a worker as a group: without writes, or with the legs of a
+/// transaction up to the one that is refused. A worker that ends with `later` or `fail` decides again, and has not ended.
 pub(super) fn moments<'a>(model: &'a Model, contract: &'a Contract) -> Vec<Group<'a>> {
     let all = walk(model, contract, Extra::Refusals);
-    all.into_iter().filter(|group| group.ends).collect()
+    all.into_iter().filter(|group| group.end.is_some()).collect()
 }
 
 /// Every group of writes of a contract, and every test as a group without any; a test comes before what it leads to.
@@ -94,7 +108,11 @@ enum Extra {
 fn walk<'a>(model: &'a Model, contract: &'a Contract, extra: Extra) -> Vec<Group<'a>> {
     let lets = Rc::new(lets(contract));
     let mut walk = Walk { model, lets, elements: elements(contract), extra, groups: Vec::new() };
-    walk.steps(&contract.steps, Way::default());
+    let way = walk.steps(&contract.steps, Way::default());
+    let runs_off = contract.trigger != Trigger::Request && !ends(&contract.steps);
+    if let (Extra::Refusals, true, Some(last)) = (extra, runs_off, contract.steps.last()) {
+        walk.end(last, End::Off, Vec::new(), &way);
+    }
     walk.groups
 }
 
@@ -139,12 +157,17 @@ impl<'a> Walk<'a> {
     fn steps(&mut self, steps: &'a [Step], mut way: Way<'a>) -> Way<'a> {
         for step in steps {
             self.test(step, &way);
+            if self.extra == Extra::Refusals {
+                for divisor in divided::divisors(step, &way, &self.lets) {
+                    self.end(step, End::Uncomputed(divisor), Vec::new(), &way);
+                }
+            }
             match &step.kind {
                 StepKind::Allow(test) => {
                     if self.extra == Extra::Refusals {
                         let mut refused = way.clone();
                         refused.pass(test, false);
-                        self.end(step, Vec::new(), &refused);
+                        self.end(step, End::Said, Vec::new(), &refused);
                     }
                     way.allows.push(test);
                     way.rights.push(test);
@@ -179,12 +202,16 @@ impl<'a> Walk<'a> {
                     self.wrote(&mut way, all);
                     way.commits += 1;
                 }
-                StepKind::Return(_) if self.wants_answers() => self.end(step, Vec::new(), &way),
-                StepKind::Let(..)
-                | StepKind::Each(_)
-                | StepKind::Send(_)
-                | StepKind::Return(_)
-                | StepKind::End(_) => {}
+                StepKind::Return(_) if self.wants_answers() => {
+                    self.end(step, End::Said, Vec::new(), &way);
+                }
+                StepKind::End(ending) if self.is_end(ending) => {
+                    self.end(step, End::Done, Vec::new(), &way);
+                }
+                StepKind::Let(_, value) => {
+                    way.named.push((plain(&self.lets, value), way.written.len()));
+                }
+                StepKind::Each(_) | StepKind::Send(_) | StepKind::Return(_) | StepKind::End(_) => {}
             }
         }
         way
@@ -194,6 +221,7 @@ impl<'a> Walk<'a> {
         let mut written = Vec::new();
         let mut known = Vec::new();
         let mut beside = Vec::new();
+        let mut writing = Vec::new();
         for (block, truth) in [(yes, true), (no, false)] {
             let mut inner = way.clone();
             inner.pass(test, truth);
@@ -204,9 +232,12 @@ impl<'a> Walk<'a> {
                 known.push(Passed { after, ..Passed::new(test, !truth) });
                 continue;
             }
-            written.extend(inner.written.iter().copied().skip(way.written.len()));
+            let own = inner.written.iter().copied().skip(way.written.len());
+            writing.push(own.len() > 0);
+            written.extend(own);
             beside.push((inner, Passed::new(test, truth)));
         }
+        way.leave_out(&beside, &writing);
         way.take_in(beside);
         way.tests.extend(known);
         self.wrote(way, written);
@@ -267,7 +298,11 @@ impl<'a> Walk<'a> {
             }
             FailureKind::Problem { .. } if self.wants_answers() => {
                 let refusals = self.extra == Extra::Refusals;
-                self.end(step, if refusals { legs.to_vec() } else { Vec::new() }, &way);
+                let legs = if refusals { legs.to_vec() } else { Vec::new() };
+                self.end(step, End::Said, legs, &way);
+            }
+            FailureKind::End(ending) if self.is_end(ending) => {
+                self.end(step, End::Done, legs.to_vec(), &way);
             }
             FailureKind::Problem { .. } | FailureKind::Retry | FailureKind::End(_) => {}
         }
@@ -302,12 +337,17 @@ impl<'a> Walk<'a> {
                 });
             }
         }
-        self.push(step, legs, sends, way, false);
+        self.push(step, legs, sends, way, None);
     }
 
     /// Takes a place where the call ends, as a group.
-    fn end(&mut self, step: &'a Step, legs: Vec<Placed<'a>>, way: &Way<'a>) {
-        self.push(step, legs, Vec::new(), way, true);
+    fn end(&mut self, step: &'a Step, end: End<'a>, legs: Vec<Placed<'a>>, way: &Way<'a>) {
+        self.push(step, legs, Vec::new(), way, Some(end));
+    }
+
+    /// Whether an end of a worker is wanted: one after which the message does not come again.
+    fn is_end(&self, ending: &Ending) -> bool {
+        self.extra == Extra::Refusals && matches!(ending, Ending::Done)
     }
 
     fn push(
@@ -316,11 +356,11 @@ impl<'a> Walk<'a> {
         legs: Vec<Placed<'a>>,
         sends: Vec<Sent<'a>>,
         way: &Way<'a>,
-        ends: bool,
+        end: Option<End<'a>>,
     ) {
         let (lets, elements) = (Rc::clone(&self.lets), Rc::clone(&self.elements));
         let (way, model) = (way.clone(), self.model);
-        self.groups.push(Group { step, ends, legs, sends, way, lets, elements, model });
+        self.groups.push(Group { step, end, legs, sends, way, lets, elements, model });
     }
 
     fn wants_answers(&self) -> bool {

@@ -116,6 +116,33 @@ pub(super) fn at_most<'a>(
     }
 }
 
+/// What a whole number is at least by a test that was passed.
+pub(super) fn at_least<'a>(
+    lets: &Lets<'a>,
+    atom: &Passed<'a>,
+    is_it: &dyn Fn(&'a Expr) -> bool,
+) -> Option<i64> {
+    let ExprKind::Binary(op, a, b) = &atom.test.kind else { return None };
+    let number = |expr: &'a Expr| {
+        let expr = plain(lets, expr);
+        match (&expr.kind, &expr.of) {
+            (ExprKind::Number(number), _) => number.to_i64(),
+            (_, Kind::Value(Type::Int { low, .. })) => *low,
+            _ => None,
+        }
+    };
+    let (least, op) = match (is_it(a), is_it(b)) {
+        (true, _) => (number(b)?, *op),
+        (_, true) => (number(a)?, turned(*op)),
+        (false, false) => return None,
+    };
+    match (op, atom.truth) {
+        (Op::Greater, true) | (Op::LessOrEqual, false) => least.checked_add(1),
+        (Op::GreaterOrEqual | Op::Equal, true) | (Op::Less | Op::NotEqual, false) => Some(least),
+        _ => None,
+    }
+}
+
 /// The comparison with its sides exchanged.
 pub(super) fn turned(op: Op) -> Op {
     match op {

@@ -20,6 +20,8 @@ use crate::model::{
 
 mod all_there;
 mod answer;
+mod asked_before;
+mod bounds;
 mod carried;
 mod checked;
 mod lifted;
@@ -29,6 +31,7 @@ mod outdated;
 mod overtaken;
 mod pin;
 mod refused;
+mod shown;
 mod spent;
 mod story;
 

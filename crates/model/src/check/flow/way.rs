@@ -24,6 +24,8 @@ pub(in crate::check) struct Way<'a> {
     pub(in crate::check) found: Vec<(BindingId, bool, Span)>,
     /// The writes that may have happened.
     pub(in crate::check) written: Vec<&'a Leg>,
+    /// The values that were named, each with how many of the writes came before.
+    pub(in crate::check) named: Vec<(&'a Expr, usize)>,
     /// The writes that were refused, and whose `else` leads here.
     pub(in crate::check) refused: Vec<Refusal<'a>>,
     /// How many commits are sure to have happened.
@@ -31,6 +33,19 @@ pub(in crate::check) struct Way<'a> {
     /// The blocks of each `when` that lead back to here, and those within them: what has happened if the tests came out
     /// so.
     pub(in crate::check) branches: Vec<Branch<'a>>,
+    /// The tests that may have left writes out.
+    pub(in crate::check) left_out: Vec<LeftOut<'a>>,
+}
+
+/// The test of a `when` of which one block writes and the other, which leads here too, does not.
+#[derive(Clone)]
+pub(in crate::check) struct LeftOut<'a> {
+    /// The test, as it came out where nothing was written.
+    pub(in crate::check) test: Passed<'a>,
+    /// The tests of the `when`s around it, and how they came out.
+    pub(in crate::check) when: Vec<Passed<'a>>,
+    /// How many commits are sure to have come before it.
+    pub(in crate::check) commits: usize,
 }
 
 /// A read that has happened, or may have.
@@ -86,6 +101,23 @@ impl<'a> Way<'a> {
     pub(super) fn pass(&mut self, test: &'a Expr, truth: bool) {
         let after = self.written.len();
         self.tests.push(Passed { after, ..Passed::new(test, truth) });
+    }
+
+    /// Takes in the tests that left writes out, of the blocks of a `when` that go on, each with whether it may write.
+    pub(super) fn leave_out(&mut self, blocks: &[(Way<'a>, Passed<'a>)], writing: &[bool]) {
+        let (before, commits) = (self.left_out.len(), self.commits);
+        let some = writing.contains(&true);
+        for ((inner, test), writes) in blocks.iter().zip(writing) {
+            let own = inner.left_out.iter().skip(before);
+            let own = own.filter(|left| left.commits >= inner.commits);
+            self.left_out.extend(own.map(|left| {
+                let when = std::iter::once(*test).chain(left.when.iter().copied()).collect();
+                LeftOut { when, ..left.clone() }
+            }));
+            if some && !writes {
+                self.left_out.push(LeftOut { test: *test, when: Vec::new(), commits });
+            }
+        }
     }
 
     /// Takes in what may have happened in the blocks of a `when` that go on, each with its test.

@@ -11,16 +11,14 @@ use latchkey_language::{Diagnostic, Rule, Span};
 
 use super::moments::order::{Order, acts_of};
 use super::pin::{Pin, held, leg_pins, needs_item};
+use super::shown::{Shown, asked_facts, decided_facts, left, named_facts, shown_facts};
 use super::story::named;
-use super::{
-    Act, Changes, Fact, Report, Use, collect, culprits, entity_of, lost, moments, tested, uses,
-};
+use super::{Act, Changes, Fact, Report, Use, bounds, culprits, lost, moments, uses};
 use crate::check::each_leg;
 use crate::check::flow::{Group, Placed, groups, places};
-use crate::check::truth::each;
 use crate::model::{
-    BindingId, Contract, EntityId, Expr, ExprKind, FailureKind, Kind, Leg, Model, PutMode, Return,
-    StepKind, Strong, Verb, What,
+    BindingId, Contract, Ending, EntityId, Expr, ExprKind, FailureKind, Kind, Leg, Model, PutMode,
+    Return, StepKind, Strong, Trigger, Verb, What,
 };
 
 pub(in crate::check) fn check(model: &Model, report: &mut Report) {
@@ -28,6 +26,14 @@ pub(in crate::check) fn check(model: &Model, report: &mut Report) {
     lost::check(model, &changes, report);
     moments::check(model, &changes, report);
     let around = Around { model, changes: &changes, order: OnceCell::new() };
+    let is_answered = |contract: &&Contract| contract.trigger == Trigger::Request;
+    for contract in model.bodies().into_iter().filter(|contract| !is_answered(contract)) {
+        for group in groups(model, contract) {
+            if let Some(told) = around.hasty(contract, &group) {
+                report.raise(told, &group.step.waivers);
+            }
+        }
+    }
     for contract in &model.contracts {
         let writes = groups(model, contract);
         let mut removed = Vec::new();
@@ -70,8 +76,11 @@ impl<'a> Around<'a, '_> {
             return Some(told);
         }
         let facts = shown_facts(self.model, contract, group, answer).into_iter();
-        let facts = facts.chain(asked_facts(contract, group, answer)).map(|used| (used, None));
-        for (used, tested) in facts.chain(decided_facts(group)) {
+        let facts = facts.chain(asked_facts(contract, group, answer));
+        let last = group.way.written.len();
+        let facts = facts.map(|used| Shown { used, tested: None, by: last });
+        let named = answer.with.iter().flat_map(|given| named_facts(group, &given.value, None));
+        for Shown { used, tested, by } in facts.chain(named).chain(decided_facts(group)) {
             let binding = used.fact.binding();
             // That mistake has been told.
             if removed.contains(&binding) {
@@ -90,12 +99,7 @@ impl<'a> Around<'a, '_> {
             if (eventual && !is_attribute) || (is_attribute && of_batch) {
                 continue;
             }
-            // After an update a name means the item that the update left.
-            let left = |leg: &&Leg| {
-                [leg.target, leg.result].contains(&Some(binding))
-                    && !matches!(leg.verb, Verb::Delete | Verb::Check)
-            };
-            if group.way.written.iter().skip(*before).any(left) {
+            if group.way.written.iter().take(by).skip(*before).any(|leg| left(writes, leg, &used)) {
                 continue;
             }
             let follows = |write: &&Group<'a>| {
@@ -150,11 +154,15 @@ impl<'a> Around<'a, '_> {
     /// A leg that answers before the leg that notices that the decision is out of date.
     fn hasty(&self, contract: &'a Contract, group: &Group<'a>) -> Option<Diagnostic> {
         for (at, early) in group.legs.iter().enumerate() {
-            let mut failures = early.step.failures();
-            let answers =
-                failures.any(|failure| matches!(failure.kind, FailureKind::Problem { .. }));
+            let answers = early.step.failures().any(|failure| match &failure.kind {
+                FailureKind::Problem { .. } => true,
+                // A message that is done is not looked at again.
+                FailureKind::End(ending) => matches!(ending, Ending::Done),
+                FailureKind::Retry | FailureKind::Steps(_) => false,
+            });
             let made_new =
                 early.leg.key.iter().any(|given| matches!(given.value.kind, ExprKind::New(_)));
+            let answers = answers || bounds::may_leave(self.model, group, early.leg);
             if !answers || made_new {
                 continue;
             }
@@ -271,86 +279,6 @@ fn collection(contract: &Contract, group: &Group<'_>, answer: &Return) -> Option
         .other(written.span, "and written since")
         .why("the answer has neither what this call wrote nor what others wrote in between");
     Some(diagnostic.help("return what was written, and let the caller read the list again"))
-}
-
-/// The attributes that an answer shows.
-pub(super) fn shown_facts<'a>(
-    model: &'a Model,
-    contract: &'a Contract,
-    group: &Group<'a>,
-    answer: &'a Return,
-) -> Vec<Use<'a>> {
-    let mut facts = Vec::new();
-    if let Some(binding) = answer.binding
-        && let Some(entity) = entity_of(contract, binding)
-    {
-        let attributes = model.entities[entity].attributes.iter();
-        let names = attributes.map(|attribute| attribute.name.as_str());
-        let names = names
-            .filter(|name| answer.fields.is_empty() || answer.fields.iter().any(|it| it == name));
-        let shown = |name| Use::new(Fact::Attribute(binding, name), group.step.span, None);
-        facts.extend(names.map(shown));
-    }
-    for given in &answer.with {
-        collect(group, &given.value, None, &mut facts);
-        // A list shows all attributes of its items.
-        if let (ExprKind::Binding(list), Kind::Page(entity)) = (&given.value.kind, &given.value.of)
-        {
-            let attributes = model.entities[*entity].attributes.iter();
-            facts.extend(attributes.map(|attribute| {
-                Use::new(Fact::Attribute(*list, &attribute.name), given.span, None)
-            }));
-        }
-    }
-    facts.retain(|used| matches!(used.fact, Fact::Attribute(..)));
-    facts
-}
-
-/// What decides which answer is given, behind a write: the tests there, each fact with how many writes came before its
-/// test.
-fn decided_facts<'a>(group: &Group<'a>) -> Vec<(Use<'a>, Option<usize>)> {
-    let mut facts = Vec::new();
-    for passed in group.way.tests.iter().filter(|passed| passed.after > 0) {
-        let mut found = Vec::new();
-        tested(group, *passed, &mut found);
-        facts.extend(found.into_iter().map(|used| (used, Some(passed.after))));
-    }
-    facts
-}
-
-/// What an answer says of items beside their attributes: whether one is there, how many there are, which there are, and
-/// what an attribute of them adds up to.
-pub(super) fn asked_facts<'a>(
-    contract: &'a Contract,
-    group: &Group<'a>,
-    answer: &'a Return,
-) -> Vec<Use<'a>> {
-    let mut facts = Vec::new();
-    for given in &answer.with {
-        each(&group.lets, &given.value, &mut |part| {
-            let mut add = |fact| facts.push(Use::new(fact, part.span, None));
-            match &part.kind {
-                ExprKind::Present(thing) | ExprKind::Absent(thing) => {
-                    if let ExprKind::Binding(item) = &thing.kind {
-                        add(Fact::There(*item));
-                        add(Fact::NotThere(*item));
-                    }
-                }
-                ExprKind::Count(list) => add(Fact::Items(*list, None)),
-                ExprKind::CountBy(list, name, _) | ExprKind::Sum(list, name) => {
-                    add(Fact::Items(*list, Some(name)));
-                }
-                ExprKind::Binding(list) if matches!(part.of, Kind::Page(_)) => {
-                    add(Fact::Items(*list, None));
-                }
-                _ => {}
-            }
-        });
-    }
-    let is_list = |list: &BindingId| matches!(contract.bindings[*list].kind, Kind::Page(_));
-    let list = answer.binding.filter(is_list);
-    facts.extend(list.map(|list| Use::new(Fact::Items(list, None), group.step.span, None)));
-    facts
 }
 
 /// Whether a contract reads or writes items of one of some entities.

@@ -4,12 +4,12 @@ use latchkey_language::{Diagnostic, Rule, Span};
 
 use super::answer::by;
 use super::pin::needs_item;
-use super::{Changes, Report};
+use super::{Changes, Report, asked_before};
 use crate::check::flow::{Group, Placed, fixes, groups};
 use crate::check::truth::{Passed, each, plain};
 use crate::model::{
-    BindingId, Contract, Ending, Expr, ExprKind, FailureKind, Given, Leg, Model, OnFailure,
-    PutMode, StepKind, Verb, each_step,
+    BindingId, Contract, Ending, ExprKind, FailureKind, Given, Leg, Model, OnFailure, PutMode,
+    StepKind, Verb, each_step,
 };
 
 pub(super) fn check<'a>(model: &'a Model, changes: &Changes<'a>, report: &mut Report) {
@@ -18,7 +18,8 @@ pub(super) fn check<'a>(model: &'a Model, changes: &Changes<'a>, report: &mut Re
             for placed in &group.legs {
                 let found = Found { model, contract, changes, group: &group, placed };
                 let told = found.race().or_else(|| found.taken()).or_else(|| found.gone());
-                let told = told.or_else(|| found.otherwise());
+                let told = told
+                    .or_else(|| asked_before::tell(model, contract, (changes, &group), placed.leg));
                 if let Some(told) = told {
                     report.raise(told, &placed.step.waivers);
                 }
@@ -151,74 +152,6 @@ impl<'a> Found<'a, '_> {
                     // What is shown is as it was read, and not what made the condition false.
                     && !reads(a)
             })
-    }
-
-    /// A condition that a `require` or `match` on the way has asked before, with another answer: a call that comes second
-    /// is told the one, and a call that comes at the same time the other.
-    fn otherwise(&self) -> Option<Diagnostic> {
-        let leg: &Leg = self.placed.leg;
-        let failure = leg.failure.as_ref()?;
-        let (status, code, _) = problem(failure)?;
-        let mut asked = self.group.insists(leg).into_iter().filter_map(|own| {
-            let other = self.breaks(own.test)?;
-            let (span, (first, named, _)) = self.answered_before(own)?;
-            ((first, named) != (status, code)).then_some((own, other, span, first, named))
-        });
-        let (own, other, span, first, named) = asked.next()?;
-        let message = format!("a call that loses a race is told `{status} {code}`");
-        Some(
-            Diagnostic::new(Rule::StaleAnswer, failure.span, message)
-                .other(span, "a call that comes second is answered here")
-                .other(own.test.span, "and asked the same again here")
-                .why(format!(
-                    "{} may change the item after it was read, and the write is then refused for that",
-                    by(self.contract, other)
-                ))
-                .help(format!("write `else {first} {named}`, as above, or `else retry`: the call runs again")),
-        )
-    }
-
-    /// Who can make a test of what is stored untrue.
-    fn breaks(&self, test: &'a Expr) -> Option<&'a Contract> {
-        let mut other = None;
-        test.walk(&mut |part| {
-            if let ExprKind::Stored(name) = &part.kind {
-                let all = self.changes.overwrites(self.placed.leg.entity, name);
-                other = other.or(all.first().copied());
-            }
-        });
-        other
-    }
-
-    /// Where a test on the way has asked the item as it was read for the same, and how it refuses.
-    fn answered_before(&self, own: Passed<'a>) -> Option<(Span, Problem<'a>)> {
-        let (leg, lets) = (self.placed.leg, &self.group.lets);
-        let is_own = |atom: &Passed<'a>| {
-            let mut item = None;
-            each(lets, atom.test, &mut |part| {
-                if let ExprKind::Attribute(binding, _) = &part.kind
-                    && self.group.is_on(leg, *binding)
-                {
-                    item = Some(*binding);
-                }
-            });
-            let alike = |item| self.group.alike(atom.test, own.test, Some(item));
-            atom.truth == own.truth && item.is_some_and(alike)
-        };
-        let tests = self.group.way.tests.iter();
-        let mut such = tests.filter(|passed| passed.atoms(lets).iter().any(is_own));
-        such.find_map(|passed| {
-            let mut found = None;
-            each_step(&self.contract.steps, &mut |step| {
-                if let StepKind::Require(test, Some(failure))
-                | StepKind::Match(test, Some(failure)) = &step.kind
-                    && std::ptr::eq(test, passed.test)
-                {
-                    found = problem(failure).map(|problem| (failure.span, problem));
-                }
-            });
-            found
-        })
     }
 
     /// A condition that is false as well if the item is gone, with another answer than the read that found it.

@@ -1,9 +1,10 @@
-//! `stale-answer`: an answer or a refusal that rests on reads of two moments.
+//! `stale-answer`: an answer, a refusal, or the end of a message that rests on reads of two moments.
 //!
 //! Between two strong reads another call may change both of what they read. The call then goes by the first item as it
 //! was before, and by the second as it is after, and no order of the two calls gives such an answer. One contract that
 //! changes both does it, and so do two of which the second goes by what the first has written. A query, and a batch, can
-//! be of two moments by itself: it may see a part of a transaction. What a commit pins is looked at when it is made.
+//! be of two moments by itself: it may see a part of a transaction. What a commit pins is looked at when it is made; that
+//! none is made, because of what was read, is looked at where the call or the message ends.
 
 mod after;
 mod again;
@@ -12,6 +13,7 @@ mod refused;
 mod seen;
 mod story;
 mod who;
+mod words;
 
 use std::cell::OnceCell;
 use std::cmp::Ordering;
@@ -22,19 +24,20 @@ use latchkey_language::Span;
 use self::order::Order;
 use self::seen::{Seen, seen};
 use self::who::{goes_by, is_seen_in_part, legs_on, makes_beside, makes_both, points};
-use super::answer::{asked_facts, shown_facts};
+use self::words::{Failures, Words, failures, refusal, words};
 use super::lifted::Legs;
+use super::shown::{asked_facts, shown_facts};
 use super::{Changes, Fact, Report, Use, beside, collect, culprits, entity_of, tested, which_item};
-use crate::check::flow::{Group, groups, moments};
+use crate::check::flow::{End, Group, LeftOut, groups, moments};
 use crate::check::truth::{Passed, plain};
 use crate::model::{
-    BindingId, Contract, EntityId, Expr, ExprKind, FailureKind, Kind, Leg, Model, OnFailure, Part,
-    Read, Step, StepKind, What, each_step,
+    BindingId, Contract, EntityId, ExprKind, FailureKind, Kind, Leg, Model, Part, Read, Step,
+    StepKind, What, each_step,
 };
 
 pub(super) fn check<'a>(model: &'a Model, changes: &Changes<'a>, report: &mut Report) {
     let search = Search::new(model, changes);
-    for contract in &model.contracts {
+    for contract in model.bodies() {
         let mut told: HashSet<Span> = HashSet::new();
         let failures = failures(contract);
         for group in moments(model, contract) {
@@ -174,20 +177,19 @@ impl<'a, 'c> Search<'a, 'c> {
         group: &Group<'a>,
     ) -> Vec<Use<'a>> {
         let mut found = Vec::new();
-        let refusal = refusal(group.step);
-        // What would be answered with the same words does not matter.
-        let same = |failure: Option<&OnFailure>| {
-            failure.and_then(problem).is_some_and(|other| refusal == Some(other))
-        };
+        let own = words(group);
+        // What would end with the same words does not matter.
+        let same = |other: Option<Words<'a>>| other.is_some() && other == own;
         let is_said = |passed: &Passed<'a>| {
-            passed.truth && same(failures.get(&std::ptr::from_ref(passed.test)).copied())
+            let failure = failures.get(&(std::ptr::from_ref(passed.test), passed.truth));
+            same(failure.copied())
         };
         for passed in group.way.tests.iter().filter(|passed| !is_said(passed)) {
             tested(group, *passed, &mut found);
         }
         let is_answered = |binding: BindingId, there: bool| {
             let read = group.read_of(binding).map(|(_, read)| read);
-            there && same(read.and_then(|read| read.failure.as_ref()))
+            there && same(read.and_then(|read| read.failure.as_ref()).and_then(refusal))
         };
         for (binding, there, span) in &group.way.found {
             if !is_answered(*binding, *there) {
@@ -200,6 +202,23 @@ impl<'a, 'c> Search<'a, 'c> {
             finds.retain(|(binding, there, _)| !is_answered(*binding, *there));
             beside(group, &branch.when, (&tests, &finds), &mut found);
         }
+        let of_unit = |left: &&LeftOut<'a>| left.commits >= group.way.commits;
+        for left in group.way.left_out.iter().filter(of_unit) {
+            let from = found.len();
+            tested(group, left.test, &mut found);
+            found.iter_mut().skip(from).for_each(|used| used.when.clone_from(&left.when));
+        }
+        match group.end {
+            Some(End::Said) => self.says(contract, group, &mut found),
+            Some(End::Uncomputed(divisor)) => collect(group, divisor, None, &mut found),
+            Some(End::Done | End::Off) | None => {}
+        }
+        which_item(contract, group, &mut found);
+        found
+    }
+
+    /// What an answer shows, and what a refusal does.
+    fn says(&self, contract: &'a Contract, group: &Group<'a>, found: &mut Vec<Use<'a>>) {
         if let StepKind::Return(answer) = &group.step.kind {
             found.extend(shown_facts(self.model, contract, group, answer));
             found.extend(asked_facts(contract, group, answer));
@@ -220,11 +239,9 @@ impl<'a, 'c> Search<'a, 'c> {
         }
         for failure in group.step.failures() {
             if let FailureKind::Problem { with, .. } = &failure.kind {
-                with.iter().for_each(|given| collect(group, &given.value, None, &mut found));
+                with.iter().for_each(|given| collect(group, &given.value, None, found));
             }
         }
-        which_item(contract, group, &mut found);
-        found
     }
 
     /// Who can change the first fact, and then the second, between the two reads.
@@ -400,21 +417,6 @@ impl<'a, 'c> Search<'a, 'c> {
     }
 }
 
-/// The status and the code of a refusal that shows nothing else.
-fn problem(failure: &OnFailure) -> Option<(u16, &str)> {
-    match &failure.kind {
-        FailureKind::Problem { status, code, with, .. } if with.is_empty() => Some((*status, code)),
-        _ => None,
-    }
-}
-
-/// What a step refuses with, if it refuses in one way.
-fn refusal(step: &Step) -> Option<(u16, &str)> {
-    let mut failures = step.failures();
-    let first = failures.next().and_then(problem);
-    first.filter(|_| failures.next().is_none())
-}
-
 /// The first step of a contract that something is picked from.
 fn first_of<'a, T>(
     contract: &'a Contract,
@@ -422,21 +424,6 @@ fn first_of<'a, T>(
 ) -> Option<T> {
     let mut found = None;
     each_step(&contract.steps, &mut |step| found = found.take().or_else(|| pick(step)));
-    found
-}
-
-/// What is done if a test does not hold, by the test.
-type Failures<'a> = HashMap<*const Expr, &'a OnFailure>;
-
-fn failures(contract: &Contract) -> Failures<'_> {
-    let mut found = Failures::new();
-    each_step(&contract.steps, &mut |step| {
-        if let StepKind::Require(test, Some(failure)) | StepKind::Match(test, Some(failure)) =
-            &step.kind
-        {
-            found.insert(std::ptr::from_ref(test), failure);
-        }
-    });
     found
 }
 

@@ -3,7 +3,8 @@
 //! The two are of two moments: the commit, and the read behind it. Another call may change both in between.
 
 use super::seen::seen;
-use super::{Failures, First, Search, Told, Torn};
+use super::words::Failures;
+use super::{First, Search, Told, Torn};
 use crate::check::flow::Group;
 use crate::check::unpinned::{Fact, culprits, entity_of};
 use crate::model::{BindingId, Contract, Leg, StepKind, Verb, What};

@@ -7,10 +7,12 @@
 use latchkey_language::{Diagnostic, Rule, Span};
 
 use super::seen::{Seen, seen};
-use super::{Culprit, Failures, Search};
+use super::words::Failures;
+use super::{Culprit, Search};
 use crate::check::flow::{Group, Refusal};
-use crate::check::unpinned::answer::{asked_facts, by, shown_facts};
+use crate::check::unpinned::answer::by;
 use crate::check::unpinned::lifted::Legs;
+use crate::check::unpinned::shown::{asked_facts, shown_facts};
 use crate::check::unpinned::story::named;
 use crate::check::unpinned::{Use, collect, entity_of, tested, which_item};
 use crate::model::{Contract, EntityId, FailureKind, StepKind, What};

@@ -3,7 +3,7 @@
 use latchkey_language::{Diagnostic, Rule, Span};
 
 use super::{Culprit, First, Told, Torn};
-use crate::check::flow::Group;
+use crate::check::flow::{End, Group};
 use crate::check::unpinned::answer::by;
 use crate::check::unpinned::story::named;
 use crate::model::{Contract, ExprKind, Read, What};
@@ -28,8 +28,9 @@ pub(super) fn tell(contract: &Contract, group: &Group<'_>, torn: &Torn<'_>) -> D
     if !itself {
         diagnostic = diagnostic.other(from.0, from.1);
     }
-    let place = place(group);
-    if ![from.0, second.read.span].contains(&place) {
+    if let Some(place) = place(group)
+        && ![from.0, second.read.span].contains(&place)
+    {
         diagnostic = diagnostic.other(place, "and this goes by both");
     }
     let between = match (&torn.from, itself) {
@@ -62,9 +63,15 @@ pub(super) fn tell(contract: &Contract, group: &Group<'_>, torn: &Torn<'_>) -> D
             )
         }
     };
-    diagnostic
-        .why(format!("{happens}: no order of the calls gives the answer that comes of it"))
-        .help(remedy(contract, torn))
+    let end = match group.end {
+        Some(End::Done | End::Off) => {
+            "this ends without what it would do in every order of the calls"
+        }
+        Some(End::Said | End::Uncomputed(_)) | None => {
+            "no order of the calls gives the answer that comes of it"
+        }
+    };
+    diagnostic.why(format!("{happens}: {end}")).help(remedy(contract, torn))
 }
 
 /// Whether both facts are of one read.
@@ -119,8 +126,12 @@ fn remedy(contract: &Contract, torn: &Torn<'_>) -> String {
     }
 }
 
-/// Where an answer or a refusal is written.
-fn place(group: &Group<'_>) -> Span {
+/// Where an answer, a refusal or an end is written; nowhere, if a block just ends.
+fn place(group: &Group<'_>) -> Option<Span> {
     let mut failures = group.step.failures();
-    failures.next().map_or(group.step.span, |failure| failure.span)
+    match group.end {
+        Some(End::Off) => None,
+        Some(End::Uncomputed(by)) => Some(by.span),
+        _ => Some(failures.next().map_or(group.step.span, |failure| failure.span)),
+    }
 }
