@@ -58,7 +58,9 @@ mod tests {
         assert_eq!(shown("plain <b> ü 日本 עברית"), "plain <b> ü 日本 עברית");
         assert_eq!(shown("a\u{0}b\u{1b}[31m\u{7f}"), "a␀b␛[31m␡");
         assert_eq!(shown("evil\u{202E}gpj.exe"), "evil\u{FFFD}gpj.exe");
-        for hidden in ['\u{AD}', '\u{61C}', '\u{2028}', '\u{180E}', '\u{3164}', '\u{FFF9}', '\u{E0041}'] {
+        for hidden in
+            ['\u{AD}', '\u{61C}', '\u{2028}', '\u{180E}', '\u{3164}', '\u{FFF9}', '\u{E0041}']
+        {
             assert_eq!(shown(&format!("a{hidden}b")), "a\u{FFFD}b", "{hidden:?}");
         }
     }
