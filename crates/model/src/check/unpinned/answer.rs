@@ -10,10 +10,12 @@ use std::cell::OnceCell;
 use latchkey_language::{Diagnostic, Rule, Span};
 
 use super::moments::order::{Order, acts_of};
-use super::pin::{Pin, held, leg_pins, needs_item};
+use super::pin::{Pin, held, leg_pins, needs_item, pin};
 use super::shown::{Shown, asked_facts, decided_facts, left, named_facts, shown_facts};
 use super::story::named;
-use super::{Act, Changes, Fact, Report, Use, bounds, culprits, lost, moments, uses};
+use super::{
+    Act, Changes, Fact, Report, Use, acts, bounds, culprits, lost, moments, uses, waivers,
+};
 use crate::check::each_leg;
 use crate::check::flow::{Group, Placed, groups, places};
 use crate::model::{
@@ -112,6 +114,7 @@ impl<'a> Around<'a, '_> {
             for write in writes.iter().filter(follows) {
                 if let Some(chain) = self.overtakes(contract, write, &used.fact)
                     && held(self.model, contract, write, &[], &used) == Pin::Nothing
+                    && !self.is_unpinned(contract, write, binding)
                 {
                     return Some(old(
                         contract,
@@ -124,6 +127,21 @@ impl<'a> Around<'a, '_> {
             }
         }
         None
+    }
+
+    /// Whether `unpinned` tells of a write for what it takes from an item: the mistake is told once, and the condition
+    /// that mends it looks at the item again.
+    fn is_unpinned(&self, contract: &'a Contract, write: &Group<'a>, binding: BindingId) -> bool {
+        let waived = waivers(contract, write, binding).iter().any(|one| one.rule == Rule::Unpinned);
+        !waived
+            && acts(write).into_iter().any(|site| {
+                let facts = uses(self.model, contract, write, site).into_iter();
+                let mut own = facts.filter(|used| used.fact.binding() == binding);
+                own.any(|used| {
+                    pin(self.model, contract, write, site, &used) == Pin::Nothing
+                        && !culprits(self.model, contract, self.changes, &used.fact).is_empty()
+                })
+            })
     }
 
     /// Who can make a fact untrue and still come before some writes: one that has to do with the entities that are
