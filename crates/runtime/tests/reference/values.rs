@@ -146,8 +146,9 @@ async fn products_and_quotients_are_exact_or_say_how_they_are_rounded() {
     assert_eq!(number("f"), "20");
     assert_eq!(number("g"), "41.9");
     assert_eq!(number("h"), "-4");
-    let world =
-        World::start(&shows(", a number, b number", "c = round(a / b, 2), d = a * b")).await;
+    let document_text = shows(", a number, b number", "c = round(a / b, 2), d = a * b");
+    let waived = "waive half-done \"the sample may stay\"\n  return";
+    let world = World::start(&document_text.replace("return", waived)).await;
     let zero = world.call("SHOW", r#"{"sampleId": "s", "a": 1, "b": 0}"#).await;
     assert_eq!(zero.status(), 400, "{}", zero.body());
     assert!(zero.body().contains("divided by zero"), "{}", zero.body());

@@ -46,6 +46,8 @@ impl<'a> Asked<'a> {
         value.walk(&mut |part| {
             if let ExprKind::Rounded(_, _, Some(by), _) = &part.kind
                 && can_be_zero(by)
+                // A 0 that is written there is told as such.
+                && !matches!(by.kind, ExprKind::Number(_))
                 && !self.has(by)
             {
                 found = found.or(Some(&**by));
