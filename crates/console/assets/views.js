@@ -127,6 +127,9 @@ function around(body, page, views, without = []) {
   return shown.length ? card(Object.fromEntries(shown), page, views.item) : null;
 }
 
+/** The lists around which no view is made: lists of records, each as a table. */
+const others = (body, page, views) => rest(body, views).filter(([, one]) => isTable(one)).map(([name, all]) => el("div.stacked", el("p.label", name), table(all, page)));
+
 const named = (body, views, list, child) => (listed(body, views).length > 1 || rest(body, views).length ? el("div.stacked", el("p.label", list.name), child) : child);
 
 const DRAWN = {
@@ -137,24 +140,20 @@ const DRAWN = {
     if (!isObject(body)) return [table(body, page)];
     const lists = listed(body, views);
     if (!lists.length && !Object.values(body).some(isTable)) return [table([body], page, views.item)];
-    const others = rest(body, views).filter(([, one]) => isTable(one));
-    return [around(body, page, views), ...lists.map((list) => named(body, views, list, table(body[list.name], page, list))),
-      ...others.map(([name, all]) => el("div.stacked", el("p.label", name), table(all, page)))].filter(Boolean);
+    return [around(body, page, views), ...lists.map((list) => named(body, views, list, table(body[list.name], page, list))), ...others(body, page, views)].filter(Boolean);
   },
 
   card(body, page) {
     const { views } = page.known;
     if (!isObject(body)) return [cards(body, page, UNKNOWN)];
-    const others = rest(body, views).filter(([, one]) => isTable(one));
-    const all = [around(body, page, views), ...listed(body, views).map((list) => named(body, views, list, cards(body[list.name], page, list))),
-      ...others.map(([name, own]) => el("div.stacked", el("p.label", name), table(own, page)))].filter(Boolean);
+    const all = [around(body, page, views), ...listed(body, views).map((list) => named(body, views, list, cards(body[list.name], page, list))), ...others(body, page, views)].filter(Boolean);
     return all.length ? all : [el("p.muted", "An empty object.")];
   },
 
   timeline(body, page) {
     const { views } = page.known;
     return [around(body, page, views), ...listed(body, views).map((list) => named(body, views, list,
-      !body[list.name].length ? el("p.empty", "No items.") : list.ends ? bars(body[list.name], page, list) : list.at ? points(body[list.name], page, list) : table(body[list.name], page, list)))].filter(Boolean);
+      !body[list.name].length ? el("p.empty", "No items.") : list.ends ? bars(body[list.name], page, list) : list.at ? points(body[list.name], page, list) : table(body[list.name], page, list))), ...others(body, page, views)].filter(Boolean);
   },
 
   tally(body, page, marks) {
@@ -162,7 +161,7 @@ const DRAWN = {
     const groups = counts(body, views);
     const rows = listed(body, views).map((list) => named(body, views, list, table(body[list.name], page, list)));
     const counted = views.tallies.flatMap((one) => (one.name === null ? one.words : [one.name]));
-    return [el("div.tallies", groups.map((group) => tally(group, marks))), around(body, page, views, counted), ...rows].filter(Boolean);
+    return [el("div.tallies", groups.map((group) => tally(group, marks))), around(body, page, views, counted), ...rows, ...others(body, page, views)].filter(Boolean);
   },
 };
 
