@@ -220,7 +220,7 @@ const HARMLESS: &[(&str, &str)] = &[
   other = get Seat strong else 404 not-found
   given = coalesce(right, other.right)
   transact {
-    check me if .right == ADMIN else 409 changed
+    check me if .right == ADMIN else retry
     update other set right = given, version = .version + 1 if unchanged else retry
   }
   return 204"#,

@@ -130,7 +130,7 @@ fn a_condition_that_repeats_the_test_pins_it() {
         // Where the condition asks for more than the test, it fails again each time.
         let more =
             ["door.state != BROKEN", "door.state in (SHUT, OPEN)", "not (door.state == BROKEN)"];
-        let lost = if more.contains(&test) { "409 not-so" } else { "retry" };
+        let lost = if more.contains(&test) { "409 no" } else { "retry" };
         format!(
             "{READ}allow caller is warden\nrequire {test} else 409 no\nupdate door\n\
              set {moved}seenAt = now, version = .version + 1\nif {condition} else {lost}\nreturn door"
