@@ -20,6 +20,7 @@ use std::cmp::Ordering;
 use std::collections::{HashMap, HashSet};
 
 use latchkey_language::Span;
+use latchkey_value::Number;
 
 use self::order::Order;
 use self::seen::{Seen, seen};
@@ -31,8 +32,8 @@ use super::{Changes, Fact, Report, Use, beside, collect, culprits, entity_of, te
 use crate::check::flow::{End, Group, LeftOut, groups, moments};
 use crate::check::truth::{Passed, plain};
 use crate::model::{
-    BindingId, Contract, EntityId, ExprKind, FailureKind, Kind, Leg, Model, Part, Read, Step,
-    StepKind, What, each_step,
+    BindingId, Contract, EntityId, Expr, ExprKind, FailureKind, Kind, Leg, Model, Part, Read, Step,
+    StepKind, Verb, What, each_step,
 };
 
 pub(super) fn check<'a>(model: &'a Model, changes: &Changes<'a>, report: &mut Report) {
@@ -387,7 +388,11 @@ impl<'a, 'c> Search<'a, 'c> {
         });
         let mut all = all.iter();
         let of_read = (&of_read, !one_by_one);
-        let found = all.find(|(_, group)| is_seen_in_part(self.model, group, of_read, names));
+        let empty = asks_whether_empty(&first.used) && asks_whether_empty(&second.used);
+        let found = all.find(|(_, group)| {
+            is_seen_in_part(self.model, group, of_read, names)
+                && !(empty && is_one_way(group, of_read.0))
+        });
         let found = found.map(|(other, _)| Culprit::One(other));
         found.or_else(|| self.one_by_one(contract, first, second).filter(|_| one_by_one))
     }
@@ -415,6 +420,26 @@ impl<'a, 'c> Search<'a, 'c> {
         // Two writes of one transaction were looked at before.
         found.filter(|culprit| !matches!(culprit, Culprit::One(_)))
     }
+}
+
+/// Whether a test asks whether there are any items at all.
+fn asks_whether_empty(used: &Use<'_>) -> bool {
+    let Some(test) = used.test else { return false };
+    let zero =
+        |one: &Expr| matches!(&one.kind, ExprKind::Number(number) if *number == Number::ZERO);
+    match (&used.fact, &test.test.kind) {
+        (Fact::Items(_, None), ExprKind::Binary(_, a, b)) => zero(a) || zero(b),
+        _ => false,
+    }
+}
+
+/// Whether a transaction only removes such items, or only makes them: whoever sees a part of it sees some, as before or
+/// as after.
+fn is_one_way(group: &Group<'_>, entities: &HashSet<EntityId>) -> bool {
+    let legs = group.legs.iter().map(|placed| placed.leg);
+    let legs = legs.filter(|leg| entities.contains(&leg.entity) && leg.verb != Verb::Check);
+    let verbs: Vec<Verb> = legs.map(|leg| leg.verb).collect();
+    [Verb::Delete, Verb::Put].iter().any(|one| verbs.iter().all(|verb| verb == one))
 }
 
 /// The first step of a contract that something is picked from.
