@@ -388,7 +388,7 @@ impl<'a, 'c> Search<'a, 'c> {
         });
         let mut all = all.iter();
         let of_read = (&of_read, !one_by_one);
-        let empty = asks_whether_empty(&first.used) && asks_whether_empty(&second.used);
+        let empty = asks_whether_empty(first.used) && asks_whether_empty(second.used);
         let found = all.find(|(_, group)| {
             is_seen_in_part(self.model, group, of_read, names)
                 && !(empty && is_one_way(group, of_read.0))
