@@ -23,7 +23,7 @@ document.addEventListener("keydown", (event) => {
 
 // Whoever signs out leaves nothing of what was typed or looked at; light and dark stay.
 document.addEventListener("submit", (event) => {
-  if (!/\/(sign-out|be)$/.test(new URL(event.target.action).pathname)) return;
+  if (!new URL(event.target.action).pathname.endsWith("/sign-out")) return;
   try {
     sessionStorage.clear();
     for (const name of Object.keys(localStorage)) if (name.startsWith("latchkey-recent-")) localStorage.removeItem(name);

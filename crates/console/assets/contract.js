@@ -13,7 +13,7 @@ const known = JSON.parse(root.dataset.contract);
 const fields = [...form.querySelectorAll(".field[data-place]")];
 const named = (name) => fields.find((field) => field.dataset.field === name && field.dataset.place !== "header");
 const run = form.querySelector('[type="submit"]');
-const stored = `latchkey:${known.system}:${known.id}`, parted = `${stored}:parted`;
+const stored = `latchkey:${known.system}:${known.id}:${known.who.sub}`, parted = `${stored}:parted`;
 let last = null, running = false;
 /** The cursors of the pages before the one that is shown, as one came to it. */
 let trail = { of: null, here: undefined, before: [] };
@@ -161,15 +161,14 @@ function keep() {
 /** Keeps all that was typed but secrets, until someone comes back from signing in. */
 function part() {
   const kept = fields.filter((field) => !("secret" in field.dataset)).map((field) => [`${field.dataset.place} ${field.dataset.field}`, read(field)]);
-  try { sessionStorage.setItem(parted, object([...kept.filter(([, value]) => value !== undefined), ["who", known.who.sub]])); } catch { /* as above */ }
+  try { sessionStorage.setItem(parted, object(kept.filter(([, value]) => value !== undefined))); } catch { /* as above */ }
 }
 
 /** Fills in what was typed before signing in; whether there was anything. */
 function comeBack() {
   let kept = null;
   try { kept = parse(sessionStorage.getItem(parted) ?? "null"); sessionStorage.removeItem(parted); } catch { /* as below */ }
-  // What one person typed is not for the next.
-  if (!kept || kept.who !== known.who.sub) return false;
+  if (!kept) return false;
   for (const field of fields) {
     const name = `${field.dataset.place} ${field.dataset.field}`;
     fill(field, Object.hasOwn(kept, name) ? kept[name] : undefined);
