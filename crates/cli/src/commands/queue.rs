@@ -97,7 +97,9 @@ async fn carry_out(
     }
     let documents = document::all(named)?;
     let systems = kept.storage.place(document::systems(&documents, colour)?)?;
-    if named.is_empty() && !kept.storage.dynamodb {
+    // Where nothing is stored yet, nothing is of another document.
+    let stored = !kept.storage.dynamodb && kept.data.join("store.redb").exists();
+    if named.is_empty() && stored {
         refuse_foreign(kept, &systems).await?;
     }
     let source: Arc<dyn Source> = Arc::new(SystemSource);
