@@ -100,15 +100,15 @@ async fn carry_out(
     // Where nothing is stored yet, nothing is of another document.
     let stored = !kept.storage.dynamodb && kept.data.join("store.redb").exists();
     if named.is_empty() && stored {
-        refuse_foreign(kept, &systems).await?;
+        warn_of_foreign(kept, &systems).await?;
     }
     let source: Arc<dyn Source> = Arc::new(SystemSource);
     let running = Running::start(kept, named, systems, &source, Reach::Own).await?;
     order.carry_out(&running.runtimes).await.map_err(Failure::Unusable)
 }
 
-/// Refuses a data directory that has no table of the shipped systems: its messages are those of other documents.
-async fn refuse_foreign(kept: &DataArguments, systems: &[System]) -> Result<(), Failure> {
+/// Warns of a data directory that has no table of the shipped systems: its messages may be those of other documents.
+async fn warn_of_foreign(kept: &DataArguments, systems: &[System]) -> Result<(), Failure> {
     let opened = kept.storage.open(&kept.data).await?;
     for system in systems {
         match opened.backend.prepare(&system.places(), Need::Read).await {
@@ -118,12 +118,13 @@ async fn refuse_foreign(kept: &DataArguments, systems: &[System]) -> Result<(), 
         }
     }
     let names: Vec<&str> = systems.iter().map(System::name).collect();
-    Err(Failure::Unusable(format!(
-        "`{}` has no table of the shipped systems ({}); name the documents that are served from there: \
+    eprintln!(
+        "warning: `{}` has no table of the shipped systems ({}); name the documents that are served from there: \
          `latchkey queue ls DOC`, or `--doc DOC`",
         kept.data.display(),
         names.join(", ")
-    )))
+    );
+    Ok(())
 }
 
 async fn create(documents: &[PathBuf], queues: &Queues, colour: bool) -> Result<(), Failure> {
