@@ -6,9 +6,12 @@
 
 use std::hash::{BuildHasher, RandomState};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use latchkey_table::Key;
 use tokio::sync::{Mutex, OwnedMutexGuard};
+
+use crate::bug::Bug;
 
 /// How many lanes there are. Items share them: to wait behind a call on another item does no harm.
 const LANES: usize = 1024;
@@ -16,56 +19,74 @@ const LANES: usize = 1024;
 /// The lanes of a runtime.
 #[derive(Debug)]
 pub(crate) struct Lanes {
-    lanes: Vec<Arc<Mutex<()>>>,
+    lanes: Vec<Lane>,
     hasher: RandomState,
 }
 
 /// The lane of an item.
-#[derive(Debug, Clone)]
-pub(crate) struct Lane(Arc<Mutex<()>>);
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Lane(Arc<Turns>);
+
+#[derive(Debug, Default)]
+struct Turns {
+    /// Whoever holds it is at the head.
+    turn: Arc<Mutex<()>>,
+    /// How many calls are in the lane.
+    calls: AtomicUsize,
+}
+
+/// A call that is in a lane, until it goes or is given up.
+#[derive(Debug)]
+struct Within(Lane);
 
 /// The head of a lane: as long as it is held, others wait.
 #[derive(Debug)]
 pub(crate) struct Head {
-    lane: Lane,
+    within: Within,
     _held: OwnedMutexGuard<()>,
 }
 
 impl Lanes {
     pub(crate) fn new() -> Lanes {
-        let lanes = (0..LANES).map(|_| Arc::default()).collect();
+        let lanes = (0..LANES).map(|_| Lane::default()).collect();
         Lanes { lanes, hasher: RandomState::new() }
     }
 
     /// The lane of the item with a key.
-    pub(crate) fn of(&self, key: &Key) -> Option<Lane> {
+    pub(crate) fn of(&self, key: &Key) -> Result<Lane, Bug> {
         let hash = self.hasher.hash_one((&key.partition, &key.sort));
-        let at = usize::try_from(hash % u64::try_from(LANES).ok()?).ok()?;
-        self.lanes.get(at).cloned().map(Lane)
+        // The upper bits are as many as number the lanes.
+        let at = usize::try_from(hash >> (u64::BITS - LANES.ilog2()));
+        let lane = at.ok().and_then(|at| self.lanes.get(at));
+        lane.cloned().ok_or_else(|| Bug::new("an item has no lane"))
     }
 }
 
 impl Lane {
-    /// Whether someone is at its head.
+    /// Whether a call is in it.
     pub(crate) fn is_taken(&self) -> bool {
-        self.0.try_lock().is_err()
+        self.0.calls.load(Ordering::Acquire) > 0
     }
 
     /// Waits until those who came before have gone.
     pub(crate) async fn head(self) -> Head {
-        let held = Arc::clone(&self.0).lock_owned().await;
-        Head { lane: self, _held: held }
+        self.0.calls.fetch_add(1, Ordering::AcqRel);
+        let turn = Arc::clone(&self.0.turn);
+        let within = Within(self);
+        Head { within, _held: turn.lock_owned().await }
     }
+}
 
-    fn is(&self, other: &Lane) -> bool {
-        Arc::ptr_eq(&self.0, &other.0)
+impl Drop for Within {
+    fn drop(&mut self) {
+        self.0.0.calls.fetch_sub(1, Ordering::AcqRel);
     }
 }
 
 impl Head {
     /// Whether it is the head of this lane.
     pub(crate) fn is_of(&self, lane: &Lane) -> bool {
-        self.lane.is(lane)
+        Arc::ptr_eq(&self.within.0.0, &lane.0)
     }
 }
 
@@ -99,5 +120,25 @@ mod tests {
             one.await.expect("it has gone through");
         }
         assert!(!lane().is_taken());
+    }
+
+    #[tokio::test]
+    async fn who_gives_up_is_no_longer_in_the_lane() {
+        let lane = Lane::default();
+        let head = lane.clone().head().await;
+        let waiting = tokio::spawn(lane.clone().head());
+        tokio::task::yield_now().await;
+        waiting.abort();
+        assert!(waiting.await.is_err());
+        drop(head);
+        assert!(!lane.is_taken());
+    }
+
+    #[test]
+    fn every_key_has_a_lane() {
+        let lanes = Lanes::new();
+        for number in 0..10_000 {
+            assert!(lanes.of(&Key::new(format!("P{number}"), "S")).is_ok());
+        }
     }
 }

@@ -6,6 +6,7 @@ use latchkey_table::Leg;
 use tokio::time::sleep;
 
 use super::{Ended, Session};
+use crate::bug::Bug;
 use crate::lanes::Lane;
 use crate::plan::{self, OnFailure};
 
@@ -49,10 +50,11 @@ impl Session<'_> {
         leg: &Leg,
     ) -> Result<Option<Lane>, Ended> {
         let retries = plan.is_some_and(|plan| matches!(plan.failure, OnFailure::Retry));
-        let lanes = self.call.runtime.lanes.as_ref().filter(|_| retries);
-        let Some(lane) = lanes.and_then(|lanes| lanes.of(&leg.key().ok()?)) else {
+        let Some(lanes) = self.call.runtime.lanes.as_ref().filter(|_| retries) else {
             return Ok(None);
         };
+        let key = leg.key().map_err(|_| Bug::new("a write has no key"))?;
+        let lane = lanes.of(&key)?;
         let is_head = self.head.as_ref().is_some_and(|head| head.is_of(&lane));
         if self.frame.commits == 0 && !is_head && lane.is_taken() {
             self.lost = Some(lane);
