@@ -5,6 +5,7 @@
 
 use std::borrow::Cow;
 
+use latchkey_value::hidden::{is_hidden, sign};
 use maud::PreEscaped;
 
 /// A text in which every character can be seen and none turns another around.
@@ -28,25 +29,6 @@ pub(crate) fn content(text: &str) -> PreEscaped<String> {
         }
     }
     PreEscaped(out)
-}
-
-/// Whether a character cannot be seen, or changes the direction of others.
-fn is_hidden(c: char) -> bool {
-    (c.is_control() && c != '\n' && c != '\t')
-        || matches!(c,
-            '\u{AD}' | '\u{34F}' | '\u{61C}' | '\u{115F}' | '\u{1160}' | '\u{17B4}' | '\u{17B5}'
-            | '\u{180B}'..='\u{180F}' | '\u{200B}'..='\u{200F}' | '\u{2028}'..='\u{202E}'
-            | '\u{2060}'..='\u{206F}' | '\u{3164}' | '\u{FEFF}' | '\u{FFA0}' | '\u{FFF0}'..='\u{FFFB}'
-            | '\u{1D173}'..='\u{1D17A}' | '\u{E0000}'..='\u{E0FFF}')
-}
-
-/// What is shown instead: Unicode has a picture of each control character of ASCII.
-fn sign(c: char) -> char {
-    match u32::from(c) {
-        code @ 0..0x20 => char::from_u32(0x2400 + code).unwrap_or('\u{FFFD}'),
-        0x7F => '\u{2421}',
-        _ => '\u{FFFD}',
-    }
 }
 
 #[cfg(test)]

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 
 use latchkey_model::Model;
 use latchkey_model::model::Place;
+use latchkey_value::hidden::{is_hidden, sign};
 
 use crate::Serving;
 use crate::json::{Json, Object};
@@ -96,6 +97,7 @@ fn escaped(text: &str) -> String {
             '>' => escaped.push_str("&gt;"),
             '"' => escaped.push_str("&quot;"),
             '\'' => escaped.push_str("&#39;"),
+            hidden if is_hidden(hidden) => escaped.push(sign(hidden)),
             other => escaped.push(other),
         }
     }
@@ -151,5 +153,10 @@ contract D-01 "Make a door" {
         for code in ["invalid-input", "malformed-request", "path-too-long", "busy", "not-found"] {
             assert!(!page(code).html.is_empty());
         }
+    }
+
+    #[test]
+    fn a_page_shows_a_sign_of_what_cannot_be_seen() {
+        assert_eq!(escaped("a\u{202E}<b>\u{200B}"), "a\u{FFFD}&lt;b&gt;\u{FFFD}");
     }
 }

@@ -17,6 +17,7 @@
 
 mod capacity;
 mod format;
+pub mod hidden;
 pub mod id;
 pub mod json;
 pub mod limits;
