@@ -164,6 +164,7 @@ fn own_items_go_to_the_table_that_has_them_now() {
         before: Some(Arc::clone(before)),
         own_prefix: "OWN#".into(),
         own_partitions: Vec::new(),
+        stored: Vec::new(),
     };
     let has = |table: &Arc<Schema>| {
         let table = Arc::clone(table);

@@ -85,7 +85,7 @@ impl Stamp {
     }
 
     /// Keeps it with a group.
-    pub(crate) fn keep(self, group: &mut Group<'_>) -> Result<(), EngineError> {
+    pub(crate) fn keep(self, group: &mut Group<'_, '_>) -> Result<(), EngineError> {
         group.insert_meta(NAME, &self.at.to_be_bytes())
     }
 }

@@ -52,7 +52,7 @@ enum Change {
 pub(crate) fn carry_out(
     write: Write,
     catalog: &Catalog,
-    group: &mut Group<'_>,
+    group: &mut Group<'_, '_>,
     buffer: &mut Vec<u8>,
 ) -> Result<Result<Wrote, Error>, EngineError> {
     let mut targets = Vec::with_capacity(write.legs.len());
@@ -96,7 +96,7 @@ impl<'a> Target<'a> {
     fn read(
         leg: &Leg,
         catalog: &'a Catalog,
-        group: &Group<'_>,
+        group: &Group<'_, '_>,
     ) -> Result<Result<Target<'a>, Error>, EngineError> {
         let (entry, key) = match (catalog.find(leg.table()), leg.key()) {
             (Ok(entry), Ok(key)) => (entry, key),
@@ -149,7 +149,7 @@ impl<'a> Target<'a> {
     fn make(
         &self,
         change: &Change,
-        group: &mut Group<'_>,
+        group: &mut Group<'_, '_>,
         buffer: &mut Vec<u8>,
     ) -> Result<(), EngineError> {
         match change {
