@@ -179,7 +179,7 @@ fn lose_power(journal_bytes: u64) {
         let synced: Vec<(Part, Event)> = synced;
         synced.iter().for_each(|(part, event)| apply(durable.entry(*part).or_default(), event));
     }
-    assert!(checked > 400, "{checked}");
+    assert!(checked > 200, "{checked}");
     check(durable, history.len(), &acknowledged, "at the end");
 }
 

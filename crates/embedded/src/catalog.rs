@@ -52,7 +52,7 @@ impl Catalog {
     pub(crate) fn load(engine: &Engine) -> Result<Catalog, EngineError> {
         let mut catalog = Catalog::default();
         for (name, bytes) in engine.meta(PREFIX)? {
-            let entry = decode(&bytes)
+            let entry = decode(&name, &bytes)
                 .map_err(|Damaged| EngineError(format!("the catalog's `{name}` is damaged")))?;
             catalog.tables.insert(entry.schema.name.clone(), Arc::new(entry));
         }
@@ -132,7 +132,8 @@ impl Catalog {
             }
         }
         let entry = Entry { schema: Arc::clone(schema), space, index_spaces };
-        direct.insert_meta(&format!("{PREFIX}{}", schema.name), &encode(&entry))?;
+        let name = format!("{PREFIX}{}", schema.name);
+        direct.insert_meta(&name, &encode(&name, &entry))?;
         Ok(Ok(self.with(entry)))
     }
 
@@ -169,7 +170,7 @@ fn fill(
         range.start.push(0);
         for (key_bytes, bytes) in &items {
             let key = read_item_key(key_bytes).ok_or_else(|| damaged(key_bytes))?;
-            let item = item_codec::decode(bytes, &schema.key, key.clone(), None)
+            let item = item_codec::decode(key_bytes, bytes, &schema.key, key.clone(), None)
                 .map_err(|Damaged| damaged(key_bytes))?;
             if let Err(reason) = schema.validate_item(&item) {
                 // The space will be given to another index, so it must be empty.
@@ -178,7 +179,8 @@ fn fill(
                 return Ok(Err(Invalid::Stored { item, reason: Box::new(reason) }.into()));
             }
             if let Some((partition, sort)) = index.key.parts(&item) {
-                direct.insert(&index_space.entry_key((&partition, &sort), &key), &[])?;
+                let entry = index_space.entry_key((&partition, &sort), &key);
+                direct.insert(&entry, &item_codec::encode_entry(&entry))?;
             }
         }
     }
@@ -189,7 +191,7 @@ pub(crate) fn damaged(key: &[u8]) -> EngineError {
     EngineError(format!("the bytes under key {} are damaged", key.escape_ascii()))
 }
 
-fn encode(entry: &Entry) -> Vec<u8> {
+fn encode(name: &str, entry: &Entry) -> Vec<u8> {
     let indexes = entry.indexes().map(|(index, space)| {
         let mut shape = shape(&index.name, &index.key, space);
         if let Projection::Keys(attributes) = &index.holds {
@@ -202,7 +204,7 @@ fn encode(entry: &Entry) -> Vec<u8> {
     table.insert("indexes", Value::List(indexes.map(Value::Map).collect()));
     let mut bytes = Vec::new();
     // These names are no attributes, so no attribute is left out as a key.
-    item_codec::encode(&table, &KeyNames::new("PK", "SK"), &mut bytes);
+    item_codec::encode(name.as_bytes(), &table, &KeyNames::new("PK", "SK"), &mut bytes);
     bytes
 }
 
@@ -236,9 +238,10 @@ fn entry_name(part: &str, value_type: KeyType) -> Text {
     }
 }
 
-fn decode(bytes: &[u8]) -> Result<Entry, Damaged> {
+fn decode(name: &str, bytes: &[u8]) -> Result<Entry, Damaged> {
     let key = Key::new("-", "-");
-    let table = item_codec::decode(bytes, &KeyNames::new("PK", "SK"), key, None)?;
+    let names = KeyNames::new("PK", "SK");
+    let table = item_codec::decode(name.as_bytes(), bytes, &names, key, None)?;
     let (name, key, space) = read_shape(&table)?;
     let Some(Value::List(list)) = table.get("indexes") else { return Err(Damaged) };
     let (mut indexes, mut index_spaces) = (Vec::new(), Vec::new());

@@ -14,9 +14,7 @@ use std::time::{Duration, Instant};
 use crate::fold::{Core, Frozen, Shown};
 use crate::journal::Journals;
 use crate::map::{Base, Direct, Head, Map};
-pub(crate) use crate::map::{
-    EngineError, FORMAT_VERSION, OpenFailure, Pair, Walk, WriteFailure,
-};
+pub(crate) use crate::map::{EngineError, FORMAT_VERSION, OpenFailure, Pair, Walk, WriteFailure};
 use crate::overlay::{Bytes, Layer, Merged};
 use crate::record::{self, Changes, StoreId};
 use crate::recover::recover;
@@ -138,7 +136,8 @@ impl Engine {
         let mut entries = base.meta(prefix)?;
         let start = meta_key(prefix);
         let layers = frozen.as_deref().map(|frozen| &frozen.layer).into_iter().chain([&active]);
-        for (key, bytes) in layers.flat_map(Layer::iter).filter(|(key, _)| key.starts_with(&start)) {
+        for (key, bytes) in layers.flat_map(Layer::iter).filter(|(key, _)| key.starts_with(&start))
+        {
             let Some(name) = meta_name(key) else { continue };
             entries.retain(|(other, _)| other != name);
             entries.extend(bytes.map(|bytes| (name.to_owned(), bytes.to_vec())));
@@ -337,7 +336,8 @@ impl Log {
             (Some(_), Some(_)) => return Ok(()),
             (Some(_), None) => Some(used >= max),
         };
-        let busy = |state: &mut crate::fold::State| state.frozen.is_some() && state.failed.is_none();
+        let busy =
+            |state: &mut crate::fold::State| state.frozen.is_some() && state.failed.is_none();
         match full {
             None => drop(state),
             Some(true) => {
@@ -385,7 +385,8 @@ impl Log {
 /// How long a group waits while the folder is behind: the longer the fuller the journal is, so that writes slow down
 /// to the folder's rate and none of them waits for a whole fold.
 fn pause(over: u64, room: u64) -> Duration {
-    let [over, room] = [over, room.max(1)].map(|bytes| u32::try_from(bytes >> 10).unwrap_or(u32::MAX));
+    let [over, room] =
+        [over, room.max(1)].map(|bytes| u32::try_from(bytes >> 10).unwrap_or(u32::MAX));
     let share = f64::from(over) / f64::from(room.max(1));
     PAUSE_MAX.mul_f64((share * share).clamp(0.0, 1.0))
 }

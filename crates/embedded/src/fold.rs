@@ -118,9 +118,8 @@ impl Core {
 
     /// Waits until there is no frozen layer, or until its fold fails.
     pub(crate) fn wait_until_folded(&self) -> Result<(), EngineError> {
-        let busy = |state: &mut State| {
-            state.frozen.is_some() && state.failed.is_none() && !state.stopped
-        };
+        let busy =
+            |state: &mut State| state.frozen.is_some() && state.failed.is_none() && !state.stopped;
         let waited = self.changed.wait_while(self.lock(), busy);
         let state = waited.unwrap_or_else(PoisonError::into_inner);
         match (&state.frozen, &state.failed) {
@@ -180,9 +179,8 @@ impl Core {
     /// Folds until it is stopped.
     pub(crate) fn run(&self, show: &dyn Fn(Snapshot)) {
         loop {
-            let idle = |state: &mut State| {
-                state.frozen.is_none() && !state.reopen && !state.stopped
-            };
+            let idle =
+                |state: &mut State| state.frozen.is_none() && !state.reopen && !state.stopped;
             let waited = self.changed.wait_while(self.lock(), idle);
             let mut state = waited.unwrap_or_else(PoisonError::into_inner);
             if state.stopped {

@@ -76,7 +76,7 @@ fn move_one(
     buffer: &mut Vec<u8>,
 ) -> Result<(), EngineError> {
     let key = read_item_key(key_bytes).ok_or_else(|| damaged(key_bytes))?;
-    let item = item_codec::decode(bytes, &before.schema.key, key.clone(), None)
+    let item = item_codec::decode(key_bytes, bytes, &before.schema.key, key.clone(), None)
         .map_err(|Damaged| damaged(key_bytes))?;
     direct.remove(key_bytes)?;
     for (index, space) in before.indexes() {
@@ -98,12 +98,12 @@ fn move_one(
         let (shown, name) = (own.schema.key.shown(&key), &own.schema.name);
         EngineError(format!("the item {shown} cannot be moved to table `{name}`: {reason}"))
     })?;
-    buffer.clear();
-    item_codec::encode(&moved, &own.schema.key, buffer);
+    item_codec::encode(&there, &moved, &own.schema.key, buffer);
     direct.insert(&there, buffer)?;
     for (index, space) in own.indexes() {
         if let Some((partition, sort)) = index.key.parts(&moved) {
-            direct.insert(&space.entry_key((&partition, &sort), &key), &[])?;
+            let entry = space.entry_key((&partition, &sort), &key);
+            direct.insert(&entry, &item_codec::encode_entry(&entry))?;
         }
     }
     Ok(())

@@ -153,13 +153,15 @@ impl<'a> Record<'a> {
     /// Its changes; `None` if they are none, which the checksum rules out.
     pub(crate) fn changes(&self) -> impl Iterator<Item = Option<(Bytes, Change)>> + use<'a> {
         let mut rest = self.payload;
-        std::iter::from_fn(move || if rest.is_empty() { None } else { Some(take_change(&mut rest)) })
-            // Behind bytes that are no change nothing can be told.
-            .scan(true, |well, change| {
-                let go_on = *well;
-                *well &= change.is_some();
-                go_on.then_some(change)
-            })
+        std::iter::from_fn(
+            move || if rest.is_empty() { None } else { Some(take_change(&mut rest)) },
+        )
+        // Behind bytes that are no change nothing can be told.
+        .scan(true, |well, change| {
+            let go_on = *well;
+            *well &= change.is_some();
+            go_on.then_some(change)
+        })
     }
 }
 

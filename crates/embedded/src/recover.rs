@@ -62,7 +62,12 @@ pub(crate) fn recover(source: &Source, head: &Head) -> Result<Recovered, EngineE
     let [first, second] = Part::JOURNALS;
     let (first, second) = (find(source, first, head)?, find(source, second, head)?);
     let (Some(id), Some(first), Some(second)) = (&head.id, first, second) else {
-        return Ok(Recovered { journals: None, frozen: None, active: Layer::default(), last: head.folded });
+        return Ok(Recovered {
+            journals: None,
+            frozen: None,
+            active: Layer::default(),
+            last: head.folded,
+        });
     };
     let (a, behind_a) = run(id, &first, head);
     let (b, behind_b) = run(id, &second, head);
@@ -169,7 +174,8 @@ fn sync_last(found: &Found, run: &Run<'_>) -> Result<(), EngineError> {
     let Some(last) = run.records.last() else { return Ok(()) };
     let start = run.end.saturating_sub(last.len);
     let bytes = found.bytes.get(start..run.end).unwrap_or_default();
-    let written = found.storage.write(offset(start), bytes).and_then(|()| found.storage.sync_data());
+    let written =
+        found.storage.write(offset(start), bytes).and_then(|()| found.storage.sync_data());
     written.map_err(|failed| EngineError(format!("{} cannot be written: {failed}", found.part)))
 }
 

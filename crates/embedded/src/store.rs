@@ -117,7 +117,8 @@ impl Store {
         options: &Options,
     ) -> Result<Store, OpenError> {
         let path = source.path();
-        let limits = Limits { journal_bytes: options.journal_bytes, fold_after: options.fold_after };
+        let limits =
+            Limits { journal_bytes: options.journal_bytes, fold_after: options.fold_after };
         let opened = Open::new(source, options.cache_bytes, limits);
         let mut open = opened.map_err(|failure| match failure {
             OpenFailure::Newer { found } => OpenError::newer(&path, found),
@@ -151,7 +152,9 @@ impl Store {
     /// is something to move.
     pub fn gather(&self, tables: &Tables) -> Pending<()> {
         match tables.own.validate() {
-            Ok(()) => self.hand_in(Task::Tables(TableChange::Gather(Box::new(tables.clone()))), 0, drop),
+            Ok(()) => {
+                self.hand_in(Task::Tables(TableChange::Gather(Box::new(tables.clone()))), 0, drop)
+            }
             Err(reason) => Pending::refused(reason.into(), drop),
         }
     }

@@ -105,7 +105,7 @@ impl<'a> Target<'a> {
         };
         let key_bytes = entry.space.item_key(&key);
         let names = &entry.schema.key;
-        let decode = |bytes: &[u8]| item_codec::decode(bytes, names, key.clone(), None);
+        let decode = |bytes: &[u8]| item_codec::decode(&key_bytes, bytes, names, key.clone(), None);
         let old = match group.get(&key_bytes, decode)?.transpose() {
             Ok(old) => old.map(Stored::new),
             // Only this write fails. The rest of the group goes on.
@@ -155,8 +155,7 @@ impl<'a> Target<'a> {
         match change {
             Change::Nothing => return Ok(()),
             Change::Becomes(new) => {
-                buffer.clear();
-                item_codec::encode(&new.item, &self.entry.schema.key, buffer);
+                item_codec::encode(&self.key_bytes, &new.item, &self.entry.schema.key, buffer);
                 group.insert(&self.key_bytes, buffer)?;
             }
             Change::Goes if self.old.is_some() => group.remove(&self.key_bytes)?,
@@ -172,7 +171,8 @@ impl<'a> Target<'a> {
                 group.remove(&space.entry_key((&partition, &sort), &self.key))?;
             }
             if let Some((partition, sort)) = new {
-                group.insert(&space.entry_key((&partition, &sort), &self.key), &[])?;
+                let entry = space.entry_key((&partition, &sort), &self.key);
+                group.insert(&entry, &item_codec::encode_entry(&entry))?;
             }
         }
         Ok(())
