@@ -142,7 +142,8 @@ impl StorageBackend for Storage {
     fn read(&self, offset: u64, out: &mut [u8]) -> io::Result<()> {
         let offset = usize::try_from(offset).unwrap();
         let state = self.disk.state();
-        let bytes = state.parts.get(&self.part).and_then(|part| part.get(offset..offset + out.len()));
+        let bytes =
+            state.parts.get(&self.part).and_then(|part| part.get(offset..offset + out.len()));
         out.copy_from_slice(bytes.ok_or(io::ErrorKind::UnexpectedEof)?);
         Ok(())
     }

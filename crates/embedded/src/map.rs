@@ -25,9 +25,7 @@ const ITEMS: TableDefinition<'_, &[u8], &[u8]> = TableDefinition::new("items");
 const META: TableDefinition<'_, &str, &[u8]> = TableDefinition::new("meta");
 
 const FORMAT: &str = "format";
-const ID: &str = "store-id";
-const FOLDED: &str = "folded";
-const JOURNALS: &str = "journals";
+const HEAD: &str = "head";
 
 /// The version of what is written here. Raised by a change that an older release would misread.
 pub(crate) const FORMAT_VERSION: u32 = 2;
@@ -100,6 +98,36 @@ pub(crate) struct Head {
     pub(crate) journals: bool,
 }
 
+impl Head {
+    /// Of a map that was written before there were journals, or never.
+    const NONE: Head = Head { id: None, folded: 0, journals: false };
+
+    /// As bytes, with a checksum.
+    fn encode(&self) -> Vec<u8> {
+        let id = self.id.unwrap_or_default();
+        let journals = [u8::from(self.journals)];
+        let mut bytes = [id.as_slice(), &self.folded.to_be_bytes(), &journals].concat();
+        let sum = crc32fast::hash(&bytes);
+        bytes.extend_from_slice(&sum.to_be_bytes());
+        bytes
+    }
+
+    fn decode(bytes: &[u8]) -> Option<Head> {
+        let (summed, sum) = bytes.split_last_chunk()?;
+        if u32::from_be_bytes(*sum) != crc32fast::hash(summed) {
+            return None;
+        }
+        let (id, rest) = summed.split_first_chunk()?;
+        let (folded, rest) = rest.split_first_chunk()?;
+        let journals = match rest {
+            [0] => false,
+            [1] => true,
+            _ => return None,
+        };
+        Some(Head { id: Some(*id), folded: u64::from_be_bytes(*folded), journals })
+    }
+}
+
 /// The open map.
 pub(crate) struct Map {
     database: Database,
@@ -148,8 +176,7 @@ impl Map {
     }
 
     fn checked(self) -> Result<Map, OpenFailure> {
-        let not_a_store = || EngineError("not a latchkey store".to_owned());
-        match self.base()?.meta_number(FORMAT)?.map(u32::from_be_bytes).ok_or_else(not_a_store)? {
+        match self.base()?.format()? {
             FORMAT_WITHOUT_JOURNALS | FORMAT_VERSION => Ok(self),
             found => Err(OpenFailure::Newer { found }),
         }
@@ -170,32 +197,28 @@ impl Map {
         head: Option<&Head>,
         change: impl FnOnce(&mut Direct<'_>) -> Result<T, EngineError>,
     ) -> Result<T, WriteFailure> {
-        let mut transaction = self.database.begin_write()?;
-        transaction.set_quick_repair(self.durable);
-        let mut direct = Direct {
-            items: transaction.open_table(ITEMS)?,
-            meta: transaction.open_table(META)?,
-            changed: false,
-        };
-        let result = guard(|| {
+        guard(|| {
+            let mut transaction = self.database.begin_write()?;
+            transaction.set_quick_repair(self.durable);
+            let (items, meta) = (transaction.open_table(ITEMS)?, transaction.open_table(META)?);
+            let mut direct = Direct { items, meta, changed: false };
             let result = change(&mut direct)?;
             if let Some(head) = head.filter(|_| direct.changed) {
                 direct.keep(head)?;
             }
-            Ok::<_, EngineError>(result)
-        })?;
-        let changed = direct.changed;
-        drop(direct);
-        self.finish(transaction, changed)?;
-        Ok(result)
+            let changed = direct.changed;
+            drop(direct);
+            finish(transaction, changed)?;
+            Ok(result)
+        })
     }
+}
 
-    fn finish(&self, transaction: WriteTransaction, changed: bool) -> Result<(), WriteFailure> {
-        if changed {
-            guard(|| Ok(transaction.commit()?)).map_err(WriteFailure::InDoubt)
-        } else {
-            Ok(transaction.abort()?)
-        }
+fn finish(transaction: WriteTransaction, changed: bool) -> Result<(), WriteFailure> {
+    if changed {
+        guard(|| Ok(transaction.commit()?)).map_err(WriteFailure::InDoubt)
+    } else {
+        Ok(transaction.abort()?)
     }
 }
 
@@ -222,29 +245,32 @@ impl Base {
 
     /// What the map says of its journals.
     pub(crate) fn head(&self) -> Result<Head, EngineError> {
-        let id = self.meta_number(ID)?;
-        let folded = self.meta_number(FOLDED)?.map_or(0, u64::from_be_bytes);
-        let journals = self.meta_number::<1>(JOURNALS)?.is_some_and(|journals| journals != [0]);
-        Ok(Head { id, folded, journals })
+        guard(|| {
+            let Some(bytes) = self.meta.get(HEAD)? else { return Ok(Head::NONE) };
+            let damaged = || EngineError(format!("its `{HEAD}` is damaged"));
+            Head::decode(bytes.value()).ok_or_else(damaged)
+        })
     }
 
-    fn meta_number<const N: usize>(&self, name: &str) -> Result<Option<[u8; N]>, EngineError> {
-        let Some(bytes) = self.meta.get(name)? else { return Ok(None) };
-        let damaged = |_| EngineError(format!("its `{name}` is damaged"));
-        bytes.value().try_into().map(Some).map_err(damaged)
+    fn format(&self) -> Result<u32, EngineError> {
+        let format = self.meta.get(FORMAT)?;
+        let bytes = format.and_then(|format| format.value().try_into().ok());
+        bytes.map(u32::from_be_bytes).ok_or_else(|| EngineError("not a latchkey store".to_owned()))
     }
 
     /// Everything under a name in the catalog that begins with a prefix.
     pub(crate) fn meta(&self, prefix: &str) -> Result<Vec<(String, Vec<u8>)>, EngineError> {
-        let mut entries = Vec::new();
-        for entry in self.meta.range(prefix..)? {
-            let (name, bytes) = entry?;
-            if !name.value().starts_with(prefix) {
-                break;
+        guard(|| {
+            let mut entries = Vec::new();
+            for entry in self.meta.range(prefix..)? {
+                let (name, bytes) = entry?;
+                if !name.value().starts_with(prefix) {
+                    break;
+                }
+                entries.push((name.value().to_owned(), bytes.value().to_vec()));
             }
-            entries.push((name.value().to_owned(), bytes.value().to_vec()));
-        }
-        Ok(entries)
+            Ok(entries)
+        })
     }
 
     /// Hands the bytes under a key to a function, if there are any.
@@ -367,11 +393,7 @@ impl Direct<'_> {
     /// Keeps what the map says of its journals, and with it that it has this release's format.
     pub(crate) fn keep(&mut self, head: &Head) -> Result<(), EngineError> {
         self.insert_meta(FORMAT, &FORMAT_VERSION.to_be_bytes())?;
-        if let Some(id) = &head.id {
-            self.insert_meta(ID, id)?;
-        }
-        self.insert_meta(FOLDED, &head.folded.to_be_bytes())?;
-        self.insert_meta(JOURNALS, &[u8::from(head.journals)])
+        self.insert_meta(HEAD, &head.encode())
     }
 }
 
