@@ -13,7 +13,7 @@ use crate::storage::{Part, Source};
 /// By how many bytes a journal grows at least.
 const STEP: u64 = 1 << 20;
 
-const ZEROS: [u8; 1 << 16] = [0; 1 << 16];
+static ZEROS: [u8; 1 << 16] = [0; 1 << 16];
 
 /// One journal.
 #[derive(Debug)]

@@ -16,7 +16,7 @@ use redb::{
 
 use crate::overlay::{Merged, bounds};
 use crate::record::StoreId;
-use crate::storage::{Part, Source};
+use crate::storage::Source;
 
 /// Items and index entries, by the bytes of [`crate::key_codec`].
 const ITEMS: TableDefinition<'_, &[u8], &[u8]> = TableDefinition::new("items");
@@ -149,15 +149,7 @@ impl Map {
     fn open_unguarded(source: &Source, cache_bytes: usize) -> Result<Map, OpenFailure> {
         let mut builder = Builder::new();
         builder.set_cache_size(cache_bytes);
-        let storage: Box<dyn StorageBackend> = match source {
-            Source::Files(directory) => {
-                let database = builder.open(directory.join(Part::Map.file_name()))?;
-                return Map { database, durable: true }.checked();
-            }
-            Source::Custom(make) => make(Part::Map),
-            Source::Memory => Box::new(redb::backends::InMemoryBackend::new()),
-        };
-        let empty = storage.len().map_err(EngineError::io)? == 0;
+        let (storage, empty) = source.map().map_err(EngineError::io)?;
         let database = builder.create_with_backend(Custom(storage))?;
         let map = Map { database, durable: !matches!(source, Source::Memory) };
         if empty {

@@ -5,8 +5,10 @@ use std::fs::File;
 use std::io;
 use std::os::unix::fs::FileExt as _;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use redb::StorageBackend;
+use redb::backends::InMemoryBackend;
 
 use crate::private;
 
@@ -64,13 +66,33 @@ impl Source {
         }
     }
 
+    /// The map, and whether it must be made first.
+    pub(crate) fn map(&self) -> io::Result<(Box<dyn StorageBackend>, bool)> {
+        match self {
+            Source::Files(directory) => {
+                let path = path(directory, Part::Map);
+                let file = File::options().read(true).write(true).open(path)?;
+                if file.metadata()?.len() == 0 {
+                    return Err(io::Error::new(io::ErrorKind::InvalidData, "the file is empty"));
+                }
+                Ok((Box::new(Stored::new(file, SYNC_STEP)), false))
+            }
+            Source::Custom(make) => {
+                let storage = make(Part::Map);
+                let empty = storage.len()? == 0;
+                Ok((storage, empty))
+            }
+            Source::Memory => Ok((Box::new(InMemoryBackend::new()), true)),
+        }
+    }
+
     /// A journal, if there is one.
     pub(crate) fn journal(&self, part: Part) -> io::Result<Option<Box<dyn StorageBackend>>> {
         match self {
             Source::Files(directory) => {
                 let file = File::options().read(true).write(true).open(path(directory, part));
                 match file {
-                    Ok(file) => Ok(Some(Box::new(Stored(file)))),
+                    Ok(file) => Ok(Some(Box::new(Stored::new(file, u64::MAX)))),
                     Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
                     Err(error) => Err(error),
                 }
@@ -91,7 +113,7 @@ impl Source {
                 options.read(true).write(true).create(true).truncate(false);
                 let file = options.open(path(directory, part))?;
                 File::open(directory)?.sync_all()?;
-                Ok(Box::new(Stored(file)))
+                Ok(Box::new(Stored::new(file, u64::MAX)))
             }
             Source::Custom(make) => Ok(make(part)),
             Source::Memory => Err(io::Error::other("a store in memory has no journal")),
@@ -109,28 +131,47 @@ fn path(directory: &Path, part: Part) -> PathBuf {
     directory.join(part.file_name())
 }
 
-/// A journal's file.
+/// After how many written bytes a map is synced early. A fold writes many at once, and the sync of a journal waits for
+/// all that is on its way to the disk.
+const SYNC_STEP: u64 = 1 << 20;
+
+/// A file. Nobody else has it: the directory is locked.
 #[derive(Debug)]
-struct Stored(File);
+struct Stored {
+    file: File,
+    /// How many bytes were written since the last sync.
+    unsynced: AtomicU64,
+    sync_step: u64,
+}
+
+impl Stored {
+    fn new(file: File, sync_step: u64) -> Stored {
+        Stored { file, unsynced: AtomicU64::new(0), sync_step }
+    }
+}
 
 impl StorageBackend for Stored {
     fn len(&self) -> io::Result<u64> {
-        Ok(self.0.metadata()?.len())
+        Ok(self.file.metadata()?.len())
     }
 
     fn read(&self, offset: u64, out: &mut [u8]) -> io::Result<()> {
-        self.0.read_exact_at(out, offset)
+        self.file.read_exact_at(out, offset)
     }
 
     fn set_len(&self, len: u64) -> io::Result<()> {
-        self.0.set_len(len)
+        self.file.set_len(len)
     }
 
     fn sync_data(&self) -> io::Result<()> {
-        self.0.sync_data()
+        self.unsynced.store(0, Ordering::Relaxed);
+        self.file.sync_data()
     }
 
     fn write(&self, offset: u64, data: &[u8]) -> io::Result<()> {
-        self.0.write_all_at(data, offset)
+        self.file.write_all_at(data, offset)?;
+        let bytes = u64::try_from(data.len()).unwrap_or(u64::MAX);
+        let before = self.unsynced.fetch_add(bytes, Ordering::Relaxed);
+        if before.saturating_add(bytes) >= self.sync_step { self.sync_data() } else { Ok(()) }
     }
 }
