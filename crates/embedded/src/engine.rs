@@ -11,7 +11,7 @@ use std::sync::{Arc, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
-use crate::fold::{Core, Frozen, Shown};
+use crate::fold::{Core, Frozen, Shown, State};
 use crate::journal::Journals;
 use crate::map::{Base, Direct, Head, Map};
 pub(crate) use crate::map::{EngineError, FORMAT_VERSION, OpenFailure, Pair, Walk, WriteFailure};
@@ -70,6 +70,8 @@ struct Log {
     active: Layer,
     /// When the first of them was written.
     since: Option<Instant>,
+    /// Whether the active journal cannot grow, for want of room on the disk.
+    cramped: bool,
     /// A record that may or may not be durable. No other is written before it is.
     doubt: Option<(Vec<u8>, Changes)>,
     /// Room for the next record.
@@ -101,6 +103,7 @@ impl Engine {
             last: recovered.last,
             active: recovered.active.clone(),
             since,
+            cramped: false,
             doubt: None,
             buffer: Vec::new(),
         };
@@ -208,7 +211,7 @@ impl Engine {
     pub(crate) fn tick(&mut self, show: &dyn Fn(Snapshot)) {
         let Some(log) = &mut self.log else { return };
         let settled = log.settle(&self.core, show).is_ok();
-        if log.since.is_some_and(|since| since.elapsed() >= log.limits.fold_after) {
+        if log.is_old() {
             // If the folder is busy, the journal's next turn comes later.
             log.since = Some(Instant::now());
             if settled && self.core.lock().frozen.is_none() {
@@ -265,7 +268,10 @@ impl Log {
         let Some(journals) = &mut self.journals else {
             return Err(EngineError("its journals are missing".to_owned()).into());
         };
-        journals.reserve(&self.buffer).map_err(EngineError::io)?;
+        if let Err(error) = journals.reserve(&self.buffer) {
+            self.cramped = true;
+            return Err(EngineError::io(error).into());
+        }
         if let Err(error) = journals.append(&self.buffer) {
             tracing::error!(%error, "a journal cannot be written; writes are refused until it can");
             self.doubt = Some((std::mem::take(&mut self.buffer), changes));
@@ -321,46 +327,42 @@ impl Log {
         drop(old);
     }
 
-    /// Turns to the other journal if this one is full, or slows down while the other is still being folded.
+    /// Turns to the other journal if this one is full or old, or slows down while the other is still being folded.
     fn make_room(&mut self, core: &Core) -> Result<(), WriteFailure> {
-        let Some(used) = self.journals.as_ref().map(Journals::used) else { return Ok(()) };
         let Limits { journal_bytes, .. } = self.limits;
-        if used < journal_bytes {
+        let used = self.journals.as_ref().map_or(0, Journals::used);
+        let full = used >= journal_bytes;
+        if !full && !self.cramped && !self.is_old() {
             return Ok(());
         }
         let max = self.limits.bytes_max();
-        let state = core.lock();
-        let full = match (&state.frozen, &state.failed) {
-            (None, _) => None,
+        let busy = |state: &mut State| state.frozen.is_some() && state.failed.is_none();
+        let mut state = core.lock();
+        if full && used < max {
+            let pause = pause(used - journal_bytes, max - journal_bytes);
+            let waited = core.changed.wait_timeout_while(state, pause, busy);
+            (state, _) = waited.unwrap_or_else(PoisonError::into_inner);
+        } else if full {
+            let waited = core.changed.wait_while(state, busy);
+            state = waited.unwrap_or_else(PoisonError::into_inner);
+        }
+        match (&state.frozen, &state.failed) {
             (Some(_), Some(error)) if used >= max => return Err(error.clone().into()),
-            (Some(_), Some(_)) => return Ok(()),
-            (Some(_), None) => Some(used >= max),
-        };
-        let busy =
-            |state: &mut crate::fold::State| state.frozen.is_some() && state.failed.is_none();
-        match full {
-            None => drop(state),
-            Some(true) => {
-                let waited = core.changed.wait_while(state, busy);
-                drop(waited.unwrap_or_else(PoisonError::into_inner));
-                return self.make_room(core);
-            }
-            Some(false) => {
-                let pause = pause(used - journal_bytes, max - journal_bytes);
-                let waited = core.changed.wait_timeout_while(state, pause, busy);
-                let (state, _) = waited.unwrap_or_else(PoisonError::into_inner);
-                if state.frozen.is_some() {
-                    return Ok(());
-                }
-            }
+            (Some(_), _) => return Ok(()),
+            (None, _) => drop(state),
         }
         self.turn(core);
         Ok(())
     }
 
+    fn is_old(&self) -> bool {
+        self.since.is_some_and(|since| since.elapsed() >= self.limits.fold_after)
+    }
+
     /// Has the active journal folded, and goes on with the other one, which is free.
     fn turn(&mut self, core: &Core) {
         self.since = None;
+        self.cramped = false;
         if self.active.is_empty() {
             return;
         }

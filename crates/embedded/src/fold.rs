@@ -178,6 +178,7 @@ impl Core {
 
     /// Folds until it is stopped.
     pub(crate) fn run(&self, show: &dyn Fn(Snapshot)) {
+        let _guard = FailOnDrop(self);
         loop {
             let idle =
                 |state: &mut State| state.frozen.is_none() && !state.reopen && !state.stopped;
@@ -253,6 +254,18 @@ impl Core {
         // They may be the last holds on much memory.
         drop((old, layer));
         Ok(())
+    }
+}
+
+/// Says that nothing is folded any more, should the folder panic: nobody is to wait for it.
+struct FailOnDrop<'a>(&'a Core);
+
+impl Drop for FailOnDrop<'_> {
+    fn drop(&mut self) {
+        let mut state = self.0.lock();
+        state.failed = Some(EngineError("the folder has stopped".to_owned()));
+        drop(state);
+        self.0.changed.notify_all();
     }
 }
 

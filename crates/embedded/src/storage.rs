@@ -133,7 +133,7 @@ fn path(directory: &Path, part: Part) -> PathBuf {
 
 /// After how many written bytes a map is synced early. A fold writes many at once, and the sync of a journal waits for
 /// all that is on its way to the disk.
-const SYNC_STEP: u64 = 1 << 20;
+const SYNC_STEP: u64 = 4 << 20;
 
 /// A file. Nobody else has it: the directory is locked.
 #[derive(Debug)]

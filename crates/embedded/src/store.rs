@@ -50,7 +50,7 @@ impl Default for Options {
             cache_bytes: 256 * 1024 * 1024,
             queue_writes_max: 4096,
             queue_bytes_max: 64 * 1024 * 1024,
-            journal_bytes: 16 * 1024 * 1024,
+            journal_bytes: 8 * 1024 * 1024,
             fold_after: Duration::from_secs(5),
         }
     }
