@@ -12,25 +12,20 @@ use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
 use crate::fold::{Core, Frozen, Shown, State};
+use crate::group::{Group, Logged, meta_key, meta_name};
 use crate::journal::Journals;
 use crate::map::{Base, Direct, Head, Map};
 pub(crate) use crate::map::{EngineError, FORMAT_VERSION, OpenFailure, Pair, Walk, WriteFailure};
-use crate::overlay::{Bytes, Layer, Merged};
+use crate::overlay::{Layer, Merged};
 use crate::record::{self, Changes, StoreId};
 use crate::recover::recover;
 use crate::storage::Source;
-
-/// How many bytes of changes a group has at most when its last write is added.
-const GROUP_BYTES: usize = 4 << 20;
 
 /// How long after a failed sync an idle writer tries again.
 const DOUBT_PAUSE: Duration = Duration::from_millis(500);
 
 /// The longest pause of a group while the folder is behind.
 const PAUSE_MAX: Duration = Duration::from_millis(25);
-
-/// The names of the catalog among the keys: no table has this space.
-const META_SPACE: [u8; 2] = [0, 0];
 
 /// When a journal is folded.
 #[derive(Debug, Clone, Copy)]
@@ -164,13 +159,9 @@ impl Engine {
         let state = self.core.lock();
         let (frozen, base) = (state.frozen.clone(), Arc::clone(&state.base));
         drop(state);
-        let mut logged = Logged {
-            snapshot: Snapshot { active: log.active.clone(), frozen, base },
-            changes: Changes::new(),
-            bytes: 0,
-        };
+        let mut logged = Logged::over(Snapshot { active: log.active.clone(), frozen, base });
         let result = change(&mut Group::Logged(&mut logged));
-        let Logged { changes, snapshot: Snapshot { base, .. }, .. } = logged;
+        let (changes, base) = logged.into_changes();
         if result.is_err() && base.has_failed() {
             self.core.reopen_after(&base, show)?;
         }
@@ -400,15 +391,6 @@ fn new_id() -> Result<StoreId, OpenFailure> {
     Ok(id)
 }
 
-fn meta_key(name: &str) -> Vec<u8> {
-    [META_SPACE.as_slice(), name.as_bytes()].concat()
-}
-
-/// The name in the catalog that a key stands for, if it does.
-pub(crate) fn meta_name(key: &[u8]) -> Option<&str> {
-    std::str::from_utf8(key.strip_prefix(&META_SPACE)?).ok()
-}
-
 /// The store's bytes at one instant.
 pub(crate) struct Snapshot {
     pub(crate) active: Layer,
@@ -447,76 +429,5 @@ impl Snapshot {
     }
 }
 
-/// Changes that become durable together. Reads see the changes made before them.
-pub(crate) enum Group<'a, 'b> {
-    /// Those of a commit of the map.
-    Direct(&'a mut Direct<'b>),
-    /// Those of a record.
-    Logged(&'a mut Logged),
-}
-
-/// The changes of a record in the making, over what is stored.
-pub(crate) struct Logged {
-    snapshot: Snapshot,
-    changes: Changes,
-    bytes: usize,
-}
-
-impl Logged {
-    fn change(&mut self, key: &[u8], change: Option<&[u8]>) {
-        self.bytes += key.len() + change.map_or(0, <[u8]>::len);
-        self.changes.insert(Bytes::from(key), change.map(Bytes::from));
-    }
-}
-
-impl Group<'_, '_> {
-    /// Hands the bytes under a key to a function, if there are any.
-    pub(crate) fn get<T>(
-        &self,
-        key: &[u8],
-        read: impl FnOnce(&[u8]) -> T,
-    ) -> Result<Option<T>, EngineError> {
-        match self {
-            Group::Direct(direct) => direct.get(key, read),
-            Group::Logged(logged) => match logged.changes.get(key) {
-                Some(change) => Ok(change.as_deref().map(read)),
-                None => logged.snapshot.get(key, read),
-            },
-        }
-    }
-
-    pub(crate) fn insert(&mut self, key: &[u8], bytes: &[u8]) -> Result<(), EngineError> {
-        match self {
-            Group::Direct(direct) => direct.insert(key, bytes),
-            Group::Logged(logged) => {
-                logged.change(key, Some(bytes));
-                Ok(())
-            }
-        }
-    }
-
-    pub(crate) fn remove(&mut self, key: &[u8]) -> Result<(), EngineError> {
-        match self {
-            Group::Direct(direct) => direct.remove(key),
-            Group::Logged(logged) => {
-                logged.change(key, None);
-                Ok(())
-            }
-        }
-    }
-
-    pub(crate) fn insert_meta(&mut self, name: &str, bytes: &[u8]) -> Result<(), EngineError> {
-        match self {
-            Group::Direct(direct) => direct.insert_meta(name, bytes),
-            Group::Logged(logged) => {
-                logged.change(&meta_key(name), Some(bytes));
-                Ok(())
-            }
-        }
-    }
-
-    /// Whether it should become durable before more is added.
-    pub(crate) fn is_full(&self) -> bool {
-        matches!(self, Group::Logged(logged) if logged.bytes >= GROUP_BYTES)
-    }
-}
+#[cfg(test)]
+mod tests;

@@ -7,7 +7,8 @@
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use crate::engine::{Snapshot, meta_name};
+use crate::engine::Snapshot;
+use crate::group::meta_name;
 use crate::map::{Base, Direct, EngineError, Head, Map, OpenFailure, WriteFailure};
 use crate::overlay::Layer;
 use crate::storage::Source;

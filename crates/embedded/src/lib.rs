@@ -10,6 +10,7 @@ mod engine;
 mod error;
 mod fold;
 mod gather;
+mod group;
 mod item_codec;
 mod journal;
 mod key_codec;

@@ -7,7 +7,8 @@
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use crate::engine::{Engine, EngineError, Group};
+use crate::engine::{Engine, EngineError};
+use crate::group::Group;
 
 /// Under which name the last instant is kept.
 const NAME: &str = "stamp";

@@ -5,7 +5,8 @@ use latchkey_table::{
 };
 
 use crate::catalog::{Catalog, Entry, damaged};
-use crate::engine::{EngineError, Group};
+use crate::engine::EngineError;
+use crate::group::Group;
 use crate::item_codec::{self, Damaged};
 use crate::read::unavailable;
 
