@@ -42,7 +42,9 @@ fn all_that_is_made_is_its_owners_alone() {
 fn what_is_open_to_others_is_refused_with_the_command_that_mends_it() {
     let directory = tempfile::tempdir().unwrap();
     let data = directory.path().join("data");
-    drop(Server::start(&data));
+    let server = Server::start(&data);
+    register(&mut server.client().with_token(&operator(&server)), "L1", "owner");
+    drop(server);
     for name in ["", "lock", "store.redb", "journal-0", "development-secret"] {
         let path = data.join(name);
         let loose = if name.is_empty() { 0o750 } else { 0o640 };
