@@ -2,7 +2,8 @@
 //!
 //! The writer runs a group of changes against the present state, writes them to a journal as one record and syncs it
 //! once. Only then are they laid over the map, in memory, where readers find them. A [folder](crate::fold) writes them
-//! into the map later, in the background. Changes of whole tables go to the map itself, after all that is in front of it.
+//! into the map later, in the background. Changes of whole tables go to the map itself, after all that is in front of
+//! it.
 //!
 //! A store in memory has no journals: its groups are commits of the map.
 

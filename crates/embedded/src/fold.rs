@@ -1,8 +1,8 @@
 //! The thread that writes into the map what the journals hold.
 //!
 //! It folds one frozen layer at a time, in one commit and in the order of its keys, together with the number of the
-//! layer's last record. Then it shows readers the new map without the layer, and the layer's journal is free. A fold that
-//! fails leaves the layer where it is and is tried again; readers and the writer go on meanwhile.
+//! layer's last record. Then it shows readers the new map without the layer, and the layer's journal is free. A fold
+//! that fails leaves the layer where it is and is tried again; readers and the writer go on meanwhile.
 
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;

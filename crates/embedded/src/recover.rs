@@ -168,8 +168,8 @@ fn chain(head: &Head, a: &Run<'_>, b: &Run<'_>) -> Result<(u64, bool), EngineErr
     Ok((last, second_is_newer))
 }
 
-/// Writes the last record again and syncs it. The process that wrote it may have ended before its sync, or may have been
-/// told that the sync failed, after which the system takes what it could not write for written.
+/// Writes the last record again and syncs it. The process that wrote it may have ended before its sync, or may have
+/// been told that the sync failed, after which the system takes what it could not write for written.
 fn sync_last(found: &Found, run: &Run<'_>) -> Result<(), EngineError> {
     let Some(last) = run.records.last() else { return Ok(()) };
     let start = run.end.saturating_sub(last.len);
