@@ -21,7 +21,9 @@ fn all_that_is_made_is_its_owners_alone() {
     register(&mut server.client().with_token(&operator(&server)), "L1", "owner");
     assert_eq!((mode(data.parent().unwrap()), mode(&data)), (0o700, 0o700));
     let found: Vec<_> = fs::read_dir(&data).unwrap().map(|entry| entry.unwrap().path()).collect();
-    for name in ["lock", "store.redb", "development-secret", "control.sock"] {
+    let journals = ["journal-0", "journal-1"];
+    for name in ["lock", "store.redb", "development-secret", "control.sock"].iter().chain(&journals)
+    {
         assert!(found.contains(&data.join(name)), "{name} is not among {found:?}");
     }
     for path in found {
@@ -40,8 +42,10 @@ fn all_that_is_made_is_its_owners_alone() {
 fn what_is_open_to_others_is_refused_with_the_command_that_mends_it() {
     let directory = tempfile::tempdir().unwrap();
     let data = directory.path().join("data");
-    drop(Server::start(&data));
-    for name in ["", "lock", "store.redb", "development-secret"] {
+    let server = Server::start(&data);
+    register(&mut server.client().with_token(&operator(&server)), "L1", "owner");
+    drop(server);
+    for name in ["", "lock", "store.redb", "journal-0", "development-secret"] {
         let path = data.join(name);
         let loose = if name.is_empty() { 0o750 } else { 0o640 };
         fs::set_permissions(&path, Permissions::from_mode(loose)).unwrap();

@@ -38,7 +38,7 @@ fn a_newer_format_is_refused_and_left_alone() {
     transaction.commit().unwrap();
     drop(database);
     let error = Store::open(directory.path(), &Options::default()).unwrap_err();
-    assert!(matches!(error, OpenError::NewerFormat { found: 7, known: 1, .. }), "{error}");
+    assert!(matches!(error, OpenError::NewerFormat { found: 7, known: 2, .. }), "{error}");
     assert!(error.to_string().contains("has format 7"), "{error}");
     // The release that wrote it finds it as it was.
     let transaction = Database::open(&file).unwrap().begin_read().unwrap();

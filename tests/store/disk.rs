@@ -1,9 +1,10 @@
 //! Storage in memory that keeps a history, fails on request, and holds a sync back.
 
+use std::collections::BTreeMap;
 use std::io;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard};
 
-use latchkey_embedded::StorageBackend;
+use latchkey_embedded::{Part, StorageBackend};
 
 /// A disk that outlives the stores opened on it.
 #[derive(Debug, Clone, Default)]
@@ -17,16 +18,19 @@ struct Shared {
 
 #[derive(Debug, Default)]
 struct State {
-    bytes: Vec<u8>,
-    history: Vec<Event>,
+    parts: Parts,
+    history: Vec<(Part, Event)>,
     syncs: usize,
     hold_syncs: bool,
     held: bool,
-    /// How many more changes go well; then each fails.
-    changes_left: Option<usize>,
+    /// How many more changes of which part, or of any, go well; then each fails.
+    changes_left: Option<(Option<Part>, usize)>,
 }
 
-/// What was done to a disk.
+/// The bytes of each part of a store.
+pub(crate) type Parts = BTreeMap<Part, Vec<u8>>;
+
+/// What was done to a part.
 #[derive(Debug, Clone)]
 pub(crate) enum Event {
     Write { offset: usize, data: Vec<u8> },
@@ -36,16 +40,23 @@ pub(crate) enum Event {
 
 impl Disk {
     /// A disk with these bytes on it.
-    pub(crate) fn with_bytes(bytes: Vec<u8>) -> Disk {
+    pub(crate) fn with_parts(parts: Parts) -> Disk {
         let disk = Disk::default();
-        disk.state().bytes = bytes;
+        disk.state().parts = parts;
         disk
     }
 
+    /// The bytes on it.
+    pub(crate) fn parts(&self) -> Parts {
+        self.state().parts.clone()
+    }
+
     /// What a store is opened with.
-    pub(crate) fn opener(&self) -> impl Fn() -> Box<dyn StorageBackend> + Send + 'static {
+    pub(crate) fn opener(
+        &self,
+    ) -> impl Fn(Part) -> Box<dyn StorageBackend> + Send + Sync + 'static {
         let disk = self.clone();
-        move || Box::new(disk.clone())
+        move |part| Box::new(Storage { disk: disk.clone(), part })
     }
 
     /// How many syncs there were.
@@ -59,13 +70,18 @@ impl Disk {
     }
 
     /// All that was done.
-    pub(crate) fn history(&self) -> Vec<Event> {
+    pub(crate) fn history(&self) -> Vec<(Part, Event)> {
         self.state().history.clone()
     }
 
     /// Lets so many changes through and fails every later one, or none.
     pub(crate) fn fail_after(&self, changes: Option<usize>) {
-        self.state().changes_left = changes;
+        self.state().changes_left = changes.map(|changes| (None, changes));
+    }
+
+    /// Lets so many changes of a part through and fails every later one of it.
+    pub(crate) fn fail_part_after(&self, part: Part, changes: usize) {
+        self.state().changes_left = Some((Some(part), changes));
     }
 
     /// Makes the next syncs wait.
@@ -89,59 +105,69 @@ impl Disk {
         self.0.state.lock().unwrap()
     }
 
-    fn change(&self) -> io::Result<MutexGuard<'_, State>> {
+    fn change(&self, part: Part) -> io::Result<MutexGuard<'_, State>> {
         let mut state = self.state();
         match &mut state.changes_left {
-            Some(0) => return Err(io::Error::new(io::ErrorKind::StorageFull, "disk full")),
-            Some(left) => *left -= 1,
-            None => {}
+            Some((failing, left)) if failing.is_none_or(|failing| failing == part) => {
+                let full = || io::Error::new(io::ErrorKind::StorageFull, "disk full");
+                *left = left.checked_sub(1).ok_or_else(full)?;
+            }
+            _ => {}
         }
         Ok(state)
     }
 }
 
-impl StorageBackend for Disk {
+/// A part of a disk.
+#[derive(Debug)]
+struct Storage {
+    disk: Disk,
+    part: Part,
+}
+
+impl Storage {
+    fn happen(&self, event: Event) -> io::Result<()> {
+        let mut state = self.disk.change(self.part)?;
+        apply(state.parts.entry(self.part).or_default(), &event);
+        state.history.push((self.part, event));
+        Ok(())
+    }
+}
+
+impl StorageBackend for Storage {
     fn len(&self) -> io::Result<u64> {
-        Ok(self.state().bytes.len() as u64)
+        Ok(self.disk.state().parts.get(&self.part).map_or(0, Vec::len) as u64)
     }
 
     fn read(&self, offset: u64, out: &mut [u8]) -> io::Result<()> {
         let offset = usize::try_from(offset).unwrap();
-        let state = self.state();
-        let Some(bytes) = state.bytes.get(offset..offset + out.len()) else {
-            return Err(io::ErrorKind::UnexpectedEof.into());
-        };
-        out.copy_from_slice(bytes);
+        let state = self.disk.state();
+        let bytes =
+            state.parts.get(&self.part).and_then(|part| part.get(offset..offset + out.len()));
+        out.copy_from_slice(bytes.ok_or(io::ErrorKind::UnexpectedEof)?);
         Ok(())
     }
 
     fn set_len(&self, len: u64) -> io::Result<()> {
-        let len = usize::try_from(len).unwrap();
-        let mut state = self.change()?;
-        apply(&mut state.bytes, &Event::SetLen(len));
-        state.history.push(Event::SetLen(len));
-        Ok(())
+        self.happen(Event::SetLen(usize::try_from(len).unwrap()))
     }
 
     fn sync_data(&self) -> io::Result<()> {
-        let mut state = self.change()?;
+        let mut state = self.disk.change(self.part)?;
         if state.hold_syncs {
             state.held = true;
-            self.0.released.notify_all();
-            state = self.0.released.wait_while(state, |state| state.hold_syncs).unwrap();
+            let released = &self.disk.0.released;
+            released.notify_all();
+            state = released.wait_while(state, |state| state.hold_syncs).unwrap();
             state.held = false;
         }
         state.syncs += 1;
-        state.history.push(Event::Sync);
+        state.history.push((self.part, Event::Sync));
         Ok(())
     }
 
     fn write(&self, offset: u64, data: &[u8]) -> io::Result<()> {
-        let event = Event::Write { offset: usize::try_from(offset).unwrap(), data: data.to_vec() };
-        let mut state = self.change()?;
-        apply(&mut state.bytes, &event);
-        state.history.push(event);
-        Ok(())
+        self.happen(Event::Write { offset: usize::try_from(offset).unwrap(), data: data.to_vec() })
     }
 }
 

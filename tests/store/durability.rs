@@ -10,6 +10,11 @@ use latchkey_table::{
 
 use crate::disk::Disk;
 
+/// Options with which nothing is folded by the clock.
+fn options() -> Options {
+    Options { fold_after: Duration::from_secs(3600), ..Options::default() }
+}
+
 fn open(disk: &Disk, options: &Options) -> (Store, Arc<Schema>) {
     let store = Store::open_on(disk.opener(), options).unwrap();
     let table = Arc::new(Schema::new("Test").with_index("GSI1"));
@@ -33,7 +38,7 @@ fn read(store: &Store, table: &Arc<Schema>, key: &str) -> Result<Option<i64>, Er
 #[test]
 fn a_write_is_seen_only_once_it_is_durable_and_reads_do_not_wait_for_it() {
     let disk = Disk::default();
-    let (store, table) = open(&disk, &Options::default());
+    let (store, table) = open(&disk, &options());
     put(&store, &table, "A", 1).wait().unwrap();
     disk.hold_syncs();
     let pending = put(&store, &table, "A", 2);
@@ -50,7 +55,7 @@ fn a_write_is_seen_only_once_it_is_durable_and_reads_do_not_wait_for_it() {
 #[test]
 fn a_refusal_waits_for_the_write_it_rests_on() {
     let disk = Disk::default();
-    let (store, table) = open(&disk, &Options::default());
+    let (store, table) = open(&disk, &options());
     disk.hold_syncs();
     let first = put(&store, &table, "X", 0);
     disk.wait_for_held_sync();
@@ -68,7 +73,7 @@ fn a_refusal_waits_for_the_write_it_rests_on() {
 #[test]
 fn a_group_costs_one_sync_and_a_refusal_none() {
     let disk = Disk::default();
-    let (store, table) = open(&disk, &Options::default());
+    let (store, table) = open(&disk, &options());
     for n in 0..50 {
         put(&store, &table, &format!("A{n}"), n).wait().unwrap();
     }
@@ -99,7 +104,7 @@ fn a_group_costs_one_sync_and_a_refusal_none() {
 #[test]
 fn a_full_queue_is_an_error_not_memory() {
     let disk = Disk::default();
-    let options = Options { queue_writes_max: 10, ..Options::default() };
+    let options = Options { queue_writes_max: 10, ..options() };
     let (store, table) = open(&disk, &options);
     disk.hold_syncs();
     let first = put(&store, &table, "X", 0);
@@ -115,7 +120,7 @@ fn a_full_queue_is_an_error_not_memory() {
 #[test]
 fn a_queue_is_bounded_in_bytes_too() {
     let disk = Disk::default();
-    let options = Options { queue_bytes_max: 1000, ..Options::default() };
+    let options = Options { queue_bytes_max: 1000, ..options() };
     let (store, table) = open(&disk, &options);
     disk.hold_syncs();
     let first = put(&store, &table, "X", 0);
@@ -136,11 +141,11 @@ fn a_queue_is_bounded_in_bytes_too() {
 #[test]
 fn closing_finishes_what_was_handed_in() {
     let disk = Disk::default();
-    let (store, table) = open(&disk, &Options::default());
+    let (store, table) = open(&disk, &options());
     let pending: Vec<_> = (0..500).map(|n| put(&store, &table, &format!("A{n}"), n)).collect();
     drop(store);
     pending.into_iter().for_each(|pending| drop(pending.wait().unwrap()));
-    let (store, table) = open(&disk, &Options::default());
+    let (store, table) = open(&disk, &options());
     assert_eq!(store.verify(&table).unwrap().items, 500);
 }
 
@@ -149,7 +154,7 @@ fn a_disk_that_fails_loses_nothing_and_the_store_comes_back_with_it() {
     // Every point at which the disk can fail during one write, until the write goes through.
     for changes in 0..200 {
         let disk = Disk::default();
-        let (store, table) = open(&disk, &Options::default());
+        let (store, table) = open(&disk, &options());
         put(&store, &table, "A", 1).wait().unwrap();
         disk.fail_after(Some(changes));
         let outcome = put(&store, &table, "A", 2).wait();

@@ -16,6 +16,7 @@ mod creation;
 mod damage;
 mod disk;
 mod durability;
+mod journal;
 mod kill;
 mod model;
 mod reference;

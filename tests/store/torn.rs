@@ -1,13 +1,14 @@
 //! Power lost at every sync of a run: what was not synced is gone, or torn, and nothing else is.
 
 use std::sync::Arc;
+use std::time::Duration;
 
-use latchkey_embedded::{Options, Store};
+use latchkey_embedded::{Options, Part, Store};
 use latchkey_table::{
     Action, Condition, Consistency, Get, Item, Key, Leg, Put, Schema, Transact, Update, Value,
 };
 
-use crate::disk::{Disk, Event, apply};
+use crate::disk::{Disk, Event, Parts, apply};
 
 const PAIRS: i64 = 12;
 const ROUNDS: i64 = 8;
@@ -51,10 +52,13 @@ struct Acknowledged {
     n: i64,
 }
 
-/// A run with several groups of writes, and when each write was acknowledged.
-fn record() -> (Vec<Event>, usize, Vec<Acknowledged>) {
+/// A run with several groups of writes, and when each write was acknowledged. With small journals folds happen all the
+/// time, and beside the writes.
+fn record(journal_bytes: u64) -> (Vec<(Part, Event)>, usize, Vec<Acknowledged>) {
     let (disk, table) = (Disk::default(), table());
-    let store = Store::open_on(disk.opener(), &Options::default()).unwrap();
+    let fold_after = Duration::from_secs(3600);
+    let options = Options { journal_bytes, fold_after, ..Options::default() };
+    let store = Store::open_on(disk.opener(), &options).unwrap();
     store.create_table(&table).wait().unwrap();
     let start = disk.events();
     let mut acknowledged = Vec::new();
@@ -97,18 +101,19 @@ fn next(seed: &mut u64) -> u64 {
     *seed >> 33
 }
 
-fn befall(bytes: &mut Vec<u8>, unsynced: &[Event], fate: Fate) {
+fn befall(parts: &mut Parts, unsynced: &[(Part, Event)], fate: Fate) {
     match fate {
         Fate::Lost => {}
         Fate::Some(mut seed) => {
-            for event in unsynced {
+            for (part, event) in unsynced {
                 if next(&mut seed).is_multiple_of(2) {
-                    apply(bytes, event);
+                    apply(parts.entry(*part).or_default(), event);
                 }
             }
         }
         Fate::Torn(mut seed) => {
-            for event in unsynced {
+            for (part, event) in unsynced {
+                let bytes = parts.entry(*part).or_default();
                 let Event::Write { offset, data } = event else {
                     apply(bytes, event);
                     continue;
@@ -124,9 +129,9 @@ fn befall(bytes: &mut Vec<u8>, unsynced: &[Event], fate: Fate) {
     }
 }
 
-fn check(bytes: Vec<u8>, synced: usize, acknowledged: &[Acknowledged], context: &str) {
+fn check(parts: Parts, synced: usize, acknowledged: &[Acknowledged], context: &str) {
     let table = table();
-    let store = Store::open_on(Disk::with_bytes(bytes).opener(), &Options::default())
+    let store = Store::open_on(Disk::with_parts(parts).opener(), &Options::default())
         .unwrap_or_else(|error| panic!("{context}: {error}"));
     let round = |pair: i64, side: &str| {
         let key = key(pair, side);
@@ -149,33 +154,46 @@ fn check(bytes: Vec<u8>, synced: usize, acknowledged: &[Acknowledged], context: 
     assert_eq!((verified.items, verified.entries), (2 * live, live), "{context}");
 }
 
-#[test]
-fn power_lost_at_any_sync_loses_nothing_acknowledged() {
-    let (history, start, acknowledged) = record();
-    let mut bytes = Vec::new();
-    let syncs: Vec<usize> =
-        (0..history.len()).filter(|at| matches!(history[*at], Event::Sync)).collect();
-    let mut done = 0;
+/// Loses the power behind every sync of a run. A sync is of one part; what was done to the others is not safe by it.
+fn lose_power(journal_bytes: u64) -> usize {
+    let (history, start, acknowledged) = record(journal_bytes);
+    let mut durable = Parts::new();
+    let mut unsynced: Vec<(Part, Event)> = Vec::new();
     let mut checked = 0;
-    for (nth, sync) in syncs.iter().enumerate() {
-        history[done..=*sync].iter().for_each(|event| apply(&mut bytes, event));
-        done = sync + 1;
-        // A store on bare storage is made before the run begins.
-        if *sync < start.saturating_sub(1) {
+    for (at, (part, event)) in history.iter().enumerate() {
+        if !matches!(event, Event::Sync) {
+            unsynced.push((*part, event.clone()));
             continue;
         }
-        let end = syncs.get(nth + 1).copied().unwrap_or(history.len());
-        let unsynced = &history[done..end];
-        let seed = nth as u64;
-        for fate in
-            [Fate::Lost, Fate::Some(seed), Fate::Some(!seed), Fate::Torn(seed), Fate::Torn(!seed)]
-        {
-            let mut bytes = bytes.clone();
-            befall(&mut bytes, unsynced, fate);
-            check(bytes, done, &acknowledged, &format!("sync {nth}, {fate:?}"));
-            checked += 1;
+        // All that was done since the last sync, to whatever part.
+        if at >= start {
+            for fate in fates(at as u64) {
+                let mut parts = durable.clone();
+                befall(&mut parts, &unsynced, fate);
+                check(parts, at, &acknowledged, &format!("before sync {at} of {part:?}, {fate:?}"));
+                checked += 1;
+            }
         }
+        let (synced, rest) = unsynced.into_iter().partition(|(other, _)| other == part);
+        unsynced = rest;
+        let synced: Vec<(Part, Event)> = synced;
+        synced.iter().for_each(|(part, event)| apply(durable.entry(*part).or_default(), event));
     }
-    println!("{checked} images after a loss of power");
     assert!(checked > 200, "{checked}");
+    check(durable, history.len(), &acknowledged, "at the end");
+    checked
+}
+
+fn fates(seed: u64) -> [Fate; 5] {
+    [Fate::Lost, Fate::Some(seed), Fate::Some(!seed), Fate::Torn(seed), Fate::Torn(!seed)]
+}
+
+#[test]
+fn power_lost_at_any_sync_loses_nothing_acknowledged() {
+    println!("{} images after a loss of power", lose_power(1 << 20));
+}
+
+#[test]
+fn power_lost_while_journals_are_folded_loses_nothing_acknowledged() {
+    println!("{} images after a loss of power", lose_power(16 << 10));
 }

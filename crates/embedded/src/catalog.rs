@@ -8,9 +8,10 @@ use latchkey_table::{
     Text, Value,
 };
 
-use crate::engine::{Engine, EngineError, Group};
+use crate::engine::{Engine, EngineError};
 use crate::item_codec::{self, Damaged};
 use crate::key_codec::{Space, read_item_key};
+use crate::map::Direct;
 
 /// The prefix of the names of tables in the catalog.
 const PREFIX: &str = "table/";
@@ -51,7 +52,7 @@ impl Catalog {
     pub(crate) fn load(engine: &Engine) -> Result<Catalog, EngineError> {
         let mut catalog = Catalog::default();
         for (name, bytes) in engine.meta(PREFIX)? {
-            let entry = decode(&bytes)
+            let entry = decode(&name, &bytes)
                 .map_err(|Damaged| EngineError(format!("the catalog's `{name}` is damaged")))?;
             catalog.tables.insert(entry.schema.name.clone(), Arc::new(entry));
         }
@@ -75,27 +76,30 @@ impl Catalog {
         }
     }
 
+    /// The answer to [`Catalog::ensure`], if nothing has to be written for it.
+    pub(crate) fn known(&self, schema: &Arc<Schema>) -> Option<Result<Catalog, Error>> {
+        let old = self.tables.get(&schema.name)?;
+        if old.schema.key != schema.key {
+            let (name, key) = (schema.name.clone(), old.schema.key.clone());
+            return Some(Err(Invalid::OtherKey { name, key }.into()));
+        }
+        (old.schema == *schema).then(|| {
+            let (schema, index_spaces) = (Arc::clone(schema), old.index_spaces.clone());
+            Ok(self.with(Entry { schema, space: old.space, index_spaces }))
+        })
+    }
+
     /// Makes a table, or gives an existing one the indexes of the schema. New indexes are filled from the items, and
     /// indexes that the schema no longer has are dropped. Returns the new catalog.
     pub(crate) fn ensure(
         &self,
-        group: &mut Group<'_>,
+        direct: &mut Direct<'_>,
         schema: &Arc<Schema>,
     ) -> Result<Result<Catalog, Error>, EngineError> {
-        let old = self.tables.get(&schema.name);
-        if let Some(old) = old {
-            if old.schema.key != schema.key {
-                let (name, key) = (schema.name.clone(), old.schema.key.clone());
-                return Ok(Err(Invalid::OtherKey { name, key }.into()));
-            }
-            if old.schema == *schema {
-                return Ok(Ok(self.with(Entry {
-                    schema: Arc::clone(schema),
-                    space: old.space,
-                    index_spaces: old.index_spaces.clone(),
-                })));
-            }
+        if let Some(known) = self.known(schema) {
+            return Ok(known);
         }
+        let old = self.tables.get(&schema.name);
         let mut free = self.free_spaces();
         let mut next = || {
             free.next().ok_or_else(|| EngineError("no room for another table or index".to_owned()))
@@ -116,7 +120,7 @@ impl Catalog {
                 None => next()?,
             };
             if kept.is_none()
-                && let Err(error) = fill(group, schema, space, index, index_space)?
+                && let Err(error) = fill(direct, schema, space, index, index_space)?
             {
                 return Ok(Err(error));
             }
@@ -124,11 +128,12 @@ impl Catalog {
         }
         for (_, dropped) in old.iter().flat_map(|old| old.indexes()) {
             if !index_spaces.contains(&dropped) {
-                group.clear(&dropped.whole())?;
+                direct.clear(&dropped.whole())?;
             }
         }
         let entry = Entry { schema: Arc::clone(schema), space, index_spaces };
-        group.insert_meta(&format!("{PREFIX}{}", schema.name), &encode(&entry))?;
+        let name = format!("{PREFIX}{}", schema.name);
+        direct.insert_meta(&name, &encode(&name, &entry))?;
         Ok(Ok(self.with(entry)))
     }
 
@@ -151,7 +156,7 @@ impl Catalog {
 
 /// Adds an entry to a new index for every item that belongs in it.
 fn fill(
-    group: &mut Group<'_>,
+    direct: &mut Direct<'_>,
     schema: &Schema,
     space: Space,
     index: &Index,
@@ -159,22 +164,23 @@ fn fill(
 ) -> Result<Result<(), Error>, EngineError> {
     let mut range = space.whole();
     loop {
-        let items = group.first(&range, FILL_STEP)?;
+        let items = direct.first(&range, FILL_STEP)?;
         let Some((last, _)) = items.last() else { return Ok(Ok(())) };
         range.start.clone_from(last);
         range.start.push(0);
         for (key_bytes, bytes) in &items {
             let key = read_item_key(key_bytes).ok_or_else(|| damaged(key_bytes))?;
-            let item = item_codec::decode(bytes, &schema.key, key.clone(), None)
+            let item = item_codec::decode(key_bytes, bytes, &schema.key, key.clone(), None)
                 .map_err(|Damaged| damaged(key_bytes))?;
             if let Err(reason) = schema.validate_item(&item) {
                 // The space will be given to another index, so it must be empty.
-                group.clear(&index_space.whole())?;
+                direct.clear(&index_space.whole())?;
                 let item = schema.key.shown(&key);
                 return Ok(Err(Invalid::Stored { item, reason: Box::new(reason) }.into()));
             }
             if let Some((partition, sort)) = index.key.parts(&item) {
-                group.insert(&index_space.entry_key((&partition, &sort), &key), &[])?;
+                let entry = index_space.entry_key((&partition, &sort), &key);
+                direct.insert(&entry, &item_codec::encode_entry(&entry))?;
             }
         }
     }
@@ -185,7 +191,7 @@ pub(crate) fn damaged(key: &[u8]) -> EngineError {
     EngineError(format!("the bytes under key {} are damaged", key.escape_ascii()))
 }
 
-fn encode(entry: &Entry) -> Vec<u8> {
+fn encode(name: &str, entry: &Entry) -> Vec<u8> {
     let indexes = entry.indexes().map(|(index, space)| {
         let mut shape = shape(&index.name, &index.key, space);
         if let Projection::Keys(attributes) = &index.holds {
@@ -198,7 +204,7 @@ fn encode(entry: &Entry) -> Vec<u8> {
     table.insert("indexes", Value::List(indexes.map(Value::Map).collect()));
     let mut bytes = Vec::new();
     // These names are no attributes, so no attribute is left out as a key.
-    item_codec::encode(&table, &KeyNames::new("PK", "SK"), &mut bytes);
+    item_codec::encode(name.as_bytes(), &table, &KeyNames::new("PK", "SK"), &mut bytes);
     bytes
 }
 
@@ -232,9 +238,10 @@ fn entry_name(part: &str, value_type: KeyType) -> Text {
     }
 }
 
-fn decode(bytes: &[u8]) -> Result<Entry, Damaged> {
+fn decode(name: &str, bytes: &[u8]) -> Result<Entry, Damaged> {
     let key = Key::new("-", "-");
-    let table = item_codec::decode(bytes, &KeyNames::new("PK", "SK"), key, None)?;
+    let names = KeyNames::new("PK", "SK");
+    let table = item_codec::decode(name.as_bytes(), bytes, &names, key, None)?;
     let (name, key, space) = read_shape(&table)?;
     let Some(Value::List(list)) = table.get("indexes") else { return Err(Damaged) };
     let (mut indexes, mut index_spaces) = (Vec::new(), Vec::new());

@@ -2,7 +2,9 @@
 //!
 //! ```text
 //! lock         held while a process has the store open; names that process
-//! store.redb   the store
+//! store.redb   the store, but for the last writes
+//! journal-0    the last writes
+//! journal-1    the writes before them, on their way into `store.redb`, or the other way round
 //! store.new    a store that was being made when the process ended; of no use
 //! ```
 //!
@@ -13,12 +15,13 @@ use std::fs::{self, File, TryLockError};
 use std::io::{self, Read, Seek, Write};
 use std::path::{Path, PathBuf};
 
-use crate::engine::{Engine, OpenFailure};
+use crate::engine::OpenFailure;
 use crate::error::OpenError;
+use crate::map::Map;
 use crate::private;
+use crate::storage::Part;
 
 const LOCK: &str = "lock";
-const STORE: &str = "store.redb";
 const UNFINISHED: &str = "store.new";
 
 /// A locked directory: no other process can open it while this lives.
@@ -33,7 +36,8 @@ impl Directory {
     pub(crate) fn lock(path: &Path) -> Result<Directory, OpenError> {
         let failed = |error| OpenError::Directory { path: path.to_owned(), error };
         private::make_directory(path).map_err(failed)?;
-        for name in [LOCK, STORE] {
+        let [first, second] = Part::JOURNALS.map(Part::file_name);
+        for name in [LOCK, Part::Map.file_name(), first, second] {
             private::refuse_loose(&path.join(name), path).map_err(failed)?;
         }
         let mut options = private::options();
@@ -52,18 +56,18 @@ impl Directory {
         Ok(Directory { path: path.to_owned(), _lock: lock })
     }
 
-    /// The path of the store, which is made first if it is not there.
+    /// Its path, in which the store is made first if it is not there.
     pub(crate) fn store(&self, cache_bytes: usize) -> Result<PathBuf, OpenError> {
-        let store = self.path.join(STORE);
+        let store = self.path.join(Part::Map.file_name());
         let failed = |error| OpenError::Directory { path: self.path.clone(), error };
         if store.try_exists().map_err(failed)? {
-            return Ok(store);
+            return Ok(self.path.clone());
         }
         let unfinished = self.path.join(UNFINISHED);
         remove_if_there(&unfinished).map_err(failed)?;
         // Made here, empty, so that it is never open to others; the engine fills it.
         private::options().write(true).create_new(true).open(&unfinished).map_err(failed)?;
-        let made = Engine::create(&unfinished, cache_bytes).map_err(|failure| match failure {
+        let made = Map::create(&unfinished, cache_bytes).map_err(|failure| match failure {
             OpenFailure::Unusable(error) => {
                 OpenError::NotCreated { path: store.clone(), reason: error.0 }
             }
@@ -78,7 +82,7 @@ impl Directory {
             // The rest of the attempt takes room on a disk that may be full.
             let _ = remove_if_there(&unfinished);
         }
-        made.map(|()| store)
+        made.map(|()| self.path.clone())
     }
 }
 

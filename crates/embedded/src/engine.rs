@@ -1,215 +1,402 @@
-//! The ordered map under the store: the one module that calls redb.
+//! The store's bytes: a map, and in front of it journals.
 //!
-//! Another store, or a journal in front of this one, is a change to this file: bytes in order, read
-//! from a snapshot, changed in groups, each group durable once [`Engine::write`] returns.
+//! The writer runs a group of changes against the present state, writes them to a journal as one record and syncs it
+//! once. Only then are they laid over the map, in memory, where readers find them. A [folder](crate::fold) writes them
+//! into the map later, in the background. Changes of whole tables go to the map itself, after all that is in front of
+//! it.
+//!
+//! A store in memory has no journals: its groups are commits of the map.
 
-use std::any::Any;
-use std::cell::Cell;
-use std::fmt;
-use std::io;
-use std::ops::{Bound, Range};
-use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::path::{Path, PathBuf};
+use std::ops::Range;
+use std::sync::{Arc, PoisonError};
+use std::thread::{self, JoinHandle};
+use std::time::{Duration, Instant};
 
-use redb::{
-    Builder, Database, ReadOnlyTable, ReadableDatabase, ReadableTable, StorageBackend, Table,
-    TableDefinition, WriteTransaction,
-};
+use crate::fold::{Core, Frozen, Shown, State};
+use crate::group::{Group, Logged, meta_key, meta_name};
+use crate::journal::Journals;
+use crate::map::{Base, Direct, Head, Map};
+pub(crate) use crate::map::{EngineError, FORMAT_VERSION, OpenFailure, Pair, Walk, WriteFailure};
+use crate::overlay::{Layer, Merged};
+use crate::record::{self, Changes, StoreId};
+use crate::recover::recover;
+use crate::storage::Source;
 
-/// Items and index entries, by the bytes of [`crate::key_codec`].
-const ITEMS: TableDefinition<'_, &[u8], &[u8]> = TableDefinition::new("items");
+/// How long after a failed sync an idle writer tries again.
+const DOUBT_PAUSE: Duration = Duration::from_millis(500);
 
-/// The format's version and the catalog.
-const META: TableDefinition<'_, &str, &[u8]> = TableDefinition::new("meta");
+/// The longest pause of a group while the folder is behind.
+const PAUSE_MAX: Duration = Duration::from_millis(25);
 
-const FORMAT: &str = "format";
-
-/// The version of what is written here. Raised by a change that an older release would misread.
-pub(crate) const FORMAT_VERSION: u32 = 1;
-
-/// Where the bytes are kept.
-pub(crate) enum Source {
-    /// In a file.
-    File(PathBuf),
-    /// In storage that the function returns, each time the store opens.
-    Custom(Box<dyn Fn() -> Box<dyn StorageBackend> + Send>),
+/// When a journal is folded.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Limits {
+    /// From so many bytes on, the other journal is written, if it is free.
+    pub(crate) journal_bytes: u64,
+    /// So long after its first record.
+    pub(crate) fold_after: Duration,
 }
 
-/// An error of the engine, for the log.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{0}")]
-pub(crate) struct EngineError(pub(crate) String);
-
-impl<E: Into<redb::Error>> From<E> for EngineError {
-    fn from(error: E) -> EngineError {
-        EngineError(error.into().to_string())
+impl Limits {
+    /// From so many bytes on, writes wait until the other journal is free.
+    fn bytes_max(self) -> u64 {
+        self.journal_bytes.saturating_mul(2)
     }
 }
 
-thread_local! {
-    static GUARDED: Cell<bool> = const { Cell::new(false) };
-}
-
-/// Whether a panic of this thread is caught here and becomes an error, as one of redb about a damaged page does. A panic
-/// hook need not tell of it.
-pub fn panic_is_caught() -> bool {
-    GUARDED.get()
-}
-
-/// Runs code that may meet a damaged page, for which redb panics.
-fn guard<T, E: From<EngineError>>(run: impl FnOnce() -> Result<T, E>) -> Result<T, E> {
-    let outer = GUARDED.replace(true);
-    let ran = catch_unwind(AssertUnwindSafe(run));
-    GUARDED.set(outer);
-    ran.unwrap_or_else(|panic| Err(damage(&*panic).into()))
-}
-
-/// The error for a panic about a damaged page.
-fn damage(panic: &(dyn Any + Send)) -> EngineError {
-    let text = panic.downcast_ref::<String>().map(String::as_str);
-    let text = text.or_else(|| panic.downcast_ref::<&str>().copied());
-    let line: Vec<&str> = text.unwrap_or_default().split_whitespace().collect();
-    EngineError(match line.is_empty() {
-        true => "the store's file is damaged".to_owned(),
-        false => format!("the store's file is damaged: {}", line.join(" ")),
-    })
-}
-
-/// Why the engine would not open.
-#[derive(Debug)]
-pub(crate) enum OpenFailure {
-    /// The bytes were written by a newer release.
-    Newer { found: u32 },
-    /// The bytes are not a store's, or are damaged, or cannot be reached.
-    Unusable(EngineError),
-}
-
-impl<E: Into<EngineError>> From<E> for OpenFailure {
-    fn from(error: E) -> OpenFailure {
-        OpenFailure::Unusable(error.into())
-    }
-}
-
-/// At which point a group failed.
-#[derive(Debug)]
-pub(crate) enum WriteFailure {
-    /// Before the commit: nothing of it was kept.
-    Aborted(EngineError),
-    /// During the commit: it may or may not have been kept.
-    InDoubt(EngineError),
-}
-
-impl<E: Into<EngineError>> From<E> for WriteFailure {
-    fn from(error: E) -> WriteFailure {
-        WriteFailure::Aborted(error.into())
-    }
-}
-
-/// The open map.
+/// The open store.
 pub(crate) struct Engine {
-    database: Database,
+    core: Arc<Core>,
+    /// `None` in memory.
+    log: Option<Log>,
+    folder: Option<JoinHandle<()>>,
+}
+
+/// What only the writer knows of the journals.
+struct Log {
+    id: StoreId,
+    limits: Limits,
+    /// `None` before the first write to the store.
+    journals: Option<Journals>,
+    /// Whether the map says that there is something in the journals.
+    begun: bool,
+    /// The number of the last record.
+    last: u64,
+    /// The records of the active journal.
+    active: Layer,
+    /// When the first of them was written.
+    since: Option<Instant>,
+    /// Whether the active journal cannot grow, for want of room on the disk.
+    cramped: bool,
+    /// A record that may or may not be durable. No other is written before it is.
+    doubt: Option<(Vec<u8>, Changes)>,
+    /// Room for the next record.
+    buffer: Vec<u8>,
 }
 
 impl Engine {
-    /// Makes a new map in a file that is not there yet.
-    pub(crate) fn create(path: &Path, cache_bytes: usize) -> Result<(), OpenFailure> {
-        let database = Builder::new().set_cache_size(cache_bytes).create(path)?;
-        Engine { database }.initialize()
-    }
-
-    /// Opens the map, and makes it first if a custom source holds nothing.
-    pub(crate) fn open(source: &Source, cache_bytes: usize) -> Result<Engine, OpenFailure> {
-        guard(|| Engine::open_unguarded(source, cache_bytes))
-    }
-
-    fn open_unguarded(source: &Source, cache_bytes: usize) -> Result<Engine, OpenFailure> {
-        let mut builder = Builder::new();
-        builder.set_cache_size(cache_bytes);
-        let engine = match source {
-            Source::File(path) => Engine { database: builder.open(path)? },
-            Source::Custom(open) => {
-                let storage = open();
-                let empty = storage.len().map_err(redb::Error::Io)? == 0;
-                let engine = Engine { database: builder.create_with_backend(Custom(storage))? };
-                if empty {
-                    engine.initialize()?;
-                }
-                engine
-            }
-        };
-        match engine.format()? {
-            FORMAT_VERSION => Ok(engine),
-            found => Err(OpenFailure::Newer { found }),
+    /// Opens the map and reads the journals.
+    pub(crate) fn open(
+        source: Source,
+        cache_bytes: usize,
+        limits: Limits,
+    ) -> Result<Engine, OpenFailure> {
+        let map = Map::open(&source, cache_bytes)?;
+        let base = map.base()?;
+        if matches!(source, Source::Memory) {
+            let core = Core::new(source, cache_bytes, map, base, Layer::default(), None);
+            return Ok(Engine { core: Arc::new(core), log: None, folder: None });
         }
+        let head = base.head()?;
+        let recovered = recover(&source, &head)?;
+        let id = head.id.map_or_else(new_id, Ok)?;
+        let since = (!recovered.active.is_empty()).then(Instant::now);
+        let log = Log {
+            id,
+            limits,
+            journals: recovered.journals,
+            begun: head.journals,
+            last: recovered.last,
+            active: recovered.active.clone(),
+            since,
+            cramped: false,
+            doubt: None,
+            buffer: Vec::new(),
+        };
+        let frozen = recovered.frozen.map(|(layer, last)| Frozen { layer, head: log.head(last) });
+        let core = Core::new(source, cache_bytes, map, base, recovered.active, frozen);
+        Ok(Engine { core: Arc::new(core), log: Some(log), folder: None })
     }
 
-    fn initialize(&self) -> Result<(), OpenFailure> {
-        let transaction = self.database.begin_write()?;
-        transaction.open_table(ITEMS)?;
-        transaction.open_table(META)?.insert(FORMAT, FORMAT_VERSION.to_be_bytes().as_slice())?;
-        transaction.commit()?;
+    /// Starts to fold in the background. The function shows readers a snapshot.
+    pub(crate) fn start(&mut self, show: Shown) -> std::io::Result<()> {
+        if self.log.is_none() {
+            return Ok(());
+        }
+        let core = Arc::clone(&self.core);
+        let run = move || core.run(&show);
+        self.folder = Some(thread::Builder::new().name("latchkey-folder".to_owned()).spawn(run)?);
         Ok(())
     }
 
-    fn format(&self) -> Result<u32, EngineError> {
-        let meta = self.database.begin_read()?.open_table(META)?;
-        let format = meta.get(FORMAT)?;
-        let bytes = format.and_then(|format| format.value().try_into().ok());
-        bytes.map(u32::from_be_bytes).ok_or_else(|| EngineError("not a latchkey store".to_owned()))
+    /// What readers ask to have the map opened again.
+    pub(crate) fn core(&self) -> Arc<Core> {
+        Arc::clone(&self.core)
     }
 
-    /// The map as of the last commit. Later commits do not change it.
-    pub(crate) fn snapshot(&self) -> Result<Snapshot, EngineError> {
-        guard(|| {
-            let transaction = self.database.begin_read()?;
-            Ok(Snapshot { items: transaction.open_table(ITEMS)? })
-        })
+    /// All that is durable.
+    pub(crate) fn snapshot(&self) -> Snapshot {
+        self.core.lock().snapshot()
     }
 
     /// Everything under a name in the catalog that begins with a prefix.
     pub(crate) fn meta(&self, prefix: &str) -> Result<Vec<(String, Vec<u8>)>, EngineError> {
-        guard(|| self.meta_unguarded(prefix))
-    }
-
-    fn meta_unguarded(&self, prefix: &str) -> Result<Vec<(String, Vec<u8>)>, EngineError> {
-        let meta = self.database.begin_read()?.open_table(META)?;
-        let mut entries = Vec::new();
-        for entry in meta.range(prefix..)? {
-            let (name, bytes) = entry?;
-            if !name.value().starts_with(prefix) {
-                break;
-            }
-            entries.push((name.value().to_owned(), bytes.value().to_vec()));
+        let Snapshot { active, frozen, base } = self.snapshot();
+        let mut entries = base.meta(prefix)?;
+        let start = meta_key(prefix);
+        let layers = frozen.as_deref().map(|frozen| &frozen.layer).into_iter().chain([&active]);
+        for (key, bytes) in layers.flat_map(Layer::iter).filter(|(key, _)| key.starts_with(&start))
+        {
+            let Some(name) = meta_name(key) else { continue };
+            entries.retain(|(other, _)| other != name);
+            entries.extend(bytes.map(|bytes| (name.to_owned(), bytes.to_vec())));
         }
         Ok(entries)
     }
 
-    /// Runs a group of changes and makes them durable with one sync, or none if there were none.
+    /// Runs a group of changes and makes them durable with one sync, or none if there were none. Then shows them.
     pub(crate) fn write<T>(
-        &self,
-        change: impl FnOnce(&mut Group<'_>) -> Result<T, EngineError>,
+        &mut self,
+        change: impl FnOnce(&mut Group<'_, '_>) -> Result<T, EngineError>,
+        show: &dyn Fn(Snapshot),
     ) -> Result<T, WriteFailure> {
-        let transaction = self.database.begin_write()?;
-        let mut group = Group {
-            items: transaction.open_table(ITEMS)?,
-            transaction: &transaction,
-            changed: false,
+        let Some(log) = &mut self.log else {
+            let result = self.core.write(None, |direct| change(&mut Group::Direct(direct)))?;
+            show(self.snapshot());
+            return Ok(result);
         };
-        let result = guard(|| change(&mut group))?;
-        let changed = group.changed;
-        drop(group);
-        if changed {
-            guard(|| Ok(transaction.commit()?)).map_err(WriteFailure::InDoubt)?;
-        } else {
-            transaction.abort()?;
+        log.settle(&self.core, show)?;
+        log.make_room(&self.core)?;
+        let state = self.core.lock();
+        let (frozen, base) = (state.frozen.clone(), Arc::clone(&state.base));
+        drop(state);
+        let mut logged = Logged::over(Snapshot { active: log.active.clone(), frozen, base });
+        let result = change(&mut Group::Logged(&mut logged));
+        let (changes, base) = logged.into_changes();
+        if result.is_err() && base.has_failed() {
+            self.core.reopen_after(&base, show)?;
+        }
+        let result = result?;
+        if !changes.is_empty() {
+            log.write(&self.core, changes, show)?;
         }
         Ok(result)
     }
+
+    /// Runs changes of the map itself, after everything in front of it is in it.
+    pub(crate) fn restructure<T>(
+        &mut self,
+        change: impl FnOnce(&mut Direct<'_>) -> Result<T, EngineError>,
+        show: &dyn Fn(Snapshot),
+    ) -> Result<T, WriteFailure> {
+        let head = match &mut self.log {
+            None => None,
+            Some(log) => {
+                log.settle(&self.core, show)?;
+                log.fold_all(&self.core)?;
+                Some(Head { journals: log.begun, ..log.head(log.last) })
+            }
+        };
+        self.core.write(head.as_ref(), change)
+    }
+
+    /// When the writer, with nothing else to do, should call [`Engine::tick`].
+    pub(crate) fn next_tick(&self) -> Option<Duration> {
+        let log = self.log.as_ref()?;
+        if log.doubt.is_some() {
+            return Some(DOUBT_PAUSE);
+        }
+        log.since.map(|since| log.limits.fold_after.saturating_sub(since.elapsed()))
+    }
+
+    /// Does what is due: tries again to sync a record, or has a journal folded that is old enough.
+    pub(crate) fn tick(&mut self, show: &dyn Fn(Snapshot)) {
+        let Some(log) = &mut self.log else { return };
+        let settled = log.settle(&self.core, show).is_ok();
+        if log.is_old() {
+            // If the folder is busy, the journal's next turn comes later.
+            log.since = Some(Instant::now());
+            if settled && self.core.lock().frozen.is_none() {
+                log.turn(&self.core);
+            }
+        }
+    }
+
+    /// Folds all that is in front of the map, and says in the map that there is nothing more. What cannot be folded
+    /// stays in the journals.
+    pub(crate) fn close(mut self, show: &dyn Fn(Snapshot)) {
+        let Some(log) = &mut self.log else { return };
+        let settled = log.settle(&self.core, show);
+        let folded = settled.and_then(|()| log.fold_all(&self.core)).and_then(|()| {
+            if !log.begun {
+                return Ok(());
+            }
+            let head = Head { journals: false, ..log.head(log.last) };
+            self.core.write(None, |direct| direct.keep(&head))
+        });
+        if let Err(WriteFailure::Aborted(error) | WriteFailure::InDoubt(error)) = folded {
+            tracing::warn!(%error, "the store closes with writes in its journals; they are there when it opens again");
+        }
+    }
 }
 
-/// The map at one instant.
+impl Drop for Engine {
+    fn drop(&mut self) {
+        self.core.stop();
+        if let Some(folder) = self.folder.take() {
+            // If it panicked, what it did not fold is in the journals.
+            let _ = folder.join();
+        }
+        self.core.close();
+    }
+}
+
+impl Log {
+    /// What the map says when it holds all records up to one, and others may follow.
+    fn head(&self, folded: u64) -> Head {
+        Head { id: Some(self.id), folded, journals: true }
+    }
+
+    /// Makes changes durable and shows them.
+    fn write(
+        &mut self,
+        core: &Core,
+        changes: Changes,
+        show: &dyn Fn(Snapshot),
+    ) -> Result<(), WriteFailure> {
+        self.begin(core)?;
+        let too_large = |record::TooLarge| EngineError("a group is too large".to_owned());
+        record::encode(&self.id, self.last + 1, &changes, &mut self.buffer).map_err(too_large)?;
+        let Some(journals) = &mut self.journals else {
+            return Err(EngineError("its journals are missing".to_owned()).into());
+        };
+        if let Err(error) = journals.reserve(&self.buffer) {
+            self.cramped = true;
+            return Err(EngineError::io(error).into());
+        }
+        if let Err(error) = journals.append(&self.buffer) {
+            tracing::error!(%error, "a journal cannot be written; writes are refused until it can");
+            self.doubt = Some((std::mem::take(&mut self.buffer), changes));
+            return Err(WriteFailure::InDoubt(EngineError::io(error)));
+        }
+        self.publish(core, changes, show);
+        Ok(())
+    }
+
+    /// Says in the map that there may be something in the journals, which are made first.
+    fn begin(&mut self, core: &Core) -> Result<(), WriteFailure> {
+        if self.begun {
+            return Ok(());
+        }
+        if self.journals.is_none() {
+            self.journals = Some(Journals::make(&core.source, &self.id).map_err(EngineError::io)?);
+        }
+        let head = self.head(self.last);
+        // If this fails nothing of the group was kept, whatever the map says.
+        core.write(None, |direct| direct.keep(&head)).map_err(|failure| match failure {
+            WriteFailure::Aborted(error) | WriteFailure::InDoubt(error) => {
+                WriteFailure::Aborted(error)
+            }
+        })?;
+        self.begun = true;
+        Ok(())
+    }
+
+    /// Makes the record durable that is in doubt, if there is one.
+    fn settle(&mut self, core: &Core, show: &dyn Fn(Snapshot)) -> Result<(), WriteFailure> {
+        let (Some((record, _)), Some(journals)) = (&self.doubt, &mut self.journals) else {
+            return Ok(());
+        };
+        journals.append(record).map_err(EngineError::io)?;
+        if let Some((_, changes)) = self.doubt.take() {
+            tracing::info!("the journal can be written again");
+            self.publish(core, changes, show);
+        }
+        Ok(())
+    }
+
+    /// Lays changes that are durable over the map, and shows them.
+    fn publish(&mut self, core: &Core, changes: Changes, show: &dyn Fn(Snapshot)) {
+        self.last += 1;
+        self.since.get_or_insert_with(Instant::now);
+        for (key, change) in changes {
+            self.active.insert(key, change);
+        }
+        let mut state = core.lock();
+        let old = std::mem::replace(&mut state.active, self.active.clone());
+        show(state.snapshot());
+        drop(state);
+        drop(old);
+    }
+
+    /// Turns to the other journal if this one is full or old, or slows down while the other is still being folded.
+    fn make_room(&mut self, core: &Core) -> Result<(), WriteFailure> {
+        let Limits { journal_bytes, .. } = self.limits;
+        let used = self.journals.as_ref().map_or(0, Journals::used);
+        let full = used >= journal_bytes;
+        if !full && !self.cramped && !self.is_old() {
+            return Ok(());
+        }
+        let max = self.limits.bytes_max();
+        let busy = |state: &mut State| state.frozen.is_some() && state.failed.is_none();
+        let mut state = core.lock();
+        if full && used < max {
+            let pause = pause(used - journal_bytes, max - journal_bytes);
+            let waited = core.changed.wait_timeout_while(state, pause, busy);
+            (state, _) = waited.unwrap_or_else(PoisonError::into_inner);
+        } else if full {
+            let waited = core.changed.wait_while(state, busy);
+            state = waited.unwrap_or_else(PoisonError::into_inner);
+        }
+        match (&state.frozen, &state.failed) {
+            (Some(_), Some(error)) if used >= max => return Err(error.clone().into()),
+            (Some(_), _) => return Ok(()),
+            (None, _) => drop(state),
+        }
+        self.turn(core);
+        Ok(())
+    }
+
+    fn is_old(&self) -> bool {
+        self.since.is_some_and(|since| since.elapsed() >= self.limits.fold_after)
+    }
+
+    /// Has the active journal folded, and goes on with the other one, which is free.
+    fn turn(&mut self, core: &Core) {
+        self.since = None;
+        self.cramped = false;
+        if self.active.is_empty() {
+            return;
+        }
+        if let Some(journals) = &mut self.journals {
+            journals.turn();
+        }
+        let layer = std::mem::take(&mut self.active);
+        core.freeze(Frozen { layer, head: self.head(self.last) });
+    }
+
+    /// Waits until the map holds everything.
+    fn fold_all(&mut self, core: &Core) -> Result<(), WriteFailure> {
+        core.wait_until_folded()?;
+        if !self.active.is_empty() {
+            self.turn(core);
+            core.wait_until_folded()?;
+        }
+        Ok(())
+    }
+}
+
+/// How long a group waits while the folder is behind: the longer the fuller the journal is, so that writes slow down
+/// to the folder's rate and none of them waits for a whole fold.
+fn pause(over: u64, room: u64) -> Duration {
+    let [over, room] =
+        [over, room.max(1)].map(|bytes| u32::try_from(bytes >> 10).unwrap_or(u32::MAX));
+    let share = f64::from(over) / f64::from(room.max(1));
+    PAUSE_MAX.mul_f64((share * share).clamp(0.0, 1.0))
+}
+
+fn new_id() -> Result<StoreId, OpenFailure> {
+    let mut id = StoreId::default();
+    getrandom::fill(&mut id)
+        .map_err(|error| EngineError(format!("no random bytes are available: {error}")))?;
+    Ok(id)
+}
+
+/// The store's bytes at one instant.
 pub(crate) struct Snapshot {
-    items: ReadOnlyTable<&'static [u8], &'static [u8]>,
+    pub(crate) active: Layer,
+    pub(crate) frozen: Option<Arc<Frozen>>,
+    pub(crate) base: Arc<Base>,
 }
 
 impl Snapshot {
@@ -219,7 +406,11 @@ impl Snapshot {
         key: &[u8],
         read: impl FnOnce(&[u8]) -> T,
     ) -> Result<Option<T>, EngineError> {
-        guard(|| Ok(ReadableTable::get(&self.items, key)?.map(|bytes| read(bytes.value()))))
+        let frozen = || self.frozen.as_ref().and_then(|frozen| frozen.layer.get(key));
+        match self.active.get(key).or_else(frozen) {
+            Some(change) => Ok(change.as_deref().map(read)),
+            None => self.base.get(key, read),
+        }
     }
 
     /// Hands keys and bytes of a range to a function, from either end, until it says to stop.
@@ -227,134 +418,17 @@ impl Snapshot {
         &self,
         range: &Range<Vec<u8>>,
         backwards: bool,
-        mut visit: impl FnMut(&[u8], &[u8]) -> Result<Walk, EngineError>,
+        visit: impl FnMut(&[u8], &[u8]) -> Result<Walk, EngineError>,
     ) -> Result<(), EngineError> {
         if range.is_empty() {
             return Ok(());
         }
-        guard(|| {
-            let mut entries = ReadableTable::range::<&[u8]>(&self.items, bounds(range))?;
-            while let Some(entry) = if backwards { entries.next_back() } else { entries.next() } {
-                let (key, bytes) = entry?;
-                match visit(key.value(), bytes.value())? {
-                    Walk::On => {}
-                    Walk::Stop => break,
-                }
-            }
-            Ok(())
-        })
+        let frozen = self.frozen.as_ref().map(|frozen| &frozen.layer);
+        let over = (!self.active.is_empty() || frozen.is_some())
+            .then(|| Merged::new(&self.active, frozen, range, backwards));
+        self.base.walk(range, backwards, over, visit)
     }
 }
 
-/// A key and its bytes.
-pub(crate) type Pair = (Vec<u8>, Vec<u8>);
-
-/// Whether a walk goes on.
-pub(crate) enum Walk {
-    On,
-    Stop,
-}
-
-fn bounds(range: &Range<Vec<u8>>) -> (Bound<&[u8]>, Bound<&[u8]>) {
-    (Bound::Included(&range.start), Bound::Excluded(&range.end))
-}
-
-/// Changes that become durable together. Reads see the changes made before them.
-pub(crate) struct Group<'a> {
-    items: Table<'a, &'static [u8], &'static [u8]>,
-    transaction: &'a WriteTransaction,
-    changed: bool,
-}
-
-impl Group<'_> {
-    /// Hands the bytes under a key to a function, if there are any.
-    pub(crate) fn get<T>(
-        &self,
-        key: &[u8],
-        read: impl FnOnce(&[u8]) -> T,
-    ) -> Result<Option<T>, EngineError> {
-        Ok(self.items.get(key)?.map(|bytes| read(bytes.value())))
-    }
-
-    pub(crate) fn insert(&mut self, key: &[u8], bytes: &[u8]) -> Result<(), EngineError> {
-        self.changed = true;
-        self.items.insert(key, bytes)?;
-        Ok(())
-    }
-
-    pub(crate) fn remove(&mut self, key: &[u8]) -> Result<(), EngineError> {
-        self.changed = true;
-        self.items.remove(key)?;
-        Ok(())
-    }
-
-    /// Up to so many keys and bytes of a range, from its beginning.
-    pub(crate) fn first(
-        &self,
-        range: &Range<Vec<u8>>,
-        count: usize,
-    ) -> Result<Vec<Pair>, EngineError> {
-        if range.is_empty() {
-            return Ok(Vec::new());
-        }
-        let entries = self.items.range::<&[u8]>(bounds(range))?.take(count);
-        entries
-            .map(|entry| {
-                let (key, bytes) = entry?;
-                Ok((key.value().to_vec(), bytes.value().to_vec()))
-            })
-            .collect()
-    }
-
-    /// Removes every key of a range.
-    pub(crate) fn clear(&mut self, range: &Range<Vec<u8>>) -> Result<(), EngineError> {
-        self.changed = true;
-        self.items.retain_in::<&[u8], _>(bounds(range), |_, _| false)?;
-        Ok(())
-    }
-
-    pub(crate) fn insert_meta(&mut self, name: &str, bytes: &[u8]) -> Result<(), EngineError> {
-        self.changed = true;
-        self.transaction.open_table(META)?.insert(name, bytes)?;
-        Ok(())
-    }
-}
-
-/// Lets redb take a boxed storage.
-#[derive(Debug)]
-struct Custom(Box<dyn StorageBackend>);
-
-impl StorageBackend for Custom {
-    fn len(&self) -> io::Result<u64> {
-        self.0.len()
-    }
-
-    fn read(&self, offset: u64, out: &mut [u8]) -> io::Result<()> {
-        self.0.read(offset, out)
-    }
-
-    fn set_len(&self, len: u64) -> io::Result<()> {
-        self.0.set_len(len)
-    }
-
-    fn sync_data(&self) -> io::Result<()> {
-        self.0.sync_data()
-    }
-
-    fn write(&self, offset: u64, data: &[u8]) -> io::Result<()> {
-        self.0.write(offset, data)
-    }
-
-    fn close(&self) -> io::Result<()> {
-        self.0.close()
-    }
-}
-
-impl fmt::Debug for Source {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Source::File(path) => write!(f, "{}", path.display()),
-            Source::Custom(_) => f.write_str("custom storage"),
-        }
-    }
-}
+#[cfg(test)]
+mod tests;

@@ -1,4 +1,15 @@
 //! Items as bytes. The key attributes are left out: they stand in the key.
+//!
+//! ```text
+//! record        80 00   checksum 4   count of attributes, and each with its name and value
+//! of format 1                        count of attributes, and each with its name and value
+//! index entry   checksum 4
+//! of format 1   (nothing)
+//! ```
+//!
+//! A checksum is of the key and of what follows it, and is compared at every read. A record of format 1 never begins
+//! with `80 00`: it begins with a count, and of all ways to write a count the shortest was taken, which has no zero at
+//! its end. Records of format 1 are read as long as they are not written again.
 
 use std::collections::BTreeSet;
 
@@ -27,8 +38,57 @@ mod tag {
     pub(super) const BYTES_SET: u8 = 13;
 }
 
+/// What a record with a checksum begins with: a zero, written longer than need be.
+const SEALED: [u8; 2] = [0x80, 0];
+
+/// Writes the record of an item under a key, in place of what `out` holds.
+pub(crate) fn encode(key_bytes: &[u8], item: &Item, names: &KeyNames, out: &mut Vec<u8>) {
+    out.clear();
+    out.extend_from_slice(&SEALED);
+    out.extend_from_slice(&[0; 4]);
+    encode_plain(item, names, out);
+    if let Some((head, body)) = out.split_first_chunk_mut::<6>() {
+        let [a, b, c, d] = checksum(key_bytes, body).to_be_bytes();
+        let [first, second] = SEALED;
+        *head = [first, second, a, b, c, d];
+    }
+}
+
+/// The bytes of an index entry under a key.
+pub(crate) fn encode_entry(key_bytes: &[u8]) -> [u8; 4] {
+    checksum(key_bytes, &[]).to_be_bytes()
+}
+
+/// Whether an index entry is the one that was stored.
+pub(crate) fn check_entry(key_bytes: &[u8], bytes: &[u8]) -> Result<(), Damaged> {
+    if bytes.is_empty() || bytes == encode_entry(key_bytes) { Ok(()) } else { Err(Damaged) }
+}
+
+fn checksum(key_bytes: &[u8], body: &[u8]) -> u32 {
+    let mut hasher = crc32fast::Hasher::new();
+    hasher.update(key_bytes);
+    hasher.update(body);
+    hasher.finalize()
+}
+
+/// What a record holds behind its checksum.
+fn unsealed<'a>(key_bytes: &[u8], bytes: &'a [u8]) -> Result<&'a [u8], Damaged> {
+    let Some(sealed) = bytes.strip_prefix(&SEALED) else {
+        let plain = has_short_count(bytes);
+        return if plain { Ok(bytes) } else { Err(Damaged) };
+    };
+    let (sum, body) = sealed.split_first_chunk().ok_or(Damaged)?;
+    if u32::from_be_bytes(*sum) == checksum(key_bytes, body) { Ok(body) } else { Err(Damaged) }
+}
+
+/// Whether the count at the beginning is written as short as it can be.
+fn has_short_count(bytes: &[u8]) -> bool {
+    let last = bytes.iter().position(|byte| byte & 0x80 == 0);
+    last.is_some_and(|last| last == 0 || bytes.get(last) != Some(&0))
+}
+
 /// Writes an item behind what `out` holds.
-pub(crate) fn encode(item: &Item, names: &KeyNames, out: &mut Vec<u8>) {
+fn encode_plain(item: &Item, names: &KeyNames, out: &mut Vec<u8>) {
     let stored = || item.iter().filter(|(name, _)| !names.has(name));
     push_length(out, stored().count());
     for (name, value) in stored() {
@@ -37,17 +97,18 @@ pub(crate) fn encode(item: &Item, names: &KeyNames, out: &mut Vec<u8>) {
     }
 }
 
-/// The item stored under a key.
+/// The item stored under a key, of which the bytes and the texts are given.
 ///
 /// A query passes the item before as `like`: neighbours mostly have the same names, which then are neither checked nor
 /// allocated again.
 pub(crate) fn decode(
-    mut bytes: &[u8],
+    key_bytes: &[u8],
+    bytes: &[u8],
     names: &KeyNames,
     key: Key,
     like: Option<&Item>,
 ) -> Result<Item, Damaged> {
-    let rest = &mut bytes;
+    let rest = &mut unsealed(key_bytes, bytes)?;
     let count = take_count(rest, 2)?;
     let mut item = Item::with_capacity(count + 2);
     // The names come sorted; the key's one or two go in between wherever they belong.
@@ -360,32 +421,55 @@ mod tests {
                 item.insert(attribute.name, value);
             }
             let mut bytes = Vec::new();
-            encode(&item, &names, &mut bytes);
+            encode(b"k", &item, &names, &mut bytes);
             let key = names.of(&item).unwrap();
+            // What format 1 stored is read as well, and cannot pass for a record with a checksum.
+            let mut plain = Vec::new();
+            encode_plain(&item, &names, &mut plain);
+            prop_assert!(!plain.starts_with(&SEALED));
+            prop_assert_eq!(decode(b"k", &plain, &names, key.clone(), None), Ok(item.clone()));
             // The item before makes no difference.
             for like in [None, Some(&item), Some(&Item::from([("a", 1)])), Some(&other)] {
-                prop_assert_eq!(decode(&bytes, &names, key.clone(), like), Ok(item.clone()));
+                prop_assert_eq!(decode(b"k", &bytes, &names, key.clone(), like), Ok(item.clone()));
             }
         }
 
         #[test]
         fn any_bytes_are_read_or_refused(bytes in prop::collection::vec(any::<u8>(), 0..200)) {
-            let _ = decode(&bytes, &KeyNames::new("PK", "SK"), Key::new("p", "s"), None);
+            let _ = decode(b"k", &bytes, &KeyNames::new("PK", "SK"), Key::new("p", "s"), None);
         }
 
         #[test]
-        fn a_damaged_item_is_read_or_refused(
+        fn a_damaged_item_is_refused(
             value in value(), at in any::<prop::sample::Index>(), bit in 0u8..8,
         ) {
             let names = KeyNames::new("PK", "SK");
             let mut bytes = Vec::new();
-            encode(&Item::from([("a", value)]), &names, &mut bytes);
+            let item = Item::from([("a", value)]);
+            encode(b"k", &item, &names, &mut bytes);
+            let key = || Key::new("p", "s");
+            prop_assert_eq!(decode(b"l", &bytes, &names, key(), None), Err(Damaged));
             let at = at.index(bytes.len());
             bytes[at] ^= 1 << bit;
-            let _ = decode(&bytes, &names, Key::new("p", "s"), None);
+            prop_assert_eq!(decode(b"k", &bytes, &names, key(), None), Err(Damaged));
             bytes.truncate(at);
-            let _ = decode(&bytes, &names, Key::new("p", "s"), None);
+            prop_assert_eq!(decode(b"k", &bytes, &names, key(), None), Err(Damaged));
+            // Without a checksum it is read or refused, and never a panic.
+            let mut bytes = Vec::new();
+            encode_plain(&item, &names, &mut bytes);
+            let at = at % bytes.len();
+            bytes[at] ^= 1 << bit;
+            let _ = decode(b"k", &bytes, &names, key(), None);
         }
+    }
+
+    #[test]
+    fn an_index_entry_is_checked() {
+        let bytes = encode_entry(b"key");
+        assert_eq!(check_entry(b"key", &bytes), Ok(()));
+        assert_eq!(check_entry(b"key", &[]), Ok(()), "one of format 1");
+        assert_eq!(check_entry(b"kez", &bytes), Err(Damaged));
+        assert_eq!(check_entry(b"key", &bytes[..3]), Err(Damaged));
     }
 
     #[test]
@@ -394,7 +478,7 @@ mod tests {
         bytes.extend(std::iter::repeat_n([tag::LIST, 1], 10_000).flatten());
         bytes.push(tag::NULL);
         assert_eq!(
-            decode(&bytes, &KeyNames::new("PK", "SK"), Key::new("p", "s"), None),
+            decode(b"k", &bytes, &KeyNames::new("PK", "SK"), Key::new("p", "s"), None),
             Err(Damaged)
         );
     }
@@ -403,7 +487,7 @@ mod tests {
     fn a_count_beyond_the_bytes_is_refused() {
         let bytes = [1, 1, b'a', tag::LIST, 0xff, 0xff, 0xff, 0xff, 0x7f];
         assert_eq!(
-            decode(&bytes, &KeyNames::new("PK", "SK"), Key::new("p", "s"), None),
+            decode(b"k", &bytes, &KeyNames::new("PK", "SK"), Key::new("p", "s"), None),
             Err(Damaged)
         );
     }

@@ -1,32 +1,41 @@
 //! The embedded store: single-table requests, durable, on one machine.
 //!
-//! One writer thread commits writes in groups, one sync a group; reads run on the caller's thread
-//! from the last durable commit. See [`Store`].
+//! One writer thread makes writes durable in groups, one sync of a journal a group; another thread moves them into the
+//! map in the background. Reads run on the caller's thread from what is durable. See [`Store`].
 
 mod backend;
 mod catalog;
 mod directory;
 mod engine;
 mod error;
+mod fold;
 mod gather;
+mod group;
 mod item_codec;
+mod journal;
 mod key_codec;
+mod map;
+mod overlay;
 mod pending;
 pub mod private;
 mod queue;
 mod read;
+mod record;
+mod recover;
 mod scan;
 mod stamp;
+mod storage;
 mod store;
 mod verify;
 mod write;
 mod writer;
 
-pub use engine::panic_is_caught;
 pub use error::OpenError;
+pub use map::panic_is_caught;
 pub use pending::Pending;
 pub use redb::StorageBackend;
 pub use stamp::{Stamp, Stamping};
+pub use storage::Part;
 pub use store::{Options, Store};
 pub use verify::Verified;
 

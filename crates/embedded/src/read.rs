@@ -85,7 +85,7 @@ impl Seen {
                     reading.add(item, request.filter.as_ref())
                 }
                 Some((index, _)) => {
-                    let item = self.item_of_entry(entry, key, reading.items.last())?;
+                    let item = self.item_of_entry(entry, (key, bytes), reading.items.last())?;
                     reading.add(index.cut(&entry.schema.key, item), request.filter.as_ref())
                 }
             })
@@ -107,8 +107,8 @@ impl Seen {
         let limit = request.limit.and_then(|limit| usize::try_from(limit).ok());
         let mut reading = Reading::new(limit.unwrap_or(usize::MAX));
         self.snapshot
-            .walk(&range, false, |key, _| {
-                let item = self.item_of_entry(entry, key, reading.items.last())?;
+            .walk(&range, false, |key, bytes| {
+                let item = self.item_of_entry(entry, (key, bytes), reading.items.last())?;
                 reading.add(index.cut(&entry.schema.key, item), request.filter.as_ref())
             })
             .map_err(unavailable)?;
@@ -122,7 +122,9 @@ impl Seen {
         let names = &entry.schema.key;
         let read = self
             .snapshot
-            .get(&key_bytes, |bytes| item_codec::decode(bytes, names, key.clone(), None))
+            .get(&key_bytes, |bytes| {
+                item_codec::decode(&key_bytes, bytes, names, key.clone(), None)
+            })
             .map_err(unavailable)?;
         match read {
             None => Ok((None, 0)),
@@ -138,9 +140,10 @@ impl Seen {
     fn item_of_entry(
         &self,
         entry: &Entry,
-        entry_key: &[u8],
+        (entry_key, entry_bytes): (&[u8], &[u8]),
         like: Option<&Item>,
     ) -> Result<Item, EngineError> {
+        item_codec::check_entry(entry_key, entry_bytes).map_err(|Damaged| damaged(entry_key))?;
         let key_bytes = entry.space.item_of_entry(entry_key).ok_or_else(|| damaged(entry_key))?;
         let item = self.snapshot.get(&key_bytes, |bytes| decode(entry, &key_bytes, bytes, like))?;
         item.ok_or_else(|| damaged(entry_key))?
@@ -155,7 +158,8 @@ pub(crate) fn decode(
     like: Option<&Item>,
 ) -> Result<Item, EngineError> {
     let key = read_item_key(key_bytes).ok_or_else(|| damaged(key_bytes))?;
-    item_codec::decode(bytes, &entry.schema.key, key, like).map_err(|Damaged| damaged(key_bytes))
+    item_codec::decode(key_bytes, bytes, &entry.schema.key, key, like)
+        .map_err(|Damaged| damaged(key_bytes))
 }
 
 pub(crate) fn unavailable(error: EngineError) -> Error {

@@ -7,7 +7,8 @@
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use crate::engine::{Engine, EngineError, Group};
+use crate::engine::{Engine, EngineError};
+use crate::group::Group;
 
 /// Under which name the last instant is kept.
 const NAME: &str = "stamp";
@@ -85,7 +86,7 @@ impl Stamp {
     }
 
     /// Keeps it with a group.
-    pub(crate) fn keep(self, group: &mut Group<'_>) -> Result<(), EngineError> {
+    pub(crate) fn keep(self, group: &mut Group<'_, '_>) -> Result<(), EngineError> {
         group.insert_meta(NAME, &self.at.to_be_bytes())
     }
 }

@@ -1,8 +1,9 @@
 //! The public interface of the store.
 
 use std::path::Path;
-use std::sync::{Arc, PoisonError, RwLock};
+use std::sync::Arc;
 use std::thread::{self, JoinHandle};
+use std::time::Duration;
 
 use latchkey_table::{
     BatchGet, Delete, Error, Get, Got, GotMany, IndexScan, Leg, Page, Put, Query, Returning, Scan,
@@ -12,14 +13,21 @@ use redb::StorageBackend;
 use tokio::sync::oneshot;
 
 use crate::directory::Directory;
-use crate::engine::{OpenFailure, Source};
+use crate::engine::{Limits, OpenFailure};
 use crate::error::OpenError;
 use crate::pending::Pending;
 use crate::queue::WriteQueue;
 use crate::stamp::{Stamp, Stamping};
+use crate::storage::{Part, Source};
 use crate::verify::Verified;
 use crate::write::Write;
-use crate::writer::{Job, Open, Seen, Shared, Task, Writer};
+use crate::writer::{Job, Open, Seen, Shared, TableChange, Task, Writer};
+
+/// How often a read that failed asks whether the map is open again.
+const REOPEN_POLLS: u32 = 50;
+
+/// How long it waits each time.
+const REOPEN_POLL: Duration = Duration::from_millis(2);
 
 /// The limits of a store.
 #[derive(Debug, Clone)]
@@ -30,6 +38,10 @@ pub struct Options {
     pub queue_writes_max: usize,
     /// How many bytes the waiting writes may have.
     pub queue_bytes_max: usize,
+    /// At how many bytes a journal is full. At most four times as many are read when the store opens after a kill.
+    pub journal_bytes: u64,
+    /// How long after its first write a journal is moved into the map, full or not.
+    pub fold_after: Duration,
 }
 
 impl Default for Options {
@@ -38,6 +50,8 @@ impl Default for Options {
             cache_bytes: 256 * 1024 * 1024,
             queue_writes_max: 4096,
             queue_bytes_max: 64 * 1024 * 1024,
+            journal_bytes: 8 * 1024 * 1024,
+            fold_after: Duration::from_secs(5),
         }
     }
 }
@@ -79,19 +93,19 @@ impl Store {
     /// Opens the store in a directory, which are both made if they are not there.
     pub fn open(path: &Path, options: &Options) -> Result<Store, OpenError> {
         let directory = Directory::lock(path)?;
-        let source = Source::File(directory.store(options.cache_bytes)?);
+        let source = Source::Files(directory.store(options.cache_bytes)?);
         Store::start(source, Some(directory), options)
     }
 
     /// Opens a store in memory.
     pub fn in_memory(options: &Options) -> Result<Store, OpenError> {
-        Store::open_on(|| Box::new(redb::backends::InMemoryBackend::new()), options)
+        Store::start(Source::Memory, None, options)
     }
 
-    /// Opens a store on storage of the caller's own, asked for again whenever the store must reopen
-    /// after a failure.
+    /// Opens a store on storage of the caller's own. The function is asked for the storage of a part when the store
+    /// opens, and again when a part must be opened again after a failure.
     pub fn open_on(
-        storage: impl Fn() -> Box<dyn StorageBackend> + Send + 'static,
+        storage: impl Fn(Part) -> Box<dyn StorageBackend> + Send + Sync + 'static,
         options: &Options,
     ) -> Result<Store, OpenError> {
         Store::start(Source::Custom(Box::new(storage)), None, options)
@@ -102,28 +116,21 @@ impl Store {
         directory: Option<Directory>,
         options: &Options,
     ) -> Result<Store, OpenError> {
-        let path = match &source {
-            Source::File(path) => path.clone(),
-            Source::Custom(_) => "custom storage".into(),
-        };
-        let unusable = |reason| OpenError::Unusable { path: path.clone(), reason };
-        let open = Open::new(&source, options.cache_bytes).map_err(|failure| match failure {
+        let path = source.path();
+        let limits =
+            Limits { journal_bytes: options.journal_bytes, fold_after: options.fold_after };
+        let opened = Open::new(source, options.cache_bytes, limits);
+        let mut open = opened.map_err(|failure| match failure {
             OpenFailure::Newer { found } => OpenError::newer(&path, found),
-            OpenFailure::Unusable(error) => unusable(error.0),
+            OpenFailure::Unusable(error) => OpenError::Unusable { path, reason: error.0 },
         })?;
-        let seen = open.seen().map_err(|error| unusable(error.0))?;
-        let stamps = open.stamps();
-        let shared = Arc::new(Shared {
-            view: RwLock::new(Ok(seen)),
-            queue: WriteQueue::new(options.queue_writes_max, options.queue_bytes_max),
-            stamps,
-        });
-        let writer = Writer {
-            source,
-            cache_bytes: options.cache_bytes,
-            shared: Arc::clone(&shared),
-            open: Some(open),
-        };
+        let queue = WriteQueue::new(options.queue_writes_max, options.queue_bytes_max);
+        let shared = Arc::new(Shared::new(&open, queue));
+        let shown = Arc::clone(&shared);
+        open.engine
+            .start(Box::new(move |snapshot| shown.show(snapshot, None)))
+            .map_err(OpenError::Thread)?;
+        let writer = Writer { shared: Arc::clone(&shared), open };
         let writer = thread::Builder::new()
             .name("latchkey-writer".to_owned())
             .spawn(|| writer.run())
@@ -135,7 +142,7 @@ impl Store {
     /// no longer named are dropped. Refused if the table has another key.
     pub fn create_table(&self, schema: &Arc<Schema>) -> Pending<()> {
         match schema.validate() {
-            Ok(()) => self.hand_in(Task::Ensure(Arc::clone(schema)), 0, drop),
+            Ok(()) => self.hand_in(Task::Tables(TableChange::Ensure(Arc::clone(schema))), 0, drop),
             Err(reason) => Pending::refused(reason.into(), drop),
         }
     }
@@ -145,39 +152,41 @@ impl Store {
     /// is something to move.
     pub fn gather(&self, tables: &Tables) -> Pending<()> {
         match tables.own.validate() {
-            Ok(()) => self.hand_in(Task::Gather(Box::new(tables.clone())), 0, drop),
+            Ok(()) => {
+                self.hand_in(Task::Tables(TableChange::Gather(Box::new(tables.clone()))), 0, drop)
+            }
             Err(reason) => Pending::refused(reason.into(), drop),
         }
     }
 
     /// Reads one item.
     pub fn get(&self, request: &Get) -> Result<Got, Error> {
-        self.seen()?.get(request)
+        self.read(|seen| seen.get(request))
     }
 
     /// Reads several items.
     pub fn batch_get(&self, request: &BatchGet) -> Result<GotMany, Error> {
-        self.seen()?.batch_get(request)
+        self.read(|seen| seen.batch_get(request))
     }
 
     /// Reads several items as of one instant.
     pub fn snapshot_get(&self, request: &SnapshotGet) -> Result<GotMany, Error> {
-        self.seen()?.snapshot_get(request)
+        self.read(|seen| seen.snapshot_get(request))
     }
 
     /// Reads a part of an index, in the order of its keys.
     pub fn scan_index(&self, request: &IndexScan) -> Result<Page, Error> {
-        self.seen()?.scan_index(request)
+        self.read(|seen| seen.scan_index(request))
     }
 
     /// Reads a range of a partition of a table or of an index.
     pub fn query(&self, request: &Query) -> Result<Page, Error> {
-        self.seen()?.query(request)
+        self.read(|seen| seen.query(request))
     }
 
     /// Reads a table in the order of its keys: for upkeep and export, at no capacity.
     pub fn scan(&self, request: &Scan) -> Result<Scanned, Error> {
-        self.seen()?.scan(request)
+        self.read(|seen| seen.scan(request))
     }
 
     /// Writes a whole item.
@@ -235,7 +244,7 @@ impl Store {
 
     /// Reads a whole table and its indexes, and fails if they disagree.
     pub fn verify(&self, table: &Arc<Schema>) -> Result<Verified, Error> {
-        self.seen()?.verify(table)
+        self.read(|seen| seen.verify(table))
     }
 
     fn write_one(&self, leg: Leg, returning: Returning) -> Pending<Wrote> {
@@ -256,9 +265,21 @@ impl Store {
         }
     }
 
-    /// The last durable commit.
-    fn seen(&self) -> Result<Arc<Seen>, Error> {
-        self.shared.view.read().unwrap_or_else(PoisonError::into_inner).clone()
+    /// Reads what is durable. If that cannot be read because the map failed, the map is opened again first.
+    fn read<T>(&self, read: impl Fn(&Seen) -> Result<T, Error>) -> Result<T, Error> {
+        let mut seen = self.shared.seen();
+        let mut answer = read(&seen);
+        for _ in 0..REOPEN_POLLS {
+            let base = &seen.snapshot.base;
+            if !base.has_failed() || !matches!(answer, Err(Error::Unavailable { .. })) {
+                break;
+            }
+            self.shared.core.ask_reopen(base);
+            thread::sleep(REOPEN_POLL);
+            seen = self.shared.seen();
+            answer = read(&seen);
+        }
+        answer
     }
 }
 

@@ -33,7 +33,7 @@ impl Seen {
         self.snapshot.walk(&entry.space.whole(), false, |key_bytes, bytes| {
             verified.items += 1;
             let key = read_item_key(key_bytes).ok_or_else(|| damaged(key_bytes))?;
-            let item = item_codec::decode(bytes, &entry.schema.key, key.clone(), None)
+            let item = item_codec::decode(key_bytes, bytes, &entry.schema.key, key.clone(), None)
                 .map_err(|Damaged| damaged(key_bytes))?;
             for ((index, space), count) in entry.indexes().zip(&mut expected) {
                 let Some(index_key) = index.key.parts(&item) else { continue };
@@ -62,7 +62,8 @@ impl Seen {
 
     fn count(&self, space: Space) -> Result<u64, EngineError> {
         let mut count = 0;
-        self.snapshot.walk(&space.whole(), false, |_, _| {
+        self.snapshot.walk(&space.whole(), false, |key, bytes| {
+            item_codec::check_entry(key, bytes).map_err(|Damaged| damaged(key))?;
             count += 1;
             Ok(Walk::On)
         })?;

@@ -5,7 +5,8 @@ use latchkey_table::{
 };
 
 use crate::catalog::{Catalog, Entry, damaged};
-use crate::engine::{EngineError, Group};
+use crate::engine::EngineError;
+use crate::group::Group;
 use crate::item_codec::{self, Damaged};
 use crate::read::unavailable;
 
@@ -52,7 +53,7 @@ enum Change {
 pub(crate) fn carry_out(
     write: Write,
     catalog: &Catalog,
-    group: &mut Group<'_>,
+    group: &mut Group<'_, '_>,
     buffer: &mut Vec<u8>,
 ) -> Result<Result<Wrote, Error>, EngineError> {
     let mut targets = Vec::with_capacity(write.legs.len());
@@ -96,7 +97,7 @@ impl<'a> Target<'a> {
     fn read(
         leg: &Leg,
         catalog: &'a Catalog,
-        group: &Group<'_>,
+        group: &Group<'_, '_>,
     ) -> Result<Result<Target<'a>, Error>, EngineError> {
         let (entry, key) = match (catalog.find(leg.table()), leg.key()) {
             (Ok(entry), Ok(key)) => (entry, key),
@@ -105,7 +106,7 @@ impl<'a> Target<'a> {
         };
         let key_bytes = entry.space.item_key(&key);
         let names = &entry.schema.key;
-        let decode = |bytes: &[u8]| item_codec::decode(bytes, names, key.clone(), None);
+        let decode = |bytes: &[u8]| item_codec::decode(&key_bytes, bytes, names, key.clone(), None);
         let old = match group.get(&key_bytes, decode)?.transpose() {
             Ok(old) => old.map(Stored::new),
             // Only this write fails. The rest of the group goes on.
@@ -149,14 +150,13 @@ impl<'a> Target<'a> {
     fn make(
         &self,
         change: &Change,
-        group: &mut Group<'_>,
+        group: &mut Group<'_, '_>,
         buffer: &mut Vec<u8>,
     ) -> Result<(), EngineError> {
         match change {
             Change::Nothing => return Ok(()),
             Change::Becomes(new) => {
-                buffer.clear();
-                item_codec::encode(&new.item, &self.entry.schema.key, buffer);
+                item_codec::encode(&self.key_bytes, &new.item, &self.entry.schema.key, buffer);
                 group.insert(&self.key_bytes, buffer)?;
             }
             Change::Goes if self.old.is_some() => group.remove(&self.key_bytes)?,
@@ -172,7 +172,8 @@ impl<'a> Target<'a> {
                 group.remove(&space.entry_key((&partition, &sort), &self.key))?;
             }
             if let Some((partition, sort)) = new {
-                group.insert(&space.entry_key((&partition, &sort), &self.key), &[])?;
+                let entry = space.entry_key((&partition, &sort), &self.key);
+                group.insert(&entry, &item_codec::encode_entry(&entry))?;
             }
         }
         Ok(())

@@ -1,24 +1,24 @@
 //! The one thread that writes.
 //!
-//! The thread takes every write that waits, tests and makes each on top of those before it, commits them with one sync,
-//! shows the result to readers, and then answers all callers. A refusal waits for the commit too: it may rest on a
-//! write of its own group that is not durable yet.
+//! The thread takes every write that waits, tests and makes each on top of those before it, makes them durable with one
+//! sync, shows the result to readers, and then answers all callers. A refusal waits for the sync too: it may rest on a
+//! write of its own group that is not durable yet. A change of a whole table is a group by itself.
 
+use std::collections::VecDeque;
 use std::sync::{Arc, PoisonError, RwLock};
-use std::time::Duration;
 
 use latchkey_table::{Capacity, Error, Schema, Tables, Wrote};
 use tokio::sync::oneshot;
 
 use crate::catalog::Catalog;
-use crate::engine::{Engine, EngineError, Group, OpenFailure, Snapshot, Source, WriteFailure};
+use crate::engine::{Engine, EngineError, Limits, OpenFailure, Snapshot, WriteFailure};
+use crate::fold::Core;
+use crate::map::Direct;
 use crate::queue::{Taken, WriteQueue};
 use crate::read::unavailable;
 use crate::stamp::{Stamp, Stamps};
+use crate::storage::Source;
 use crate::write::{Write, carry_out};
-
-/// How long a store that failed waits before it tries to open again.
-const REOPEN_PAUSE: Duration = Duration::from_millis(500);
 
 /// Something for the writer to do, and whom to tell.
 pub(crate) struct Job {
@@ -31,12 +31,42 @@ pub(crate) type Reply = oneshot::Sender<Answer>;
 
 pub(crate) enum Task {
     Write(Write),
+    Tables(TableChange),
+}
+
+/// A change of whole tables.
+pub(crate) enum TableChange {
     Ensure(Arc<Schema>),
     Gather(Box<Tables>),
 }
 
-/// What readers see: the last commit, or why there is none to see.
-pub(crate) type View = Result<Arc<Seen>, Error>;
+impl TableChange {
+    /// The answer, if nothing has to be written for it.
+    fn without_writing(
+        &self,
+        catalog: &Catalog,
+        snapshot: &Snapshot,
+    ) -> Result<Option<Result<Catalog, Error>>, EngineError> {
+        match self {
+            TableChange::Ensure(schema) => Ok(catalog.known(schema)),
+            TableChange::Gather(tables) => {
+                let gathered = !catalog.has_to_gather(snapshot, tables)?;
+                Ok(gathered.then(|| Ok(catalog.clone())))
+            }
+        }
+    }
+
+    fn make(
+        &self,
+        catalog: &Catalog,
+        direct: &mut Direct<'_>,
+    ) -> Result<Result<Catalog, Error>, EngineError> {
+        match self {
+            TableChange::Ensure(schema) => catalog.ensure(direct, schema),
+            TableChange::Gather(tables) => catalog.gather(direct, tables),
+        }
+    }
+}
 
 /// The items and tables of one commit.
 pub(crate) struct Seen {
@@ -46,46 +76,63 @@ pub(crate) struct Seen {
 
 /// What the writer shares with everyone else.
 pub(crate) struct Shared {
-    pub(crate) view: RwLock<View>,
+    /// What readers see: all that is durable.
+    view: RwLock<Arc<Seen>>,
     pub(crate) queue: WriteQueue<Job>,
     pub(crate) stamps: Stamps,
+    pub(crate) core: Arc<Core>,
+}
+
+impl Shared {
+    pub(crate) fn new(open: &Open, queue: WriteQueue<Job>) -> Shared {
+        let (snapshot, catalog) = (open.engine.snapshot(), Arc::clone(&open.catalog));
+        let view = RwLock::new(Arc::new(Seen { snapshot, catalog }));
+        Shared { view, queue, stamps: Stamps::above(open.kept), core: open.engine.core() }
+    }
+
+    /// All that is durable.
+    pub(crate) fn seen(&self) -> Arc<Seen> {
+        Arc::clone(&self.view.read().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// Shows a snapshot, with new tables if they have changed.
+    pub(crate) fn show(&self, snapshot: Snapshot, catalog: Option<Arc<Catalog>>) {
+        let mut view = self.view.write().unwrap_or_else(PoisonError::into_inner);
+        let catalog = catalog.unwrap_or_else(|| Arc::clone(&view.catalog));
+        let old = std::mem::replace(&mut *view, Arc::new(Seen { snapshot, catalog }));
+        drop(view);
+        // Dropped outside the lock: it may be the last hold on much memory.
+        drop(old);
+    }
 }
 
 /// The writer's own state.
 pub(crate) struct Writer {
-    pub(crate) source: Source,
-    pub(crate) cache_bytes: usize,
     pub(crate) shared: Arc<Shared>,
-    /// `None` after a failure, until the store opens again.
-    pub(crate) open: Option<Open>,
+    pub(crate) open: Open,
 }
 
-/// An open map and its tables.
+/// An open store and its tables.
 pub(crate) struct Open {
-    engine: Engine,
+    pub(crate) engine: Engine,
     catalog: Arc<Catalog>,
     /// The stamp that was kept last.
     kept: Stamp,
+    /// Whether the tables must be read again, because it is not known which were made.
+    stale: bool,
 }
 
 impl Open {
-    /// Opens the map and reads its catalog.
-    pub(crate) fn new(source: &Source, cache_bytes: usize) -> Result<Open, OpenFailure> {
-        let engine = Engine::open(source, cache_bytes)?;
+    /// Opens the store and reads its catalog.
+    pub(crate) fn new(
+        source: Source,
+        cache_bytes: usize,
+        limits: Limits,
+    ) -> Result<Open, OpenFailure> {
+        let engine = Engine::open(source, cache_bytes, limits)?;
         let catalog = Arc::new(Catalog::load(&engine)?);
         let kept = Stamp::load(&engine)?;
-        Ok(Open { engine, catalog, kept })
-    }
-
-    /// The stamps of the store, which go on where they were.
-    pub(crate) fn stamps(&self) -> Stamps {
-        Stamps::above(self.kept)
-    }
-
-    /// The last commit, for readers.
-    pub(crate) fn seen(&self) -> Result<Arc<Seen>, EngineError> {
-        let snapshot = self.engine.snapshot()?;
-        Ok(Arc::new(Seen { snapshot, catalog: Arc::clone(&self.catalog) }))
+        Ok(Open { engine, catalog, kept, stale: false })
     }
 }
 
@@ -94,119 +141,137 @@ impl Writer {
     pub(crate) fn run(mut self) {
         // If the thread panics, every caller that waits gets an error.
         let _guard = CloseOnDrop(Arc::clone(&self.shared));
+        let shared = Arc::clone(&self.shared);
+        let show = |snapshot| shared.show(snapshot, None);
         let mut jobs = Vec::new();
         let mut buffer = Vec::new();
         loop {
-            let timeout = if self.open.is_some() { None } else { Some(REOPEN_PAUSE) };
-            match self.shared.queue.take(&mut jobs, timeout) {
-                Taken::Jobs => self.group(&mut jobs, &mut buffer),
-                Taken::None => self.reopen(),
-                Taken::Closed => return,
+            match self.shared.queue.take(&mut jobs, self.open.engine.next_tick()) {
+                Taken::Jobs => self.work(&mut jobs, &mut buffer, &show),
+                Taken::None => self.open.engine.tick(&show),
+                Taken::Closed => return self.open.engine.close(&show),
             }
         }
     }
 
-    fn group(&mut self, jobs: &mut Vec<Job>, buffer: &mut Vec<u8>) {
-        let Some(open) = &mut self.open else {
-            let error = EngineError("it failed and has not opened again".to_owned());
-            for job in jobs.drain(..) {
-                drop(job.reply.send(Err(unavailable(error.clone()))));
-            }
-            return;
-        };
-        let mut catalog = Arc::clone(&open.catalog);
-        let (tasks, replies): (Vec<_>, Vec<_>) =
-            jobs.drain(..).map(|job| (job.task, job.reply)).unzip();
-        let mut answers = Vec::with_capacity(replies.len());
-        let written = open.engine.write(|group| {
-            for task in tasks {
-                answers.push(work(task, &mut catalog, group, buffer)?);
-            }
-            // Not below that of any write of the group: each was given before its write was handed in.
-            let last = self.shared.stamps.last();
-            if last != open.kept && answers.iter().any(Result::is_ok) {
-                last.keep(group)?;
-                open.kept = last;
-            }
-            Ok(())
-        });
-        let seen = written.and_then(|()| {
-            open.catalog = catalog;
-            open.seen().map_err(WriteFailure::InDoubt)
-        });
-        match seen {
-            Ok(seen) => {
-                self.publish(Ok(seen));
+    fn work(&mut self, jobs: &mut Vec<Job>, buffer: &mut Vec<u8>, show: &dyn Fn(Snapshot)) {
+        let mut writes = VecDeque::new();
+        for Job { task, reply } in jobs.drain(..) {
+            let change = match task {
+                Task::Write(write) => {
+                    writes.push_back((write, reply));
+                    continue;
+                }
+                Task::Tables(change) => change,
+            };
+            self.write_all(&mut writes, buffer, show);
+            let answer = self.change_tables(&change);
+            // The caller may have gone.
+            drop(reply.send(answer));
+        }
+        self.write_all(&mut writes, buffer, show);
+    }
+
+    /// Makes writes durable, as many at a time as a group takes.
+    fn write_all(
+        &mut self,
+        writes: &mut VecDeque<(Write, Reply)>,
+        buffer: &mut Vec<u8>,
+        show: &dyn Fn(Snapshot),
+    ) {
+        while !writes.is_empty() {
+            self.group(writes, buffer, show);
+        }
+    }
+
+    fn group(
+        &mut self,
+        writes: &mut VecDeque<(Write, Reply)>,
+        buffer: &mut Vec<u8>,
+        show: &dyn Fn(Snapshot),
+    ) {
+        let Open { engine, catalog, kept, .. } = &mut self.open;
+        let (mut replies, mut answers) = (Vec::with_capacity(writes.len()), Vec::new());
+        let mut last = *kept;
+        let written = engine.write(
+            |group| {
+                while !group.is_full()
+                    && let Some((write, reply)) = writes.pop_front()
+                {
+                    replies.push(reply);
+                    answers.push(carry_out(write, catalog, group, buffer)?);
+                }
+                // Not below that of any write of the group: each was given before its write was handed in.
+                last = self.shared.stamps.last();
+                if last != *kept && answers.iter().any(Result::is_ok) {
+                    last.keep(group)?;
+                }
+                Ok(())
+            },
+            show,
+        );
+        match written {
+            Ok(()) => {
+                if answers.iter().any(Result::is_ok) {
+                    *kept = last;
+                }
                 // The caller may have gone.
                 replies
                     .into_iter()
                     .zip(answers)
                     .for_each(|(reply, answer)| drop(reply.send(answer)));
             }
-            Err(failure) => self.fail(failure, replies, &answers),
+            Err(failure) => {
+                // Nothing was taken from those behind it, but what failed once would fail for each of them.
+                replies.extend(writes.drain(..).map(|(_, reply)| reply));
+                fail(&failure, replies, &answers);
+            }
         }
     }
 
-    /// Opens the store again, and answers every caller that the group failed. After an error of its storage, redb
-    /// refuses all further requests.
-    fn fail(&mut self, failure: WriteFailure, replies: Vec<Reply>, answers: &[Answer]) {
-        let (error, in_doubt) = match failure {
-            WriteFailure::Aborted(error) => (error, false),
-            WriteFailure::InDoubt(error) => (error, true),
-        };
-        self.publish(Err(unavailable(error.clone())));
-        self.open = None;
-        self.reopen();
-        for (at, reply) in replies.into_iter().enumerate() {
-            // A refusal changed nothing, whatever became of the commit.
-            let answer = match answers.get(at) {
-                Some(Ok(_)) if in_doubt => Error::OutcomeUnknown { reason: error.0.clone() },
-                _ => unavailable(error.clone()),
-            };
-            drop(reply.send(Err(answer)));
+    /// Makes a table, gives it other indexes, or moves items from one to another.
+    fn change_tables(&mut self, change: &TableChange) -> Answer {
+        let Open { engine, catalog, stale, .. } = &mut self.open;
+        if *stale {
+            *catalog = Arc::new(Catalog::load(engine).map_err(unavailable)?);
+            self.shared.show(engine.snapshot(), Some(Arc::clone(catalog)));
+            *stale = false;
         }
-    }
-
-    fn reopen(&mut self) {
-        let opened = Open::new(&self.source, self.cache_bytes);
-        let view = match opened {
-            Ok(open) => {
-                let seen = open.seen();
-                self.open = seen.is_ok().then_some(open);
-                seen.map_err(unavailable)
-            }
-            Err(OpenFailure::Unusable(error)) => Err(unavailable(error)),
-            Err(OpenFailure::Newer { found }) => {
-                Err(unavailable(EngineError(format!("its format is now {found}"))))
+        let unchanged = change.without_writing(catalog, &engine.snapshot()).map_err(unavailable)?;
+        let changed = match unchanged {
+            Some(answer) => answer?,
+            None => {
+                let show = |snapshot| self.shared.show(snapshot, None);
+                let made = engine.restructure(|direct| change.make(catalog, direct), &show);
+                made.map_err(|failure| match failure {
+                    WriteFailure::Aborted(error) => unavailable(error),
+                    WriteFailure::InDoubt(error) => {
+                        *stale = true;
+                        Error::OutcomeUnknown { reason: error.0 }
+                    }
+                })??
             }
         };
-        self.publish(view);
-    }
-
-    fn publish(&self, view: View) {
-        let mut shown = self.shared.view.write().unwrap_or_else(PoisonError::into_inner);
-        let old = std::mem::replace(&mut *shown, view);
-        drop(shown);
-        // Dropped outside the lock: it may be the last hold on many pages.
-        drop(old);
+        *catalog = Arc::new(changed);
+        self.shared.show(engine.snapshot(), Some(Arc::clone(catalog)));
+        Ok(Wrote { item: None, capacity: Capacity::ZERO })
     }
 }
 
-fn work(
-    task: Task,
-    catalog: &mut Arc<Catalog>,
-    group: &mut Group<'_>,
-    buffer: &mut Vec<u8>,
-) -> Result<Answer, EngineError> {
-    let ensured = match task {
-        Task::Write(write) => return carry_out(write, catalog, group, buffer),
-        Task::Ensure(schema) => catalog.ensure(group, &schema)?,
-        Task::Gather(tables) => catalog.gather(group, &tables)?,
+/// Answers every caller whose group failed.
+fn fail(failure: &WriteFailure, replies: Vec<Reply>, answers: &[Answer]) {
+    let (error, in_doubt) = match failure {
+        WriteFailure::Aborted(error) => (error, false),
+        WriteFailure::InDoubt(error) => (error, true),
     };
-    Ok(ensured.map(|ensured| {
-        *catalog = Arc::new(ensured);
-        Wrote { item: None, capacity: Capacity::ZERO }
-    }))
+    for (at, reply) in replies.into_iter().enumerate() {
+        // A refusal changed nothing, whatever became of the group.
+        let answer = match answers.get(at) {
+            Some(Ok(_)) if in_doubt => Error::OutcomeUnknown { reason: error.0.clone() },
+            _ => unavailable(error.clone()),
+        };
+        drop(reply.send(Err(answer)));
+    }
 }
 
 struct CloseOnDrop(Arc<Shared>);

@@ -1,0 +1,287 @@
+//! The thread that writes into the map what the journals hold.
+//!
+//! It folds one frozen layer at a time, in one commit and in the order of its keys, together with the number of the
+//! layer's last record. Then it shows readers the new map without the layer, and the layer's journal is free. A fold
+//! that fails leaves the layer where it is and is tried again; readers and the writer go on meanwhile.
+
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use crate::engine::Snapshot;
+use crate::group::meta_name;
+use crate::map::{Base, Direct, EngineError, Head, Map, OpenFailure, WriteFailure};
+use crate::overlay::Layer;
+use crate::storage::Source;
+
+/// How long a fold that failed waits before it is tried again.
+const RETRY_PAUSE: Duration = Duration::from_millis(500);
+
+/// Shows readers a snapshot.
+pub(crate) type Shown = Box<dyn Fn(Snapshot) + Send>;
+
+/// The changes of a journal that is full.
+pub(crate) struct Frozen {
+    pub(crate) layer: Layer,
+    /// What the map says when it holds them.
+    pub(crate) head: Head,
+}
+
+/// What the writer and the folder share.
+pub(crate) struct Core {
+    pub(crate) source: Source,
+    cache_bytes: usize,
+    /// `None` after a failure, until it opens again. redb refuses all requests after an error of its storage.
+    map: Mutex<Option<Map>>,
+    state: Mutex<State>,
+    /// Told of each change of the state that someone may wait for.
+    pub(crate) changed: Condvar,
+}
+
+/// What is stored, and in which of its parts.
+pub(crate) struct State {
+    pub(crate) active: Layer,
+    pub(crate) frozen: Option<Arc<Frozen>>,
+    pub(crate) base: Arc<Base>,
+    /// Why the last fold failed, until one succeeds.
+    pub(crate) failed: Option<EngineError>,
+    /// Whether the map must be opened again.
+    reopen: bool,
+    stopped: bool,
+}
+
+impl State {
+    /// All that is durable.
+    pub(crate) fn snapshot(&self) -> Snapshot {
+        let (active, frozen) = (self.active.clone(), self.frozen.clone());
+        Snapshot { active, frozen, base: Arc::clone(&self.base) }
+    }
+}
+
+impl Core {
+    pub(crate) fn new(
+        source: Source,
+        cache_bytes: usize,
+        map: Map,
+        base: Base,
+        active: Layer,
+        frozen: Option<Frozen>,
+    ) -> Core {
+        let state = State {
+            active,
+            frozen: frozen.map(Arc::new),
+            base: Arc::new(base),
+            failed: None,
+            reopen: false,
+            stopped: false,
+        };
+        let (map, state) = (Mutex::new(Some(map)), Mutex::new(state));
+        Core { source, cache_bytes, map, state, changed: Condvar::new() }
+    }
+
+    pub(crate) fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn lock_map(&self) -> MutexGuard<'_, Option<Map>> {
+        self.map.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Hands a layer to the folder, which has none.
+    pub(crate) fn freeze(&self, frozen: Frozen) {
+        let mut state = self.lock();
+        state.active = Layer::default();
+        state.frozen = Some(Arc::new(frozen));
+        drop(state);
+        self.changed.notify_all();
+    }
+
+    /// Has the map opened again, because a read of one of its commits failed.
+    pub(crate) fn ask_reopen(&self, failed: &Arc<Base>) {
+        let mut state = self.lock();
+        state.reopen |= Arc::ptr_eq(&state.base, failed);
+        drop(state);
+        self.changed.notify_all();
+    }
+
+    /// Opens the map again, unless that was done since a read of one of its commits failed.
+    pub(crate) fn reopen_after(
+        &self,
+        failed: &Arc<Base>,
+        show: &dyn Fn(Snapshot),
+    ) -> Result<(), EngineError> {
+        let mut map = self.lock_map();
+        if Arc::ptr_eq(&self.lock().base, failed) {
+            self.reopen(&mut map)?;
+            self.rebase(&map, show)?;
+        }
+        Ok(())
+    }
+
+    /// Waits until there is no frozen layer, or until its fold fails.
+    pub(crate) fn wait_until_folded(&self) -> Result<(), EngineError> {
+        let busy =
+            |state: &mut State| state.frozen.is_some() && state.failed.is_none() && !state.stopped;
+        let waited = self.changed.wait_while(self.lock(), busy);
+        let state = waited.unwrap_or_else(PoisonError::into_inner);
+        match (&state.frozen, &state.failed) {
+            (None, _) => Ok(()),
+            (Some(_), Some(error)) => Err(error.clone()),
+            (Some(_), None) => Err(EngineError("the store is closing".to_owned())),
+        }
+    }
+
+    /// Ends the folder, after the fold that it is at.
+    pub(crate) fn stop(&self) {
+        self.lock().stopped = true;
+        self.changed.notify_all();
+    }
+
+    /// Closes the map.
+    pub(crate) fn close(&self) {
+        drop(self.lock_map().take());
+    }
+
+    /// Writes to the map itself. After a failure the map is opened again.
+    pub(crate) fn write<T>(
+        &self,
+        head: Option<&Head>,
+        change: impl FnOnce(&mut Direct<'_>) -> Result<T, EngineError>,
+    ) -> Result<T, WriteFailure> {
+        let mut map = self.lock_map();
+        let written = match &*map {
+            Some(map) => map.write(head, change),
+            None => Err(EngineError("it failed and has not opened again".to_owned()).into()),
+        };
+        // A map in memory is gone when it is closed.
+        if written.is_err() && !matches!(self.source, Source::Memory) {
+            self.reopen(&mut map).map_err(|error| match &written {
+                Err(WriteFailure::InDoubt(_)) => WriteFailure::InDoubt(error),
+                _ => WriteFailure::Aborted(error),
+            })?;
+        }
+        if let Some(map) = &*map {
+            let base = map.base().map_err(WriteFailure::InDoubt)?;
+            self.lock().base = Arc::new(base);
+        }
+        written
+    }
+
+    fn reopen(&self, map: &mut Option<Map>) -> Result<(), EngineError> {
+        // It must let go of the file first.
+        drop(map.take());
+        let opened = Map::open(&self.source, self.cache_bytes);
+        *map = Some(opened.map_err(|failure| match failure {
+            OpenFailure::Unusable(error) => error,
+            OpenFailure::Newer { found } => EngineError(format!("its format is now {found}")),
+        })?);
+        Ok(())
+    }
+
+    /// Folds until it is stopped.
+    pub(crate) fn run(&self, show: &dyn Fn(Snapshot)) {
+        let _guard = FailOnDrop(self);
+        loop {
+            let idle =
+                |state: &mut State| state.frozen.is_none() && !state.reopen && !state.stopped;
+            let waited = self.changed.wait_while(self.lock(), idle);
+            let mut state = waited.unwrap_or_else(PoisonError::into_inner);
+            if state.stopped {
+                return;
+            }
+            let (frozen, reopen) = (state.frozen.clone(), std::mem::take(&mut state.reopen));
+            drop(state);
+            if let Err(error) = self.fold(frozen.as_deref(), reopen, show) {
+                self.pause(error, reopen);
+            }
+        }
+    }
+
+    /// Keeps an error, and waits a while before the next fold.
+    fn pause(&self, error: EngineError, reopen: bool) {
+        let mut state = self.lock();
+        if state.failed.is_none() {
+            tracing::error!(%error, "writes cannot be moved from a journal to the store's file; they wait there");
+        }
+        state.failed = Some(error);
+        state.reopen |= reopen;
+        self.changed.notify_all();
+        let waited = self.changed.wait_timeout_while(state, RETRY_PAUSE, |state| !state.stopped);
+        drop(waited.unwrap_or_else(PoisonError::into_inner));
+    }
+
+    /// Folds a layer, if there is one, and shows the map as it is then.
+    fn fold(
+        &self,
+        frozen: Option<&Frozen>,
+        reopen: bool,
+        show: &dyn Fn(Snapshot),
+    ) -> Result<(), EngineError> {
+        let mut map = self.lock_map();
+        if reopen || map.is_none() {
+            self.reopen(&mut map)?;
+            self.rebase(&map, show)?;
+        }
+        let (Some(open), Some(frozen)) = (&*map, frozen) else { return Ok(()) };
+        let written = open.write(None, |direct| apply(direct, frozen));
+        let failure = match written {
+            Ok(()) => None,
+            Err(WriteFailure::Aborted(error) | WriteFailure::InDoubt(error)) => {
+                self.reopen(&mut map)?;
+                Some(error)
+            }
+        };
+        self.rebase(&map, show)?;
+        // If the commit failed it may have been kept all the same.
+        match failure {
+            Some(error) if self.lock().frozen.is_some() => Err(error),
+            _ => Ok(()),
+        }
+    }
+
+    /// Shows the map as of its last commit, without the frozen layer if the map holds it.
+    fn rebase(&self, map: &Option<Map>, show: &dyn Fn(Snapshot)) -> Result<(), EngineError> {
+        let Some(map) = map else { return Err(EngineError("its map is closed".to_owned())) };
+        let base = Arc::new(map.base()?);
+        let folded = base.head()?.folded;
+        let mut state = self.lock();
+        let old = std::mem::replace(&mut state.base, base);
+        let layer = state.frozen.take_if(|frozen| frozen.head.folded <= folded);
+        if state.frozen.is_none() && state.failed.take().is_some() {
+            tracing::info!("writes are moved to the store's file again");
+        }
+        show(state.snapshot());
+        drop(state);
+        self.changed.notify_all();
+        // They may be the last holds on much memory.
+        drop((old, layer));
+        Ok(())
+    }
+}
+
+/// Says that nothing is folded any more, should the folder panic: nobody is to wait for it.
+struct FailOnDrop<'a>(&'a Core);
+
+impl Drop for FailOnDrop<'_> {
+    fn drop(&mut self) {
+        let mut state = self.0.lock();
+        state.failed = Some(EngineError("the folder has stopped".to_owned()));
+        drop(state);
+        self.0.changed.notify_all();
+    }
+}
+
+/// Makes the changes of a layer.
+fn apply(direct: &mut Direct<'_>, frozen: &Frozen) -> Result<(), EngineError> {
+    for (key, change) in frozen.layer.iter() {
+        match (meta_name(key), change) {
+            (Some(name), Some(bytes)) => direct.insert_meta(name, bytes)?,
+            // No name is ever removed from the catalog.
+            (Some(name), None) => {
+                return Err(EngineError(format!("a journal removes `{name}` from the catalog")));
+            }
+            (None, Some(bytes)) => direct.insert(key, bytes)?,
+            (None, None) => direct.remove(key)?,
+        }
+    }
+    direct.keep(&frozen.head)
+}
