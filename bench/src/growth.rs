@@ -9,7 +9,7 @@ use latchkey_embedded::{Options, Store};
 use crate::Result;
 use crate::items::Items;
 use crate::latchkey::{Indexes, Latchkey, file};
-use crate::load::{Operation, Run, Work, median, run, runtime};
+use crate::load::{Operation, Run, Work, median, percentile, run, runtime};
 use crate::report::{Table, count, megabytes, millis, progress, whole};
 use crate::victim::{What, kill_while_writing};
 
@@ -26,6 +26,8 @@ pub(crate) fn grow(directory: &Path, sizes: &[u64], time: Duration) -> Result<()
         "get /s",
         "query of 25 /s",
         "conditional update /s",
+        "p99",
+        "longest wait",
         "file",
         "open after close",
         "open after kill -9",
@@ -36,12 +38,14 @@ pub(crate) fn grow(directory: &Path, sizes: &[u64], time: Duration) -> Result<()
         std::fs::remove_dir_all(directory)?;
     }
     progress("");
-    println!("{CLIENTS} clients, medians of {REPEATS}; the file is in the system's cache\n");
+    println!(
+        "{CLIENTS} clients, medians of {REPEATS}, the longest wait of all; the file is in the system's cache\n"
+    );
     println!("{table}");
     Ok(())
 }
 
-fn measure(directory: &Path, items: Items, time: Duration) -> Result<[String; 8]> {
+fn measure(directory: &Path, items: Items, time: Duration) -> Result<[String; 10]> {
     let progress = |doing: &str| progress(&format!("{} items: {doing}", count(items.total())));
     progress("loading");
     let start = Instant::now();
@@ -50,15 +54,18 @@ fn measure(directory: &Path, items: Items, time: Duration) -> Result<[String; 8]
     let loaded = start.elapsed();
     let store = Arc::new(store);
     let runtime = runtime()?;
-    let rate = |operation: Operation| -> Result<String> {
+    let runs = |operation: Operation| -> Result<Vec<Run>> {
         progress(operation.name());
-        let runs = (0..REPEATS)
-            .map(|seed| run(&runtime, &store, Work { operation, clients: CLIENTS, time, seed }));
-        let runs: Vec<Run> = runs.collect::<Result<_>>()?;
-        Ok(whole(median(runs.iter().map(|run| run.rate).collect())))
+        let work = |seed| Work { operation, clients: CLIENTS, time, seed };
+        (0..REPEATS).map(|seed| run(&runtime, &store, work(seed))).collect()
     };
-    let (get, query) = (rate(Operation::Get)?, rate(Operation::Query)?);
-    let update = rate(Operation::Update)?;
+    let rate = |runs: &[Run]| whole(median(runs.iter().map(|run| run.rate).collect()));
+    let (get, query) = (rate(&runs(Operation::Get)?), rate(&runs(Operation::Query)?));
+    let updates = runs(Operation::Update)?;
+    let update = rate(&updates);
+    let mut waits: Vec<Duration> = updates.into_iter().flat_map(|run| run.latencies).collect();
+    waits.sort_unstable();
+    let [p99, longest] = [99, 100].map(|percent| millis(percentile(&waits, percent)));
     drop(runtime);
     drop(store);
     progress("opening");
@@ -67,7 +74,7 @@ fn measure(directory: &Path, items: Items, time: Duration) -> Result<[String; 8]
     progress("opening after a kill");
     let killed = open_time(directory, || kill_while_writing(What::Latchkey, directory, items))?;
     let (loaded, closed, killed) = (millis(loaded), millis(closed), millis(killed));
-    Ok([count(items.total()), loaded, get, query, update, size, closed, killed])
+    Ok([count(items.total()), loaded, get, query, update, p99, longest, size, closed, killed])
 }
 
 /// How long the store takes to open after something was done to it.

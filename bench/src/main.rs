@@ -33,6 +33,7 @@ Examples:
   latchkey-bench store --quick              a look, under 30 seconds
   latchkey-bench store --clients 1,64 --rounds 9
   latchkey-bench growth --dir /mnt/disk     10 thousand to 1 million items
+  latchkey-bench growth --items 10000000 --seconds 5
   latchkey-bench repair                     what redb's quick repair costs and saves
   latchkey-bench http                       the service over HTTP, about 2 minutes
   latchkey-bench http --quick               a second, to see that it works
@@ -78,6 +79,16 @@ enum Measure {
     Growth {
         #[command(flatten)]
         common: Common,
+        /// How many items [default: 10000,100000,1000000, or the first two if quick].
+        #[arg(
+            long,
+            value_delimiter = ',',
+            value_parser = clap::value_parser!(u64).range(10_000..=10_000_000)
+        )]
+        items: Vec<u64>,
+        /// How long each run takes [default: 1, or 0.2 if quick].
+        #[arg(long, value_parser = seconds)]
+        seconds: Option<Duration>,
     },
     /// Bare redb with and without quick repair: commits, and opening a file of about 1 GB after its
     /// writer was killed.
@@ -169,12 +180,14 @@ fn measure(measure: Measure) -> Result<()> {
             };
             store::compare(scratch(&common.dir)?.path(), &extent)
         }
-        Measure::Growth { common } => {
-            let sizes = [10_000, 100_000, 1_000_000];
-            let (sizes, time) =
-                if common.quick { (sizes.get(..2), 0.2) } else { (sizes.get(..), 1.0) };
-            let time = Duration::from_secs_f64(time);
-            growth::grow(scratch(&common.dir)?.path(), sizes.unwrap_or_default(), time)
+        Measure::Growth { common, items, seconds } => {
+            let mut sizes = items;
+            if sizes.is_empty() {
+                sizes.extend([10_000, 100_000]);
+                sizes.extend((!common.quick).then_some(1_000_000));
+            }
+            let time = Duration::from_secs_f64(if common.quick { 0.2 } else { 1.0 });
+            growth::grow(scratch(&common.dir)?.path(), &sizes, seconds.unwrap_or(time))
         }
         Measure::Repair { common } => {
             let (items, time, rounds) =
