@@ -18,7 +18,7 @@ cargo build --workspace --all-targets --locked
 # The benchmarks are run for a moment, so that they stay able to; their figures are not judged, so they need not
 # be built for speed.
 target="$(cargo metadata --locked --no-deps --format-version 1 | sed 's/.*"target_directory":"\([^"]*\)".*/\1/')"
-for measure in store http dynamodb participation; do "$target/debug/latchkey-bench" "$measure" --quick; done
+for measure in store http dynamodb participation windows; do "$target/debug/latchkey-bench" "$measure" --quick; done
 (cd editors/vscode && npm ci --silent && npm test --silent)
 tests/openapi/lint.sh "$target/debug/latchkey"
 tests/schemathesis/run.sh "$target/debug/latchkey"

@@ -54,7 +54,7 @@ def figures(text):
         if heading is None:
             heading = cells
             # What says which row it is, and is no measurement: all up to the number of clients or connections.
-            words = next((at for at in (2, 1) if cells[at - 1] in ("clients", "connections", "events")), 1)
+            words = next((at for at in (2, 1) if cells[at - 1] in ("clients", "connections", "events", "callers")), 1)
             continue
         if set(line) <= set("|-: "):
             continue
@@ -94,7 +94,7 @@ def compare(old, new, measure, turns, flags):
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("commit", help="the commit to compare with, or a `latchkey-bench` binary of it")
-    parser.add_argument("measures", nargs="+", choices=["store", "growth", "http", "participation", "check"])
+    parser.add_argument("measures", nargs="+", choices=["store", "growth", "http", "participation", "windows", "check"])
     parser.add_argument("--turns", type=int, default=3)
     parser.add_argument("--new", help="a `latchkey-bench` binary, instead of the working tree")
     if "--" in sys.argv:

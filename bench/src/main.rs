@@ -17,6 +17,7 @@ mod repair;
 mod report;
 mod store;
 mod victim;
+mod windows;
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -39,6 +40,7 @@ Examples:
   latchkey-bench http --quick               a second, to see that it works
   latchkey-bench dynamodb                   contracts on DynamoDB Local next to the bare SDK
   latchkey-bench participation              taking part and deciding, about 6 minutes
+  latchkey-bench windows                    callers who book windows of one locker
   latchkey-bench check                      the check of larger and larger documents";
 
 /// Measures Latchkey's embedded store next to bare redb, its service next to bare axum, and the check of
@@ -138,6 +140,22 @@ enum Measure {
         #[arg(long, default_value = "256", value_parser = clap::value_parser!(u64).range(1..=2000))]
         connections: u64,
     },
+    /// Callers who book windows of one locker that do not overlap: rate, waits and refusals.
+    Windows {
+        #[command(flatten)]
+        common: Common,
+        /// How many callers at once.
+        #[arg(
+            long,
+            value_delimiter = ',',
+            default_value = "1,16,64",
+            value_parser = clap::value_parser!(u64).range(1..=336)
+        )]
+        callers: Vec<u64>,
+        /// How many lockers, one after the other [default: 20, or 1 if quick].
+        #[arg(long, value_parser = clap::value_parser!(u32).range(1..=10_000))]
+        lockers: Option<u32>,
+    },
     /// The check of a document of 50 to 2,000 contracts.
     Check {
         /// How often each document is checked.
@@ -227,6 +245,10 @@ fn measure(measure: Measure) -> Result<()> {
                 transactions: milliseconds.into_iter().map(Duration::from_millis).collect(),
             };
             participation::measure(scratch(&common.dir)?.path(), &extent)
+        }
+        Measure::Windows { common, callers, lockers } => {
+            let lockers = lockers.unwrap_or(if common.quick { 1 } else { 20 });
+            windows::measure(scratch(&common.dir)?.path(), &callers, lockers)
         }
         Measure::Check { rounds } => check::measure(rounds),
         Measure::Victim(victim) => victim::write(&victim),

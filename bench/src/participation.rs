@@ -1,7 +1,7 @@
 //! Taking part and deciding: what comes in at 256 connections, what workers get done, and what each participation
 //! costs next to what its contracts declare.
 
-mod connection;
+pub(crate) mod connection;
 mod contention;
 mod cost;
 mod hall;
