@@ -56,6 +56,16 @@ impl Directory {
         Ok(Directory { path: path.to_owned(), _lock: lock })
     }
 
+    /// Locks a directory that has a store.
+    pub(crate) fn lock_existing(path: &Path) -> Result<Directory, OpenError> {
+        let failed = |error| OpenError::Directory { path: path.to_owned(), error };
+        let store = path.join(Part::Map.file_name());
+        if !store.try_exists().map_err(failed)? {
+            return Err(failed(io::Error::new(io::ErrorKind::NotFound, "there is no store in it")));
+        }
+        Directory::lock(path)
+    }
+
     /// Its path, in which the store is made first if it is not there.
     pub(crate) fn store(&self, cache_bytes: usize) -> Result<PathBuf, OpenError> {
         let store = self.path.join(Part::Map.file_name());

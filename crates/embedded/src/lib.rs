@@ -11,6 +11,7 @@ mod error;
 mod fold;
 mod gather;
 mod group;
+mod inspect;
 mod item_codec;
 mod journal;
 mod key_codec;
@@ -23,21 +24,25 @@ mod read;
 mod record;
 mod recover;
 mod scan;
+mod shadow;
 mod stamp;
 mod storage;
 mod store;
 mod verify;
+mod view;
 mod write;
 mod writer;
 
 pub use error::OpenError;
+pub use inspect::check_directory;
 pub use map::panic_is_caught;
 pub use pending::Pending;
 pub use redb::StorageBackend;
 pub use stamp::{Stamp, Stamping};
 pub use storage::Part;
 pub use store::{Options, Store};
-pub use verify::Verified;
+pub use verify::{Checked, Damage, Verified, Watch};
+pub use view::{Progress, View};
 
 /// The README's example compiles.
 #[cfg(doctest)]

@@ -1,0 +1,12 @@
+//! Whole stores: checked, saved from damage, backed up, made small.
+
+#![expect(
+    clippy::unwrap_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    clippy::as_conversions,
+    clippy::cast_possible_truncation,
+    reason = "a test that goes wrong should fail, where it went wrong"
+)]
+
+mod verify;
