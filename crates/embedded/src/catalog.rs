@@ -62,16 +62,26 @@ impl Catalog {
         snapshot: &Snapshot,
         damaged: &mut dyn FnMut(&str),
     ) -> Result<Catalog, EngineError> {
+        let names = snapshot.meta(PREFIX)?;
+        let names = names.iter().map(|(name, bytes)| (name.as_str(), bytes.as_slice()));
+        Ok(Catalog::of(names, damaged))
+    }
+
+    /// The catalog of names and their bytes.
+    pub(crate) fn of<'a>(
+        names: impl Iterator<Item = (&'a str, &'a [u8])>,
+        damaged: &mut dyn FnMut(&str),
+    ) -> Catalog {
         let mut catalog = Catalog::default();
-        for (name, bytes) in snapshot.meta(PREFIX)? {
-            match decode(&name, &bytes) {
+        for (name, bytes) in names {
+            match decode(name, bytes) {
                 Ok(entry) => {
                     catalog.tables.insert(entry.schema.name.clone(), Arc::new(entry));
                 }
-                Err(Damaged) => damaged(&name),
+                Err(Damaged) => damaged(name),
             }
         }
-        Ok(catalog)
+        catalog
     }
 
     /// All tables, in no order.

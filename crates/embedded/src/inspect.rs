@@ -50,7 +50,7 @@ fn source(path: &Path) -> Result<Source, OpenError> {
 }
 
 /// Has redb compare the checksums of all pages of the map.
-fn check_pages(
+pub(crate) fn check_pages(
     path: &Path,
     options: &Options,
     found: &mut dyn FnMut(Damage),
@@ -144,7 +144,7 @@ fn lay(layer: &mut Layer, over: &Layer) {
 }
 
 /// All changes of whole records in the journals that the map does not hold, whatever is missing between them.
-fn read_journals(path: &Path, head: &Head, found: &mut dyn FnMut(Damage)) -> Layer {
+pub(crate) fn read_journals(path: &Path, head: &Head, found: &mut dyn FnMut(Damage)) -> Layer {
     let mut journals: Vec<(StoreId, Vec<u8>)> = Vec::new();
     for part in Part::JOURNALS {
         match std::fs::read(path.join(part.file_name())) {

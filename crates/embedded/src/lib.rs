@@ -4,7 +4,9 @@
 //! map in the background. Reads run on the caller's thread from what is durable. See [`Store`].
 
 mod backend;
+mod backup;
 mod catalog;
+mod compact;
 mod directory;
 mod engine;
 mod error;
@@ -17,12 +19,15 @@ mod journal;
 mod key_codec;
 mod map;
 mod overlay;
+mod pages;
 mod pending;
 pub mod private;
 mod queue;
 mod read;
 mod record;
 mod recover;
+mod restore;
+mod salvage;
 mod scan;
 mod shadow;
 mod stamp;
@@ -33,11 +38,15 @@ mod view;
 mod write;
 mod writer;
 
+pub use backup::{BackupError, Saved};
+pub use compact::{Compacted, compact};
 pub use error::OpenError;
 pub use inspect::check_directory;
 pub use map::panic_is_caught;
 pub use pending::Pending;
 pub use redb::StorageBackend;
+pub use restore::{RestoreError, restore};
+pub use salvage::{Rescued, salvage};
 pub use stamp::{Stamp, Stamping};
 pub use storage::Part;
 pub use store::{Options, Store};

@@ -161,9 +161,11 @@ pub(crate) struct Map {
 
 impl Map {
     /// Makes a new map in a file that is not there yet.
-    pub(crate) fn create(path: &Path, cache_bytes: usize) -> Result<(), OpenFailure> {
+    pub(crate) fn create(path: &Path, cache_bytes: usize) -> Result<Map, OpenFailure> {
         let database = Builder::new().set_cache_size(cache_bytes).create(path)?;
-        Map { database, durable: true }.initialize()
+        let map = Map { database, durable: true };
+        map.initialize()?;
+        Ok(map)
     }
 
     /// Opens the map, and makes it first if custom storage holds nothing.

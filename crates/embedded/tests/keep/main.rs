@@ -9,4 +9,7 @@
     reason = "a test that goes wrong should fail, where it went wrong"
 )]
 
+mod backup;
+mod compact;
+mod salvage;
 mod verify;

@@ -81,18 +81,21 @@ pub(crate) fn served(store: &Store) -> Result<Vec<Item>, latchkey_table::Error> 
 fn a_sound_store_is_sound_and_left_as_it_is() {
     let directory = tempfile::tempdir().unwrap();
     fill(directory.path(), 2000);
-    let before = FILES.map(|name| fs::read(directory.path().join(name)).unwrap());
+    let before = files(directory.path());
     let (checked, damages) = check(directory.path());
     assert_eq!(damages, []);
     let expected = served(&Store::open(directory.path(), &small()).unwrap()).unwrap().len() as u64;
     assert_eq!((checked.tables, checked.items, checked.entries), (1, expected, expected));
     copy_back(directory.path(), &before);
     check(directory.path());
-    let after = FILES.map(|name| fs::read(directory.path().join(name)).unwrap());
-    assert!(before == after, "a check has written");
+    assert!(before == files(directory.path()), "a check has written");
 }
 
-fn copy_back(path: &Path, files: &[Vec<u8>; 3]) {
+pub(crate) fn files(path: &Path) -> [Vec<u8>; 3] {
+    FILES.map(|name| fs::read(path.join(name)).unwrap())
+}
+
+pub(crate) fn copy_back(path: &Path, files: &[Vec<u8>; 3]) {
     for (name, bytes) in FILES.iter().zip(files) {
         fs::write(path.join(name), bytes).unwrap();
     }
@@ -103,7 +106,7 @@ fn copy_back(path: &Path, files: &[Vec<u8>; 3]) {
 fn what_would_be_served_differently_is_told() {
     let directory = tempfile::tempdir().unwrap();
     fill(directory.path(), 1500);
-    let files = FILES.map(|name| fs::read(directory.path().join(name)).unwrap());
+    let files = files(directory.path());
     let expected = served(&Store::open(directory.path(), &small()).unwrap()).unwrap();
     let (mut told, mut harmless, mut hidden) = (0, 0, 0);
     for (at, bit) in flips(&files, count(60)) {
