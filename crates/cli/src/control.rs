@@ -166,6 +166,11 @@ pub(crate) async fn read(
     }
 }
 
+/// Whether a process has a directory open and can be asked.
+pub(crate) fn is_there(data: &Path) -> bool {
+    connect(data).is_ok()
+}
+
 /// Asks the process that has a directory open to read its store. The pieces follow.
 pub(crate) async fn begin(
     data: &Path,
@@ -185,9 +190,7 @@ pub(crate) async fn begin(
     };
     match stream.write_all(format!("{}\n", task.to_json()).as_bytes()).await {
         Ok(()) => Some(Ok(BufReader::new(stream))),
-        Err(error) => {
-            Some(Err(Failure::Unusable(format!("the server cannot be asked: {error}"))))
-        }
+        Err(error) => Some(Err(Failure::Unusable(format!("the server cannot be asked: {error}")))),
     }
 }
 

@@ -91,12 +91,8 @@ impl Task {
             Task::Backup { .. } => back_up(view, sink),
             Task::Export { tables, after } => export(view, tables, after.as_ref(), sink),
         };
-        let last = match done {
-            Ok(done) => Piece::json(Kind::End, &done),
-            Err(error) => Piece::new(Kind::Error, error.into_bytes()),
-        };
         // If nobody takes it, nobody has to know.
-        let _ = sink(last);
+        let _ = sink(Piece::last(done));
     }
 }
 
@@ -143,6 +139,14 @@ impl Piece {
         Piece::new(kind, value.to_string().into_bytes())
     }
 
+    /// The last piece of an answer.
+    pub(crate) fn last(done: Result<Value, String>) -> Piece {
+        match done {
+            Ok(done) => Piece::json(Kind::End, &done),
+            Err(error) => Piece::new(Kind::Error, error.into_bytes()),
+        }
+    }
+
     /// What it says as JSON.
     pub(crate) fn value(&self) -> Result<Value, Failure> {
         serde_json::from_slice(&self.payload).map_err(|_| Failure::unusable(STRANGE))
@@ -157,7 +161,7 @@ pub(crate) fn verify(
         &mut dyn FnMut(Damage),
     ) -> Result<Checked, String>,
 ) -> Result<Value, String> {
-    let (sink, mut stopped, mut before) = (RefCell::new(sink), false, 0);
+    let (sink, mut before) = (RefCell::new(sink), 0);
     let mut watch = |at: Progress| {
         let mut piece = progress(at);
         piece.cost = at.bytes.saturating_sub(before);
@@ -170,7 +174,8 @@ pub(crate) fn verify(
         let shown = damage.to_string();
         let told =
             json!({"table": table, "index": index, "key": key, "what": what, "shown": shown});
-        stopped |= (sink.borrow_mut())(Piece::json(Kind::Data, &told)).is_break();
+        // Whoever takes nothing more says so again when it is told of progress.
+        let _ = (sink.borrow_mut())(Piece::json(Kind::Data, &told));
     };
     let Checked { tables, items, entries, bytes, unsealed, damages, .. } =
         check(&mut watch, &mut found)?;

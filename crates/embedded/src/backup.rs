@@ -84,7 +84,9 @@ impl View {
             .map_err(BackupError::Write)?;
         frames.write(kind::HEAD, &[&total.to_be_bytes()])?;
         let mut saved = Saved::default();
-        for (name, bytes) in snapshot.meta("")? {
+        let mut names = snapshot.meta("")?;
+        names.sort();
+        for (name, bytes) in names {
             // They are of the file and of its journals, and another store has its own.
             if name == FORMAT || name == HEAD {
                 continue;
