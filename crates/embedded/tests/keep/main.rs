@@ -2,10 +2,8 @@
 
 #![expect(
     clippy::unwrap_used,
-    clippy::panic,
     clippy::indexing_slicing,
     clippy::as_conversions,
-    clippy::cast_possible_truncation,
     reason = "a test that goes wrong should fail, where it went wrong"
 )]
 
