@@ -2,6 +2,7 @@
 
 mod docs;
 mod identity;
+mod keeping;
 mod moving;
 mod queue;
 mod race;
@@ -17,14 +18,16 @@ use latchkey_runtime::model::{CallLimit, Whose};
 use latchkey_value::limits::LIMIT_CALLS_MAX;
 
 use crate::commands::{
-    call, check, docs as docs_command, examine, explain, export, import, model, openapi,
-    queue as queue_command, race as race_command, serve, table, test, token, verify, work,
+    backup, call, check, docs as docs_command, examine, explain, export, import, model, openapi,
+    queue as queue_command, race as race_command, restore, serve, store, table, test, token,
+    verify, work,
 };
 
 use crate::{output, surroundings};
 
 pub(crate) use docs::Docs;
 pub(crate) use identity::{Identity, Trust};
+pub(crate) use keeping::{Backup, Restore, StoreCommand, StoreSalvage, StoreVerify};
 pub(crate) use moving::{Examine, Export, Import, TableChoice, Verify};
 pub(crate) use queue::{DataArguments, QueueCommand, Queues, Which, Work, Working};
 pub(crate) use race::Race;
@@ -140,6 +143,13 @@ Examples:
     Import(Import),
     /// Reads a table and tells which of its items are not as the document says, and which contracts miss them.
     Examine(Examine),
+    /// Writes everything that a data directory holds into one file, also while a server has it open.
+    Backup(Backup),
+    /// Makes a new data directory of a backup.
+    Restore(Restore),
+    /// Checks a data directory, saves what can be read of a damaged one, or makes its files small.
+    #[command(subcommand)]
+    Store(StoreCommand),
     /// Verifies a lottery: that every outcome follows from the key that was committed to.
     Verify(Verify),
     /// Prints the checked models of documents, for other programs.
@@ -461,6 +471,9 @@ pub fn main() -> ExitCode {
         Command::Export(export) => export::run(&export, colour),
         Command::Import(import) => import::run(&import, colour),
         Command::Examine(examine) => examine::run(&examine, colour),
+        Command::Backup(backup) => backup::run(&backup),
+        Command::Restore(restore) => restore::run(&restore),
+        Command::Store(store) => store::run(&store),
         Command::Verify(verify) => verify::run(&verify),
         Command::Model { documents, .. } => return model::run(&documents, colour),
     };

@@ -6,15 +6,18 @@ use std::io;
 use std::os::fd::AsRawFd as _;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 use std::time::Duration;
 
+use latchkey_embedded::Store;
 use latchkey_runtime::Runtime;
 use serde_json::{Value, json};
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
 use tokio::net::{UnixListener, UnixStream};
-use tokio::task::JoinHandle;
+use tokio::task::{JoinHandle, JoinSet};
 
+use crate::Failure;
+use crate::stream::{self, Kind, Piece, Task};
 use crate::upkeep::Order;
 
 /// The socket's name in the directory.
@@ -45,7 +48,7 @@ pub(crate) struct Control {
 impl Control {
     /// Listens in a directory whose store this process has open. If that fails, commands must wait until the store is
     /// free.
-    pub(crate) fn listen(data: &Path, runtimes: &[Runtime]) -> Control {
+    pub(crate) fn listen(data: &Path, runtimes: &[Runtime], store: &Arc<Store>) -> Control {
         let path = data.join(SOCKET);
         // A socket here is left from a process that died, because only one process has the store. If it cannot be
         // removed, `bind` fails and says so.
@@ -53,24 +56,29 @@ impl Control {
         let listener = match at(data, |path| UnixListener::bind(path)) {
             Ok(listener) => listener,
             Err(error) => {
-                tracing::warn!(%error, "`latchkey queue` cannot ask this process");
+                tracing::warn!(%error, "no other command can ask this process");
                 return Control { path, task: None };
             }
         };
         // For the owner only, whatever the mode of the directory.
         if let Err(error) = std::fs::set_permissions(&path, Permissions::from_mode(0o600)) {
-            tracing::warn!(%error, "`latchkey queue` cannot ask this process");
+            tracing::warn!(%error, "no other command can ask this process");
             return Control { path, task: None };
         }
         let runtimes: Arc<[Runtime]> = runtimes.into();
+        // The store closes when the server is done with it, whoever reads it.
+        let store = Arc::downgrade(store);
         let task = tokio::spawn(async move {
+            // They all end with this task, whatever they are at.
+            let mut answers = JoinSet::new();
             loop {
+                while answers.try_join_next().is_some() {}
                 match listener.accept().await {
                     Ok((stream, _)) => {
-                        let runtimes = Arc::clone(&runtimes);
-                        tokio::spawn(async move {
+                        let (runtimes, store) = (Arc::clone(&runtimes), Weak::clone(&store));
+                        answers.spawn(async move {
                             // If this fails, the command that asked is gone.
-                            let _ = answer(stream, &runtimes).await;
+                            let _ = answer(stream, &runtimes, &store).await;
                         });
                     }
                     Err(_) => tokio::time::sleep(Duration::from_millis(100)).await,
@@ -90,13 +98,22 @@ impl Drop for Control {
     }
 }
 
-async fn answer(mut stream: UnixStream, runtimes: &[Runtime]) -> io::Result<()> {
+async fn answer(
+    mut stream: UnixStream,
+    runtimes: &[Runtime],
+    store: &Weak<Store>,
+) -> io::Result<()> {
     let (read, mut write) = stream.split();
     let mut line = Vec::new();
     let mut read = BufReader::new(read).take(ORDER_BYTES_MAX);
     tokio::time::timeout(ASK_TIME_MAX, read.read_until(b'\n', &mut line)).await??;
-    let order = serde_json::from_slice(&line).ok().and_then(|value| Order::from_json(&value));
-    let answer = match order {
+    let asked: Option<Value> = serde_json::from_slice(&line).ok();
+    if let Some(task) = asked.as_ref().and_then(Task::from_json)
+        && let Some(view) = store.upgrade().map(|store| store.view())
+    {
+        return stream::send(task, view, &mut write).await;
+    }
+    let answer = match asked.as_ref().and_then(Order::from_json) {
         None => json!({"error": "this is not an order; is the server of another version?"}),
         Some(order) => match order.carry_out(runtimes).await {
             Ok(done) => json!({"done": done}),
@@ -124,6 +141,57 @@ fn connect(data: &Path) -> io::Result<UnixStream> {
     let stream = at(data, |path| std::os::unix::net::UnixStream::connect(path))?;
     stream.set_nonblocking(true)?;
     UnixStream::from_std(stream)
+}
+
+/// Asks the process that has a directory open to read its store, and hands each piece to a function up to the last,
+/// whose answer this returns. Nothing if there is no such process.
+pub(crate) async fn read(
+    data: &Path,
+    task: &Task,
+    mut take: impl FnMut(Piece) -> Result<(), Failure>,
+) -> Option<Result<Value, Failure>> {
+    let mut incoming = match begin(data, task).await? {
+        Ok(incoming) => incoming,
+        Err(failure) => return Some(Err(failure)),
+    };
+    loop {
+        let taken = match stream::receive(&mut incoming).await {
+            Ok(piece) if piece.kind == Kind::End => return Some(piece.value()),
+            Ok(piece) => take(piece),
+            Err(failure) => Err(failure),
+        };
+        if let Err(failure) = taken {
+            return Some(Err(failure));
+        }
+    }
+}
+
+/// Whether a process has a directory open and can be asked.
+pub(crate) fn is_there(data: &Path) -> bool {
+    connect(data).is_ok()
+}
+
+/// Asks the process that has a directory open to read its store. The pieces follow.
+pub(crate) async fn begin(
+    data: &Path,
+    task: &Task,
+) -> Option<Result<BufReader<UnixStream>, Failure>> {
+    let mut stream = match connect(data) {
+        Ok(stream) => stream,
+        Err(error) => {
+            return match error.kind() {
+                io::ErrorKind::NotFound | io::ErrorKind::ConnectionRefused => None,
+                _ => Some(Err(Failure::Unusable(format!(
+                    "cannot ask the server at `{}`: {error}",
+                    data.join(SOCKET).display()
+                )))),
+            };
+        }
+    };
+    match stream.write_all(format!("{}\n", task.to_json()).as_bytes()).await {
+        Ok(()) => Some(Ok(BufReader::new(stream))),
+        Err(error) => Some(Err(Failure::Unusable(format!("the server cannot be asked: {error}")))),
+    }
 }
 
 /// Asks the process that has a directory open to carry out an order. Nothing if there is no such process: no socket, or

@@ -18,6 +18,7 @@ mod render;
 mod running;
 mod secret;
 mod storage;
+mod stream;
 mod surroundings;
 mod transfer;
 mod upkeep;

@@ -3,6 +3,7 @@
 pub(crate) mod lines;
 pub(crate) mod mark;
 pub(crate) mod meter;
+pub(crate) mod pages;
 pub(crate) mod tables;
 pub(crate) mod tally;
 mod write;
@@ -46,6 +47,17 @@ impl TableChoice {
         placed.into_iter().next().ok_or_else(|| Failure::unusable("the system has no table"))
     }
 
+    /// Refuses a data directory that is not there: opening a store makes it, and reading it must not.
+    fn refuse_missing(&self) -> Result<(), Failure> {
+        if self.storage.dynamodb || self.data.is_dir() {
+            return Ok(());
+        }
+        Err(Failure::Unusable(format!(
+            "there is no data directory `{}`; name the one that is served, by `--data DIR`",
+            self.data.display()
+        )))
+    }
+
     /// Opens the table to read it, and does something with it.
     pub(crate) fn read(
         &self,
@@ -83,14 +95,8 @@ pub(crate) struct Table {
 
 impl Table {
     /// An existing table.
-    async fn to_read(told: &TableChoice, system: &System) -> Result<Table, Failure> {
-        // Opening a store makes it; an export must not.
-        if !told.storage.dynamodb && !told.data.is_dir() {
-            return Err(Failure::Unusable(format!(
-                "there is no data directory `{}`; name the one that is served, by `--data DIR`",
-                told.data.display()
-            )));
-        }
+    pub(crate) async fn to_read(told: &TableChoice, system: &System) -> Result<Table, Failure> {
+        told.refuse_missing()?;
         Table::open(told, system, Need::Read).await
     }
 
@@ -115,14 +121,11 @@ impl Table {
             }
         })?;
         let about = opened.backend.about(schema).await;
-        let beside = schemas.own().map_or_else(String::new, |own| format!(" and `{}`", own.name));
         let (shown, identity) = match opened.local {
-            Some(_) => {
-                let shown = format!("table `{name}`{beside} in `{}`", data.display());
-                let data = data.canonicalize().map_err(Failure::unusable)?;
-                (shown, format!("{name} in {}", data.display()))
-            }
+            Some(_) => here(data, &schemas)?,
             None => {
+                let own = schemas.own();
+                let beside = own.map_or_else(String::new, |own| format!(" and `{}`", own.name));
                 let store = told.storage.remote.told();
                 let identity = format!("{name} of {store} {}", about.identity);
                 (format!("table `{name}`{beside} of {store}"), identity)
@@ -203,6 +206,15 @@ impl Table {
         }
         Ok(Some(count))
     }
+}
+
+/// What a table in a data directory is called, for people and in marks.
+fn here(data: &Path, schemas: &Schemas) -> Result<(String, String), Failure> {
+    let name = &schemas.main().name;
+    let beside = schemas.own().map_or_else(String::new, |own| format!(" and `{}`", own.name));
+    let shown = format!("table `{name}`{beside} in `{}`", data.display());
+    let data = data.canonicalize().map_err(Failure::unusable)?;
+    Ok((shown, format!("{name} in {}", data.display())))
 }
 
 fn patience() -> Instant {

@@ -8,7 +8,7 @@ use latchkey_table::{
     Text, Value,
 };
 
-use crate::engine::{Engine, EngineError};
+use crate::engine::{Engine, EngineError, Snapshot};
 use crate::item_codec::{self, Damaged};
 use crate::key_codec::{Space, read_item_key};
 use crate::map::Direct;
@@ -50,13 +50,43 @@ impl Entry {
 impl Catalog {
     /// Reads the catalog of an open map.
     pub(crate) fn load(engine: &Engine) -> Result<Catalog, EngineError> {
+        let mut damaged = None;
+        let catalog = Catalog::read(&engine.snapshot(), &mut |name| {
+            damaged.get_or_insert_with(|| format!("the catalog's `{name}` is damaged"));
+        })?;
+        damaged.map_or(Ok(catalog), |text| Err(EngineError(text)))
+    }
+
+    /// Reads the catalog without the tables that are damaged, of whose names the function is told.
+    pub(crate) fn read(
+        snapshot: &Snapshot,
+        damaged: &mut dyn FnMut(&str),
+    ) -> Result<Catalog, EngineError> {
+        let names = snapshot.meta(PREFIX)?;
+        let names = names.iter().map(|(name, bytes)| (name.as_str(), bytes.as_slice()));
+        Ok(Catalog::of(names, damaged))
+    }
+
+    /// The catalog of names and their bytes.
+    pub(crate) fn of<'a>(
+        names: impl Iterator<Item = (&'a str, &'a [u8])>,
+        damaged: &mut dyn FnMut(&str),
+    ) -> Catalog {
         let mut catalog = Catalog::default();
-        for (name, bytes) in engine.meta(PREFIX)? {
-            let entry = decode(&name, &bytes)
-                .map_err(|Damaged| EngineError(format!("the catalog's `{name}` is damaged")))?;
-            catalog.tables.insert(entry.schema.name.clone(), Arc::new(entry));
+        for (name, bytes) in names {
+            match decode(name, bytes) {
+                Ok(entry) => {
+                    catalog.tables.insert(entry.schema.name.clone(), Arc::new(entry));
+                }
+                Err(Damaged) => damaged(name),
+            }
         }
-        Ok(catalog)
+        catalog
+    }
+
+    /// All tables, in no order.
+    pub(crate) fn entries(&self) -> impl Iterator<Item = &Entry> {
+        self.tables.values().map(|entry| &**entry)
     }
 
     /// The table of a name.
@@ -152,6 +182,11 @@ impl Catalog {
             .collect();
         (1..u16::MAX).map(Space).filter(move |space| !used.contains(space))
     }
+}
+
+/// Whether a name in the catalog is that of a table.
+pub(crate) fn is_table(name: &str) -> bool {
+    name.starts_with(PREFIX)
 }
 
 /// Adds an entry to a new index for every item that belongs in it.

@@ -56,37 +56,68 @@ impl Directory {
         Ok(Directory { path: path.to_owned(), _lock: lock })
     }
 
+    /// Locks a directory that has a store.
+    pub(crate) fn lock_existing(path: &Path) -> Result<Directory, OpenError> {
+        let failed = |error| OpenError::Directory { path: path.to_owned(), error };
+        let store = path.join(Part::Map.file_name());
+        if !store.try_exists().map_err(failed)? {
+            return Err(failed(io::Error::new(io::ErrorKind::NotFound, "there is no store in it")));
+        }
+        Directory::lock(path)
+    }
+
     /// Its path, in which the store is made first if it is not there.
     pub(crate) fn store(&self, cache_bytes: usize) -> Result<PathBuf, OpenError> {
         let store = self.path.join(Part::Map.file_name());
         let failed = |error| OpenError::Directory { path: self.path.clone(), error };
-        if store.try_exists().map_err(failed)? {
-            return Ok(self.path.clone());
+        if !store.try_exists().map_err(failed)? {
+            self.make(cache_bytes, |_| Ok::<_, OpenError>(()))?;
         }
+        Ok(self.path.clone())
+    }
+
+    /// Makes the store, which is not there, with what a function writes to it.
+    pub(crate) fn make<T, E: From<OpenError>>(
+        &self,
+        cache_bytes: usize,
+        fill: impl FnOnce(&Map) -> Result<T, E>,
+    ) -> Result<T, E> {
         let unfinished = self.path.join(UNFINISHED);
-        remove_if_there(&unfinished).map_err(failed)?;
-        // Made here, empty, so that it is never open to others; the engine fills it.
-        private::options().write(true).create_new(true).open(&unfinished).map_err(failed)?;
-        let made = Map::create(&unfinished, cache_bytes).map_err(|failure| match failure {
-            OpenFailure::Unusable(error) => {
-                OpenError::NotCreated { path: store.clone(), reason: error.0 }
-            }
-            OpenFailure::Newer { found } => OpenError::newer(&store, found),
-        });
-        let made = made.and_then(|()| {
-            File::open(&unfinished).and_then(|file| file.sync_all()).map_err(failed)?;
-            fs::rename(&unfinished, &store).map_err(failed)?;
-            sync_directory(&self.path).map_err(failed)
-        });
+        let made = self.make_as(&unfinished, cache_bytes, fill);
         if made.is_err() {
             // The rest of the attempt takes room on a disk that may be full.
             let _ = remove_if_there(&unfinished);
         }
-        made.map(|()| self.path.clone())
+        made
+    }
+
+    fn make_as<T, E: From<OpenError>>(
+        &self,
+        unfinished: &Path,
+        cache_bytes: usize,
+        fill: impl FnOnce(&Map) -> Result<T, E>,
+    ) -> Result<T, E> {
+        let store = self.path.join(Part::Map.file_name());
+        let failed = |error| OpenError::Directory { path: self.path.clone(), error };
+        remove_if_there(unfinished).map_err(failed)?;
+        // Made here, empty, so that it is never open to others; the engine fills it.
+        private::options().write(true).create_new(true).open(unfinished).map_err(failed)?;
+        let made = Map::create(unfinished, cache_bytes).map_err(|failure| match failure {
+            OpenFailure::Unusable(error) => {
+                OpenError::NotCreated { path: store.clone(), reason: error.0 }
+            }
+            OpenFailure::Newer { found } => OpenError::newer(&store, found),
+        })?;
+        let filled = fill(&made)?;
+        drop(made);
+        File::open(unfinished).and_then(|file| file.sync_all()).map_err(failed)?;
+        fs::rename(unfinished, &store).map_err(failed)?;
+        sync_directory(&self.path).map_err(failed)?;
+        Ok(filled)
     }
 }
 
-fn remove_if_there(path: &Path) -> io::Result<()> {
+pub(crate) fn remove_if_there(path: &Path) -> io::Result<()> {
     match fs::remove_file(path) {
         Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
         _ => Ok(()),
@@ -94,7 +125,7 @@ fn remove_if_there(path: &Path) -> io::Result<()> {
 }
 
 /// Makes a rename durable. Only on Unix can, and need, a directory be synced.
-fn sync_directory(path: &Path) -> io::Result<()> {
+pub(crate) fn sync_directory(path: &Path) -> io::Result<()> {
     if cfg!(unix) { File::open(path)?.sync_all() } else { Ok(()) }
 }
 

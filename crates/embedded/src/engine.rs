@@ -13,7 +13,7 @@ use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
 use crate::fold::{Core, Frozen, Shown, State};
-use crate::group::{Group, Logged, meta_key, meta_name};
+use crate::group::{Group, Logged};
 use crate::journal::Journals;
 use crate::map::{Base, Direct, Head, Map};
 pub(crate) use crate::map::{EngineError, FORMAT_VERSION, OpenFailure, Pair, Walk, WriteFailure};
@@ -131,17 +131,7 @@ impl Engine {
 
     /// Everything under a name in the catalog that begins with a prefix.
     pub(crate) fn meta(&self, prefix: &str) -> Result<Vec<(String, Vec<u8>)>, EngineError> {
-        let Snapshot { active, frozen, base } = self.snapshot();
-        let mut entries = base.meta(prefix)?;
-        let start = meta_key(prefix);
-        let layers = frozen.as_deref().map(|frozen| &frozen.layer).into_iter().chain([&active]);
-        for (key, bytes) in layers.flat_map(Layer::iter).filter(|(key, _)| key.starts_with(&start))
-        {
-            let Some(name) = meta_name(key) else { continue };
-            entries.retain(|(other, _)| other != name);
-            entries.extend(bytes.map(|bytes| (name.to_owned(), bytes.to_vec())));
-        }
-        Ok(entries)
+        self.snapshot().meta(prefix)
     }
 
     /// Runs a group of changes and makes them durable with one sync, or none if there were none. Then shows them.

@@ -64,6 +64,11 @@ pub(crate) fn check_entry(key_bytes: &[u8], bytes: &[u8]) -> Result<(), Damaged>
     if bytes.is_empty() || bytes == encode_entry(key_bytes) { Ok(()) } else { Err(Damaged) }
 }
 
+/// Whether a record has a checksum.
+pub(crate) fn is_sealed(bytes: &[u8]) -> bool {
+    bytes.starts_with(&SEALED)
+}
+
 fn checksum(key_bytes: &[u8], body: &[u8]) -> u32 {
     let mut hasher = crc32fast::Hasher::new();
     hasher.update(key_bytes);

@@ -12,8 +12,8 @@ use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use redb::{
-    Builder, Database, ReadOnlyTable, ReadableDatabase, ReadableTable, StorageBackend, Table,
-    TableDefinition, WriteTransaction,
+    Builder, Database, ReadOnlyTable, ReadableDatabase, ReadableTable, ReadableTableMetadata,
+    StorageBackend, Table, TableDefinition, WriteTransaction,
 };
 
 use crate::overlay::{Merged, bounds};
@@ -26,8 +26,8 @@ const ITEMS: TableDefinition<'_, &[u8], &[u8]> = TableDefinition::new("items");
 /// The format's version and the catalog.
 const META: TableDefinition<'_, &str, &[u8]> = TableDefinition::new("meta");
 
-const FORMAT: &str = "format";
-const HEAD: &str = "head";
+pub(crate) const FORMAT: &str = "format";
+pub(crate) const HEAD: &str = "head";
 
 /// The version of what is written here. Raised by a change that an older release would misread.
 pub(crate) const FORMAT_VERSION: u32 = 2;
@@ -64,7 +64,7 @@ pub fn panic_is_caught() -> bool {
 }
 
 /// Runs code that may meet a damaged page, for which redb panics.
-fn guard<T, E: From<EngineError>>(run: impl FnOnce() -> Result<T, E>) -> Result<T, E> {
+pub(crate) fn guard<T, E: From<EngineError>>(run: impl FnOnce() -> Result<T, E>) -> Result<T, E> {
     let outer = GUARDED.replace(true);
     let ran = catch_unwind(AssertUnwindSafe(run));
     GUARDED.set(outer);
@@ -161,9 +161,11 @@ pub(crate) struct Map {
 
 impl Map {
     /// Makes a new map in a file that is not there yet.
-    pub(crate) fn create(path: &Path, cache_bytes: usize) -> Result<(), OpenFailure> {
+    pub(crate) fn create(path: &Path, cache_bytes: usize) -> Result<Map, OpenFailure> {
         let database = Builder::new().set_cache_size(cache_bytes).create(path)?;
-        Map { database, durable: true }.initialize()
+        let map = Map { database, durable: true };
+        map.initialize()?;
+        Ok(map)
     }
 
     /// Opens the map, and makes it first if custom storage holds nothing.
@@ -197,6 +199,17 @@ impl Map {
             FORMAT_WITHOUT_JOURNALS | FORMAT_VERSION => Ok(self),
             found => Err(OpenFailure::Newer { found }),
         }
+    }
+
+    /// Has redb read all its pages and compare their checksums: whether nothing was found. Nobody may read meanwhile.
+    pub(crate) fn check(&mut self) -> Result<bool, EngineError> {
+        guard(|| Ok(self.database.check_integrity()?))
+    }
+
+    /// Has redb move its pages to the beginning of the file and cut the rest off: whether it could. Nobody may read
+    /// meanwhile.
+    pub(crate) fn compact(&mut self) -> Result<bool, EngineError> {
+        guard(|| Ok(self.database.compact()?))
     }
 
     /// The map as of the last commit. Later commits do not change it.
@@ -258,6 +271,16 @@ impl Base {
             self.failed.store(true, Ordering::Relaxed);
             EngineError::from(error)
         })
+    }
+
+    /// How many keys the map says that it has.
+    pub(crate) fn len(&self) -> Result<u64, EngineError> {
+        guard(|| Ok(ReadableTableMetadata::len(&self.items)?))
+    }
+
+    /// How many names the map says that its catalog has.
+    pub(crate) fn meta_len(&self) -> Result<u64, EngineError> {
+        guard(|| Ok(ReadableTableMetadata::len(&self.meta)?))
     }
 
     /// What the map says of its journals.

@@ -191,6 +191,18 @@ pub(crate) fn read_run<'a>(id: &StoreId, journal: &'a [u8]) -> (Vec<Record<'a>>,
     (records, behind)
 }
 
+/// All whole records of a journal, wherever they are.
+pub(crate) fn read_all<'a>(id: &StoreId, journal: &'a [u8]) -> Vec<Record<'a>> {
+    let mut records = Vec::new();
+    let mut rest = journal.get(START..).unwrap_or_default();
+    while !rest.is_empty() {
+        let record = Record::read(id, rest);
+        rest = rest.get(record.map_or(ALIGNMENT, |record| record.len)..).unwrap_or_default();
+        records.extend(record);
+    }
+    records
+}
+
 fn take_change(rest: &mut &[u8]) -> Option<(Bytes, Change)> {
     let [kind] = take::<1>(rest)?;
     let key_len = take::<4>(rest)?;

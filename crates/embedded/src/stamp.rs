@@ -11,7 +11,7 @@ use crate::engine::{Engine, EngineError};
 use crate::group::Group;
 
 /// Under which name the last instant is kept.
-const NAME: &str = "stamp";
+pub(crate) const NAME: &str = "stamp";
 
 /// The most writes with one instant; the next is given the instant after.
 const SEQ_MAX: u32 = 999_999;

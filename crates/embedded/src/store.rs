@@ -20,6 +20,7 @@ use crate::queue::WriteQueue;
 use crate::stamp::{Stamp, Stamping};
 use crate::storage::{Part, Source};
 use crate::verify::Verified;
+use crate::view::View;
 use crate::write::Write;
 use crate::writer::{Job, Open, Seen, Shared, TableChange, Task, Writer};
 
@@ -240,6 +241,11 @@ impl Store {
     /// The last stamp that was given. No write that is handed in from here on has it or one below it.
     pub fn last_stamp(&self) -> Stamp {
         self.shared.stamps.last()
+    }
+
+    /// All that is durable now, for whoever reads much of it.
+    pub fn view(&self) -> View {
+        View { seen: self.shared.seen() }
     }
 
     /// Reads a whole table and its indexes, and fails if they disagree.

@@ -31,8 +31,8 @@ Examples:
   latchkey export doors.md --data ./doors --out - | gzip > doors.json.gz
 
 Each line is one item in the shape of a DynamoDB export: {\"Item\": {\"PK\": {\"S\": \"…\"}, …}}. The file has its name
-once it is whole. Stopped half-way, the same command goes on where it stopped. The store is opened in place, so
-no server may have it open; on DynamoDB stop the writers, or what they write meanwhile may be in it or not.")]
+once it is whole. Stopped half-way, the same command goes on where it stopped. A server that has the store open is
+asked for the items of one instant; on DynamoDB stop the writers, or what they write meanwhile may be in it or not.")]
 pub(crate) struct Export {
     #[command(flatten)]
     pub(crate) table: TableChoice,

@@ -5,64 +5,56 @@ use std::io::{self, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
 use latchkey_embedded::private;
-use latchkey_table::line;
 
 use crate::Failure;
 use crate::arguments::Export;
+use crate::transfer::beside;
 use crate::transfer::lines::Position;
 use crate::transfer::mark::{Mark, MarkFile};
 use crate::transfer::meter::{Meter, Total, items, size};
+use crate::transfer::pages::Pages;
 use crate::transfer::tables::Which;
-use crate::transfer::{Table, beside};
 use crate::wide;
 
 pub(crate) fn run(arguments: &Export, colour: bool) -> Result<(), Failure> {
-    arguments.table.read(colour, async |table, _| {
+    let system = arguments.table.system(colour)?;
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build();
+    runtime.map_err(Failure::unusable)?.block_on(async {
+        let mut source = Pages::open(&arguments.table, &system).await?;
         if arguments.out.as_os_str() == "-" {
-            return export(&table, Sink::Stream(io::stdout())).await;
+            return export(&mut source, Sink::Stream(io::stdout())).await;
         }
-        match Draft::open(&arguments.out, &table, arguments.restart)? {
-            Some(draft) => export(&table, Sink::File(Box::new(draft))).await,
+        match Draft::open(&arguments.out, source.identity(), arguments.restart)? {
+            Some(draft) => export(&mut source, Sink::File(Box::new(draft))).await,
             None => Ok(()),
         }
     })
 }
 
-async fn export(table: &Table, mut sink: Sink) -> Result<(), Failure> {
-    let mut mark = sink.begin(table);
-    // Counting reads the whole table, so it is done only for a progress bar.
-    let total = match Meter::is_watched() {
-        true => table.count().await.map_err(Failure::unusable)?,
-        false => None,
-    };
+async fn export(source: &mut Pages, mut sink: Sink) -> Result<(), Failure> {
+    let mut mark = sink.begin(source.identity());
+    let total = source.count().await?;
     let mut meter = Meter::new(total.map_or(Total::Unknown, Total::Items), mark.at.bytes);
-    let mut text = String::new();
     loop {
-        let page = match table.read(mark.which, mark.last.as_ref()).await {
+        let page = match source.next(mark.which, mark.last.as_ref()).await {
             Ok(page) => page,
             Err(error) => {
                 meter.clear();
-                return Err(sink.give_up(&mark, &error.to_string()));
+                return Err(sink.give_up(&mark, &error.into_reason()));
             }
         };
-        text.clear();
-        for item in &page.items {
-            line::write(item, &mut text);
-            text.push('\n');
-        }
-        if let Err(error) = sink.write(&text) {
+        if let Err(error) = sink.write(&page.text) {
             meter.clear();
             return Err(sink.unwritable(&error));
         }
-        let count = wide(page.items.len());
-        mark.at.items += count;
-        mark.at.lines += count;
-        mark.at.bytes += wide(text.len());
+        mark.at.items += page.items;
+        mark.at.lines += page.items;
+        mark.at.bytes += wide(page.text.len());
         meter.tell(mark.at.items, mark.at.bytes);
         match page.resume {
             Some(last) => mark.last = Some(last),
             // What Latchkey keeps for itself goes along.
-            None if mark.which == Which::Main && table.schemas().own().is_some() => {
+            None if mark.which == Which::Main && source.schemas().own().is_some() => {
                 (mark.which, mark.last) = (Which::Own, None);
             }
             None => break,
@@ -71,7 +63,7 @@ async fn export(table: &Table, mut sink: Sink) -> Result<(), Failure> {
     }
     let place = sink.end()?;
     let (items, bytes) = (items(mark.at.items), size(mark.at.bytes));
-    meter.end(&format!("exported {items} ({bytes}) from {} to {place}", table.shown));
+    meter.end(&format!("exported {items} ({bytes}) from {} to {place}", source.shown()));
     Ok(())
 }
 
@@ -83,10 +75,10 @@ enum Sink {
 
 impl Sink {
     /// The mark to start from.
-    fn begin(&self, table: &Table) -> Mark {
+    fn begin(&self, identity: &str) -> Mark {
         let anew = || Mark {
             command: "export".to_owned(),
-            table: table.identity.clone(),
+            table: identity.to_owned(),
             at: Position::default(),
             last: None,
             which: Which::Main,
@@ -156,12 +148,12 @@ struct Draft {
 
 impl Draft {
     /// Starts or resumes a file; nothing if the file is complete.
-    fn open(out: &Path, table: &Table, restart: bool) -> Result<Option<Draft>, Failure> {
+    fn open(out: &Path, identity: &str, restart: bool) -> Result<Option<Draft>, Failure> {
         let (path, marks) = (beside(out, ".part"), MarkFile::of(out));
         let shown = out.display();
         let begun = if restart { None } else { marks.read()? };
         match &begun {
-            Some(mark) if mark.command != "export" || mark.table != table.identity => {
+            Some(mark) if mark.command != "export" || mark.table != identity => {
                 return Err(Failure::Unusable(format!(
                     "`{}` belongs to an {} of another table, or of a table that was made again since; name another file, or start again with --restart",
                     marks.path().display(),

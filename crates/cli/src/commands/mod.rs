@@ -2,6 +2,7 @@
 
 #![expect(clippy::print_stdout, clippy::print_stderr, reason = "they are commands")]
 
+pub(crate) mod backup;
 pub(crate) mod call;
 pub(crate) mod check;
 pub(crate) mod docs;
@@ -13,7 +14,9 @@ pub(crate) mod model;
 pub(crate) mod openapi;
 pub(crate) mod queue;
 pub(crate) mod race;
+pub(crate) mod restore;
 pub(crate) mod serve;
+pub(crate) mod store;
 pub(crate) mod table;
 pub(crate) mod test;
 pub(crate) mod token;

@@ -158,8 +158,8 @@ async fn serve(
         }
         None => None,
     };
-    let control =
-        local.is_some().then(|| Control::listen(&arguments.kept.data, service.runtimes()));
+    let data = &arguments.kept.data;
+    let control = local.map(|store| Control::listen(data, service.runtimes(), &store));
     let workers = match working {
         true => Some(begin(&meters, &arguments.working).await?),
         false => None,

@@ -58,7 +58,8 @@ async fn work(arguments: &Work, logging: &Logging, running: Running) -> Result<(
             Some((server, Arc::new(service)))
         }
     };
-    let control = local.is_some().then(|| Control::listen(&arguments.kept.data, &runtimes));
+    let data = &arguments.kept.data;
+    let control = local.as_ref().map(|store| Control::listen(data, &runtimes, store));
     let workers = begin(&meters, &arguments.working).await?;
     let stop = stopped();
     let mut lines = vec![format!("latchkey {}", env!("CARGO_PKG_VERSION"))];

@@ -39,6 +39,11 @@ impl Meter {
         Meter { total, started, told: started, bytes_before, terminal, drawn: 0 }
     }
 
+    /// Says how much there is, once that is known.
+    pub(crate) fn expect(&mut self, total: Total) {
+        self.total = total;
+    }
+
     /// Whether a person watches.
     pub(crate) fn is_watched() -> bool {
         io::stderr().is_terminal()

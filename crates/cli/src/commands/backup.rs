@@ -1,0 +1,104 @@
+//! `latchkey backup`
+
+use std::fs::{self, File};
+use std::io::{self, Write as _};
+use std::path::{Path, PathBuf};
+
+use latchkey_embedded::{Options, Store, private};
+use serde_json::Value;
+
+use crate::arguments::Backup;
+use crate::stream::{Kind, Piece, Task};
+use crate::transfer::beside;
+use crate::transfer::meter::{Meter, Total, size};
+use crate::{Failure, control, counted, wide};
+
+pub(crate) fn run(arguments: &Backup) -> Result<(), Failure> {
+    let Backup { data, out, rate } = arguments;
+    super::store::refuse_missing(data)?;
+    if out.exists() {
+        return Err(Failure::Unusable(format!(
+            "`{}` is there already; name another file",
+            out.display()
+        )));
+    }
+    let mut draft = Draft::new(out)?;
+    let made = make(data, &Task::Backup { rate: *rate }, &mut draft);
+    let made = made.and_then(|done| {
+        draft.end()?;
+        Ok(done)
+    });
+    draft.meter.clear();
+    if made.is_err() {
+        // It would never be whole, and has secrets.
+        let _ = fs::remove_file(&draft.path);
+    }
+    let keys = made?
+        .get("keys")
+        .and_then(Value::as_u64)
+        .ok_or_else(|| Failure::unusable(control::STRANGE))?;
+    let (keys, bytes) = (counted(keys, "key", "keys"), size(draft.bytes));
+    let (data, out) = (data.display(), out.display());
+    draft.meter.end(&format!("backed up `{data}` to `{out}`: {keys}, {bytes}"));
+    Ok(())
+}
+
+/// Has a backup made by the process that has the store open, or else makes it.
+fn make(data: &Path, task: &Task, draft: &mut Draft) -> Result<Value, Failure> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+    let asked = runtime
+        .map_err(Failure::unusable)?
+        .block_on(control::read(data, task, |piece| draft.take(&piece)));
+    if let Some(done) = asked {
+        return done;
+    }
+    let store = Store::open(data, &Options::default()).map_err(Failure::unusable)?;
+    super::store::here(task, &store.view(), |piece| draft.take(piece))
+}
+
+/// A file that gets its final name when it is complete.
+struct Draft {
+    /// The final name.
+    out: PathBuf,
+    path: PathBuf,
+    file: File,
+    bytes: u64,
+    meter: Meter,
+}
+
+impl Draft {
+    fn new(out: &Path) -> Result<Draft, Failure> {
+        let path = beside(out, ".part");
+        let opened = private::refuse_loose(&path, &path)
+            .and_then(|()| private::options().write(true).create(true).truncate(true).open(&path));
+        let file = opened.map_err(|error| unwritable(&path, &error))?;
+        let meter = Meter::new(Total::Unknown, 0);
+        Ok(Draft { out: out.to_owned(), path, file, bytes: 0, meter })
+    }
+
+    fn take(&mut self, piece: &Piece) -> Result<(), Failure> {
+        match piece.kind {
+            Kind::Progress => super::store::tell(&mut self.meter, piece),
+            Kind::Data => {
+                let written = self.file.write_all(&piece.payload);
+                self.bytes += wide(piece.payload.len());
+                written.map_err(|error| unwritable(&self.path, &error))
+            }
+            Kind::Error | Kind::End => Ok(()),
+        }
+    }
+
+    fn end(&self) -> Result<(), Failure> {
+        let named = self.file.sync_all().and_then(|()| fs::rename(&self.path, &self.out));
+        let named = named.and_then(|()| match self.out.parent() {
+            Some(parent) if parent.as_os_str().is_empty() => File::open(".")?.sync_all(),
+            Some(parent) => File::open(parent)?.sync_all(),
+            None => Ok(()),
+        });
+        named.map_err(|error| unwritable(&self.path, &error))
+    }
+}
+
+fn unwritable(path: &Path, error: &io::Error) -> Failure {
+    Failure::Unusable(format!("cannot write `{}`: {error}", path.display()))
+}

@@ -1,0 +1,278 @@
+//! A data directory is backed up, checked, exported, saved and made small, as people do it, while a server has it open
+//! and while none has.
+
+#![expect(
+    clippy::unwrap_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    reason = "a test that goes wrong should fail, where it went wrong"
+)]
+
+use std::fmt::Write as _;
+use std::fs;
+use std::io::{BufRead as _, BufReader};
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Output, Stdio};
+use std::thread::sleep;
+use std::time::{Duration, Instant};
+
+use serde_json::Value as Json;
+
+const SYSTEM: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../systems/participation.md");
+
+fn latchkey(arguments: &[&str]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_latchkey"));
+    command.args(arguments).env_remove("LATCHKEY_SECRET");
+    command
+}
+
+fn run(arguments: &[&str], data: &Path) -> Output {
+    latchkey(arguments).arg("--data").arg(data).output().unwrap()
+}
+
+fn said(output: &Output) -> String {
+    String::from_utf8_lossy(&output.stdout).into_owned() + &String::from_utf8_lossy(&output.stderr)
+}
+
+/// Runs a command that must exit with a code.
+fn ends(code: i32, arguments: &[&str], data: &Path) -> String {
+    let output = run(arguments, data);
+    assert_eq!(output.status.code(), Some(code), "{arguments:?}: {}", said(&output));
+    said(&output)
+}
+
+/// A server, which is killed if a test fails.
+struct Server(Child);
+
+impl Server {
+    fn start(data: &Path, more: &[&str]) -> Server {
+        let mut command = latchkey(&["serve", SYSTEM, "--listen", "127.0.0.1:0"]);
+        command.args(more).arg("--data").arg(data).env("LATCHKEY_LOG", "error");
+        let mut child = command.stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
+        let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
+        while !lines.next().unwrap().unwrap().contains("health") {}
+        Server(child)
+    }
+
+    /// Tells it to stop, and returns how long that took.
+    fn stop(mut self) -> Duration {
+        let started = Instant::now();
+        let told = Command::new("kill").arg(self.0.id().to_string()).status().unwrap();
+        assert!(told.success());
+        assert!(self.0.wait().unwrap().success());
+        started.elapsed()
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+/// A directory with an open lottery, and messages that nobody has worked on.
+fn lottery(data: &Path) {
+    let call =
+        |arguments: &[&str]| ends(0, &[&["call"], arguments, &["--doc", SYSTEM]].concat(), data);
+    let made = ["AD-04", "eventId=spring", "title=A draw", "mode=LOTTERY", "winRate:=0.5"];
+    call(&[made.as_slice(), &["--as", "ada", "--role", "admin"]].concat());
+    for person in ["ann", "bob", "cy", "dee"] {
+        call(&["EP-01", "eventId=spring", "--as", person]);
+    }
+}
+
+/// A directory with many items.
+fn many(data: &Path, count: usize) {
+    let lines = data.with_extension("json");
+    let mut text = String::new();
+    for n in 0..count {
+        let filler = "x".repeat(300);
+        writeln!(
+            text,
+            r#"{{"Item":{{"PK":{{"S":"P#{n:06}"}},"SK":{{"S":"META"}},"text":{{"S":"{filler}"}}}}}}"#
+        )
+        .unwrap();
+    }
+    fs::write(&lines, text).unwrap();
+    ends(0, &["import", SYSTEM, "--as-is", "--from", lines.to_str().unwrap()], data);
+}
+
+fn export(data: &Path) -> String {
+    let output = run(&["export", SYSTEM, "--out", "-"], data);
+    assert!(output.status.success(), "{}", said(&output));
+    String::from_utf8(output.stdout).unwrap()
+}
+
+fn waiting(data: &Path) -> u64 {
+    let listed = run(&["queue", "ls", "--json", "--doc", SYSTEM], data);
+    assert!(listed.status.success(), "{}", said(&listed));
+    let listed: Json = serde_json::from_slice(&listed.stdout).unwrap();
+    listed[0]["visible"]["counted"].as_u64().unwrap()
+}
+
+fn path(directory: &tempfile::TempDir, name: &str) -> PathBuf {
+    directory.path().join(name)
+}
+
+#[test]
+fn a_backup_of_a_running_server_is_restored_with_messages_and_keys() {
+    let directory = tempfile::tempdir().unwrap();
+    let (data, again) = (path(&directory, "data"), path(&directory, "again"));
+    lottery(&data);
+    let server = Server::start(&data, &["--no-workers"]);
+    let file = path(&directory, "a.backup");
+    let out = ["backup", "--out", file.to_str().unwrap()];
+    ends(0, &out, &data);
+    assert_eq!(fs::metadata(&file).unwrap().permissions().mode() & 0o777, 0o600);
+    assert!(ends(2, &out, &data).contains("is there already"));
+    let sound = ends(0, &["store", "verify"], &data);
+    assert!(sound.contains("is sound"), "{sound}");
+    let exported = export(&data);
+    assert!(exported.contains("drawKey") || exported.contains("\"key\""), "{exported}");
+    server.stop();
+    assert_eq!(exported, export(&data), "of a server and of its directory");
+    let restore = ["restore", file.to_str().unwrap()];
+    ends(0, &restore, &again);
+    assert!(ends(2, &restore, &again).contains("has a store already"));
+    ends(0, &["store", "verify"], &again);
+    // With it the draw keys are the same.
+    assert_eq!(exported, export(&again));
+    assert_eq!(waiting(&again), 4);
+    let server = Server::start(&again, &[]);
+    let deadline = Instant::now() + Duration::from_secs(60);
+    while waiting(&again) > 0 {
+        assert!(Instant::now() < deadline, "its messages are not worked on");
+        sleep(Duration::from_millis(50));
+    }
+    server.stop();
+}
+
+#[test]
+fn a_backup_is_slow_if_asked_and_does_not_keep_a_server_from_stopping() {
+    let directory = tempfile::tempdir().unwrap();
+    let data = path(&directory, "data");
+    many(&data, 20_000);
+    let file = path(&directory, "a.backup");
+    let server = Server::start(&data, &[]);
+    let mut backup =
+        latchkey(&["backup", "--rate", "1", "--out", file.to_str().unwrap(), "--data"]);
+    let backup = backup.arg(&data).stderr(Stdio::piped()).spawn().unwrap();
+    sleep(Duration::from_secs(2));
+    let part = path(&directory, "a.backup.part");
+    let (sent, all) = (fs::metadata(&part).unwrap().len(), 20_000 * 300);
+    assert!(sent > 100_000 && sent < all / 2, "{sent} of {all} bytes in two seconds");
+    assert!(server.stop() < Duration::from_secs(5));
+    let output = backup.wait_with_output().unwrap();
+    assert_eq!(output.status.code(), Some(2));
+    let told = said(&output);
+    assert!(told.contains("the server stopped before it had sent everything"), "{told}");
+    assert!(!part.exists() && !file.exists());
+    // Without a server it is made here.
+    ends(0, &["backup", "--out", file.to_str().unwrap()], &data);
+    ends(0, &["restore", file.to_str().unwrap()], &path(&directory, "again"));
+}
+
+#[test]
+fn damage_is_told_by_its_key_and_the_rest_is_saved() {
+    let directory = tempfile::tempdir().unwrap();
+    let data = path(&directory, "data");
+    assert!(ends(2, &["store", "verify"], &data).contains("there is no store in"));
+    many(&data, 3000);
+    let file = data.join("store.redb");
+    let mut bytes = fs::read(&file).unwrap();
+    let place =
+        |bytes: &[u8], text: &[u8]| bytes.windows(text.len()).rposition(|some| some == text);
+    // Behind the key in its leaf, all values are the same.
+    let at = place(&bytes, "x".repeat(300).as_bytes()).unwrap();
+    bytes[at + 7] = b'y';
+    fs::write(&file, bytes).unwrap();
+    let offline = ends(1, &["store", "verify"], &data);
+    let server = Server::start(&data, &[]);
+    let online = ends(1, &["store", "verify"], &data);
+    let json = run(&["store", "verify", "--json"], &data);
+    let backup = path(&directory, "a.backup");
+    let refused = ends(2, &["backup", "--out", backup.to_str().unwrap()], &data);
+    assert!(refused.contains("the item is damaged") && !backup.exists(), "{refused}");
+    assert!(ends(2, &["store", "compact"], &data).contains("is in use"));
+    server.stop();
+    let lines: Vec<Json> = String::from_utf8(json.stdout)
+        .unwrap()
+        .lines()
+        .map(|line| serde_json::from_str(line).unwrap())
+        .collect();
+    let [damage, summary] = lines.as_slice() else { panic!("{lines:?}") };
+    assert_eq!(summary["checked"]["damages"], 1);
+    let key = damage["key"].as_str().unwrap();
+    let shown = format!("key `{key}`: the item is damaged");
+    assert!(offline.contains(&shown) && online.contains(&shown), "{shown}: {offline} {online}");
+    assert!(offline.contains("wrong checksums") || offline.contains("pages of"), "{offline}");
+    let saved = path(&directory, "saved");
+    let told = ends(1, &["store", "salvage", "--out", saved.to_str().unwrap()], &data);
+    assert!(told.contains("saved 2,999 items"), "{told}");
+    let lost = fs::read_to_string(saved.join("lost.json")).unwrap();
+    assert!(lost.contains(&format!("\"key\":\"{key}\"")), "{lost}");
+    let table = fs::read_dir(&saved).unwrap().map(|entry| entry.unwrap().path());
+    let table = table.filter(|path| !path.ends_with("lost.json")).collect::<Vec<_>>();
+    let [table] = table.as_slice() else { panic!("{table:?}") };
+    assert_eq!(fs::metadata(table).unwrap().permissions().mode() & 0o777, 0o600);
+    let again = path(&directory, "again");
+    ends(0, &["import", SYSTEM, "--as-is", "--from", table.to_str().unwrap()], &again);
+    assert_eq!(export(&again).lines().count(), 2999);
+    ends(0, &["store", "verify"], &again);
+}
+
+#[test]
+fn an_export_goes_on_after_its_server_was_killed() {
+    let directory = tempfile::tempdir().unwrap();
+    let data = path(&directory, "data");
+    many(&data, 60_000);
+    let expected = export(&data);
+    let out = path(&directory, "out.json");
+    let arguments = ["export", SYSTEM, "--out", out.to_str().unwrap(), "--data"];
+    let mut server = Server::start(&data, &[]);
+    let exporting = latchkey(&arguments).arg(&data).stderr(Stdio::piped()).spawn().unwrap();
+    let deadline = Instant::now() + Duration::from_secs(60);
+    while !path(&directory, "out.json.progress").exists() {
+        assert!(Instant::now() < deadline, "no export");
+        sleep(Duration::from_millis(1));
+    }
+    server.0.kill().unwrap();
+    let output = exporting.wait_with_output().unwrap();
+    assert_eq!(output.status.code(), Some(2), "{}", said(&output));
+    let told = said(&output);
+    assert!(told.contains("server stopped") && told.contains("continues where"), "{told}");
+    drop(server);
+    let server = Server::start(&data, &[]);
+    ends(0, &arguments[..4], &data);
+    server.stop();
+    assert!(fs::read_to_string(&out).unwrap() == expected);
+}
+
+#[test]
+fn a_compaction_that_is_killed_loses_nothing() {
+    let directory = tempfile::tempdir().unwrap();
+    let data = path(&directory, "data");
+    many(&data, 20_000);
+    let lines = path(&directory, "data.json");
+    let text = fs::read_to_string(&lines).unwrap();
+    // The items change, and the file keeps the room of what they were.
+    fs::write(&lines, text.replace(&"x".repeat(300), "y")).unwrap();
+    ends(0, &["import", SYSTEM, "--as-is", "--merge", "--from", lines.to_str().unwrap()], &data);
+    let expected = export(&data);
+    let size = |data: &Path| fs::metadata(data.join("store.redb")).unwrap().len();
+    let before = size(&data);
+    for pause in [5, 10, 20, 40, 80, 160] {
+        let mut compacting = latchkey(&["store", "compact", "--data"]).arg(&data).spawn().unwrap();
+        sleep(Duration::from_millis(pause));
+        compacting.kill().unwrap();
+        compacting.wait().unwrap();
+        assert!(export(&data) == expected, "killed after {pause} ms");
+    }
+    let told = ends(0, &["store", "compact"], &data);
+    assert!(told.contains(" and has "), "{told}");
+    assert!(size(&data) < before / 2, "{before} and {}", size(&data));
+    assert!(export(&data) == expected);
+    ends(0, &["store", "verify"], &data);
+}

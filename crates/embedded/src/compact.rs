@@ -1,0 +1,70 @@
+//! Makes the files of a store small that no process has open.
+
+use std::path::Path;
+
+use crate::directory::{Directory, remove_if_there, sync_directory};
+use crate::engine::{Engine, EngineError, Limits, OpenFailure};
+use crate::error::OpenError;
+use crate::map::Map;
+use crate::storage::{Part, Source};
+use crate::store::Options;
+
+/// How often redb is asked to go on at most. Each time it moves what it can.
+const ROUNDS_MAX: usize = 16;
+
+/// How many bytes the files of a store have.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Compacted {
+    /// Before.
+    pub before: u64,
+    /// Afterwards.
+    pub after: u64,
+}
+
+/// Moves what the journals hold into the map, removes the journals, and has the map give back the room that it does not
+/// use. A kill, or a full disk, at any point loses nothing. After a kill the next start reads the whole file once.
+pub fn compact(path: &Path, options: &Options) -> Result<Compacted, OpenError> {
+    let directory = Directory::lock_existing(path)?;
+    let unusable = |error: EngineError| OpenError::Unusable {
+        path: path.join(Part::Map.file_name()),
+        reason: error.0,
+    };
+    let refused = |failure| match failure {
+        OpenFailure::Newer { found } => OpenError::newer(path, found),
+        OpenFailure::Unusable(error) => unusable(error),
+    };
+    let failed = |error| OpenError::Directory { path: path.to_owned(), error };
+    let before = size(path);
+    let limits = Limits { journal_bytes: options.journal_bytes, fold_after: options.fold_after };
+    let source = || Source::Files(path.to_owned());
+    let mut engine = Engine::open(source(), options.cache_bytes, limits).map_err(refused)?;
+    engine.start(Box::new(|_| {})).map_err(OpenError::Thread)?;
+    engine.close(&|_| {});
+    let mut map = Map::open(&source(), options.cache_bytes).map_err(refused)?;
+    if map.base().and_then(|base| base.head()).map_err(unusable)?.journals {
+        let text = "the writes in its journals cannot be moved into it; is the disk full?";
+        return Err(unusable(EngineError(text.to_owned())));
+    }
+    for journal in Part::JOURNALS {
+        remove_if_there(&path.join(journal.file_name())).map_err(failed)?;
+    }
+    sync_directory(path).map_err(failed)?;
+    for _ in 0..ROUNDS_MAX {
+        if !map.compact().map_err(unusable)? {
+            break;
+        }
+    }
+    drop(map);
+    drop(directory);
+    Ok(Compacted { before, after: size(path) })
+}
+
+/// How many bytes the files have that are there.
+fn size(path: &Path) -> u64 {
+    let [first, second] = Part::JOURNALS;
+    let sizes = [Part::Map, first, second].map(|part| {
+        // A journal that is not there has none.
+        path.join(part.file_name()).metadata().map_or(0, |metadata| metadata.len())
+    });
+    sizes.iter().sum()
+}

@@ -1,0 +1,178 @@
+//! Looks into a store that no process has open, and that may be damaged. Nothing is written.
+
+use std::io;
+use std::path::Path;
+use std::sync::Arc;
+
+use crate::catalog::Catalog;
+use crate::directory::Directory;
+use crate::engine::{EngineError, OpenFailure, Snapshot};
+use crate::error::OpenError;
+use crate::map::{Head, Map, guard};
+use crate::overlay::Layer;
+use crate::record::{Header, Record, StoreId, read_all, read_header};
+use crate::recover::recover;
+use crate::shadow;
+use crate::storage::{Part, Source};
+use crate::store::Options;
+use crate::verify::{Checked, Damage, Watch};
+use crate::view::View;
+use crate::writer::Seen;
+
+/// Reads a whole store that no process has open, with both its journals, and tells of each damage. Its files stay as
+/// they are.
+///
+/// The error is why nothing could be said; a store that is damaged so far that it does not open is damage.
+pub fn check_directory(
+    path: &Path,
+    options: &Options,
+    watch: Watch<'_>,
+    found: &mut dyn FnMut(Damage),
+) -> Result<Checked, OpenError> {
+    let _directory = Directory::lock_existing(path)?;
+    let mut told = 0;
+    let mut found = |damage| {
+        told += 1;
+        found(damage);
+    };
+    check_pages(path, options, &mut found)?;
+    let Some(inspected) = Inspected::open(path, options, &mut found)? else {
+        return Ok(Checked { damages: told, ..Checked::default() });
+    };
+    let checked = inspected.view.check(watch, &mut found);
+    inspected.close();
+    Ok(Checked { damages: told, ..checked })
+}
+
+fn source(path: &Path) -> Result<Source, OpenError> {
+    let failed = |error: io::Error| OpenError::Directory { path: path.to_owned(), error };
+    shadow::source(path).map_err(failed)
+}
+
+/// Has redb compare the checksums of all pages of the map.
+pub(crate) fn check_pages(
+    path: &Path,
+    options: &Options,
+    found: &mut dyn FnMut(Damage),
+) -> Result<(), OpenError> {
+    // What is wrong with a map that does not open is told by who opens it next.
+    let Ok(mut map) = Map::open(&source(path)?, options.cache_bytes) else { return Ok(()) };
+    match map.check() {
+        Ok(true) => {}
+        Ok(false) => found(Damage::of_store("pages of `store.redb` have wrong checksums")),
+        Err(error) => found(Damage::of_store(format!("pages of `store.redb`: {error}"))),
+    }
+    close(map);
+    Ok(())
+}
+
+/// Closes a map, of which redb may find only then that it is damaged.
+fn close(map: Map) {
+    let closed: Result<(), EngineError> = guard(|| {
+        drop(map);
+        Ok(())
+    });
+    // Nothing was written, so nothing is lost.
+    drop(closed);
+}
+
+/// A store, as far as it can be read.
+pub(crate) struct Inspected {
+    pub(crate) view: View,
+    map: Map,
+}
+
+impl Inspected {
+    /// Opens a store, as far as that can be done; nothing if its map cannot be.
+    pub(crate) fn open(
+        path: &Path,
+        options: &Options,
+        found: &mut dyn FnMut(Damage),
+    ) -> Result<Option<Inspected>, OpenError> {
+        let source = source(path)?;
+        let opened = Map::open(&source, options.cache_bytes).and_then(|map| {
+            let base = map.base()?;
+            Ok((map, base))
+        });
+        let (map, base) = match opened {
+            Ok(opened) => opened,
+            Err(OpenFailure::Newer { found }) => return Err(OpenError::newer(path, found)),
+            Err(OpenFailure::Unusable(error)) => {
+                found(Damage::of_store(format!("`store.redb` cannot be opened: {error}")));
+                return Ok(None);
+            }
+        };
+        let head = base.head().unwrap_or_else(|error| {
+            found(Damage::of_store(error.to_string()));
+            Head { id: None, folded: 0, journals: false }
+        });
+        let active = match recover(&source, &head) {
+            Ok(recovered) => {
+                let mut layer = recovered.frozen.map_or_else(Layer::default, |(layer, _)| layer);
+                lay(&mut layer, &recovered.active);
+                layer
+            }
+            Err(error) => {
+                found(Damage::of_store(error.to_string()));
+                read_journals(path, &head, found)
+            }
+        };
+        let snapshot = Snapshot { active, frozen: None, base: Arc::new(base) };
+        let mut damaged = |name: &str| {
+            let name = name.escape_debug();
+            found(Damage::of_store(format!("the catalog's `{name}` is damaged")));
+        };
+        let catalog = Catalog::read(&snapshot, &mut damaged).unwrap_or_else(|error| {
+            found(Damage::of_store(format!("the catalog cannot be read: {error}")));
+            Catalog::default()
+        });
+        let view = View { seen: Arc::new(Seen { snapshot, catalog: Arc::new(catalog) }) };
+        Ok(Some(Inspected { view, map }))
+    }
+
+    /// Lets go of the files.
+    pub(crate) fn close(self) {
+        drop(self.view);
+        close(self.map);
+    }
+}
+
+fn lay(layer: &mut Layer, over: &Layer) {
+    for (key, change) in over.iter() {
+        layer.insert(key.into(), change.map(Into::into));
+    }
+}
+
+/// All changes of whole records in the journals that the map does not hold, whatever is missing between them.
+pub(crate) fn read_journals(path: &Path, head: &Head, found: &mut dyn FnMut(Damage)) -> Layer {
+    let mut journals: Vec<(StoreId, Vec<u8>)> = Vec::new();
+    for part in Part::JOURNALS {
+        match std::fs::read(path.join(part.file_name())) {
+            Ok(bytes) => match (read_header(&bytes), head.id) {
+                (Header::Of(id), None) => journals.push((id, bytes)),
+                // The records tell by themselves whether they are of this store.
+                (_, Some(id)) => journals.push((id, bytes)),
+                (Header::Newer(_) | Header::Damaged, None) => {}
+            },
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+            Err(error) => found(Damage::of_store(format!("{part} cannot be read: {error}"))),
+        }
+    }
+    let mut records: Vec<Record<'_>> =
+        journals.iter().flat_map(|(id, bytes)| read_all(id, bytes)).collect();
+    records.retain(|record| record.number > head.folded);
+    records.sort_by_key(|record| record.number);
+    let mut layer = Layer::default();
+    let mut next = head.folded.saturating_add(1);
+    for record in records {
+        if record.number > next {
+            let last = record.number.saturating_sub(1);
+            found(Damage::of_store(format!(
+                "the journals lack the records from {next} to {last}; it cannot be told what they changed"
+            )));
+        }
+        next = record.number.saturating_add(1);
+        record.changes().flatten().for_each(|(key, change)| layer.insert(key, change));
+    }
+    layer
+}

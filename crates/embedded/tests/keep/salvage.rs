@@ -1,0 +1,100 @@
+//! Of a damaged store, every item is saved as it was, or told to be lost.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::ops::ControlFlow;
+use std::path::Path;
+
+use latchkey_embedded::{Rescued, Store, salvage};
+use latchkey_table::{Item, Value};
+
+use crate::verify::{copy_back, count, files, fill, flips, served, small};
+
+struct Saved {
+    items: Vec<Item>,
+    uncertain: Vec<Item>,
+    lost: Vec<String>,
+    /// Whether it is said that it cannot be told how many are lost.
+    unknown: bool,
+}
+
+fn save(path: &Path) -> Saved {
+    let (mut items, mut uncertain, mut lost) = (Vec::new(), Vec::new(), Vec::new());
+    let mut take = |rescued: Rescued<'_>| match rescued {
+        Rescued::Item(_, item) => items.push(item),
+        Rescued::Uncertain(_, item) => uncertain.push(item),
+        Rescued::Lost(damage) => lost.push(damage.to_string()),
+    };
+    salvage(path, &small(), &mut |_| ControlFlow::Continue(()), &mut take).unwrap();
+    let says = |text: &String| text.contains("cannot be told") || text.contains("there should be");
+    let unknown = lost.iter().any(says);
+    Saved { items, uncertain, lost, unknown }
+}
+
+fn by_key(items: &[Item]) -> BTreeMap<String, &Item> {
+    let text = |item: &Item, name| item.get(name).and_then(Value::as_text).unwrap().to_string();
+    items.iter().map(|item| (text(item, "PK") + "/" + &text(item, "SK"), item)).collect()
+}
+
+#[test]
+fn of_a_sound_store_everything_is_saved() {
+    let directory = tempfile::tempdir().unwrap();
+    fill(directory.path(), 1000);
+    let before = files(directory.path());
+    let saved = save(directory.path());
+    assert_eq!(saved.lost, Vec::<String>::new());
+    assert!(before == files(directory.path()), "it was written");
+    let expected = served(&Store::open(directory.path(), &small()).unwrap()).unwrap();
+    assert!(by_key(&saved.items) == by_key(&expected) && saved.uncertain.is_empty());
+}
+
+#[test]
+fn every_item_is_saved_as_it_was_or_told_to_be_lost() {
+    let directory = tempfile::tempdir().unwrap();
+    fill(directory.path(), 1500);
+    let whole = files(directory.path());
+    let expected = served(&Store::open(directory.path(), &small()).unwrap()).unwrap();
+    let expected = by_key(&expected);
+    let (mut all, mut some, mut unopened) = (0, 0, 0);
+    for ((file, at), bit) in flips(&whole, count(60)) {
+        let mut damaged = whole.clone();
+        damaged[file][at] ^= bit;
+        copy_back(directory.path(), &damaged);
+        let saved = save(directory.path());
+        let found = by_key(&saved.items);
+        // A last record that is damaged looks like one that was being written.
+        let cut = file > 0 && saved.lost.is_empty();
+        for (key, item) in &found {
+            let right = expected.get(key) == Some(item);
+            assert!(right || saved.unknown || cut, "{file} at {at}: {key} is not as it was");
+        }
+        let missing = expected.keys().filter(|key| !found.contains_key(*key));
+        for key in missing {
+            let told = saved.lost.iter().any(|lost| lost.contains(&format!("`{key}`")));
+            assert!(told || saved.unknown || cut, "{file} at {at}: {key}: {:?}", saved.lost);
+        }
+        match saved.items.len() {
+            n if n == expected.len() => all += 1,
+            0 => unopened += 1,
+            _ => some += 1,
+        }
+    }
+    eprintln!("{all} times all items, {some} times some, {unopened} times none that are certain");
+}
+
+#[test]
+fn a_file_that_does_not_open_is_searched() {
+    let directory = tempfile::tempdir().unwrap();
+    fill(directory.path(), 800);
+    let expected = served(&Store::open(directory.path(), &small()).unwrap()).unwrap();
+    let path = directory.path().join("store.redb");
+    let mut bytes = fs::read(&path).unwrap();
+    bytes[..512].fill(0);
+    fs::write(&path, bytes).unwrap();
+    assert!(Store::open(directory.path(), &small()).is_err());
+    let saved = save(directory.path());
+    assert!(saved.items.is_empty() && saved.unknown, "{:?}", saved.lost);
+    for item in &expected {
+        assert!(saved.uncertain.contains(item), "{item:?}");
+    }
+}
