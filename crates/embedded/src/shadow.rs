@@ -174,12 +174,14 @@ mod tests {
                         expected[at..at + count].fill(value);
                     }
                 }
-                prop_assert_eq!(shadow.len().unwrap(), expected.len() as u64);
+                let len = u64::try_from(expected.len()).unwrap();
+                prop_assert_eq!(shadow.len().unwrap(), len);
                 let mut read = vec![1; expected.len()];
                 shadow.read(0, &mut read).unwrap();
                 prop_assert!(read == expected);
                 let mut part = vec![1; expected.len() / 3];
-                shadow.read(expected.len() as u64 / 2, &mut part).unwrap();
+                let half = u64::try_from(expected.len() / 2).unwrap();
+                shadow.read(half, &mut part).unwrap();
                 prop_assert!(part == expected[expected.len() / 2..][..part.len()]);
             }
             prop_assert!(std::fs::read(&path).unwrap() == whole);

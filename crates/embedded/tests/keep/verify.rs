@@ -5,9 +5,10 @@ use std::ops::ControlFlow;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use latchkey_embedded::{Checked, Damage, Options, Store, check_directory};
+use latchkey_embedded::{Checked, Damage, Options, Store, check_directory, restore};
 use latchkey_table::{Item, Put, Returning, Scan, Schema, Text};
 
 const FILES: [&str; 3] = ["store.redb", "journal-0", "journal-1"];
@@ -49,6 +50,7 @@ pub(crate) fn fill(path: &Path, items: usize) {
 }
 
 pub(crate) fn copy(from: &Path, to: &Path) {
+    fs::set_permissions(to, fs::Permissions::from_mode(0o700)).unwrap();
     for name in FILES {
         fs::copy(from.join(name), to.join(name)).unwrap();
         fs::set_permissions(to.join(name), fs::Permissions::from_mode(0o600)).unwrap();
@@ -99,6 +101,51 @@ pub(crate) fn copy_back(path: &Path, files: &[Vec<u8>; 3]) {
     for (name, bytes) in FILES.iter().zip(files) {
         fs::write(path.join(name), bytes).unwrap();
     }
+}
+
+// redb compares no checksum when it reads a page, so a branch that leads elsewhere hid items, and nobody noticed.
+#[test]
+fn a_branch_that_leads_past_items_is_told() {
+    let directory = tempfile::tempdir().unwrap();
+    fill(directory.path(), 3000);
+    // Closed in order: redb looks at nothing when it opens it again.
+    let expected = served(&Store::open(directory.path(), &small()).unwrap()).unwrap();
+    let files = files(directory.path());
+    let mut otherwise = 0;
+    for (to, from) in crossings(&files[0]) {
+        let mut damaged = files.clone();
+        damaged[0].copy_within(from..from + 8, to);
+        damaged[0][from..from + 8].copy_from_slice(&files[0][to..to + 8]);
+        copy_back(directory.path(), &damaged);
+        let (_, offline) = check(directory.path());
+        let Ok(store) = Store::open(directory.path(), &small()) else { continue };
+        let now = served(&store);
+        let mut online = Vec::new();
+        let go_on = &mut |_| ControlFlow::Continue(());
+        store.view().check(go_on, &mut |found| online.push(found));
+        if !matches!(&now, Ok(items) if *items == expected) {
+            let told = (offline.is_empty(), online.is_empty());
+            let count = now.as_ref().map(Vec::len);
+            assert_eq!(told, (false, false), "at {to}: {count:?} items are served");
+        }
+        otherwise += usize::from(now.is_ok_and(|items| items != expected));
+    }
+    eprintln!("{otherwise} times other items were served");
+    assert!(otherwise > 0);
+}
+
+/// Places of pointers in branches, each with the place of the one before it.
+fn crossings(map: &[u8]) -> Vec<(usize, usize)> {
+    let mut crossings = Vec::new();
+    for start in (0..map.len()).step_by(4096).filter(|start| map[*start] == 2) {
+        let children = usize::from(u16::from_le_bytes([map[start + 2], map[start + 3]])) + 1;
+        let at = |nth: usize| start + 8 + 16 * children + 8 * nth;
+        for nth in (1..children).step_by(5).filter(|_| at(children) < start + 4096) {
+            crossings.push((at(nth), at(nth - 1)));
+        }
+    }
+    crossings.truncate(60);
+    crossings
 }
 
 // Of 219 copies with flipped bits, 54 were served as if nothing had happened.
@@ -174,6 +221,48 @@ fn a_check_of_an_open_store_sees_one_instant_and_can_be_stopped() {
     assert_eq!((checked.items, damages.len(), checked.stopped), (before, 0, false));
     let checked = view.check(&mut |_| ControlFlow::Break(()), &mut |_| {});
     assert!(checked.stopped && checked.items < before);
+}
+
+#[test]
+fn beside_writes_and_folds_nothing_is_found() {
+    let directory = tempfile::tempdir().unwrap();
+    let (table, restored) = (table(), tempfile::tempdir().unwrap());
+    let (journal_bytes, fold_after) = (32 * 1024, Duration::from_millis(20));
+    let store = Store::open(directory.path(), &Options { journal_bytes, fold_after, ..small() });
+    let store = store.unwrap();
+    store.create_table(&table).wait().unwrap();
+    let done = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            for n in 0.. {
+                if done.load(Ordering::Relaxed) {
+                    break;
+                }
+                put(&store, &table, n % 5, n % 700, &n.to_string().repeat(40));
+            }
+        });
+        for round in 0..20 {
+            let view = store.view();
+            let mut damages = Vec::new();
+            let mut go_on = |_| ControlFlow::Continue(());
+            let checked = view.check(&mut go_on, &mut |found| damages.push(found));
+            assert_eq!(damages, [], "round {round}");
+            let mut file = Vec::new();
+            let saved = view.back_up(&mut file, &mut go_on).unwrap();
+            assert_eq!(saved.keys, checked.items + checked.entries);
+            let to = restored.path().join(round.to_string());
+            restore(&mut file.as_slice(), &to, &small(), &mut go_on).unwrap();
+            assert_eq!(check(&to).1, [], "round {round}");
+        }
+        done.store(true, Ordering::Relaxed);
+    });
+    // As a kill after folds leaves it.
+    std::thread::sleep(Duration::from_millis(300));
+    let left = tempfile::tempdir().unwrap();
+    copy(directory.path(), left.path());
+    assert_eq!(check(left.path()).1, []);
+    drop(store);
+    assert_eq!(check(directory.path()).1, []);
 }
 
 /// How many copies are damaged: `LATCHKEY_FLIPS`, or a few.
