@@ -4,11 +4,12 @@
 #![expect(clippy::panic, reason = "a test that goes wrong should fail, where it went wrong")]
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicI64, Ordering};
 use std::time::{Duration, Instant};
 
 use latchkey_embedded::Store;
 use latchkey_queue::{Message, Which, leg};
-use latchkey_runtime::{Call, Caller, Options, Purged, Runtime, System};
+use latchkey_runtime::{Call, Caller, Options, Purged, Runtime, Source, System, SystemSource};
 use latchkey_table::{Map, Transact, Value};
 use latchkey_value::json;
 use latchkey_worker::{Meters, Settings, Workers};
@@ -185,6 +186,56 @@ async fn what_is_at_hand_is_finished_and_the_rest_is_left() {
     emptied(&runtime).await;
     workers.stop().await;
     assert_eq!(count(&runtime, "SUCCEEDED").await, 200);
+}
+
+/// The clock of the machine, set ahead or back.
+#[derive(Debug, Default)]
+struct Jumpy(AtomicI64);
+
+impl Source for Jumpy {
+    fn now(&self) -> i64 {
+        SystemSource.now() + self.0.load(Ordering::SeqCst)
+    }
+
+    fn steady(&self) -> i64 {
+        SystemSource.steady()
+    }
+
+    fn random(&self, bytes: &mut [u8]) -> std::io::Result<()> {
+        SystemSource.random(bytes)
+    }
+}
+
+// Requests stayed QUEUED for a day after the clock had been a day ahead.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_clock_that_jumps_under_load_leaves_nobody_queued() {
+    let clock = Arc::new(Jumpy::default());
+    let options = Options { source: clock.clone(), ..Options::default() };
+    let system = System::read(DOCUMENT).unwrap();
+    let runtime = Runtime::start(system, in_memory(), options).await.unwrap();
+    let meters = Arc::new(Meters::new(vec![runtime.clone()]));
+    let settings = Settings { at_once: 16, deliveries: 1 };
+    let workers = Workers::start(&meters, settings).await.unwrap();
+    let jumps = tokio::spawn({
+        let clock = clock.clone();
+        async move {
+            for by in [1, 0, -1, 0, 1, 0, 1, 0] {
+                tokio::time::sleep(Duration::from_millis(60)).await;
+                clock.0.store(by * 86_400_000, Ordering::SeqCst);
+            }
+        }
+    });
+    ask(&runtime, 40, 400).await;
+    jumps.await.unwrap();
+    let began = Instant::now();
+    emptied(&runtime).await;
+    println!("400 messages, empty {:?} after the last jump", began.elapsed());
+    workers.stop().await;
+    assert_eq!((count(&runtime, "SUCCEEDED").await, count(&runtime, "REJECTED").await), (40, 360));
+    let text = meters.render().await;
+    assert_eq!(metric(&text, "latchkey_queue_dead_letters", ""), 0);
+    assert_eq!(metric(&text, "latchkey_worker_redeliveries_total", ""), 0, "{text}");
+    assert_eq!(runtime.queue(QUEUE).unwrap().redrive(None).await.unwrap(), 0);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
