@@ -1,4 +1,4 @@
-//! Dead letters: messages that were given up, kept until someone sends or removes them.
+//! Dead letters: messages that were given up, kept for 30 days, or until someone sends or removes them.
 //!
 //! They are items of a table whatever queue they come from, under `LATCHKEY#DEAD#{queue}` and their
 //! id. What is here builds requests and reads answers; whoever calls runs them on the backend. A
@@ -11,9 +11,12 @@ use latchkey_table::{
     Transact,
 };
 
-use crate::limits::PAGE_MAX;
+use crate::limits::{LETTER_SECONDS_KEPT, PAGE_MAX};
 use crate::message::number;
 use crate::{Home, Message, TryFailure};
+
+/// The partition keys of letters begin with this.
+pub const PARTITION: &str = "LATCHKEY#DEAD#";
 
 const KIND: &str = "LATCHKEY_DEAD";
 
@@ -39,6 +42,9 @@ pub fn put(home: &Home, message: &Message, tries: u32, failure: &TryFailure, now
     failure.write(&mut item);
     item.insert("tries", i64::from(tries));
     item.insert(DIED_AT, now);
+    if let Some(ttl) = home.ttl() {
+        item.insert(ttl.clone(), now.div_euclid(1_000).saturating_add(LETTER_SECONDS_KEPT));
+    }
     Put { table: Arc::clone(home.table()), item, condition: None }
 }
 

@@ -11,7 +11,7 @@ use latchkey_value::id::is_id;
 use latchkey_value::limits::OUTBOX_SHARDS;
 
 use crate::limits::{NAME_BYTES_MAX, TIME_MAX};
-use crate::{Error, Message};
+use crate::{Error, Message, dead};
 
 /// The group of messages that name none.
 const NO_GROUP: &str = "latchkey";
@@ -23,6 +23,7 @@ pub struct Home {
     discriminator: Text,
     queue: Text,
     ordered_by: Option<Text>,
+    ttl: Option<Text>,
     unreadable: Arc<Unreadable>,
 }
 
@@ -46,13 +47,25 @@ impl Home {
         }
         let (discriminator, queue) = (discriminator.into(), queue.into());
         let unreadable = Arc::default();
-        Ok(Home { table, discriminator, queue, ordered_by: None, unreadable })
+        Ok(Home { table, discriminator, queue, ordered_by: None, ttl: None, unreadable })
     }
 
     /// The same, of a queue that keeps the order of messages that have the same value in a field.
     #[must_use]
     pub fn ordered_by(self, field: Option<Text>) -> Home {
         Home { ordered_by: field, ..self }
+    }
+
+    /// The same, with the attribute of the table that holds the second from which on an item may be removed. Without it
+    /// dead letters are kept for ever.
+    #[must_use]
+    pub fn ending_by(self, ttl: Text) -> Home {
+        Home { ttl: Some(ttl), ..self }
+    }
+
+    /// The attribute that holds the second from which on an item may be removed.
+    pub(crate) fn ttl(&self) -> Option<&Text> {
+        self.ttl.as_ref()
     }
 
     /// Whether the queue keeps an order.
@@ -108,7 +121,7 @@ impl Home {
 
     /// The partition of the dead letters.
     pub(crate) fn letters(&self) -> Text {
-        Text::from(format!("LATCHKEY#DEAD#{}", self.queue))
+        Text::from(format!("{}{}", dead::PARTITION, self.queue))
     }
 
     /// A partition of what is to be sent.

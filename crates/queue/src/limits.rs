@@ -15,5 +15,11 @@ pub const COUNT_MAX: u64 = 10_000;
 /// How many queries one count takes at most, each of at most 1 MB.
 pub const COUNT_QUERIES_MAX: usize = 16;
 
+/// The longest a message waits before it is tried again, in milliseconds.
+pub const PAUSE_MS_MAX: i64 = 5 * 60 * 1_000;
+
+/// How long a dead letter is kept, in seconds: 30 days.
+pub const LETTER_SECONDS_KEPT: i64 = 30 * 24 * 60 * 60;
+
 /// The latest time a message can be due: past the year 9999, and of as many digits as every time has.
 pub const TIME_MAX: i64 = 999_999_999_999_999;

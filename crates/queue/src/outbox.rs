@@ -70,6 +70,16 @@ impl Record {
         self.sweep_at
     }
 
+    /// The record, due now, if it was to be relayed at once and would have to wait all the same: it is of a clock that
+    /// was ahead.
+    pub fn held_up(self, now: i64) -> Option<Record> {
+        let sent_at = self.message.sent_at();
+        let at_once = sent_at.saturating_add(CLAIM_MS).clamp(0, TIME_MAX);
+        let late = self.sweep_at == at_once && self.sweep_at > now.saturating_add(CLAIM_MS);
+        let due = if self.due <= sent_at { self.due.min(now) } else { self.due };
+        late.then_some(Record { due, ..self })
+    }
+
     /// The statement that sends it.
     pub fn send(&self) -> &Text {
         &self.send
@@ -82,7 +92,8 @@ impl Record {
 
     /// Whether someone is at it: a sweep passes over it.
     pub fn is_claimed(&self, now: i64) -> bool {
-        self.claimed_until.is_some_and(|until| until > now)
+        // No claim is longer: one that seems so is of a clock that was ahead.
+        self.claimed_until.is_some_and(|until| until > now && until <= now.saturating_add(CLAIM_MS))
     }
 
     /// Writes it, as a leg of a transaction.
@@ -99,18 +110,19 @@ impl Record {
     /// sweep would send it.
     pub fn claim(&self, home: &Home, now: i64) -> Update {
         let claimed = || Path::attribute(CLAIMED_UNTIL);
-        let over = Condition::Compare(
-            Operand::Path(claimed()),
-            Comparator::LessOrEqual,
-            Operand::from(now),
-        );
+        let compare = |comparator, at: i64| {
+            Condition::Compare(Operand::Path(claimed()), comparator, Operand::from(at))
+        };
+        let until = now.saturating_add(CLAIM_MS);
+        let over = compare(Comparator::LessOrEqual, now);
+        let too_long = compare(Comparator::Greater, until);
         Update {
             table: Arc::clone(home.table()),
             key: self.key(home),
-            actions: vec![Action::set(CLAIMED_UNTIL, now.saturating_add(CLAIM_MS))],
+            actions: vec![Action::set(CLAIMED_UNTIL, until)],
             condition: Some(Condition::And(vec![
                 Condition::Exists(Path::attribute("send")),
-                Condition::Or(vec![Condition::Absent(claimed()), over]),
+                Condition::Or(vec![Condition::Absent(claimed()), over, too_long]),
             ])),
         }
     }
@@ -152,6 +164,14 @@ impl Record {
 pub fn due(home: &Home, shard: u64, now: i64, limit: usize, resume: Option<Resume>) -> Query {
     // No key ends with its time, so none equals the bound.
     let range = SortRange::Less(stamp(now.saturating_add(1)).into());
+    sweep(home, shard, range, limit.clamp(1, PAGE_MAX), resume)
+}
+
+/// Asks for records of a shard that no sweep may take yet, the first of them first. Those that were
+/// [to be relayed at once](Record::held_up) are among them if they were written by a clock that was ahead.
+pub fn ahead(home: &Home, shard: u64, now: i64, limit: usize, resume: Option<Resume>) -> Query {
+    let low = stamp(now.saturating_add(CLAIM_MS).saturating_add(1));
+    let range = SortRange::Between(low.into(), "~".into());
     sweep(home, shard, range, limit.clamp(1, PAGE_MAX), resume)
 }
 

@@ -1,12 +1,19 @@
 //! Where time and chance come from.
 
 use std::io;
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::sync::OnceLock;
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 /// Time and chance, for `now` and `new`. A call looks at the clock once.
 pub trait Source: Send + Sync {
     /// Milliseconds since 1970, UTC.
     fn now(&self) -> i64;
+
+    /// Milliseconds of a clock that is never set: for what lasts some time within this process. Where time is moved by
+    /// hand it is the same clock.
+    fn steady(&self) -> i64 {
+        self.now()
+    }
 
     /// Fills bytes at random.
     fn random(&self, bytes: &mut [u8]) -> io::Result<()>;
@@ -32,6 +39,12 @@ impl Source for SystemSource {
             Ok(since) => milliseconds(since),
             Err(before) => -milliseconds(before.duration()),
         }
+    }
+
+    fn steady(&self) -> i64 {
+        static FIRST: OnceLock<(Instant, i64)> = OnceLock::new();
+        let (instant, now) = *FIRST.get_or_init(|| (Instant::now(), self.now()));
+        now.saturating_add(i64::try_from(instant.elapsed().as_millis()).unwrap_or(i64::MAX))
     }
 
     fn random(&self, bytes: &mut [u8]) -> io::Result<()> {

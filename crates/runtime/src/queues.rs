@@ -78,8 +78,8 @@ fn embedded(
     store: &Arc<Store>,
     source: &Arc<dyn Source>,
 ) -> Queue {
-    let source = Arc::clone(source);
-    let clock = Clock::new(move || source.now());
+    let (source, steady) = (Arc::clone(source), Arc::clone(source));
+    let clock = Clock::new(move || source.now()).with_steady(move || steady.steady());
     Queue::Embedded(Embedded::new(Arc::clone(store), home, queue.lease_ms, clock))
 }
 

@@ -22,6 +22,9 @@ use crate::work::{CLASS_REFUSED, Ending, Worked};
 /// How many records one step of a sweep looks at.
 const STEP_RECORDS: usize = 25;
 
+/// How many records one step of a look ahead looks at: it relays few of them.
+const AHEAD_RECORDS: usize = 100;
+
 /// How long a queue may take to take a message: what is not taken by then is swept later, and a call has to be
 /// answered.
 const ASK_TIME_MAX: Duration = Duration::from_secs(3);
@@ -190,38 +193,65 @@ impl QueueHandle<'_> {
         let page: Page = runtime.ask(query).await?;
         relayed.after = page.resume;
         for record in page.items.into_iter().filter_map(|item| Record::read(&line.home, item)) {
-            if record.is_claimed(now) {
-                continue;
-            }
-            let now = runtime.source.now();
-            let send = runtime.system.send(record.send());
-            if send.is_none() && record.sweep_at().saturating_add(UNKNOWN_MS) > now {
-                relayed.left += 1;
-                continue;
-            }
-            let deadline = Instant::now() + CALL_TIME_MAX;
-            let claim = record.claim(&line.home, now);
-            match runtime.backend.ask::<Wrote>(claim, deadline.into_std()).await {
-                Ok(_) => {}
-                // It is gone, or another is at it.
-                Err(Error::ConditionFailed(_)) => continue,
-                Err(error) => return Err(error),
-            }
-            let Some(send) = send else {
-                match self.relay_alone(&record, deadline).await {
-                    true => relayed.relayed += 1,
-                    false => relayed.left += 1,
-                }
-                continue;
-            };
-            let following =
-                Following { runtime, send, now, given_now: false, deadline, trace: false };
-            match relay(following, record).await.ending {
-                Ending::Done => relayed.relayed += 1,
-                Ending::Later | Ending::Failed(_) => relayed.left += 1,
-            }
+            self.relay_left(record, now, &mut relayed).await?;
         }
         Ok(relayed)
+    }
+
+    /// Looks at some of what no sweep may take yet, and relays what was to be relayed at once: it is of a clock that
+    /// was ahead, and whoever wrote it did not relay it.
+    pub async fn sweep_ahead(&self, shard: u64, after: Option<Resume>) -> Result<Relayed, Error> {
+        let (runtime, line) = (self.runtime, self.line);
+        let mut relayed = Relayed::default();
+        let now = runtime.source.now();
+        let query = outbox::ahead(&line.home, shard, now, AHEAD_RECORDS, after);
+        let page: Page = runtime.ask(query).await?;
+        relayed.after = page.resume;
+        let records = page.items.into_iter().filter_map(|item| Record::read(&line.home, item));
+        for record in records.filter_map(|record| record.held_up(now)) {
+            self.relay_left(record, now, &mut relayed).await?;
+        }
+        Ok(relayed)
+    }
+
+    /// Relays a record that was left behind, unless someone else is at it.
+    async fn relay_left(
+        &self,
+        record: Record,
+        now: i64,
+        relayed: &mut Relayed,
+    ) -> Result<(), Error> {
+        let (runtime, line) = (self.runtime, self.line);
+        if record.is_claimed(now) {
+            return Ok(());
+        }
+        let now = runtime.source.now();
+        let send = runtime.system.send(record.send());
+        if send.is_none() && record.sweep_at().saturating_add(UNKNOWN_MS) > now {
+            relayed.left += 1;
+            return Ok(());
+        }
+        let deadline = Instant::now() + CALL_TIME_MAX;
+        let claim = record.claim(&line.home, now);
+        match runtime.backend.ask::<Wrote>(claim, deadline.into_std()).await {
+            Ok(_) => {}
+            // It is gone, or another is at it.
+            Err(Error::ConditionFailed(_)) => return Ok(()),
+            Err(error) => return Err(error),
+        }
+        let over = match send {
+            None => self.relay_alone(&record, deadline).await,
+            Some(send) => {
+                let following =
+                    Following { runtime, send, now, given_now: false, deadline, trace: false };
+                relay(following, record).await.ending == Ending::Done
+            }
+        };
+        match over {
+            true => relayed.relayed += 1,
+            false => relayed.left += 1,
+        }
+        Ok(())
     }
 }
 

@@ -184,6 +184,11 @@ impl Runtime {
         self.backend.ask::<Got>(get, deadline.into_std()).await.map(drop)
     }
 
+    /// The time, in milliseconds since 1970.
+    pub fn now(&self) -> i64 {
+        self.source.now()
+    }
+
     /// Asks the table something that belongs to no call.
     pub(crate) async fn ask<T>(&self, request: impl Into<Request> + Send) -> Result<T, Error>
     where

@@ -1,11 +1,12 @@
-//! Removes what is over from the embedded store: items that have ended, and the records of calls. DynamoDB removes it
-//! by itself.
+//! Removes what is over from the embedded store: items that have ended, the records of calls, and dead letters. DynamoDB
+//! removes it by itself.
 
 use std::sync::Arc;
 
+use latchkey_queue::dead;
 use latchkey_table::{
-    Backend, Comparator, Condition, Delete, Error, Item, Key, Operand, Path, Scan, Schema, Text,
-    Value, Wrote, holds,
+    Backend, Comparator, Condition, Delete, Error, Item, Key, Operand, Path, Request, Returning,
+    Scan, Schema, Text, Value, holds,
 };
 use latchkey_value::limits::ENDED_SECONDS_KEPT;
 use tokio::time::Instant;
@@ -18,6 +19,9 @@ use crate::time;
 
 /// How many items one step looks at.
 const STEP_ITEMS: usize = 500;
+
+/// How many items are removed together. Other writes wait for them, so they are few.
+const TOGETHER: usize = 100;
 
 /// What a step of a sweep did.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -56,23 +60,20 @@ pub async fn sweep(
         after,
         items_max: STEP_ITEMS,
     };
-    let deadline = || (Instant::now() + CALL_TIME_MAX).into_std();
     let scanned = backend.scan(scan, deadline()).await?;
-    let mut removed = 0;
+    let mut deletes = Vec::new();
     for item in &scanned.items {
-        // It may have been written anew since it was read.
         let Some(condition) = over_by(system, item, due) else { continue };
-        if !holds(&condition, Some(item)) {
-            continue;
+        if holds(&condition, Some(item)) {
+            // It may have been written anew since it was read.
+            let condition = Some(condition);
+            let key = table.key_of(item)?;
+            deletes.push(Delete { table: Arc::clone(table), key, condition });
         }
-        let condition = Some(condition);
-        let key = table.key_of(item)?;
-        let delete = Delete { table: Arc::clone(table), key, condition };
-        match backend.ask::<Wrote>(delete, deadline()).await {
-            Ok(_) => removed += 1,
-            Err(Error::ConditionFailed(_)) => {}
-            Err(error) => return Err(error),
-        }
+    }
+    let mut removed = 0;
+    for some in deletes.chunks(TOGETHER) {
+        removed += remove(backend, some).await?;
     }
     let next = match scanned.resume {
         Some(after) => Some(Place { range, after: Some(after) }),
@@ -81,12 +82,35 @@ pub async fn sweep(
     Ok(Swept { removed, after: next.filter(|next| next.range < ranges.len()) })
 }
 
+/// Removes items, all with one sync, and says how many were still over.
+async fn remove(backend: &dyn Backend, deletes: &[Delete]) -> Result<usize, Error> {
+    let request = |delete: &Delete| Request::Delete(delete.clone(), Returning::Nothing);
+    // All are handed in before the first is awaited: the store commits them together.
+    let all: Vec<_> =
+        deletes.iter().map(|delete| backend.execute(request(delete), deadline())).collect();
+    let mut removed = 0;
+    for answering in all {
+        match answering.await {
+            Ok(_) => removed += 1,
+            Err(Error::ConditionFailed(_)) => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(removed)
+}
+
+fn deadline() -> std::time::Instant {
+    (Instant::now() + CALL_TIME_MAX).into_std()
+}
+
 /// What says that an item is over since some second. Nothing of an item that has no end: one of an entity whose items do
 /// not end, or of another program, whatever it has under the name of the attribute.
 fn over_by(system: &System, item: &Item, due: i64) -> Option<Condition> {
     let second = over(&system.ttl, due.into());
     let partition = item.get(&system.own_table.key.partition.name).and_then(Value::as_text);
-    if partition.is_some_and(|partition| partition.starts_with(PARTITION)) {
+    if partition.is_some_and(|partition| {
+        partition.starts_with(PARTITION) || partition.starts_with(dead::PARTITION)
+    }) {
         return Some(second);
     }
     let is_own = |entity: &&Entity| entity.is_type_of(&system.discriminator, item);
@@ -100,8 +124,8 @@ fn over_by(system: &System, item: &Item, due: i64) -> Option<Condition> {
     Some(Condition::And(vec![of_entity, second, end.is_over(Value::Text(instant))]))
 }
 
-/// Where items can be over: the table, and how their partitions begin. Those of the records of calls, and those of the
-/// entities whose items end.
+/// Where items can be over: the table, and how their partitions begin. Those of the records of calls, of dead letters,
+/// and of the entities whose items end.
 fn ranges(system: &System) -> Vec<(&Arc<Schema>, Text)> {
     let ending = system.entities.iter().filter(|entity| entity.end.is_some());
     let begins = ending.map(|entity| match entity.key.partition.first() {
@@ -112,6 +136,8 @@ fn ranges(system: &System) -> Vec<(&Arc<Schema>, Text)> {
     begins.sort_unstable();
     // None begins as another does.
     begins.dedup_by(|next, kept| next.starts_with(kept.as_str()));
-    let records = (&system.own_table, Text::const_new(PARTITION));
-    begins.into_iter().map(|begin| (&system.table, begin)).chain([records]).collect()
+    let own = |begin| (&system.own_table, Text::const_new(begin));
+    let letters = (!system.queues.is_empty()).then(|| own(dead::PARTITION));
+    let begins = begins.into_iter().map(|begin| (&system.table, begin));
+    begins.chain(letters).chain([own(PARTITION)]).collect()
 }

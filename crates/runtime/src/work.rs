@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use latchkey_model::model::Told;
+use latchkey_queue::limits::PAUSE_MS_MAX;
 use latchkey_queue::{Error, Message, Received, TryFailure, dead};
 use latchkey_table::{Capacity, Text, Value, Wrote};
 use tokio::time::Instant;
@@ -28,10 +29,7 @@ pub(crate) const CLASS_TIMEOUT: &str = "TIMEOUT";
 /// After how long a message comes again that was put off.
 const LATER_MS: i64 = 1_000;
 
-/// The longest wait before a message is tried again; it doubles from the above.
-const BACKOFF_MS_MAX: i64 = 5 * 60 * 1_000;
-
-/// The same, where others wait behind it.
+/// The longest wait before a message is tried again that others wait behind. Where none do it is [`PAUSE_MS_MAX`].
 const BACKOFF_ORDERED_MS_MAX: i64 = 1_000;
 
 /// After how short a time a message comes again that was put off and that others wait behind.
@@ -266,7 +264,9 @@ impl QueueHandle<'_> {
                 };
                 let mut put_off = received.clone();
                 if !worked.unavailable {
-                    put_off.put_off_since.get_or_insert(now);
+                    // The clock may have been set back since it was first put off.
+                    let since = received.put_off_since.filter(|since| *since <= now);
+                    put_off.put_off_since = Some(since.unwrap_or(now));
                 }
                 queue.later(&put_off, now.saturating_add(after)).await
             }
@@ -404,7 +404,7 @@ fn time_max(queue: &Queue) -> Duration {
 /// How long a message waits that failed so often.
 fn backoff(queue: &Queue, tries: u32) -> i64 {
     let most = match queue.ordered_by {
-        None => BACKOFF_MS_MAX,
+        None => PAUSE_MS_MAX,
         Some(_) => BACKOFF_ORDERED_MS_MAX,
     };
     LATER_MS.saturating_mul(1 << tries.saturating_sub(1).min(20)).min(most)

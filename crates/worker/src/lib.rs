@@ -3,6 +3,7 @@
 //! [`Workers`] receives messages and has the runtime handle each, so many at once; relays what waits in
 //! outboxes; and, told to stop, takes no more and finishes what it has. [`Meters`] count what it does.
 
+mod fullness;
 mod meter;
 mod relay;
 mod workers;

@@ -5,12 +5,11 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use latchkey_queue::{Count, Depth};
+use latchkey_queue::Depth;
 use latchkey_runtime::model::QueueId;
 use latchkey_runtime::{Ending, Handled, QueueHandle, QueueInfo, Runtime};
 
-/// How long a queue may take to say how full it is.
-const ASK_TIME_MAX: Duration = Duration::from_secs(2);
+use crate::fullness::{Gauge, Readers, Reading};
 
 /// What is counted of all queues.
 #[derive(Debug)]
@@ -18,6 +17,7 @@ pub struct Meters {
     runtimes: Vec<Runtime>,
     /// One for each queue of each runtime, in their order.
     queues: Vec<Arc<Meter>>,
+    readers: Readers,
 }
 
 /// What is counted of one queue, by this process.
@@ -28,6 +28,8 @@ pub(crate) struct Meter {
     pub(crate) name: String,
     /// `system="…",queue="…"`
     labels: String,
+    /// How full the queue is, as it said last.
+    pub(crate) gauge: Gauge,
     in_flight: AtomicU64,
     redeliveries: AtomicU64,
     done: AtomicU64,
@@ -90,29 +92,6 @@ impl Meter {
     }
 }
 
-/// How full a queue is, by its own account. Nothing where the queue could not be asked.
-#[derive(Default)]
-struct Fullness {
-    depth: Option<Depth>,
-    letters: Option<Count>,
-}
-
-impl Fullness {
-    async fn ask(meter: &Meter) -> Fullness {
-        let queue = meter.queue();
-        let asked = async { (queue.depth().await, queue.letters().await) };
-        match tokio::time::timeout(ASK_TIME_MAX, asked).await {
-            Ok((depth, letters)) => {
-                Fullness { depth: answered(meter, depth), letters: answered(meter, letters) }
-            }
-            Err(_) => {
-                tracing::warn!(queue = %meter.name, "a queue did not say in time how full it is");
-                Fullness::default()
-            }
-        }
-    }
-}
-
 impl Meters {
     /// Meters of every queue of these runtimes.
     pub fn new(runtimes: Vec<Runtime>) -> Meters {
@@ -121,31 +100,45 @@ impl Meters {
             let meters = runtime.system().queues().map(|queue| Meter::new(runtime, &queue));
             queues.extend(meters.map(Arc::new));
         }
-        Meters { runtimes, queues }
+        Meters { runtimes, queues, readers: Readers::default() }
     }
 
     pub(crate) fn queues(&self) -> &[Arc<Meter>] {
         &self.queues
     }
 
-    /// Everything in Prometheus's text format. Each queue is asked how full it is.
+    /// How often queues were asked how full they are, all together.
+    pub fn readings(&self) -> u64 {
+        self.queues.iter().map(|meter| meter.gauge.readings()).sum()
+    }
+
+    /// Everything in Prometheus's text format. How full queues are is what they said last: tasks ask them now and then,
+    /// which the first call begins and waits for.
     pub async fn render(&self) -> String {
-        let mut all = Vec::new();
-        for meter in &self.queues {
-            all.push(Fullness::ask(meter).await);
-        }
+        self.readers.first(&self.queues).await;
+        let all: Vec<Option<Reading>> =
+            self.queues.iter().map(|meter| meter.gauge.last()).collect();
         let mut out = String::new();
         // A `String` takes whatever is written.
         let _ = self.write(&all, &mut out);
         out
     }
 
-    fn write(&self, all: &[Fullness], out: &mut String) -> fmt::Result {
+    fn write(&self, all: &[Option<Reading>], out: &mut String) -> fmt::Result {
         self.write_faults(out)?;
         if self.queues.is_empty() {
             return Ok(());
         }
-        let both = || self.queues.iter().zip(all);
+        let read = || {
+            self.queues.iter().zip(all).filter_map(|(meter, last)| Some((meter, last.as_ref()?)))
+        };
+        family(out, "queue_figures_age_seconds", "gauge", "How old the figures of a queue are.")?;
+        for (meter, last) in read() {
+            let ms = last.age_ms();
+            let (labels, name) = (&meter.labels, "latchkey_queue_figures_age_seconds");
+            writeln!(out, "{name}{{{labels}}} {}.{:03}", ms / 1_000, ms % 1_000)?;
+        }
+        let both = || read().map(|(meter, last)| (meter, &last.said));
         family(out, "queue_messages", "gauge", "Messages of a queue, by where they stand.")?;
         for (meter, said) in both() {
             let Some(depth) = &said.depth else { continue };
@@ -277,6 +270,7 @@ impl Meter {
             name: name.to_owned(),
             // Both are names of the language: nothing in them needs an escape.
             labels: format!("system=\"{system}\",queue=\"{name}\""),
+            gauge: Gauge::default(),
             in_flight: AtomicU64::new(0),
             redeliveries: AtomicU64::new(0),
             done: AtomicU64::new(0),
@@ -290,12 +284,6 @@ impl Meter {
             write_units: AtomicU64::new(0),
         }
     }
-}
-
-/// The answer of a queue. The log says where the queue could not be asked.
-fn answered<T>(meter: &Meter, said: Result<T, latchkey_queue::Error>) -> Option<T> {
-    let queue = &meter.name;
-    said.inspect_err(|error| tracing::warn!(%queue, %error, "a queue could not be asked")).ok()
 }
 
 fn family(out: &mut String, name: &str, kind: &str, help: &str) -> fmt::Result {

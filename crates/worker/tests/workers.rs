@@ -4,11 +4,13 @@
 #![expect(clippy::panic, reason = "a test that goes wrong should fail, where it went wrong")]
 
 use std::sync::Arc;
-use std::time::Duration;
+use std::sync::atomic::{AtomicI64, Ordering};
+use std::time::{Duration, Instant};
 
 use latchkey_embedded::Store;
-use latchkey_runtime::{Call, Caller, Options, Runtime, System};
-use latchkey_table::Value;
+use latchkey_queue::{Message, Which, leg};
+use latchkey_runtime::{Call, Caller, Options, Purged, Runtime, Source, System, SystemSource};
+use latchkey_table::{Map, Transact, Value};
 use latchkey_value::json;
 use latchkey_worker::{Meters, Settings, Workers};
 
@@ -92,6 +94,75 @@ async fn what_comes_three_times_at_once_happens_once_and_is_metered() {
     assert!(metric(&text, "latchkey_worker_write_units_total", "") > 150 * 4, "{text}");
 }
 
+/// How long one scrape takes, of many.
+async fn scrape_time(meters: &Meters) -> Duration {
+    let mut all = Vec::new();
+    for _ in 0..500 {
+        let began = Instant::now();
+        meters.render().await;
+        all.push(began.elapsed());
+    }
+    all.sort_unstable();
+    all.get(all.len() / 2).copied().unwrap()
+}
+
+// `/metrics` read every message of a queue: 22 ms with 36,000 of them, for whoever asked.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_scrape_reads_no_queue_and_costs_the_same_whatever_waits() {
+    let (empty, full) = (open(&in_memory()).await, open(&in_memory()).await);
+    let queue = full.queue(QUEUE).unwrap().embedded().unwrap();
+    let sent = 36_000;
+    for n in 0..sent / 50 {
+        let stamping = queue.stamp(0);
+        let send = |n: u32| {
+            let message = Message::new(format!("m{n}"), Map::from([("eventId", "e")]), 0).unwrap();
+            leg(queue.home(), message, 0, stamping.stamp())
+        };
+        let sending = queue.transact(Transact { legs: (n * 50..n * 50 + 50).map(send).collect() });
+        drop(stamping);
+        sending.await.unwrap();
+    }
+    let [empty, full] = [empty, full].map(|runtime| Meters::new(vec![runtime]));
+    // The first scrape begins the readings, and waits for the first of them.
+    let began = Instant::now();
+    let text = full.render().await;
+    let first = began.elapsed();
+    assert_eq!(metric(&text, "latchkey_queue_messages", "visible"), 10_000);
+    empty.render().await;
+    let (readings, began) = (full.readings(), Instant::now());
+    let times = [scrape_time(&empty).await, scrape_time(&full).await];
+    // Tasks of their own read, every two seconds at most.
+    let most = readings + 1 + began.elapsed().as_secs() / 2;
+    assert!(full.readings() <= most, "{} readings, at most {most}", full.readings());
+    assert!(times[1] < times[0] * 4 + Duration::from_millis(1), "{times:?}");
+    println!(
+        "{sent} messages: first {first:?}, then {:?} a scrape; none: {:?}",
+        times[1], times[0]
+    );
+
+    // What was read is not read again at once, and says how old it is.
+    tokio::time::sleep(Duration::from_millis(20)).await;
+    let text = full.render().await;
+    let age = text.lines().find(|l| l.starts_with("latchkey_queue_figures_age_seconds")).unwrap();
+    let age: f64 = age.rsplit(' ').next().unwrap().parse().unwrap();
+    assert!((0.0..30.0).contains(&age), "{age}");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn figures_follow_what_waits() {
+    let runtime = open(&in_memory()).await;
+    ask(&runtime, 1, 3).await;
+    let meters = Meters::new(vec![runtime.clone()]);
+    assert_eq!(metric(&meters.render().await, "latchkey_queue_messages", "visible"), 3);
+    let purged = runtime.queue(QUEUE).unwrap().purge(Which::Waiting).await.unwrap();
+    assert_eq!(purged, Purged::Counted(3));
+    let began = Instant::now();
+    while metric(&meters.render().await, "latchkey_queue_messages", "visible") > 0 {
+        assert!(began.elapsed() < Duration::from_secs(60), "the figures stand still");
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    }
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn what_is_at_hand_is_finished_and_the_rest_is_left() {
     let store = in_memory();
@@ -115,6 +186,56 @@ async fn what_is_at_hand_is_finished_and_the_rest_is_left() {
     emptied(&runtime).await;
     workers.stop().await;
     assert_eq!(count(&runtime, "SUCCEEDED").await, 200);
+}
+
+/// The clock of the machine, set ahead or back.
+#[derive(Debug, Default)]
+struct Jumpy(AtomicI64);
+
+impl Source for Jumpy {
+    fn now(&self) -> i64 {
+        SystemSource.now() + self.0.load(Ordering::SeqCst)
+    }
+
+    fn steady(&self) -> i64 {
+        SystemSource.steady()
+    }
+
+    fn random(&self, bytes: &mut [u8]) -> std::io::Result<()> {
+        SystemSource.random(bytes)
+    }
+}
+
+// Requests stayed QUEUED for a day after the clock had been a day ahead.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_clock_that_jumps_under_load_leaves_nobody_queued() {
+    let clock = Arc::new(Jumpy::default());
+    let options = Options { source: clock.clone(), ..Options::default() };
+    let system = System::read(DOCUMENT).unwrap();
+    let runtime = Runtime::start(system, in_memory(), options).await.unwrap();
+    let meters = Arc::new(Meters::new(vec![runtime.clone()]));
+    let settings = Settings { at_once: 16, deliveries: 1 };
+    let workers = Workers::start(&meters, settings).await.unwrap();
+    let jumps = tokio::spawn({
+        let clock = clock.clone();
+        async move {
+            for by in [1, 0, -1, 0, 1, 0, 1, 0] {
+                tokio::time::sleep(Duration::from_millis(60)).await;
+                clock.0.store(by * 86_400_000, Ordering::SeqCst);
+            }
+        }
+    });
+    ask(&runtime, 40, 400).await;
+    jumps.await.unwrap();
+    let began = Instant::now();
+    emptied(&runtime).await;
+    println!("400 messages, empty {:?} after the last jump", began.elapsed());
+    workers.stop().await;
+    assert_eq!((count(&runtime, "SUCCEEDED").await, count(&runtime, "REJECTED").await), (40, 360));
+    let text = meters.render().await;
+    assert_eq!(metric(&text, "latchkey_queue_dead_letters", ""), 0);
+    assert_eq!(metric(&text, "latchkey_worker_redeliveries_total", ""), 0, "{text}");
+    assert_eq!(runtime.queue(QUEUE).unwrap().redrive(None).await.unwrap(), 0);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

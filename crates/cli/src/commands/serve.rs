@@ -14,7 +14,7 @@ use latchkey_http::{
 };
 use latchkey_model::Model;
 use latchkey_openapi::{Serving, Version};
-use latchkey_runtime::{PROBLEM_BASE, Source, SystemSource, sweep};
+use latchkey_runtime::{PROBLEM_BASE, Source, Sweeper, SystemSource};
 use latchkey_worker::{Meters, Workers};
 use tokio::signal::unix::{SignalKind, signal};
 
@@ -31,12 +31,6 @@ use crate::{Failure, counted, wide};
 
 /// How long the development token is valid.
 pub(super) const TOKEN_LASTS: Duration = Duration::from_secs(24 * 60 * 60);
-
-/// How often the server looks for records that have expired.
-const SWEEP_EVERY: Duration = Duration::from_secs(20);
-
-/// How long a sweep rests between two steps.
-const SWEEP_STEP: Duration = Duration::from_secs(1);
 
 pub(crate) fn run(arguments: Serve, colour: bool) -> Result<(), Failure> {
     let logging = Logging::start()?;
@@ -177,7 +171,7 @@ async fn serve(
     logging.told.add(&told);
     let playing = Playing::start(read, demo, &service, &tokens);
     // DynamoDB removes expired records itself.
-    let sweep = |store| tokio::spawn(sweep_forever(store, Arc::clone(&service)));
+    let sweep = |store: Arc<Store>| tokio::spawn(Sweeper::new(store, service.runtimes()).run());
     let sweeper = opened.local.clone().map(sweep);
     let attend = |service: Arc<Service>| tokio::spawn(async move { service.attend_site().await });
     let attendant = service.has_site().then(|| attend(Arc::clone(&service)));
@@ -339,20 +333,5 @@ pub(super) fn stopped() -> impl Future<Output = ()> {
             }
             std::process::exit(1);
         });
-    }
-}
-
-/// Removes items that have ended and records that are over, a few at a time.
-async fn sweep_forever(store: Arc<Store>, service: Arc<Service>) {
-    let mut after = vec![None; service.runtimes().len()];
-    loop {
-        let under_way = after.iter().any(Option::is_some);
-        tokio::time::sleep(if under_way { SWEEP_STEP } else { SWEEP_EVERY }).await;
-        for (runtime, after) in service.runtimes().iter().zip(&mut after) {
-            match sweep(&*store, runtime.system(), after.take(), SystemSource.now()).await {
-                Ok(swept) => *after = swept.after,
-                Err(error) => tracing::warn!(%error, "what is over could not be removed"),
-            }
-        }
     }
 }

@@ -5,10 +5,11 @@ use std::sync::Arc;
 use latchkey_embedded::{Pending, Stamp};
 use latchkey_table::{
     Delete, Error as TableError, Item, Leg, Resume, Returning, SortRange, Text, Transact,
-    Transacted,
+    Transacted, Value,
 };
 
-use super::stored::{Part, Place, Stored, grouped};
+use super::mend::is_pause;
+use super::stored::{LEASE, Part, Place, Stored, grouped};
 use super::{Blocked, Embedded, again};
 use crate::limits::{COUNT_MAX, COUNT_QUERIES_MAX, PAGE_MAX};
 use crate::{Count, Depth, Error, Message, TryFailure, dead};
@@ -40,15 +41,16 @@ pub struct Peeked {
 impl Embedded {
     /// How full the queue is. Each number is counted to 10,000, or as far as 16 queries lead.
     pub async fn depth(&self) -> Result<Depth, Error> {
-        let now = self.shared.clock.now();
+        let now = self.shared.now();
         let messages = self.shared.home.messages();
         let count = async |range| self.count(messages.clone(), range).await;
         if self.shared.home.is_ordered() {
-            let in_hand = u64::try_from(self.shared.in_hand(now)).unwrap_or(u64::MAX);
+            let in_hand = u64::try_from(self.shared.in_hand()).unwrap_or(u64::MAX);
             let placed = count(grouped()).await? + count(Part::Waiting.until(now)).await?;
             let heads = self.shared.heads().await?;
             let oldest = heads.iter().map(|head| head.place.at()).min();
-            let put_off = heads.iter().filter(|head| head.again_at.is_some_and(|at| at > now));
+            let put_off =
+                heads.iter().filter(|head| head.again_at.is_some_and(|at| is_pause(at, now)));
             let put_off = u64::try_from(put_off.count()).unwrap_or(u64::MAX);
             let not_waiting = in_hand.saturating_add(put_off);
             return Ok(Depth {
@@ -59,15 +61,15 @@ impl Embedded {
                 blocked: Some(heads.into_iter().filter_map(Blocked::by).count()),
             });
         }
-        let mut oldest: Option<i64> = None;
-        for part in [Part::Waiting, Part::Held] {
-            let first = self.messages(part.until(now), 1, None)?.0.pop();
-            oldest = oldest.into_iter().chain(first.map(|stored| stored.due_at)).min();
-        }
+        self.shared.load_holds(now)?;
+        let (held, lapsed, oldest) = self.shared.count_holds();
+        let exactly = |count| Count::exactly(u64::try_from(count).unwrap_or(u64::MAX));
+        let first = self.messages(Part::Waiting.until(now), 1, None)?.0.pop();
+        let oldest = oldest.into_iter().chain(first.map(|stored| stored.due_at)).min();
         Ok(Depth {
-            visible: count(Part::Waiting.until(now)).await? + count(Part::Held.until(now)).await?,
+            visible: count(Part::Waiting.until(now)).await? + exactly(lapsed),
             delayed: count(Part::Waiting.after(now)).await?,
-            in_flight: count(Part::Held.after(now)).await?,
+            in_flight: exactly(held),
             oldest_ms: oldest.map(|due| u64::try_from(now.saturating_sub(due)).unwrap_or(0)),
             blocked: None,
         })
@@ -80,9 +82,12 @@ impl Embedded {
 
     /// When the first of the messages that wait could be received, or could have been; nothing if none waits.
     pub async fn first_due(&self) -> Result<Option<i64>, Error> {
+        let now = self.shared.now();
+        while self.shared.mend(now).await? {}
         let (first, _) = self.messages(Part::Waiting.all(), 1, None)?;
         let heads = self.shared.heads().await?;
-        let heads = heads.iter().map(|head| head.again_at.unwrap_or(head.due_at));
+        let pause = |head: &Stored| head.again_at.filter(|at| is_pause(*at, now));
+        let heads = heads.iter().map(|head| pause(head).unwrap_or(head.due_at));
         Ok(first.iter().map(|first| first.place.at()).chain(heads).min())
     }
 
@@ -141,7 +146,7 @@ impl Embedded {
 
     /// Whether a message is of those that are meant. On an ordered queue all lie in one place.
     fn is_meant(&self, which: Which, stored: &Stored) -> bool {
-        let in_hand = self.shared.is_in_hand(stored, self.shared.clock.now());
+        let in_hand = self.shared.is_in_hand(stored);
         match (which, &stored.place) {
             (Which::Waiting, Place::Group(..)) => !in_hand,
             (Which::Held, Place::Group(..)) => in_hand,
@@ -180,7 +185,7 @@ impl Embedded {
         let home = self.home();
         let sent = letters.into_iter().map(|letter| {
             // Its place is that of the stamp: it goes last.
-            let now = self.shared.clock.now();
+            let now = self.shared.now();
             let redrive = |stamp: Stamp| {
                 let message = letter.message.clone();
                 dead::redrive(home, &letter, again(home, message, now, stamp))
@@ -243,6 +248,9 @@ impl Embedded {
         for pending in pending {
             count += u64::from(pending.await?.item.is_some());
         }
+        for item in items {
+            self.shared.let_go(item.get(LEASE).and_then(Value::as_number));
+        }
         Ok(count)
     }
 
@@ -257,15 +265,18 @@ impl Embedded {
             let mut resume = None;
             loop {
                 let (found, after) = self.messages(range.clone(), PAGE_MAX, resume)?;
-                let now = self.shared.clock.now();
+                let now = self.shared.now();
                 let moves = found.iter().filter_map(|held| {
-                    let is_over = matches!(held.place, Place::At(_, until) if until <= now);
                     // The lease may have begun by a clock that was ahead.
                     let waiting = held.ungrouped(held.due_at.min(now));
                     let legs = held.moved_to(&waiting, self.home());
-                    (ordered || !is_over).then_some(Transact { legs })
+                    (ordered || !is_over(held, now)).then_some(Transact { legs })
                 });
                 count += self.transact_each(moves).await?;
+                found.iter().filter(|held| !is_over(held, now)).for_each(|held| {
+                    // Whoever has it by now has another lease.
+                    self.shared.let_go(held.lease);
+                });
                 resume = after;
                 if resume.is_none() {
                     break;
@@ -292,6 +303,11 @@ impl Embedded {
         let read = |item| Stored::read(home, item);
         Ok((page.items.into_iter().filter_map(read).collect(), page.resume))
     }
+}
+
+/// Whether a lease of another process is over.
+fn is_over(held: &Stored, now: i64) -> bool {
+    matches!(held.place, Place::At(_, until) if until <= now)
 }
 
 /// How many writes were made; those whose message is gone were not.

@@ -148,13 +148,10 @@ async fn run(mut running: Running) {
         // Awake, it is told of every message that is sent.
         shared.wakes_at.store(i64::MAX, Ordering::SeqCst);
         shared.looks.fetch_add(1, Ordering::Relaxed);
-        let now = shared.clock.now();
+        let now = shared.now();
         let wanted = demands.iter().map(|demand| demand.max).sum();
         let found = match std::mem::take(&mut returned) {
-            none if none.is_empty() && shared.home.is_ordered() => {
-                shared.take_runs(now, wanted).await
-            }
-            none if none.is_empty() => shared.take(now, wanted).await,
+            none if none.is_empty() => shared.look(now, wanted).await,
             some => Ok(some),
         };
         let next = match found {
@@ -227,8 +224,21 @@ impl Shared {
         waiting.running
     }
 
+    /// Looks for messages that can be received, and leases them.
+    async fn look(&self, now: i64, wanted: usize) -> Answer {
+        if self.mend(now).await? {
+            // It goes on with the next look, which is at once.
+            self.look.notify_one();
+        }
+        match self.home.is_ordered() {
+            true => self.take_runs(now, wanted).await,
+            false => self.take(now, wanted).await,
+        }
+    }
+
     /// Leases messages that are due, the oldest first.
     async fn take(&self, now: i64, wanted: usize) -> Answer {
+        self.load_holds(now)?;
         let found = self.due(now, wanted.min(ROUND_MAX))?;
         let until = now.saturating_add(self.lease_ms).min(TIME_MAX);
         let mut leases: Vec<_> = found
@@ -249,12 +259,15 @@ impl Shared {
         let mut failed = None;
         for (pending, batch) in batches {
             match pending.await {
-                Ok(_) => received.extend(batch.into_iter().map(|(_, held)| Received::leased(held))),
+                Ok(_) => received.extend(batch.into_iter().map(|lease| self.leased(lease))),
                 // One of them has gone since it was read.
                 Err(TableError::ConditionFailed(_)) => {
                     self.lease_each(batch, &mut received, &mut failed).await;
                 }
-                Err(error) => failed = Some(error),
+                Err(error) => {
+                    batch.iter().for_each(|(_, held)| self.in_doubt(held, &error));
+                    failed = Some(error);
+                }
             }
         }
         match failed {
@@ -263,7 +276,14 @@ impl Shared {
         }
     }
 
+    /// A lease was made; the one before it is over.
+    fn leased(&self, (old, held): (Stored, Stored)) -> Received {
+        self.let_go(old.lease);
+        Received::leased(held)
+    }
+
     fn lease(&self, leases: &[(Stored, Stored)]) -> Pending<Transacted> {
+        leases.iter().for_each(|(_, held)| self.hold(held));
         let legs = |(old, new): &(Stored, Stored)| -> Vec<Leg> { old.moved_to(new, &self.home) };
         self.store.transact(Transact { legs: leases.iter().flat_map(legs).collect() })
     }
@@ -276,23 +296,24 @@ impl Shared {
     ) {
         let pending: Vec<_> = leases
             .into_iter()
-            .map(|lease| (self.lease(std::slice::from_ref(&lease)), lease.1))
+            .map(|lease| (self.lease(std::slice::from_ref(&lease)), lease))
             .collect();
-        for (pending, held) in pending {
+        for (pending, lease) in pending {
             match pending.await {
-                Ok(_) => received.push(Received::leased(held)),
-                Err(TableError::ConditionFailed(_)) => {}
-                Err(error) => *failed = Some(error),
+                Ok(_) => received.push(self.leased(lease)),
+                Err(TableError::ConditionFailed(_)) => self.not_leased(&lease.0, &lease.1),
+                Err(error) => {
+                    self.in_doubt(&lease.1, &error);
+                    *failed = Some(error);
+                }
             }
         }
     }
 
     /// Messages that are due and those whose lease is over, by when they were.
     fn due(&self, now: i64, limit: usize) -> Result<Vec<Stored>, Error> {
-        let mut found = Vec::new();
-        for part in [Part::Waiting, Part::Held] {
-            found.append(&mut self.first(part.until(now), limit)?);
-        }
+        let mut found = self.first(Part::Waiting.until(now), limit)?;
+        found.append(&mut self.lapsed());
         let by = |stored: &Stored| (stored.place.at(), stored.message.id().clone());
         found.sort_by_cached_key(by);
         // Of two under one id, the second waits for the next round: their leases would lie in one place.
@@ -304,12 +325,9 @@ impl Shared {
 
     /// When the next message is due or the next lease over, if there is one.
     fn next_due(&self, now: i64) -> Result<Option<i64>, Error> {
-        let mut next = None;
-        for part in [Part::Waiting, Part::Held] {
-            let found = self.first(part.after(now), 1)?;
-            next = next.into_iter().chain(found.iter().map(|stored| stored.place.at())).min();
-        }
-        Ok(next)
+        let found = self.first(Part::Waiting.after(now), 1)?;
+        let lapse = self.next_lapse().map(|ms| now.saturating_add(ms));
+        Ok(found.iter().map(|stored| stored.place.at()).chain(lapse).min())
     }
 
     /// The first messages of a range, as many as one query finds. A page of which none can be read is passed over.
@@ -330,20 +348,21 @@ impl Shared {
     /// Lets messages wait again that nobody came to see.
     pub(super) async fn give_back(&self, received: Vec<Received>) {
         let held: Vec<&Stored> = received.iter().filter_map(Received::stored).collect();
-        let legs = |held: &&Stored| held.moved_to(&held.returned(), &self.home);
+        let now = self.now();
+        let legs = |held: &&Stored| held.moved_to(&held.returned(now), &self.home);
         let pending: Vec<_> =
             held.iter().map(|held| self.store.transact(Transact { legs: legs(held) })).collect();
         for (pending, held) in pending.into_iter().zip(&held) {
             match pending.await {
                 // Whoever holds it now has moved it.
-                Ok(_) | Err(TableError::ConditionFailed(_)) => {}
+                Ok(_) | Err(TableError::ConditionFailed(_)) => self.let_go(held.lease),
                 Err(error) => {
                     let (queue, id) = (self.home.queue(), held.message.id());
                     tracing::warn!(%queue, %id, %error, "a message was not given back; it comes when its lease is over");
                 }
             }
         }
-        held.into_iter().for_each(|held| self.over(held));
+        held.into_iter().filter(|held| held.group().is_some()).for_each(|held| self.over(held));
     }
 
     /// Sleeps until there may be something to do.

@@ -5,6 +5,8 @@
 
 mod admin;
 mod dispatch;
+mod holds;
+mod mend;
 mod ordered;
 mod stored;
 mod stranded;
@@ -23,9 +25,11 @@ pub use ordered::Blocked;
 pub(crate) use stored::Stored;
 pub use stranded::Stranded;
 
-use crate::limits::TIME_MAX;
+use crate::limits::{PAUSE_MS_MAX, TIME_MAX};
 use crate::{Clock, Error, Home, Message, Received, TryFailure, dead};
 use dispatch::Waiting;
+use holds::Holds;
+use mend::Mending;
 use ordered::Groups;
 use stored::{Part, Place};
 
@@ -74,6 +78,14 @@ pub(crate) struct Shared {
     lease_ms: i64,
     clock: Clock,
     waiting: Mutex<Waiting>,
+    /// Of a queue without an order.
+    holds: Mutex<Holds>,
+    /// What a clock that was ahead has left behind.
+    mending: Mutex<Mending>,
+    /// The time, when it was last asked for.
+    last_now: AtomicI64,
+    /// The last stamp of the store, when the time was last asked for.
+    last_stamp: AtomicI64,
     /// Of an ordered queue.
     groups: Mutex<Groups>,
     /// The latest time there has been, by the clock or by the places of what is stored.
@@ -89,14 +101,16 @@ pub(crate) struct Shared {
 }
 
 /// Sends a message as a leg of a stamped transaction on the queue's own table. The stamp is when it was sent,
-/// and on an ordered queue its place, unless it is due later.
+/// and on an ordered queue its place, unless it is due after the message's own time, which is that of the clock.
 pub fn leg(home: &Home, message: Message, due: i64, stamp: Stamp) -> Leg {
+    // Not the stamp, which may be far ahead of a clock that was set back.
+    let at_once = due <= message.sent_at();
     let due = due.clamp(0, TIME_MAX);
     let place = match home.group(&message) {
-        Some(group) if due <= stamp.at => Place::Group(group, stamp),
+        Some(group) if at_once => Place::Group(group, stamp),
         _ => Place::At(Part::Waiting, due),
     };
-    Leg::Put(Stored::new(message.sent_again(stamp.at), due, place).put(home))
+    Leg::Put(Stored::new(message.sent_again(stamp.at), due, at_once, place).put(home))
 }
 
 /// Sends a message that was sent before: it goes last, and was sent when it was.
@@ -105,7 +119,7 @@ fn again(home: &Home, message: Message, now: i64, stamp: Stamp) -> Leg {
         Some(group) => Place::Group(group, stamp),
         None => Place::At(Part::Waiting, now),
     };
-    Leg::Put(Stored::new(message, now, place).put(home))
+    Leg::Put(Stored::new(message, now, true, place).put(home))
 }
 
 impl Embedded {
@@ -116,11 +130,15 @@ impl Embedded {
         Embedded {
             shared: Arc::new(Shared {
                 seen,
+                last_now: AtomicI64::new(i64::MIN),
+                last_stamp: AtomicI64::new(i64::MIN),
                 store,
                 home,
                 lease_ms: i64::from(lease_ms.max(1)),
                 clock,
                 waiting: Mutex::default(),
+                holds: Mutex::default(),
+                mending: Mutex::default(),
                 groups: Mutex::default(),
                 look: Notify::new(),
                 wakes_at: AtomicI64::new(i64::MAX),
@@ -165,6 +183,8 @@ impl Embedded {
 
     /// Tells those who wait that a transaction with a send in it was committed.
     pub fn sent(&self, due: i64) {
+        // The time is taken note of.
+        self.shared.now();
         if due < self.shared.wakes_at.load(Ordering::SeqCst) {
             self.look_again();
         }
@@ -233,14 +253,14 @@ impl Embedded {
         self.look_again();
     }
 
-    /// Not yet: the message comes again, and this was no try.
+    /// Not yet: the message comes again, in five minutes at the latest, and this was no try.
     pub async fn later(&self, received: &Received, until: i64) -> Result<(), Error> {
         let held = received.stored().ok_or(Error::Stale)?;
-        let until = until.clamp(0, TIME_MAX);
+        let until = self.pause(until);
         self.wait_again(held, held.put_off(received.put_off_since, until)).await
     }
 
-    /// The try failed: the message comes again.
+    /// The try failed: the message comes again, in five minutes at the latest.
     pub async fn failed(
         &self,
         received: &Received,
@@ -249,21 +269,30 @@ impl Embedded {
     ) -> Result<(), Error> {
         let held = received.stored().ok_or(Error::Stale)?;
         let failure = Some(failure);
-        self.wait_again(held, Stored { failure, ..held.waiting(until.clamp(0, TIME_MAX)) }).await
+        self.wait_again(held, Stored { failure, ..held.waiting(self.pause(until)) }).await
+    }
+
+    /// The end of a pause. What lies further ahead is of a clock that has been set back since.
+    fn pause(&self, until: i64) -> i64 {
+        let latest = self.shared.now().saturating_add(PAUSE_MS_MAX);
+        until.min(latest).clamp(0, TIME_MAX)
     }
 
     /// The message is given up, and becomes a dead letter.
     pub async fn dead(&self, received: &Received, failure: &TryFailure) -> Result<(), Error> {
         let held = received.stored().ok_or(Error::Stale)?;
-        let Shared { home, clock, .. } = &*self.shared;
-        let letter = dead::put(home, &held.message, received.tries, failure, clock.now());
+        let home = &self.shared.home;
+        let letter = dead::put(home, &held.message, received.tries, failure, self.shared.now());
         self.change(vec![Leg::Delete(held.delete(home)), Leg::Put(letter)]).await?;
         self.shared.over(held);
         Ok(())
     }
 
     async fn wait_again(&self, held: &Stored, waiting: Stored) -> Result<(), Error> {
-        self.change(held.moved_to(&waiting, &self.shared.home)).await?;
+        // A stamp keeps the time: after a restart a clock that was ahead is known by it.
+        let legs = held.moved_to(&waiting, &self.shared.home);
+        let (_, moving) = self.stamped(self.shared.now(), |_| Transact { legs });
+        moving.await.map_err(stale_or)?;
         self.shared.stop_run(held);
         self.sent(waiting.again_at.unwrap_or_else(|| waiting.place.at()));
         Ok(())

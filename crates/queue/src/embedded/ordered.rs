@@ -11,10 +11,11 @@ use std::collections::HashMap;
 use std::sync::atomic::Ordering;
 use std::sync::{MutexGuard, PoisonError};
 
-use latchkey_embedded::Stamp;
-use latchkey_table::{Error as TableError, Leg, Number, Text, Transact};
+use latchkey_embedded::{Pending, Stamp};
+use latchkey_table::{Error as TableError, Leg, Number, Text, Transact, Transacted};
 
 use super::Shared;
+use super::mend::is_pause;
 use super::stored::{Part, Place, Stored, behind};
 use crate::limits::{PAGE_MAX, TIME_MAX};
 use crate::{Error, Received, TryFailure};
@@ -67,14 +68,14 @@ struct Horizon {
 
 impl Horizon {
     fn reaches(self, stored: &Stored) -> bool {
-        stored.due_at <= self.due && stored.place.at() <= self.place
+        (stored.at_once || stored.due_at <= self.due) && stored.place.at() <= self.place
     }
 }
 
 /// Messages of a group in someone's hands.
 #[derive(Debug)]
 struct Run {
-    /// Until when the first of them is held.
+    /// Until when the first of them is held, by the steady clock.
     until: i64,
     leases: Vec<Number>,
 }
@@ -84,8 +85,9 @@ impl Shared {
         self.groups.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// When a lease ends that begins now, by the steady clock.
     fn lease_end(&self) -> i64 {
-        self.clock.now().saturating_add(self.lease_ms).min(TIME_MAX)
+        self.clock.steady().saturating_add(self.lease_ms)
     }
 
     /// Leases runs of so many groups at most.
@@ -126,11 +128,12 @@ impl Shared {
     /// Leases the messages of a run, which is the only one of its group from here on.
     fn lease_run(&self, run: &[Stored]) -> Vec<Stored> {
         let until = self.lease_end();
+        let key_until = self.now().saturating_add(self.lease_ms).min(TIME_MAX);
         let held: Vec<Stored> = run
             .iter()
             .enumerate()
             .map(|(at, stored)| {
-                let held = stored.held(self.leases.fetch_add(1, Ordering::Relaxed), until);
+                let held = stored.held(self.leases.fetch_add(1, Ordering::Relaxed), key_until);
                 // A process that died held it, but was not at it yet: that was no try.
                 let untried = at > 0 && stored.lease.is_some();
                 let (tries, failure) = (stored.tries, stored.failure.clone());
@@ -153,8 +156,10 @@ impl Shared {
     ) -> Result<Vec<Vec<Stored>>, Error> {
         let start = {
             let mut groups = self.groups();
-            groups.runs.retain(|_, run| run.until > now);
-            groups.next = groups.runs.values().map(|run| run.until).min();
+            let steady = self.clock.steady();
+            groups.runs.retain(|_, run| run.until > steady);
+            let next = groups.runs.values().map(|run| run.until).min();
+            groups.next = next.map(|until| now.saturating_add(until.saturating_sub(steady)));
             groups.last.clone()
         };
         let (mut runs, mut last, mut around) = (Vec::new(), start.clone(), start.is_empty());
@@ -193,7 +198,7 @@ impl Shared {
             return false;
         }
         match first.again_at {
-            Some(again) if again > now => {
+            Some(again) if is_pause(again, now) => {
                 groups.next = groups.next.into_iter().chain([again]).min();
                 false
             }
@@ -218,11 +223,15 @@ impl Shared {
     /// Gives every timer that is due its place, by when it was due.
     async fn place_timers(&self, now: i64) -> Result<(), Error> {
         loop {
-            let due = self.first(Part::Waiting.until(now), PAGE_MAX)?;
+            let mut due = self.first(Part::Waiting.until(now), PAGE_MAX)?;
             if due.is_empty() {
                 return Ok(());
             }
             let mut pending = Vec::new();
+            if self.clock_was_ahead(now) {
+                pending.extend(due.iter().map(|stored| self.place_last(stored, now)));
+                due.clear();
+            }
             for some in due.chunks(TRANSACTION_TIMERS_MAX) {
                 let legs: Vec<Leg> =
                     some.iter().flat_map(|stored| self.place_timer(stored)).collect();
@@ -236,6 +245,16 @@ impl Shared {
                 }
             }
         }
+    }
+
+    /// Gives a timer the last place. Its time is before the places of messages that were taken before it, since those
+    /// are of a clock that was ahead.
+    fn place_last(&self, stored: &Stored, now: i64) -> Pending<Transacted> {
+        let stamping = self.store.stamp(now);
+        let group = self.home.group(&stored.message);
+        let placed = group.map(|group| stored.placed(group, stamping.stamp()));
+        let legs = placed.map(|placed| stored.moved_to(&placed, &self.home)).unwrap_or_default();
+        self.store.transact(Transact { legs })
     }
 
     fn place_timer(&self, stored: &Stored) -> Vec<Leg> {
@@ -253,9 +272,9 @@ impl Shared {
 
     /// A message of a run is over: its successor has a whole lease from here on.
     pub(super) fn over(&self, held: &Stored) {
+        let Some(group) = held.group() else { return self.let_go(held.lease) };
         let until = self.lease_end();
         let mut groups = self.groups();
-        let Some(group) = held.group() else { return };
         let Some(run) = groups.runs.get_mut(group) else { return };
         let before = run.leases.len();
         run.leases.retain(|lease| Some(*lease) != held.lease);
@@ -272,8 +291,8 @@ impl Shared {
 
     /// A message holds its group: its run ends here.
     pub(super) fn stop_run(&self, held: &Stored) {
+        let Some(group) = held.group() else { return self.let_go(held.lease) };
         let mut groups = self.groups();
-        let Some(group) = held.group() else { return };
         let run = groups.runs.get(group);
         if run.is_some_and(|run| run.leases.iter().any(|lease| Some(*lease) == held.lease)) {
             groups.runs.remove(group);
@@ -281,17 +300,17 @@ impl Shared {
     }
 
     /// How many messages are in someone's hands.
-    pub(super) fn in_hand(&self, now: i64) -> usize {
-        let groups = self.groups();
-        groups.runs.values().filter(|run| run.until > now).map(|run| run.leases.len()).sum()
+    pub(super) fn in_hand(&self) -> usize {
+        let (steady, groups) = (self.clock.steady(), self.groups());
+        groups.runs.values().filter(|run| run.until > steady).map(|run| run.leases.len()).sum()
     }
 
     /// Whether a message is in someone's hands.
-    pub(super) fn is_in_hand(&self, stored: &Stored, now: i64) -> bool {
-        let groups = self.groups();
+    pub(super) fn is_in_hand(&self, stored: &Stored) -> bool {
+        let (steady, groups) = (self.clock.steady(), self.groups());
         let run = stored.group().and_then(|group| groups.runs.get(group));
         run.is_some_and(|run| {
-            run.until > now && run.leases.iter().any(|lease| Some(*lease) == stored.lease)
+            run.until > steady && run.leases.iter().any(|lease| Some(*lease) == stored.lease)
         })
     }
 

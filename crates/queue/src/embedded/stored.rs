@@ -23,7 +23,11 @@ const DUE_AT: &str = "dueAt";
 
 /// The lease a message is held by. No two leases are the same, so it fences: whoever names another no
 /// longer holds the message.
-const LEASE: &str = "lease";
+pub(super) const LEASE: &str = "lease";
+
+/// That the message was to be worked on at once, by the clock of its sender: it is no timer. Messages that an earlier
+/// release has sent are without it.
+const AT_ONCE: &str = "atOnce";
 
 /// When a message that holds its group is worked on again.
 const AGAIN_AT: &str = "againAt";
@@ -129,6 +133,8 @@ pub(crate) struct Stored {
     pub(crate) message: Arc<Message>,
     /// When it was first due.
     pub(crate) due_at: i64,
+    /// Whether it was to be worked on at once when it was sent.
+    pub(crate) at_once: bool,
     /// How many tries were begun that count.
     pub(crate) tries: i64,
     /// The lease, where it is held.
@@ -145,10 +151,11 @@ pub(crate) struct Stored {
 
 impl Stored {
     /// A message that was never received.
-    pub(crate) fn new(message: Message, due: i64, place: Place) -> Stored {
+    pub(crate) fn new(message: Message, due: i64, at_once: bool, place: Place) -> Stored {
         Stored {
             message: Arc::new(message),
             due_at: due,
+            at_once,
             tries: 0,
             lease: None,
             failure: None,
@@ -172,6 +179,7 @@ impl Stored {
         Some(Stored {
             place: Place::read(&sort)?,
             due_at: number(item, DUE_AT)?,
+            at_once: item.get(AT_ONCE) == Some(&Value::Bool(true)),
             tries: number(item, "tries")?,
             lease: item.get(LEASE).and_then(Value::as_number),
             failure: TryFailure::read(item),
@@ -192,6 +200,9 @@ impl Stored {
         self.message.write(&mut item);
         item.insert(DUE_AT, self.due_at);
         item.insert("tries", self.tries);
+        if self.at_once {
+            item.insert(AT_ONCE, true);
+        }
         if let Some(lease) = self.lease {
             item.insert(LEASE, lease);
         }
@@ -279,8 +290,10 @@ impl Stored {
     }
 
     /// It, as if it had not been handed out.
-    pub(crate) fn returned(&self) -> Stored {
-        let waiting = self.waiting(self.due_at);
+    pub(crate) fn returned(&self, now: i64) -> Stored {
+        // The clock may have been set back since it was sent.
+        let due = if self.at_once { self.due_at.min(now) } else { self.due_at };
+        let waiting = self.waiting(due);
         Stored { tries: self.tries.saturating_sub(1), again_at: None, ..waiting }
     }
 

@@ -10,6 +10,7 @@
 )]
 
 mod behaviour;
+mod clock;
 mod concurrency;
 mod kill;
 mod limits;

@@ -53,7 +53,7 @@ impl Ordered {
     async fn send(&self, ids: &[&str]) {
         for id in ids {
             let now = self.now.load(Ordering::SeqCst);
-            self.queue.send(message(id).sent_again(now), 0).await.unwrap();
+            self.queue.send(message(id).sent_again(now), now.min(0)).await.unwrap();
         }
     }
 

@@ -384,7 +384,7 @@ impl System {
     /// Where the messages of a queue lie.
     pub(crate) fn home(&self, queue: &Queue) -> Result<Home, latchkey_queue::Error> {
         let home = Home::new(self.own_table.clone(), &self.discriminator, &queue.name)?;
-        Ok(home.ordered_by(queue.ordered_by.clone()))
+        Ok(home.ordered_by(queue.ordered_by.clone()).ending_by(self.ttl.clone()))
     }
 
     /// Its queues, in the order of the document.

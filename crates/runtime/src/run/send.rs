@@ -76,7 +76,7 @@ impl<'a> Session<'a> {
             let leg = if outside {
                 sending.record().leg(&line.home)
             } else {
-                sending.placed(&line.home, stamp)
+                sending.placed(&line.home, stamp, self.call.now)
             };
             legs.filled.push(FilledLeg {
                 leg,
@@ -133,7 +133,7 @@ impl<'a> Session<'a> {
                 let home = &self.call.runtime.lines[sending.send.queue].home;
                 let leg = sending.leg.and_then(|at| transact.legs.get_mut(at + offset));
                 if let Some(leg) = leg {
-                    *leg = sending.placed(home, stamping.stamp());
+                    *leg = sending.placed(home, stamping.stamp(), now);
                 }
             }
             // The store has it before the next can have a place.
@@ -200,10 +200,10 @@ impl Sending<'_> {
         if self.at_once { record.relayed_at_once() } else { record }
     }
 
-    /// The message in its place, on the queue in the store.
-    fn placed(&self, home: &Home, stamp: Stamp) -> Leg {
+    /// The message in its place, on the queue in the store, handed in at a time of the clock.
+    fn placed(&self, home: &Home, stamp: Stamp, now: i64) -> Leg {
         // By the clock: a place may be ahead of it.
         let due = self.at.unwrap_or_else(|| self.message.sent_at());
-        latchkey_queue::leg(home, self.message.clone(), due, stamp)
+        latchkey_queue::leg(home, self.message.sent_again(now), due, stamp)
     }
 }

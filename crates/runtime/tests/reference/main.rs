@@ -44,6 +44,7 @@ mod shards;
 mod snapshot;
 mod stored;
 mod support;
+mod sweeps;
 mod transactions;
 mod types;
 mod units;

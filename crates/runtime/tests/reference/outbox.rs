@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use latchkey_embedded::Store;
 use latchkey_queue::outbox::Record;
-use latchkey_queue::{Clock, Embedded, Home, Message, Queue, Which};
+use latchkey_queue::{Clock, Embedded, Home, Message, Peeked, Queue, Which};
 use latchkey_runtime::{Ending, Options, Outside, Relayed, Runtime, Sending, Sent, Source, System};
 use latchkey_table::{Item, Map, Put, Returning, Schema, Transact};
 use latchkey_value::limits::OUTBOX_SHARDS;
@@ -332,4 +332,34 @@ async fn what_follows_later_is_swept() {
     sweep().await;
     assert_eq!(taken().as_deref(), Some("true"));
     assert_eq!(world.all("LATCHKEY#OUTBOX#").len(), 0);
+}
+
+// Whoever wrote it died by a clock that was a day ahead.
+#[tokio::test]
+async fn what_a_clock_ahead_left_in_the_outbox_is_relayed() {
+    let apart = Apart::open().await;
+    let day = 24 * 60 * 60 * 1000;
+    let mut cut = 0;
+    while apart.unsent() == 0 {
+        let order = call("ORDER", &format!(r#"{{"orderId": "o{cut}"}}"#));
+        dies_after(cut % 10, apart.world.made(order)).await;
+        apart.settled().await;
+        cut += 1;
+        assert!(cut < 100, "none was cut off in between");
+    }
+    let due = format!(r#"{{"orderId": "timer", "dueAt": {:?}}}"#, after(400 * day));
+    apart.world.ok("ORDER-AT", &due).await;
+    let (waiting, unsent) = (apart.waiting(), apart.unsent());
+    apart.pass(-day);
+    assert_eq!(apart.sweep().await, Relayed::default());
+    let queue = apart.world.runtime.queue(QUEUE).unwrap();
+    for shard in 0..OUTBOX_SHARDS {
+        queue.sweep_ahead(shard, None).await.unwrap();
+    }
+    assert_eq!((apart.waiting(), apart.unsent()), (waiting + unsent - 1, 1), "the timer stays");
+    // One that was sent before it was cut off is sent again, under the same id.
+    let found = apart.queue.receive(50, Duration::ZERO).await.unwrap();
+    let waiting = apart.queue.peek(Which::Waiting, 100, None).unwrap().0;
+    let twin = |one: &Peeked| found.iter().any(|found| found.message.id() == one.message.id());
+    assert!(!found.is_empty() && waiting.iter().all(twin), "one waits for a day: {waiting:?}");
 }
