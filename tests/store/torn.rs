@@ -87,7 +87,7 @@ fn record(journal_bytes: u64) -> (Vec<(Part, Event)>, usize, Vec<Acknowledged>) 
 
 /// How the writes after the last sync fared.
 #[derive(Debug, Clone, Copy)]
-enum Fate {
+pub(crate) enum Fate {
     Lost,
     /// Each was kept or lost for itself.
     Some(u64),
@@ -101,7 +101,7 @@ fn next(seed: &mut u64) -> u64 {
     *seed >> 33
 }
 
-fn befall(parts: &mut Parts, unsynced: &[(Part, Event)], fate: Fate) {
+pub(crate) fn befall(parts: &mut Parts, unsynced: &[(Part, Event)], fate: Fate) {
     match fate {
         Fate::Lost => {}
         Fate::Some(mut seed) => {

@@ -26,6 +26,7 @@ pub mod chance;
 pub mod fate;
 pub mod jwt;
 pub mod moto;
+pub mod promise;
 pub mod provider;
 pub mod proxy;
 pub mod services;
