@@ -147,13 +147,17 @@ fn fail(fault: Fault) -> bool {
 
 #[test]
 fn a_disk_that_fails_at_the_nth_change_loses_nothing() {
-    let most = promise::rounds(24);
+    let most = promise::rounds(8);
     let mut progress = Progress::new("failing disk", most);
     let (mut runs, mut told) = (0, 0);
     for nth in 1..=most {
         for of in [Change::Write, Change::Resize, Change::Sync] {
             for error in [ErrorKind::StorageFull, ErrorKind::Other] {
                 for lasts in [false, true] {
+                    // The short run has each kind once a number, in turn.
+                    if !promise::is_long() && lasts == (nth % 2 == 0) {
+                        continue;
+                    }
                     told += usize::from(fail(Fault { of, left: nth - 1, lasts, error }));
                     runs += 1;
                 }

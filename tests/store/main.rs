@@ -11,6 +11,7 @@
     reason = "a test that goes wrong should fail, where it went wrong"
 )]
 
+mod calls;
 mod contention;
 mod creation;
 mod damage;

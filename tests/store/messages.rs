@@ -8,6 +8,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use latchkey_embedded::{Options, Part, Store};
+use latchkey_model::model::Model;
 use latchkey_runtime::{Call, Caller, Runtime, System};
 use latchkey_testing::promise::{self, Progress};
 use latchkey_value::Value;
@@ -28,10 +29,10 @@ struct Told {
     request: Json,
 }
 
-async fn open(disk: &Disk) -> Runtime {
+async fn open(model: &Model, disk: &Disk) -> Runtime {
     let options = Options { fold_after: Duration::from_secs(3600), ..Options::default() };
     let store = Arc::new(Store::open_on(disk.opener(), &options).unwrap());
-    let system = System::read(DOCUMENT).unwrap();
+    let system = System::plan(model).unwrap();
     Runtime::start(system, store, latchkey_runtime::Options::default()).await.unwrap()
 }
 
@@ -67,8 +68,8 @@ async fn work(runtime: &Runtime) {
 }
 
 /// A run in which everything happens, with what was told when, and the change at which it begins.
-async fn record(disk: &Disk) -> (usize, Vec<Told>) {
-    let runtime = open(disk).await;
+async fn record(model: &Model, disk: &Disk) -> (usize, Vec<Told>) {
+    let runtime = open(model, disk).await;
     let made = admin("AD-04").input("eventId", "e").input("title", "E");
     let made = made.input("mode", "FIRST_COME").json("capacity", Value::from(SEATS));
     ask(&runtime, made, &[201]).await;
@@ -86,8 +87,8 @@ async fn record(disk: &Disk) -> (usize, Vec<Told>) {
 }
 
 /// What is left is enough: whoever was answered has that request, and all that asked are decided.
-async fn check(parts: Parts, changes: usize, told: &[Told], context: &str) {
-    let runtime = open(&Disk::with_parts(parts)).await;
+async fn check(model: &Model, parts: Parts, changes: usize, told: &[Told], context: &str) {
+    let runtime = open(model, &Disk::with_parts(parts)).await;
     let queue = runtime.queue(QUEUE).unwrap();
     // As a worker does when it starts: what a dead one held is free.
     queue.embedded().unwrap().recover().await.unwrap();
@@ -148,8 +149,9 @@ fn a_message_survives_an_end_after_any_change() {
     let rounds = u64::try_from(promise::rounds(1)).unwrap();
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     runtime.block_on(async {
+        let model = latchkey_model::check(DOCUMENT).model;
         let disk = Disk::default();
-        let (start, told) = record(&disk).await;
+        let (start, told) = record(&model, &disk).await;
         let history = disk.history();
         let points = history.len() - start;
         let mut progress = Progress::new("messages", points * usize::try_from(rounds).unwrap());
@@ -182,7 +184,7 @@ fn a_message_survives_an_end_after_any_change() {
                             parts
                         }
                     };
-                    check(parts, at + 1, &told, &format!("{end} after change {at}")).await;
+                    check(&model, parts, at + 1, &told, &format!("{end} after change {at}")).await;
                     images += 1;
                 }
                 progress.add(1);
