@@ -12,6 +12,8 @@ mod books;
 mod crowds;
 mod disk;
 mod endpoint;
+mod everything;
+mod invariants;
 mod kill;
 mod limits;
 mod logs;

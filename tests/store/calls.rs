@@ -36,9 +36,8 @@ struct Fault {
 /// The faults of one number. The short run has each kind once, in turn.
 fn faults(nth: usize) -> Vec<Fault> {
     let kinds = CALLS.iter().flat_map(|call| ERRORS.map(|error| (*call, error)));
-    let faults = kinds.flat_map(|(call, error)| {
-        [false, true].map(|lasts| Fault { call, nth, error, lasts })
-    });
+    let faults = kinds
+        .flat_map(|(call, error)| [false, true].map(|lasts| Fault { call, nth, error, lasts }));
     let chosen = |at: usize| promise::is_long() || at % 4 == nth % 4;
     faults.enumerate().filter(|(at, _)| chosen(*at)).map(|(_, fault)| fault).collect()
 }
@@ -100,7 +99,10 @@ fn a_first_start_whose_nth_call_fails_is_no_obstacle_later() {
             assert_eq!(opened, told.is_empty(), "{fault:?}: {told}");
             starts += 1;
             refused += usize::from(!opened);
-            drop(Store::open(&data, &Options::default()).unwrap_or_else(|e| panic!("{fault:?}: {e}")));
+            drop(
+                Store::open(&data, &Options::default())
+                    .unwrap_or_else(|e| panic!("{fault:?}: {e}")),
+            );
             assert!(!data.join("store.new").exists(), "{fault:?}");
         }
         progress.add(1);
