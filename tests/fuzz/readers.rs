@@ -139,7 +139,10 @@ fn cursors_are_read_or_refused() {
     let ask = |call: Call| executor.block_on(runtime.call(call));
     for n in 0..3 {
         let made = Call::new("AD-04", admin()).input("eventId", format!("e{n}").as_str());
-        let made = made.input("title", "E").input("mode", "LOTTERY").json("winRate", latchkey_table::Value::from(0));
+        let made = made
+            .input("title", "E")
+            .input("mode", "LOTTERY")
+            .json("winRate", latchkey_table::Value::from(0));
         assert_eq!(ask(made).status(), 201);
     }
     let list = |cursor: Option<&str>| {

@@ -18,6 +18,7 @@ mod damage;
 mod disk;
 mod durability;
 mod failing;
+mod formats;
 mod journal;
 mod kill;
 mod messages;
