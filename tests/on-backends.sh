@@ -34,6 +34,7 @@ left_out=(
   "private::all_that_is_made_is_its_owners_alone|no store is made there"
   "everything::|the invariants are looked for in the store on this machine"
   "invariants::|so are these"
+  "overload::|what is shed is measured on the store on this machine"
   "demo::|a demo is always in memory"
   "endpoint::|these start a service to kill it, and run with the rest of the tests"
 )

@@ -126,11 +126,54 @@ fn codes_lead_back(items: &Items) {
     assert_eq!(codes.count(), locations, "a code without a location");
 }
 
+/// Writes an item behind the back of everyone.
+fn put(data: &Path, table: &Arc<Schema>, item: Item) {
+    let store = Store::open(data, &Options::default()).unwrap();
+    let put = Put { table: Arc::clone(table), item, condition: None };
+    store.put(put, Returning::Nothing).wait().unwrap();
+}
+
+/// Removes one so.
+fn delete(data: &Path, table: &Arc<Schema>, item: &Item) {
+    let store = Store::open(data, &Options::default()).unwrap();
+    let key = Key::new(text(item, "PK"), text(item, "SK"));
+    let delete = Delete { table: Arc::clone(table), key, condition: None };
+    store.delete(delete, Returning::Nothing).wait().unwrap();
+}
+
+/// Puts another item in the place of one, or none, and sees that it is noticed. Then all is as before.
+fn is_noticed(
+    systems: &Systems,
+    data: &Path,
+    (system, partition, sort): (usize, &str, &str),
+    breaks: impl Fn(Item) -> Option<Item>,
+) {
+    let table = systems.0[system].table();
+    let items = scanned(&Store::open(data, &Options::default()).unwrap(), table);
+    let found = |(key, _): &(&(String, String), &Item)| {
+        key.0.starts_with(partition) && key.1.starts_with(sort)
+    };
+    let old = items.iter().find(found).unwrap().1.clone();
+    let new = breaks(old.clone());
+    match &new {
+        Some(item) => put(data, table, item.clone()),
+        None => delete(data, table, &old),
+    }
+    let noticed = catch_unwind(AssertUnwindSafe(|| systems.hold(data))).is_err();
+    assert!(noticed, "{partition} {sort}: {new:?}");
+    if let Some(item) = new {
+        delete(data, table, &item);
+    }
+    put(data, table, old);
+    systems.hold(data);
+}
+
 /// The check notices what it is for.
 #[test]
 fn a_broken_invariant_is_noticed() {
     let directory = tempfile::tempdir().unwrap();
-    let server = Server::start(directory.path());
+    let data = directory.path();
+    let server = Server::start(data);
     let mut client = server.client().with_token(&operator(&server));
     register(&mut client, "l", "dev");
     let reserve = json!({"ownerId": "dev", "startAt": minute(10), "endAt": minute(20)});
@@ -146,60 +189,21 @@ fn a_broken_invariant_is_noticed() {
     }
     server.kill();
     let systems = Systems::shipped();
-    systems.hold(directory.path());
-    let broken = |at: usize, breaks: &dyn Fn(Item) -> Option<Item>, partition: &str, sort: &str| {
-        let (store, table) = (
-            Store::open(directory.path(), &Options::default()).unwrap(),
-            Arc::clone(systems.0[at].table()),
-        );
-        let items = scanned(&store, &table);
-        let found =
-            |key: &&(String, String)| key.0.starts_with(partition) && key.1.starts_with(sort);
-        let key = items.keys().find(found).unwrap();
-        let (old, new) = (items[key].clone(), breaks(items[key].clone()));
-        let put = |item: Item| {
-            let put = Put { table: Arc::clone(&table), item, condition: None };
-            store.put(put, Returning::Nothing).wait().unwrap();
-        };
-        match &new {
-            Some(item) => put(item.clone()),
-            None => {
-                let key = Key::new(key.0.as_str(), key.1.as_str());
-                let delete = Delete { table: Arc::clone(&table), key, condition: None };
-                store.delete(delete, Returning::Nothing).wait().unwrap();
-            }
-        }
-        drop(store);
-        let noticed = catch_unwind(AssertUnwindSafe(|| systems.hold(directory.path()))).is_err();
-        let store = Store::open(directory.path(), &Options::default()).unwrap();
-        if let Some(item) = new {
-            let key = Key::new(text(&item, "PK"), text(&item, "SK"));
-            let delete = Delete { table: Arc::clone(&table), key, condition: None };
-            store.delete(delete, Returning::Nothing).wait().unwrap();
-        }
-        let put = Put { table: Arc::clone(&table), item: old, condition: None };
-        store.put(put, Returning::Nothing).wait().unwrap();
-        drop(store);
-        assert!(noticed, "{partition} {sort}");
-        systems.hold(directory.path());
-    };
+    systems.hold(data);
     // A slot that begins within the other.
-    let slot = |mut item: Item| {
+    is_noticed(&systems, data, (0, "LOCKER#l", "SLOT#"), |mut item| {
         item.insert("SK", format!("SLOT#{}", minute(15)).as_str());
         item.insert("startAt", minute(15).as_str());
         Some(item)
-    };
-    broken(0, &slot, "LOCKER#l", "SLOT#");
-    let seat = |mut item: Item| {
+    });
+    is_noticed(&systems, data, (1, "EVENT#e", "CAPACITY"), |mut item| {
         item.insert("capacityRemaining", 0);
         Some(item)
-    };
-    broken(1, &seat, "EVENT#e", "CAPACITY");
-    broken(2, &|_| None, "LOCATION_CODE#", "META");
+    });
+    is_noticed(&systems, data, (2, "LOCATION_CODE#", "META"), |_| None);
     // An item that its document does not know.
-    let shapeless = |mut item: Item| {
+    is_noticed(&systems, data, (1, "EVENT#e", "META"), |mut item| {
         item.insert("mode", "UNKNOWN");
         Some(item)
-    };
-    broken(1, &shapeless, "EVENT#e", "META");
+    });
 }

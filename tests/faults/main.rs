@@ -19,6 +19,7 @@ mod limits;
 mod logs;
 mod mangled;
 mod odd;
+mod overload;
 mod private;
 mod races;
 mod refusals;

@@ -194,17 +194,10 @@ pub(crate) fn fuzz(name: &'static str, text: &str, short: usize, read: impl Fn(&
         let started = Instant::now();
         let answer = catch_unwind(AssertUnwindSafe(|| read(&bytes)));
         let hangs = started.elapsed() > HANG;
-        let Ok(answer) = answer else {
-            panic!(
-                "{name}, run {run}: keep this as a line of corpus/{name}.txt:\n{}",
-                escape(&bytes)
-            );
-        };
-        assert!(
-            !hangs,
-            "{name} hangs: keep this as a line of corpus/{name}.txt:\n{}",
-            escape(&bytes)
-        );
+        let keep = || format!("keep this as a line of corpus/{name}.txt:\n{}", escape(&bytes));
+        assert!(answer.is_ok(), "{name} panics in run {run}; {}", keep());
+        assert!(!hangs, "{name} hangs in run {run}; {}", keep());
+        let answer = answer.unwrap();
         let mut hasher = DefaultHasher::new();
         answer.hash(&mut hasher);
         if answers.insert(hasher.finish()) && run >= seeds && kept.len() < KEPT_MAX {
@@ -212,11 +205,11 @@ pub(crate) fn fuzz(name: &'static str, text: &str, short: usize, read: impl Fn(&
         }
     }
     assert!(answers.len() > 1, "{name}: all answers are alike");
-    println!(
+    promise::tell(&format!(
         "{name}: {runs} inputs from {seeds} kept ones, {} kinds of answers, 0 panics, in {:?}",
         answers.len(),
         progress.spent()
-    );
+    ));
 }
 
 /// An error without what differs from input to input.

@@ -9,6 +9,7 @@
     reason = "a test that goes wrong should fail, where it went wrong"
 )]
 
+mod clock;
 mod histories;
 mod linear;
 mod seeded;

@@ -191,11 +191,11 @@ fn lose_power(journal_bytes: u64) {
     }
     assert!(checked > 200, "{checked}");
     check(durable, history.len(), &acknowledged, "at the end");
-    println!(
+    promise::tell(&format!(
         "{} operations, {points} syncs, {checked} images after a loss of power, 0 lost, in {:?}",
         acknowledged.len(),
         progress.spent()
-    );
+    ));
 }
 
 fn fates(seed: u64) -> [Fate; 5] {

@@ -244,11 +244,11 @@ fn kill_everywhere(victims: &[Victim], rounds: usize) {
             });
         }
     });
-    println!(
+    promise::tell(&format!(
         "{} points x {rounds}, 0 messages lost, in {:?}: {counted:?}",
         points.len(),
         progress.lock().unwrap().spent()
-    );
+    ));
 }
 
 #[test]
