@@ -77,7 +77,7 @@ fn thousands_of_clients_that_never_read_idle_or_are_slow_keep_nobody_out() {
 }
 
 /// A figure of a process, in KiB.
-fn memory(server: &Own, figure: &str) -> usize {
+pub(crate) fn memory(server: &Own, figure: &str) -> usize {
     let status = fs::read_to_string(format!("/proc/{}/status", server.child.id())).unwrap();
     let line = status.lines().find_map(|line| line.strip_prefix(figure)).unwrap();
     line.trim_start_matches(':').trim().trim_end_matches(" kB").parse().unwrap()

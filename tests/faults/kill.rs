@@ -13,8 +13,8 @@ const CLIENTS: usize = 16;
 const KILLS: usize = 20;
 
 /// Each book with a client of its own, at the same time.
-fn each<T: Send>(
-    server: &Server,
+pub(crate) fn each<T: Send>(
+    address: &str,
     token: &str,
     books: &mut [Book],
     act: impl Fn(usize, &mut Book, &mut Client) -> T + Sync,
@@ -22,7 +22,7 @@ fn each<T: Send>(
     thread::scope(|scope| {
         let act = &act;
         let start = |(at, book)| {
-            let mut client = server.client().with_token(token);
+            let mut client = Client::new(address).with_token(token);
             scope.spawn(move || act(at, book, &mut client))
         };
         let threads: Vec<_> = books.iter_mut().enumerate().map(start).collect();
@@ -31,9 +31,9 @@ fn each<T: Send>(
 }
 
 /// Compares every book, and gives which writes in doubt were made.
-fn compare(server: &Server, token: &str, books: &mut [Book]) -> Vec<bool> {
-    let landed = each(server, token, books, |_, book, client| book.compare(client));
-    let mut client = server.client().with_token(token);
+pub(crate) fn compare(address: &str, token: &str, books: &mut [Book]) -> Vec<bool> {
+    let landed = each(address, token, books, |_, book, client| book.compare(client));
+    let mut client = Client::new(address).with_token(token);
     let kept = list(&mut client, &format!("/lockers/{SHARED}/reservations?{ALWAYS}"));
     no_two_overlap(&kept);
     let shared = Book::compare_shared(books, &kept);
@@ -75,10 +75,12 @@ fn what_was_acknowledged_survives_kill_9_and_what_was_not_happens_once() {
             server = Server::start(directory.path());
         }
         let compares = Instant::now();
-        let landed = compare(&server, &token, &mut books);
+        let landed = compare(&server.address, &token, &mut books);
         made += landed.iter().filter(|landed| **landed).count();
-        each(&server, &token, &mut books, |at, book, client| book.settle(client, landed[at]));
-        let none = compare(&server, &token, &mut books);
+        each(&server.address, &token, &mut books, |at, book, client| {
+            book.settle(client, landed[at])
+        });
+        let none = compare(&server.address, &token, &mut books);
         assert!(none.iter().all(|landed| !landed), "nothing is in doubt any more");
         compared += compares.elapsed();
     }

@@ -2,16 +2,18 @@
 
 use std::collections::BTreeMap;
 use std::fs::{self, File};
+use std::sync::Mutex;
 use std::thread;
-use std::time::Instant;
 
 use serde_json::json;
 
 use crate::serve::backend::on_backend;
+use crate::serve::promise::{self, Progress};
 use crate::serve::{Client, token};
 use crate::wire::{Answer, Wire};
 use crate::world::{Chance, Own, locker, lockers_of, register};
 
+/// How many requests the short run makes.
 const REQUESTS: usize = 10_000;
 const CLIENTS: usize = 8;
 
@@ -265,10 +267,16 @@ fn fit(answer: &Answer, asked: &[u8]) {
     }
 }
 
-fn send_all(address: &str, of: &[Parts], seed: u64) -> BTreeMap<String, usize> {
+fn send_all(
+    address: &str,
+    of: &[Parts],
+    seed: u64,
+    progress: &Mutex<Progress>,
+) -> BTreeMap<String, usize> {
     let mut chance = Chance::new(seed);
     let mut counted = BTreeMap::new();
-    for _ in 0..REQUESTS / CLIENTS {
+    for _ in 0..promise::rounds(REQUESTS) / CLIENTS {
+        progress.lock().unwrap().add(1);
         let (bytes, framed) = mangled(of, &mut chance);
         let mut wire = Wire::open(address);
         let _ = wire.send(&bytes);
@@ -309,12 +317,12 @@ fn nothing_a_client_sends_makes_a_500() {
     });
     assert_eq!(client.post("/lockers/L1/reservations", &reservation).status, 201);
     let requests = valid(&token);
-    let started = Instant::now();
+    let progress = Mutex::new(Progress::new("requests", promise::rounds(REQUESTS)));
     let mut counted: BTreeMap<String, usize> = BTreeMap::new();
     thread::scope(|scope| {
         let send = |seed| {
-            let (address, requests) = (&server.address, &requests);
-            scope.spawn(move || send_all(address, requests, seed))
+            let (address, requests, progress) = (&server.address, &requests, &progress);
+            scope.spawn(move || send_all(address, requests, seed, progress))
         };
         let threads: Vec<_> = (0..CLIENTS).map(|n| send(u64::try_from(n).unwrap())).collect();
         for thread in threads {
@@ -323,7 +331,11 @@ fn nothing_a_client_sends_makes_a_500() {
             }
         }
     });
-    println!("{REQUESTS} mangled requests in {:?}: {counted:?}", started.elapsed());
+    println!(
+        "{} mangled requests, none answered 500, in {:?}: {counted:?}",
+        promise::rounds(REQUESTS),
+        progress.lock().unwrap().spent()
+    );
     for status in ["200", "201", "400", "401", "404", "405", "409", "412", "415", "422"] {
         assert!(counted.contains_key(status), "they go everywhere, {status} too: {counted:?}");
     }

@@ -5,6 +5,9 @@
 
 #![expect(clippy::unwrap_used, reason = "a test that goes wrong should fail, where it went wrong")]
 
+mod mutate;
+mod readers;
+
 use std::fs;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};

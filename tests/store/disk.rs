@@ -25,6 +25,25 @@ struct State {
     held: bool,
     /// How many more changes of which part, or of any, go well; then each fails.
     changes_left: Option<(Option<Part>, usize)>,
+    fault: Option<Fault>,
+}
+
+/// A kind of change that fails at its Nth time, and maybe each time from then on.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Fault {
+    pub(crate) of: Change,
+    /// How many more go well.
+    pub(crate) left: usize,
+    pub(crate) lasts: bool,
+    pub(crate) error: io::ErrorKind,
+}
+
+/// The kinds of changes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Change {
+    Write,
+    Resize,
+    Sync,
 }
 
 /// The bytes of each part of a store.
@@ -33,9 +52,14 @@ pub(crate) type Parts = BTreeMap<Part, Vec<u8>>;
 /// What was done to a part.
 #[derive(Debug, Clone)]
 pub(crate) enum Event {
-    Write { offset: usize, data: Vec<u8> },
+    Write {
+        offset: usize,
+        data: Vec<u8>,
+    },
     SetLen(usize),
     Sync,
+    /// What was written since the last sync can be read, and is not on the disk, whatever later syncs say.
+    FailedSync,
 }
 
 impl Disk {
@@ -84,6 +108,11 @@ impl Disk {
         self.state().changes_left = Some((Some(part), changes));
     }
 
+    /// Has a kind of change fail, or none.
+    pub(crate) fn fail(&self, fault: Option<Fault>) {
+        self.state().fault = fault;
+    }
+
     /// Makes the next syncs wait.
     pub(crate) fn hold_syncs(&self) {
         self.state().hold_syncs = true;
@@ -105,8 +134,22 @@ impl Disk {
         self.0.state.lock().unwrap()
     }
 
-    fn change(&self, part: Part) -> io::Result<MutexGuard<'_, State>> {
+    fn change(&self, part: Part, change: Change) -> io::Result<MutexGuard<'_, State>> {
         let mut state = self.state();
+        match &mut state.fault {
+            Some(fault) if fault.of == change && fault.left > 0 => fault.left -= 1,
+            Some(fault) if fault.of == change => {
+                let error = io::Error::new(fault.error, "the disk fails");
+                if !fault.lasts {
+                    state.fault = None;
+                }
+                if change == Change::Sync {
+                    state.history.push((part, Event::FailedSync));
+                }
+                return Err(error);
+            }
+            _ => {}
+        }
         match &mut state.changes_left {
             Some((failing, left)) if failing.is_none_or(|failing| failing == part) => {
                 let full = || io::Error::new(io::ErrorKind::StorageFull, "disk full");
@@ -127,7 +170,12 @@ struct Storage {
 
 impl Storage {
     fn happen(&self, event: Event) -> io::Result<()> {
-        let mut state = self.disk.change(self.part)?;
+        let change = match event {
+            Event::Write { .. } => Change::Write,
+            Event::SetLen(_) => Change::Resize,
+            Event::Sync | Event::FailedSync => Change::Sync,
+        };
+        let mut state = self.disk.change(self.part, change)?;
         apply(state.parts.entry(self.part).or_default(), &event);
         state.history.push((self.part, event));
         Ok(())
@@ -153,7 +201,7 @@ impl StorageBackend for Storage {
     }
 
     fn sync_data(&self) -> io::Result<()> {
-        let mut state = self.disk.change(self.part)?;
+        let mut state = self.disk.change(self.part, Change::Sync)?;
         if state.hold_syncs {
             state.held = true;
             let released = &self.disk.0.released;
@@ -182,6 +230,6 @@ pub(crate) fn apply(bytes: &mut Vec<u8>, event: &Event) {
             bytes[*offset..end].copy_from_slice(data);
         }
         Event::SetLen(len) => bytes.resize(*len, 0),
-        Event::Sync => {}
+        Event::Sync | Event::FailedSync => {}
     }
 }

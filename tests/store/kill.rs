@@ -65,7 +65,7 @@ fn number(item: &Item, name: &str) -> i64 {
 }
 
 /// Every acknowledged write of every writer, and nothing half done.
-fn check(store: &Store, table: &Arc<Schema>, acknowledged: &BTreeMap<String, i64>) {
+pub(crate) fn check(store: &Store, table: &Arc<Schema>, acknowledged: &BTreeMap<String, i64>) {
     let (mut heads, mut listed) = (0, 0);
     for writer in 0..WRITERS {
         let acknowledged = acknowledged.get(&writer.to_string()).copied().unwrap_or(0);

@@ -11,13 +11,17 @@
     reason = "a test that goes wrong should fail, where it went wrong"
 )]
 
+mod calls;
 mod contention;
 mod creation;
 mod damage;
 mod disk;
 mod durability;
+mod failing;
+mod formats;
 mod journal;
 mod kill;
+mod messages;
 mod model;
 mod reference;
 mod scan;

@@ -15,7 +15,9 @@ mod outside;
 mod poison;
 mod race;
 mod refused;
+mod rounds;
 mod seats;
+mod steps;
 mod timers;
 mod world;
 

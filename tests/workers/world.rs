@@ -5,8 +5,8 @@ use std::fs;
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
-use std::sync::RwLock;
 use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Arc, RwLock};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -51,7 +51,7 @@ pub(crate) struct World {
     /// What holds the table, if it is not here.
     pub(crate) service: Option<Service>,
     /// What holds the messages, if it is neither here nor there.
-    pub(crate) sqs: Option<Sqs>,
+    pub(crate) sqs: Option<Arc<Sqs>>,
 }
 
 impl World {
@@ -79,8 +79,12 @@ impl World {
 
     /// The same with its table on DynamoDB Local; the messages are in the directory.
     pub(crate) fn on_dynamodb(system: &str, edits: &[(&str, &str)]) -> World {
+        World::on_service(system, edits, Service::dynamodb_local())
+    }
+
+    /// The same with its table on a service.
+    fn on_service(system: &str, edits: &[(&str, &str)], service: Service) -> World {
         let world = World::embedded(system, edits);
-        let service = Service::dynamodb_local();
         let flags = ["--endpoint", service.endpoint(), "--table", &world.table_flag()];
         let flags = flags.map(str::to_owned).to_vec();
         let mut create = world.command();
@@ -93,12 +97,22 @@ impl World {
     /// The same with its messages on SQS, under this name. A standard queue keeps no order, and its document
     /// asks for none.
     pub(crate) fn on_sqs(system: &str, edits: &[(&str, &str)], queue: &str, name: &str) -> World {
-        let sqs = Sqs::start();
+        let services = (Service::dynamodb_local(), Arc::new(Sqs::start()));
+        World::on_both(system, edits, &format!("{queue}={name}"), services)
+    }
+
+    /// The same on services that others may use, too. `queue` is a queue of the document and its name there.
+    pub(crate) fn on_both(
+        system: &str,
+        edits: &[(&str, &str)],
+        queue: &str,
+        (service, sqs): (Service, Arc<Sqs>),
+    ) -> World {
         let endpoint = sqs.endpoint().to_owned();
-        let unordered: &[_] = if name.ends_with(".fifo") { &[] } else { &UNORDERED };
+        let unordered: &[_] = if queue.ends_with(".fifo") { &[] } else { &UNORDERED };
         let edits = [edits, unordered].concat();
-        let world = World { sqs: Some(sqs), ..World::on_dynamodb(system, &edits) };
-        world.with_queues_at(&endpoint, &format!("{queue}={name}"))
+        let world = World { sqs: Some(sqs), ..World::on_service(system, &edits, service) };
+        world.with_queues_at(&endpoint, queue)
     }
 
     /// The queues are at this endpoint, and are made there.
@@ -184,10 +198,23 @@ impl World {
 
     /// A worker with a way of its own to the table.
     pub(crate) fn work_through(&self, endpoint: &str) -> Process {
-        let command = self.on("work", &["--listen", "127.0.0.1:0"]);
-        let mut arguments: Vec<_> = command.get_args().map(OsStr::to_owned).collect();
-        let at = arguments.iter().position(|one| one == "--endpoint").unwrap();
-        arguments[at + 1] = endpoint.into();
+        self.through_ways("work", &[], &[("--endpoint", endpoint)])
+    }
+
+    /// A process with ways of its own: flags, and where they lead.
+    pub(crate) fn through_ways(
+        &self,
+        command: &str,
+        more: &[&str],
+        ways: &[(&str, &str)],
+    ) -> Process {
+        let mut started = self.on(command, more);
+        started.args(["--listen", "127.0.0.1:0"]);
+        let mut arguments: Vec<_> = started.get_args().map(OsStr::to_owned).collect();
+        for (flag, endpoint) in ways {
+            let at = arguments.iter().position(|one| one == flag).unwrap();
+            arguments[at + 1] = endpoint.into();
+        }
         Process::start(self.command().args(arguments))
     }
 

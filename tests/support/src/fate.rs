@@ -50,7 +50,7 @@ pub struct Seen {
     pub body: String,
 }
 
-type Decide = dyn Fn(usize) -> Fate + Send + Sync;
+type Decide = dyn Fn(usize, &Seen) -> Fate + Send + Sync;
 
 /// The proxy. Dropped, it is gone.
 pub struct Proxy {
@@ -70,6 +70,14 @@ impl Proxy {
     pub async fn start(
         service: &str,
         decide: impl Fn(usize) -> Fate + Send + Sync + 'static,
+    ) -> Proxy {
+        Proxy::start_by(service, move |count, _| decide(count)).await
+    }
+
+    /// The same. What becomes of a request is decided by the request, too.
+    pub async fn start_by(
+        service: &str,
+        decide: impl Fn(usize, &Seen) -> Fate + Send + Sync + 'static,
     ) -> Proxy {
         let service: SocketAddr = service.strip_prefix("http://").unwrap().parse().unwrap();
         let listener = TcpListener::bind(("127.0.0.1", 0)).await.unwrap();
@@ -106,8 +114,11 @@ async fn serve(
             let mut seen = seen.lock().unwrap();
             let operation = header(&head, "x-amz-target").unwrap_or_default();
             let operation = operation.rsplit('.').next().unwrap_or_default().to_owned();
-            seen.push(Seen { operation, body: String::from_utf8_lossy(&body).into_owned() });
-            decide(seen.len() - 1)
+            let body = String::from_utf8_lossy(&body).into_owned();
+            let one = Seen { operation, body };
+            let fate = decide(seen.len(), &one);
+            seen.push(one);
+            fate
         };
         match fate {
             Fate::Pass => {

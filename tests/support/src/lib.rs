@@ -26,6 +26,7 @@ pub mod chance;
 pub mod fate;
 pub mod jwt;
 pub mod moto;
+pub mod promise;
 pub mod provider;
 pub mod proxy;
 pub mod services;
@@ -120,7 +121,17 @@ impl Server {
     }
 
     /// The same, by the clock of the machine.
-    pub fn start_in_time(mut command: Command, data: &Path) -> Server {
+    pub fn start_in_time(command: Command, data: &Path) -> Server {
+        Server::start_until("`latchkey token", command, data)
+    }
+
+    /// The same, by a command with a secret of its own: it tells of no token.
+    pub fn start_with_secret(command: Command, data: &Path) -> Server {
+        Server::start_until("  health", command, data)
+    }
+
+    /// Starts it and reads until it has said some words.
+    fn start_until(words: &str, mut command: Command, data: &Path) -> Server {
         let mut child = command
             .args(["--listen", "127.0.0.1:0"])
             .env("LATCHKEY_LOG", "warn")
@@ -128,7 +139,7 @@ impl Server {
             .stderr(Stdio::inherit())
             .spawn()
             .unwrap();
-        let (greeting, address) = greeting(&mut child, "`latchkey token");
+        let (greeting, address) = greeting(&mut child, words);
         Server { child, address, data: data.to_owned(), greeting }
     }
 

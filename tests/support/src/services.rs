@@ -104,6 +104,11 @@ impl Service {
         Service { kind, endpoint: endpoint.to_owned(), own: Some(own) }
     }
 
+    /// The same, for someone else: it ends with the first.
+    pub fn for_another(&self) -> Service {
+        Service { kind: self.kind, endpoint: self.endpoint.clone(), own: None }
+    }
+
     /// `http://127.0.0.1:PORT`
     pub fn endpoint(&self) -> &str {
         &self.endpoint
