@@ -12,6 +12,7 @@ mod books;
 mod crowds;
 mod disk;
 mod endpoint;
+mod gone;
 mod kill;
 mod limits;
 mod logs;

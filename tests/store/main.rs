@@ -16,6 +16,7 @@ mod creation;
 mod damage;
 mod disk;
 mod durability;
+mod gone;
 mod journal;
 mod kill;
 mod model;

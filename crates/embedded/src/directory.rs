@@ -63,6 +63,12 @@ impl Directory {
         if store.try_exists().map_err(failed)? {
             return Ok(self.path.clone());
         }
+        for journal in Part::JOURNALS.map(Part::file_name) {
+            if self.path.join(journal).try_exists().map_err(failed)? {
+                // A new store would hide that one is missing, with all but its last writes.
+                return Err(OpenError::Missing { path: store, journal });
+            }
+        }
         let unfinished = self.path.join(UNFINISHED);
         remove_if_there(&unfinished).map_err(failed)?;
         // Made here, empty, so that it is never open to others; the engine fills it.

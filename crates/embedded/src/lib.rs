@@ -27,6 +27,7 @@ mod stamp;
 mod storage;
 mod store;
 mod verify;
+mod watch;
 mod write;
 mod writer;
 
