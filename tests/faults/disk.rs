@@ -2,17 +2,19 @@
 //! all is well when there is room again.
 
 use std::collections::BTreeSet;
+use std::fs::File;
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use serde_json::json;
 
-use crate::serve::{Client, Reply, Server, until};
-use crate::world::{locker, lockers_of, operator, outcome};
+use crate::serve::{Client, Reply, latchkey, until};
+use crate::world::{Own, locker, lockers_of, outcome, register};
 
 /// A small file system, which is there as long as this lives. It is seen through the process that holds
 /// it, so nobody else need enter it.
@@ -46,7 +48,7 @@ impl Drop for Disk {
     }
 }
 
-/// A refusal for want of a disk: said plainly, and when to come back.
+/// A refusal for want of room: said plainly, and when to come back.
 fn full(reply: &Reply) -> bool {
     let codes = ["503 store-unavailable", "503 outcome-unknown"];
     let full = codes.contains(&outcome(reply).as_str());
@@ -61,15 +63,41 @@ fn full(reply: &Reply) -> bool {
     full
 }
 
+/// A server by the clock of the machine, with workers, whose log is added to a file.
+fn start(data: &Path, log: &Path) -> Own {
+    let mut command = latchkey();
+    command.args(["serve", "--listen", "127.0.0.1:0", "--data"]).arg(data);
+    let log = File::options().create(true).append(true).open(log).unwrap();
+    // Requests are not logged; all else is.
+    command.env("LATCHKEY_LOG", "info,latchkey::request=off").stderr(log);
+    Own::start(&mut command)
+}
+
+/// Reads without a pause until it is told to stop: how many reads there were. Each is answered.
+fn read_on(address: &str, token: &str, ids: &[String], stop: &AtomicBool) -> usize {
+    let mut client = Client::new(address).with_token(token);
+    let mut count = 0;
+    while !stop.load(Ordering::Relaxed) {
+        let id = &ids[count % ids.len()];
+        let reply = client.get(&format!("/lockers/{id}?consistent=true"));
+        assert_eq!(reply.status, 200, "{reply:?}");
+        let reply = client.get("/owners/owner/lockers?pageSize=20");
+        assert_eq!(reply.status, 200, "{reply:?}");
+        assert_eq!(client.get("/health").status, 200);
+        count += 2;
+    }
+    count
+}
+
 /// Registers lockers until there is no room. Those that were acknowledged, and those that are in doubt.
-fn fill(server: &Server, token: &str, round: usize) -> (BTreeSet<String>, BTreeSet<String>) {
+fn fill(server: &Own, token: &str, round: usize) -> (BTreeSet<String>, BTreeSet<String>) {
     let (told, doubt) = (Mutex::new(BTreeSet::new()), Mutex::new(BTreeSet::new()));
     let alias = "x".repeat(80);
     thread::scope(|scope| {
         for writer in 0..8 {
             let (told, doubt, alias) = (&told, &doubt, &alias);
             scope.spawn(move || {
-                let mut client = server.client().with_token(token);
+                let mut client = Client::new(&server.address).with_token(token);
                 for count in 0.. {
                     let id = format!("L{round}-{writer}-{count}");
                     let body = json!({ "lockerId": id, "ownerId": "owner", "lockerAlias": alias });
@@ -106,43 +134,67 @@ fn all_there(client: &mut Client, told: &BTreeSet<String>, doubt: &BTreeSet<Stri
 
 #[test]
 fn a_full_disk_refuses_writes_and_nothing_else() {
+    // Each failed write opened the store again, reads were answered 503 meanwhile, and each was a line of the log.
     let directory = tempfile::tempdir().unwrap();
-    let disk = Disk::mount(directory.path(), 16 * 1024);
-    let data = disk.root.join("data");
-    let filler = disk.root.join("filler");
-    let mut server = Server::start(&data);
-    let token = operator(&server);
-    let (mut told, mut doubt) = (BTreeSet::new(), BTreeSet::new());
+    let mounted = directory.path().join("disk");
+    std::fs::create_dir(&mounted).unwrap();
+    let disk = Disk::mount(&mounted, 16 * 1024);
+    let (data, filler) = (disk.root.join("data"), disk.root.join("filler"));
+    let log = directory.path().join("log");
+    let mut server = start(&data, &log);
+    let token = crate::serve::token(&data, "dev", &["admin", "device"], &[]);
+    let mut client = Client::new(&server.address).with_token(&token);
+    let ids: Vec<String> = (0..10).map(|n| format!("first-{n}")).collect();
+    let mut told: BTreeSet<String> = ids.iter().cloned().collect();
+    ids.iter().for_each(|id| drop(register(&mut client, id, "owner")));
+    let mut doubt = BTreeSet::new();
     for round in 0..3 {
         // As good as full: a little room is left, and used up.
-        fill_file(&filler, 256 * 1024);
-        let started = Instant::now();
-        let (some, unsure) = fill(&server, &token, round);
-        println!(
-            "round {round}: {} acknowledged, {} in doubt, full after {:?}",
-            some.len(),
-            unsure.len(),
-            started.elapsed()
-        );
-        told.extend(some);
-        doubt.extend(unsure);
-        let mut client = server.client().with_token(&token);
-        until("reads go on", || client.get("/ready").status == 200);
-        for _ in 0..5 {
-            let reply = client.post("/lockers", &json!({ "ownerId": "nobody" }));
-            assert!(reply.status == 201 || full(&reply), "{reply:?}");
-            until("reads go on", || client.get("/ready").status == 200);
+        fill_file(&filler, 1536 * 1024);
+        let stop = AtomicBool::new(false);
+        thread::scope(|scope| {
+            let readers = [0, 1].map(|_| {
+                let (address, token, ids, stop) = (&server.address, &token, &ids, &stop);
+                scope.spawn(move || read_on(address, token, ids, stop))
+            });
+            let _stop = StopOnDrop(&stop);
+            let started = Instant::now();
+            let (some, unsure) = fill(&server, &token, round);
+            let (acknowledged, in_doubt) = (some.len(), unsure.len());
+            told.extend(some);
+            doubt.extend(unsure);
+            let taken = started.elapsed();
+            let mut client = Client::new(&server.address).with_token(&token);
+            until("it is not ready", || client.get("/ready").status == 503);
+            // Longer than it takes until a journal is old enough to be moved into the store's file.
+            let full_for = Instant::now();
+            while full_for.elapsed() < Duration::from_secs(7) {
+                let reply = client.post("/lockers", &json!({ "ownerId": "nobody" }));
+                assert_eq!(outcome(&reply), "503 store-unavailable", "{reply:?}");
+                assert!(full(&reply) && reply.text.contains("nearly full"), "{reply:?}");
+                let ready = client.get("/ready");
+                assert_eq!(ready.status, 503);
+                assert!(ready.text.contains("nearly full"), "{ready:?}");
+                thread::sleep(Duration::from_millis(20));
+            }
             all_there(&mut client, &told, &doubt);
-        }
+            stop.store(true, Ordering::Relaxed);
+            let reads: usize = readers.into_iter().map(|reader| reader.join().unwrap()).sum();
+            println!(
+                "round {round}: {acknowledged} acknowledged, {in_doubt} in doubt, full after {taken:?}; {reads} reads"
+            );
+        });
         if round == 1 {
             // Even a start on a full disk serves what there is.
             assert_eq!(server.stop().code(), Some(0));
-            server = Server::start(&data);
-            all_there(&mut server.client().with_token(&token), &told, &doubt);
+            server = start(&data, &log);
+            let mut client = Client::new(&server.address).with_token(&token);
+            all_there(&mut client, &told, &doubt);
+            assert_eq!(client.get("/ready").status, 503);
         }
         // With room again, writes go on without a restart.
         std::fs::remove_file(&filler).unwrap();
-        let mut client = server.client().with_token(&token);
+        let mut client = Client::new(&server.address).with_token(&token);
         let id = format!("room-{round}");
         until("writes go on", || {
             let body = json!({ "lockerId": id, "ownerId": "owner" });
@@ -150,13 +202,27 @@ fn a_full_disk_refuses_writes_and_nothing_else() {
             assert!(reply.status == 201 || full(&reply), "{reply:?}");
             reply.status == 201
         });
+        until("it is ready", || client.get("/ready").status == 200);
         told.insert(id);
         all_there(&mut client, &told, &doubt);
     }
-    assert!(told.len() > 10, "there was room for some");
-    server.kill();
-    let server = Server::start(&data);
-    all_there(&mut server.client().with_token(&token), &told, &doubt);
+    assert!(told.len() > 20, "there was room for some");
+    // Killed.
+    drop(server);
+    let lines = std::fs::read_to_string(&log).unwrap();
+    assert_eq!(lines.lines().filter(|line| line.contains("nearly full")).count(), 4, "{lines}");
+    assert!(lines.lines().count() < 20, "{lines}");
+    let server = start(&data, &log);
+    all_there(&mut Client::new(&server.address).with_token(&token), &told, &doubt);
+}
+
+/// Ends the readers also if the test fails.
+struct StopOnDrop<'a>(&'a AtomicBool);
+
+impl Drop for StopOnDrop<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
 }
 
 /// Fills a disk with a file but for so many bytes.

@@ -13,6 +13,7 @@ mod crowds;
 mod disk;
 mod endpoint;
 mod everything;
+mod gone;
 mod invariants;
 mod kill;
 mod limits;

@@ -19,6 +19,7 @@ mod disk;
 mod durability;
 mod failing;
 mod formats;
+mod gone;
 mod journal;
 mod kill;
 mod messages;

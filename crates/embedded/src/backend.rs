@@ -5,8 +5,8 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use latchkey_table::{
-    Answer, Answering, Backend, Error, Invalid, Item, Need, PrepareError, Put, Request, Returning,
-    Scan, Scanned, Schema, Tables, Text,
+    Answer, Answering, Backend, Error, Invalid, Item, Need, PrepareError, Put, ReadOnly, Request,
+    Returning, Scan, Scanned, Schema, Tables, Text,
 };
 use latchkey_value::limits::BATCH_ITEMS_MAX;
 
@@ -40,6 +40,10 @@ impl Backend for Store {
     // One process has the directory.
     fn has_all_writers(&self) -> bool {
         true
+    }
+
+    fn takes_writes(&self) -> Result<(), ReadOnly> {
+        Store::takes_writes(self)
     }
 
     fn prepare<'a>(

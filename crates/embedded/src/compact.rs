@@ -1,6 +1,7 @@
 //! Makes the files of a store small that no process has open.
 
 use std::path::Path;
+use std::sync::Arc;
 
 use crate::directory::{Directory, remove_if_there, sync_directory};
 use crate::engine::{Engine, EngineError, Limits, OpenFailure};
@@ -8,6 +9,7 @@ use crate::error::OpenError;
 use crate::map::Map;
 use crate::storage::{Part, Source};
 use crate::store::Options;
+use crate::watch::Watch;
 
 /// How often redb is asked to go on at most. Each time it moves what it can.
 const ROUNDS_MAX: usize = 16;
@@ -36,7 +38,8 @@ pub fn compact(path: &Path, options: &Options) -> Result<Compacted, OpenError> {
     let failed = |error| OpenError::Directory { path: path.to_owned(), error };
     let before = size(path);
     let limits = Limits { journal_bytes: options.journal_bytes, fold_after: options.fold_after };
-    let source = || Source::Files(path.to_owned());
+    // Also on a disk that is nearly full: it makes room.
+    let source = || Source::Files(Arc::new(Watch::new(path.to_owned(), Some(0))));
     let mut engine = Engine::open(source(), options.cache_bytes, limits).map_err(refused)?;
     engine.start(Box::new(|_| {})).map_err(OpenError::Thread)?;
     engine.close(&|_| {});

@@ -71,6 +71,12 @@ impl Directory {
         let store = self.path.join(Part::Map.file_name());
         let failed = |error| OpenError::Directory { path: self.path.clone(), error };
         if !store.try_exists().map_err(failed)? {
+            for journal in Part::JOURNALS.map(Part::file_name) {
+                if self.path.join(journal).try_exists().map_err(failed)? {
+                    // A new store would hide that one is missing, with all but its last writes.
+                    return Err(OpenError::Missing { path: store, journal });
+                }
+            }
             self.make(cache_bytes, |_| Ok::<_, OpenError>(()))?;
         }
         Ok(self.path.clone())

@@ -7,10 +7,13 @@
 //!
 //! A store in memory has no journals: its groups are commits of the map.
 
+use std::io;
 use std::ops::Range;
 use std::sync::{Arc, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
+
+use latchkey_table::ReadOnly;
 
 use crate::fold::{Core, Frozen, Shown, State};
 use crate::group::{Group, Logged};
@@ -145,6 +148,7 @@ impl Engine {
             show(self.snapshot());
             return Ok(result);
         };
+        self.core.source.takes_writes().map_err(WriteFailure::Refused)?;
         log.settle(&self.core, show)?;
         log.make_room(&self.core)?;
         let state = self.core.lock();
@@ -172,12 +176,16 @@ impl Engine {
         let head = match &mut self.log {
             None => None,
             Some(log) => {
+                self.core.source.takes_writes().map_err(WriteFailure::Refused)?;
                 log.settle(&self.core, show)?;
                 log.fold_all(&self.core)?;
                 Some(Head { journals: log.begun, ..log.head(log.last) })
             }
         };
-        self.core.write(head.as_ref(), change)
+        let changed = self.core.write(head.as_ref(), change)?;
+        // It is not durable if the file is gone.
+        self.core.source.look().map_err(in_doubt)?;
+        Ok(changed)
     }
 
     /// When the writer, with nothing else to do, should call [`Engine::tick`].
@@ -192,7 +200,8 @@ impl Engine {
     /// Does what is due: tries again to sync a record, or has a journal folded that is old enough.
     pub(crate) fn tick(&mut self, show: &dyn Fn(Snapshot)) {
         let Some(log) = &mut self.log else { return };
-        let settled = log.settle(&self.core, show).is_ok();
+        let writable = self.core.source.takes_writes().is_ok();
+        let settled = writable && log.settle(&self.core, show).is_ok();
         if log.is_old() {
             // If the folder is busy, the journal's next turn comes later.
             log.since = Some(Instant::now());
@@ -206,6 +215,16 @@ impl Engine {
     /// stays in the journals.
     pub(crate) fn close(mut self, show: &dyn Fn(Snapshot)) {
         let Some(log) = &mut self.log else { return };
+        if self.core.source.look().is_err() {
+            // Said when it was noticed. Nothing is written to what is left of it.
+            return;
+        }
+        if self.core.source.is_low() && log.doubt.is_none() {
+            tracing::info!(
+                "the store closes without room on its disk; the last writes stay in its journals"
+            );
+            return;
+        }
         let settled = log.settle(&self.core, show);
         let folded = settled.and_then(|()| log.fold_all(&self.core)).and_then(|()| {
             if !log.begun {
@@ -214,8 +233,14 @@ impl Engine {
             let head = Head { journals: false, ..log.head(log.last) };
             self.core.write(None, |direct| direct.keep(&head))
         });
-        if let Err(WriteFailure::Aborted(error) | WriteFailure::InDoubt(error)) = folded {
-            tracing::warn!(%error, "the store closes with writes in its journals; they are there when it opens again");
+        let told =
+            "the store closes with writes in its journals; they are there when it opens again";
+        match folded {
+            Ok(()) => {}
+            Err(WriteFailure::Aborted(error) | WriteFailure::InDoubt(error)) => {
+                tracing::warn!(%error, "{told}");
+            }
+            Err(WriteFailure::Refused(error)) => tracing::warn!(%error, "{told}"),
         }
     }
 }
@@ -252,13 +277,17 @@ impl Log {
         };
         if let Err(error) = journals.reserve(&self.buffer) {
             self.cramped = true;
-            return Err(EngineError::io(error).into());
+            return Err(refused_by_storage(core, error));
         }
         if let Err(error) = journals.append(&self.buffer) {
-            tracing::error!(%error, "a journal cannot be written; writes are refused until it can");
+            if !core.source.is_gone() {
+                tracing::error!(%error, "a journal cannot be written; writes are refused until it can");
+            }
             self.doubt = Some((std::mem::take(&mut self.buffer), changes));
             return Err(WriteFailure::InDoubt(EngineError::io(error)));
         }
+        // A record in a file that is gone is not durable.
+        core.source.look().map_err(in_doubt)?;
         self.publish(core, changes, show);
         Ok(())
     }
@@ -274,9 +303,8 @@ impl Log {
         let head = self.head(self.last);
         // If this fails nothing of the group was kept, whatever the map says.
         core.write(None, |direct| direct.keep(&head)).map_err(|failure| match failure {
-            WriteFailure::Aborted(error) | WriteFailure::InDoubt(error) => {
-                WriteFailure::Aborted(error)
-            }
+            WriteFailure::InDoubt(error) => WriteFailure::Aborted(error),
+            failure => failure,
         })?;
         self.begun = true;
         Ok(())
@@ -288,6 +316,7 @@ impl Log {
             return Ok(());
         };
         journals.append(record).map_err(EngineError::io)?;
+        core.source.look().map_err(in_doubt)?;
         if let Some((_, changes)) = self.doubt.take() {
             tracing::info!("the journal can be written again");
             self.publish(core, changes, show);
@@ -373,6 +402,24 @@ fn pause(over: u64, room: u64) -> Duration {
         [over, room.max(1)].map(|bytes| u32::try_from(bytes >> 10).unwrap_or(u32::MAX));
     let share = f64::from(over) / f64::from(room.max(1));
     PAUSE_MAX.mul_f64((share * share).clamp(0.0, 1.0))
+}
+
+/// The failure of a group whose record may be in a file that is gone.
+fn in_doubt(why: ReadOnly) -> WriteFailure {
+    WriteFailure::InDoubt(EngineError(why.to_string()))
+}
+
+/// The failure of a group whose record finds no place.
+fn refused_by_storage(core: &Core, error: io::Error) -> WriteFailure {
+    let full =
+        [io::ErrorKind::StorageFull, io::ErrorKind::QuotaExceeded, io::ErrorKind::FileTooLarge];
+    if core.source.is_gone() {
+        WriteFailure::Refused(ReadOnly::FileGone)
+    } else if full.contains(&error.kind()) {
+        WriteFailure::Refused(ReadOnly::NoRoom)
+    } else {
+        EngineError::io(error).into()
+    }
 }
 
 fn new_id() -> Result<StoreId, OpenFailure> {

@@ -28,6 +28,18 @@ pub enum OpenError {
         /// What the system said.
         error: io::Error,
     },
+    /// The file is missing, and a journal that belongs to it is there.
+    #[error(
+        "`{}` is missing, and `{journal}` is there, which has its last writes: restore the whole directory from a \
+         copy, or move `journal-0` and `journal-1` away to begin with an empty store",
+        path.display()
+    )]
+    Missing {
+        /// The store's file.
+        path: PathBuf,
+        /// The journal's file.
+        journal: &'static str,
+    },
     /// A new store cannot be made; nothing is left of the attempt.
     #[error("no store can be made at `{}`: {reason}", path.display())]
     NotCreated {

@@ -7,14 +7,22 @@
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use latchkey_table::ReadOnly;
+
 use crate::engine::Snapshot;
 use crate::group::meta_name;
 use crate::map::{Base, Direct, EngineError, Head, Map, OpenFailure, WriteFailure};
 use crate::overlay::Layer;
 use crate::storage::Source;
 
-/// How long a fold that failed waits before it is tried again.
+/// How long a fold that failed waits before it is tried again, at first.
 const RETRY_PAUSE: Duration = Duration::from_millis(500);
+
+/// How long it waits at most. Each try opens the map again.
+const RETRY_PAUSE_MAX: Duration = Duration::from_secs(8);
+
+/// How often a fold that waits for room looks for it.
+const ROOM_PAUSE: Duration = Duration::from_millis(100);
 
 /// Shows readers a snapshot.
 pub(crate) type Shown = Box<dyn Fn(Snapshot) + Send>;
@@ -136,9 +144,10 @@ impl Core {
         self.changed.notify_all();
     }
 
-    /// Closes the map.
+    /// Closes the map. What is left of one whose file is gone is not written: redb would.
     pub(crate) fn close(&self) {
-        drop(self.lock_map().take());
+        let map = self.lock_map().take();
+        if self.source.is_gone() { std::mem::forget(map) } else { drop(map) }
     }
 
     /// Writes to the map itself. After a failure the map is opened again.
@@ -167,6 +176,9 @@ impl Core {
     }
 
     fn reopen(&self, map: &mut Option<Map>) -> Result<(), EngineError> {
+        if self.source.is_gone() {
+            return Err(EngineError(ReadOnly::FileGone.to_string()));
+        }
         // It must let go of the file first.
         drop(map.take());
         let opened = Map::open(&self.source, self.cache_bytes);
@@ -180,6 +192,7 @@ impl Core {
     /// Folds until it is stopped.
     pub(crate) fn run(&self, show: &dyn Fn(Snapshot)) {
         let _guard = FailOnDrop(self);
+        let mut pause = RETRY_PAUSE;
         loop {
             let idle =
                 |state: &mut State| state.frozen.is_none() && !state.reopen && !state.stopped;
@@ -190,22 +203,44 @@ impl Core {
             }
             let (frozen, reopen) = (state.frozen.clone(), std::mem::take(&mut state.reopen));
             drop(state);
-            if let Err(error) = self.fold(frozen.as_deref(), reopen, show) {
-                self.pause(error, reopen);
+            // What is in a journal can wait for room. A commit that finds none would take the map from readers.
+            let waits = self.source.takes_writes();
+            let frozen = frozen.as_deref().filter(|_| waits.is_ok());
+            let folded = self.fold(frozen, reopen, show);
+            match (folded, waits) {
+                (Ok(()), Ok(())) => pause = RETRY_PAUSE,
+                (Ok(()), Err(why)) => self.wait_for_room(why),
+                (Err(error), _) => {
+                    self.pause(error, reopen, pause);
+                    pause = pause.saturating_mul(2).min(RETRY_PAUSE_MAX);
+                }
             }
         }
     }
 
-    /// Keeps an error, and waits a while before the next fold.
-    fn pause(&self, error: EngineError, reopen: bool) {
+    /// Waits a while because nothing can be written. The store's watch has told why.
+    fn wait_for_room(&self, why: ReadOnly) {
         let mut state = self.lock();
-        if state.failed.is_none() {
+        if state.frozen.is_some() {
+            // Nobody is to wait for it.
+            state.failed.get_or_insert_with(|| EngineError(why.to_string()));
+            self.changed.notify_all();
+        }
+        let idle = |state: &mut State| !state.stopped && !state.reopen;
+        let waited = self.changed.wait_timeout_while(state, ROOM_PAUSE, idle);
+        drop(waited.unwrap_or_else(PoisonError::into_inner));
+    }
+
+    /// Keeps an error, and waits a while before the next fold.
+    fn pause(&self, error: EngineError, reopen: bool, pause: Duration) {
+        let mut state = self.lock();
+        if state.failed.is_none() && !self.source.is_gone() {
             tracing::error!(%error, "writes cannot be moved from a journal to the store's file; they wait there");
         }
         state.failed = Some(error);
         state.reopen |= reopen;
         self.changed.notify_all();
-        let waited = self.changed.wait_timeout_while(state, RETRY_PAUSE, |state| !state.stopped);
+        let waited = self.changed.wait_timeout_while(state, pause, |state| !state.stopped);
         drop(waited.unwrap_or_else(PoisonError::into_inner));
     }
 
@@ -224,11 +259,16 @@ impl Core {
         let (Some(open), Some(frozen)) = (&*map, frozen) else { return Ok(()) };
         let written = open.write(None, |direct| apply(direct, frozen));
         let failure = match written {
-            Ok(()) => None,
+            // A file that is gone does not hold the layer, whatever was written to it.
+            Ok(()) => {
+                self.source.look().map_err(|why| EngineError(why.to_string()))?;
+                None
+            }
             Err(WriteFailure::Aborted(error) | WriteFailure::InDoubt(error)) => {
                 self.reopen(&mut map)?;
                 Some(error)
             }
+            Err(WriteFailure::Refused(why)) => Some(EngineError(why.to_string())),
         };
         self.rebase(&map, show)?;
         // If the commit failed it may have been kept all the same.

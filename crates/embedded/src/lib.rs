@@ -35,6 +35,7 @@ mod storage;
 mod store;
 mod verify;
 mod view;
+mod watch;
 mod write;
 mod writer;
 

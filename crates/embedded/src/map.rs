@@ -11,6 +11,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use latchkey_table::ReadOnly;
 use redb::{
     Builder, Database, ReadOnlyTable, ReadableDatabase, ReadableTable, ReadableTableMetadata,
     StorageBackend, Table, TableDefinition, WriteTransaction,
@@ -104,6 +105,8 @@ pub(crate) enum WriteFailure {
     Aborted(EngineError),
     /// It may or may not have been kept.
     InDoubt(EngineError),
+    /// The store takes no writes now: nothing of it was kept.
+    Refused(ReadOnly),
 }
 
 impl<E: Into<EngineError>> From<E> for WriteFailure {

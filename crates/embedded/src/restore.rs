@@ -174,6 +174,7 @@ fn write(map: &Map, batch: &mut Vec<Pair>) -> Result<(), RestoreError> {
 fn unwritten(failure: WriteFailure) -> RestoreError {
     match failure {
         WriteFailure::Aborted(error) | WriteFailure::InDoubt(error) => RestoreError::Write(error.0),
+        WriteFailure::Refused(why) => RestoreError::Write(why.to_string()),
     }
 }
 

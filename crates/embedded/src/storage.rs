@@ -4,13 +4,16 @@ use std::fmt;
 use std::fs::File;
 use std::io;
 use std::os::unix::fs::FileExt as _;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use latchkey_table::ReadOnly;
 use redb::StorageBackend;
 use redb::backends::InMemoryBackend;
 
 use crate::private;
+use crate::watch::Watch;
 
 /// A part of a store, which has storage of its own.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -26,6 +29,9 @@ pub enum Part {
 impl Part {
     /// The journals.
     pub(crate) const JOURNALS: [Part; 2] = [Part::FirstJournal, Part::SecondJournal];
+
+    /// All parts.
+    pub(crate) const ALL: [Part; 3] = [Part::Map, Part::FirstJournal, Part::SecondJournal];
 
     /// The name of its file.
     pub(crate) fn file_name(self) -> &'static str {
@@ -49,7 +55,7 @@ type Maker = dyn Fn(Part) -> Box<dyn StorageBackend> + Send + Sync;
 /// Where a store is kept.
 pub(crate) enum Source {
     /// In files of a directory.
-    Files(PathBuf),
+    Files(Arc<Watch>),
     /// In storage that the function returns.
     Custom(Box<Maker>),
     /// In memory, as long as the store is open.
@@ -60,22 +66,47 @@ impl Source {
     /// What to call the store in messages.
     pub(crate) fn path(&self) -> PathBuf {
         match self {
-            Source::Files(directory) => directory.join(Part::Map.file_name()),
+            Source::Files(watch) => watch.path(Part::Map),
             Source::Custom(_) => "custom storage".into(),
             Source::Memory => "memory".into(),
         }
     }
 
+    /// Fails with the reason if the store takes no writes now.
+    pub(crate) fn takes_writes(&self) -> Result<(), ReadOnly> {
+        match self {
+            Source::Files(watch) => watch.takes_writes(),
+            Source::Custom(_) | Source::Memory => Ok(()),
+        }
+    }
+
+    /// Looks whether all files are what was opened. What was written is durable only if they are.
+    pub(crate) fn look(&self) -> Result<(), ReadOnly> {
+        match self {
+            Source::Files(watch) => watch.look(),
+            Source::Custom(_) | Source::Memory => Ok(()),
+        }
+    }
+
+    /// Whether a file is no longer what was opened, as far as is known. Nothing may be written then.
+    pub(crate) fn is_gone(&self) -> bool {
+        matches!(self, Source::Files(watch) if watch.is_gone())
+    }
+
+    /// Whether there is too little room to begin something that can wait.
+    pub(crate) fn is_low(&self) -> bool {
+        matches!(self, Source::Files(watch) if watch.is_low())
+    }
+
     /// The map, and whether it must be made first.
     pub(crate) fn map(&self) -> io::Result<(Box<dyn StorageBackend>, bool)> {
         match self {
-            Source::Files(directory) => {
-                let path = path(directory, Part::Map);
-                let file = File::options().read(true).write(true).open(path)?;
+            Source::Files(watch) => {
+                let file = File::options().read(true).write(true).open(watch.path(Part::Map))?;
                 if file.metadata()?.len() == 0 {
                     return Err(io::Error::new(io::ErrorKind::InvalidData, "the file is empty"));
                 }
-                Ok((Box::new(Stored::new(file, SYNC_STEP)), false))
+                Ok((Stored::boxed(watch, Part::Map, file)?, false))
             }
             Source::Custom(make) => {
                 let storage = make(Part::Map);
@@ -89,10 +120,10 @@ impl Source {
     /// A journal, if there is one.
     pub(crate) fn journal(&self, part: Part) -> io::Result<Option<Box<dyn StorageBackend>>> {
         match self {
-            Source::Files(directory) => {
-                let file = File::options().read(true).write(true).open(path(directory, part));
+            Source::Files(watch) => {
+                let file = File::options().read(true).write(true).open(watch.path(part));
                 match file {
-                    Ok(file) => Ok(Some(Box::new(Stored::new(file, u64::MAX)))),
+                    Ok(file) => Ok(Some(Stored::boxed(watch, part, file)?)),
                     Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
                     Err(error) => Err(error),
                 }
@@ -108,12 +139,12 @@ impl Source {
     /// A journal, made if it is not there. It is sure to be found again once this returns.
     pub(crate) fn make_journal(&self, part: Part) -> io::Result<Box<dyn StorageBackend>> {
         match self {
-            Source::Files(directory) => {
+            Source::Files(watch) => {
                 let mut options = private::options();
                 options.read(true).write(true).create(true).truncate(false);
-                let file = options.open(path(directory, part))?;
-                File::open(directory)?.sync_all()?;
-                Ok(Box::new(Stored::new(file, u64::MAX)))
+                let file = options.open(watch.path(part))?;
+                File::open(watch.directory())?.sync_all()?;
+                Stored::boxed(watch, part, file)
             }
             Source::Custom(make) => Ok(make(part)),
             Source::Memory => Err(io::Error::other("a store in memory has no journal")),
@@ -127,10 +158,6 @@ impl fmt::Debug for Source {
     }
 }
 
-fn path(directory: &Path, part: Part) -> PathBuf {
-    directory.join(part.file_name())
-}
-
 /// After how many written bytes a map is synced early. A fold writes many at once, and the sync of a journal waits for
 /// all that is on its way to the disk.
 const SYNC_STEP: u64 = 4 << 20;
@@ -139,14 +166,19 @@ const SYNC_STEP: u64 = 4 << 20;
 #[derive(Debug)]
 struct Stored {
     file: File,
+    part: Part,
+    watch: Arc<Watch>,
     /// How many bytes were written since the last sync.
     unsynced: AtomicU64,
     sync_step: u64,
 }
 
 impl Stored {
-    fn new(file: File, sync_step: u64) -> Stored {
-        Stored { file, unsynced: AtomicU64::new(0), sync_step }
+    fn boxed(watch: &Arc<Watch>, part: Part, file: File) -> io::Result<Box<dyn StorageBackend>> {
+        watch.adopt(part, &file)?;
+        let sync_step = if part == Part::Map { SYNC_STEP } else { u64::MAX };
+        let (watch, unsynced) = (Arc::clone(watch), AtomicU64::new(0));
+        Ok(Box::new(Stored { file, part, watch, unsynced, sync_step }))
     }
 }
 
@@ -160,7 +192,7 @@ impl StorageBackend for Stored {
     }
 
     fn set_len(&self, len: u64) -> io::Result<()> {
-        self.file.set_len(len)
+        self.watch.resize(self.part, &self.file, len)
     }
 
     fn sync_data(&self) -> io::Result<()> {
@@ -169,8 +201,10 @@ impl StorageBackend for Stored {
     }
 
     fn write(&self, offset: u64, data: &[u8]) -> io::Result<()> {
+        self.watch.check_length(self.part, &self.file)?;
         self.file.write_all_at(data, offset)?;
         let bytes = u64::try_from(data.len()).unwrap_or(u64::MAX);
+        self.watch.grew(self.part, offset.saturating_add(bytes));
         let before = self.unsynced.fetch_add(bytes, Ordering::Relaxed);
         if before.saturating_add(bytes) >= self.sync_step { self.sync_data() } else { Ok(()) }
     }

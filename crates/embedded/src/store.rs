@@ -6,8 +6,8 @@ use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
 use latchkey_table::{
-    BatchGet, Delete, Error, Get, Got, GotMany, IndexScan, Leg, Page, Put, Query, Returning, Scan,
-    Scanned, Schema, SnapshotGet, Tables, Transact, Transacted, Update, Wrote,
+    BatchGet, Delete, Error, Get, Got, GotMany, IndexScan, Leg, Page, Put, Query, ReadOnly,
+    Returning, Scan, Scanned, Schema, SnapshotGet, Tables, Transact, Transacted, Update, Wrote,
 };
 use redb::StorageBackend;
 use tokio::sync::oneshot;
@@ -21,6 +21,7 @@ use crate::stamp::{Stamp, Stamping};
 use crate::storage::{Part, Source};
 use crate::verify::Verified;
 use crate::view::View;
+use crate::watch::{Watch, Watcher};
 use crate::write::Write;
 use crate::writer::{Job, Open, Seen, Shared, TableChange, Task, Writer};
 
@@ -43,6 +44,9 @@ pub struct Options {
     pub journal_bytes: u64,
     /// How long after its first write a journal is moved into the map, full or not.
     pub fold_after: Duration,
+    /// Writes are refused while the disk of a store in a directory has fewer free bytes. By default 256 MiB, or a
+    /// twentieth of a smaller disk.
+    pub keep_free: Option<u64>,
 }
 
 impl Default for Options {
@@ -53,6 +57,7 @@ impl Default for Options {
             queue_bytes_max: 64 * 1024 * 1024,
             journal_bytes: 8 * 1024 * 1024,
             fold_after: Duration::from_secs(5),
+            keep_free: None,
         }
     }
 }
@@ -86,6 +91,7 @@ impl Default for Options {
 pub struct Store {
     shared: Arc<Shared>,
     writer: Option<JoinHandle<()>>,
+    _watcher: Option<Watcher>,
     // Dropped last.
     _directory: Option<Directory>,
 }
@@ -94,7 +100,8 @@ impl Store {
     /// Opens the store in a directory, which are both made if they are not there.
     pub fn open(path: &Path, options: &Options) -> Result<Store, OpenError> {
         let directory = Directory::lock(path)?;
-        let source = Source::Files(directory.store(options.cache_bytes)?);
+        let store = directory.store(options.cache_bytes)?;
+        let source = Source::Files(Arc::new(Watch::new(store, options.keep_free)));
         Store::start(source, Some(directory), options)
     }
 
@@ -118,6 +125,12 @@ impl Store {
         options: &Options,
     ) -> Result<Store, OpenError> {
         let path = source.path();
+        let watcher = match &source {
+            Source::Files(watch) => {
+                Some(Watcher::start(Arc::clone(watch)).map_err(OpenError::Thread)?)
+            }
+            Source::Custom(_) | Source::Memory => None,
+        };
         let limits =
             Limits { journal_bytes: options.journal_bytes, fold_after: options.fold_after };
         let opened = Open::new(source, options.cache_bytes, limits);
@@ -136,7 +149,13 @@ impl Store {
             .name("latchkey-writer".to_owned())
             .spawn(|| writer.run())
             .map_err(OpenError::Thread)?;
-        Ok(Store { shared, writer: Some(writer), _directory: directory })
+        let writer = Some(writer);
+        Ok(Store { shared, writer, _watcher: watcher, _directory: directory })
+    }
+
+    /// Fails with the reason while the store takes no writes. Reads go on.
+    pub fn takes_writes(&self) -> Result<(), ReadOnly> {
+        self.shared.core.source.takes_writes()
     }
 
     /// Makes a table, or gives the one of that name the schema's indexes: new ones are filled, those

@@ -245,6 +245,7 @@ impl Writer {
                 let made = engine.restructure(|direct| change.make(catalog, direct), &show);
                 made.map_err(|failure| match failure {
                     WriteFailure::Aborted(error) => unavailable(error),
+                    WriteFailure::Refused(why) => Error::ReadOnly { why },
                     WriteFailure::InDoubt(error) => {
                         *stale = true;
                         Error::OutcomeUnknown { reason: error.0 }
@@ -260,15 +261,17 @@ impl Writer {
 
 /// Answers every caller whose group failed.
 fn fail(failure: &WriteFailure, replies: Vec<Reply>, answers: &[Answer]) {
-    let (error, in_doubt) = match failure {
-        WriteFailure::Aborted(error) => (error, false),
-        WriteFailure::InDoubt(error) => (error, true),
-    };
     for (at, reply) in replies.into_iter().enumerate() {
         // A refusal changed nothing, whatever became of the group.
-        let answer = match answers.get(at) {
-            Some(Ok(_)) if in_doubt => Error::OutcomeUnknown { reason: error.0.clone() },
-            _ => unavailable(error.clone()),
+        let made = matches!(answers.get(at), Some(Ok(_)));
+        let answer = match failure {
+            WriteFailure::InDoubt(error) if made => {
+                Error::OutcomeUnknown { reason: error.0.clone() }
+            }
+            WriteFailure::InDoubt(error) | WriteFailure::Aborted(error) => {
+                unavailable(error.clone())
+            }
+            WriteFailure::Refused(why) => Error::ReadOnly { why: *why },
         };
         drop(reply.send(Err(answer)));
     }

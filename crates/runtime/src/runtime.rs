@@ -175,8 +175,9 @@ impl Runtime {
         &self.backend
     }
 
-    /// Whether the store answers.
+    /// Whether the store answers, and takes writes.
     pub async fn ready(&self) -> Result<(), Error> {
+        self.backend.takes_writes().map_err(|why| Error::ReadOnly { why })?;
         let table = self.system.own_table.clone();
         let key = Key::new("LATCHKEY#READY", "READY");
         let get = Get { table, key, consistency: Consistency::Eventual };

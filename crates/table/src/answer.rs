@@ -148,12 +148,29 @@ pub enum Error {
         /// What happened, for the log.
         reason: String,
     },
+    /// The store takes no writes now; nothing was done. The store itself has logged it, once.
+    #[error("the store takes no writes: {why}")]
+    ReadOnly {
+        /// Why not.
+        why: ReadOnly,
+    },
     /// The store failed at a point where the write may or may not have been done.
     #[error("it is not known whether the write was done: {reason}")]
     OutcomeUnknown {
         /// What happened, for the log.
         reason: String,
     },
+}
+
+/// Why a store takes no writes. Reads go on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum ReadOnly {
+    /// There is too little room left where the store is kept. Writes are taken again once there is room.
+    #[error("its disk is nearly full")]
+    NoRoom,
+    /// A file of the store was removed, replaced or cut. Writes are refused until the store is opened again.
+    #[error("a file of the store was removed, replaced or cut while the store was open")]
+    FileGone,
 }
 
 impl Error {

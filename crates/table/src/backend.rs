@@ -11,7 +11,7 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::{Duration, Instant};
 
-use crate::{Answer, Error, Item, Request, Scan, Scanned, Schema, Text, ValueType};
+use crate::{Answer, Error, Item, ReadOnly, Request, Scan, Scanned, Schema, Text, ValueType};
 
 /// How long a read may be behind, unless a backend knows better. DynamoDB is usually behind by much less than a second.
 const LAG: Duration = Duration::from_secs(5);
@@ -91,6 +91,11 @@ pub trait Backend: fmt::Debug + Send + Sync {
         _: Instant,
     ) -> Answering<'a, Result<(), Error>> {
         Answering::ready(Err(unable("write a batch of items")))
+    }
+
+    /// Fails with the reason while every write would be refused.
+    fn takes_writes(&self) -> Result<(), ReadOnly> {
+        Ok(())
     }
 
     /// What the backend knows of a table beside its items; nothing by default.

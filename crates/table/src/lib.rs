@@ -30,7 +30,7 @@ mod schema;
 mod validate;
 
 pub use action::{Action, Expression, apply};
-pub use answer::{Answer, Error, Failed, Got, GotMany, Page, Scanned, Transacted, Wrote};
+pub use answer::{Answer, Error, Failed, Got, GotMany, Page, ReadOnly, Scanned, Transacted, Wrote};
 pub use backend::{About, Answering, Backend, Need, PrepareError, Tables};
 pub use capacity::{Image, index_write};
 pub use condition::{Comparator, Condition, Operand, holds};

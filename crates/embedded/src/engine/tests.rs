@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use super::*;
+use crate::watch::Watch;
 
 type Pairs = BTreeMap<Vec<u8>, Vec<u8>>;
 
@@ -14,7 +15,12 @@ fn open(directory: &Path) -> Engine {
         Map::create(&file, 1 << 20).unwrap();
     }
     let limits = Limits { journal_bytes: 1, fold_after: Duration::from_secs(3600) };
-    let mut engine = Engine::open(Source::Files(directory.to_owned()), 1 << 20, limits).unwrap();
+    let mut engine = Engine::open(
+        Source::Files(Arc::new(Watch::new(directory.to_owned(), None))),
+        1 << 20,
+        limits,
+    )
+    .unwrap();
     engine.start(Box::new(drop)).unwrap();
     engine
 }

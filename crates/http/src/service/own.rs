@@ -8,6 +8,7 @@ use hyper::body::{Body, Bytes};
 use hyper::header::HeaderValue;
 use hyper::{HeaderMap, Method, Request, StatusCode};
 use latchkey_runtime::Problem;
+use latchkey_table::{Error, ReadOnly};
 use latchkey_value::name::{OPENAPI_PATH, SERVER_PATHS};
 
 use super::{MoreMetrics, Sender, Service, without_body};
@@ -167,10 +168,21 @@ impl Service {
             return (StatusCode::SERVICE_UNAVAILABLE, text);
         }
         for runtime in &self.runtimes {
-            if let Err(error) = runtime.ready().await {
-                tracing::warn!(system = runtime.system().name(), %error, "not ready");
-                return (StatusCode::SERVICE_UNAVAILABLE, "the store is unavailable\n");
-            }
+            let text = match runtime.ready().await {
+                Ok(()) => continue,
+                // The store has logged it, once.
+                Err(Error::ReadOnly { why: ReadOnly::NoRoom }) => {
+                    "the disk of the store is nearly full; reads are answered, writes are refused\n"
+                }
+                Err(Error::ReadOnly { why: ReadOnly::FileGone }) => {
+                    "a file of the store is gone; writes are refused until the server is started again\n"
+                }
+                Err(error) => {
+                    tracing::warn!(system = runtime.system().name(), %error, "not ready");
+                    "the store is unavailable\n"
+                }
+            };
+            return (StatusCode::SERVICE_UNAVAILABLE, text);
         }
         (StatusCode::OK, "ready\n")
     }

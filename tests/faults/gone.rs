@@ -1,0 +1,79 @@
+//! A file of the store that is removed, replaced or cut while the server runs: noticed, told once, and no write is
+//! acknowledged any more.
+
+use std::fs::{self, File};
+use std::path::Path;
+use std::process::Stdio;
+use std::time::Instant;
+
+use serde_json::json;
+
+use crate::serve::{Client, latchkey, token, until};
+use crate::world::{Own, outcome, register};
+
+/// A server of this machine's store, whose log goes to a file.
+fn start(data: &Path, log: &Path) -> Own {
+    let mut command = latchkey();
+    command.args(["serve", "--listen", "127.0.0.1:0", "--data"]).arg(data);
+    command.env("LATCHKEY_LOG", "warn").stderr(File::create(log).unwrap());
+    Own::start(&mut command)
+}
+
+#[test]
+fn a_server_whose_file_is_gone_refuses_writes_and_says_so_once() {
+    // The server went on with 201, and what it wrote was lost.
+    for (name, harm) in
+        [("store.redb", "removed"), ("journal-0", "cut"), ("store.redb", "replaced")]
+    {
+        let directory = tempfile::tempdir().unwrap();
+        let (data, log) = (directory.path().join("data"), directory.path().join("log"));
+        let mut server = start(&data, &log);
+        let token = token(&data, "dev", &["admin", "device"], &[]);
+        let mut client = Client::new(&server.address).with_token(&token);
+        for n in 0..50 {
+            register(&mut client, &format!("L{n}"), "owner");
+        }
+        assert_eq!(client.get("/ready").status, 200);
+        let file = data.join(name);
+        match harm {
+            "removed" => fs::remove_file(&file).unwrap(),
+            "cut" => File::options().write(true).open(&file).unwrap().set_len(100).unwrap(),
+            _ => {
+                fs::copy(&file, directory.path().join("other")).unwrap();
+                fs::rename(directory.path().join("other"), &file).unwrap();
+            }
+        }
+        let started = Instant::now();
+        until("the file is missed", || client.get("/ready").status == 503);
+        println!("{name} {harm}: noticed after {:?}", started.elapsed());
+        let ready = client.get("/ready");
+        assert!(ready.text.starts_with("a file of the store is gone"), "{ready:?}");
+        assert_eq!(client.get("/health").status, 200);
+        for n in 0..100 {
+            let body = json!({ "lockerId": format!("M{n}"), "ownerId": "owner" });
+            let reply = client.post("/lockers", &body);
+            assert_eq!(outcome(&reply), "503 store-unavailable", "{reply:?}");
+            let detail = reply.json()["detail"].as_str().unwrap().to_owned();
+            assert!(detail.starts_with("a file of the store is gone"), "{reply:?}");
+            assert!(!reply.text.contains(name), "{reply:?}");
+            assert_eq!(client.get("/lockers/L7").status, 200);
+        }
+        let before = fs::read(&file).ok();
+        assert_eq!(server.stop().code(), Some(0));
+        assert!(before == fs::read(&file).ok(), "nothing is written to {name} at the end");
+        let log = fs::read_to_string(&log).unwrap();
+        let told: Vec<_> = log.lines().filter(|line| line.contains("start again")).collect();
+        assert_eq!(told.len(), 1, "{log}");
+        assert!(told[0].contains(name) && told[0].contains(harm), "{log}");
+        assert!(log.lines().count() < 5, "{log}");
+        if harm == "removed" {
+            let mut command = latchkey();
+            command.args(["serve", "--listen", "127.0.0.1:0", "--data"]).arg(&data);
+            let refused = command.stdout(Stdio::piped()).output().unwrap();
+            assert_eq!(refused.status.code(), Some(2));
+            let told = String::from_utf8(refused.stderr).unwrap();
+            assert!(told.contains("restore"), "{told}");
+            assert!(before == fs::read(&file).ok(), "nor at the next start");
+        }
+    }
+}
