@@ -25,6 +25,7 @@ mod private;
 mod races;
 mod refusals;
 mod shutdown;
+mod starting;
 mod windows;
 mod wire;
 mod world;

@@ -9,6 +9,7 @@ mod aws;
 mod commands;
 mod control;
 mod document;
+mod doors;
 mod handles;
 mod identity;
 pub mod json;

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use latchkey_embedded::Store;
+use latchkey_embedded::{Progress, Store};
 use latchkey_runtime::{Options, Outside, QueueInfo, Runtime, Source, System};
 
 use crate::Failure;
@@ -44,14 +44,28 @@ impl Running {
         source: &Arc<dyn Source>,
         reach: Reach,
     ) -> Result<Running, Failure> {
+        let progress = Progress::default();
+        Running::start_telling(kept, documents, systems, source, (reach, &progress)).await
+    }
+
+    /// The same, and shows meanwhile how far the store is.
+    pub(crate) async fn start_telling(
+        kept: &DataArguments,
+        documents: &[PathBuf],
+        systems: Vec<System>,
+        source: &Arc<dyn Source>,
+        (reach, progress): (Reach, &Progress),
+    ) -> Result<Running, Failure> {
         let secret = Secret::find(&kept.data)?;
         kept.queues.refuse_alone()?;
-        let opened = kept.storage.open(&kept.data).await?;
+        let on_disk =
+            latchkey_embedded::Options { progress: progress.clone(), ..Default::default() };
+        let opened = kept.storage.open_with(&kept.data, &on_disk).await?;
         let queued = systems.iter().any(|system| system.queues().next().is_some());
         let local = match &opened.local {
             Some(store) => Some(Arc::clone(store)),
             None if queued && !kept.queues.sqs && reach != Reach::Others => {
-                let store = Store::open(&kept.data, &latchkey_embedded::Options::default());
+                let store = Store::open(&kept.data, &on_disk);
                 Some(Arc::new(store.map_err(|error| {
                     Failure::Unusable(format!(
                         "{error}; messages are kept there: give this process another --data, or keep them on SQS with --sqs"

@@ -56,10 +56,19 @@ impl Storage {
 
     /// Opens the store: that of a data directory, or DynamoDB.
     pub(crate) async fn open(&self, data: &Path) -> Result<Opened, Failure> {
+        self.open_with(data, &latchkey_embedded::Options::default()).await
+    }
+
+    /// The same, where a data directory is opened with options.
+    pub(crate) async fn open_with(
+        &self,
+        data: &Path,
+        options: &latchkey_embedded::Options,
+    ) -> Result<Opened, Failure> {
         if self.dynamodb {
             return aws::open(&self.remote).await;
         }
-        let store = Store::open(data, &latchkey_embedded::Options::default());
+        let store = Store::open(data, options);
         let store = Arc::new(store.map_err(Failure::unusable)?);
         let shown = format!("{}, on this machine", data.display());
         Ok(Opened { backend: store.clone(), local: Some(store), shown })

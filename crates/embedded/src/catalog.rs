@@ -12,6 +12,7 @@ use crate::engine::{Engine, EngineError, Snapshot};
 use crate::item_codec::{self, Damaged};
 use crate::key_codec::{Space, read_item_key};
 use crate::map::Direct;
+use crate::progress::{Progress, Step};
 
 /// The prefix of the names of tables in the catalog.
 const PREFIX: &str = "table/";
@@ -125,6 +126,7 @@ impl Catalog {
         &self,
         direct: &mut Direct<'_>,
         schema: &Arc<Schema>,
+        progress: &Progress,
     ) -> Result<Result<Catalog, Error>, EngineError> {
         if let Some(known) = self.known(schema) {
             return Ok(known);
@@ -150,7 +152,7 @@ impl Catalog {
                 None => next()?,
             };
             if kept.is_none()
-                && let Err(error) = fill(direct, schema, space, index, index_space)?
+                && let Err(error) = fill(direct, schema, space, (index, index_space), progress)?
             {
                 return Ok(Err(error));
             }
@@ -194,16 +196,20 @@ fn fill(
     direct: &mut Direct<'_>,
     schema: &Schema,
     space: Space,
-    index: &Index,
-    index_space: Space,
+    (index, index_space): (&Index, Space),
+    progress: &Progress,
 ) -> Result<Result<(), Error>, EngineError> {
     let mut range = space.whole();
+    let mut count = 0;
     loop {
+        let (table, name) = (schema.name.clone(), index.name.clone());
+        progress.tell(Step::Fill { table, index: name, items: count });
         let items = direct.first(&range, FILL_STEP)?;
         let Some((last, _)) = items.last() else { return Ok(Ok(())) };
         range.start.clone_from(last);
         range.start.push(0);
         for (key_bytes, bytes) in &items {
+            count += 1;
             let key = read_item_key(key_bytes).ok_or_else(|| damaged(key_bytes))?;
             let item = item_codec::decode(key_bytes, bytes, &schema.key, key.clone(), None)
                 .map_err(|Damaged| damaged(key_bytes))?;

@@ -21,6 +21,7 @@ use crate::journal::Journals;
 use crate::map::{Base, Direct, Head, Map};
 pub(crate) use crate::map::{EngineError, FORMAT_VERSION, OpenFailure, Pair, Walk, WriteFailure};
 use crate::overlay::{Layer, Merged};
+use crate::progress::{Progress, Step};
 use crate::record::{self, Changes, StoreId};
 use crate::recover::recover;
 use crate::storage::Source;
@@ -83,7 +84,9 @@ impl Engine {
         source: Source,
         cache_bytes: usize,
         limits: Limits,
+        progress: &Progress,
     ) -> Result<Engine, OpenFailure> {
+        progress.tell(Step::Map);
         let map = Map::open(&source, cache_bytes)?;
         let base = map.base()?;
         if matches!(source, Source::Memory) {
@@ -91,7 +94,7 @@ impl Engine {
             return Ok(Engine { core: Arc::new(core), log: None, folder: None });
         }
         let head = base.head()?;
-        let recovered = recover(&source, &head)?;
+        let recovered = recover(&source, &head, progress)?;
         let id = head.id.map_or_else(new_id, Ok)?;
         let since = (!recovered.active.is_empty()).then(Instant::now);
         let log = Log {

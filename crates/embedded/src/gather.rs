@@ -9,6 +9,7 @@ use crate::engine::{EngineError, Pair, Snapshot, Walk};
 use crate::item_codec::{self, Damaged};
 use crate::key_codec::read_item_key;
 use crate::map::Direct;
+use crate::progress::{Progress, Step};
 
 /// How many items are read between writes.
 const STEP: usize = 1000;
@@ -42,26 +43,30 @@ impl Catalog {
         &self,
         direct: &mut Direct<'_>,
         tables: &Tables,
+        progress: &Progress,
     ) -> Result<Result<Catalog, Error>, EngineError> {
         let Some(before) = self.before(tables) else { return Ok(Ok(self.clone())) };
         let range = before.space.partitions(&tables.own_prefix);
         if direct.first(&range, 1)?.is_empty() {
             return Ok(Ok(self.clone()));
         }
-        let catalog = match self.ensure(direct, &tables.own)? {
+        let catalog = match self.ensure(direct, &tables.own, progress)? {
             Ok(catalog) => catalog,
             Err(error) => return Ok(Err(error)),
         };
         let missing = || EngineError("a table that was made is missing".to_owned());
         let own = catalog.named(&tables.own.name).ok_or_else(missing)?;
         let mut buffer = Vec::new();
+        let mut count = 0;
         loop {
+            progress.tell(Step::Move { table: tables.own.name.clone(), items: count });
             let items = direct.first(&range, STEP)?;
             if items.is_empty() {
                 return Ok(Ok(catalog));
             }
             for pair in &items {
                 move_one(direct, before, own, pair, &mut buffer)?;
+                count += 1;
             }
         }
     }

@@ -9,6 +9,7 @@ use redb::StorageBackend;
 use crate::journal::{Journal, Journals};
 use crate::map::{EngineError, Head};
 use crate::overlay::Layer;
+use crate::progress::{Progress, Step};
 use crate::record::{Header, Record, START, StoreId, read_header, read_run};
 use crate::storage::{Part, Source};
 
@@ -58,9 +59,14 @@ impl Run<'_> {
 }
 
 /// Reads both journals.
-pub(crate) fn recover(source: &Source, head: &Head) -> Result<Recovered, EngineError> {
+pub(crate) fn recover(
+    source: &Source,
+    head: &Head,
+    progress: &Progress,
+) -> Result<Recovered, EngineError> {
     let [first, second] = Part::JOURNALS;
-    let (first, second) = (find(source, first, head)?, find(source, second, head)?);
+    let first = find(source, first, head, progress)?;
+    let second = find(source, second, head, progress)?;
     let (Some(id), Some(first), Some(second)) = (&head.id, first, second) else {
         return Ok(Recovered {
             journals: None,
@@ -103,11 +109,17 @@ pub(crate) fn recover(source: &Source, head: &Head) -> Result<Recovered, EngineE
 }
 
 /// A journal that belongs to the store. One that a store without records in it has not yet finished is none.
-fn find(source: &Source, part: Part, head: &Head) -> Result<Option<Found>, EngineError> {
+fn find(
+    source: &Source,
+    part: Part,
+    head: &Head,
+    progress: &Progress,
+) -> Result<Option<Found>, EngineError> {
     let Some(storage) = source.journal(part).map_err(EngineError::io)? else {
         return missing(part, head, "is missing");
     };
     let len = storage.len().map_err(EngineError::io)?;
+    progress.tell(Step::Journal { part, bytes: len });
     let len = usize::try_from(len).map_err(|_| error("a journal is too long"))?;
     let mut bytes = vec![0; len];
     storage.read(0, &mut bytes).map_err(EngineError::io)?;

@@ -16,6 +16,7 @@ use crate::directory::Directory;
 use crate::engine::{Limits, OpenFailure};
 use crate::error::OpenError;
 use crate::pending::Pending;
+use crate::progress::Progress;
 use crate::queue::WriteQueue;
 use crate::stamp::{Stamp, Stamping};
 use crate::storage::{Part, Source};
@@ -47,6 +48,8 @@ pub struct Options {
     /// Writes are refused while the disk of a store in a directory has fewer free bytes. By default 256 MiB, or a
     /// twentieth of a smaller disk.
     pub keep_free: Option<u64>,
+    /// Shows what the store is doing while it opens, and while tables get indexes.
+    pub progress: Progress,
 }
 
 impl Default for Options {
@@ -58,6 +61,7 @@ impl Default for Options {
             journal_bytes: 8 * 1024 * 1024,
             fold_after: Duration::from_secs(5),
             keep_free: None,
+            progress: Progress::default(),
         }
     }
 }
@@ -133,7 +137,8 @@ impl Store {
         };
         let limits =
             Limits { journal_bytes: options.journal_bytes, fold_after: options.fold_after };
-        let opened = Open::new(source, options.cache_bytes, limits);
+        let opened = Open::new(source, options.cache_bytes, limits, &options.progress);
+        options.progress.end();
         let mut open = opened.map_err(|failure| match failure {
             OpenFailure::Newer { found } => OpenError::newer(&path, found),
             OpenFailure::Unusable(error) => OpenError::Unusable { path, reason: error.0 },
@@ -144,7 +149,8 @@ impl Store {
         open.engine
             .start(Box::new(move |snapshot| shown.show(snapshot, None)))
             .map_err(OpenError::Thread)?;
-        let writer = Writer { shared: Arc::clone(&shared), open };
+        let progress = options.progress.clone();
+        let writer = Writer { shared: Arc::clone(&shared), open, progress };
         let writer = thread::Builder::new()
             .name("latchkey-writer".to_owned())
             .spawn(|| writer.run())

@@ -14,6 +14,7 @@ use crate::catalog::Catalog;
 use crate::engine::{Engine, EngineError, Limits, OpenFailure, Snapshot, WriteFailure};
 use crate::fold::Core;
 use crate::map::Direct;
+use crate::progress::Progress;
 use crate::queue::{Taken, WriteQueue};
 use crate::read::unavailable;
 use crate::stamp::{Stamp, Stamps};
@@ -60,10 +61,11 @@ impl TableChange {
         &self,
         catalog: &Catalog,
         direct: &mut Direct<'_>,
+        progress: &Progress,
     ) -> Result<Result<Catalog, Error>, EngineError> {
         match self {
-            TableChange::Ensure(schema) => catalog.ensure(direct, schema),
-            TableChange::Gather(tables) => catalog.gather(direct, tables),
+            TableChange::Ensure(schema) => catalog.ensure(direct, schema, progress),
+            TableChange::Gather(tables) => catalog.gather(direct, tables, progress),
         }
     }
 }
@@ -110,6 +112,7 @@ impl Shared {
 pub(crate) struct Writer {
     pub(crate) shared: Arc<Shared>,
     pub(crate) open: Open,
+    pub(crate) progress: Progress,
 }
 
 /// An open store and its tables.
@@ -128,8 +131,9 @@ impl Open {
         source: Source,
         cache_bytes: usize,
         limits: Limits,
+        progress: &Progress,
     ) -> Result<Open, OpenFailure> {
-        let engine = Engine::open(source, cache_bytes, limits)?;
+        let engine = Engine::open(source, cache_bytes, limits, progress)?;
         let catalog = Arc::new(Catalog::load(&engine)?);
         let kept = Stamp::load(&engine)?;
         Ok(Open { engine, catalog, kept, stale: false })
@@ -242,7 +246,10 @@ impl Writer {
             Some(answer) => answer?,
             None => {
                 let show = |snapshot| self.shared.show(snapshot, None);
-                let made = engine.restructure(|direct| change.make(catalog, direct), &show);
+                let progress = &self.progress;
+                let make = |direct: &mut Direct<'_>| change.make(catalog, direct, progress);
+                let made = engine.restructure(make, &show);
+                progress.end();
                 made.map_err(|failure| match failure {
                     WriteFailure::Aborted(error) => unavailable(error),
                     WriteFailure::Refused(why) => Error::ReadOnly { why },

@@ -47,10 +47,10 @@ pub use log::Log;
 pub use reading::Routes;
 pub use respond::Response;
 pub use router::Clash;
-pub use server::{Limits, Server, ServerError};
+pub use server::{Limits, Served, Server, ServerError};
 pub use service::{
     ContractFigures, Counts, Door, Explanation, Figures, HotPartition, MoreMetrics, Service,
-    ServiceError, Settings, latency_bounds,
+    ServiceError, Settings, Starting, latency_bounds,
 };
 pub use site::{Site, Traced, Visit};
 pub use test_clock::{Delivered, MESSAGES_MAX, TestClock};

@@ -3,7 +3,7 @@
 use std::io;
 use std::net::{IpAddr, SocketAddr};
 use std::pin::pin;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use hyper::Request;
@@ -108,6 +108,11 @@ impl Server {
 
     /// Answers until told to stop, then finishes what it has accepted.
     pub async fn run(self, service: Arc<Service>, stop: impl Future<Output = ()>) {
+        self.run_served(Arc::new(Served::new(service)), stop).await;
+    }
+
+    /// The same, where another service may take the place of the first.
+    pub async fn run_served(self, served: Arc<Served>, stop: impl Future<Output = ()>) {
         let Server { listener, limits, door, .. } = self;
         let mut http = http1::Builder::new();
         http.timer(TokioTimer::new())
@@ -117,7 +122,7 @@ impl Server {
             .max_buf_size(HEAD_READ_MAX);
         let (ending, ended) = watch::channel(());
         let connections = Connections::new(limits.connections, limits.connections_per_address);
-        let serving = Serving { http, service, door, ended, write_time: limits.write_time };
+        let serving = Serving { http, served, door, ended, write_time: limits.write_time };
         let mut stop = pin!(stop);
         loop {
             tokio::select! {
@@ -128,7 +133,7 @@ impl Server {
         }
         // Requests may lie unread on a connection, or on one that is not accepted yet. Each connection is read once
         // more. Every answer from here on closes its connection.
-        serving.service.drain();
+        serving.served.now().drain();
         let last = Instant::now() + LAST_LOOKS;
         loop {
             let look = (Instant::now() + LAST_LOOK).min(last);
@@ -163,10 +168,33 @@ async fn take(listener: &TcpListener, connections: &Arc<Connections>) -> (TcpStr
     }
 }
 
+/// The service that answers the requests of a server: one that starts, until another takes its place.
+#[derive(Debug)]
+pub struct Served {
+    first: Arc<Service>,
+    then: OnceLock<Arc<Service>>,
+}
+
+impl Served {
+    /// All requests are answered by a service, until another takes its place.
+    pub fn new(service: Arc<Service>) -> Served {
+        Served { first: service, then: OnceLock::new() }
+    }
+
+    /// From now on another service answers. Only the first call has an effect.
+    pub fn replace(&self, service: Arc<Service>) {
+        self.then.get_or_init(|| service);
+    }
+
+    fn now(&self) -> &Arc<Service> {
+        self.then.get().unwrap_or(&self.first)
+    }
+}
+
 /// What it takes to serve a connection.
 struct Serving {
     http: http1::Builder,
-    service: Arc<Service>,
+    served: Arc<Served>,
     door: Door,
     ended: watch::Receiver<()>,
     write_time: Duration,
@@ -179,13 +207,13 @@ impl Serving {
         let life = Arc::clone(&place.life);
         // A connection that has failed already has no address. It can answer nothing.
         let Ok(peer) = stream.peer_addr() else { return };
-        let (service, stream) = (Arc::clone(&self.service), prompt(stream));
+        let (service, stream) = (Arc::clone(self.served.now()), prompt(stream));
         let stream = Stream::new(stream, service, life, unread.clone(), self.write_time);
-        let (service, life) = (Arc::clone(&self.service), Arc::clone(&place.life));
+        let (served, life) = (Arc::clone(&self.served), Arc::clone(&place.life));
         let door = self.door;
         let answer = service_fn(move |request: Request<Incoming>| {
-            let (service, life, unread) = (Arc::clone(&service), Arc::clone(&life), unread.clone());
-            async move { answer(&service, (door, peer.ip()), life, &unread, request).await }
+            let (served, life, unread) = (Arc::clone(&served), Arc::clone(&life), unread.clone());
+            async move { answer(served.now(), (door, peer.ip()), life, &unread, request).await }
         });
         let connection = self.http.serve_connection(TokioIo::new(stream), answer);
         let mut ended = self.ended.clone();
@@ -228,11 +256,13 @@ async fn answer(
     let sender = Sender { peer, life: Some(&life) };
     let mut response = match door {
         _ if turned_away => service.overloaded(&request),
+        door if service.is_starting() => service.answer_starting(door, &request),
         Door::Public => service.answer_from(request, sender).await,
         // Boxed, so that the future of other requests stays small.
         Door::Admin => Box::pin(service.answer_admin(request, sender)).await,
     };
-    if life.reserve || service.is_draining() {
+    // The next request may be answered by another service, with a budget of its own.
+    if life.reserve || service.is_draining() || service.is_starting() {
         response.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
     }
     if has_body && response.headers().contains_key(CONNECTION) {

@@ -10,6 +10,7 @@ mod openapi;
 mod own;
 mod sender;
 mod settings;
+mod starting;
 
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -50,6 +51,7 @@ pub use self::hot::HotPartition;
 pub use self::own::Door;
 pub(crate) use self::sender::Sender;
 pub use self::settings::{MoreMetrics, Settings};
+pub use self::starting::Starting;
 
 /// Why systems cannot be served together.
 #[derive(Debug, thiserror::Error)]

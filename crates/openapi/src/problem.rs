@@ -27,7 +27,7 @@ pub(crate) struct Refusals {
 }
 
 /// What the server itself may answer to a call of any contract.
-const SERVER: [(u16, &str, &str); 8] = [
+const SERVER: [(u16, &str, &str); 9] = [
     (400, "invalid-input", "An input is wrong; `errors` lists each."),
     (400, "malformed-request", "The request is not HTTP/1.1, or has no `Host` or several."),
     (414, "path-too-long", "Path and query together are longer than 65,534 bytes."),
@@ -43,6 +43,7 @@ const SERVER: [(u16, &str, &str); 8] = [
         "busy",
         "The server has too much to do, or others kept changing the same items. Try again.",
     ),
+    (503, "starting", "The server opens its store; nothing was done. Try again."),
     (503, "store-unavailable", "The store cannot be used; nothing was written. Try again."),
 ];
 

@@ -1,7 +1,7 @@
 //! Refusals, as RFC 9457 problems.
 
 use latchkey_language::Span;
-use latchkey_table::{Invalid, Text, Value};
+use latchkey_table::{Invalid, ReadOnly, Text, Value};
 
 use crate::json;
 
@@ -107,6 +107,19 @@ impl Problem {
     /// 503: try again in a moment.
     pub fn later(code: &'static str, detail: &str) -> Problem {
         Problem { retry_after: Some(1), ..Problem::new(503, Text::const_new(code), detail) }
+    }
+
+    /// Of a write that the store does not take now.
+    pub(crate) fn read_only(why: ReadOnly) -> Problem {
+        let detail = match why {
+            ReadOnly::NoRoom => {
+                "the disk of the store is nearly full, and nothing was done; writes are taken again once there is room"
+            }
+            ReadOnly::FileGone => {
+                "a file of the store is gone, and nothing was done; writes are refused until the server is started again"
+            }
+        };
+        Problem::later("store-unavailable", detail)
     }
 
     /// Writes `application/problem+json`, with the contract if one was reached. The `type` is the page of the code

@@ -20,7 +20,7 @@ use std::time::Duration;
 
 use latchkey_model::model::EntityId;
 use latchkey_table::{
-    Answer as TableAnswer, Answering, Capacity, Error, Item, Key, ReadOnly, Request, Text, Value,
+    Answer as TableAnswer, Answering, Capacity, Error, Item, Key, Request, Text, Value,
 };
 use tokio::time::{Instant, timeout};
 
@@ -470,7 +470,7 @@ impl<'a> Session<'a> {
                 Problem::later("store-unavailable", UNAVAILABLE)
             }
             // The store has logged it, once.
-            Error::ReadOnly { why } => Problem::later("store-unavailable", read_only(*why)),
+            Error::ReadOnly { why } => Problem::read_only(*why),
             Error::OutcomeUnknown { .. } => {
                 tracing::error!(%contract, %error, "the outcome of a write is unknown");
                 unknown()
@@ -481,18 +481,6 @@ impl<'a> Session<'a> {
 
 const UNAVAILABLE: &str =
     "the store cannot be used now, and nothing was done; try again in a moment";
-
-/// What a caller is told whose write a store does not take.
-fn read_only(why: ReadOnly) -> &'static str {
-    match why {
-        ReadOnly::NoRoom => {
-            "the disk of the store is nearly full, and nothing was done; writes are taken again once there is room"
-        }
-        ReadOnly::FileGone => {
-            "a file of the store is gone, and nothing was done; writes are refused until the server is started again"
-        }
-    }
-}
 
 fn too_late() -> Problem {
     Problem::later("busy", "the call took longer than it may; try again in a moment")

@@ -99,7 +99,10 @@ impl Sweeper {
     pub async fn run(mut self) {
         loop {
             tokio::time::sleep(EVERY).await;
-            self.round().await;
+            // The store has said that it takes no writes.
+            if self.backend.takes_writes().is_ok() {
+                self.round().await;
+            }
         }
     }
 

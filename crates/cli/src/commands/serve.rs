@@ -6,11 +6,10 @@ mod demo;
 use std::sync::Arc;
 use std::time::Duration;
 
-use latchkey_embedded::Store;
+use latchkey_embedded::{Progress, Store};
 use latchkey_example::Play;
 use latchkey_http::{
-    Claims, Door, Explanation, KeySource, Limits, MoreMetrics, Provider, Server, Service, Settings,
-    TestClock,
+    Claims, Explanation, KeySource, MoreMetrics, Provider, Service, Settings, Starting, TestClock,
 };
 use latchkey_model::Model;
 use latchkey_openapi::{Serving, Version};
@@ -23,6 +22,7 @@ use super::openapi;
 use crate::arguments::{Serve, Working};
 use crate::control::Control;
 use crate::document::{self, Document, Planned};
+use crate::doors::Doors;
 use crate::identity;
 use crate::logging::Logging;
 use crate::running::{Reach, Running};
@@ -79,11 +79,15 @@ fn prepare(arguments: &Serve, logging: &Logging, colour: bool) -> Result<(), Fai
     let runtime = runtime.map_err(Failure::unusable)?;
     let served = runtime.block_on(async {
         let documents = Documents { read: &read, models };
+        let progress = Progress::default();
+        // First of all: who watches the process can tell that it lives, however long the store takes to open.
+        let doors = open_doors(arguments, &secret, &on_the_web, &progress).await?;
         if arguments.demo {
             let clock = Arc::new(TestClock::new());
             let source: Arc<dyn Source> = clock.clone();
             let running = Running::in_memory(systems, &source, &secret).await?;
             let demo = demo::fill(&documents, &running.runtimes, &clock, colour).await?;
+            let running = (doors, running);
             return serve(arguments, logging, documents, running, &secret, on_the_web, demo).await;
         }
         let clock = arguments.test_clock.then(|| Arc::new(TestClock::new()));
@@ -93,8 +97,10 @@ fn prepare(arguments: &Serve, logging: &Logging, colour: bool) -> Result<(), Fai
         };
         let reach = if clock.is_some() { Reach::OwnByHand } else { Reach::Own };
         let (kept, paths) = (&arguments.kept, &arguments.documents);
-        let running = Running::start(kept, paths, systems, &source, reach).await?;
+        let telling = (reach, &progress);
+        let running = Running::start_telling(kept, paths, systems, &source, telling).await?;
         let settings = Settings { test_clock: clock, ..on_the_web };
+        let running = (doors, running);
         serve(arguments, logging, documents, running, &secret, settings, Vec::new()).await
     });
     // Requests have had their time to finish.
@@ -112,7 +118,7 @@ async fn serve(
     arguments: &Serve,
     logging: &Logging,
     documents: Documents<'_>,
-    running: Running,
+    (doors, running): (Doors, Running),
     secret: &Secret,
     settings: Settings,
     demo: Vec<Play>,
@@ -127,9 +133,7 @@ async fn serve(
     let everything = known_here.then(|| console::everything(&runtimes, admin_role));
     let sign = |claims: &Claims| tokens.sign(claims, SystemSource.now(), TOKEN_LASTS);
     let token = everything.as_ref().map(sign).transpose().map_err(Failure::unusable)?;
-    let limits = arguments.web.limits(arguments.proxies);
-    let server = Server::listen(arguments.listen, limits).await.map_err(Failure::unusable)?;
-    let (web, listen, demo_too) = (&arguments.web, server.address(), arguments.demo);
+    let (web, listen, demo_too) = (&arguments.web, doors.public, arguments.demo);
     let site = console::site(web, listen, documents, &runtimes, developing, demo_too)?;
     // The requests of a demo would wash away what the server has told people.
     let log_requests = tracing::enabled!(target: "latchkey::request", tracing::Level::INFO)
@@ -145,13 +149,6 @@ async fn serve(
     };
     let service = Service::new(runtimes, tokens.clone(), settings).map_err(Failure::unusable)?;
     let service = Arc::new(service);
-    let admin = match arguments.web.admin_listen {
-        Some(address) => {
-            let admin = Server::listen_at(Door::Admin, address, Limits::default()).await;
-            Some(admin.map_err(Failure::unusable)?)
-        }
-        None => None,
-    };
     let data = &arguments.kept.data;
     let control = local.map(|store| Control::listen(data, service.runtimes(), &store));
     let workers = match working {
@@ -160,14 +157,14 @@ async fn serve(
     };
     // Before the greeting: a program that reads the greeting may send a signal at once.
     let stop = stopped();
-    let listening = (&server, admin.as_ref());
+    doors.serve(Arc::clone(&service));
     let shown = format!("{}{}", opened.shown, demo::told(&demo));
     let others = match demo.is_empty() {
         true => "`latchkey token --help` makes others",
         false => "in the console you can be others",
     };
     let token = token.as_deref().map(|token| (token, others));
-    let told = greeting(read, &shown, &service, listening, keys, token);
+    let told = greeting(read, &shown, &service, &doors, keys, token);
     logging.told.add(&told);
     let playing = Playing::start(read, demo, &service, &tokens);
     // DynamoDB removes expired records itself.
@@ -176,7 +173,8 @@ async fn serve(
     let attend = |service: Arc<Service>| tokio::spawn(async move { service.attend_site().await });
     let attendant = service.has_site().then(|| attend(Arc::clone(&service)));
     drop(opened);
-    until_stopped((server, admin), service, playing.stopped_by(stop), workers).await;
+    drop(service);
+    doors.until_stopped(playing.stopped_by(stop), workers).await;
     playing.finish().await;
     drop(control);
     for task in [sweeper, attendant].into_iter().flatten() {
@@ -188,37 +186,25 @@ async fn serve(
     Ok(())
 }
 
-/// Serves and works until it is told to stop. Server and workers then accept nothing new, and finish what they have.
-pub(super) async fn until_stopped(
-    (server, admin): (Server, Option<Server>),
-    service: Arc<Service>,
-    stop: impl Future<Output = ()>,
-    workers: Option<Workers>,
-) {
-    let (told, mut heard) = tokio::sync::watch::channel(());
-    let stop = async move {
-        stop.await;
-        told.send_replace(());
+/// Listens, and has it answered that the server starts.
+async fn open_doors(
+    arguments: &Serve,
+    secret: &Secret,
+    on_the_web: &Settings,
+    progress: &Progress,
+) -> Result<Doors, Failure> {
+    let progress = progress.clone();
+    let settings = Settings {
+        starting: Some(Starting::new(move || progress.to_string())),
+        cors: on_the_web.cors.clone(),
+        watched_apart: on_the_web.watched_apart,
+        problem_base: on_the_web.problem_base.clone(),
+        ..Settings::default()
     };
-    let drained = async {
-        let _ = heard.changed().await;
-        if let Some(workers) = workers {
-            workers.stop().await;
-        }
-    };
-    // Those who watch are answered until callers are.
-    let (answered, all_answered) = tokio::sync::oneshot::channel::<()>();
-    let watched = async {
-        if let Some(admin) = admin {
-            let stop = async { drop(all_answered.await) };
-            admin.run(Arc::clone(&service), stop).await;
-        }
-    };
-    let called = async {
-        server.run(Arc::clone(&service), stop).await;
-        drop(answered);
-    };
-    tokio::join!(called, watched, drained);
+    let tokens = secret.tokens(&arguments.trust)?;
+    let starting = Service::new(Vec::new(), tokens, settings).map_err(Failure::unusable)?;
+    let public = (arguments.listen, arguments.web.limits(arguments.proxies));
+    Doors::open(public, arguments.web.admin_listen, starting).await
 }
 
 /// What a server tells and grants to those who come from the web.
@@ -269,11 +255,11 @@ fn greeting(
     documents: &[Document],
     store: &str,
     service: &Service,
-    (server, admin): (&Server, Option<&Server>),
+    doors: &Doors,
     keys: Option<Provider>,
     token: Option<(&str, &str)>,
 ) -> String {
-    let url = format!("http://{}", server.address());
+    let url = format!("http://{}", doors.public);
     let mut lines = vec![format!("latchkey {}", env!("CARGO_PKG_VERSION"))];
     for (document, runtime) in documents.iter().zip(service.runtimes()) {
         let system = runtime.system();
@@ -300,7 +286,7 @@ fn greeting(
         });
     }
     lines.push(format!("  listening  {url}"));
-    let watched = admin.map_or_else(|| url.clone(), |admin| format!("http://{}", admin.address()));
+    let watched = doors.admin.map_or_else(|| url.clone(), |admin| format!("http://{admin}"));
     lines.push(format!("  health     {url}/health  {watched}/ready  {watched}/metrics"));
     lines.push(format!("  openapi    {url}/openapi.json"));
     if service.has_site() {

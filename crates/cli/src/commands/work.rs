@@ -3,15 +3,17 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use latchkey_http::{Limits, Server, Service, Settings};
+use latchkey_embedded::Progress;
+use latchkey_http::{Limits, Service, Settings, Starting};
 use latchkey_runtime::{Source, SystemSource};
 use latchkey_worker::Meters;
 
-use super::serve::{begin, more_metrics, stopped, until_stopped};
+use super::serve::{begin, more_metrics, stopped};
 use crate::Failure;
 use crate::arguments::{Trust, Work};
 use crate::control::Control;
 use crate::document::{self, systems};
+use crate::doors::Doors;
 use crate::logging::Logging;
 use crate::running::{Reach, Running};
 use crate::secret::Secret;
@@ -34,30 +36,43 @@ fn prepare(arguments: &Work, logging: &Logging, colour: bool) -> Result<(), Fail
     let worked = runtime.block_on(async {
         let source: Arc<dyn Source> = Arc::new(SystemSource);
         let kept = &arguments.kept;
-        let running =
-            Running::start(kept, &arguments.documents, systems, &source, Reach::Own).await?;
-        work(arguments, logging, running).await
+        let progress = Progress::default();
+        let doors = open_doors(arguments, &progress).await?;
+        let (paths, telling) = (&arguments.documents, (Reach::Own, &progress));
+        let running = Running::start_telling(kept, paths, systems, &source, telling).await?;
+        work(arguments, logging, running, doors).await
     });
     runtime.shutdown_timeout(Duration::from_secs(1));
     worked
 }
 
-async fn work(arguments: &Work, logging: &Logging, running: Running) -> Result<(), Failure> {
+/// Listens, if there is an address, and has it answered that the process starts.
+async fn open_doors(arguments: &Work, progress: &Progress) -> Result<Option<Doors>, Failure> {
+    let Some(address) = arguments.listen else { return Ok(None) };
+    let progress = progress.clone();
+    let starting = Some(Starting::new(move || progress.to_string()));
+    let settings = Settings { starting, ..Settings::default() };
+    let tokens = Secret::find(&arguments.kept.data)?.tokens(&Trust::default())?;
+    let starting = Service::new(Vec::new(), tokens, settings).map_err(Failure::unusable)?;
+    Doors::open((address, Limits::default()), None, starting).await.map(Some)
+}
+
+async fn work(
+    arguments: &Work,
+    logging: &Logging,
+    running: Running,
+    doors: Option<Doors>,
+) -> Result<(), Failure> {
     let Running { opened, runtimes, local } = running;
     let meters = Arc::new(Meters::new(runtimes.clone()));
-    let told = match arguments.listen {
-        None => None,
-        Some(address) => {
-            // Without contracts, the service answers only `/health`, `/ready` and `/metrics`.
-            let (log, more) = (Some(logging.log.clone()), Some(more_metrics(&meters)));
-            let settings = Settings { log, more_metrics: more, ..Settings::default() };
-            let tokens = Secret::find(&arguments.kept.data)?.tokens(&Trust::default())?;
-            let service = Service::new(Vec::new(), tokens, settings).map_err(Failure::unusable)?;
-            let server =
-                Server::listen(address, Limits::default()).await.map_err(Failure::unusable)?;
-            Some((server, Arc::new(service)))
-        }
-    };
+    if let Some(doors) = &doors {
+        // Without contracts, the service answers only `/health`, `/ready` and `/metrics`.
+        let (log, more) = (Some(logging.log.clone()), Some(more_metrics(&meters)));
+        let settings = Settings { log, more_metrics: more, ..Settings::default() };
+        let tokens = Secret::find(&arguments.kept.data)?.tokens(&Trust::default())?;
+        let service = Service::new(Vec::new(), tokens, settings).map_err(Failure::unusable)?;
+        doors.serve(Arc::new(service));
+    }
     let data = &arguments.kept.data;
     let control = local.as_ref().map(|store| Control::listen(data, &runtimes, store));
     let workers = begin(&meters, &arguments.working).await?;
@@ -72,18 +87,16 @@ async fn work(arguments: &Work, logging: &Logging, running: Running) -> Result<(
         }
     }
     lines.push(format!("  store      {}", opened.shown));
-    if let Some((server, _)) = &told {
-        lines.push(format!("  metrics    http://{}/metrics", server.address()));
+    if let Some(doors) = &doors {
+        lines.push(format!("  metrics    http://{}/metrics", doors.public));
     }
     logging.told.add(&(lines.join("\n") + "\n"));
-    match told {
+    match doors {
         None => {
             stop.await;
             workers.stop().await;
         }
-        Some((server, service)) => {
-            until_stopped((server, None), service, stop, Some(workers)).await;
-        }
+        Some(doors) => doors.until_stopped(stop, Some(workers)).await,
     }
     drop(control);
     logging.told.add("stopped\n");

@@ -15,12 +15,8 @@ fn open(directory: &Path) -> Engine {
         Map::create(&file, 1 << 20).unwrap();
     }
     let limits = Limits { journal_bytes: 1, fold_after: Duration::from_secs(3600) };
-    let mut engine = Engine::open(
-        Source::Files(Arc::new(Watch::new(directory.to_owned(), None))),
-        1 << 20,
-        limits,
-    )
-    .unwrap();
+    let source = Source::Files(Arc::new(Watch::new(directory.to_owned(), None)));
+    let mut engine = Engine::open(source, 1 << 20, limits, &Progress::default()).unwrap();
     engine.start(Box::new(drop)).unwrap();
     engine
 }

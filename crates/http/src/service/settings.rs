@@ -9,6 +9,7 @@ use latchkey_runtime::PROBLEM_BASE;
 use latchkey_runtime::model::CallLimit;
 
 use super::explain::Explanation;
+use super::starting::Starting;
 use crate::browsers::Cors;
 use crate::log::Log;
 use crate::site::Site;
@@ -47,6 +48,8 @@ pub struct Settings {
     pub site: Option<Arc<dyn Site>>,
     /// The OpenAPI document for `/openapi.json`; where it is empty, there is no such path.
     pub openapi: String,
+    /// Set while the systems are being opened: only `/health` and `/ready` are answered.
+    pub starting: Option<Starting>,
 }
 
 /// More metrics, in Prometheus's text format.
@@ -89,6 +92,7 @@ impl Default for Settings {
             explanations: Vec::new(),
             site: None,
             openapi: String::new(),
+            starting: None,
         }
     }
 }

@@ -1,0 +1,159 @@
+//! A server whose store takes long to open: it lives, it says what it is doing, and it serves once it can.
+
+use std::net::{TcpListener, TcpStream};
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::sync::Arc;
+use std::thread;
+use std::time::Duration;
+
+use latchkey_embedded::{Options, Store};
+use latchkey_table::{Item, Put, Returning, Schema};
+
+use crate::serve::{Client, HANG, latchkey};
+use crate::world::outcome;
+
+const DOCUMENT: &str = "# Doors
+
+```contract
+system doors
+
+table Doors { type kind }
+
+entity Door \"DOOR\" {
+  PK = \"DOOR#{doorId}\"
+  SK = \"META\"
+  index GSI1 { PK = \"OWNER#{ownerId}\"  SK = \"DOOR#{doorId}\" }
+
+  doorId  id
+  ownerId id
+}
+
+contract D-01 \"Get a door\" {
+  GET /doors/{doorId}
+
+  door = get Door                       else 404 not-found
+  allow anyone
+  return door
+
+  consistency eventual
+  expect 1 item
+  rate 1/s
+}
+```
+";
+
+/// A store of many items, whose table has no index yet.
+fn fill(data: &Path, items: usize) {
+    let store = Store::open(data, &Options::default()).unwrap();
+    let table = Arc::new(Schema::new("Doors"));
+    store.create_table(&table).wait().unwrap();
+    let put = |n: usize| {
+        let (pk, owner) = (format!("DOOR#{n:06}"), format!("OWNER#{}", n % 97));
+        let id = format!("{n:06}");
+        let item = Item::from([
+            ("PK", pk.as_str()),
+            ("SK", "META"),
+            ("kind", "DOOR"),
+            ("doorId", &id),
+            ("ownerId", "ann"),
+            ("GSI1PK", &owner),
+            ("GSI1SK", &pk),
+        ]);
+        let put = Put { table: Arc::clone(&table), item, condition: None };
+        store.put(put, Returning::Nothing)
+    };
+    for start in (0..items).step_by(1000) {
+        let pending: Vec<_> = (start..start + 1000).map(put).collect();
+        pending.into_iter().for_each(|pending| drop(pending.wait().unwrap()));
+    }
+}
+
+/// A port that nobody has.
+fn free_port() -> u16 {
+    TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port()
+}
+
+struct Killed(Child);
+
+impl Drop for Killed {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+fn serve(directory: &Path, address: &str) -> Command {
+    let mut command = latchkey();
+    command.arg("serve").arg(directory.join("doors.md"));
+    command.args(["--no-console", "--listen", address, "--data"]).arg(directory.join("data"));
+    command.env("LATCHKEY_LOG", "error");
+    command
+}
+
+#[test]
+fn a_server_that_opens_its_store_is_healthy_and_says_how_far_it_is() {
+    // The port was closed while the store opened, so whoever watched the server could kill it for ever.
+    let directory = tempfile::tempdir().unwrap();
+    std::fs::write(directory.path().join("doors.md"), DOCUMENT).unwrap();
+    fill(&directory.path().join("data"), 60_000);
+    let address = format!("127.0.0.1:{}", free_port());
+    let mut command = serve(directory.path(), &address);
+    let mut server = Killed(command.stdout(Stdio::null()).spawn().unwrap());
+    let started = std::time::Instant::now();
+    let mut client = Client::new(&address);
+    while TcpStream::connect(&address).is_err() {
+        assert!(started.elapsed() < HANG && server.0.try_wait().unwrap().is_none());
+        thread::sleep(Duration::from_millis(1));
+    }
+    let (mut opening, mut turned_away) = (Vec::new(), 0);
+    loop {
+        assert!(started.elapsed() < HANG, "it hangs: {opening:?}");
+        assert_eq!(client.get("/health").status, 200);
+        let ready = client.get("/ready");
+        if ready.status == 200 {
+            assert_eq!(ready.text, "ready\n");
+            break;
+        }
+        assert_eq!(ready.status, 503, "{ready:?}");
+        opening.push(ready.text);
+        let called = client.get("/doors/000007");
+        if called.status != 200 {
+            assert_eq!(outcome(&called), "503 starting", "{called:?}");
+            assert_eq!(called.header("retry-after"), "1");
+            turned_away += 1;
+        }
+    }
+    opening.dedup();
+    println!("ready after {:?}; {} answers before: {opening:?}", started.elapsed(), turned_away);
+    assert!(turned_away > 0);
+    let filling = "opening: filling index `GSI1` of table `Doors`, ";
+    assert!(opening.iter().any(|text| text.starts_with(filling)), "{opening:?}");
+    assert_eq!(client.get("/doors/000007").status, 200);
+}
+
+#[test]
+fn a_port_that_is_taken_is_told_before_the_store_is_opened() {
+    let directory = tempfile::tempdir().unwrap();
+    std::fs::write(directory.path().join("doors.md"), DOCUMENT).unwrap();
+    let taken = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = taken.local_addr().unwrap().to_string();
+    let refused = serve(directory.path(), &address).output().unwrap();
+    assert_eq!(refused.status.code(), Some(2));
+    let told = String::from_utf8(refused.stderr).unwrap();
+    assert!(told.contains("cannot listen on"), "{told}");
+    assert!(!directory.path().join("data/store.redb").exists());
+}
+
+#[test]
+fn a_store_that_cannot_be_opened_ends_the_server_with_its_error() {
+    let directory = tempfile::tempdir().unwrap();
+    std::fs::write(directory.path().join("doors.md"), DOCUMENT).unwrap();
+    fill(&directory.path().join("data"), 1000);
+    std::fs::write(directory.path().join("data/store.redb"), "no store").unwrap();
+    let refused = serve(directory.path(), "127.0.0.1:0").output().unwrap();
+    assert_eq!(refused.status.code(), Some(2));
+    let told = String::from_utf8(refused.stderr).unwrap();
+    assert!(told.contains("cannot be opened"), "{told}");
+    assert!(refused.stdout.is_empty(), "nothing is served");
+}
