@@ -45,6 +45,7 @@ Examples:
   latchkey explain D-01 doors.md             the DynamoDB requests of a contract
   latchkey openapi doors.md                  the OpenAPI document, for clients
   latchkey docs doors.md --out site          its pages, for people
+  latchkey backup --data ./doors --out FILE  all it holds, while it is served
   latchkey table create doors.md             its table on DynamoDB
   latchkey serve doors.md --dynamodb         serve it from there
 
