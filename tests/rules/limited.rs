@@ -37,6 +37,11 @@ fn calls_are_whole_numbers_in_a_time() {
     let unit = "name: there is no unit of time `w`";
     assert_eq!(said(TRAP, ROUTE, "limit 1/w per caller"), [unit]);
     assert_eq!(said(TRAP, ROUTE, "limit 1/s per org"), ["name: there is no limit `org`"]);
+    // An id of the path; nothing of the body or the query, which come after calls are counted.
+    assert_eq!(said(TRAP, ROUTE, "limit 1000/d per doorId burst 50"), NOTHING);
+    let asked = "GET /trap/{doorId}\ninput who id\nrequire who != doorId else 400 same\nallow true";
+    let by_query = "type: a limit cannot count by `who`";
+    assert_eq!(said(TRAP, asked, "limit 1/s per who"), [by_query]);
     for wrong in [
         "limit",
         "limit 20/s",

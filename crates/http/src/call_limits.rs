@@ -12,10 +12,12 @@ use std::time::Instant;
 use hyper::HeaderMap;
 use hyper::header::{HeaderName, HeaderValue};
 use latchkey_runtime::model::{CallLimit, Whose};
-use latchkey_runtime::{Caller, Problem};
+use latchkey_runtime::{Caller, Problem, RawInput};
 
-use self::buckets::{Bucket, Buckets, Verdict};
+pub(crate) use self::buckets::Bucket;
+use self::buckets::{Buckets, Verdict};
 use crate::bug::bug;
+use crate::request::Inputs;
 
 /// What the limits are, and what is left of them, as the IETF's draft 11 on RateLimit headers has them.
 const POLICY: HeaderName = HeaderName::from_static("ratelimit-policy");
@@ -73,12 +75,25 @@ pub(crate) struct Asking<'a> {
     pub(crate) peer: IpAddr,
     pub(crate) headers: &'a HeaderMap,
     pub(crate) now: Instant,
+    /// What the call has in the input by which the contract's limit counts.
+    pub(crate) counted_by: Option<&'a str>,
 }
 
 impl Policy {
     /// The limit of a contract, which has a number on the server.
     pub(crate) fn of_contract(id: &str, number: usize, limit: CallLimit) -> Policy {
         Policy::new(id, Some(number), limit)
+    }
+
+    /// What a call has in the input by which the limit counts, if it counts by one. Nothing of a text that cannot be
+    /// read: such a call is refused.
+    pub(crate) fn counted_by<'a>(&self, inputs: &'a Inputs) -> Option<&'a str> {
+        let Whose::Input(name) = &self.limit.whose else { return None };
+        let (_, value) = inputs.iter().find(|(input, _)| input == name)?;
+        match value {
+            RawInput::Text(text) => Some(text),
+            _ => None,
+        }
     }
 
     fn new(name: &str, contract: Option<usize>, limit: CallLimit) -> Policy {
@@ -116,14 +131,15 @@ impl Policy {
 
     fn refusal(&self, wait_ns: u64) -> Problem {
         let seconds = seconds(wait_ns).max(1);
-        let whose = match self.limit.whose {
-            Whose::Caller => "this caller",
-            Whose::Address => "this address",
+        let (name, limit) = (&self.name, &self.limit);
+        let so_many = match &limit.whose {
+            Whose::Caller => format!("this caller has made as many calls of {name} as it may"),
+            Whose::Address => format!("this address has made as many calls of {name} as it may"),
+            Whose::Input(input) => {
+                format!("as many calls of {name} were made for this `{input}` as may be")
+            }
         };
-        let detail = format!(
-            "{whose} has made as many calls of {} as it may ({}); try again in {seconds} s",
-            self.name, self.limit
-        );
+        let detail = format!("{so_many} ({limit}); try again in {seconds} s");
         let retry_after = Some(u32::try_from(seconds).unwrap_or(u32::MAX));
         Problem { retry_after, ..Problem::new(429, "too-many-requests", detail) }
     }
@@ -171,8 +187,30 @@ impl CallLimits {
         longest.map_or(Ok(()), |(policy, wait_ns)| Err(policy.refusal(wait_ns)))
     }
 
+    /// The bucket that a call was taken from, if it is given back where the call is refused.
+    pub(crate) fn taken(&self, policy: &Policy, asking: Asking<'_>) -> Option<Bucket> {
+        matches!(policy.limit.whose, Whose::Input(_)).then(|| self.bucket(policy, asking))
+    }
+
+    /// Gives a refused call back to its bucket, and says what is left with it.
+    pub(crate) fn give_back(
+        &self,
+        policy: &Policy,
+        bucket: Bucket,
+        now: Instant,
+        left: &mut Vec<Left>,
+    ) {
+        self.buckets.give_back(bucket, policy.call_ns);
+        // What is left of the contract's own limit is told last.
+        left.pop();
+        left.extend(policy.left(self.buckets.owed_ns(bucket, now)));
+    }
+
     /// The bucket of a limit that a call is taken from.
     fn bucket(&self, policy: &Policy, asking: Asking<'_>) -> Bucket {
+        if let Whose::Input(_) = policy.limit.whose {
+            return self.buckets.of(&(policy.contract, "input", asking.counted_by));
+        }
         // Without a token the calls of an address are counted, also where a limit is for callers.
         match policy.limit.whose == Whose::Caller && !asking.caller.id.is_empty() {
             true => self.buckets.of(&(policy.contract, true, asking.caller.id.as_str())),

@@ -8,6 +8,7 @@ mod hot;
 mod ids;
 mod openapi;
 mod own;
+mod seen;
 mod sender;
 mod settings;
 mod starting;
@@ -23,21 +24,21 @@ use hyper::header::{
     AUTHORIZATION, CONNECTION, CONTENT_LENGTH, CONTENT_TYPE, ETAG, EXPECT, HeaderValue,
 };
 use hyper::{HeaderMap, Method, Request, StatusCode};
-use latchkey_language::Span;
 use latchkey_runtime::model::{Method as ContractMethod, Segment};
-use latchkey_runtime::{Call, Caller, ContractInfo, Problem, Runtime, Trace};
-use latchkey_table::{Capacity, Text};
+use latchkey_runtime::{Call, Caller, ContractInfo, Problem, Runtime};
+use latchkey_table::Text;
 use latchkey_value::name::{OPENAPI_PATH, SERVER_PATHS};
 
 use self::at_work::AtWork;
 use self::hot::Hot;
 use self::ids::RequestIds;
 use self::openapi::Description;
+pub(crate) use self::seen::Seen;
 use crate::body::{self, BoxError};
 use crate::browsers::Cors;
 use crate::budget::Budget;
 use crate::bug::bug;
-use crate::call_limits::{self, Asking, CallLimits, Left, Policy};
+use crate::call_limits::{self, Asking, CallLimits, Policy};
 use crate::log::{Entry, Log};
 use crate::metrics::Metrics;
 use crate::respond::{self, Response};
@@ -149,6 +150,7 @@ impl Service {
                         .map_err(|_| ServiceError::Id { contract: info.id.clone() })?,
                     limit: info
                         .limit
+                        .clone()
                         .map(|limit| Policy::of_contract(&info.id, names.len(), limit)),
                     info: info.clone(),
                 };
@@ -167,7 +169,7 @@ impl Service {
         explain::refuse_hidden(&router, &settings)?;
         site::refuse_hidden(&runtimes, &settings)?;
         let metrics = Metrics::new(names.iter().map(|(system, id)| (system.as_str(), id.as_str())));
-        let limits = CallLimits::new(settings.limit_per_caller, settings.proxies);
+        let limits = CallLimits::new(settings.limit_per_caller.clone(), settings.proxies);
         Ok(Service {
             limits: settings.test_clock.is_none().then_some(limits),
             at_work: AtWork::new(settings.calls_max),
@@ -369,6 +371,9 @@ impl Service {
                 let inputs = request::from_path(&target.info, parameters);
                 let query = parts.uri.query().unwrap_or_default();
                 let called = self.call(target, inputs, query, &parts.headers, body, seen).await;
+                if called.as_ref().map_or(true, |response| response.status().as_u16() >= 400) {
+                    self.give_back(target, seen);
+                }
                 match called {
                     Ok(response) => response,
                     Err(problem) => {
@@ -376,6 +381,15 @@ impl Service {
                     }
                 }
             }
+        }
+    }
+
+    /// Gives a refused call back, where the calls for an input are counted: whoever may not call for it takes nothing
+    /// from those who may.
+    fn give_back(&self, target: &Target, seen: &mut Seen<'_>) {
+        let taken = seen.taken.take();
+        if let (Some(limits), Some(policy), Some(bucket)) = (&self.limits, &target.limit, taken) {
+            limits.give_back(policy, bucket, seen.started, &mut seen.left);
         }
     }
 
@@ -401,9 +415,12 @@ impl Service {
         seen.caller = caller.id.clone();
         if let Some(limits) = &self.limits {
             let (peer, now) = (seen.sender.peer, seen.started);
-            let asking = Asking { caller: &caller, peer, headers, now };
-            let taken = limits.take(target.limit.as_ref(), asking, &mut seen.left);
+            let policy = target.limit.as_ref();
+            let counted_by = policy.and_then(|policy| policy.counted_by(&inputs));
+            let asking = Asking { caller: &caller, peer, headers, now, counted_by };
+            let taken = limits.take(policy, asking, &mut seen.left);
             taken.inspect_err(|_| self.metrics.record_limited(target.number))?;
+            seen.taken = policy.and_then(|policy| limits.taken(policy, asking));
         }
         // A caller who asks first is told before it sends.
         if headers.contains_key(EXPECT) && !body.is_end_stream() {
@@ -455,30 +472,6 @@ impl Service {
             true => Ok(not_modified(response)),
             false => Ok(response),
         }
-    }
-}
-
-/// What is known of a request when it is answered.
-pub(crate) struct Seen<'a> {
-    sender: Sender<'a>,
-    pub(crate) started: Instant,
-    pub(crate) target: Option<Arc<Target>>,
-    pub(crate) capacity: Capacity,
-    /// What the call asked of the table, where that is to be told.
-    pub(crate) trace: Option<Trace>,
-    /// The statement that refused the call, where that is to be told.
-    pub(crate) at: Option<Span>,
-    caller: Text,
-    body_read: bool,
-    /// What is left of the limits that it counts for.
-    left: Vec<Left>,
-}
-
-impl<'a> Seen<'a> {
-    pub(crate) fn new(sender: Sender<'a>, started: Instant, body_read: bool) -> Seen<'a> {
-        let (target, trace, at) = (None, None, None);
-        let (capacity, caller, left) = (Capacity::default(), Text::default(), Vec::new());
-        Seen { sender, started, target, capacity, trace, at, caller, body_read, left }
     }
 }
 

@@ -491,7 +491,7 @@ pub enum Fact {
         count: Spanned<String>,
         /// In `s`, `m`, `h` or `d`.
         per: Name,
-        /// Whose calls are counted together: `caller` or `address`.
+        /// Whose calls are counted together: `caller`, `address`, or an input of the path.
         whose: Name,
         /// How many calls may come at once.
         burst: Option<Spanned<String>>,

@@ -3,7 +3,7 @@
 use latchkey_model::Type;
 use latchkey_model::model::{
     Contract, Expr, ExprKind, FailureKind, Given, Kind, Leg, Method, Model, Op, PutMode, Step,
-    StepKind, TextPiece, Verb, each_step,
+    StepKind, TextPiece, Verb, Whose, each_step,
 };
 
 use crate::shape::{Member, Shape, Shapes};
@@ -60,6 +60,19 @@ pub(crate) const OUTSIDE: [(u16, &str, &str); 2] = [
     (405, "method-not-allowed", "The path has other methods; `Allow` lists them."),
 ];
 
+/// When a call is one too many.
+fn limited_when(contract: &Contract) -> String {
+    let who = match contract.facts.limit.as_ref().map(|limit| &limit.value.whose) {
+        Some(Whose::Input(name)) => {
+            format!("As many calls as may be were made for this `{name}`, or by this caller.")
+        }
+        Some(Whose::Caller | Whose::Address) | None => {
+            "The caller, or the address, has made as many calls as it may.".to_owned()
+        }
+    };
+    format!("{who} Try again after `Retry-After`.")
+}
+
 impl Refusals {
     /// The problems of a contract, with the statuses of bodies if it takes one, and of limits if its calls are limited.
     pub(crate) fn of(
@@ -88,8 +101,7 @@ impl Refusals {
             },
         );
         if limited {
-            let when = "The caller, or the address, has made as many calls as it may. Try again after `Retry-After`.";
-            refusals.add(429, "too-many-requests", when);
+            refusals.add(429, "too-many-requests", &limited_when(contract));
         }
         if let Some(when) = precondition(contract) {
             refusals.add(412, "precondition-failed", when);

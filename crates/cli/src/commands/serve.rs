@@ -224,7 +224,7 @@ fn on_the_web(arguments: &Serve, planned: &[Planned]) -> Result<Settings, Failur
     });
     Ok(Settings {
         openapi: openapi::describe(planned, Version::V3_1, &serving).compact(),
-        limit_per_caller: arguments.limit_per_caller,
+        limit_per_caller: arguments.limit_per_caller.clone(),
         proxies: arguments.proxies,
         cors: web.cors()?,
         watched_apart: web.admin_listen.is_some(),

@@ -49,7 +49,7 @@ pub(super) struct Buckets {
 
 /// A bucket, by the hash of its name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Bucket(u64);
+pub(crate) struct Bucket(u64);
 
 /// Whether a bucket had a call left.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -86,9 +86,7 @@ impl Buckets {
         depth_ns: u64,
         now: Instant,
     ) -> Verdict {
-        // 2^64 nanoseconds are 584 years.
-        let since = now.saturating_duration_since(self.started).as_nanos();
-        let now = u64::try_from(since).unwrap_or(u64::MAX);
+        let now = self.since_start(now);
         let Some(mut shard) = self.shard(hash) else { return Verdict::Taken { owed_ns: 0 } };
         let full_at = shard.get(&hash).map_or(now, |full_at| now.max(*full_at));
         let after = full_at.saturating_add(call_ns);
@@ -104,12 +102,25 @@ impl Buckets {
         Verdict::Taken { owed_ns }
     }
 
+    /// After which time a bucket is full again.
+    pub(super) fn owed_ns(&self, Bucket(hash): Bucket, now: Instant) -> u64 {
+        let now = self.since_start(now);
+        let full_at = self.shard(hash).and_then(|shard| shard.get(&hash).copied());
+        full_at.map_or(0, |full_at| full_at.saturating_sub(now))
+    }
+
     /// Gives a call back to its bucket.
     pub(super) fn give_back(&self, Bucket(hash): Bucket, call_ns: u64) {
         // A bucket that was forgotten meanwhile is full.
         if let Some(full_at) = self.shard(hash).as_mut().and_then(|shard| shard.get_mut(&hash)) {
             *full_at = full_at.saturating_sub(call_ns);
         }
+    }
+
+    fn since_start(&self, now: Instant) -> u64 {
+        // 2^64 nanoseconds are 584 years.
+        let since = now.saturating_duration_since(self.started).as_nanos();
+        u64::try_from(since).unwrap_or(u64::MAX)
     }
 
     fn shard(&self, hash: u64) -> Option<MutexGuard<'_, Shard>> {

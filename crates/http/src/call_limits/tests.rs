@@ -34,6 +34,7 @@ fn callers_have_buckets_of_their_own_in_each_contract() {
             peer: IpAddr::from([127, 0, 0, peer]),
             headers: &headers,
             now: now + Duration::from_secs(seconds),
+            counted_by: None,
         };
         let mut left = Vec::new();
         let taken = limits.take(Some(policy), asking, &mut left);
@@ -60,7 +61,13 @@ fn the_limit_for_all_contracts_counts_beside_that_of_the_contract() {
     let limits = CallLimits::new(Some(limit(Whose::Caller)), 0);
     let one = Policy::of_contract("D-01", 1, CallLimit { burst: 1, ..limit(Whose::Caller) });
     let (now, headers, alice) = (Instant::now(), HeaderMap::new(), caller("alice"));
-    let asking = Asking { caller: &alice, peer: [127, 0, 0, 1].into(), headers: &headers, now };
+    let asking = Asking {
+        caller: &alice,
+        peer: [127, 0, 0, 1].into(),
+        headers: &headers,
+        now,
+        counted_by: None,
+    };
     let mut left = Vec::new();
     assert!(limits.take(Some(&one), asking, &mut left).is_ok());
     let mut answered = HeaderMap::new();
@@ -88,7 +95,13 @@ fn of_two_empty_buckets_the_longer_wait_is_told() {
     let slow = Policy::of_contract("D-02", 2, slow);
     let limits = CallLimits::new(Some(CallLimit { burst: 1, ..limit(Whose::Caller) }), 0);
     let (now, headers, alice) = (Instant::now(), HeaderMap::new(), caller("alice"));
-    let asking = Asking { caller: &alice, peer: [127, 0, 0, 1].into(), headers: &headers, now };
+    let asking = Asking {
+        caller: &alice,
+        peer: [127, 0, 0, 1].into(),
+        headers: &headers,
+        now,
+        counted_by: None,
+    };
     assert!(limits.take(Some(&slow), asking, &mut Vec::new()).is_ok());
     let refused = limits.take(Some(&slow), asking, &mut Vec::new()).unwrap_err();
     assert_eq!(refused.retry_after, Some(3_600));

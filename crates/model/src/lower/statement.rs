@@ -10,8 +10,8 @@ use super::literal::milliseconds;
 use super::scope::{Scope, narrow};
 use crate::model;
 use crate::model::{
-    CallLimit, CapacityUnit, Cost, Expr, Facts, Kind, OnFailure, Period, Rate, Stated, Step,
-    StepKind, Trigger, Waiver, Whose, whole_calls,
+    CallLimit, CapacityUnit, Cost, Expr, Facts, Input, Kind, OnFailure, Period, Place, Rate,
+    Stated, Step, StepKind, Trigger, Waiver, Whose, whole_calls,
 };
 use crate::types::Type;
 
@@ -71,7 +71,7 @@ impl Lowering {
                     continue;
                 }
                 StatementKind::Fact(fact) => {
-                    self.fact(fact, statement.span, facts, top);
+                    self.fact(fact, statement.span, facts, top, scope);
                     facts.waivers.append(&mut waivers);
                     continue;
                 }
@@ -269,7 +269,7 @@ impl Lowering {
         StepKind::When(test, yes, no)
     }
 
-    fn fact(&mut self, fact: &ast::Fact, span: Span, facts: &mut Facts, top: bool) {
+    fn fact(&mut self, fact: &ast::Fact, span: Span, facts: &mut Facts, top: bool, scope: &Scope) {
         if !top {
             self.report(Diagnostic::new(Rule::Name, span, "a fact within a block"));
             return;
@@ -324,7 +324,7 @@ impl Lowering {
                 facts.cache = self.cache_seconds(text).map(|value| Stated { value, span });
             }
             ast::Fact::Limit { count, per, whose, burst } => {
-                let value = self.limit(count, per, whose, burst.as_ref());
+                let value = self.limit(count, per, whose, burst.as_ref(), scope);
                 facts.limit = value.map(|value| Stated { value, span });
             }
             ast::Fact::Idempotent(key) if key.node == "key" => facts.by_key = Some(span),
@@ -362,19 +362,40 @@ impl Lowering {
         per: &Name,
         whose: &Name,
         burst: Option<&Name>,
+        scope: &Scope,
     ) -> Option<CallLimit> {
         let whose_calls = match whose.node.as_str() {
             "caller" => Some(Whose::Caller),
             "address" => Some(Whose::Address),
-            _ => {
-                let help = Some("write `per caller` or `per address`".to_owned());
-                self.unknown("limit", whose, help);
-                None
-            }
+            _ => self.limited_input(whose, scope),
         };
         let (calls, period) = (self.calls(count), self.period(per));
         let burst = burst.map_or(calls, |burst| self.calls(burst));
         Some(CallLimit { calls: calls?, per: period?, whose: whose_calls?, burst: burst? })
+    }
+
+    /// An input by which a limit counts: an id of the path, which is known before the body is read.
+    fn limited_input(&mut self, name: &Name, scope: &Scope) -> Option<Whose> {
+        let countable = |input: &&Input| {
+            input.place == Place::Path && matches!(input.kind, Type::Id | Type::Ulid)
+        };
+        let input = scope.inputs.iter().find(|input| input.name == name.node);
+        if input.as_ref().is_some_and(countable) {
+            return Some(Whose::Input(name.node.clone()));
+        }
+        let choices = ["caller", "address"].into_iter().map(str::to_owned);
+        let inputs = scope.inputs.iter().filter(countable).map(|input| input.name.clone());
+        let all: Vec<String> = choices.chain(inputs).map(|one| format!("`per {one}`")).collect();
+        let help = format!("write {}", all.join(" or "));
+        match input {
+            None => self.unknown("limit", name, Some(help)),
+            Some(_) => {
+                let message = format!("a limit cannot count by `{}`", name.node);
+                let why = "calls are counted before the body is read, each by an id of the path";
+                self.report(Diagnostic::new(Rule::Type, name.span, message).why(why).help(help));
+            }
+        }
+        None
     }
 
     /// A number of calls that a limit states.

@@ -25,7 +25,7 @@ pub struct Facts {
     pub by_key: Option<Span>,
     /// For how many seconds a call may be answered from what an earlier one has read.
     pub cache: Option<Stated<u32>>,
-    /// How often the server lets one caller, or one address, call.
+    /// How often the server lets one caller, one address, or the calls for one value of an input, call.
     pub limit: Option<Stated<CallLimit>>,
     /// Rules that are waived for one of these.
     pub waivers: Vec<Waiver>,
@@ -49,8 +49,9 @@ pub struct Rate {
     pub per: Period,
 }
 
-/// How often the server lets one caller, or one address, call: so many calls in a time, and so many at once.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+/// How often the server lets one caller, one address, or the calls for one value of an input, call: so many calls in a
+/// time, and so many at once.
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CallLimit {
     /// So many calls.
     pub calls: u32,
@@ -63,12 +64,14 @@ pub struct CallLimit {
 }
 
 /// Whose calls a limit counts together.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Whose {
     /// Those of one caller, by the token.
     Caller,
     /// Those from one address.
     Address,
+    /// Those that have the same id in this input of the path, whoever makes them.
+    Input(String),
 }
 
 impl CallLimit {
@@ -94,9 +97,10 @@ pub(crate) fn whole_calls(text: &str) -> Option<u32> {
 
 impl fmt::Display for CallLimit {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let whose = match self.whose {
+        let whose = match &self.whose {
             Whose::Caller => "caller",
             Whose::Address => "address",
+            Whose::Input(name) => name,
         };
         write!(f, "{}/{} per {whose} burst {}", self.calls, self.per.word(), self.burst)
     }

@@ -68,7 +68,7 @@ pub(super) fn plan(
             .map(|_, input| InputInfo { name: input.name.as_str().into(), place: input.place }),
         paged: paging.is_some(),
         open: contract.open.is_some(),
-        limit: contract.facts.limit.as_ref().map(|fact| fact.value),
+        limit: contract.facts.limit.as_ref().map(|fact| fact.value.clone()),
         versioned: version_input.is_some(),
     };
     Ok(Contract {
