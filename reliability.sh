@@ -22,6 +22,7 @@ promises=(
   "power|1000|store|torn::"
   "failing-disk|200|store|failing::"
   "failing-calls|200|store|calls::"
+  "files|20000|store|damage::no_change"
   "overload|60|faults|overload::"
   "requests|1000000|faults|mangled::"
   "fuzz|10000000|fuzz|readers::"

@@ -8,7 +8,7 @@ use std::thread;
 use latchkey_value::time;
 use serde_json::{Value, json};
 
-use crate::books::{Book, SHARED};
+use crate::books::{Book, SHARED, unavailable};
 use crate::invariants::Systems;
 use crate::kill::{compare, each};
 use crate::serve::promise::{self, Progress};
@@ -25,6 +25,9 @@ const OTHERS: usize = 6;
 
 /// How many kills a store lives through, before the next begins with nothing.
 const KILLS_OF_A_STORE: usize = 20;
+
+/// How long a reservation lasts. Each writer makes one behind the other, and all are waited for.
+const MOMENT_MS: i64 = 20;
 
 /// The seats of each event.
 const SEATS: usize = 3;
@@ -90,10 +93,16 @@ impl Other {
         });
         client.token = Some(token("dev"));
         let made = client.try_send("POST", "/admin/events", &[], Some(&body.to_string()))?;
+        if unavailable(&made) {
+            return Ok(None);
+        }
         assert!([201, 409].contains(&made.status), "{made:?}");
         client.token = Some(token(&person));
         let path = format!("/events/e{event}/participations");
         let reply = client.try_send("POST", &path, &[], None)?;
+        if unavailable(&reply) {
+            return Ok(None);
+        }
         assert_eq!(reply.status, 202, "{reply:?}");
         let request = reply.json()["requestId"].as_str().unwrap().to_owned();
         Ok(Some(Made::Request(person, request)))
@@ -114,22 +123,26 @@ impl Other {
                 Ok(Some(Made::Location(code, id)))
             }
             (409, "code-taken") => Ok(None),
+            _ if unavailable(&reply) => Ok(None),
             _ => panic!("{reply:?}"),
         }
     }
 
     fn reserve(&mut self, client: &mut Client) -> std::io::Result<Option<Made>> {
         let start = self.busy_until.max(now() + 50);
-        self.busy_until = start + 100;
+        self.busy_until = start + MOMENT_MS;
         let at = |ms: i64| time::format(ms).unwrap().to_string();
         let (locker, id) =
             (format!("t{}", self.number), format!("r{}-{}", self.number, self.count));
         let body = json!({
-            "reservationId": id, "ownerId": "dev", "startAt": at(start), "endAt": at(start + 100),
+            "reservationId": id, "ownerId": "dev", "startAt": at(start), "endAt": at(start + MOMENT_MS),
         });
         client.token = Some(token("dev"));
         let path = format!("/lockers/{locker}/reservations");
         let reply = client.try_send("POST", &path, &[], Some(&body.to_string()))?;
+        if unavailable(&reply) {
+            return Ok(None);
+        }
         assert_eq!(reply.status, 201, "{reply:?}");
         Ok(Some(Made::Reservation(locker, id)))
     }

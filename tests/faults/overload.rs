@@ -161,8 +161,9 @@ fn load_is_shed_and_everything_is_as_before_afterwards() {
         left.unwrap() == "0"
     });
     let told = told.into_inner().unwrap();
-    let known = ["200", "201", "503 busy", "503 overloaded", "429 too-many-requests"];
-    assert!(told.keys().all(|one| known.contains(&one.as_str())), "{told:?}");
+    // A refusal says when to come back, and is no failure.
+    let fits = |one: &String| ["200", "201"].contains(&one.as_str()) || one.starts_with("503 ");
+    assert!(told.keys().all(fits), "{told:?}");
     assert!(told["200"] > 0 && told["201"] > 0, "{told:?}");
     assert!(most - before < GROWTH_MAX, "{before} KiB before, {most} KiB at most");
     println!(

@@ -21,6 +21,10 @@ const PROCESS: &str = env!("CARGO_BIN_EXE_store-process");
 
 const CALLS: [&str; 5] = ["write", "sync", "truncate", "rename", "open"];
 
+/// What `store-process` can do to a store that has something in it. `create` opens the store, moves what its journals
+/// hold into the map, and closes it. Whatever else rewrites the files of a store belongs here, too.
+const ON_A_STORE: [&str; 1] = ["create"];
+
 /// No room is left; the disk has an error.
 const ERRORS: [(&str, &str); 2] = [("ENOSPC", "28"), ("EIO", "5")];
 
@@ -167,6 +171,62 @@ fn a_process_whose_nth_call_fails_loses_nothing() {
     assert!(failed > runs / 20, "{failed} of {runs}");
     println!(
         "{runs} processes with a failing call, {failed} ended by it: {writes} writes acknowledged, 0 lost, in {:?}",
+        progress.spent()
+    );
+}
+
+/// A store with journals: its process was killed while it wrote.
+fn written(data: &Path) -> BTreeMap<String, i64> {
+    let mut child = Command::new(PROCESS);
+    let mut child = child.arg("write").arg(data).stdout(Stdio::piped()).spawn().unwrap();
+    let mut acknowledged = BTreeMap::new();
+    let mut output = BufReader::new(child.stdout.take().unwrap()).lines().map_while(Result::ok);
+    let mut note = |line: String| {
+        if let Some((writer, n)) = line.strip_suffix(';').and_then(|line| line.split_once(' ')) {
+            acknowledged.insert(writer.to_owned(), n.parse::<i64>().unwrap());
+        }
+    };
+    output.by_ref().take(200).for_each(&mut note);
+    child.kill().unwrap();
+    child.wait().unwrap();
+    output.for_each(note);
+    acknowledged
+}
+
+#[test]
+fn an_old_store_is_safe_from_a_failing_call_whatever_is_done_to_it() {
+    let (library, most) = (Library::build(), promise::rounds(6));
+    let table = Arc::new(Schema::new("Kill").with_index("GSI1"));
+    let whole = tempfile::tempdir().unwrap();
+    let acknowledged = written(&whole.path().join("data"));
+    let mut progress = Progress::new("failing calls on a store", most);
+    let (mut runs, mut refused) = (0, 0);
+    for nth in 1..=most {
+        for (command, fault) in ON_A_STORE
+            .iter()
+            .flat_map(|command| faults(nth).into_iter().map(move |fault| (*command, fault)))
+        {
+            let directory = tempfile::tempdir().unwrap();
+            let data = directory.path().join("data");
+            let mut copy = Command::new("cp");
+            copy.arg("-a").arg(whole.path().join("data")).arg(&data);
+            assert!(copy.status().unwrap().success());
+            let mut child = library.start(command, &data, fault);
+            let told = said(&mut child);
+            let done = child.wait().unwrap().success();
+            let told = told.join().unwrap();
+            assert!(!told.contains("panicked"), "{command} {fault:?}: {told}");
+            assert_eq!(done, told.is_empty(), "{command} {fault:?}: {told}");
+            let store = Store::open(&data, &Options::default());
+            let store = store.unwrap_or_else(|error| panic!("{command} {fault:?}: {error}"));
+            check(&store, &table, &acknowledged);
+            (runs, refused) = (runs + 1, refused + usize::from(!done));
+        }
+        progress.add(1);
+    }
+    println!(
+        "{runs} times a failing call on a store with {} writes, {refused} refused, 0 writes lost, in {:?}",
+        acknowledged.values().sum::<i64>(),
         progress.spent()
     );
 }
