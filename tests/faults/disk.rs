@@ -132,6 +132,22 @@ fn all_there(client: &mut Client, told: &BTreeSet<String>, doubt: &BTreeSet<Stri
     }
 }
 
+/// Writes are refused and the server is not ready, for longer than it takes until a journal is old enough to be moved
+/// into the store's file.
+fn stays_full(client: &mut Client) {
+    until("it is not ready", || client.get("/ready").status == 503);
+    let full_for = Instant::now();
+    while full_for.elapsed() < Duration::from_secs(7) {
+        let reply = client.post("/lockers", &json!({ "ownerId": "nobody" }));
+        assert_eq!(outcome(&reply), "503 store-unavailable", "{reply:?}");
+        assert!(full(&reply) && reply.text.contains("nearly full"), "{reply:?}");
+        let ready = client.get("/ready");
+        assert_eq!(ready.status, 503);
+        assert!(ready.text.contains("nearly full"), "{ready:?}");
+        thread::sleep(Duration::from_millis(20));
+    }
+}
+
 #[test]
 fn a_full_disk_refuses_writes_and_nothing_else() {
     // Each failed write opened the store again, reads were answered 503 meanwhile, and each was a line of the log.
@@ -165,18 +181,7 @@ fn a_full_disk_refuses_writes_and_nothing_else() {
             doubt.extend(unsure);
             let taken = started.elapsed();
             let mut client = Client::new(&server.address).with_token(&token);
-            until("it is not ready", || client.get("/ready").status == 503);
-            // Longer than it takes until a journal is old enough to be moved into the store's file.
-            let full_for = Instant::now();
-            while full_for.elapsed() < Duration::from_secs(7) {
-                let reply = client.post("/lockers", &json!({ "ownerId": "nobody" }));
-                assert_eq!(outcome(&reply), "503 store-unavailable", "{reply:?}");
-                assert!(full(&reply) && reply.text.contains("nearly full"), "{reply:?}");
-                let ready = client.get("/ready");
-                assert_eq!(ready.status, 503);
-                assert!(ready.text.contains("nearly full"), "{ready:?}");
-                thread::sleep(Duration::from_millis(20));
-            }
+            stays_full(&mut client);
             all_there(&mut client, &told, &doubt);
             stop.store(true, Ordering::Relaxed);
             let reads: usize = readers.into_iter().map(|reader| reader.join().unwrap()).sum();

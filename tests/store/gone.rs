@@ -119,6 +119,9 @@ fn a_file_that_is_gone_is_noticed_without_a_write_and_nothing_is_written_when_th
             drop(store);
             let after = FILES.map(|file| state(&directory.path().join(file)));
             assert!(before == after, "{file} {harm:?}");
+            // A journal that was cut looks like one whose last record was being written.
+            let refused = Store::open(directory.path(), &options()).unwrap_err();
+            assert!(matches!(refused, OpenError::Lost { .. }), "{file} {harm:?}: {refused}");
         }
     }
     println!("noticed after at most {longest:?}");
@@ -132,6 +135,7 @@ fn a_store_whose_file_is_missing_is_not_made_anew_beside_its_journals() {
     let (file, aside) = (directory.path().join("store.redb"), directory.path().join("aside"));
     fs::rename(&file, &aside).unwrap();
     drop(store);
+    fs::remove_file(directory.path().join("lost.txt")).unwrap();
     for _ in 0..2 {
         let refused = Store::open(directory.path(), &options()).unwrap_err();
         assert!(matches!(refused, OpenError::Missing { .. }), "{refused}");

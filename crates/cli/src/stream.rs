@@ -13,7 +13,7 @@ use std::io;
 use std::ops::ControlFlow;
 use std::time::{Duration, Instant};
 
-use latchkey_embedded::{Checked, Damage, Progress, View};
+use latchkey_embedded::{Checked, Damage, ReadSoFar, View};
 use latchkey_table::{Key, Scan, Text, line};
 use serde_json::{Value, json};
 use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _};
@@ -157,12 +157,12 @@ impl Piece {
 pub(crate) fn verify(
     sink: Sink<'_>,
     check: impl FnOnce(
-        &mut dyn FnMut(Progress) -> ControlFlow<()>,
+        &mut dyn FnMut(ReadSoFar) -> ControlFlow<()>,
         &mut dyn FnMut(Damage),
     ) -> Result<Checked, String>,
 ) -> Result<Value, String> {
     let (sink, mut before) = (RefCell::new(sink), 0);
-    let mut watch = |at: Progress| {
+    let mut watch = |at: ReadSoFar| {
         let mut piece = progress(at);
         piece.cost = at.bytes.saturating_sub(before);
         before = at.bytes;
@@ -185,8 +185,8 @@ pub(crate) fn verify(
     }))
 }
 
-fn progress(at: Progress) -> Piece {
-    let Progress { keys, bytes, keys_total } = at;
+fn progress(at: ReadSoFar) -> Piece {
+    let ReadSoFar { keys, bytes, keys_total } = at;
     Piece::json(Kind::Progress, &json!({"keys": keys, "bytes": bytes, "of": keys_total}))
 }
 

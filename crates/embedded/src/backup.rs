@@ -19,8 +19,8 @@ use crate::engine::{EngineError, Walk};
 use crate::item_codec;
 use crate::key_codec::read_item_key;
 use crate::map::{FORMAT, HEAD};
-use crate::verify::Watch;
-use crate::view::{Progress, View, everything};
+use crate::verify::Watching;
+use crate::view::{ReadSoFar, View, everything};
 
 /// What the file begins with, without the version.
 pub(crate) const MAGIC: &str = "latchkey backup ";
@@ -74,7 +74,7 @@ impl From<EngineError> for BackupError {
 
 impl View {
     /// Writes everything, and verifies each item as it does. Every write is a whole frame.
-    pub fn back_up(&self, out: &mut dyn Write, watch: Watch<'_>) -> Result<Saved, BackupError> {
+    pub fn back_up(&self, out: &mut dyn Write, watch: Watching<'_>) -> Result<Saved, BackupError> {
         let snapshot = &self.seen.snapshot;
         let total = snapshot.len()?;
         let mut frames = Frames { out, number: 0 };
@@ -109,7 +109,8 @@ impl View {
             saved.keys += 1;
             saved.bytes += wide(key.len() + bytes.len());
             if payload.len() >= FRAME_BYTES {
-                let progress = Progress { keys: saved.keys, bytes: saved.bytes, keys_total: total };
+                let progress =
+                    ReadSoFar { keys: saved.keys, bytes: saved.bytes, keys_total: total };
                 let written = frames.write(kind::KEYS, &[&payload]);
                 payload.clear();
                 if let Err(error) = written {

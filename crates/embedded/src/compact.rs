@@ -40,7 +40,8 @@ pub fn compact(path: &Path, options: &Options) -> Result<Compacted, OpenError> {
     let limits = Limits { journal_bytes: options.journal_bytes, fold_after: options.fold_after };
     // Also on a disk that is nearly full: it makes room.
     let source = || Source::Files(Arc::new(Watch::new(path.to_owned(), Some(0))));
-    let mut engine = Engine::open(source(), options.cache_bytes, limits).map_err(refused)?;
+    let mut engine =
+        Engine::open(source(), options.cache_bytes, limits, &options.progress).map_err(refused)?;
     engine.start(Box::new(|_| {})).map_err(OpenError::Thread)?;
     engine.close(&|_| {});
     let mut map = Map::open(&source(), options.cache_bytes).map_err(refused)?;

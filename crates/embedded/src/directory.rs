@@ -20,6 +20,7 @@ use crate::error::OpenError;
 use crate::map::Map;
 use crate::private;
 use crate::storage::Part;
+use crate::watch::LOST;
 
 const LOCK: &str = "lock";
 const UNFINISHED: &str = "store.new";
@@ -70,6 +71,10 @@ impl Directory {
     pub(crate) fn store(&self, cache_bytes: usize) -> Result<PathBuf, OpenError> {
         let store = self.path.join(Part::Map.file_name());
         let failed = |error| OpenError::Directory { path: self.path.clone(), error };
+        let lost = self.path.join(LOST);
+        if lost.try_exists().map_err(failed)? {
+            return Err(OpenError::Lost { path: lost });
+        }
         if !store.try_exists().map_err(failed)? {
             for journal in Part::JOURNALS.map(Part::file_name) {
                 if self.path.join(journal).try_exists().map_err(failed)? {

@@ -40,6 +40,17 @@ pub enum OpenError {
         /// The journal's file.
         journal: &'static str,
     },
+    /// A file of the store was lost while it was open.
+    #[error(
+        "`{}` says that a file of this store was lost while the store was open, so acknowledged writes may be missing: \
+         restore the whole directory from a copy, or remove `{}` to go on with what is there",
+        path.display(),
+        path.display()
+    )]
+    Lost {
+        /// The file that says so.
+        path: PathBuf,
+    },
     /// A new store cannot be made; nothing is left of the attempt.
     #[error("no store can be made at `{}`: {reason}", path.display())]
     NotCreated {

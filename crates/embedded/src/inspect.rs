@@ -15,7 +15,7 @@ use crate::recover::recover;
 use crate::shadow;
 use crate::storage::{Part, Source};
 use crate::store::Options;
-use crate::verify::{Checked, Damage, Watch};
+use crate::verify::{Checked, Damage, Watching};
 use crate::view::View;
 use crate::writer::Seen;
 
@@ -26,7 +26,7 @@ use crate::writer::Seen;
 pub fn check_directory(
     path: &Path,
     options: &Options,
-    watch: Watch<'_>,
+    watch: Watching<'_>,
     found: &mut dyn FnMut(Damage),
 ) -> Result<Checked, OpenError> {
     let _directory = Directory::lock_existing(path)?;
@@ -106,7 +106,7 @@ impl Inspected {
             found(Damage::of_store(error.to_string()));
             Head { id: None, folded: 0, journals: false }
         });
-        let active = match recover(&source, &head) {
+        let active = match recover(&source, &head, &options.progress) {
             Ok(recovered) => {
                 let mut layer = recovered.frozen.map_or_else(Layer::default, |(layer, _)| layer);
                 lay(&mut layer, &recovered.active);

@@ -53,8 +53,8 @@ pub use salvage::{Rescued, salvage};
 pub use stamp::{Stamp, Stamping};
 pub use storage::Part;
 pub use store::{Options, Store};
-pub use verify::{Checked, Damage, Verified, Watch};
-pub use view::{Progress, View};
+pub use verify::{Checked, Damage, Verified, Watching};
+pub use view::{ReadSoFar, View};
 
 /// The README's example compiles.
 #[cfg(doctest)]

@@ -11,8 +11,8 @@ use crate::error::OpenError;
 use crate::map::Map;
 use crate::storage::Part;
 use crate::store::Options;
-use crate::verify::Watch;
-use crate::view::Progress;
+use crate::verify::Watching;
+use crate::view::ReadSoFar;
 
 /// The longest frame that is read: many times the longest that is written.
 const FRAME_BYTES_MAX: u32 = 64 << 20;
@@ -72,7 +72,7 @@ pub fn restore(
     from: &mut dyn Read,
     path: &Path,
     options: &Options,
-    watch: Watch<'_>,
+    watch: Watching<'_>,
 ) -> Result<Saved, RestoreError> {
     let exists = |part: Part| path.join(part.file_name()).exists();
     if [Part::Map, Part::FirstJournal, Part::SecondJournal].into_iter().any(exists) {
@@ -89,7 +89,7 @@ pub fn restore(
 }
 
 /// Writes all frames into a new map.
-fn fill(frames: &mut Frames<'_>, map: &Map, watch: Watch<'_>) -> Result<Saved, RestoreError> {
+fn fill(frames: &mut Frames<'_>, map: &Map, watch: Watching<'_>) -> Result<Saved, RestoreError> {
     let mut saved = Saved::default();
     let mut names: Vec<(String, Vec<u8>)> = Vec::new();
     let mut catalog: Option<Catalog> = None;
@@ -126,7 +126,7 @@ fn fill(frames: &mut Frames<'_>, map: &Map, watch: Watch<'_>) -> Result<Saved, R
                     write(map, &mut batch)?;
                     batch_bytes = 0;
                 }
-                let progress = Progress { keys: saved.keys, bytes: saved.bytes, keys_total };
+                let progress = ReadSoFar { keys: saved.keys, bytes: saved.bytes, keys_total };
                 if watch(progress).is_break() {
                     return Err(RestoreError::Stopped);
                 }

@@ -24,8 +24,8 @@ use crate::map::Head;
 use crate::pages;
 use crate::storage::Part;
 use crate::store::Options;
-use crate::verify::{Checked, Damage, Watch};
-use crate::view::Progress;
+use crate::verify::{Checked, Damage, Watching};
+use crate::view::ReadSoFar;
 use crate::writer::Seen;
 
 /// After how many items progress is told.
@@ -48,12 +48,12 @@ pub enum Rescued<'a> {
 pub fn salvage(
     path: &Path,
     options: &Options,
-    watch: Watch<'_>,
+    watch: Watching<'_>,
     take: &mut dyn FnMut(Rescued<'_>),
 ) -> Result<Checked, OpenError> {
     let _directory = Directory::lock_existing(path)?;
     let mut rescue =
-        Rescue { watch, take, checked: Checked::default(), progress: Progress::default() };
+        Rescue { watch, take, checked: Checked::default(), progress: ReadSoFar::default() };
     let mut damages = Vec::new();
     check_pages(path, options, &mut |damage| damages.push(damage))?;
     if !damages.is_empty() {
@@ -74,10 +74,10 @@ pub fn salvage(
 }
 
 struct Rescue<'a> {
-    watch: Watch<'a>,
+    watch: Watching<'a>,
     take: &'a mut dyn FnMut(Rescued<'_>),
     checked: Checked,
-    progress: Progress,
+    progress: ReadSoFar,
 }
 
 impl Rescue<'_> {

@@ -16,7 +16,7 @@ use crate::key_codec::{Space, read_item_key};
 use crate::map::{FORMAT, HEAD};
 use crate::read::unavailable;
 use crate::stamp;
-use crate::view::{Progress, View, everything};
+use crate::view::{ReadSoFar, View, everything};
 use crate::writer::Seen;
 
 /// After how many keys progress is told.
@@ -87,11 +87,11 @@ impl std::fmt::Display for Damage {
 }
 
 /// Told how far a check has come; says whether it goes on.
-pub type Watch<'a> = &'a mut dyn FnMut(Progress) -> ControlFlow<()>;
+pub type Watching<'a> = &'a mut dyn FnMut(ReadSoFar) -> ControlFlow<()>;
 
 impl View {
     /// Reads everything, and tells of each damage. It goes on behind what cannot be read, as far as it can.
-    pub fn check(&self, watch: Watch<'_>, found: &mut dyn FnMut(Damage)) -> Checked {
+    pub fn check(&self, watch: Watching<'_>, found: &mut dyn FnMut(Damage)) -> Checked {
         let mut check = Check::new(&self.seen, watch, found);
         check.catalog();
         check.run(None);
@@ -128,10 +128,10 @@ enum Lies<'a> {
 
 struct Check<'a> {
     seen: &'a Seen,
-    watch: Watch<'a>,
+    watch: Watching<'a>,
     found: &'a mut dyn FnMut(Damage),
     checked: Checked,
-    progress: Progress,
+    progress: ReadSoFar,
     /// How many keys of the map itself were met.
     met: u64,
     /// Whether all of the map could be walked.
@@ -139,8 +139,8 @@ struct Check<'a> {
 }
 
 impl<'a> Check<'a> {
-    fn new(seen: &'a Seen, watch: Watch<'a>, found: &'a mut dyn FnMut(Damage)) -> Check<'a> {
-        let (checked, progress) = (Checked::default(), Progress::default());
+    fn new(seen: &'a Seen, watch: Watching<'a>, found: &'a mut dyn FnMut(Damage)) -> Check<'a> {
+        let (checked, progress) = (Checked::default(), ReadSoFar::default());
         Check { seen, watch, found, checked, progress, met: 0, whole: true }
     }
 

@@ -32,7 +32,7 @@ pub struct View {
 
 /// How far someone who reads a whole store has come.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Progress {
+pub struct ReadSoFar {
     /// Items and index entries that were read.
     pub keys: u64,
     /// Their bytes.

@@ -8,7 +8,7 @@
 //! refused, and nothing is folded, while the disk has less room than is kept free. What is under way then finishes.
 
 use std::fs::{self, File, Metadata};
-use std::io;
+use std::io::{self, Write as _};
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -18,6 +18,7 @@ use std::time::Duration;
 
 use latchkey_table::ReadOnly;
 
+use crate::private;
 use crate::storage::Part;
 
 /// How often the thread looks.
@@ -200,6 +201,9 @@ impl Watch {
                 "a file of the store was {how} while the store is open, so writes are refused until it is opened again: \
                  stop this process, restore the whole directory from a copy, and start again"
             );
+            if let Err(error) = mark(&self.directory, part, how) {
+                tracing::error!(%error, "that cannot be kept for the next start: do not start before it is mended");
+            }
         }
         io::Error::other(format!("{part} was {how}"))
     }
@@ -242,6 +246,19 @@ impl Watch {
             self.look_for_room();
         }
     }
+}
+
+/// The file that keeps that a file of the store was lost while it was open.
+pub(crate) const LOST: &str = "lost.txt";
+
+/// Keeps for the next start that a file was lost. A journal that was cut looks like one whose last record was being
+/// written.
+fn mark(directory: &Path, part: Part, how: &str) -> io::Result<()> {
+    let mut options = private::options();
+    let mut file = options.write(true).create(true).truncate(true).open(directory.join(LOST))?;
+    writeln!(file, "{part} was {how} while the store was open")?;
+    file.sync_all()?;
+    File::open(directory)?.sync_all()
 }
 
 /// Whether an error says that there is no such file. Other errors say nothing about the file.

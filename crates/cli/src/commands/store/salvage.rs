@@ -6,7 +6,7 @@ use std::io::{self, BufWriter, Write as _};
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 
-use latchkey_embedded::{Options, Progress, Rescued, private, salvage};
+use latchkey_embedded::{Options, ReadSoFar, Rescued, private, salvage};
 use latchkey_table::{Item, line};
 use serde_json::json;
 
@@ -33,7 +33,7 @@ pub(crate) fn run(arguments: &StoreSalvage) -> Result<(), Failure> {
     let files = Files { directory: out.clone(), open: BTreeMap::new(), failed: None };
     let files = std::cell::RefCell::new(files);
     let mut meter: Option<Meter> = None;
-    let mut watch = |at: Progress| {
+    let mut watch = |at: ReadSoFar| {
         let meter = meter.get_or_insert_with(|| Meter::new(Total::Items(at.keys_total), 0));
         meter.tell(at.keys, at.bytes);
         match files.borrow().failed {
