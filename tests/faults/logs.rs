@@ -152,6 +152,7 @@ fn output_that_nobody_reads_holds_neither_requests_nor_a_stop_up() {
     until("it listens", || TcpStream::connect(address).is_ok());
     let token = crate::serve::token(directory.path(), "dev", &["admin"], &[]);
     let mut client = Client::new(&address.to_string()).with_token(&token);
+    until("it is ready", || client.get("/ready").status == 200);
     for _ in 0..500 {
         assert_eq!(client.get("/lockers/none").status, 404);
     }
@@ -173,6 +174,7 @@ fn output_that_cannot_be_written_is_counted_and_stops_nothing() {
     let mut server = Killed(command.stdout(full()).stderr(full()).spawn().unwrap());
     until("it listens", || TcpStream::connect(address).is_ok());
     let mut client = Client::new(&address.to_string());
+    until("it is ready", || client.get("/ready").status == 200);
     assert_eq!(client.get("/lockers/none").status, 401);
     until("the line is counted", || {
         let metrics = client.get("/metrics").text;

@@ -38,6 +38,10 @@ impl Source for Jumping {
         SystemSource.now() + self.0.load(Ordering::SeqCst)
     }
 
+    fn steady(&self) -> Option<i64> {
+        SystemSource.steady()
+    }
+
     fn random(&self, bytes: &mut [u8]) -> std::io::Result<()> {
         SystemSource.random(bytes)
     }

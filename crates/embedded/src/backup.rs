@@ -68,7 +68,7 @@ pub enum BackupError {
 
 impl From<EngineError> for BackupError {
     fn from(error: EngineError) -> BackupError {
-        BackupError::Store(error.0)
+        BackupError::Store(error.text)
     }
 }
 
@@ -153,7 +153,7 @@ impl Catalog {
                     let shown = read_item_key(key).map(|key| entry.schema.key.shown(&key));
                     let shown = shown.unwrap_or_else(|| key.escape_ascii().to_string());
                     let shown = shown.escape_debug();
-                    EngineError(format!("table `{name}`, key `{shown}`: the item is damaged"))
+                    EngineError::new(format!("table `{name}`, key `{shown}`: the item is damaged"))
                 });
             }
             if entry.index_spaces.iter().any(|index| space == Some(index.0)) {
@@ -161,7 +161,7 @@ impl Catalog {
                 return checked.map_err(|_| crate::catalog::damaged(key));
             }
         }
-        Err(EngineError(format!("the key {} belongs to no table", key.escape_ascii())))
+        Err(EngineError::new(format!("the key {} belongs to no table", key.escape_ascii())))
     }
 }
 
@@ -189,7 +189,8 @@ pub(crate) fn checksum(number: u64, payload: &[u8]) -> u32 {
 }
 
 fn length(len: usize) -> Result<[u8; 4], EngineError> {
-    let len = u32::try_from(len).map_err(|_| EngineError("a record is too long".to_owned()))?;
+    let len =
+        u32::try_from(len).map_err(|_| EngineError::new("a record is too long".to_owned()))?;
     Ok(len.to_be_bytes())
 }
 

@@ -55,7 +55,7 @@ impl Catalog {
         let catalog = Catalog::read(&engine.snapshot(), &mut |name| {
             damaged.get_or_insert_with(|| format!("the catalog's `{name}` is damaged"));
         })?;
-        damaged.map_or(Ok(catalog), |text| Err(EngineError(text)))
+        damaged.map_or(Ok(catalog), |text| Err(EngineError::new(text)))
     }
 
     /// Reads the catalog without the tables that are damaged, of whose names the function is told.
@@ -134,7 +134,8 @@ impl Catalog {
         let old = self.tables.get(&schema.name);
         let mut free = self.free_spaces();
         let mut next = || {
-            free.next().ok_or_else(|| EngineError("no room for another table or index".to_owned()))
+            free.next()
+                .ok_or_else(|| EngineError::new("no room for another table or index".to_owned()))
         };
         let space = match old {
             Some(old) => old.space,
@@ -229,7 +230,7 @@ fn fill(
 
 /// The message for bytes that are not what was stored.
 pub(crate) fn damaged(key: &[u8]) -> EngineError {
-    EngineError(format!("the bytes under key {} are damaged", key.escape_ascii()))
+    EngineError::damage(format!("the bytes under key {} are damaged", key.escape_ascii()))
 }
 
 fn encode(name: &str, entry: &Entry) -> Vec<u8> {

@@ -29,7 +29,7 @@ pub fn compact(path: &Path, options: &Options) -> Result<Compacted, OpenError> {
     let directory = Directory::lock_existing(path)?;
     let unusable = |error: EngineError| OpenError::Unusable {
         path: path.join(Part::Map.file_name()),
-        reason: error.0,
+        reason: error.text,
     };
     let refused = |failure| match failure {
         OpenFailure::Newer { found } => OpenError::newer(path, found),
@@ -47,7 +47,7 @@ pub fn compact(path: &Path, options: &Options) -> Result<Compacted, OpenError> {
     let mut map = Map::open(&source(), options.cache_bytes).map_err(refused)?;
     if map.base().and_then(|base| base.head()).map_err(unusable)?.journals {
         let text = "the writes in its journals cannot be moved into it; is the disk full?";
-        return Err(unusable(EngineError(text.to_owned())));
+        return Err(unusable(EngineError::new(text.to_owned())));
     }
     for journal in Part::JOURNALS {
         remove_if_there(&path.join(journal.file_name())).map_err(failed)?;

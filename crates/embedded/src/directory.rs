@@ -115,7 +115,7 @@ impl Directory {
         private::options().write(true).create_new(true).open(unfinished).map_err(failed)?;
         let made = Map::create(unfinished, cache_bytes).map_err(|failure| match failure {
             OpenFailure::Unusable(error) => {
-                OpenError::NotCreated { path: store.clone(), reason: error.0 }
+                OpenError::NotCreated { path: store.clone(), reason: error.text }
             }
             OpenFailure::Newer { found } => OpenError::newer(&store, found),
         })?;

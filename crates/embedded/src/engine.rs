@@ -273,10 +273,10 @@ impl Log {
         show: &dyn Fn(Snapshot),
     ) -> Result<(), WriteFailure> {
         self.begin(core)?;
-        let too_large = |record::TooLarge| EngineError("a group is too large".to_owned());
+        let too_large = |record::TooLarge| EngineError::new("a group is too large".to_owned());
         record::encode(&self.id, self.last + 1, &changes, &mut self.buffer).map_err(too_large)?;
         let Some(journals) = &mut self.journals else {
-            return Err(EngineError("its journals are missing".to_owned()).into());
+            return Err(EngineError::new("its journals are missing".to_owned()).into());
         };
         if let Err(error) = journals.reserve(&self.buffer) {
             self.cramped = true;
@@ -409,7 +409,7 @@ fn pause(over: u64, room: u64) -> Duration {
 
 /// The failure of a group whose record may be in a file that is gone.
 fn in_doubt(why: ReadOnly) -> WriteFailure {
-    WriteFailure::InDoubt(EngineError(why.to_string()))
+    WriteFailure::InDoubt(EngineError::new(why.to_string()))
 }
 
 /// The failure of a group whose record finds no place.
@@ -428,7 +428,7 @@ fn refused_by_storage(core: &Core, error: io::Error) -> WriteFailure {
 fn new_id() -> Result<StoreId, OpenFailure> {
     let mut id = StoreId::default();
     getrandom::fill(&mut id)
-        .map_err(|error| EngineError(format!("no random bytes are available: {error}")))?;
+        .map_err(|error| EngineError::new(format!("no random bytes are available: {error}")))?;
     Ok(id)
 }
 

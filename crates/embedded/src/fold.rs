@@ -134,7 +134,7 @@ impl Core {
         match (&state.frozen, &state.failed) {
             (None, _) => Ok(()),
             (Some(_), Some(error)) => Err(error.clone()),
-            (Some(_), None) => Err(EngineError("the store is closing".to_owned())),
+            (Some(_), None) => Err(EngineError::new("the store is closing".to_owned())),
         }
     }
 
@@ -159,7 +159,7 @@ impl Core {
         let mut map = self.lock_map();
         let written = match &*map {
             Some(map) => map.write(head, change),
-            None => Err(EngineError("it failed and has not opened again".to_owned()).into()),
+            None => Err(EngineError::new("it failed and has not opened again".to_owned()).into()),
         };
         // A map in memory is gone when it is closed.
         if written.is_err() && !matches!(self.source, Source::Memory) {
@@ -177,14 +177,14 @@ impl Core {
 
     fn reopen(&self, map: &mut Option<Map>) -> Result<(), EngineError> {
         if self.source.is_gone() {
-            return Err(EngineError(ReadOnly::FileGone.to_string()));
+            return Err(EngineError::new(ReadOnly::FileGone.to_string()));
         }
         // It must let go of the file first.
         drop(map.take());
         let opened = Map::open(&self.source, self.cache_bytes);
         *map = Some(opened.map_err(|failure| match failure {
             OpenFailure::Unusable(error) => error,
-            OpenFailure::Newer { found } => EngineError(format!("its format is now {found}")),
+            OpenFailure::Newer { found } => EngineError::new(format!("its format is now {found}")),
         })?);
         Ok(())
     }
@@ -223,7 +223,7 @@ impl Core {
         let mut state = self.lock();
         if state.frozen.is_some() {
             // Nobody is to wait for it.
-            state.failed.get_or_insert_with(|| EngineError(why.to_string()));
+            state.failed.get_or_insert_with(|| EngineError::new(why.to_string()));
             self.changed.notify_all();
         }
         let idle = |state: &mut State| !state.stopped && !state.reopen;
@@ -261,14 +261,14 @@ impl Core {
         let failure = match written {
             // A file that is gone does not hold the layer, whatever was written to it.
             Ok(()) => {
-                self.source.look().map_err(|why| EngineError(why.to_string()))?;
+                self.source.look().map_err(|why| EngineError::new(why.to_string()))?;
                 None
             }
             Err(WriteFailure::Aborted(error) | WriteFailure::InDoubt(error)) => {
                 self.reopen(&mut map)?;
                 Some(error)
             }
-            Err(WriteFailure::Refused(why)) => Some(EngineError(why.to_string())),
+            Err(WriteFailure::Refused(why)) => Some(EngineError::new(why.to_string())),
         };
         self.rebase(&map, show)?;
         // If the commit failed it may have been kept all the same.
@@ -280,7 +280,7 @@ impl Core {
 
     /// Shows the map as of its last commit, without the frozen layer if the map holds it.
     fn rebase(&self, map: &Option<Map>, show: &dyn Fn(Snapshot)) -> Result<(), EngineError> {
-        let Some(map) = map else { return Err(EngineError("its map is closed".to_owned())) };
+        let Some(map) = map else { return Err(EngineError::new("its map is closed".to_owned())) };
         let base = Arc::new(map.base()?);
         let folded = base.head()?.folded;
         let mut state = self.lock();
@@ -304,7 +304,7 @@ struct FailOnDrop<'a>(&'a Core);
 impl Drop for FailOnDrop<'_> {
     fn drop(&mut self) {
         let mut state = self.0.lock();
-        state.failed = Some(EngineError("the folder has stopped".to_owned()));
+        state.failed = Some(EngineError::new("the folder has stopped".to_owned()));
         drop(state);
         self.0.changed.notify_all();
     }
@@ -317,7 +317,9 @@ fn apply(direct: &mut Direct<'_>, frozen: &Frozen) -> Result<(), EngineError> {
             (Some(name), Some(bytes)) => direct.insert_meta(name, bytes)?,
             // No name is ever removed from the catalog.
             (Some(name), None) => {
-                return Err(EngineError(format!("a journal removes `{name}` from the catalog")));
+                return Err(EngineError::new(format!(
+                    "a journal removes `{name}` from the catalog"
+                )));
             }
             (None, Some(bytes)) => direct.insert(key, bytes)?,
             (None, None) => direct.remove(key)?,

@@ -54,7 +54,7 @@ impl Catalog {
             Ok(catalog) => catalog,
             Err(error) => return Ok(Err(error)),
         };
-        let missing = || EngineError("a table that was made is missing".to_owned());
+        let missing = || EngineError::new("a table that was made is missing".to_owned());
         let own = catalog.named(&tables.own.name).ok_or_else(missing)?;
         let mut buffer = Vec::new();
         let mut count = 0;
@@ -101,7 +101,7 @@ fn move_one(
         .for_each(|(name, value)| drop(moved.insert(name, value)));
     own.schema.validate_item(&moved).map_err(|reason| {
         let (shown, name) = (own.schema.key.shown(&key), &own.schema.name);
-        EngineError(format!("the item {shown} cannot be moved to table `{name}`: {reason}"))
+        EngineError::new(format!("the item {shown} cannot be moved to table `{name}`: {reason}"))
     })?;
     item_codec::encode(&there, &moved, &own.schema.key, buffer);
     direct.insert(&there, buffer)?;

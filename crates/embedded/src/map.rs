@@ -38,19 +38,33 @@ const FORMAT_WITHOUT_JOURNALS: u32 = 1;
 
 /// An error of the engine, for the log.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{0}")]
-pub(crate) struct EngineError(pub(crate) String);
+#[error("{text}")]
+pub(crate) struct EngineError {
+    pub(crate) text: String,
+    /// Whether what is stored is damaged, so that the next try fails too.
+    pub(crate) is_damage: bool,
+}
 
 impl<E: Into<redb::Error>> From<E> for EngineError {
     fn from(error: E) -> EngineError {
-        EngineError(error.into().to_string())
+        EngineError::new(error.into().to_string())
     }
 }
 
 impl EngineError {
+    /// An error that the next try may not meet.
+    pub(crate) fn new(text: String) -> EngineError {
+        EngineError { text, is_damage: false }
+    }
+
+    /// What is stored is damaged.
+    pub(crate) fn damage(text: String) -> EngineError {
+        EngineError { text, is_damage: true }
+    }
+
     /// An error of storage.
     pub(crate) fn io(error: io::Error) -> EngineError {
-        EngineError(error.to_string())
+        EngineError::new(error.to_string())
     }
 }
 
@@ -77,7 +91,7 @@ fn damage(panic: &(dyn Any + Send)) -> EngineError {
     let text = panic.downcast_ref::<String>().map(String::as_str);
     let text = text.or_else(|| panic.downcast_ref::<&str>().copied());
     let line: Vec<&str> = text.unwrap_or_default().split_whitespace().collect();
-    EngineError(match line.is_empty() {
+    EngineError::damage(match line.is_empty() {
         true => "the store's file is damaged".to_owned(),
         false => format!("the store's file is damaged: {}", line.join(" ")),
     })
@@ -290,7 +304,7 @@ impl Base {
     pub(crate) fn head(&self) -> Result<Head, EngineError> {
         guard(|| {
             let Some(bytes) = self.meta.get(HEAD)? else { return Ok(Head::NONE) };
-            let damaged = || EngineError(format!("its `{HEAD}` is damaged"));
+            let damaged = || EngineError::new(format!("its `{HEAD}` is damaged"));
             Head::decode(bytes.value()).ok_or_else(damaged)
         })
     }
@@ -298,7 +312,9 @@ impl Base {
     fn format(&self) -> Result<u32, EngineError> {
         let format = self.meta.get(FORMAT)?;
         let bytes = format.and_then(|format| format.value().try_into().ok());
-        bytes.map(u32::from_be_bytes).ok_or_else(|| EngineError("not a latchkey store".to_owned()))
+        bytes
+            .map(u32::from_be_bytes)
+            .ok_or_else(|| EngineError::new("not a latchkey store".to_owned()))
     }
 
     /// Everything under a name in the catalog that begins with a prefix.

@@ -163,7 +163,10 @@ pub(crate) fn decode(
 }
 
 pub(crate) fn unavailable(error: EngineError) -> Error {
-    Error::Unavailable { reason: error.0 }
+    match error.is_damage {
+        true => Error::Damaged { what: error.text },
+        false => Error::Unavailable { reason: error.text },
+    }
 }
 
 /// A page in the making.

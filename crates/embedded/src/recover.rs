@@ -84,7 +84,7 @@ pub(crate) fn recover(
              restore a copy of the whole directory",
             last + 1
         );
-        return Err(EngineError(text));
+        return Err(EngineError::new(text));
     }
     if !head.journals && last > head.folded {
         return Err(error(
@@ -125,10 +125,10 @@ fn find(
     storage.read(0, &mut bytes).map_err(EngineError::io)?;
     match read_header(&bytes) {
         Header::Of(id) if head.id == Some(id) => Ok(Some(Found { part, storage, bytes })),
-        Header::Of(_) => Err(EngineError(format!(
+        Header::Of(_) => Err(EngineError::new(format!(
             "{part} belongs to another store: put the `store.redb` back that it belongs to, or move {part} away"
         ))),
-        Header::Newer(_) => Err(EngineError(format!(
+        Header::Newer(_) => Err(EngineError::new(format!(
             "{part} was written by a newer release: run that release, or a later one"
         ))),
         Header::Damaged => missing(part, head, "is damaged"),
@@ -138,7 +138,7 @@ fn find(
 /// A journal may be missing only if it has nothing that the map does not hold.
 fn missing(part: Part, head: &Head, how: &str) -> Result<Option<Found>, EngineError> {
     if head.journals {
-        return Err(EngineError(format!(
+        return Err(EngineError::new(format!(
             "{part} {how}, and acknowledged writes may be in it: put it back, or restore a copy of the whole directory"
         )));
     }
@@ -172,7 +172,7 @@ fn chain(head: &Head, a: &Run<'_>, b: &Run<'_>) -> Result<(u64, bool), EngineErr
                     last + 1,
                     first - 1
                 );
-                return Err(EngineError(text));
+                return Err(EngineError::new(text));
             }
             last = end;
         }
@@ -188,7 +188,8 @@ fn sync_last(found: &Found, run: &Run<'_>) -> Result<(), EngineError> {
     let bytes = found.bytes.get(start..run.end).unwrap_or_default();
     let written =
         found.storage.write(offset(start), bytes).and_then(|()| found.storage.sync_data());
-    written.map_err(|failed| EngineError(format!("{} cannot be written: {failed}", found.part)))
+    written
+        .map_err(|failed| EngineError::new(format!("{} cannot be written: {failed}", found.part)))
 }
 
 fn offset(at: usize) -> u64 {
@@ -196,5 +197,5 @@ fn offset(at: usize) -> u64 {
 }
 
 fn error(text: &str) -> EngineError {
-    EngineError(text.to_owned())
+    EngineError::new(text.to_owned())
 }

@@ -115,7 +115,7 @@ fn fill(frames: &mut Frames<'_>, map: &Map, watch: Watching<'_>) -> Result<Saved
                 while !rest.is_empty() {
                     let lengths = (length(rest)?, length(rest)?);
                     let pair = (take(rest, lengths.0)?, take(rest, lengths.1)?);
-                    catalog.sound(&pair.0, &pair.1).map_err(|error| damaged(&error.0))?;
+                    catalog.sound(&pair.0, &pair.1).map_err(|error| damaged(&error.text))?;
                     let count = pair.0.len() + pair.1.len();
                     batch_bytes += count;
                     saved.keys += 1;
@@ -173,7 +173,9 @@ fn write(map: &Map, batch: &mut Vec<Pair>) -> Result<(), RestoreError> {
 
 fn unwritten(failure: WriteFailure) -> RestoreError {
     match failure {
-        WriteFailure::Aborted(error) | WriteFailure::InDoubt(error) => RestoreError::Write(error.0),
+        WriteFailure::Aborted(error) | WriteFailure::InDoubt(error) => {
+            RestoreError::Write(error.text)
+        }
         WriteFailure::Refused(why) => RestoreError::Write(why.to_string()),
     }
 }

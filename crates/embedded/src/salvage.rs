@@ -159,7 +159,7 @@ impl Rescue<'_> {
         seen.snapshot.walk(range, backwards, |key, bytes| {
             let in_order = last.as_deref().is_none_or(|last| (key > last) != backwards);
             if !in_order || key < range.start.as_slice() || key >= range.end.as_slice() {
-                return Err(EngineError("the keys are not in their order".to_owned()));
+                return Err(EngineError::new("the keys are not in their order".to_owned()));
             }
             *last = Some(key.to_vec());
             self.item(entry, key, bytes);

@@ -71,7 +71,7 @@ impl Stamp {
         let at = match kept.map(|(_, bytes)| bytes.try_into()) {
             None => i64::MIN,
             Some(Ok(bytes)) => i64::from_be_bytes(bytes),
-            Some(Err(_)) => return Err(EngineError("its last stamp is damaged".to_owned())),
+            Some(Err(_)) => return Err(EngineError::new("its last stamp is damaged".to_owned())),
         };
         Ok(Stamp { at, seq: SEQ_MAX })
     }

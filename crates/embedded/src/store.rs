@@ -141,7 +141,7 @@ impl Store {
         options.progress.end();
         let mut open = opened.map_err(|failure| match failure {
             OpenFailure::Newer { found } => OpenError::newer(&path, found),
-            OpenFailure::Unusable(error) => OpenError::Unusable { path, reason: error.0 },
+            OpenFailure::Unusable(error) => OpenError::Unusable { path, reason: error.text },
         })?;
         let queue = WriteQueue::new(options.queue_writes_max, options.queue_bytes_max);
         let shared = Arc::new(Shared::new(&open, queue));

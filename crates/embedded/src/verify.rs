@@ -113,7 +113,7 @@ impl Seen {
         let Checked { items, entries, .. } = check.checked;
         match first {
             None => Ok(Verified { items, entries }),
-            Some(damage) => Err(unavailable(EngineError(damage.to_string()))),
+            Some(damage) => Err(unavailable(EngineError::new(damage.to_string()))),
         }
     }
 }
@@ -258,7 +258,7 @@ impl<'a> Check<'a> {
             let in_order = last.as_deref().is_none_or(|last| (key > last) != backwards);
             let in_range = range.start.as_slice() <= key && key < range.end.as_slice();
             if !in_order || !in_range || self.met > total {
-                return Err(EngineError("its keys are not in their order".to_owned()));
+                return Err(EngineError::new("its keys are not in their order".to_owned()));
             }
             let kept = last.get_or_insert_default();
             kept.clear();

@@ -255,7 +255,7 @@ impl Writer {
                     WriteFailure::Refused(why) => Error::ReadOnly { why },
                     WriteFailure::InDoubt(error) => {
                         *stale = true;
-                        Error::OutcomeUnknown { reason: error.0 }
+                        Error::OutcomeUnknown { reason: error.text }
                     }
                 })??
             }
@@ -273,7 +273,7 @@ fn fail(failure: &WriteFailure, replies: Vec<Reply>, answers: &[Answer]) {
         let made = matches!(answers.get(at), Some(Ok(_)));
         let answer = match failure {
             WriteFailure::InDoubt(error) if made => {
-                Error::OutcomeUnknown { reason: error.0.clone() }
+                Error::OutcomeUnknown { reason: error.text.clone() }
             }
             WriteFailure::InDoubt(error) | WriteFailure::Aborted(error) => {
                 unavailable(error.clone())

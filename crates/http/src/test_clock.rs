@@ -211,13 +211,6 @@ impl Source for TestClock {
         }
     }
 
-    fn steady(&self) -> i64 {
-        match self.now.load(Ordering::SeqCst) {
-            UNMOVED => SystemSource.steady(),
-            now => now,
-        }
-    }
-
     fn random(&self, bytes: &mut [u8]) -> std::io::Result<()> {
         SystemSource.random(bytes)
     }

@@ -93,6 +93,14 @@ impl Faults {
         Problem::new(500, Text::const_new("damaged-item"), detail)
     }
 
+    /// Logs and counts an item whose bytes are damaged, and returns the problem for the caller.
+    pub(crate) fn unreadable(&self, contract: &str, what: &str) -> Problem {
+        self.0.damaged.fetch_add(1, Ordering::Relaxed);
+        tracing::error!(%contract, %what, "the store is damaged: `latchkey store verify` tells of all damage");
+        let detail = "a stored item is damaged and cannot be read; the service's log has its key";
+        Problem::new(500, Text::const_new("damaged-item"), detail)
+    }
+
     /// How many bugs.
     pub fn bugs(&self) -> u64 {
         self.0.bugs.load(Ordering::Relaxed)

@@ -9,10 +9,10 @@ pub trait Source: Send + Sync {
     /// Milliseconds since 1970, UTC.
     fn now(&self) -> i64;
 
-    /// Milliseconds of a clock that is never set: for what lasts some time within this process. Where time is moved by
-    /// hand it is the same clock.
-    fn steady(&self) -> i64 {
-        self.now()
+    /// Milliseconds of a clock that is never set: for what lasts some time within this process, and to tell that the
+    /// other one was set. Nothing where time is moved by hand.
+    fn steady(&self) -> Option<i64> {
+        None
     }
 
     /// Fills bytes at random.
@@ -41,10 +41,11 @@ impl Source for SystemSource {
         }
     }
 
-    fn steady(&self) -> i64 {
+    fn steady(&self) -> Option<i64> {
         static FIRST: OnceLock<(Instant, i64)> = OnceLock::new();
         let (instant, now) = *FIRST.get_or_init(|| (Instant::now(), self.now()));
-        now.saturating_add(i64::try_from(instant.elapsed().as_millis()).unwrap_or(i64::MAX))
+        let elapsed = i64::try_from(instant.elapsed().as_millis()).unwrap_or(i64::MAX);
+        Some(now.saturating_add(elapsed))
     }
 
     fn random(&self, bytes: &mut [u8]) -> io::Result<()> {

@@ -469,6 +469,7 @@ impl<'a> Session<'a> {
                 tracing::error!(%contract, %error, "the store is unavailable");
                 Problem::later("store-unavailable", UNAVAILABLE)
             }
+            Error::Damaged { what } => self.call.runtime.faults.unreadable(contract, what),
             // The store has logged it, once.
             Error::ReadOnly { why } => Problem::read_only(*why),
             Error::OutcomeUnknown { .. } => {

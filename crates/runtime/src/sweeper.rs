@@ -54,13 +54,14 @@ struct Trusted {
 
 impl Trusted {
     fn new(source: &dyn Source) -> Trusted {
-        let offset = source.now().saturating_sub(source.steady());
+        let offset = source.steady().map_or(0, |steady| source.now().saturating_sub(steady));
         Trusted { offset, doubted_since: None }
     }
 
     /// The time that is believed.
     fn now(&mut self, source: &dyn Source) -> i64 {
-        let (now, steady) = (source.now(), source.steady());
+        let now = source.now();
+        let Some(steady) = source.steady() else { return now };
         let offset = now.saturating_sub(steady);
         if offset.saturating_sub(self.offset) <= AHEAD_MS_MAX {
             *self = Trusted { offset, doubted_since: None };
@@ -155,8 +156,8 @@ mod tests {
             self.0.load(Ordering::SeqCst)
         }
 
-        fn steady(&self) -> i64 {
-            self.1.load(Ordering::SeqCst)
+        fn steady(&self) -> Option<i64> {
+            Some(self.1.load(Ordering::SeqCst))
         }
 
         fn random(&self, _: &mut [u8]) -> std::io::Result<()> {

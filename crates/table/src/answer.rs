@@ -148,6 +148,12 @@ pub enum Error {
         /// What happened, for the log.
         reason: String,
     },
+    /// What is stored is damaged; nothing was done, and trying again will not help.
+    #[error("what is stored is damaged: {what}")]
+    Damaged {
+        /// What is damaged, with its key, for the log.
+        what: String,
+    },
     /// The store takes no writes now; nothing was done. The store itself has logged it, once.
     #[error("the store takes no writes: {why}")]
     ReadOnly {

@@ -197,7 +197,7 @@ impl Source for Jumpy {
         SystemSource.now() + self.0.load(Ordering::SeqCst)
     }
 
-    fn steady(&self) -> i64 {
+    fn steady(&self) -> Option<i64> {
         SystemSource.steady()
     }
 

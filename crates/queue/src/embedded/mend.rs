@@ -59,7 +59,7 @@ impl Shared {
             latest = latest.max(stamp);
         }
         let back = latest.saturating_sub(now);
-        if back >= SET_BACK_MS {
+        if back >= SET_BACK_MS && !self.clock.is_moved_by_hand() {
             let queue = self.home.queue();
             tracing::warn!(%queue, by_ms = back, "the clock was set back; messages that would wait too long are due");
             let pass = Some(Pass { from: now, resume: None, moved: 0 });
@@ -71,7 +71,8 @@ impl Shared {
 
     /// Whether stamps are of a clock that has been set back since.
     pub(super) fn clock_was_ahead(&self, now: i64) -> bool {
-        self.store.last_stamp().at.saturating_sub(now) >= SET_BACK_MS
+        let ahead = self.store.last_stamp().at.saturating_sub(now);
+        ahead >= SET_BACK_MS && !self.clock.is_moved_by_hand()
     }
 
     fn next_pass(&self, now: i64) -> Option<Pass> {

@@ -43,7 +43,10 @@ impl Jumpy {
             let of = Arc::clone(of);
             move || of.load(Ordering::SeqCst)
         };
-        let clock = Clock::new(read(&now)).with_steady(read(&steady));
+        let clock = Clock::new(read(&now)).with_steady({
+            let steady = read(&steady);
+            move || Some(steady())
+        });
         let queue = Embedded::new(Arc::clone(&store), home(ordered), LEASE_MS, clock);
         Jumpy { store, queue, now, steady }
     }
@@ -223,7 +226,7 @@ async fn jumps_under_load_lose_nothing_and_hold_nothing_back() {
             let offset = Arc::clone(&offset);
             move || 10 * DAY + elapsed() + offset.load(Ordering::SeqCst)
         };
-        let clock = Clock::new(now.clone()).with_steady(elapsed);
+        let clock = Clock::new(now.clone()).with_steady(move || Some(elapsed()));
         let queue = Embedded::new(Arc::clone(&store), home(ordered), 30_000, clock);
         let jumps = {
             let (offset, queue) = (Arc::clone(&offset), queue.clone());

@@ -28,7 +28,9 @@ impl<'a> Explainer<'a> {
         let queue = &self.system().queues[send.queue];
         let home = self.system().home(queue).ok()?;
         let nameless = Message::new("0", Map::new(), 0).ok()?;
-        let Leg::Put(put) = latchkey_queue::leg(&home, nameless, 0, Stamp::default()) else {
+        // A timer is due behind the instant at which it is sent.
+        let due = i64::from(send.at.is_some());
+        let Leg::Put(put) = latchkey_queue::leg(&home, nameless, due, Stamp::default()) else {
             return None;
         };
         let id = self.scope.value(&send.message).ok()??.into_owned();

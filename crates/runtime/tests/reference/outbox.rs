@@ -33,7 +33,14 @@ impl Apart {
         other.create_table(&table).await.unwrap();
         let home = Home::new(table, "kind", QUEUE).unwrap();
         let ticks = clock.clone();
-        let queue = Embedded::new(other, home, 30_000, Clock::new(move || ticks.now()));
+        // What passes is what the clock goes ahead; if it goes back, it was set.
+        let (ahead, passed) = (clock.clone(), AtomicI64::new(0));
+        let steady = move || {
+            let now = ahead.now();
+            Some(passed.fetch_max(now, Ordering::SeqCst).max(now))
+        };
+        let ticks = Clock::new(move || ticks.now()).with_steady(steady);
+        let queue = Embedded::new(other, home, 30_000, ticks);
         let system = System::read(&document(SHOP)).unwrap();
         let options = Options { source: clock.clone(), ..Options::default() };
         let outside = vec![Outside::new(QUEUE, Queue::Embedded(queue.clone()))];
