@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use latchkey_embedded::{Options, Part, Store};
-use latchkey_table::{Consistency, Error, Get, Item, Key, Put, Returning, Schema};
+use latchkey_table::{Consistency, Error, Get, Item, Key, Put, ReadOnly, Returning, Schema};
 use latchkey_testing::promise::{self, Progress};
 
 use crate::disk::{Change, Disk, Event, Fault, Parts, apply};
@@ -51,7 +51,9 @@ impl Run {
         match store.put(put, Returning::Nothing).wait() {
             Ok(_) => *known = Known { sure: Some(n), in_doubt: Vec::new() },
             // It was not made.
-            Err(Error::Unavailable { .. }) => self.failures += 1,
+            Err(Error::Unavailable { .. } | Error::ReadOnly { why: ReadOnly::NoRoom }) => {
+                self.failures += 1;
+            }
             Err(Error::OutcomeUnknown { .. }) => {
                 self.failures += 1;
                 known.in_doubt.push(n);

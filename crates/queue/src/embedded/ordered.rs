@@ -64,11 +64,14 @@ struct Horizon {
     due: i64,
     /// What has a later place waits for the next look, so that timers of its time have their places.
     place: i64,
+    /// Whether the clock is moved by hand: what was sent by a later time is of that time.
+    by_hand: bool,
 }
 
 impl Horizon {
     fn reaches(self, stored: &Stored) -> bool {
-        (stored.at_once || stored.due_at <= self.due) && stored.place.at() <= self.place
+        let due = stored.due_at <= self.due || (stored.at_once && !self.by_hand);
+        due && stored.place.at() <= self.place
     }
 }
 
@@ -95,6 +98,7 @@ impl Shared {
         let horizon = Horizon {
             due: self.seen.fetch_max(now, Ordering::Relaxed).max(now),
             place: now.max(self.store.last_stamp().at),
+            by_hand: self.clock.is_moved_by_hand(),
         };
         self.place_timers(now).await?;
         let mut pending = Vec::new();
