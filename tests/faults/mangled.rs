@@ -339,7 +339,8 @@ fn nothing_a_client_sends_makes_a_500() {
     for status in ["200", "201", "400", "401", "404", "405", "409", "412", "415", "422"] {
         assert!(counted.contains_key(status), "they go everywhere, {status} too: {counted:?}");
     }
-    // Whatever came of them, a locker and its view agree.
+    // Whatever came of them, a locker and its view agree. A connection that has idled so long is closed.
+    let mut client = Client::new(&server.address).with_token(&token);
     for view in lockers_of(&mut client, "owner") {
         assert_eq!(locker(&mut client, view["lockerId"].as_str().unwrap()), view);
     }
