@@ -202,3 +202,44 @@ fn a_disk_with_less_room_than_is_kept_free_refuses_writes_and_nothing_else() {
     put(&store, &table, "A", 2).wait().unwrap();
     assert_eq!(read(&store, &table, "A"), Ok(Some(2)));
 }
+
+#[test]
+fn whoever_removes_the_lock_lets_nobody_in() {
+    // Both processes acknowledged writes, and those of the first were lost.
+    let directory = tempfile::tempdir().unwrap();
+    let (store, table) = open(directory.path(), &options());
+    put(&store, &table, "A", 1).wait().unwrap();
+    fs::remove_file(directory.path().join("lock")).unwrap();
+    for _ in 0..2 {
+        let refused = Store::open(directory.path(), &options()).unwrap_err();
+        assert!(matches!(refused, OpenError::InUse { .. }), "{refused}");
+    }
+    let linked = tempfile::tempdir().unwrap();
+    for file in FILES {
+        fs::hard_link(directory.path().join(file), linked.path().join(file)).unwrap();
+    }
+    let refused = Store::open(linked.path(), &options()).unwrap_err();
+    assert!(matches!(refused, OpenError::InUse { .. }), "{refused}");
+    put(&store, &table, "A", 2).wait().unwrap();
+    drop(store);
+    let (store, table) = open(directory.path(), &options());
+    assert_eq!(read(&store, &table, "A"), Ok(Some(2)));
+}
+
+#[test]
+fn a_link_that_leads_elsewhere_later_is_no_loss() {
+    // `lost.txt` was written to the directory that the link led to by then.
+    let directory = tempfile::tempdir().unwrap();
+    let [one, other, link] = ["one", "other", "link"].map(|name| directory.path().join(name));
+    drop(open(&other, &options()));
+    drop(open(&one, &options()));
+    std::os::unix::fs::symlink(&one, &link).unwrap();
+    let (store, table) = open(&link, &options());
+    put(&store, &table, "A", 1).wait().unwrap();
+    fs::remove_file(&link).unwrap();
+    std::os::unix::fs::symlink(&other, &link).unwrap();
+    put(&store, &table, "A", 2).wait().unwrap();
+    fs::remove_file(one.join("store.redb")).unwrap();
+    assert!(put(&store, &table, "A", 3).wait().is_err());
+    assert!(one.join("lost.txt").exists() && !other.join("lost.txt").exists());
+}

@@ -49,6 +49,9 @@ impl Control {
     /// Listens in a directory whose store this process has open. If that fails, commands must wait until the store is
     /// free.
     pub(crate) fn listen(data: &Path, runtimes: &[Runtime], store: &Arc<Store>) -> Control {
+        // By its real path: a link to the directory may lead to that of another server later.
+        let real = std::fs::canonicalize(data);
+        let data = real.as_deref().unwrap_or(data);
         let path = data.join(SOCKET);
         // A socket here is left from a process that died, because only one process has the store. If it cannot be
         // removed, `bind` fails and says so.

@@ -30,6 +30,8 @@ const UNFINISHED: &str = "store.new";
 pub(crate) struct Directory {
     path: PathBuf,
     _lock: File,
+    /// The store's own file, locked as well: whoever removes `lock` lets nobody in.
+    store: Option<File>,
 }
 
 impl Directory {
@@ -54,7 +56,9 @@ impl Directory {
         }
         // The process id in the lock is for people. A full disk must not keep a store from opening.
         let _ = write_holder(&mut lock);
-        Ok(Directory { path: path.to_owned(), _lock: lock })
+        // By its real path: a link to it may lead elsewhere later.
+        let path = fs::canonicalize(path).map_err(failed)?;
+        Ok(Directory { path, _lock: lock, store: None })
     }
 
     /// Locks a directory that has a store.
@@ -64,11 +68,30 @@ impl Directory {
         if !store.try_exists().map_err(failed)? {
             return Err(failed(io::Error::new(io::ErrorKind::NotFound, "there is no store in it")));
         }
-        Directory::lock(path)
+        let mut directory = Directory::lock(path)?;
+        directory.hold()?;
+        Ok(directory)
+    }
+
+    /// Locks the store's file, which is there.
+    fn hold(&mut self) -> Result<(), OpenError> {
+        let failed = |error| OpenError::Directory { path: self.path.clone(), error };
+        let store = File::open(self.path.join(Part::Map.file_name())).map_err(failed)?;
+        match store.try_lock() {
+            Ok(()) => {
+                self.store = Some(store);
+                Ok(())
+            }
+            // Someone has removed or copied `lock`, which no longer names that process.
+            Err(TryLockError::WouldBlock) => {
+                Err(OpenError::InUse { path: self.path.clone(), holder: None })
+            }
+            Err(TryLockError::Error(error)) => Err(failed(error)),
+        }
     }
 
     /// Its path, in which the store is made first if it is not there.
-    pub(crate) fn store(&self, cache_bytes: usize) -> Result<PathBuf, OpenError> {
+    pub(crate) fn store(&mut self, cache_bytes: usize) -> Result<PathBuf, OpenError> {
         let store = self.path.join(Part::Map.file_name());
         let failed = |error| OpenError::Directory { path: self.path.clone(), error };
         let lost = self.path.join(LOST);
@@ -84,6 +107,7 @@ impl Directory {
             }
             self.make(cache_bytes, |_| Ok::<_, OpenError>(()))?;
         }
+        self.hold()?;
         Ok(self.path.clone())
     }
 

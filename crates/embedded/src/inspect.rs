@@ -17,6 +17,7 @@ use crate::storage::{Part, Source};
 use crate::store::Options;
 use crate::verify::{Checked, Damage, Watching};
 use crate::view::View;
+use crate::watch::LOST;
 use crate::writer::Seen;
 
 /// Reads a whole store that no process has open, with both its journals, and tells of each damage. Its files stay as
@@ -35,6 +36,12 @@ pub fn check_directory(
         told += 1;
         found(damage);
     };
+    if path.join(LOST).exists() {
+        let what = format!(
+            "`{LOST}` says that a file was lost while the store was open, so writes may be missing"
+        );
+        found(Damage::of_store(what));
+    }
     check_pages(path, options, &mut found)?;
     let Some(inspected) = Inspected::open(path, options, &mut found)? else {
         return Ok(Checked { damages: told, ..Checked::default() });

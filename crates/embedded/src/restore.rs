@@ -13,6 +13,7 @@ use crate::storage::Part;
 use crate::store::Options;
 use crate::verify::Watching;
 use crate::view::ReadSoFar;
+use crate::watch::LOST;
 
 /// The longest frame that is read: many times the longest that is written.
 const FRAME_BYTES_MAX: u32 = 64 << 20;
@@ -24,7 +25,7 @@ const BATCH_BYTES: usize = 16 << 20;
 #[derive(Debug, thiserror::Error)]
 pub enum RestoreError {
     /// The directory has a store already.
-    #[error("`{}` has a store already; name another directory", path.display())]
+    #[error("`{}` has a store already, or is left of one; name another directory", path.display())]
     Exists {
         /// The directory.
         path: PathBuf,
@@ -75,7 +76,8 @@ pub fn restore(
     watch: Watching<'_>,
 ) -> Result<Saved, RestoreError> {
     let exists = |part: Part| path.join(part.file_name()).exists();
-    if [Part::Map, Part::FirstJournal, Part::SecondJournal].into_iter().any(exists) {
+    let parts = [Part::Map, Part::FirstJournal, Part::SecondJournal];
+    if parts.into_iter().any(exists) || path.join(LOST).exists() {
         return Err(RestoreError::Exists { path: path.to_owned() });
     }
     let mut frames = Frames { from, number: 0 };

@@ -103,7 +103,7 @@ pub struct Store {
 impl Store {
     /// Opens the store in a directory, which are both made if they are not there.
     pub fn open(path: &Path, options: &Options) -> Result<Store, OpenError> {
-        let directory = Directory::lock(path)?;
+        let mut directory = Directory::lock(path)?;
         let store = directory.store(options.cache_bytes)?;
         let source = Source::Files(Arc::new(Watch::new(store, options.keep_free)));
         Store::start(source, Some(directory), options)

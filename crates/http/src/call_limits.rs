@@ -206,6 +206,24 @@ impl CallLimits {
         left.extend(policy.left(self.buckets.owed_ns(bucket, now)));
     }
 
+    /// Takes a call from a bucket once more, and says what is left then, also if it refuses.
+    pub(crate) fn take_again(
+        &self,
+        policy: &Policy,
+        bucket: Bucket,
+        now: Instant,
+        left: &mut Vec<Left>,
+    ) -> Result<(), Problem> {
+        let verdict = self.buckets.take(bucket, policy.call_ns, policy.depth_ns(), now);
+        let (owed_ns, refused) = match verdict {
+            Verdict::Taken { owed_ns } => (owed_ns, Ok(())),
+            Verdict::Empty { owed_ns, wait_ns } => (owed_ns, Err(policy.refusal(wait_ns))),
+        };
+        left.pop();
+        left.extend(policy.left(owed_ns));
+        refused
+    }
+
     /// The bucket of a limit that a call is taken from.
     fn bucket(&self, policy: &Policy, asking: Asking<'_>) -> Bucket {
         if let Whose::Input(_) = policy.limit.whose {

@@ -372,7 +372,7 @@ impl Service {
                 let query = parts.uri.query().unwrap_or_default();
                 let called = self.call(target, inputs, query, &parts.headers, body, seen).await;
                 if called.as_ref().map_or(true, |response| response.status().as_u16() >= 400) {
-                    self.give_back(target, seen);
+                    let _ = self.give_back(target, seen);
                 }
                 match called {
                     Ok(response) => response,
@@ -381,15 +381,6 @@ impl Service {
                     }
                 }
             }
-        }
-    }
-
-    /// Gives a refused call back, where the calls for an input are counted: whoever may not call for it takes nothing
-    /// from those who may.
-    fn give_back(&self, target: &Target, seen: &mut Seen<'_>) {
-        let taken = seen.taken.take();
-        if let (Some(limits), Some(policy), Some(bucket)) = (&self.limits, &target.limit, taken) {
-            limits.give_back(policy, bucket, seen.started, &mut seen.left);
         }
     }
 
@@ -426,8 +417,10 @@ impl Service {
         if headers.contains_key(EXPECT) && !body.is_end_stream() {
             body::check_kind(headers)?;
         }
+        let counted = self.give_back(target, seen);
         let (body, _room) = body::read(headers, body, &self.budget, seen.sender).await?;
         seen.body_read = true;
+        self.take_again(target, counted, seen)?;
         request::from_query(&target.info, query, &mut inputs)?;
         if !body.is_empty() {
             body::check_kind(headers)?;

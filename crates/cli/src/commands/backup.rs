@@ -69,9 +69,7 @@ struct Draft {
 impl Draft {
     fn new(out: &Path) -> Result<Draft, Failure> {
         let path = beside(out, ".part");
-        let opened = private::refuse_loose(&path, &path)
-            .and_then(|()| private::options().write(true).create(true).truncate(true).open(&path));
-        let file = opened.map_err(|error| unwritable(&path, &error))?;
+        let file = begin(&path).map_err(|error| unwritable(&path, &error))?;
         let meter = Meter::new(Total::Unknown, 0);
         Ok(Draft { out: out.to_owned(), path, file, bytes: 0, meter })
     }
@@ -97,6 +95,23 @@ impl Draft {
         });
         named.map_err(|error| unwritable(&self.path, &error))
     }
+}
+
+/// Makes the file anew, so that it is ours. One that another backup writes is left alone; one that a killed one has left
+/// is removed.
+fn begin(path: &Path) -> io::Result<File> {
+    let busy = || io::Error::new(io::ErrorKind::ResourceBusy, "another backup writes it");
+    match File::open(path) {
+        Ok(left) => {
+            left.try_lock().map_err(|_| busy())?;
+            fs::remove_file(path)?;
+        }
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+        Err(error) => return Err(error),
+    }
+    let file = private::options().write(true).create_new(true).open(path)?;
+    file.try_lock().map_err(|_| busy())?;
+    Ok(file)
 }
 
 fn unwritable(path: &Path, error: &io::Error) -> Failure {

@@ -1,11 +1,13 @@
 //! Who calls, and when: the token of a request, verified, and the instant that a test gives it.
 
+use std::time::Instant;
+
 use hyper::HeaderMap;
 use latchkey_runtime::{Caller, Problem};
 use latchkey_value::time;
 
-use super::{Sender, Service};
-use crate::call_limits;
+use super::{Seen, Sender, Service, Target};
+use crate::call_limits::{self, Bucket};
 use crate::headers;
 use crate::identity::Provider;
 use crate::token::{Claims, TokenError};
@@ -47,6 +49,33 @@ impl Service {
             },
             error => Problem::new(401, "unauthenticated", error.to_string()),
         })
+    }
+
+    /// Gives a call back, where the calls for an input are counted, and says to which bucket: whoever may not call for it
+    /// takes nothing from those who may, nor does whoever does not send its body.
+    pub(super) fn give_back(&self, target: &Target, seen: &mut Seen<'_>) -> Option<Bucket> {
+        let bucket = seen.taken.take()?;
+        if let (Some(limits), Some(policy)) = (&self.limits, &target.limit) {
+            limits.give_back(policy, bucket, seen.started, &mut seen.left);
+        }
+        Some(bucket)
+    }
+
+    /// Takes a call from a bucket that it was given back to while its body was read.
+    pub(super) fn take_again(
+        &self,
+        target: &Target,
+        bucket: Option<Bucket>,
+        seen: &mut Seen<'_>,
+    ) -> Result<(), Problem> {
+        let (Some(bucket), Some(limits), Some(policy)) = (bucket, &self.limits, &target.limit)
+        else {
+            return Ok(());
+        };
+        let taken = limits.take_again(policy, bucket, Instant::now(), &mut seen.left);
+        taken.inspect_err(|_| self.metrics.record_limited(target.number))?;
+        seen.taken = Some(bucket);
+        Ok(())
     }
 
     /// The instant in `Latchkey-Now`, on a server with a test clock.
