@@ -80,7 +80,6 @@ async fn decided(runtime: &Runtime) -> (i64, i64) {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-#[ignore = "a message that is sent while the clock is ahead waits until then; see docs/reliability.md"]
 async fn jumps_of_the_clock_under_load_lose_nothing() {
     let jumps = promise::rounds(40);
     let text = concat!(env!("CARGO_MANIFEST_DIR"), "/../systems/participation.md");
