@@ -50,7 +50,7 @@ impl Control {
     /// free.
     pub(crate) fn listen(data: &Path, runtimes: &[Runtime], store: &Arc<Store>) -> Control {
         // By its real path: a link to the directory may lead to that of another server later.
-        let real = std::fs::canonicalize(data);
+        let real = latchkey_embedded::private::without_links(data);
         let data = real.as_deref().unwrap_or(data);
         let path = data.join(SOCKET);
         // A socket here is left from a process that died, because only one process has the store. If it cannot be

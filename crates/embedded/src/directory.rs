@@ -57,7 +57,7 @@ impl Directory {
         // The process id in the lock is for people. A full disk must not keep a store from opening.
         let _ = write_holder(&mut lock);
         // By its real path: a link to it may lead elsewhere later.
-        let path = fs::canonicalize(path).map_err(failed)?;
+        let path = private::without_links(path).map_err(failed)?;
         Ok(Directory { path, _lock: lock, store: None })
     }
 

@@ -5,8 +5,10 @@
 
 use std::fs::{self, DirBuilder, Metadata, OpenOptions, Permissions};
 use std::io;
-use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _, PermissionsExt as _};
-use std::path::Path;
+use std::os::unix::fs::{
+    DirBuilderExt as _, MetadataExt as _, OpenOptionsExt as _, PermissionsExt as _,
+};
+use std::path::{Path, PathBuf};
 
 /// Makes a directory with mode 0700, and the missing ones above it.
 ///
@@ -57,6 +59,24 @@ fn quoted(path: &Path) -> String {
     match text.chars().all(plain) && !text.starts_with('-') {
         true => text,
         false => format!("'{}'", text.replace('\'', r"'\''")),
+    }
+}
+
+/// The path of a directory without links, which may lead elsewhere later. It is the path itself where that cannot be
+/// told, as of a file system that only another process sees.
+pub fn without_links(path: &Path) -> io::Result<PathBuf> {
+    let same = |other: &Path| {
+        let (one, other) = (fs::metadata(path)?, fs::metadata(other)?);
+        Ok::<_, io::Error>((one.dev(), one.ino()) == (other.dev(), other.ino()))
+    };
+    let real = fs::canonicalize(path).and_then(|real| Ok(same(&real)?.then_some(real)));
+    match real {
+        Ok(Some(real)) => Ok(real),
+        Ok(None) => Ok(path.to_owned()),
+        Err(error) if error.kind() == io::ErrorKind::NotFound && path.exists() => {
+            Ok(path.to_owned())
+        }
+        Err(error) => Err(error),
     }
 }
 

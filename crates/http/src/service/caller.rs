@@ -1,7 +1,5 @@
 //! Who calls, and when: the token of a request, verified, and the instant that a test gives it.
 
-use std::time::Instant;
-
 use hyper::HeaderMap;
 use latchkey_runtime::{Caller, Problem};
 use latchkey_value::time;
@@ -72,7 +70,7 @@ impl Service {
         else {
             return Ok(());
         };
-        let taken = limits.take_again(policy, bucket, Instant::now(), &mut seen.left);
+        let taken = limits.take_again(policy, bucket, seen.started, &mut seen.left);
         taken.inspect_err(|_| self.metrics.record_limited(target.number))?;
         seen.taken = Some(bucket);
         Ok(())
