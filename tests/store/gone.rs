@@ -214,11 +214,12 @@ fn whoever_removes_the_lock_lets_nobody_in() {
         let refused = Store::open(directory.path(), &options()).unwrap_err();
         assert!(matches!(refused, OpenError::InUse { .. }), "{refused}");
     }
-    let linked = tempfile::tempdir().unwrap();
+    let linked = directory.path().join("linked");
+    latchkey_embedded::private::make_directory(&linked).unwrap();
     for file in FILES {
-        fs::hard_link(directory.path().join(file), linked.path().join(file)).unwrap();
+        fs::hard_link(directory.path().join(file), linked.join(file)).unwrap();
     }
-    let refused = Store::open(linked.path(), &options()).unwrap_err();
+    let refused = Store::open(&linked, &options()).unwrap_err();
     assert!(matches!(refused, OpenError::InUse { .. }), "{refused}");
     put(&store, &table, "A", 2).wait().unwrap();
     drop(store);
