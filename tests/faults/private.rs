@@ -47,6 +47,10 @@ fn what_is_open_to_others_is_refused_with_the_command_that_mends_it() {
     drop(server);
     for name in ["", "lock", "store.redb", "journal-0", "development-secret"] {
         let path = data.join(name);
+        // A server whose items are in a service writes no journal here; the test above wants one of a store.
+        if name == "journal-0" && !path.exists() {
+            continue;
+        }
         let loose = if name.is_empty() { 0o750 } else { 0o640 };
         fs::set_permissions(&path, Permissions::from_mode(loose)).unwrap();
         let mut serve = latchkey();
