@@ -20,7 +20,7 @@ use crate::group::{Group, Logged};
 use crate::journal::Journals;
 use crate::map::{Base, Direct, Head, Map};
 pub(crate) use crate::map::{EngineError, FORMAT_VERSION, OpenFailure, Pair, Walk, WriteFailure};
-use crate::overlay::{Layer, Merged};
+use crate::overlay::{Hashed, Layer, Merged};
 use crate::progress::{Progress, Step};
 use crate::record::{self, Changes, StoreId};
 use crate::recover::recover;
@@ -446,8 +446,9 @@ impl Snapshot {
         key: &[u8],
         read: impl FnOnce(&[u8]) -> T,
     ) -> Result<Option<T>, EngineError> {
-        let frozen = || self.frozen.as_ref().and_then(|frozen| frozen.layer.get(key));
-        match self.active.get(key).or_else(frozen) {
+        let hashed = Hashed::new(key);
+        let frozen = || self.frozen.as_ref().and_then(|frozen| frozen.layer.get(hashed));
+        match self.active.get(hashed).or_else(frozen) {
             Some(change) => Ok(change.as_deref().map(read)),
             None => self.base.get(key, read),
         }

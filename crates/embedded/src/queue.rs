@@ -1,9 +1,14 @@
 //! The bounded queue in front of the writer.
 
 use std::sync::{Condvar, Mutex, PoisonError};
-use std::time::Duration;
+use std::thread;
+use std::time::{Duration, Instant};
 
 use latchkey_table::Error;
+
+/// How long the writer looks for the next job before it sleeps. A caller that writes again at once comes back within
+/// this time, and to wake a thread that sleeps takes as long.
+const LOOK: Duration = Duration::from_micros(50);
 
 /// Jobs waiting for the writer. When it is full, a job is refused rather than kept.
 pub(crate) struct WriteQueue<J> {
@@ -59,6 +64,7 @@ impl<J> WriteQueue<J> {
 
     /// Waits for jobs and moves every one of them into `jobs`, which is empty.
     pub(crate) fn take(&self, jobs: &mut Vec<J>, timeout: Option<Duration>) -> Taken {
+        self.look();
         let state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         let idle = |state: &mut State<J>| state.jobs.is_empty() && !state.closed;
         let mut state = match timeout {
@@ -74,6 +80,16 @@ impl<J> WriteQueue<J> {
             (false, _) => Taken::Jobs,
             (true, false) => Taken::None,
             (true, true) => Taken::Closed,
+        }
+    }
+
+    /// Waits a moment for a job, awake. Other threads go first.
+    fn look(&self) {
+        let start = Instant::now();
+        let idle =
+            || self.state.try_lock().is_ok_and(|state| state.jobs.is_empty() && !state.closed);
+        while idle() && start.elapsed() < LOOK {
+            thread::yield_now();
         }
     }
 

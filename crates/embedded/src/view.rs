@@ -11,7 +11,7 @@ use latchkey_table::{Error, Scan, Scanned, Schema};
 use crate::engine::{EngineError, Snapshot};
 use crate::group::{meta_key, meta_name};
 use crate::key_codec::Space;
-use crate::overlay::{Layer, Merged};
+use crate::overlay::{Hashed, Layer, Merged};
 use crate::writer::Seen;
 
 /// A store at one instant. Later writes do not change it.
@@ -74,7 +74,7 @@ impl Snapshot {
 
     /// Whether a key was changed since the map's last commit.
     pub(crate) fn is_changed(&self, key: &[u8]) -> bool {
-        self.layers().any(|layer| layer.get(key).is_some())
+        self.layers().any(|layer| layer.get(Hashed::new(key)).is_some())
     }
 
     /// What was changed since the map's last commit, but for the catalog.
