@@ -1,8 +1,9 @@
 //! Calls that lost on an item wait for their turn at it.
 //!
 //! A call that finds its ground changed runs again. Where many calls change one item, chance decides who is next, and some
-//! lose again and again. If every writer is in this process, such a call waits in a lane instead: the lane belongs to
-//! the item that it lost on, those who came first go first, and a call that comes anew lets them pass.
+//! lose again and again. If every writer is in this process, such a call waits in lanes instead: a lane belongs to an
+//! item, those who came first go first, and a call that comes anew lets them pass. A call waits in the lanes of all items
+//! that it depends on, one after the other in the order of their numbers, so that no two calls wait for each other.
 
 use std::hash::{BuildHasher, RandomState};
 use std::sync::Arc;
@@ -24,11 +25,12 @@ pub(crate) struct Lanes {
 }
 
 /// The lane of an item.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone)]
 pub(crate) struct Lane(Arc<Turns>);
 
-#[derive(Debug, Default)]
+#[derive(Debug)]
 struct Turns {
+    number: usize,
     /// Whoever holds it is at the head.
     turn: Arc<Mutex<()>>,
     /// How many calls are in the lane.
@@ -41,14 +43,18 @@ struct Within(Lane);
 
 /// The head of a lane: as long as it is held, others wait.
 #[derive(Debug)]
-pub(crate) struct Head {
+struct Head {
     within: Within,
     _held: OwnedMutexGuard<()>,
 }
 
+/// The lanes at whose heads a call is, in the order of their numbers.
+#[derive(Debug, Default)]
+pub(crate) struct Heads(Vec<Head>);
+
 impl Lanes {
     pub(crate) fn new() -> Lanes {
-        let lanes = (0..LANES).map(|_| Lane::default()).collect();
+        let lanes = (0..LANES).map(Lane::new).collect();
         Lanes { lanes, hasher: RandomState::new() }
     }
 
@@ -63,13 +69,21 @@ impl Lanes {
 }
 
 impl Lane {
+    fn new(number: usize) -> Lane {
+        Lane(Arc::new(Turns { number, turn: Arc::default(), calls: AtomicUsize::new(0) }))
+    }
+
+    fn number(&self) -> usize {
+        self.0.number
+    }
+
     /// Whether a call is in it.
     pub(crate) fn is_taken(&self) -> bool {
         self.0.calls.load(Ordering::Acquire) > 0
     }
 
     /// Waits until those who came before have gone.
-    pub(crate) async fn head(self) -> Head {
+    async fn head(self) -> Head {
         self.0.calls.fetch_add(1, Ordering::AcqRel);
         let turn = Arc::clone(&self.0.turn);
         let within = Within(self);
@@ -84,9 +98,32 @@ impl Drop for Within {
 }
 
 impl Head {
-    /// Whether it is the head of this lane.
-    pub(crate) fn is_of(&self, lane: &Lane) -> bool {
-        Arc::ptr_eq(&self.within.0.0, &lane.0)
+    fn number(&self) -> usize {
+        self.within.0.number()
+    }
+}
+
+impl Heads {
+    /// Whether the call is at the head of a lane.
+    pub(crate) fn has(&self, lane: &Lane) -> bool {
+        self.0.iter().any(|head| head.number() == lane.number())
+    }
+
+    /// Waits until the call is at the heads of these lanes, and leaves all others.
+    pub(crate) async fn join(&mut self, mut lanes: Vec<Lane>) {
+        lanes.sort_unstable_by_key(Lane::number);
+        lanes.dedup_by_key(|lane| lane.number());
+        // Whoever is at the head of a lane waits for lanes behind it alone.
+        let first_new = lanes.iter().find(|lane| !self.has(lane)).map_or(0, Lane::number);
+        self.0.retain(|head| {
+            let number = head.number();
+            number < first_new && lanes.iter().any(|lane| lane.number() == number)
+        });
+        for lane in lanes {
+            if !self.has(&lane) {
+                self.0.push(lane.head().await);
+            }
+        }
     }
 }
 
@@ -99,8 +136,9 @@ mod tests {
         let lanes = Lanes::new();
         let lane = || lanes.of(&Key::new("A", "B")).expect("every key has a lane");
         assert!(!lane().is_taken());
-        let head = lane().head().await;
-        assert!(lane().is_taken() && head.is_of(&lane()));
+        let mut head = Heads::default();
+        head.join(vec![lane()]).await;
+        assert!(lane().is_taken() && head.has(&lane()));
         let (sender, mut receiver) = tokio::sync::mpsc::unbounded_channel();
         let mut waiting = Vec::new();
         for number in 0..8 {
@@ -124,7 +162,7 @@ mod tests {
 
     #[tokio::test]
     async fn who_gives_up_is_no_longer_in_the_lane() {
-        let lane = Lane::default();
+        let lane = Lane::new(0);
         let head = lane.clone().head().await;
         let waiting = tokio::spawn(lane.clone().head());
         tokio::task::yield_now().await;
@@ -132,6 +170,36 @@ mod tests {
         assert!(waiting.await.is_err());
         drop(head);
         assert!(!lane.is_taken());
+    }
+
+    fn numbers(heads: &Heads) -> Vec<usize> {
+        heads.0.iter().map(Head::number).collect()
+    }
+
+    #[tokio::test]
+    async fn a_call_leaves_the_lanes_behind_a_new_one_before_it_waits() {
+        let lanes: Vec<Lane> = (0..6).map(Lane::new).collect();
+        let some =
+            |numbers: &[usize]| numbers.iter().map(|number| lanes[*number].clone()).collect();
+        let mut heads = Heads::default();
+        heads.join(some(&[4, 1, 4])).await;
+        assert_eq!(numbers(&heads), [1, 4]);
+        // Another call has lane 2, and waits for lane 4.
+        let mut other = Heads::default();
+        other.join(some(&[2])).await;
+        let wanted: Vec<Lane> = some(&[2, 4]);
+        let waiting = tokio::spawn(async move {
+            other.join(wanted).await;
+            numbers(&other)
+        });
+        tokio::task::yield_now().await;
+        heads.join(some(&[1, 2, 4])).await;
+        assert_eq!(numbers(&heads), [1, 2, 4]);
+        assert_eq!(waiting.await.expect("it came to both heads first"), [2, 4]);
+        heads.join(some(&[5])).await;
+        assert_eq!(numbers(&heads), [5]);
+        let taken: Vec<bool> = lanes.iter().map(Lane::is_taken).collect();
+        assert_eq!(taken, [false, false, false, false, false, true]);
     }
 
     #[test]

@@ -30,7 +30,7 @@ use crate::cache::Change;
 use crate::call::{Call, Caller, IfMatch};
 use crate::evaluate::{Bound, Elements, Fault, Found, Frame};
 use crate::idempotency::Named;
-use crate::lanes::{Head, Lane};
+use crate::lanes::{Heads, Lane};
 use crate::plan::{Contract, Op, Sight, System};
 use crate::problem::Problem;
 use crate::request::Filler;
@@ -134,10 +134,12 @@ struct Session<'a> {
     unsure: bool,
     /// What earlier calls have read, if the contract has a cache.
     memory: Option<Memory<'a>>,
-    /// The lane of the item that this attempt lost on.
-    lost: Option<Lane>,
-    /// The lane at whose head the call is.
-    head: Option<Head>,
+    /// The lanes of the items that this attempt depended on, if it lost on one of them.
+    lost: Vec<Lane>,
+    /// The lanes at whose heads the call is.
+    heads: Heads,
+    /// How many attempts were lost, since the call came to the heads of its lanes.
+    losses: u32,
 }
 
 /// Carries a call out.
@@ -239,8 +241,9 @@ impl<'a> Session<'a> {
             trace: None,
             unsure: false,
             memory: Memory::of(runtime, contract.cache.as_ref()),
-            lost: None,
-            head: None,
+            lost: Vec::new(),
+            heads: Heads::default(),
+            losses: 0,
         }
     }
 
@@ -255,7 +258,7 @@ impl<'a> Session<'a> {
     /// Runs the contract until it ends, but not forever. The first attempt may go on at an operation.
     async fn attempts(&mut self, mut from: Option<usize>) -> Ended {
         for attempt in 0.. {
-            if !self.waits_for(attempt).await {
+            if attempt > 0 && !self.waits_again().await {
                 break;
             }
             if from.is_none() {

@@ -67,9 +67,20 @@ pub struct Reply {
     /// By their lowercase names.
     pub headers: BTreeMap<String, String>,
     pub text: String,
+    /// How long it took, from before it was sent.
+    pub took: Duration,
 }
 
+/// How long the server gives a call.
+pub const CALL_TIME: Duration = Duration::from_secs(10);
+
 impl Reply {
+    /// Whether the call was told to come back although its time was not over. No call of the embedded store is, however
+    /// many calls change the same items.
+    pub fn is_busy_early(&self) -> bool {
+        self.status == 503 && self.code() == "busy" && self.took < CALL_TIME
+    }
+
     /// The body as JSON; null if it is none.
     pub fn json(&self) -> Value {
         serde_json::from_str(&self.text).unwrap_or(Value::Null)
@@ -359,6 +370,7 @@ impl Client {
             self.stream = Some(BufReader::new(stream));
         }
         let stream = self.stream.as_mut().unwrap();
+        let sent = Instant::now();
         let answer = stream
             .get_mut()
             .write_all(bytes)
@@ -368,7 +380,7 @@ impl Client {
                 _ => Err(error),
             })
             .and_then(|()| read_reply(stream, head_alone))
-            .map(|reply| Reply { request: shortened(bytes), ..reply });
+            .map(|reply| Reply { request: shortened(bytes), took: sent.elapsed(), ..reply });
         let keep = answer.as_ref().is_ok_and(|reply| reply.header("connection") != "close");
         if !keep {
             self.stream = None;
@@ -398,7 +410,7 @@ fn read_reply(stream: &mut BufReader<TcpStream>, head_alone: bool) -> std::io::R
     let mut body = vec![0; if head_alone || status == 304 { 0 } else { length }];
     stream.read_exact(&mut body)?;
     let text = String::from_utf8(body).unwrap();
-    Ok(Reply { request: String::new(), status, headers, text })
+    Ok(Reply { request: String::new(), status, headers, text, took: Duration::ZERO })
 }
 
 /// As much of a message as a person reads.

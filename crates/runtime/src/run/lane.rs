@@ -22,19 +22,22 @@ fn wait_max(attempt: u32) -> Duration {
 }
 
 impl Session<'_> {
-    /// Waits for an attempt: in the lane of the item that the one before lost on, or by chance. False if there have been
-    /// enough. At the head of a lane only those come before a call that were under way when it came there.
-    pub(super) async fn waits_for(&mut self, attempt: u32) -> bool {
-        if attempt > RETRIES_MAX {
+    /// Waits for the next attempt: in the lanes of the items that the one before depended on, or by chance. False if
+    /// there have been enough. At the heads of its lanes a call can lose to those alone that were under way when it came
+    /// there, so it is given up only after it has lost there as often as without lanes.
+    pub(super) async fn waits_again(&mut self) -> bool {
+        let lost = std::mem::take(&mut self.lost);
+        if lost.iter().any(|lane| !self.heads.has(lane)) {
+            self.losses = 1;
+            self.heads.join(lost).await;
+            return true;
+        }
+        self.losses += 1;
+        if self.losses > RETRIES_MAX {
             return false;
         }
-        let is_head = |lane: &Lane| self.head.as_ref().is_some_and(|head| head.is_of(lane));
-        if let Some(lane) = self.lost.take().filter(|lane| attempt > 0 && !is_head(lane)) {
-            // It leaves another first: no two calls wait for each other.
-            self.head = None;
-            self.head = Some(lane.head().await);
-        } else if attempt > 1 {
-            let wait = self.call.runtime.source.wait(wait_max(attempt));
+        if self.losses > 1 {
+            let wait = self.call.runtime.source.wait(wait_max(self.losses));
             if !wait.is_zero() {
                 sleep(wait).await;
             }
@@ -42,24 +45,35 @@ impl Session<'_> {
         true
     }
 
-    /// The lane of the item of a leg that is tried again where it is refused, if there are lanes. Calls that lost on the
-    /// same item go first, unless this one has written already.
-    pub(super) fn passes(
-        &mut self,
-        plan: Option<&plan::Leg>,
-        leg: &Leg,
-    ) -> Result<Option<Lane>, Ended> {
+    /// The lane of the item of a leg that is tried again where it is refused, if there are lanes.
+    pub(super) fn lane(&self, plan: Option<&plan::Leg>, leg: &Leg) -> Result<Option<Lane>, Ended> {
         let retries = plan.is_some_and(|plan| matches!(plan.failure, OnFailure::Retry));
         let Some(lanes) = self.call.runtime.lanes.as_ref().filter(|_| retries) else {
             return Ok(None);
         };
         let key = leg.key().map_err(|_| Bug::new("a write has no key"))?;
-        let lane = lanes.of(&key)?;
-        let is_head = self.head.as_ref().is_some_and(|head| head.is_of(&lane));
-        if self.frame.commits == 0 && !is_head && lane.is_taken() {
-            self.lost = Some(lane);
+        Ok(Some(lanes.of(&key)?))
+    }
+
+    /// Lets calls pass that lost on one of these items before, unless this call has written already.
+    pub(super) fn lets_pass(&mut self, lanes: &[Option<Lane>]) -> Result<(), Ended> {
+        let waited_for = |lane: &Lane| !self.heads.has(lane) && lane.is_taken();
+        if self.frame.commits == 0 && lanes.iter().flatten().any(waited_for) {
+            self.loses_on(lanes);
             return Err(Ended::Again);
         }
-        Ok(Some(lane))
+        Ok(())
+    }
+
+    /// Keeps the lanes that the next attempt waits in, if it lost at a leg that has one.
+    pub(super) fn loses_at(&mut self, leg: Option<usize>, lanes: &[Option<Lane>]) {
+        if leg.and_then(|leg| lanes.get(leg)).is_some_and(Option::is_some) {
+            self.loses_on(lanes);
+        }
+    }
+
+    /// Keeps the lanes that the next attempt waits in.
+    pub(super) fn loses_on(&mut self, lanes: &[Option<Lane>]) {
+        self.lost = lanes.iter().flatten().cloned().collect();
     }
 }
