@@ -128,6 +128,10 @@ fn stopped_while_asking(queue: &str, fate: fn(&str) -> Fate) -> (u64, Told) {
     (held, Told::read(&log))
 }
 
+/// How lines begin that tell of one message each.
+const ONE_MESSAGE: [&str; 2] =
+    ["a message was not given back", "the queue was not told what became of a message"];
+
 /// What the log of a worker that has stopped tells of messages that it has neither worked on nor given back.
 #[derive(Debug, Default, PartialEq, Eq)]
 struct Told {
@@ -142,16 +146,13 @@ impl Told {
         for line in fs::read_to_string(log).unwrap().lines() {
             let line: Value = serde_json::from_str(line).unwrap();
             let message = line["message"].as_str().unwrap();
-            if message.starts_with("a message was not given back") {
+            let is = |start: &str| message.starts_with(start);
+            if ONE_MESSAGE.iter().any(|start| is(start)) {
                 told.messages += 1;
-            } else if message.starts_with("the queue was not told what became of a message") {
-                told.messages += 1;
-            } else if message.starts_with("messages are left half-way") {
+            } else if is("messages are left half-way") {
                 told.messages += line["count"].as_u64().unwrap();
-            } else if message.starts_with("SQS has not answered a request for messages") {
+            } else if is("SQS has not answered a request for messages") {
                 told.requests += 1;
-            } else {
-                println!("{line}");
             }
         }
         told
