@@ -12,6 +12,7 @@ mod awkward;
 mod kill;
 mod memory;
 mod moving;
+mod part;
 mod refusals;
 mod service;
 

@@ -1,7 +1,7 @@
 //! Systems that run in processes of their own, somewhere, and clients that do not give up.
 
 use std::ffi::OsStr;
-use std::fs;
+use std::fs::{self, File};
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
@@ -208,6 +208,16 @@ impl World {
         more: &[&str],
         ways: &[(&str, &str)],
     ) -> Process {
+        Process::start(&mut self.by_ways(command, more, ways))
+    }
+
+    /// A worker with ways of its own, whose warnings go to a file.
+    pub(crate) fn work_logged(&self, more: &[&str], ways: &[(&str, &str)], log: &Path) -> Process {
+        let mut work = self.by_ways("work", more, ways);
+        Process::start(work.env("LATCHKEY_LOG", "warn").stderr(File::create(log).unwrap()))
+    }
+
+    fn by_ways(&self, command: &str, more: &[&str], ways: &[(&str, &str)]) -> Command {
         let mut started = self.on(command, more);
         started.args(["--listen", "127.0.0.1:0"]);
         let mut arguments: Vec<_> = started.get_args().map(OsStr::to_owned).collect();
@@ -215,7 +225,9 @@ impl World {
             let at = arguments.iter().position(|one| one == flag).unwrap();
             arguments[at + 1] = endpoint.into();
         }
-        Process::start(self.command().args(arguments))
+        let mut started = self.command();
+        started.args(arguments);
+        started
     }
 
     /// `latchkey queue`, done to its end.

@@ -4,6 +4,7 @@ pub(crate) mod lines;
 pub(crate) mod mark;
 pub(crate) mod meter;
 pub(crate) mod pages;
+pub(crate) mod part;
 pub(crate) mod tables;
 pub(crate) mod tally;
 mod write;

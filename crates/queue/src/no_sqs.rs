@@ -42,6 +42,14 @@ impl Sqs {
         match *self {}
     }
 
+    pub fn not_given_back(&self) -> u64 {
+        match *self {}
+    }
+
+    pub fn has_dead_queue(&self) -> bool {
+        match *self {}
+    }
+
     pub async fn depth(&self) -> Result<Depth, Error> {
         match *self {}
     }

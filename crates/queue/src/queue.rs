@@ -115,6 +115,15 @@ impl Queue {
         }
     }
 
+    /// How many messages could not be given back: they come again when their leases are over. The embedded queue
+    /// keeps leases in this process, so it has none.
+    pub fn not_given_back(&self) -> u64 {
+        match self {
+            Queue::Sqs(queue) => queue.not_given_back(),
+            Queue::Embedded(_) | Queue::Elsewhere => 0,
+        }
+    }
+
     /// How full the queue is.
     pub async fn depth(&self) -> Result<Depth, Error> {
         match self {

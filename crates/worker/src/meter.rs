@@ -11,6 +11,12 @@ use latchkey_runtime::{Ending, Handled, QueueHandle, QueueInfo, Runtime};
 
 use crate::fullness::{Gauge, Readers, Reading};
 
+const NOT_GIVEN_BACK: &str =
+    "Messages that could not be given back, and come again when their leases are over.";
+
+const UNANSWERED: &str =
+    "Requests for messages that SQS had not answered when the process stopped.";
+
 /// What is counted of all queues.
 #[derive(Debug)]
 pub struct Meters {
@@ -31,6 +37,9 @@ pub(crate) struct Meter {
     /// How full the queue is, as it said last.
     pub(crate) gauge: Gauge,
     in_flight: AtomicU64,
+    /// Messages that were received, and neither ended nor given back.
+    held: AtomicU64,
+    unanswered: AtomicU64,
     redeliveries: AtomicU64,
     done: AtomicU64,
     later: AtomicU64,
@@ -53,7 +62,44 @@ impl Drop for InFlight<'_> {
     }
 }
 
+/// Messages of one run in this process's hands, until this is dropped.
+#[derive(Debug)]
+pub(crate) struct Held {
+    meter: Arc<Meter>,
+    left: AtomicU64,
+}
+
+impl Held {
+    pub(crate) fn new(meter: &Arc<Meter>, count: usize) -> Held {
+        let count = u64::try_from(count).unwrap_or(u64::MAX);
+        meter.held.fetch_add(count, Ordering::Relaxed);
+        Held { meter: Arc::clone(meter), left: AtomicU64::new(count) }
+    }
+
+    /// One of them has ended.
+    pub(crate) fn one_ended(&self) {
+        self.left.fetch_sub(1, Ordering::Relaxed);
+        self.meter.held.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+impl Drop for Held {
+    fn drop(&mut self) {
+        self.meter.held.fetch_sub(self.left.load(Ordering::Relaxed), Ordering::Relaxed);
+    }
+}
+
 impl Meter {
+    /// How many messages are in this process's hands.
+    pub(crate) fn held(&self) -> u64 {
+        self.held.load(Ordering::Relaxed)
+    }
+
+    /// A request for messages was not answered when the process stopped.
+    pub(crate) fn unanswered(&self) {
+        self.unanswered.fetch_add(1, Ordering::Relaxed);
+    }
+
     /// The queue.
     pub(crate) fn queue(&self) -> QueueHandle<'_> {
         self.runtime.queue_by_id(self.id)
@@ -232,9 +278,15 @@ impl Meters {
             }
         }
         type Read = fn(&Meter) -> String;
-        let rest: [(&str, &str, Read); 5] = [
+        let rest: [(&str, &str, Read); 7] = [
             ("worker_redeliveries_total", "Messages received that were tried before.", |meter| {
                 meter.redeliveries.load(Ordering::Relaxed).to_string()
+            }),
+            ("worker_not_given_back_total", NOT_GIVEN_BACK, |meter| {
+                meter.queue().queue().not_given_back().to_string()
+            }),
+            ("worker_unanswered_receives_total", UNANSWERED, |meter| {
+                meter.unanswered.load(Ordering::Relaxed).to_string()
             }),
             ("worker_relayed_total", "Messages relayed from an outbox by a sweep.", |meter| {
                 meter.relayed.load(Ordering::Relaxed).to_string()
@@ -272,6 +324,8 @@ impl Meter {
             labels: format!("system=\"{system}\",queue=\"{name}\""),
             gauge: Gauge::default(),
             in_flight: AtomicU64::new(0),
+            held: AtomicU64::new(0),
+            unanswered: AtomicU64::new(0),
             redeliveries: AtomicU64::new(0),
             done: AtomicU64::new(0),
             later: AtomicU64::new(0),

@@ -10,11 +10,11 @@ use tokio::sync::{AcquireError, OwnedSemaphorePermit, Semaphore, watch};
 use tokio::task::{JoinError, JoinSet};
 use tokio::time::sleep;
 
-use crate::meter::Meter;
+use crate::meter::{Held, Meter};
 use crate::{Meters, relay};
 
-/// How long one look for messages waits: as long as SQS can.
-const RECEIVE_WAIT: Duration = Duration::from_secs(20);
+/// How long one look for messages waits. SQS could wait for 20 seconds; but whoever stops waits for the answer.
+const RECEIVE_WAIT: Duration = Duration::from_secs(5);
 
 /// The waits after a queue could not be asked; they double from the first to the last.
 const PAUSE_MIN: Duration = Duration::from_millis(100);
@@ -23,9 +23,9 @@ const PAUSE_MAX: Duration = Duration::from_secs(5);
 /// The most messages of one look.
 const RECEIVE_MAX: usize = 32;
 
-/// How long the answer of SQS is waited for, once told to stop. Messages it has handed out to someone who does
-/// not listen any more are held for a whole lease.
-const ANSWER_TIME_MAX: Duration = Duration::from_secs(1);
+/// How long the answer of SQS is waited for, once told to stop: as long as one request may take. Messages it has handed
+/// out to someone who does not listen any more are held for a whole lease.
+const ANSWER_TIME_MAX: Duration = Duration::from_secs(10);
 
 /// How long it may take to finish, once told to stop.
 const DRAIN_TIME_MAX: Duration = Duration::from_secs(15);
@@ -43,6 +43,7 @@ pub struct Settings {
 /// Workers on every queue of some runtimes.
 #[derive(Debug)]
 pub struct Workers {
+    meters: Arc<Meters>,
     stop: watch::Sender<bool>,
     tasks: JoinSet<()>,
 }
@@ -61,7 +62,9 @@ impl Workers {
                 continue;
             }
             let line = Line { meter: Arc::clone(meter), settings };
-            if let Queue::Sqs(sqs) = queue {
+            if let Queue::Sqs(sqs) = queue
+                && sqs.has_dead_queue()
+            {
                 tasks.spawn(line.clone().bury(sqs.clone(), stopped.clone()));
             }
             tasks.spawn(line.work(queue.clone(), stopped.clone()));
@@ -69,7 +72,7 @@ impl Workers {
         for meter in meters.queues() {
             tasks.spawn(relay::sweep(Arc::clone(meter), stopped.clone()));
         }
-        Ok(Workers { stop, tasks })
+        Ok(Workers { meters: Arc::clone(meters), stop, tasks })
     }
 
     /// Takes no more messages, and waits until those at hand are finished, but not forever. What is not
@@ -78,7 +81,9 @@ impl Workers {
         self.stop.send_replace(true);
         let all = async { while self.tasks.join_next().await.is_some() {} };
         if tokio::time::timeout(DRAIN_TIME_MAX, all).await.is_err() {
+            let count: u64 = self.meters.queues().iter().map(|meter| meter.held()).sum();
             tracing::warn!(
+                count,
                 "messages are left half-way; they come again when their leases are over"
             );
         }
@@ -98,7 +103,6 @@ impl Line {
         let free = Arc::new(Semaphore::new(self.settings.at_once.max(1)));
         let mut handling = JoinSet::new();
         let mut pause = PAUSE_MIN;
-        let grace = if matches!(queue, Queue::Sqs(_)) { ANSWER_TIME_MAX } else { Duration::ZERO };
         while !*stop.borrow() {
             while let Some(ended) = handling.try_join_next() {
                 self.ended(ended);
@@ -116,13 +120,26 @@ impl Line {
                 }
             };
             let asked = queue.receive(permits.num_permits(), RECEIVE_WAIT);
-            let Some(received) = unless_stopped(asked, &mut stop, grace).await else { break };
+            // What the embedded queue leases as nobody listens is settled below.
+            let received = match queue {
+                Queue::Sqs(_) => self.answer(asked, &mut stop).await,
+                Queue::Embedded(_) | Queue::Elsewhere => {
+                    unless_stopped(asked, &mut stop, Duration::ZERO).await
+                }
+            };
+            let Some(received) = received else { break };
             match received {
+                Ok(messages) if *stop.borrow() => {
+                    let _held = Held::new(&self.meter, messages.len());
+                    queue.release(messages).await;
+                }
                 Ok(messages) => {
                     pause = PAUSE_MIN;
                     for run in runs(messages) {
+                        let held = Held::new(&self.meter, run.len());
                         let permit = permits.split(1);
-                        handling.spawn(self.clone().handle_run(run, stop.clone(), permit));
+                        let line = self.clone();
+                        handling.spawn(line.handle_run(run, held, stop.clone(), permit));
                     }
                 }
                 Err(error) => {
@@ -150,8 +167,7 @@ impl Line {
         let (meter, settled) = (&self.meter, self.meter.queue());
         while !*stop.borrow() {
             let asked = queue.receive_dead(RECEIVE_MAX, RECEIVE_WAIT);
-            let received = unless_stopped(asked, &mut stop, ANSWER_TIME_MAX).await;
-            let Some(received) = received else { return };
+            let Some(received) = self.answer(asked, &mut stop).await else { return };
             let received = match received {
                 Ok(received) => received,
                 Err(error) => {
@@ -163,7 +179,12 @@ impl Line {
                     }
                 }
             };
-            for message in received {
+            let held = Held::new(meter, received.len());
+            let mut received = received.into_iter();
+            while let Some(message) = received.next() {
+                if *stop.borrow() {
+                    return queue.release([message].into_iter().chain(received).collect()).await;
+                }
                 let (started, _in_flight) = (Instant::now(), meter.start());
                 meter.received(message.tries);
                 match settled.give_up(&message).await {
@@ -173,8 +194,29 @@ impl Line {
                         tracing::warn!(%queue, %error, "a message could not be given up yet");
                     }
                 }
+                held.one_ended();
             }
         }
+    }
+
+    /// The answer of SQS, which is waited for also when it is told to stop: messages that SQS hands out to nobody are
+    /// held for a whole lease. Nothing if none comes in time.
+    async fn answer<T>(
+        &self,
+        asked: impl Future<Output = T>,
+        stop: &mut watch::Receiver<bool>,
+    ) -> Option<T> {
+        let answer = unless_stopped(asked, stop, ANSWER_TIME_MAX).await;
+        if answer.is_none() {
+            self.meter.unanswered();
+            let queue = self.name();
+            tracing::warn!(
+                %queue,
+                "SQS has not answered a request for messages; those it hands out for it come again when their leases \
+                 are over"
+            );
+        }
+        answer
     }
 
     /// Works on the messages of a group one after the other. Where one is not over, those behind it are given
@@ -182,6 +224,7 @@ impl Line {
     async fn handle_run(
         self,
         run: Vec<Received>,
+        held: Held,
         stop: watch::Receiver<bool>,
         _permit: Option<OwnedSemaphorePermit>,
     ) {
@@ -192,6 +235,7 @@ impl Line {
         let _in_flight = meter.start();
         let report = |received: &Received, handled, took| {
             record(meter, received, handled, took);
+            held.one_ended();
             !*stop.borrow()
         };
         queue.handle_run(run, report).await;

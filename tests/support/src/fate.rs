@@ -2,6 +2,7 @@
 
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
@@ -14,6 +15,8 @@ pub enum Fate {
     Pass,
     /// It is carried out, and the connection closed in place of an answer.
     Lost,
+    /// It is carried out at once, and answered so much later.
+    Late(Duration),
     /// Nobody ever answers it.
     Hang,
     /// It is not carried out; what is answered is no HTTP.
@@ -128,6 +131,11 @@ async fn serve(
             Fate::Lost => {
                 ask(service, &head, &body).await?;
                 return Ok(());
+            }
+            Fate::Late(by) => {
+                let answer = ask(service, &head, &body).await?;
+                tokio::time::sleep(by).await;
+                stream.write_all(&answer).await?;
             }
             Fate::Hang => std::future::pending().await,
             Fate::Garbage => {

@@ -13,7 +13,8 @@ use crate::transfer::lines::Position;
 use crate::transfer::mark::{Mark, MarkFile};
 use crate::transfer::meter::{Meter, Total, items, size};
 use crate::transfer::pages::Pages;
-use crate::transfer::tables::Which;
+use crate::transfer::part::refuse_changed;
+use crate::transfer::tables::{Schemas, Which};
 use crate::wide;
 
 pub(crate) fn run(arguments: &Export, colour: bool) -> Result<(), Failure> {
@@ -21,18 +22,25 @@ pub(crate) fn run(arguments: &Export, colour: bool) -> Result<(), Failure> {
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build();
     runtime.map_err(Failure::unusable)?.block_on(async {
         let mut source = Pages::open(&arguments.table, &system).await?;
+        let identity = source.identity(&arguments.table, &system)?;
+        let anew = Mark {
+            command: "export".to_owned(),
+            table: identity,
+            at: Position::default(),
+            last: None,
+            which: Which::Main,
+        };
         if arguments.out.as_os_str() == "-" {
-            return export(&mut source, Sink::Stream(io::stdout())).await;
+            return export(&mut source, anew, Sink::Stream(io::stdout())).await;
         }
-        match Draft::open(&arguments.out, source.identity(), arguments.restart)? {
-            Some(draft) => export(&mut source, Sink::File(Box::new(draft))).await,
+        match Draft::open(&arguments.out, &anew, arguments.restart, source.schemas())? {
+            Some((draft, mark)) => export(&mut source, mark, Sink::File(Box::new(draft))).await,
             None => Ok(()),
         }
     })
 }
 
-async fn export(source: &mut Pages, mut sink: Sink) -> Result<(), Failure> {
-    let mut mark = sink.begin(source.identity());
+async fn export(source: &mut Pages, mut mark: Mark, mut sink: Sink) -> Result<(), Failure> {
     let total = source.count().await?;
     let mut meter = Meter::new(total.map_or(Total::Unknown, Total::Items), mark.at.bytes);
     loop {
@@ -50,6 +58,7 @@ async fn export(source: &mut Pages, mut sink: Sink) -> Result<(), Failure> {
         mark.at.items += page.items;
         mark.at.lines += page.items;
         mark.at.bytes += wide(page.text.len());
+        mark.at.digest.add(page.text.as_bytes());
         meter.tell(mark.at.items, mark.at.bytes);
         match page.resume {
             Some(last) => mark.last = Some(last),
@@ -74,21 +83,6 @@ enum Sink {
 }
 
 impl Sink {
-    /// The mark to start from.
-    fn begin(&self, identity: &str) -> Mark {
-        let anew = || Mark {
-            command: "export".to_owned(),
-            table: identity.to_owned(),
-            at: Position::default(),
-            last: None,
-            which: Which::Main,
-        };
-        match self {
-            Sink::Stream(_) => anew(),
-            Sink::File(draft) => draft.begun.clone().unwrap_or_else(anew),
-        }
-    }
-
     fn write(&mut self, text: &str) -> io::Result<()> {
         match self {
             Sink::Stream(stdout) => stdout.write_all(text.as_bytes()),
@@ -142,18 +136,21 @@ struct Draft {
     path: PathBuf,
     file: File,
     marks: MarkFile,
-    /// The mark of an earlier run.
-    begun: Option<Mark>,
 }
 
 impl Draft {
-    /// Starts or resumes a file; nothing if the file is complete.
-    fn open(out: &Path, identity: &str, restart: bool) -> Result<Option<Draft>, Failure> {
+    /// Starts or resumes a file, with the mark to go on from; nothing if the file is complete.
+    fn open(
+        out: &Path,
+        anew: &Mark,
+        restart: bool,
+        schemas: &Schemas,
+    ) -> Result<Option<(Draft, Mark)>, Failure> {
         let (path, marks) = (beside(out, ".part"), MarkFile::of(out));
         let shown = out.display();
         let begun = if restart { None } else { marks.read()? };
         match &begun {
-            Some(mark) if mark.command != "export" || mark.table != identity => {
+            Some(mark) if mark.command != "export" || mark.table != anew.table => {
                 return Err(Failure::Unusable(format!(
                     "`{}` belongs to an {} of another table, or of a table that was made again since; name another file, or start again with --restart",
                     marks.path().display(),
@@ -173,35 +170,21 @@ impl Draft {
             }
             _ => {}
         }
-        // The file has everything the store has, including secrets.
-        let opened = private::refuse_loose(&path, &path)
-            .and_then(|()| private::options().write(true).create(true).truncate(false).open(&path));
-        let mut file = opened.map_err(|error| unwritable(&path, &error))?;
-        match file.try_lock() {
-            Err(TryLockError::WouldBlock) => {
-                return Err(Failure::Unusable(format!(
-                    "another export writes `{}`; let it finish, or name another file",
-                    path.display()
-                )));
-            }
-            // A file system without locks does not protect against a second export.
-            Ok(()) | Err(TryLockError::Error(_)) => {}
+        let mut file = open(&path)?;
+        match &begun {
+            Some(mark) => refuse_changed(&file, &path, mark.at, schemas)?,
+            None if restart => {}
+            None => refuse_foreign(&file, &path)?,
         }
-        let length = begun.as_ref().map_or(0, |mark| mark.at.bytes);
-        let metadata = file.metadata().map_err(|error| unwritable(&path, &error))?;
-        if metadata.len() < length {
-            return Err(Failure::Unusable(format!(
-                "`{}` is shorter than it was; start again with --restart",
-                path.display()
-            )));
-        }
+        let mark = begun.unwrap_or_else(|| anew.clone());
         // What was written after the last mark is written again.
+        let length = mark.at.bytes;
         let cut = file.set_len(length).and_then(|()| file.seek(SeekFrom::Start(length)));
         cut.map_err(|error| unwritable(&path, &error))?;
-        if begun.is_none() {
-            marks.remove()?;
-        }
-        Ok(Some(Draft { out: out.to_owned(), path, file, marks, begun }))
+        let mut draft = Draft { out: out.to_owned(), path, file, marks };
+        // From now on the mark says whose the file is.
+        draft.marks.begin(&mark)?;
+        Ok(Some((draft, mark)))
     }
 
     /// Syncs the file, then writes a mark.
@@ -216,6 +199,36 @@ impl Draft {
         self.marks.remove()?;
         Ok(format!("`{}`", self.out.display()))
     }
+}
+
+/// Opens the file of an export that is not complete, for this process alone.
+fn open(path: &Path) -> Result<File, Failure> {
+    // The file has everything the store has, including secrets.
+    let opened = private::refuse_loose(path, path).and_then(|()| {
+        private::options().read(true).write(true).create(true).truncate(false).open(path)
+    });
+    let file = opened.map_err(|error| unwritable(path, &error))?;
+    match file.try_lock() {
+        Err(TryLockError::WouldBlock) => Err(Failure::Unusable(format!(
+            "another export writes `{}`; let it finish, or name another file",
+            path.display()
+        ))),
+        // A file system without locks does not protect against a second export.
+        Ok(()) | Err(TryLockError::Error(_)) => Ok(file),
+    }
+}
+
+/// Refuses a file that has something, and no mark that says what.
+fn refuse_foreign(file: &File, path: &Path) -> Result<(), Failure> {
+    let length = file.metadata().map_err(|error| unwritable(path, &error))?.len();
+    if length == 0 {
+        return Ok(());
+    }
+    Err(Failure::Unusable(format!(
+        "`{}` is there, and no progress file says that an export has written it; move it away, name another file, or \
+         replace it with --restart",
+        path.display()
+    )))
 }
 
 fn unwritable(path: &Path, error: &io::Error) -> Failure {

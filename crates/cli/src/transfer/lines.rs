@@ -88,7 +88,7 @@ pub(crate) struct Digest(pub(crate) u64);
 impl Digest {
     const START: Digest = Digest(0xcbf2_9ce4_8422_2325);
 
-    fn add(&mut self, bytes: &[u8]) {
+    pub(crate) fn add(&mut self, bytes: &[u8]) {
         for byte in bytes {
             self.0 = (self.0 ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3);
         }
@@ -145,6 +145,11 @@ impl<R: BufRead> Lines<R> {
     /// The same, with items that are first written as the document stores them.
     pub(crate) fn converted(self, convert: bool) -> Lines<R> {
         Lines { convert, ..self }
+    }
+
+    /// Whether the last line that was read ends with the input, and not by a line break.
+    pub(crate) fn is_cut(&self) -> bool {
+        !self.buffer.ends_with(b"\n") && self.buffer.len() <= LINE_BYTES_MAX
     }
 
     /// Reads on after a bad line, to report other bad lines.

@@ -119,6 +119,13 @@ impl MarkFile {
         self.made.is_none_or(|made| made.elapsed() >= MARK_EVERY)
     }
 
+    /// Writes the mark that a transfer begins with. The next one is due at once.
+    pub(crate) fn begin(&mut self, mark: &Mark) -> Result<(), Failure> {
+        self.write(mark)?;
+        self.made = None;
+        Ok(())
+    }
+
     /// Replaces the mark. It is written under another name first, so that there is always a complete mark.
     pub(crate) fn write(&mut self, mark: &Mark) -> Result<(), Failure> {
         let draft = beside(&self.path, ".new");

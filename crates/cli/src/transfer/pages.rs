@@ -1,5 +1,10 @@
 //! The lines of a table, page by page: of a table that this process opens, or of the server that has it open.
 
+use std::fs;
+use std::os::unix::fs::MetadataExt as _;
+use std::path::Path;
+use std::time::UNIX_EPOCH;
+
 use latchkey_runtime::System;
 use latchkey_table::{Key, line};
 use serde_json::Value;
@@ -12,6 +17,9 @@ use super::{Table, here};
 use crate::arguments::TableChoice;
 use crate::stream::{self, Kind, Piece, Task};
 use crate::{Failure, control, wide};
+
+/// The file of a store in its data directory.
+const STORE: &str = "store.redb";
 
 /// Some lines.
 pub(crate) struct Page {
@@ -57,12 +65,17 @@ impl Pages {
         }
     }
 
-    /// The identity of the table, for marks.
-    pub(crate) fn identity(&self) -> &str {
-        match self {
+    /// What is exported, for marks: the system, its tables and the store. A store that was made again in the same
+    /// directory is another one.
+    pub(crate) fn identity(&self, told: &TableChoice, system: &System) -> Result<String, Failure> {
+        let table = match self {
             Pages::Table(table) => &table.identity,
             Pages::Server(server) => &server.told.1,
-        }
+        };
+        let tables = self.schemas().all().map(|(_, schema)| format!("`{}`", schema.name));
+        let tables = tables.collect::<Vec<_>>().join(" and ");
+        let store = if told.storage.dynamodb { String::new() } else { made(&told.data)? };
+        Ok(format!("{table}, system `{}`, tables {tables}{store}", system.name()))
     }
 
     pub(crate) fn schemas(&self) -> &Schemas {
@@ -102,6 +115,14 @@ impl Pages {
             Pages::Server(server) => server.next(which, after).await,
         }
     }
+}
+
+/// Which file the store of a data directory is, and when that was made, where the file system tells.
+fn made(data: &Path) -> Result<String, Failure> {
+    let found = fs::metadata(data.join(STORE)).map_err(Failure::unusable)?;
+    let since = found.created().ok().and_then(|at| at.duration_since(UNIX_EPOCH).ok());
+    let since = since.map_or_else(String::new, |at| format!(", made at {}", at.as_nanos()));
+    Ok(format!(", file {}:{}{since}", found.dev(), found.ino()))
 }
 
 impl Server {

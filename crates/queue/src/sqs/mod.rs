@@ -8,6 +8,7 @@ mod envelope;
 mod error;
 
 use std::collections::HashMap;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -87,6 +88,8 @@ pub struct Sqs {
     /// What is known in this process of messages that are not over. On a FIFO queue nothing else tells: SQS
     /// counts what was put off as well.
     past: Arc<Mutex<HashMap<Text, Past>>>,
+    /// How many messages could not be given back.
+    kept: Arc<AtomicU64>,
 }
 
 /// What became of a message so far.
@@ -133,7 +136,8 @@ impl SqsService {
             None => None,
         };
         let (client, fifo) = (self.client.clone(), name.ends_with(FIFO));
-        Ok(Sqs { client, url, fifo, dead, options, clock, past: Arc::default() })
+        let (past, kept) = (Arc::default(), Arc::default());
+        Ok(Sqs { client, url, fifo, dead, options, clock, past, kept })
     }
 
     /// Makes a queue, and one for what SQS gives up by itself. Those that are there stay as they are.
@@ -392,11 +396,22 @@ impl Sqs {
             match released {
                 Ok(()) | Err(Error::Stale) => {}
                 Err(error) => {
+                    self.kept.fetch_add(1, Ordering::Relaxed);
                     let (url, id) = (&self.url, received.message.id());
                     tracing::warn!(%url, %id, %error, "a message was not given back; it comes when its lease is over");
                 }
             }
         }
+    }
+
+    /// How many messages could not be given back. Each is in the log, and comes again when its lease is over.
+    pub fn not_given_back(&self) -> u64 {
+        self.kept.load(Ordering::Relaxed)
+    }
+
+    /// Whether there is a queue of messages that SQS has given up by itself.
+    pub fn has_dead_queue(&self) -> bool {
+        self.dead.is_some()
     }
 
     async fn hide(&self, received: &Received, seconds: i32) -> Result<(), Error> {

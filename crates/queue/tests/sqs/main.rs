@@ -171,6 +171,25 @@ async fn a_fifo_queue_keeps_the_order_of_a_group_and_sends_once() {
 }
 
 #[tokio::test]
+async fn messages_that_cannot_be_given_back_are_counted() {
+    let service = Service::start().await;
+    let queue = service.queue("kept", &[], clock()).await;
+    for id in ["K1", "K2"] {
+        queue.send(&message(id, "K"), 7).await.unwrap();
+    }
+    let mut received = Vec::new();
+    while received.len() < 2 {
+        received.extend(receive(&queue).await);
+    }
+    let other = received.pop().unwrap();
+    queue.release(received).await;
+    assert_eq!(queue.not_given_back(), 0);
+    drop(service);
+    queue.release(vec![other]).await;
+    assert_eq!(Queue::Sqs(Box::new(queue)).not_given_back(), 1);
+}
+
+#[tokio::test]
 async fn what_sqs_gives_up_by_itself_can_be_received_and_becomes_a_letter() {
     let service = Service::start().await;
     service.queue("orders-dead", &[], clock()).await;
