@@ -6,11 +6,13 @@ use std::env::VarError;
 use std::io;
 use std::time::Duration;
 
+use latchkey_embedded::{PanicFate, panic_fate};
 use latchkey_http::Log;
 use tracing_subscriber::EnvFilter;
 use tracing_subscriber::fmt::MakeWriter;
 
 use crate::Failure;
+use crate::surroundings::DAMAGED;
 
 /// How long a process that stops waits for a reader of its last lines.
 const LAST_LINES_TIME_MAX: Duration = Duration::from_secs(1);
@@ -19,6 +21,7 @@ const LAST_LINES_TIME_MAX: Duration = Duration::from_secs(1);
 const VARIABLE: &str = "LATCHKEY_LOG";
 
 /// The two outputs of a process.
+#[derive(Clone)]
 pub(crate) struct Logging {
     /// Standard error, for programs.
     pub(crate) log: Log,
@@ -57,13 +60,19 @@ impl Logging {
             .with_writer(Lines(log.clone()))
             .init();
         // The default hook writes to standard error directly, and would wait for a reader.
-        std::panic::set_hook(Box::new(|panic| {
+        let logging = Logging { log, told };
+        let last = logging.clone();
+        std::panic::set_hook(Box::new(move |panic| match panic_fate() {
+            PanicFate::Foreign => tracing::error!(%panic, "a task panicked"),
             // A damaged store is told as an error.
-            if !latchkey_embedded::panic_is_caught() {
-                tracing::error!(%panic, "a task panicked");
+            PanicFate::Caught => {}
+            PanicFate::Fatal => {
+                tracing::error!(%panic, "{DAMAGED}");
+                last.finish();
+                std::process::exit(1);
             }
         }));
-        Ok(Logging { log, told })
+        Ok(logging)
     }
 
     /// Whether someone has said how much is logged.

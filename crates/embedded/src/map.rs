@@ -3,11 +3,8 @@
 //! Bytes in order, read from a [`Base`], which is one commit, and changed by one writer at a time. Each commit is
 //! durable, and saves what redb needs to open the file again without reading all of it.
 
-use std::any::Any;
-use std::cell::Cell;
 use std::io;
 use std::ops::Range;
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -17,6 +14,7 @@ use redb::{
     StorageBackend, Table, TableDefinition, WriteTransaction,
 };
 
+use crate::guard::guard;
 use crate::overlay::{Merged, bounds};
 use crate::record::StoreId;
 use crate::storage::Source;
@@ -66,35 +64,6 @@ impl EngineError {
     pub(crate) fn io(error: io::Error) -> EngineError {
         EngineError::new(error.to_string())
     }
-}
-
-thread_local! {
-    static GUARDED: Cell<bool> = const { Cell::new(false) };
-}
-
-/// Whether a panic of this thread is caught here and becomes an error, as one of redb about a damaged page does. A panic
-/// hook need not tell of it.
-pub fn panic_is_caught() -> bool {
-    GUARDED.get()
-}
-
-/// Runs code that may meet a damaged page, for which redb panics.
-pub(crate) fn guard<T, E: From<EngineError>>(run: impl FnOnce() -> Result<T, E>) -> Result<T, E> {
-    let outer = GUARDED.replace(true);
-    let ran = catch_unwind(AssertUnwindSafe(run));
-    GUARDED.set(outer);
-    ran.unwrap_or_else(|panic| Err(damage(&*panic).into()))
-}
-
-/// The error for a panic about a damaged page.
-fn damage(panic: &(dyn Any + Send)) -> EngineError {
-    let text = panic.downcast_ref::<String>().map(String::as_str);
-    let text = text.or_else(|| panic.downcast_ref::<&str>().copied());
-    let line: Vec<&str> = text.unwrap_or_default().split_whitespace().collect();
-    EngineError::damage(match line.is_empty() {
-        true => "the store's file is damaged".to_owned(),
-        false => format!("the store's file is damaged: {}", line.join(" ")),
-    })
 }
 
 /// Why the engine would not open.
