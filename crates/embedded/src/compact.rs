@@ -46,7 +46,7 @@ pub fn compact(path: &Path, options: &Options) -> Result<Compacted, OpenError> {
     engine.close(&|_| {});
     let mut map = Map::open(&source(), options.cache_bytes).map_err(refused)?;
     if map.base().and_then(|base| base.head()).map_err(unusable)?.journals {
-        let text = "the writes in its journals cannot be moved into it; is the disk full?";
+        let text = "the writes in its journals cannot be moved into it: is the disk full? `latchkey store verify` tells whether it is damaged";
         return Err(unusable(EngineError::new(text.to_owned())));
     }
     for journal in Part::JOURNALS {

@@ -6,9 +6,8 @@ use std::sync::Arc;
 
 use crate::catalog::Catalog;
 use crate::directory::Directory;
-use crate::engine::{EngineError, OpenFailure, Snapshot};
+use crate::engine::{OpenFailure, Snapshot};
 use crate::error::OpenError;
-use crate::guard::guard;
 use crate::map::{Head, Map};
 use crate::overlay::Layer;
 use crate::record::{Header, Record, StoreId, read_all, read_header};
@@ -70,18 +69,7 @@ pub(crate) fn check_pages(
         Ok(false) => found(Damage::of_store("pages of `store.redb` have wrong checksums")),
         Err(error) => found(Damage::of_store(format!("pages of `store.redb`: {error}"))),
     }
-    close(map);
     Ok(())
-}
-
-/// Closes a map, of which redb may find only then that it is damaged.
-fn close(map: Map) {
-    let closed: Result<(), EngineError> = guard(|| {
-        drop(map);
-        Ok(())
-    });
-    // Nothing was written, so nothing is lost.
-    drop(closed);
 }
 
 /// A store, as far as it can be read.
@@ -141,7 +129,7 @@ impl Inspected {
     /// Lets go of the files.
     pub(crate) fn close(self) {
         drop(self.view);
-        close(self.map);
+        drop(self.map);
     }
 }
 

@@ -141,7 +141,8 @@ impl Head {
 
 /// The open map.
 pub(crate) struct Map {
-    database: Database,
+    /// `None` while it is closed.
+    database: Option<Database>,
     durable: bool,
 }
 
@@ -149,7 +150,7 @@ impl Map {
     /// Makes a new map in a file that is not there yet.
     pub(crate) fn create(path: &Path, cache_bytes: usize) -> Result<Map, OpenFailure> {
         let database = Builder::new().set_cache_size(cache_bytes).create(path)?;
-        let map = Map { database, durable: true };
+        let map = Map { database: Some(database), durable: true };
         map.initialize()?;
         Ok(map)
     }
@@ -164,15 +165,19 @@ impl Map {
         builder.set_cache_size(cache_bytes);
         let (storage, empty) = source.map().map_err(EngineError::io)?;
         let database = builder.create_with_backend(Custom(storage))?;
-        let map = Map { database, durable: !matches!(source, Source::Memory) };
+        let map = Map { database: Some(database), durable: !matches!(source, Source::Memory) };
         if empty {
             map.initialize()?;
         }
         map.checked()
     }
 
+    fn database(&self) -> Result<&Database, EngineError> {
+        self.database.as_ref().ok_or_else(closed)
+    }
+
     fn initialize(&self) -> Result<(), OpenFailure> {
-        let mut transaction = self.database.begin_write()?;
+        let mut transaction = self.database()?.begin_write()?;
         transaction.set_quick_repair(self.durable);
         transaction.open_table(ITEMS)?;
         transaction.open_table(META)?.insert(FORMAT, FORMAT_VERSION.to_be_bytes().as_slice())?;
@@ -189,19 +194,19 @@ impl Map {
 
     /// Has redb read all its pages and compare their checksums: whether nothing was found. Nobody may read meanwhile.
     pub(crate) fn check(&mut self) -> Result<bool, EngineError> {
-        guard(|| Ok(self.database.check_integrity()?))
+        guard(|| Ok(self.database.as_mut().ok_or_else(closed)?.check_integrity()?))
     }
 
     /// Has redb move its pages to the beginning of the file and cut the rest off: whether it could. Nobody may read
     /// meanwhile.
     pub(crate) fn compact(&mut self) -> Result<bool, EngineError> {
-        guard(|| Ok(self.database.compact()?))
+        guard(|| Ok(self.database.as_mut().ok_or_else(closed)?.compact()?))
     }
 
     /// The map as of the last commit. Later commits do not change it.
     pub(crate) fn base(&self) -> Result<Base, EngineError> {
         guard(|| {
-            let transaction = self.database.begin_read()?;
+            let transaction = self.database()?.begin_read()?;
             let (items, meta) = (transaction.open_table(ITEMS)?, transaction.open_table(META)?);
             Ok(Base { items, meta, failed: AtomicBool::new(false) })
         })
@@ -214,7 +219,7 @@ impl Map {
         change: impl FnOnce(&mut Direct<'_>) -> Result<T, EngineError>,
     ) -> Result<T, WriteFailure> {
         guard(|| {
-            let mut transaction = self.database.begin_write()?;
+            let mut transaction = self.database()?.begin_write()?;
             transaction.set_quick_repair(self.durable);
             let (items, meta) = (transaction.open_table(ITEMS)?, transaction.open_table(META)?);
             let mut direct = Direct { items, meta, changed: false };
@@ -227,6 +232,25 @@ impl Map {
             finish(transaction, changed)?;
             Ok(result)
         })
+    }
+}
+
+fn closed() -> EngineError {
+    EngineError::new("its map is closed".to_owned())
+}
+
+/// redb writes when it closes, and panics if it has panicked before.
+impl Drop for Map {
+    fn drop(&mut self) {
+        let database = self.database.take();
+        let closed: Result<(), EngineError> = guard(|| {
+            drop(database);
+            Ok(())
+        });
+        if let Err(error) = closed {
+            // Each commit was durable by itself.
+            tracing::warn!(%error, "the store's file could not be closed in order");
+        }
     }
 }
 
