@@ -233,7 +233,12 @@ fn an_export_goes_on_after_its_server_was_killed() {
     let mut server = Server::start(&data, &[]);
     let exporting = latchkey(&arguments).arg(&data).stderr(Stdio::piped()).spawn().unwrap();
     let deadline = Instant::now() + Duration::from_secs(60);
-    while !path(&directory, "out.json.progress").exists() {
+    // The mark is there from the beginning, and says how far the export is.
+    let begun = |text: String| {
+        let mark: serde_json::Value = serde_json::from_str(&text).unwrap();
+        mark["items"].as_u64().unwrap() > 0
+    };
+    while !fs::read_to_string(path(&directory, "out.json.progress")).is_ok_and(begun) {
         assert!(Instant::now() < deadline, "no export");
         sleep(Duration::from_millis(1));
     }
