@@ -213,6 +213,71 @@ fn pages_of_other_sites_do_nothing_here() {
     assert_eq!(reply.status, 303, "{reply}");
 }
 
+// A style that is not there was refused with plain text, and `text/html;q=0` was taken for a wish to read pages.
+#[test]
+fn programs_are_refused_with_problems_and_browsers_with_pages() {
+    let flagged = Flagged::start(&[], &[]);
+    let mut client = flagged.server.client();
+    let page = client.get("/console/sign-in").text;
+    let style = page.split('"').find(|part| part.ends_with("/console.css")).unwrap().to_owned();
+    assert_eq!(client.get(&style).status, 200);
+    let refused = [
+        ("POST", "/", 405),
+        ("POST", "/#rs", 405),
+        ("PUT", "?consistent=true", 400),
+        ("DELETE", "/console/sign-in", 405),
+        ("GET", "/console/call", 405),
+        ("GET", "/console/be", 405),
+        ("PATCH", "/console/systems/smartlocker", 405),
+        ("POST", style.as_str(), 405),
+        ("GET", "/console/nothing", 404),
+        ("GET", "/console/%ff", 404),
+        ("GET", "/console/assets/0/console.css", 404),
+        ("POST", "/console/sign-in", 403),
+        ("POST", style.trim_start_matches('/'), 400),
+    ];
+    for (method, path, status) in refused {
+        let mut ask = |accept: &str| {
+            let accept = if accept.is_empty() { "" } else { &*format!("accept: {accept}\r\n") };
+            let head =
+                format!("{method} {path} HTTP/1.1\r\nhost: t\r\n{accept}connection: close\r\n");
+            client.raw(format!("{head}content-length: 0\r\n\r\n").as_bytes(), false).unwrap()
+        };
+        for accept in ["", "*/*", "application/json", "text/html;q=0, */*", "x-text/html"] {
+            let reply = ask(accept);
+            assert_eq!(reply.status, status, "{method} {path} {accept}: {reply}");
+            let reply = reply.tells_a_problem();
+            assert_eq!(reply.header("allow").is_empty(), status != 405, "{reply}");
+        }
+        // What hyper cannot read is refused before it is known who asks.
+        let kind =
+            if status == 400 { "application/problem+json" } else { "text/html; charset=utf-8" };
+        let reply = ask("text/html,application/xhtml+xml,*/*;q=0.8");
+        assert_eq!((reply.status, reply.header("content-type")), (status, kind), "{reply}");
+    }
+    // A problem of the console is explained where those of contracts are.
+    let elsewhere = Flagged::start(&["--problem-base", "https://errors.example/"], &[]);
+    for (method, path) in [("POST", "/"), ("GET", "/console/find.json")] {
+        let reply = elsewhere.server.client().send(method, path, &[], None).tells_a_problem();
+        let kind = reply.json()["type"].as_str().unwrap().to_owned();
+        assert!(kind.starts_with("https://errors.example/"), "{reply}");
+    }
+    // So it is for what the server refuses before the console sees it.
+    let long = "x".repeat(2 * 1024 * 1024);
+    let wide = "x".repeat(70 * 1024);
+    client
+        .send("POST", "/console/sign-in", &[HERE, FORM], Some(&long))
+        .refuses(413, "body-too-large");
+    let encoded = [HERE, FORM, ("content-encoding", "gzip")];
+    let reply = client.send("POST", "/console/sign-in", &encoded, Some("token=x"));
+    reply.refuses(415, "unsupported-media-type");
+    client
+        .send("GET", "/console/sign-in", &[("x-wide", &wide)], None)
+        .refuses(431, "head-too-large");
+    let reply = client.raw(b"GET /console/sign-in HTTP/1.1\r\n\r\n", false).unwrap();
+    reply.refuses(400, "malformed-request");
+}
+
 #[test]
 fn what_is_stored_is_shown_as_text() {
     let flagged = Flagged::start(&[], &[]);

@@ -6,7 +6,7 @@ use hyper::header::{
 };
 use hyper::{HeaderMap, StatusCode};
 use latchkey_http::Response;
-use latchkey_runtime::{PROBLEM_BASE, Problem};
+use latchkey_runtime::Problem;
 use maud::Markup;
 use serde_json::Value;
 
@@ -118,37 +118,63 @@ impl Refusal {
     }
 }
 
+/// What a program is told of a refusal.
+#[derive(Debug, Clone)]
+struct Told {
+    refusal: Refusal,
+    detail: String,
+    /// Whether people are shown a page instead.
+    has_page: bool,
+}
+
 /// A page that tells of a refusal; a program gets a problem instead.
 pub(crate) fn refusal(refusal: Refusal, told: Markup) -> Response {
     let mut response = page(refusal.status(), told);
-    response.extensions_mut().insert(refusal);
+    let detail = refusal.detail().to_owned();
+    response.extensions_mut().insert(Told { refusal, detail, has_page: true });
     response
 }
 
 /// A problem for a script, as contracts have them.
 pub(crate) fn problem(refusal: Refusal, detail: &str) -> Response {
-    let mut response = bytes(refusal.status(), PROBLEM, written(refusal, detail));
+    let mut response = bytes(refusal.status(), PROBLEM, String::new());
     response.headers_mut().insert(CACHE_CONTROL, NOT_KEPT);
+    let detail = detail.to_owned();
+    response.extensions_mut().insert(Told { refusal, detail, has_page: false });
     response
 }
 
-fn written(refusal: Refusal, detail: &str) -> String {
-    let mut body = String::new();
-    let problem = Problem::new(refusal.status().as_u16(), refusal.code(), detail);
-    problem.write(PROBLEM_BASE, None, &mut body);
-    body
-}
-
-/// A refusal as whoever asks can read it: a page for people, and for programs a problem as the contracts have them.
-pub(crate) fn readable(response: Response, asked: &HeaderMap) -> Response {
-    let accepts = |kind: &HeaderValue| kind.to_str().is_ok_and(|kind| kind.contains("text/html"));
-    let refusal = response.extensions().get::<Refusal>().copied();
-    let Some(refusal) = refusal.filter(|_| !asked.get_all(ACCEPT).iter().any(accepts)) else {
+/// A refusal as whoever asks can read it: a page for people, and for programs a problem as the contracts have them,
+/// whose `type` is below a base.
+pub(crate) fn readable(mut response: Response, asked: &HeaderMap, base: &str) -> Response {
+    let told = response.extensions_mut().remove::<Told>();
+    let Some(told) = told.filter(|told| !told.has_page || !reads_pages(asked)) else {
         return response;
     };
+    let mut body = String::new();
+    let status = told.refusal.status().as_u16();
+    Problem::new(status, told.refusal.code(), told.detail).write(base, None, &mut body);
     let (mut parts, _) = response.into_parts();
     parts.headers.insert(CONTENT_TYPE, HeaderValue::from_static(PROBLEM));
-    Response::from_parts(parts, Full::new(written(refusal, refusal.detail()).into()))
+    Response::from_parts(parts, Full::new(body.into()))
+}
+
+/// Whether whoever asks names pages among what they read, as every browser does. `*/*` names nothing.
+fn reads_pages(asked: &HeaderMap) -> bool {
+    let all = asked.get_all(ACCEPT).iter().filter_map(|value| value.to_str().ok());
+    all.flat_map(|value| value.split(',')).any(|range| {
+        let mut parts = range.split(';').map(str::trim);
+        let named = parts.next().is_some_and(|kind| kind.eq_ignore_ascii_case("text/html"));
+        named && !parts.any(is_refused)
+    })
+}
+
+/// Whether a parameter of a range says that it is not wanted: `q=0`, with or without decimals.
+fn is_refused(parameter: &str) -> bool {
+    let weight = parameter.split_once('=').filter(|(name, _)| name.eq_ignore_ascii_case("q"));
+    weight.and_then(|(_, weight)| weight.strip_prefix('0')).is_some_and(|rest| {
+        rest.strip_prefix('.').unwrap_or(rest).bytes().all(|digit| digit == b'0')
+    })
 }
 
 /// Bytes of a kind.
@@ -167,4 +193,40 @@ fn guard(headers: &mut HeaderMap) {
     headers.insert(CONTENT_SECURITY_POLICY, POLICY);
     headers.insert(CACHE_CONTROL, NOT_KEPT);
     headers.insert(OPENER, HeaderValue::from_static("same-origin"));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    // Once, `text/html` anywhere in the header was enough: `text/html;q=0` and `x/text/html` got pages.
+    #[test]
+    fn a_page_is_for_those_who_name_pages() {
+        let reads = |accept: &[&'static str]| {
+            let all = accept.iter().map(|one| (ACCEPT, HeaderValue::from_static(one)));
+            let mut headers = HeaderMap::new();
+            headers.extend(all.map(|(name, value)| (Some(name), value)));
+            reads_pages(&headers)
+        };
+        for accept in [
+            &["text/html"][..],
+            &["text/html,application/xhtml+xml,*/*;q=0.8"],
+            &["application/json , Text/HTML ; q=0.5"],
+            &["application/json", "text/html;level=1"],
+        ] {
+            assert!(reads(accept), "{accept:?}");
+        }
+        for accept in [
+            &[][..],
+            &["*/*"],
+            &["text/*"],
+            &["application/json"],
+            &["text/html;q=0"],
+            &["text/html; level=1; Q=0.00, */*"],
+            &["text/htmlx"],
+            &["x-text/html"],
+        ] {
+            assert!(!reads(accept), "{accept:?}");
+        }
+    }
 }

@@ -9,7 +9,8 @@ use hyper::header::{CACHE_CONTROL, HeaderValue};
 use latchkey_http::Response;
 use sha2::{Digest, Sha256};
 
-use crate::{answer, route};
+use crate::answer::Refusal;
+use crate::{answer, route, shell};
 
 const CSS: &str = "text/css; charset=utf-8";
 const JS: &str = "text/javascript; charset=utf-8";
@@ -65,7 +66,7 @@ pub(crate) fn answer(version: &str, name: &str) -> Response {
     let found = FILES.iter().find(|(own, _, _)| *own == name);
     let Some((_, kind, text)) = found.filter(|_| version == VERSION.as_str()) else {
         let text = "The console has no such file; load the page again.";
-        return answer::bytes(StatusCode::NOT_FOUND, "text/plain; charset=utf-8", text);
+        return shell::bare(Refusal::NotFound, "No such file", text);
     };
     let mut response = answer::bytes(StatusCode::OK, kind, *text);
     let kept = HeaderValue::from_static("public, max-age=31536000, immutable");

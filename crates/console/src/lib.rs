@@ -147,14 +147,14 @@ impl Console {
             }
             return shell::bare(Refusal::NotFound, "Nothing here", "The console has no such page.");
         };
-        if let Page::Asset { version, name } = &page {
-            return asset::answer(version, name);
-        }
         if !page.takes(&visit.method) {
             let text = "This page is not asked for in this way.";
             let mut response = shell::bare(Refusal::Method, "Not here", text);
             response.headers_mut().insert(ALLOW, HeaderValue::from_static(page.methods()));
             return response;
+        }
+        if let Page::Asset { version, name } = &page {
+            return asset::answer(version, name);
         }
         if visit.method == Method::POST && !session::is_from_here(&visit.headers) {
             let text = "The request came from a page of another site, and was not carried out.";
@@ -225,7 +225,8 @@ impl Site for Console {
     ) -> Pin<Box<dyn Future<Output = Response> + Send + 'a>> {
         let asked = visit.headers.clone();
         Box::pin(async move {
-            let response = answer::readable(self.respond(service, visit).await, &asked);
+            let response = self.respond(service, visit).await;
+            let response = answer::readable(response, &asked, service.problem_base());
             press::pressed(response, &asked).await
         })
     }

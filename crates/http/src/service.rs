@@ -225,7 +225,7 @@ impl Service {
     }
 
     /// The base of the `type` of problems.
-    pub(crate) fn problem_base(&self) -> &str {
+    pub fn problem_base(&self) -> &str {
         &self.settings.problem_base
     }
 
