@@ -1,6 +1,7 @@
 //! Files that are not what was written: an error, never a panic.
 
 use std::fs::Permissions;
+use std::io::Write as _;
 use std::os::unix::fs::PermissionsExt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::process::Command;
@@ -148,8 +149,9 @@ fn again(test: &str, rounds: &str) -> (Option<i32>, Vec<usize>) {
 
 /// Ends the process, as the command does, where the engine panics while it cleans up after a panic.
 fn give_up_on_a_second_panic() {
-    std::panic::set_hook(Box::new(|panic| match panic_fate() {
-        PanicFate::Foreign => eprintln!("{panic}"),
+    let usual = std::panic::take_hook();
+    std::panic::set_hook(Box::new(move |panic| match panic_fate() {
+        PanicFate::Foreign => usual(panic),
         PanicFate::Caught => {}
         PanicFate::Fatal => {
             tell_found();
@@ -160,7 +162,7 @@ fn give_up_on_a_second_panic() {
 
 fn tell_found() {
     let found = FOUND.each_ref().map(|count| count.load(Ordering::SeqCst).to_string());
-    println!("\nfound {}", found.join(" "));
+    writeln!(std::io::stdout(), "\nfound {}", found.join(" ")).unwrap();
 }
 
 /// How many sizes of pages redb keeps a record of free regions for.
