@@ -162,7 +162,8 @@ fn give_up_on_a_second_panic() {
 
 fn tell_found() {
     let found = FOUND.each_ref().map(|count| count.load(Ordering::SeqCst).to_string());
-    writeln!(std::io::stdout(), "\nfound {}", found.join(" ")).unwrap();
+    let line = format!("\nfound {}\n", found.join(" "));
+    std::io::stdout().write_all(line.as_bytes()).unwrap();
 }
 
 /// How many sizes of pages redb keeps a record of free regions for.
