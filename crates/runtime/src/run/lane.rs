@@ -7,7 +7,7 @@ use tokio::time::sleep;
 
 use super::{Ended, Session};
 use crate::bug::Bug;
-use crate::lanes::Lane;
+use crate::lanes::{Heads, Lane};
 use crate::plan::{self, OnFailure};
 
 /// How often a contract is run again when it finds its ground changed.
@@ -43,6 +43,12 @@ impl Session<'_> {
             }
         }
         true
+    }
+
+    /// Lets all others go on. Whatever is waited for next may itself wait for one of these lanes: what follows a send,
+    /// or the message before this one.
+    pub(super) fn leaves_lanes(&mut self) {
+        self.heads = Heads::default();
     }
 
     /// The lane of the item of a leg that is tried again where it is refused, if there are lanes.

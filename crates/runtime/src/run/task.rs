@@ -137,6 +137,7 @@ impl Session<'_> {
             match attempts.await.map_err(|_| NotEnded::Late)? {
                 Ended::Early => {
                     self.stand_first();
+                    self.leaves_lanes();
                     let free = match self.call.held.and_then(|held| held.turn) {
                         Some(turn) => turn.is_free().await,
                         None => return Ok(Bug::new("a message without a turn is early").into()),

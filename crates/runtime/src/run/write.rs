@@ -149,6 +149,7 @@ impl<'a> Session<'a> {
 
     /// Counts a write of this call that is done.
     fn committed(&mut self) -> Result<(), Bug> {
+        self.leaves_lanes();
         let commits = self.frame.commits.checked_add(1);
         self.frame.commits = commits.ok_or_else(|| Bug::new("a call writes without an end"))?;
         Ok(())

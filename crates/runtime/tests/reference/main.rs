@@ -23,6 +23,7 @@ mod images;
 mod indexes;
 mod inputs;
 mod kept;
+mod lines;
 mod older;
 mod ordered;
 mod outbox;
