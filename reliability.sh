@@ -25,14 +25,16 @@ promises=(
   "files|20000|store|damage::no_change"
   "overload|60|faults|overload::"
   "requests|1000000|faults|mangled::"
-  "fuzz|10000000|fuzz|readers::"
+  "fuzz|10000000|fuzz|mutate::"
+  # Not of nextest: so many seconds for each reader, with inputs that are led by what they reach.
+  "guided|600||"
 )
 
 wanted=("$@")
 if [ "${1:-}" = --list ]; then
   for promise in "${promises[@]}"; do
     IFS='|' read -r name rounds _ tests <<< "$promise"
-    printf '%-18s %9s rounds of %s\n' "$name" "$rounds" "$tests"
+    printf '%-18s %9s rounds of %s\n' "$name" "$rounds" "${tests:-tests/fuzz/guided/run.sh, a second each}"
   done
   exit
 fi
@@ -49,6 +51,10 @@ failed=0
 for promise in "${promises[@]}"; do
   IFS='|' read -r name rounds suite tests <<< "$promise"
   if [ ${#wanted[@]} != 0 ] && [[ " ${wanted[*]} " != *" $name "* ]]; then continue; fi
+  if [ "$name" = guided ]; then
+    SECONDS_EACH="${ROUNDS:-$rounds}" tests/fuzz/guided/run.sh | sed "s/^/$name: /" | tee -a "$figures" || failed=1
+    continue
+  fi
   # The figures go to standard output, and how far it is to standard error.
   LATCHKEY_PROMISE_ROUNDS="${ROUNDS:-$rounds}" cargo nextest run --locked -p latchkey-tests --test "$suite" \
     --cargo-profile "${PROFILE:-release}" --no-capture --run-ignored all --no-fail-fast \

@@ -12,6 +12,8 @@ use std::time::{Duration, Instant};
 use latchkey_testing::chance::Chance;
 use latchkey_testing::promise::{self, Progress};
 
+use crate::readers::{READERS, Reader, unescape};
+
 /// Nothing of this size takes a hundredth of this; what does hangs.
 const HANG: Duration = Duration::from_secs(20);
 
@@ -95,28 +97,6 @@ const SPLINTERS: &[&str] = &[
     "==",
 ];
 
-/// What is kept for a reader.
-pub(crate) fn corpus(text: &str) -> Vec<Vec<u8>> {
-    let kept: Vec<Vec<u8>> = text.lines().map(unescape).collect();
-    assert!(!kept.is_empty(), "nothing is kept");
-    kept
-}
-
-fn unescape(line: &str) -> Vec<u8> {
-    let (mut bytes, mut rest) = (Vec::new(), line);
-    while let Some(at) = rest.find('\\') {
-        let (before, escape) = rest.split_at(at);
-        bytes.extend(before.bytes());
-        let hex = escape.strip_prefix("\\x").and_then(|hex| hex.get(..2));
-        let byte = hex.and_then(|hex| u8::from_str_radix(hex, 16).ok());
-        bytes.push(byte.unwrap_or(b'\\'));
-        let used = if byte.is_some() { 4 } else { 2 };
-        rest = escape.get(used.min(escape.len())..).unwrap_or_default();
-    }
-    bytes.extend(rest.bytes());
-    bytes
-}
-
 /// As a line of a corpus.
 fn escape(bytes: &[u8]) -> String {
     let mut line = String::new();
@@ -173,9 +153,10 @@ fn change(bytes: &mut Vec<u8>, kept: &[Vec<u8>], chance: &mut Chance) {
 }
 
 /// Reads so many changed inputs. A reader says in a few words how it answered: what is new is kept and changed further.
-pub(crate) fn fuzz(name: &'static str, text: &str, short: usize, read: impl Fn(&[u8]) -> String) {
+fn fuzz(reader: &Reader, short: usize) {
+    let Reader { name, read, .. } = reader;
     let runs = promise::rounds(short);
-    let mut kept = corpus(text);
+    let mut kept = reader.kept();
     let seeds = kept.len();
     let mut progress = Progress::new(name, runs);
     let mut chance = Chance::new(0x5eed);
@@ -212,11 +193,55 @@ pub(crate) fn fuzz(name: &'static str, text: &str, short: usize, read: impl Fn(&
     ));
 }
 
-/// An error without what differs from input to input.
-pub(crate) fn kind(error: &impl std::fmt::Display) -> String {
-    let text = error.to_string();
-    let end = text.find(['`', '"', '0', '1', '2', '3', '4', '5', '6', '7', '8', '9']);
-    text.get(..end.unwrap_or(text.len())).unwrap_or_default().to_owned()
+/// Reads changed inputs by the reader of a name.
+fn fuzz_reader(name: &str, short: usize) {
+    let (_, make) = READERS.iter().find(|(reader, _)| *reader == name).unwrap();
+    fuzz(&make(), short);
+}
+
+#[test]
+fn json_is_read_or_refused() {
+    fuzz_reader("json", 20_000);
+}
+
+#[test]
+fn lines_of_an_export_are_read_or_refused() {
+    fuzz_reader("line", 20_000);
+}
+
+#[test]
+fn numbers_are_read_or_refused() {
+    fuzz_reader("number", 40_000);
+}
+
+#[test]
+fn times_and_ids_are_read_or_refused() {
+    fuzz_reader("time", 40_000);
+}
+
+#[test]
+fn tokens_are_believed_only_as_they_were_signed() {
+    fuzz_reader("token", 20_000);
+}
+
+#[test]
+fn what_a_signed_token_says_is_read_or_refused() {
+    fuzz_reader("claims", 10_000);
+}
+
+#[test]
+fn cursors_are_read_or_refused() {
+    fuzz_reader("cursor", 4_000);
+}
+
+#[test]
+fn documents_are_parsed_or_refused() {
+    fuzz_reader("document", 10_000);
+}
+
+#[test]
+fn documents_are_checked_or_refused() {
+    fuzz_reader("check", 4_000);
 }
 
 #[test]
