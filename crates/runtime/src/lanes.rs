@@ -2,7 +2,8 @@
 //!
 //! A call that finds its ground changed runs again. Where many calls change one item, chance decides who is next, and some
 //! lose again and again. If every writer is in this process, such a call waits in lanes instead: a lane belongs to an
-//! item, those who came first go first, and a call that comes anew lets them pass. A call waits in the lanes of all items
+//! item, those who came first go first, and a call that comes anew lets them pass. One that would not run again goes
+//! through the lane once, and holds nobody up: without that, a stream of such calls would keep the others waiting. A call waits in the lanes of all items
 //! that it depends on, one after the other in the order of their numbers, so that no two calls wait for each other.
 
 use std::hash::{BuildHasher, RandomState};
@@ -89,6 +90,11 @@ impl Lane {
         let within = Within(self);
         Head { within, _held: turn.lock_owned().await }
     }
+
+    /// Waits until those who came before have gone, and goes at once.
+    pub(crate) async fn pass(self) {
+        drop(self.head().await);
+    }
 }
 
 impl Drop for Within {
@@ -107,6 +113,10 @@ impl Heads {
     /// Whether the call is at the head of a lane.
     pub(crate) fn has(&self, lane: &Lane) -> bool {
         self.0.iter().any(|head| head.number() == lane.number())
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.0.is_empty()
     }
 
     /// Waits until the call is at the heads of these lanes, and leaves all others.

@@ -136,6 +136,10 @@ struct Session<'a> {
     memory: Option<Memory<'a>>,
     /// The lanes of the items that this attempt depended on, if it lost on one of them.
     lost: Vec<Lane>,
+    /// The lanes that the next attempt goes through first.
+    passing: Vec<Lane>,
+    /// Whether the call has gone through lanes.
+    has_passed: bool,
     /// The lanes at whose heads the call is.
     heads: Heads,
     /// How many attempts were lost, since the call came to the heads of its lanes.
@@ -242,6 +246,8 @@ impl<'a> Session<'a> {
             unsure: false,
             memory: Memory::of(runtime, contract.cache.as_ref()),
             lost: Vec::new(),
+            passing: Vec::new(),
+            has_passed: false,
             heads: Heads::default(),
             losses: 0,
         }

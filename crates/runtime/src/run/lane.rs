@@ -13,6 +13,9 @@ use crate::plan::{self, OnFailure};
 /// How often a contract is run again when it finds its ground changed.
 const RETRIES_MAX: u32 = 5;
 
+/// How many losses at the heads of its lanes lead to another attempt at once.
+const AT_ONCE: u32 = 3;
+
 /// The longest wait before the first retry that waits; it doubles with each.
 const WAIT_MS: u32 = 5;
 
@@ -21,12 +24,26 @@ fn wait_max(attempt: u32) -> Duration {
     Duration::from_millis(u64::from(WAIT_MS << attempt.min(8)))
 }
 
+/// Where a leg of a call stands.
+pub(super) struct Stand {
+    lane: Lane,
+    /// Whether the contract runs again if the leg is refused.
+    retries: bool,
+}
+
 impl Session<'_> {
     /// Waits for the next attempt: in the lanes of the items that the one before depended on, or by chance. False if
     /// there have been enough. At the heads of its lanes a call can lose to those alone that were under way when it came
     /// there, so it is given up only after it has lost there as often as without lanes.
     pub(super) async fn waits_again(&mut self) -> bool {
-        let lost = std::mem::take(&mut self.lost);
+        let (lost, passing) = (std::mem::take(&mut self.lost), std::mem::take(&mut self.passing));
+        if !passing.is_empty() {
+            self.has_passed = true;
+            for lane in passing {
+                lane.pass().await;
+            }
+            return true;
+        }
         if lost.iter().any(|lane| !self.heads.has(lane)) {
             self.losses = 1;
             self.heads.join(lost).await;
@@ -36,8 +53,10 @@ impl Session<'_> {
         if self.losses > RETRIES_MAX {
             return false;
         }
-        if self.losses > 1 {
-            let wait = self.call.runtime.source.wait(wait_max(self.losses));
+        // Those that were under way are over with the write that lost to them, so at the heads there is less to wait for.
+        let at_once = if self.heads.is_empty() { 1 } else { AT_ONCE };
+        if let Some(waits @ 1..) = self.losses.checked_sub(at_once) {
+            let wait = self.call.runtime.source.wait(wait_max(waits + 1));
             if !wait.is_zero() {
                 sleep(wait).await;
             }
@@ -51,35 +70,49 @@ impl Session<'_> {
         self.heads = Heads::default();
     }
 
-    /// The lane of the item of a leg that is tried again where it is refused, if there are lanes.
-    pub(super) fn lane(&self, plan: Option<&plan::Leg>, leg: &Leg) -> Result<Option<Lane>, Ended> {
-        let retries = plan.is_some_and(|plan| matches!(plan.failure, OnFailure::Retry));
-        let Some(lanes) = self.call.runtime.lanes.as_ref().filter(|_| retries) else {
+    /// The lane of the item that a leg is on, if there are lanes. A test that is not tried again changes nothing there.
+    pub(super) fn lane(&self, plan: Option<&plan::Leg>, leg: &Leg) -> Result<Option<Stand>, Ended> {
+        let (Some(lanes), Some(plan)) = (&self.call.runtime.lanes, plan) else { return Ok(None) };
+        let retries = matches!(plan.failure, OnFailure::Retry);
+        if !retries && matches!(leg, Leg::Check(_)) {
             return Ok(None);
-        };
+        }
         let key = leg.key().map_err(|_| Bug::new("a write has no key"))?;
-        Ok(Some(lanes.of(&key)?))
+        Ok(Some(Stand { lane: lanes.of(&key)?, retries }))
     }
 
     /// Lets calls pass that lost on one of these items before, unless this call has written already.
-    pub(super) fn lets_pass(&mut self, lanes: &[Option<Lane>]) -> Result<(), Ended> {
-        let waited_for = |lane: &Lane| !self.heads.has(lane) && lane.is_taken();
-        if self.frame.commits == 0 && lanes.iter().flatten().any(waited_for) {
-            self.loses_on(lanes);
+    pub(super) fn lets_pass(&mut self, stands: &[Option<Stand>]) -> Result<(), Ended> {
+        if self.frame.commits > 0 {
+            return Ok(());
+        }
+        let taken = |stand: &&Stand| !self.heads.has(&stand.lane) && stand.lane.is_taken();
+        let taken = || stands.iter().flatten().filter(taken);
+        if taken().any(|stand| stand.retries) {
+            self.loses_on(stands);
             return Err(Ended::Again);
+        }
+        // Once, so that no stream of others keeps it waiting; and not with a lane in hand, which these may wait for.
+        if !self.has_passed && self.heads.is_empty() {
+            self.passing = taken().map(|stand| stand.lane.clone()).collect();
+            if !self.passing.is_empty() {
+                return Err(Ended::Again);
+            }
         }
         Ok(())
     }
 
-    /// Keeps the lanes that the next attempt waits in, if it lost at a leg that has one.
-    pub(super) fn loses_at(&mut self, leg: Option<usize>, lanes: &[Option<Lane>]) {
-        if leg.and_then(|leg| lanes.get(leg)).is_some_and(Option::is_some) {
-            self.loses_on(lanes);
+    /// Keeps the lanes that the next attempt waits in, if it lost at a leg that is tried again.
+    pub(super) fn loses_at(&mut self, leg: Option<usize>, stands: &[Option<Stand>]) {
+        let stand = leg.and_then(|leg| stands.get(leg)).and_then(Option::as_ref);
+        if stand.is_some_and(|stand| stand.retries) {
+            self.loses_on(stands);
         }
     }
 
     /// Keeps the lanes that the next attempt waits in.
-    pub(super) fn loses_on(&mut self, lanes: &[Option<Lane>]) {
-        self.lost = lanes.iter().flatten().cloned().collect();
+    fn loses_on(&mut self, stands: &[Option<Stand>]) {
+        let lost = stands.iter().flatten().filter(|stand| stand.retries);
+        self.lost = lost.map(|stand| stand.lane.clone()).collect();
     }
 }

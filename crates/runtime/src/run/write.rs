@@ -96,8 +96,8 @@ impl<'a> Session<'a> {
         }
         let filled = self.filler().leg(leg)?;
         self.is_where_it_was_read(leg, &filled.leg)?;
-        let lane = self.lane(Some(leg), &filled.leg)?;
-        self.lets_pass(std::slice::from_ref(&lane))?;
+        let stand = self.lane(Some(leg), &filled.leg)?;
+        self.lets_pass(std::slice::from_ref(&stand))?;
         // Kept for a look at the item, where the store may not tell what it refused the write for.
         let depends = leg.absent.is_some() || filled.asked.is_some();
         let unsure = depends && !self.call.runtime.backend.tells_absence();
@@ -123,7 +123,7 @@ impl<'a> Session<'a> {
                 Ok(at + 1)
             }
             Err(Error::ConditionFailed(failed)) => {
-                self.loses_on(std::slice::from_ref(&lane));
+                self.loses_at(Some(0), std::slice::from_ref(&stand));
                 let item = match (failed.item, kept) {
                     (None, Some(kept)) => self.look(&kept).await?,
                     (item, _) => item,
@@ -314,14 +314,14 @@ impl<'a> Session<'a> {
             return Err(Ended::Early);
         }
         let mut origins = Vec::with_capacity(sent.filled.len());
-        let mut lanes = Vec::new();
+        let mut stands = Vec::new();
         for filled in sent.filled {
             let (leg, origin) = filled.apart()?;
-            lanes.push(self.lane(origin.plan, &leg)?);
+            stands.push(self.lane(origin.plan, &leg)?);
             legs.push(leg);
             origins.push(origin);
         }
-        self.lets_pass(&lanes)?;
+        self.lets_pass(&stands)?;
         let transact = Transact { legs };
         let (sent_at, done) = match transact.legs.is_empty() {
             false => self.hand_in(transact, &sent.sends, offset, removes).await,
@@ -342,7 +342,7 @@ impl<'a> Session<'a> {
             }
             Err(Error::ConditionFailed(failed)) => {
                 let leg = failed.leg.checked_sub(offset);
-                self.loses_at(leg, &lanes);
+                self.loses_at(leg, &stands);
                 let item = failed.item.as_ref();
                 let origin = leg.and_then(|leg| origins.get(leg));
                 let element = origin.and_then(|origin| origin.element.as_ref());
