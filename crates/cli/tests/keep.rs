@@ -222,6 +222,27 @@ fn damage_is_told_by_its_key_and_the_rest_is_saved() {
     ends(0, &["store", "verify"], &again);
 }
 
+// Where `store.redb` was gone, `salvage` was refused, although the journals had the last writes.
+#[test]
+fn what_the_journals_have_is_imported_again() {
+    let directory = tempfile::tempdir().unwrap();
+    let data = path(&directory, "data");
+    many(&data, 100);
+    let expected = export(&data);
+    fs::remove_file(data.join("store.redb")).unwrap();
+    let saved = path(&directory, "saved");
+    let told = ends(1, &["store", "salvage", "--out", saved.to_str().unwrap()], &data);
+    assert!(told.contains("saved 100 items of 1 table"), "{told}");
+    let lost = fs::read_to_string(saved.join("lost.json")).unwrap();
+    let first: Json = serde_json::from_str(lost.lines().next().unwrap()).unwrap();
+    assert_eq!(first["why"], "`store.redb` is missing");
+    assert!(lost.contains(r#""table":"unnamed-1""#), "{lost}");
+    let again = path(&directory, "again");
+    let file = saved.join("unnamed-1.uncertain.json");
+    ends(0, &["import", SYSTEM, "--as-is", "--from", file.to_str().unwrap()], &again);
+    assert!(export(&again) == expected);
+}
+
 #[test]
 fn an_export_goes_on_after_its_server_was_killed() {
     let directory = tempfile::tempdir().unwrap();

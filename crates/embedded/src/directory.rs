@@ -73,6 +73,22 @@ impl Directory {
         Ok(directory)
     }
 
+    /// Locks a directory that has a store, or is left of one.
+    pub(crate) fn lock_to_look(path: &Path) -> Result<Directory, OpenError> {
+        let failed = |error| OpenError::Directory { path: path.to_owned(), error };
+        let [has_map, first, second] =
+            Part::ALL.map(|part| path.join(part.file_name()).try_exists().map_err(failed));
+        let (has_map, has_journal) = (has_map?, first? || second?);
+        if !has_map && !has_journal {
+            return Err(failed(io::Error::new(io::ErrorKind::NotFound, "there is no store in it")));
+        }
+        let mut directory = Directory::lock(path)?;
+        if has_map {
+            directory.hold()?;
+        }
+        Ok(directory)
+    }
+
     /// Locks the store's file, which is there.
     fn hold(&mut self) -> Result<(), OpenError> {
         let failed = |error| OpenError::Directory { path: self.path.clone(), error };

@@ -31,7 +31,8 @@ pub enum OpenError {
     /// The file is missing, and a journal that belongs to it is there.
     #[error(
         "`{}` is missing, and `{journal}` is there, which has its last writes: restore the whole directory from a \
-         copy, or move `journal-0` and `journal-1` away to begin with an empty store",
+         copy; or save these writes by `latchkey store salvage`, and move `journal-0` and `journal-1` away to begin \
+         with an empty store",
         path.display()
     )]
     Missing {

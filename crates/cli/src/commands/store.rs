@@ -30,6 +30,14 @@ pub(crate) fn run(arguments: &StoreCommand) -> Result<(), Failure> {
     }
 }
 
+/// Refuses a directory that has no store, nor anything that is left of one.
+fn refuse_nothing(data: &Path) -> Result<(), Failure> {
+    match ["journal-0", "journal-1"].into_iter().any(|name| data.join(name).exists()) {
+        true => Ok(()),
+        false => refuse_missing(data),
+    }
+}
+
 /// Refuses a directory that has no store.
 pub(super) fn refuse_missing(data: &Path) -> Result<(), Failure> {
     match data.join("store.redb").exists() {
