@@ -243,6 +243,38 @@ fn what_the_journals_have_is_imported_again() {
     assert!(export(&again) == expected);
 }
 
+// Of an empty `store.redb` it was told that the catalog has no format and that journals belong to another store.
+#[test]
+fn a_store_that_is_empty_or_missing_is_told_as_such() {
+    let directory = tempfile::tempdir().unwrap();
+    let data = path(&directory, "data");
+    many(&data, 10);
+    let advice = format!("save what can be read: latchkey store salvage --data {}", data.display());
+    let file = data.join("store.redb");
+    fs::write(&file, "").unwrap();
+    let one = format!("`{}` has 1 damage: 0 tables", data.display());
+    let told = ends(1, &["store", "verify"], &data);
+    assert!(told.starts_with("damaged: `store.redb` is empty: it has 0 bytes\n"), "{told}");
+    assert!(told.contains(&one) && told.contains(&advice), "{told}");
+    let refused = ends(2, &["export", SYSTEM, "--out", "-"], &data);
+    assert!(refused.contains("the file is empty: restore a backup"), "{refused}");
+    fs::remove_file(&file).unwrap();
+    let told = ends(1, &["store", "verify"], &data);
+    assert!(told.starts_with("damaged: `store.redb` is missing\n"), "{told}");
+    assert!(told.contains(&one) && told.contains(&advice), "{told}");
+    fs::remove_file(data.join("journal-0")).unwrap();
+    fs::remove_file(data.join("journal-1")).unwrap();
+    assert!(ends(2, &["store", "verify"], &data).contains("there is no store in"));
+    // Nothing is left, and that is told.
+    fs::write(&file, "").unwrap();
+    fs::set_permissions(&file, fs::Permissions::from_mode(0o600)).unwrap();
+    ends(1, &["store", "verify"], &data);
+    let saved = path(&directory, "saved");
+    ends(1, &["store", "salvage", "--out", saved.to_str().unwrap()], &data);
+    let lost = fs::read_to_string(saved.join("lost.json")).unwrap();
+    assert!(lost.contains("no item was found; only a backup can help"), "{lost}");
+}
+
 #[test]
 fn an_export_goes_on_after_its_server_was_killed() {
     let directory = tempfile::tempdir().unwrap();

@@ -31,7 +31,7 @@ pub fn check_directory(
     watch: Watching<'_>,
     found: &mut dyn FnMut(Damage),
 ) -> Result<Checked, OpenError> {
-    let _directory = Directory::lock_existing(path)?;
+    let _directory = Directory::lock_to_look(path)?;
     let mut told = 0;
     let mut found = |damage| {
         told += 1;
@@ -42,6 +42,10 @@ pub fn check_directory(
             "`{LOST}` says that a file was lost while the store was open, so writes may be missing"
         );
         found(Damage::of_store(what));
+    }
+    if let Some(damage) = no_map(path)? {
+        found(damage);
+        return Ok(Checked { damages: told, ..Checked::default() });
     }
     check_pages(path, options, &mut found)?;
     let Some(inspected) = Inspected::open(path, options, &mut found)? else {
