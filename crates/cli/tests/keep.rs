@@ -275,6 +275,42 @@ fn a_store_that_is_empty_or_missing_is_told_as_such() {
     assert!(lost.contains("no item was found; only a backup can help"), "{lost}");
 }
 
+// Both commands wanted to write `lock`, so a disk that was mounted to save what is on it could not be looked at.
+#[test]
+fn a_store_where_nothing_can_be_written_is_checked_and_saved() {
+    let directory = tempfile::tempdir().unwrap();
+    let data = path(&directory, "data");
+    many(&data, 100);
+    let script = r#"
+        for lock in there missing; do
+            mkdir "$1/$lock"
+            mount -t tmpfs tmpfs "$1/$lock"
+            cp -a "$1/data" "$1/$lock/data"
+            test $lock = there || rm "$1/$lock/data/lock"
+            mount -o remount,ro "$1/$lock"
+            ! touch "$1/$lock/data/new" || exit 1
+            "$2" store verify --data "$1/$lock/data"
+            "$2" store salvage --data "$1/$lock/data" --out "$1/saved-$lock"
+            file=lock
+            test $lock = there || file=store.redb
+            flock "$1/$lock/data/$file" "$2" store verify --data "$1/$lock/data" || echo "code $?"
+        done
+    "#;
+    let mut command = Command::new("unshare");
+    command.args(["--mount", "--map-root-user", "sh", "-euc", script, "sh"]).arg(directory.path());
+    let output = command.arg(env!("CARGO_BIN_EXE_latchkey")).output().unwrap();
+    let told = said(&output);
+    assert!(output.status.success(), "{told}");
+    assert_eq!(told.matches("is sound: 1 table").count(), 2, "{told}");
+    assert_eq!(told.matches("saved 100 items").count(), 2, "{told}");
+    // Who has it open is seen all the same.
+    assert_eq!(
+        (told.matches("is in use").count(), told.matches("code 2").count()),
+        (2, 2),
+        "{told}"
+    );
+}
+
 #[test]
 fn an_export_goes_on_after_its_server_was_killed() {
     let directory = tempfile::tempdir().unwrap();

@@ -29,7 +29,8 @@ const UNFINISHED: &str = "store.new";
 #[derive(Debug)]
 pub(crate) struct Directory {
     path: PathBuf,
-    _lock: File,
+    /// Missing only where nothing can be written, and nobody has written it.
+    _lock: Option<File>,
     /// The store's own file, locked as well: whoever removes `lock` lets nobody in.
     store: Option<File>,
 }
@@ -39,23 +40,28 @@ impl Directory {
     pub(crate) fn lock(path: &Path) -> Result<Directory, OpenError> {
         let failed = |error| OpenError::Directory { path: path.to_owned(), error };
         private::make_directory(path).map_err(failed)?;
-        let [first, second] = Part::JOURNALS.map(Part::file_name);
-        for name in [LOCK, Part::Map.file_name(), first, second] {
-            private::refuse_loose(&path.join(name), path).map_err(failed)?;
-        }
+        refuse_loose_files(path).map_err(failed)?;
         let mut options = private::options();
         options.read(true).write(true).create(true).truncate(false);
-        let mut lock = options.open(path.join(LOCK)).map_err(failed)?;
-        match lock.try_lock() {
-            Ok(()) => {}
-            Err(TryLockError::WouldBlock) => {
-                let holder = read_holder(&mut lock);
-                return Err(OpenError::InUse { path: path.to_owned(), holder });
+        let lock = options.open(path.join(LOCK)).map_err(failed)?;
+        Directory::locked(path, Some(lock))
+    }
+
+    /// Takes the lock of a directory.
+    fn locked(path: &Path, mut lock: Option<File>) -> Result<Directory, OpenError> {
+        let failed = |error| OpenError::Directory { path: path.to_owned(), error };
+        if let Some(lock) = &mut lock {
+            match lock.try_lock() {
+                Ok(()) => {}
+                Err(TryLockError::WouldBlock) => {
+                    let holder = read_holder(lock);
+                    return Err(OpenError::InUse { path: path.to_owned(), holder });
+                }
+                Err(TryLockError::Error(error)) => return Err(failed(error)),
             }
-            Err(TryLockError::Error(error)) => return Err(failed(error)),
+            // The process id in the lock is for people. A full disk must not keep a store from opening.
+            let _ = write_holder(lock);
         }
-        // The process id in the lock is for people. A full disk must not keep a store from opening.
-        let _ = write_holder(&mut lock);
         // By its real path: a link to it may lead elsewhere later.
         let path = private::without_links(path).map_err(failed)?;
         Ok(Directory { path, _lock: lock, store: None })
@@ -73,7 +79,7 @@ impl Directory {
         Ok(directory)
     }
 
-    /// Locks a directory that has a store, or is left of one.
+    /// Locks a directory that has a store, or is left of one. Nothing is made, and nothing need be writable.
     pub(crate) fn lock_to_look(path: &Path) -> Result<Directory, OpenError> {
         let failed = |error| OpenError::Directory { path: path.to_owned(), error };
         let [has_map, first, second] =
@@ -82,7 +88,10 @@ impl Directory {
         if !has_map && !has_journal {
             return Err(failed(io::Error::new(io::ErrorKind::NotFound, "there is no store in it")));
         }
-        let mut directory = Directory::lock(path)?;
+        private::refuse_loose(path, path).map_err(failed)?;
+        refuse_loose_files(path).map_err(failed)?;
+        let lock = open_to_look(&path.join(LOCK)).map_err(failed)?;
+        let mut directory = Directory::locked(path, lock)?;
         if has_map {
             directory.hold()?;
         }
@@ -165,6 +174,27 @@ impl Directory {
         fs::rename(unfinished, &store).map_err(failed)?;
         sync_directory(&self.path).map_err(failed)?;
         Ok(filled)
+    }
+}
+
+/// Refuses files that others can use.
+fn refuse_loose_files(path: &Path) -> io::Result<()> {
+    let [first, second] = Part::JOURNALS.map(Part::file_name);
+    let files = [LOCK, Part::Map.file_name(), first, second];
+    files.into_iter().try_for_each(|name| private::refuse_loose(&path.join(name), path))
+}
+
+/// A lock that is there, also if it cannot be written. The lock of `store.redb` alone keeps others out, too.
+fn open_to_look(lock: &Path) -> io::Result<Option<File>> {
+    let opened = File::options().read(true).write(true).open(lock);
+    let opened = opened.or_else(|error| match error.kind() {
+        io::ErrorKind::ReadOnlyFilesystem | io::ErrorKind::PermissionDenied => File::open(lock),
+        _ => Err(error),
+    });
+    match opened {
+        Ok(lock) => Ok(Some(lock)),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(error),
     }
 }
 
