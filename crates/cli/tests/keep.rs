@@ -7,9 +7,9 @@
     reason = "a test that goes wrong should fail, where it went wrong"
 )]
 
-use std::fmt::Write as _;
+use std::fmt::Write;
 use std::fs;
-use std::io::{BufRead as _, BufReader};
+use std::io::{BufRead as _, BufReader, Write as _};
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
@@ -309,6 +309,46 @@ fn a_store_where_nothing_can_be_written_is_checked_and_saved() {
         (2, 2),
         "{told}"
     );
+}
+
+// After a restore that was killed, the next start served an empty store, and nothing said so.
+#[test]
+fn a_restore_that_is_killed_is_not_taken_for_an_empty_store() {
+    let directory = tempfile::tempdir().unwrap();
+    let (data, again) = (path(&directory, "data"), path(&directory, "again"));
+    many(&data, 100);
+    let (file, pipe) = (path(&directory, "a.backup"), path(&directory, "pipe"));
+    ends(0, &["backup", "--out", file.to_str().unwrap()], &data);
+    assert!(Command::new("mkfifo").arg(&pipe).status().unwrap().success());
+    let restore = ["restore", pipe.to_str().unwrap(), "--data"];
+    let mut restoring = latchkey(&restore).arg(&again).spawn().unwrap();
+    let backup = fs::read(&file).unwrap();
+    let mut writer = fs::File::options().write(true).open(&pipe).unwrap();
+    writer.write_all(&backup[..backup.len() / 2]).unwrap();
+    let deadline = Instant::now() + Duration::from_secs(300);
+    while !again.join("store.new").exists() {
+        assert!(Instant::now() < deadline, "no restore");
+        sleep(Duration::from_millis(1));
+    }
+    restoring.kill().unwrap();
+    restoring.wait().unwrap();
+    drop(writer);
+    for arguments in
+        [["serve", SYSTEM, "--listen", "127.0.0.1:0"], ["export", SYSTEM, "--out", "-"]]
+    {
+        let told = ends(2, &arguments, &again);
+        let run = format!("run `latchkey restore FILE --data {}` again", again.display());
+        assert!(told.contains(&run), "{told}");
+        let mark = again.join("restoring.txt");
+        assert!(told.contains(&format!("or remove `{}`", mark.display())), "{told}");
+    }
+    assert!(ends(2, &["store", "verify"], &again).contains("there is no store in"));
+    ends(0, &["restore", file.to_str().unwrap()], &again);
+    assert!(!again.join("restoring.txt").exists() && !again.join("store.new").exists());
+    // A restore that was killed at its very end has made a whole store.
+    fs::write(again.join("restoring.txt"), "").unwrap();
+    assert!(export(&again) == export(&data));
+    assert!(!again.join("restoring.txt").exists());
 }
 
 #[test]

@@ -6,6 +6,7 @@
 //! journal-0    the last writes
 //! journal-1    the writes before them, on their way into `store.redb`, or the other way round
 //! store.new    a store that was being made when the process ended; of no use
+//! restoring.txt   there while the store is made of a backup
 //! ```
 //!
 //! A store is made as `store.new`, synced, and then renamed to `store.redb`. Whatever happens in between, a full disk
@@ -24,6 +25,9 @@ use crate::watch::LOST;
 
 const LOCK: &str = "lock";
 const UNFINISHED: &str = "store.new";
+
+/// Keeps for the next start that a restore did not finish. An empty store would hide that.
+const RESTORING: &str = "restoring.txt";
 
 /// A locked directory: no other process can open it while this lives.
 #[derive(Debug)]
@@ -123,12 +127,26 @@ impl Directory {
         if lost.try_exists().map_err(failed)? {
             return Err(OpenError::Lost { path: lost });
         }
-        if !store.try_exists().map_err(failed)? {
+        let restoring = self.path.join(RESTORING);
+        if store.try_exists().map_err(failed)? {
+            // The restore had come to its end.
+            remove_if_there(&restoring).map_err(failed)?;
+        } else {
             for journal in Part::JOURNALS.map(Part::file_name) {
                 if self.path.join(journal).try_exists().map_err(failed)? {
                     // A new store would hide that one is missing, with all but its last writes.
                     return Err(OpenError::Missing { path: store, journal });
                 }
+            }
+            if restoring.try_exists().map_err(failed)? {
+                return Err(OpenError::Unrestored { path: self.path.clone(), mark: restoring });
+            }
+            if self.path.join(UNFINISHED).try_exists().map_err(failed)? {
+                tracing::warn!(
+                    directory = %self.path.display(),
+                    "`{UNFINISHED}` is left of a first start, or of a restore by an earlier release, that did not \
+                     finish; it is removed, and the store is made anew, empty"
+                );
             }
             self.make(cache_bytes, |_| Ok::<_, OpenError>(()))?;
         }
@@ -149,6 +167,22 @@ impl Directory {
             let _ = remove_if_there(&unfinished);
         }
         made
+    }
+
+    /// Makes the store with what a restore writes to it. If the process ends meanwhile, the next start is refused.
+    pub(crate) fn restore<T, E: From<OpenError>>(
+        &self,
+        cache_bytes: usize,
+        fill: impl FnOnce(&Map) -> Result<T, E>,
+    ) -> Result<T, E> {
+        let failed = |error| OpenError::Directory { path: self.path.clone(), error };
+        let mark = self.path.join(RESTORING);
+        begin_restore(&mark).and_then(|()| sync_directory(&self.path)).map_err(failed)?;
+        let made = self.make(cache_bytes, fill);
+        let ended = remove_if_there(&mark).and_then(|()| sync_directory(&self.path));
+        let made = made?;
+        ended.map_err(failed)?;
+        Ok(made)
     }
 
     fn make_as<T, E: From<OpenError>>(
@@ -208,6 +242,12 @@ pub(crate) fn remove_if_there(path: &Path) -> io::Result<()> {
 /// Makes a rename durable. Only on Unix can, and need, a directory be synced.
 pub(crate) fn sync_directory(path: &Path) -> io::Result<()> {
     if cfg!(unix) { File::open(path)?.sync_all() } else { Ok(()) }
+}
+
+fn begin_restore(mark: &Path) -> io::Result<()> {
+    let mut file = private::options().write(true).create(true).truncate(true).open(mark)?;
+    writeln!(file, "a restore to this directory has not finished: run it again")?;
+    file.sync_all()
 }
 
 fn read_holder(lock: &mut File) -> Option<u32> {

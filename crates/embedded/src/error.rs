@@ -4,6 +4,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use crate::engine::FORMAT_VERSION;
+use crate::private::quoted;
 
 /// Why a store does not open.
 #[derive(Debug, thiserror::Error)]
@@ -40,6 +41,20 @@ pub enum OpenError {
         path: PathBuf,
         /// The journal's file.
         journal: &'static str,
+    },
+    /// A restore to the directory was interrupted.
+    #[error(
+        "a restore to `{}` did not finish, so there is no store in it: run `latchkey restore FILE --data {}` again, \
+         or remove `{}` to begin with an empty store",
+        path.display(),
+        quoted(path),
+        mark.display()
+    )]
+    Unrestored {
+        /// The store's directory.
+        path: PathBuf,
+        /// The file that says so.
+        mark: PathBuf,
     },
     /// A file of the store was lost while it was open.
     #[error(

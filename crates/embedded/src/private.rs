@@ -53,7 +53,7 @@ fn mode(metadata: &Metadata) -> u32 {
 }
 
 /// A path, quoted for a shell.
-fn quoted(path: &Path) -> String {
+pub(crate) fn quoted(path: &Path) -> String {
     let text = path.display().to_string();
     let plain = |c: char| c.is_ascii_alphanumeric() || "/._-".contains(c);
     match text.chars().all(plain) && !text.starts_with('-') {
