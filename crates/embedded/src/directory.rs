@@ -44,7 +44,7 @@ impl Directory {
     pub(crate) fn lock(path: &Path) -> Result<Directory, OpenError> {
         let failed = |error| OpenError::Directory { path: path.to_owned(), error };
         private::make_directory(path).map_err(failed)?;
-        refuse_loose_files(path).map_err(failed)?;
+        refuse_files_of_others(path).map_err(failed)?;
         let mut options = private::options();
         options.read(true).write(true).create(true).truncate(false);
         let lock = options.open(path.join(LOCK)).map_err(failed)?;
@@ -92,8 +92,8 @@ impl Directory {
         if !has_map && !has_journal {
             return Err(failed(io::Error::new(io::ErrorKind::NotFound, "there is no store in it")));
         }
-        private::refuse_loose(path, path).map_err(failed)?;
-        refuse_loose_files(path).map_err(failed)?;
+        private::refuse_others(path, path).map_err(failed)?;
+        refuse_files_of_others(path).map_err(failed)?;
         let lock = open_to_look(&path.join(LOCK)).map_err(failed)?;
         let mut directory = Directory::locked(path, lock)?;
         if has_map {
@@ -211,11 +211,11 @@ impl Directory {
     }
 }
 
-/// Refuses files that others can use.
-fn refuse_loose_files(path: &Path) -> io::Result<()> {
+/// Refuses files that are another user's, or that others can use.
+fn refuse_files_of_others(path: &Path) -> io::Result<()> {
     let [first, second] = Part::JOURNALS.map(Part::file_name);
     let files = [LOCK, Part::Map.file_name(), first, second];
-    files.into_iter().try_for_each(|name| private::refuse_loose(&path.join(name), path))
+    files.into_iter().try_for_each(|name| private::refuse_others(&path.join(name), path))
 }
 
 /// A lock that is there, also if it cannot be written. The lock of `store.redb` alone keeps others out, too.
