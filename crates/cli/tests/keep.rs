@@ -351,6 +351,29 @@ fn a_restore_that_is_killed_is_not_taken_for_an_empty_store() {
     assert!(!again.join("restoring.txt").exists());
 }
 
+// An export from a server could not be made slower than 64 MB a second, though a backup could.
+#[test]
+fn an_export_is_slow_if_asked() {
+    let directory = tempfile::tempdir().unwrap();
+    let data = path(&directory, "data");
+    many(&data, 6000);
+    let expected = export(&data);
+    let server = Server::start(&data, &[]);
+    let out = path(&directory, "out.json");
+    let started = Instant::now();
+    ends(0, &["export", SYSTEM, "--out", out.to_str().unwrap(), "--rate", "1"], &data);
+    let took = started.elapsed();
+    server.stop();
+    assert!(fs::read_to_string(&out).unwrap() == expected);
+    let micros = u64::try_from(expected.len()).unwrap();
+    assert!(
+        micros > 2_000_000 && took >= Duration::from_micros(micros),
+        "{micros} bytes, {took:?}"
+    );
+    let service = ["export", SYSTEM, "--out", "-", "--dynamodb", "--rate", "1"];
+    assert!(ends(2, &service, &data).contains("cannot be used with"));
+}
+
 #[test]
 fn an_export_goes_on_after_its_server_was_killed() {
     let directory = tempfile::tempdir().unwrap();

@@ -21,7 +21,7 @@ pub(crate) fn run(arguments: &Export, colour: bool) -> Result<(), Failure> {
     let system = arguments.table.system(colour)?;
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build();
     runtime.map_err(Failure::unusable)?.block_on(async {
-        let mut source = Pages::open(&arguments.table, &system).await?;
+        let mut source = Pages::open(&arguments.table, &system, arguments.rate).await?;
         let identity = source.identity(&arguments.table, &system)?;
         let anew = Mark {
             command: "export".to_owned(),
