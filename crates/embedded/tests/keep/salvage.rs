@@ -143,3 +143,26 @@ fn of_a_store_without_its_map_the_last_writes_are_saved() {
         assert!(saved.uncertain.is_empty() && told, "{:?}", saved.lost);
     }
 }
+
+// Items of a file whose catalog was damaged, too, were passed over.
+#[test]
+fn a_file_whose_tables_are_not_found_is_searched_for_items() {
+    let directory = tempfile::tempdir().unwrap();
+    fill(directory.path(), 800);
+    let expected = served(&Store::open(directory.path(), &small()).unwrap()).unwrap();
+    let path = directory.path().join("store.redb");
+    let mut bytes = fs::read(&path).unwrap();
+    bytes[..512].fill(0);
+    let name = b"table/Test";
+    let places: Vec<usize> =
+        (0..bytes.len() - name.len()).filter(|at| bytes[*at..].starts_with(name)).collect();
+    assert!(!places.is_empty());
+    places.into_iter().for_each(|at| bytes[at] = 0xff);
+    fs::write(&path, bytes).unwrap();
+    let saved = save(directory.path());
+    assert!(saved.items.is_empty() && saved.unknown, "{:?}", saved.lost);
+    assert!(saved.lost.iter().any(|lost| lost.contains("table `unnamed-1`: neither")));
+    for item in &expected {
+        assert!(saved.uncertain.contains(item), "{item:?}");
+    }
+}
