@@ -375,6 +375,30 @@ fn an_export_is_slow_if_asked() {
 }
 
 #[test]
+fn a_restore_that_fails_on_a_full_disk_leaves_nothing() {
+    let directory = tempfile::tempdir().unwrap();
+    let data = path(&directory, "data");
+    many(&data, 3000);
+    ends(0, &["backup", "--out", path(&directory, "a.backup").to_str().unwrap()], &data);
+    let script = r#"
+        mkdir "$1/disk"
+        mount -t tmpfs -o size=16m tmpfs "$1/disk"
+        for kilobytes in 0 4 8 12 16 64 256; do
+            head -c $(( (16384 - kilobytes) * 1024 )) /dev/zero > "$1/disk/filler" || true
+            if "$2" restore "$1/a.backup" --data "$1/disk/again"; then exit 1; fi
+            test ! -e "$1/disk/again/restoring.txt" -a ! -e "$1/disk/again/store.new"
+            rm "$1/disk/filler"
+        done
+        "$2" restore "$1/a.backup" --data "$1/disk/again"
+    "#;
+    let mut command = Command::new("unshare");
+    command.args(["--mount", "--map-root-user", "sh", "-euc", script, "sh"]).arg(directory.path());
+    let output = command.arg(env!("CARGO_BIN_EXE_latchkey")).output().unwrap();
+    let told = said(&output);
+    assert!(output.status.success() && told.contains("restored "), "{told}");
+}
+
+#[test]
 fn an_export_goes_on_after_its_server_was_killed() {
     let directory = tempfile::tempdir().unwrap();
     let data = path(&directory, "data");

@@ -177,8 +177,9 @@ impl Directory {
     ) -> Result<T, E> {
         let failed = |error| OpenError::Directory { path: self.path.clone(), error };
         let mark = self.path.join(RESTORING);
-        begin_restore(&mark).and_then(|()| sync_directory(&self.path)).map_err(failed)?;
-        let made = self.make(cache_bytes, fill);
+        let begun = begin_restore(&mark).and_then(|()| sync_directory(&self.path)).map_err(failed);
+        let made = begun.map_err(E::from).and_then(|()| self.make(cache_bytes, fill));
+        // A restore that fails leaves nothing behind.
         let ended = remove_if_there(&mark).and_then(|()| sync_directory(&self.path));
         let made = made?;
         ended.map_err(failed)?;
