@@ -1,6 +1,9 @@
 //! A server whose store takes long to open: it lives, it says what it is doing, and it serves once it can.
 
+use std::fs::{File, Permissions};
+use std::io::{BufRead as _, BufReader, Read as _};
 use std::net::{TcpListener, TcpStream};
+use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
@@ -11,7 +14,7 @@ use latchkey_embedded::{Options, Store};
 use latchkey_table::{Item, Put, Returning, Schema};
 
 use crate::serve::{Client, HANG, latchkey};
-use crate::world::outcome;
+use crate::world::{outcome, signal};
 
 const DOCUMENT: &str = "# Doors
 
@@ -156,4 +159,75 @@ fn a_store_that_cannot_be_opened_ends_the_server_with_its_error() {
     let told = String::from_utf8(refused.stderr).unwrap();
     assert!(told.contains("cannot be opened"), "{told}");
     assert!(refused.stdout.is_empty(), "nothing is served");
+}
+
+#[test]
+fn a_first_start_that_did_not_finish_is_told_once() {
+    // `store.new` was removed without a word, and nobody could know that the store is new.
+    let directory = tempfile::tempdir().unwrap();
+    let (data, log) = (directory.path().join("data"), directory.path().join("log"));
+    std::fs::write(directory.path().join("doors.md"), DOCUMENT).unwrap();
+    std::fs::create_dir(&data).unwrap();
+    std::fs::set_permissions(&data, Permissions::from_mode(0o700)).unwrap();
+    std::fs::write(data.join("store.new"), "half").unwrap();
+    for told in [1, 0] {
+        let mut command = serve(directory.path(), "127.0.0.1:0");
+        command.env("LATCHKEY_LOG", "warn").stderr(File::create(&log).unwrap());
+        let mut server = Killed(command.stdout(Stdio::piped()).spawn().unwrap());
+        let mut lines = BufReader::new(server.0.stdout.take().unwrap()).lines();
+        while !lines.next().unwrap().unwrap().contains("health") {}
+        signal(server.0.id(), "-TERM");
+        assert_eq!(server.0.wait().unwrap().code(), Some(0));
+        let log = std::fs::read_to_string(&log).unwrap();
+        assert_eq!(log.matches("`store.new` is left of a first start").count(), told, "{log}");
+        assert!(!data.join("store.new").exists());
+    }
+}
+
+#[test]
+fn a_server_that_is_told_to_stop_while_its_store_opens_stops_in_order() {
+    // The signal ended the process, so whoever had started it took that for a crash.
+    let directory = tempfile::tempdir().unwrap();
+    std::fs::write(directory.path().join("doors.md"), DOCUMENT).unwrap();
+    fill(&directory.path().join("data"), 60_000);
+    let address = format!("127.0.0.1:{}", free_port());
+    let log = directory.path().join("log");
+    let mut command = serve(directory.path(), &address);
+    command.env("LATCHKEY_LOG", "info").stderr(File::create(&log).unwrap());
+    let mut server = Killed(command.stdout(Stdio::piped()).spawn().unwrap());
+    let started = std::time::Instant::now();
+    while TcpStream::connect(&address).is_err() {
+        assert!(started.elapsed() < HANG && server.0.try_wait().unwrap().is_none());
+        thread::sleep(Duration::from_millis(1));
+    }
+    signal(server.0.id(), "-TERM");
+    assert_eq!(server.0.wait().unwrap().code(), Some(0));
+    let log = std::fs::read_to_string(&log).unwrap();
+    assert_eq!(log.matches("finishing what was accepted").count(), 1, "{log}");
+    let mut told = String::new();
+    server.0.stdout.take().unwrap().read_to_string(&mut told).unwrap();
+    println!("stopped within {:?}, and has told: {told:?}", started.elapsed());
+    assert!(told.ends_with("stopped\n"), "{told}");
+}
+
+#[test]
+fn a_server_that_waits_for_its_table_stops_at_once_if_it_is_told_to() {
+    // As above; the service never answers, so the server would wait for as long as it tries.
+    let directory = tempfile::tempdir().unwrap();
+    std::fs::write(directory.path().join("doors.md"), DOCUMENT).unwrap();
+    let silent = TcpListener::bind("127.0.0.1:0").unwrap();
+    let mut command = serve(directory.path(), "127.0.0.1:0");
+    command.args(["--dynamodb", "--endpoint", &format!("http://{}", silent.local_addr().unwrap())]);
+    for name in ["AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"] {
+        command.env(name, "test");
+    }
+    command.env("AWS_REGION", "eu-west-1").stdout(Stdio::piped());
+    let mut server = Killed(command.spawn().unwrap());
+    let asked = silent.accept().unwrap();
+    signal(server.0.id(), "-TERM");
+    assert_eq!(server.0.wait().unwrap().code(), Some(0));
+    let mut told = String::new();
+    server.0.stdout.take().unwrap().read_to_string(&mut told).unwrap();
+    assert_eq!(told, "stopped\n");
+    drop(asked);
 }

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
-use latchkey_embedded::Store;
+use latchkey_embedded::{Store, private};
 use latchkey_runtime::Runtime;
 use serde_json::{Value, json};
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
@@ -50,7 +50,7 @@ impl Control {
     /// free.
     pub(crate) fn listen(data: &Path, runtimes: &[Runtime], store: &Arc<Store>) -> Control {
         // By its real path: a link to the directory may lead to that of another server later.
-        let real = latchkey_embedded::private::without_links(data);
+        let real = private::without_links(data);
         let data = real.as_deref().unwrap_or(data);
         let path = data.join(SOCKET);
         // A socket here is left from a process that died, because only one process has the store. If it cannot be
@@ -141,6 +141,8 @@ fn at<T>(data: &Path, act: impl FnOnce(&Path) -> io::Result<T>) -> io::Result<T>
 
 /// Connects to the socket of a directory.
 fn connect(data: &Path) -> io::Result<UnixStream> {
+    // Another user's process could answer anything.
+    private::refuse_foreign(&data.join(SOCKET), data)?;
     let stream = at(data, |path| std::os::unix::net::UnixStream::connect(path))?;
     stream.set_nonblocking(true)?;
     UnixStream::from_std(stream)

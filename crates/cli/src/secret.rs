@@ -99,7 +99,7 @@ impl Secret {
     fn of_directory(data: &Path) -> Result<Secret, Failure> {
         let path = data.join(FILE);
         let failed = |error: io::Error| unusable(&path, &error);
-        private::refuse_loose(&path, data).map_err(failed)?;
+        private::refuse_others(&path, data).map_err(failed)?;
         let text = match fs::read_to_string(&path) {
             Ok(text) => text,
             Err(error) if error.kind() == io::ErrorKind::NotFound => {

@@ -42,7 +42,7 @@ pub(crate) enum Task {
     /// Everything, as the file of a backup.
     Backup { rate: u64 },
     /// The items of tables in their order, as lines, from behind a key of the first of them.
-    Export { tables: Vec<String>, after: Option<(String, String)> },
+    Export { tables: Vec<String>, after: Option<(String, String)>, rate: u64 },
 }
 
 impl Task {
@@ -51,8 +51,8 @@ impl Task {
         match self {
             Task::Verify { rate } => json!({"do": "verify", "rate": rate}),
             Task::Backup { rate } => json!({"do": "backup", "rate": rate}),
-            Task::Export { tables, after } => {
-                json!({"do": "export", "tables": tables, "after": after})
+            Task::Export { tables, after, rate } => {
+                json!({"do": "export", "tables": tables, "after": after, "rate": rate})
             }
         }
     }
@@ -70,7 +70,7 @@ impl Task {
                     Value::Null => None,
                     after => Some((text(after.get(0)?)?, text(after.get(1)?)?)),
                 };
-                Some(Task::Export { tables: tables.collect::<Option<_>>()?, after })
+                Some(Task::Export { tables: tables.collect::<Option<_>>()?, after, rate: rate()? })
             }
             _ => None,
         }
@@ -79,8 +79,7 @@ impl Task {
     /// How many megabytes it may read in a second.
     fn rate(&self) -> u64 {
         match self {
-            Task::Verify { rate } | Task::Backup { rate } => *rate,
-            Task::Export { .. } => RATE,
+            Task::Verify { rate } | Task::Backup { rate } | Task::Export { rate, .. } => *rate,
         }
     }
 
@@ -89,7 +88,7 @@ impl Task {
         let done = match self {
             Task::Verify { .. } => verify(sink, |watch, found| Ok(view.check(watch, found))),
             Task::Backup { .. } => back_up(view, sink),
-            Task::Export { tables, after } => export(view, tables, after.as_ref(), sink),
+            Task::Export { tables, after, .. } => export(view, tables, after.as_ref(), sink),
         };
         // If nobody takes it, nobody has to know.
         let _ = sink(Piece::last(done));
@@ -320,8 +319,12 @@ mod tests {
         for task in [
             Task::Verify { rate: 5 },
             Task::Backup { rate: 1 },
-            Task::Export { tables: tables(), after: None },
-            Task::Export { tables: tables(), after: Some(("a".to_owned(), String::new())) },
+            Task::Export { tables: tables(), after: None, rate: 7 },
+            Task::Export {
+                tables: tables(),
+                after: Some(("a".to_owned(), String::new())),
+                rate: 64,
+            },
         ] {
             assert_eq!(Task::from_json(&task.to_json()), Some(task));
         }

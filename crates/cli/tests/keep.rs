@@ -7,9 +7,9 @@
     reason = "a test that goes wrong should fail, where it went wrong"
 )]
 
-use std::fmt::Write as _;
+use std::fmt::Write;
 use std::fs;
-use std::io::{BufRead as _, BufReader};
+use std::io::{BufRead as _, BufReader, Write as _};
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
@@ -220,6 +220,182 @@ fn damage_is_told_by_its_key_and_the_rest_is_saved() {
     ends(0, &["import", SYSTEM, "--as-is", "--from", table.to_str().unwrap()], &again);
     assert_eq!(export(&again).lines().count(), 2999);
     ends(0, &["store", "verify"], &again);
+}
+
+// Where `store.redb` was gone, `salvage` was refused, although the journals had the last writes.
+#[test]
+fn what_the_journals_have_is_imported_again() {
+    let directory = tempfile::tempdir().unwrap();
+    let data = path(&directory, "data");
+    many(&data, 100);
+    let expected = export(&data);
+    fs::remove_file(data.join("store.redb")).unwrap();
+    let saved = path(&directory, "saved");
+    let told = ends(1, &["store", "salvage", "--out", saved.to_str().unwrap()], &data);
+    assert!(told.contains("saved 100 items of 1 table"), "{told}");
+    let lost = fs::read_to_string(saved.join("lost.json")).unwrap();
+    let first: Json = serde_json::from_str(lost.lines().next().unwrap()).unwrap();
+    assert_eq!(first["why"], "`store.redb` is missing");
+    assert!(lost.contains(r#""table":"unnamed-1""#), "{lost}");
+    let again = path(&directory, "again");
+    let file = saved.join("unnamed-1.uncertain.json");
+    ends(0, &["import", SYSTEM, "--as-is", "--from", file.to_str().unwrap()], &again);
+    assert!(export(&again) == expected);
+}
+
+// Of an empty `store.redb` it was told that the catalog has no format and that journals belong to another store.
+#[test]
+fn a_store_that_is_empty_or_missing_is_told_as_such() {
+    let directory = tempfile::tempdir().unwrap();
+    let data = path(&directory, "data");
+    many(&data, 10);
+    let advice = format!("save what can be read: latchkey store salvage --data {}", data.display());
+    let file = data.join("store.redb");
+    fs::write(&file, "").unwrap();
+    let one = format!("`{}` has 1 damage: 0 tables", data.display());
+    let told = ends(1, &["store", "verify"], &data);
+    assert!(told.starts_with("damaged: `store.redb` is empty: it has 0 bytes\n"), "{told}");
+    assert!(told.contains(&one) && told.contains(&advice), "{told}");
+    let refused = ends(2, &["export", SYSTEM, "--out", "-"], &data);
+    assert!(refused.contains("the file is empty: restore a backup"), "{refused}");
+    fs::remove_file(&file).unwrap();
+    let told = ends(1, &["store", "verify"], &data);
+    assert!(told.starts_with("damaged: `store.redb` is missing\n"), "{told}");
+    assert!(told.contains(&one) && told.contains(&advice), "{told}");
+    fs::remove_file(data.join("journal-0")).unwrap();
+    fs::remove_file(data.join("journal-1")).unwrap();
+    assert!(ends(2, &["store", "verify"], &data).contains("there is no store in"));
+    // Nothing is left, and that is told.
+    fs::write(&file, "").unwrap();
+    fs::set_permissions(&file, fs::Permissions::from_mode(0o600)).unwrap();
+    ends(1, &["store", "verify"], &data);
+    let saved = path(&directory, "saved");
+    ends(1, &["store", "salvage", "--out", saved.to_str().unwrap()], &data);
+    let lost = fs::read_to_string(saved.join("lost.json")).unwrap();
+    assert!(lost.contains("no item was found; only a backup can help"), "{lost}");
+}
+
+// Both commands wanted to write `lock`, so a disk that was mounted to save what is on it could not be looked at.
+#[test]
+fn a_store_where_nothing_can_be_written_is_checked_and_saved() {
+    let directory = tempfile::tempdir().unwrap();
+    let data = path(&directory, "data");
+    many(&data, 100);
+    let script = r#"
+        for lock in there missing; do
+            mkdir "$1/$lock"
+            mount -t tmpfs tmpfs "$1/$lock"
+            cp -a "$1/data" "$1/$lock/data"
+            test $lock = there || rm "$1/$lock/data/lock"
+            mount -o remount,ro "$1/$lock"
+            ! touch "$1/$lock/data/new" || exit 1
+            "$2" store verify --data "$1/$lock/data"
+            "$2" store salvage --data "$1/$lock/data" --out "$1/saved-$lock"
+            file=lock
+            test $lock = there || file=store.redb
+            flock "$1/$lock/data/$file" "$2" store verify --data "$1/$lock/data" || echo "code $?"
+        done
+    "#;
+    let mut command = Command::new("unshare");
+    command.args(["--mount", "--map-root-user", "sh", "-euc", script, "sh"]).arg(directory.path());
+    let output = command.arg(env!("CARGO_BIN_EXE_latchkey")).output().unwrap();
+    let told = said(&output);
+    assert!(output.status.success(), "{told}");
+    assert_eq!(told.matches("is sound: 1 table").count(), 2, "{told}");
+    assert_eq!(told.matches("saved 100 items").count(), 2, "{told}");
+    // Who has it open is seen all the same.
+    assert_eq!(
+        (told.matches("is in use").count(), told.matches("code 2").count()),
+        (2, 2),
+        "{told}"
+    );
+}
+
+// After a restore that was killed, the next start served an empty store, and nothing said so.
+#[test]
+fn a_restore_that_is_killed_is_not_taken_for_an_empty_store() {
+    let directory = tempfile::tempdir().unwrap();
+    let (data, again) = (path(&directory, "data"), path(&directory, "again"));
+    many(&data, 100);
+    let (file, pipe) = (path(&directory, "a.backup"), path(&directory, "pipe"));
+    ends(0, &["backup", "--out", file.to_str().unwrap()], &data);
+    assert!(Command::new("mkfifo").arg(&pipe).status().unwrap().success());
+    let restore = ["restore", pipe.to_str().unwrap(), "--data"];
+    let mut restoring = latchkey(&restore).arg(&again).spawn().unwrap();
+    let backup = fs::read(&file).unwrap();
+    let mut writer = fs::File::options().write(true).open(&pipe).unwrap();
+    writer.write_all(&backup[..backup.len() / 2]).unwrap();
+    let deadline = Instant::now() + Duration::from_secs(300);
+    while !again.join("store.new").exists() {
+        assert!(Instant::now() < deadline, "no restore");
+        sleep(Duration::from_millis(1));
+    }
+    restoring.kill().unwrap();
+    restoring.wait().unwrap();
+    drop(writer);
+    for arguments in
+        [["serve", SYSTEM, "--listen", "127.0.0.1:0"], ["export", SYSTEM, "--out", "-"]]
+    {
+        let told = ends(2, &arguments, &again);
+        let run = format!("run `latchkey restore FILE --data {}` again", again.display());
+        assert!(told.contains(&run), "{told}");
+        let mark = again.join("restoring.txt");
+        assert!(told.contains(&format!("or remove `{}`", mark.display())), "{told}");
+    }
+    assert!(ends(2, &["store", "verify"], &again).contains("there is no store in"));
+    ends(0, &["restore", file.to_str().unwrap()], &again);
+    assert!(!again.join("restoring.txt").exists() && !again.join("store.new").exists());
+    // A restore that was killed at its very end has made a whole store.
+    fs::write(again.join("restoring.txt"), "").unwrap();
+    assert!(export(&again) == export(&data));
+    assert!(!again.join("restoring.txt").exists());
+}
+
+// An export from a server could not be made slower than 64 MB a second, though a backup could.
+#[test]
+fn an_export_is_slow_if_asked() {
+    let directory = tempfile::tempdir().unwrap();
+    let data = path(&directory, "data");
+    many(&data, 6000);
+    let expected = export(&data);
+    let server = Server::start(&data, &[]);
+    let out = path(&directory, "out.json");
+    let started = Instant::now();
+    ends(0, &["export", SYSTEM, "--out", out.to_str().unwrap(), "--rate", "1"], &data);
+    let took = started.elapsed();
+    server.stop();
+    assert!(fs::read_to_string(&out).unwrap() == expected);
+    let micros = u64::try_from(expected.len()).unwrap();
+    assert!(
+        micros > 2_000_000 && took >= Duration::from_micros(micros),
+        "{micros} bytes, {took:?}"
+    );
+    let service = ["export", SYSTEM, "--out", "-", "--dynamodb", "--rate", "1"];
+    assert!(ends(2, &service, &data).contains("cannot be used with"));
+}
+
+#[test]
+fn a_restore_that_fails_on_a_full_disk_leaves_nothing() {
+    let directory = tempfile::tempdir().unwrap();
+    let data = path(&directory, "data");
+    many(&data, 3000);
+    ends(0, &["backup", "--out", path(&directory, "a.backup").to_str().unwrap()], &data);
+    let script = r#"
+        mkdir "$1/disk"
+        mount -t tmpfs -o size=16m tmpfs "$1/disk"
+        for kilobytes in 0 4 8 12 16 64 256; do
+            head -c $(( (16384 - kilobytes) * 1024 )) /dev/zero > "$1/disk/filler" || true
+            if "$2" restore "$1/a.backup" --data "$1/disk/again"; then exit 1; fi
+            test ! -e "$1/disk/again/restoring.txt" -a ! -e "$1/disk/again/store.new"
+            rm "$1/disk/filler"
+        done
+        "$2" restore "$1/a.backup" --data "$1/disk/again"
+    "#;
+    let mut command = Command::new("unshare");
+    command.args(["--mount", "--map-root-user", "sh", "-euc", script, "sh"]).arg(directory.path());
+    let output = command.arg(env!("CARGO_BIN_EXE_latchkey")).output().unwrap();
+    let told = said(&output);
+    assert!(output.status.success() && told.contains("restored "), "{told}");
 }
 
 #[test]

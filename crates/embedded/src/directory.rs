@@ -6,6 +6,7 @@
 //! journal-0    the last writes
 //! journal-1    the writes before them, on their way into `store.redb`, or the other way round
 //! store.new    a store that was being made when the process ended; of no use
+//! restoring.txt   there while the store is made of a backup
 //! ```
 //!
 //! A store is made as `store.new`, synced, and then renamed to `store.redb`. Whatever happens in between, a full disk
@@ -25,11 +26,15 @@ use crate::watch::LOST;
 const LOCK: &str = "lock";
 const UNFINISHED: &str = "store.new";
 
+/// Keeps for the next start that a restore did not finish. An empty store would hide that.
+const RESTORING: &str = "restoring.txt";
+
 /// A locked directory: no other process can open it while this lives.
 #[derive(Debug)]
 pub(crate) struct Directory {
     path: PathBuf,
-    _lock: File,
+    /// Missing only where nothing can be written, and nobody has written it.
+    _lock: Option<File>,
     /// The store's own file, locked as well: whoever removes `lock` lets nobody in.
     store: Option<File>,
 }
@@ -39,23 +44,28 @@ impl Directory {
     pub(crate) fn lock(path: &Path) -> Result<Directory, OpenError> {
         let failed = |error| OpenError::Directory { path: path.to_owned(), error };
         private::make_directory(path).map_err(failed)?;
-        let [first, second] = Part::JOURNALS.map(Part::file_name);
-        for name in [LOCK, Part::Map.file_name(), first, second] {
-            private::refuse_loose(&path.join(name), path).map_err(failed)?;
-        }
+        refuse_files_of_others(path).map_err(failed)?;
         let mut options = private::options();
         options.read(true).write(true).create(true).truncate(false);
-        let mut lock = options.open(path.join(LOCK)).map_err(failed)?;
-        match lock.try_lock() {
-            Ok(()) => {}
-            Err(TryLockError::WouldBlock) => {
-                let holder = read_holder(&mut lock);
-                return Err(OpenError::InUse { path: path.to_owned(), holder });
+        let lock = options.open(path.join(LOCK)).map_err(failed)?;
+        Directory::locked(path, Some(lock))
+    }
+
+    /// Takes the lock of a directory.
+    fn locked(path: &Path, mut lock: Option<File>) -> Result<Directory, OpenError> {
+        let failed = |error| OpenError::Directory { path: path.to_owned(), error };
+        if let Some(lock) = &mut lock {
+            match lock.try_lock() {
+                Ok(()) => {}
+                Err(TryLockError::WouldBlock) => {
+                    let holder = read_holder(lock);
+                    return Err(OpenError::InUse { path: path.to_owned(), holder });
+                }
+                Err(TryLockError::Error(error)) => return Err(failed(error)),
             }
-            Err(TryLockError::Error(error)) => return Err(failed(error)),
+            // The process id in the lock is for people. A full disk must not keep a store from opening.
+            let _ = write_holder(lock);
         }
-        // The process id in the lock is for people. A full disk must not keep a store from opening.
-        let _ = write_holder(&mut lock);
         // By its real path: a link to it may lead elsewhere later.
         let path = private::without_links(path).map_err(failed)?;
         Ok(Directory { path, _lock: lock, store: None })
@@ -70,6 +80,25 @@ impl Directory {
         }
         let mut directory = Directory::lock(path)?;
         directory.hold()?;
+        Ok(directory)
+    }
+
+    /// Locks a directory that has a store, or is left of one. Nothing is made, and nothing need be writable.
+    pub(crate) fn lock_to_look(path: &Path) -> Result<Directory, OpenError> {
+        let failed = |error| OpenError::Directory { path: path.to_owned(), error };
+        let [has_map, first, second] =
+            Part::ALL.map(|part| path.join(part.file_name()).try_exists().map_err(failed));
+        let (has_map, has_journal) = (has_map?, first? || second?);
+        if !has_map && !has_journal {
+            return Err(failed(io::Error::new(io::ErrorKind::NotFound, "there is no store in it")));
+        }
+        private::refuse_others(path, path).map_err(failed)?;
+        refuse_files_of_others(path).map_err(failed)?;
+        let lock = open_to_look(&path.join(LOCK)).map_err(failed)?;
+        let mut directory = Directory::locked(path, lock)?;
+        if has_map {
+            directory.hold()?;
+        }
         Ok(directory)
     }
 
@@ -98,12 +127,26 @@ impl Directory {
         if lost.try_exists().map_err(failed)? {
             return Err(OpenError::Lost { path: lost });
         }
-        if !store.try_exists().map_err(failed)? {
+        let restoring = self.path.join(RESTORING);
+        if store.try_exists().map_err(failed)? {
+            // The restore had come to its end.
+            remove_if_there(&restoring).map_err(failed)?;
+        } else {
             for journal in Part::JOURNALS.map(Part::file_name) {
                 if self.path.join(journal).try_exists().map_err(failed)? {
                     // A new store would hide that one is missing, with all but its last writes.
                     return Err(OpenError::Missing { path: store, journal });
                 }
+            }
+            if restoring.try_exists().map_err(failed)? {
+                return Err(OpenError::Unrestored { path: self.path.clone(), mark: restoring });
+            }
+            if self.path.join(UNFINISHED).try_exists().map_err(failed)? {
+                tracing::warn!(
+                    directory = %self.path.display(),
+                    "`{UNFINISHED}` is left of a first start, or of a restore by an earlier release, that did not \
+                     finish; it is removed, and the store is made anew, empty"
+                );
             }
             self.make(cache_bytes, |_| Ok::<_, OpenError>(()))?;
         }
@@ -124,6 +167,23 @@ impl Directory {
             let _ = remove_if_there(&unfinished);
         }
         made
+    }
+
+    /// Makes the store with what a restore writes to it. If the process ends meanwhile, the next start is refused.
+    pub(crate) fn restore<T, E: From<OpenError>>(
+        &self,
+        cache_bytes: usize,
+        fill: impl FnOnce(&Map) -> Result<T, E>,
+    ) -> Result<T, E> {
+        let failed = |error| OpenError::Directory { path: self.path.clone(), error };
+        let mark = self.path.join(RESTORING);
+        let begun = begin_restore(&mark).and_then(|()| sync_directory(&self.path)).map_err(failed);
+        let made = begun.map_err(E::from).and_then(|()| self.make(cache_bytes, fill));
+        // A restore that fails leaves nothing behind.
+        let ended = remove_if_there(&mark).and_then(|()| sync_directory(&self.path));
+        let made = made?;
+        ended.map_err(failed)?;
+        Ok(made)
     }
 
     fn make_as<T, E: From<OpenError>>(
@@ -152,6 +212,27 @@ impl Directory {
     }
 }
 
+/// Refuses files that are another user's, or that others can use.
+fn refuse_files_of_others(path: &Path) -> io::Result<()> {
+    let [first, second] = Part::JOURNALS.map(Part::file_name);
+    let files = [LOCK, Part::Map.file_name(), first, second];
+    files.into_iter().try_for_each(|name| private::refuse_others(&path.join(name), path))
+}
+
+/// A lock that is there, also if it cannot be written. The lock of `store.redb` alone keeps others out, too.
+fn open_to_look(lock: &Path) -> io::Result<Option<File>> {
+    let opened = File::options().read(true).write(true).open(lock);
+    let opened = opened.or_else(|error| match error.kind() {
+        io::ErrorKind::ReadOnlyFilesystem | io::ErrorKind::PermissionDenied => File::open(lock),
+        _ => Err(error),
+    });
+    match opened {
+        Ok(lock) => Ok(Some(lock)),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(error),
+    }
+}
+
 pub(crate) fn remove_if_there(path: &Path) -> io::Result<()> {
     match fs::remove_file(path) {
         Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
@@ -162,6 +243,12 @@ pub(crate) fn remove_if_there(path: &Path) -> io::Result<()> {
 /// Makes a rename durable. Only on Unix can, and need, a directory be synced.
 pub(crate) fn sync_directory(path: &Path) -> io::Result<()> {
     if cfg!(unix) { File::open(path)?.sync_all() } else { Ok(()) }
+}
+
+fn begin_restore(mark: &Path) -> io::Result<()> {
+    let mut file = private::options().write(true).create(true).truncate(true).open(mark)?;
+    writeln!(file, "a restore to this directory has not finished: run it again")?;
+    file.sync_all()
 }
 
 fn read_holder(lock: &mut File) -> Option<u32> {

@@ -4,6 +4,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use crate::engine::FORMAT_VERSION;
+use crate::private::quoted;
 
 /// Why a store does not open.
 #[derive(Debug, thiserror::Error)]
@@ -31,7 +32,8 @@ pub enum OpenError {
     /// The file is missing, and a journal that belongs to it is there.
     #[error(
         "`{}` is missing, and `{journal}` is there, which has its last writes: restore the whole directory from a \
-         copy, or move `journal-0` and `journal-1` away to begin with an empty store",
+         copy; or save these writes by `latchkey store salvage`, and move `journal-0` and `journal-1` away to begin \
+         with an empty store",
         path.display()
     )]
     Missing {
@@ -39,6 +41,20 @@ pub enum OpenError {
         path: PathBuf,
         /// The journal's file.
         journal: &'static str,
+    },
+    /// A restore to the directory was interrupted.
+    #[error(
+        "a restore to `{}` did not finish, so there is no store in it: run `latchkey restore FILE --data {}` again, \
+         or remove `{}` to begin with an empty store",
+        path.display(),
+        quoted(path),
+        mark.display()
+    )]
+    Unrestored {
+        /// The store's directory.
+        path: PathBuf,
+        /// The file that says so.
+        mark: PathBuf,
     },
     /// A file of the store was lost while it was open.
     #[error(

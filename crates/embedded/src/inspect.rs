@@ -1,5 +1,6 @@
 //! Looks into a store that no process has open, and that may be damaged. Nothing is written.
 
+use std::collections::BTreeSet;
 use std::io;
 use std::path::Path;
 use std::sync::Arc;
@@ -30,7 +31,7 @@ pub fn check_directory(
     watch: Watching<'_>,
     found: &mut dyn FnMut(Damage),
 ) -> Result<Checked, OpenError> {
-    let _directory = Directory::lock_existing(path)?;
+    let _directory = Directory::lock_to_look(path)?;
     let mut told = 0;
     let mut found = |damage| {
         told += 1;
@@ -41,6 +42,10 @@ pub fn check_directory(
             "`{LOST}` says that a file was lost while the store was open, so writes may be missing"
         );
         found(Damage::of_store(what));
+    }
+    if let Some(damage) = no_map(path)? {
+        found(damage);
+        return Ok(Checked { damages: told, ..Checked::default() });
     }
     check_pages(path, options, &mut found)?;
     let Some(inspected) = Inspected::open(path, options, &mut found)? else {
@@ -100,7 +105,7 @@ impl Inspected {
         };
         let head = base.head().unwrap_or_else(|error| {
             found(Damage::of_store(error.to_string()));
-            Head { id: None, folded: 0, journals: false }
+            Head::NONE
         });
         let active = match recover(&source, &head, &options.progress) {
             Ok(recovered) => {
@@ -139,36 +144,77 @@ fn lay(layer: &mut Layer, over: &Layer) {
     }
 }
 
-/// All changes of whole records in the journals that the map does not hold, whatever is missing between them.
-pub(crate) fn read_journals(path: &Path, head: &Head, found: &mut dyn FnMut(Damage)) -> Layer {
-    let mut journals: Vec<(StoreId, Vec<u8>)> = Vec::new();
+/// What is wrong with a map that has nothing, if its file is missing or empty.
+pub(crate) fn no_map(path: &Path) -> Result<Option<Damage>, OpenError> {
+    let map = Part::Map;
+    match std::fs::metadata(path.join(map.file_name())) {
+        Ok(found) if found.len() > 0 => Ok(None),
+        Ok(_) => Ok(Some(Damage::of_store(format!("{map} is empty: it has 0 bytes")))),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {
+            Ok(Some(Damage::of_store(format!("{map} is missing"))))
+        }
+        Err(error) => Err(OpenError::Directory { path: path.to_owned(), error }),
+    }
+}
+
+/// The journals that are there, each with the id of its store.
+fn journals(
+    path: &Path,
+    id: Option<StoreId>,
+    found: &mut dyn FnMut(Damage),
+) -> Vec<(StoreId, Vec<u8>)> {
+    let mut read: Vec<(Part, Option<StoreId>, Vec<u8>)> = Vec::new();
     for part in Part::JOURNALS {
         match std::fs::read(path.join(part.file_name())) {
-            Ok(bytes) => match (read_header(&bytes), head.id) {
-                (Header::Of(id), None) => journals.push((id, bytes)),
-                // The records tell by themselves whether they are of this store.
-                (_, Some(id)) => journals.push((id, bytes)),
-                (Header::Newer(_) | Header::Damaged, None) => {}
+            Ok(bytes) => match read_header(&bytes) {
+                Header::Of(own) => read.push((part, Some(own), bytes)),
+                Header::Damaged | Header::Newer(_) => read.push((part, None, bytes)),
             },
             Err(error) if error.kind() == io::ErrorKind::NotFound => {}
             Err(error) => found(Damage::of_store(format!("{part} cannot be read: {error}"))),
         }
     }
-    let mut records: Vec<Record<'_>> =
-        journals.iter().flat_map(|(id, bytes)| read_all(id, bytes)).collect();
-    records.retain(|record| record.number > head.folded);
-    records.sort_by_key(|record| record.number);
-    let mut layer = Layer::default();
-    let mut next = head.folded.saturating_add(1);
-    for record in records {
-        if record.number > next {
-            let last = record.number.saturating_sub(1);
-            found(Damage::of_store(format!(
-                "the journals lack the records from {next} to {last}; it cannot be told what they changed"
-            )));
+    // A journal without a header is of the same store as the other one. The records tell by themselves whether they are.
+    let other = read.iter().find_map(|(_, own, _)| *own);
+    let mut journals = Vec::new();
+    for (part, own, bytes) in read {
+        match id.or(own).or(other) {
+            Some(id) => journals.push((id, bytes)),
+            None => found(Damage::of_store(format!(
+                "the beginning of {part} is damaged, or a newer release wrote it, so its records cannot be read"
+            ))),
         }
-        next = record.number.saturating_add(1);
-        record.changes().flatten().for_each(|(key, change)| layer.insert(key, change));
+    }
+    journals
+}
+
+/// All changes of whole records in the journals that the map does not hold, whatever is missing between them.
+pub(crate) fn read_journals(path: &Path, head: &Head, found: &mut dyn FnMut(Damage)) -> Layer {
+    let journals = journals(path, head.id, found);
+    let ids: BTreeSet<StoreId> = journals.iter().map(|(id, _)| *id).collect();
+    if ids.len() > 1 {
+        found(Damage::of_store("the journals are of different stores; both are read"));
+    }
+    let mut layer = Layer::default();
+    for of in ids {
+        let own = journals.iter().filter(|(id, _)| *id == of);
+        let mut records: Vec<Record<'_>> =
+            own.flat_map(|(id, bytes)| read_all(id, bytes)).collect();
+        records.retain(|record| record.number > head.folded);
+        records.sort_by_key(|record| record.number);
+        // Without a map nobody knows which record should be the first.
+        let first = records.first().filter(|_| head.id.is_none()).map(|record| record.number);
+        let mut next = first.unwrap_or_else(|| head.folded.saturating_add(1));
+        for record in records {
+            if record.number > next {
+                let last = record.number.saturating_sub(1);
+                found(Damage::of_store(format!(
+                    "the journals lack the records from {next} to {last}; it cannot be told what they changed"
+                )));
+            }
+            next = record.number.saturating_add(1);
+            record.changes().flatten().for_each(|(key, change)| layer.insert(key, change));
+        }
     }
     layer
 }

@@ -111,7 +111,7 @@ pub(crate) struct Head {
 
 impl Head {
     /// Of a map that was written before there were journals, or never.
-    const NONE: Head = Head { id: None, folded: 0, journals: false };
+    pub(crate) const NONE: Head = Head { id: None, folded: 0, journals: false };
 
     /// As bytes, with a checksum.
     fn encode(&self) -> Vec<u8> {

@@ -1,7 +1,10 @@
 //! Files and directories that only their owner can use.
 //!
 //! A store has secrets that no answer shows, such as the keys of open lotteries. So new files have mode 0600 and new
-//! directories 0700. An existing one that others can use is refused, with the command that corrects it.
+//! directories 0700. An existing one that others can use is refused, with the command that corrects it. So is one that
+//! another user has made, who could change it at any time: in a place such as `/tmp` anyone can prepare what a process
+//! will look for. What is root's is trusted. A process of root may use what is another user's, as in a container with a
+//! volume of its host, unless it lies in such a place.
 
 use std::fs::{self, DirBuilder, Metadata, OpenOptions, Permissions};
 use std::io;
@@ -12,9 +15,10 @@ use std::path::{Path, PathBuf};
 
 /// Makes a directory with mode 0700, and the missing ones above it.
 ///
-/// An existing directory must not be open to others. If it is empty, its mode is corrected.
+/// An existing directory must not be another user's nor open to others. If it is empty, its mode is corrected.
 pub fn make_directory(path: &Path) -> io::Result<()> {
     DirBuilder::new().recursive(true).mode(0o700).create(path)?;
+    refuse_foreign(path, path)?;
     match refuse_loose(path, path) {
         Err(_) if fs::read_dir(path)?.next().is_none() => {
             fs::set_permissions(path, Permissions::from_mode(0o700))
@@ -30,9 +34,63 @@ pub fn options() -> OpenOptions {
     options
 }
 
-/// Refuses a file or a directory that others on this machine can use. `whole` is the path in the command that corrects
-/// it: the path itself, or its directory.
-pub fn refuse_loose(path: &Path, whole: &Path) -> io::Result<()> {
+/// Refuses a file or a directory that is another user's, or that others on this machine can use. `whole` is the path in
+/// the command that corrects it: the path itself, or its directory.
+pub fn refuse_others(path: &Path, whole: &Path) -> io::Result<()> {
+    refuse_foreign(path, whole)?;
+    refuse_loose(path, whole)
+}
+
+/// Refuses a file or a directory that is another user's, or a link of another user to one.
+pub fn refuse_foreign(path: &Path, whole: &Path) -> io::Result<()> {
+    let own = rustix::process::geteuid().as_raw();
+    for found in [fs::symlink_metadata(path), fs::metadata(path)] {
+        let owner = match found {
+            Ok(found) => found.uid(),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
+            Err(error) => return Err(error),
+        };
+        if is_foreign(owner, own, || is_in_shared_place(path))? {
+            let (path, whole) = (path.display(), quoted(whole));
+            let message = format!(
+                "`{path}` belongs to user {owner}, and this process is of user {own}: name another place; or, if you \
+                 know how it came there, run `chown -R {own} {whole}` as root"
+            );
+            return Err(io::Error::new(io::ErrorKind::PermissionDenied, message));
+        }
+    }
+    Ok(())
+}
+
+const ROOT: u32 = 0;
+
+/// Whether a process of one user must not use what another user owns.
+fn is_foreign(
+    owner: u32,
+    own: u32,
+    is_in_shared_place: impl FnOnce() -> io::Result<bool>,
+) -> io::Result<bool> {
+    match own {
+        _ if owner == own || owner == ROOT => Ok(false),
+        ROOT => is_in_shared_place(),
+        _ => Ok(true),
+    }
+}
+
+/// Whether a path, or what it leads to, is below a directory in which every user can make files.
+fn is_in_shared_place(path: &Path) -> io::Result<bool> {
+    for path in [std::path::absolute(path)?, fs::canonicalize(path)?] {
+        for above in path.ancestors().skip(1) {
+            if fs::metadata(above)?.permissions().mode() & 0o002 != 0 {
+                return Ok(true);
+            }
+        }
+    }
+    Ok(false)
+}
+
+/// Refuses a file or a directory that others on this machine can use.
+fn refuse_loose(path: &Path, whole: &Path) -> io::Result<()> {
     let mode = match fs::metadata(path) {
         Ok(found) => mode(&found),
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
@@ -53,7 +111,7 @@ fn mode(metadata: &Metadata) -> u32 {
 }
 
 /// A path, quoted for a shell.
-fn quoted(path: &Path) -> String {
+pub(crate) fn quoted(path: &Path) -> String {
     let text = path.display().to_string();
     let plain = |c: char| c.is_ascii_alphanumeric() || "/._-".contains(c);
     match text.chars().all(plain) && !text.starts_with('-') {
@@ -116,5 +174,36 @@ mod tests {
         assert!(told.contains("(mode 755); run `chmod -R go-rwx '"), "{told}");
         assert!(told.ends_with(r"it'\''s here'`"), "{told}");
         assert_eq!(modes(&path), 0o755, "it is left as it is");
+    }
+    #[test]
+    fn what_is_another_users_is_foreign_except_to_root_in_a_place_of_its_own() {
+        let is = |owner, own, shared| is_foreign(owner, own, || Ok(shared)).unwrap();
+        let cases = [
+            (1000, 1000, true, false),
+            (ROOT, ROOT, true, false),
+            (ROOT, 1000, true, false),
+            (1000, 1001, false, true),
+            (1000, 1001, true, true),
+            (1000, ROOT, false, false),
+            (1000, ROOT, true, true),
+        ];
+        for (owner, own, shared, foreign) in cases {
+            assert_eq!(is(owner, own, shared), foreign, "{owner} {own} {shared}");
+        }
+    }
+
+    #[test]
+    fn a_place_is_shared_if_everyone_can_make_files_above_it() {
+        let directory = tempfile::tempdir_in(std::env::temp_dir()).unwrap();
+        let (above, path) = (directory.path().join("above"), directory.path().join("above/b/c"));
+        fs::create_dir_all(&path).unwrap();
+        fs::set_permissions(&above, Permissions::from_mode(0o1777)).unwrap();
+        assert!(is_in_shared_place(&path).unwrap());
+        let private = Path::new("/proc/self/status");
+        assert!(!is_in_shared_place(private).unwrap());
+        // A link lies in one place, and leads to another.
+        let link = above.join("link");
+        std::os::unix::fs::symlink(private, &link).unwrap();
+        assert!(is_in_shared_place(&link).unwrap());
     }
 }

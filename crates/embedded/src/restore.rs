@@ -87,7 +87,7 @@ pub fn restore(
     if exists(Part::Map) {
         return Err(RestoreError::Exists { path: path.to_owned() });
     }
-    directory.make(options.cache_bytes, |map| fill(&mut frames, map, watch))
+    directory.restore(options.cache_bytes, |map| fill(&mut frames, map, watch))
 }
 
 /// Writes all frames into a new map.

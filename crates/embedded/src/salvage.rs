@@ -4,7 +4,7 @@
 //! that was stored under its key, only the whole file can tell; where it cannot, the list of what is lost says so. If
 //! redb does not open the file, its pages are searched for items one by one.
 
-use std::collections::HashSet;
+use std::collections::{BTreeMap, HashSet};
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::ops::Range;
 use std::path::Path;
@@ -17,7 +17,7 @@ use crate::directory::Directory;
 use crate::engine::{EngineError, Walk};
 use crate::error::OpenError;
 use crate::group::meta_name;
-use crate::inspect::{Inspected, check_pages, read_journals};
+use crate::inspect::{Inspected, check_pages, no_map, read_journals};
 use crate::item_codec;
 use crate::key_codec::read_item_key;
 use crate::map::Head;
@@ -51,9 +51,18 @@ pub fn salvage(
     watch: Watching<'_>,
     take: &mut dyn FnMut(Rescued<'_>),
 ) -> Result<Checked, OpenError> {
-    let _directory = Directory::lock_existing(path)?;
-    let mut rescue =
-        Rescue { watch, take, checked: Checked::default(), progress: ReadSoFar::default() };
+    let _directory = Directory::lock_to_look(path)?;
+    let mut rescue = Rescue {
+        watch,
+        take,
+        checked: Checked::default(),
+        progress: ReadSoFar::default(),
+        unnamed: BTreeMap::new(),
+    };
+    if let Some(damage) = no_map(path)? {
+        rescue.journals_alone(path, damage);
+        return Ok(rescue.checked);
+    }
     let mut damages = Vec::new();
     check_pages(path, options, &mut |damage| damages.push(damage))?;
     if !damages.is_empty() {
@@ -78,6 +87,8 @@ struct Rescue<'a> {
     take: &'a mut dyn FnMut(Rescued<'_>),
     checked: Checked,
     progress: ReadSoFar,
+    /// Tables that only their numbers are known of.
+    unnamed: BTreeMap<u16, Arc<Schema>>,
 }
 
 impl Rescue<'_> {
@@ -95,7 +106,7 @@ impl Rescue<'_> {
 
     /// Hands on an item, or tells that it is damaged.
     fn item(&mut self, entry: &Entry, key: &[u8], bytes: &[u8]) {
-        match read(entry, key, bytes) {
+        match read(&entry.schema, key, bytes) {
             Some(item) => {
                 self.checked.items += 1;
                 self.checked.bytes += u64::try_from(bytes.len()).unwrap_or(u64::MAX);
@@ -268,27 +279,70 @@ impl Rescue<'_> {
         let mut met = HashSet::new();
         pages::search(&file, &mut |key, bytes| self.uncertain(&catalog, key, bytes, &mut met))
             .map_err(failed)?;
-        let head = Head { id: None, folded: 0, journals: false };
-        let layer = read_journals(path, &head, &mut |_| {});
+        // Whatever is missing from the journals, too, cannot be told.
+        let layer = read_journals(path, &Head::NONE, &mut |_| {});
         for (key, bytes) in layer.iter() {
             self.uncertain(&catalog, key, bytes.unwrap_or_default(), &mut met);
+        }
+        self.end_uncertain();
+        Ok(())
+    }
+
+    /// What the journals hold of a store without its map.
+    fn journals_alone(&mut self, path: &Path, damage: Damage) {
+        self.lost(damage);
+        self.lost(Damage::of_store(
+            "so only what is in the journals was saved, of each item the last version there, which may have been \
+             changed or removed since; all other items are lost, and it cannot be told how many",
+        ));
+        let mut told = Vec::new();
+        let layer = read_journals(path, &Head::NONE, &mut |damage| told.push(damage));
+        told.into_iter().for_each(|damage| self.lost(damage));
+        let (catalog, mut met) = (Catalog::default(), HashSet::new());
+        for (key, bytes) in layer.iter() {
+            self.uncertain(&catalog, key, bytes.unwrap_or_default(), &mut met);
+        }
+        self.end_uncertain();
+    }
+
+    /// Tells what all that was found has in common.
+    fn end_uncertain(&mut self) {
+        let unnamed = std::mem::take(&mut self.unnamed);
+        self.checked.tables += unnamed.values().map(|_| 1).sum::<u64>();
+        for schema in unnamed.values() {
+            let what = "neither the name of this table nor those of its key were found: its keys are written as texts \
+                        `PK` and `SK`";
+            self.lost(Damage { table: Some(schema.name.clone()), ..Damage::of_store(what) });
         }
         if self.checked.items == 0 {
             self.lost(Damage::of_store("no item was found; only a backup can help"));
         }
-        Ok(())
     }
 
     fn uncertain(&mut self, catalog: &Catalog, key: &[u8], bytes: &[u8], met: &mut HashSet<u64>) {
-        let space = key.first_chunk().map(|space| u16::from_be_bytes(*space));
-        let mut entries = catalog.entries();
-        let Some(entry) = entries.find(|entry| Some(entry.space.0) == space) else { return };
-        let Some(item) = read(entry, key, bytes) else { return };
+        if !item_codec::is_sealed(bytes) {
+            return;
+        }
+        let Some(space) = key.first_chunk().map(|space| u16::from_be_bytes(*space)) else { return };
+        let known = catalog.entries().find(|entry| entry.space.0 == space);
+        let known = known.map(|entry| Arc::clone(&entry.schema));
+        let is_known = known.is_some();
+        let schema = known.or_else(|| self.unnamed.get(&space).cloned());
+        // Whatever else has a right checksum is an item, too, unless it is of the catalog.
+        let schema = schema.or_else(|| match meta_name(key) {
+            Some(_) => None,
+            None => unnamed(space, key).map(Arc::new),
+        });
+        let Some(schema) = schema else { return };
+        let Some(item) = read(&schema, key, bytes) else { return };
         let mut hasher = DefaultHasher::new();
         (key, bytes).hash(&mut hasher);
-        if item_codec::is_sealed(bytes) && met.insert(hasher.finish()) {
+        if met.insert(hasher.finish()) {
             self.checked.items += 1;
-            (self.take)(Rescued::Uncertain(&entry.schema, item));
+            (self.take)(Rescued::Uncertain(&schema, item));
+            if !is_known {
+                self.unnamed.insert(space, schema);
+            }
             self.step(bytes.len());
         }
     }
@@ -298,8 +352,17 @@ fn just_behind(key: &[u8]) -> Vec<u8> {
     [key, &[0]].concat()
 }
 
+/// A table of which only its number is known. Only a table without a sort key has items with none.
+fn unnamed(space: u16, key: &[u8]) -> Option<Schema> {
+    let mut schema = Schema::new(format!("unnamed-{space}"));
+    if read_item_key(key)?.sort.is_empty() {
+        schema.key.sort = None;
+    }
+    Some(schema)
+}
+
 /// The item under a key, if it is one.
-fn read(entry: &Entry, key_bytes: &[u8], bytes: &[u8]) -> Option<Item> {
+fn read(schema: &Schema, key_bytes: &[u8], bytes: &[u8]) -> Option<Item> {
     let key = read_item_key(key_bytes)?;
-    item_codec::decode(key_bytes, bytes, &entry.schema.key, key, None).ok()
+    item_codec::decode(key_bytes, bytes, &schema.key, key, None).ok()
 }

@@ -104,7 +104,9 @@ impl Source {
             Source::Files(watch) => {
                 let file = File::options().read(true).write(true).open(watch.path(Part::Map))?;
                 if file.metadata()?.len() == 0 {
-                    return Err(io::Error::new(io::ErrorKind::InvalidData, "the file is empty"));
+                    let empty = "the file is empty: restore a backup, or save the last writes, which the journals \
+                                 have, by `latchkey store salvage`";
+                    return Err(io::Error::new(io::ErrorKind::InvalidData, empty));
                 }
                 Ok((Stored::boxed(watch, Part::Map, file)?, false))
             }

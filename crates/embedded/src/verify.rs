@@ -72,17 +72,15 @@ impl Damage {
 
 impl std::fmt::Display for Damage {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        if let Some(table) = &self.table {
-            write!(f, "table `{table}`")?;
-        }
-        if let Some(index) = &self.index {
-            write!(f, ", index `{index}`")?;
-        }
-        if let Some(key) = &self.key {
-            write!(f, ", key `{}`", key.escape_debug())?;
-        }
-        let between = if self.table.is_some() { ": " } else { "" };
-        write!(f, "{between}{}", self.what)
+        let key = self.key.as_ref().map(|key| key.escape_debug().to_string());
+        let places = [
+            self.table.as_ref().map(|table| format!("table `{table}`")),
+            self.index.as_ref().map(|index| format!("index `{index}`")),
+            key.map(|key| format!("key `{key}`")),
+        ];
+        let places: Vec<String> = places.into_iter().flatten().collect();
+        let between = if places.is_empty() { "" } else { ": " };
+        write!(f, "{}{between}{}", places.join(", "), self.what)
     }
 }
 

@@ -7,7 +7,7 @@ use clap::{Args, Subcommand};
 use crate::stream::RATE;
 
 /// A number of megabytes a second.
-fn rate(text: &str) -> Result<u64, String> {
+pub(super) fn rate(text: &str) -> Result<u64, String> {
     match text.parse() {
         Ok(rate @ 1..=100_000) => Ok(rate),
         _ => Err("from 1 to 100000, in megabytes a second".to_owned()),

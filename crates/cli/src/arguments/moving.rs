@@ -5,6 +5,8 @@ use std::path::PathBuf;
 use clap::Args;
 
 use super::Storage;
+use super::keeping::rate;
+use crate::stream::RATE;
 
 /// The table that is read or filled.
 #[derive(Debug, Args)]
@@ -28,6 +30,7 @@ pub(crate) struct TableChoice {
 Examples:
   latchkey export doors.md --data ./doors --out doors.json
   latchkey export doors.md --dynamodb --out doors.json
+  latchkey export doors.md --data ./doors --out doors.json --rate 10    leave the disk to others
   latchkey export doors.md --data ./doors --out - | gzip > doors.json.gz
 
 Each line is one item in the shape of a DynamoDB export: {\"Item\": {\"PK\": {\"S\": \"…\"}, …}}. The file has its name
@@ -42,6 +45,9 @@ pub(crate) struct Export {
     /// Start from the beginning, and replace an existing file.
     #[arg(long)]
     pub(crate) restart: bool,
+    /// How many megabytes a second a server reads for it at most.
+    #[arg(long, value_name = "MB", default_value_t = RATE, value_parser = rate, conflicts_with = "dynamodb")]
+    pub(crate) rate: u64,
 }
 
 /// The arguments of `import`.

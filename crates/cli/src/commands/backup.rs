@@ -98,8 +98,9 @@ impl Draft {
 }
 
 /// Makes the file anew, so that it is ours. One that another backup writes is left alone; one that a killed one has left
-/// is removed.
+/// is removed; one of another user is refused.
 fn begin(path: &Path) -> io::Result<File> {
+    private::refuse_foreign(path, path)?;
     let busy = || io::Error::new(io::ErrorKind::ResourceBusy, "another backup writes it");
     match File::open(path) {
         Ok(left) => {

@@ -21,7 +21,7 @@ pub(crate) fn run(arguments: &Export, colour: bool) -> Result<(), Failure> {
     let system = arguments.table.system(colour)?;
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build();
     runtime.map_err(Failure::unusable)?.block_on(async {
-        let mut source = Pages::open(&arguments.table, &system).await?;
+        let mut source = Pages::open(&arguments.table, &system, arguments.rate).await?;
         let identity = source.identity(&arguments.table, &system)?;
         let anew = Mark {
             command: "export".to_owned(),
@@ -204,7 +204,7 @@ impl Draft {
 /// Opens the file of an export that is not complete, for this process alone.
 fn open(path: &Path) -> Result<File, Failure> {
     // The file has everything the store has, including secrets.
-    let opened = private::refuse_loose(path, path).and_then(|()| {
+    let opened = private::refuse_others(path, path).and_then(|()| {
         private::options().read(true).write(true).create(true).truncate(false).open(path)
     });
     let file = opened.map_err(|error| unwritable(path, &error))?;

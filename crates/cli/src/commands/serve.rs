@@ -3,6 +3,7 @@
 mod console;
 mod demo;
 
+use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -13,9 +14,10 @@ use latchkey_http::{
 };
 use latchkey_model::Model;
 use latchkey_openapi::{Serving, Version};
-use latchkey_runtime::{PROBLEM_BASE, Source, Sweeper, SystemSource};
+use latchkey_runtime::{PROBLEM_BASE, Source, Sweeper, System, SystemSource};
 use latchkey_worker::{Meters, Workers};
 use tokio::signal::unix::{SignalKind, signal};
+use tokio::sync::oneshot;
 
 use self::demo::Playing;
 use super::openapi;
@@ -80,32 +82,54 @@ fn prepare(arguments: &Serve, logging: &Logging, colour: bool) -> Result<(), Fai
     let served = runtime.block_on(async {
         let documents = Documents { read: &read, models };
         let progress = Progress::default();
+        let mut stop = stopped();
         // First of all: who watches the process can tell that it lives, however long the store takes to open.
         let doors = open_doors(arguments, &secret, &on_the_web, &progress).await?;
-        if arguments.demo {
-            let clock = Arc::new(TestClock::new());
-            let source: Arc<dyn Source> = clock.clone();
-            let running = Running::in_memory(systems, &source, &secret).await?;
-            let demo = demo::fill(&documents, &running.runtimes, &clock, colour).await?;
-            let running = (doors, running);
-            return serve(arguments, logging, documents, running, &secret, on_the_web, demo).await;
-        }
-        let clock = arguments.test_clock.then(|| Arc::new(TestClock::new()));
-        let source: Arc<dyn Source> = match clock.clone() {
-            Some(clock) => clock,
-            None => Arc::new(SystemSource),
+        let starting = start(arguments, &documents, systems, &secret, &progress, colour);
+        let Some(started) = unless_stopped(&mut stop, starting).await? else {
+            doors.until_stopped(std::future::ready(()), None).await;
+            logging.told.add("stopped\n");
+            return Ok(());
         };
-        let reach = if clock.is_some() { Reach::OwnByHand } else { Reach::Own };
-        let (kept, paths) = (&arguments.kept, &arguments.documents);
-        let telling = (reach, &progress);
-        let running = Running::start_telling(kept, paths, systems, &source, telling).await?;
-        let settings = Settings { test_clock: clock, ..on_the_web };
-        let running = (doors, running);
-        serve(arguments, logging, documents, running, &secret, settings, Vec::new()).await
+        serve(arguments, logging, documents, (doors, started, stop), &secret, on_the_web).await
     });
     // Requests have had their time to finish.
     runtime.shutdown_timeout(Duration::from_secs(1));
     served
+}
+
+/// Opens the store and starts the systems.
+async fn start(
+    arguments: &Serve,
+    documents: &Documents<'_>,
+    systems: Vec<System>,
+    secret: &Secret,
+    progress: &Progress,
+    colour: bool,
+) -> Result<Started, Failure> {
+    if arguments.demo {
+        let clock = Arc::new(TestClock::new());
+        let source: Arc<dyn Source> = clock.clone();
+        let running = Running::in_memory(systems, &source, secret).await?;
+        let demo = demo::fill(documents, &running.runtimes, &clock, colour).await?;
+        return Ok(Started { running, test_clock: None, demo });
+    }
+    let test_clock = arguments.test_clock.then(|| Arc::new(TestClock::new()));
+    let source: Arc<dyn Source> = match test_clock.clone() {
+        Some(clock) => clock,
+        None => Arc::new(SystemSource),
+    };
+    let reach = if test_clock.is_some() { Reach::OwnByHand } else { Reach::Own };
+    let (kept, paths) = (&arguments.kept, &arguments.documents);
+    let running = Running::start_telling(kept, paths, systems, &source, (reach, progress)).await?;
+    Ok(Started { running, test_clock, demo: Vec::new() })
+}
+
+/// The systems that are served.
+struct Started {
+    running: Running,
+    test_clock: Option<Arc<TestClock>>,
+    demo: Vec<Play>,
 }
 
 /// The documents that are served: their texts, and what they mean.
@@ -118,12 +142,11 @@ async fn serve(
     arguments: &Serve,
     logging: &Logging,
     documents: Documents<'_>,
-    (doors, running): (Doors, Running),
+    (doors, started, stop): (Doors, Started, Stop),
     secret: &Secret,
     settings: Settings,
-    demo: Vec<Play>,
 ) -> Result<(), Failure> {
-    let Running { opened, runtimes, local } = running;
+    let Started { running: Running { opened, runtimes, local }, test_clock, demo } = started;
     let tokens = identity::tokens(secret, &arguments.trust, &arguments.identity).await?;
     // Where there is a provider, a token of the development secret is not accepted.
     let known_here = secret.development && tokens.provider().is_none();
@@ -139,8 +162,9 @@ async fn serve(
     let log_requests = tracing::enabled!(target: "latchkey::request", tracing::Level::INFO)
         && (demo.is_empty() || Logging::is_asked_for());
     let meters = Arc::new(Meters::new(runtimes.clone()));
-    let working = !arguments.no_workers && settings.test_clock.is_none();
+    let working = !arguments.no_workers && test_clock.is_none();
     let settings = Settings {
+        test_clock,
         log: Some(logging.log.clone()),
         log_requests,
         more_metrics: Some(more_metrics(&meters)),
@@ -155,8 +179,6 @@ async fn serve(
         true => Some(begin(&meters, &arguments.working).await?),
         false => None,
     };
-    // Before the greeting: a program that reads the greeting may send a signal at once.
-    let stop = stopped();
     doors.serve(Arc::clone(&service));
     let shown = format!("{}{}", opened.shown, demo::told(&demo));
     let others = match demo.is_empty() {
@@ -299,25 +321,48 @@ fn greeting(
     lines.join("\n") + "\n"
 }
 
-/// Waits until the process is told to stop.
-pub(super) fn stopped() -> impl Future<Output = ()> {
+/// Done once the process is told to stop.
+pub(super) type Stop = Pin<Box<dyn Future<Output = ()> + Send>>;
+
+/// Hears from now on whether the process is told to stop. Told once more, it ends at once, whatever it does.
+pub(super) fn stopped() -> Stop {
     let signals = (signal(SignalKind::interrupt()), signal(SignalKind::terminate()));
-    async {
+    let (tell, told) = oneshot::channel();
+    // A task of its own, since a store that opens keeps its thread.
+    tokio::spawn(async move {
         let (Ok(mut interrupted), Ok(mut terminated)) = signals else {
             tracing::error!("signals cannot be heard; the server stops when it is killed");
-            return std::future::pending().await;
+            return;
         };
-        tokio::select! {
-            _ = interrupted.recv() => {}
-            _ = terminated.recv() => {}
-        }
-        tracing::info!("finishing what was accepted; once more to stop at once");
-        tokio::spawn(async move {
+        let mut next = async || {
             tokio::select! {
                 _ = interrupted.recv() => {}
                 _ = terminated.recv() => {}
             }
-            std::process::exit(1);
-        });
+        };
+        next().await;
+        tracing::info!("finishing what was accepted; once more to stop at once");
+        // Nobody asks if the process stops anyway.
+        let _ = tell.send(());
+        next().await;
+        std::process::exit(1);
+    });
+    Box::pin(async {
+        if told.await.is_err() {
+            std::future::pending::<()>().await;
+        }
+    })
+}
+
+/// Starts what is served. Nothing if the process is told to stop before.
+pub(super) async fn unless_stopped<T>(
+    stop: &mut Stop,
+    starting: impl Future<Output = Result<T, Failure>>,
+) -> Result<Option<T>, Failure> {
+    tokio::select! {
+        // What has started is stopped in order.
+        biased;
+        started = starting => started.map(Some),
+        () = stop => Ok(None),
     }
 }

@@ -30,6 +30,14 @@ pub(crate) fn run(arguments: &StoreCommand) -> Result<(), Failure> {
     }
 }
 
+/// Refuses a directory that has no store, nor anything that is left of one.
+fn refuse_nothing(data: &Path) -> Result<(), Failure> {
+    match ["journal-0", "journal-1"].into_iter().any(|name| data.join(name).exists()) {
+        true => Ok(()),
+        false => refuse_missing(data),
+    }
+}
+
 /// Refuses a directory that has no store.
 pub(super) fn refuse_missing(data: &Path) -> Result<(), Failure> {
     match data.join("store.redb").exists() {
@@ -127,7 +135,7 @@ impl Report {
 
 fn verify(arguments: &StoreVerify) -> Result<(), Failure> {
     let StoreVerify { data, rate, json } = arguments;
-    refuse_missing(data)?;
+    refuse_nothing(data)?;
     let meter = Meter::new(Total::Unknown, 0);
     let mut report = Report { json: *json, damages: 0, meter };
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();

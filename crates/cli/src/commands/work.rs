@@ -8,7 +8,7 @@ use latchkey_http::{Limits, Service, Settings, Starting};
 use latchkey_runtime::{Source, SystemSource};
 use latchkey_worker::Meters;
 
-use super::serve::{begin, more_metrics, stopped};
+use super::serve::{Stop, begin, more_metrics, stopped, unless_stopped};
 use crate::Failure;
 use crate::arguments::{Trust, Work};
 use crate::control::Control;
@@ -37,10 +37,18 @@ fn prepare(arguments: &Work, logging: &Logging, colour: bool) -> Result<(), Fail
         let source: Arc<dyn Source> = Arc::new(SystemSource);
         let kept = &arguments.kept;
         let progress = Progress::default();
+        let mut stop = stopped();
         let doors = open_doors(arguments, &progress).await?;
         let (paths, telling) = (&arguments.documents, (Reach::Own, &progress));
-        let running = Running::start_telling(kept, paths, systems, &source, telling).await?;
-        work(arguments, logging, running, doors).await
+        let starting = Running::start_telling(kept, paths, systems, &source, telling);
+        let Some(running) = unless_stopped(&mut stop, starting).await? else {
+            if let Some(doors) = doors {
+                doors.until_stopped(std::future::ready(()), None).await;
+            }
+            logging.told.add("stopped\n");
+            return Ok(());
+        };
+        work(arguments, logging, running, (doors, stop)).await
     });
     runtime.shutdown_timeout(Duration::from_secs(1));
     worked
@@ -61,7 +69,7 @@ async fn work(
     arguments: &Work,
     logging: &Logging,
     running: Running,
-    doors: Option<Doors>,
+    (doors, stop): (Option<Doors>, Stop),
 ) -> Result<(), Failure> {
     let Running { opened, runtimes, local } = running;
     let meters = Arc::new(Meters::new(runtimes.clone()));
@@ -76,7 +84,6 @@ async fn work(
     let data = &arguments.kept.data;
     let control = local.as_ref().map(|store| Control::listen(data, &runtimes, store));
     let workers = begin(&meters, &arguments.working).await?;
-    let stop = stopped();
     let mut lines = vec![format!("latchkey {}", env!("CARGO_PKG_VERSION"))];
     for runtime in &runtimes {
         let system = runtime.system();

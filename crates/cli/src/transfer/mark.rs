@@ -130,7 +130,8 @@ impl MarkFile {
     pub(crate) fn write(&mut self, mark: &Mark) -> Result<(), Failure> {
         let draft = beside(&self.path, ".new");
         // A mark has the key of an item.
-        let opened = private::options().write(true).create(true).truncate(true).open(&draft);
+        let opened = private::refuse_foreign(&draft, &draft)
+            .and_then(|()| private::options().write(true).create(true).truncate(true).open(&draft));
         let written = opened.and_then(|mut file| {
             file.write_all(mark.to_json().to_string().as_bytes())?;
             file.write_all(b"\n")?;

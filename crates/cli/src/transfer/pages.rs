@@ -41,18 +41,24 @@ pub(crate) struct Server {
     told: (String, String),
     schemas: Schemas,
     data: std::path::PathBuf,
+    /// How many megabytes a second it reads at most.
+    rate: u64,
     /// The pieces that it sends, once it was asked.
     incoming: Option<BufReader<UnixStream>>,
 }
 
 impl Pages {
-    /// Finds the table, at the server that has its store open or by opening it.
-    pub(crate) async fn open(told: &TableChoice, system: &System) -> Result<Pages, Failure> {
+    /// Finds the table, at the server that has its store open, which reads it at a rate, or by opening it.
+    pub(crate) async fn open(
+        told: &TableChoice,
+        system: &System,
+        rate: u64,
+    ) -> Result<Pages, Failure> {
         told.refuse_missing()?;
         if !told.storage.dynamodb && control::is_there(&told.data) {
             let schemas = Schemas::new(system);
             let (told, data) = (here(&told.data, &schemas)?, told.data.clone());
-            return Ok(Pages::Server(Server { told, schemas, data, incoming: None }));
+            return Ok(Pages::Server(Server { told, schemas, data, rate, incoming: None }));
         }
         Ok(Pages::Table(Box::new(Table::to_read(told, system).await?)))
     }
@@ -133,7 +139,8 @@ impl Server {
                 let tables = self.schemas.all().skip_while(|(one, _)| *one != which);
                 let tables = tables.map(|(_, schema)| schema.name.to_string()).collect();
                 let after = after.map(|key| (key.partition.to_string(), key.sort.to_string()));
-                let asked = control::begin(&self.data, &Task::Export { tables, after }).await;
+                let task = Task::Export { tables, after, rate: self.rate };
+                let asked = control::begin(&self.data, &task).await;
                 let gone = || Err(Failure::unusable("the server stopped; run the command again"));
                 none.insert(asked.unwrap_or_else(gone)?)
             }

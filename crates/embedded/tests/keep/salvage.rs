@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::fs;
 use std::ops::ControlFlow;
+use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 
 use latchkey_embedded::{Rescued, Store, salvage};
@@ -94,6 +95,73 @@ fn a_file_that_does_not_open_is_searched() {
     assert!(Store::open(directory.path(), &small()).is_err());
     let saved = save(directory.path());
     assert!(saved.items.is_empty() && saved.unknown, "{:?}", saved.lost);
+    for item in &expected {
+        assert!(saved.uncertain.contains(item), "{item:?}");
+    }
+}
+
+// Without `store.redb` nothing was saved, although the journals have the last writes.
+#[test]
+fn of_a_store_without_its_map_the_last_writes_are_saved() {
+    let whole = tempfile::tempdir().unwrap();
+    fill(whole.path(), 1500);
+    let journals = files(whole.path());
+    let expected = served(&Store::open(whole.path(), &small()).unwrap()).unwrap();
+    let changed = |item: &&Item| item.get("text").and_then(Value::as_text).unwrap() == "changed";
+    let expected: Vec<Item> = expected.iter().filter(changed).cloned().collect();
+    assert_eq!(expected.len(), 150);
+    for (empty, says) in [(false, "`store.redb` is missing"), (true, "`store.redb` is empty")] {
+        let left = tempfile::tempdir().unwrap();
+        fs::set_permissions(left.path(), fs::Permissions::from_mode(0o700)).unwrap();
+        copy_back(left.path(), &journals);
+        fs::write(left.path().join("store.redb"), "").unwrap();
+        for name in ["store.redb", "journal-0", "journal-1"] {
+            let own = fs::Permissions::from_mode(0o600);
+            fs::set_permissions(left.path().join(name), own).unwrap();
+        }
+        if !empty {
+            fs::remove_file(left.path().join("store.redb")).unwrap();
+        }
+        let saved = save(left.path());
+        assert!(saved.items.is_empty() && saved.unknown, "{:?}", saved.lost);
+        assert!(saved.lost.iter().any(|lost| lost.contains(says)), "{:?}", saved.lost);
+        let unnamed = saved.lost.iter().any(|lost| lost.contains("table `unnamed-1`: neither"));
+        assert!(unnamed, "{:?}", saved.lost);
+        let found = by_key(&saved.uncertain);
+        for (key, item) in by_key(&expected) {
+            assert_eq!(found.get(&key), Some(&item), "{key}");
+        }
+        // Each item once, as it was last.
+        assert_eq!(found.len(), saved.uncertain.len());
+        // A journal without its beginning is read with the name that the other one has.
+        let journal = left.path().join("journal-0");
+        fs::write(&journal, [&[0; 64], &journals[1][64..]].concat()).unwrap();
+        assert_eq!(by_key(&save(left.path()).uncertain), found);
+        fs::remove_file(left.path().join("journal-1")).unwrap();
+        let saved = save(left.path());
+        let told = saved.lost.iter().any(|lost| lost.contains("the beginning of `journal-0` is"));
+        assert!(saved.uncertain.is_empty() && told, "{:?}", saved.lost);
+    }
+}
+
+// Items of a file whose catalog was damaged, too, were passed over.
+#[test]
+fn a_file_whose_tables_are_not_found_is_searched_for_items() {
+    let directory = tempfile::tempdir().unwrap();
+    fill(directory.path(), 800);
+    let expected = served(&Store::open(directory.path(), &small()).unwrap()).unwrap();
+    let path = directory.path().join("store.redb");
+    let mut bytes = fs::read(&path).unwrap();
+    bytes[..512].fill(0);
+    let name = b"table/Test";
+    let places: Vec<usize> =
+        (0..bytes.len() - name.len()).filter(|at| bytes[*at..].starts_with(name)).collect();
+    assert!(!places.is_empty());
+    places.into_iter().for_each(|at| bytes[at] = 0xff);
+    fs::write(&path, bytes).unwrap();
+    let saved = save(directory.path());
+    assert!(saved.items.is_empty() && saved.unknown, "{:?}", saved.lost);
+    assert!(saved.lost.iter().any(|lost| lost.contains("table `unnamed-1`: neither")));
     for item in &expected {
         assert!(saved.uncertain.contains(item), "{item:?}");
     }

@@ -269,3 +269,21 @@ fn beside_writes_and_folds_nothing_is_found() {
 pub(crate) fn count(few: usize) -> usize {
     std::env::var("LATCHKEY_FLIPS").map_or(few, |count| count.parse().unwrap())
 }
+
+// Where the table was not known, it read `, key `P`it belongs to no table`.
+#[test]
+fn a_damage_names_what_is_known_of_its_place() {
+    let (table, index, key) = (Some("T".into()), Some("I".into()), Some("K".to_owned()));
+    let what = || "it is damaged".to_owned();
+    let cases = [
+        (Damage { what: what(), ..Damage::default() }, "it is damaged"),
+        (Damage { key: key.clone(), what: what(), ..Damage::default() }, "key `K`: it is damaged"),
+        (
+            Damage { table, index, key, what: what() },
+            "table `T`, index `I`, key `K`: it is damaged",
+        ),
+    ];
+    for (damage, shown) in cases {
+        assert_eq!(damage.to_string(), shown);
+    }
+}

@@ -19,7 +19,7 @@ const LOST: &str = "lost.json";
 
 pub(crate) fn run(arguments: &StoreSalvage) -> Result<(), Failure> {
     let StoreSalvage { data, out } = arguments;
-    super::refuse_missing(data)?;
+    super::refuse_nothing(data)?;
     let unusable = |error: io::Error| {
         Failure::Unusable(format!("`{}` cannot be written: {error}", out.display()))
     };
