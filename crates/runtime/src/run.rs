@@ -30,7 +30,6 @@ use crate::cache::Change;
 use crate::call::{Call, Caller, IfMatch};
 use crate::evaluate::{Bound, Elements, Fault, Found, Frame};
 use crate::idempotency::Named;
-use crate::lanes::{Heads, Lane};
 use crate::plan::{Contract, Op, Sight, System};
 use crate::problem::Problem;
 use crate::request::Filler;
@@ -40,6 +39,7 @@ use crate::time;
 use crate::trace::{Step, Trace, blackened, consumed, outcome};
 use crate::work::Ending;
 
+use lane::InLine;
 use precondition::{any_changes, changes};
 use remember::Memory;
 pub(crate) use task::{Held, Task, perform};
@@ -134,16 +134,8 @@ struct Session<'a> {
     unsure: bool,
     /// What earlier calls have read, if the contract has a cache.
     memory: Option<Memory<'a>>,
-    /// The lanes of the items that this attempt depended on, if it lost on one of them.
-    lost: Vec<Lane>,
-    /// The lanes that the next attempt goes through first.
-    passing: Vec<Lane>,
-    /// Whether the call has gone through lanes.
-    has_passed: bool,
-    /// The lanes at whose heads the call is.
-    heads: Heads,
-    /// How many attempts were lost, since the call came to the heads of its lanes.
-    losses: u32,
+    /// Where the call stands in line.
+    line: InLine,
 }
 
 /// Carries a call out.
@@ -245,11 +237,7 @@ impl<'a> Session<'a> {
             trace: None,
             unsure: false,
             memory: Memory::of(runtime, contract.cache.as_ref()),
-            lost: Vec::new(),
-            passing: Vec::new(),
-            has_passed: false,
-            heads: Heads::default(),
-            losses: 0,
+            line: InLine::default(),
         }
     }
 

@@ -24,6 +24,21 @@ fn wait_max(attempt: u32) -> Duration {
     Duration::from_millis(u64::from(WAIT_MS << attempt.min(8)))
 }
 
+/// Where a call stands in line.
+#[derive(Debug, Default)]
+pub(super) struct InLine {
+    /// The lanes of the items that this attempt depended on, if it lost on one of them.
+    lost: Vec<Lane>,
+    /// The lanes that the next attempt goes through first.
+    passing: Vec<Lane>,
+    /// Whether the call has gone through lanes.
+    has_passed: bool,
+    /// The lanes at whose heads the call is.
+    heads: Heads,
+    /// How many attempts were lost, since the call came to the heads of its lanes.
+    losses: u32,
+}
+
 /// Where a leg of a call stands.
 pub(super) struct Stand {
     lane: Lane,
@@ -36,26 +51,27 @@ impl Session<'_> {
     /// there have been enough. At the heads of its lanes a call can lose to those alone that were under way when it came
     /// there, so it is given up only after it has lost there as often as without lanes.
     pub(super) async fn waits_again(&mut self) -> bool {
-        let (lost, passing) = (std::mem::take(&mut self.lost), std::mem::take(&mut self.passing));
+        let (lost, passing) =
+            (std::mem::take(&mut self.line.lost), std::mem::take(&mut self.line.passing));
         if !passing.is_empty() {
-            self.has_passed = true;
+            self.line.has_passed = true;
             for lane in passing {
                 lane.pass().await;
             }
             return true;
         }
-        if lost.iter().any(|lane| !self.heads.has(lane)) {
-            self.losses = 1;
-            self.heads.join(lost).await;
+        if lost.iter().any(|lane| !self.line.heads.has(lane)) {
+            self.line.losses = 1;
+            self.line.heads.join(lost).await;
             return true;
         }
-        self.losses += 1;
-        if self.losses > RETRIES_MAX {
+        self.line.losses += 1;
+        if self.line.losses > RETRIES_MAX {
             return false;
         }
         // Those that were under way are over with the write that lost to them, so at the heads there is less to wait for.
-        let at_once = if self.heads.is_empty() { 1 } else { AT_ONCE };
-        if let Some(waits @ 1..) = self.losses.checked_sub(at_once) {
+        let at_once = if self.line.heads.is_empty() { 1 } else { AT_ONCE };
+        if let Some(waits @ 1..) = self.line.losses.checked_sub(at_once) {
             let wait = self.call.runtime.source.wait(wait_max(waits + 1));
             if !wait.is_zero() {
                 sleep(wait).await;
@@ -67,7 +83,7 @@ impl Session<'_> {
     /// Lets all others go on. Whatever is waited for next may itself wait for one of these lanes: what follows a send,
     /// or the message before this one.
     pub(super) fn leaves_lanes(&mut self) {
-        self.heads = Heads::default();
+        self.line.heads = Heads::default();
     }
 
     /// The lane of the item that a leg is on, if there are lanes. A test that is not tried again changes nothing there.
@@ -86,16 +102,16 @@ impl Session<'_> {
         if self.frame.commits > 0 {
             return Ok(());
         }
-        let taken = |stand: &&Stand| !self.heads.has(&stand.lane) && stand.lane.is_taken();
+        let taken = |stand: &&Stand| !self.line.heads.has(&stand.lane) && stand.lane.is_taken();
         let taken = || stands.iter().flatten().filter(taken);
         if taken().any(|stand| stand.retries) {
             self.loses_on(stands);
             return Err(Ended::Again);
         }
         // Once, so that no stream of others keeps it waiting; and not with a lane in hand, which these may wait for.
-        if !self.has_passed && self.heads.is_empty() {
-            self.passing = taken().map(|stand| stand.lane.clone()).collect();
-            if !self.passing.is_empty() {
+        if !self.line.has_passed && self.line.heads.is_empty() {
+            self.line.passing = taken().map(|stand| stand.lane.clone()).collect();
+            if !self.line.passing.is_empty() {
                 return Err(Ended::Again);
             }
         }
@@ -113,6 +129,6 @@ impl Session<'_> {
     /// Keeps the lanes that the next attempt waits in.
     fn loses_on(&mut self, stands: &[Option<Stand>]) {
         let lost = stands.iter().flatten().filter(|stand| stand.retries);
-        self.lost = lost.map(|stand| stand.lane.clone()).collect();
+        self.line.lost = lost.map(|stand| stand.lane.clone()).collect();
     }
 }
