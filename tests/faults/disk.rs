@@ -6,15 +6,19 @@ use std::fs::File;
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use latchkey_embedded::{Options as StoreOptions, Store};
+use latchkey_runtime::{Call, Caller, Options, Runtime, System};
 use serde_json::json;
 
 use crate::serve::{Client, Reply, latchkey, until};
 use crate::world::{Own, locker, lockers_of, outcome, register};
+
+const PARTICIPATION: &str = include_str!("../../systems/participation.md");
 
 /// A small file system, which is there as long as this lives. It is seen through the process that holds
 /// it, so nobody else need enter it.
@@ -65,8 +69,13 @@ fn full(reply: &Reply) -> bool {
 
 /// A server by the clock of the machine, with workers, whose log is added to a file.
 fn start(data: &Path, log: &Path) -> Own {
+    start_with(data, log, &[])
+}
+
+/// The same, of some documents.
+fn start_with(data: &Path, log: &Path, documents: &[&str]) -> Own {
     let mut command = latchkey();
-    command.args(["serve", "--listen", "127.0.0.1:0", "--data"]).arg(data);
+    command.arg("serve").args(documents).args(["--listen", "127.0.0.1:0", "--data"]).arg(data);
     let log = File::options().create(true).append(true).open(log).unwrap();
     // Requests are not logged; all else is.
     command.env("LATCHKEY_LOG", "info,latchkey::request=off").stderr(log);
@@ -219,6 +228,60 @@ fn a_full_disk_refuses_writes_and_nothing_else() {
     assert!(lines.lines().count() < 20, "{lines}");
     let server = start(&data, &log);
     all_there(&mut Client::new(&server.address).with_token(&token), &told, &doubt);
+}
+
+/// Someone asks for a seat, and a worker takes the message and dies with it.
+fn leave_a_lease(data: &Path, document: &str) {
+    let runtime = tokio::runtime::Runtime::new().unwrap();
+    runtime.block_on(async {
+        let store = Arc::new(Store::open(data, &StoreOptions::default()).unwrap());
+        let system = System::read(document).unwrap();
+        let runtime = Runtime::start(system, store, Options::default()).await.unwrap();
+        let made = Call::new("AD-04", Caller::new("ada").role("admin")).input("eventId", "e");
+        let made = made.input("title", "E").input("mode", "FIRST_COME");
+        let made = made.json("capacity", latchkey_value::Value::from(2));
+        assert_eq!(runtime.call(made).await.status(), 201);
+        let asked = Call::new("EP-01", Caller::new("ann")).input("eventId", "e");
+        assert_eq!(runtime.call(asked).await.status(), 202);
+        let queue = runtime.queue("participations").unwrap();
+        let held = queue.queue().receive(10, Duration::from_secs(60)).await.unwrap();
+        assert_eq!(held.len(), 1);
+    });
+}
+
+#[test]
+fn a_server_starts_on_a_full_disk_where_messages_were_leased() {
+    // Every start ended with exit code 2 until the leases were over: their end could not be written.
+    let directory = tempfile::tempdir().unwrap();
+    let mounted = directory.path().join("disk");
+    std::fs::create_dir(&mounted).unwrap();
+    let disk = Disk::mount(&mounted, 16 * 1024);
+    let (data, filler) = (disk.root.join("data"), disk.root.join("filler"));
+    // A lease of an ordered queue is known to its process alone.
+    let text = PARTICIPATION.replace("participations ordered by eventId", "participations");
+    let text = text.replace("  lease 30s", "  lease 10m");
+    assert_ne!(text, PARTICIPATION);
+    let document = directory.path().join("participation.md");
+    std::fs::write(&document, &text).unwrap();
+    leave_a_lease(&data, &text);
+    fill_file(&filler, 64 * 1024);
+    let server = start_with(&data, &directory.path().join("log"), &[document.to_str().unwrap()]);
+    let token = crate::serve::token(&data, "ann", &["admin"], &[]);
+    let mut client = Client::new(&server.address).with_token(&token);
+    let ready = client.get("/ready");
+    assert_eq!((ready.status, ready.text.contains("nearly full")), (503, true), "{ready:?}");
+    assert_eq!(client.get("/events/e").status, 200);
+    std::fs::remove_file(&filler).unwrap();
+    // The lease of the dead process lasts on for longer than this waits; its message is worked on all the same.
+    until("the message is handled", || {
+        let mine = client.get("/me/participations?limit=1").json();
+        mine["items"][0]["status"] == json!("SUCCEEDED")
+    });
+    until("it is ready", || client.get("/ready").status == 200);
+    let log = std::fs::read_to_string(directory.path().join("log")).unwrap();
+    assert_eq!(log.matches("are not free yet").count(), 1, "{log}");
+    assert!(log.contains("free space on it"), "{log}");
+    assert_eq!(log.matches("a dead process held are free").count(), 1, "{log}");
 }
 
 /// Ends the readers also if the test fails.

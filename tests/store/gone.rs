@@ -4,7 +4,7 @@ use std::fs::{self, File};
 use std::path::Path;
 use std::sync::Arc;
 use std::thread;
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime};
 
 use latchkey_embedded::{OpenError, Options, Pending, Store};
 use latchkey_table::{
@@ -243,4 +243,20 @@ fn a_link_that_leads_elsewhere_later_is_no_loss() {
     fs::remove_file(one.join("store.redb")).unwrap();
     assert!(put(&store, &table, "A", 3).wait().is_err());
     assert!(one.join("lost.txt").exists() && !other.join("lost.txt").exists());
+}
+
+#[test]
+fn a_store_knows_when_it_was_written_before_it_was_opened() {
+    let directory = tempfile::tempdir().unwrap();
+    let (store, table) = open(directory.path(), &options());
+    assert_eq!(store.written_before(), None);
+    put(&store, &table, "A", 1).wait().unwrap();
+    drop(store);
+    let then = SystemTime::UNIX_EPOCH + Duration::from_secs(1_000_000_000);
+    for file in FILES {
+        let file = fs::File::options().write(true).open(directory.path().join(file)).unwrap();
+        file.set_modified(then).unwrap();
+    }
+    let (store, _) = open(directory.path(), &options());
+    assert_eq!(store.written_before(), Some(then));
 }

@@ -15,6 +15,7 @@
 use std::fs::{self, File, TryLockError};
 use std::io::{self, Read, Seek, Write};
 use std::path::{Path, PathBuf};
+use std::time::SystemTime;
 
 use crate::engine::OpenFailure;
 use crate::error::OpenError;
@@ -117,6 +118,13 @@ impl Directory {
             }
             Err(TryLockError::Error(error)) => Err(failed(error)),
         }
+    }
+
+    /// When one of its files was written last, as far as its file system tells.
+    pub(crate) fn written_at(&self) -> Option<SystemTime> {
+        let modified =
+            |part: Part| fs::metadata(self.path.join(part.file_name())).ok()?.modified().ok();
+        Part::ALL.into_iter().filter_map(modified).max()
     }
 
     /// Its path, in which the store is made first if it is not there.

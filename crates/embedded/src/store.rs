@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::sync::Arc;
 use std::thread::{self, JoinHandle};
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use latchkey_table::{
     BatchGet, Delete, Error, Get, Got, GotMany, IndexScan, Leg, Page, Put, Query, ReadOnly,
@@ -95,6 +95,7 @@ impl Default for Options {
 pub struct Store {
     shared: Arc<Shared>,
     writer: Option<JoinHandle<()>>,
+    written_at: Option<SystemTime>,
     _watcher: Option<Watcher>,
     // Dropped last.
     _directory: Option<Directory>,
@@ -104,9 +105,12 @@ impl Store {
     /// Opens the store in a directory, which are both made if they are not there.
     pub fn open(path: &Path, options: &Options) -> Result<Store, OpenError> {
         let mut directory = Directory::lock(path)?;
+        let written_at = directory.written_at();
         let store = directory.store(options.cache_bytes)?;
         let source = Source::Files(Arc::new(Watch::new(store, options.keep_free)));
-        Store::start(source, Some(directory), options)
+        let mut store = Store::start(source, Some(directory), options)?;
+        store.written_at = written_at;
+        Ok(store)
     }
 
     /// Opens a store in memory.
@@ -156,7 +160,13 @@ impl Store {
             .spawn(|| writer.run())
             .map_err(OpenError::Thread)?;
         let writer = Some(writer);
-        Ok(Store { shared, writer, _watcher: watcher, _directory: directory })
+        Ok(Store { shared, writer, written_at: None, _watcher: watcher, _directory: directory })
+    }
+
+    /// When a file of the store was written last before it was opened, by the clock of then. Nothing of a new store, and
+    /// of one that is not in a directory.
+    pub fn written_before(&self) -> Option<SystemTime> {
+        self.written_at
     }
 
     /// Fails with the reason while the store takes no writes. Reads go on.

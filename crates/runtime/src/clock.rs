@@ -34,11 +34,7 @@ pub struct SystemSource;
 
 impl Source for SystemSource {
     fn now(&self) -> i64 {
-        let milliseconds = |time: Duration| i64::try_from(time.as_millis()).unwrap_or(i64::MAX);
-        match SystemTime::now().duration_since(UNIX_EPOCH) {
-            Ok(since) => milliseconds(since),
-            Err(before) => -milliseconds(before.duration()),
-        }
+        milliseconds(SystemTime::now())
     }
 
     fn steady(&self) -> Option<i64> {
@@ -50,5 +46,14 @@ impl Source for SystemSource {
 
     fn random(&self, bytes: &mut [u8]) -> io::Result<()> {
         getrandom::fill(bytes).map_err(io::Error::other)
+    }
+}
+
+/// An instant as milliseconds since 1970, UTC.
+pub(crate) fn milliseconds(at: SystemTime) -> i64 {
+    let milliseconds = |time: Duration| i64::try_from(time.as_millis()).unwrap_or(i64::MAX);
+    match at.duration_since(UNIX_EPOCH) {
+        Ok(since) => milliseconds(since),
+        Err(before) => -milliseconds(before.duration()),
     }
 }

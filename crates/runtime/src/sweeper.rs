@@ -5,14 +5,15 @@
 //! while there is not. Writes of others go in between.
 //!
 //! What is removed does not come back. So a clock that jumps ahead is believed after an hour; until then the sweep goes
-//! by the clock of before. Reads and conditions believe the clock at once, and the clock again when it is set back.
+//! by the clock of before. A clock that is ahead of the last write before the start is
+//! doubted in the same way. Reads and conditions believe the clock at once, and the clock again when it is set back.
 
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime};
 
 use latchkey_table::Backend;
 
-use crate::clock::{Source, SystemSource};
+use crate::clock::{Source, SystemSource, milliseconds};
 use crate::plan::System;
 use crate::runtime::Runtime;
 use crate::sweep::{Place, sweep};
@@ -58,6 +59,12 @@ impl Trusted {
         Trusted { offset, doubted_since: None }
     }
 
+    /// The same, where it is known what time it was before. A clock that is ahead of it may be wrong.
+    fn since(self, before: i64, source: &dyn Source) -> Trusted {
+        let Some(steady) = source.steady() else { return self };
+        Trusted { offset: self.offset.min(before.saturating_sub(steady)), ..self }
+    }
+
     /// The time that is believed.
     fn now(&mut self, source: &dyn Source) -> i64 {
         let now = source.now();
@@ -71,7 +78,8 @@ impl Trusted {
             let by_ms = offset.saturating_sub(self.offset);
             tracing::warn!(
                 by_ms,
-                "the clock jumped ahead; what is over by it is removed in an hour"
+                "the clock jumped ahead, or nothing was written for that long before the start; what is over by it is \
+                 removed in an hour"
             );
             steady
         });
@@ -94,6 +102,16 @@ impl Sweeper {
         let systems = runtimes.iter().map(|runtime| Arc::clone(&runtime.system)).collect();
         let trusted = Trusted::new(&*source);
         Sweeper { backend, systems, source, trusted }
+    }
+
+    /// The same, for a store that was written last at some time before it was opened. If the clock is ahead of that, it is
+    /// believed after an hour.
+    #[must_use]
+    pub fn since(mut self, written_before: Option<SystemTime>) -> Sweeper {
+        if let Some(before) = written_before {
+            self.trusted = self.trusted.since(milliseconds(before), &*self.source);
+        }
+        self
     }
 
     /// Goes through everything, again and again, until it is dropped.
@@ -194,6 +212,29 @@ mod tests {
         for _ in 0..100 {
             clock.pass(1_000);
             clock.0.fetch_add(30_000, Ordering::SeqCst);
+            assert_eq!(trusted.now(&clock), clock.now());
+        }
+    }
+
+    #[test]
+    fn a_clock_that_is_ahead_at_the_start_is_believed_after_an_hour() {
+        // One start three days ahead removed what had not ended: records of calls, which then acted twice.
+        let day = 86_400_000;
+        let clock = Two(AtomicI64::new(13 * day), AtomicI64::new(7));
+        let mut trusted = Trusted::new(&clock).since(10 * day, &clock);
+        clock.pass(30_000);
+        assert_eq!(trusted.now(&clock), 10 * day + 30_000);
+        // Set right, it is believed at once.
+        clock.0.fetch_sub(3 * day, Ordering::SeqCst);
+        assert_eq!(trusted.now(&clock), clock.now());
+        // A store that was not used for days is swept an hour later.
+        let mut trusted = Trusted::new(&clock).since(9 * day, &clock);
+        assert_eq!(trusted.now(&clock), 9 * day);
+        clock.pass(DOUBT_MS);
+        assert_eq!(trusted.now(&clock), clock.now());
+        // A store that was written just now, or by a clock that was ahead, casts no doubt.
+        for before in [clock.now() - AHEAD_MS_MAX, clock.now() + day] {
+            let mut trusted = Trusted::new(&clock).since(before, &clock);
             assert_eq!(trusted.now(&clock), clock.now());
         }
     }

@@ -172,7 +172,9 @@ pub enum Error {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum ReadOnly {
     /// There is too little room left where the store is kept. Writes are taken again once there is room.
-    #[error("its disk is nearly full")]
+    #[error(
+        "its disk is nearly full; free space on it, and writes are taken again without a restart"
+    )]
     NoRoom,
     /// A file of the store was removed, replaced or cut. Writes are refused until the store is opened again.
     #[error("a file of the store was removed, replaced or cut while the store was open")]

@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 
 use latchkey_queue::{Error, Queue, Received, Sqs, runs};
 use latchkey_runtime::Handled;
+use latchkey_table::Error as TableError;
 use tokio::sync::{AcquireError, OwnedSemaphorePermit, Semaphore, watch};
 use tokio::task::{JoinError, JoinSet};
 use tokio::time::sleep;
@@ -49,25 +50,27 @@ pub struct Workers {
 }
 
 impl Workers {
-    /// Begins to work. What a dead process of this store held is free again.
+    /// Begins to work. What a dead process of this store held is free again: at once, or else as soon as the store takes
+    /// writes.
     pub async fn start(meters: &Arc<Meters>, settings: Settings) -> Result<Workers, Error> {
         let (stop, stopped) = watch::channel(false);
         let mut tasks = JoinSet::new();
         for meter in meters.queues() {
             let queue = meter.queue().queue();
-            if let Queue::Embedded(queue) = queue {
-                queue.recover().await?;
-            }
+            let line = Line { meter: Arc::clone(meter), settings };
+            let recovered = line.recover(queue).await?;
             if !meter.queue().has_worker() {
+                if !recovered {
+                    tasks.spawn(line.only_recover(queue.clone(), stopped.clone()));
+                }
                 continue;
             }
-            let line = Line { meter: Arc::clone(meter), settings };
             if let Queue::Sqs(sqs) = queue
                 && sqs.has_dead_queue()
             {
                 tasks.spawn(line.clone().bury(sqs.clone(), stopped.clone()));
             }
-            tasks.spawn(line.work(queue.clone(), stopped.clone()));
+            tasks.spawn(line.begin(queue.clone(), recovered, stopped.clone()));
         }
         for meter in meters.queues() {
             tasks.spawn(relay::sweep(Arc::clone(meter), stopped.clone()));
@@ -98,6 +101,62 @@ struct Line {
 }
 
 impl Line {
+    /// Ends the leases of a dead process. False if the store takes no writes now.
+    async fn recover(&self, queue: &Queue) -> Result<bool, Error> {
+        let Queue::Embedded(embedded) = queue else { return Ok(true) };
+        match embedded.recover().await {
+            Ok(_) => Ok(true),
+            Err(Error::Store(
+                error @ (TableError::ReadOnly { .. }
+                | TableError::Unavailable { .. }
+                | TableError::OutcomeUnknown { .. }),
+            )) => {
+                let queue = self.name();
+                tracing::warn!(
+                    %queue,
+                    %error,
+                    "messages that a dead process held are not free yet, and none is received; tried again until the \
+                     store takes writes"
+                );
+                Ok(false)
+            }
+            Err(error) => Err(error),
+        }
+    }
+
+    /// The same, again and again until it is done. False if it is told to stop before.
+    async fn recover_later(self, queue: Queue, mut stop: watch::Receiver<bool>) -> bool {
+        let Queue::Embedded(embedded) = &queue else { return true };
+        let mut pause = PAUSE_MIN;
+        while !*stop.borrow() {
+            tokio::select! {
+                () = sleep(pause) => {}
+                _ = stop.changed() => return false,
+            }
+            // Why not was said when it was tried first.
+            if embedded.recover().await.is_ok() {
+                let queue = self.name();
+                tracing::info!(%queue, "messages that a dead process held are free");
+                return true;
+            }
+            pause = pause.saturating_mul(2).min(PAUSE_MAX);
+        }
+        false
+    }
+
+    /// Ends the leases of a dead process on a queue that nobody works through here.
+    async fn only_recover(self, queue: Queue, stop: watch::Receiver<bool>) {
+        self.recover_later(queue, stop).await;
+    }
+
+    /// Works through the queue once no lease of a dead process is left, which is never ended afterwards: it would look
+    /// like one of this process.
+    async fn begin(self, queue: Queue, recovered: bool, stop: watch::Receiver<bool>) {
+        if recovered || self.clone().recover_later(queue.clone(), stop.clone()).await {
+            self.work(queue, stop).await;
+        }
+    }
+
     /// Works through the queue until it is told to stop.
     async fn work(self, queue: Queue, mut stop: watch::Receiver<bool>) {
         let free = Arc::new(Semaphore::new(self.settings.at_once.max(1)));

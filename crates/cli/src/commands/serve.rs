@@ -190,7 +190,7 @@ async fn serve(
     logging.told.add(&told);
     let playing = Playing::start(read, demo, &service, &tokens);
     // DynamoDB removes expired records itself.
-    let sweep = |store: Arc<Store>| tokio::spawn(Sweeper::new(store, service.runtimes()).run());
+    let sweep = |store: Arc<Store>| tokio::spawn(sweeper(store, &service).run());
     let sweeper = opened.local.clone().map(sweep);
     let attend = |service: Arc<Service>| tokio::spawn(async move { service.attend_site().await });
     let attendant = service.has_site().then(|| attend(Arc::clone(&service)));
@@ -206,6 +206,11 @@ async fn serve(
     }
     logging.told.add("stopped\n");
     Ok(())
+}
+
+fn sweeper(store: Arc<Store>, service: &Service) -> Sweeper {
+    let written_before = store.written_before();
+    Sweeper::new(store, service.runtimes()).since(written_before)
 }
 
 /// Listens, and has it answered that the server starts.
