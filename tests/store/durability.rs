@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use latchkey_embedded::{Options, Pending, Store};
 use latchkey_table::{
-    Condition, Consistency, Error, Get, Item, Key, Put, Returning, Schema, Value, Wrote,
+    Condition, Consistency, Error, Get, Item, Key, Put, ReadOnly, Returning, Schema, Value, Wrote,
 };
 
 use crate::disk::Disk;
@@ -187,4 +187,25 @@ fn a_disk_that_fails_loses_nothing_and_the_store_comes_back_with_it() {
         store.verify(&table).unwrap();
     }
     panic!("the write never went through");
+}
+
+// `/ready` answered 200 while every write was refused, because a journal could not be written.
+#[test]
+fn a_store_whose_journal_cannot_be_written_says_that_it_takes_no_writes() {
+    let disk = Disk::default();
+    let (store, table) = open(&disk, &options());
+    put(&store, &table, "A", 1).wait().unwrap();
+    assert_eq!(store.takes_writes(), Ok(()));
+    disk.fail_after(Some(0));
+    assert!(matches!(put(&store, &table, "A", 2).wait(), Err(Error::OutcomeUnknown { .. })));
+    assert_eq!(store.takes_writes(), Err(ReadOnly::JournalFails));
+    assert_eq!(read(&store, &table, "A"), Ok(Some(1)), "reads go on");
+    disk.fail_after(None);
+    // The record is tried again without a write.
+    let deadline = Instant::now() + Duration::from_secs(60);
+    while store.takes_writes().is_err() {
+        assert!(Instant::now() < deadline, "the journal is not tried again");
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    assert_eq!(read(&store, &table, "A"), Ok(Some(2)));
 }

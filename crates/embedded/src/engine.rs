@@ -286,6 +286,7 @@ impl Log {
             if !core.source.is_gone() {
                 tracing::error!(%error, "a journal cannot be written; writes are refused until it can");
             }
+            core.lock().doubt = true;
             self.doubt = Some((std::mem::take(&mut self.buffer), changes));
             return Err(WriteFailure::InDoubt(EngineError::io(error)));
         }
@@ -322,6 +323,7 @@ impl Log {
         core.source.look().map_err(in_doubt)?;
         if let Some((_, changes)) = self.doubt.take() {
             tracing::info!("the journal can be written again");
+            core.lock().doubt = false;
             self.publish(core, changes, show);
         }
         Ok(())

@@ -52,6 +52,8 @@ pub(crate) struct State {
     pub(crate) base: Arc<Base>,
     /// Why the last fold failed, until one succeeds.
     pub(crate) failed: Option<EngineError>,
+    /// Whether a record is in doubt, since a journal could not be written.
+    pub(crate) doubt: bool,
     /// Whether the map must be opened again.
     reopen: bool,
     stopped: bool,
@@ -79,11 +81,18 @@ impl Core {
             frozen: frozen.map(Arc::new),
             base: Arc::new(base),
             failed: None,
+            doubt: false,
             reopen: false,
             stopped: false,
         };
         let (map, state) = (Mutex::new(Some(map)), Mutex::new(state));
         Core { source, cache_bytes, map, state, changed: Condvar::new() }
+    }
+
+    /// Whether writes are taken, as far as is known.
+    pub(crate) fn takes_writes(&self) -> Result<(), ReadOnly> {
+        self.source.takes_writes()?;
+        if self.lock().doubt { Err(ReadOnly::JournalFails) } else { Ok(()) }
     }
 
     pub(crate) fn lock(&self) -> MutexGuard<'_, State> {

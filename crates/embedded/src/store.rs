@@ -171,7 +171,7 @@ impl Store {
 
     /// Fails with the reason while the store takes no writes. Reads go on.
     pub fn takes_writes(&self) -> Result<(), ReadOnly> {
-        self.shared.core.source.takes_writes()
+        self.shared.core.takes_writes()
     }
 
     /// Makes a table, or gives the one of that name the schema's indexes: new ones are filled, those

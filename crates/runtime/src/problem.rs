@@ -118,6 +118,9 @@ impl Problem {
             ReadOnly::FileGone => {
                 "a file of the store is gone, and nothing was done; writes are refused until the server is started again"
             }
+            ReadOnly::JournalFails => {
+                "a journal of the store cannot be written, and nothing was done; writes are taken again once it can"
+            }
         };
         Problem::later("store-unavailable", detail)
     }

@@ -177,6 +177,9 @@ impl Service {
                 Err(Error::ReadOnly { why: ReadOnly::FileGone }) => {
                     "a file of the store is gone; writes are refused until the server is started again\n"
                 }
+                Err(Error::ReadOnly { why: ReadOnly::JournalFails }) => {
+                    "a journal of the store cannot be written; reads are answered, writes are refused\n"
+                }
                 Err(error) => {
                     tracing::warn!(system = runtime.system().name(), %error, "not ready");
                     "the store is unavailable\n"
