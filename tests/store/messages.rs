@@ -18,6 +18,16 @@ use crate::disk::{Disk, Event, Parts, apply};
 use crate::torn::{Fate, befall};
 
 const DOCUMENT: &str = include_str!("../../systems/participation.md");
+/// What the worker does about a request whose `accepted` has not run.
+const REPAIRS: &str = "when request.status == RECEIVED {
+    do queued(request, max(message.sentAt, request.requestedAt))
+  }
+  require";
+
+/// The same of a worker that relies on it: without `accepted` the message would wait for ever.
+const WAITS: &str = "when request.status == RECEIVED { later }
+  require";
+
 const QUEUE: &str = "participations";
 const PEOPLE: [&str; 3] = ["ann", "ben", "cleo"];
 const SEATS: i64 = 2;
@@ -146,15 +156,26 @@ fn ends(round: u64, at: u64) -> Vec<(&'static str, Option<Fate>)> {
 
 #[test]
 fn a_message_survives_an_end_after_any_change() {
+    survives("messages", DOCUMENT);
+}
+
+// A process that died between the commit and `accepted` left a message whose worker waited for ever.
+#[test]
+fn what_follows_a_send_survives_an_end_after_any_change() {
+    assert!(DOCUMENT.contains(REPAIRS));
+    survives("sequels of messages", &DOCUMENT.replacen(REPAIRS, WAITS, 1));
+}
+
+fn survives(name: &'static str, document: &str) {
     let rounds = u64::try_from(promise::rounds(1)).unwrap();
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     runtime.block_on(async {
-        let model = latchkey_model::check(DOCUMENT).model;
+        let model = latchkey_model::check(document).model;
         let disk = Disk::default();
         let (start, told) = record(&model, &disk).await;
         let history = disk.history();
         let points = history.len() - start;
-        let mut progress = Progress::new("messages", points * usize::try_from(rounds).unwrap());
+        let mut progress = Progress::new(name, points * usize::try_from(rounds).unwrap());
         let mut images = 0;
         for round in 0..rounds {
             let (mut whole, mut durable) = (Parts::new(), Parts::new());
@@ -191,6 +212,9 @@ fn a_message_survives_an_end_after_any_change() {
             }
         }
         assert!(points > 20, "{points}");
-        println!("{points} points, {images} ends, 0 messages lost, in {:?}", progress.spent());
+        let spent = progress.spent();
+        promise::tell(&format!(
+            "{points} points, {images} ends, 0 of the {name} lost, in {spent:?}"
+        ));
     });
 }

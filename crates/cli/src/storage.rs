@@ -95,6 +95,7 @@ impl Storage {
             StartError::Table(PrepareError::Store(_))
             | StartError::Queue(_)
             | StartError::NoSecret
+            | StartError::NoChance(_)
             | StartError::NoQueues => Failure::unusable(error),
         }
     }

@@ -27,7 +27,7 @@ mod sqs;
 
 pub use clock::Clock;
 pub use depth::{Count, Depth};
-pub use embedded::{Blocked, Embedded, Peeked, Stranded, Which, leg};
+pub use embedded::{Blocked, Embedded, Peeked, Sequel, Stranded, Which, leg, leg_with};
 pub use error::Error;
 pub use home::Home;
 pub use latchkey_embedded::Stamp;

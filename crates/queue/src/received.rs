@@ -90,6 +90,18 @@ impl Received {
         if let Hold::Embedded(stored) = &self.hold { Some(stored) } else { None }
     }
 
+    /// The same message, now that what follows its send is done. Whatever becomes of it, it is kept so.
+    #[must_use]
+    pub fn followed(&self) -> Received {
+        let hold = match &self.hold {
+            Hold::Embedded(stored) => {
+                Hold::Embedded(Box::new(Stored { sequel: None, ..Stored::clone(stored) }))
+            }
+            hold @ Hold::Sqs(_) => hold.clone(),
+        };
+        Received { hold, ..self.clone() }
+    }
+
     /// A message SQS has handed out.
     pub(crate) fn handed_out(message: Message, tries: u32, handle: Handle) -> Received {
         let (message, hold) = (Arc::new(message), Hold::Sqs(handle));

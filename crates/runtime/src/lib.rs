@@ -18,6 +18,7 @@ mod explain;
 mod idempotency;
 mod input;
 mod lanes;
+mod left;
 mod pages;
 mod plan;
 mod problem;

@@ -60,7 +60,7 @@ impl Outside {
         store.create_table(&system.own_table).await.map_err(PrepareError::from)?;
         let queue = |queue: &plan::Queue| {
             let name = queue.name.clone();
-            Ok(Outside::new(name, embedded(queue, system.home(queue)?, store, source)))
+            Ok(Outside::new(name, embedded(queue, system.home(queue)?, store, source)?))
         };
         system.queues.iter().map(queue).collect()
     }
@@ -77,10 +77,14 @@ fn embedded(
     home: Home,
     store: &Arc<Store>,
     source: &Arc<dyn Source>,
-) -> Queue {
+) -> Result<Queue, StartError> {
+    // From where all chance comes, so that a recording is the same each time.
+    let mut life = [0; 8];
+    source.random(&mut life).map_err(StartError::NoChance)?;
     let (source, steady) = (Arc::clone(source), Arc::clone(source));
     let clock = Clock::new(move || source.now()).with_steady(move || steady.steady());
-    Queue::Embedded(Embedded::new(Arc::clone(store), home, queue.lease_ms, clock))
+    let embedded = Embedded::new(Arc::clone(store), home, queue.lease_ms, clock);
+    Ok(Queue::Embedded(embedded.with_life(u64::from_le_bytes(life))))
 }
 
 /// The queues of a system, in its order.
@@ -100,7 +104,7 @@ pub(crate) fn lines(
                 Line { queue, home, ahead_ms: Some(ahead_ms) }
             }
             (None, Some(store)) => {
-                let queue = embedded(queue, home.clone(), store, source);
+                let queue = embedded(queue, home.clone(), store, source)?;
                 Line { queue, home, ahead_ms: None }
             }
             (None, None) => return Err(StartError::NoQueues),

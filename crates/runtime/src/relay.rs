@@ -161,7 +161,15 @@ impl QueueHandle<'_> {
                 let read = |item| Stranded::read(&line.home, item);
                 let stranded: Vec<Stranded> = page.items.into_iter().filter_map(read).collect();
                 let before = adopted;
-                for Stranded { message, due, delete } in stranded {
+                for Stranded { message, due, sequel, delete } in stranded {
+                    if let Some(sequel) = &sequel
+                        && self.follow_left(sequel, CALL_TIME_MAX).await.ending == Ending::Later
+                    {
+                        self.leave_to_sweep(&message, due, sequel).await?;
+                        runtime.ask::<Wrote>(delete).await?;
+                        adopted += 1;
+                        continue;
+                    }
                     match line.queue.send(&message, due).await {
                         Ok(_) => {}
                         // It stays where it is, and keeps no other from its turn.

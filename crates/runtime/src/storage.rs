@@ -57,6 +57,9 @@ pub enum StartError {
     /// There is nothing to seal cursors with.
     #[error("the secret that seals cursors is empty, or no random bytes are available to make one")]
     NoSecret,
+    /// A queue in a store needs a number that no other process has.
+    #[error("no random bytes are available: {0}")]
+    NoChance(std::io::Error),
     /// A queue cannot be had.
     #[error(transparent)]
     Queue(#[from] latchkey_queue::Error),

@@ -221,10 +221,13 @@ impl QueueHandle<'_> {
         })
     }
 
-    async fn handle_in_turn(
+    /// Has the worker work on a message in its turn, and tells the queue what became of it. Nothing of what follows its
+    /// send is left to be done. So much of its time is spent.
+    pub(crate) async fn work_in_turn(
         &self,
         received: &Received,
         turn: Option<&Turn>,
+        spent: Duration,
     ) -> Result<Handled, Error> {
         let (runtime, planned, queue) = (self.runtime, self.planned, self.queue());
         let is_free = async || match turn {
@@ -243,13 +246,26 @@ impl QueueHandle<'_> {
             return handled(said, Worked::nothing(Ending::Later), false);
         };
         let held = self.held(received, turn, true);
-        let work = Work { at: turn.map(Turn::now), ..self.as_work(received) };
+        let work = self.as_work(received);
+        let time_max = work.time_max.saturating_sub(spent);
+        let work = Work { at: turn.map(Turn::now), time_max, ..work };
         let worked = runtime.run(&worker.body, &work, Vec::new(), Some(held)).await;
         // It is not for a message to say what becomes of it while the one before it is there.
         if worked.skipped || !(worked.removed || is_free().await) {
             return Ok(Handled::skipped(worked.capacity));
         }
-        let now = runtime.source.now();
+        self.say(received, turn, worked).await
+    }
+
+    /// Tells the queue what became of a message, by what came of the work on it.
+    pub(crate) async fn say(
+        &self,
+        received: &Received,
+        turn: Option<&Turn>,
+        worked: Worked,
+    ) -> Result<Handled, Error> {
+        let (planned, queue) = (self.planned, self.queue());
+        let now = self.runtime.source.now();
         let said = match self.ending(received, &worked, now) {
             _ if worked.removed => {
                 self.line.within().into_iter().for_each(|queue| queue.removed(received));
@@ -383,9 +399,16 @@ fn handled(said: Result<(), Error>, worked: Worked, dead: bool) -> Result<Handle
 
 impl Handled {
     /// Its turn did not come: the message before it stays, and so does this one.
-    fn skipped(capacity: Capacity) -> Handled {
+    pub(crate) fn skipped(capacity: Capacity) -> Handled {
         let worked = Worked { capacity, skipped: true, ..Worked::nothing(Ending::Later) };
         Handled { worked, dead: false, stale: false, over: false }
+    }
+
+    /// The same, with what was done before it.
+    pub(crate) fn after(mut self, followed: Worked) -> Handled {
+        self.worked.capacity += followed.capacity;
+        self.worked.trace.splice(0..0, followed.trace);
+        self
     }
 }
 
@@ -396,7 +419,7 @@ fn given_up(queue: &Queue, received: &Received) -> Option<TryFailure> {
 }
 
 /// Less than the lease, so that a worker still holds its message at the end.
-fn time_max(queue: &Queue) -> Duration {
+pub(crate) fn time_max(queue: &Queue) -> Duration {
     let ms = u64::from(queue.lease_ms);
     Duration::from_millis(ms - ms / 4).min(crate::call::CALL_TIME_MAX)
 }

@@ -8,6 +8,7 @@ mod dispatch;
 mod holds;
 mod mend;
 mod ordered;
+mod sequel;
 mod stored;
 mod stranded;
 
@@ -17,11 +18,12 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use latchkey_embedded::{Pending, Stamp, Stamping, Store};
-use latchkey_table::{Error as TableError, Leg, Returning, Transact, Transacted};
+use latchkey_table::{Error as TableError, Leg, Map, Returning, Text, Transact, Transacted};
 use tokio::sync::Notify;
 
 pub use admin::{Peeked, Which};
 pub use ordered::Blocked;
+pub use sequel::Sequel;
 pub(crate) use stored::Stored;
 pub use stranded::Stranded;
 
@@ -96,6 +98,8 @@ pub(crate) struct Shared {
     wakes_at: AtomicI64,
     /// The next lease. They begin at random, so that no two processes give the same.
     leases: AtomicU64,
+    /// The life it sends under. It begins at random, too.
+    life: AtomicU64,
     /// How often the task looked.
     looks: AtomicU64,
 }
@@ -103,6 +107,16 @@ pub(crate) struct Shared {
 /// Sends a message as a leg of a stamped transaction on the queue's own table. The stamp is when it was sent,
 /// and on an ordered queue its place, unless it is due after the message's own time, which is that of the clock.
 pub fn leg(home: &Home, message: Message, due: i64, stamp: Stamp) -> Leg {
+    Leg::Put(sent(home, message, due, stamp).put(home))
+}
+
+/// The same, of a message whose send something follows: it says what.
+pub fn leg_with(home: &Home, message: Message, due: i64, stamp: Stamp, sequel: Sequel) -> Leg {
+    let sequel = Some(Arc::new(sequel.sent_at_time(stamp.at)));
+    Leg::Put(Stored { sequel, ..sent(home, message, due, stamp) }.put(home))
+}
+
+fn sent(home: &Home, message: Message, due: i64, stamp: Stamp) -> Stored {
     // Not the stamp, which may be far ahead of a clock that was set back.
     let at_once = due <= message.sent_at();
     let due = due.clamp(0, TIME_MAX);
@@ -110,7 +124,7 @@ pub fn leg(home: &Home, message: Message, due: i64, stamp: Stamp) -> Leg {
         Some(group) if at_once => Place::Group(group, stamp),
         _ => Place::At(Part::Waiting, due),
     };
-    Leg::Put(Stored::new(message.sent_again(stamp.at), due, at_once, place).put(home))
+    Stored::new(message.sent_again(stamp.at), due, at_once, place)
 }
 
 /// Sends a message that was sent before: it goes last, and was sent when it was.
@@ -143,9 +157,17 @@ impl Embedded {
                 look: Notify::new(),
                 wakes_at: AtomicI64::new(i64::MAX),
                 leases: AtomicU64::new(RandomState::new().hash_one(())),
+                life: AtomicU64::new(RandomState::new().hash_one(())),
                 looks: AtomicU64::new(0),
             }),
         }
+    }
+
+    /// The same, with the number of its life, which no other process on its store has. Without, it is random.
+    #[must_use]
+    pub fn with_life(self, life: u64) -> Embedded {
+        self.shared.life.store(life, Ordering::Relaxed);
+        self
     }
 
     /// Where its messages lie.
@@ -188,6 +210,23 @@ impl Embedded {
         if due < self.shared.wakes_at.load(Ordering::SeqCst) {
             self.look_again();
         }
+    }
+
+    /// What follows a send of this life, for its [message](leg_with).
+    pub fn sequel(&self, send: Text, kept: Map) -> Sequel {
+        Sequel::new(send, kept, self.shared.life.load(Ordering::Relaxed))
+    }
+
+    /// What follows the send of a message, if another life has sent it: nobody else does it any more.
+    pub fn left_behind<'a>(&self, received: &'a Received) -> Option<&'a Sequel> {
+        let sequel = received.stored()?.sequel.as_deref()?;
+        (!sequel.is_of(self.shared.life.load(Ordering::Relaxed))).then_some(sequel)
+    }
+
+    /// Begins another life: what follows a send of this one may never be done, and nobody knows of which. Done once
+    /// more it does no harm, so it is done for every message of this life that is received from here on.
+    pub fn begin_another_life(&self) {
+        self.shared.life.fetch_add(1, Ordering::Relaxed);
     }
 
     /// Has those who wait look again: the clock was moved.

@@ -12,6 +12,7 @@ use latchkey_table::{
     Check, Condition, Delete, Item, Key, Leg, Number, Put, SortRange, Text, Value,
 };
 
+use super::sequel::Sequel;
 use crate::home::{Home, stamp};
 use crate::message::{Message, TryFailure, number};
 
@@ -145,6 +146,8 @@ pub(crate) struct Stored {
     pub(crate) again_at: Option<i64>,
     /// When it was first put off, where it holds its group.
     pub(crate) put_off_since: Option<i64>,
+    /// What follows its send, if that may not be done.
+    pub(crate) sequel: Option<Arc<Sequel>>,
     /// Where it lies.
     pub(crate) place: Place,
 }
@@ -161,6 +164,7 @@ impl Stored {
             failure: None,
             again_at: None,
             put_off_since: None,
+            sequel: None,
             place,
         }
     }
@@ -185,6 +189,7 @@ impl Stored {
             failure: TryFailure::read(item),
             again_at: number(item, AGAIN_AT),
             put_off_since: number(item, PUT_OFF_SINCE),
+            sequel: Sequel::read(item)?.map(Arc::new),
             message: Arc::new(Message::read(item)?),
         })
     }
@@ -214,6 +219,9 @@ impl Stored {
         }
         if let Some(failure) = &self.failure {
             failure.write(&mut item);
+        }
+        if let Some(sequel) = &self.sequel {
+            sequel.write(&mut item);
         }
         Put { table: Arc::clone(home.table()), item, condition: None }
     }

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use latchkey_table::{Delete, Item, Query};
 
+use super::sequel::Sequel;
 use super::stored::{Part, Place, Stored, grouped};
 use crate::limits::PAGE_MAX;
 use crate::{Home, Message};
@@ -15,6 +16,8 @@ pub struct Stranded {
     pub message: Arc<Message>,
     /// When it is due.
     pub due: i64,
+    /// What follows its send, if that may not be done.
+    pub sequel: Option<Arc<Sequel>>,
     /// Removes it, once its own queue has it.
     pub delete: Delete,
 }
@@ -35,6 +38,7 @@ impl Stranded {
             Place::At(Part::Held, _) | Place::Group(..) => stored.due_at,
         };
         let delete = Delete { table, key, condition: None };
-        Some(Stranded { message: stored.message, due, delete })
+        let Stored { message, sequel, .. } = stored;
+        Some(Stranded { message, due, sequel, delete })
     }
 }

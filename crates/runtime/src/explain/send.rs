@@ -66,6 +66,9 @@ impl<'a> Explainer<'a> {
         item.insert("body", Symbol::Map(body));
         item.insert("sentAt", milliseconds("sent.at"));
         item.insert("dueAt", milliseconds(&at));
+        if send.accepted.is_some() {
+            item.insert("accepted", Symbol::named("what `accepted` needs", ValueType::Map));
+        }
         self.as_leg(&Leg::Put(Put { table: put.table, item, condition: None }))
     }
 

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use latchkey_queue::outbox::Record;
-use latchkey_queue::{Home, Message, Stamp};
+use latchkey_queue::{Embedded, Message, Stamp, leg, leg_with};
 use latchkey_table::{Error, Leg, Map, Request, Transact, Transacted, Wrote};
 use tokio::time::Instant;
 
@@ -13,7 +13,7 @@ use crate::evaluate::{Fault, Values};
 use crate::input;
 use crate::plan;
 use crate::problem::Problem;
-use crate::queues::Sent;
+use crate::queues::{Line, Sent};
 use crate::relay::{Following, follow, relay};
 use crate::time;
 use crate::turn::Turn;
@@ -35,6 +35,26 @@ pub(super) struct Sending<'a> {
     at_once: bool,
     /// What is kept for what follows it.
     kept: Map,
+    /// Whether that may never be done.
+    open: Open<'a>,
+}
+
+/// A send on a queue in the store that something follows. If nobody comes to that, whoever receives the message does
+/// it: the call was cut off, or does not know whether its transaction happened.
+#[derive(Default)]
+struct Open<'a>(Option<&'a Embedded>);
+
+impl Open<'_> {
+    /// What follows is done or never will be, or the message was never sent.
+    fn close(&mut self) {
+        self.0 = None;
+    }
+}
+
+impl Drop for Open<'_> {
+    fn drop(&mut self) {
+        self.0.into_iter().for_each(Embedded::begin_another_life);
+    }
 }
 
 /// How long it may take to leave something to a sweep.
@@ -69,14 +89,15 @@ impl<'a> Session<'a> {
         let leg = (sent == Sent::Accepted).then_some(legs.filled.len());
         let soon = |ahead| at.is_none_or(|at| at <= self.call.now.saturating_add(ahead));
         let at_once = line.ahead_ms.is_none_or(soon);
-        let sending = Sending { send, message, at, sent, leg, outside, at_once, kept: Map::new() };
+        let (kept, open) = (Map::new(), Open::default());
+        let sending = Sending { send, message, at, sent, leg, outside, at_once, kept, open };
         if leg.is_some() {
             // The queue in the store gives a message its place when the transaction is handed in.
             let stamp = Stamp { at: self.call.now, seq: 0 };
             let leg = if outside {
                 sending.record().leg(&line.home)
             } else {
-                sending.placed(&line.home, stamp, self.call.now)
+                sending.placed(line, stamp, self.call.now)
             };
             legs.filled.push(FilledLeg {
                 leg,
@@ -108,7 +129,7 @@ impl<'a> Session<'a> {
     pub(super) async fn hand_in(
         &mut self,
         mut transact: Transact,
-        sends: &[Sending<'a>],
+        sends: &mut [Sending<'a>],
         offset: usize,
         removes: bool,
     ) -> (i64, Result<Transacted, Error>) {
@@ -119,9 +140,10 @@ impl<'a> Session<'a> {
             return (self.call.now, self.answered(kept, answering).await);
         }
         turn.into_iter().for_each(Turn::writes_more);
-        let within = sends.iter().filter(|sending| !sending.outside && sending.leg.is_some());
-        let queue =
-            within.clone().find_map(|sending| self.call.runtime.lines[sending.send.queue].within());
+        let runtime = self.call.runtime;
+        let mut within: Vec<&mut Sending<'a>> =
+            sends.iter_mut().filter(|sending| !sending.outside && sending.leg.is_some()).collect();
+        let queue = within.iter().find_map(|sending| runtime.lines[sending.send.queue].within());
         let Some(queue) = queue else {
             return (self.call.now, self.ask(transact).await);
         };
@@ -129,18 +151,23 @@ impl<'a> Session<'a> {
         let now = if self.call.given_now { self.call.now } else { now.max(self.call.now) };
         let (stamp, kept, answering) = {
             let stamping = queue.stamp(now);
-            for sending in within {
-                let home = &self.call.runtime.lines[sending.send.queue].home;
+            for sending in &mut within {
+                let line = &runtime.lines[sending.send.queue];
                 let leg = sending.leg.and_then(|at| transact.legs.get_mut(at + offset));
                 if let Some(leg) = leg {
-                    *leg = sending.placed(home, stamping.stamp(), now);
+                    *leg = sending.placed(line, stamping.stamp(), now);
+                    sending.open = Open(line.within().filter(|_| sending.send.accepted.is_some()));
                 }
             }
             // The store has it before the next can have a place.
             let (kept, answering) = self.begin_to_ask(Request::Transact(transact));
             (stamping.stamp(), kept, answering)
         };
-        (stamp.at, self.answered(kept, answering).await)
+        let done = self.answered(kept, answering).await;
+        if done.as_ref().is_err_and(|error| !matches!(error, Error::OutcomeUnknown { .. })) {
+            within.into_iter().for_each(|sending| sending.open.close());
+        }
+        (stamp.at, done)
     }
 
     /// Tells the queues what was sent, and does what follows.
@@ -151,7 +178,7 @@ impl<'a> Session<'a> {
                 queue.sent(sending.at.unwrap_or(sent_at));
             }
         }
-        for sending in sends {
+        for mut sending in sends {
             let (now, deadline, trace) = (self.call.now, self.call.deadline, self.trace.is_some());
             let (runtime, send) = (self.call.runtime, sending.send);
             let given_now = self.call.given_now;
@@ -161,8 +188,11 @@ impl<'a> Session<'a> {
                 true => relay(following, sending.record()).await,
                 false => {
                     let record = sending.record();
-                    let followed = follow(following, sending.sent, sent_at, sending.kept).await;
-                    self.follow_later(send, record, &followed.ending).await;
+                    let kept = std::mem::replace(&mut sending.kept, Map::new());
+                    let followed = follow(following, sending.sent, sent_at, kept).await;
+                    if self.follow_later(send, record, &followed.ending).await {
+                        sending.open.close();
+                    }
                     followed
                 }
             };
@@ -174,21 +204,21 @@ impl<'a> Session<'a> {
 
 impl Session<'_> {
     /// Leaves what follows a send on the queue in the store to a sweep, if it could not be done yet. The message
-    /// then comes once more, too.
-    async fn follow_later(&self, send: &plan::Send, record: Record, ending: &Ending) {
+    /// then comes once more, too. False if it is neither done nor left to a sweep.
+    async fn follow_later(&self, send: &plan::Send, record: Record, ending: &Ending) -> bool {
         let again = match ending {
             Ending::Later => true,
             Ending::Failed(why) => why.class == CLASS_TIMEOUT,
             Ending::Done => false,
         };
         let line = &self.call.runtime.lines[send.queue];
-        if let Some(Leg::Put(put)) = again.then(|| record.leg(&line.home)) {
-            let deadline = Instant::now() + FOLLOW_LATER_TIME_MAX;
-            let put = self.call.runtime.backend.ask::<Wrote>(put, deadline.into_std()).await;
-            if let Err(error) = put {
-                tracing::warn!(send = %send.id, %error, "what follows a send is not done");
-            }
+        let Some(Leg::Put(put)) = again.then(|| record.leg(&line.home)) else { return true };
+        let deadline = Instant::now() + FOLLOW_LATER_TIME_MAX;
+        let put = self.call.runtime.backend.ask::<Wrote>(put, deadline.into_std()).await;
+        if let Err(error) = &put {
+            tracing::warn!(send = %send.id, %error, "what follows a send is not done");
         }
+        put.is_ok()
     }
 }
 
@@ -201,9 +231,16 @@ impl Sending<'_> {
     }
 
     /// The message in its place, on the queue in the store, handed in at a time of the clock.
-    fn placed(&self, home: &Home, stamp: Stamp, now: i64) -> Leg {
+    fn placed(&self, line: &Line, stamp: Stamp, now: i64) -> Leg {
         // By the clock: a place may be ahead of it.
         let due = self.at.unwrap_or_else(|| self.message.sent_at());
-        latchkey_queue::leg(home, self.message.sent_again(now), due, stamp)
+        let (home, message) = (&line.home, self.message.sent_again(now));
+        match line.within().filter(|_| self.send.accepted.is_some()) {
+            Some(queue) => {
+                let sequel = queue.sequel(self.send.id.clone(), self.kept.clone());
+                leg_with(home, message, due, stamp, sequel)
+            }
+            None => leg(home, message, due, stamp),
+        }
     }
 }

@@ -301,7 +301,7 @@ impl<'a> Session<'a> {
     }
 
     /// Sends a transaction, with the record of the call if this is its last write.
-    async fn send(&mut self, sent: Legs<'a>, at: usize) -> Result<usize, Ended> {
+    async fn send(&mut self, mut sent: Legs<'a>, at: usize) -> Result<usize, Ended> {
         let record = self.record(at + 1)?;
         let claim = record.as_ref().and_then(|record| record.claim.clone());
         let Fence { before, own, removes } = self.fence(at + 1);
@@ -324,7 +324,7 @@ impl<'a> Session<'a> {
         self.lets_pass(&stands)?;
         let transact = Transact { legs };
         let (sent_at, done) = match transact.legs.is_empty() {
-            false => self.hand_in(transact, &sent.sends, offset, removes).await,
+            false => self.hand_in(transact, &mut sent.sends, offset, removes).await,
             true => (self.call.now, Ok(Transacted { capacity: Capacity::ZERO })),
         };
         // Whoever is cut off while queues are asked has had its effect.

@@ -23,6 +23,7 @@ mod images;
 mod indexes;
 mod inputs;
 mod kept;
+mod left;
 mod lines;
 mod older;
 mod ordered;

@@ -10,7 +10,7 @@ use latchkey_runtime::{Ending, Handled};
 use crate::queues::Moved;
 use crate::support::{NOW, World, after, document};
 
-const DESKS: &str = r#"
+pub(crate) const DESKS: &str = r#"
 entity Ticket "TICKET" {
   PK = "TICKET#{ticketId}"
   SK = "META"

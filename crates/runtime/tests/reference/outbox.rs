@@ -17,14 +17,19 @@ use crate::support::{NOW, World, after, call, dies_after, document};
 const QUEUE: &str = "packing";
 
 /// The shop, with its queue in a store of its own.
-struct Apart {
-    world: World,
+pub(crate) struct Apart {
+    pub(crate) world: World,
     queue: Embedded,
-    clock: Arc<Moved>,
+    pub(crate) clock: Arc<Moved>,
 }
 
 impl Apart {
     async fn open() -> Apart {
+        Apart::of(&document(SHOP)).await
+    }
+
+    /// The same with another document.
+    pub(crate) async fn of(text: &str) -> Apart {
         let in_memory =
             || Arc::new(Store::in_memory(&latchkey_embedded::Options::default()).unwrap());
         let clock = Arc::new(Moved(AtomicI64::new(NOW)));
@@ -41,7 +46,7 @@ impl Apart {
         };
         let ticks = Clock::new(move || ticks.now()).with_steady(steady);
         let queue = Embedded::new(other, home, 30_000, ticks);
-        let system = System::read(&document(SHOP)).unwrap();
+        let system = System::read(text).unwrap();
         let options = Options { source: clock.clone(), ..Options::default() };
         let outside = vec![Outside::new(QUEUE, Queue::Embedded(queue.clone()))];
         let backend = store.clone();
@@ -53,11 +58,11 @@ impl Apart {
         self.clock.0.fetch_add(milliseconds, Ordering::SeqCst);
     }
 
-    fn waiting(&self) -> usize {
+    pub(crate) fn waiting(&self) -> usize {
         self.queue.peek(Which::Waiting, 100, None).unwrap().0.len()
     }
 
-    fn unsent(&self) -> usize {
+    pub(crate) fn unsent(&self) -> usize {
         self.world.all("LATCHKEY#OUTBOX#packing#").len()
     }
 

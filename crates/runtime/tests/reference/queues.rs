@@ -117,6 +117,7 @@ worker PACK "Pack" {
 "#;
 
 /// Time that is moved by hand.
+#[derive(Debug)]
 pub(crate) struct Moved(pub(crate) AtomicI64);
 
 impl Source for Moved {
