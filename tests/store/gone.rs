@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant, SystemTime};
 
-use latchkey_embedded::{OpenError, Options, Pending, Store};
+use latchkey_embedded::{OpenError, Options, Pending, Store, private};
 use latchkey_table::{
     Consistency, Error, Get, Item, Key, Put, ReadOnly, Returning, Schema, Value, Wrote,
 };
@@ -259,4 +259,17 @@ fn a_store_knows_when_it_was_written_before_it_was_opened() {
     }
     let (store, _) = open(directory.path(), &options());
     assert_eq!(store.written_before(), Some(then));
+}
+
+// Where the disk of a linked store was not mounted, a new empty store took the place of the link.
+#[test]
+fn a_link_to_a_store_that_is_not_there_is_refused_and_left() {
+    let directory = tempfile::tempdir().unwrap();
+    let data = directory.path().join("data");
+    private::make_directory(&data).unwrap();
+    let (link, target) = (data.join("store.redb"), directory.path().join("disk/store.redb"));
+    std::os::unix::fs::symlink(&target, &link).unwrap();
+    let refused = Store::open(&data, &Options::default()).unwrap_err().to_string();
+    assert!(refused.contains(&target.display().to_string()), "{refused}");
+    assert_eq!(fs::read_link(&link).unwrap(), target);
 }

@@ -140,6 +140,7 @@ impl Directory {
             // The restore had come to its end.
             remove_if_there(&restoring).map_err(failed)?;
         } else {
+            refuse_broken_link(&store).map_err(failed)?;
             for journal in Part::JOURNALS.map(Part::file_name) {
                 if self.path.join(journal).try_exists().map_err(failed)? {
                     // A new store would hide that one is missing, with all but its last writes.
@@ -225,6 +226,17 @@ fn refuse_files_of_others(path: &Path) -> io::Result<()> {
     let [first, second] = Part::JOURNALS.map(Part::file_name);
     let files = [LOCK, Part::Map.file_name(), first, second];
     files.into_iter().try_for_each(|name| private::refuse_others(&path.join(name), path))
+}
+
+/// Refuses a link to a file that is not there: a new store in its place would hide the one that it led to.
+fn refuse_broken_link(store: &Path) -> io::Result<()> {
+    let Ok(target) = fs::read_link(store) else { return Ok(()) };
+    let (store, target) = (store.display(), target.display());
+    let message = format!(
+        "`{store}` is a link to `{target}`, which is not there: mount the disk that has it, or remove the link to begin \
+         with an empty store"
+    );
+    Err(io::Error::new(io::ErrorKind::NotFound, message))
 }
 
 /// A lock that is there, also if it cannot be written. The lock of `store.redb` alone keeps others out, too.
