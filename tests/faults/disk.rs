@@ -278,7 +278,10 @@ fn a_server_starts_on_a_full_disk_where_messages_were_leased() {
         mine["items"][0]["status"] == json!("SUCCEEDED")
     });
     until("it is ready", || client.get("/ready").status == 200);
-    let log = std::fs::read_to_string(directory.path().join("log")).unwrap();
+    // Lines are written by a thread of their own.
+    let log = || std::fs::read_to_string(directory.path().join("log")).unwrap();
+    until("it is said that they are free", || log().contains("a dead process held are free"));
+    let log = log();
     assert_eq!(log.matches("are not free yet").count(), 1, "{log}");
     assert!(log.contains("free space on it"), "{log}");
     assert_eq!(log.matches("a dead process held are free").count(), 1, "{log}");

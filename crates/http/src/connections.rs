@@ -21,6 +21,10 @@ use tokio::sync::Notify;
 /// are answered on them.
 pub(crate) const RESERVE: usize = 64;
 
+/// How many connections may be closing, so that they still have a file handle while others have their places. Each takes
+/// as long as its task takes to be run.
+const CLOSING_MAX: usize = 32;
+
 /// The phases of a connection, in the order in which connections are closed. From `WORKING` on a connection is not
 /// closed; before it, the lower bits are the time when the phase began, in microseconds.
 const IDLE: u64 = 0;
@@ -163,6 +167,8 @@ struct All {
     reserve: usize,
     /// How many others each address has.
     held: HashMap<IpAddr, usize>,
+    /// How many were closed to make room, and have not ended yet.
+    closing: usize,
 }
 
 /// The place of a connection. Dropping it frees the place.
@@ -176,7 +182,7 @@ pub(crate) struct Place {
 /// Why there is no place for a new connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum NoPlace {
-    /// All connections are at work.
+    /// All connections are at work, or too many are closing.
     Now,
     /// All connections of its address are at work, and these are as many as an address may have.
     ForAddress,
@@ -211,6 +217,9 @@ impl Connections {
         let holder = holder(peer);
         let mut all = self.lock();
         let all = &mut *all;
+        if all.closing >= CLOSING_MAX {
+            return Err(NoPlace::Now);
+        }
         let over = all.held.get(&holder).is_some_and(|held| *held >= self.share);
         let full = all.lives.len() - all.reserve >= self.max;
         let reserve = match (over, full) {
@@ -282,6 +291,7 @@ impl All {
             // The connection may have begun to work meanwhile; then another one is closed.
             if life.state.compare_exchange(state, GONE, order, order).is_ok() {
                 life.cut.notify_one();
+                self.closing += 1;
                 return self.remove(number);
             }
         }
@@ -312,7 +322,12 @@ impl All {
 
 impl Drop for Place {
     fn drop(&mut self) {
-        self.connections.lock().remove(self.number);
+        let mut all = self.connections.lock();
+        // One that made room for another has no place any more.
+        if all.remove(self.number).is_none() {
+            all.closing -= 1;
+        }
+        drop(all);
         self.connections.ended.notify_waiters();
     }
 }
@@ -363,6 +378,22 @@ mod tests {
 
     fn is_gone(place: &Place) -> bool {
         place.life.begin(false).is_err()
+    }
+
+    // Newcomers took the places of connections whose tasks had not run yet, until there was no file handle left.
+    #[test]
+    fn a_newcomer_waits_while_too_many_are_closing() {
+        let connections = Connections::new(1, 1);
+        let mut places: Vec<Place> =
+            (0..=CLOSING_MAX).map(|_| connections.try_place(PEER).unwrap()).collect();
+        assert_eq!(connections.try_place(PEER).map(drop), Err(NoPlace::Now));
+        assert!(is_gone(&places.remove(0)));
+        places.push(connections.try_place(PEER).unwrap());
+        assert_eq!(connections.try_place(PEER).map(drop), Err(NoPlace::Now));
+        // The last one has its place still.
+        drop(places);
+        let all = connections.lock();
+        assert_eq!((all.closing, all.lives.len()), (0, 0));
     }
 
     #[test]
