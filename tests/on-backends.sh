@@ -28,7 +28,7 @@ if [ ${#backends[@]} = 0 ]; then backends=(dynamodb-local dynoxide); fi
 
 # What is not run, and why. All else of the suites is.
 left_out=(
-  "disk::a_full_disk_refuses_writes_and_nothing_else|the disk is the service's own"
+  "disk::|the disk is the service's own"
   "refusals::a_second_server_on_one_directory_is_refused_until_the_first_is_gone|any number may serve one table"
   "refusals::what_is_no_data_directory_is_refused|no store is opened there"
   "private::all_that_is_made_is_its_owners_alone|no store is made there"
