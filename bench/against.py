@@ -3,14 +3,18 @@
 
 bench/against.py 2ee5a1e store growth                    three turns of each
 bench/against.py 2ee5a1e store --turns 5 -- --quick      flags behind `--` go to the benchmark
+bench/against.py 2ee5a1e growth --same-bench -- --items 10000000
+                                                         the benchmark of the working tree measures both
 
 Both are built without LTO, in `target/against`. A ratio is new to old, the median of the turns: above 1 is faster for
-rates, below 1 is faster for times.
+rates, below 1 is faster for times. `ratio` as a figure is next to the bare side of the same run: it changes least where
+the machine itself becomes slower from one run to the next.
 """
 
 import argparse
 import pathlib
 import re
+import shutil
 import statistics
 import subprocess
 import sys
@@ -34,21 +38,28 @@ def build(source, name):
     return target / "release" / "latchkey-bench"
 
 
-def checked_out(commit):
-    """A source tree of a commit."""
+def checked_out(commit, same_bench):
+    """A source tree of a commit, with its own benchmark or that of the working tree."""
     tree = PLACE / "old"
     if not tree.exists():
         subprocess.run(["git", "worktree", "add", "--detach", str(tree), commit], cwd=ROOT, check=True)
-    subprocess.run(["git", "checkout", "--quiet", "--detach", commit], cwd=tree, check=True)
+    subprocess.run(["git", "checkout", "--quiet", "--force", "--detach", commit], cwd=tree, check=True)
+    subprocess.run(["git", "clean", "--quiet", "--force", "bench"], cwd=tree, check=True)
+    if same_bench:
+        shutil.rmtree(tree / "bench" / "src")
+        shutil.copytree(ROOT / "bench" / "src", tree / "bench" / "src")
     return tree
 
 
 def figures(text):
-    """Every number of the Markdown tables of a text, by its table's heading, its row's words and its column."""
-    found, heading, words = {}, None, 0
+    """Every number of the Markdown tables of a text, by its table's title, its row's words and its column."""
+    found, title, heading, words = {}, "", None, 0
     for line in text.splitlines():
         if not line.startswith("|"):
             heading = None
+            # A line of its own that is code is the title of the next table.
+            if line.strip():
+                title = f"{line} " if line.startswith("`") else ""
             continue
         cells = [cell.strip() for cell in line.strip("|").split("|")]
         if heading is None:
@@ -61,8 +72,8 @@ def figures(text):
         row = " ".join(cells[:words])
         for column, cell in zip(heading[words:], cells[words:]):
             number = NUMBER.match(cell)
-            if number and "bare" not in column and column != "ratio":
-                found[(row, column)] = float(number[1].replace(",", ""))
+            if number and "bare" not in column:
+                found[(title + row, column)] = float(number[1].replace(",", ""))
     return found
 
 
@@ -96,6 +107,7 @@ def main():
     parser.add_argument("commit", help="the commit to compare with, or a `latchkey-bench` binary of it")
     parser.add_argument("measures", nargs="+", choices=["store", "growth", "http", "participation", "windows", "check"])
     parser.add_argument("--turns", type=int, default=3)
+    parser.add_argument("--same-bench", action="store_true", help="measure the commit, too, with this tree's benchmark")
     parser.add_argument("--new", help="a `latchkey-bench` binary, instead of the working tree")
     if "--" in sys.argv:
         at = sys.argv.index("--")
@@ -104,7 +116,7 @@ def main():
         flags = []
     arguments = parser.parse_args()
     is_binary = pathlib.Path(arguments.commit).is_file()
-    old = arguments.commit if is_binary else build(checked_out(arguments.commit), "old")
+    old = arguments.commit if is_binary else build(checked_out(arguments.commit, arguments.same_bench), "old")
     new = arguments.new or build(ROOT, "new")
     for measure in arguments.measures:
         compare(old, new, measure, arguments.turns, flags)
