@@ -5,13 +5,32 @@
 
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
-use crate::wide;
+use crate::{Failure, wide};
 
 /// The handles that are not for callers: files, those who watch the server, and connections to other services.
 const OWN: usize = 160;
 
 /// The fewest connections that a server takes.
 const CONNECTIONS_MIN: usize = 16;
+
+/// With fewer files a server cannot begin: it opens its store, its log and its doors.
+const FILES_MIN: u64 = 64;
+
+/// Refuses to start where this process may have too few files open.
+pub(crate) fn refuse_few() -> Result<(), Failure> {
+    let Rlimit { current, maximum } = getrlimit(Resource::Nofile);
+    let few = |limit: Option<u64>| limit.filter(|limit| *limit < FILES_MIN);
+    let raised = Rlimit { current: Some(FILES_MIN), maximum };
+    let most = match (few(maximum), few(current)) {
+        (Some(most), _) => most,
+        (None, Some(most)) if setrlimit(Resource::Nofile, raised).is_err() => most,
+        (None, _) => return Ok(()),
+    };
+    Err(Failure::Unusable(format!(
+        "this process may have {most} files open, and a server needs {FILES_MIN} or more; raise the limit, as with \
+         `ulimit -n 1024`"
+    )))
+}
 
 /// Raises the limit on open files as far as this process may, and returns how many connections fit: those that are
 /// wanted, or fewer.

@@ -29,12 +29,13 @@ use crate::identity;
 use crate::logging::Logging;
 use crate::running::{Reach, Running};
 use crate::secret::Secret;
-use crate::{Failure, counted, wide};
+use crate::{Failure, counted, handles, wide};
 
 /// How long the development token is valid.
 pub(super) const TOKEN_LASTS: Duration = Duration::from_secs(24 * 60 * 60);
 
 pub(crate) fn run(arguments: Serve, colour: bool) -> Result<(), Failure> {
+    handles::refuse_few()?;
     let logging = Logging::start()?;
     let served = prepare(&arguments, &logging, colour);
     logging.finish();
