@@ -148,6 +148,28 @@ fn a_backup_of_a_running_server_is_restored_with_messages_and_keys() {
     server.stop();
 }
 
+// A backup to `-` was a file of that name.
+#[test]
+fn a_backup_goes_through_a_pipe_and_one_that_is_cut_there_is_refused() {
+    let directory = tempfile::tempdir().unwrap();
+    let (data, again) = (path(&directory, "data"), path(&directory, "again"));
+    many(&data, 1000);
+    let output = run(&["backup", "--out", "-"], &data);
+    assert!(output.status.success(), "{}", said(&output));
+    let restored = |bytes: &[u8]| {
+        let mut command = latchkey(&["restore", "-", "--data"]);
+        let command = command.arg(&again).stdin(Stdio::piped()).stderr(Stdio::null());
+        let mut child = command.spawn().unwrap();
+        // It may end before it has read all.
+        let _ = child.stdin.take().unwrap().write_all(bytes);
+        child.wait().unwrap().code()
+    };
+    assert_eq!(restored(&output.stdout[..output.stdout.len() - 1]), Some(2));
+    assert!(!again.join("store.redb").exists());
+    assert_eq!(restored(&output.stdout), Some(0));
+    assert!(export(&again) == export(&data));
+}
+
 #[test]
 fn a_backup_is_slow_if_asked_and_does_not_keep_a_server_from_stopping() {
     let directory = tempfile::tempdir().unwrap();

@@ -17,6 +17,7 @@ use std::path::{Path, PathBuf};
 ///
 /// An existing directory must not be another user's nor open to others. If it is empty, its mode is corrected.
 pub fn make_directory(path: &Path) -> io::Result<()> {
+    refuse_no_directory(path)?;
     DirBuilder::new().recursive(true).mode(0o700).create(path)?;
     refuse_foreign(path, path)?;
     match refuse_loose(path, path) {
@@ -24,6 +25,17 @@ pub fn make_directory(path: &Path) -> io::Result<()> {
             fs::set_permissions(path, Permissions::from_mode(0o700))
         }
         checked => checked,
+    }
+}
+
+/// Refuses what is there in the place of a directory and is none.
+pub fn refuse_no_directory(path: &Path) -> io::Result<()> {
+    match path.metadata() {
+        Ok(found) if !found.is_dir() => {
+            let message = format!("`{}` is there, and is not a directory", path.display());
+            Err(io::Error::new(io::ErrorKind::NotADirectory, message))
+        }
+        _ => Ok(()),
     }
 }
 
@@ -39,6 +51,25 @@ pub fn options() -> OpenOptions {
 pub fn refuse_others(path: &Path, whole: &Path) -> io::Result<()> {
     refuse_foreign(path, whole)?;
     refuse_loose(path, whole)
+}
+
+/// Refuses a file as [`refuse_others`] and [`refuse_no_file`] do.
+pub fn refuse_strange(path: &Path, whole: &Path) -> io::Result<()> {
+    refuse_no_file(path)?;
+    refuse_others(path, whole)
+}
+
+/// Refuses what is there in the place of a file and is none: a directory, or a pipe, which would keep its reader waiting.
+pub fn refuse_no_file(path: &Path) -> io::Result<()> {
+    match fs::metadata(path) {
+        Ok(found) if !found.is_file() => {
+            let message = format!("`{}` is there, and is not a file: move it away", path.display());
+            Err(io::Error::new(io::ErrorKind::InvalidInput, message))
+        }
+        Ok(_) => Ok(()),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+        Err(error) => Err(error),
+    }
 }
 
 /// Refuses a file or a directory that is another user's, or a link of another user to one.
@@ -99,10 +130,14 @@ fn refuse_loose(path: &Path, whole: &Path) -> io::Result<()> {
     if mode & 0o077 == 0 {
         return Ok(());
     }
-    let (path, whole) = (path.display(), quoted(whole));
-    let message = format!(
-        "others on this machine may use `{path}` (mode {mode:03o}); run `chmod -R go-rwx {whole}`"
-    );
+    // The mode of a link is that of what it leads to, which need not be below `whole`.
+    let mend = match fs::symlink_metadata(path)?.is_symlink() {
+        true => format!("chmod go-rwx {}", quoted(&fs::canonicalize(path)?)),
+        false => format!("chmod -R go-rwx {}", quoted(whole)),
+    };
+    let path = path.display();
+    let message =
+        format!("others on this machine may use `{path}` (mode {mode:03o}); run `{mend}`");
     Err(io::Error::new(io::ErrorKind::PermissionDenied, message))
 }
 
@@ -175,6 +210,38 @@ mod tests {
         assert!(told.ends_with(r"it'\''s here'`"), "{told}");
         assert_eq!(modes(&path), 0o755, "it is left as it is");
     }
+
+    #[test]
+    fn a_link_to_a_file_that_is_open_to_others_is_mended_where_it_leads() {
+        let directory = tempfile::tempdir().unwrap();
+        let (target, link) = (directory.path().join("target"), directory.path().join("a/link"));
+        make_directory(&directory.path().join("a")).unwrap();
+        fs::write(&target, "").unwrap();
+        fs::set_permissions(&target, Permissions::from_mode(0o644)).unwrap();
+        std::os::unix::fs::symlink(&target, &link).unwrap();
+        let told = refuse_strange(&link, &directory.path().join("a")).unwrap_err().to_string();
+        let real = fs::canonicalize(&target).unwrap();
+        assert!(told.ends_with(&format!("run `chmod go-rwx {}`", real.display())), "{told}");
+        fs::set_permissions(&target, Permissions::from_mode(0o600)).unwrap();
+        refuse_strange(&link, directory.path()).unwrap();
+    }
+
+    #[test]
+    fn what_is_no_file_is_refused_and_a_file_is_no_directory() {
+        let directory = tempfile::tempdir().unwrap();
+        let (pipe, file) = (directory.path().join("pipe"), directory.path().join("file"));
+        let mode = rustix::fs::Mode::from_raw_mode(0o600);
+        rustix::fs::mkfifoat(rustix::fs::CWD, &pipe, mode).unwrap();
+        for path in [pipe.as_path(), directory.path()] {
+            let told = refuse_strange(path, directory.path()).unwrap_err().to_string();
+            assert!(told.ends_with("is there, and is not a file: move it away"), "{told}");
+        }
+        fs::write(&file, "").unwrap();
+        let told = make_directory(&file).unwrap_err().to_string();
+        assert!(told.ends_with("is there, and is not a directory"), "{told}");
+        assert_eq!(fs::read(&file).unwrap(), b"");
+    }
+
     #[test]
     fn what_is_another_users_is_foreign_except_to_root_in_a_place_of_its_own() {
         let is = |owner, own, shared| is_foreign(owner, own, || Ok(shared)).unwrap();

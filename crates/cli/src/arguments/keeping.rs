@@ -20,6 +20,7 @@ pub(super) fn rate(text: &str) -> Result<u64, String> {
 Examples:
   latchkey backup --data ./doors --out doors.backup
   latchkey backup --data ./doors --out doors.backup --rate 10    leave the disk to others
+  latchkey backup --data ./doors --out - | gzip > doors.backup.gz
   latchkey restore doors.backup --data ./again
 
 The backup has one instant of the store: all tables, messages, timers and records of Idempotency-Key. A server that has
@@ -31,7 +32,7 @@ pub(crate) struct Backup {
     /// The data directory.
     #[arg(long, value_name = "DIR", default_value = "./latchkey-data")]
     pub(crate) data: PathBuf,
-    /// The file to write, which is not there yet.
+    /// The file to write, which is not there yet; `-` is standard output.
     #[arg(long, value_name = "FILE")]
     pub(crate) out: PathBuf,
     /// How many megabytes a second a server reads for it at most.
@@ -44,12 +45,13 @@ pub(crate) struct Backup {
 #[command(after_help = "\
 Examples:
   latchkey restore doors.backup --data ./again
+  gunzip < doors.backup.gz | latchkey restore - --data ./again
   latchkey store verify --data ./again
   latchkey serve doors.md --data ./again
 
 Every frame and every item is verified. A file that was cut or changed is refused, and leaves no store behind.")]
 pub(crate) struct Restore {
-    /// The backup.
+    /// The backup; `-` is standard input.
     #[arg(value_name = "FILE")]
     pub(crate) backup: PathBuf,
     /// The data directory to make, which has no store yet.

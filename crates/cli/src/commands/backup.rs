@@ -1,7 +1,7 @@
 //! `latchkey backup`
 
 use std::fs::{self, File};
-use std::io::{self, Write as _};
+use std::io::{self, IsTerminal as _, Write as _};
 use std::path::{Path, PathBuf};
 
 use latchkey_embedded::{Options, Store, private};
@@ -16,6 +16,10 @@ use crate::{Failure, control, counted, wide};
 pub(crate) fn run(arguments: &Backup) -> Result<(), Failure> {
     let Backup { data, out, rate } = arguments;
     super::store::refuse_missing(data)?;
+    let task = Task::Backup { rate: *rate };
+    if out.as_os_str() == "-" {
+        return to_stdout(data, &task);
+    }
     if out.exists() {
         return Err(Failure::Unusable(format!(
             "`{}` is there already; name another file",
@@ -23,7 +27,7 @@ pub(crate) fn run(arguments: &Backup) -> Result<(), Failure> {
         )));
     }
     let mut draft = Draft::new(out)?;
-    let made = make(data, &Task::Backup { rate: *rate }, &mut draft);
+    let made = make(data, &task, |piece| draft.take(piece));
     let made = made.and_then(|done| {
         draft.end()?;
         Ok(done)
@@ -33,27 +37,59 @@ pub(crate) fn run(arguments: &Backup) -> Result<(), Failure> {
         // It would never be whole, and has secrets.
         let _ = fs::remove_file(&draft.path);
     }
-    let keys = made?
-        .get("keys")
-        .and_then(Value::as_u64)
-        .ok_or_else(|| Failure::unusable(control::STRANGE))?;
-    let (keys, bytes) = (counted(keys, "key", "keys"), size(draft.bytes));
-    let (data, out) = (data.display(), out.display());
+    let keys = keys(&made?)?;
+    let (data, out, bytes) = (data.display(), out.display(), size(draft.bytes));
     draft.meter.end(&format!("backed up `{data}` to `{out}`: {keys}, {bytes}"));
     Ok(())
 }
 
+/// Writes a backup for another program. Only its end says that it is whole: `latchkey restore` looks for that.
+fn to_stdout(data: &Path, task: &Task) -> Result<(), Failure> {
+    if io::stdout().is_terminal() {
+        let message = "a backup is not for a screen; send standard output to a program or a file";
+        return Err(Failure::unusable(message));
+    }
+    let (mut meter, mut bytes) = (Meter::new(Total::Unknown, 0), 0);
+    let made = make(data, task, |piece| match piece.kind {
+        Kind::Progress => super::store::tell(&mut meter, piece),
+        Kind::Data => {
+            bytes += wide(piece.payload.len());
+            let written = io::stdout().write_all(&piece.payload);
+            written.map_err(|error| Failure::Unusable(format!("cannot write: {error}")))
+        }
+        Kind::Error | Kind::End => Ok(()),
+    });
+    meter.clear();
+    let keys = keys(&made?)?;
+    let flushed = io::stdout().flush();
+    flushed.map_err(|error| Failure::Unusable(format!("cannot write: {error}")))?;
+    let (data, bytes) = (data.display(), size(bytes));
+    meter.end(&format!("backed up `{data}` to standard output: {keys}, {bytes}"));
+    Ok(())
+}
+
+/// How many keys a backup has, for people.
+fn keys(done: &Value) -> Result<String, Failure> {
+    let keys = done.get("keys").and_then(Value::as_u64);
+    let keys = keys.ok_or_else(|| Failure::unusable(control::STRANGE))?;
+    Ok(counted(keys, "key", "keys"))
+}
+
 /// Has a backup made by the process that has the store open, or else makes it.
-fn make(data: &Path, task: &Task, draft: &mut Draft) -> Result<Value, Failure> {
+fn make(
+    data: &Path,
+    task: &Task,
+    mut take: impl FnMut(&Piece) -> Result<(), Failure>,
+) -> Result<Value, Failure> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     let asked = runtime
         .map_err(Failure::unusable)?
-        .block_on(control::read(data, task, |piece| draft.take(&piece)));
+        .block_on(control::read(data, task, |piece| take(&piece)));
     if let Some(done) = asked {
         return done;
     }
     let store = Store::open(data, &Options::default()).map_err(Failure::unusable)?;
-    super::store::here(task, &store.view(), |piece| draft.take(piece))
+    super::store::here(task, &store.view(), take)
 }
 
 /// A file that gets its final name when it is complete.
@@ -101,6 +137,7 @@ impl Draft {
 /// is removed; one of another user is refused.
 fn begin(path: &Path) -> io::Result<File> {
     private::refuse_foreign(path, path)?;
+    private::refuse_no_file(path)?;
     let busy = || io::Error::new(io::ErrorKind::ResourceBusy, "another backup writes it");
     match File::open(path) {
         Ok(left) => {

@@ -1,7 +1,7 @@
 //! `latchkey restore`
 
 use std::fs::File;
-use std::io::BufReader;
+use std::io::{self, BufReader, Read};
 use std::ops::ControlFlow;
 
 use latchkey_embedded::{Options, restore};
@@ -13,11 +13,16 @@ use crate::{Failure, counted};
 pub(crate) fn run(arguments: &Restore) -> Result<(), Failure> {
     let Restore { backup, data } = arguments;
     let shown = backup.display();
-    let file = File::open(backup);
-    let file =
-        file.map_err(|error| Failure::Unusable(format!("cannot read `{shown}`: {error}")))?;
+    let mut file: Box<dyn Read> = match backup.as_os_str() == "-" {
+        true => Box::new(io::stdin().lock()),
+        false => {
+            let file = File::open(backup);
+            let unreadable = |error| Failure::Unusable(format!("cannot read `{shown}`: {error}"));
+            Box::new(BufReader::new(file.map_err(unreadable)?))
+        }
+    };
     let mut meter: Option<Meter> = None;
-    let restored = restore(&mut BufReader::new(file), data, &Options::default(), &mut |progress| {
+    let restored = restore(&mut *file, data, &Options::default(), &mut |progress| {
         let total = Total::Items(progress.keys_total);
         let meter = meter.get_or_insert_with(|| Meter::new(total, 0));
         meter.tell(progress.keys, progress.bytes);
