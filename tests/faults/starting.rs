@@ -158,7 +158,99 @@ fn a_store_that_cannot_be_opened_ends_the_server_with_its_error() {
     assert_eq!(refused.status.code(), Some(2));
     let told = String::from_utf8(refused.stderr).unwrap();
     assert!(told.contains("cannot be opened"), "{told}");
+    // It did not say what can be done.
+    let data = directory.path().canonicalize().unwrap().join("data");
+    let data = data.display();
+    assert!(told.contains(&format!("`latchkey store verify --data {data}`")), "{told}");
+    assert!(told.contains(&format!("`latchkey store salvage --data {data} --out DIR`")), "{told}");
     assert!(refused.stdout.is_empty(), "nothing is served");
+}
+
+#[test]
+fn a_secret_that_a_killed_start_has_begun_is_no_secret_and_is_not_left_behind() {
+    // `development-secret.PID.new` stayed for ever.
+    let directory = tempfile::tempdir().unwrap();
+    let data = directory.path().join("data");
+    std::fs::write(directory.path().join("doors.md"), DOCUMENT).unwrap();
+    std::fs::create_dir(&data).unwrap();
+    std::fs::set_permissions(&data, Permissions::from_mode(0o700)).unwrap();
+    let draft = data.join("development-secret.new");
+    std::fs::write(&draft, "0123456789".repeat(20)).unwrap();
+    std::fs::set_permissions(&draft, Permissions::from_mode(0o600)).unwrap();
+    // Two at once use the same one.
+    let run = |arguments: &[&str]| {
+        let mut command = latchkey();
+        command.args(arguments).current_dir(directory.path()).env_remove("LATCHKEY_SECRET");
+        command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
+    };
+    let serve = ["serve", "doors.md", "--data", "data", "--listen", "127.0.0.1:0"];
+    let mut servers = [(); 8].map(|()| Killed(run(&serve)));
+    let read = |server: &mut Killed| {
+        let mut lines = BufReader::new(server.0.stdout.take().unwrap()).lines();
+        let token = lines.find_map(|line| Some(line.unwrap().strip_prefix("  token")?.to_owned()));
+        token.map(|token| token.trim().to_owned())
+    };
+    // One has the directory, and the others are refused.
+    let tokens: Vec<_> = servers.iter_mut().filter_map(read).collect();
+    assert_eq!(tokens.len(), 1, "{tokens:?}");
+    let secret = std::fs::read_to_string(data.join("development-secret")).unwrap();
+    assert_eq!(secret.len(), 64);
+    assert!(!draft.exists());
+}
+
+#[test]
+fn what_is_no_file_or_no_directory_is_named_and_keeps_nobody_waiting() {
+    let directory = tempfile::tempdir().unwrap();
+    std::fs::write(directory.path().join("doors.md"), DOCUMENT).unwrap();
+    let started = |data: &str| {
+        let mut command = latchkey();
+        command.args(["serve", "doors.md", "--listen", "127.0.0.1:0", "--data", data]);
+        command.current_dir(directory.path()).env_remove("LATCHKEY_SECRET");
+        let output = command.output().unwrap();
+        assert_eq!(output.status.code(), Some(2), "{output:?}");
+        String::from_utf8(output.stderr).unwrap()
+    };
+    let names = ["lock", "store.redb", "journal-0", "journal-1", "development-secret"];
+    for (at, name) in names.into_iter().enumerate() {
+        // A pipe was opened, and the start waited for who writes to it.
+        let data = directory.path().join(at.to_string());
+        std::fs::create_dir(&data).unwrap();
+        std::fs::set_permissions(&data, Permissions::from_mode(0o700)).unwrap();
+        let made = Command::new("mkfifo").args(["-m", "600"]).arg(data.join(name)).status();
+        assert!(made.unwrap().success());
+        let told = started(&at.to_string());
+        assert!(
+            told.contains(&format!("{name}` is there, and is not a file: move it away")),
+            "{told}"
+        );
+    }
+    let told = started("doors.md");
+    assert!(told.contains("`doors.md` is there, and is not a directory"), "{told}");
+}
+
+#[test]
+fn a_server_that_may_open_too_few_files_says_so() {
+    // With eight it ended with code 101 and without a word.
+    let directory = tempfile::tempdir().unwrap();
+    std::fs::write(directory.path().join("doors.md"), DOCUMENT).unwrap();
+    for files in [6, 8, 16, 63] {
+        let mut command = Command::new("sh");
+        let script = r#"ulimit -n $1; shift; exec "$@""#;
+        command.args(["-c", script, "sh", &files.to_string()]);
+        command.arg(latchkey().get_program()).args([
+            "serve",
+            "doors.md",
+            "--listen",
+            "127.0.0.1:0",
+        ]);
+        let refused = command.args(["--data", "data"]).current_dir(directory.path()).output();
+        let refused = refused.unwrap();
+        let told = String::from_utf8(refused.stderr).unwrap();
+        assert_eq!(refused.status.code(), Some(2), "{told}");
+        let said = format!("this process may have {files} files open, and a server needs 64");
+        assert!(told.contains(&said), "{told}");
+        assert!(!directory.path().join("data").exists());
+    }
 }
 
 #[test]

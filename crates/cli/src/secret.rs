@@ -1,7 +1,7 @@
 //! The secret that signs tokens and seals cursors.
 
 use std::ffi::OsString;
-use std::fs;
+use std::fs::{self, File};
 use std::io::{self, Write};
 use std::path::Path;
 
@@ -99,7 +99,8 @@ impl Secret {
     fn of_directory(data: &Path) -> Result<Secret, Failure> {
         let path = data.join(FILE);
         let failed = |error: io::Error| unusable(&path, &error);
-        private::refuse_others(&path, data).map_err(failed)?;
+        private::refuse_no_directory(data).map_err(Failure::unusable)?;
+        private::refuse_strange(&path, data).map_err(failed)?;
         let text = match fs::read_to_string(&path) {
             Ok(text) => text,
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
@@ -181,19 +182,29 @@ fn random() -> io::Result<String> {
     Ok(random.iter().map(|byte| format!("{byte:02x}")).collect())
 }
 
-/// Makes a secret, under another name first, so that no reader finds a part of it.
+/// Makes a secret, under another name first, so that no reader finds a part of it. What a process has left there that
+/// was killed is written over.
 fn make(path: &Path) -> io::Result<String> {
+    let draft = path.with_extension("new");
+    private::refuse_strange(&draft, &draft)?;
+    let file = private::options().write(true).create(true).truncate(false).open(&draft)?;
+    // If two processes make one at the same time, both use that of the first.
+    file.lock()?;
+    let made = match path.try_exists()? {
+        true => fs::read_to_string(path),
+        false => return fill(&file, &draft, path).inspect_err(|_| drop(fs::remove_file(&draft))),
+    };
+    // The one that was made had this name, or this process has made the file in vain.
+    drop(fs::remove_file(&draft));
+    made
+}
+
+/// Writes a new secret to a file, and gives that its name.
+fn fill(mut file: &File, draft: &Path, path: &Path) -> io::Result<String> {
     let text = random()?;
-    let draft = path.with_extension(format!("{}.new", std::process::id()));
-    let mut file = private::options().write(true).create(true).truncate(true).open(&draft)?;
+    file.set_len(0)?;
     file.write_all(text.as_bytes())?;
     file.sync_all()?;
-    // If two processes make one at the same time, both use that of the first.
-    let linked = fs::hard_link(&draft, path);
-    fs::remove_file(&draft)?;
-    match linked {
-        Ok(()) => Ok(text),
-        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => fs::read_to_string(path),
-        Err(error) => Err(error),
-    }
+    fs::rename(draft, path)?;
+    Ok(text)
 }

@@ -4,12 +4,12 @@ use std::path::Path;
 use std::sync::Arc;
 
 use crate::directory::{Directory, remove_if_there, sync_directory};
-use crate::engine::{Engine, EngineError, Limits, OpenFailure};
+use crate::engine::{Engine, Limits};
 use crate::error::OpenError;
 use crate::map::Map;
 use crate::storage::{Part, Source};
 use crate::store::Options;
-use crate::watch::Watch;
+use crate::watch::{Watch, room};
 
 /// How often redb is asked to go on at most. Each time it moves what it can.
 const ROUNDS_MAX: usize = 16;
@@ -27,14 +27,9 @@ pub struct Compacted {
 /// use. A kill, or a full disk, at any point loses nothing. After a kill the next start reads the whole file once.
 pub fn compact(path: &Path, options: &Options) -> Result<Compacted, OpenError> {
     let directory = Directory::lock_existing(path)?;
-    let unusable = |error: EngineError| OpenError::Unusable {
-        path: path.join(Part::Map.file_name()),
-        reason: error.text,
-    };
-    let refused = |failure| match failure {
-        OpenFailure::Newer { found } => OpenError::newer(path, found),
-        OpenFailure::Unusable(error) => unusable(error),
-    };
+    let store = path.join(Part::Map.file_name());
+    let unusable = |error| OpenError::unusable(&store, error);
+    let refused = |failure| OpenError::of(&store, failure);
     let failed = |error| OpenError::Directory { path: path.to_owned(), error };
     let before = size(path);
     let limits = Limits { journal_bytes: options.journal_bytes, fold_after: options.fold_after };
@@ -46,8 +41,7 @@ pub fn compact(path: &Path, options: &Options) -> Result<Compacted, OpenError> {
     engine.close(&|_| {});
     let mut map = Map::open(&source(), options.cache_bytes).map_err(refused)?;
     if map.base().and_then(|base| base.head()).map_err(unusable)?.journals {
-        let text = "the writes in its journals cannot be moved into it: is the disk full? `latchkey store verify` tells whether it is damaged";
-        return Err(unusable(EngineError::new(text.to_owned())));
+        return Err(OpenError::NotFolded { path: store, free: room(path).map(|(free, _)| free) });
     }
     for journal in Part::JOURNALS {
         remove_if_there(&path.join(journal.file_name())).map_err(failed)?;

@@ -45,7 +45,7 @@ impl Directory {
     pub(crate) fn lock(path: &Path) -> Result<Directory, OpenError> {
         let failed = |error| OpenError::Directory { path: path.to_owned(), error };
         private::make_directory(path).map_err(failed)?;
-        refuse_files_of_others(path).map_err(failed)?;
+        refuse_strange_files(path).map_err(failed)?;
         let mut options = private::options();
         options.read(true).write(true).create(true).truncate(false);
         let lock = options.open(path.join(LOCK)).map_err(failed)?;
@@ -94,7 +94,7 @@ impl Directory {
             return Err(failed(io::Error::new(io::ErrorKind::NotFound, "there is no store in it")));
         }
         private::refuse_others(path, path).map_err(failed)?;
-        refuse_files_of_others(path).map_err(failed)?;
+        refuse_strange_files(path).map_err(failed)?;
         let lock = open_to_look(&path.join(LOCK)).map_err(failed)?;
         let mut directory = Directory::locked(path, lock)?;
         if has_map {
@@ -221,11 +221,11 @@ impl Directory {
     }
 }
 
-/// Refuses files that are another user's, or that others can use.
-fn refuse_files_of_others(path: &Path) -> io::Result<()> {
+/// Refuses files that are another user's, or that others can use, and what is no file.
+fn refuse_strange_files(path: &Path) -> io::Result<()> {
     let [first, second] = Part::JOURNALS.map(Part::file_name);
     let files = [LOCK, Part::Map.file_name(), first, second];
-    files.into_iter().try_for_each(|name| private::refuse_others(&path.join(name), path))
+    files.into_iter().try_for_each(|name| private::refuse_strange(&path.join(name), path))
 }
 
 /// Refuses a link to a file that is not there: a new store in its place would hide the one that it led to.

@@ -3,7 +3,7 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
-use crate::engine::FORMAT_VERSION;
+use crate::engine::{EngineError, FORMAT_VERSION, OpenFailure};
 use crate::private::quoted;
 
 /// Why a store does not open.
@@ -89,7 +89,7 @@ pub enum OpenError {
         /// The latest format this release knows.
         known: u32,
     },
-    /// The file is damaged or is not a store.
+    /// The file is not a store, or a journal does not belong to it, or the system does not let it be read.
     #[error("`{}` cannot be opened: {reason}", path.display())]
     Unusable {
         /// The store's file.
@@ -97,12 +97,56 @@ pub enum OpenError {
         /// What is wrong with it.
         reason: String,
     },
+    /// The file is damaged, or is not a store.
+    #[error(
+        "`{}` cannot be opened: {reason}. Restore a backup; or see what is damaged with `latchkey store verify --data \
+         {directory}`, and save what can be read with `latchkey store salvage --data {directory} --out DIR`",
+        path.display(),
+        directory = quoted(path.parent().unwrap_or(path))
+    )]
+    Damaged {
+        /// The store's file.
+        path: PathBuf,
+        /// What is wrong with it.
+        reason: String,
+    },
+    /// The store cannot be made small: what its journals have does not get into its file.
+    #[error(
+        "the last writes cannot be moved from the journals to `{}`{}; nothing is lost. If its disk is full, make room on \
+         it; else see with `latchkey store verify --data {}` whether it is damaged",
+        path.display(),
+        free.map_or_else(String::new, |free| format!(", whose disk has {free} bytes free")),
+        quoted(path.parent().unwrap_or(path))
+    )]
+    NotFolded {
+        /// The store's file.
+        path: PathBuf,
+        /// How much room its disk has, if the system tells.
+        free: Option<u64>,
+    },
     /// The writer's thread cannot be started.
     #[error("the writer cannot be started: {0}")]
     Thread(io::Error),
 }
 
 impl OpenError {
+    /// Why the store at a path does not open.
+    pub(crate) fn of(path: &Path, failure: OpenFailure) -> OpenError {
+        match failure {
+            OpenFailure::Newer { found } => OpenError::newer(path, found),
+            OpenFailure::Unusable(error) => OpenError::unusable(path, error),
+        }
+    }
+
+    /// What the engine says of the store at a path.
+    pub(crate) fn unusable(path: &Path, error: EngineError) -> OpenError {
+        let (path, reason) = (path.to_owned(), error.text);
+        match error.is_damage {
+            true => OpenError::Damaged { path, reason },
+            false => OpenError::Unusable { path, reason },
+        }
+    }
+
     pub(crate) fn newer(path: &Path, found: u32) -> OpenError {
         OpenError::NewerFormat { path: path.to_owned(), found, known: FORMAT_VERSION }
     }

@@ -45,7 +45,9 @@ pub(crate) struct EngineError {
 
 impl<E: Into<redb::Error>> From<E> for EngineError {
     fn from(error: E) -> EngineError {
-        EngineError::new(error.into().to_string())
+        let error = error.into();
+        let is_damage = matches!(error, redb::Error::Corrupted(_));
+        EngineError { text: error.to_string(), is_damage }
     }
 }
 
@@ -58,6 +60,19 @@ impl EngineError {
     /// What is stored is damaged.
     pub(crate) fn damage(text: String) -> EngineError {
         EngineError { text, is_damage: true }
+    }
+
+    /// Why redb does not open what it was given. It takes bytes that make no sense to it for an error of storage.
+    fn opening(error: redb::DatabaseError) -> EngineError {
+        use io::ErrorKind::{InvalidData, InvalidInput, UnexpectedEof};
+        let senseless = match &error {
+            redb::DatabaseError::Storage(redb::StorageError::Io(error)) => {
+                matches!(error.kind(), InvalidData | InvalidInput | UnexpectedEof)
+            }
+            _ => false,
+        };
+        let error = EngineError::from(error);
+        EngineError { is_damage: error.is_damage || senseless, ..error }
     }
 
     /// An error of storage.
@@ -164,7 +179,8 @@ impl Map {
         let mut builder = Builder::new();
         builder.set_cache_size(cache_bytes);
         let (storage, empty) = source.map().map_err(EngineError::io)?;
-        let database = builder.create_with_backend(Custom(storage))?;
+        let database =
+            builder.create_with_backend(Custom(storage)).map_err(EngineError::opening)?;
         let map = Map { database: Some(database), durable: !matches!(source, Source::Memory) };
         if empty {
             map.initialize()?;
@@ -297,7 +313,7 @@ impl Base {
     pub(crate) fn head(&self) -> Result<Head, EngineError> {
         guard(|| {
             let Some(bytes) = self.meta.get(HEAD)? else { return Ok(Head::NONE) };
-            let damaged = || EngineError::new(format!("its `{HEAD}` is damaged"));
+            let damaged = || EngineError::damage(format!("its `{HEAD}` is damaged"));
             Head::decode(bytes.value()).ok_or_else(damaged)
         })
     }
@@ -307,7 +323,7 @@ impl Base {
         let bytes = format.and_then(|format| format.value().try_into().ok());
         bytes
             .map(u32::from_be_bytes)
-            .ok_or_else(|| EngineError::new("not a latchkey store".to_owned()))
+            .ok_or_else(|| EngineError::damage("not a latchkey store".to_owned()))
     }
 
     /// Everything under a name in the catalog that begins with a prefix.

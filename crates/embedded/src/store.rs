@@ -13,7 +13,7 @@ use redb::StorageBackend;
 use tokio::sync::oneshot;
 
 use crate::directory::Directory;
-use crate::engine::{Limits, OpenFailure};
+use crate::engine::Limits;
 use crate::error::OpenError;
 use crate::pending::Pending;
 use crate::progress::Progress;
@@ -143,10 +143,7 @@ impl Store {
             Limits { journal_bytes: options.journal_bytes, fold_after: options.fold_after };
         let opened = Open::new(source, options.cache_bytes, limits, &options.progress);
         options.progress.end();
-        let mut open = opened.map_err(|failure| match failure {
-            OpenFailure::Newer { found } => OpenError::newer(&path, found),
-            OpenFailure::Unusable(error) => OpenError::Unusable { path, reason: error.text },
-        })?;
+        let mut open = opened.map_err(|failure| OpenError::of(&path, failure))?;
         let queue = WriteQueue::new(options.queue_writes_max, options.queue_bytes_max);
         let shared = Arc::new(Shared::new(&open, queue));
         let shown = Arc::clone(&shared);

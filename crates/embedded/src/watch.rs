@@ -267,7 +267,7 @@ fn is_absence(error: &io::Error) -> bool {
 }
 
 /// The free bytes of the file system that a directory is on, and all of its bytes.
-fn room(directory: &Path) -> Option<(u64, u64)> {
+pub(crate) fn room(directory: &Path) -> Option<(u64, u64)> {
     let found = rustix::fs::statvfs(directory).ok()?;
     let bytes = |blocks: u64| blocks.saturating_mul(found.f_frsize);
     (found.f_blocks > 0).then(|| (bytes(found.f_bavail), bytes(found.f_blocks)))

@@ -28,10 +28,14 @@ pub(crate) fn run(arguments: Call, colour: bool) -> Result<(), Failure> {
             ids.join(", ")
         )));
     };
+    let (kept, data) = (&arguments.kept, &arguments.kept.data);
+    if !kept.storage.dynamodb && !data.join("store.redb").exists() {
+        eprintln!("note: `{}` has no store yet, so a new one is made in it", data.display());
+    }
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     let outcome = runtime.map_err(Failure::unusable)?.block_on(async {
         let source: Arc<dyn Source> = Arc::new(SystemSource);
-        let (kept, documents) = (&arguments.kept, &arguments.documents);
+        let documents = &arguments.documents;
         let running = Running::start(kept, documents, vec![system], &source, Reach::Others).await?;
         let Some(runtime) = running.runtimes.first() else {
             return Err(Failure::unusable("this is a bug in latchkey: the system did not start"));

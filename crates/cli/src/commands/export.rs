@@ -204,7 +204,7 @@ impl Draft {
 /// Opens the file of an export that is not complete, for this process alone.
 fn open(path: &Path) -> Result<File, Failure> {
     // The file has everything the store has, including secrets.
-    let opened = private::refuse_others(path, path).and_then(|()| {
+    let opened = private::refuse_strange(path, path).and_then(|()| {
         private::options().read(true).write(true).create(true).truncate(false).open(path)
     });
     let file = opened.map_err(|error| unwritable(path, &error))?;
