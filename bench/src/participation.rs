@@ -68,6 +68,8 @@ struct Intake {
     served: Vec<Run>,
     /// With workers at the same queue.
     beside: Vec<Run>,
+    /// Decisions a second then, until the last request is answered.
+    meanwhile: Vec<f64>,
     /// Decisions a second then, from the first request to the last decision.
     decided: Vec<f64>,
 }
@@ -188,6 +190,8 @@ impl Round<'_> {
         hall.make("event", self.mode).await?;
         let start = Instant::now();
         let (run, _) = self.rush(&hall, "event", self.extent.users).await?;
+        let meanwhile = hall.progress("event").await?;
+        self.intake.meanwhile.push(rate(meanwhile.decided, meanwhile.at - start));
         let end = hall.until_decided("event", self.extent.users).await?;
         self.intake.beside.push(run);
         self.intake.decided.push(rate(self.extent.users, end - start));
@@ -273,10 +277,14 @@ fn report(extent: &Extent, intake: &Intake, works: &[Work]) {
         ]);
     }
     println!("{table}");
-    let decided = whole(median(intake.decided.clone()));
-    println!(
-        "From the first request to the last decision, with workers beside it: {decided} participations/s.\n"
-    );
+    let mut table = Table::new(["with workers beside it", "decisions/s"]);
+    for (until, rates) in [
+        ("until the last request is answered", &intake.meanwhile),
+        ("until the last decision", &intake.decided),
+    ] {
+        table.row([until.to_owned(), whole(median(rates.clone()))]);
+    }
+    println!("{table}");
 
     let mut table = Table::new([
         "deciding",

@@ -21,6 +21,8 @@ pub(crate) struct WriteQueue<J> {
 struct State<J> {
     jobs: Vec<J>,
     bytes: usize,
+    /// Whether the writer is at work on jobs that it has taken.
+    working: bool,
     closed: bool,
 }
 
@@ -37,12 +39,13 @@ pub(crate) enum Taken {
 
 impl<J> WriteQueue<J> {
     pub(crate) fn new(jobs_max: usize, bytes_max: usize) -> WriteQueue<J> {
-        let state = State { jobs: Vec::new(), bytes: 0, closed: false };
+        let state = State { jobs: Vec::new(), bytes: 0, working: false, closed: false };
         WriteQueue { state: Mutex::new(state), arrived: Condvar::new(), jobs_max, bytes_max }
     }
 
-    /// Adds a job of so many bytes. A job larger than the whole queue is let into an empty one.
-    pub(crate) fn push(&self, job: J, bytes: usize) -> Result<(), Error> {
+    /// Adds a job of so many bytes, and says whether the writer begins with it at once. A job larger than the whole
+    /// queue is let into an empty one.
+    pub(crate) fn push(&self, job: J, bytes: usize) -> Result<bool, Error> {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         if state.closed {
             return Err(Error::Unavailable { reason: "the store is closed".to_owned() });
@@ -55,15 +58,17 @@ impl<J> WriteQueue<J> {
         state.jobs.push(job);
         // The writer sleeps only while there is nothing.
         let first = state.jobs.len() == 1;
+        let begins = first && !state.working;
         drop(state);
         if first {
             self.arrived.notify_one();
         }
-        Ok(())
+        Ok(begins)
     }
 
-    /// Waits for jobs and moves every one of them into `jobs`, which is empty.
+    /// Waits for jobs and moves every one of them into `jobs`, which is empty. Those taken before are done.
     pub(crate) fn take(&self, jobs: &mut Vec<J>, timeout: Option<Duration>) -> Taken {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner).working = false;
         self.look();
         let state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         let idle = |state: &mut State<J>| state.jobs.is_empty() && !state.closed;
@@ -76,6 +81,7 @@ impl<J> WriteQueue<J> {
         };
         std::mem::swap(&mut state.jobs, jobs);
         state.bytes = 0;
+        state.working = !jobs.is_empty();
         match (jobs.is_empty(), state.closed) {
             (false, _) => Taken::Jobs,
             (true, false) => Taken::None,
@@ -112,14 +118,15 @@ mod tests {
     #[test]
     fn a_full_queue_refuses_and_a_closed_one_drains() {
         let queue = WriteQueue::new(2, 100);
-        assert_eq!(queue.push(1, 1000), Ok(()));
+        assert_eq!(queue.push(1, 1000), Ok(true));
         assert_eq!(queue.push(2, 1), Err(Error::Throttled));
         let mut jobs = Vec::new();
         assert_eq!(queue.take(&mut jobs, None), Taken::Jobs);
         assert_eq!(jobs, [1]);
         jobs.clear();
-        assert_eq!(queue.push(3, 50), Ok(()));
-        assert_eq!(queue.push(4, 50), Ok(()));
+        // The writer is still at work on the first.
+        assert_eq!(queue.push(3, 50), Ok(false));
+        assert_eq!(queue.push(4, 50), Ok(false));
         assert_eq!(queue.push(5, 0), Err(Error::Throttled));
         queue.close();
         assert!(matches!(queue.push(6, 0), Err(Error::Unavailable { .. })));

@@ -298,7 +298,7 @@ impl Store {
     fn hand_in<T>(&self, task: Task, bytes: usize, finish: fn(Wrote) -> T) -> Pending<T> {
         let (reply, receiver) = oneshot::channel();
         match self.shared.queue.push(Job { task, reply }, bytes) {
-            Ok(()) => Pending::accepted(receiver, finish),
+            Ok(begins) => Pending::accepted(receiver, begins, finish),
             Err(error) => Pending::refused(error, finish),
         }
     }

@@ -210,12 +210,20 @@ impl Shared {
         }
     }
 
-    /// The first group behind another, and its first messages up to a time.
+    /// The first group behind another, and its first messages up to a time; none of them where someone is at them.
     fn run_behind(
         &self,
         last: &str,
         horizon: Horizon,
     ) -> Result<Option<(Text, Vec<Stored>)>, Error> {
+        if !self.groups().runs.is_empty() {
+            // Of a group that has its run one message is read, which says its name: every send has all groups looked at.
+            let head = self.first(behind(last), 1)?.pop();
+            let Some(group) = head.as_ref().and_then(Stored::group) else { return Ok(None) };
+            if self.groups().runs.contains_key(group) {
+                return Ok(Some((group.clone(), Vec::new())));
+            }
+        }
         let mut found = self.first(behind(last), RUN_MAX)?.into_iter().peekable();
         let Some(group) = found.peek().and_then(Stored::group).cloned() else { return Ok(None) };
         let run =
