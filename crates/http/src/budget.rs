@@ -1,21 +1,27 @@
-//! The memory that all requests together may take while they arrive and while they are answered.
+//! The memory that all requests together may take while they arrive and while they are answered, and the memory of all
+//! answers together until they are sent.
 //!
-//! The first bytes of a head and of a body are free: connections bound them. What is longer takes room from one budget.
-//! If there is none left, the connection that has been sending for the longest time is closed and gives its room to the
-//! newcomer, so slow senders do not keep others out. A request that has arrived keeps its room until it is answered.
+//! The first bytes of a head, of a body and of an answer are free: connections bound them. What is longer takes room
+//! from one budget for requests, and one for answers. If there is no room left, the connection that has been sending for the
+//! longest time is closed and gives its room to the newcomer, so slow senders do not keep others out; so does one that
+//! has not read its answer for a while. A request that has arrived keeps its room until it is answered.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use hyper::body::Bytes;
+
 use crate::connections::Life;
 
-/// How many bytes of a head, and of a body, take no room.
+/// How many bytes of a head, of a body, and of an answer take no room.
 pub(crate) const FREE_BYTES: usize = 16 * 1024;
 
 /// The budget of a server.
 #[derive(Debug)]
 pub(crate) struct Budget {
     bytes_max: usize,
+    /// Closes a connection, if it is one that has to give its room.
+    cut: fn(&Life) -> bool,
     held: Mutex<Held>,
 }
 
@@ -43,8 +49,25 @@ pub(crate) struct NoRoom;
 pub(crate) struct Room(Option<(Arc<Budget>, u64)>);
 
 impl Budget {
-    pub(crate) fn new(bytes_max: usize) -> Arc<Budget> {
-        Arc::new(Budget { bytes_max, held: Mutex::default() })
+    /// The budget for requests.
+    pub(crate) fn of_requests(bytes_max: usize) -> Arc<Budget> {
+        Arc::new(Budget { bytes_max, cut: Life::cut_waiting, held: Mutex::default() })
+    }
+
+    /// The budget for answers.
+    pub(crate) fn of_answers(bytes_max: usize) -> Arc<Budget> {
+        Arc::new(Budget { bytes_max, cut: Life::cut_not_reading, held: Mutex::default() })
+    }
+
+    /// An answer that has its room until its bytes are sent. One that is longer than the budget takes all of it.
+    pub(crate) fn hold(
+        self: &Arc<Budget>,
+        bytes: Bytes,
+        life: &Arc<Life>,
+    ) -> Result<Bytes, NoRoom> {
+        let mut room = Room::default();
+        room.grow(self, bytes.len().min(self.bytes_max), Some(life))?;
+        Ok(Bytes::from_owner(Answer { bytes, _room: room }))
     }
 
     /// How many bytes are taken.
@@ -78,7 +101,7 @@ impl Room {
         };
         let more = needed.saturating_sub(has);
         while budget.bytes_max.saturating_sub(held.bytes) < more {
-            held.cut_oldest(number)?;
+            held.cut_oldest(number, budget.cut)?;
         }
         held.bytes += more;
         let number = number.unwrap_or_else(|| {
@@ -93,12 +116,12 @@ impl Room {
 }
 
 impl Held {
-    /// Closes the connection that has been sending for the longest time, except this one.
-    fn cut_oldest(&mut self, except: Option<u64>) -> Result<(), NoRoom> {
-        let sending = self.holders.iter().find(|(number, holder)| {
-            Some(**number) != except && holder.life.as_ref().is_some_and(|life| life.cut_waiting())
+    /// Closes the oldest connection that has to give its room, except this one.
+    fn cut_oldest(&mut self, except: Option<u64>, cut: fn(&Life) -> bool) -> Result<(), NoRoom> {
+        let oldest = self.holders.iter().find(|(number, holder)| {
+            Some(**number) != except && holder.life.as_ref().is_some_and(|life| cut(life))
         });
-        let number = sending.map(|(number, _)| *number).ok_or(NoRoom)?;
+        let number = oldest.map(|(number, _)| *number).ok_or(NoRoom)?;
         self.remove(number);
         Ok(())
     }
@@ -108,6 +131,18 @@ impl Held {
         if let Some(holder) = self.holders.remove(&number) {
             self.bytes -= holder.bytes;
         }
+    }
+}
+
+/// The bytes of an answer, with their room.
+struct Answer {
+    bytes: Bytes,
+    _room: Room,
+}
+
+impl AsRef<[u8]> for Answer {
+    fn as_ref(&self) -> &[u8] {
+        &self.bytes
     }
 }
 
@@ -134,7 +169,7 @@ mod tests {
 
     #[test]
     fn what_is_short_is_free_and_the_rest_comes_back() {
-        let budget = Budget::new(64 * KIB);
+        let budget = Budget::of_requests(64 * KIB);
         let mut room = Room::default();
         room.grow(&budget, FREE_BYTES, None).unwrap();
         assert_eq!(budget.taken(), 0);
@@ -154,8 +189,27 @@ mod tests {
     }
 
     #[test]
+    fn an_answer_has_its_room_until_its_bytes_are_gone() {
+        let budget = Budget::of_answers(64 * KIB);
+        let connections = Connections::new(9, 9);
+        let place = sending(&connections);
+        let bytes = |count| Bytes::from(vec![b'x'; count]);
+        let free = budget.hold(bytes(FREE_BYTES), &place.life).unwrap();
+        assert_eq!((free.len(), budget.taken()), (FREE_BYTES, 0));
+        // Longer than the budget, it has all of it.
+        let long = budget.hold(bytes(99 * KIB), &place.life).unwrap();
+        assert_eq!((long.len(), budget.taken()), (99 * KIB, 64 * KIB - FREE_BYTES));
+        let part = long.slice(1..2);
+        drop(long);
+        assert_eq!(budget.hold(bytes(80 * KIB), &place.life), Err(NoRoom), "it is still sent");
+        drop(part);
+        assert_eq!(budget.taken(), 0);
+        budget.hold(bytes(80 * KIB), &place.life).unwrap();
+    }
+
+    #[test]
     fn the_oldest_that_sends_gives_its_room_and_one_at_work_does_not() {
-        let budget = Budget::new(30 * KIB);
+        let budget = Budget::of_requests(30 * KIB);
         let connections = Connections::new(9, 9);
         let places: Vec<Place> = (0..3).map(|_| sending(&connections)).collect();
         let mut rooms: Vec<Room> = places

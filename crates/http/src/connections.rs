@@ -12,7 +12,7 @@ use std::pin::Pin;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use hyper::body::{Body, Bytes, Frame, Incoming, SizeHint};
 use tokio::sync::Notify;
@@ -24,6 +24,9 @@ pub(crate) const RESERVE: usize = 64;
 /// How many connections may be closing, so that they still have a file handle while others have their places. Each takes
 /// as long as its task takes to be run.
 const CLOSING_MAX: usize = 32;
+
+/// How long a peer may not read before its connection is closed to make room for the answers of others.
+const NOT_READING: Duration = Duration::from_secs(2);
 
 /// The phases of a connection, in the order in which connections are closed. From `WORKING` on a connection is not
 /// closed; before it, the lower bits are the time when the phase began, in microseconds.
@@ -98,6 +101,20 @@ impl Life {
     pub(crate) fn cut_waiting(&self) -> bool {
         let order = Ordering::Relaxed;
         let cut = self.state.fetch_update(order, order, |state| (state < WORKING).then_some(GONE));
+        if cut.is_ok() {
+            self.cut.notify_one();
+        }
+        cut.is_ok()
+    }
+
+    /// Closes the connection, if its peer has had an answer to read for a while.
+    pub(crate) fn cut_not_reading(&self) -> bool {
+        let order = Ordering::Relaxed;
+        let long = u64::try_from(NOT_READING.as_micros()).unwrap_or(u64::MAX);
+        let since = self.since_now(WRITING).saturating_sub(long);
+        let cut = self.state.fetch_update(order, order, |state| {
+            (WRITING..RECEIVING).contains(&state).then_some(GONE).filter(|_| state <= since)
+        });
         if cut.is_ok() {
             self.cut.notify_one();
         }

@@ -50,6 +50,7 @@ pub(crate) struct Metrics {
     in_flight: AtomicU64,
     contracts: Vec<Counters>,
     unmatched: Counters,
+    answers_refused: AtomicU64,
 }
 
 /// A request being answered; it counts as in flight until this is dropped.
@@ -82,6 +83,7 @@ impl Metrics {
             contracts: contracts.collect(),
             // No system has an empty name, so no contract has these labels.
             unmatched: Counters::new("", UNMATCHED),
+            answers_refused: AtomicU64::new(0),
         }
     }
 
@@ -127,6 +129,11 @@ impl Metrics {
         self.unmatched.record(status, micros);
     }
 
+    /// Counts an answer for which there was no memory until it is sent.
+    pub(crate) fn record_answer_refused(&self) {
+        self.answers_refused.fetch_add(1, Ordering::Relaxed);
+    }
+
     /// The counters of a contract, by its number.
     pub(crate) fn counts(&self, contract: usize) -> Counts {
         match self.contracts.get(contract) {
@@ -145,13 +152,18 @@ impl Metrics {
 
     /// Writes everything in Prometheus's text format, version 0.0.4.
     ///
-    /// A request that ends meanwhile may be in some figures and not in others. The parts of one histogram always agree.
-    pub(crate) fn render(&self, lines_lost: Option<u64>, taken: usize, out: &mut String) {
+    /// `taken` is the memory that requests take, and that answers take. A request that ends meanwhile may be in some figures and not in others. The parts of one histogram always agree.
+    pub(crate) fn render(&self, lines_lost: Option<u64>, taken: (usize, usize), out: &mut String) {
         // A `String` takes whatever is written.
         let _ = self.write(lines_lost, taken, out);
     }
 
-    fn write(&self, lines_lost: Option<u64>, taken: usize, out: &mut String) -> fmt::Result {
+    fn write(
+        &self,
+        lines_lost: Option<u64>,
+        taken: (usize, usize),
+        out: &mut String,
+    ) -> fmt::Result {
         let all = || self.contracts.iter().chain([&self.unmatched]);
         family(out, "requests_total", "counter", "Requests answered, by status.")?;
         all().try_for_each(|counters| counters.write_statuses(out))?;
@@ -180,10 +192,21 @@ impl Metrics {
         let in_flight = self.in_flight.load(Ordering::Relaxed);
         writeln!(out, "latchkey_requests_in_flight {in_flight}")?;
 
+        let (requests, answers) = taken;
         let help =
             "Memory that heads and bodies of requests take, beyond the first 16 KiB of each.";
         family(out, "requests_memory_bytes", "gauge", help)?;
-        writeln!(out, "latchkey_requests_memory_bytes {taken}")?;
+        writeln!(out, "latchkey_requests_memory_bytes {requests}")?;
+
+        let help = "Memory that answers take until they are sent, beyond the first 16 KiB of each.";
+        family(out, "answers_memory_bytes", "gauge", help)?;
+        writeln!(out, "latchkey_answers_memory_bytes {answers}")?;
+
+        let help =
+            "Answers to reads that were refused, since unread answers took all of that memory.";
+        family(out, "answers_refused_total", "counter", help)?;
+        let refused = self.answers_refused.load(Ordering::Relaxed);
+        writeln!(out, "latchkey_answers_refused_total {refused}")?;
 
         let help = "States of the server that cannot be, each in the log.";
         family(out, "server_bugs_total", "counter", help)?;

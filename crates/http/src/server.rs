@@ -249,7 +249,7 @@ async fn answer(
     unread: &Unread,
     request: Request<Incoming>,
 ) -> Result<Response, Gone> {
-    let has_body = !request.body().is_end_stream();
+    let (has_body, is_safe) = (!request.body().is_end_stream(), request.method().is_safe());
     life.begin(has_body)?;
     let turned_away = life.reserve && !Service::is_watched(request.uri().path());
     let request = request.map(|body| Received { body, life: Arc::clone(&life) });
@@ -261,6 +261,9 @@ async fn answer(
         // Boxed, so that the future of other requests stays small.
         Door::Admin => Box::pin(service.answer_admin(request, sender)).await,
     };
+    if Service::takes_room(&response) {
+        response = Box::pin(service.with_room(is_safe, response, &life)).await;
+    }
     // The next request may be answered by another service, with a budget of its own.
     if life.reserve || service.is_draining() || service.is_starting() {
         response.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));

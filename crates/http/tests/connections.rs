@@ -220,3 +220,44 @@ fn whoever_idles_between_requests_is_cut() {
         }
     }
 }
+
+#[test]
+fn answers_that_nobody_reads_take_bounded_memory_and_give_it_to_others() {
+    // More than what a socket takes at once.
+    const ANSWER: usize = 24 * 1024 * 1024;
+    let limits = Limits { write_time: LONG, head_time: LONG, ..Limits::default() };
+    let answer = || async { format!("# {}\n", "x".repeat(ANSWER)) };
+    let settings = Settings {
+        answers_bytes_max: 2 * ANSWER + ANSWER / 2,
+        more_metrics: Some(MoreMetrics::new(answer)),
+        ..Settings::default()
+    };
+    let served = served(limits, settings);
+    let unread: Vec<Peer> = (0..2)
+        .map(|_| {
+            let mut peer = served.open();
+            peer.send("/metrics").unwrap();
+            // It has begun to arrive.
+            peer.0.get_ref().peek(&mut [0]).unwrap();
+            peer
+        })
+        .collect();
+    // There is no memory for a third, until one of the two has not been read for a while.
+    let mut told = Vec::new();
+    let third = loop {
+        let mut peer = served.open();
+        peer.send("/metrics").unwrap();
+        let (status, answer) = peer.answer().unwrap();
+        assert_eq!(served.open().ask("/health"), Some(200));
+        if status == 200 {
+            break answer;
+        }
+        assert!(status == 503 && answer.contains("\"busy\""), "{status} {answer}");
+        assert!(answer.contains("retry-after"), "{answer}");
+        told.push(status);
+    };
+    let refused = format!("\nlatchkey_answers_refused_total {}\n", told.len());
+    assert!(third.contains(&refused), "{} were refused", told.len());
+    let whole = unread.into_iter().filter_map(|mut peer| peer.answer()).count();
+    assert_eq!(whole, 1, "one was closed, and the other is read to its end");
+}

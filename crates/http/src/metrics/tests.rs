@@ -90,7 +90,7 @@ fn read_label(text: &str) -> (String, String, &str) {
 
 fn rendered(metrics: &Metrics) -> Reader {
     let mut out = String::new();
-    metrics.render(Some(3), 0, &mut out);
+    metrics.render(Some(3), (0, 0), &mut out);
     Reader::read(&out)
 }
 
@@ -212,7 +212,7 @@ fn buckets_only_grow_towards_the_last_which_is_the_count() {
         metrics.record(0, 200, micros, 0, 0);
     }
     let mut out = String::new();
-    metrics.render(Some(3), 0, &mut out);
+    metrics.render(Some(3), (0, 0), &mut out);
     let buckets = out.lines().filter(|line| line.contains("_bucket{system=\"s\""));
     let counts: Vec<u64> = buckets
         .map(|line| line.rsplit(' ').next().expect("a value").parse().expect("whole"))

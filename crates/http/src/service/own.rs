@@ -122,7 +122,8 @@ impl Service {
             "metrics" => {
                 let mut text = String::new();
                 let lost = self.settings.log.as_ref().map(Log::lines_lost);
-                self.metrics.render(lost, self.budget.taken(), &mut text);
+                let taken = (self.budget.taken(), self.answers.taken());
+                self.metrics.render(lost, taken, &mut text);
                 metrics::render_caches(&self.runtimes, &mut text);
                 if let Some(provider) = self.tokens.provider() {
                     provider.render(&mut text);

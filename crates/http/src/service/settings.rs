@@ -24,6 +24,8 @@ pub struct Settings {
     pub calls_max: usize,
     /// How much memory heads and bodies may take, beyond the first 16 KiB of each.
     pub requests_bytes_max: usize,
+    /// How much memory answers may take until they are sent, beyond the first 16 KiB of each.
+    pub answers_bytes_max: usize,
     /// A test clock: requests may move it, and give their instant in `Latchkey-Now`. For tests only.
     pub test_clock: Option<Arc<TestClock>>,
     /// The log. `/metrics` says how many of its lines were dropped.
@@ -80,6 +82,7 @@ impl Default for Settings {
             call_time_max: Duration::from_secs(10),
             calls_max: 1024,
             requests_bytes_max: 64 * 1024 * 1024,
+            answers_bytes_max: 128 * 1024 * 1024,
             test_clock: None,
             log: None,
             log_requests: false,

@@ -217,7 +217,7 @@ impl Shared {
         horizon: Horizon,
     ) -> Result<Option<(Text, Vec<Stored>)>, Error> {
         if !self.groups().runs.is_empty() {
-            // Of a group that has its run one message is read, which says its name: every send has all groups looked at.
+            // Every send has all groups looked at: of a group that has its run one message is read, for its name.
             let head = self.first(behind(last), 1)?.pop();
             let Some(group) = head.as_ref().and_then(Stored::group) else { return Ok(None) };
             if self.groups().runs.contains_key(group) {

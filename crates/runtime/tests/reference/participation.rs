@@ -84,7 +84,7 @@ impl Hall {
             }
             let works = received.iter().enumerate().map(|(at, received)| {
                 // Only on the first rounds, for dying too often is the end.
-                self.thrice(received, (round < 2 && at % 2 == 0).then_some(at / 2))
+                self.thrice(received, (round < 2 && at % 2 == 0).then_some(1 << (at / 2 % 15)))
             });
             all_of(works.collect()).await;
             // Past what was put off, and past the leases of those that died.
