@@ -259,6 +259,14 @@ fn a_level_of_the_log_that_is_none_is_refused() {
     assert_eq!(output.status.code(), Some(2));
     let told = text(&output.stderr);
     assert!(told.contains("LATCHKEY_LOG is `latchkey=loud`"), "{told}");
+    // A word that is no level was taken for a target, and silenced all others.
+    let allowed = "is no level; give off, error, warn, info, debug or trace, or TARGET=LEVEL";
+    for (level, hint) in [("wran", "; did you mean `warn`?"), ("bogus", ""), ("info,99", "")] {
+        let output = command.env("LATCHKEY_LOG", level).output().unwrap();
+        assert_eq!(output.status.code(), Some(2), "{level}");
+        let told = text(&output.stderr);
+        assert!(told.ends_with(&format!("{allowed}{hint}\n")), "{told}");
+    }
 }
 
 const TILLS: &str = include_str!("../../race/tests/tills.md");
