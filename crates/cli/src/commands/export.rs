@@ -17,7 +17,11 @@ use crate::transfer::tables::{Schemas, Which};
 use crate::{Failure, output, wide};
 
 pub(crate) fn run(arguments: &Export, colour: bool) -> Result<(), Failure> {
-    let system = arguments.table.system(colour)?;
+    let (system, out) = (arguments.table.system(colour)?, &arguments.out);
+    if out.is_dir() && out.as_os_str() != "-" {
+        let shown = out.display();
+        return Err(Failure::Unusable(format!("`{shown}` is a directory; name a file")));
+    }
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build();
     runtime.map_err(Failure::unusable)?.block_on(async {
         let mut source = Pages::open(&arguments.table, &system, arguments.rate).await?;
