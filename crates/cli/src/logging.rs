@@ -46,6 +46,7 @@ impl Logging {
             own @ ("info" | "debug" | "trace") => format!("warn,latchkey={own}"),
             _ => level,
         };
+        refuse_no_level(&directives)?;
         let filter = EnvFilter::try_new(&directives).map_err(|error| {
             Failure::Unusable(format!(
                 "{VARIABLE} is `{directives}`: {error}; give error, warn, info, debug or trace"
@@ -85,6 +86,45 @@ impl Logging {
         self.told.finish(LAST_LINES_TIME_MAX);
         self.log.finish(LAST_LINES_TIME_MAX);
     }
+}
+
+/// The levels of a log, from nothing to everything.
+const LEVELS: [&str; 6] = ["off", "error", "warn", "info", "debug", "trace"];
+
+/// Refuses a word that is no level. It would be read as the name of a target, and silence all others.
+fn refuse_no_level(directives: &str) -> Result<(), Failure> {
+    for word in directives.split(',').map(str::trim).filter(|word| !word.is_empty()) {
+        let lower = word.to_ascii_lowercase();
+        if word.contains('=') || LEVELS.contains(&lower.as_str()) {
+            continue;
+        }
+        let near = LEVELS.iter().map(|level| (distance(level, &lower), level)).min();
+        let hint = match near {
+            Some((edits, level)) if edits <= 2 => format!("; did you mean `{level}`?"),
+            _ => String::new(),
+        };
+        return Err(Failure::Unusable(format!(
+            "{VARIABLE} is `{directives}`: `{word}` is no level; give off, error, warn, info, debug or trace, or \
+             TARGET=LEVEL{hint}"
+        )));
+    }
+    Ok(())
+}
+
+/// How many letters must be added, removed or changed to make one word another.
+fn distance(one: &str, other: &str) -> usize {
+    let mut row: Vec<usize> = (0..=other.chars().count()).collect();
+    for (above, a) in one.chars().enumerate() {
+        let mut next = vec![above + 1];
+        let mut left = above + 1;
+        for (pair, b) in row.iter().zip(row.iter().skip(1)).zip(other.chars()) {
+            let (diagonal, up) = pair;
+            left = (diagonal + usize::from(a != b)).min(up + 1).min(left + 1);
+            next.push(left);
+        }
+        row = next;
+    }
+    row.last().copied().unwrap_or(0)
 }
 
 /// Writes the last message of a process to standard error, and waits a bounded time for it. `eprintln!` would wait for

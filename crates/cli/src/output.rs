@@ -12,17 +12,20 @@ const UNREAD: i32 = 141;
 pub(crate) fn print(text: &str) {
     let mut stdout = io::stdout();
     if let Err(error) = stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush()) {
-        end(error.kind() == io::ErrorKind::BrokenPipe, &error.to_string());
+        end_unwritten(&error);
     }
+}
+
+/// Ends the command because its output cannot be written.
+pub(crate) fn end_unwritten(error: &io::Error) -> ! {
+    end(error.kind() == io::ErrorKind::BrokenPipe, &error.to_string())
 }
 
 /// Prints what the reader of the command line says: help, or what is wrong with the call.
 pub(crate) fn tell(told: &clap::Error) -> ExitCode {
     let printed = told.print().and_then(|()| io::stdout().flush());
     match printed {
-        Err(error) if !told.use_stderr() => {
-            end(error.kind() == io::ErrorKind::BrokenPipe, &error.to_string())
-        }
+        Err(error) if !told.use_stderr() => end_unwritten(&error),
         // Standard error has no other place to be reported to.
         Ok(()) | Err(_) => u8::try_from(told.exit_code()).map_or(ExitCode::FAILURE, ExitCode::from),
     }

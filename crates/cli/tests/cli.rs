@@ -259,6 +259,43 @@ fn a_level_of_the_log_that_is_none_is_refused() {
     assert_eq!(output.status.code(), Some(2));
     let told = text(&output.stderr);
     assert!(told.contains("LATCHKEY_LOG is `latchkey=loud`"), "{told}");
+    // A word that is no level was taken for a target, and silenced all others.
+    let allowed = "is no level; give off, error, warn, info, debug or trace, or TARGET=LEVEL";
+    for (level, hint) in [("wran", "; did you mean `warn`?"), ("bogus", ""), ("info,99", "")] {
+        let output = command.env("LATCHKEY_LOG", level).output().unwrap();
+        assert_eq!(output.status.code(), Some(2), "{level}");
+        let told = text(&output.stderr);
+        assert!(told.ends_with(&format!("{allowed}{hint}\n")), "{told}");
+    }
+}
+
+#[test]
+fn an_export_to_a_directory_is_refused_at_the_beginning() {
+    // It wrote everything beside the directory, and failed at the end.
+    let directory = tempfile::tempdir().unwrap();
+    std::fs::write(directory.path().join("doors.md"), RIGHT).unwrap();
+    std::fs::create_dir(directory.path().join("out")).unwrap();
+    let arguments = ["export", "doors.md", "--data", "data", "--restart", "--out", "out"];
+    let output = latchkey(&arguments, directory.path());
+    assert_eq!(output.status.code(), Some(2));
+    assert_eq!(text(&output.stderr), "error: `out` is a directory; name a file\n");
+    assert!(!directory.path().join("out.part").exists());
+}
+
+#[test]
+fn a_worker_says_when_it_makes_a_new_store() {
+    // A data directory that was spelled wrong was made without a word.
+    let directory = tempfile::tempdir().unwrap();
+    let document = concat!(env!("CARGO_MANIFEST_DIR"), "/../../systems/participation.md");
+    let mut command = Command::new(LATCHKEY);
+    command.args(["work", document, "--data", "typo"]).current_dir(directory.path());
+    let mut worker = command.stderr(std::process::Stdio::piped()).spawn().unwrap();
+    let mut log = String::new();
+    let stderr = worker.stderr.take().unwrap();
+    std::io::BufRead::read_line(&mut std::io::BufReader::new(stderr), &mut log).unwrap();
+    worker.kill().unwrap();
+    worker.wait().unwrap();
+    assert!(log.contains("has no store yet, so a new one is made in it"), "{log}");
 }
 
 const TILLS: &str = include_str!("../../race/tests/tills.md");

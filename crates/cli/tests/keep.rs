@@ -154,6 +154,17 @@ fn a_backup_goes_through_a_pipe_and_one_that_is_cut_there_is_refused() {
     let directory = tempfile::tempdir().unwrap();
     let (data, again) = (path(&directory, "data"), path(&directory, "again"));
     many(&data, 1000);
+    // A reader that was gone, and a full disk, were told as a call that was wrong.
+    for command in [&["backup", "--out", "-"][..], &["export", SYSTEM, "--out", "-"]] {
+        let (reader, gone) = std::io::pipe().unwrap();
+        drop(reader);
+        let full = fs::File::options().write(true).open("/dev/full").unwrap();
+        for (code, output) in [(141, Stdio::from(gone)), (1, full.into())] {
+            let mut command = latchkey(command);
+            let output = command.arg("--data").arg(&data).stdout(output).output().unwrap();
+            assert_eq!(output.status.code(), Some(code), "{command:?}: {}", said(&output));
+        }
+    }
     let output = run(&["backup", "--out", "-"], &data);
     assert!(output.status.success(), "{}", said(&output));
     let restored = |bytes: &[u8]| {

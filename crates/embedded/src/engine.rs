@@ -363,7 +363,14 @@ impl Log {
             state = waited.unwrap_or_else(PoisonError::into_inner);
         }
         match (&state.frozen, &state.failed) {
-            (Some(_), Some(error)) if used >= max => return Err(error.clone().into()),
+            (Some(_), Some(error)) if used >= max => {
+                let error = error.clone();
+                drop(state);
+                return Err(match error.is_limit {
+                    true => WriteFailure::Refused(core.refuse_for_limit()),
+                    false => error.into(),
+                });
+            }
             (Some(_), _) => return Ok(()),
             (None, _) => drop(state),
         }
@@ -416,10 +423,11 @@ fn in_doubt(why: ReadOnly) -> WriteFailure {
 
 /// The failure of a group whose record finds no place.
 fn refused_by_storage(core: &Core, error: io::Error) -> WriteFailure {
-    let full =
-        [io::ErrorKind::StorageFull, io::ErrorKind::QuotaExceeded, io::ErrorKind::FileTooLarge];
+    let full = [io::ErrorKind::StorageFull, io::ErrorKind::QuotaExceeded];
     if core.source.is_gone() {
         WriteFailure::Refused(ReadOnly::FileGone)
+    } else if error.kind() == io::ErrorKind::FileTooLarge {
+        WriteFailure::Refused(core.refuse_for_limit())
     } else if full.contains(&error.kind()) {
         WriteFailure::Refused(ReadOnly::NoRoom)
     } else {

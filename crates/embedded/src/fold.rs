@@ -54,6 +54,8 @@ pub(crate) struct State {
     pub(crate) failed: Option<EngineError>,
     /// Whether a record is in doubt, since a journal could not be written.
     pub(crate) doubt: bool,
+    /// Whether writes are refused because no file may grow. Never longer than a fold fails.
+    limited: bool,
     /// Whether the map must be opened again.
     reopen: bool,
     stopped: bool,
@@ -82,6 +84,7 @@ impl Core {
             base: Arc::new(base),
             failed: None,
             doubt: false,
+            limited: false,
             reopen: false,
             stopped: false,
         };
@@ -92,7 +95,27 @@ impl Core {
     /// Whether writes are taken, as far as is known.
     pub(crate) fn takes_writes(&self) -> Result<(), ReadOnly> {
         self.source.takes_writes()?;
-        if self.lock().doubt { Err(ReadOnly::JournalFails) } else { Ok(()) }
+        let state = self.lock();
+        if state.doubt {
+            Err(ReadOnly::JournalFails)
+        } else if state.limited {
+            Err(ReadOnly::FileLimit)
+        } else {
+            Ok(())
+        }
+    }
+
+    /// Refuses a write because a file may not grow. While the journals cannot be folded, that holds for each write.
+    pub(crate) fn refuse_for_limit(&self) -> ReadOnly {
+        let mut state = self.lock();
+        if state.frozen.is_some() && state.failed.is_some() && !state.limited {
+            state.limited = true;
+            tracing::error!(
+                "writes are refused, because a file of the store reached a limit on the size of files (`ulimit -f`): \
+                 start this process without that limit; reads go on"
+            );
+        }
+        ReadOnly::FileLimit
     }
 
     pub(crate) fn lock(&self) -> MutexGuard<'_, State> {
@@ -296,6 +319,7 @@ impl Core {
         let old = std::mem::replace(&mut state.base, base);
         let layer = state.frozen.take_if(|frozen| frozen.head.folded <= folded);
         if state.frozen.is_none() && state.failed.take().is_some() {
+            state.limited = false;
             tracing::info!("writes are moved to the store's file again");
         }
         show(state.snapshot());

@@ -41,25 +41,29 @@ pub(crate) struct EngineError {
     pub(crate) text: String,
     /// Whether what is stored is damaged, so that the next try fails too.
     pub(crate) is_damage: bool,
+    /// Whether a file would grow beyond a limit on the size of files.
+    pub(crate) is_limit: bool,
 }
 
 impl<E: Into<redb::Error>> From<E> for EngineError {
     fn from(error: E) -> EngineError {
         let error = error.into();
         let is_damage = matches!(error, redb::Error::Corrupted(_));
-        EngineError { text: error.to_string(), is_damage }
+        let limit = io::ErrorKind::FileTooLarge;
+        let is_limit = matches!(&error, redb::Error::Io(error) if error.kind() == limit);
+        EngineError { text: error.to_string(), is_damage, is_limit }
     }
 }
 
 impl EngineError {
     /// An error that the next try may not meet.
     pub(crate) fn new(text: String) -> EngineError {
-        EngineError { text, is_damage: false }
+        EngineError { text, is_damage: false, is_limit: false }
     }
 
     /// What is stored is damaged.
     pub(crate) fn damage(text: String) -> EngineError {
-        EngineError { text, is_damage: true }
+        EngineError { text, is_damage: true, is_limit: false }
     }
 
     /// Why redb does not open what it was given. It takes bytes that make no sense to it for an error of storage.

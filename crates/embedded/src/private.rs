@@ -19,13 +19,32 @@ use std::path::{Path, PathBuf};
 pub fn make_directory(path: &Path) -> io::Result<()> {
     refuse_no_directory(path)?;
     DirBuilder::new().recursive(true).mode(0o700).create(path)?;
-    refuse_foreign(path, path)?;
+    refuse_foreign(path, path).map_err(|error| without_advice(error, path))?;
     match refuse_loose(path, path) {
         Err(_) if fs::read_dir(path)?.next().is_none() => {
             fs::set_permissions(path, Permissions::from_mode(0o700))
         }
-        checked => checked,
+        checked => checked.map_err(|error| without_advice(error, path)),
     }
+}
+
+/// The names that say that a directory is ours.
+const OURS: [&str; 4] = ["store.redb", "journal-0", "journal-1", "development-secret"];
+
+/// Why a directory is refused. A command that changes all below it is advised only if what is there is ours: `/` and
+/// `/tmp` have the files of others.
+fn without_advice(error: io::Error, path: &Path) -> io::Error {
+    let is_ours = OURS.iter().any(|name| fs::symlink_metadata(path.join(name)).is_ok());
+    // Of one that cannot be read nobody knows.
+    let is_empty = fs::read_dir(path).is_ok_and(|mut files| files.next().is_none());
+    if error.kind() != io::ErrorKind::PermissionDenied || is_ours || is_empty {
+        return error;
+    }
+    let message = format!(
+        "`{}` has other files, no store, and another owner or other users: name a directory of its own",
+        path.display()
+    );
+    io::Error::new(io::ErrorKind::PermissionDenied, message)
 }
 
 /// Refuses what is there in the place of a directory and is none.
@@ -205,6 +224,11 @@ mod tests {
         }
         fs::write(path.join("file"), "").unwrap();
         fs::set_permissions(&path, Permissions::from_mode(0o755)).unwrap();
+        // It advised `chmod -R go-rwx /` for `--data /`.
+        let told = make_directory(&path).unwrap_err().to_string();
+        assert!(told.ends_with("name a directory of its own"), "{told}");
+        assert!(!told.contains("chmod") && !told.contains("chown"), "{told}");
+        fs::write(path.join("store.redb"), "").unwrap();
         let told = make_directory(&path).unwrap_err().to_string();
         assert!(told.contains("(mode 755); run `chmod -R go-rwx '"), "{told}");
         assert!(told.ends_with(r"it'\''s here'`"), "{told}");

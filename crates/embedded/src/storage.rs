@@ -104,8 +104,14 @@ impl Source {
             Source::Files(watch) => {
                 let file = File::options().read(true).write(true).open(watch.path(Part::Map))?;
                 if file.metadata()?.len() == 0 {
-                    let empty = "the file is empty: restore a backup, or save the last writes, which the journals \
-                                 have, by `latchkey store salvage`";
+                    let has_journal = Part::JOURNALS.iter().any(|part| watch.path(*part).exists());
+                    let empty = match has_journal {
+                        true => {
+                            "the file is empty: restore a backup, or save the last writes, which the journals have, by \
+                             `latchkey store salvage`"
+                        }
+                        false => "the file is empty, and there are no journals: restore a backup",
+                    };
                     return Err(io::Error::new(io::ErrorKind::InvalidData, empty));
                 }
                 Ok((Stored::boxed(watch, Part::Map, file)?, false))
@@ -209,5 +215,22 @@ impl StorageBackend for Stored {
         self.watch.grew(self.part, offset.saturating_add(bytes));
         let before = self.unsynced.fetch_add(bytes, Ordering::Relaxed);
         if before.saturating_add(bytes) >= self.sync_step { self.sync_data() } else { Ok(()) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_empty_file_has_its_last_writes_in_journals_only_if_there_are_any() {
+        // The message promised the last writes where there were no journals.
+        let directory = tempfile::tempdir().unwrap();
+        let source = Source::Files(Arc::new(Watch::new(directory.path().to_owned(), None)));
+        File::create(directory.path().join("store.redb")).unwrap();
+        let told = || source.map().err().unwrap().to_string();
+        assert!(told().ends_with("there are no journals: restore a backup"), "{}", told());
+        File::create(directory.path().join("journal-1")).unwrap();
+        assert!(told().contains("`latchkey store salvage`"), "{}", told());
     }
 }

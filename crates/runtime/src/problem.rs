@@ -121,6 +121,9 @@ impl Problem {
             ReadOnly::JournalFails => {
                 "a journal of the store cannot be written, and nothing was done; writes are taken again once it can"
             }
+            ReadOnly::FileLimit => {
+                "a file of the store reached a limit on the size of files (`ulimit -f`), and nothing was done; start the server without that limit"
+            }
         };
         Problem::later("store-unavailable", detail)
     }

@@ -184,6 +184,11 @@ pub enum ReadOnly {
         "a journal cannot be written; the log says why, and writes are taken again once it can"
     )]
     JournalFails,
+    /// A file of the store would grow beyond a limit on the size of files. Writes are taken again once it may grow.
+    #[error(
+        "a file of the store reached a limit on the size of files (`ulimit -f`); start it without that limit"
+    )]
+    FileLimit,
 }
 
 impl Error {

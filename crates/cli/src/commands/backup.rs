@@ -11,7 +11,7 @@ use crate::arguments::Backup;
 use crate::stream::{Kind, Piece, Task};
 use crate::transfer::beside;
 use crate::transfer::meter::{Meter, Total, size};
-use crate::{Failure, control, counted, wide};
+use crate::{Failure, control, counted, output, wide};
 
 pub(crate) fn run(arguments: &Backup) -> Result<(), Failure> {
     let Backup { data, out, rate } = arguments;
@@ -55,14 +55,14 @@ fn to_stdout(data: &Path, task: &Task) -> Result<(), Failure> {
         Kind::Data => {
             bytes += wide(piece.payload.len());
             let written = io::stdout().write_all(&piece.payload);
-            written.map_err(|error| Failure::Unusable(format!("cannot write: {error}")))
+            written.unwrap_or_else(|error| output::end_unwritten(&error));
+            Ok(())
         }
         Kind::Error | Kind::End => Ok(()),
     });
     meter.clear();
     let keys = keys(&made?)?;
-    let flushed = io::stdout().flush();
-    flushed.map_err(|error| Failure::Unusable(format!("cannot write: {error}")))?;
+    io::stdout().flush().unwrap_or_else(|error| output::end_unwritten(&error));
     let (data, bytes) = (data.display(), size(bytes));
     meter.end(&format!("backed up `{data}` to standard output: {keys}, {bytes}"));
     Ok(())

@@ -6,7 +6,6 @@ use std::path::{Path, PathBuf};
 
 use latchkey_embedded::private;
 
-use crate::Failure;
 use crate::arguments::Export;
 use crate::transfer::beside;
 use crate::transfer::lines::Position;
@@ -15,10 +14,14 @@ use crate::transfer::meter::{Meter, Total, items, size};
 use crate::transfer::pages::Pages;
 use crate::transfer::part::refuse_changed;
 use crate::transfer::tables::{Schemas, Which};
-use crate::wide;
+use crate::{Failure, output, wide};
 
 pub(crate) fn run(arguments: &Export, colour: bool) -> Result<(), Failure> {
-    let system = arguments.table.system(colour)?;
+    let (system, out) = (arguments.table.system(colour)?, &arguments.out);
+    if out.is_dir() && out.as_os_str() != "-" {
+        let shown = out.display();
+        return Err(Failure::Unusable(format!("`{shown}` is a directory; name a file")));
+    }
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build();
     runtime.map_err(Failure::unusable)?.block_on(async {
         let mut source = Pages::open(&arguments.table, &system, arguments.rate).await?;
@@ -112,7 +115,7 @@ impl Sink {
 
     fn unwritable(&self, error: &io::Error) -> Failure {
         match self {
-            Sink::Stream(_) => Failure::Unusable(format!("cannot write: {error}")),
+            Sink::Stream(_) => output::end_unwritten(error),
             Sink::File(draft) => unwritable(&draft.path, error),
         }
     }
@@ -121,7 +124,7 @@ impl Sink {
     fn end(self) -> Result<String, Failure> {
         match self {
             Sink::Stream(mut stdout) => {
-                stdout.flush().map_err(|e| Failure::Unusable(format!("cannot write: {e}")))?;
+                stdout.flush().unwrap_or_else(|error| output::end_unwritten(&error));
                 Ok("standard output".to_owned())
             }
             Sink::File(draft) => draft.end(),

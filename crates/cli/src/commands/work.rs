@@ -31,6 +31,11 @@ fn prepare(arguments: &Work, logging: &Logging, colour: bool) -> Result<(), Fail
     if !systems.iter().any(|system| system.queues().any(|queue| queue.worker.is_some())) {
         return Err(Failure::unusable("no document has a worker"));
     }
+    let kept = &arguments.kept;
+    if !kept.storage.dynamodb && !kept.data.join("store.redb").exists() {
+        let data = kept.data.display();
+        tracing::warn!(%data, "the data directory has no store yet, so a new one is made in it");
+    }
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build();
     let runtime = runtime.map_err(Failure::unusable)?;
     let worked = runtime.block_on(async {

@@ -2,8 +2,10 @@
 
 use std::collections::BTreeMap;
 use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::*;
+use crate::storage::Part;
 use crate::watch::Watch;
 
 type Pairs = BTreeMap<Vec<u8>, Vec<u8>>;
@@ -104,4 +106,98 @@ fn a_pause_grows_with_what_is_behind() {
     assert!(pause(4 << 20, 8 << 20) < pause(6 << 20, 8 << 20));
     assert_eq!(pause(8 << 20, 8 << 20), PAUSE_MAX);
     assert_eq!(pause(1, 1), Duration::ZERO, "of less than a kilobyte");
+}
+
+/// Storage in memory, which may be forbidden to grow: the map at all, a journal beyond 2 MiB.
+#[derive(Debug, Clone)]
+struct Limited {
+    kept: Arc<redb::backends::InMemoryBackend>,
+    part: Part,
+    is_limited: Arc<AtomicBool>,
+}
+
+impl Limited {
+    fn may_reach(&self, end: u64) -> io::Result<()> {
+        let max = if self.part == Part::Map { 0 } else { 2 << 20 };
+        match self.is_limited.load(Ordering::Relaxed) && end > max {
+            true => Err(io::ErrorKind::FileTooLarge.into()),
+            false => Ok(()),
+        }
+    }
+}
+
+impl redb::StorageBackend for Limited {
+    fn len(&self) -> io::Result<u64> {
+        self.kept.len()
+    }
+
+    fn read(&self, offset: u64, out: &mut [u8]) -> io::Result<()> {
+        self.kept.read(offset, out)
+    }
+
+    fn set_len(&self, len: u64) -> io::Result<()> {
+        self.may_reach(len)?;
+        self.kept.set_len(len)
+    }
+
+    fn sync_data(&self) -> io::Result<()> {
+        self.kept.sync_data()
+    }
+
+    fn write(&self, offset: u64, data: &[u8]) -> io::Result<()> {
+        let end = offset + u64::try_from(data.len()).unwrap();
+        self.may_reach(end)?;
+        if self.kept.len()? < end {
+            self.kept.set_len(end)?;
+        }
+        self.kept.write(offset, data)
+    }
+}
+
+#[test]
+fn a_limit_on_the_size_of_files_is_told_as_one_until_files_may_grow() {
+    // `/ready` answered 200 while every write was refused, for want of room on a disk that had room.
+    let is_limited = Arc::new(AtomicBool::new(false));
+    let parts = Part::ALL.map(|part| {
+        let (kept, is_limited) = (Arc::default(), Arc::clone(&is_limited));
+        Limited { kept, part, is_limited }
+    });
+    let make = move |part| -> Box<dyn redb::StorageBackend> {
+        Box::new(parts.iter().find(|limited| limited.part == part).unwrap().clone())
+    };
+    // The journal turns early, and then reaches the limit.
+    let limits = Limits { journal_bytes: 1 << 20, fold_after: Duration::from_secs(3600) };
+    let source = Source::Custom(Box::new(make));
+    let mut engine = Engine::open(source, 1 << 20, limits, &Progress::default()).unwrap();
+    engine.start(Box::new(drop)).unwrap();
+    let core = engine.core();
+    let mut put = |key: u8| {
+        let change = |group: &mut Group<'_, '_>| group.insert(&[1, key], &[key; 100_000]);
+        engine.write(change, &drop)
+    };
+    put(0).unwrap();
+    assert_eq!(core.takes_writes(), Ok(()));
+    is_limited.store(true, Ordering::Relaxed);
+    let deadline = Instant::now() + Duration::from_secs(60);
+    let mut key = 1;
+    while core.takes_writes().is_ok() {
+        assert!(Instant::now() < deadline, "it is not told");
+        match put(key) {
+            Ok(()) => key += 1,
+            Err(failure) => {
+                assert!(
+                    matches!(failure, WriteFailure::Refused(ReadOnly::FileLimit)),
+                    "{failure:?}"
+                );
+                thread::sleep(Duration::from_millis(5));
+            }
+        }
+    }
+    assert_eq!(core.takes_writes(), Err(ReadOnly::FileLimit));
+    is_limited.store(false, Ordering::Relaxed);
+    while core.takes_writes().is_err() {
+        assert!(Instant::now() < deadline, "it is told although files may grow");
+        thread::sleep(Duration::from_millis(5));
+    }
+    put(0).unwrap();
 }

@@ -181,6 +181,9 @@ impl Service {
                 Err(Error::ReadOnly { why: ReadOnly::JournalFails }) => {
                     "a journal of the store cannot be written; reads are answered, writes are refused\n"
                 }
+                Err(Error::ReadOnly { why: ReadOnly::FileLimit }) => {
+                    "a file of the store reached a limit on the size of files (`ulimit -f`); writes are refused\n"
+                }
                 Err(error) => {
                     tracing::warn!(system = runtime.system().name(), %error, "not ready");
                     "the store is unavailable\n"
