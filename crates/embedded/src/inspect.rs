@@ -133,7 +133,8 @@ impl Inspected {
             found(Damage::of_store(format!("the catalog cannot be read: {error}")));
             Catalog::default()
         });
-        let view = View { seen: Arc::new(Seen { snapshot, catalog: Arc::new(catalog) }) };
+        let seen = Arc::new(Seen { snapshot, catalog: Arc::new(catalog) });
+        let view = View { seen, watch: None };
         Ok(Some(Inspected { view, map }))
     }
 
