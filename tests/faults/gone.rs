@@ -11,6 +11,8 @@ use serde_json::json;
 use crate::serve::{Client, latchkey, token, until};
 use crate::world::{Own, outcome, register};
 
+const SYSTEM: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../systems/smartlocker.md");
+
 /// A server of this machine's store, whose log goes to a file.
 fn start(data: &Path, log: &Path) -> Own {
     let mut command = latchkey();
@@ -74,4 +76,41 @@ fn a_server_whose_file_is_gone_refuses_writes_and_says_so_once() {
         assert!(told.contains("restore"), "{told}");
         assert!(before == fs::read(&file).ok(), "nor at the next start");
     }
+}
+
+// The server still had the file, and `backup` and `export` said that there is no store.
+#[test]
+fn a_server_whose_store_was_removed_is_backed_up_exported_and_not_called_sound() {
+    let directory = tempfile::tempdir().unwrap();
+    let [data, log, file, again] =
+        ["data", "log", "a.backup", "again"].map(|name| directory.path().join(name));
+    let mut server = start(&data, &log);
+    let token = token(&data, "dev", &["admin", "device"], &[]);
+    let mut client = Client::new(&server.address).with_token(&token);
+    for n in 0..50 {
+        register(&mut client, &format!("L{n}"), "owner");
+    }
+    let ends = |code: i32, arguments: &[&str], data: &Path| {
+        let output = latchkey().args(arguments).arg("--data").arg(data).output().unwrap();
+        let told = String::from_utf8_lossy(&output.stdout).into_owned()
+            + &String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(code), "{arguments:?}: {told}");
+        told
+    };
+    fs::remove_file(data.join("store.redb")).unwrap();
+    until("the file is missed", || client.get("/ready").status == 503);
+    let told = ends(1, &["store", "verify"], &data);
+    assert!(told.contains("`store.redb` was removed") && told.contains("make a backup"), "{told}");
+    assert!(told.contains("has 1 damage"), "{told}");
+    let exported = ends(0, &["export", SYSTEM, "--out", "-"], &data);
+    assert!(exported.contains("L49"), "{exported}");
+    ends(0, &["backup", "--out", file.to_str().unwrap()], &data);
+    let mark = fs::read_to_string(data.join("lost.txt")).unwrap();
+    assert!(mark.contains("make a backup before you stop"), "{mark}");
+    assert_eq!(server.stop().code(), Some(0));
+    let log = fs::read_to_string(&log).unwrap();
+    assert!(log.contains("make a backup before you stop"), "{log}");
+    ends(0, &["restore", file.to_str().unwrap()], &again);
+    let restored = ends(0, &["export", SYSTEM, "--out", "-"], &again);
+    assert!(restored.contains("L49"), "{restored}");
 }

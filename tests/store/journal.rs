@@ -211,6 +211,30 @@ fn a_journal_that_is_missing_or_of_another_store_is_refused() {
     assert_eq!(all(&opened(&alone).unwrap(), None, Direction::Ascending).unwrap(), [1]);
 }
 
+// Of two journals of which one was a copy of the other, what only one had was lost without a word.
+#[test]
+fn a_journal_that_is_a_copy_of_the_other_is_refused() {
+    let disk = Disk::default();
+    let (store, _) = open(&disk, &options(2_000));
+    // Whether the map holds the journal that is copied, or not, or the newer one is copied.
+    for n in 0..60 {
+        put(&store, n);
+        let parts = disk.parts();
+        assert!(opened(&parts).is_ok(), "{n}");
+        for (from, to) in [(JOURNALS[0], JOURNALS[1]), (JOURNALS[1], JOURNALS[0])] {
+            let mut copied = parts.clone();
+            // Of a journal without records nothing can be told.
+            if parts[&from].get(START..START + 24).is_none_or(|head| head.iter().all(|b| *b == 0)) {
+                continue;
+            }
+            copied.insert(to, parts[&from].clone());
+            let refused = opened(&copied).map(drop).unwrap_err();
+            assert!(matches!(refused, OpenError::Damaged { .. }), "{n}: {refused}");
+            assert!(refused.to_string().contains("is a copy of the other"), "{n}: {refused}");
+        }
+    }
+}
+
 /// Waits for what another thread does.
 fn until(what: &str, mut holds: impl FnMut() -> bool) {
     let deadline = Instant::now() + Duration::from_secs(120);

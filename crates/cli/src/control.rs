@@ -21,7 +21,7 @@ use crate::stream::{self, Kind, Piece, Task};
 use crate::upkeep::Order;
 
 /// The socket's name in the directory.
-const SOCKET: &str = "control.sock";
+pub(crate) const SOCKET: &str = "control.sock";
 
 /// The longest path that every system takes as the address of a socket: they take 103 bytes or 107.
 const PATH_BYTES_MAX: usize = 103;
@@ -139,11 +139,16 @@ fn at<T>(data: &Path, act: impl FnOnce(&Path) -> io::Result<T>) -> io::Result<T>
     act(Path::new(&near))
 }
 
-/// Connects to the socket of a directory.
-fn connect(data: &Path) -> io::Result<UnixStream> {
+/// Connects to the socket of a directory, also outside of an asynchronous task.
+fn dial(data: &Path) -> io::Result<std::os::unix::net::UnixStream> {
     // Another user's process could answer anything.
     private::refuse_foreign(&data.join(SOCKET), data)?;
-    let stream = at(data, |path| std::os::unix::net::UnixStream::connect(path))?;
+    at(data, |path| std::os::unix::net::UnixStream::connect(path))
+}
+
+/// Connects to the socket of a directory.
+fn connect(data: &Path) -> io::Result<UnixStream> {
+    let stream = dial(data)?;
     stream.set_nonblocking(true)?;
     UnixStream::from_std(stream)
 }
@@ -173,7 +178,7 @@ pub(crate) async fn read(
 
 /// Whether a process has a directory open and can be asked.
 pub(crate) fn is_there(data: &Path) -> bool {
-    connect(data).is_ok()
+    dial(data).is_ok()
 }
 
 /// Asks the process that has a directory open to read its store. The pieces follow.

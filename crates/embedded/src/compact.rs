@@ -27,6 +27,7 @@ pub struct Compacted {
 /// use. A kill, or a full disk, at any point loses nothing. After a kill the next start reads the whole file once.
 pub fn compact(path: &Path, options: &Options) -> Result<Compacted, OpenError> {
     let directory = Directory::lock_existing(path)?;
+    directory.refuse_lost()?;
     let store = path.join(Part::Map.file_name());
     let unusable = |error| OpenError::unusable(&store, error);
     let refused = |failure| OpenError::of(&store, failure);

@@ -127,14 +127,21 @@ impl Directory {
         Part::ALL.into_iter().filter_map(modified).max()
     }
 
+    /// Refuses a store of which a file was lost while it was open.
+    pub(crate) fn refuse_lost(&self) -> Result<(), OpenError> {
+        let failed = |error| OpenError::Directory { path: self.path.clone(), error };
+        let lost = self.path.join(LOST);
+        match lost.try_exists().map_err(failed)? {
+            true => Err(OpenError::Lost { path: lost }),
+            false => Ok(()),
+        }
+    }
+
     /// Its path, in which the store is made first if it is not there.
     pub(crate) fn store(&mut self, cache_bytes: usize) -> Result<PathBuf, OpenError> {
         let store = self.path.join(Part::Map.file_name());
         let failed = |error| OpenError::Directory { path: self.path.clone(), error };
-        let lost = self.path.join(LOST);
-        if lost.try_exists().map_err(failed)? {
-            return Err(OpenError::Lost { path: lost });
-        }
+        self.refuse_lost()?;
         let restoring = self.path.join(RESTORING);
         if store.try_exists().map_err(failed)? {
             // The restore had come to its end.

@@ -37,11 +37,8 @@ pub fn check_directory(
         told += 1;
         found(damage);
     };
-    if path.join(LOST).exists() {
-        let what = format!(
-            "`{LOST}` says that a file was lost while the store was open, so writes may be missing"
-        );
-        found(Damage::of_store(what));
+    if let Some(damage) = marked_lost(path) {
+        found(damage);
     }
     if let Some(damage) = no_map(path)? {
         found(damage);
@@ -54,6 +51,15 @@ pub fn check_directory(
     let checked = inspected.view.check(watch, &mut found);
     inspected.close();
     Ok(Checked { damages: told, ..checked })
+}
+
+/// What `lost.txt` says, if it is there: no other file can tell that writes are missing.
+pub(crate) fn marked_lost(path: &Path) -> Option<Damage> {
+    path.join(LOST).exists().then(|| {
+        Damage::of_store(format!(
+            "`{LOST}` says that a file was lost while the store was open, so writes may be missing"
+        ))
+    })
 }
 
 fn source(path: &Path) -> Result<Source, OpenError> {
@@ -127,7 +133,8 @@ impl Inspected {
             found(Damage::of_store(format!("the catalog cannot be read: {error}")));
             Catalog::default()
         });
-        let view = View { seen: Arc::new(Seen { snapshot, catalog: Arc::new(catalog) }) };
+        let seen = Arc::new(Seen { snapshot, catalog: Arc::new(catalog) });
+        let view = View { seen, watch: None };
         Ok(Some(Inspected { view, map }))
     }
 

@@ -75,6 +75,7 @@ pub(crate) fn recover(
             last: head.folded,
         });
     };
+    refuse_copy(id, head, &first, &second)?;
     let (a, behind_a) = run(id, &first, head);
     let (b, behind_b) = run(id, &second, head);
     let (last, second_is_newer) = chain(head, &a, &b)?;
@@ -155,6 +156,23 @@ fn run<'a>(id: &StoreId, found: &'a Found, head: &Head) -> (Run<'a>, Option<u64>
     (Run { records, end }, behind)
 }
 
+/// Refuses two journals that begin with the same record. A record is written to one journal only: one that was written
+/// in part is no whole record, and one that is whole is never written to the other. So what the one journal had is
+/// gone, also if the map holds all of what is there now. After a close in order the map needs neither.
+fn refuse_copy(id: &StoreId, head: &Head, a: &Found, b: &Found) -> Result<(), EngineError> {
+    let [first, second] = [a, b].map(|found| Record::read(id, found.bytes.get(START..)?));
+    match (first, second) {
+        (Some(first), Some(second)) if head.journals && first == second => {
+            Err(EngineError::damage(format!(
+                "{} and {} begin with the same record, {}, so one is a copy of the other, and acknowledged writes are \
+                 lost: put back the files that belong together",
+                a.part, b.part, first.number
+            )))
+        }
+        _ => Ok(()),
+    }
+}
+
 /// The number of the last record, and whether the second run is the newer one, if there is no gap.
 fn chain(head: &Head, a: &Run<'_>, b: &Run<'_>) -> Result<(u64, bool), EngineError> {
     let second_is_newer = match (a.first(), b.first()) {
@@ -165,6 +183,12 @@ fn chain(head: &Head, a: &Run<'_>, b: &Run<'_>) -> Result<(u64, bool), EngineErr
     let mut last = head.folded;
     for run in [older, newer] {
         if let (Some(first), Some(end)) = (run.first(), run.last()) {
+            if first <= last {
+                return Err(EngineError::new(format!(
+                    "both of its journals hold the record {first}: one may be an older copy. Put back the files that \
+                     belong together"
+                )));
+            }
             if first != last + 1 {
                 let text = format!(
                     "its journals lack the records from {} to {}, which were acknowledged: `store.redb` or a \

@@ -17,7 +17,7 @@ use crate::directory::Directory;
 use crate::engine::{EngineError, Walk};
 use crate::error::OpenError;
 use crate::group::meta_name;
-use crate::inspect::{Inspected, check_pages, no_map, read_journals};
+use crate::inspect::{Inspected, check_pages, marked_lost, no_map, read_journals};
 use crate::item_codec;
 use crate::key_codec::read_item_key;
 use crate::map::Head;
@@ -59,11 +59,14 @@ pub fn salvage(
         progress: ReadSoFar::default(),
         unnamed: BTreeMap::new(),
     };
+    let marked = marked_lost(path);
     if let Some(damage) = no_map(path)? {
         rescue.journals_alone(path, damage);
+        marked.into_iter().for_each(|damage| rescue.lost(damage));
         return Ok(rescue.checked);
     }
     let mut damages = Vec::new();
+    marked.into_iter().for_each(|damage| rescue.lost(damage));
     check_pages(path, options, &mut |damage| damages.push(damage))?;
     if !damages.is_empty() {
         damages.push(Damage::of_store(

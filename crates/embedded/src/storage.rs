@@ -93,6 +93,14 @@ impl Source {
         matches!(self, Source::Files(watch) if watch.is_gone())
     }
 
+    /// What looks after the files, if the store has any.
+    pub(crate) fn watch(&self) -> Option<Arc<Watch>> {
+        match self {
+            Source::Files(watch) => Some(Arc::clone(watch)),
+            Source::Custom(_) | Source::Memory => None,
+        }
+    }
+
     /// Whether there is too little room to begin something that can wait.
     pub(crate) fn is_low(&self) -> bool {
         matches!(self, Source::Files(watch) if watch.is_low())

@@ -277,7 +277,10 @@ impl Store {
 
     /// All that is durable now, for whoever reads much of it.
     pub fn view(&self) -> View {
-        View { seen: self.shared.seen() }
+        let source = &self.shared.core.source;
+        // A file that is gone is kept in mind, and a check tells of it.
+        let _ = source.look();
+        View { seen: self.shared.seen(), watch: source.watch() }
     }
 
     /// Reads a whole table and its indexes, and fails if they disagree.

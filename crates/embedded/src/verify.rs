@@ -93,6 +93,9 @@ impl View {
         let mut check = Check::new(&self.seen, watch, found);
         check.catalog();
         check.run(None);
+        if let Some(what) = self.watch.as_ref().and_then(|watch| watch.told_gone()) {
+            check.tell(Damage::of_store(what));
+        }
         check.checked
     }
 }

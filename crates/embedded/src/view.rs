@@ -12,6 +12,7 @@ use crate::engine::{EngineError, Snapshot};
 use crate::group::{meta_key, meta_name};
 use crate::key_codec::Space;
 use crate::overlay::{Hashed, Layer, Merged};
+use crate::watch::Watch;
 use crate::writer::Seen;
 
 /// A store at one instant. Later writes do not change it.
@@ -28,6 +29,8 @@ use crate::writer::Seen;
 /// ```
 pub struct View {
     pub(crate) seen: Arc<Seen>,
+    /// Knows whether a file of the store is gone, if the store is open and has files.
+    pub(crate) watch: Option<Arc<Watch>>,
 }
 
 /// How far someone who reads a whole store has come.

@@ -12,7 +12,7 @@ use std::io::{self, Write as _};
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
@@ -38,12 +38,19 @@ pub(crate) struct Watch {
     keep_free: Option<u64>,
     map: Mutex<Option<Kept>>,
     journals: [Mutex<Option<Kept>>; 2],
-    /// Whether a file is no longer what was opened. Never false again.
-    gone: AtomicBool,
+    /// The first file that is no longer what was opened.
+    gone: OnceLock<Gone>,
     /// Whether the disk has less room than is kept free.
     low: AtomicBool,
     stopped: Mutex<bool>,
     changed: Condvar,
+}
+
+/// A file that is no longer what was opened.
+#[derive(Debug)]
+struct Gone {
+    part: Part,
+    how: &'static str,
 }
 
 /// What a file was when it was used last.
@@ -80,7 +87,7 @@ impl Watch {
             keep_free,
             map: Mutex::new(None),
             journals: [Mutex::new(None), Mutex::new(None)],
-            gone: AtomicBool::new(false),
+            gone: OnceLock::new(),
             low: AtomicBool::new(false),
             stopped: Mutex::new(false),
             changed: Condvar::new(),
@@ -112,7 +119,17 @@ impl Watch {
 
     /// Whether a file is no longer what was opened.
     pub(crate) fn is_gone(&self) -> bool {
-        self.gone.load(Ordering::Relaxed)
+        self.gone.get().is_some()
+    }
+
+    /// What has happened to a file that is no longer what was opened, and what to do.
+    pub(crate) fn told_gone(&self) -> Option<String> {
+        let Gone { part, how } = self.gone.get()?;
+        let data = private::quoted(&self.directory);
+        Some(format!(
+            "{part} was {how} while the store is open, so writes are refused: make a backup before you stop the process \
+             that has the store open, by `latchkey backup --data {data} --out FILE`, and restore it to a new directory"
+        ))
     }
 
     /// Whether the disk has less room than is kept free.
@@ -193,13 +210,14 @@ impl Watch {
     }
 
     /// Keeps and tells, once, that a file is no longer what was opened.
-    fn lose(&self, part: Part, how: &str) -> io::Error {
-        if !self.gone.swap(true, Ordering::Relaxed) {
+    fn lose(&self, part: Part, how: &'static str) -> io::Error {
+        if self.gone.set(Gone { part, how }).is_ok() {
             let file = self.path(part);
             tracing::error!(
                 file = %file.display(),
                 "a file of the store was {how} while the store is open, so writes are refused until it is opened again: \
-                 stop this process, restore the whole directory from a copy, and start again"
+                 make a backup before you stop this process, by `latchkey backup`; then stop it, restore the backup or a \
+                 copy of the whole directory, and start again"
             );
             if let Err(error) = mark(&self.directory, part, how) {
                 tracing::error!(%error, "that cannot be kept for the next start: do not start before it is mended");
@@ -257,6 +275,11 @@ fn mark(directory: &Path, part: Part, how: &str) -> io::Result<()> {
     let mut options = private::options();
     let mut file = options.write(true).create(true).truncate(true).open(directory.join(LOST))?;
     writeln!(file, "{part} was {how} while the store was open")?;
+    let data = private::quoted(directory);
+    writeln!(
+        file,
+        "while that process runs, make a backup before you stop it: latchkey backup --data {data} --out FILE"
+    )?;
     file.sync_all()?;
     File::open(directory)?.sync_all()
 }

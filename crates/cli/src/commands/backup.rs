@@ -15,7 +15,7 @@ use crate::{Failure, control, counted, output, wide};
 
 pub(crate) fn run(arguments: &Backup) -> Result<(), Failure> {
     let Backup { data, out, rate } = arguments;
-    super::store::refuse_missing(data)?;
+    super::store::refuse_unserved(data)?;
     let task = Task::Backup { rate: *rate };
     if out.as_os_str() == "-" {
         return to_stdout(data, &task);

@@ -30,11 +30,17 @@ pub(crate) fn run(arguments: &StoreCommand) -> Result<(), Failure> {
     }
 }
 
+/// Refuses a directory that has no store, unless a process is there that can be asked: if a file was removed while a
+/// server has the store open, that server still has the file.
+pub(super) fn refuse_unserved(data: &Path) -> Result<(), Failure> {
+    if control::is_there(data) { Ok(()) } else { refuse_missing(data) }
+}
+
 /// Refuses a directory that has no store, nor anything that is left of one.
 fn refuse_nothing(data: &Path) -> Result<(), Failure> {
     match ["journal-0", "journal-1"].into_iter().any(|name| data.join(name).exists()) {
         true => Ok(()),
-        false => refuse_missing(data),
+        false => refuse_unserved(data),
     }
 }
 

@@ -1,6 +1,7 @@
 //! The lines of a table, page by page: of a table that this process opens, or of the server that has it open.
 
 use std::fs;
+use std::io;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::Path;
 use std::time::UNIX_EPOCH;
@@ -125,7 +126,12 @@ impl Pages {
 
 /// Which file the store of a data directory is, and when that was made, where the file system tells.
 fn made(data: &Path) -> Result<String, Failure> {
-    let found = fs::metadata(data.join(STORE)).map_err(Failure::unusable)?;
+    // If the file was removed while a server has it open, the socket tells which server that is.
+    let found = fs::metadata(data.join(STORE)).or_else(|error| match error.kind() {
+        io::ErrorKind::NotFound => fs::metadata(data.join(control::SOCKET)).map_err(|_| error),
+        _ => Err(error),
+    });
+    let found = found.map_err(Failure::unusable)?;
     let since = found.created().ok().and_then(|at| at.duration_since(UNIX_EPOCH).ok());
     let since = since.map_or_else(String::new, |at| format!(", made at {}", at.as_nanos()));
     Ok(format!(", file {}:{}{since}", found.dev(), found.ino()))

@@ -1,11 +1,12 @@
 //! Files shrink after much was removed, and have everything else.
 
+use std::fs;
 use std::sync::Arc;
 
 use latchkey_embedded::{OpenError, Store, compact};
 use latchkey_table::{Delete, Key, Returning};
 
-use crate::verify::{check, fill, served, small, table};
+use crate::verify::{check, files, fill, served, small, table};
 
 #[test]
 fn files_shrink_after_much_was_removed() {
@@ -32,4 +33,16 @@ fn files_shrink_after_much_was_removed() {
     crate::verify::put(&store, &Arc::clone(&table()), 1, 7, "again");
     drop(store);
     assert_eq!(check(directory.path()).1, []);
+}
+
+// The journals were removed although `lost.txt` said that writes may be missing, and with them what could tell of them.
+#[test]
+fn a_store_that_has_lost_a_file_is_not_compacted() {
+    let directory = tempfile::tempdir().unwrap();
+    fill(directory.path(), 10);
+    fs::write(directory.path().join("lost.txt"), "`journal-0` was cut\n").unwrap();
+    let before = files(directory.path());
+    let refused = compact(directory.path(), &small()).unwrap_err();
+    assert!(matches!(refused, OpenError::Lost { .. }), "{refused}");
+    assert!(before == files(directory.path()), "it was written");
 }

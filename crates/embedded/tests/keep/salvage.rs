@@ -166,3 +166,20 @@ fn a_file_whose_tables_are_not_found_is_searched_for_items() {
         assert!(saved.uncertain.contains(item), "{item:?}");
     }
 }
+
+// Of a store whose `lost.txt` says that a file was cut, it was told that nothing is lost.
+#[test]
+fn what_lost_txt_says_is_told() {
+    let directory = tempfile::tempdir().unwrap();
+    fill(directory.path(), 10);
+    let mark = directory.path().join("lost.txt");
+    fs::write(&mark, "`journal-0` was cut while the store was open\n").unwrap();
+    let told = |saved: &Saved| saved.lost.iter().filter(|lost| lost.contains("`lost.txt`")).count();
+    let saved = save(directory.path());
+    assert_eq!((told(&saved), saved.lost.len()), (1, 1), "{:?}", saved.lost);
+    assert!(saved.lost[0].contains("writes may be missing"), "{:?}", saved.lost);
+    fs::remove_file(directory.path().join("store.redb")).unwrap();
+    let saved = save(directory.path());
+    assert_eq!(told(&saved), 1, "{:?}", saved.lost);
+    assert!(saved.lost[0].contains("is missing"), "{:?}", saved.lost);
+}
