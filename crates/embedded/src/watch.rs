@@ -127,8 +127,8 @@ impl Watch {
         let Gone { part, how } = self.gone.get()?;
         let data = private::quoted(&self.directory);
         Some(format!(
-            "{part} was {how} while the store is open, so writes are refused: make a backup before you stop the process \
-             that has the store open, by `latchkey backup --data {data} --out FILE`, and restore it to a new directory"
+            "{part} was {how} while the store is open, so writes are refused: make a backup before you stop its process, \
+             by `latchkey backup --data {data} --out FILE`, and restore it to a new directory"
         ))
     }
 
@@ -216,8 +216,8 @@ impl Watch {
             tracing::error!(
                 file = %file.display(),
                 "a file of the store was {how} while the store is open, so writes are refused until it is opened again: \
-                 make a backup before you stop this process, by `latchkey backup`; then stop it, restore the backup or a \
-                 copy of the whole directory, and start again"
+                 make a backup before you stop this process, by `latchkey backup`; then stop it, restore the backup \
+                 or a copy of the whole directory, and start again"
             );
             if let Err(error) = mark(&self.directory, part, how) {
                 tracing::error!(%error, "that cannot be kept for the next start: do not start before it is mended");
