@@ -26,6 +26,8 @@ promises=(
   "overload|60|faults|overload::"
   "requests|1000000|faults|mangled::"
   "fuzz|10000000|fuzz|mutate::"
+  # Property tests beside the code, each with so many inputs: what the store, the queues and the server read and write.
+  "codecs|10000000||"
   # Not of nextest: so many seconds for each reader, with inputs that are led by what they reach.
   "guided|600||"
 )
@@ -34,6 +36,7 @@ wanted=("$@")
 if [ "${1:-}" = --list ]; then
   for promise in "${promises[@]}"; do
     IFS='|' read -r name rounds _ tests <<< "$promise"
+    [ "$name" != codecs ] || tests="each crate: read_or_refused"
     printf '%-18s %9s rounds of %s\n' "$name" "$rounds" "${tests:-tests/fuzz/guided/run.sh, a second each}"
   done
   exit
@@ -53,6 +56,14 @@ for promise in "${promises[@]}"; do
   if [ ${#wanted[@]} != 0 ] && [[ " ${wanted[*]} " != *" $name "* ]]; then continue; fi
   if [ "$name" = guided ]; then
     SECONDS_EACH="${ROUNDS:-$rounds}" tests/fuzz/guided/run.sh | sed "s/^/$name: /" | tee -a "$figures" || failed=1
+    continue
+  fi
+  if [ "$name" = codecs ]; then
+    rounds="${ROUNDS:-$rounds}"
+    # nextest shows how far it is on standard error, too, if that is a terminal.
+    PROPTEST_CASES="$rounds" cargo nextest run --locked --workspace --exclude latchkey-tests --no-fail-fast \
+      --cargo-profile "${PROFILE:-release}" -E 'test(/read_or_refused$/)' 2>&1 | tee /dev/stderr |
+      sed -n "s/^ *\(PASS\|FAIL\) /codecs, $rounds inputs: \1 /p" | tee -a "$figures" || failed=1
     continue
   fi
   # The figures go to standard output, and how far it is to standard error.

@@ -17,13 +17,11 @@ use tempfile::TempDir;
 
 use crate::kill::check;
 
+mod keeping;
+
 const PROCESS: &str = env!("CARGO_BIN_EXE_store-process");
 
 const CALLS: [&str; 5] = ["write", "sync", "truncate", "rename", "open"];
-
-/// What `store-process` can do to a store that has something in it. `create` opens the store, moves what its journals
-/// hold into the map, and closes it. Whatever else rewrites the files of a store belongs here, too.
-const ON_A_STORE: [&str; 1] = ["create"];
 
 /// No room is left; the disk has an error.
 const ERRORS: [(&str, &str); 2] = [("ENOSPC", "28"), ("EIO", "5")];
@@ -63,15 +61,20 @@ impl Library {
         Library { _directory: directory, path }
     }
 
+    /// Has a call of a command fail on files within a directory.
+    fn load(&self, command: &mut Command, inside: &Path, fault: Fault) {
+        command.env("LD_PRELOAD", &self.path).env("FAIL_PATH", inside);
+        command.env("FAIL_CALL", fault.call).env("FAIL_NTH", fault.nth.to_string());
+        command.env("FAIL_ERRNO", fault.error.1);
+        if fault.lasts {
+            command.env("FAIL_LASTS", "1");
+        }
+    }
+
     fn start(&self, command: &str, data: &Path, fault: Fault) -> Child {
         let mut started = Command::new(PROCESS);
         started.arg(command).arg(data).stdout(Stdio::piped()).stderr(Stdio::piped());
-        started.env("LD_PRELOAD", &self.path).env("FAIL_PATH", data);
-        started.env("FAIL_CALL", fault.call).env("FAIL_NTH", fault.nth.to_string());
-        started.env("FAIL_ERRNO", fault.error.1);
-        if fault.lasts {
-            started.env("FAIL_LASTS", "1");
-        }
+        self.load(&mut started, data, fault);
         started.spawn().unwrap()
     }
 }
@@ -175,6 +178,14 @@ fn a_process_whose_nth_call_fails_loses_nothing() {
     );
 }
 
+/// A copy of the store in `data` of a directory, in `data` of another one.
+fn copy(from: &Path, to: &Path) -> PathBuf {
+    let mut copy = Command::new("cp");
+    copy.arg("-a").arg(from.join("data")).arg(to);
+    assert!(copy.status().unwrap().success());
+    to.join("data")
+}
+
 /// A store with journals: its process was killed while it wrote.
 fn written(data: &Path) -> BTreeMap<String, i64> {
     let mut child = Command::new(PROCESS);
@@ -194,7 +205,7 @@ fn written(data: &Path) -> BTreeMap<String, i64> {
 }
 
 #[test]
-fn an_old_store_is_safe_from_a_failing_call_whatever_is_done_to_it() {
+fn an_old_store_is_safe_from_a_failing_call_when_it_is_opened() {
     let (library, most) = (Library::build(), promise::rounds(6));
     let table = Arc::new(Schema::new("Kill").with_index("GSI1"));
     let whole = tempfile::tempdir().unwrap();
@@ -202,23 +213,18 @@ fn an_old_store_is_safe_from_a_failing_call_whatever_is_done_to_it() {
     let mut progress = Progress::new("failing calls on a store", most);
     let (mut runs, mut refused) = (0, 0);
     for nth in 1..=most {
-        for (command, fault) in ON_A_STORE
-            .iter()
-            .flat_map(|command| faults(nth).into_iter().map(move |fault| (*command, fault)))
-        {
+        for fault in faults(nth) {
             let directory = tempfile::tempdir().unwrap();
-            let data = directory.path().join("data");
-            let mut copy = Command::new("cp");
-            copy.arg("-a").arg(whole.path().join("data")).arg(&data);
-            assert!(copy.status().unwrap().success());
-            let mut child = library.start(command, &data, fault);
+            let data = copy(whole.path(), directory.path());
+            // Moves what the journals hold into the map, and closes it.
+            let mut child = library.start("create", &data, fault);
             let told = said(&mut child);
             let done = child.wait().unwrap().success();
             let told = told.join().unwrap();
-            assert!(!told.contains("panicked"), "{command} {fault:?}: {told}");
-            assert_eq!(done, told.is_empty(), "{command} {fault:?}: {told}");
+            assert!(!told.contains("panicked"), "{fault:?}: {told}");
+            assert_eq!(done, told.is_empty(), "{fault:?}: {told}");
             let store = Store::open(&data, &Options::default());
-            let store = store.unwrap_or_else(|error| panic!("{command} {fault:?}: {error}"));
+            let store = store.unwrap_or_else(|error| panic!("{fault:?}: {error}"));
             check(&store, &table, &acknowledged);
             (runs, refused) = (runs + 1, refused + usize::from(!done));
         }

@@ -318,3 +318,55 @@ fn read_shape(shape: &Item) -> Result<(Text, KeyNames, Space), Damaged> {
     let key = KeyNames { partition: attribute(PARTITION).ok_or(Damaged)?, sort: attribute(SORT) };
     Ok((text("name")?, key, Space(space)))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    const NAME: &str = "table/T";
+
+    fn field() -> impl Strategy<Value = (Text, Value)> {
+        let names =
+            vec!["name", "space", "partition", "partition-number", "sort", "sort-number", HOLDS];
+        let value = prop_oneof![
+            4 => "[A-C]{0,2}".prop_map(|text| Value::Text(text.into())),
+            3 => (-2i64..70_000).prop_map(Value::from),
+            1 => Just(Value::Null),
+            1 => prop::collection::vec("[A-C]{0,2}", 0..3)
+                .prop_map(|names| Value::List(names.into_iter().map(|name| Value::Text(name.into())).collect())),
+        ];
+        (prop::sample::select(names).prop_map(Text::from), value)
+    }
+
+    /// Mostly the shape of a table or of an index, with some fields that are drawn.
+    fn drawn_shape() -> impl Strategy<Value = Item> {
+        (any::<bool>(), prop::collection::vec(field(), 0..3)).prop_map(|(whole, drawn)| {
+            let mut shape = match whole {
+                true => shape(&"T".into(), &KeyNames::new("A", "B"), Space(7)),
+                false => Item::new(),
+            };
+            for (name, value) in drawn {
+                shape.insert(name, value);
+            }
+            shape
+        })
+    }
+
+    proptest! {
+        #[test]
+        fn any_shapes_are_read_or_refused(
+            table in drawn_shape(), indexes in prop::collection::vec(drawn_shape(), 0..3),
+        ) {
+            let mut table = table;
+            table.insert("indexes", Value::List(indexes.into_iter().map(Value::Map).collect()));
+            let mut bytes = Vec::new();
+            item_codec::encode(NAME.as_bytes(), &table, &KeyNames::new("PK", "SK"), &mut bytes);
+            if let Ok(entry) = decode(NAME, &bytes) {
+                let again = decode(NAME, &encode(NAME, &entry)).unwrap();
+                prop_assert_eq!(&again.schema, &entry.schema);
+                prop_assert_eq!((again.space, again.index_spaces), (entry.space, entry.index_spaces));
+            }
+        }
+    }
+}

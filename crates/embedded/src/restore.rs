@@ -272,3 +272,90 @@ fn take(rest: &mut &[u8], len: usize) -> Result<Vec<u8>, RestoreError> {
     *rest = tail;
     Ok(bytes.to_vec())
 }
+
+#[cfg(test)]
+mod tests {
+    use std::ops::ControlFlow;
+    use std::sync::{Arc, LazyLock};
+
+    use latchkey_table::{Item, Put, Returning, Schema};
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::storage::Source;
+    use crate::store::Store;
+
+    /// The payloads of a backup's frames.
+    static WHOLE: LazyLock<Vec<Vec<u8>>> = LazyLock::new(|| {
+        let store = Store::in_memory(&Options::default()).unwrap();
+        let table = Arc::new(Schema::new("Test").with_index("GSI1"));
+        store.create_table(&table).wait().unwrap();
+        for n in ["1", "2", "3"] {
+            let item = Item::from([("PK", "P"), ("SK", n), ("GSI1PK", "A"), ("GSI1SK", n)]);
+            let put = Put { table: Arc::clone(&table), item, condition: None };
+            store.put(put, Returning::Nothing).wait().unwrap();
+        }
+        let mut file = Vec::new();
+        store.view().back_up(&mut file, &mut |_| ControlFlow::Continue(())).unwrap();
+        let mut frames = Frames { from: &mut &*file, number: 0 };
+        frames.begin().unwrap();
+        let mut payloads = vec![frames.next().unwrap()];
+        while payloads.last().is_none_or(|last| last.first() != Some(&kind::END)) {
+            payloads.push(frames.next().unwrap());
+        }
+        payloads
+    });
+
+    /// Frames with right checksums.
+    fn sealed(payloads: &[Vec<u8>]) -> Vec<u8> {
+        let mut file = Vec::new();
+        for (number, payload) in (0..).zip(payloads) {
+            file.extend_from_slice(&u32::try_from(payload.len()).unwrap().to_be_bytes());
+            file.extend_from_slice(&checksum(number, payload).to_be_bytes());
+            file.extend_from_slice(payload);
+        }
+        file
+    }
+
+    fn filled(file: &[u8]) -> Result<Saved, RestoreError> {
+        let map = Map::open(&Source::Memory, 1 << 20).map_err(|_| strange())?;
+        let mut from = file;
+        fill(&mut Frames { from: &mut from, number: 0 }, &map, &mut |_| ControlFlow::Continue(()))
+    }
+
+    #[test]
+    fn frames_are_restored() {
+        let saved = filled(&sealed(&WHOLE)).unwrap();
+        assert_eq!((saved.keys, WHOLE.len()), (6, usize::try_from(saved.names).unwrap() + 3));
+    }
+
+    proptest! {
+        // A file with right checksums that no release has written.
+        #[test]
+        fn any_frames_are_read_or_refused(
+            changes in prop::collection::vec((any::<prop::sample::Index>(), any::<prop::sample::Index>(), any::<u8>(), 0u8..5), 1..4),
+        ) {
+            let mut payloads = WHOLE.clone();
+            for (frame, at, byte, change) in changes {
+                let frame = frame.index(payloads.len());
+                let Some(payload) = payloads.get_mut(frame) else { continue };
+                match change {
+                    0 => drop(payloads.remove(frame)),
+                    1 => payloads.insert(frame, WHOLE.get(at.index(WHOLE.len())).unwrap().clone()),
+                    2 => payload.truncate(at.index(payload.len() + 1)),
+                    3 => payload.insert(at.index(payload.len() + 1), byte),
+                    _ if payload.is_empty() => {}
+                    _ => {
+                        let at = at.index(payload.len());
+                        payload[at] ^= byte;
+                    }
+                }
+                if payloads.is_empty() {
+                    break;
+                }
+            }
+            let saved = filled(&sealed(&payloads));
+            prop_assert!(saved.is_err() || payloads.last().is_some_and(|last| last.first() == Some(&kind::END)));
+        }
+    }
+}

@@ -104,6 +104,7 @@ fn number(name: &str, text: Option<&str>) -> Result<Option<i64>, Error> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use proptest::prelude::*;
 
     /// A message that someone else has sent, less one part.
     fn carried(without: &str) -> Carried {
@@ -139,6 +140,27 @@ mod tests {
             message.message_attributes = Some([(name.to_owned(), value)].into());
             let error = Envelope::read(&message).expect_err("it is not a number").to_string();
             assert!(error.contains(name) && error.contains("soon"), "{error}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn any_message_is_read_or_refused(
+            body in prop_oneof!["\\PC{0,60}", "\\{\"[a-z]\":[\\[\\]{}\",:0-9e.-]{0,30}\\}"],
+            system in prop::collection::vec("(-?[0-9]{0,20}|\\PC{0,5})", 3),
+            own in prop::collection::vec("(-?[0-9]{0,20}|\\PC{0,9})", 4),
+        ) {
+            let names = [System::SentTimestamp, System::ApproximateReceiveCount, System::MessageGroupId];
+            let message = Carried::builder().message_id("m-1").body(body);
+            let message = names.into_iter().zip(system).fold(message, |message, (name, value)| message.attributes(name, value));
+            let message = [ID, SENT_AT, DUE_AT, TRIES].into_iter().zip(own).fold(message, |message, (name, value)| {
+                let value = MessageAttributeValue::builder().data_type("String").string_value(value);
+                message.message_attributes(name, value.build().unwrap())
+            });
+            if let Ok(envelope) = Envelope::read(&message.build()) {
+                prop_assert!(envelope.tries >= 1);
+                prop_assert!(envelope.text().is_ok());
+            }
         }
     }
 }

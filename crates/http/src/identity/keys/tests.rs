@@ -1,4 +1,5 @@
 use latchkey_testing::signer::{Signer, text};
+use proptest::prelude::*;
 use serde_json::{Value as Json, json};
 
 use super::*;
@@ -175,4 +176,41 @@ fn of_a_private_key_the_public_part_is_used_and_told_of() {
     assert_eq!(set.find(Some("three")), None, "a secret is never a key");
     assert!(set.leaves_out("three"));
     assert_eq!(read(&[one.jwk(), two.jwk()]).unwrap().exposed, []);
+}
+
+proptest! {
+    #[test]
+    fn any_keys_are_read_or_refused(
+        which in 0usize..4,
+        changes in prop::collection::vec((
+            prop::sample::select(vec!["kty", "crv", "alg", "use", "key_ops", "kid", "n", "e", "x", "y", "d"]),
+            prop_oneof![
+                Just(json!("RSA")), Just(json!("EC")), Just(json!("OKP")), Just(json!("oct")), Just(json!("P-256")),
+                Just(json!("P-384")), Just(json!("Ed25519")), Just(json!("RS256")), Just(json!("ES384")),
+                Just(json!("EdDSA")), Just(json!("sig")), Just(json!(["verify"])), Just(json!(null)), Just(json!(3)),
+                prop::collection::vec(any::<u8>(), 0..100).prop_map(|bytes| json!(URL_SAFE_NO_PAD.encode(bytes))),
+                ".{0,9}".prop_map(|text| json!(text)),
+            ],
+        ), 0..4),
+        signature in prop::collection::vec(any::<u8>(), 0..300),
+    ) {
+        let signers = [Signer::rsa("k", "one"), Signer::p256("k"), Signer::p384("k"), Signer::ed25519("k")];
+        let mut key = signers[which].jwk();
+        for (name, value) in changes {
+            key[name] = value;
+        }
+        let set = read(&[key]).expect("one key is left out, or not");
+        prop_assert_eq!(set.len() + set.left_out.len(), 1);
+        for alg in ["RS256", "PS256", "ES256", "ES384", "EdDSA"] {
+            let alg = Algorithm::of(alg).expect("an algorithm");
+            prop_assert!(set.keys.iter().all(|key| key.verify(alg, b"a.b", &signature).is_err()));
+        }
+    }
+
+    #[test]
+    fn any_set_is_read_or_refused(text in "\\PC{0,60}", keys in "[\\[\\]{}\":,kty 0-9]{0,40}") {
+        for text in [text.clone(), format!("{{\"keys\":{keys}}}"), format!("{{\"keys\":[{text}]}}")] {
+            prop_assert!(KeySet::read(text.as_bytes()).map_or(0, |set| set.keys.len()) == 0);
+        }
+    }
 }
