@@ -280,6 +280,7 @@ mod tests {
 
     use latchkey_table::{Item, Put, Returning, Schema};
     use proptest::prelude::*;
+    use proptest::sample::Index;
 
     use super::*;
     use crate::storage::Source;
@@ -333,7 +334,7 @@ mod tests {
         // A file with right checksums that no release has written.
         #[test]
         fn any_frames_are_read_or_refused(
-            changes in prop::collection::vec((any::<prop::sample::Index>(), any::<prop::sample::Index>(), any::<u8>(), 0u8..5), 1..4),
+            changes in prop::collection::vec((any::<Index>(), any::<Index>(), any::<u8>(), 0u8..5), 1..4),
         ) {
             let mut payloads = WHOLE.clone();
             for (frame, at, byte, change) in changes {

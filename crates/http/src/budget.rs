@@ -2,9 +2,9 @@
 //! answers together until they are sent.
 //!
 //! The first bytes of a head, of a body and of an answer are free: connections bound them. What is longer takes room
-//! from one budget for requests, and one for answers. If there is no room left, the connection that has been sending for the
-//! longest time is closed and gives its room to the newcomer, so slow senders do not keep others out; so does one that
-//! has not read its answer for a while. A request that has arrived keeps its room until it is answered.
+//! from one budget for requests, and from one for answers. If there is no room left, the connection that has been
+//! sending for the longest time is closed and gives its room to the newcomer, so slow senders do not keep others out;
+//! so does one that has not read its answer for a while. A request that has arrived keeps its room until it is answered.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};

@@ -152,7 +152,8 @@ impl Metrics {
 
     /// Writes everything in Prometheus's text format, version 0.0.4.
     ///
-    /// `taken` is the memory that requests take, and that answers take. A request that ends meanwhile may be in some figures and not in others. The parts of one histogram always agree.
+    /// `taken` is the memory that requests take, and that answers take. A request that ends meanwhile may be in some
+    /// figures and not in others. The parts of one histogram always agree.
     pub(crate) fn render(&self, lines_lost: Option<u64>, taken: (usize, usize), out: &mut String) {
         // A `String` takes whatever is written.
         let _ = self.write(lines_lost, taken, out);

@@ -1,5 +1,5 @@
-//! The command that looks after a store, while its Nth call fails: compaction, backup, restore, salvage. Nothing that was
-//! acknowledged is lost, and what is said to be done is done.
+//! The commands that look after a store, while their Nth call fails: compaction, backup, restore, salvage. Nothing that
+//! was acknowledged is lost, and what is said to be done is done.
 
 use std::fs;
 use std::ops::ControlFlow;

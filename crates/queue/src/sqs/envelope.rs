@@ -151,12 +151,14 @@ mod tests {
             own in prop::collection::vec("(-?[0-9]{0,20}|\\PC{0,9})", 4),
         ) {
             let names = [System::SentTimestamp, System::ApproximateReceiveCount, System::MessageGroupId];
-            let message = Carried::builder().message_id("m-1").body(body);
-            let message = names.into_iter().zip(system).fold(message, |message, (name, value)| message.attributes(name, value));
-            let message = [ID, SENT_AT, DUE_AT, TRIES].into_iter().zip(own).fold(message, |message, (name, value)| {
+            let mut message = Carried::builder().message_id("m-1").body(body);
+            for (name, value) in names.into_iter().zip(system) {
+                message = message.attributes(name, value);
+            }
+            for (name, value) in [ID, SENT_AT, DUE_AT, TRIES].into_iter().zip(own) {
                 let value = MessageAttributeValue::builder().data_type("String").string_value(value);
-                message.message_attributes(name, value.build().unwrap())
-            });
+                message = message.message_attributes(name, value.build().unwrap());
+            }
             if let Ok(envelope) = Envelope::read(&message.build()) {
                 prop_assert!(envelope.tries >= 1);
                 prop_assert!(envelope.text().is_ok());
