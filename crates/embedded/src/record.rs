@@ -18,7 +18,7 @@ use crate::overlay::{Bytes, Change};
 pub(crate) const START: usize = 4096;
 
 /// How many bytes a record has beside its changes.
-const HEAD: usize = 24;
+pub(crate) const HEAD: usize = 24;
 
 const ALIGNMENT: usize = 8;
 
@@ -148,6 +148,12 @@ impl<'a> Record<'a> {
         let number = u64::from_be_bytes(number);
         let len = (HEAD + payload.len()).next_multiple_of(ALIGNMENT);
         Some(Record { number, payload, len })
+    }
+
+    /// How many bytes a record takes, as its first bytes say. They may be damaged, or no record.
+    pub(crate) fn claimed_len(bytes: &[u8]) -> Option<usize> {
+        let len = u32::from_be_bytes(*bytes.get(16..20)?.first_chunk()?);
+        HEAD.checked_add(usize::try_from(len).ok()?)?.checked_next_multiple_of(ALIGNMENT)
     }
 
     /// Its changes; `None` if they are none, which the checksum rules out.

@@ -10,7 +10,7 @@ use crate::journal::{Journal, Journals};
 use crate::map::{EngineError, Head};
 use crate::overlay::Layer;
 use crate::progress::{Progress, Step};
-use crate::record::{Header, Record, START, StoreId, read_header, read_run};
+use crate::record::{HEAD, Header, Record, START, StoreId, read_header, read_run};
 use crate::storage::{Part, Source};
 
 /// What the journals of a store hold beyond its map.
@@ -122,8 +122,10 @@ fn find(
     let len = storage.len().map_err(EngineError::io)?;
     progress.tell(Step::Journal { part, bytes: len });
     let len = usize::try_from(len).map_err(|_| error("a journal is too long"))?;
-    let mut bytes = vec![0; len];
-    storage.read(0, &mut bytes).map_err(EngineError::io)?;
+    let bytes = match head.journals {
+        true => read(&*storage, len)?,
+        false => read_first(&*storage, len)?,
+    };
     match read_header(&bytes) {
         Header::Of(id) if head.id == Some(id) => Ok(Some(Found { part, storage, bytes })),
         Header::Of(_) => Err(EngineError::new(format!(
@@ -133,6 +135,24 @@ fn find(
             "{part} was written by a newer release: run that release, or a later one"
         ))),
         Header::Damaged => missing(part, head, "is damaged"),
+    }
+}
+
+fn read(storage: &dyn StorageBackend, len: usize) -> Result<Vec<u8>, EngineError> {
+    let mut bytes = vec![0; len];
+    storage.read(0, &mut bytes).map_err(EngineError::io)?;
+    Ok(bytes)
+}
+
+/// A journal up to its first record. After a close in order the map needs no record, and the one that is written next
+/// is the first of its journal: so a map that is older than its journals is known by their first records.
+fn read_first(storage: &dyn StorageBackend, len: usize) -> Result<Vec<u8>, EngineError> {
+    let beginning = read(storage, len.min(START + HEAD))?;
+    let end = Record::claimed_len(beginning.get(START..).unwrap_or_default())
+        .and_then(|claimed| START.checked_add(claimed));
+    match end {
+        Some(end) if end <= len => read(storage, end),
+        _ => Ok(beginning),
     }
 }
 
