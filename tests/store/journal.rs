@@ -209,11 +209,25 @@ fn a_journal_that_is_missing_or_of_another_store_is_refused() {
         let told = refusal(&mixed);
         assert!(told.contains("may be an older copy"), "{n}: {told}");
     }
+    let killed = disk.parts();
     drop(store);
-    let mut mixed = disk.parts();
-    mixed.insert(Part::Map, closed[&Part::Map].clone());
-    let told = refusal(&mixed);
-    assert!(told.contains("may be an older copy"), "{told}");
+    // However damaged one of the journals is, and whether or not it is there.
+    for newer in [killed, disk.parts()] {
+        for part in JOURNALS {
+            for damage in 0..4 {
+                let mut mixed = newer.clone();
+                mixed.insert(Part::Map, closed[&Part::Map].clone());
+                match damage {
+                    0 => drop(mixed.remove(&part)),
+                    1 => mixed.get_mut(&part).unwrap()[5] ^= 1,
+                    2 => mixed.get_mut(&part).unwrap()[START + 30] ^= 1,
+                    _ => {}
+                }
+                let told = refusal(&mixed);
+                assert!(told.contains("may be an older copy"), "{part:?}, {damage}: {told}");
+            }
+        }
+    }
     // Without its journals a store that was closed is whole.
     let alone = Parts::from([(Part::Map, closed[&Part::Map].clone())]);
     assert_eq!(all(&opened(&alone).unwrap(), None, Direction::Ascending).unwrap(), [1]);

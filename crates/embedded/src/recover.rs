@@ -10,7 +10,7 @@ use crate::journal::{Journal, Journals};
 use crate::map::{EngineError, Head};
 use crate::overlay::Layer;
 use crate::progress::{Progress, Step};
-use crate::record::{HEAD, Header, Record, START, StoreId, read_header, read_run};
+use crate::record::{HEAD, Header, Record, START, StoreId, read_all, read_header, read_run};
 use crate::storage::{Part, Source};
 
 /// What the journals of a store hold beyond its map.
@@ -87,12 +87,6 @@ pub(crate) fn recover(
         );
         return Err(EngineError::new(text));
     }
-    if !head.journals && last > head.folded {
-        return Err(error(
-            "its journals have writes that `store.redb` should have, as it was closed: it may be an older copy. Put \
-             the newer `store.redb` back, or move `journal-0` and `journal-1` away to go on with the older one",
-        ));
-    }
     let (newer, newer_run, older_run) =
         if second_is_newer { (&second, &b, &a) } else { (&first, &a, &b) };
     sync_last(newer, newer_run)?;
@@ -124,8 +118,9 @@ fn find(
     let len = usize::try_from(len).map_err(|_| error("a journal is too long"))?;
     let bytes = match head.journals {
         true => read(&*storage, len)?,
-        false => read_first(&*storage, len)?,
+        false => read_first(&*storage, len, head)?,
     };
+    refuse_older_map(head, &bytes)?;
     match read_header(&bytes) {
         Header::Of(id) if head.id == Some(id) => Ok(Some(Found { part, storage, bytes })),
         Header::Of(_) => Err(EngineError::new(format!(
@@ -144,15 +139,38 @@ fn read(storage: &dyn StorageBackend, len: usize) -> Result<Vec<u8>, EngineError
     Ok(bytes)
 }
 
-/// A journal up to its first record. After a close in order the map needs no record, and the one that is written next
-/// is the first of its journal: so a map that is older than its journals is known by their first records.
-fn read_first(storage: &dyn StorageBackend, len: usize) -> Result<Vec<u8>, EngineError> {
+/// A journal up to its first record, or all of it if that is not whole. After a close in order the map needs no record,
+/// and the one that is written next is the first of its journal: so a map that is older than its journals is known by
+/// their first records.
+fn read_first(
+    storage: &dyn StorageBackend,
+    len: usize,
+    head: &Head,
+) -> Result<Vec<u8>, EngineError> {
     let beginning = read(storage, len.min(START + HEAD))?;
-    let end = Record::claimed_len(beginning.get(START..).unwrap_or_default())
-        .and_then(|claimed| START.checked_add(claimed));
-    match end {
-        Some(end) if end <= len => read(storage, end),
-        _ => Ok(beginning),
+    let claimed = Record::claimed_len(beginning.get(START..).unwrap_or_default());
+    if let Some(end) = claimed.and_then(|claimed| START.checked_add(claimed))
+        && end <= len
+        && let Some(id) = &head.id
+    {
+        let bytes = read(storage, end)?;
+        if Record::read(id, bytes.get(START..).unwrap_or_default()).is_some() {
+            return Ok(bytes);
+        }
+    }
+    read(storage, len)
+}
+
+/// Refuses a map that was closed in order and lacks a record of a journal, however damaged that journal is, and whether
+/// or not the other one is there.
+fn refuse_older_map(head: &Head, journal: &[u8]) -> Result<(), EngineError> {
+    let (Some(id), false) = (&head.id, head.journals) else { return Ok(()) };
+    match read_all(id, journal).iter().any(|record| record.number > head.folded) {
+        true => Err(error(
+            "its journals have writes that `store.redb` should have, as it was closed: it may be an older copy. Put \
+             the newer `store.redb` back, or move `journal-0` and `journal-1` away to go on with the older one",
+        )),
+        false => Ok(()),
     }
 }
 
