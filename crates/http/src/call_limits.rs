@@ -4,10 +4,12 @@
 //! rate. A call that finds the bucket empty is refused before its body is read.
 
 mod buckets;
+mod quota;
 
 use std::fmt::Write;
 use std::net::IpAddr;
-use std::time::Instant;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use hyper::HeaderMap;
 use hyper::header::{HeaderName, HeaderValue};
@@ -16,6 +18,8 @@ use latchkey_runtime::{Caller, Problem, RawInput};
 
 pub(crate) use self::buckets::Bucket;
 use self::buckets::{Buckets, Verdict};
+use self::quota::Quotas;
+pub(crate) use self::quota::Taken;
 use crate::bug::bug;
 use crate::request::Inputs;
 
@@ -41,7 +45,8 @@ pub(crate) struct CallLimits {
     all: Option<Policy>,
     /// How many proxies stand before the server.
     proxies: usize,
-    buckets: Buckets,
+    buckets: Arc<Buckets>,
+    quotas: Arc<Quotas>,
 }
 
 /// A limit, ready to be used.
@@ -108,6 +113,11 @@ impl Policy {
         Policy { contract, name: name.to_owned(), quoted, limit, call_ns, told }
     }
 
+    /// Whether only calls count that are not refused.
+    fn is_counted(&self) -> bool {
+        matches!(self.limit.whose, Whose::Input(_))
+    }
+
     /// How long it takes to fill the bucket.
     fn depth_ns(&self) -> u64 {
         self.call_ns.saturating_mul(u64::from(self.limit.burst))
@@ -149,11 +159,15 @@ impl CallLimits {
     /// Limits, with one for all contracts of each caller, behind so many proxies.
     pub(crate) fn new(all: Option<CallLimit>, proxies: usize) -> CallLimits {
         let all = all.map(|limit| Policy::new(ALL_CONTRACTS, None, limit));
-        CallLimits { all, proxies, buckets: Buckets::new() }
+        let buckets = Arc::new(Buckets::new());
+        let quotas = Arc::new(Quotas::new(Arc::clone(&buckets)));
+        CallLimits { all, proxies, buckets, quotas }
     }
 
     /// Takes a call from the buckets of the caller, or refuses it. A call that one bucket refuses is given back to the
     /// others, and told the longest wait. Says what is left, also if it refuses.
+    ///
+    /// A limit by an input is only looked at: the call is [taken](CallLimits::take_counted) once it is known whole.
     pub(crate) fn take(
         &self,
         contract: Option<&Policy>,
@@ -164,8 +178,19 @@ impl CallLimits {
         let (mut taken, mut longest) = ([None, None], None);
         for (slot, policy) in taken.iter_mut().zip(policies()) {
             let bucket = self.bucket(policy, asking);
-            match self.buckets.take(bucket, policy.call_ns, policy.depth_ns(), asking.now) {
+            let (call_ns, depth_ns, now) = (policy.call_ns, policy.depth_ns(), asking.now);
+            let verdict = match policy.is_counted() {
+                true => self.buckets.look(bucket, call_ns, depth_ns, now),
+                false => self.buckets.take(bucket, call_ns, depth_ns, now),
+            };
+            match verdict {
                 Verdict::Taken { owed_ns } => *slot = Some((policy, bucket, owed_ns)),
+                // Calls under way may give their places back.
+                Verdict::Empty { owed_ns, .. }
+                    if policy.is_counted() && self.quotas.is_open(bucket) =>
+                {
+                    left.extend(policy.left(owed_ns));
+                }
                 Verdict::Empty { owed_ns, wait_ns } => {
                     left.extend(policy.left(owed_ns));
                     if longest.is_none_or(|(_, longest)| wait_ns > longest) {
@@ -177,6 +202,7 @@ impl CallLimits {
         for (policy, bucket, owed_ns) in taken.into_iter().flatten() {
             let kept = match longest {
                 None => owed_ns,
+                Some(_) if policy.is_counted() => owed_ns.saturating_sub(policy.call_ns),
                 Some(_) => {
                     self.buckets.give_back(bucket, policy.call_ns);
                     owed_ns.saturating_sub(policy.call_ns)
@@ -187,41 +213,35 @@ impl CallLimits {
         longest.map_or(Ok(()), |(policy, wait_ns)| Err(policy.refusal(wait_ns)))
     }
 
-    /// The bucket that a call was taken from, if it is given back where the call is refused.
-    pub(crate) fn taken(&self, policy: &Policy, asking: Asking<'_>) -> Option<Bucket> {
-        matches!(policy.limit.whose, Whose::Input(_)).then(|| self.bucket(policy, asking))
+    /// The bucket of a call that counts by an input.
+    pub(crate) fn counted(&self, policy: &Policy, asking: Asking<'_>) -> Option<Bucket> {
+        policy.is_counted().then(|| self.bucket(policy, asking))
+    }
+
+    /// Takes a call that counts by an input from its bucket, and says what is left then, also if it refuses.
+    pub(crate) async fn take_counted(
+        &self,
+        policy: &Policy,
+        bucket: Bucket,
+        time_max: Duration,
+        left: &mut Vec<Left>,
+    ) -> Result<Taken, Problem> {
+        let taken = self.quotas.take(policy, bucket, time_max).await;
+        let owed_ns = match &taken {
+            Ok((_, owed_ns)) | Err((_, owed_ns)) => *owed_ns,
+        };
+        // What is left of the contract's own limit is told last.
+        left.pop();
+        left.extend(policy.left(owed_ns));
+        taken.map(|(taken, _)| taken).map_err(|(problem, _)| problem)
     }
 
     /// Gives a refused call back to its bucket, and says what is left with it.
-    pub(crate) fn give_back(
-        &self,
-        policy: &Policy,
-        bucket: Bucket,
-        now: Instant,
-        left: &mut Vec<Left>,
-    ) {
-        self.buckets.give_back(bucket, policy.call_ns);
-        // What is left of the contract's own limit is told last.
+    pub(crate) fn give_back(&self, policy: &Policy, taken: Taken, left: &mut Vec<Left>) {
+        let bucket = taken.bucket;
+        taken.give_back();
         left.pop();
-        left.extend(policy.left(self.buckets.owed_ns(bucket, now)));
-    }
-
-    /// Takes a call from a bucket once more, and says what is left then, also if it refuses.
-    pub(crate) fn take_again(
-        &self,
-        policy: &Policy,
-        bucket: Bucket,
-        now: Instant,
-        left: &mut Vec<Left>,
-    ) -> Result<(), Problem> {
-        let verdict = self.buckets.take(bucket, policy.call_ns, policy.depth_ns(), now);
-        let (owed_ns, refused) = match verdict {
-            Verdict::Taken { owed_ns } => (owed_ns, Ok(())),
-            Verdict::Empty { owed_ns, wait_ns } => (owed_ns, Err(policy.refusal(wait_ns))),
-        };
-        left.pop();
-        left.extend(policy.left(owed_ns));
-        refused
+        left.extend(policy.left(self.buckets.owed_ns(bucket, Instant::now())));
     }
 
     /// The bucket of a limit that a call is taken from.

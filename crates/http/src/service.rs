@@ -376,7 +376,7 @@ impl Service {
                 let query = parts.uri.query().unwrap_or_default();
                 let called = self.call(target, inputs, query, &parts.headers, body, seen).await;
                 if called.as_ref().map_or(true, |response| response.status().as_u16() >= 400) {
-                    let _ = self.give_back(target, seen);
+                    self.give_back(target, seen);
                 }
                 match called {
                     Ok(response) => response,
@@ -408,6 +408,9 @@ impl Service {
             false => self.caller(headers, seen.sender).await?,
         };
         seen.caller = caller.id.clone();
+        let from = || call_limits::address(headers, seen.sender.peer, self.settings.proxies);
+        let whose = self.at_work.check_share(&caller, from)?;
+        let mut counted = None;
         if let Some(limits) = &self.limits {
             let (peer, now) = (seen.sender.peer, seen.started);
             let policy = target.limit.as_ref();
@@ -415,16 +418,18 @@ impl Service {
             let asking = Asking { caller: &caller, peer, headers, now, counted_by };
             let taken = limits.take(policy, asking, &mut seen.left);
             taken.inspect_err(|_| self.metrics.record_limited(target.number))?;
-            seen.taken = policy.and_then(|policy| limits.taken(policy, asking));
+            counted = policy.and_then(|policy| limits.counted(policy, asking));
         }
         // A caller who asks first is told before it sends.
         if headers.contains_key(EXPECT) && !body.is_end_stream() {
             body::check_kind(headers)?;
         }
-        let counted = self.give_back(target, seen);
         let (body, _room) = body::read(headers, body, &self.budget, seen.sender).await?;
         seen.body_read = true;
-        self.take_again(target, counted, seen)?;
+        // Boxed, so that the future of other requests stays small.
+        if counted.is_some() {
+            Box::pin(self.take_counted(target, counted, seen)).await?;
+        }
         request::from_query(&target.info, query, &mut inputs)?;
         if !body.is_empty() {
             body::check_kind(headers)?;
@@ -444,7 +449,7 @@ impl Service {
         let Some(runtime) = self.runtimes.get(target.runtime) else {
             return Err(bug(format!("{} is a contract of no system", target.info.id)));
         };
-        let running = self.at_work.begin();
+        let running = self.at_work.begin(whose);
         let mut outcome = runtime.call(call).await;
         drop(running);
         seen.capacity = outcome.capacity;

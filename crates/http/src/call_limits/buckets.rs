@@ -48,7 +48,7 @@ pub(super) struct Buckets {
 }
 
 /// A bucket, by the hash of its name.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) struct Bucket(u64);
 
 /// Whether a bucket had a call left.
@@ -89,17 +89,26 @@ impl Buckets {
         let now = self.since_start(now);
         let Some(mut shard) = self.shard(hash) else { return Verdict::Taken { owed_ns: 0 } };
         let full_at = shard.get(&hash).map_or(now, |full_at| now.max(*full_at));
-        let after = full_at.saturating_add(call_ns);
-        let owed_ns = after.saturating_sub(now);
-        if owed_ns > depth_ns {
-            let wait_ns = owed_ns.saturating_sub(depth_ns);
-            return Verdict::Empty { owed_ns: full_at.saturating_sub(now), wait_ns };
-        }
+        let verdict = verdict(full_at, call_ns, depth_ns, now);
+        let Verdict::Taken { owed_ns } = verdict else { return verdict };
+        let after = now.saturating_add(owed_ns);
         if shard.len() >= SHARD_BUCKETS_MAX && !shard.contains_key(&hash) {
             make_room(&mut shard, now);
         }
         shard.insert(hash, after);
-        Verdict::Taken { owed_ns }
+        verdict
+    }
+
+    /// What [`Buckets::take`] would say. Takes nothing.
+    pub(super) fn look(
+        &self,
+        bucket: Bucket,
+        call_ns: u64,
+        depth_ns: u64,
+        now: Instant,
+    ) -> Verdict {
+        let full_at = self.since_start(now).saturating_add(self.owed_ns(bucket, now));
+        verdict(full_at, call_ns, depth_ns, self.since_start(now))
     }
 
     /// After which time a bucket is full again.
@@ -131,6 +140,15 @@ impl Buckets {
             drop(bug(format!("there is no shard for {hash}")));
         }
         Some(shard?.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+}
+
+/// Whether a bucket that is full at an instant has a call left.
+fn verdict(full_at: u64, call_ns: u64, depth_ns: u64, now: u64) -> Verdict {
+    let owed_ns = full_at.saturating_add(call_ns).saturating_sub(now);
+    match owed_ns.checked_sub(depth_ns) {
+        None | Some(0) => Verdict::Taken { owed_ns },
+        Some(wait_ns) => Verdict::Empty { owed_ns: full_at.saturating_sub(now), wait_ns },
     }
 }
 

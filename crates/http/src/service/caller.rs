@@ -49,18 +49,9 @@ impl Service {
         })
     }
 
-    /// Gives a call back, where the calls for an input are counted, and says to which bucket: whoever may not call for it
-    /// takes nothing from those who may, nor does whoever does not send its body.
-    pub(super) fn give_back(&self, target: &Target, seen: &mut Seen<'_>) -> Option<Bucket> {
-        let bucket = seen.taken.take()?;
-        if let (Some(limits), Some(policy)) = (&self.limits, &target.limit) {
-            limits.give_back(policy, bucket, seen.started, &mut seen.left);
-        }
-        Some(bucket)
-    }
-
-    /// Takes a call from a bucket that it was given back to while its body was read.
-    pub(super) fn take_again(
+    /// Takes a call from its bucket, where the calls for an input are counted. Its body has been read: whoever does not
+    /// send it takes nothing from others.
+    pub(super) async fn take_counted(
         &self,
         target: &Target,
         bucket: Option<Bucket>,
@@ -70,10 +61,18 @@ impl Service {
         else {
             return Ok(());
         };
-        let taken = limits.take_again(policy, bucket, seen.started, &mut seen.left);
-        taken.inspect_err(|_| self.metrics.record_limited(target.number))?;
-        seen.taken = Some(bucket);
+        let time_max = self.settings.call_time_max;
+        let taken = limits.take_counted(policy, bucket, time_max, &mut seen.left).await;
+        seen.taken = Some(taken.inspect_err(|_| self.metrics.record_limited(target.number))?);
         Ok(())
+    }
+
+    /// Gives a refused call back: whoever may not call takes nothing from those who may.
+    pub(super) fn give_back(&self, target: &Target, seen: &mut Seen<'_>) {
+        let Some(taken) = seen.taken.take() else { return };
+        if let (Some(limits), Some(policy)) = (&self.limits, &target.limit) {
+            limits.give_back(policy, taken, &mut seen.left);
+        }
     }
 
     /// The instant in `Latchkey-Now`, on a server with a test clock.

@@ -8,7 +8,7 @@ use latchkey_runtime::Trace;
 use latchkey_table::{Capacity, Text};
 
 use super::{Sender, Target};
-use crate::call_limits::{Bucket, Left};
+use crate::call_limits::{Left, Taken};
 
 /// What is known of a request when it is answered.
 pub(crate) struct Seen<'a> {
@@ -24,8 +24,8 @@ pub(crate) struct Seen<'a> {
     pub(super) body_read: bool,
     /// What is left of the limits that it counts for.
     pub(super) left: Vec<Left>,
-    /// The bucket that it is given back to if it is refused.
-    pub(super) taken: Option<Bucket>,
+    /// Its place in a bucket, which it gives back if it is refused.
+    pub(super) taken: Option<Taken>,
 }
 
 impl<'a> Seen<'a> {
