@@ -270,6 +270,13 @@ impl Connections {
         self.lock().cut_one(|_| true).is_some()
     }
 
+    /// Closes all without a whole head of a request, and all whose peers have not read for a while.
+    pub(crate) fn cut_unfinished(&self) {
+        for life in self.lock().lives.values() {
+            let _ = if life.is_idle() { life.cut_waiting() } else { life.cut_not_reading() };
+        }
+    }
+
     /// Waits until all have ended.
     pub(crate) async fn all_ended(&self) {
         loop {

@@ -14,7 +14,7 @@ use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::watch;
-use tokio::time::{Instant, sleep, timeout, timeout_at};
+use tokio::time::{Instant, sleep, timeout_at};
 
 use crate::body::HEAD_BYTES_MAX;
 use crate::connections::{Connections, Gone, Life, Place, Received};
@@ -31,6 +31,9 @@ const LAST_LOOK: Duration = Duration::from_millis(250);
 
 /// How long it accepts connections meanwhile, if one follows another.
 const LAST_LOOKS: Duration = Duration::from_secs(2);
+
+/// How often a server that stops closes connections that keep it waiting: without a whole head, or without a reader.
+const UNFINISHED_LOOK: Duration = Duration::from_secs(1);
 
 /// How long to wait when no connection can be accepted, for example because no file handle is left.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
@@ -144,9 +147,18 @@ impl Server {
         }
         drop(listener);
         ending.send_replace(());
-        if timeout(limits.drain_time, connections.all_ended()).await.is_err() {
-            tracing::warn!("some requests did not finish in time");
+        let last = Instant::now() + limits.drain_time;
+        loop {
+            let look = (Instant::now() + UNFINISHED_LOOK).min(last);
+            if timeout_at(look, connections.all_ended()).await.is_ok() {
+                return;
+            }
+            if look == last {
+                break;
+            }
+            connections.cut_unfinished();
         }
+        tracing::warn!("some requests did not finish in time");
     }
 }
 

@@ -15,6 +15,8 @@ use std::time::{Duration, Instant};
 
 use latchkey_http::{Limits, MoreMetrics, Server, Service, Settings, Tokens};
 use tokio::runtime::Runtime;
+use tokio::sync::oneshot;
+use tokio::task::JoinHandle;
 
 /// How long a test waits before it takes something for hanging.
 const HANG: Duration = Duration::from_secs(300);
@@ -24,19 +26,28 @@ const LONG: Duration = Duration::from_secs(3_600);
 
 struct Served {
     address: SocketAddr,
-    _runtime: Runtime,
+    runtime: Runtime,
 }
 
 /// A server without contracts.
 fn served(limits: Limits, settings: Settings) -> Served {
+    served_until(limits, settings, std::future::pending()).0
+}
+
+/// The same, until something happens; and the server's end.
+fn served_until(
+    limits: Limits,
+    settings: Settings,
+    stop: impl Future<Output = ()> + Send + 'static,
+) -> (Served, JoinHandle<()>) {
     let mut runtime = tokio::runtime::Builder::new_multi_thread();
     let runtime = runtime.worker_threads(2).enable_all().build().unwrap();
     let server = runtime.block_on(Server::listen(([127, 0, 0, 1], 0).into(), limits)).unwrap();
     let address = server.address();
     let tokens = Tokens::new(&[7; 32], "latchkey", "latchkey").unwrap();
     let service = Arc::new(Service::new(Vec::new(), tokens, settings).unwrap());
-    runtime.spawn(server.run(service, std::future::pending()));
-    Served { address, _runtime: runtime }
+    let end = runtime.spawn(server.run(service, stop));
+    (Served { address, runtime: runtime }, end)
 }
 
 impl Served {
@@ -260,4 +271,28 @@ fn answers_that_nobody_reads_take_bounded_memory_and_give_it_to_others() {
     assert!(third.contains(&refused), "{} were refused", told.len());
     let whole = unread.into_iter().filter_map(|mut peer| peer.answer()).count();
     assert_eq!(whole, 1, "one was closed, and the other is read to its end");
+}
+
+// A client without a token held up each stop for the 30 seconds that requests have to finish.
+#[test]
+fn whoever_sends_half_a_head_or_does_not_read_holds_up_no_stop() {
+    let limits =
+        Limits { head_time: LONG, write_time: LONG, drain_time: LONG, ..Limits::default() };
+    let (stop, stopped) = oneshot::channel();
+    let (served, end) = served_until(limits, Settings::default(), async { drop(stopped.await) });
+    let mut half = served.open();
+    half.0.get_mut().write_all(b"GET /health HTTP/1.1\r\nhost: t\r\n").unwrap();
+    let deaf: Vec<Peer> = (0..3)
+        .map(|_| {
+            let mut peer = served.open();
+            peer.0.get_ref().set_write_timeout(Some(Duration::from_millis(100))).unwrap();
+            // Until the answers that are not read leave no room for further requests.
+            while peer.send("/metrics").is_ok() {}
+            peer
+        })
+        .collect();
+    stop.send(()).unwrap();
+    let ended = async { tokio::time::timeout(HANG, end).await };
+    served.runtime.block_on(ended).expect("it ends").unwrap();
+    drop((half, deaf));
 }
