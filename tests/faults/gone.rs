@@ -114,3 +114,65 @@ fn a_server_whose_store_was_removed_is_backed_up_exported_and_not_called_sound()
     let restored = ends(0, &["export", SYSTEM, "--out", "-"], &again);
     assert!(restored.contains("L49"), "{restored}");
 }
+
+// `/ready` answered 200, and the log had a line for each request, without the name of a file.
+#[test]
+fn a_server_whose_journals_cannot_be_made_says_so_once_and_recovers() {
+    let directory = tempfile::tempdir().unwrap();
+    let (data, log) = (directory.path().join("data"), directory.path().join("log"));
+    let mut server = start(&data, &log);
+    let token = token(&data, "dev", &["admin", "device"], &[]);
+    let mut client = Client::new(&server.address).with_token(&token);
+    let link = data.join("journal-0");
+    std::os::unix::fs::symlink(directory.path().join("none/journal-0"), &link).unwrap();
+    for n in 0..20 {
+        let body = json!({ "lockerId": format!("M{n}"), "ownerId": "owner" });
+        let reply = client.post("/lockers", &body);
+        assert_eq!(outcome(&reply), "503 store-unavailable", "{reply:?}");
+        assert_eq!(client.get("/ready").status, 503);
+    }
+    fs::remove_file(&link).unwrap();
+    until("the journals are made", || client.get("/ready").status == 200);
+    register(&mut client, "L1", "owner");
+    assert_eq!(server.stop().code(), Some(0));
+    let log = fs::read_to_string(&log).unwrap();
+    let told: Vec<_> = log.lines().filter(|line| line.contains("journal-0")).collect();
+    assert_eq!(told.len(), 1, "{log}");
+    assert!(told[0].contains("a journal cannot be made"), "{log}");
+    assert!(log.lines().count() < 5, "{log}");
+}
+
+// The log said to make a backup, and `rm DIR/*` had removed the socket by which `latchkey backup` asks.
+#[test]
+fn a_server_whose_directory_was_emptied_is_backed_up_and_exported() {
+    let directory = tempfile::tempdir().unwrap();
+    let [data, log, file, again] =
+        ["data", "log", "a.backup", "again"].map(|name| directory.path().join(name));
+    let mut server = start(&data, &log);
+    let token = token(&data, "dev", &["admin", "device"], &[]);
+    let mut client = Client::new(&server.address).with_token(&token);
+    for n in 0..50 {
+        register(&mut client, &format!("L{n}"), "owner");
+    }
+    let socket = data.join("control.sock");
+    // Twice: it is looked for all the time.
+    for _ in 0..2 {
+        for file in fs::read_dir(&data).unwrap() {
+            fs::remove_file(file.unwrap().path()).unwrap();
+        }
+        until("the socket is made again", || socket.exists());
+    }
+    let ends = |arguments: &[&str], data: &Path| {
+        let output = latchkey().args(arguments).arg("--data").arg(data).output().unwrap();
+        assert_eq!(output.status.code(), Some(0), "{arguments:?}: {output:?}");
+        String::from_utf8(output.stdout).unwrap()
+    };
+    assert!(ends(&["export", SYSTEM, "--out", "-"], &data).contains("L49"));
+    ends(&["backup", "--out", file.to_str().unwrap()], &data);
+    assert_eq!(server.stop().code(), Some(0));
+    assert!(!socket.exists(), "it goes with the server");
+    let log = fs::read_to_string(&log).unwrap();
+    assert_eq!(log.matches("the socket for other commands was gone").count(), 2, "{log}");
+    ends(&["restore", file.to_str().unwrap()], &again);
+    assert!(ends(&["export", SYSTEM, "--out", "-"], &again).contains("L49"));
+}

@@ -323,3 +323,36 @@ fn a_server_that_waits_for_its_table_stops_at_once_if_it_is_told_to() {
     assert_eq!(told, "stopped\n");
     drop(asked);
 }
+
+// Contracts that asked the index did not find the items of before, and nobody was told.
+#[test]
+fn a_new_index_that_lacks_the_items_of_before_is_told_once() {
+    let directory = tempfile::tempdir().unwrap();
+    let (data, log) = (directory.path().join("data"), directory.path().join("log"));
+    std::fs::write(directory.path().join("doors.md"), DOCUMENT).unwrap();
+    let store = Store::open(&data, &Options::default()).unwrap();
+    let table = Arc::new(Schema::new("Doors"));
+    store.create_table(&table).wait().unwrap();
+    for n in 0..7 {
+        let id = format!("{n}");
+        let pk = format!("DOOR#{n}");
+        let mut item = Item::from([("PK", pk.as_str()), ("SK", "META"), ("kind", "DOOR")]);
+        item.insert("doorId", id.as_str());
+        item.insert("ownerId", "ann");
+        let put = Put { table: Arc::clone(&table), item, condition: None };
+        store.put(put, Returning::Nothing).wait().unwrap();
+    }
+    drop(store);
+    for told in [1, 0] {
+        let mut command = serve(directory.path(), "127.0.0.1:0");
+        command.env("LATCHKEY_LOG", "warn").stderr(File::create(&log).unwrap());
+        let mut server = Killed(command.stdout(Stdio::piped()).spawn().unwrap());
+        let mut lines = BufReader::new(server.0.stdout.take().unwrap()).lines();
+        while !lines.next().unwrap().unwrap().contains("health") {}
+        signal(server.0.id(), "-TERM");
+        assert_eq!(server.0.wait().unwrap().code(), Some(0));
+        let log = std::fs::read_to_string(&log).unwrap();
+        assert_eq!(log.matches("has a new index").count(), told, "{log}");
+        assert_eq!(log.matches("`GSI1` holds 0").count(), told, "{log}");
+    }
+}

@@ -273,3 +273,53 @@ fn a_link_to_a_store_that_is_not_there_is_refused_and_left() {
     assert!(refused.contains(&target.display().to_string()), "{refused}");
     assert_eq!(fs::read_link(&link).unwrap(), target);
 }
+
+// `/ready` answered 200 while every write was refused, because the journals could not be made.
+#[test]
+fn a_store_whose_journals_cannot_be_made_says_that_it_takes_no_writes_until_they_can() {
+    for journal in ["journal-0", "journal-1"] {
+        let directory = tempfile::tempdir().unwrap();
+        let (store, table) = open(directory.path(), &options());
+        let link = directory.path().join(journal);
+        std::os::unix::fs::symlink(directory.path().join("none/journal"), &link).unwrap();
+        assert_eq!(store.takes_writes(), Ok(()), "nobody knows before the first write");
+        for n in 0..3 {
+            let refused = Err(Error::ReadOnly { why: ReadOnly::JournalFails });
+            assert_eq!(put(&store, &table, "A", n).wait(), refused, "{journal}");
+            assert_eq!(store.takes_writes(), Err(ReadOnly::JournalFails), "{journal}");
+        }
+        assert_eq!(read(&store, &table, "A"), Ok(None), "reads go on");
+        fs::remove_file(&link).unwrap();
+        // They are tried again without a write.
+        let started = Instant::now();
+        while store.takes_writes().is_err() {
+            assert!(started.elapsed() < Duration::from_secs(60), "{journal} is not tried again");
+            thread::sleep(Duration::from_millis(5));
+        }
+        put(&store, &table, "A", 7).wait().unwrap();
+        drop(store);
+        let (store, table) = open(directory.path(), &options());
+        assert_eq!(read(&store, &table, "A"), Ok(Some(7)), "{journal}");
+    }
+}
+
+// A server started, and refused every write; or it made the file where the link leads.
+#[test]
+fn a_link_to_a_journal_or_a_lock_that_is_not_there_is_refused() {
+    let elsewhere = tempfile::tempdir().unwrap();
+    for file in ["journal-0", "journal-1", "lock"] {
+        let directory = tempfile::tempdir().unwrap();
+        let target = elsewhere.path().join(file);
+        let link = directory.path().join(file);
+        drop(open(directory.path(), &options()));
+        fs::remove_file(&link).ok();
+        std::os::unix::fs::symlink(&target, &link).unwrap();
+        let refused = Store::open(directory.path(), &options()).unwrap_err().to_string();
+        let told = format!("`{}` is a link to `{}`", link.display(), target.display());
+        assert!(refused.contains(&told), "{refused}");
+        assert!(refused.contains("mount the disk that has it"), "{refused}");
+        assert!(!target.exists(), "nothing is made where {file} leads");
+        fs::remove_file(&link).unwrap();
+        drop(open(directory.path(), &options()));
+    }
+}

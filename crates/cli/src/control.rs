@@ -1,11 +1,12 @@
 //! A socket in the data directory, by which a command asks the process that has the directory open. Only the owner of
 //! the directory can use it.
 
-use std::fs::{File, Permissions};
+mod place;
+
+use std::fs::File;
 use std::io;
 use std::os::fd::AsRawFd as _;
-use std::os::unix::fs::PermissionsExt as _;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
@@ -13,9 +14,12 @@ use latchkey_embedded::{Store, private};
 use latchkey_runtime::Runtime;
 use serde_json::{Value, json};
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
+use tokio::net::unix::SocketAddr;
 use tokio::net::{UnixListener, UnixStream};
 use tokio::task::{JoinHandle, JoinSet};
+use tokio::time::MissedTickBehavior;
 
+use self::place::Place;
 use crate::Failure;
 use crate::stream::{self, Kind, Piece, Task};
 use crate::upkeep::Order;
@@ -39,10 +43,13 @@ pub(crate) const STRANGE: &str =
 /// How long a command may take to send its order.
 const ASK_TIME_MAX: Duration = Duration::from_secs(5);
 
+/// How often the process looks whether the socket is still there.
+const LOOK_EVERY: Duration = Duration::from_secs(1);
+
 /// Listens to commands until it is dropped.
 pub(crate) struct Control {
-    path: PathBuf,
-    task: Option<JoinHandle<()>>,
+    place: Arc<Place>,
+    task: JoinHandle<()>,
 }
 
 impl Control {
@@ -51,53 +58,60 @@ impl Control {
     pub(crate) fn listen(data: &Path, runtimes: &[Runtime], store: &Arc<Store>) -> Control {
         // By its real path: a link to the directory may lead to that of another server later.
         let real = private::without_links(data);
-        let data = real.as_deref().unwrap_or(data);
-        let path = data.join(SOCKET);
-        // A socket here is left from a process that died, because only one process has the store. If it cannot be
-        // removed, `bind` fails and says so.
-        let _ = std::fs::remove_file(&path);
-        let listener = match at(data, |path| UnixListener::bind(path)) {
-            Ok(listener) => listener,
-            Err(error) => {
-                tracing::warn!(%error, "no other command can ask this process");
-                return Control { path, task: None };
-            }
-        };
-        // For the owner only, whatever the mode of the directory.
-        if let Err(error) = std::fs::set_permissions(&path, Permissions::from_mode(0o600)) {
-            tracing::warn!(%error, "no other command can ask this process");
-            return Control { path, task: None };
-        }
-        let runtimes: Arc<[Runtime]> = runtimes.into();
+        let (place, listener) = Place::take(real.as_deref().unwrap_or(data));
+        let place = Arc::new(place);
         // The store closes when the server is done with it, whoever reads it.
         let store = Arc::downgrade(store);
-        let task = tokio::spawn(async move {
-            // They all end with this task, whatever they are at.
-            let mut answers = JoinSet::new();
-            loop {
-                while answers.try_join_next().is_some() {}
-                match listener.accept().await {
-                    Ok((stream, _)) => {
-                        let (runtimes, store) = (Arc::clone(&runtimes), Weak::clone(&store));
-                        answers.spawn(async move {
-                            // If this fails, the command that asked is gone.
-                            let _ = answer(stream, &runtimes, &store).await;
-                        });
-                    }
-                    Err(_) => tokio::time::sleep(Duration::from_millis(100)).await,
-                }
-            }
-        });
-        Control { path, task: Some(task) }
+        let task = tokio::spawn(attend(Arc::clone(&place), listener, runtimes.into(), store));
+        Control { place, task }
     }
 }
 
 impl Drop for Control {
     fn drop(&mut self) {
-        if let Some(task) = &self.task {
-            task.abort();
-            let _ = std::fs::remove_file(&self.path);
+        self.task.abort();
+        self.place.leave();
+    }
+}
+
+/// Answers commands for ever.
+async fn attend(
+    place: Arc<Place>,
+    mut listener: Option<UnixListener>,
+    runtimes: Arc<[Runtime]>,
+    store: Weak<Store>,
+) {
+    // They all end with this task, whatever they are at.
+    let mut answers = JoinSet::new();
+    let mut looks = tokio::time::interval(LOOK_EVERY);
+    looks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    loop {
+        while answers.try_join_next().is_some() {}
+        tokio::select! {
+            accepted = accept(listener.as_ref()) => match accepted {
+                Ok((stream, _)) => {
+                    let (runtimes, store) = (Arc::clone(&runtimes), Weak::clone(&store));
+                    answers.spawn(async move {
+                        // If this fails, the command that asked is gone.
+                        let _ = answer(stream, &runtimes, &store).await;
+                    });
+                }
+                Err(_) => tokio::time::sleep(Duration::from_millis(100)).await,
+            },
+            _ = looks.tick() => {
+                if let Some(again) = place.look() {
+                    listener = Some(again);
+                }
+            }
         }
+    }
+}
+
+/// Waits for a command. Without a socket none comes.
+async fn accept(listener: Option<&UnixListener>) -> io::Result<(UnixStream, SocketAddr)> {
+    match listener {
+        Some(listener) => listener.accept().await,
+        None => std::future::pending().await,
     }
 }
 

@@ -142,6 +142,7 @@ impl Catalog {
             None => next()?,
         };
         let mut index_spaces = Vec::with_capacity(schema.indexes.len());
+        let mut lacking = Vec::new();
         for index in &schema.indexes {
             let kept = old.and_then(|old| {
                 // Entries are keys alone, whatever the index holds of an item.
@@ -152,10 +153,12 @@ impl Catalog {
                 Some(space) => space,
                 None => next()?,
             };
-            if kept.is_none()
-                && let Err(error) = fill(direct, schema, space, (index, index_space), progress)?
-            {
-                return Ok(Err(error));
+            if kept.is_none() {
+                match fill(direct, schema, space, (index, index_space), progress)? {
+                    Ok(filled) if filled.entries < filled.items => lacking.push((index, filled)),
+                    Ok(_) => {}
+                    Err(error) => return Ok(Err(error)),
+                }
             }
             index_spaces.push(index_space);
         }
@@ -167,6 +170,7 @@ impl Catalog {
         let entry = Entry { schema: Arc::clone(schema), space, index_spaces };
         let name = format!("{PREFIX}{}", schema.name);
         direct.insert_meta(&name, &encode(&name, &entry))?;
+        tell_lacking(&schema.name, &lacking);
         Ok(Ok(self.with(entry)))
     }
 
@@ -192,6 +196,31 @@ pub(crate) fn is_table(name: &str) -> bool {
     name.starts_with(PREFIX)
 }
 
+/// What a new index was filled with.
+struct Filled {
+    items: u64,
+    /// How many of the items have the index's key.
+    entries: u64,
+}
+
+/// Tells that new indexes do not hold all items of their table. It may be right so, and nobody would notice if not: the
+/// writes of contracts make the keys of an index, so items that were written before have none.
+fn tell_lacking(table: &Text, lacking: &[(&Index, Filled)]) {
+    let Some((_, Filled { items, .. })) = lacking.first() else { return };
+    let indexes = lacking.iter().map(|(index, Filled { entries, .. })| {
+        let name = &index.name;
+        format!("`{name}` holds {entries}")
+    });
+    let indexes = indexes.collect::<Vec<_>>().join(", ");
+    tracing::warn!(
+        table = table.as_str(),
+        items,
+        indexes,
+        "a table with items has a new index that does not hold all of them: items that were written before have no key \
+         of the index; `latchkey examine` tells which items contracts do not find, and how to write them over"
+    );
+}
+
 /// Adds an entry to a new index for every item that belongs in it.
 fn fill(
     direct: &mut Direct<'_>,
@@ -199,18 +228,18 @@ fn fill(
     space: Space,
     (index, index_space): (&Index, Space),
     progress: &Progress,
-) -> Result<Result<(), Error>, EngineError> {
+) -> Result<Result<Filled, Error>, EngineError> {
     let mut range = space.whole();
-    let mut count = 0;
+    let mut filled = Filled { items: 0, entries: 0 };
     loop {
         let (table, name) = (schema.name.clone(), index.name.clone());
-        progress.tell(Step::Fill { table, index: name, items: count });
+        progress.tell(Step::Fill { table, index: name, items: filled.items });
         let items = direct.first(&range, FILL_STEP)?;
-        let Some((last, _)) = items.last() else { return Ok(Ok(())) };
+        let Some((last, _)) = items.last() else { return Ok(Ok(filled)) };
         range.start.clone_from(last);
         range.start.push(0);
         for (key_bytes, bytes) in &items {
-            count += 1;
+            filled.items += 1;
             let key = read_item_key(key_bytes).ok_or_else(|| damaged(key_bytes))?;
             let item = item_codec::decode(key_bytes, bytes, &schema.key, key.clone(), None)
                 .map_err(|Damaged| damaged(key_bytes))?;
@@ -223,6 +252,7 @@ fn fill(
             if let Some((partition, sort)) = index.key.parts(&item) {
                 let entry = index_space.entry_key((&partition, &sort), &key);
                 direct.insert(&entry, &item_codec::encode_entry(&entry))?;
+                filled.entries += 1;
             }
         }
     }

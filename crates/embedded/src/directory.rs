@@ -46,6 +46,7 @@ impl Directory {
         let failed = |error| OpenError::Directory { path: path.to_owned(), error };
         private::make_directory(path).map_err(failed)?;
         refuse_strange_files(path).map_err(failed)?;
+        refuse_broken_links(path).map_err(failed)?;
         let mut options = private::options();
         options.read(true).write(true).create(true).truncate(false);
         let lock = options.open(path.join(LOCK)).map_err(failed)?;
@@ -147,7 +148,7 @@ impl Directory {
             // The restore had come to its end.
             remove_if_there(&restoring).map_err(failed)?;
         } else {
-            refuse_broken_link(&store).map_err(failed)?;
+            refuse_broken_link(&store, "begin with an empty store").map_err(failed)?;
             for journal in Part::JOURNALS.map(Part::file_name) {
                 if self.path.join(journal).try_exists().map_err(failed)? {
                     // A new store would hide that one is missing, with all but its last writes.
@@ -235,13 +236,24 @@ fn refuse_strange_files(path: &Path) -> io::Result<()> {
     files.into_iter().try_for_each(|name| private::refuse_strange(&path.join(name), path))
 }
 
-/// Refuses a link to a file that is not there: a new store in its place would hide the one that it led to.
-fn refuse_broken_link(store: &Path) -> io::Result<()> {
-    let Ok(target) = fs::read_link(store) else { return Ok(()) };
-    let (store, target) = (store.display(), target.display());
+/// Refuses links to journals, or to a lock, that are not there. They would be made where the links lead, if at all.
+fn refuse_broken_links(path: &Path) -> io::Result<()> {
+    for name in Part::JOURNALS.map(Part::file_name).into_iter().chain([LOCK]) {
+        let file = path.join(name);
+        if !file.try_exists()? {
+            refuse_broken_link(&file, "go on without it")?;
+        }
+    }
+    Ok(())
+}
+
+/// Refuses a link to a file that is not there: a new one in its place would hide the one that it led to.
+fn refuse_broken_link(file: &Path, removed: &str) -> io::Result<()> {
+    let Ok(target) = fs::read_link(file) else { return Ok(()) };
+    let (file, target) = (file.display(), target.display());
     let message = format!(
-        "`{store}` is a link to `{target}`, which is not there: mount the disk that has it, or remove the link to begin \
-         with an empty store"
+        "`{file}` is a link to `{target}`, which is not there: mount the disk that has it, or remove the link to \
+         {removed}"
     );
     Err(io::Error::new(io::ErrorKind::NotFound, message))
 }

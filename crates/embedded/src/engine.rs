@@ -7,7 +7,6 @@
 //!
 //! A store in memory has no journals: its groups are commits of the map.
 
-use std::io;
 use std::ops::Range;
 use std::sync::{Arc, PoisonError};
 use std::thread::{self, JoinHandle};
@@ -15,7 +14,7 @@ use std::time::{Duration, Instant};
 
 use latchkey_table::ReadOnly;
 
-use crate::fold::{Core, Frozen, Shown, State};
+use crate::fold::{Core, Frozen, Shown, State, in_doubt};
 use crate::group::{Group, Logged};
 use crate::journal::Journals;
 use crate::map::{Base, Direct, Head, Map};
@@ -74,6 +73,8 @@ struct Log {
     cramped: bool,
     /// A record that may or may not be durable. No other is written before it is.
     doubt: Option<(Vec<u8>, Changes)>,
+    /// Whether the journals could not be made.
+    unmade: bool,
     /// Room for the next record.
     buffer: Vec<u8>,
 }
@@ -107,6 +108,7 @@ impl Engine {
             since,
             cramped: false,
             doubt: None,
+            unmade: false,
             buffer: Vec::new(),
         };
         let frozen = recovered.frozen.map(|(layer, last)| Frozen { layer, head: log.head(last) });
@@ -194,16 +196,21 @@ impl Engine {
     /// When the writer, with nothing else to do, should call [`Engine::tick`].
     pub(crate) fn next_tick(&self) -> Option<Duration> {
         let log = self.log.as_ref()?;
-        if log.doubt.is_some() {
+        if log.doubt.is_some() || log.unmade {
             return Some(DOUBT_PAUSE);
         }
         log.since.map(|since| log.limits.fold_after.saturating_sub(since.elapsed()))
     }
 
-    /// Does what is due: tries again to sync a record, or has a journal folded that is old enough.
+    /// Does what is due: tries again to make the journals or to sync a record, or has a journal folded that is old
+    /// enough.
     pub(crate) fn tick(&mut self, show: &dyn Fn(Snapshot)) {
         let Some(log) = &mut self.log else { return };
         let writable = self.core.source.takes_writes().is_ok();
+        if writable && log.unmade {
+            // It was told when it began.
+            let _ = log.make_journals(&self.core);
+        }
         let settled = writable && log.settle(&self.core, show).is_ok();
         if log.is_old() {
             // If the folder is busy, the journal's next turn comes later.
@@ -280,13 +287,13 @@ impl Log {
         };
         if let Err(error) = journals.reserve(&self.buffer) {
             self.cramped = true;
-            return Err(refused_by_storage(core, error));
+            return Err(core.refused_by_storage(error));
         }
         if let Err(error) = journals.append(&self.buffer) {
             if !core.source.is_gone() {
                 tracing::error!(%error, "a journal cannot be written; writes are refused until it can");
             }
-            core.lock().doubt = true;
+            core.lock().journal_fails = true;
             self.doubt = Some((std::mem::take(&mut self.buffer), changes));
             return Err(WriteFailure::InDoubt(EngineError::io(error)));
         }
@@ -301,9 +308,7 @@ impl Log {
         if self.begun {
             return Ok(());
         }
-        if self.journals.is_none() {
-            self.journals = Some(Journals::make(&core.source, &self.id).map_err(EngineError::io)?);
-        }
+        self.make_journals(core)?;
         let head = self.head(self.last);
         // If this fails nothing of the group was kept, whatever the map says.
         core.write(None, |direct| direct.keep(&head)).map_err(|failure| match failure {
@@ -312,6 +317,32 @@ impl Log {
         })?;
         self.begun = true;
         Ok(())
+    }
+
+    /// Makes the journals, unless they are there. That they cannot be made is told once.
+    fn make_journals(&mut self, core: &Core) -> Result<(), WriteFailure> {
+        if self.journals.is_some() {
+            return Ok(());
+        }
+        match Journals::make(&core.source, &self.id) {
+            Ok(journals) => {
+                self.journals = Some(journals);
+                if std::mem::take(&mut self.unmade) {
+                    tracing::info!("the journals can be made again");
+                    core.lock().journal_fails = false;
+                }
+                Ok(())
+            }
+            Err(_) if core.source.is_gone() => Err(WriteFailure::Refused(ReadOnly::FileGone)),
+            Err((part, error)) => {
+                if !std::mem::replace(&mut self.unmade, true) {
+                    let file = core.source.path_of(part);
+                    tracing::error!(file = %file.display(), %error, "a journal cannot be made; writes are refused until it can");
+                    core.lock().journal_fails = true;
+                }
+                Err(WriteFailure::Refused(ReadOnly::JournalFails))
+            }
+        }
     }
 
     /// Makes the record durable that is in doubt, if there is one.
@@ -323,7 +354,7 @@ impl Log {
         core.source.look().map_err(in_doubt)?;
         if let Some((_, changes)) = self.doubt.take() {
             tracing::info!("the journal can be written again");
-            core.lock().doubt = false;
+            core.lock().journal_fails = false;
             self.publish(core, changes, show);
         }
         Ok(())
@@ -414,25 +445,6 @@ fn pause(over: u64, room: u64) -> Duration {
         [over, room.max(1)].map(|bytes| u32::try_from(bytes >> 10).unwrap_or(u32::MAX));
     let share = f64::from(over) / f64::from(room.max(1));
     PAUSE_MAX.mul_f64((share * share).clamp(0.0, 1.0))
-}
-
-/// The failure of a group whose record may be in a file that is gone.
-fn in_doubt(why: ReadOnly) -> WriteFailure {
-    WriteFailure::InDoubt(EngineError::new(why.to_string()))
-}
-
-/// The failure of a group whose record finds no place.
-fn refused_by_storage(core: &Core, error: io::Error) -> WriteFailure {
-    let full = [io::ErrorKind::StorageFull, io::ErrorKind::QuotaExceeded];
-    if core.source.is_gone() {
-        WriteFailure::Refused(ReadOnly::FileGone)
-    } else if error.kind() == io::ErrorKind::FileTooLarge {
-        WriteFailure::Refused(core.refuse_for_limit())
-    } else if full.contains(&error.kind()) {
-        WriteFailure::Refused(ReadOnly::NoRoom)
-    } else {
-        EngineError::io(error).into()
-    }
 }
 
 fn new_id() -> Result<StoreId, OpenFailure> {

@@ -4,6 +4,7 @@
 //! layer's last record. Then it shows readers the new map without the layer, and the layer's journal is free. A fold
 //! that fails leaves the layer where it is and is tried again; readers and the writer go on meanwhile.
 
+use std::io;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -52,8 +53,8 @@ pub(crate) struct State {
     pub(crate) base: Arc<Base>,
     /// Why the last fold failed, until one succeeds.
     pub(crate) failed: Option<EngineError>,
-    /// Whether a record is in doubt, since a journal could not be written.
-    pub(crate) doubt: bool,
+    /// Whether the journals cannot be made, or a record is in doubt since one could not be written.
+    pub(crate) journal_fails: bool,
     /// Whether writes are refused because no file may grow. Never longer than a fold fails.
     limited: bool,
     /// Whether the map must be opened again.
@@ -83,7 +84,7 @@ impl Core {
             frozen: frozen.map(Arc::new),
             base: Arc::new(base),
             failed: None,
-            doubt: false,
+            journal_fails: false,
             limited: false,
             reopen: false,
             stopped: false,
@@ -96,7 +97,7 @@ impl Core {
     pub(crate) fn takes_writes(&self) -> Result<(), ReadOnly> {
         self.source.takes_writes()?;
         let state = self.lock();
-        if state.doubt {
+        if state.journal_fails {
             Err(ReadOnly::JournalFails)
         } else if state.limited {
             Err(ReadOnly::FileLimit)
@@ -116,6 +117,20 @@ impl Core {
             );
         }
         ReadOnly::FileLimit
+    }
+
+    /// The failure of a group whose record finds no place.
+    pub(crate) fn refused_by_storage(&self, error: io::Error) -> WriteFailure {
+        let full = [io::ErrorKind::StorageFull, io::ErrorKind::QuotaExceeded];
+        if self.source.is_gone() {
+            WriteFailure::Refused(ReadOnly::FileGone)
+        } else if error.kind() == io::ErrorKind::FileTooLarge {
+            WriteFailure::Refused(self.refuse_for_limit())
+        } else if full.contains(&error.kind()) {
+            WriteFailure::Refused(ReadOnly::NoRoom)
+        } else {
+            EngineError::io(error).into()
+        }
     }
 
     pub(crate) fn lock(&self) -> MutexGuard<'_, State> {
@@ -329,6 +344,11 @@ impl Core {
         drop((old, layer));
         Ok(())
     }
+}
+
+/// The failure of a group whose record may be in a file that is gone.
+pub(crate) fn in_doubt(why: ReadOnly) -> WriteFailure {
+    WriteFailure::InDoubt(EngineError::new(why.to_string()))
 }
 
 /// Says that nothing is folded any more, should the folder panic: nobody is to wait for it.

@@ -101,11 +101,11 @@ pub(crate) struct Journals {
 }
 
 impl Journals {
-    /// Makes both, without records.
-    pub(crate) fn make(source: &Source, id: &StoreId) -> io::Result<Journals> {
+    /// Makes both, without records. Fails with the one that cannot be made.
+    pub(crate) fn make(source: &Source, id: &StoreId) -> Result<Journals, (Part, io::Error)> {
+        let make = |part| Journal::make(source, part, id).map_err(|error| (part, error));
         let [first, second] = Part::JOURNALS;
-        let active = Journal::make(source, first, id)?;
-        Ok(Journals { active, other: Journal::make(source, second, id)? })
+        Ok(Journals { active: make(first)?, other: make(second)? })
     }
 
     /// How many bytes the records in the active one have.

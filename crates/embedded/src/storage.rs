@@ -65,8 +65,13 @@ pub(crate) enum Source {
 impl Source {
     /// What to call the store in messages.
     pub(crate) fn path(&self) -> PathBuf {
+        self.path_of(Part::Map)
+    }
+
+    /// What to call a part of the store in messages.
+    pub(crate) fn path_of(&self, part: Part) -> PathBuf {
         match self {
-            Source::Files(watch) => watch.path(Part::Map),
+            Source::Files(watch) => watch.path(part),
             Source::Custom(_) => "custom storage".into(),
             Source::Memory => "memory".into(),
         }

@@ -179,7 +179,8 @@ pub enum ReadOnly {
     /// A file of the store was removed, replaced or cut. Writes are refused until the store is opened again.
     #[error("a file of the store was removed, replaced or cut while the store was open")]
     FileGone,
-    /// What was written last is in doubt, since a journal cannot be written. Writes are taken again once it can.
+    /// A journal cannot be made or written; in the second case the last write is in doubt. Writes are taken again once
+    /// it can.
     #[error(
         "a journal cannot be written; the log says why, and writes are taken again once it can"
     )]

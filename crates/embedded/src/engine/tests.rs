@@ -1,6 +1,7 @@
 //! A snapshot that is held while the store goes on.
 
 use std::collections::BTreeMap;
+use std::io;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 
